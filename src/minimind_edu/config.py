@@ -10,7 +10,7 @@ MiniMind: `model/model_minimind.py`, class MiniMindConfig.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 Generation = Literal["minimind2", "minimind3"]
@@ -73,7 +73,8 @@ class MiniMindConfig:
     """The sizes and switches of one model. The defaults are MiniMind2 small, the model of the source notes.
 
     `head_dim`, `intermediate_size` and `moe_intermediate_size` may be left out; they are then derived from
-    `hidden_size` by MiniMind2's rules. `dataclasses.replace` (or `.with_(...)`) makes a changed copy.
+    `hidden_size` by MiniMind2's rules. To change a size that others are derived from, start again from a preset:
+    `MiniMindConfig.minimind2(hidden_size=768)`.
 
     Raises:
         ValueError: if sizes contradict each other; the message names the rule, the values and the likely fix.
@@ -180,18 +181,6 @@ class MiniMindConfig:
     def queries_per_kv(self) -> int:
         """G = H / K, the number of query heads that share one key/value head."""
         return self.num_attention_heads // self.num_key_value_heads
-
-    def with_(self, **changes: Any) -> "MiniMindConfig":
-        """A copy with some fields changed; sizes that were derived from a changed hidden_size are derived anew."""
-        old_rules = {
-            "head_dim": self.hidden_size // self.num_attention_heads,
-            "intermediate_size": minimind2_intermediate_size(self.hidden_size),
-            "moe_intermediate_size": self.intermediate_size,
-        }
-        for name, derived in old_rules.items():
-            if getattr(self, name) == derived:
-                changes.setdefault(name, None)
-        return replace(self, **changes)
 
     @classmethod
     def minimind2(cls, **changes: Any) -> "MiniMindConfig":

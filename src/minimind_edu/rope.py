@@ -60,7 +60,7 @@ def scaling_of_each_pair(
 
 
 def yarn_correction_range(dim: int, rope_base: float, rope_scaling: RopeScaling) -> tuple[int, int]:
-    """The pairs between which YaRN's ramp runs: pairs up to `low` keep their speed, pairs from `high` on lose all of it.
+    """Where YaRN's ramp runs: pairs up to `low` keep their speed, pairs from `high` on are slowed by the factor.
 
     A pair that turns `beta` times within the trained context of C positions has the (fractional) index
     dim * ln(C / (2 pi beta)) / (2 ln base). Peng et al. 2023, arXiv 2309.00071, section 3.2.
