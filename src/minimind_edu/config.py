@@ -185,12 +185,15 @@ class MiniMindConfig:
     @classmethod
     def minimind2(cls, **changes: Any) -> "MiniMindConfig":
         """MiniMind2 small, 512 x 8: 25,829,888 parameters. hidden_size=768, num_hidden_layers=16 is MiniMind2."""
+        if changes.get("num_experts_per_tok") == 1:
+            # one renormalized weight is always exactly 1; MiniMind2 renormalizes only where there are several
+            changes["norm_topk_prob"] = False
         return cls(**changes)
 
     @classmethod
     def minimind2_moe(cls, **changes: Any) -> "MiniMindConfig":
         """MiniMind2-MoE, 640 x 8, one shared expert and two of four: 145,029,760 parameters."""
-        return cls(**{"hidden_size": 640, "use_moe": True, **changes})
+        return cls.minimind2(**{"hidden_size": 640, "use_moe": True, **changes})
 
     @classmethod
     def minimind3(cls, **changes: Any) -> "MiniMindConfig":

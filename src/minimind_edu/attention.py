@@ -1,0 +1,202 @@
+"""Attention with grouped key/value heads: every position reads from the positions before it.
+
+    scores  = Q Kᵀ / sqrt(D)          before softmax, [B, H, S, T]
+    weights = softmax(scores)         after softmax, rows sum to 1
+    output  = weights V               [B, S, H, D], joined and projected
+
+Shapes: B batch, S query positions, T key positions (past + S), H query heads, K key/value heads, G = H / K query heads
+for each key/value head, D head_dim, E hidden_size. Tensors are `[B, S, H, D]` between the parts, as in MiniMind.
+
+`attention` is written out and returns its weights; `fast_attention` is PyTorch's fused one on grouped queries, without
+repeating keys and values. Both give the same numbers. Vaswani et al. 2017, arXiv 1706.03762; grouped heads: Ainslie et
+al. 2023, arXiv 2305.13245. MiniMind: `model/model_minimind.py`, repeat_kv and class Attention.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from minimind_edu.config import MiniMindConfig
+from minimind_edu.kv_cache import LayerCache
+from minimind_edu.norms import RMSNorm
+from minimind_edu.rope import apply_rotary_pos_emb
+
+
+def repeat_kv(x: Tensor, n_rep: int) -> Tensor:
+    """Give every key/value head to its `n_rep` query heads: h0 h0 h0 h0 h1 h1 h1 h1.
+
+    `expand` copies nothing, but the reshape after it cannot be a view: the result is n_rep times the memory.
+
+    Shapes: `[B, T, K, D]` -> `[B, T, K * n_rep, D]`.
+    """
+    if n_rep == 1:
+        return x
+    batch, length, heads, head_dim = x.shape
+    x = x[:, :, :, None, :]  # [B, T, K, 1, D]
+    x = x.expand(batch, length, heads, n_rep, head_dim)  # a view, stride 0 on the new axis
+    return x.reshape(batch, length, heads * n_rep, head_dim)  # [B, T, K * n_rep, D]
+
+
+def repeat_kv_interleave(x: Tensor, n_rep: int) -> Tensor:
+    """The same as `repeat_kv` in one call."""
+    return torch.repeat_interleave(x, n_rep, dim=2)
+
+
+def repeat_kv_tiled(x: Tensor, n_rep: int) -> Tensor:
+    """Looks alike and is wrong for grouped queries: x.repeat gives h0 h1 h0 h1 h0 h1 h0 h1."""
+    return x.repeat(1, 1, n_rep, 1)
+
+
+def causal_mask(query_length: int, key_length: int, device: torch.device | None = None) -> Tensor:
+    """Which keys each query may see: True on and below the diagonal that ends in the lower right corner.
+
+    The queries are the last S of T positions, so query s stands at position T - S + s. With S = T this is the usual
+    triangle; with a cache it is a rectangle.
+
+    Returns:
+        `[S, T]`, boolean.
+
+    Raises:
+        ValueError: if there are more queries than keys.
+    """
+    if query_length > key_length:
+        raise ValueError(
+            f"the queries are the last of the keys' positions, so there cannot be more queries ({query_length}) "
+            f"than keys ({key_length})"
+        )
+    allowed = torch.ones(query_length, key_length, dtype=torch.bool, device=device)
+    return allowed.tril(diagonal=key_length - query_length)
+
+
+def padding_mask(attention_mask: Tensor) -> Tensor:
+    """Which keys are real tokens: `[B, T]` of ones and zeros -> `[B, 1, 1, T]` boolean, for all heads and queries."""
+    return attention_mask.bool()[:, None, None, :]
+
+
+def attention(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """Attention written out.
+
+    Args:
+        query: `[B, S, H, D]`.
+        key, value: `[B, T, K, D]`; K must divide H.
+        mask: boolean, True where a query may look, broadcastable to `[B, H, S, T]`; None: everywhere.
+
+    Returns:
+        output `[B, S, H, D]` and weights `[B, H, S, T]`. A query that may look nowhere gets zeros, not NaN.
+    """
+    n_rep = query.shape[2] // key.shape[2]
+    q = query.transpose(1, 2)  # [B, S, H, D] -> [B, H, S, D]
+    k = repeat_kv(key, n_rep).transpose(1, 2)  # [B, T, K, D] -> [B, H, T, D]
+    v = repeat_kv(value, n_rep).transpose(1, 2)
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])  # [B, H, S, T]
+    # softmax of half-precision scores is computed in float32: its sum runs over many small terms
+    scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
+    if mask is None:
+        weights = scores.softmax(-1)
+    else:
+        # a row of -inf has no softmax (0/0); zeros say what is meant: nothing was read
+        weights = scores.masked_fill(~mask, -torch.inf).softmax(-1).masked_fill(~mask, 0.0)
+    weights = weights.to(query.dtype)
+    return (weights @ v).transpose(1, 2), weights  # [B, H, S, D] -> [B, S, H, D]
+
+
+def fast_attention(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, dropout: float = 0.0
+) -> Tensor:
+    """The same output by PyTorch's fused attention. A mask of None here means causal, not unmasked.
+
+    With a single query there is nothing to mask, and the G query heads of a key/value head can stand where the query
+    positions stand: one batched product reads each key once instead of G times.
+
+    Shapes as in `attention`; returns the output only.
+    """
+    batch, length, heads, head_dim = query.shape
+    kv_heads = key.shape[2]
+    k, v = key.transpose(1, 2), value.transpose(1, 2)  # [B, T, K, D] -> [B, K, T, D]
+    if length == 1:
+        grouped = query.view(
+            batch, kv_heads, heads // kv_heads, head_dim
+        )  # [B, 1, H, D] -> [B, K, G, D]
+        output = F.scaled_dot_product_attention(grouped, k, v, mask, dropout)  # [B, K, G, D]
+        return output.reshape(batch, 1, heads, head_dim)
+    q = query.transpose(1, 2)  # [B, H, S, D]
+    if mask is None and length != key.shape[1]:
+        # is_causal draws its diagonal from the upper left corner: with a past it would hide the past's end
+        mask = causal_mask(length, key.shape[1], query.device)
+    output = F.scaled_dot_product_attention(
+        q, k, v, mask, dropout, is_causal=mask is None, enable_gqa=heads != kv_heads
+    )
+    return output.transpose(1, 2)  # [B, H, S, D] -> [B, S, H, D]
+
+
+class Attention(nn.Module):
+    """Project to queries, keys and values, turn them by RoPE, attend, join the heads, project back.
+
+    QK-norm, where the config has it (MiniMind3), normalizes each head's query and key before RoPE.
+
+    State-dict keys: q_proj, k_proj, v_proj, o_proj, and q_norm, k_norm with QK-norm. No biases.
+    """
+
+    def __init__(self, config: MiniMindConfig):
+        super().__init__()
+        self.num_heads, self.num_kv_heads = config.num_attention_heads, config.num_key_value_heads
+        self.head_dim = config.head_dim
+        self.dropout = config.dropout
+        hidden_size = config.hidden_size
+        self.q_proj = nn.Linear(hidden_size, self.num_heads * self.head_dim, bias=False)
+        self.k_proj = nn.Linear(hidden_size, self.num_kv_heads * self.head_dim, bias=False)
+        self.v_proj = nn.Linear(hidden_size, self.num_kv_heads * self.head_dim, bias=False)
+        self.o_proj = nn.Linear(self.num_heads * self.head_dim, hidden_size, bias=False)
+        if config.use_qk_norm:
+            self.q_norm = RMSNorm(self.head_dim, config.rms_norm_eps)
+            self.k_norm = RMSNorm(self.head_dim, config.rms_norm_eps)
+        else:
+            self.q_norm = self.k_norm = nn.Identity()
+        self.resid_dropout = nn.Dropout(config.dropout)
+
+    def project(self, x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries `[B, S, H, D]`, keys and values `[B, S, K, D]`; queries and keys turned for their positions."""
+        batch, length, _ = x.shape
+        q = self.q_proj(x).view(
+            batch, length, self.num_heads, self.head_dim
+        )  # [B, S, H*D] -> [B, S, H, D]
+        k = self.k_proj(x).view(batch, length, self.num_kv_heads, self.head_dim)  # -> [B, S, K, D]
+        v = self.v_proj(x).view(batch, length, self.num_kv_heads, self.head_dim)
+        q, k = apply_rotary_pos_emb(self.q_norm(q), self.k_norm(k), cos, sin)
+        return q, k, v
+
+    def forward(
+        self,
+        x: Tensor,
+        position_embeddings: tuple[Tensor, Tensor],
+        cache: LayerCache | None = None,
+        mask: Tensor | None = None,
+        return_weights: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Attend.
+
+        Args:
+            x: `[B, S, E]`.
+            position_embeddings: cos and sin, `[S, D]` each, for exactly these S positions.
+            cache: where this layer's keys and values are kept; None: there is no past and none is wanted.
+            mask: boolean `[B, 1, S, T]`, True where a query may look, the causal rule included; None: causal only.
+            return_weights: also return the attention weights; takes the slow, written-out way, without dropout.
+
+        Returns:
+            output `[B, S, E]`, and the weights `[B, H, S, T]` or None.
+        """
+        q, k, v = self.project(x, *position_embeddings)
+        if cache is not None:
+            k, v = cache.append(k, v)  # [B, S, K, D] -> [B, T, K, D]
+        weights = None
+        if return_weights:
+            visible = causal_mask(q.shape[1], k.shape[1], x.device) if mask is None else mask
+            output, weights = attention(q, k, v, visible)
+        else:
+            output = fast_attention(q, k, v, mask, self.dropout if self.training else 0.0)
+        output = self.o_proj(output.flatten(2))  # [B, S, H, D] -> [B, S, H*D] -> [B, S, E]
+        return self.resid_dropout(output), weights

@@ -1,0 +1,29 @@
+"""Where to compute, and in which precision: the one place that asks.
+
+device = pick_device()
+model = MiniMindForCausalLM(config).to(device, pick_dtype(device))
+"""
+
+import torch
+
+
+def pick_device() -> torch.device:
+    """CUDA if there is one, else Apple's MPS, else the CPU."""
+    if torch.cuda.is_available():
+        return torch.device("cuda")
+    if torch.backends.mps.is_available():
+        return torch.device("mps")
+    return torch.device("cpu")
+
+
+def pick_dtype(device: torch.device | str) -> torch.dtype:
+    """A dtype that the device computes natively.
+
+    bfloat16 on CUDA from compute capability 8.0 on, float16 on older CUDA (a T4 is 7.5: torch calls bfloat16
+    "supported" there, but emulates it) and on MPS, float32 on the CPU.
+    """
+    device = torch.device(device)
+    if device.type == "cuda":
+        major, _ = torch.cuda.get_device_capability(device)
+        return torch.bfloat16 if major >= 8 else torch.float16
+    return torch.float16 if device.type == "mps" else torch.float32

@@ -1,0 +1,50 @@
+"""The feed-forward part of a block: every position is changed by itself, through a wider layer.
+
+    SwiGLU   down(silu(gate(x)) * up(x))        Shazeer 2020, arXiv 2002.05202
+    plain    down(relu(up(x)))                  Vaswani et al. 2017, for comparison
+
+MiniMind: `model/model_minimind.py`, class FeedForward.
+"""
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+class FeedForward(nn.Module):
+    """SwiGLU: one projection is gated by another, channel by channel.
+
+    Args:
+        hidden_size: E.
+        intermediate_size: F, the wider layer.
+        dropout: on the output, in training.
+
+    State-dict keys: gate_proj, up_proj, down_proj. No biases.
+
+    Shapes: `[..., E]` in, the same out.
+    """
+
+    def __init__(self, hidden_size: int, intermediate_size: int, dropout: float = 0.0):
+        super().__init__()
+        self.gate_proj = nn.Linear(hidden_size, intermediate_size, bias=False)
+        self.up_proj = nn.Linear(hidden_size, intermediate_size, bias=False)
+        self.down_proj = nn.Linear(intermediate_size, hidden_size, bias=False)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        gated = F.silu(self.gate_proj(x)) * self.up_proj(x)  # [..., E] -> [..., F]
+        return self.dropout(self.down_proj(gated))  # [..., F] -> [..., E]
+
+
+class PlainFeedForward(nn.Module):
+    """Two projections with a ReLU between them, the form before gates. No biases, so that only the gate differs.
+
+    Shapes: `[..., E]` in, the same out.
+    """
+
+    def __init__(self, hidden_size: int, intermediate_size: int):
+        super().__init__()
+        self.up_proj = nn.Linear(hidden_size, intermediate_size, bias=False)
+        self.down_proj = nn.Linear(intermediate_size, hidden_size, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.down_proj(F.relu(self.up_proj(x)))  # [..., E] -> [..., F] -> [..., E]
