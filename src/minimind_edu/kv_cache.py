@@ -26,16 +26,22 @@ class LayerCache(Protocol):
     def append(self, key: Tensor, value: Tensor) -> KeyValue: ...
 
 
-def _check_new(length: int, old: Tensor | None, key: Tensor, value: Tensor) -> None:
+def _check_new(old: Tensor | None, key: Tensor, value: Tensor) -> None:
     if key.dim() != 4 or key.shape != value.shape:
         raise ValueError(
-            "keys and values must both be [B, S, K, D], "
-            f"got {list(key.shape)} and {list(value.shape)}"
+            f"keys and values must both be [B, S, K, D], got {list(key.shape)} and {list(value.shape)}"
         )
-    if old is not None and (old.shape[0], *old.shape[2:]) != (key.shape[0], *key.shape[2:]):
+    if old is None:
+        return
+    if (old.shape[0], *old.shape[2:]) != (key.shape[0], *key.shape[2:]):
         raise ValueError(
-            f"the cache holds [B, T, K, D] = {[old.shape[0], length, *old.shape[2:]]}, which new keys of shape "
-            f"{list(key.shape)} do not continue: only the second axis, positions, may differ"
+            f"the cache holds [B, T, K, D] = {list(old.shape)}, which new keys of shape {list(key.shape)} do not "
+            "continue: only the second axis, positions, may differ"
+        )
+    if (old.dtype, old.device) != (key.dtype, key.device):
+        raise ValueError(
+            f"the cache holds {old.dtype} on {old.device}, but the new keys are {key.dtype} on {key.device}; "
+            "convert the model before the first call, not between calls"
         )
 
 
@@ -57,7 +63,7 @@ class CatCache:
         Raises:
             ValueError: if the new tensors do not have the shape of the old ones but for the positions.
         """
-        _check_new(self.length, self.key, key, value)
+        _check_new(self.key, key, value)
         if self.key is not None and self.value is not None:
             key = torch.cat([self.key, key], dim=1)
             value = torch.cat([self.value, value], dim=1)
@@ -93,7 +99,7 @@ class BufferCache:
     @classmethod
     def holding(cls, key: Tensor, value: Tensor) -> "BufferCache":
         """A cache that holds these keys and values, `[B, T, K, D]` each, without copying them yet."""
-        _check_new(0, None, key, value)
+        _check_new(None, key, value)
         cache = cls()
         cache.length = key.shape[1]
         cache._buffers = _Buffers(key, value, cache.length)
@@ -121,7 +127,7 @@ class BufferCache:
         Raises:
             ValueError: if the new tensors do not have the shape of the old ones but for the positions.
         """
-        _check_new(self.length, self.key, key, value)
+        _check_new(self.key, key, value)
         end = self.length + key.shape[1]
         if key.requires_grad or (self._buffers is not None and self._buffers.key.requires_grad):
             # Autograd keeps views of what it has seen, and writing in place would change them under it.
