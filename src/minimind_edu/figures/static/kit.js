@@ -1,0 +1,175 @@
+// What all figures share: elements, controls, a read-out, dragging. Plain DOM, no network, nothing global.
+
+const SVG_NAMESPACE = "http://www.w3.org/2000/svg";
+
+function applyAttribute(node, name, value) {
+  if (value === null || value === undefined || value === false) return;
+  if (name.startsWith("on") && typeof value === "function") node.addEventListener(name.slice(2).toLowerCase(), value);
+  else if (name === "style" && typeof value === "object") Object.assign(node.style, value);
+  else node.setAttribute(name === "className" ? "class" : name, value === true ? "" : value);
+}
+
+function fillElement(node, attrs, children) {
+  for (const [name, value] of Object.entries(attrs || {})) applyAttribute(node, name, value);
+  node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  return node;
+}
+
+// An HTML element: h("p", { class: "mm-note", onClick: f }, "text", child, [children]).
+export function h(tag, attrs, ...children) {
+  return fillElement(document.createElement(tag), attrs, children);
+}
+
+// An SVG element, called in the same way.
+export function svg(tag, attrs, ...children) {
+  return fillElement(document.createElementNS(SVG_NAMESPACE, tag), attrs, children);
+}
+
+function uniqueId() {
+  return `mm-${Math.random().toString(36).slice(2, 10)}`;
+}
+
+// A number for reading: fixed digits, a true minus sign, never "-0.00".
+export function fmt(x, digits = 2) {
+  if (!Number.isFinite(x)) return Number.isNaN(x) ? "–" : x > 0 ? "∞" : "−∞";
+  const text = Math.abs(x).toFixed(digits);
+  return x < 0 && Number(text) !== 0 ? `−${text}` : text;
+}
+
+// A native range with visible label and value. tone: "accent", "accent2", "good", "bad" or nothing (neutral).
+export function slider({ label, min, max, step, value, format = (x) => fmt(x), onInput, tone }) {
+  const id = uniqueId();
+  const input = h("input", { type: "range", id, min, max, step: step ?? "any" });
+  const output = h("output", { for: id, class: "mm-value" });
+  const show = () => {
+    const number = Number(input.value);
+    const text = String(format(number));
+    output.textContent = text;
+    input.setAttribute("aria-valuetext", text);
+    input.style.setProperty("--mm-fill", `${(100 * (number - min)) / (max - min || 1)}%`);
+  };
+  const set = (next) => {
+    input.value = next;
+    show();
+  };
+  input.addEventListener("input", () => {
+    show();
+    if (onInput) onInput(Number(input.value));
+  });
+  set(value);
+  const root = h("div", { class: "mm-slider", "data-tone": tone }, h("label", { for: id, class: "mm-label" }, label), output, input);
+  return { root, input, set, get: () => Number(input.value) };
+}
+
+// A native checkbox that looks like a switch.
+export function toggle({ label, checked = false, onChange }) {
+  const input = h("input", { type: "checkbox", role: "switch" });
+  input.checked = checked;
+  input.addEventListener("change", () => onChange && onChange(input.checked));
+  const root = h("label", { class: "mm-toggle" }, input, h("span", { class: "mm-label" }, label));
+  return { root, input, set: (next) => (input.checked = next), get: () => input.checked };
+}
+
+// A native radio group that looks like a segmented control. Values may be anything; they are compared with ===.
+export function choice({ label, options, value, onChange }) {
+  const name = uniqueId();
+  const inputs = options.map((option) => {
+    const input = h("input", { type: "radio", name });
+    input.addEventListener("change", () => input.checked && onChange && onChange(option.value));
+    return input;
+  });
+  const set = (next) => options.forEach((option, i) => (inputs[i].checked = option.value === next));
+  const segments = options.map((option, i) => h("label", {}, inputs[i], h("span", {}, option.label)));
+  const root = h("fieldset", { class: "mm-choice" }, h("legend", { class: "mm-label" }, label), h("div", {}, segments));
+  set(value);
+  return { root, set, get: () => options.find((option, i) => inputs[i].checked)?.value };
+}
+
+export function button({ label, onClick }) {
+  const root = h("button", { type: "button", class: "mm-button", onClick }, label);
+  return { root, set: (text) => (root.textContent = text) };
+}
+
+// Key numbers, announced politely: rows of [label, value] or [label, value, tone]. set() touches only what changed.
+export function readout(rows) {
+  const root = h("dl", { class: "mm-readout", "aria-live": "polite" });
+  const set = (next) => {
+    while (root.children.length > next.length) root.lastChild.remove();
+    next.forEach(([label, value, tone], i) => {
+      if (!root.children[i]) root.append(h("div", {}, h("dt", {}), h("dd", {})));
+      const [term, number] = root.children[i].children;
+      if (term.textContent !== String(label)) term.textContent = label;
+      if (number.textContent !== String(value)) number.textContent = value;
+      if (tone) number.dataset.tone = tone;
+      else delete number.dataset.tone;
+    });
+  };
+  set(rows || []);
+  return { root, set };
+}
+
+function localPoint(element, clientX, clientY) {
+  const drawing = element.ownerSVGElement || (element.localName === "svg" ? element : null);
+  if (drawing) {
+    const point = new DOMPoint(clientX, clientY).matrixTransform(drawing.getScreenCTM().inverse());
+    return [point.x, point.y];
+  }
+  const box = element.getBoundingClientRect();
+  return [clientX - box.left, clientY - box.top];
+}
+
+const ARROW_KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+
+// Drag with mouse, pen or finger, and with arrow keys when focused (Shift: five times as far). onMove(x, y, event) gets
+// the coordinates of the surrounding svg's viewBox. For the keys, position() says where the handle is now; without it
+// the middle of the element is taken. Give the element role, aria-label and tabindex yourself. Returns the clean-up.
+export function draggable(element, { onMove, onStart, onEnd, keyStep = 5, position }) {
+  let active = null;
+  const middle = () => {
+    const box = element.getBoundingClientRect();
+    return localPoint(element, box.left + box.width / 2, box.top + box.height / 2);
+  };
+  const move = (event) => {
+    if (event.pointerId === active) onMove(...localPoint(element, event.clientX, event.clientY), event);
+  };
+  const down = (event) => {
+    if (active !== null || (event.pointerType === "mouse" && event.button !== 0)) return;
+    active = event.pointerId;
+    element.setPointerCapture(active);
+    element.focus?.({ preventScroll: true });
+    event.preventDefault();
+    if (onStart) onStart(event);
+    move(event);
+  };
+  const up = (event) => {
+    if (event.pointerId !== active) return;
+    active = null;
+    if (onEnd) onEnd(event);
+  };
+  const key = (event) => {
+    const direction = ARROW_KEYS[event.key];
+    if (!direction || event.altKey || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    const [x, y] = position ? position() : middle();
+    const step = keyStep * (event.shiftKey ? 5 : 1);
+    onMove(x + direction[0] * step, y + direction[1] * step, event);
+  };
+  const handlers = { pointerdown: down, pointermove: move, pointerup: up, pointercancel: up, keydown: key };
+  for (const [name, handler] of Object.entries(handlers)) element.addEventListener(name, handler);
+  element.classList.add("mm-draggable");
+  return () => {
+    for (const [name, handler] of Object.entries(handlers)) element.removeEventListener(name, handler);
+    element.classList.remove("mm-draggable");
+  };
+}
+
+export function prefersReducedMotion() {
+  return matchMedia("(prefers-reduced-motion: reduce)").matches;
+}
+
+// Calls cb(width, height) now and whenever the element's size changes. Returns the clean-up.
+export function observeSize(el, cb) {
+  const observer = new ResizeObserver(([entry]) => cb(entry.contentRect.width, entry.contentRect.height));
+  observer.observe(el);
+  return () => observer.disconnect();
+}
