@@ -1,0 +1,20 @@
+"""Checks for the exercises: each compares an attempt with the package and names the usual mistake.
+
+`check_rms_norm(my_function)` prints one line for every property it tries and returns whether all of them hold.
+"""
+
+from minimind_edu.checks.norms import (
+    check_layer_norm,
+    check_norm_weights,
+    check_rms_norm,
+    check_rms_norm_gradient,
+    check_steady_std,
+)
+
+__all__ = [
+    "check_layer_norm",
+    "check_norm_weights",
+    "check_rms_norm",
+    "check_rms_norm_gradient",
+    "check_steady_std",
+]
