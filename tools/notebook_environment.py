@@ -1,0 +1,24 @@
+"""The environment in which a chapter runs when its outputs are stored and when they are compared.
+
+`tools.refresh` and the root conftest both take it from here, so what one stores the other finds again. The number of
+threads is left alone on purpose: no printed number may depend on it.
+"""
+
+import os
+
+ENVIRONMENT = {
+    "MINIMIND_EDU_STATIC": "1",  # figures show themselves as HTML that needs no kernel
+    "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+    "SOURCE_DATE_EPOCH": "0",  # no date inside a picture
+    "PYTHONUTF8": "1",  # the same text on a machine with another locale
+    "PYDEVD_DISABLE_FILE_VALIDATION": "1",  # ipykernel's debugger warns of frozen modules otherwise
+}
+
+CELL_TIMEOUT = (
+    600  # seconds; the slowest cell takes seconds, so only a cell that hangs ever meets it
+)
+
+
+def apply() -> None:
+    """Set the environment for this process and for every kernel that it starts."""
+    os.environ.update(ENVIRONMENT)
