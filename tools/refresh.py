@@ -3,8 +3,8 @@
     python -m tools.refresh            every chapter
     python -m tools.refresh 02 03      the chapters whose names begin so
 
-A chapter is written only when all of its cells ran; running twice changes nothing. Cells whose output differs from run to
-run (tag `nbval-ignore-output`) keep what they have until their source changes or `--measure` asks for new measurements.
+A chapter is written only when all of its cells ran; running twice changes nothing. A cell whose output differs from run
+to run (tag `nbval-ignore-output`) keeps what it has until its source changes or `--measure` asks for new measurements.
 """
 
 import argparse
