@@ -1,0 +1,114 @@
+"""The pictures of the chapters: numbers in, matplotlib Axes out.
+
+Every function draws into `ax`, or into a new figure that is narrow enough for a phone, and returns the Axes. Nothing
+is computed here that a chapter should show, and no model comes in. Backgrounds are transparent and colors of middle
+lightness, so that a picture reads on a light page and on a dark one; labels are ASCII or mathematics, which every
+machine's fonts have. Colors never stand alone: lines differ in dashes too, and are named where they end.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+
+INK = "#7a808a"  # axes and text: the same contrast on white as on a dark page
+COLORS = ("#d9772a", "#3f8fd0", "#2a9d7f", "#c94f7c", "#8f6fd1", "#8a8f3c")
+DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)))
+_FONT = 11.5  # points, 12 px when the figure is 330 px wide
+
+
+def new_axes(width: float = 4.6, height: float = 3.1) -> Axes:
+    """Axes in a new transparent figure, in inches; text and lines in the ink of the book."""
+    figure, ax = plt.subplots(figsize=(width, height), dpi=120, layout="constrained")
+    figure.patch.set_alpha(0)
+    style_axes(ax)
+    return ax
+
+
+def style_axes(ax: Axes) -> None:
+    """The look of every picture: no box, a light grid, text that reads on both themes."""
+    ax.patch.set_alpha(0)
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        ax.spines[side].set_color(INK)
+    ax.tick_params(colors=INK, labelsize=_FONT)
+    for text in (ax.xaxis.label, ax.yaxis.label, ax.title):
+        text.set_color(INK)
+        text.set_fontsize(_FONT)
+    ax.grid(color=INK, alpha=0.2, linewidth=0.8)
+    ax.set_axisbelow(True)
+
+
+def plot_by_depth(
+    curves: Mapping[str, Sequence[float]],
+    ylabel: str,
+    limits: tuple[float, float] = (1e-8, 1e8),
+    ax: Axes | None = None,
+) -> Axes:
+    """One line for every network: a size (logarithmic) against the layer it was measured after.
+
+    Args:
+        curves: name -> value at layer 0, 1, 2, ...
+        ylabel: what was measured.
+        limits: the sizes shown; a line that leaves them is named where it leaves.
+    """
+    ax = new_axes(height=3.6) if ax is None else ax
+    low, high = limits
+    for number, (name, values) in enumerate(curves.items()):
+        color = COLORS[number % len(COLORS)]
+        ax.plot(
+            values, color=color, linestyle=DASHES[number % len(DASHES)], linewidth=2, label=name
+        )
+    ax.set(yscale="log", ylim=limits, xlabel="layer", ylabel=ylabel)
+    ax.set_yticks([10.0**n for n in range(-100, 101, 4) if low <= 10.0**n <= high])
+    ax.set_yticks([], minor=True)
+    _legend(ax)
+    return ax
+
+
+def plot_vectors(vectors: Mapping[str, Sequence[float]], ax: Axes | None = None) -> Axes:
+    """Bars side by side: the channels of a few vectors of the same length."""
+    ax = new_axes() if ax is None else ax
+    width = 0.8 / len(vectors)
+    for number, (name, values) in enumerate(vectors.items()):
+        places = [i + (number - (len(vectors) - 1) / 2) * width for i in range(len(values))]
+        ax.bar(places, values, width * 0.92, color=COLORS[number % len(COLORS)], label=name)
+    ax.axhline(0, color=INK, linewidth=1)
+    ax.set(xlabel="channel", ylabel="value", xticks=range(len(values)))
+    _legend(ax)
+    return ax
+
+
+def plot_lines(
+    x: Sequence[float],
+    curves: Mapping[str, Sequence[float]],
+    xlabel: str,
+    ylabel: str,
+    log: bool = False,
+    ax: Axes | None = None,
+) -> Axes:
+    """A few named lines over the same places `x`; `log` makes the x axis logarithmic."""
+    ax = new_axes() if ax is None else ax
+    for number, (name, values) in enumerate(curves.items()):
+        color = COLORS[number % len(COLORS)]
+        ax.plot(
+            x, values, color=color, linestyle=DASHES[number % len(DASHES)], linewidth=2, label=name
+        )
+    ax.set(xlabel=xlabel, ylabel=ylabel, xscale="log" if log else "linear")
+    _legend(ax)
+    return ax
+
+
+def _legend(ax: Axes) -> None:
+    """Names above the picture, where they hide nothing."""
+    ax.legend(
+        loc="lower left",
+        bbox_to_anchor=(0, 1.0),
+        ncols=1 if len(ax.get_legend_handles_labels()[1]) > 3 else 2,
+        frameon=False,
+        labelcolor=INK,
+        fontsize=_FONT,
+        borderaxespad=0.2,
+        handlelength=2.4,
+    )
