@@ -9,9 +9,10 @@ sources.
 import re
 from pathlib import Path
 
-_IMPORT = re.compile(r'import \{ ([\w$, ]+) \} from "\./([\w-]+\.js)";')
+_IMPORT = re.compile(r'import \{ ([\w$]+(?:, [\w$]+)*) \} from "\./([\w-]+\.js)";')
+_OTHER_IMPORT = re.compile(r"\s*import\b|.*\bimport\(")
 _DECLARATION = re.compile(r"(export )?(?:async )?(?:function\*?|const|let|class) ([\w$]+)\b(?!,)")
-_TOP_LEVEL_KEYWORD = re.compile(r"(import|export|async|function|const|let|var|class)\b")
+_TOP_LEVEL = re.compile(r"(?:export|async|function|const|let|var|class)\b")
 
 
 def join(entry: Path) -> str:
@@ -19,41 +20,41 @@ def join(entry: Path) -> str:
 
     Raises:
         ValueError: if a line is an import, export or declaration of another form than the ones named above, if an
-            imported name is not exported, or if two files declare the same name.
+            imported name is not exported, if two files declare the same name, or if `entry` has no default export.
     """
-    exported: dict[Path, set[str]] = {}
-    declared_in: dict[str, str] = {}
+    exported: dict[Path, set[str]] = {}  # every file that was read -> the names it exports
+    declared_in: dict[str, str] = {}  # every top-level name -> the file that declares it
     texts: list[str] = []
 
-    def visit(path: Path) -> None:
+    def read(path: Path) -> None:
         exported[path] = set()
-        lines = []
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-            where = f"{path.name}:{number}: {line.strip()}"
-            if found := _IMPORT.fullmatch(line):
-                _import(found, path, where)
-                continue
-            if line.lstrip().startswith("import") and re.match(r"import\b", line.lstrip()):
-                raise ValueError(
-                    f'{where}: only `import {{ a, b }} from "./file.js";` on one line is understood'
-                )
-            lines.append(_own(line, path, where))
-        texts.append("\n".join(lines).strip() + "\n")
+        lines = path.read_text(encoding="utf-8").splitlines()
+        kept = [
+            one_line(line, path, f"{path.name}:{number}: {line.strip()}")
+            for number, line in enumerate(lines, 1)
+        ]
+        texts.append("\n".join(line for line in kept if line is not None).strip() + "\n")
 
-    def _import(found: re.Match, path: Path, where: str) -> None:
-        helper = path.parent / found[2]
+    def one_line(line: str, path: Path, where: str) -> str | None:
+        if found := _IMPORT.fullmatch(line):
+            return inline(found[1].split(", "), path.parent / found[2], where)
+        if _OTHER_IMPORT.match(line):
+            raise ValueError(
+                f'{where}: only `import {{ a, b }} from "./file.js";` on one line is understood'
+            )
+        if not _TOP_LEVEL.match(line) or (path == entry and line.startswith("export default ")):
+            return line
+        return declare(line, path, where)
+
+    def inline(names: list[str], helper: Path, where: str) -> None:
         if not helper.is_file():
-            raise ValueError(f"{where}: there is no file {found[2]} next to {path.name}")
+            raise ValueError(f"{where}: there is no file {helper.name} beside it")
         if helper not in exported:
-            visit(helper)
-        if missing := {name.strip() for name in found[1].split(",")} - exported[helper]:
-            raise ValueError(f"{where}: {found[2]} does not export {', '.join(sorted(missing))}")
+            read(helper)
+        if missing := [name for name in names if name not in exported[helper]]:
+            raise ValueError(f"{where}: {helper.name} does not export {', '.join(missing)}")
 
-    def _own(line: str, path: Path, where: str) -> str:
-        if not _TOP_LEVEL_KEYWORD.match(line):
-            return line
-        if line.startswith("export default ") and path == entry:
-            return line
+    def declare(line: str, path: Path, where: str) -> str:
         found = _DECLARATION.match(line)
         if not found:
             raise ValueError(
@@ -68,5 +69,7 @@ def join(entry: Path) -> str:
             exported[path].add(found[2])
         return line.removeprefix("export ")
 
-    visit(entry)
+    read(entry)
+    if "\nexport default " not in "\n" + texts[-1]:
+        raise ValueError(f"{entry.name} has no default export, so it is no figure")
     return "\n".join(texts)

@@ -1,0 +1,21 @@
+"""Fixtures that several test modules share."""
+
+import pytest
+from browser import launch
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium, one for each test module: left running, playwright's event loop would hinder the notebooks' kernels."""
+    with pytest.importorskip("playwright.sync_api").sync_playwright() as playwright:
+        chromium = launch(playwright)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def page(browser):
+    """An empty page in a context of its own."""
+    context = browser.new_context()
+    yield context.new_page()
+    context.close()
