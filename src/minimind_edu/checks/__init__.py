@@ -10,11 +10,23 @@ from minimind_edu.checks.norms import (
     check_rms_norm_gradient,
     check_steady_std,
 )
+from minimind_edu.checks.rope import (
+    check_apply_rotary_pos_emb,
+    check_convert_rows,
+    check_precompute_freqs_cis,
+    check_rotate_from,
+    check_rotate_pair,
+)
 
 __all__ = [
+    "check_apply_rotary_pos_emb",
+    "check_convert_rows",
     "check_layer_norm",
     "check_norm_weights",
+    "check_precompute_freqs_cis",
     "check_rms_norm",
     "check_rms_norm_gradient",
+    "check_rotate_from",
+    "check_rotate_pair",
     "check_steady_std",
 ]
