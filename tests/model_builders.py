@@ -1,0 +1,67 @@
+"""Small models and inputs that the tests share.
+
+Weights are drawn wide and gains away from 1, so that a part that is skipped or applied twice changes the result: with
+fresh weights (gains of 1, standard deviation 0.02) several mistakes change nothing that a test could see.
+"""
+
+from typing import Any
+
+import torch
+from hypothesis import settings
+from torch import Tensor
+
+from minimind_edu.config import MiniMindConfig
+from minimind_edu.model import MiniMindForCausalLM
+
+# Properties are tried on the same examples in every run: a failure can be repeated, and no run fails by luck.
+PROPERTY = settings(deadline=None, max_examples=20, derandomize=True, database=None)
+SLOW_PROPERTY = settings(PROPERTY, max_examples=12)
+
+KINDS = ("minimind2", "minimind2_moe", "minimind3", "minimind3_moe")
+
+
+def tensor(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float64) -> Tensor:
+    """Standard normal numbers that depend on the seed only."""
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(*shape, generator=generator, dtype=torch.float64).to(dtype)
+
+
+def token_ids(batch: int, length: int, vocab_size: int = 61, seed: int = 0) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randint(3, vocab_size, (batch, length), generator=generator)
+
+
+def tiny_config(kind: str = "minimind2", **changes: Any) -> MiniMindConfig:
+    """A config of one of the `KINDS` that computes in milliseconds."""
+    sizes = {
+        "vocab_size": 61,
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "intermediate_size": 48,
+        "max_position_embeddings": 64,
+    }
+    return getattr(MiniMindConfig, kind)(**{**sizes, **changes})
+
+
+def spread_weights(module: torch.nn.Module, seed: int = 0) -> None:
+    """Give every parameter values that matter: gains in [0.5, 1.5], matrices of the size that keeps activations alive."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, parameter in module.named_parameters():
+            if parameter.dim() == 1:
+                parameter.uniform_(0.5, 1.5, generator=generator)
+            elif name.endswith("embed_tokens.weight"):
+                parameter.normal_(generator=generator)
+            else:
+                parameter.normal_(std=1.5 * parameter.shape[-1] ** -0.5, generator=generator)
+
+
+def tiny_model(
+    kind: str = "minimind2", seed: int = 0, dtype: torch.dtype = torch.float64, **changes: Any
+) -> MiniMindForCausalLM:
+    """A model of `tiny_config(kind, **changes)` in eval mode; in float64, so that comparisons can be strict."""
+    model = MiniMindForCausalLM(tiny_config(kind, **changes))
+    spread_weights(model, seed)
+    return model.to(dtype).eval()

@@ -1,0 +1,171 @@
+import dataclasses
+import math
+
+import pytest
+
+from minimind_edu.config import (
+    MiniMindConfig,
+    RopeScaling,
+    minimind2_intermediate_size,
+    minimind3_intermediate_size,
+)
+
+
+def test_the_default_is_minimind2_small():
+    config = MiniMindConfig()
+    assert (config.hidden_size, config.num_hidden_layers) == (512, 8)
+    assert (config.num_attention_heads, config.num_key_value_heads) == (8, 2)
+    assert (config.head_dim, config.queries_per_kv) == (64, 4)
+    assert config.rms_norm_eps == 1e-5
+    assert config == MiniMindConfig.minimind2()
+
+
+def test_a_config_cannot_be_changed():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        MiniMindConfig().hidden_size = 768
+
+
+@pytest.mark.parametrize("hidden_size, width", [(512, 1408), (640, 1728), (768, 2048)])
+def test_minimind2_feed_forward_is_eight_thirds_wide(hidden_size, width):
+    assert minimind2_intermediate_size(hidden_size) == width
+    assert MiniMindConfig.minimind2(hidden_size=hidden_size).intermediate_size == width
+
+
+@pytest.mark.parametrize("hidden_size, width", [(512, 1664), (768, 2432)])
+def test_minimind3_feed_forward_is_pi_times_as_wide(hidden_size, width):
+    assert minimind3_intermediate_size(hidden_size) == width
+    assert MiniMindConfig.minimind3(hidden_size=hidden_size).intermediate_size == width
+
+
+def test_minimind3_differs_from_minimind2_where_upstream_does():
+    config = MiniMindConfig.minimind3()
+    assert (config.hidden_size, config.num_key_value_heads, config.head_dim) == (768, 4, 96)
+    assert config.use_qk_norm and config.rms_norm_eps == 1e-6
+    mixture = MiniMindConfig.minimind3_moe()
+    assert (mixture.num_experts, mixture.num_experts_per_tok) == (4, 1)
+    assert mixture.num_shared_experts == 0
+    assert mixture.router_aux_loss_coef == 5e-4
+
+
+def test_minimind2_mixture_has_two_of_four_experts_and_a_shared_one():
+    config = MiniMindConfig.minimind2_moe()
+    assert (config.hidden_size, config.moe_intermediate_size) == (640, 1728)
+    assert (config.num_experts, config.num_experts_per_tok, config.num_shared_experts) == (4, 2, 1)
+
+
+def test_minimind2_renormalizes_only_where_several_experts_are_chosen():
+    assert MiniMindConfig.minimind2_moe().norm_topk_prob
+    assert not MiniMindConfig.minimind2_moe(num_experts_per_tok=1).norm_topk_prob
+
+
+def test_head_dim_may_be_chosen_apart_from_the_hidden_size():
+    config = MiniMindConfig(hidden_size=100, num_attention_heads=8, head_dim=16)
+    assert config.head_dim == 16
+
+
+def test_from_upstream_translates_minimind2_names():
+    config = MiniMindConfig.from_upstream(
+        {"n_routed_experts": 6, "n_shared_experts": 2, "aux_loss_alpha": 0.3, "use_moe": True},
+        generation="minimind2",
+    )
+    assert (config.num_experts, config.num_shared_experts) == (6, 2)
+    assert config.router_aux_loss_coef == 0.3
+
+
+def test_from_upstream_takes_the_defaults_of_its_generation():
+    assert MiniMindConfig.from_upstream({}, "minimind2") == MiniMindConfig.minimind2()
+    assert MiniMindConfig.from_upstream({}, "minimind3") == MiniMindConfig.minimind3()
+
+
+def test_from_upstream_leaves_out_what_changes_no_result():
+    upstream = {"flash_attn": True, "hidden_act": "silu", "intermediate_size": None}
+    assert MiniMindConfig.from_upstream(upstream, "minimind2") == MiniMindConfig.minimind2()
+
+
+def test_from_upstream_knows_what_each_generation_calls_yarn():
+    older = MiniMindConfig.from_upstream({"inference_rope_scaling": True}, "minimind2").rope_scaling
+    newer = MiniMindConfig.from_upstream({"inference_rope_scaling": True}, "minimind3").rope_scaling
+    assert (older.factor, older.beta_fast, older.formula) == (4.0, 4.0, "minimind2")
+    assert (newer.factor, newer.beta_fast, newer.formula) == (16.0, 32.0, "yarn")
+    assert older.table_factor == newer.table_factor == 1.0
+
+
+def test_from_upstream_reads_a_rope_scaling_dictionary():
+    given = {"type": "yarn", "factor": 8, "original_max_position_embeddings": 1024}
+    scaling = MiniMindConfig.from_upstream({"rope_scaling": given}, "minimind3").rope_scaling
+    assert (scaling.factor, scaling.original_max_position_embeddings) == (8, 1024)
+
+
+def test_the_attention_factor_of_the_paper_is_the_default():
+    assert RopeScaling(factor=16).table_factor == pytest.approx(0.1 * math.log(16) + 1)
+    assert RopeScaling(factor=1).table_factor == 1.0
+    assert RopeScaling(factor=16, attention_factor=1.25).table_factor == 1.25
+    assert RopeScaling(factor=16, formula="minimind2").table_factor == 1.0
+
+
+BAD_CONFIGS = [
+    ({"vocab_size": 0}, "vocab_size must be a whole number of at least 1, got 0"),
+    ({"hidden_size": 512.0}, "hidden_size must be a whole number of at least 1, got 512.0"),
+    ({"num_hidden_layers": True}, "num_hidden_layers must be a whole number .* got True"),
+    ({"head_dim": -2}, "head_dim must be a whole number of at least 1, got -2"),
+    (
+        {"num_key_value_heads": 3},
+        "num_attention_heads must be a multiple of num_key_value_heads, got 8 and 3: every key/value head serves "
+        "the same number .* counts heads; it is not the number of query heads in a group",
+    ),
+    (
+        {"hidden_size": 100},
+        "hidden_size must be a multiple of num_attention_heads, got 100 and 8; .* or give head_dim yourself",
+    ),
+    (
+        {"hidden_size": 72},
+        "head_dim must be even because RoPE rotates pairs of channels, got 9; change hidden_size",
+    ),
+    (
+        {"num_experts_per_tok": 5},
+        "num_experts_per_tok cannot exceed num_experts, got 5 of 4: a token visits an expert at most once",
+    ),
+    ({"num_shared_experts": -1}, "num_shared_experts .* got -1"),
+    ({"num_shared_experts": 1.5}, "num_shared_experts .* got 1.5"),
+    ({"norm_placement": "sandwich"}, "norm_placement must be 'pre' or 'post', got 'sandwich'"),
+    ({"dropout": 1.0}, "dropout is a probability below 1, got 1.0"),
+    ({"rms_norm_eps": 0.0}, "rms_norm_eps must be positive, got 0.0: without it a vector of zeros"),
+    ({"rms_norm_eps": math.nan}, "rms_norm_eps must be positive, got nan"),
+    ({"rope_theta": 1.0}, "rope_theta must be above 1, got 1.0: it is the base"),
+    ({"rope_theta": math.nan}, "rope_theta must be above 1, got nan"),
+]
+
+
+@pytest.mark.parametrize("changes, message", BAD_CONFIGS)
+def test_rejects_sizes_that_contradict_each_other(changes, message):
+    with pytest.raises(ValueError, match=message):
+        MiniMindConfig(**changes)
+
+
+BAD_SCALINGS = [
+    ({"factor": 0.5}, "factor must be at least 1, got 0.5: it says how many times longer"),
+    ({"factor": math.nan}, "factor must be at least 1, got nan"),
+    ({"original_max_position_embeddings": 0}, "must be a positive number of positions, got 0"),
+    (
+        {"beta_fast": 1.0, "beta_slow": 2.0},
+        "beta_fast must be above beta_slow and both above 0, got beta_fast=1.0 and beta_slow=2.0",
+    ),
+    ({"beta_slow": 0.0}, "both above 0, got beta_fast=32.0 and beta_slow=0.0"),
+    ({"formula": "ntk"}, "formula must be 'yarn' or 'minimind2', got 'ntk'"),
+]
+
+
+@pytest.mark.parametrize("changes, message", BAD_SCALINGS)
+def test_rejects_a_scaling_that_scales_nothing(changes, message):
+    with pytest.raises(ValueError, match=message):
+        RopeScaling(**changes)
+
+
+def test_rejects_a_generation_that_does_not_exist():
+    with pytest.raises(ValueError, match="generation must be 'minimind2' or 'minimind3', got 'x'"):
+        MiniMindConfig.from_upstream({}, generation="x")
+
+
+def test_rejects_a_name_that_upstream_does_not_have():
+    with pytest.raises(ValueError, match="minimind3 config has no field n_layer; known here: .*"):
+        MiniMindConfig.from_upstream({"n_layer": 4}, "minimind3")

@@ -1,0 +1,394 @@
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from model_builders import PROPERTY, tensor
+
+from minimind_edu.config import RopeScaling
+from minimind_edu.rope import (
+    apply_rotary_emb,
+    apply_rotary_interleaved,
+    apply_rotary_pos_emb,
+    half_split_permutation,
+    precompute_freqs_cis,
+    precompute_freqs_complex,
+    rope_angles,
+    rope_frequencies,
+    rotate_half,
+    rotate_interleaved,
+    scaling_of_each_pair,
+    yarn_correction_range,
+)
+
+DOUBLE = torch.float64
+even_dims = st.integers(1, 16).map(lambda pairs: 2 * pairs)
+bases = st.sampled_from([100.0, 1e4, 1e6])
+seeds = st.integers(0, 10_000)
+positions = st.integers(0, 200)
+
+
+def turned(x, position, rope_base=1e4):
+    """The vector `[D]` as a query at this position."""
+    cos, sin = precompute_freqs_cis(x.shape[-1], position + 1, rope_base, dtype=DOUBLE)
+    q, _ = apply_rotary_pos_emb(
+        x.view(1, 1, 1, -1), x.view(1, 1, 1, -1), cos[position:], sin[position:]
+    )
+    return q.flatten()
+
+
+def rotated_pair_by_pair(x, rope_base):
+    """RoPE on `[S, D]` with a 2 x 2 rotation matrix for every position and half-split pair, written as in the paper."""
+    length, dim = x.shape
+    result = torch.empty_like(x)
+    for position in range(length):
+        for pair in range(dim // 2):
+            angle = position * rope_base ** (-2 * pair / dim)
+            first, second = float(x[position, pair]), float(x[position, pair + dim // 2])
+            result[position, pair] = first * math.cos(angle) - second * math.sin(angle)
+            result[position, pair + dim // 2] = first * math.sin(angle) + second * math.cos(angle)
+    return result
+
+
+# Frequencies and tables
+
+
+@PROPERTY
+@given(even_dims, bases)
+def test_frequencies_fall_from_one_by_a_constant_ratio(dim, base):
+    expected = [math.exp(-2 * pair / dim * math.log(base)) for pair in range(dim // 2)]
+    assert rope_frequencies(dim, base, dtype=DOUBLE).tolist() == pytest.approx(expected, rel=1e-12)
+
+
+def test_angles_are_position_times_frequency():
+    angles = rope_angles(6, 5, 1e4, dtype=DOUBLE)
+    frequencies = rope_frequencies(6, 1e4, dtype=DOUBLE)
+    assert angles.shape == (5, 3)
+    for position in range(5):
+        torch.testing.assert_close(angles[position], position * frequencies)
+
+
+def test_tables_hold_every_angle_twice_side_by_side():
+    cos, sin = precompute_freqs_cis(8, 10, dtype=DOUBLE)
+    angles = rope_angles(8, 10, dtype=DOUBLE)
+    assert cos.shape == sin.shape == (10, 8)
+    for half in (slice(0, 4), slice(4, 8)):
+        torch.testing.assert_close(cos[:, half], angles.cos())
+        torch.testing.assert_close(sin[:, half], angles.sin())
+
+
+def test_position_zero_is_not_turned():
+    x = tensor(8)
+    assert torch.equal(turned(x, 0), x)
+
+
+# What the rotation is
+
+
+@PROPERTY
+@given(even_dims, st.integers(1, 6), bases, seeds)
+def test_the_rotation_is_that_of_the_paper(dim, length, base, seed):
+    x = tensor(length, dim, seed=seed)
+    cos, sin = precompute_freqs_cis(dim, length, base, dtype=DOUBLE)
+    q, k = apply_rotary_pos_emb(x[None, :, None], x[None, :, None], cos, sin)
+    expected = rotated_pair_by_pair(x, base)
+    torch.testing.assert_close(q[0, :, 0], expected)
+    torch.testing.assert_close(k[0, :, 0], expected)
+
+
+@PROPERTY
+@given(even_dims, positions, positions, positions, bases, seeds)
+def test_scores_depend_only_on_relative_position(dim, m, n, shift, base, seed):
+    q, k = tensor(dim, seed=seed), tensor(dim, seed=seed + 1)
+    here = turned(q, m, base) @ turned(k, n, base)
+    there = turned(q, m + shift, base) @ turned(k, n + shift, base)
+    torch.testing.assert_close(here, there, rtol=1e-9, atol=1e-9)
+
+
+def test_scores_do_depend_on_relative_position():
+    q, k = tensor(8), tensor(8, seed=1)
+    scores = [float(turned(q, 10) @ turned(k, n)) for n in range(10)]
+    assert len({round(score, 6) for score in scores}) == 10
+
+
+@PROPERTY
+@given(even_dims, positions, seeds)
+def test_turning_keeps_the_length_of_every_pair(dim, position, seed):
+    x = tensor(dim, seed=seed)
+    before, after = x.view(2, -1), turned(x, position).view(2, -1)
+    torch.testing.assert_close(before.norm(dim=0), after.norm(dim=0))
+
+
+def test_rotate_half_is_a_quarter_turn():
+    x = torch.tensor([1.0, 2.0, 3.0, 4.0])
+    assert rotate_half(x).tolist() == [-3.0, -4.0, 1.0, 2.0]
+    assert torch.equal(rotate_half(rotate_half(x)), -x)
+
+
+def test_rotate_interleaved_is_a_quarter_turn():
+    x = torch.tensor([1.0, 2.0, 3.0, 4.0])
+    assert rotate_interleaved(x).tolist() == [-2.0, 1.0, -4.0, 3.0]
+    assert torch.equal(rotate_interleaved(rotate_interleaved(x)), -x)
+
+
+# The three forms
+
+form_shapes = st.tuples(st.integers(1, 2), st.integers(1, 5), st.sampled_from([1, 2, 4]), even_dims)
+
+
+@PROPERTY
+@given(form_shapes, st.integers(0, 50), seeds)
+def test_half_split_interleaved_and_complex_agree_after_the_permutation(shape, start, seed):
+    batch, length, heads, dim = shape
+    q, k = tensor(*shape, seed=seed), tensor(batch, length, 1, dim, seed=seed + 1)
+    rows = slice(start, start + length)
+    cos, sin = precompute_freqs_cis(dim, start + length, dtype=DOUBLE)
+    angles = rope_angles(dim, start + length, dtype=DOUBLE)[rows]
+    order = half_split_permutation(dim)
+
+    interleaved = apply_rotary_interleaved(q, k, angles.cos(), angles.sin())
+    by_complex = apply_rotary_emb(
+        q, k, precompute_freqs_complex(dim, start + length, dtype=DOUBLE)[rows]
+    )
+    half_split = apply_rotary_pos_emb(q[..., order], k[..., order], cos[rows], sin[rows])
+    for one, other, permuted in zip(interleaved, by_complex, half_split, strict=True):
+        torch.testing.assert_close(one, other)
+        torch.testing.assert_close(one[..., order], permuted)
+
+
+def test_the_forms_differ_without_the_permutation():
+    q = tensor(1, 5, 1, 8)
+    cos, sin = precompute_freqs_cis(8, 5, dtype=DOUBLE)
+    half_split, _ = apply_rotary_pos_emb(q, q, cos, sin)
+    interleaved, _ = apply_rotary_interleaved(q, q, cos[:, :4], sin[:, :4])
+    assert not torch.allclose(half_split, interleaved, atol=0.1)
+
+
+def test_permuting_projection_rows_converts_a_checkpoint():
+    heads, dim, width, length = 3, 8, 10, 4
+    w_q, w_k = tensor(heads * dim, width), tensor(heads * dim, width, seed=1)
+    x = tensor(1, length, width, seed=2)
+    cos, sin = precompute_freqs_cis(dim, length, dtype=DOUBLE)
+    rows = half_split_permutation(dim)
+
+    def scores(w_q, w_k, rotate, *tables):
+        q, k = (torch.nn.functional.linear(x, w).view(1, length, heads, dim) for w in (w_q, w_k))
+        q, k = rotate(q, k, *tables)
+        return torch.einsum("bshd,bthd->bhst", q, k)
+
+    def converted(w):
+        return w.view(heads, dim, width)[:, rows].reshape(heads * dim, width)
+
+    torch.testing.assert_close(
+        scores(w_q, w_k, apply_rotary_interleaved, cos[:, : dim // 2], sin[:, : dim // 2]),
+        scores(converted(w_q), converted(w_k), apply_rotary_pos_emb, cos, sin),
+    )
+
+
+def test_complex_numbers_have_length_one():
+    freqs_cis = precompute_freqs_complex(8, 100, dtype=DOUBLE)
+    assert freqs_cis.shape == (100, 4)
+    torch.testing.assert_close(freqs_cis.abs(), torch.ones(100, 4, dtype=DOUBLE))
+
+
+# Layouts and dtypes
+
+
+def test_unsqueeze_dim_says_where_the_heads_stand():
+    q, k = tensor(2, 5, 4, 8), tensor(2, 5, 2, 8, seed=1)
+    cos, sin = precompute_freqs_cis(8, 5, dtype=DOUBLE)
+    positions_first = apply_rotary_pos_emb(q, k, cos, sin)
+    heads_first = apply_rotary_pos_emb(
+        q.transpose(1, 2), k.transpose(1, 2), cos, sin, unsqueeze_dim=0
+    )
+    for one, other in zip(positions_first, heads_first, strict=True):
+        assert torch.equal(one, other.transpose(1, 2))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_all_forms_keep_the_dtype_of_their_input(dtype):
+    q = tensor(1, 3, 2, 8, dtype=dtype)
+    cos, sin = precompute_freqs_cis(8, 3)
+    half_width = cos[:, :4], sin[:, :4]
+    for result in (
+        *apply_rotary_pos_emb(q, q, cos, sin),
+        *apply_rotary_interleaved(q, q, *half_width),
+        *apply_rotary_emb(q, q, precompute_freqs_complex(8, 3)),
+    ):
+        assert result.dtype == dtype
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_turned_in_the_tables_precision_and_rounded_once(dtype):
+    q = tensor(1, 50, 2, 16, dtype=dtype)
+    exact, _ = apply_rotary_pos_emb(
+        q.double(), q.double(), *precompute_freqs_cis(16, 50, dtype=DOUBLE)
+    )
+    result, _ = apply_rotary_pos_emb(q, q, *precompute_freqs_cis(16, 50))
+    assert (result == exact.to(dtype)).double().mean() > 0.99
+
+
+def test_angles_in_float32_are_right_at_the_far_end():
+    cos, _ = precompute_freqs_cis(64, 32768)
+    exact, _ = precompute_freqs_cis(64, 32768, dtype=DOUBLE)
+    assert (cos - exact).abs().max() < 3e-3
+
+
+# YaRN
+
+
+def test_yarn_leaves_fast_pairs_alone_and_slows_slow_ones_by_the_factor():
+    scaling = RopeScaling(factor=16)
+    for dim, (low, high) in {96: (8, 21), 64: (5, 14)}.items():
+        assert yarn_correction_range(dim, 1e6, scaling) == (low, high)
+        scale = scaling_of_each_pair(dim, 1e6, scaling, DOUBLE)
+        assert scale[: low + 1].tolist() == [1.0] * (low + 1)
+        assert scale[high:].tolist() == [1 / 16] * (dim // 2 - high)
+        assert (scale.diff()[low:high] < 0).all()
+
+
+def range_clamped_at(last_pair, dim, base, context, betas):
+    """YaRN's range with the upper clamp as an argument: MiniMind3 uses dim/2 - 1, transformers dim - 1."""
+    fast, slow = (
+        dim * math.log(context / (beta * 2 * math.pi)) / (2 * math.log(base)) for beta in betas
+    )
+    return max(math.floor(fast), 0), min(math.ceil(slow), last_pair)
+
+
+def test_either_clamp_gives_the_same_range_in_all_realistic_settings():
+    settings = [
+        (dim, base, context, betas)
+        for dim in (32, 64, 80, 96, 128, 256)
+        for base in (1e4, 1e5, 5e5, 1e6, 1e7)
+        for context in (512, 2048, 4096, 8192, 32768, 131072)
+        for betas in ((32.0, 1.0), (4.0, 1.0))
+        if base >= 1e5 or context <= 32768  # nobody trains 131072 positions with a base of 10,000
+    ]
+    for dim, base, context, betas in settings:
+        ours = yarn_correction_range(dim, base, RopeScaling(16, context, *betas))
+        assert ours == range_clamped_at(dim - 1, dim, base, context, betas)
+        assert ours == range_clamped_at(dim // 2 - 1, dim, base, context, betas)
+
+
+def test_the_clamps_part_where_the_trained_context_is_in_the_millions():
+    setting = (64, 1e6, 10**7, (32.0, 1.0))
+    assert range_clamped_at(31, *setting) == (25, 31)
+    assert range_clamped_at(63, *setting) == (25, 34)
+    assert yarn_correction_range(64, 1e6, RopeScaling(16, 10**7)) == (25, 34)
+
+
+def test_the_older_formula_is_not_yarn():
+    older = scaling_of_each_pair(96, 1e6, RopeScaling(16, formula="minimind2"), DOUBLE)
+    assert (older[1:21] < 1).all(), "it slows fast pairs that YaRN leaves alone"
+    assert older[0].item() == pytest.approx((1 * 16 - 1 + 1) / (1 * 16))
+    step = (older[:-1] - older[1:]).max().item()
+    assert step > 0.8, "and it drops to 1/factor in one step"
+    assert older[-1].item() == pytest.approx(1 / 16)
+
+
+def test_the_older_formula_is_that_of_minimind2_pair_by_pair():
+    dim, base, factor, beta_fast, beta_slow, context = 64, 1e6, 4.0, 4.0, 1.0, 2048
+    scaling = RopeScaling(factor, context, beta_fast, beta_slow, formula="minimind2")
+    expected, corner_passed = [], False
+    for pair in range(dim // 2):
+        corner_passed |= 2 * math.pi * base ** (2 * pair / dim) > context
+        beta = beta_slow + (beta_fast - beta_slow) * pair / (dim / 2 - 1)
+        expected.append(
+            1 / factor if corner_passed else (beta * factor - beta + 1) / (beta * factor)
+        )
+    assert expected[0] == 1 and 0 < expected.index(0.25) < dim // 2
+    ours = scaling_of_each_pair(dim, base, scaling, DOUBLE).tolist()
+    assert ours == pytest.approx(expected)
+
+
+def test_the_older_formula_without_a_corner_slows_no_pair_wholly():
+    scaling = RopeScaling(4.0, 10**9, 4.0, formula="minimind2")
+    assert (scaling_of_each_pair(8, 1e4, scaling, DOUBLE) > 0.25).all()
+
+
+def test_scaling_begins_where_the_table_outgrows_the_trained_context():
+    scaling = RopeScaling(factor=4, original_max_position_embeddings=64)
+    plain, scaled = rope_angles(16, 64), rope_angles(16, 64, rope_scaling=scaling)
+    assert torch.equal(plain, scaled)
+    longer = rope_angles(16, 65, rope_scaling=scaling)
+    assert not torch.allclose(plain[:65], longer[:64])
+
+
+def test_the_attention_factor_multiplies_both_tables():
+    scaling = RopeScaling(4, 64)
+    loud = precompute_freqs_cis(16, 128, rope_scaling=scaling, dtype=DOUBLE)
+    plain = precompute_freqs_cis(
+        16, 128, rope_scaling=RopeScaling(4, 64, attention_factor=1.0), dtype=DOUBLE
+    )
+    for one, other in zip(loud, plain, strict=True):
+        torch.testing.assert_close(one, other * (0.1 * math.log(4) + 1))
+
+
+# Bad input
+
+
+@pytest.mark.parametrize("dim", [7, 0, -2])
+@pytest.mark.parametrize(
+    "function", [rope_frequencies, precompute_freqs_cis, half_split_permutation]
+)
+def test_rejects_an_odd_head_dim(function, dim):
+    with pytest.raises(
+        ValueError,
+        match=f"rotates pairs of channels, so dim must be even and at least 2, got {dim}",
+    ):
+        function(dim)
+
+
+def test_rejects_tables_that_were_not_cut_to_the_positions():
+    q, tables = torch.zeros(2, 5, 4, 8), precompute_freqs_cis(8, 6)
+    message = (
+        r"q of shape \[2, 5, 4, 8\] is read as \[B, S, H, D\] because unsqueeze_dim=1, .* one row a position, "
+        r"got tables of shape \[6, 8\]; slice them to \[start:start \+ S\], or give the other unsqueeze_dim"
+    )
+    with pytest.raises(ValueError, match=message):
+        apply_rotary_pos_emb(q, q, *tables)
+
+
+def test_rejects_heads_where_positions_should_stand():
+    q, tables = torch.zeros(2, 4, 5, 8), precompute_freqs_cis(8, 5)
+    with pytest.raises(ValueError, match=r"is read as \[B, S, H, D\]"):
+        apply_rotary_pos_emb(q, q, *tables)
+    with pytest.raises(ValueError, match=r"is read as \[B, H, S, D\] because unsqueeze_dim=0"):
+        apply_rotary_pos_emb(q.transpose(1, 2), q.transpose(1, 2), *tables, unsqueeze_dim=0)
+
+
+def test_names_the_tensor_that_does_not_fit():
+    q, k = torch.zeros(1, 5, 2, 8), torch.zeros(1, 4, 2, 8)
+    with pytest.raises(ValueError, match=r"^k of shape \[1, 4, 2, 8\]"):
+        apply_rotary_pos_emb(q, k, *precompute_freqs_cis(8, 5))
+
+
+def test_rejects_tables_of_another_head_dim():
+    q = torch.zeros(1, 5, 2, 8)
+    message = (
+        "q has 8 channels a head, so the tables need 8 columns, got 16; compute them with dim=8"
+    )
+    with pytest.raises(ValueError, match=message):
+        apply_rotary_pos_emb(q, q, *precompute_freqs_cis(16, 5))
+
+
+def test_rejects_full_width_tables_in_the_interleaved_forms():
+    q, (cos, sin) = torch.zeros(1, 5, 2, 8), precompute_freqs_cis(8, 5)
+    with pytest.raises(ValueError, match="the tables need 4 columns, got 8"):
+        apply_rotary_interleaved(q, q, cos, sin)
+    with pytest.raises(ValueError, match="the tables need 4 columns, got 8"):
+        apply_rotary_emb(q, q, torch.complex(cos, sin))
+
+
+@pytest.mark.parametrize("unsqueeze_dim", [2, -1])
+def test_rejects_another_axis_for_the_heads(unsqueeze_dim):
+    q, tables = torch.zeros(1, 5, 2, 8), precompute_freqs_cis(8, 5)
+    with pytest.raises(ValueError, match=rf"must be 1 for .* or 0 for .*, got {unsqueeze_dim}"):
+        apply_rotary_pos_emb(q, q, *tables, unsqueeze_dim=unsqueeze_dim)
+
+
+def test_rejects_cos_and_sin_of_different_shapes():
+    q, (cos, sin) = torch.zeros(1, 5, 2, 8), precompute_freqs_cis(8, 5)
+    with pytest.raises(ValueError, match=r"must both be \[S, D\], got \[5, 8\] and \[4, 8\]"):
+        apply_rotary_pos_emb(q, q, cos, sin[:4])
