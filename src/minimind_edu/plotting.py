@@ -10,10 +10,13 @@ from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
 
 INK = "#7a808a"  # axes and text: the same contrast on white as on a dark page
 COLORS = ("#d9772a", "#3f8fd0", "#2a9d7f", "#c94f7c", "#8f6fd1", "#8a8f3c")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)))
+_ON_TABLE = "#14171c"  # text in the cells of a table, which are light or middle on both themes
+_TWO_SIDED = LinearSegmentedColormap.from_list("two_sided", [COLORS[1], "#f1f1ee", COLORS[0]])
 _FONT = 11.5  # points, 12 px when the figure is 330 px wide
 
 
@@ -112,3 +115,74 @@ def _legend(ax: Axes) -> None:
         borderaxespad=0.2,
         handlelength=2.4,
     )
+
+
+def plot_tables(
+    tables: Mapping[str, Sequence[Sequence[float]]], row_labels: Sequence[Sequence[str]]
+) -> list[Axes]:
+    """Small square tables side by side, on one color scale, every entry written into its cell.
+
+    Args:
+        tables: title -> square table of numbers.
+        row_labels: for each table, the names of its rows, which are also those of its columns.
+
+    Returns:
+        the Axes of each table.
+    """
+    figure, axes = plt.subplots(
+        1, len(tables), figsize=(2.5 * len(tables), 2.7), dpi=120, layout="constrained"
+    )
+    figure.patch.set_alpha(0)
+    largest = max(abs(float(value)) for table in tables.values() for row in table for value in row)
+    for ax, (title, table), labels in zip(axes, tables.items(), row_labels, strict=True):
+        style_axes(ax)
+        rows = [[float(value) for value in row] for row in table]
+        ax.imshow(rows, cmap=_TWO_SIDED, vmin=-largest, vmax=largest)
+        for i, row in enumerate(rows):
+            for j, value in enumerate(row):
+                ax.text(
+                    j, i, f"{value:.2f}", ha="center", va="center", fontsize=_FONT, color=_ON_TABLE
+                )
+        ax.set(xticks=range(len(labels)), yticks=range(len(labels)), title=title)
+        ax.set_xticklabels(labels)
+        ax.set_yticklabels(labels)
+        ax.grid(False)
+        ax.tick_params(length=0)
+    return list(axes)
+
+
+def plot_arrows(
+    arrows: Sequence[Sequence[float]], labels: Sequence[str], ax: Axes | None = None
+) -> Axes:
+    """Arrows from the origin on a circle, each named at its tip: one vector, turned further and further.
+
+    Args:
+        arrows: `[N, 2]`, all of about length 1.
+        labels: N names.
+    """
+    ax = new_axes(3.6, 2.9) if ax is None else ax
+    ax.add_patch(plt.Circle((0, 0), 1, fill=False, color=INK, alpha=0.5, linewidth=1))
+    for number, ((x, y), label) in enumerate(zip(arrows, labels, strict=True)):
+        x, y = float(x), float(y)
+        color = COLORS[number % len(COLORS)]
+        ax.annotate(
+            "", (x, y), (0, 0), arrowprops={"arrowstyle": "-|>", "color": color, "linewidth": 2}
+        )
+        ax.text(x * 1.08, y * 1.08, label, color=INK, fontsize=_FONT, ha="left", va="center")
+    ax.set(xlim=(-1.1, 2.0), ylim=(-0.35, 1.3), aspect="equal", xlabel="$x_1$", ylabel="$x_2$")
+    return ax
+
+
+def plot_rope_table(table: Sequence[Sequence[float]], ax: Axes | None = None) -> Axes:
+    """A cos or sin table as stripes, `[positions, D]`: one row a position, with the seam between its two halves."""
+    ax = new_axes(4.6, 3.4) if ax is None else ax
+    rows = [[float(value) for value in row] for row in table]
+    channels = len(rows[0])
+    image = ax.imshow(rows, cmap=_TWO_SIDED, vmin=-1, vmax=1, aspect="auto", interpolation="none")
+    ax.axvline(channels / 2 - 0.5, color=INK, linewidth=2)
+    ax.set(xlabel="channel", ylabel="position", xticks=range(0, channels, 2))
+    ax.grid(False)
+    bar = ax.figure.colorbar(image, ax=ax, ticks=[-1, 0, 1])
+    bar.ax.tick_params(colors=INK, labelsize=_FONT)
+    bar.outline.set_edgecolor(INK)
+    return ax
