@@ -17,7 +17,10 @@ function fillElement(node, attrs, children) {
 
 // An HTML element: h("p", { class: "mm-note", onClick: f }, "text", child, [children]).
 export function h(tag, attrs, ...children) {
-  return fillElement(document.createElement(tag), attrs, children);
+  const node = fillElement(document.createElement(tag), attrs, children);
+  // JupyterLab takes Enter, digits and arrows as commands of its own unless the focused element lies in such a box.
+  if (node.classList.contains("mm-fig")) node.dataset.lmSuppressShortcuts = "true";
+  return node;
 }
 
 // An SVG element, called in the same way.
