@@ -1,12 +1,14 @@
 """Interactive figures: one Python class and one plain ES module each, alive with a kernel and without."""
 
 from minimind_edu.figures._base import Figure, figure_names, module_source, stylesheet
+from minimind_edu.figures.norm_geometry import NormGeometry
 from minimind_edu.figures.pairing_lab import PairingLab
 from minimind_edu.figures.quiz import Quiz
 from minimind_edu.figures.rotation_dials import RotationDials
 
 __all__ = [
     "Figure",
+    "NormGeometry",
     "PairingLab",
     "Quiz",
     "RotationDials",
