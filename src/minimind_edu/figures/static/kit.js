@@ -11,16 +11,15 @@ function applyAttribute(node, name, value) {
 
 function fillElement(node, attrs, children) {
   for (const [name, value] of Object.entries(attrs || {})) applyAttribute(node, name, value);
+  // JupyterLab takes arrows, Enter and Space as its own commands, except from an element that says so itself.
+  if (node.matches("input, button, select, summary, [tabindex]")) node.setAttribute("data-lm-suppress-shortcuts", "true");
   node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
   return node;
 }
 
 // An HTML element: h("p", { class: "mm-note", onClick: f }, "text", child, [children]).
 export function h(tag, attrs, ...children) {
-  const node = fillElement(document.createElement(tag), attrs, children);
-  // JupyterLab takes Enter, digits and arrows as commands of its own unless the focused element lies in such a box.
-  if (node.classList.contains("mm-fig")) node.dataset.lmSuppressShortcuts = "true";
-  return node;
+  return fillElement(document.createElement(tag), attrs, children);
 }
 
 // An SVG element, called in the same way.
