@@ -140,9 +140,8 @@ def plot_tables(
         ax.imshow(rows, cmap=_TWO_SIDED, vmin=-largest, vmax=largest)
         for i, row in enumerate(rows):
             for j, value in enumerate(row):
-                ax.text(
-                    j, i, f"{value:.2f}", ha="center", va="center", fontsize=_FONT, color=_ON_TABLE
-                )
+                text = f"{round(value, 2) + 0.0:.2f}"  # the sum turns -0.0 into 0.0
+                ax.text(j, i, text, ha="center", va="center", fontsize=_FONT, color=_ON_TABLE)
         ax.set(xticks=range(len(labels)), yticks=range(len(labels)), title=title)
         ax.set_xticklabels(labels)
         ax.set_yticklabels(labels)
@@ -168,7 +167,8 @@ def plot_arrows(
         ax.annotate(
             "", (x, y), (0, 0), arrowprops={"arrowstyle": "-|>", "color": color, "linewidth": 2}
         )
-        ax.text(x * 1.08, y * 1.08, label, color=INK, fontsize=_FONT, ha="left", va="center")
+        beside = "left" if x > 0.1 else "center" if x > -0.1 else "right"
+        ax.text(x * 1.08, y * 1.14, label, color=INK, fontsize=_FONT, ha=beside, va="center")
     ax.set(xlim=(-1.1, 2.0), ylim=(-0.35, 1.3), aspect="equal", xlabel="$x_1$", ylabel="$x_2$")
     return ax
 
