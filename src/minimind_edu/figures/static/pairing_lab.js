@@ -27,7 +27,7 @@ const LAB_CSS = `
 .mm-fig text.pl-sign { font-size: 13px; font-weight: 700; text-anchor: middle; dominant-baseline: central; }
 .mm-fig text.pl-sign.pl-broken { fill: var(--mm-bad); }
 .mm-fig .pl-verdict { font-size: 16px; font-weight: 600; }
-@container (max-width: 560px) { .mm-fig .pl-verdict { min-height: 4.5em; } }
+@container (max-width: 560px) { .mm-fig .pl-verdict { min-height: 3em; } }
 .pl-grid { stroke: var(--mm-line); stroke-width: 1; }
 .pl-matched { stroke: var(--mm-muted); stroke-width: 1.25; stroke-dasharray: 3 4; }
 .pl-line { fill: none; stroke: var(--mm-good); stroke-width: 3; stroke-linejoin: round; }
@@ -69,7 +69,7 @@ function createWiring(dim) {
   const root = svg("svg", { height, role: "img" }, falls, angleCells.map((c) => c.root), arcs, channelCells.map((c) => c.root), titles);
 
   function drawArc(x, [first, second], pair, agree) {
-    const depth = second - first === 1 ? 46 : 68;
+    const depth = second - first === 1 ? 46 : 48 + (30 * pair) / (dim / 2 - 1); // long arcs cross, so each has its own depth
     const [from, to] = [x(first), x(second)];
     const [cx, cy] = [(from + to) / 2, arcTop + 0.75 * depth];
     const broken = agree ? "" : " pl-broken";
@@ -145,7 +145,7 @@ function createShiftChart(onShift) {
     );
     mark(line, { class: `pl-line${state}`, d: `M${s.curve.map((v, shift) => `${x(shift).toFixed(1)} ${y(v).toFixed(1)}`).join("L")}` });
     marks.replaceChildren(
-      ...LAYOUTS.map((layout, i) => svg("text", { class: "pl-small pl-halo", x: x(31), y: y(s.matched[i]) + 15, "text-anchor": "middle" }, `matched ${layout}`)),
+      ...LAYOUTS.map((layout, i) => svg("text", { class: "pl-small pl-halo", x: x(31), y: y(s.matched[i]) + 15, "text-anchor": "middle" }, `${layout} ✓`)),
       ...SHIFTS.map((shift) => svg("circle", { class: `pl-dot${state}`, cx: x(shift), cy: y(s.curve[shift]), r: 6 })),
       ...SHIFTS.map((shift, i) => svg("text", { class: "pl-point", x: x(shift) + [4, 0, 0, 8][i], y: y(s.curve[shift]) - 11, "text-anchor": ["start", "middle", "middle", "end"][i] }, fmt(s.curve[shift], 3))),
     );
@@ -175,7 +175,7 @@ function createScores() {
 function verdict(s) {
   if (!s.flat) return ["≠ Mixed: no error is raised, but the score moves with the shift.", "bad"];
   const converted = s.permuted && s.rotation === "half-split";
-  return [converted ? "✓ Matched, and permuted: half-split now gives the interleaved score." : "✓ Matched: one score at every shift.", "good"];
+  return [converted ? "✓ Matched and permuted: the interleaved score." : "✓ Matched: one score at every shift.", "good"];
 }
 
 function labState(model, scores) {
