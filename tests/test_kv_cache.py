@@ -338,6 +338,18 @@ def test_a_past_computed_without_gradients_can_be_continued_with_them():
     assert model.model.embed_tokens.weight.grad.abs().sum() > 0
 
 
+@pytest.mark.parametrize("cuts", [[4], [4, 1], [3, 1, 1]])
+def test_a_past_computed_in_inference_mode_can_be_continued_outside(cuts):
+    model, ids = tiny_model(), token_ids(2, 8)
+    length = sum(cuts)
+    with torch.inference_mode():
+        _, past = logits_in_chunks(model, ids, cuts, None)
+    with torch.no_grad():
+        expected = model(ids).logits[:, length:]
+        out = model(ids[:, length:], past_key_values=past)
+    torch.testing.assert_close(out.logits, expected)
+
+
 # Bad input
 
 
