@@ -152,6 +152,8 @@ class BufferCache:
             buffers is not None
             and buffers.filled == self.length  # else a fork has written here already
             and end <= buffers.key.shape[1]
+            # torch forbids writing to a tensor of inference mode from outside of it
+            and (torch.is_inference_mode_enabled() or not buffers.key.is_inference())
         )
 
     def _move(self, key: Tensor, value: Tensor, end: int) -> None:
