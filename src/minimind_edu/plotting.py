@@ -56,7 +56,7 @@ def plot_by_depth(
         ylabel: what was measured.
         limits: the sizes shown; a line that leaves them is named where it leaves.
     """
-    ax = new_axes(height=3.6) if ax is None else ax
+    ax = new_axes(height=4.0) if ax is None else ax
     low, high = limits
     for number, (name, values) in enumerate(curves.items()):
         color = COLORS[number % len(COLORS)]
@@ -107,13 +107,15 @@ def _legend(ax: Axes) -> None:
     """Names above the picture, where they hide nothing."""
     ax.legend(
         loc="lower left",
-        bbox_to_anchor=(0, 1.0),
-        ncols=1 if len(ax.get_legend_handles_labels()[1]) > 3 else 2,
+        bbox_to_anchor=(-0.08, 1.0),
+        ncols=2,
         frameon=False,
         labelcolor=INK,
         fontsize=_FONT,
         borderaxespad=0.2,
-        handlelength=2.4,
+        handlelength=2.0,
+        handletextpad=0.5,
+        columnspacing=1.2,
     )
 
 
@@ -130,7 +132,7 @@ def plot_tables(
         the Axes of each table.
     """
     figure, axes = plt.subplots(
-        1, len(tables), figsize=(2.5 * len(tables), 2.7), dpi=120, layout="constrained"
+        1, len(tables), figsize=(2.3 * len(tables), 2.5), dpi=120, layout="constrained"
     )
     figure.patch.set_alpha(0)
     largest = max(abs(float(value)) for table in tables.values() for row in table for value in row)
