@@ -295,3 +295,12 @@ def test_with_reduced_motion_the_button_jumps(page):
     open_figure(page, RotationDials())
     page.get_by_role("button", name="Slide both").click()
     assert "score at m = 16, n = 13" in numbers(page)
+
+
+def test_dials_widen_for_arrows_that_start_longer(page):
+    open_figure(page, RotationDials(query=[3.0, 0.6, -4.0, 0.9], key=[0.4, 1.2, 0.8, 0.7]))
+    tip = page.get_by_role("slider", name="query arrow of pair 0")
+    assert "length 5.00" in tip.get_attribute("aria-valuetext")
+    rim, handle = page.locator(".rd-face").first.bounding_box(), tip.bounding_box()
+    middle = handle["x"] + handle["width"] / 2
+    assert rim["x"] - 1 <= middle <= rim["x"] + rim["width"] + 1

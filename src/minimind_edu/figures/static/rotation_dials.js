@@ -2,7 +2,7 @@
 
 import { h, fmt, slider, toggle, choice, button, readout, prefersReducedMotion, observeSize } from "./kit.js";
 import { pairChannels, turnForPosition, ropeScore, cosineOnlyScore } from "./rope_math.js";
-import { LAYOUT, LAST, REACH, DIALS_CSS, clamp, situation, createDial, createRuler, createSum, createStrip } from "./rotation_dials_views.js";
+import { LAYOUT, LAST, DIALS_CSS, clamp, situation, dialReach, createDial, createRuler, createSum, createStrip } from "./rotation_dials_views.js";
 
 const POSITIONS_PER_SECOND = 5;
 const TRAITS = ["query", "key", "query_position", "key_position", "rope_base"];
@@ -69,12 +69,12 @@ function createPositions(model) {
 }
 
 /** Give the raw vector the values with which, turned for its position, its arrow points at `tip`. */
-function dragArrow(model, name, position, channels, tip) {
+function dragArrow(model, name, position, channels, tip, reach) {
   const vector = model.get(name);
   const base = model.get("rope_base");
   const turned = turnForPosition(vector, position, base, LAYOUT, LAYOUT);
   const length = Math.hypot(...tip);
-  const fitting = clamp(length, 0.1, REACH) / (length || 1);
+  const fitting = clamp(length, 0.1, reach) / (length || 1);
   channels.forEach((channel, i) => (turned[channel] = tip[i] * fitting));
   const raw = turnForPosition(turned, -position, base, LAYOUT, LAYOUT);
   model.set(name, vector.map((old, channel) => (channels.includes(channel) ? Number(raw[channel].toFixed(3)) : old)));
@@ -144,12 +144,13 @@ function render({ model, el }) {
   const onTip = (name, channels, tip) => {
     player.stop();
     const { m, n } = positions.read();
-    dragArrow(model, name === "q" ? "query" : "key", name === "q" ? m : n, channels, tip);
+    dragArrow(model, name === "q" ? "query" : "key", name === "q" ? m : n, channels, tip, reach);
   };
 
+  const reach = dialReach(model.get("query"), model.get("key"));
   const pairs = pairChannels(model.get("query").length, LAYOUT);
   const [ruler, sum, strip] = [createRuler(move), createSum(pairs.length), createStrip(move)];
-  const dials = pairs.map((channels, pair) => createDial(pair, channels, onTip));
+  const dials = pairs.map((channels, pair) => createDial(pair, channels, reach, onTip));
   const [sliders, base, numbers] = [createSliders(move), createBaseChoice(model), readout([])];
   const compare = toggle({ label: "Compare with A·B·cos (dashed)", onChange: () => draw() });
   const play = button({ label: "", onClick: () => (player.playing() ? player.stop() : player.start()) });

@@ -6,9 +6,7 @@ import { ropeFrequencies, pairChannels, turnForPosition, pairProducts, ropeScore
 
 export const LAYOUT = "half-split"; // MiniMind's own: pair i is channels i and i + dim/2
 export const LAST = 63; // the ruler's last position
-export const REACH = 1.5; // the longest arrow that a dial holds
-const UNIT = 64; // drawing units per 1.0 of an arrow
-const RIM = REACH * UNIT;
+const RIM = 96; // a dial's radius, in drawing units
 const DEGREES = 180 / Math.PI;
 
 export const DIALS_CSS = `
@@ -33,7 +31,7 @@ export const DIALS_CSS = `
 .rd-rawtip { fill: var(--mm-panel); stroke: var(--rd-color); stroke-width: 1.75; opacity: 0.7; }
 .rd-track { fill: none; stroke: var(--rd-color); stroke-width: 2; opacity: 0.28; }
 .mm-fig text.rd-letter { fill: var(--rd-color); font-size: 21px; font-weight: 700; text-anchor: middle; dominant-baseline: central; }
-.rd-hit { fill: transparent; outline: none; }
+.rd-hit { fill: transparent; outline: none !important; }
 .rd-hit:focus-visible + .rd-ring, .rd-token:focus-visible .rd-ring { stroke: var(--mm-ink); }
 .rd-token { outline: none !important; }
 .rd-ring { fill: none; stroke: transparent; stroke-width: 2; pointer-events: none; }
@@ -90,7 +88,7 @@ function arcPath(radius, from, sweep, closed) {
 }
 
 /** An arrow on a dial: its track, its ghost before the turn, itself, and the handle at its tip. */
-function createArrow(name, label, onDrag) {
+function createArrow(name, label, unit, onDrag) {
   const head = { q: "M4 0L-14 9L-14 -9Z", k: "M4 0L-7 8.5L-18 0L-7 -8.5Z" }[name]; // triangle and diamond
   const parts = {
     track: svg("path", { class: "rd-track" }),
@@ -107,22 +105,22 @@ function createArrow(name, label, onDrag) {
   const over = svg("g", { class: `rd-${name}` }, shaft, Object.values(rest));
   let tip = [0, 0];
   const release = draggable(parts.hit, {
-    keyStep: UNIT / 20,
-    position: () => [tip[0] * UNIT, -tip[1] * UNIT],
-    onMove: (x, y) => onDrag([x / UNIT, -y / UNIT]),
+    keyStep: unit / 20,
+    position: () => [tip[0] * unit, -tip[1] * unit],
+    onMove: (x, y) => onDrag([x / unit, -y / unit]),
   });
 
-  function draw(before, after, reach) {
+  function draw(before, after, sweep) {
     tip = after;
     const length = Math.hypot(...after);
-    const [x, y] = [after[0] * UNIT, -after[1] * UNIT];
+    const [x, y] = [after[0] * unit, -after[1] * unit];
     const angle = Math.atan2(after[1], after[0]);
-    const [rawX, rawY] = [before[0] * UNIT, -before[1] * UNIT];
-    const beyond = length * UNIT + 13;
-    place(track, { d: arcPath(length * UNIT, Math.atan2(before[1], before[0]), reach) });
+    const [rawX, rawY] = [before[0] * unit, -before[1] * unit];
+    const beyond = length * unit + 13;
+    place(track, { d: arcPath(length * unit, Math.atan2(before[1], before[0]), sweep) });
     place(raw, { x2: rawX, y2: rawY });
     place(rawTip, { cx: rawX, cy: rawY });
-    const neck = Math.max(0, 1 - 10 / Math.max(length * UNIT, 1));
+    const neck = Math.max(0, 1 - 10 / Math.max(length * unit, 1));
     place(shaft, { x2: x * neck, y2: y * neck });
     place(parts.head, { transform: `translate(${x} ${y}) rotate(${-angle * DEGREES})` });
     place(parts.letter, { x: beyond * Math.cos(angle), y: -beyond * Math.sin(angle) });
@@ -133,9 +131,15 @@ function createArrow(name, label, onDrag) {
   return { under, over, draw, release };
 }
 
-export function createDial(pair, channels, onDrag) {
+/** The longest arrow that the dials hold: 1.5, or more if an arrow is longer from the start. */
+export function dialReach(query, key) {
+  const lengths = pairChannels(query.length, LAYOUT).flatMap(([a, b]) => [query, key].map((v) => Math.hypot(v[a], v[b])));
+  return Math.max(1.5, ...lengths);
+}
+
+export function createDial(pair, channels, reach, onDrag) {
   const arrows = ["q", "k"].map((name) =>
-    createArrow(name, `${name === "q" ? "query" : "key"} arrow of pair ${pair}`, (tip) => onDrag(name, channels, tip)),
+    createArrow(name, `${name === "q" ? "query" : "key"} arrow of pair ${pair}`, RIM / reach, (tip) => onDrag(name, channels, tip)),
   );
   const wedge = svg("path", { class: "rd-wedge" });
   const [speed, between, adds] = [h("p"), h("p"), h("p", { class: "rd-adds" })];
@@ -153,9 +157,9 @@ export function createDial(pair, channels, onDrag) {
 
   function draw(s) {
     const of = (vector) => channels.map((channel) => vector[channel]);
-    const reach = LAST * s.frequencies[pair];
-    arrows[0].draw(of(s.query), of(s.turned.q), reach);
-    arrows[1].draw(of(s.key), of(s.turned.k), reach);
+    const sweep = LAST * s.frequencies[pair];
+    arrows[0].draw(of(s.query), of(s.turned.q), sweep);
+    arrows[1].draw(of(s.key), of(s.turned.k), sweep);
     const [q, k] = [of(s.turned.q), of(s.turned.k)];
     const angle = angleBetween(k, q);
     place(wedge, { d: arcPath(30, Math.atan2(k[1], k[0]), angle, true) });
