@@ -35,7 +35,7 @@ def style_axes(ax: Axes) -> None:
         ax.spines[side].set_visible(False)
     for side in ("left", "bottom"):
         ax.spines[side].set_color(INK)
-    ax.tick_params(colors=INK, labelsize=_FONT)
+    ax.tick_params(which="both", colors=INK, labelsize=_FONT)
     for text in (ax.xaxis.label, ax.yaxis.label, ax.title):
         text.set_color(INK)
         text.set_fontsize(_FONT)
@@ -71,12 +71,12 @@ def plot_by_depth(
 
 
 def plot_vectors(vectors: Mapping[str, Sequence[float]], ax: Axes | None = None) -> Axes:
-    """Bars side by side: the channels of a few vectors of the same length."""
+    """Bars side by side: the channels of a few vectors of the same length, the first (the input) in gray."""
     ax = new_axes() if ax is None else ax
-    width = 0.8 / len(vectors)
+    width, colors = 0.8 / len(vectors), (INK, COLORS[1], COLORS[0], *COLORS[2:])
     for number, (name, values) in enumerate(vectors.items()):
         places = [i + (number - (len(vectors) - 1) / 2) * width for i in range(len(values))]
-        ax.bar(places, values, width * 0.92, color=COLORS[number % len(COLORS)], label=name)
+        ax.bar(places, values, width * 0.92, color=colors[number % len(colors)], label=name)
     ax.axhline(0, color=INK, linewidth=1)
     ax.set(xlabel="channel", ylabel="value", xticks=range(len(values)))
     _legend(ax)
@@ -105,10 +105,11 @@ def plot_lines(
 
 def _legend(ax: Axes) -> None:
     """Names above the picture, where they hide nothing."""
+    names = ax.get_legend_handles_labels()[1]
     ax.legend(
         loc="lower left",
         bbox_to_anchor=(-0.08, 1.0),
-        ncols=2,
+        ncols=3 if len(names) == 3 and sum(map(len, names)) < 24 else 2,
         frameon=False,
         labelcolor=INK,
         fontsize=_FONT,
@@ -185,6 +186,6 @@ def plot_rope_table(table: Sequence[Sequence[float]], ax: Axes | None = None) ->
     ax.set(xlabel="channel", ylabel="position", xticks=range(0, channels, 2))
     ax.grid(False)
     bar = ax.figure.colorbar(image, ax=ax, ticks=[-1, 0, 1])
-    bar.ax.tick_params(colors=INK, labelsize=_FONT)
+    bar.ax.tick_params(which="both", colors=INK, labelsize=_FONT)
     bar.outline.set_edgecolor(INK)
     return ax
