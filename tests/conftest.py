@@ -2,12 +2,13 @@
 
 import pytest
 from browser import launch
+from playwright.sync_api import sync_playwright
 
 
 @pytest.fixture(scope="module")
 def browser():
     """Chromium, one for each test module: left running, playwright's event loop would hinder the notebooks' kernels."""
-    with pytest.importorskip("playwright.sync_api").sync_playwright() as playwright:
+    with sync_playwright() as playwright:
         chromium = launch(playwright)
         yield chromium
         chromium.close()

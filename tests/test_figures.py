@@ -9,6 +9,7 @@ import traitlets
 from axe_playwright_python.sync_playwright import Axe
 from browser import Watch, open_figure, run_js_module, serve, static_page
 from IPython.core.formatters import DisplayFormatter
+from playwright.sync_api import TimeoutError as PlaywrightTimeoutError
 
 import minimind_edu.figures as figures
 from minimind_edu.figures import Figure, Quiz, figure_names, module_source
@@ -393,9 +394,15 @@ def test_figure_speaks_without_scripts(browser, name):
 
 
 @EVERY_FIGURE
-@pytest.mark.parametrize("width", [1280, 360])
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("over", ["http", "file"])
+@pytest.mark.parametrize(
+    "over, theme, width",
+    [
+        ("http", "light", 1280),
+        ("http", "dark", 360),
+        ("file", "dark", 1280),
+        ("file", "light", 360),
+    ],
+)
 def test_figure_lives_on_a_static_page(page, tmp_path, name, over, theme, width):
     watch = Watch(page)
     page.set_viewport_size({"width": width, "height": 800})
@@ -461,15 +468,18 @@ def test_figure_cleans_up_after_itself(page, name):
     assert leftovers == {"model": 0, "page": 0, "sizes": 0, "built": True, "left": 0}
 
 
-SHOWN = """() => [...document.querySelectorAll(".mm-stage, .mm-readout")].map((node) => node.innerHTML).join()"""
+SHOWN = """[...document.querySelectorAll(".mm-stage, .mm-readout")].map((node) => node.innerHTML).join()"""
 
 
 def responds(page, act, *args) -> bool:
-    """Whether the drawing or the key numbers differ after `act(*args)`, once the figure had a frame to draw."""
+    """Whether the drawing or the key numbers differ soon after `act(*args)`."""
     before = page.evaluate(SHOWN)
     act(*args)
-    page.wait_for_timeout(60)
-    return page.evaluate(SHOWN) != before
+    try:
+        page.wait_for_function(f"(before) => {SHOWN} !== before", arg=before, timeout=1000)
+    except PlaywrightTimeoutError:
+        return False
+    return True
 
 
 def drag(page, x: float, y: float) -> None:
@@ -477,6 +487,22 @@ def drag(page, x: float, y: float) -> None:
     page.mouse.down()
     page.mouse.move(x - 30, y + 25, steps=3)
     page.mouse.up()
+
+
+def drag_by_finger(page, x: float, y: float) -> None:
+    session = page.context.new_cdp_session(page)
+    for kind, points in (
+        ("touchStart", [{"x": x, "y": y}]),
+        ("touchMove", [{"x": x + 12, "y": y - 10}]),
+        ("touchMove", [{"x": x + 25, "y": y - 20}]),
+        ("touchEnd", []),
+    ):
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+
+def middle_of(locator) -> tuple[float, float]:
+    box = locator.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
 @EVERY_FIGURE
@@ -498,22 +524,28 @@ def test_sliders_answer_to_mouse_keyboard_and_touch(browser, name):
 
 
 @EVERY_FIGURE
-def test_handles_answer_to_mouse_and_keyboard(page, name):
-    page.set_viewport_size({"width": 700, "height": 1200})
+def test_handles_answer_to_mouse_keyboard_and_touch(browser, name):
+    context = browser.new_context(has_touch=True, viewport={"width": 700, "height": 1200})
+    page = context.new_page()
     open_figure(page, example(name))
     for handle in page.locator(".mm-draggable").all():
         handle.scroll_into_view_if_needed()
         label = handle.get_attribute("aria-label")
-        box = handle.bounding_box()
         assert label
-        assert responds(
-            page, drag, page, box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-        ), f"{label}: mouse"
+        assert responds(page, drag, page, *middle_of(handle)), f"{label}: mouse"
+        assert responds(page, drag_by_finger, page, *middle_of(handle)), f"{label}: touch"
         handle.focus()
         arrows = ("ArrowLeft", "ArrowUp", "ArrowRight", "ArrowDown")
-        assert any(responds(page, page.keyboard.press, arrow) for arrow in arrows), (
-            f"{label}: keyboard"
-        )
+        assert any(responds(page, page.keyboard.press, key) for key in arrows), f"{label}: keyboard"
+    context.close()
+
+
+@EVERY_FIGURE
+def test_keys_belong_to_the_figure_inside_jupyterlab(page, name):
+    open_figure(page, example(name))
+    focusable = ".mm-fig :is(input, button, select, [tabindex])"
+    assert page.locator(focusable).count() > 0
+    assert page.locator(f"{focusable}:not([data-lm-suppress-shortcuts])").count() == 0
 
 
 # The static host
@@ -549,6 +581,7 @@ export default {
     model.set("name", "new");
     model.set("name", "new");
     model.off("change:name", first);
+    model.set("name", "newer");
     model.set("values", [1]);
     model.set("values", [1]);
     model.off("change:name");
@@ -565,10 +598,26 @@ def test_host_model_is_heard_as_in_anywidget(page):
     serve(page, static_page(Probe(), source=MODEL_PROBE))
     page.wait_for_selector('.minimind-figure[data-state="alive"]')
     assert page.evaluate("window.heard") == {
-        "heard": [["first", "new"], ["both", "new"], "any", ["both", [1]], "any", "any"],
+        "heard": [
+            *(["first", "new"], ["both", "new"], "any"),
+            *(["both", "newer"], "any"),
+            *(["both", [1]], "any"),
+            "any",
+        ],
         "name": "last",
         "values": [1],
     }
+
+
+def test_figures_of_one_kind_share_a_page_without_sharing_answers(page):
+    one = Quiz([CHOICE]).static_html()
+    serve(page, static_page(Quiz([CHOICE])).replace("</main>", f"{one}</main>"))
+    page.wait_for_selector(
+        '.minimind-figure[data-state="alive"] + .minimind-figure[data-state="alive"]'
+    )
+    for quiz in page.locator(".mm-quiz").all():
+        quiz.get_by_role("radio", name="a").check()
+    assert page.locator(":checked").count() == 2
 
 
 def test_host_folds_the_table_below_the_living_figure(page):

@@ -110,7 +110,7 @@ def test_result_has_the_dtype_of_the_input(make, dtype, gain_dtype):
 @pytest.mark.parametrize("make", [rms_norm, layer_norm])
 @pytest.mark.parametrize("dtype", HALVES)
 def test_half_precision_rounds_once(make, dtype):
-    """The result is the exact one, rounded: nothing is rounded on the way (casting before the gain would round twice)."""
+    """The exact result, rounded; casting before the gain is applied would round twice."""
     norm = make(64, dtype=dtype)
     x = tensor(50, 64).to(dtype)
     exact = make(64)

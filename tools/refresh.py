@@ -121,14 +121,17 @@ def canonical_outputs(cell: NotebookNode) -> list[NotebookNode]:
 
 
 def give_ids(raw: dict) -> None:
-    """Give every cell without an id one that is made from its text: nbformat would invent a random one."""
-    taken = {cell["id"] for cell in raw["cells"] if cell.get("id")}
+    """Give every cell whose id is missing or taken one made from its text: nbformat would invent a random one."""
+    taken: set[str] = set()
     for cell in raw["cells"]:
-        if cell.get("id"):
-            continue
-        slug = re.sub(r"[^a-z0-9]+", "-", "".join(cell["source"]).lower())[:40].strip("-") or "cell"
-        candidates = [slug] + [f"{slug}-{number}" for number in range(2, len(raw["cells"]) + 2)]
-        cell["id"] = next(name for name in candidates if name not in taken)
+        if not cell.get("id") or cell["id"] in taken:
+            slug = (
+                re.sub(r"[^a-z0-9]+", "-", "".join(cell["source"]).lower())[:40].strip("-")
+                or "cell"
+            )
+            numbered = (f"{slug}-{number}" for number in range(2, len(raw["cells"]) + 2))
+            everywhere = taken | {other.get("id") for other in raw["cells"]}
+            cell["id"] = next(name for name in (slug, *numbered) if name not in everywhere)
         taken.add(cell["id"])
 
 

@@ -92,7 +92,8 @@ def attention(
     q = query.transpose(1, 2)  # [B, S, H, D] -> [B, H, S, D]
     k = repeat_kv(key, n_rep).transpose(1, 2)  # [B, T, K, D] -> [B, H, T, D]
     v = repeat_kv(value, n_rep).transpose(1, 2)
-    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])  # [B, H, S, T]
+    # scaled before the product: in float16 large queries and keys would overflow before the scaling came
+    scores = (q / math.sqrt(q.shape[-1])) @ k.transpose(-2, -1)  # [B, H, S, T]
     # softmax of half-precision scores is computed in float32: its sum runs over many small terms
     scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
     if mask is None:

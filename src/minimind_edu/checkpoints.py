@@ -135,7 +135,13 @@ def _shortened(names: list[str], most: int = 6) -> str:
 
 
 def _config_from_json(text: str) -> MiniMindConfig:
-    values = json.loads(text)
-    if values["rope_scaling"] is not None:
-        values["rope_scaling"] = RopeScaling(**values["rope_scaling"])
-    return MiniMindConfig(**values)
+    try:
+        values = json.loads(text)
+        if values["rope_scaling"] is not None:
+            values["rope_scaling"] = RopeScaling(**values["rope_scaling"])
+        return MiniMindConfig(**values)
+    except (KeyError, TypeError, json.JSONDecodeError) as error:
+        raise ValueError(
+            "the file's metadata holds a config that save_checkpoint did not write; give config=, for example "
+            "MiniMindConfig.from_upstream(...)"
+        ) from error

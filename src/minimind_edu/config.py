@@ -40,7 +40,7 @@ class RopeScaling:
     formula: Literal["yarn", "minimind2"] = "yarn"
 
     def __post_init__(self) -> None:
-        if self.factor < 1:
+        if not self.factor >= 1:
             raise ValueError(
                 f"a RoPE scaling factor must be at least 1, got {self.factor}: it says how many times longer "
                 "than the trained context the new one is"
@@ -96,9 +96,7 @@ class MiniMindConfig:
     use_qk_norm: bool = False  # RMSNorm over head_dim on queries and keys, before RoPE
     norm_placement: Literal["pre", "post"] = "pre"  # "post" is for comparison; no MiniMind uses it
     tie_word_embeddings: bool = True
-    dropout: float = (
-        0.0  # on attention weights, attention output and feed-forward output, in training only
-    )
+    dropout: float = 0.0  # in training: attention weights, attention and feed-forward outputs
     initializer_range: float = 0.02  # standard deviation of a new model's weights
     bos_token_id: int = 1
     eos_token_id: int = 2
@@ -114,15 +112,13 @@ class MiniMindConfig:
 
     def __post_init__(self) -> None:
         counts = (
-            "vocab_size hidden_size num_hidden_layers num_attention_heads num_key_value_heads max_position_embeddings "
-            "num_experts num_experts_per_tok head_dim intermediate_size moe_intermediate_size"
+            "vocab_size hidden_size num_hidden_layers num_attention_heads num_key_value_heads head_dim "
+            "intermediate_size max_position_embeddings num_experts num_experts_per_tok moe_intermediate_size"
         )
         for name in counts.split():
-            value = getattr(self, name)
-            if value is not None and (
-                not isinstance(value, int) or isinstance(value, bool) or value < 1
-            ):
-                raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")
+            if getattr(self, name) is not None:
+                _check_count(name, getattr(self, name), at_least=1)
+        _check_count("num_shared_experts", self.num_shared_experts, at_least=0)
         self._check_heads()
         # A frozen dataclass is filled in by the back door, once, before anybody can read it.
         if self.head_dim is None:
@@ -160,19 +156,15 @@ class MiniMindConfig:
                 f"num_experts_per_tok cannot exceed num_experts, got {self.num_experts_per_tok} of "
                 f"{self.num_experts}: a token visits an expert at most once"
             )
-        if self.num_shared_experts < 0:
-            raise ValueError(
-                f"num_shared_experts cannot be negative, got {self.num_shared_experts}"
-            )
         if self.norm_placement not in ("pre", "post"):
             raise ValueError(f"norm_placement must be 'pre' or 'post', got {self.norm_placement!r}")
         if not 0.0 <= self.dropout < 1.0:
             raise ValueError(f"dropout is a probability below 1, got {self.dropout}")
-        if self.rms_norm_eps <= 0:
+        if not self.rms_norm_eps > 0:
             raise ValueError(
                 f"rms_norm_eps must be positive, got {self.rms_norm_eps}: without it a vector of zeros divides by zero"
             )
-        if self.rope_theta <= 1:
+        if not self.rope_theta > 1:
             raise ValueError(
                 f"rope_theta must be above 1, got {self.rope_theta}: it is the base of the falling frequencies"
             )
@@ -285,6 +277,11 @@ def _upstream_scaling(values: dict[str, Any], generation: Generation) -> RopeSca
     return RopeScaling(
         **defaults | {name: value for name, value in (given or {}).items() if name in known}
     )
+
+
+def _check_count(name: str, value: Any, at_least: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < at_least:
+        raise ValueError(f"{name} must be a whole number of at least {at_least}, got {value!r}")
 
 
 def minimind2_intermediate_size(hidden_size: int) -> int:

@@ -58,7 +58,9 @@ def choose(
     """The next token of each row: `[B, V]` logits -> `[B]` ids. Arguments as in `stream`."""
     if not do_sample:
         return logits.argmax(-1)
-    logits = logits.float() / temperature
+    logits = logits.float()
+    # softmax does not care for a constant; without it a tiny temperature would overflow
+    logits = (logits - logits.max(-1, keepdim=True).values) / temperature
     if top_k is not None:
         logits = keep_top_k(logits, top_k)
     if top_p is not None:
@@ -208,6 +210,26 @@ def _seen(input_ids: Tensor, attention_mask: Tensor | None, vocab_size: int) -> 
     return seen
 
 
+def check_token_ids(ids: Tensor, vocab_size: int, name: str = "input_ids") -> None:
+    """Raise a ValueError unless `ids` is `[B, S]` integers of the vocabulary with at least one position."""
+    if ids.dim() != 2 or ids.dtype not in (torch.int64, torch.int32):
+        raise ValueError(
+            f"{name} must be integers of shape [B, S], got {ids.dtype} of shape {list(ids.shape)}; "
+            "torch.tensor([ids]) makes one row a batch"
+        )
+    if ids.numel() == 0:
+        raise ValueError(
+            f"{name} must hold at least one token a row, got {list(ids.shape)}; start an empty prompt with the "
+            "beginning-of-sequence token"
+        )
+    low, high = (int(value) for value in ids.aminmax())
+    if low < 0 or high >= vocab_size:
+        raise ValueError(
+            f"{name}: token ids must lie in [0, {vocab_size}), got ids from {low} to {high}; "
+            "does the tokenizer belong to this model?"
+        )
+
+
 def _check(
     config: Any,
     input_ids: Tensor,
@@ -219,11 +241,7 @@ def _check(
     top_p: float | None,
     repetition_penalty: float,
 ) -> None:
-    if input_ids.dim() != 2 or input_ids.shape[1] == 0:
-        raise ValueError(
-            f"input_ids must be [B, S] with at least one token a row, got {list(input_ids.shape)}; "
-            "start an empty prompt with the beginning-of-sequence token"
-        )
+    check_token_ids(input_ids, config.vocab_size)
     if max_new_tokens < 1:
         raise ValueError(f"max_new_tokens must be at least 1, got {max_new_tokens}")
     # the last new token is returned but never read, so it needs no position
@@ -237,8 +255,10 @@ def _check(
         raise ValueError(
             f"temperature must be above 0, got {temperature}; for greedy choice use do_sample=False"
         )
-    if top_k is not None and top_k < 1:
-        raise ValueError(f"top_k must be at least 1, got {top_k}; None keeps all tokens")
+    if top_k is not None and (not isinstance(top_k, int) or top_k < 1):
+        raise ValueError(
+            f"top_k must be a whole number of at least 1, got {top_k}; None keeps all tokens"
+        )
     if top_p is not None and not 0 < top_p <= 1:
         raise ValueError(
             f"top_p is a probability above 0 and at most 1, got {top_p}; None keeps all tokens"

@@ -129,17 +129,22 @@ class BufferCache:
         """
         _check_new(self.key, key, value)
         end = self.length + key.shape[1]
-        if key.requires_grad or (self._buffers is not None and self._buffers.key.requires_grad):
-            # Autograd keeps views of what it has seen, and writing in place would change them under it.
+        if key.requires_grad or value.requires_grad or self._holds_gradients():
             self._buffers = self._joined(key, value)
         else:
             if not self._may_write(end):
                 self._move(key, value, end)
-            self._buffers.key[:, self.length : end] = key
-            self._buffers.value[:, self.length : end] = value
+            # Autograd may have saved views of the past, for the queries' gradient. `.data` writes behind its back,
+            # which is right here: the positions written are ones that no view has ever shown.
+            self._buffers.key.data[:, self.length : end] = key
+            self._buffers.value.data[:, self.length : end] = value
             self._buffers.filled = end
         self.length = end
         return self.key, self.value
+
+    def _holds_gradients(self) -> bool:
+        buffers = self._buffers
+        return buffers is not None and (buffers.key.requires_grad or buffers.value.requires_grad)
 
     def _may_write(self, end: int) -> bool:
         buffers = self._buffers
@@ -147,6 +152,8 @@ class BufferCache:
             buffers is not None
             and buffers.filled == self.length  # else a fork has written here already
             and end <= buffers.key.shape[1]
+            # torch forbids writing to a tensor of inference mode from outside of it
+            and (torch.is_inference_mode_enabled() or not buffers.key.is_inference())
         )
 
     def _move(self, key: Tensor, value: Tensor, end: int) -> None:

@@ -19,6 +19,7 @@ from minimind_edu import generation
 from minimind_edu.attention import causal_mask, padding_mask
 from minimind_edu.block import MiniMindBlock
 from minimind_edu.config import MiniMindConfig
+from minimind_edu.generation import check_token_ids
 from minimind_edu.kv_cache import KVCache
 from minimind_edu.moe import RouterOutput
 from minimind_edu.norms import RMSNorm
@@ -80,13 +81,12 @@ class MiniMindModel(nn.Module):
 
     def _apply(self, fn: Any, recurse: bool = True) -> "MiniMindModel":
         """Moving and converting (`.to`, `.half`, `.double`, `.to_empty`) all come through here."""
+        before = self.freqs_cos
         super()._apply(fn, recurse)
-        weight, table = self.embed_tokens.weight, self.freqs_cos
-        wanted = torch.promote_types(weight.dtype, torch.float32)
-        # to_empty leaves memory as it finds it: the first cos of a real table is never 0
-        empty = table.device.type != "meta" and not bool(table[0, 0] > 0)
-        if table.dtype != wanted or empty:
-            cos, sin = self._tables(wanted)
+        if self.freqs_cos is not before:
+            # What came out may be rounded (half) or uninitialized (to_empty), so it is computed again.
+            weight = self.embed_tokens.weight
+            cos, sin = self._tables(torch.promote_types(weight.dtype, torch.float32))
             self.freqs_cos, self.freqs_sin = cos.to(weight.device), sin.to(weight.device)
         return self
 
@@ -127,20 +127,8 @@ class MiniMindModel(nn.Module):
         return self.norm(x), past if use_cache else None, tuple(routing)
 
     def _check(self, input_ids: Tensor, attention_mask: Tensor | None, start: int) -> None:
-        if input_ids.dim() != 2 or input_ids.is_floating_point():
-            raise ValueError(
-                f"input_ids must be integers of shape [B, S], got {input_ids.dtype} of shape "
-                f"{list(input_ids.shape)}; torch.tensor([ids]) makes one row a batch"
-            )
+        check_token_ids(input_ids, self.config.vocab_size)
         batch, length = input_ids.shape
-        if length == 0:
-            raise ValueError("input_ids holds no position; at least one token a row is needed")
-        low, high = (int(value) for value in input_ids.aminmax())
-        if low < 0 or high >= self.config.vocab_size:
-            raise ValueError(
-                f"token ids must lie in [0, {self.config.vocab_size}), got ids from {low} to {high}; "
-                "does the tokenizer belong to this model?"
-            )
         limit = self.config.max_position_embeddings
         if start + length > limit:
             raise ValueError(
@@ -243,6 +231,8 @@ class MiniMindForCausalLM(nn.Module):
             raise ValueError(
                 "a loss needs at least two positions: the first label has nothing before it"
             )
+        read = labels.masked_fill(labels == -100, 0)
+        check_token_ids(read, self.config.vocab_size, "labels (-100 is left out)")
         predicted = logits[:, :-1].flatten(0, 1).float()  # [B, S-1, V] -> [B*(S-1), V]
         return F.cross_entropy(predicted, labels[:, 1:].flatten(), ignore_index=-100)
 

@@ -35,7 +35,7 @@ def style_axes(ax: Axes) -> None:
         ax.spines[side].set_visible(False)
     for side in ("left", "bottom"):
         ax.spines[side].set_color(INK)
-    ax.tick_params(colors=INK, labelsize=_FONT)
+    ax.tick_params(which="both", colors=INK, labelsize=_FONT)
     for text in (ax.xaxis.label, ax.yaxis.label, ax.title):
         text.set_color(INK)
         text.set_fontsize(_FONT)
@@ -56,7 +56,7 @@ def plot_by_depth(
         ylabel: what was measured.
         limits: the sizes shown; a line that leaves them is named where it leaves.
     """
-    ax = new_axes(height=3.6) if ax is None else ax
+    ax = new_axes(height=4.0) if ax is None else ax
     low, high = limits
     for number, (name, values) in enumerate(curves.items()):
         color = COLORS[number % len(COLORS)]
@@ -71,12 +71,12 @@ def plot_by_depth(
 
 
 def plot_vectors(vectors: Mapping[str, Sequence[float]], ax: Axes | None = None) -> Axes:
-    """Bars side by side: the channels of a few vectors of the same length."""
+    """Bars side by side: the channels of a few vectors of the same length, the first (the input) in gray."""
     ax = new_axes() if ax is None else ax
-    width = 0.8 / len(vectors)
+    width, colors = 0.8 / len(vectors), (INK, COLORS[1], COLORS[0], *COLORS[2:])
     for number, (name, values) in enumerate(vectors.items()):
         places = [i + (number - (len(vectors) - 1) / 2) * width for i in range(len(values))]
-        ax.bar(places, values, width * 0.92, color=COLORS[number % len(COLORS)], label=name)
+        ax.bar(places, values, width * 0.92, color=colors[number % len(colors)], label=name)
     ax.axhline(0, color=INK, linewidth=1)
     ax.set(xlabel="channel", ylabel="value", xticks=range(len(values)))
     _legend(ax)
@@ -105,15 +105,18 @@ def plot_lines(
 
 def _legend(ax: Axes) -> None:
     """Names above the picture, where they hide nothing."""
+    names = ax.get_legend_handles_labels()[1]
     ax.legend(
         loc="lower left",
-        bbox_to_anchor=(0, 1.0),
-        ncols=1 if len(ax.get_legend_handles_labels()[1]) > 3 else 2,
+        bbox_to_anchor=(-0.08, 1.0),
+        ncols=3 if len(names) == 3 and sum(map(len, names)) < 24 else 2,
         frameon=False,
         labelcolor=INK,
         fontsize=_FONT,
         borderaxespad=0.2,
-        handlelength=2.4,
+        handlelength=2.0,
+        handletextpad=0.5,
+        columnspacing=1.2,
     )
 
 
@@ -130,7 +133,7 @@ def plot_tables(
         the Axes of each table.
     """
     figure, axes = plt.subplots(
-        1, len(tables), figsize=(2.5 * len(tables), 2.7), dpi=120, layout="constrained"
+        1, len(tables), figsize=(2.3 * len(tables), 2.5), dpi=120, layout="constrained"
     )
     figure.patch.set_alpha(0)
     largest = max(abs(float(value)) for table in tables.values() for row in table for value in row)
@@ -140,9 +143,8 @@ def plot_tables(
         ax.imshow(rows, cmap=_TWO_SIDED, vmin=-largest, vmax=largest)
         for i, row in enumerate(rows):
             for j, value in enumerate(row):
-                ax.text(
-                    j, i, f"{value:.2f}", ha="center", va="center", fontsize=_FONT, color=_ON_TABLE
-                )
+                text = f"{round(value, 2) + 0.0:.2f}"  # the sum turns -0.0 into 0.0
+                ax.text(j, i, text, ha="center", va="center", fontsize=_FONT, color=_ON_TABLE)
         ax.set(xticks=range(len(labels)), yticks=range(len(labels)), title=title)
         ax.set_xticklabels(labels)
         ax.set_yticklabels(labels)
@@ -168,7 +170,8 @@ def plot_arrows(
         ax.annotate(
             "", (x, y), (0, 0), arrowprops={"arrowstyle": "-|>", "color": color, "linewidth": 2}
         )
-        ax.text(x * 1.08, y * 1.08, label, color=INK, fontsize=_FONT, ha="left", va="center")
+        beside = "left" if x > 0.1 else "center" if x > -0.1 else "right"
+        ax.text(x * 1.08, y * 1.14, label, color=INK, fontsize=_FONT, ha=beside, va="center")
     ax.set(xlim=(-1.1, 2.0), ylim=(-0.35, 1.3), aspect="equal", xlabel="$x_1$", ylabel="$x_2$")
     return ax
 
@@ -183,6 +186,6 @@ def plot_rope_table(table: Sequence[Sequence[float]], ax: Axes | None = None) ->
     ax.set(xlabel="channel", ylabel="position", xticks=range(0, channels, 2))
     ax.grid(False)
     bar = ax.figure.colorbar(image, ax=ax, ticks=[-1, 0, 1])
-    bar.ax.tick_params(colors=INK, labelsize=_FONT)
+    bar.ax.tick_params(which="both", colors=INK, labelsize=_FONT)
     bar.outline.set_edgecolor(INK)
     return ax

@@ -26,9 +26,7 @@ def _scaled(x: Tensor, mean_square: Tensor, weight: Tensor, eps: float) -> Tenso
     return weight * x * torch.rsqrt(mean_square + eps)
 
 
-_WRONG_AXIS = (
-    "your mean runs along the batch or the positions; the channels are the last axis: mean(-1, keepdim=True)"
-)
+_WRONG_AXIS = "your mean runs along the batch or the positions; the channels are the last axis: mean(-1, keepdim=True)"
 
 RMS_NORM_MISTAKES = (
     Mistake(
@@ -93,11 +91,11 @@ RMS_NORM_MISTAKES = (
     ),
     Mistake(
         lambda x, weight, eps: _scaled(x, _mean_square(x, 0), weight, eps),
-_WRONG_AXIS,
+        _WRONG_AXIS,
     ),
     Mistake(
         lambda x, weight, eps: _scaled(x, _mean_square(x, 1), weight, eps),
-_WRONG_AXIS,
+        _WRONG_AXIS,
     ),
 )
 

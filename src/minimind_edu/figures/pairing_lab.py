@@ -51,7 +51,7 @@ class PairingLab(Figure):
     rope_base = Float(1e4).tag(sync=True)
     table = Enum(LAYOUTS, default_value="half-split").tag(sync=True)
     rotation = Enum(LAYOUTS, default_value="half-split").tag(sync=True)
-    shift = Int(0).tag(sync=True)
+    shift = Int(20).tag(sync=True)
     permuted = Bool(False).tag(sync=True)
 
     def __init__(self, **kwargs: Any) -> None:

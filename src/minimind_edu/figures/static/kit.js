@@ -11,6 +11,8 @@ function applyAttribute(node, name, value) {
 
 function fillElement(node, attrs, children) {
   for (const [name, value] of Object.entries(attrs || {})) applyAttribute(node, name, value);
+  // JupyterLab takes arrows, Enter and Space as its own commands, except from an element that says so itself.
+  if (node.matches("input, button, select, summary, [tabindex]")) node.setAttribute("data-lm-suppress-shortcuts", "true");
   node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
   return node;
 }

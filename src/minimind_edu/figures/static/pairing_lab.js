@@ -27,7 +27,7 @@ const LAB_CSS = `
 .mm-fig text.pl-sign { font-size: 13px; font-weight: 700; text-anchor: middle; dominant-baseline: central; }
 .mm-fig text.pl-sign.pl-broken { fill: var(--mm-bad); }
 .mm-fig .pl-verdict { font-size: 16px; font-weight: 600; }
-@container (max-width: 560px) { .mm-fig .pl-verdict { min-height: 4.5em; } }
+@container (max-width: 560px) { .mm-fig .pl-verdict { min-height: 3em; } }
 .pl-grid { stroke: var(--mm-line); stroke-width: 1; }
 .pl-matched { stroke: var(--mm-muted); stroke-width: 1.25; stroke-dasharray: 3 4; }
 .pl-line { fill: none; stroke: var(--mm-good); stroke-width: 3; stroke-linejoin: round; }
@@ -69,14 +69,15 @@ function createWiring(dim) {
   const root = svg("svg", { height, role: "img" }, falls, angleCells.map((c) => c.root), arcs, channelCells.map((c) => c.root), titles);
 
   function drawArc(x, [first, second], pair, agree) {
-    const depth = second - first === 1 ? 46 : 68;
+    const depth = second - first === 1 ? 46 : 48 + (30 * pair) / (dim / 2 - 1); // long arcs cross, so each has its own depth
     const [from, to] = [x(first), x(second)];
     const [cx, cy] = [(from + to) / 2, arcTop + 0.75 * depth];
     const broken = agree ? "" : " pl-broken";
-    return svg("g", { style: pairColor(pair) },
-      svg("path", { class: `pl-arc${broken}`, d: `M${from} ${arcTop}C${from} ${arcTop + depth} ${to} ${arcTop + depth} ${to} ${arcTop}` }),
+    const path = svg("path", { class: `pl-arc${broken}`, style: pairColor(pair), d: `M${from} ${arcTop}C${from} ${arcTop + depth} ${to} ${arcTop + depth} ${to} ${arcTop}` });
+    const badge = svg("g", { style: pairColor(pair) },
       svg("circle", { class: `pl-badge${broken}`, cx, cy, r: 11 }),
       svg("text", { class: `pl-sign${broken}`, x: cx, y: cy }, agree ? "✓" : "≠"));
+    return [path, badge];
   }
 
   function draw(s, width) {
@@ -102,7 +103,8 @@ function createWiring(dim) {
       channelCells[channel].root.style.setProperty("--pl-color", `var(--pl-c${pair % 4})`);
       mark(channelCells[channel].cell, { x: -cellWidth / 2, width: cellWidth });
     });
-    arcs.replaceChildren(...pairs.map((partners, pair) => drawArc(x, partners, pair, columns[partners[0]] === columns[partners[1]])));
+    const drawn = pairs.map((partners, pair) => drawArc(x, partners, pair, columns[partners[0]] === columns[partners[1]]));
+    arcs.replaceChildren(...drawn.map(([path]) => path), ...drawn.map(([, badge]) => badge));
     const joined = pairs.map((partners) => partners.map((slot) => `channel ${s.order[slot]} with angle ${columns[slot]}`).join(" and "));
     mark(root, { "aria-label": `Partners: ${joined.join("; ")}` });
   }
@@ -133,6 +135,7 @@ function createShiftChart(onShift) {
     const x = (shift) => left + Math.log1p(shift) * now.scale;
     const y = (score) => top + ((s.range[1] - score) / (s.range[1] - s.range[0])) * (height - top - bottom);
     const state = s.flat ? "" : " pl-broken";
+    const onFirst = s.flat && Math.abs(s.curve[0] - s.matched[0]) < 1e-6; // its values stand above the line
     const levels = [];
     for (let level = Math.ceil(s.range[0]); level <= s.range[1]; level++) levels.push(level);
     mark(root, { width, viewBox: `0 0 ${width} ${height}` });
@@ -145,7 +148,7 @@ function createShiftChart(onShift) {
     );
     mark(line, { class: `pl-line${state}`, d: `M${s.curve.map((v, shift) => `${x(shift).toFixed(1)} ${y(v).toFixed(1)}`).join("L")}` });
     marks.replaceChildren(
-      ...LAYOUTS.map((layout, i) => svg("text", { class: "pl-small pl-halo", x: x(31), y: y(s.matched[i]) + 15, "text-anchor": "middle" }, `matched ${layout}`)),
+      ...LAYOUTS.map((layout, i) => svg("text", { class: "pl-small pl-halo", x: x(3), y: y(s.matched[i]) + (i === 0 && !onFirst ? -7 : 15), "text-anchor": "middle" }, `${layout} ✓`)),
       ...SHIFTS.map((shift) => svg("circle", { class: `pl-dot${state}`, cx: x(shift), cy: y(s.curve[shift]), r: 6 })),
       ...SHIFTS.map((shift, i) => svg("text", { class: "pl-point", x: x(shift) + [4, 0, 0, 8][i], y: y(s.curve[shift]) - 11, "text-anchor": ["start", "middle", "middle", "end"][i] }, fmt(s.curve[shift], 3))),
     );
@@ -175,7 +178,7 @@ function createScores() {
 function verdict(s) {
   if (!s.flat) return ["≠ Mixed: no error is raised, but the score moves with the shift.", "bad"];
   const converted = s.permuted && s.rotation === "half-split";
-  return [converted ? "✓ Matched, and permuted: half-split now gives the interleaved score." : "✓ Matched: one score at every shift.", "good"];
+  return [converted ? "✓ Matched and permuted: the interleaved score." : "✓ Matched: one score at every shift.", "good"];
 }
 
 function labState(model, scores) {

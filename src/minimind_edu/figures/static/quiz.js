@@ -98,10 +98,16 @@ function questionCard(item, number, onResult) {
     reveal.root.hidden = right || !answer.reveal;
     onResult(right);
   };
+  // JupyterLab cancels the line break from which a browser would submit, so Enter is heard here.
+  const enter = (event) => {
+    if (event.key !== "Enter" || event.target.localName !== "input") return;
+    event.preventDefault();
+    event.currentTarget.requestSubmit();
+  };
   const submit = h("button", { class: "mm-button" }, "Check");
   const actions = h("div", { class: "mm-actions" }, answer.input, submit, reveal.root);
   const legend = h("legend", {}, h("span", { class: "mm-hidden" }, `Question ${number}. `), inline(item.question));
-  const form = h("form", { onSubmit: check }, badge, h("fieldset", {}, legend, answer.rows, actions), feedback);
+  const form = h("form", { onSubmit: check, onKeydown: enter }, badge, h("fieldset", {}, legend, answer.rows, actions), feedback);
   return {
     root: h("li", {}, form),
     reset() {

@@ -1,0 +1,49 @@
+# Short names for the plain commands that README.md lists. Everything runs in .venv, which `env` makes when it is missing.
+
+BIN := .venv/bin
+READY := .venv/.ready
+BUILD := $(BIN)/jupyter-book build . --all -W -n --keep-going --quiet
+PAGE := _build/html/index.html
+
+.PHONY: book env test mutants refresh lab lint clean
+
+book: $(READY)
+	@echo "Building the book."
+	@$(BUILD)
+	@echo "The book is built. Open file://$(CURDIR)/$(PAGE)"
+
+env: $(READY)
+
+$(READY): requirements.txt pyproject.toml tools/env.sh
+	@sh tools/env.sh .venv
+	@touch $@
+
+test: $(READY)
+	@echo "1 of 4: the package, the figures and the form of the chapters (pytest)."
+	@$(BIN)/python -m pytest -rs --ignore=tests/test_book.py --ignore=tests/mutants
+	@echo "2 of 4: every chapter runs again and each output is compared (pytest --nbval)."
+	@$(BIN)/python -m pytest --nbval chapters/
+	@echo "3 of 4: the book is built, warnings are errors."
+	@$(BUILD)
+	@echo "4 of 4: the book in a real browser."
+	@BOOK_HTML=_build/html $(BIN)/python -m pytest -rs tests/test_book.py
+	@echo "Everything passed."
+
+mutants: $(READY)
+	@echo "Wrong variants of the model: each must make at least one test fail."
+	@$(BIN)/python -m pytest -rs tests/mutants
+
+refresh: $(READY)
+	@$(BIN)/python -m tools.refresh
+
+lab: $(READY)
+	@$(BIN)/python -m pip install --quiet jupyterlab==4.6.6
+	@$(BIN)/python -m jupyter lab chapters
+
+lint: $(READY)
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+clean:
+	@rm -rf _build .pytest_cache .hypothesis .ruff_cache
+	@echo "Removed what was built; .venv stays. Remove it by hand to start afresh."

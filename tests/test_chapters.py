@@ -1,0 +1,204 @@
+"""The chapter check: every chapter was executed, is compared, reads well anywhere, and stands on no one machine."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tools import install_cell
+from tools.refresh import CHAPTERS, IGNORED, WIDGET_VIEW, canonical, dumps, machine_words, read
+
+PATHS = sorted(CHAPTERS.glob("*.ipynb"))
+HIDDEN_TAGS = {"hide-input", "hide-cell", "hide-output"}
+KNOWN_TAGS = HIDDEN_TAGS | {IGNORED}
+COMPARED_SHARE = 0.95
+LONGEST_CELL = 30  # lines
+
+# MyST's own syntax: only the book would understand it.
+MYST = re.compile(r"^(?:```|:::+)\{|\{[a-z][\w:-]*\}`|^\([\w-]+\)=$|^%|^\+\+\+", re.MULTILINE)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def load(path: Path) -> dict:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def text(cell: dict) -> str:
+    return "".join(cell["source"])
+
+
+def code_cells(notebook: dict) -> list[dict]:
+    return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+
+
+def tags(cell: dict) -> set[str]:
+    return set(cell["metadata"].get("tags", []))
+
+
+def outside_code(markdown: str) -> str:
+    """The text without fenced blocks and code spans."""
+    return re.sub(
+        r"`[^`\n]*`", "", re.sub(r"^```\w*$.*?^```$", "", markdown, flags=re.DOTALL | re.MULTILINE)
+    )
+
+
+def is_compared(cell: dict) -> bool:
+    """Whether nbval compares what the cell shows: it compares text, tables and SVG, and no photographs of them."""
+    seen = [output for output in cell["outputs"] if output["output_type"] == "stream"]
+    for output in cell["outputs"]:
+        seen += [
+            kind
+            for kind in output.get("data", {})
+            if not kind.startswith(("image/png", "image/jpeg"))
+        ]
+    return not tags(cell) & {IGNORED, "nbval-skip"} and (bool(seen) or not cell["outputs"])
+
+
+@pytest.fixture(params=PATHS, ids=lambda path: path.stem)
+def path(request) -> Path:
+    return request.param
+
+
+@pytest.fixture
+def notebook(path) -> dict:
+    return load(path)
+
+
+def test_there_are_chapters():
+    assert PATHS
+
+
+def test_every_code_cell_was_executed_in_order_and_without_an_error(notebook):
+    cells = code_cells(notebook)
+    assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
+    for cell in cells:
+        assert text(cell).strip(), f"cell {cell['id']} is empty"
+        kinds = [output["output_type"] for output in cell["outputs"]]
+        assert "error" not in kinds, f"cell {cell['id']} stores an error"
+        loud = [output for output in cell["outputs"] if output.get("name") == "stderr"]
+        assert not loud or IGNORED in tags(cell), f"cell {cell['id']} writes to stderr"
+
+
+def test_no_widget_state_and_no_view_is_stored(notebook):
+    assert "widgets" not in notebook["metadata"]
+    for cell in code_cells(notebook):
+        for output in cell["outputs"]:
+            assert WIDGET_VIEW not in output.get("data", {}), (
+                f"cell {cell['id']} stores a widget view"
+            )
+
+
+def test_nothing_names_a_machine(path):
+    for cell in read(path).cells:
+        if cell.cell_type == "code":
+            assert not machine_words(cell), f"cell {cell.id}"
+
+
+def test_stored_as_refresh_stores_it(path):
+    assert dumps(canonical(read(path))) == path.read_text(encoding="utf-8"), (
+        f"{path.name} was not written by `make refresh`"
+    )
+
+
+def test_markdown_is_plain(notebook):
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "markdown":
+            found = MYST.search(outside_code(text(cell))) or re.search(
+                r"^```\{", text(cell), re.MULTILINE
+            )
+            assert not found, (
+                f"cell {cell['id']} uses {found[0]!r}, which only the book understands"
+            )
+
+
+def test_links_between_pages_lead_to_files(path, notebook):
+    for cell in notebook["cells"]:
+        for target in LINK.findall(
+            outside_code(text(cell)) if cell["cell_type"] == "markdown" else ""
+        ):
+            if not target.startswith(("http://", "https://", "#")):
+                assert (path.parent / target.split("#")[0]).is_file(), (
+                    f"cell {cell['id']} links to {target}"
+                )
+
+
+def test_code_can_be_compared_everywhere(notebook):
+    for cell in code_cells(notebook):
+        lines = text(cell).splitlines()
+        assert not lines[-1].rstrip().endswith(";"), f"cell {cell['id']} ends with a semicolon"
+        assert not [line for line in lines if re.match(r"\s*[!%]", line)], (
+            f"cell {cell['id']} uses a shell or a magic"
+        )
+        assert "clear_output" not in text(cell), f"cell {cell['id']} clears its output"
+        assert tags(cell) <= KNOWN_TAGS, f"cell {cell['id']} has the tags {tags(cell) - KNOWN_TAGS}"
+        if cell["id"] != install_cell.CELL_ID:
+            assert len(lines) <= LONGEST_CELL, (
+                f"cell {cell['id']} is longer than {LONGEST_CELL} lines"
+            )
+
+
+def test_an_ignored_cell_says_why_and_the_next_cell_checks_what_must_hold(notebook):
+    cells = code_cells(notebook)
+    for cell, following in zip(cells, [*cells[1:], None], strict=True):
+        if IGNORED in tags(cell):
+            assert cell["metadata"].get("reason"), f"cell {cell['id']} is ignored without a reason"
+            assert following and IGNORED not in tags(following), (
+                f"no compared cell follows {cell['id']}"
+            )
+
+
+def test_more_than_95_percent_of_the_code_cells_are_compared(capsys):
+    cells = [cell for path in PATHS for cell in code_cells(load(path))]
+    compared = sum(map(is_compared, cells))
+    with capsys.disabled():
+        print(f"\n{compared} of {len(cells)} code cells are compared: {compared / len(cells):.1%}")
+    assert compared / len(cells) > COMPARED_SHARE
+
+
+def test_first_code_cell_installs_the_package(notebook):
+    first = code_cells(notebook)[0]
+    assert (first["id"], text(first)) == (install_cell.CELL_ID, install_cell.source())
+    assert "hide-cell" in tags(first)
+    assert first["outputs"] == []
+
+
+def test_shape_of_a_chapter(notebook):
+    cells = notebook["cells"]
+    assert cells[0]["cell_type"] == "markdown"
+    assert text(cells[0]).startswith("# ")
+    headings = [
+        line
+        for cell in cells
+        if cell["cell_type"] == "markdown"
+        for line in text(cell).splitlines()
+    ]
+    assert sum(line.startswith("# ") for line in headings) == 1
+    assert "you can" in " ".join(text(cell) for cell in cells[:3])
+    assert any("Predict" in text(cell) for cell in cells[:4])
+    assert any("Where this lives in MiniMind" in line for line in headings if line.startswith("#"))
+
+
+def test_a_chapter_has_four_checked_exercises_with_folded_solutions_and_a_quiz(notebook):
+    cells = code_cells(notebook)
+    solutions = [
+        cell
+        for cell in cells
+        if "hide-cell" in tags(cell) and text(cell).startswith("# @title Solution")
+    ]
+    assert len(solutions) >= 4
+    for cell in solutions:
+        assert re.search(r"^(?:checks\.)?check_\w+\(", text(cell), re.MULTILINE), (
+            f"cell {cell['id']} runs no check"
+        )
+        printed = "".join("".join(output.get("text", "")) for output in cell["outputs"])
+        assert "ok" in printed and "not yet" not in printed, (
+            f"the solution {cell['id']} does not pass its check"
+        )
+    assert sum("Quiz(" in text(cell) for cell in cells) == 1
+
+
+def test_every_chapter_is_in_the_table_of_contents():
+    toc = (CHAPTERS.parent / "_toc.yml").read_text(encoding="utf-8")
+    listed = re.findall(r"file: chapters/(\S+)", toc)
+    assert sorted(listed) == [path.stem for path in PATHS]

@@ -1,0 +1,306 @@
+"""RotationDials: its JavaScript rotates as torch does, its numbers are the package's, its handles do what they say."""
+
+import itertools
+import math
+import random
+
+import pytest
+import torch
+from browser import open_figure, run_js_module
+
+from minimind_edu.figures import RotationDials
+from minimind_edu.rope import (
+    apply_rotary_interleaved,
+    apply_rotary_pos_emb,
+    half_split_permutation,
+    rope_angles,
+    rope_frequencies,
+)
+
+LAYOUTS = ("half-split", "interleaved")
+DIMS = (2, 8, 64, 96)
+BASES = (100.0, 1e4, 1e6)
+POSITIONS = (0, 1, 7, 63, 1000, 32767, 32768)
+
+
+def vector(dim: int, salt: int) -> list[float]:
+    """Numbers between -2 and 2 made from integers, the same on every machine."""
+    return [
+        ((37 * channel + 101 * salt + channel * channel) % 401 - 200) / 100
+        for channel in range(dim)
+    ]
+
+
+def turned(values: list[float], position: int, base: float, layout: str) -> torch.Tensor:
+    """The package's rotation of one vector for one position."""
+    x = torch.tensor(values, dtype=torch.float64)[None, None, None]
+    angles = rope_angles(len(values), position + 1, base, dtype=torch.float64)[-1:]
+    if layout == "interleaved":
+        return apply_rotary_interleaved(x, x, angles.cos(), angles.sin())[0].flatten()
+    cos, sin = angles.cos().repeat(1, 2), angles.sin().repeat(1, 2)
+    return apply_rotary_pos_emb(x, x, cos, sin)[0].flatten()
+
+
+def close(actual, expected, tolerance: float = 1e-9) -> bool:
+    actual = torch.tensor(actual, dtype=torch.float64)
+    return torch.allclose(actual, torch.as_tensor(expected, dtype=torch.float64), 0, tolerance)
+
+
+# The mathematics, against torch
+
+
+def test_frequencies_are_the_packages(page):
+    for dim, base in itertools.product(DIMS, BASES):
+        actual = run_js_module(page, "rope_math", "ropeFrequencies", [dim, base])
+        assert close(actual, rope_frequencies(dim, base, dtype=torch.float64), 1e-15), (dim, base)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_rotation_is_the_packages_up_to_the_last_position(page, layout):
+    for dim, base, position in itertools.product(DIMS, BASES, POSITIONS):
+        x = vector(dim, position)
+        args = [x, position, base, layout, layout]
+        actual = run_js_module(page, "rope_math", "turnForPosition", args)
+        assert close(actual, turned(x, position, base, layout)), (dim, base, position)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_score_depends_on_the_distance_only(page, layout):
+    rng = random.Random(0)
+    for _ in range(40):
+        dim, base = rng.choice(DIMS), rng.choice(BASES)
+        m, n, shift = (rng.randrange(16384) for _ in range(3))
+        query, key = vector(dim, m), vector(dim, n + 1)
+        args = [query, key, m, n, base, layout, layout]
+        here = run_js_module(page, "rope_math", "ropeScore", args)
+        args[2:4] = [m + shift, n + shift]
+        there = run_js_module(page, "rope_math", "ropeScore", args)
+        expected = turned(query, m, base, layout) @ turned(key, n, base, layout)
+        assert abs(here - there) < 1e-6
+        assert abs(here - expected) < 1e-8
+
+
+def test_permutation_is_the_packages(page):
+    for dim in DIMS:
+        actual = run_js_module(page, "rope_math", "halfSplitPermutation", [dim])
+        assert actual == half_split_permutation(dim).tolist()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_pair_products_add_up_to_the_dot_product(page, layout):
+    query, key = vector(8, 1), vector(8, 2)
+    products = run_js_module(page, "rope_math", "pairProducts", [query, key, layout])
+    pairs = (
+        torch.tensor([query, key]).view(2, 2, 4)
+        if layout == "half-split"
+        else torch.tensor([query, key]).view(2, 4, 2).transpose(1, 2)
+    )
+    assert close(products, pairs.prod(0).sum(0).double(), 1e-6)
+
+
+def test_cosine_alone_is_the_score_only_for_parallel_arrows(page):
+    """A.B.cos forgets the cross term: sin 3t of the angle that lay between the arrows before any turn."""
+    a, b, distance = vector(8, 1), vector(8, 4), 3
+    angles = distance * rope_frequencies(8, 1e4, dtype=torch.float64)
+    (a1, a2), (b1, b2) = torch.tensor([a, b], dtype=torch.float64).view(2, 2, 4)
+    cosine = float(((a1 * b1 + a2 * b2) * angles.cos()).sum())
+    crossed = float(((a2 * b1 - a1 * b2) * angles.sin()).sum())
+    args = [a, b, distance, 1e4, "half-split"]
+    assert close(run_js_module(page, "rope_math", "cosineOnlyScore", args), cosine)
+    score_args = [a, b, distance, 0, 1e4, "half-split", "half-split"]
+    score = run_js_module(page, "rope_math", "ropeScore", score_args)
+    assert abs(crossed) > 0.1
+    assert close(score, cosine - crossed)
+    args[1] = [2 * x for x in a]
+    score_args[1] = args[1]
+    parallel = run_js_module(page, "rope_math", "ropeScore", score_args)
+    assert close(run_js_module(page, "rope_math", "cosineOnlyScore", args), parallel)
+
+
+def test_angle_between_is_counter_clockwise(page):
+    for degrees in (-170, -90, -1, 0, 1, 45, 179):
+        angle = math.radians(degrees)
+        args = [[0.0, 2.0], [-3 * math.sin(angle), 3 * math.cos(angle)]]
+        assert close(run_js_module(page, "rope_math", "angleBetween", args), angle)
+
+
+# The Python side
+
+
+def test_numbers_on_the_page_are_the_packages():
+    figure = RotationDials()
+    expected = turned(figure.query, 8, 1e4, "half-split") @ turned(figure.key, 5, 1e4, "half-split")
+    assert figure.score == pytest.approx(float(expected), abs=1e-12)
+    rows = dict(figure._summary()[1])
+    scores = [value for label, value in rows.items() if label.startswith("score")]
+    assert scores[0] == scores[1] == scores[2] == f"{figure.score:.4f}"
+    assert scores[3] != scores[0]
+    pairs = [float(value) for label, value in rows.items() if label.startswith("pair")]
+    assert sum(pairs) == pytest.approx(figure.score, abs=2e-4)
+
+
+def test_text_form_is_short_and_fixed():
+    text = "RotationDials(query_position=8, key_position=5, rope_base=10000.0)"
+    assert repr(RotationDials()) == text
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"query": [1.0, 2.0]}, "the same even length from 2 to 16.*got 2 and 8"),
+        ({"query": [1.0] * 3, "key": [1.0] * 3}, "got 3 and 3"),
+        ({"query": [], "key": []}, "got 0 and 0"),
+        ({"query_position": 64}, "query_position must be from 0 to 63, got 64"),
+        ({"key_position": -1}, "key_position must be from 0 to 63, got -1"),
+    ],
+)
+def test_impossible_arguments_are_told(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        RotationDials(**arguments)
+
+
+# The figure in the browser
+
+
+def numbers(page) -> dict[str, float]:
+    """The read-out as a reader sees it."""
+    rows = page.locator(".mm-readout > div").all()
+    text = [(row.locator("dt").inner_text(), row.locator("dd").inner_text()) for row in rows]
+    return {label: float(value.replace("−", "-")) for label, value in text}
+
+
+def arrows(page) -> list[str]:
+    return page.eval_on_selector_all(
+        ".rd-head", "nodes => nodes.map((n) => n.getAttribute('transform'))"
+    )
+
+
+def wedges(page) -> list[str]:
+    """What stands under each dial: the angle between its arrows, and what it adds."""
+    return page.locator(".rd-dial p:nth-of-type(n+3)").all_inner_texts()
+
+
+@pytest.fixture
+def dials(page):
+    page.set_viewport_size({"width": 800, "height": 1300})
+    open_figure(page, RotationDials())
+    return page
+
+
+def test_first_frame_shows_the_packages_score(dials):
+    assert numbers(dials)["score at m = 8, n = 5"] == round(RotationDials().score, 6)
+
+
+@pytest.mark.parametrize("first", [0, 1, 30, 60])
+def test_sliding_both_turns_every_arrow_and_changes_no_sum(dials, first):
+    before = (arrows(dials), wedges(dials), numbers(dials)["score at m = 8, n = 5"])
+    dials.get_by_label("slide both, starting at").fill(str(first))
+    m, n = first + 3, first
+    assert all(a != b for a, b in zip(arrows(dials), before[0], strict=True))
+    assert wedges(dials) == before[1]
+    assert numbers(dials)[f"score at m = {m}, n = {n}"] == before[2]
+
+
+def test_both_slides_stop_together_at_the_end(dials):
+    dials.get_by_label("slide both, starting at").fill("63")
+    assert "score at m = 63, n = 60" in numbers(dials)
+
+
+def test_order_matters(dials):
+    dials.get_by_role("button", name="Swap m and n").click()
+    swapped = RotationDials(query_position=5, key_position=8).score
+    assert numbers(dials)["score at m = 5, n = 8"] == round(swapped, 6)
+    assert abs(swapped - RotationDials().score) > 1
+
+
+@pytest.mark.parametrize("base", [100.0, 1e6])
+def test_another_base_gives_the_packages_score(dials, base):
+    dials.get_by_label(f"{base:,.0f}", exact=True).check()
+    expected = RotationDials(rope_base=base).score
+    assert numbers(dials)["score at m = 8, n = 5"] == round(expected, 6)
+
+
+def test_slow_pairs_move_less(dials):
+    def angles() -> list[float]:
+        values = dials.eval_on_selector_all(
+            ".rd-hit[aria-label^='query']", "n => n.map((x) => x.getAttribute('aria-valuenow'))"
+        )
+        return [float(value) for value in values]
+
+    before = angles()
+    dials.locator("input").and_(dials.get_by_label("query position m")).fill("9")
+    moved = [abs((b - a + 180) % 360 - 180) for a, b in zip(before, angles(), strict=True)]
+    assert moved[0] == pytest.approx(57.3, abs=1)
+    assert moved[1] == pytest.approx(5.7, abs=1)
+    assert moved[2] <= 1 and moved[3] <= 1
+
+
+def drag(page, locator, dx: float, dy: float) -> None:
+    box = locator.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + dx, y + dy, steps=4)
+    page.mouse.up()
+
+
+def test_dragging_both_along_the_ruler_keeps_the_distance(dials):
+    before = numbers(dials)["score at m = 8, n = 5"]
+    drag(dials, dials.get_by_role("slider", name="slide both", exact=True), 220, 0)
+    [label] = [name for name in numbers(dials) if name.startswith("score at")]
+    assert label not in ("score at m = 8, n = 5",)
+    assert numbers(dials)[label] == before
+    assert dials.locator(".rd-distance").inner_text() == "m − n = 3"
+
+
+def test_dragging_a_tip_changes_that_pair_only(dials):
+    before = wedges(dials)
+    drag(dials, dials.get_by_role("slider", name="query arrow of pair 2"), -20, 25)
+    after = wedges(dials)
+    assert after[4:6] != before[4:6]
+    assert after[:4] + after[6:] == before[:4] + before[6:]
+
+
+def test_a_tip_cannot_leave_its_dial_or_vanish(dials):
+    tip = dials.get_by_role("slider", name="key arrow of pair 0")
+    drag(dials, tip, 300, 200)
+    assert "length 1.50" in tip.get_attribute("aria-valuetext")
+
+
+def test_ruler_and_strip_answer_to_arrow_keys(dials):
+    dials.get_by_role("slider", name="query position m").first.focus()
+    dials.keyboard.press("ArrowRight")
+    assert "score at m = 9, n = 5" in numbers(dials)
+    dials.get_by_role("slider", name="distance m − n").focus()
+    dials.keyboard.press("Shift+ArrowLeft")
+    assert "score at m = 4, n = 5" in numbers(dials)
+
+
+def test_comparing_shows_what_cosine_alone_would_say(dials):
+    dials.get_by_label("Compare with A·B·cos").check()
+    assert numbers(dials)["A·B·cos would say"] != numbers(dials)["score at m = 8, n = 5"]
+
+
+def test_playing_ends_with_the_same_score_and_can_be_paused(dials):
+    dials.get_by_role("button", name="Slide both").click()
+    dials.wait_for_timeout(700)
+    dials.get_by_role("button", name="Pause").click()
+    [label] = [name for name in numbers(dials) if name.startswith("score at")]
+    assert label != "score at m = 8, n = 5"
+    assert numbers(dials)[label] == round(RotationDials().score, 6)
+
+
+def test_with_reduced_motion_the_button_jumps(page):
+    page.emulate_media(reduced_motion="reduce")
+    open_figure(page, RotationDials())
+    page.get_by_role("button", name="Slide both").click()
+    assert "score at m = 16, n = 13" in numbers(page)
+
+
+def test_dials_widen_for_arrows_that_start_longer(page):
+    open_figure(page, RotationDials(query=[3.0, 0.6, -4.0, 0.9], key=[0.4, 1.2, 0.8, 0.7]))
+    tip = page.get_by_role("slider", name="query arrow of pair 0")
+    assert "length 5.00" in tip.get_attribute("aria-valuetext")
+    rim, handle = page.locator(".rd-face").first.bounding_box(), tip.bounding_box()
+    middle = handle["x"] + handle["width"] / 2
+    assert rim["x"] - 1 <= middle <= rim["x"] + rim["width"] + 1

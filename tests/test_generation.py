@@ -1,0 +1,381 @@
+import types
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from model_builders import KINDS, PROPERTY, SLOW_PROPERTY, tensor, tiny_model, token_ids
+
+from minimind_edu.generation import (
+    choose,
+    generate,
+    keep_top_k,
+    keep_top_p,
+    penalize_repetition,
+    stream,
+)
+from minimind_edu.model import CausalLMOutput
+
+MODELS = {kind: tiny_model(kind) for kind in KINDS}
+MODEL = MODELS["minimind2"]
+seeds = st.integers(0, 10_000)
+logit_rows = st.tuples(st.integers(1, 3), st.integers(2, 30), seeds)
+
+
+def logits_of(row, scale=3):
+    batch, size, seed = row
+    return scale * tensor(batch, size, seed=seed)
+
+
+# Filters
+
+
+@PROPERTY
+@given(logit_rows, st.integers(1, 40))
+def test_top_k_keeps_the_k_largest(row, top_k):
+    logits = logits_of(row)
+    kept = keep_top_k(logits, top_k)
+    for before, after in zip(logits.tolist(), kept.tolist(), strict=True):
+        largest = sorted(before, reverse=True)[:top_k]
+        assert after == [value if value in largest else -torch.inf for value in before]
+
+
+@PROPERTY
+@given(logit_rows, st.floats(0.01, 0.999))
+def test_top_p_keeps_the_fewest_tokens_that_reach_p(row, top_p):
+    logits = logits_of(row)
+    kept = keep_top_p(logits, top_p)
+    for before, after in zip(logits, kept, strict=True):
+        probabilities = before.softmax(-1).tolist()
+        order = sorted(range(len(probabilities)), key=lambda i: -probabilities[i])
+        nucleus, total = [], 0.0
+        for token in order:
+            nucleus.append(token)
+            total += probabilities[token]
+            if total >= top_p:
+                break
+        assert sorted(nucleus) == after.isfinite().nonzero().flatten().tolist()
+        assert torch.equal(after[nucleus], before[nucleus])
+
+
+def test_top_p_keeps_at_least_the_most_probable_token():
+    kept = keep_top_p(torch.tensor([[1.0, 5.0, 2.0]]), 1e-9)
+    assert kept.tolist() == [[-torch.inf, 5.0, -torch.inf]]
+
+
+@PROPERTY
+@given(logit_rows, st.floats(0.5, 3.0), seeds)
+def test_the_penalty_makes_seen_tokens_less_likely_and_leaves_others(row, penalty, seed):
+    logits = logits_of(row)
+    seen = tensor(*logits.shape, seed=seed) > 0
+    result = penalize_repetition(logits, seen, penalty)
+    assert torch.equal(result[~seen], logits[~seen])
+    for before, after in zip(logits[seen].tolist(), result[seen].tolist(), strict=True):
+        assert after == pytest.approx(before / penalty if before > 0 else before * penalty)
+
+
+# Choosing
+
+
+def test_greedy_takes_the_largest_logit():
+    logits = torch.tensor([[0.1, 0.9, 0.3], [2.0, -1.0, 0.0]])
+    assert choose(logits).tolist() == [1, 0]
+
+
+def drawn_shares(logits, draws=20_000, **options):
+    generator = torch.Generator().manual_seed(0)
+    tokens = choose(logits.expand(draws, -1), do_sample=True, generator=generator, **options)
+    return torch.bincount(tokens, minlength=logits.shape[-1]) / draws
+
+
+@pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
+def test_samples_follow_the_softmax_at_the_temperature(temperature):
+    logits = torch.tensor([[1.0, 0.0, 2.0, -1.0]])
+    expected = (logits[0] / temperature).softmax(-1)
+    shares = drawn_shares(logits, temperature=temperature)
+    torch.testing.assert_close(shares, expected, atol=0.015, rtol=0)
+
+
+def test_samples_follow_the_filtered_distribution():
+    logits = torch.tensor([[0.4, 0.3, 0.2, 0.1]]).log()
+    # the two most probable, 4 : 3
+    torch.testing.assert_close(
+        drawn_shares(logits, top_k=2), torch.tensor([4 / 7, 3 / 7, 0, 0]), atol=0.015, rtol=0
+    )
+    # 0.4 + 0.3 does not reach 0.75, so a third token belongs to the nucleus
+    torch.testing.assert_close(
+        drawn_shares(logits, top_p=0.75), torch.tensor([4 / 9, 3 / 9, 2 / 9, 0]), atol=0.015, rtol=0
+    )
+
+
+def test_temperature_comes_before_top_p():
+    """Sharpened to 0.64 : 0.36 the first token reaches 0.6 alone; before that it would not."""
+    logits = torch.tensor([[4 / 7, 3 / 7]]).log()
+    assert drawn_shares(logits, draws=100, temperature=0.5, top_p=0.6).tolist() == [1.0, 0.0]
+    assert drawn_shares(logits, draws=100, top_p=0.6)[1] > 0
+
+
+def test_a_tiny_temperature_is_greedy():
+    logits = torch.tensor([[1.0, 3.0, 2.0]])
+    assert drawn_shares(logits, draws=100, temperature=1e-40).tolist() == [0.0, 1.0, 0.0]
+
+
+def test_half_precision_logits_are_sampled_in_float32():
+    logits = torch.tensor([[1.0, 0.0]], dtype=torch.float16)
+    assert drawn_shares(logits, draws=100, temperature=1e-6).tolist() == [1.0, 0.0]
+
+
+# Greedy generation
+
+
+def greedy_without_cache(model, ids, steps, mask=None):
+    """Read everything again for each token: the slow, obvious way."""
+    for _ in range(steps):
+        with torch.no_grad():
+            logits = model(ids, mask).logits[:, -1]
+        ids = torch.cat([ids, logits.argmax(-1, keepdim=True)], dim=1)
+        if mask is not None:
+            mask = torch.cat([mask, mask[:, :1].new_ones(len(mask), 1)], dim=1)
+    return ids
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("use_cache", [True, False])
+@SLOW_PROPERTY
+@given(batch=st.integers(1, 3), length=st.integers(1, 6), seed=seeds)
+def test_greedy_generation_is_argmax_over_and_over(kind, use_cache, batch, length, seed):
+    model, ids = MODELS[kind], token_ids(batch, length, seed=seed)
+    tokens = model.generate(ids, 8, eos_token_id=None, use_cache=use_cache)
+    assert torch.equal(tokens, greedy_without_cache(model, ids, 8))
+
+
+def test_generation_up_to_the_last_position():
+    ids = token_ids(1, 4)
+    tokens = MODEL.generate(ids, 61, eos_token_id=None)
+    assert torch.equal(tokens, greedy_without_cache(MODEL, ids, 61))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("use_cache", [True, False])
+@pytest.mark.parametrize("penalty", [1.0, 1.3])
+def test_a_batch_with_left_padding_gives_what_each_row_gives_alone(kind, use_cache, penalty):
+    model, lengths = MODELS[kind], [2, 5, 7]
+    prompts = [token_ids(1, length, seed=length) for length in lengths]
+    padded = torch.cat([torch.cat([torch.zeros(1, 7 - p.shape[1]).long(), p], 1) for p in prompts])
+    mask = torch.tensor([[0] * (7 - length) + [1] * length for length in lengths])
+    options = {"use_cache": use_cache, "eos_token_id": None, "repetition_penalty": penalty}
+    together = model.generate(padded, 8, attention_mask=mask, **options)
+    assert torch.equal(together[:, :7], padded)
+    for row, prompt in zip(together, prompts, strict=True):
+        alone = model.generate(prompt, 8, **options)
+        assert torch.equal(row[7:], alone[0, prompt.shape[1] :])
+
+
+def test_a_mask_of_ones_changes_nothing():
+    ids = token_ids(2, 5)
+    masked = MODEL.generate(ids, 6, attention_mask=torch.ones_like(ids), eos_token_id=None)
+    assert torch.equal(masked, MODEL.generate(ids, 6, eos_token_id=None))
+
+
+def test_a_repetition_penalty_covers_prompt_and_continuation():
+    ids = token_ids(1, 5)
+    tokens = MODEL.generate(ids, 30, repetition_penalty=1e9, eos_token_id=None)[0].tolist()
+    continuation = tokens[5:]
+    assert len(set(continuation)) == 30, "no token twice"
+    assert not set(continuation) & set(tokens[:5]), "and none of the prompt"
+    plain = MODEL.generate(ids, 30, eos_token_id=None)[0, 5:].tolist()
+    assert len(set(plain)) < 30, "without the penalty this model repeats itself"
+
+
+def test_padding_is_not_penalized():
+    """The id that pads the prompt has not been said, so it stays as likely as it was."""
+    ids = token_ids(1, 4)
+    wanted = MODEL.generate(ids, 1, eos_token_id=None)[0, -1]
+    assert wanted not in ids
+    padded = torch.cat([wanted.view(1, 1), ids], dim=1)
+    mask = torch.tensor([[0, 1, 1, 1, 1]])
+    tokens = MODEL.generate(
+        padded, 1, attention_mask=mask, repetition_penalty=1e9, eos_token_id=None
+    )
+    assert tokens[0, -1] == wanted
+
+
+# Sampling
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_seeded_generator_gives_the_same_sample_with_and_without_cache(kind):
+    model, ids = MODELS[kind], token_ids(3, 5)
+
+    def sample(seed, **options):
+        generator = torch.Generator().manual_seed(seed)
+        return model.generate(
+            ids, 12, do_sample=True, temperature=1.5, top_k=30, top_p=0.95, eos_token_id=None,
+            generator=generator, **options,
+        )  # fmt: skip
+
+    assert torch.equal(sample(1), sample(1))
+    assert torch.equal(sample(1), sample(1, use_cache=False))
+    assert not torch.equal(sample(1), sample(2))
+
+
+def test_sampling_with_top_k_one_is_greedy():
+    ids = token_ids(2, 5)
+    sampled = MODEL.generate(ids, 8, do_sample=True, top_k=1, eos_token_id=None)
+    assert torch.equal(sampled, MODEL.generate(ids, 8, eos_token_id=None))
+
+
+def test_sampling_options_do_nothing_to_greedy_choice():
+    ids = token_ids(2, 5)
+    options = {"temperature": 0.1, "top_k": 3, "top_p": 0.2}
+    greedy = MODEL.generate(ids, 8, eos_token_id=None, **options)
+    assert torch.equal(greedy, MODEL.generate(ids, 8, eos_token_id=None))
+
+
+# The end of a row
+
+
+def scripted(rows, vocab_size=10):
+    """A model that says the given tokens, one row of the script for each row of the batch, whatever it reads."""
+    said = 0
+
+    def model(input_ids, attention_mask=None, past_key_values=None, use_cache=False, **_):
+        nonlocal said
+        logits = torch.zeros(len(rows), 1, vocab_size)
+        for row, script in enumerate(rows):
+            logits[row, 0, script[min(said, len(script) - 1)]] = 1.0
+        said += 1
+        return CausalLMOutput(logits, logits, past_key_values)
+
+    model.config = types.SimpleNamespace(
+        vocab_size=vocab_size, max_position_embeddings=100, num_hidden_layers=1, eos_token_id=2
+    )
+    return model
+
+
+def test_each_row_ends_by_itself_and_is_padded():
+    model = scripted([[5, 2, 7, 8], [5, 6, 7, 2], [5, 6, 2, 7]])
+    tokens = generate(model, torch.ones(3, 1).long(), 10, pad_token_id=0)
+    assert tokens[:, 1:].tolist() == [[5, 2, 0, 0], [5, 6, 7, 2], [5, 6, 2, 0]]
+
+
+def test_an_ended_row_is_padded_with_the_end_token_unless_told_otherwise():
+    tokens = generate(scripted([[5, 2, 7], [5, 6, 2]]), torch.ones(2, 1).long(), 10)
+    assert tokens[:, 1:].tolist() == [[5, 2, 2], [5, 6, 2]]
+
+
+def test_the_end_token_of_the_prompt_ends_nothing():
+    tokens = generate(scripted([[5, 6, 2]]), torch.tensor([[2, 2]]), 10)
+    assert tokens[0, 2:].tolist() == [5, 6, 2]
+
+
+def test_another_end_token_can_be_named_and_none_at_all():
+    prompt = torch.ones(1, 1).long()
+    assert generate(scripted([[5, 2, 6]]), prompt, 6, eos_token_id=6)[0, 1:].tolist() == [5, 2, 6]
+    endless = generate(scripted([[5, 2, 6]]), prompt, 6, eos_token_id=None)
+    assert endless[0, 1:].tolist() == [5, 2, 6, 6, 6, 6]
+
+
+@pytest.mark.parametrize("use_cache", [True, False])
+def test_a_row_that_ended_does_not_disturb_the_others(use_cache):
+    ids = token_ids(2, 5)
+    free = MODEL.generate(ids, 12, eos_token_id=None)[:, 5:]
+    ending = int(free[0, 3])
+    tokens = MODEL.generate(ids, 12, eos_token_id=ending, pad_token_id=0, use_cache=use_cache)
+    tokens = tokens[:, 5:]
+    for row, expected in zip(tokens.tolist(), free.tolist(), strict=True):
+        end = expected.index(ending) + 1 if ending in expected else 12
+        assert row[:end] == expected[: min(end, len(row))]
+        assert set(row[end:]) <= {0}
+
+
+# Streaming
+
+
+def test_streaming_yields_the_tokens_of_generate_one_at_a_time():
+    ids = token_ids(2, 5)
+    steps = list(MODEL.stream(ids, 6, eos_token_id=None))
+    assert [step.shape for step in steps] == [(2,)] * 6
+    assert torch.equal(torch.stack(steps, dim=1), MODEL.generate(ids, 6, eos_token_id=None)[:, 5:])
+
+
+def test_a_token_is_yielded_before_the_next_is_computed():
+    calls = []
+
+    def counting(*args, **options):
+        calls.append(args[0].shape[1])
+        return MODEL(*args, **options)
+
+    counting.config = MODEL.config
+    steps = stream(counting, token_ids(1, 5), 6, eos_token_id=None)
+    assert calls == []
+    next(steps)
+    assert calls == [5], "the prompt in one call"
+    next(steps)
+    assert calls == [5, 1], "then only the new token"
+
+
+def test_generation_builds_no_graph_and_leaves_the_prompt_alone():
+    ids = token_ids(1, 5)
+    before = ids.clone()
+    tokens = MODEL.generate(ids, 3, eos_token_id=None)
+    assert not tokens.requires_grad and torch.equal(ids, before)
+    assert torch.is_grad_enabled()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_models_in_half_precision_generate(dtype):
+    model, ids = tiny_model("minimind3", dtype=dtype), token_ids(2, 5)
+    with_cache = model.generate(ids, 6, do_sample=True, top_p=0.9)
+    assert with_cache.dtype == torch.int64 and with_cache.max() < 61
+
+
+# Bad input
+
+IDS = token_ids(2, 5)
+BAD_CALLS = [
+    ({"input_ids": IDS[0]}, r"input_ids must be integers of shape \[B, S\], .* of shape \[5\]"),
+    ({"input_ids": IDS.float()}, "input_ids must be integers .* got torch.float32"),
+    (
+        {"input_ids": IDS[:, :0]},
+        r"at least one token a row, got \[2, 0\]; start an empty prompt with the beg",
+    ),
+    ({"input_ids": IDS + 60}, r"token ids must lie in \[0, 61\), got ids from"),
+    ({"input_ids": IDS - 61}, r"token ids must lie in \[0, 61\), got ids from -"),
+    ({"max_new_tokens": 0}, "max_new_tokens must be at least 1, got 0"),
+    (
+        {"max_new_tokens": 61},
+        "a prompt of 5 tokens and 61 new ones need 65 positions, but max_position_embeddings is 64; shorten the "
+        "prompt or ask for fewer tokens",
+    ),
+    (
+        {"do_sample": True, "temperature": 0.0},
+        "temperature must be above 0, got 0.0; for greedy choice use do_sample=False",
+    ),
+    ({"do_sample": True, "temperature": -1.0}, "temperature must be above 0, got -1.0"),
+    ({"top_k": 0}, "top_k must be .*at least 1, got 0; None keeps all tokens"),
+    ({"top_k": 2.5}, "top_k must be a whole number of at least 1, got 2.5"),
+    ({"top_p": 0.0}, "top_p is a probability above 0 and at most 1, got 0.0; None keeps all"),
+    ({"top_p": 1.5}, "top_p is a probability above 0 and at most 1, got 1.5"),
+    ({"repetition_penalty": 0.0}, "repetition_penalty must be above 0, got 0.0; 1 changes nothing"),
+    (
+        {"attention_mask": torch.tensor([[1] * 5, [1, 1, 1, 1, 0]])},
+        "must be padded on the left, .* attention_mask ends with 0 in row 1",
+    ),
+    (
+        {"attention_mask": torch.ones(2, 6)},
+        r"attention_mask must be \[B, S\] like input_ids, \[2, 5\], got \[2, 6\]",
+    ),
+]
+
+
+@pytest.mark.parametrize("way", ["generate", "stream"])
+@pytest.mark.parametrize("arguments, message", BAD_CALLS)
+def test_rejects_what_it_cannot_do_at_the_call(way, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        getattr(MODEL, way)(**{"input_ids": IDS, "max_new_tokens": 4, **arguments})
+
+
+def test_rejects_an_option_that_does_not_exist():
+    with pytest.raises(TypeError, match="num_beams"):
+        MODEL.generate(IDS, 4, num_beams=3)

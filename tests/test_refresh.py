@@ -1,0 +1,208 @@
+"""The form in which `refresh` stores a chapter."""
+
+import json
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from tools import install_cell, refresh
+from tools.refresh import IGNORED, RefreshError, canonical, dumps, keep_measurements
+
+TABLE = "text/html"
+
+
+def stream(text, name="stdout"):
+    return new_output("stream", name=name, text=text)
+
+
+def code(source, outputs=(), name="cell", **metadata):
+    return new_code_cell(source, id=name, outputs=list(outputs), metadata=metadata)
+
+
+def stored(*cells):
+    """The cells as `refresh` would store them."""
+    return json.loads(dumps(canonical(new_notebook(cells=list(cells)))))["cells"]
+
+
+def write_notebook(path, *cells):
+    nbformat.write(new_notebook(cells=[new_markdown_cell("# Title", id="title"), *cells]), path)
+    return path
+
+
+def test_neighbouring_streams_are_joined_and_others_keep_their_place():
+    outputs = [stream("a\n"), stream("b\n"), stream("c\n", "stderr"), stream("d\n")]
+    [cell] = stored(code("x", outputs))
+    assert [(output["name"], output["text"]) for output in cell["outputs"]] == [
+        ("stdout", ["a\n", "b\n"]),
+        ("stderr", ["c\n"]),
+        ("stdout", ["d\n"]),
+    ]
+
+
+def test_widget_views_and_editors_litter_are_dropped():
+    output = new_output(
+        "display_data", data={refresh.WIDGET_VIEW: {"model_id": "1f"}, TABLE: "<p>"}
+    )
+    litter = {
+        "execution": {"iopub.status.busy": "2026"},
+        "collapsed": True,
+        "id": "colab",
+        "tags": ["hide-input"],
+    }
+    [cell] = stored(code("x", [output], **litter))
+    assert cell["metadata"] == {"tags": ["hide-input"]}
+    assert list(cell["outputs"][0]["data"]) == [TABLE]
+
+
+def test_counts_start_at_one_and_results_carry_their_cells_count():
+    result = new_output("execute_result", data={"text/plain": "2"}, execution_count=41)
+    cells = stored(
+        code("first"), new_markdown_cell("words"), code("second", [result], name="second")
+    )
+    assert [cell.get("execution_count") for cell in cells] == [1, None, 2]
+    assert cells[2]["outputs"][0]["execution_count"] == 2
+
+
+def test_notebook_metadata_is_fixed():
+    notebook = new_notebook(metadata={"widgets": {"state": {}}, "colab": {}})
+    assert canonical(notebook).metadata == refresh.NOTEBOOK_METADATA
+
+
+def test_a_folded_cell_says_what_it_folds():
+    [folded, plain] = stored(
+        code("# @title Solution\nx", tags=["hide-cell"]), code("# @title Solution\nx", name="plain")
+    )
+    assert folded["metadata"]["mystnb"]["code_prompt_show"] == "Solution"
+    assert plain["metadata"] == {}
+
+
+def test_the_form_is_a_fixed_point(tmp_path):
+    path = tmp_path / "01_chapter.ipynb"
+    write_notebook(path, code("print('é')", [stream("é\n")]))
+    path.write_text(dumps(canonical(refresh.read(path))), encoding="utf-8")
+    once = path.read_text(encoding="utf-8")
+    assert dumps(canonical(refresh.read(path))) == once
+    assert "é" in once and once.endswith("}\n") and not once.endswith("\n\n")
+
+
+def test_cells_without_an_id_get_one_from_their_text(tmp_path):
+    path = write_notebook(tmp_path / "01_chapter.ipynb", code("x = 1"), code("x = 1", name="other"))
+    raw = json.loads(path.read_text())
+    for cell in raw["cells"]:
+        del cell["id"]
+    path.write_text(json.dumps(raw))
+    assert [cell.id for cell in refresh.read(path).cells] == [
+        "title",
+        install_cell.CELL_ID,
+        "x-1",
+        "x-1-2",
+    ]
+
+
+def test_a_second_cell_of_the_same_id_gets_one_of_its_own():
+    raw = {"cells": [{"id": "same", "source": ["A b"]}, {"id": "same", "source": ["A b"]}]}
+    refresh.give_ids(raw)
+    assert [cell["id"] for cell in raw["cells"]] == ["same", "a-b"]
+
+
+def test_the_install_cell_is_the_first_code_cell_once(tmp_path):
+    old = new_code_cell("something older", id=install_cell.CELL_ID)
+    path = write_notebook(tmp_path / "01_chapter.ipynb", code("x = 1"), old)
+    cells = refresh.read(path).cells
+    assert [cell.id for cell in cells] == ["title", install_cell.CELL_ID, "cell"]
+    assert cells[1].source == install_cell.source()
+
+
+def test_the_install_cell_names_the_repository_of_the_configuration():
+    assert f'"git+{install_cell.repository_url()}"' in install_cell.source()
+
+
+def test_the_install_cell_is_silent_when_the_package_is_there(capsys):
+    exec(install_cell.source(), {})
+    assert capsys.readouterr() == ("", "")
+
+
+def test_the_install_cell_says_in_one_sentence_that_it_failed(capsys, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr(
+        "subprocess.run", lambda *args, **kwargs: type("Done", (), {"returncode": 1})
+    )
+    exec(install_cell.source(), {})
+    printed = capsys.readouterr().out
+    assert (
+        printed.count("\n") == 1
+        and "check the network" in printed
+        and install_cell.repository_url() in printed
+    )
+
+
+def measured(source, text, fingerprint=None):
+    metadata = {"tags": [IGNORED]} | ({"measured": fingerprint} if fingerprint else {})
+    return code(source, [stream(text)], **metadata)
+
+
+def test_a_measurement_is_kept_until_its_source_changes():
+    first = new_notebook(cells=[measured("time it", "1 s\n")])
+    keep_measurements(first, {})
+    before = {"cell": first.cells[0]}
+    again = new_notebook(cells=[measured("time it", "2 s\n")])
+    keep_measurements(again, before)
+    assert again.cells[0].outputs[0].text == "1 s\n"
+    changed = new_notebook(cells=[measured("time it twice", "3 s\n")])
+    keep_measurements(changed, before)
+    assert changed.cells[0].outputs[0].text == "3 s\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<object at 0x7f2a1c3b9d90>",
+        "/home/ada/notes.txt",
+        "/tmp/x",
+        r"C:\Users",
+        "lib/site-packages/torch",
+    ],
+)
+def test_output_of_one_machine_only_is_found(text):
+    assert refresh.machine_words(code("x", [stream(text)]))
+
+
+@pytest.mark.parametrize(
+    "text", ["0.5/0.25", "[B, S, H*D]", "and/or", "0x1F", "https://example.org/tmp/x"]
+)
+def test_other_output_is_not(text):
+    assert not refresh.machine_words(code("x", [stream(text)]))
+
+
+def test_a_chapter_is_executed_and_a_second_run_changes_nothing(tmp_path):
+    path = write_notebook(
+        tmp_path / "01_chapter.ipynb", code("import os\nprint(os.environ['MINIMIND_EDU_STATIC'])")
+    )
+    assert refresh.refresh(path)
+    assert refresh.read(path).cells[-1].outputs[0].text == "1\n"
+    assert not refresh.refresh(path)
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("1 / 0", "cell: ZeroDivisionError: division by zero"),
+        ("print('/home/ada/x')", "prints '/home/ada'"),
+    ],
+)
+def test_a_chapter_that_fails_is_left_as_it_was(tmp_path, source, says):
+    path = write_notebook(tmp_path / "01_chapter.ipynb", code(source))
+    before = path.read_bytes()
+    with pytest.raises(RefreshError, match="01_chapter.ipynb") as error:
+        refresh.refresh(path)
+    assert says in str(error.value)
+    assert path.read_bytes() == before
+
+
+def test_an_unknown_chapter_is_named_with_those_there_are():
+    with pytest.raises(
+        RefreshError, match="no chapter begins with '77'; there are .*03_rope_rotation"
+    ):
+        refresh.chosen(["77"])

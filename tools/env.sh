@@ -1,0 +1,47 @@
+#!/bin/sh
+# Make the virtual environment that is named in the first argument and install requirements.txt into it.
+# Plain sh, because it must be able to say that a Python is too old.
+set -eu
+
+venv=$1
+
+stop() {
+    echo "$1" >&2
+    exit 1
+}
+
+new_enough() {
+    command -v "$1" >/dev/null 2>&1 && "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
+}
+
+has_venv() {
+    "$1" -c 'import ensurepip, venv' 2>/dev/null
+}
+
+without_venv=""
+python=""
+for candidate in ${PYTHON:-python3.14 python3.13 python3.12 python3.11 python3 python}; do
+    if new_enough "$candidate"; then
+        if has_venv "$candidate"; then
+            python=$candidate
+            break
+        fi
+        without_venv=${without_venv:-$candidate}
+    fi
+done
+
+if [ -z "$python" ] && [ -n "$without_venv" ]; then
+    stop "$without_venv has no venv module: install it (on Debian and Ubuntu: apt install python3-venv) and type the command again."
+fi
+if [ -z "$python" ]; then
+    found=$(python3 --version 2>/dev/null || echo "no Python")
+    stop "This needs Python 3.11 or newer and found $found: install a newer one, or name it as in make book PYTHON=/path/to/python3."
+fi
+
+if ! "$venv/bin/python" -c 'import pip' 2>/dev/null; then
+    echo "Making $venv with $("$python" --version)."
+    "$python" -m venv --clear "$venv"
+fi
+echo "Installing what requirements.txt lists into $venv; the first time this takes some minutes."
+"$venv/bin/python" -m pip install --disable-pip-version-check --progress-bar on -r requirements.txt ||
+    stop "The installation failed; its last lines say why. Check the network and type the command again: it goes on where it stopped."
