@@ -3,6 +3,13 @@
 `check_rms_norm(my_function)` prints one line for every property it tries and returns whether all of them hold.
 """
 
+from minimind_edu.checks.kv_cache import (
+    check_append,
+    check_cache_bytes,
+    check_causal_mask,
+    check_generate,
+    check_position_ids,
+)
 from minimind_edu.checks.norms import (
     check_layer_norm,
     check_norm_weights,
@@ -19,10 +26,15 @@ from minimind_edu.checks.rope import (
 )
 
 __all__ = [
+    "check_append",
     "check_apply_rotary_pos_emb",
+    "check_cache_bytes",
+    "check_causal_mask",
     "check_convert_rows",
+    "check_generate",
     "check_layer_norm",
     "check_norm_weights",
+    "check_position_ids",
     "check_precompute_freqs_cis",
     "check_rms_norm",
     "check_rms_norm_gradient",

@@ -5,7 +5,7 @@ to cut the prompt and every bug. The text is given, so that all runs read the sa
 The ES module steps through these runs and draws them.
 """
 
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any
 
 import torch
@@ -101,7 +101,7 @@ class CacheStepper(Figure):
         self.layer_row_bytes = held.num_bytes() // (len(held) * len(WORDS))
 
     def parting(self, bug: str) -> tuple[int, float] | None:
-        """The first call whose logits differ from the uncached run, counted from 1, and by how much; None: none does."""
+        """The first call whose logits differ from the uncached run, counted from 1, and by how much; or None."""
         for call, difference in enumerate(self._run(bug), start=1):
             if difference > IDENTICAL:
                 return call, difference
@@ -127,13 +127,13 @@ class CacheStepper(Figure):
             )
             rows.append((f"bug: {bug}" if bug != "none" else "no bug", told))
         return (
-            f"A prompt of {self.prompt_length} tokens in chunks of {self.chunk_size}, then {self.new_tokens} new tokens: "
-            "a sound cache changes no logit, each bug parts from the uncached run at a call of its own.",
+            f"A prompt of {self.prompt_length} tokens in chunks of {self.chunk_size}, then {self.new_tokens} new "
+            "tokens: a sound cache changes no logit, each bug parts from the uncached run at a call of its own.",
             rows,
         )
 
 
-@lru_cache(maxsize=1)
+@cache
 def tiny_model() -> MiniMindForCausalLM:
     """Two layers, 32 wide, four query heads and two key/value heads, in float64; weights from whole numbers."""
     config = MiniMindConfig(
@@ -171,7 +171,7 @@ def _ids(words: list[str]) -> Tensor:
     return torch.tensor([[vocabulary.index(word) for word in words]])  # [1, S]
 
 
-@lru_cache(maxsize=1)
+@cache
 def uncached_logits() -> Tensor:
     """The logits of the whole text in one pass: `[len(WORDS), V]`, float64."""
     with torch.no_grad():
@@ -196,17 +196,17 @@ def _call(ids: Tensor, caches: list[CatCache], bug: str) -> Tensor:
     rows = slice(start, start + ids.shape[1])
     tables = model.model.freqs_cos[rows], model.model.freqs_sin[rows]
     x = model.model.embed_tokens(ids)  # [1, S] -> [1, S, E]
-    for layer, cache in zip(model.model.layers, caches, strict=True):
-        if bug == "again" and cache.length:
-            _turn_again(cache)
-        x = _block(layer, x, tables, cache, bug)
+    for layer, kept in zip(model.model.layers, caches, strict=True):
+        if bug == "again" and kept.length:
+            _turn_again(kept)
+        x = _block(layer, x, tables, kept, bug)
     return model.lm_head(model.model.norm(x))[0]
 
 
-def _block(layer: MiniMindBlock, x: Tensor, tables: Tables, cache: CatCache, bug: str) -> Tensor:
+def _block(layer: MiniMindBlock, x: Tensor, tables: Tables, kept: CatCache, bug: str) -> Tensor:
     """One block with the attention written out, since no module of the package would take a wrong mask."""
     q, k, v = layer.self_attn.project(layer.input_layernorm(x), *tables)
-    k, v = cache.append(k, v)
+    k, v = kept.append(k, v)
     length, held = q.shape[1], k.shape[1]
     mask = causal_mask(length, held)
     if bug == "square" and length > 1:
@@ -216,11 +216,11 @@ def _block(layer: MiniMindBlock, x: Tensor, tables: Tables, cache: CatCache, bug
     return x + layer.mlp(layer.post_attention_layernorm(x))
 
 
-def _turn_again(cache: CatCache) -> None:
+def _turn_again(kept: CatCache) -> None:
     """Turn the cached keys for their positions once more, as code does that applies RoPE after joining the cache."""
     model = tiny_model().model
-    tables = model.freqs_cos[: cache.length], model.freqs_sin[: cache.length]
-    cache.key, _ = apply_rotary_pos_emb(cache.key, cache.key, *tables)
+    tables = model.freqs_cos[: kept.length], model.freqs_sin[: kept.length]
+    kept.key, _ = apply_rotary_pos_emb(kept.key, kept.key, *tables)
 
 
 def _differences(prompt: int, chunk: int, bug: str) -> list[float]:
@@ -230,7 +230,7 @@ def _differences(prompt: int, chunk: int, bug: str) -> list[float]:
     return [float(f"{gap:.3g}") if gap > IDENTICAL else 0.0 for gap in largest]
 
 
-@lru_cache(maxsize=1)
+@cache
 def _all_differences() -> dict[str, list[list[list[float]]]]:
     return {
         bug: [
