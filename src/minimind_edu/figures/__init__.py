@@ -2,6 +2,7 @@
 
 from minimind_edu.figures._base import Figure, figure_names, module_source, stylesheet
 from minimind_edu.figures.cache_stepper import CacheStepper
+from minimind_edu.figures.frequency_comb import FrequencyComb
 from minimind_edu.figures.norm_geometry import NormGeometry
 from minimind_edu.figures.pairing_lab import PairingLab
 from minimind_edu.figures.quiz import Quiz
@@ -10,6 +11,7 @@ from minimind_edu.figures.rotation_dials import RotationDials
 __all__ = [
     "CacheStepper",
     "Figure",
+    "FrequencyComb",
     "NormGeometry",
     "PairingLab",
     "Quiz",
