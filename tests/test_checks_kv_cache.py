@@ -88,12 +88,12 @@ RIGHT = [
     (checks.check_append, append_with(CatCache)),
     (checks.check_append, append_with(BufferCache)),
     (checks.check_append, append_into_a_new_buffer),
-    (checks.check_causal_mask, mask_by_comparing),
-    (checks.check_causal_mask, mask_by_rows),
-    (checks.check_causal_mask, causal_mask),
-    (checks.check_generate, generate_with_ids),
-    (checks.check_generate, generate_from_the_outside),
-    (checks.check_cache_bytes, bytes_by_one_row),
+    (checks.check_rectangular_mask, mask_by_comparing),
+    (checks.check_rectangular_mask, mask_by_rows),
+    (checks.check_rectangular_mask, causal_mask),
+    (checks.check_cached_generate, generate_with_ids),
+    (checks.check_cached_generate, generate_from_the_outside),
+    (checks.check_kv_cache_bytes, bytes_by_one_row),
 ]
 
 
@@ -324,9 +324,9 @@ WRONG = [
     for check, table in (
         (checks.check_position_ids, WRONG_POSITIONS),
         (checks.check_append, WRONG_APPENDS),
-        (checks.check_causal_mask, WRONG_MASKS),
-        (checks.check_generate, WRONG_LOOPS),
-        (checks.check_cache_bytes, WRONG_BYTES),
+        (checks.check_rectangular_mask, WRONG_MASKS),
+        (checks.check_cached_generate, WRONG_LOOPS),
+        (checks.check_kv_cache_bytes, WRONG_BYTES),
     )
     for name, (answer, words) in table.items()
 ]
@@ -345,9 +345,9 @@ def test_a_usual_mistake_is_named(check, answer, words, capsys):
     [
         checks.check_position_ids,
         checks.check_append,
-        checks.check_causal_mask,
-        checks.check_generate,
-        checks.check_cache_bytes,
+        checks.check_rectangular_mask,
+        checks.check_cached_generate,
+        checks.check_kv_cache_bytes,
     ],
 )
 def test_nothing_written_yet_is_no_mistake(check, capsys):

@@ -5,10 +5,10 @@
 
 from minimind_edu.checks.kv_cache import (
     check_append,
-    check_cache_bytes,
-    check_causal_mask,
-    check_generate,
+    check_cached_generate,
+    check_kv_cache_bytes,
     check_position_ids,
+    check_rectangular_mask,
 )
 from minimind_edu.checks.norms import (
     check_layer_norm,
@@ -24,21 +24,33 @@ from minimind_edu.checks.rope import (
     check_rotate_from,
     check_rotate_pair,
 )
+from minimind_edu.checks.rope_scaling import (
+    check_periods,
+    check_table_bytes,
+    check_unfinished_pairs,
+    check_yarn_range,
+    check_yarn_scaling,
+)
 
 __all__ = [
     "check_append",
     "check_apply_rotary_pos_emb",
-    "check_cache_bytes",
-    "check_causal_mask",
+    "check_cached_generate",
     "check_convert_rows",
-    "check_generate",
+    "check_kv_cache_bytes",
     "check_layer_norm",
     "check_norm_weights",
+    "check_periods",
     "check_position_ids",
     "check_precompute_freqs_cis",
+    "check_rectangular_mask",
     "check_rms_norm",
     "check_rms_norm_gradient",
     "check_rotate_from",
     "check_rotate_pair",
     "check_steady_std",
+    "check_table_bytes",
+    "check_unfinished_pairs",
+    "check_yarn_range",
+    "check_yarn_scaling",
 ]

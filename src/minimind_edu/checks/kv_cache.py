@@ -63,14 +63,14 @@ def check_append(attempt: Attempt) -> bool:
     )
 
 
-def check_causal_mask(attempt: Attempt) -> bool:
+def check_rectangular_mask(attempt: Attempt) -> bool:
     """Does `attempt(query_length, key_length)` say which keys each query may see, `[S, T]`, boolean?"""
 
     def asks(query_length: int, key_length: int) -> Any:
         return same_as(causal_mask, query_length, key_length, mistakes=MASK_MISTAKES)
 
     return report(
-        "check_causal_mask",
+        "check_rectangular_mask",
         attempt,
         [
             Property("a chunk of three after five", asks(3, 8)),
@@ -81,10 +81,10 @@ def check_causal_mask(attempt: Attempt) -> bool:
     )
 
 
-def check_generate(attempt: Attempt) -> bool:
+def check_cached_generate(attempt: Attempt) -> bool:
     """Does `attempt(model, input_ids, max_new_tokens, eos_token_id)` continue the prompt greedily, with a cache?"""
     return report(
-        "check_generate",
+        "check_cached_generate",
         attempt,
         [
             Property("one new token, from the prompt's own logits", _continues(1)),
@@ -95,7 +95,7 @@ def check_generate(attempt: Attempt) -> bool:
     )
 
 
-def check_cache_bytes(attempt: Attempt) -> bool:
+def check_kv_cache_bytes(attempt: Attempt) -> bool:
     """Does `attempt(config, batch, length, itemsize)` give the bytes of the keys and values of all layers?"""
 
     def asks(config: MiniMindConfig, batch: int, length: int, itemsize: int) -> Any:
@@ -106,7 +106,7 @@ def check_cache_bytes(attempt: Attempt) -> bool:
         hidden_size=90, num_hidden_layers=7, num_attention_heads=15, num_key_value_heads=5
     )
     return report(
-        "check_cache_bytes",
+        "check_kv_cache_bytes",
         attempt,
         [
             # no two sizes are alike or multiples, so that a factor taken for another shows
