@@ -10,7 +10,7 @@ const LIMIT = 8; // of a channel of x that is dragged
 const SMALLEST = -4; // log10 of the shortest x that the slider gives
 const CURVE_EPS = 1e-5; // as in the package's curves
 const PITCH = 0.34;
-const ASIDE = 0.77; // how far right of the middle the reader sees x at first, in radians around the axis
+const ASIDE = 0.62; // how far right of the middle the reader sees x at first, in radians around the axis
 const COLUMN = { flex: "1 1 270px", minWidth: "0", maxWidth: "430px" };
 const TRAITS = ["x", "offset", "gain", "eps"];
 

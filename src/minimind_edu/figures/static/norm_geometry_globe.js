@@ -225,7 +225,7 @@ function labelGlobe(scene, ground) {
   scene.label(add3(scale3(right, RADIUS * 0.8), scale3(up, -RADIUS * 0.6)), "RMS 1", { size: 12, side: 2, apart: 4, rings: 1 });
 }
 
-const BLOCKED = 1e5; // the cost of lying on another label: more than all else together
+const BLOCKED = 1e5; // the cost of lying on another label, more than all else together; on a dot a little less
 const SIDES = [[1, 0], [0.8, -0.9], [0.8, 0.9], [-1, 0], [-0.8, -0.9], [-0.8, 0.9], [0, -1], [0, 1]];
 
 function boxesMeet(a, b, margin) {
@@ -248,7 +248,7 @@ function placeLabels(scene, { width, height }, measure, memory) {
   const cost = (box, index, label) =>
     (outside(box) ? 2 * BLOCKED : 0) +
     BLOCKED * placed.filter((other) => boxesMeet(box, other, 2)).length +
-    120 * dots.filter((dot) => boxesMeet(box, dot, 0)).length +
+    0.6 * BLOCKED * dots.filter((dot) => boxesMeet(box, dot, 0)).length +
     16 * weightCrossed(box, scene.segments) +
     12 * Math.floor(index / SIDES.length) +
     (index % SIDES.length === label.side ? 0 : 6 + (index % SIDES.length)) -
