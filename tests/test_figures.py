@@ -358,6 +358,15 @@ def test_quiz_can_be_answered_from_the_keyboard_alone(page):
     assert page.locator(".mm-readout dd").all_inner_texts() == ["2 of 3", "2 of 3"]
 
 
+def test_quiz_hears_enter_where_jupyterlab_cancels_the_line_break(page):
+    open_figure(page, Quiz([NUMBER]))
+    cancel = "document.addEventListener('beforeinput', (e) => e.inputType === 'insertLineBreak' && e.preventDefault())"
+    page.evaluate(cancel)
+    page.get_by_role("textbox").fill("2.33")
+    page.keyboard.press("Enter")
+    assert page.locator(".mm-readout dd").all_inner_texts() == ["1 of 1", "1 of 1"]
+
+
 # Every figure in a real browser
 
 EVERY_FIGURE = pytest.mark.parametrize("name", figure_names())
@@ -532,6 +541,7 @@ def test_handles_answer_to_mouse_keyboard_and_touch(browser, name):
         handle.scroll_into_view_if_needed()
         label = handle.get_attribute("aria-label")
         assert label
+        assert handle.evaluate("node => getComputedStyle(node).touchAction") in ("none", "pan-y")
         assert responds(page, drag, page, *middle_of(handle)), f"{label}: mouse"
         assert responds(page, drag_by_finger, page, *middle_of(handle)), f"{label}: touch"
         handle.focus()
