@@ -110,6 +110,7 @@ def test_state_holds_six_significant_digits_and_only_its_own_traits():
 
 def test_state_keys_are_sorted():
     assert list(state_in(Probe().static_html())) == ["name", "values"]
+    assert '[{"a":1,"b":2}]' in Probe(values=[{"b": 2, "a": 1}]).static_html()
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
