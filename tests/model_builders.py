@@ -46,7 +46,7 @@ def tiny_config(kind: str = "minimind2", **changes: Any) -> MiniMindConfig:
 
 
 def spread_weights(module: torch.nn.Module, seed: int = 0) -> None:
-    """Give every parameter values that matter: gains in [0.5, 1.5], matrices of the size that keeps activations alive."""
+    """Give every parameter values that matter: gains away from 1, matrices that keep activations alive."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, parameter in module.named_parameters():

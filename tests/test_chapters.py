@@ -132,7 +132,7 @@ def test_code_can_be_compared_everywhere(notebook):
         )
         assert "clear_output" not in text(cell), f"cell {cell['id']} clears its output"
         assert tags(cell) <= KNOWN_TAGS, f"cell {cell['id']} has the tags {tags(cell) - KNOWN_TAGS}"
-        if cell["id"] != install_cell.CELL_ID:
+        if cell["id"] not in (install_cell.CELL_ID, "quiz"):  # a quiz is text for the most part
             assert len(lines) <= LONGEST_CELL, (
                 f"cell {cell['id']} is longer than {LONGEST_CELL} lines"
             )

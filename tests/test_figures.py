@@ -110,6 +110,7 @@ def test_state_holds_six_significant_digits_and_only_its_own_traits():
 
 def test_state_keys_are_sorted():
     assert list(state_in(Probe().static_html())) == ["name", "values"]
+    assert '[{"a":1,"b":2}]' in Probe(values=[{"b": 2, "a": 1}]).static_html()
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
@@ -358,6 +359,15 @@ def test_quiz_can_be_answered_from_the_keyboard_alone(page):
     assert page.locator(".mm-readout dd").all_inner_texts() == ["2 of 3", "2 of 3"]
 
 
+def test_quiz_hears_enter_where_jupyterlab_cancels_the_line_break(page):
+    open_figure(page, Quiz([NUMBER]))
+    cancel = "document.addEventListener('beforeinput', (e) => e.inputType === 'insertLineBreak' && e.preventDefault())"
+    page.evaluate(cancel)
+    page.get_by_role("textbox").fill("2.33")
+    page.keyboard.press("Enter")
+    assert page.locator(".mm-readout dd").all_inner_texts() == ["1 of 1", "1 of 1"]
+
+
 # Every figure in a real browser
 
 EVERY_FIGURE = pytest.mark.parametrize("name", figure_names())
@@ -532,6 +542,7 @@ def test_handles_answer_to_mouse_keyboard_and_touch(browser, name):
         handle.scroll_into_view_if_needed()
         label = handle.get_attribute("aria-label")
         assert label
+        assert handle.evaluate("node => getComputedStyle(node).touchAction") in ("none", "pan-y")
         assert responds(page, drag, page, *middle_of(handle)), f"{label}: mouse"
         assert responds(page, drag_by_finger, page, *middle_of(handle)), f"{label}: touch"
         handle.focus()
@@ -551,15 +562,21 @@ def test_keys_belong_to_the_figure_inside_jupyterlab(page, name):
 # The static host
 
 
+BROKEN = """
+export default { render({ el }) { el.append("half a figure"); throw new Error("broken"); } };
+"""
+
+
 def test_host_tells_of_a_figure_that_cannot_start_and_leaves_its_numbers(page):
     watch = Watch(page)
     serve(
         page,
-        static_page(Probe(), source="export default { render() { throw new Error('broken'); } };"),
+        static_page(Probe(), source=BROKEN),
     )
     page.wait_for_selector('.minimind-figure[data-state="failed"]')
     assert "could not start" in page.locator(".mm-failed").inner_text()
     assert page.locator(".mm-fallback table").is_visible()
+    assert page.get_by_text("half a figure").count() == 0
     assert len(watch.problems) == 1 and "broken" in watch.problems[0]
 
 
@@ -645,3 +662,60 @@ def test_host_folds_the_table_below_the_living_figure(page):
 )
 def test_numbers_are_written_for_reading(page, args, text):
     assert run_js_module(page, "kit", "fmt", args) == text
+
+
+KIT_PAGE = """<!doctype html><html lang="en"><title>kit</title><div class="mm-fig" id="here"></div>
+<script type="module">
+import { button, choice, h, slider, toggle } from "/kit.js";
+window.heard = [];
+const hear = (name) => (value) => heard.push([name, value]);
+const format = (x) => `${x} turns`;
+window.kit = {
+  slider: slider({ label: "Speed", min: -2, max: 2, step: 0.5, value: 1, format, onInput: hear("slider") }),
+  toggle: toggle({ label: "Scale", checked: true, onChange: hear("toggle") }),
+  choice: choice({
+    label: "Norm",
+    options: [{ value: null, label: "None" }, { value: [1], label: "RMS" }, { value: 0, label: "Layer" }],
+    value: 0,
+    onChange: hear("choice"),
+  }),
+  other: choice({ label: "Other", options: [{ value: 1, label: "One" }, { value: 2, label: "Two" }], value: 2 }),
+  button: button({ label: "Go", onClick: () => hear("button")("clicked") }),
+};
+document.querySelector("#here").append(...Object.values(kit).map((control) => control.root));
+document.querySelector("#here").append(h("p", { hidden: false, title: null }, 0, null, false, ["one", ["two"]]));
+</script>"""
+
+
+def heard(page) -> list:
+    return page.evaluate("heard.splice(0)")
+
+
+def test_controls_tell_what_the_reader_did_and_nothing_else(page):
+    serve(page, KIT_PAGE)
+    page.get_by_role("slider", name="Speed").press("ArrowRight")
+    assert heard(page) == [["slider", 1.5]]
+    assert page.get_by_role("slider").get_attribute("aria-valuetext") == "1.5 turns"
+    assert page.locator("output").inner_text() == "1.5 turns"
+    page.get_by_role("switch", name="Scale").press("Space")
+    assert heard(page) == [["toggle", False]]
+    page.get_by_role("radio", name="RMS").check()
+    assert heard(page) == [["choice", [1]]]
+    assert page.get_by_role("radio", name="Two").is_checked()
+    page.get_by_role("button", name="Go").press("Enter")
+    assert heard(page) == [["button", "clicked"]]
+    page.evaluate("kit.slider.set(-1), kit.toggle.set(true), kit.choice.set(null)")
+    assert page.evaluate("[kit.slider.get(), kit.toggle.get(), kit.choice.get()]") == [
+        -1,
+        True,
+        None,
+    ]
+    assert page.get_by_role("radio", name="None").is_checked()
+    assert page.locator("output").inner_text() == "-1 turns"
+    assert heard(page) == []
+
+
+def test_elements_drop_what_is_nothing_and_keep_zero(page):
+    serve(page, KIT_PAGE)
+    assert page.locator("#here p").inner_text() == "0onetwo"
+    assert page.locator("#here p").evaluate("node => node.getAttributeNames()") == []

@@ -379,6 +379,10 @@ def bad_pasts():
             repeated,
             r"with K=2 and D=8, got \[2, 4, 4, 8\]; the cache holds key/value heads before repeat_kv, not query heads",
         ),
+        "another head_dim": (
+            [(key[..., :6], value[..., :6]) for key, value in past],
+            r"with K=2 and D=8, got \[2, 4, 2, 6\]$",
+        ),
         "layers of different length": (
             shorter,
             "all layers must have seen the same positions, but layer 0 holds 4 and layer 1 holds 3",

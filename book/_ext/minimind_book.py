@@ -83,9 +83,10 @@ def add_page_scripts(app: Sphinx, pagename: str, templatename: str, context: dic
     Thebe runs code on a remote server through a CDN; its inline script declares a constant twice, which is an error.
     """
     for name in (figures := figures_on(doctree)):
-        app.add_js_file(f"figures/{name}.js", loading_method="defer")
+        app.add_js_file(f"figures/{name}.js", loading_method="defer", priority=300)
     if figures:
-        app.add_js_file("figures/figure_host.js", loading_method="defer", priority=600)
+        # Before MathJax (500), which takes its time: figures are alive while formulas are being set.
+        app.add_js_file("figures/figure_host.js", loading_method="defer", priority=310)
         app.add_css_file("figures/figure.css", priority=800)
     for kind in ("script_files", "css_files"):
         context[kind][:] = [file for file in context[kind] if not _belongs_to_thebe(file)]
@@ -103,7 +104,9 @@ def mark_callouts(app: Sphinx, doctree: nodes.document) -> None:
     """
     for quote in doctree.findall(nodes.block_quote):
         paragraph = next(iter(quote.findall(nodes.paragraph)), None)
-        words = [child for child in paragraph or [] if child.astext()]  # the parser may put an empty text first
+        words = [
+            child for child in paragraph or [] if child.astext()
+        ]  # the parser may put an empty text first
         if words and isinstance(words[0], nodes.strong):
             quote["classes"] += ["callout", f"callout-{nodes.make_id(words[0].astext())}"]
 

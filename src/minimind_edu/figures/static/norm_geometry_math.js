@@ -66,6 +66,12 @@ export function viewFrom(yaw, pitch) {
   };
 }
 
+// Where a vector points around the axis, in radians; NaN for one that lies on it.
+export function azimuthOf(point) {
+  const [east, south] = [dot3(point, EAST), dot3(point, SOUTH)];
+  return Math.hypot(east, south) < 1e-9 * Math.hypot(...point) || !point.some(Boolean) ? NaN : Math.atan2(south, east);
+}
+
 // [right, up, toward the reader] of a point, and back.
 export function project(view, point) {
   return [dot3(view.right, point), dot3(view.up, point), dot3(view.toward, point)];

@@ -20,8 +20,7 @@ function written(number) {
 }
 
 function choiceAnswer(item, onChange) {
-  const name = `quiz-${Math.random().toString(36).slice(2)}`;
-  const inputs = item.options.map(() => h("input", { type: "radio", name, onChange }));
+  const inputs = item.options.map(() => h("input", { type: "radio", name: "answer", onChange })); // a group in its form
   const rows = item.options.map((option, i) =>
     h("label", { class: "mm-option" }, inputs[i], h("span", {}, inline(option.text))),
   );

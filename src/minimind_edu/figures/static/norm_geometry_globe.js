@@ -1,0 +1,291 @@
+// The globe of the norm figure as SVG: orthographic, sorted by depth, with labels that keep out of each other's way.
+
+import { svg } from "./kit.js";
+import { POLE, RADIUS, dot3, scale3, add3, multiply3, viewFrom, project } from "./norm_geometry_math.js";
+import { outlineOf, parallel, meridianThrough } from "./norm_geometry_math.js";
+import { INK, MUTED, PAPER, NORMS, clamp } from "./norm_geometry_result.js";
+
+const GROUND = 1.32; // radius of the drawn part of the plane, in radii of the sphere
+const AXIS = 1.4; // length of the axis (1, 1, 1), likewise
+const ORIGIN = [0, 0, 0];
+
+// Layers, back to front. Within a layer the depth decides.
+const BEHIND = 0;
+const INSIDE = 1;
+const SURFACE = 2;
+const BEFORE = 3;
+
+// What is drawn, with the way from channels to the page.
+class Scene {
+  constructor(camera, { unit, center }) {
+    Object.assign(this, { view: viewFrom(camera.yaw, camera.pitch), unit, center });
+    this.items = [];
+    this.segments = []; // [x1, y1, x2, y2, weight]: what a label should not cross
+    this.dots = []; // [x, y]: what a label must not hide
+    this.labels = [];
+  }
+
+  at(point) {
+    const [x, y] = project(this.view, point);
+    return [this.center[0] + this.unit * x, this.center[1] - this.unit * y];
+  }
+
+  distance(from, to) {
+    const [[x1, y1], [x2, y2]] = [this.at(from), this.at(to)];
+    return Math.hypot(x2 - x1, y2 - y1);
+  }
+
+  add(point, node, lift = 0) {
+    const depth = dot3(this.view.toward, point);
+    const inside = Math.hypot(...point) < RADIUS * 0.999;
+    this.items.push({ layer: inside ? INSIDE : depth < 0 ? BEHIND : BEFORE, depth: depth + lift, node });
+  }
+
+  // A straight line, cut where it enters or leaves the sphere and where it comes to the front.
+  line(from, to, style, lift = 0) {
+    const way = add3(to, scale3(from, -1));
+    const [a, b, c] = [dot3(way, way), dot3(from, way), dot3(from, from) - RADIUS ** 2];
+    const root = Math.sqrt(Math.max(0, b * b - a * c));
+    const turn = -dot3(this.view.toward, from) / dot3(this.view.toward, way);
+    const cuts = [0, 1, (-b - root) / a, (-b + root) / a, turn].filter((t) => t >= 0 && t <= 1).sort((s, t) => s - t);
+    const along = (t) => add3(from, scale3(way, t));
+    cuts.slice(1).forEach((end, i) => {
+      if (end - cuts[i] < 1e-6) return;
+      const [[x1, y1], [x2, y2]] = [this.at(along(cuts[i])), this.at(along(end))];
+      this.add(along((cuts[i] + end) / 2), svg("line", { x1, y1, x2, y2, ...style }), lift);
+      this.segments.push([x1, y1, x2, y2, lift]);
+    });
+  }
+
+  arrow(from, to, { color, width, dash = null, gap = 0 }) {
+    const [[x1, y1], [x2, y2]] = [this.at(from), this.at(to)];
+    const length = Math.hypot(x2 - x1, y2 - y1);
+    const head = Math.min(6 + 2 * width, length - gap);
+    if (head < 2) return;
+    const before = (distance) => add3(to, scale3(add3(from, scale3(to, -1)), distance / length));
+    this.line(from, before(gap + head * 0.8), { stroke: color, "stroke-width": width, "stroke-dasharray": dash }, 4);
+    const [x, y] = this.at(before(gap));
+    const turn = (Math.atan2(y2 - y1, x2 - x1) * 180) / Math.PI;
+    const d = `M0,0 L${-head},${-head * 0.42} L${-head * 0.78},0 L${-head},${head * 0.42} Z`;
+    this.add(before(gap), svg("path", { d, fill: color, transform: `translate(${x} ${y}) rotate(${turn})` }), 4);
+  }
+
+  // A curve around the globe: full strength in front, faint behind.
+  curve(points, { color, width, front, back, dash = null }) {
+    const runs = [];
+    points.slice(1).forEach((point, i) => {
+      const behind = dot3(this.view.toward, add3(points[i], point)) < 0;
+      if (runs.at(-1)?.behind !== behind) runs.push({ behind, path: [points[i]] });
+      runs.at(-1).path.push(point);
+    });
+    for (const { behind, path } of runs) {
+      const d = `M${path.map((point) => this.at(point).map((z) => z.toFixed(1)).join(",")).join("L")}`;
+      const style = { fill: "none", stroke: color, "stroke-width": width, "stroke-dasharray": dash };
+      const node = svg("path", { d, ...style, "stroke-opacity": behind ? back : front });
+      this.items.push({ layer: behind ? BEHIND : SURFACE, depth: behind ? -99 : 99, node });
+    }
+  }
+
+  dot(point, node) {
+    const [x, y] = this.at(point);
+    node.setAttribute("transform", `translate(${x} ${y})`);
+    this.items.push({ layer: dot3(this.view.toward, point) < 0 ? INSIDE : BEFORE, depth: 99, node });
+    this.dots.push([x, y]);
+  }
+
+  // side: index of the preferred one of SIDES. rings: how far off it may stand. needed: it is never left out.
+  label(point, text, { color = MUTED, bold = false, needed = false, side = 0, size = 13, apart = 6, rings = 3 } = {}) {
+    const [x, y] = this.at(point);
+    this.labels.push({ x, y, text, color, bold, needed, side, size, apart, rings });
+  }
+
+  sorted() {
+    return this.items.sort((a, b) => a.layer - b.layer || a.depth - b.depth).map((item) => item.node);
+  }
+}
+
+// The view reaches as far as it must and no farther: pixels for one unit, and where the center of the globe stands.
+export function fitView({ centered, stats, gain }, { width, height, pitch }) {
+  const [flat, up] = [Math.hypot(...centered), stats.mean * RADIUS];
+  const [c, s] = [Math.cos(pitch), Math.sin(pitch)];
+  const shell = RADIUS * Math.max(1, ...gain.map(Math.abs));
+  const above = Math.max(RADIUS * AXIS * c, shell, up * c + flat * s);
+  const below = Math.max(shell, flat * s - Math.min(0, up) * c);
+  const room = height - 56;
+  const unit = Math.min((width / 2 - 12) / Math.max(flat, shell, RADIUS * GROUND), room / (above + below));
+  return { unit, center: [width / 2, 30 + above * unit + (room - (above + below) * unit) / 2] };
+}
+
+function drawGround(scene, color) {
+  const [cx, cy] = scene.center;
+  const rx = RADIUS * GROUND * scene.unit;
+  const ry = rx * Math.abs(dot3(scene.view.toward, POLE));
+  const edge = { stroke: color, "stroke-opacity": 0.4, "stroke-dasharray": "2 4" };
+  return svg("ellipse", { cx, cy, rx, ry, fill: color, "fill-opacity": 0.08, ...edge });
+}
+
+function drawSphere(scene, shade) {
+  const [cx, cy] = scene.center;
+  const node = svg("circle", { cx, cy, r: RADIUS * scene.unit, fill: `url(#${shade})`, stroke: MUTED, "stroke-width": 1.2 });
+  scene.items.push({ layer: SURFACE, depth: 0, node });
+  const faint = { color: MUTED, width: 0.8, front: 0.34, back: 0.13 };
+  for (const latitude of [-60, -30, 30, 60]) scene.curve(parallel((latitude * Math.PI) / 180, RADIUS, 72), faint);
+  for (const point of parallel(0, RADIUS, 12).slice(1)) scene.curve(meridianThrough(point, RADIUS, 36), faint);
+}
+
+// The sphere and its equator after the gain.
+function drawShell(scene, gain, ring) {
+  const { major, minor, angle } = outlineOf(scene.view, gain, RADIUS);
+  const [cx, cy] = scene.center;
+  const [rx, ry] = [major * scene.unit, minor * scene.unit];
+  const transform = `rotate(${(-angle * 180) / Math.PI} ${cx} ${cy})`;
+  const style = { fill: "none", stroke: MUTED, "stroke-width": 1.4, "stroke-dasharray": "6 4" };
+  const stretched = parallel(0, RADIUS, 96).map((point) => multiply3(point, gain));
+  scene.curve(stretched, { ...ring, width: 1.3, dash: "4 3" });
+  scene.items.push({ layer: BEHIND, depth: -100, node: svg("ellipse", { cx, cy, rx, ry, transform, ...style }) });
+}
+
+function axisTips() {
+  return [0, 1, 2].map((i) => ORIGIN.map((_, k) => (k === i ? RADIUS * 1.22 : 0)));
+}
+
+function drawAxes(scene) {
+  const style = { stroke: MUTED, "stroke-width": 1, "stroke-opacity": 0.75 };
+  scene.line(scale3(POLE, -RADIUS * 1.12), scale3(POLE, RADIUS * AXIS), { ...style, "stroke-dasharray": "5 3" });
+  for (const tip of axisTips()) scene.line(ORIGIN, tip, style);
+}
+
+const MARKS = {
+  layer: { x: -6.5, y: -6.5, width: 13, height: 13, rx: 1.5 },
+  rms: { r: 5.6 },
+};
+
+function drawOutput(scene, name, { plain, final }, stretched) {
+  const { color } = NORMS[name];
+  if (stretched) {
+    scene.dot(plain, svg("circle", { r: 3.5, fill: PAPER, stroke: color, "stroke-width": 1.5 }));
+    scene.arrow(plain, final, { color, width: 1.6, dash: "2 3", gap: 6 });
+  }
+  scene.dot(final, svg(name === "rms" ? "circle" : "rect", { ...MARKS[name], fill: color, stroke: PAPER, "stroke-width": 1.5 }));
+}
+
+// LayerNorm: down to the plane, then along it to the sphere. RMSNorm: along the ray of x to the sphere.
+function drawMoves(scene, { input, centered, outputs, shown, stretched }) {
+  scene.line(ORIGIN, input, { stroke: INK, "stroke-width": 1.8 }, 1);
+  if (shown.includes("layer")) {
+    const { color } = NORMS.layer;
+    scene.arrow(input, centered, { color, width: 2, dash: "5 4", gap: 2 });
+    scene.line(ORIGIN, centered, { stroke: color, "stroke-width": 1, "stroke-opacity": 0.55 });
+    scene.arrow(centered, outputs.layer.plain, { color, width: 3, gap: 5 });
+    drawOutput(scene, "layer", outputs.layer, stretched);
+  }
+  if (shown.includes("rms")) {
+    const { color } = NORMS.rms;
+    const way = meridianThrough(input, RADIUS, 48);
+    if (way) scene.curve(way, { color, width: 1.8, front: 0.9, back: 0.35, dash: "1.5 3.5" });
+    scene.arrow(input, outputs.rms.plain, { color, width: 3, gap: 6 });
+    drawOutput(scene, "rms", outputs.rms, stretched);
+  }
+}
+
+function labelMoves(scene, { input, centered, outputs, shown, stretched, argument }) {
+  scene.dots.push(scene.at(input));
+  scene.label(input, argument, { color: INK, bold: true, needed: true, apart: 13, size: 14 });
+  for (const name of shown) {
+    const { title, color } = NORMS[name];
+    scene.label(outputs[name].final, title, { color, bold: true, needed: true, apart: 11, side: name === "rms" ? 3 : 2 });
+  }
+  const moves = [[input, centered, "− mean", "layer"], [centered, outputs.layer.plain, "÷ std", "layer"], [input, outputs.rms.plain, "÷ RMS", "rms"]];
+  if (stretched) for (const name of shown) moves.push([outputs[name].plain, outputs[name].final, "× gain", name]);
+  for (const [from, to, text, name] of moves) {
+    if (!shown.includes(name) || scene.distance(from, to) < 16) continue;
+    scene.label(scale3(add3(from, to), 0.5), text, { color: NORMS[name].color, rings: 2 });
+  }
+}
+
+// Beside the dotted half circle, between RMSNorm's output and the pole.
+function labelClimb(scene, { input, outputs, shown, stretched }) {
+  const way = shown.includes("rms") && !stretched && meridianThrough(input, RADIUS, 48);
+  if (!way) return;
+  const height = dot3(outputs.rms.plain, POLE) / Math.hypot(...outputs.rms.plain);
+  const latitude = Math.asin(clamp(height, -1, 1));
+  if (latitude > 1.1) return;
+  const half = latitude + (Math.PI / 2 - latitude) * 0.55;
+  scene.label(way[Math.round(48 * (0.5 + half / Math.PI))], "as c grows", { color: NORMS.rms.color, size: 12, apart: 5, side: 4 });
+}
+
+function labelGlobe(scene, ground) {
+  scene.label(scale3(POLE, RADIUS * AXIS), "(1, 1, 1)", { side: 6, apart: 5 });
+  axisTips().forEach((tip, i) => scene.label(tip, `channel ${i + 1}`, { size: 12, apart: 4, rings: 1 }));
+  const { right, up } = scene.view;
+  const rim = parallel(0, RADIUS * GROUND, 72);
+  const lowLeft = (point) => 0.8 * dot3(right, point) + 2 * dot3(up, point);
+  const corner = rim.reduce((best, point) => (lowLeft(point) < lowLeft(best) ? point : best));
+  scene.label(corner, "mean 0", { color: ground, size: 12, side: 7, apart: 3, rings: 1 });
+  scene.label(add3(scale3(right, RADIUS * 0.8), scale3(up, -RADIUS * 0.6)), "RMS 1", { size: 12, side: 2, apart: 4, rings: 1 });
+}
+
+const BLOCKED = 1e5; // the cost of lying on another label, more than all else together; on a dot a little less
+const SIDES = [[1, 0], [0.8, -0.9], [0.8, 0.9], [-1, 0], [-0.8, -0.9], [-0.8, 0.9], [0, -1], [0, 1]];
+
+function boxesMeet(a, b, margin) {
+  return a.x < b.x + b.w + margin && b.x < a.x + a.w + margin && a.y < b.y + b.h + margin && b.y < a.y + a.h + margin;
+}
+
+function weightCrossed(box, segments) {
+  const within = (x, y) => x > box.x - 1 && x < box.x + box.w + 1 && y > box.y && y < box.y + box.h;
+  const steps = Array.from({ length: 17 }, (_, i) => i / 16);
+  const crossed = ([x1, y1, x2, y2]) => steps.some((t) => within(x1 + t * (x2 - x1), y1 + t * (y2 - y1)));
+  return segments.filter(crossed).reduce((sum, segment) => sum + 1 + segment[4], 0);
+}
+
+// Every label goes where it hides least: beside its point, or a little farther off. One that would still lie on another
+// is left out. memory holds the last places, so that labels do not flicker between equals.
+function placeLabels(scene, { width, height }, measure, memory) {
+  const placed = [];
+  const dots = scene.dots.map(([x, y]) => ({ x: x - 6, y: y - 6, w: 12, h: 12 }));
+  const outside = (box) => box.x < 2 || box.y < 2 || box.x + box.w > width - 2 || box.y + box.h > height - 2;
+  const cost = (box, index, label) =>
+    (outside(box) ? 2 * BLOCKED : 0) +
+    BLOCKED * placed.filter((other) => boxesMeet(box, other, 2)).length +
+    0.6 * BLOCKED * dots.filter((dot) => boxesMeet(box, dot, 0)).length +
+    16 * weightCrossed(box, scene.segments) +
+    12 * Math.floor(index / SIDES.length) +
+    (index % SIDES.length === label.side ? 0 : 6 + (index % SIDES.length)) -
+    (memory.get(label.text) === index ? 10 : 0);
+  return scene.labels.flatMap((label) => {
+    const [w, tall] = [measure(label.text, label.size, label.bold), label.size * 1.15];
+    const boxes = [0, 12, 26].slice(0, label.rings).flatMap((more) => SIDES.map(([dx, dy]) => {
+      const away = label.apart + more;
+      const x = label.x + dx * away - (dx > 0 ? 0 : dx < 0 ? w : w / 2);
+      return { x, y: label.y + dy * (away + tall / 2) - tall / 2, w, h: tall };
+    }));
+    const costs = boxes.map((box, i) => cost(box, i, label));
+    const best = costs.indexOf(Math.min(...costs));
+    if (costs[best] > BLOCKED / 2 && !label.needed) return [];
+    memory.set(label.text, best);
+    placed.push(boxes[best]);
+    return [writeLabel(label, boxes[best].x, boxes[best].y + tall * 0.8)];
+  });
+}
+
+function writeLabel({ text, color, size, bold }, x, y) {
+  const style = { fill: color, fontSize: `${size}px`, fontWeight: bold ? "650" : "400", paintOrder: "stroke" };
+  return svg("text", { x, y, style, stroke: PAPER, "stroke-width": 3.5, "stroke-linejoin": "round" }, text);
+}
+
+// The whole picture for one result: nodes, labels, and the scene that tells where things stand.
+export function paintGlobe(result, camera, { shade, measure, memory }) {
+  const scene = new Scene(camera, camera.frozen ?? fitView(result, camera));
+  const ground = result.shown.includes("layer") ? NORMS.layer.color : MUTED;
+  const ring = { color: ground, width: 1.8, front: 0.9, back: 0.4 };
+  drawSphere(scene, shade);
+  scene.curve(parallel(0, RADIUS, 96), ring);
+  if (result.stretched) drawShell(scene, result.gain, ring);
+  drawAxes(scene);
+  drawMoves(scene, result);
+  labelMoves(scene, result);
+  labelGlobe(scene, ground);
+  labelClimb(scene, result);
+  return { scene, nodes: [drawGround(scene, ground), ...scene.sorted()], words: placeLabels(scene, camera, measure, memory) };
+}

@@ -1,0 +1,71 @@
+// What the norm figure knows about its traits: the outputs of both norms, their numbers as text, and a remark on them.
+
+import { fmt } from "./kit.js";
+import { rmsNorm, layerNorm, channelStats, angleBetween, multiply3 } from "./norm_geometry_math.js";
+
+export const INK = "var(--mm-ink)";
+export const MUTED = "var(--mm-muted)";
+export const LINE = "var(--mm-line)";
+export const PAPER = "var(--mm-bg)";
+export const NORMS = {
+  layer: { title: "LayerNorm", of: layerNorm, color: "var(--mm-accent2)", tone: "accent2" },
+  rms: { title: "RMSNorm", of: rmsNorm, color: "var(--mm-accent)", tone: "accent" },
+};
+
+export const clamp = (x, low, high) => Math.min(high, Math.max(low, x));
+
+export function epsText(eps) {
+  if (eps >= 0.01) return String(Number(eps.toPrecision(2)));
+  const [mantissa, exponent] = eps.toExponential(1).split("e");
+  return `${mantissa.replace(".0", "")}e${exponent.replace("-", "−")}`;
+}
+
+// Small numbers need their leading digits: 0.0012 is not 0.00. What rounding leaves of a zero is a zero.
+export function smallText(x) {
+  const size = Math.abs(x);
+  if (size < 1e-12 || size >= 0.1) return fmt(x);
+  return size >= 1e-4 ? fmt(x, 4) : `${x < 0 ? "−" : ""}${epsText(size)}`;
+}
+
+export function resultsOf(model) {
+  const [x, offset, gain, eps, norm] = ["x", "offset", "gain", "eps", "norm"].map((name) => model.get(name));
+  const input = x.map((value) => value + offset);
+  const stats = channelStats(input);
+  const outputs = {};
+  for (const [name, { of }] of Object.entries(NORMS)) {
+    const [plain, final] = [of(input, eps), of(input, eps, gain)];
+    outputs[name] = { plain, final, stats: channelStats(final), angle: angleBetween(input, final) };
+  }
+  return {
+    x, offset, gain, eps, input, stats, outputs,
+    centered: input.map((value) => value - stats.mean),
+    shown: norm === "both" ? Object.keys(NORMS) : [norm],
+    stretched: gain.some((one) => one !== 1),
+    argument: offset === 0 ? "x" : "x + c",
+  };
+}
+
+// One sentence or two on what is to be seen now: the strangest thing first.
+export function remarkOn({ stats, centered, outputs, eps, shown, stretched, offset, gain }) {
+  const flat = Math.max(...centered.map(Math.abs)) < 1e-9 * Math.abs(stats.mean);
+  const reached = (name) => channelStats(outputs[name].plain).rms;
+  const short = shown.filter((name) => reached(name) < 0.99);
+  if (stats.rms === 0) return "A vector of zeros stays zero under both norms: eps keeps them from dividing 0 by 0.";
+  if (flat && shown.includes("layer")) {
+    return "All channels are equal, so nothing is left once the mean is removed: LayerNorm gives 0. RMSNorm keeps the common value.";
+  }
+  if (short.length) {
+    const where = short.map((name) => `${NORMS[name].title} stops at RMS ${fmt(reached(name))}`).join(", ");
+    return `x is so short that eps = ${epsText(eps)} counts, and the output does not reach the sphere: ${where}.`;
+  }
+  if (stretched && shown.includes("rms")) {
+    const turn = angleBetween(multiply3(outputs.rms.plain, gain), outputs.rms.plain);
+    return `The gain stretches the sphere to an ellipsoid (dashed). It turns RMSNorm's output ${fmt(turn)}° away from the ray of x.`;
+  }
+  if (stretched) return "The gain stretches the sphere to an ellipsoid (dashed), and the mean of the output is no longer zero.";
+  if (shown.length === 2 && Math.abs(stats.mean) < 1e-3 * stats.rms) return "The mean is zero already: both norms make the same move.";
+  if (shown.length === 2 && offset > 0) {
+    return "c lifts x straight up. LayerNorm drops it onto the same point as before; RMSNorm's output climbs toward (1, 1, 1).";
+  }
+  return "Height is the mean of the channels. Drag the tip of x, or drag beside it to turn the globe.";
+}

@@ -1,0 +1,420 @@
+"""Wrong variants of the model: mistakes that people have made, or could, each of which some test must notice.
+
+A mutant replaces one piece of text in one file of the package. `tests` names where it should be noticed: test files of
+this project, or a single test as `file::name`; they are run in this order until the first one fails.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Mutant:
+    name: str
+    file: str  # below src/minimind_edu
+    old: str  # found exactly once in the file
+    new: str
+    tests: tuple[str, ...]
+
+
+NORMS = ("test_norms.py",)
+ROPE = ("test_rope.py",)
+CACHE = ("test_kv_cache.py",)
+ATTENTION = ("test_attention.py",)
+MOE = ("test_moe.py",)
+MODEL = ("test_model.py",)
+GENERATION = ("test_generation.py",)
+
+_RMS = "return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps)"
+_RMS_FORWARD = """_check_last_axis("RMSNorm", x, self.weight.shape[0])"""
+_GAIN = "return (self.weight * self.norm(_in_float32(x))).to(x.dtype)"
+_LAYER = "centered = x - x.mean(-1, keepdim=True)"
+_FREQUENCIES = "inv_freq = 1.0 / (rope_base ** (torch.arange(0, dim, 2).to(dtype) / dim))  # [D/2]"
+_ANGLES = "return torch.outer(torch.arange(end, dtype=dtype), inv_freq)"
+_HALF = "return torch.cat([-second, first], dim=-1)"
+_SCORES = "scores = (q / math.sqrt(q.shape[-1])) @ k.transpose(-2, -1)  # [B, H, S, T]"
+_MASKED = "weights = scores.masked_fill(~mask, -torch.inf).softmax(-1).masked_fill(~mask, 0.0)"
+_TRIANGLE = "return allowed.tril(diagonal=key_length - query_length)"
+_RECTANGLE = "mask = causal_mask(length, key.shape[1], query.device)"
+_POSITIONS = "positions = self.freqs_cos[start:end], self.freqs_sin[start:end]  # [S, D] each"
+_SWIGLU = "gated = F.silu(self.gate_proj(x)) * self.up_proj(x)"
+_TIE = "self.lm_head.weight = self.model.embed_tokens.weight"
+_BEFORE = "before = probabilities.cumsum(-1) - probabilities"
+
+# fmt: off
+MUTANTS = [
+    # Norms
+    Mutant(
+        "rms: eps outside the root", "norms.py", _RMS,
+        "return x / (x.pow(2).mean(-1, keepdim=True).sqrt() + self.eps)", NORMS,
+    ),
+    Mutant(
+        "rms: mean subtracted", "norms.py", _RMS,
+        "x = x - x.mean(-1, keepdim=True); " + _RMS, NORMS,
+    ),
+    Mutant(
+        "rms: standard deviation instead of rms", "norms.py", _RMS,
+        "return x * torch.rsqrt(x.var(-1, keepdim=True, correction=0) + self.eps)", NORMS,
+    ),
+    Mutant(
+        "rms: sum instead of mean of squares", "norms.py", _RMS,
+        _RMS.replace(".mean(", ".sum("), NORMS,
+    ),
+    Mutant(
+        "rms: over all positions together", "norms.py", _RMS,
+        _RMS.replace(".mean(-1, keepdim=True)", ".mean()"), NORMS,
+    ),
+    Mutant(
+        "rms: no upcast to float32", "norms.py", _GAIN,
+        "return self.weight * self.norm(x)", NORMS,
+    ),
+    Mutant(
+        "rms: cast before the gain", "norms.py", _GAIN,
+        "return self.weight.to(x.dtype) * self.norm(_in_float32(x)).to(x.dtype)", NORMS,
+    ),
+    Mutant(
+        "rms: result left in float32", "norms.py", _GAIN, _GAIN.replace(".to(x.dtype)", ""), NORMS,
+    ),
+    Mutant(
+        "rms: gain squared", "norms.py", _GAIN,
+        _GAIN.replace("self.weight *", "self.weight * self.weight *"), NORMS,
+    ),
+    Mutant(
+        "rms: gain added to one", "norms.py", _GAIN,
+        _GAIN.replace("self.weight *", "(1 + self.weight) *"), NORMS,
+    ),
+    Mutant("rms: gain forgotten", "norms.py", _GAIN, _GAIN.replace("self.weight * ", ""), NORMS),
+    Mutant("rms: last axis not checked", "norms.py", _RMS_FORWARD, "pass", NORMS),
+    Mutant("layer norm: mean not subtracted", "norms.py", _LAYER, "centered = x", NORMS),
+    # RoPE
+    Mutant(
+        "rope: frequencies reversed", "rope.py", _FREQUENCIES,
+        _FREQUENCIES.replace("  # [D/2]", ".flip(0)"), ROPE,
+    ),
+    Mutant(
+        "rope: exponent j/d", "rope.py", _FREQUENCIES,
+        _FREQUENCIES.replace("torch.arange(0, dim, 2)", "torch.arange(dim // 2)"), ROPE,
+    ),
+    Mutant(
+        "rope: another base", "rope.py", _FREQUENCIES,
+        _FREQUENCIES.replace("rope_base **", "(rope_base / 100) **"), ROPE,
+    ),
+    Mutant(
+        "rope: divided by dim/2", "rope.py", _FREQUENCIES,
+        _FREQUENCIES.replace("/ dim)", "/ (dim // 2))"), ROPE,
+    ),
+    Mutant("rope: turns by minus the angle", "rope.py", _HALF, _HALF.replace("-second, first", "second, -first"), ROPE),
+    Mutant("rope: halves not exchanged", "rope.py", _HALF, _HALF.replace("-second, first", "-first, second"), ROPE),
+    Mutant("rope: sign forgotten", "rope.py", _HALF, _HALF.replace("-second", "second"), ROPE),
+    Mutant("rope: the other pairing", "rope.py", _HALF, "return rotate_interleaved(x)", ROPE),
+    Mutant(
+        "rope: positions off by one", "rope.py", _ANGLES,
+        _ANGLES.replace("torch.arange(end,", "torch.arange(1, end + 1,"), ROPE,
+    ),
+    Mutant(
+        "rope: tables of the interleaved layout", "rope.py",
+        "cos = torch.cat([angles.cos(), angles.cos()], dim=-1) * factor",
+        "cos = angles.cos().repeat_interleave(2, dim=-1) * factor", ROPE,
+    ),
+    Mutant(
+        "rope: keys not turned", "rope.py",
+        "return q_turned.to(q.dtype), k_turned.to(k.dtype)\n\n\ndef _check_tables",
+        "return q_turned.to(q.dtype), k\n\n\ndef _check_tables", ROPE,
+    ),
+    Mutant(
+        "rope: permutation the other way around", "rope.py",
+        "return torch.cat([torch.arange(0, dim, 2), torch.arange(1, dim, 2)])",
+        "return torch.arange(dim).view(2, -1).T.flatten()", ROPE,
+    ),
+    Mutant(
+        "yarn: ramp inverted", "rope.py", "return 1 - ramp + ramp / rope_scaling.factor",
+        "return ramp + (1 - ramp) / rope_scaling.factor", ROPE,
+    ),
+    Mutant(
+        "yarn: always on, also within the trained context", "rope.py",
+        "inv_freq = rope_frequencies(dim, rope_base, rope_scaling if needed else None, dtype)",
+        "inv_freq = rope_frequencies(dim, rope_base, rope_scaling, dtype)", ROPE,
+    ),
+    # Attention and grouped heads
+    Mutant(
+        "gqa: repeat instead of interleave", "attention.py",
+        "return x.reshape(batch, length, heads * n_rep, head_dim)",
+        "return x.transpose(2, 3).reshape(batch, length, heads * n_rep, head_dim)", ATTENTION,
+    ),
+    Mutant(
+        "gqa: repeated as often as there are key/value heads", "attention.py",
+        "n_rep = query.shape[2] // key.shape[2]", "n_rep = key.shape[2]", ATTENTION,
+    ),
+    Mutant(
+        "gqa: groups read the other way in the one-query path", "attention.py",
+        """grouped = query.view(
+            batch, kv_heads, heads // kv_heads, head_dim
+        )  # [B, 1, H, D] -> [B, K, G, D]""",
+        "grouped = query.view(batch, heads // kv_heads, kv_heads, head_dim).transpose(1, 2)", ATTENTION,
+    ),
+    Mutant("attention: no scale", "attention.py", _SCORES, "scores = q @ k.transpose(-2, -1)", ATTENTION),
+    Mutant(
+        "attention: scaled by the model's width", "attention.py", _SCORES,
+        "scores = (q / math.sqrt(q.shape[-1] * q.shape[1])) @ k.transpose(-2, -1)", ATTENTION,
+    ),
+    Mutant(
+        "attention: scaled after the product", "attention.py", _SCORES,
+        "scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])", ATTENTION,
+    ),
+    Mutant(
+        "attention: softmax over the queries", "attention.py", _MASKED,
+        _MASKED.replace(".softmax(-1)", ".softmax(-2)"), ATTENTION,
+    ),
+    Mutant(
+        "attention: mask after softmax", "attention.py", _MASKED,
+        "weights = scores.softmax(-1).masked_fill(~mask, 0.0)", ATTENTION,
+    ),
+    Mutant(
+        "attention: a row that sees nothing is NaN", "attention.py", _MASKED,
+        "weights = scores.masked_fill(~mask, -torch.inf).softmax(-1)", ATTENTION,
+    ),
+    Mutant("mask: off by one, sees the next token", "attention.py", _TRIANGLE,
+           _TRIANGLE.replace("query_length)", "query_length + 1)"), ATTENTION),
+    Mutant("mask: off by one, does not see itself", "attention.py", _TRIANGLE,
+           _TRIANGLE.replace("query_length)", "query_length - 1)"), ATTENTION),
+    Mutant("mask: square with a cache", "attention.py", _TRIANGLE, "return allowed.tril()", ATTENTION),
+    Mutant(
+        "mask: is_causal with a past, drawn from the upper left", "attention.py", _RECTANGLE,
+        "mask = None", ATTENTION,
+    ),
+    Mutant(
+        "qk-norm: after rope", "attention.py",
+        "q, k = apply_rotary_pos_emb(self.q_norm(q), self.k_norm(k), cos, sin)",
+        "q, k = apply_rotary_pos_emb(q, k, cos, sin); q, k = self.q_norm(q), self.k_norm(k)", ATTENTION,
+    ),
+    Mutant(
+        "qk-norm: forgotten on keys", "attention.py",
+        "apply_rotary_pos_emb(self.q_norm(q), self.k_norm(k), cos, sin)",
+        "apply_rotary_pos_emb(self.q_norm(q), k, cos, sin)", ATTENTION,
+    ),
+    Mutant(
+        "attention: dropout also in inference", "attention.py",
+        "self.dropout if self.training else 0.0", "self.dropout", ATTENTION,
+    ),
+    # Cache and positions
+    Mutant(
+        "cache: position offset forgotten", "model.py", _POSITIONS,
+        "positions = self.freqs_cos[: end - start], self.freqs_sin[: end - start]", CACHE,
+    ),
+    Mutant(
+        "cache: whole past rotated again", "attention.py",
+        "k, v = cache.append(k, v)  # [B, S, K, D] -> [B, T, K, D]",
+        "k, v = cache.append(k, v)\n            length = q.shape[1]\n            "
+        "cos, sin = position_embeddings\n            old = k[:, :-length][:, -length:]\n            "
+        "turned, _ = apply_rotary_pos_emb(old, old, cos[: old.shape[1]], sin[: old.shape[1]])\n            "
+        "k = torch.cat([k[:, : -length - old.shape[1]], turned, k[:, -length:]], dim=1)", CACHE,
+    ),
+    Mutant(
+        "cache: a fork overwrites the other", "kv_cache.py",
+        "and buffers.filled == self.length  # else a fork has written here already", "", CACHE,
+    ),
+    Mutant(
+        "cache: the past passed in is continued itself", "kv_cache.py",
+        "cache = pairs.fork()", "cache = pairs",
+        ("test_kv_cache.py::test_a_past_passed_twice_gives_the_same_result_twice",),
+    ),
+    Mutant(
+        "cache: values stored as keys", "kv_cache.py",
+        "self.key, self.value = key, value\n        return key, value",
+        "self.key, self.value = key, key\n        return key, value", CACHE,
+    ),
+    Mutant(
+        "cache: written in place under autograd", "kv_cache.py",
+        "if key.requires_grad or value.requires_grad or self._holds_gradients():", "if False:",
+        ("test_kv_cache.py::test_gradients_flow_through_cached_calls_whatever_is_trained",),
+    ),
+    Mutant(
+        "padding: mask forgotten", "model.py",
+        "return (causal & padding_mask(attention_mask)) | itself", "return (causal | itself)[None, None]",
+        ("test_model.py::test_padding_on_the_left_changes_nothing",),
+    ),
+    Mutant(
+        "padding: a padded row sees nothing", "model.py",
+        "return (causal & padding_mask(attention_mask)) | itself", "return causal & padding_mask(attention_mask)",
+        ("test_model.py::test_visible_keys_are_earlier_and_real_or_the_position_itself",),
+    ),
+    # Feed-forward and mixture
+    Mutant(
+        "swiglu: gate and up swapped", "feed_forward.py", _SWIGLU,
+        "gated = F.silu(self.up_proj(x)) * self.gate_proj(x)", ("test_feed_forward.py",),
+    ),
+    Mutant(
+        "swiglu: silu on both", "feed_forward.py", _SWIGLU,
+        "gated = F.silu(self.gate_proj(x)) * F.silu(self.up_proj(x))", ("test_feed_forward.py",),
+    ),
+    Mutant(
+        "swiglu: silu on the product", "feed_forward.py", _SWIGLU,
+        "gated = F.silu(self.gate_proj(x) * self.up_proj(x))", ("test_feed_forward.py",),
+    ),
+    Mutant(
+        "swiglu: gelu", "feed_forward.py", _SWIGLU,
+        _SWIGLU.replace("F.silu", "F.gelu"), ("test_feed_forward.py",),
+    ),
+    Mutant(
+        "moe: weights not renormalized", "moe.py",
+        "weights = weights / weights.sum(-1, keepdim=True)", "pass", MOE,
+    ),
+    Mutant(
+        "moe: always renormalized", "moe.py",
+        "if self.norm_topk_prob:", "if True:", MOE,
+    ),
+    Mutant(
+        "moe: smallest experts chosen", "moe.py",
+        "probabilities.topk(self.top_k, dim=-1)", "probabilities.topk(self.top_k, dim=-1, largest=False)", MOE,
+    ),
+    Mutant(
+        "moe: auxiliary loss times k", "moe.py",
+        "share = chosen.mean(dim=(-3, -2))", "share = chosen.mean(dim=-3).sum(-2)", MOE,
+    ),
+    Mutant(
+        "moe: auxiliary loss on logits", "moe.py",
+        "aux_loss = load_balancing_loss(probabilities, experts).mean()",
+        "aux_loss = load_balancing_loss(logits, experts).mean()", MOE,
+    ),
+    Mutant(
+        "moe: auxiliary loss without N", "moe.py",
+        "return num_experts * (share * probabilities.mean(-2)).sum(-1)",
+        "return (share * probabilities.mean(-2)).sum(-1)", MOE,
+    ),
+    Mutant(
+        "moe: balanced over the batch instead of each sequence", "moe.py", "if self.seq_aux:", "if False:", MOE,
+    ),
+    Mutant(
+        "moe: each token weighted by its first choice", "moe.py",
+        "weight = routed.weights[row, choice, None]", "weight = routed.weights[row, 0, None]", MOE,
+    ),
+    Mutant(
+        "moe: an expert's output replaces the others'", "moe.py",
+        "output = output.index_add(0, row, weight * expert(tokens[row]))",
+        "output = output.index_copy(0, row, weight * expert(tokens[row]))", MOE,
+    ),
+    Mutant(
+        "moe: shared experts forgotten", "moe.py",
+        "output = output + expert(tokens)\n        return output.view_as(x), routed",
+        "pass\n        return output.view_as(x), routed", MOE,
+    ),
+    # Block and model
+    Mutant(
+        "block: post-norm in place of pre-norm", "block.py",
+        "if self.pre_norm:", "if not self.pre_norm:", ("test_block.py",),
+    ),
+    Mutant(
+        "block: norm on the residual path", "block.py",
+        "attended, _ = self.self_attn(self.input_layernorm(x), position_embeddings, cache, mask)",
+        "x = self.input_layernorm(x); attended, _ = self.self_attn(x, position_embeddings, cache, mask)",
+        ("test_block.py",),
+    ),
+    Mutant(
+        "block: the same norm twice", "block.py",
+        "fed, routed = self._feed(self.post_attention_layernorm(x))",
+        "fed, routed = self._feed(self.input_layernorm(x))", ("test_block.py",),
+    ),
+    Mutant("block: residual forgotten", "block.py", "x = x + attended", "x = attended", ("test_block.py",)),
+    Mutant(
+        "block: attention and feed-forward side by side", "block.py",
+        "x = x + attended\n            fed, routed = self._feed(self.post_attention_layernorm(x))",
+        "fed, routed = self._feed(self.post_attention_layernorm(x)); x = x + attended", ("test_block.py",),
+    ),
+    Mutant(
+        "model: tied by a copy", "model.py", _TIE,
+        "self.lm_head.weight = nn.Parameter(self.model.embed_tokens.weight.detach().clone())", MODEL,
+    ),
+    Mutant(
+        "model: final norm forgotten", "model.py",
+        "return self.norm(x), past if use_cache", "return x, past if use_cache", MODEL,
+    ),
+    Mutant(
+        "model: loss not shifted", "model.py",
+        "predicted = logits[:, :-1].flatten(0, 1).float()  # [B, S-1, V] -> [B*(S-1), V]\n"
+        "        return F.cross_entropy(predicted, labels[:, 1:].flatten(), ignore_index=-100)",
+        "return F.cross_entropy(logits.flatten(0, 1).float(), labels.flatten(), ignore_index=-100)", MODEL,
+    ),
+    Mutant(
+        "model: loss shifted the other way", "model.py",
+        "predicted = logits[:, :-1].flatten(0, 1).float()  # [B, S-1, V] -> [B*(S-1), V]\n"
+        "        return F.cross_entropy(predicted, labels[:, 1:].flatten(), ignore_index=-100)",
+        "return F.cross_entropy(logits[:, 1:].flatten(0, 1).float(), labels[:, :-1].flatten(), ignore_index=-100)",
+        MODEL,
+    ),
+    Mutant(
+        "model: first logits kept instead of last", "model.py",
+        "hidden[:, -logits_to_keep:] if", "hidden[:, :logits_to_keep] if", MODEL,
+    ),
+    Mutant(
+        "model: tables rounded with the model", "model.py", "if self.freqs_cos is not before:", "if False:",
+        ("test_model.py::test_tables_stay_in_float32_when_the_model_is_halved",),
+    ),
+    Mutant(
+        "model: tables saved with the weights", "model.py",
+        'self.register_buffer("freqs_cos", cos, persistent=False)', 'self.register_buffer("freqs_cos", cos)', MODEL,
+    ),
+    Mutant(
+        "model: idle experts counted as active", "model.py",
+        "total -= idle * sum(", "total -= 0 * sum(", MODEL,
+    ),
+    # Generation
+    Mutant(
+        "top-p: first token dropped", "generation.py", _BEFORE, "before = probabilities.cumsum(-1)", GENERATION,
+    ),
+    Mutant(
+        "top-p: stops one token late", "generation.py", _BEFORE,
+        "before = probabilities.cumsum(-1) - 2 * probabilities", GENERATION,
+    ),
+    Mutant(
+        "top-p: result left in sorted order", "generation.py",
+        "return torch.empty_like(logits).scatter(-1, index, ordered)", "return ordered", GENERATION,
+    ),
+    Mutant(
+        "top-k: one token too many", "generation.py",
+        "logits.topk(min(top_k, logits.shape[-1]))", "logits.topk(min(top_k + 1, logits.shape[-1]))", GENERATION,
+    ),
+    Mutant(
+        "temperature: multiplied", "generation.py", ") / temperature", ") * temperature", GENERATION,
+    ),
+    Mutant(
+        "penalty: negative logits divided too", "generation.py",
+        "torch.where(logits > 0, logits / penalty, logits * penalty)", "logits / penalty", GENERATION,
+    ),
+    Mutant(
+        "penalty: prompt only", "generation.py", "seen.scatter_(1, token[:, None], True)", "pass",
+        ("test_generation.py::test_a_repetition_penalty_covers_prompt_and_continuation",),
+    ),
+    Mutant(
+        "generation: an ended row goes on", "generation.py",
+        "token = torch.where(ended, pad_token_id, token)", "pass",
+        ("test_generation.py::test_each_row_ends_by_itself_and_is_padded",),
+    ),
+    Mutant(
+        "generation: the first end ends all rows", "generation.py",
+        "if bool(ended.all()):", "if bool(ended.any()):",
+        ("test_generation.py::test_each_row_ends_by_itself_and_is_padded",),
+    ),
+    Mutant(
+        "generation: the first position is chosen from", "generation.py",
+        "logits_to_keep=1,\n            )", "logits_to_keep=0,\n            )\n        out.logits = out.logits[:, :1]",
+        GENERATION,
+    ),
+    Mutant(
+        "generation: with a cache the whole text is read again", "generation.py",
+        "new if use_cache else text,", "text,", GENERATION,
+    ),
+    # Checkpoints
+    Mutant(
+        "checkpoint: written in place", "checkpoints.py",
+        "save_file(tensors, partial, metadata", "partial = path; save_file(tensors, path, metadata",
+        ("test_checkpoints.py",),
+    ),
+    Mutant(
+        "checkpoint: pickles may run code", "checkpoints.py", "weights_only=True", "weights_only=False",
+        ("test_checkpoints.py",),
+    ),
+    Mutant(
+        "checkpoint: dtype forgotten", "checkpoints.py", "model.to(next(iter(given.values())).dtype)", "pass",
+        ("test_checkpoints.py",),
+    ),
+]
+# fmt: on

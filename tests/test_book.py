@@ -1,0 +1,251 @@
+"""The built book in a real browser: whole without a network, over http and from a file, in both themes and widths."""
+
+import functools
+import http.server
+import os
+import re
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from urllib.parse import unquote, urldefrag, urlsplit
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from browser import Watch
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = ["book/index", *re.findall(r"file: (\S+)", (ROOT / "_toc.yml").read_text(encoding="utf-8"))]
+PAGES += ["search", "genindex"]
+CHAPTERS = [page for page in PAGES if page.startswith("chapters/")]
+
+WIDE = {"width": 1280, "height": 900}
+NARROW = {"width": 360, "height": 740}
+ALIVE_WITHIN = 2000  # milliseconds
+
+pytestmark = pytest.mark.timeout(300)
+
+
+@pytest.fixture(scope="session")
+def html(tmp_path_factory) -> Path:
+    """The built book: the one that BOOK_HTML names (`make test` has just built it), or one built now."""
+    if named := os.environ.get("BOOK_HTML"):
+        return (ROOT / named).resolve()
+    target = tmp_path_factory.mktemp("book")
+    options = ["--all", "-W", "-n", "--keep-going", "--quiet", "--path-output", str(target)]
+    build = [sys.executable, "-m", "jupyter_book.cli.main", "build", ".", *options]
+    done = subprocess.run(build, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return target / "_build" / "html"
+
+
+@pytest.fixture(scope="session")
+def http_address(html):
+    """The address of the book on a server of this test."""
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *args):
+            pass
+
+    handler = functools.partial(Quiet, directory=str(html))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+@pytest.fixture
+def addresses(html, http_address) -> dict[str, str]:
+    return {"http": http_address, "file": html.as_uri()}
+
+
+def context_of(browser, viewport=WIDE, theme="light", **options):
+    return browser.new_context(
+        viewport=viewport, color_scheme=theme, reduced_motion="reduce", **options
+    )
+
+
+def settle(page) -> None:
+    """Wait until mathematics is typeset and figures have started, or failed to."""
+    page.wait_for_function(
+        "!window.MathJax || (window.MathJax.startup && window.MathJax.startup.promise)"
+    )
+    page.evaluate("window.MathJax ? window.MathJax.startup.promise.then(() => 0) : 0")
+    page.wait_for_function(
+        "!document.querySelector('.minimind-figure:not([data-state])')", timeout=10 * ALIVE_WITHIN
+    )
+
+
+def leaves_the_book(url: str, address: str) -> bool:
+    return not url.startswith((address, "blob:", "data:"))
+
+
+@pytest.mark.parametrize("scheme", ["http", "file"])
+def test_pages_are_whole_without_a_network_and_without_complaint(browser, addresses, scheme):
+    address = addresses[scheme]
+    context = context_of(browser)
+    page = context.new_page()
+    watch = Watch(page)
+    for name in PAGES:
+        page.goto(f"{address}/{name}.html")
+        settle(page)
+        assert not watch.problems, f"{name}: {watch.problems}"
+        assert not [url for url in watch.requests if leaves_the_book(url, address)], name
+        states = page.eval_on_selector_all(
+            ".minimind-figure", "all => all.map(one => one.dataset.state)"
+        )
+        assert set(states) <= {"alive"}, f"{name}: {states}"
+        # Formulas keep their TeX in .math until MathJax replaces it.
+        assert (
+            page.eval_on_selector_all(".math:not(:has(mjx-container))", "all => all.length") == 0
+        ), name
+        assert page.locator("mjx-merror").count() == 0, name
+    context.close()
+
+
+WATCH_FIGURES = """new MutationObserver(() => {
+    const all = document.querySelectorAll(".minimind-figure");
+    if (all.length && !document.querySelector(".minimind-figure:not([data-state=alive])"))
+        window.figuresAliveAt ??= performance.now();
+}).observe(document, { subtree: true, childList: true, attributes: true });"""
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_every_figure_is_alive_in_two_seconds(browser, http_address, name):
+    """On the best of three visits: a machine that is busy with other things says nothing about the page."""
+    took = []
+    while not took or (len(took) < 3 and min(took) >= ALIVE_WITHIN):
+        context = context_of(browser)
+        page = context.new_page()
+        page.add_init_script(WATCH_FIGURES)
+        page.goto(f"{http_address}/{name}.html")
+        settle(page)
+        assert page.locator(".minimind-figure").count() >= 2, "a chapter has a figure and a quiz"
+        took.append(page.evaluate("window.figuresAliveAt"))
+        context.close()
+    assert min(took) < ALIVE_WITHIN
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_a_page_carries_the_scripts_of_its_own_figures_only(html, name):
+    page = (html / f"{name}.html").read_text(encoding="utf-8")
+    standing = set(re.findall(r'class="minimind-figure" data-figure="(\w+)"', page))
+    loaded = set(re.findall(r'src="[./]*_static/figures/(\w+)\.js', page)) - {"figure_host"}
+    assert standing and loaded == standing
+
+
+def test_pages_without_figures_carry_none_of_their_scripts(html):
+    assert "_static/figures/" not in (html / "book/notation.html").read_text(encoding="utf-8")
+
+
+def test_every_link_inside_the_book_leads_somewhere(html):
+    for name in PAGES:
+        source = html / f"{name}.html"
+        for target in re.findall(r'\b(?:href|src)="([^"]+)"', source.read_text(encoding="utf-8")):
+            path, fragment = urldefrag(target)
+            if urlsplit(target).scheme or not path:
+                continue
+            linked = (source.parent / unquote(path.split("?")[0])).resolve()
+            assert linked.is_file(), f"{name} links to {target}"
+            if fragment and linked.suffix == ".html":
+                anchors = re.findall(r'\bid="([^"]+)"', linked.read_text(encoding="utf-8"))
+                assert fragment in anchors, f"{name} links to {target}"
+
+
+def test_first_page_of_the_folder_leads_to_the_book(browser, html):
+    context = context_of(browser)
+    page = context.new_page()
+    page.goto((html / "index.html").as_uri())
+    page.wait_for_url("**/book/index.html")
+    context.close()
+
+
+def test_search_finds_words_of_the_chapters(browser, http_address):
+    context = context_of(browser)
+    page = context.new_page()
+    page.goto(f"{http_address}/search.html?q=rotation")
+    page.wait_for_selector("#search-results li a")
+    assert "rope_rotation" in " ".join(
+        page.eval_on_selector_all("#search-results li a", "all => all.map(one => one.href)")
+    )
+    context.close()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_pages_fit_and_are_accessible(browser, http_address, theme, viewport):
+    context = context_of(browser, viewport, theme)
+    page = context.new_page()
+    for name in PAGES:
+        page.goto(f"{http_address}/{name}.html")
+        settle(page)
+        assert page.evaluate("document.documentElement.dataset.theme") == theme
+        too_wide = page.evaluate(
+            "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        )
+        assert too_wide <= 0, f"{name} is {too_wide} px wider than the screen"
+        assert not axe_problems(page), f"{name}: {axe_problems(page)}"
+    context.close()
+
+
+def axe_problems(page) -> list[str]:
+    """Serious and critical findings of axe-core, one line each."""
+    response = Axe().run(page, options={"resultTypes": ["violations"]}).response
+    grave = [one for one in response["violations"] if one["impact"] in ("serious", "critical")]
+    return [
+        f"{one['id']}: {node['html'][:150]} {node['failureSummary'][:300]}"
+        for one in grave
+        for node in one["nodes"]
+    ]
+
+
+def test_outputs_stand_on_no_light_panel_in_the_dark(browser, http_address):
+    context = context_of(browser, theme="dark")
+    page = context.new_page()
+    page.goto(f"{http_address}/{CHAPTERS[0]}.html")
+    settle(page)
+    style = "all => all.map(one => [getComputedStyle(one).backgroundColor, getComputedStyle(one).filter].join())"
+    seen = page.eval_on_selector_all(".cell_output .text_html, .cell_output img", style)
+    assert seen and set(seen) == {"rgba(0, 0, 0, 0),none"}
+    context.close()
+
+
+def test_the_theme_button_changes_the_theme(browser, http_address):
+    context = context_of(browser)
+    page = context.new_page()
+    page.goto(f"{http_address}/book/notation.html")
+    before = page.evaluate("document.documentElement.dataset.theme")
+    button = page.locator(".bd-header-article .theme-switch-button")
+    button.click()
+    button.click()
+    modes = page.evaluate(
+        "[document.documentElement.dataset.mode, document.documentElement.dataset.theme]"
+    )
+    assert before == "light" and modes in (["dark", "dark"], ["light", "light"])
+    context.close()
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_figures_answer_to_keyboard_mouse_and_touch(browser, http_address, name):
+    """Every slider on the page: an arrow key, a click and a tap each move it."""
+    context = context_of(browser, NARROW, has_touch=True)
+    page = context.new_page()
+    watch = Watch(page)
+    page.goto(f"{http_address}/{name}.html")
+    settle(page)
+    sliders = page.locator(".minimind-figure input[type=range]:visible")
+    assert sliders.count() > 0
+    for index in range(sliders.count()):
+        slider = sliders.nth(index)
+        slider.scroll_into_view_if_needed()
+        size = slider.bounding_box()
+        seen = [slider.input_value()]
+        slider.tap(position={"x": size["width"] * 0.2, "y": size["height"] / 2})
+        seen.append(slider.input_value())
+        slider.click(position={"x": size["width"] * 0.8, "y": size["height"] / 2})
+        seen.append(slider.input_value())
+        slider.press("ArrowLeft")
+        seen.append(slider.input_value())
+        assert seen[1] != seen[2] != seen[3], f"slider {index} of {name}: {seen}"
+    assert not watch.problems
+    context.close()
