@@ -8,7 +8,6 @@ const WORD_WIDTH = 60;
 const ID_WIDTH = 34;
 const CELL = 15; // one column of keys or values of one layer
 const LAYER_GAP = 18;
-const ROW = 20;
 const HEADER = 46;
 const PLOT_HEIGHT = 118;
 const PLOT_TOP = 34;
@@ -39,7 +38,7 @@ const STEPPER_CSS = `
 .mm-fig .cs-verdict { font-size: 16px; font-weight: 600; line-height: 1.4; }
 .mm-fig .cs-caption { color: var(--mm-muted); font-size: 14px; line-height: 1.4; }
 .cs-buttons { display: flex; flex-wrap: wrap; gap: 8px; }
-.mm-fig .cs-legend { display: flex; flex-wrap: wrap; gap: 4px 20px; color: var(--mm-muted); font-size: 14px; }
+.mm-fig .cs-legend { margin-top: 10px; display: flex; flex-wrap: wrap; gap: 4px 20px; color: var(--mm-muted); font-size: 14px; }
 .cs-legend span { display: inline-flex; gap: 7px; align-items: center; }
 .mm-fig .cs-legend svg { flex: none; }
 @keyframes cs-arrive { from { opacity: 0; } }
@@ -75,7 +74,7 @@ function stepperState(model) {
 function createGrowth() {
   const root = svg("svg", { role: "img" });
 
-  function cacheCells(s, x0, y, arriving) {
+  function cacheCells(s, x0, y, rowHeight, arriving) {
     const cells = [];
     for (let layer = 0; layer < s.layers; layer++) {
       const x = x0 + layer * (2 * CELL + LAYER_GAP);
@@ -86,7 +85,7 @@ function createGrowth() {
           const fresh = filled && row >= s.now.past;
           const wrong = row < s.earlier || (s.bug === "again" && i === 0 && !fresh);
           const state = fresh ? "cs-new" : filled ? `cs-kept${wrong ? " cs-wrong" : ""}` : "cs-slot";
-          const attrs = { class: state, x: x + i * CELL + 1.5, y: y(row) + 3, width: CELL - 3, height: ROW - 6, rx: 3 };
+          const attrs = { class: state, x: x + i * CELL + 1.5, y: y(row) + 3, width: CELL - 3, height: rowHeight - 6, rx: 3 };
           if (fresh && arriving) Object.assign(attrs, { class: `${state} cs-arrive`, style: `animation-delay: ${0.22 * layer}s` });
           cells.push(svg("rect", attrs));
         });
@@ -96,7 +95,7 @@ function createGrowth() {
     return cells;
   }
 
-  function rowNames(s, y) {
+  function rowNames(s, y, rowHeight) {
     const turns = (row) => s.made.filter((call) => row < call.held).length;
     return s.rows.flatMap((word, row) => {
       const filled = row < s.now.held;
@@ -104,18 +103,18 @@ function createGrowth() {
       const id = s.bug === "again" ? `×${turns(row)}` : String(s.ids[row]);
       const cls = row < s.earlier ? "cs-bad" : filled ? "" : "cs-later";
       return [
-        label(WORD_WIDTH - 4, y(row) + 15, word, `cs-word ${cls}`, "end"),
-        filled && label(WORD_WIDTH + ID_WIDTH / 2, y(row) + 15, id, wrongId ? "cs-bad" : "cs-small"),
+        label(WORD_WIDTH - 4, y(row) + rowHeight / 2 + 5, word, `cs-word ${cls}`, "end"),
+        filled && label(WORD_WIDTH + ID_WIDTH / 2, y(row) + rowHeight / 2 + 5, id, wrongId ? "cs-bad" : "cs-small"),
       ];
     });
   }
 
-  function callColumns(s, x, y, step) {
+  function callColumns(s, x, y, rowHeight, step) {
     const size = Math.min(step - 2, 12);
     return s.made.flatMap((call, i) => {
       const marks = [];
       for (let row = 0; row < call.held; row++) {
-        const cy = y(row) + ROW / 2;
+        const cy = y(row) + rowHeight / 2;
         marks.push(row >= call.past
           ? svg("rect", { class: "cs-new", x: x(i) - size / 2, y: cy - size / 2, width: size, height: size, rx: 2 })
           : svg("circle", { class: "cs-again", cx: x(i), cy, r: Math.min(size / 2 - 1, 3.5) }));
@@ -146,7 +145,8 @@ function createGrowth() {
     const left = cacheLeft + s.layers * (2 * CELL + LAYER_GAP) + 6;
     const step = Math.min(30, (width - left) / s.sizes.length);
     const right = left + step * s.sizes.length;
-    const [x, y] = [(call) => left + (call + 0.5) * step, (row) => HEADER + row * ROW];
+    const rowHeight = width > 340 ? 24 : 20; // as tall as what stands beside it, where something does
+    const [x, y] = [(call) => left + (call + 0.5) * step, (row) => HEADER + row * rowHeight];
     const bottom = y(s.rows.length);
     const height = bottom + PLOT_TOP + PLOT_HEIGHT + 6;
     const split = left + s.prefills * step;
@@ -158,7 +158,7 @@ function createGrowth() {
       svg("line", { class: "cs-rule", x1: split, x2: split, y1: 8, y2: bottom }),
       label(WORD_WIDTH + ID_WIDTH / 2, HEADER - 6, s.bug === "again" ? "turns" : "pos."),
       roomy && label(split - 6, HEADER - 28, "prefill", "cs-small", "end"), label(split + 6, HEADER - 28, "decode", "cs-small", "start"),
-      numbered, rowNames(s, y), cacheCells(s, cacheLeft, y, arriving), callColumns(s, x, y, step), plot(s, x, left, right, bottom),
+      numbered, rowNames(s, y, rowHeight), cacheCells(s, cacheLeft, y, rowHeight, arriving), callColumns(s, x, y, rowHeight, step), plot(s, x, left, right, bottom),
     ].flat(Infinity).filter(Boolean));
     const reused = s.now.held - s.now.size;
     setAll(root, { "aria-label": `After ${s.calls} of ${s.sizes.length} calls the cache holds ${s.now.held} positions; the last call computed ${s.now.size} and reused ${reused}` });
@@ -234,9 +234,9 @@ function renderStepper({ model, el }) {
   const fresh = slider({ label: "new tokens to count passes for", min: 1, max: 500, step: 1, value: model.get("new_tokens"), format: whole, onInput: (value) => set({ new_tokens: value }) });
   const options = Object.entries(BUG_LABELS).map(([value, text]) => ({ value, label: text }));
   const bugs = choice({ label: "bug", options, value: model.get("bug"), onChange: (value) => set({ bug: value }) });
-  const growBox = h("div", { class: "cs-grow" }, growth.root);
+  const growBox = h("div", { class: "cs-grow" }, growth.root, legend());
   const setBox = h("div", { class: "cs-set" }, bugs.root, prompt.root, chunk.root, h("div", { class: "cs-buttons" }, Object.values(steps).map((step) => step.root)));
-  const tellBox = h("div", { class: "cs-tell" }, verdict, h("div", {}, mask.caption, mask.root), legend());
+  const tellBox = h("div", { class: "cs-tell" }, verdict, h("div", {}, mask.caption, mask.root));
   const root = h("div", { class: "mm-fig" }, h("style", {}, STEPPER_CSS),
     h("div", { class: "mm-stage cs-stage" }, setBox, growBox, tellBox), h("div", { class: "mm-controls" }, fresh.root), numbers.root,
     h("p", { class: "mm-note" }, "All runs are a real two-layer MiniMind in float64, reading the same words; each bug is one changed line."));
