@@ -1,19 +1,25 @@
 """Interactive figures: one Python class and one plain ES module each, alive with a kernel and without."""
 
 from minimind_edu.figures._base import Figure, figure_names, module_source, stylesheet
+from minimind_edu.figures.attention_xray import AttentionXRay
 from minimind_edu.figures.cache_stepper import CacheStepper
 from minimind_edu.figures.frequency_comb import FrequencyComb
+from minimind_edu.figures.head_wiring import HeadWiring
 from minimind_edu.figures.norm_geometry import NormGeometry
 from minimind_edu.figures.pairing_lab import PairingLab
+from minimind_edu.figures.parameter_ledger import ParameterLedger
 from minimind_edu.figures.quiz import Quiz
 from minimind_edu.figures.rotation_dials import RotationDials
 
 __all__ = [
+    "AttentionXRay",
     "CacheStepper",
     "Figure",
     "FrequencyComb",
+    "HeadWiring",
     "NormGeometry",
     "PairingLab",
+    "ParameterLedger",
     "Quiz",
     "RotationDials",
     "figure_names",

@@ -1,0 +1,208 @@
+"""AttentionXRay: the package's stages, in Python and in the browser, and what the reader sees of them."""
+
+import itertools
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from browser import open_figure, run_js_module
+
+from minimind_edu.figures import AttentionXRay
+from minimind_edu.figures.attention_xray import HEAD_DIMS, ORDER, TOKENS
+
+SWITCHES = list(itertools.product([False, True], repeat=4))  # scaled, causal, rope, qk_norm
+NAMES = ("scaled", "causal", "rope", "qk_norm")
+
+
+# The Python side
+
+
+@pytest.mark.parametrize("dim", HEAD_DIMS)
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("scaled", [False, True])
+def test_stages_are_pytorchs_attention(dim, causal, scaled):
+    figure = AttentionXRay()
+    q, k, v = (
+        torch.tensor(rows, dtype=torch.float64)[None, :, :dim]
+        for rows in (figure.query, figure.key, figure.value)
+    )
+    expected = F.scaled_dot_product_attention(
+        q, k, v, is_causal=causal, scale=None if scaled else 1.0
+    )
+    stages = figure.stages(head_dim=dim, causal=causal, scaled=scaled)
+    assert torch.allclose(stages.output, expected[0], 0, 1e-9)
+    visible = torch.ones(5, 5, dtype=torch.bool).tril() if causal else torch.ones(5, 5).bool()
+    scores = stages.scores.masked_fill(~visible, -math.inf)
+    assert torch.allclose(scores.softmax(-1), stages.weights, 0, 1e-9)
+
+
+@pytest.mark.parametrize("switches", SWITCHES)
+def test_rows_sum_to_one_and_the_future_weighs_nothing(switches):
+    settings = dict(zip(NAMES, switches, strict=True))
+    weights = AttentionXRay(**settings).stages().weights
+    assert torch.allclose(weights.sum(-1), torch.ones(5, dtype=torch.float64))
+    if settings["causal"]:
+        assert weights.triu(1).abs().max() == 0
+
+
+@pytest.mark.parametrize("qk_norm", [False, True])
+def test_outputs_are_permuted_likewise_only_without_mask_and_rope(qk_norm):
+    for causal, rope in itertools.product([False, True], repeat=2):
+        figure = AttentionXRay(causal=causal, rope=rope, qk_norm=qk_norm)
+        before, after = figure.stages().output, figure.stages(permuted=True).output
+        same = torch.allclose(after, before[ORDER], 0, 1e-9)
+        assert same == (not causal and not rope)
+
+
+def test_scaling_prevents_saturation():
+    figure = AttentionXRay(causal=False)
+    bare = [figure.stages(head_dim=d, scaled=False).weights.amax(-1).mean() for d in HEAD_DIMS]
+    scaled = [figure.stages(head_dim=d).weights.amax(-1).mean() for d in HEAD_DIMS]
+    assert bare[-1] > 0.95 and bare[0] < 0.8
+    assert max(scaled) < 0.8
+
+
+def test_qk_norm_takes_out_the_loud_key():
+    figure = AttentionXRay(causal=False, head_dim=128)
+    loud = [figure.stages(qk_norm=on).scores[:, 2].std() for on in (False, True)]
+    assert loud[0] / loud[1] == pytest.approx(2, rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"tokens": ["a"]}, "1 tokens need as many"),
+        ({"order": [0, 1, 2, 3, 3]}, "the order"),
+        ({"row": 5}, "from 0 to 4, got 5 and 1"),
+        ({"column": -1}, "got 4 and -1"),
+    ],
+)
+def test_impossible_arguments_are_told(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        AttentionXRay(**arguments)
+
+
+def test_table_on_the_page_holds_the_packages_numbers():
+    rows = dict(AttentionXRay()._summary()[1])
+    assert len(rows) == 5
+    shown = rows["largest weight in the last row, not scaled"].split(", ")
+    expected = AttentionXRay().stages(head_dim=4, scaled=False).weights[-1].max()
+    assert shown[0] == f"{expected:.3f}" and len(shown) == len(HEAD_DIMS)
+    assert rows["tokens permuted, neither mask nor RoPE: largest change of an output"] == "0.000"
+
+
+# The mathematics, against torch
+
+
+def settings_of(figure, **changes):
+    s = {name: changes.get(name, getattr(figure, name)) for name in (*NAMES, "head_dim")}
+    return {"dim": s["head_dim"], "scaled": s["scaled"], "causal": s["causal"], "rope": s["rope"],
+            "qkNorm": s["qk_norm"], "base": figure.rope_base, "eps": figure.qk_norm_eps}  # fmt: skip
+
+
+@pytest.mark.parametrize("switches", SWITCHES)
+def test_the_browser_computes_what_the_package_computes(page, switches):
+    changes = dict(zip(NAMES, switches, strict=True))
+    figure = AttentionXRay()
+    vectors = [figure.query, figure.key, figure.value]
+    for dim in (4, 32, 128):
+        args = [*vectors, settings_of(figure, **changes, head_dim=dim)]
+        actual = run_js_module(page, "attention_xray_math", "attentionStages", args)
+        expected = figure.stages(**changes, head_dim=dim)
+        for name, tensor in (
+            ("scores", expected.scores),
+            ("weights", expected.weights),
+            ("outputs", expected.output),
+        ):
+            got = torch.tensor(actual[name], dtype=torch.float64)
+            assert torch.allclose(got, tensor, 1e-9, 1e-9), (name, dim)
+
+
+@pytest.mark.parametrize("row", [[0.0], [1.0, 2.0], [1000.0, 1001.0, -1000.0], [-5.0] * 7])
+def test_softmax_does_not_overflow(page, row):
+    actual = run_js_module(page, "attention_xray_math", "softmaxRow", [row])
+    assert actual == pytest.approx(torch.tensor(row, dtype=torch.float64).softmax(0).tolist())
+
+
+def test_largest_change_compares_token_by_token(page):
+    before, after = [[1.0, 2.0], [3.0, 4.0]], [[3.0, 4.5], [1.0, 2.0]]
+    args = [before, after, [1, 0]]
+    assert run_js_module(page, "attention_xray_math", "largestChange", args) == 0.5
+
+
+# The figure in the browser
+
+
+@pytest.fixture
+def xray(page):
+    page.set_viewport_size({"width": 900, "height": 1500})
+    open_figure(page, AttentionXRay())
+    return page
+
+
+def table(page, name: str) -> list[list[str]]:
+    cells = page.get_by_role("table", name=name).get_by_role("button").all_inner_texts()
+    return [cells[i : i + len(TOKENS)] for i in range(0, len(cells), len(TOKENS))]
+
+
+def numbers(texts: list[list[str]]) -> torch.Tensor:
+    return torch.tensor(
+        [[-math.inf if t == "−∞" else float(t.replace("−", "-")) for t in row] for row in texts]
+    )
+
+
+@pytest.mark.parametrize("dim", [0, 2, 5])
+@pytest.mark.parametrize("causal", [False, True])
+def test_both_tables_show_the_packages_numbers(xray, dim, causal):
+    xray.get_by_label("head_dim D").fill(str(dim))
+    xray.get_by_label("causal mask").set_checked(causal)
+    stages = AttentionXRay().stages(head_dim=HEAD_DIMS[dim], causal=causal)
+    scores = stages.scores
+    if causal:
+        scores = scores.masked_fill(torch.ones(5, 5).triu(1).bool(), -math.inf)
+    assert torch.allclose(numbers(table(xray, "Scores")).double(), scores, 0, 0.0051)
+    assert torch.allclose(numbers(table(xray, "Weights")).double(), stages.weights, 0, 0.0051)
+
+
+def test_hovering_and_arrow_keys_write_out_a_dot_product(xray):
+    scores = xray.get_by_role("table", name="Scores").get_by_role("button")
+    scores.nth(15).hover()  # it reads the
+    assert "it · the" in xray.locator(".ax-title").nth(2).inner_text()
+    scores.nth(15).focus()
+    xray.keyboard.press("ArrowRight")
+    xray.keyboard.press("ArrowUp")
+    assert "naps · cat" in xray.locator(".ax-title").nth(2).inner_text()
+    assert xray.evaluate("document.activeElement.getAttribute('aria-label')").startswith(
+        "naps reads cat"
+    )
+    figure = AttentionXRay()
+    dot = sum(a * b for a, b in zip(figure.query[2][:16], figure.key[1][:16], strict=True))
+    written = xray.locator(".ax-written").first.inner_text().replace("−", "-")
+    assert f"= {dot:.2f}".replace("-0.00", "0.00") in written
+
+
+def test_tables_have_one_tab_stop_each(xray):
+    for name in ("Scores", "Weights"):
+        stops = xray.get_by_role("table", name=name).locator("button[tabindex='0']")
+        assert stops.count() == 1
+
+
+def test_a_masked_score_is_named_as_future(xray):
+    xray.get_by_role("button", name="the reads purrs: −∞").click()
+    assert "the mask puts −∞" in xray.locator(".ax-written").first.inner_text()
+
+
+def test_verdict_tells_saturation_and_equivariance(xray):
+    verdict = xray.locator(".ax-verdict")
+    assert "reads from several tokens" in verdict.inner_text()
+    xray.get_by_label("head_dim D").fill("5")
+    xray.get_by_label("divide by √D").uncheck()
+    assert verdict.inner_text().startswith("Saturated")
+    xray.get_by_label("permute").check()
+    assert verdict.inner_text().startswith("≠ Permuted")
+    xray.get_by_label("causal mask").uncheck()
+    assert verdict.inner_text().startswith("✓ Permuted")
+    assert table(xray, "Scores")[0][0] != "−∞"
+    xray.get_by_label("RoPE").check()
+    assert verdict.inner_text().startswith("≠ Permuted")
