@@ -31,14 +31,23 @@ from minimind_edu.checks.rope_scaling import (
     check_yarn_range,
     check_yarn_scaling,
 )
+from minimind_edu.checks.tying import (
+    check_drop_shared,
+    check_logits_from_embedding,
+    check_saved_share,
+    check_tie_weights,
+    check_tied_gradient,
+)
 
 __all__ = [
     "check_append",
     "check_apply_rotary_pos_emb",
     "check_cached_generate",
     "check_convert_rows",
+    "check_drop_shared",
     "check_kv_cache_bytes",
     "check_layer_norm",
+    "check_logits_from_embedding",
     "check_norm_weights",
     "check_periods",
     "check_position_ids",
@@ -48,8 +57,11 @@ __all__ = [
     "check_rms_norm_gradient",
     "check_rotate_from",
     "check_rotate_pair",
+    "check_saved_share",
     "check_steady_std",
     "check_table_bytes",
+    "check_tie_weights",
+    "check_tied_gradient",
     "check_unfinished_pairs",
     "check_yarn_range",
     "check_yarn_scaling",

@@ -1,0 +1,211 @@
+"""ParameterLedger: the browser's formulas count what the package builds, and tying takes away one table."""
+
+import itertools
+
+import pytest
+from browser import open_figure, run_js_module
+
+from minimind_edu import MiniMindConfig
+from minimind_edu.figures import ParameterLedger
+from minimind_edu.figures.parameter_ledger import PARTS, count_by_part
+
+JS_PARTS = ("embedding", "attention", "feedForward", "norms", "head")
+SIZES = list(
+    itertools.product(("minimind2", "minimind3"), (128, 512, 704, 2048), (1, 5), (1, 2, 4, 8))
+)
+
+
+def figure(generation, hidden, layers, kv_heads, vocabulary=1600, tied=True) -> ParameterLedger:
+    return ParameterLedger(
+        hidden_size=hidden,
+        num_hidden_layers=layers,
+        vocab_size=vocabulary,
+        num_key_value_heads=kv_heads,
+        generation=generation,
+        tied=tied,
+    )
+
+
+def as_js(ledger: ParameterLedger) -> dict:
+    return {
+        "hidden": ledger.hidden_size,
+        "layers": ledger.num_hidden_layers,
+        "vocabulary": ledger.vocab_size,
+        "heads": 8,
+        "kvHeads": ledger.num_key_value_heads,
+        "generation": ledger.generation,
+        "tied": ledger.tied,
+    }
+
+
+# The Python side
+
+
+@pytest.mark.parametrize(
+    "config, total",
+    [
+        (MiniMindConfig.minimind2(), 25_829_888),
+        (MiniMindConfig.minimind2(hidden_size=768, num_hidden_layers=16), 104_030_976),
+        (MiniMindConfig.minimind3(), 63_912_192),
+    ],
+)
+def test_parts_of_the_real_models_add_up(config, total):
+    counts = count_by_part(config)
+    assert tuple(counts) == PARTS
+    assert sum(counts.values()) == total
+    assert counts["head"] == 0
+    assert counts["embedding"] == config.vocab_size * config.hidden_size
+
+
+def test_the_table_names_every_part_of_the_untied_model():
+    rows = dict(ParameterLedger()._summary()[1])
+    assert rows["head"] == rows["embedding"] == "3,276,800, 11.26%"
+    assert rows["untied model"] == "29,106,688"
+    assert rows["tied model"] == "25,829,888"
+
+
+def test_text_form_is_short_and_fixed():
+    assert repr(ParameterLedger(tied=False)) == (
+        "ParameterLedger(hidden_size=512, num_hidden_layers=8, vocab_size=6400, "
+        "num_key_value_heads=2, tied=False)"
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"hidden_size": 520}, "multiple of 64, got 520"),
+        ({"hidden_size": 64}, "hidden_size must be from 128 to 2048, got 64"),
+        ({"num_hidden_layers": 0}, "num_hidden_layers must be from 1 to 32, got 0"),
+        ({"vocab_size": 204_801}, "vocab_size must be from 800 to 204800, got 204801"),
+    ],
+)
+def test_impossible_arguments_are_told(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        ParameterLedger(**arguments)
+
+
+# The formulas, against models that the package builds
+
+
+def test_every_part_is_what_the_package_counts(page):
+    for (generation, hidden, layers, kv_heads), tied in itertools.product(SIZES, (True, False)):
+        ledger = figure(generation, hidden, layers, kv_heads, tied=tied)
+        actual = run_js_module(page, "parameter_ledger_math", "parameterLedger", [as_js(ledger)])
+        expected = count_by_part(ledger.config(tied))
+        assert [actual[name] for name in JS_PARTS] == list(expected.values()), ledger
+        assert actual["total"] == sum(expected.values())
+
+
+def test_feed_forward_width_is_the_packages_at_every_step_of_the_slider(page):
+    for generation, hidden in itertools.product(("minimind2", "minimind3"), range(128, 2049, 64)):
+        args = [hidden, generation]
+        actual = run_js_module(page, "parameter_ledger_math", "intermediateSize", args)
+        assert actual == figure(generation, hidden, 1, 2).config(True).intermediate_size
+
+
+@pytest.mark.parametrize(
+    "sizes, share",
+    [
+        (("minimind2", 768, 16, 2), 0.0451),
+        (("minimind2", 768, 8, 2), 0.0828),
+        (("minimind2", 512, 8, 2), 0.1126),
+    ],
+)
+def test_saved_shares_of_the_real_models(page, sizes, share):
+    args = [as_js(figure(*sizes, vocabulary=6400))]
+    saved = run_js_module(page, "parameter_ledger_math", "savedByTying", args)
+    assert saved["share"] == pytest.approx(share, abs=5e-5)
+    assert saved["parameters"] == 6400 * sizes[1]
+
+
+def test_vocabulary_steps_lead_there_and_back(page):
+    at = [
+        run_js_module(page, "parameter_ledger_math", "vocabularyAt", [step])
+        for step in range(12, 45)
+    ]
+    assert (at[0], at[12], at[-1]) == (800, 6400, 204_800)
+    for step, vocabulary in enumerate(at, start=12):
+        args = [vocabulary]
+        assert run_js_module(page, "parameter_ledger_math", "vocabularyStep", args) == step
+
+
+# The figure in the browser
+
+
+@pytest.fixture
+def ledger(page):
+    page.set_viewport_size({"width": 800, "height": 1400})
+    open_figure(page, ParameterLedger())
+    return page
+
+
+def numbers(page) -> list[str]:
+    return page.locator(".mm-readout dd").all_inner_texts()
+
+
+@pytest.mark.parametrize(
+    "preset, shown",
+    [
+        ("MiniMind2 small", ["25,829,888", "29,106,688", "11.26 %", "22.52 %"]),
+        ("MiniMind2", ["104,030,976", "108,946,176", "4.51 %", "9.02 %"]),
+        ("MiniMind3", ["63,912,192", "68,827,392", "7.14 %", "14.28 %"]),
+    ],
+)
+def test_presets_are_the_real_models(ledger, preset, shown):
+    ledger.get_by_label("hidden size").fill("1024")
+    assert ledger.get_by_role("radio", checked=True).count() == 0
+    ledger.get_by_label(preset, exact=True).check()
+    assert numbers(ledger) == shown
+
+
+def test_untying_adds_the_head_and_says_what_tying_would_save(ledger):
+    ledger.get_by_role("switch").uncheck()
+    assert numbers(ledger)[:2] == ["29,106,688", "25,829,888"]
+    assert ledger.locator(".le-saved").count() == 0
+    words = ledger.locator(".le-verdict").inner_text()
+    assert words == "Tying would save 3,276,800 parameters, 11.26 % of the untied model."
+    head = ledger.get_by_role("row", name="head").inner_text()
+    assert head.split() == ["head", "3,276,800", "11.26", "%"]
+
+
+def test_tied_the_head_is_an_outline_in_bar_chart_and_table(ledger):
+    assert ledger.locator(".le-saved").count() == 3
+    assert ledger.get_by_role("row", name="head").inner_text().split()[1:3] == ["0", "(tied)"]
+
+
+def test_with_a_big_vocabulary_the_tables_dominate_and_depth_undoes_it(ledger):
+    ledger.get_by_label("vocabulary").fill("44")
+    both = float(numbers(ledger)[3].split()[0])
+    assert both > 90
+    ledger.get_by_label("layers", exact=True).fill("32")
+    assert float(numbers(ledger)[3].split()[0]) < both - 15
+
+
+@pytest.mark.parametrize(
+    "label, position, changes",
+    [
+        ("vocabulary", "20", {"vocab_size": 3200}),
+        ("layers", "3", {"num_hidden_layers": 3}),
+        ("hidden size", "1152", {"hidden_size": 1152}),
+        ("key/value heads", "3", {"num_key_value_heads": 8}),
+    ],
+)
+def test_every_slider_shows_the_packages_total(ledger, label, position, changes):
+    ledger.get_by_label(label).last.fill(position)
+    tied = sum(count_by_part(ParameterLedger(**changes).config(True)).values())
+    assert numbers(ledger)[0] == f"{tied:,}"
+
+
+def test_a_vocabulary_between_the_steps_is_shown_as_it_is(page):
+    open_figure(page, ParameterLedger(vocab_size=50_257))
+    assert page.get_by_label("vocabulary").get_attribute("aria-valuetext") == "50,257"
+
+
+def test_the_point_in_the_chart_answers_to_arrow_keys(ledger):
+    point = ledger.get_by_role("slider", name="layers, in the chart")
+    point.focus()
+    ledger.keyboard.press("ArrowRight")
+    ledger.keyboard.press("Shift+ArrowRight")
+    assert point.get_attribute("aria-valuenow") == "14"
+    assert ledger.get_by_label("layers", exact=True).input_value() == "14"
