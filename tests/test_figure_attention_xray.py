@@ -59,8 +59,8 @@ def test_scaling_prevents_saturation():
     figure = AttentionXRay(causal=False)
     bare = [figure.stages(head_dim=d, scaled=False).weights.amax(-1).mean() for d in HEAD_DIMS]
     scaled = [figure.stages(head_dim=d).weights.amax(-1).mean() for d in HEAD_DIMS]
-    assert bare[-1] > 0.95 and bare[0] < 0.8
-    assert max(scaled) < 0.8
+    assert bare[-1] > 0.9 and bare[0] < 0.6
+    assert max(scaled) < 0.6
 
 
 def test_qk_norm_takes_out_the_loud_key():

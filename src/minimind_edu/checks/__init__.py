@@ -3,6 +3,12 @@
 `check_rms_norm(my_function)` prints one line for every property it tries and returns whether all of them hold.
 """
 
+from minimind_edu.checks.attention import (
+    check_causal_head,
+    check_masked_softmax,
+    check_multi_head,
+    check_visible,
+)
 from minimind_edu.checks.kv_cache import (
     check_append,
     check_cached_generate,
@@ -43,11 +49,14 @@ __all__ = [
     "check_append",
     "check_apply_rotary_pos_emb",
     "check_cached_generate",
+    "check_causal_head",
     "check_convert_rows",
     "check_drop_shared",
     "check_kv_cache_bytes",
     "check_layer_norm",
     "check_logits_from_embedding",
+    "check_masked_softmax",
+    "check_multi_head",
     "check_norm_weights",
     "check_periods",
     "check_position_ids",
@@ -63,6 +72,7 @@ __all__ = [
     "check_tie_weights",
     "check_tied_gradient",
     "check_unfinished_pairs",
+    "check_visible",
     "check_yarn_range",
     "check_yarn_scaling",
 ]

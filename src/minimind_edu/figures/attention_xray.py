@@ -143,7 +143,7 @@ class AttentionXRay(Figure):
             gap = (after - before[self.order]).abs().max()
             rows.append((f"tokens permuted, {name}: largest change of an output", f"{gap:.3f}"))
         return (
-            f"One head on {len(self.tokens)} tokens with head_dim {', '.join(map(str, HEAD_DIMS))}: without the scaling "
+            f"One head on {len(self.tokens)} tokens with head_dim {', '.join(map(str, HEAD_DIMS))}: without scaling "
             "a growing head_dim gives one token all the weight; without mask and RoPE an output does not depend on "
             "the order of the tokens.",
             rows,
