@@ -4,13 +4,13 @@ import { h, svg, fmt, slider, choice, button, readout, prefersReducedMotion, obs
 import { tokenPasses, callSizes, cacheCall, visibleKeys, cacheBytes, firstParting } from "./cache_stepper_math.js";
 
 const BUG_LABELS = { none: "no bug", offset: "forget the position offset", again: "turn cached keys again", stale: "do not reset", square: "square mask" };
-const WORD_WIDTH = 60;
-const ID_WIDTH = 34;
-const CELL = 15; // one column of keys or values of one layer
-const LAYER_GAP = 18;
 const HEADER = 46;
 const PLOT_HEIGHT = 118;
 const PLOT_TOP = 34;
+
+// Widths of a word, of a position id, of a column of keys or values and of the gap behind a layer; height of a row.
+const ROOMY = { word: 60, id: 34, cell: 15, gap: 14, row: 24 };
+const TIGHT = { word: 52, id: 26, cell: 12, gap: 10, row: 20 };
 
 const STEPPER_CSS = `
 .mm-fig .cs-stage { display: grid; grid-template: "set" "grow" "tell" / minmax(0, 1fr); gap: 18px 28px; justify-content: stretch; }
@@ -74,28 +74,29 @@ function stepperState(model) {
 function createGrowth() {
   const root = svg("svg", { role: "img" });
 
-  function cacheCells(s, x0, y, rowHeight, arriving) {
-    const cells = [];
+  function cacheCells(s, sizes, y, arriving) {
+    const { word, id, cell, gap, row: height } = sizes;
+    const cells = [label(word + id / 2, HEADER - 24, "layer")];
     for (let layer = 0; layer < s.layers; layer++) {
-      const x = x0 + layer * (2 * CELL + LAYER_GAP);
+      const x = word + id + layer * (2 * cell + gap);
       ["K", "V"].forEach((name, i) => {
-        cells.push(label(x + i * CELL + CELL / 2, HEADER - 6, name));
+        cells.push(label(x + (i + 0.5) * cell, HEADER - 6, name));
         s.rows.forEach((_, row) => {
           const filled = row < s.now.held;
           const fresh = filled && row >= s.now.past;
           const wrong = row < s.earlier || (s.bug === "again" && i === 0 && !fresh);
           const state = fresh ? "cs-new" : filled ? `cs-kept${wrong ? " cs-wrong" : ""}` : "cs-slot";
-          const attrs = { class: state, x: x + i * CELL + 1.5, y: y(row) + 3, width: CELL - 3, height: rowHeight - 6, rx: 3 };
+          const attrs = { class: state, x: x + i * cell + 1.5, y: y(row) + 3, width: cell - 3, height: height - 6, rx: 3 };
           if (fresh && arriving) Object.assign(attrs, { class: `${state} cs-arrive`, style: `animation-delay: ${0.22 * layer}s` });
           cells.push(svg("rect", attrs));
         });
       });
-      cells.push(label(x + CELL, HEADER - 24, `layer ${layer + 1}`));
+      cells.push(label(x + cell, HEADER - 24, String(layer + 1)));
     }
     return cells;
   }
 
-  function rowNames(s, y, rowHeight) {
+  function rowNames(s, sizes, y) {
     const turns = (row) => s.made.filter((call) => row < call.held).length;
     return s.rows.flatMap((word, row) => {
       const filled = row < s.now.held;
@@ -103,18 +104,18 @@ function createGrowth() {
       const id = s.bug === "again" ? `×${turns(row)}` : String(s.ids[row]);
       const cls = row < s.earlier ? "cs-bad" : filled ? "" : "cs-later";
       return [
-        label(WORD_WIDTH - 4, y(row) + rowHeight / 2 + 5, word, `cs-word ${cls}`, "end"),
-        filled && label(WORD_WIDTH + ID_WIDTH / 2, y(row) + rowHeight / 2 + 5, id, wrongId ? "cs-bad" : "cs-small"),
+        label(sizes.word - 4, y(row) + sizes.row / 2 + 5, word, `cs-word ${cls}`, "end"),
+        filled && label(sizes.word + sizes.id / 2, y(row) + sizes.row / 2 + 5, id, wrongId ? "cs-bad" : "cs-small"),
       ];
     });
   }
 
-  function callColumns(s, x, y, rowHeight, step) {
+  function callColumns(s, x, y, step, height) {
     const size = Math.min(step - 2, 12);
     return s.made.flatMap((call, i) => {
       const marks = [];
       for (let row = 0; row < call.held; row++) {
-        const cy = y(row) + rowHeight / 2;
+        const cy = y(row) + height / 2;
         marks.push(row >= call.past
           ? svg("rect", { class: "cs-new", x: x(i) - size / 2, y: cy - size / 2, width: size, height: size, rx: 2 })
           : svg("circle", { class: "cs-again", cx: x(i), cy, r: Math.min(size / 2 - 1, 3.5) }));
@@ -141,12 +142,11 @@ function createGrowth() {
   }
 
   function draw(s, width, arriving) {
-    const cacheLeft = WORD_WIDTH + ID_WIDTH;
-    const left = cacheLeft + s.layers * (2 * CELL + LAYER_GAP) + 6;
+    const sizes = width < 340 ? TIGHT : ROOMY;
+    const left = sizes.word + sizes.id + s.layers * (2 * sizes.cell + sizes.gap) + 4;
     const step = Math.min(30, (width - left) / s.sizes.length);
     const right = left + step * s.sizes.length;
-    const rowHeight = width > 340 ? 24 : 20; // as tall as what stands beside it, where something does
-    const [x, y] = [(call) => left + (call + 0.5) * step, (row) => HEADER + row * rowHeight];
+    const [x, y] = [(call) => left + (call + 0.5) * step, (row) => HEADER + row * sizes.row];
     const bottom = y(s.rows.length);
     const height = bottom + PLOT_TOP + PLOT_HEIGHT + 6;
     const split = left + s.prefills * step;
@@ -156,9 +156,9 @@ function createGrowth() {
     root.replaceChildren(...[
       s.calls && svg("rect", { class: "cs-band", x: x(s.calls - 1) - step / 2, y: HEADER - 20, width: step, height: height - HEADER + 16, rx: 5 }),
       svg("line", { class: "cs-rule", x1: split, x2: split, y1: 8, y2: bottom }),
-      label(WORD_WIDTH + ID_WIDTH / 2, HEADER - 6, s.bug === "again" ? "turns" : "pos."),
+      label(sizes.word + sizes.id / 2, HEADER - 6, s.bug === "again" ? "turns" : "pos."),
       roomy && label(split - 6, HEADER - 28, "prefill", "cs-small", "end"), label(split + 6, HEADER - 28, "decode", "cs-small", "start"),
-      numbered, rowNames(s, y, rowHeight), cacheCells(s, cacheLeft, y, rowHeight, arriving), callColumns(s, x, y, rowHeight, step), plot(s, x, left, right, bottom),
+      numbered, rowNames(s, sizes, y), cacheCells(s, sizes, y, arriving), callColumns(s, x, y, step, sizes.row), plot(s, x, left, right, bottom),
     ].flat(Infinity).filter(Boolean));
     const reused = s.now.held - s.now.size;
     setAll(root, { "aria-label": `After ${s.calls} of ${s.sizes.length} calls the cache holds ${s.now.held} positions; the last call computed ${s.now.size} and reused ${reused}` });
@@ -175,9 +175,9 @@ function createMask() {
     const { size, held, past } = s.now;
     const shown = visibleKeys(size, held, s.bug === "square");
     const right = visibleKeys(size, held, false);
-    const cell = Math.min(20, (width - WORD_WIDTH - 4) / Math.max(held, 1));
+    const cell = Math.min(20, (width - ROOMY.word - 4) / Math.max(held, 1));
     const height = 22 + Math.max(size, 1) * 20 + 4;
-    const [x, y] = [(t) => WORD_WIDTH + t * cell, (row) => 22 + row * 20];
+    const [x, y] = [(t) => ROOMY.word + t * cell, (row) => 22 + row * 20];
     const every = cell >= 17 ? 1 : cell >= 9 ? 2 : 3;
     setAll(root, { width, height, viewBox: `0 0 ${width} ${height}` });
     const cells = shown.flatMap((row, i) => row.map((seen, t) => {
@@ -189,7 +189,7 @@ function createMask() {
     }));
     root.replaceChildren(
       ...Array.from({ length: held }, (_, t) => (t % every ? null : label(x(t) + cell / 2, 14, String(t)))).filter(Boolean),
-      ...s.rows.slice(past, held).map((word, i) => label(WORD_WIDTH - 4, y(i) + 15, word, "cs-word", "end")),
+      ...s.rows.slice(past, held).map((word, i) => label(ROOMY.word - 4, y(i) + 15, word, "cs-word", "end")),
       ...cells,
     );
     const missing = right.flat().filter((seen, i) => seen && !shown.flat()[i]).length;
