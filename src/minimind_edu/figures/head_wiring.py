@@ -1,0 +1,97 @@
+"""HeadWiring: turn one dial from MHA over GQA to MQA, and see who reads whom and what the cache weighs.
+
+The figure computes in JavaScript (static/head_wiring_math.js, compared with the package in the tests); the numbers in
+its table are those of real caches, filled with tensors that have a shape and a dtype but no memory.
+"""
+
+from typing import Any
+
+import torch
+from traitlets import Bool, Enum, Int
+
+from minimind_edu.figures._base import Figure
+from minimind_edu.kv_cache import KVCache
+
+ORDERS = ("repeat_kv", "tiled")
+DTYPES = ("float32", "bfloat16", "float16")
+LONGEST = 32768
+
+
+class HeadWiring(Figure):
+    """Drag the number of key/value heads, the context, the layers and the dtype.
+
+    Args:
+        num_heads: query heads, 2 to 16.
+        num_kv_heads: key/value heads; must divide `num_heads`.
+        head_dim: channels of one head. The stream is taken to be num_heads * head_dim wide, as in MiniMind.
+        num_layers: 1 to 32.
+        length: positions in the cache, a power of two from 1 to 32,768.
+        dtype: of keys and values: `float32`, `bfloat16` or `float16`.
+        order: how the heads are repeated: `repeat_kv`, or `tiled` as x.repeat does it.
+        as_group_size: whether the number is misread as the number of queries that share a key/value head.
+
+    Raises:
+        ValueError: if the heads do not divide or a size is out of its range.
+    """
+
+    _module = "head_wiring"
+    _repr_traits = ("num_kv_heads", "head_dim", "num_layers", "length", "dtype", "order")
+
+    num_heads = Int(8).tag(sync=True)
+    num_kv_heads = Int(2).tag(sync=True)
+    head_dim = Int(96).tag(sync=True)
+    num_layers = Int(8).tag(sync=True)
+    length = Int(LONGEST).tag(sync=True)
+    dtype = Enum(DTYPES, default_value="float16").tag(sync=True)
+    order = Enum(ORDERS, default_value="repeat_kv").tag(sync=True)
+    as_group_size = Bool(False).tag(sync=True)
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if not 2 <= self.num_heads <= 16 or self.num_kv_heads < 1:
+            raise ValueError(
+                f"num_heads must be from 2 to 16 and num_kv_heads at least 1, got {self.num_heads} and "
+                f"{self.num_kv_heads}"
+            )
+        if self.num_heads % self.num_kv_heads:
+            raise ValueError(
+                f"num_heads must be a multiple of num_kv_heads, got {self.num_heads} and {self.num_kv_heads}: "
+                "every key/value head serves as many queries as the others"
+            )
+        if not (1 <= self.num_layers <= 32 and 1 <= self.head_dim <= 256):
+            raise ValueError(
+                f"num_layers must be from 1 to 32 and head_dim from 1 to 256, got {self.num_layers} and {self.head_dim}"
+            )
+        if not 1 <= self.length <= LONGEST or self.length & (self.length - 1):
+            raise ValueError(
+                f"length must be a power of two from 1 to {LONGEST}, the slider's steps, got {self.length}"
+            )
+
+    def stops(self) -> list[int]:
+        """The numbers of key/value heads that the dial can stand at, MHA first."""
+        return [n for n in range(self.num_heads, 0, -1) if self.num_heads % n == 0]
+
+    def cache(self, num_kv_heads: int, length: int) -> KVCache:
+        """A real cache of these sizes, on the meta device: shapes and bytes, but no memory."""
+        cache = KVCache(self.num_layers)
+        shape = 1, length, num_kv_heads, self.head_dim
+        for layer in cache.layers:
+            key, value = (
+                torch.empty(shape, dtype=getattr(torch, self.dtype), device="meta")
+                for _ in range(2)
+            )
+            layer.append(key, value)
+        return cache
+
+    def _summary(self) -> tuple[str, list[tuple[str, str]]]:
+        rows = []
+        for kv_heads in self.stops():
+            name = {self.num_heads: " (MHA)", 1: " (MQA)"}.get(kv_heads, "")
+            token = self.cache(kv_heads, 1).num_bytes()
+            context = self.cache(kv_heads, self.length).num_bytes() / 2**20
+            rows.append((f"{kv_heads} KV heads{name}", f"{token:,} B a token, {context:,.2f} MiB"))
+        return (
+            f"The cache of {self.num_layers} layers with head_dim {self.head_dim} in {self.dtype}, a token and at "
+            f"{self.length:,} positions: each halving of the key/value heads halves it.",
+            rows,
+        )
