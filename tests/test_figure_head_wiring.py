@@ -190,8 +190,8 @@ def test_the_bar_answers_to_arrow_keys_and_to_the_mouse(wiring):
     handle = wiring.get_by_role("slider", name="key/value heads, by the end of the bar")
     handle.focus()
     wiring.keyboard.press("ArrowRight")
-    assert handle.get_attribute("aria-valuenow") == "4"
-    for _ in range(3):
+    assert handle.get_attribute("aria-valuenow") == "8"
+    for _ in range(4):
         wiring.keyboard.press("ArrowLeft")
     assert handle.get_attribute("aria-valuenow") == "1"
     knob = handle.locator(".hw-knob").bounding_box()
@@ -201,6 +201,12 @@ def test_the_bar_answers_to_arrow_keys_and_to_the_mouse(wiring):
     wiring.mouse.move(rail["x"] + rail["width"], knob["y"], steps=4)
     wiring.mouse.up()
     assert handle.get_attribute("aria-valuenow") == "8"
+    knob = handle.locator(".hw-knob").bounding_box()
+    wiring.mouse.move(knob["x"] + knob["width"] / 2, knob["y"] + knob["height"] / 2)
+    wiring.mouse.down()
+    wiring.mouse.move(knob["x"], wiring.locator(".hw-rail").nth(2).bounding_box()["y"], steps=4)
+    wiring.mouse.up()
+    assert handle.get_attribute("aria-valuenow") == "2"
 
 
 def test_layers_context_head_size_and_dtype_scale_the_memory(wiring):
@@ -209,5 +215,5 @@ def test_layers_context_head_size_and_dtype_scale_the_memory(wiring):
     wiring.get_by_label("64 (MiniMind2)").check()
     wiring.get_by_label("float32").check()
     figure = HeadWiring(num_layers=16, length=1024, head_dim=64, dtype="float32")
-    assert shown(wiring)[0] == f"{figure.cache(2, 1).num_bytes():,}"
-    assert shown(wiring)[1] == f"{figure.cache(2, 1024).num_bytes() // 2**20} MiB"
+    assert shown(wiring)[0] == f"{figure.cache(4, 1).num_bytes():,}"
+    assert shown(wiring)[1] == f"{figure.cache(4, 1024).num_bytes() // 2**20} MiB"

@@ -38,7 +38,7 @@ class HeadWiring(Figure):
     _repr_traits = ("num_kv_heads", "head_dim", "num_layers", "length", "dtype", "order")
 
     num_heads = Int(8).tag(sync=True)
-    num_kv_heads = Int(2).tag(sync=True)
+    num_kv_heads = Int(4).tag(sync=True)
     head_dim = Int(96).tag(sync=True)
     num_layers = Int(8).tag(sync=True)
     length = Int(LONGEST).tag(sync=True)

@@ -98,19 +98,23 @@ function createWires() {
 
 /** A bar for every number of key/value heads; the end of the current one can be dragged. */
 function createRuler(onKvHeads) {
-  const [row, barHeight, pad] = [46, 14, 18];
+  const [row, barTop, barHeight, pad] = [38, 18, 13, 18];
   const bars = svg("g");
   const handle = svg("g", { class: "hw-handle", tabindex: 0, role: "slider", "aria-label": "key/value heads, by the end of the bar" },
     svg("circle", { r: 18, fill: "transparent" }), svg("circle", { class: "hw-ring", r: 13 }), svg("circle", { class: "hw-knob", r: 8 }));
   const root = svg("svg", { role: "group", style: "touch-action: pan-y" }, bars, handle);
   let now = { stops: [1], kvHeads: 1, heads: 1, room: 1 };
+  let start = 1;
+  const stopAt = (index) => now.stops[Math.min(now.stops.length - 1, Math.max(0, index))];
   const release = draggable(handle, {
-    onMove: (x, _, event) => {
+    onStart: () => (start = now.kvHeads),
+    onMove: (x, y, event) => {
       const step = { ArrowRight: -1, ArrowUp: -1, ArrowLeft: 1, ArrowDown: 1 }[event.key];
-      const at = now.stops.indexOf(now.kvHeads);
+      if (step) return onKvHeads(stopAt(now.stops.indexOf(now.kvHeads) + step));
+      // along the bar to another length, or down to another bar
       const distance = (stop) => Math.abs(Math.log2((stop / now.heads) * now.room) - Math.log2(Math.max(x, 1)));
-      const nearest = now.stops.reduce((best, stop) => (distance(stop) < distance(best) ? stop : best));
-      onKvHeads(step ? now.stops[Math.min(now.stops.length - 1, Math.max(0, at + step))] : nearest);
+      const byLength = now.stops.reduce((best, stop) => (distance(stop) < distance(best) ? stop : best));
+      onKvHeads(byLength === start ? stopAt(Math.round((y - barTop - barHeight / 2) / row)) : byLength);
     },
   });
 
@@ -123,14 +127,14 @@ function createRuler(onKvHeads) {
       const here = stop === s.kvHeads;
       const bytes = cacheBytes(1, s.length, s.layers, stop, s.headDim, s.itemSize);
       return [
-        svg("text", { class: `hw-small${here ? " hw-now" : ""}`, x: 0, y: i * row + 14 }, kvName(stop, s.heads)),
-        svg("text", { class: `hw-small${here ? " hw-now" : ""}`, x: room, y: i * row + 14, "text-anchor": "end" }, formatBytes(bytes)),
-        svg("rect", { class: "hw-rail", x: 0, y: i * row + 20, width: room, height: barHeight, rx: 3 }),
-        svg("rect", { class: `hw-bar${here ? " hw-here" : ""}`, x: 0, y: i * row + 20, width: (room * stop) / s.heads, height: barHeight, rx: 3 }),
+        svg("text", { class: `hw-small${here ? " hw-now" : ""}`, x: 0, y: i * row + 13 }, kvName(stop, s.heads)),
+        svg("text", { class: `hw-small${here ? " hw-now" : ""}`, x: room, y: i * row + 13, "text-anchor": "end" }, formatBytes(bytes)),
+        svg("rect", { class: "hw-rail", x: 0, y: i * row + barTop, width: room, height: barHeight, rx: 3 }),
+        svg("rect", { class: `hw-bar${here ? " hw-here" : ""}`, x: 0, y: i * row + barTop, width: (room * stop) / s.heads, height: barHeight, rx: 3 }),
       ];
     }));
     const text = `${kvName(s.kvHeads, s.heads)}, ${formatBytes(s.bytes)}`;
-    place(handle, { transform: `translate(${(room * s.kvHeads) / s.heads} ${s.stops.indexOf(s.kvHeads) * row + 20 + barHeight / 2})`,
+    place(handle, { transform: `translate(${(room * s.kvHeads) / s.heads} ${s.stops.indexOf(s.kvHeads) * row + barTop + barHeight / 2})`,
       "aria-valuemin": 1, "aria-valuemax": s.heads, "aria-valuenow": s.kvHeads, "aria-valuetext": text });
     place(root, { "aria-label": `memory of the cache: ${text}` });
   }
