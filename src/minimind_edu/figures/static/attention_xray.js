@@ -28,7 +28,7 @@ const XRAY_CSS = `
 .ax-mixture { display: flex; height: 40px; gap: 3px; margin: 6px 0; }
 .ax-mixture div { flex: 0 1 auto; min-width: 0; overflow: hidden; border-radius: 5px; background: color-mix(in oklab, var(--mm-good) 24%, var(--mm-panel)); border: 1px solid var(--mm-good); font-size: 13px; line-height: 38px; text-align: center; white-space: nowrap; }
 .mm-fig .ax-verdict { min-height: 1.5em; font-weight: 600; }
-@container (width < 560px) { .mm-fig .ax-verdict { min-height: 6em; } }
+@container (width < 560px) { .mm-fig .ax-verdict { min-height: 4.5em; } }
 @media (prefers-reduced-motion: no-preference) { .ax-mixture div { transition: flex-basis 0.25s ease-out; } }
 `;
 
@@ -146,7 +146,7 @@ function xrayState(model) {
 }
 
 function xrayVerdict(s) {
-  if (s.permuted && s.change < 1e-9) return ["✓ Permuted: every token receives exactly what it received before. Attention by itself does not see order.", "good"];
+  if (s.permuted && s.change < 1e-9) return ["✓ Permuted: every token receives exactly what it received before.", "good"];
   if (s.permuted) return [`≠ Permuted: outputs change by up to ${fmt(s.change)}. ${s.rope ? "RoPE" : "The mask"}${s.rope && s.causal ? " and the mask tell" : " tells"} the head what stands where.`, "accent"];
   const largest = Math.max(...s.weights[s.row]);
   const token = s.tokens[s.row];
@@ -170,7 +170,7 @@ function renderXray({ model, el }) {
   const switches = Object.entries(labels).map(([name, label]) => [name, toggle({ label, checked: model.get(name), onChange: (on) => change({ [name]: on }) })]);
   const verdict = h("p", { class: "ax-verdict ax-wide", "aria-live": "polite" });
   const numbers = readout([]);
-  const controls = h("div", { class: "mm-controls", style: "grid-template-columns: repeat(auto-fit, minmax(126px, 1fr)); gap: 4px 16px; margin: 0 0 16px" }, switches.map(([, control]) => control.root));
+  const controls = h("div", { class: "mm-controls", style: "display: flex; flex-wrap: wrap; gap: 4px 18px; margin: 0 0 16px" }, switches.map(([, control]) => control.root));
   const root = h("div", { class: "mm-fig" }, h("style", {}, XRAY_CSS), headDim.root, controls,
     h("div", { class: "mm-stage ax-stage" }, scoreTable.root, weightTable.root, verdict, product.root, mixture.root), numbers.root,
     h("p", { class: "mm-note" }, "A row is a query, a column a key; choose any cell. The vectors are random, and one key (naps) is twice as long as the others."));
