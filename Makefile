@@ -25,7 +25,7 @@ test: $(READY)
 	@$(BIN)/python -m pytest --nbval chapters/
 	@echo "3 of 4: the book is built, warnings are errors."
 	@$(BUILD)
-	@echo "4 of 4: the book in a real browser."
+	@echo "4 of 4: the book in a real browser (skipped without Chromium or Chrome; on Debian: apt install chromium)."
 	@BOOK_HTML=_build/html $(BIN)/python -m pytest -rs tests/test_book.py
 	@echo "Everything passed."
 
