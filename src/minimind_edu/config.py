@@ -32,9 +32,7 @@ class RopeScaling:
     factor: float = 16.0  # how many times longer than the trained context
     original_max_position_embeddings: int = 2048  # the context that was trained, in positions
     beta_fast: float = 32.0  # pairs that turn more often than this in that context keep their speed
-    beta_slow: float = (
-        1.0  # pairs that turn less often than this are slowed down by the whole factor
-    )
+    beta_slow: float = 1.0  # pairs turning less often than this are slowed by the whole factor
     attention_factor: float | None = None
     formula: Literal["yarn", "minimind2"] = "yarn"
 
