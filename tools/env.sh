@@ -30,10 +30,10 @@ for candidate in ${PYTHON:-python3.14 python3.13 python3.12 python3.11 python3 p
     fi
 done
 
-if [ -z "$python" ] && [ -n "$without_venv" ]; then
-    stop "$without_venv has no venv module: install it (on Debian and Ubuntu: apt install python3-venv) and type the command again."
-fi
 if [ -z "$python" ]; then
+    [ -z "$without_venv" ] ||
+        stop "$without_venv has no venv module: install it (on Debian and Ubuntu: apt install python3-venv) and type the command again."
+    [ -z "${PYTHON:-}" ] || stop "PYTHON=$PYTHON is no Python 3.11 or newer: name one that is."
     found=$(python3 --version 2>/dev/null || echo "no Python")
     stop "This needs Python 3.11 or newer and found $found: install a newer one, or name it as in make book PYTHON=/path/to/python3."
 fi

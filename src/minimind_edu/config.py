@@ -2,7 +2,7 @@
 
 Two generations of MiniMind exist. `minimind2` is the model of the source notes: eight query heads, two key/value
 heads, a shared expert in its mixtures. `minimind3` (upstream, August 2026) adds QK-norm, four key/value heads and
-YaRN as in the paper. One implementation serves both: they differ in the values below and nowhere else.
+YaRN proper. One implementation serves both: they differ in the values below and nowhere else.
 
 Field names are those of MiniMind and of transformers, so that a config found on the hub reads the same here.
 MiniMind: `model/model_minimind.py`, class MiniMindConfig.
@@ -20,7 +20,8 @@ Generation = Literal["minimind2", "minimind3"]
 class RopeScaling:
     """How RoPE's frequencies are slowed down to reach beyond the context that was trained.
 
-    `formula` chooses between YaRN as in the paper (arXiv 2309.00071) and in transformers (`"yarn"`), and the older
+    `formula` chooses between YaRN (`"yarn"`; arXiv 2309.00071, in the form of its authors' code and of transformers:
+    the ramp runs over the pairs' indices, where the paper's text lets it run over their turns), and the older
     formula of MiniMind2 (`"minimind2"`), which is not YaRN although its source calls it so. The formulas themselves
     are in `rope.py`.
 
@@ -30,12 +31,8 @@ class RopeScaling:
 
     factor: float = 16.0  # how many times longer than the trained context
     original_max_position_embeddings: int = 2048  # the context that was trained, in positions
-    beta_fast: float = (
-        32.0  # pairs that turn more often than this in the trained context stay as they are
-    )
-    beta_slow: float = (
-        1.0  # pairs that turn less often than this are slowed down by the whole factor
-    )
+    beta_fast: float = 32.0  # pairs that turn more often than this in that context keep their speed
+    beta_slow: float = 1.0  # pairs turning less often than this are slowed by the whole factor
     attention_factor: float | None = None
     formula: Literal["yarn", "minimind2"] = "yarn"
 

@@ -282,3 +282,9 @@ def _check_left_padding(input_ids: Tensor, attention_mask: Tensor) -> None:
             "next token continues the last position. Here attention_mask ends with 0 in row "
             f"{int((attention_mask[:, -1] == 0).nonzero()[0])}"
         )
+    holes = attention_mask[:, 1:] < attention_mask[:, :-1]  # a token, then padding
+    if bool(holes.any()):
+        raise ValueError(
+            "padding belongs in front of a row's tokens, not between them, but attention_mask goes from 1 to 0 in "
+            f"row {int(holes.any(1).nonzero()[0])}"
+        )

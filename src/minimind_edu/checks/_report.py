@@ -45,9 +45,7 @@ def report(name: str, attempt: Attempt, properties: Iterable[Property]) -> bool:
         try:
             hint = question(_asked(attempt))
         except NotAttempted:
-            print(
-                "  not attempted yet: write your lines in place of the dots, then run the cell again"
-            )
+            print("  not attempted yet: replace the dots, then run the cell again")
             return False
         except Exception as error:  # whatever a learner's code can raise
             text = str(error).strip().splitlines()
