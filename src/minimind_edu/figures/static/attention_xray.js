@@ -24,7 +24,7 @@ const XRAY_CSS = `
 .mm-fig .ax-cell.ax-masked { color: var(--mm-muted); background: repeating-linear-gradient(135deg, transparent 0 5px, var(--mm-line) 5px 6px), var(--mm-bg); }
 .ax-products { display: flex; align-items: center; height: 64px; margin: 6px 0; }
 .ax-products i { flex: 1 1 0; min-width: 0; height: 100%; display: block; background: linear-gradient(var(--ax-tone), var(--ax-tone)) no-repeat; background-size: max(1px, 76%) var(--ax-height); background-position: 50% var(--ax-top); }
-.mm-fig p.ax-written { overflow-wrap: anywhere; }
+.mm-fig p.ax-written { min-height: 3em; overflow-wrap: anywhere; }
 .ax-mixture { display: flex; height: 40px; gap: 3px; margin: 6px 0; }
 .ax-mixture div { flex: 0 1 auto; min-width: 0; overflow: hidden; border-radius: 5px; background: color-mix(in oklab, var(--mm-good) 24%, var(--mm-panel)); border: 1px solid var(--mm-good); font-size: 13px; line-height: 38px; text-align: center; white-space: nowrap; }
 .mm-fig .ax-verdict { min-height: 1.5em; font-weight: 600; }
