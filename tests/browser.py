@@ -36,7 +36,10 @@ def launch(playwright):
     path = chromium_path(playwright)
     if path is None:
         missing = pytest.fail if os.environ.get("REQUIRE_BROWSER") == "1" else pytest.skip
-        missing("there is no Chromium on this machine, so nothing was looked at in a browser")
+        missing(
+            "there is no Chromium on this machine, so nothing was looked at in a browser; install Chromium or Chrome "
+            "(on Debian: apt install chromium)"
+        )
     sandbox = [] if os.geteuid() else ["--no-sandbox"]  # Chromium refuses to sandbox what root runs
     return playwright.chromium.launch(executable_path=path, args=[*_QUIET, *sandbox])
 
