@@ -21,7 +21,7 @@ if importlib.util.find_spec("minimind_edu") is None:
     source = "git+{url}"
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", source]
     if subprocess.run(pip, capture_output=True).returncode != 0:
-        print(f"Could not install minimind_edu: check the network and {{source}}, then run this cell again.")
+        print(f"No minimind_edu from {{source}}: check the network, then run this cell again.")
     importlib.invalidate_caches()"""
 
 
