@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
+from check_answers import assert_mistake_is_named, wrong_answers
 
 from minimind_edu import checks
 from minimind_edu.checks import _attention_mistakes as known
@@ -171,24 +172,19 @@ WRONG_SOFTMAX = {
     "overflow": (lambda s, m: s.exp() * m / (s.exp() * m).sum(-1, True).clamp(min=1e-9), "index"),
 }  # fmt: skip
 
-WRONG = [
-    pytest.param(check, answer, words, id=f"{check.__name__}-{name}")
-    for check, table in (
-        (checks.check_causal_head, WRONG_HEADS),
-        (checks.check_visible, WRONG_MASKS),
-        (checks.check_multi_head, WRONG_MULTI),
-        (checks.check_masked_softmax, WRONG_SOFTMAX),
-    )
-    for name, (answer, words) in table.items()
-]
+WRONG = wrong_answers(
+    {
+        checks.check_causal_head: WRONG_HEADS,
+        checks.check_visible: WRONG_MASKS,
+        checks.check_multi_head: WRONG_MULTI,
+        checks.check_masked_softmax: WRONG_SOFTMAX,
+    }
+)
 
 
 @pytest.mark.parametrize(("check", "answer", "words"), WRONG)
 def test_a_usual_mistake_is_named(check, answer, words, capsys):
-    assert check(answer) is False
-    told = capsys.readouterr().out
-    assert told.count("not yet") == 1
-    assert words in told.split("hint:")[1]
+    assert_mistake_is_named(check, answer, words, capsys)
 
 
 @pytest.mark.parametrize("check", sorted({check for check, _ in RIGHT}, key=lambda c: c.__name__))

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from check_answers import assert_mistake_is_named, wrong_answers
 
 from minimind_edu import MiniMindConfig, MiniMindForCausalLM, checks
 from minimind_edu.attention import causal_mask
@@ -319,25 +320,20 @@ WRONG_BYTES = {
     "square": (times(lambda c, b, n, i: n), "square"),
 }  # fmt: skip
 
-WRONG = [
-    pytest.param(check, answer, words, id=f"{check.__name__}-{name}")
-    for check, table in (
-        (checks.check_position_ids, WRONG_POSITIONS),
-        (checks.check_append, WRONG_APPENDS),
-        (checks.check_rectangular_mask, WRONG_MASKS),
-        (checks.check_cached_generate, WRONG_LOOPS),
-        (checks.check_kv_cache_bytes, WRONG_BYTES),
-    )
-    for name, (answer, words) in table.items()
-]
+WRONG = wrong_answers(
+    {
+        checks.check_position_ids: WRONG_POSITIONS,
+        checks.check_append: WRONG_APPENDS,
+        checks.check_rectangular_mask: WRONG_MASKS,
+        checks.check_cached_generate: WRONG_LOOPS,
+        checks.check_kv_cache_bytes: WRONG_BYTES,
+    }
+)
 
 
 @pytest.mark.parametrize(("check", "answer", "words"), WRONG)
 def test_a_usual_mistake_is_named(check, answer, words, capsys):
-    assert check(answer) is False
-    told = capsys.readouterr().out
-    assert told.count("not yet") == 1
-    assert words in told.split("hint:")[1]
+    assert_mistake_is_named(check, answer, words, capsys)
 
 
 @pytest.mark.parametrize(

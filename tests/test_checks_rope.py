@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from check_answers import assert_mistake_is_named, wrong_answers
 
 from minimind_edu import checks
 from minimind_edu.checks import _rope_mistakes as known
@@ -254,25 +255,20 @@ WRONG_CONVERSIONS = {
     ),
 }  # fmt: skip
 
-WRONG = [
-    pytest.param(check, answer, words, id=f"{check.__name__}-{name}")
-    for check, table in (
-        (checks.check_rotate_pair, WRONG_PAIRS),
-        (checks.check_precompute_freqs_cis, WRONG_TABLES),
-        (checks.check_apply_rotary_pos_emb, WRONG_TURNS),
-        (checks.check_rotate_from, WRONG_ROWS),
-        (checks.check_convert_rows, WRONG_CONVERSIONS),
-    )
-    for name, (answer, words) in table.items()
-]
+WRONG = wrong_answers(
+    {
+        checks.check_rotate_pair: WRONG_PAIRS,
+        checks.check_precompute_freqs_cis: WRONG_TABLES,
+        checks.check_apply_rotary_pos_emb: WRONG_TURNS,
+        checks.check_rotate_from: WRONG_ROWS,
+        checks.check_convert_rows: WRONG_CONVERSIONS,
+    }
+)
 
 
 @pytest.mark.parametrize(("check", "answer", "words"), WRONG)
 def test_a_usual_mistake_is_named(check, answer, words, capsys):
-    assert check(answer) is False
-    told = capsys.readouterr().out
-    assert told.count("not yet") == 1
-    assert words in told.split("hint:")[1]
+    assert_mistake_is_named(check, answer, words, capsys)
 
 
 @pytest.mark.parametrize(

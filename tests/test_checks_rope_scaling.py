@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from check_answers import assert_mistake_is_named, wrong_answers
 
 from minimind_edu import checks
 from minimind_edu.checks import _rope_scaling_mistakes as known
@@ -211,25 +212,20 @@ WRONG_SCALES = {
     ),
 }  # fmt: skip
 
-WRONG = [
-    pytest.param(check, answer, words, id=f"{check.__name__}-{name}")
-    for check, table in (
-        (checks.check_periods, WRONG_PERIODS),
-        (checks.check_unfinished_pairs, WRONG_COUNTS),
-        (checks.check_table_bytes, WRONG_BYTES),
-        (checks.check_yarn_range, WRONG_RANGES),
-        (checks.check_yarn_scaling, WRONG_SCALES),
-    )
-    for name, (answer, words) in table.items()
-]
+WRONG = wrong_answers(
+    {
+        checks.check_periods: WRONG_PERIODS,
+        checks.check_unfinished_pairs: WRONG_COUNTS,
+        checks.check_table_bytes: WRONG_BYTES,
+        checks.check_yarn_range: WRONG_RANGES,
+        checks.check_yarn_scaling: WRONG_SCALES,
+    }
+)
 
 
 @pytest.mark.parametrize(("check", "answer", "words"), WRONG)
 def test_a_usual_mistake_is_named(check, answer, words, capsys):
-    assert check(answer) is False
-    told = capsys.readouterr().out
-    assert told.count("not yet") == 1
-    assert words in told.split("hint:")[1]
+    assert_mistake_is_named(check, answer, words, capsys)
 
 
 @pytest.mark.parametrize("check", [check for check, _ in RIGHT], ids=lambda check: check.__name__)

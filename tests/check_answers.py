@@ -1,0 +1,24 @@
+"""What the tests of the exercise checks share: tables of wrong answers, and what must be said of each."""
+
+import pytest
+
+
+def wrong_answers(tables):
+    """One pytest parameter for every wrong answer.
+
+    Args:
+        tables: `{check: {name: (answer, words that its hint must hold)}}`.
+    """
+    return [
+        pytest.param(check, answer, words, id=f"{check.__name__}-{name}")
+        for check, table in tables.items()
+        for name, (answer, words) in table.items()
+    ]
+
+
+def assert_mistake_is_named(check, answer, words, capsys):
+    """The check refuses the answer at one property, with a hint that holds these words."""
+    assert check(answer) is False
+    told = capsys.readouterr().out
+    assert told.count("not yet") == 1
+    assert words in told.split("hint:")[1]
