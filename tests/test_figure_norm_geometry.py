@@ -317,6 +317,20 @@ def test_arrow_keys_move_the_tip_across_the_screen(calm):
     assert table(calm)["LayerNorm"][0] == 0
 
 
+def test_no_arrow_key_is_lost_when_several_come_within_one_frame(calm):
+    press = """(tip, presses) => {
+        const up = () => new KeyboardEvent("keydown", { key: "ArrowUp", bubbles: true });
+        for (let i = 0; i < presses; i += 1) tip.dispatchEvent(up());
+    }"""
+    means = []
+    for presses in (1, 4):
+        open_figure(calm, NormGeometry())
+        start = table(calm)["x"][0]
+        tip(calm).evaluate(press, presses)
+        means.append(table(calm)["x"][0] - start)
+    assert means[1] > 3 * means[0] > 0
+
+
 def test_turning_the_globe_changes_the_picture_and_no_number(calm):
     open_figure(calm, NormGeometry())
     before, place = table(calm), middle(tip(calm))

@@ -125,7 +125,7 @@ function globePanel({ model, change, schedule, animator, cleanups }) {
     },
     onEnd: zoomToFit,
     keyStep: 8,
-    position: () => drawn.scene.at(drawn.result.input),
+    position: () => drawn.scene.at(resultsOf(model).input), // not as drawn: two keys may come within one frame
   }));
 
   let last = null;
