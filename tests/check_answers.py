@@ -16,6 +16,20 @@ def wrong_answers(tables):
     ]
 
 
+def assert_told_as_not_attempted(check, answer, capsys):
+    """An answer that is not written yet is no mistake: it is said so, without a hint."""
+    assert check(answer) is False
+    told = capsys.readouterr().out
+    assert "not attempted yet" in told and "hint" not in told
+
+
+def assert_every_hint_is_its_own(mistakes):
+    """At least five mistakes are known, and no two of them are told alike."""
+    hints = [mistake.hint for mistake in mistakes]
+    assert len(hints) >= 5
+    assert len(set(hints)) == len(hints)
+
+
 def assert_mistake_is_named(check, answer, words, capsys):
     """The check refuses the answer at one property, with a hint that holds these words."""
     assert check(answer) is False

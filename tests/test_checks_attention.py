@@ -5,7 +5,12 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from check_answers import assert_mistake_is_named, wrong_answers
+from check_answers import (
+    assert_every_hint_is_its_own,
+    assert_mistake_is_named,
+    assert_told_as_not_attempted,
+    wrong_answers,
+)
 
 from minimind_edu import checks
 from minimind_edu.checks import _attention_mistakes as known
@@ -189,9 +194,7 @@ def test_a_usual_mistake_is_named(check, answer, words, capsys):
 
 @pytest.mark.parametrize("check", sorted({check for check, _ in RIGHT}, key=lambda c: c.__name__))
 def test_nothing_written_yet_is_no_mistake(check, capsys):
-    assert check(lambda *arguments: None) is False
-    told = capsys.readouterr().out
-    assert "not attempted yet" in told and "hint" not in told
+    assert_told_as_not_attempted(check, lambda *arguments: None, capsys)
 
 
 @pytest.mark.parametrize(
@@ -204,6 +207,4 @@ def test_nothing_written_yet_is_no_mistake(check, capsys):
     ],
 )
 def test_every_hint_is_its_own(mistakes):
-    hints = [mistake.hint for mistake in mistakes]
-    assert len(hints) >= 5
-    assert len(set(hints)) == len(hints)
+    assert_every_hint_is_its_own(mistakes)

@@ -2,7 +2,12 @@
 
 import pytest
 import torch
-from check_answers import assert_mistake_is_named, wrong_answers
+from check_answers import (
+    assert_every_hint_is_its_own,
+    assert_mistake_is_named,
+    assert_told_as_not_attempted,
+    wrong_answers,
+)
 
 from minimind_edu import MiniMindConfig, MiniMindForCausalLM, checks
 from minimind_edu.attention import causal_mask
@@ -347,9 +352,7 @@ def test_a_usual_mistake_is_named(check, answer, words, capsys):
     ],
 )
 def test_nothing_written_yet_is_no_mistake(check, capsys):
-    assert check(lambda *arguments: None) is False
-    told = capsys.readouterr().out
-    assert "not attempted yet" in told and "hint" not in told
+    assert_told_as_not_attempted(check, lambda *arguments: None, capsys)
 
 
 @pytest.mark.parametrize(
@@ -362,9 +365,7 @@ def test_nothing_written_yet_is_no_mistake(check, capsys):
     ],
 )
 def test_every_hint_is_its_own(mistakes):
-    hints = [mistake.hint for mistake in mistakes]
-    assert len(hints) >= 5
-    assert len(set(hints)) == len(hints)
+    assert_every_hint_is_its_own(mistakes)
 
 
 def test_the_tiny_model_writes_a_text_in_which_mistakes_show():

@@ -4,7 +4,12 @@ import math
 
 import pytest
 import torch
-from check_answers import assert_mistake_is_named, wrong_answers
+from check_answers import (
+    assert_every_hint_is_its_own,
+    assert_mistake_is_named,
+    assert_told_as_not_attempted,
+    wrong_answers,
+)
 
 from minimind_edu import checks
 from minimind_edu.checks import _rope_mistakes as known
@@ -283,9 +288,7 @@ def test_a_usual_mistake_is_named(check, answer, words, capsys):
     ],
 )
 def test_nothing_written_yet_is_no_mistake(check, answer, capsys):
-    assert check(answer) is False
-    told = capsys.readouterr().out
-    assert "not attempted yet" in told and "hint" not in told
+    assert_told_as_not_attempted(check, answer, capsys)
 
 
 def test_what_the_attempt_raises_is_told(capsys):
@@ -304,9 +307,7 @@ def test_what_the_attempt_raises_is_told(capsys):
     ],
 )
 def test_every_hint_is_its_own(mistakes):
-    hints = [mistake.hint for mistake in mistakes]
-    assert len(hints) >= 5
-    assert len(set(hints)) == len(hints)
+    assert_every_hint_is_its_own(mistakes)
 
 
 def test_relative_scores_alone_would_miss_the_mistakes_that_numbers_find():

@@ -4,7 +4,12 @@ import math
 
 import pytest
 import torch
-from check_answers import assert_mistake_is_named, wrong_answers
+from check_answers import (
+    assert_every_hint_is_its_own,
+    assert_mistake_is_named,
+    assert_told_as_not_attempted,
+    wrong_answers,
+)
 
 from minimind_edu import checks
 from minimind_edu.checks import _rope_scaling_mistakes as known
@@ -230,9 +235,7 @@ def test_a_usual_mistake_is_named(check, answer, words, capsys):
 
 @pytest.mark.parametrize("check", [check for check, _ in RIGHT], ids=lambda check: check.__name__)
 def test_nothing_written_yet_is_no_mistake(check, capsys):
-    assert check(lambda *arguments: None) is False
-    told = capsys.readouterr().out
-    assert "not attempted yet" in told and "hint" not in told
+    assert_told_as_not_attempted(check, lambda *arguments: None, capsys)
 
 
 @pytest.mark.parametrize(
@@ -246,6 +249,4 @@ def test_nothing_written_yet_is_no_mistake(check, capsys):
     ],
 )
 def test_every_hint_is_its_own(mistakes):
-    hints = [mistake.hint for mistake in mistakes]
-    assert len(hints) >= 5
-    assert len(set(hints)) == len(hints)
+    assert_every_hint_is_its_own(mistakes)

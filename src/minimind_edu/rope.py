@@ -105,11 +105,19 @@ def rope_angles(
     dtype: torch.dtype = torch.float32,
 ) -> Tensor:
     """The angle of every pair at every position, in radians: `[end, dim/2]`, row p is p * inv_freq."""
-    # Scaling is for contexts longer than the trained one. `end` is the length of the table, not of a text, so a model
-    # that has scaling switched on rescales short texts too (facts of MiniMind and of transformers alike).
-    needed = rope_scaling is not None and end > rope_scaling.original_max_position_embeddings
-    inv_freq = rope_frequencies(dim, rope_base, rope_scaling if needed else None, dtype)
+    inv_freq = rope_frequencies(dim, rope_base, _scaling_for(end, rope_scaling), dtype)
     return torch.outer(torch.arange(end, dtype=dtype), inv_freq)  # [end] x [D/2] -> [end, D/2]
+
+
+def _scaling_for(end: int, rope_scaling: RopeScaling | None) -> RopeScaling | None:
+    """The scaling that a table of `end` positions needs: none while it stays within the trained context.
+
+    `end` is the length of the table, not of a text, so a model that has scaling switched on rescales short texts too
+    (facts of MiniMind and of transformers alike).
+    """
+    if rope_scaling is None or end <= rope_scaling.original_max_position_embeddings:
+        return None
+    return rope_scaling
 
 
 def precompute_freqs_cis(
@@ -128,8 +136,8 @@ def precompute_freqs_cis(
         ValueError: if dim is not an even number of at least 2.
     """
     angles = rope_angles(dim, end, rope_base, rope_scaling, dtype)
-    needed = rope_scaling is not None and end > rope_scaling.original_max_position_embeddings
-    factor = rope_scaling.table_factor if needed else 1.0
+    scaling = _scaling_for(end, rope_scaling)
+    factor = 1.0 if scaling is None else scaling.table_factor
     cos = torch.cat([angles.cos(), angles.cos()], dim=-1) * factor  # [end, D/2] -> [end, D]
     sin = torch.cat([angles.sin(), angles.sin()], dim=-1) * factor
     return cos, sin

@@ -131,7 +131,7 @@ MUTANTS = [
     ),
     Mutant(
         "yarn: always on, also within the trained context", "rope.py",
-        "inv_freq = rope_frequencies(dim, rope_base, rope_scaling if needed else None, dtype)",
+        "inv_freq = rope_frequencies(dim, rope_base, _scaling_for(end, rope_scaling), dtype)",
         "inv_freq = rope_frequencies(dim, rope_base, rope_scaling, dtype)", ROPE,
     ),
     # Attention and grouped heads

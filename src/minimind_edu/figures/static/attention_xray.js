@@ -1,6 +1,6 @@
 // AttentionXRay: every stage of one head. Scores and weights are two tables and never one.
 
-import { h, fmt, slider, toggle, readout } from "./kit.js";
+import { h, fmt, slider, toggle, readout, observeTraits } from "./kit.js";
 import { attentionStages, channelProducts, largestChange } from "./attention_xray_math.js";
 
 const HEAD_DIMS = [4, 8, 16, 32, 64, 128];
@@ -202,11 +202,11 @@ function renderXray({ model, el }) {
     ]);
   }
 
-  SETTINGS.forEach((name) => model.on(`change:${name}`, draw));
+  const unlisten = observeTraits(model, SETTINGS, draw);
   draw();
   el.append(root);
   return () => {
-    SETTINGS.forEach((name) => model.off(`change:${name}`, draw));
+    unlisten();
     root.remove();
   };
 }

@@ -1,6 +1,6 @@
 // CacheStepper: one row a position, one column a call. What is computed, what is reused, and where a bug shows.
 
-import { h, svg, fmt, slider, choice, button, readout, prefersReducedMotion, observeSize } from "./kit.js";
+import { h, svg, fmt, slider, choice, button, readout, prefersReducedMotion, observeSize, observeTraits } from "./kit.js";
 import { tokenPasses, callSizes, cacheCall, visibleKeys, cacheBytes, firstParting } from "./cache_stepper_math.js";
 
 const BUG_LABELS = { none: "no bug", offset: "forget the position offset", again: "turn cached keys again", stale: "do not reset", square: "square mask" };
@@ -279,8 +279,7 @@ function renderStepper({ model, el }) {
     ]);
   }
 
-  const names = ["prompt_length", "chunk_size", "bug", "calls", "new_tokens", "differences"].map((name) => `change:${name}`);
-  names.forEach((name) => model.on(name, draw));
+  const unlisten = observeTraits(model, ["prompt_length", "chunk_size", "bug", "calls", "new_tokens", "differences"], draw);
   el.append(root);
   const unobserve = [["grow", growBox], ["tell", tellBox]].map(([name, box]) => observeSize(box, (width) => {
     if (width === widths[name]) return; // a change of height is of our own making
@@ -289,7 +288,7 @@ function renderStepper({ model, el }) {
   }));
   return () => {
     unobserve.forEach((stop) => stop());
-    names.forEach((name) => model.off(name, draw));
+    unlisten();
     root.remove();
   };
 }

@@ -1,6 +1,6 @@
 // FrequencyComb: one tooth a pair, at its wavelength, before and after scaling; below it, by how much it was scaled.
 
-import { h, svg, fmt, slider, choice, readout, draggable, observeSize } from "./kit.js";
+import { h, svg, fmt, slider, choice, readout, draggable, observeSize, observeTraits } from "./kit.js";
 import { ropePeriods, pairScaling, unfinishedPairs, meetsNewAngles, scoreChange } from "./frequency_comb_math.js";
 
 const TRAITS = ["rope_base", "head_dim", "context", "factor", "beta_fast", "beta_slow", "formula"];
@@ -258,9 +258,9 @@ function renderComb({ model, el }) {
     width = Math.round(next);
     draw();
   });
-  TRAITS.forEach((name) => model.on(`change:${name}`, draw));
+  const unlisten = observeTraits(model, TRAITS, draw);
   return () => {
-    TRAITS.forEach((name) => model.off(`change:${name}`, draw));
+    unlisten();
     unsize();
     comb.release();
     root.remove();

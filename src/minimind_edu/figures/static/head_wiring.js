@@ -1,6 +1,6 @@
 // HeadWiring: one dial from MHA over GQA to MQA. Who reads whom, what is copied, and what the cache weighs.
 
-import { h, svg, fmt, slider, toggle, choice, readout, draggable, observeSize } from "./kit.js";
+import { h, svg, fmt, slider, toggle, choice, readout, draggable, observeSize, observeTraits } from "./kit.js";
 import { ITEM_SIZES, kvHeadStops, sourceHeads, cacheBytes, copiedBytes, projectionWeights, stepShapes, formatBytes } from "./head_wiring_math.js";
 
 const WIRING_CSS = `
@@ -238,8 +238,7 @@ function renderWiring({ model, el }) {
     ]);
   }
 
-  const events = ["num_kv_heads", "head_dim", "num_layers", "length", "dtype", "order", "as_group_size"].map((name) => `change:${name}`);
-  events.forEach((name) => model.on(name, draw));
+  const unlisten = observeTraits(model, ["num_kv_heads", "head_dim", "num_layers", "length", "dtype", "order", "as_group_size"], draw);
   el.append(root);
   const unobserve = observeSize(stage, (now) => {
     width = now;
@@ -248,7 +247,7 @@ function renderWiring({ model, el }) {
   return () => {
     unobserve();
     ruler.release();
-    events.forEach((name) => model.off(name, draw));
+    unlisten();
     root.remove();
   };
 }

@@ -169,6 +169,12 @@ export function prefersReducedMotion() {
   return matchMedia("(prefers-reduced-motion: reduce)").matches;
 }
 
+// Calls cb whenever one of these traits changes. Returns the clean-up.
+export function observeTraits(model, names, cb) {
+  names.forEach((name) => model.on(`change:${name}`, cb));
+  return () => names.forEach((name) => model.off(`change:${name}`, cb));
+}
+
 // Calls cb(width, height) now and whenever the element's size changes. Returns the clean-up.
 export function observeSize(el, cb) {
   const observer = new ResizeObserver(([entry]) => cb(entry.contentRect.width, entry.contentRect.height));

@@ -1,6 +1,6 @@
 // PairingLab: the table hands out angles by one layout, the rotation joins partners by another. Do they agree?
 
-import { h, svg, fmt, slider, choice, button, readout, draggable, observeSize } from "./kit.js";
+import { h, svg, fmt, slider, choice, button, readout, draggable, observeSize, observeTraits } from "./kit.js";
 import { ropeFrequencies, pairChannels, tableColumns, ropeScore, halfSplitPermutation } from "./rope_math.js";
 
 const LAYOUTS = ["half-split", "interleaved"];
@@ -238,8 +238,7 @@ function renderLab({ model, el }) {
     ]);
   }
 
-  const names = ["query", "key", "query_position", "key_position", "rope_base", "table", "rotation", "shift", "permuted"].map((name) => `change:${name}`);
-  names.forEach((name) => model.on(name, draw));
+  const unlisten = observeTraits(model, ["query", "key", "query_position", "key_position", "rope_base", "table", "rotation", "shift", "permuted"], draw);
   el.append(root);
   const unobserve = observeSize(stage, (now) => {
     width = now;
@@ -248,7 +247,7 @@ function renderLab({ model, el }) {
   return () => {
     unobserve();
     chart.release();
-    names.forEach((name) => model.off(name, draw));
+    unlisten();
     root.remove();
   };
 }

@@ -1,6 +1,6 @@
 // ParameterLedger: one bar for the whole model, and the shares of its parts at every depth. What does tying take away?
 
-import { h, svg, fmt, slider, toggle, choice, readout, draggable, observeSize } from "./kit.js";
+import { h, svg, fmt, slider, toggle, choice, readout, draggable, observeSize, observeTraits } from "./kit.js";
 import { intermediateSize, parameterLedger, savedByTying, vocabularyAt, vocabularyStep } from "./parameter_ledger_math.js";
 
 const HEADS = 8;
@@ -220,8 +220,7 @@ function renderLedger({ model, el }) {
     if (note.textContent !== rules) note.textContent = rules;
   }
 
-  const names = ["hidden_size", "num_hidden_layers", "vocab_size", "num_key_value_heads", "generation", "tied"].map((name) => `change:${name}`);
-  names.forEach((name) => model.on(name, draw));
+  const unlisten = observeTraits(model, ["hidden_size", "num_hidden_layers", "vocab_size", "num_key_value_heads", "generation", "tied"], draw);
   el.append(root);
   const unobserve = observeSize(stage, (now) => {
     width = now;
@@ -230,7 +229,7 @@ function renderLedger({ model, el }) {
   return () => {
     unobserve();
     chart.release();
-    names.forEach((name) => model.off(name, draw));
+    unlisten();
     root.remove();
   };
 }

@@ -1,6 +1,6 @@
 // RotationDials: one dial a pair. Positions turn the arrows, dragging an arrow changes the query or the key itself.
 
-import { h, fmt, slider, toggle, choice, button, readout, prefersReducedMotion, observeSize } from "./kit.js";
+import { h, fmt, slider, toggle, choice, button, readout, prefersReducedMotion, observeSize, observeTraits } from "./kit.js";
 import { pairChannels, turnForPosition, ropeScore, cosineOnlyScore } from "./rope_math.js";
 import { LAYOUT, LAST, DIALS_CSS, clamp, situation, dialReach, createDial, createRuler, createSum, createStrip } from "./rotation_dials_views.js";
 
@@ -184,14 +184,14 @@ function render({ model, el }) {
   }
 
   const later = drawLater(draw);
-  TRAITS.forEach((name) => model.on(`change:${name}`, later));
+  const unlisten = observeTraits(model, TRAITS, later);
   el.append(root);
   const unobserve = observeSize(stage, draw);
   return () => {
     player.stop();
     unobserve();
     [ruler, strip, ...dials].forEach((part) => part.release());
-    TRAITS.forEach((name) => model.off(`change:${name}`, later));
+    unlisten();
     root.remove();
   };
 }
