@@ -1,0 +1,189 @@
+"""What a call of the model costs, counted from its sizes alone: operations done and bytes moved. Nothing is run.
+
+    operations = 2 * multiply-adds of all matrix products      (elementwise work is left out, a few percent)
+    bytes      = weights, each read once + cache, each position moved once
+    time      >= max(bytes / bandwidth, operations / peak)     the roofline
+
+Activations are left out of the bytes: while decoding they are thousands of times smaller than the weights. A causal
+mask saves nothing here: all S * T pairs of queries and keys are counted, as attention written out computes them.
+The letters are those of `attention.py`: B batch, S new positions, T all positions, H, K, D, E, L, and F, V, N.
+Roofline: Williams, Waterman, Patterson 2009. MiniMind has no such file.
+"""
+
+from dataclasses import dataclass
+
+from minimind_edu.config import MiniMindConfig
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What has to be done and moved; costs of several calls can be added."""
+
+    operations: int  # additions and multiplications, two for each multiply-add
+    weight_bytes: int
+    cache_bytes: int  # of keys and values: what is read of the past, and what is written
+
+    @property
+    def bytes(self) -> int:
+        """Weights and cache together."""
+        return self.weight_bytes + self.cache_bytes
+
+    @property
+    def intensity(self) -> float:
+        """Operations for each byte moved."""
+        return self.operations / self.bytes
+
+    def __add__(self, other: "Cost") -> "Cost":
+        return Cost(
+            self.operations + other.operations,
+            self.weight_bytes + other.weight_bytes,
+            self.cache_bytes + other.cache_bytes,
+        )
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The two limits of a machine.
+
+    Raises:
+        ValueError: if a limit is not positive.
+    """
+
+    bandwidth: float  # bytes a second, from memory
+    peak: float  # operations a second, in matrix products
+
+    def __post_init__(self) -> None:
+        if not (self.bandwidth > 0 and self.peak > 0):
+            raise ValueError(
+                "a machine moves and computes something: bandwidth (bytes a second) and peak (operations a second) "
+                f"must be positive, got {self.bandwidth} and {self.peak}"
+            )
+
+    @property
+    def ridge(self) -> float:
+        """The intensity at which both limits take equally long; below it memory limits, above it arithmetic."""
+        return self.peak / self.bandwidth
+
+    def attainable(self, intensity: float) -> float:
+        """The most operations a second at this intensity."""
+        return min(self.peak, intensity * self.bandwidth)
+
+    def seconds(self, cost: Cost) -> float:
+        """The least time that the cost can take here, if moving and computing overlap perfectly."""
+        return max(cost.bytes / self.bandwidth, cost.operations / self.peak)
+
+    def limited_by(self, cost: Cost) -> str:
+        """`memory` or `arithmetic`."""
+        return "memory" if cost.intensity < self.ridge else "arithmetic"
+
+
+def layer_matrix_weights(config: MiniMindConfig, experts: int | None = None) -> int:
+    """Numbers in the matrices of one layer.
+
+    Args:
+        experts: how many of the routed experts count; None: those that one token visits.
+    """
+    heads = config.num_attention_heads + config.num_key_value_heads  # q and o; k and v
+    attention = 2 * config.hidden_size * config.head_dim * heads
+    if not config.use_moe:
+        return attention + 3 * config.hidden_size * config.intermediate_size
+    if experts is None:
+        experts = config.num_experts_per_tok
+    router = config.num_experts * config.hidden_size
+    one_expert = 3 * config.hidden_size * config.moe_intermediate_size
+    return attention + router + (experts + config.num_shared_experts) * one_expert
+
+
+def weights_read(config: MiniMindConfig, tokens: int = 1) -> int:
+    """Numbers of the model that a call must read, each once: all but idle experts and an untied embedding table.
+
+    Of an embedding table that is not also the output layer, only the rows of the tokens are read; they are left out.
+
+    Args:
+        tokens: B * S. With a mixture of experts more tokens wake more experts: as many as possible are counted.
+    """
+    _check_count("tokens", tokens)
+    experts = min(config.num_experts, tokens * config.num_experts_per_tok)
+    norms = 2 * config.hidden_size + (2 * config.head_dim if config.use_qk_norm else 0)
+    layer = layer_matrix_weights(config, experts) + norms
+    head = config.vocab_size * config.hidden_size
+    return config.num_hidden_layers * layer + config.hidden_size + head
+
+
+def cache_bytes_per_position(config: MiniMindConfig, itemsize: int = 4) -> int:
+    """Bytes that one position of one sequence occupies in the KV cache: keys and values of all layers."""
+    _check_count("itemsize", itemsize)
+    kept = config.num_key_value_heads * config.head_dim
+    return 2 * config.num_hidden_layers * kept * itemsize
+
+
+def call_cost(
+    config: MiniMindConfig,
+    new: int,
+    past: int = 0,
+    batch: int = 1,
+    itemsize: int = 4,
+    logits: int = 1,
+) -> Cost:
+    """One call of the model.
+
+    Args:
+        new: S, positions that the model has not read yet.
+        past: positions whose keys and values come from the cache.
+        batch: B, sequences of this length.
+        itemsize: bytes of one number, in weights and cache.
+        logits: positions of each sequence whose logits are computed; generating needs the last only.
+
+    Raises:
+        ValueError: if a size is not a whole number in its range.
+    """
+    for name, count in {"new": new, "batch": batch, "itemsize": itemsize, "logits": logits}.items():
+        _check_count(name, count)
+    _check_count("past", past, at_least=0)
+    if logits > new:
+        raise ValueError(f"there are logits for new positions only, got logits={logits}, new={new}")
+    matrices = batch * new * config.num_hidden_layers * layer_matrix_weights(config)
+    pairs = batch * new * (past + new) * config.num_hidden_layers * config.num_attention_heads
+    attention = 2 * pairs * config.head_dim  # a product for the score, one for the mixture
+    head = batch * logits * config.vocab_size * config.hidden_size
+    return Cost(
+        operations=2 * (matrices + attention + head),
+        weight_bytes=itemsize * weights_read(config, batch * new),
+        cache_bytes=batch * (past + new) * cache_bytes_per_position(config, itemsize),
+    )
+
+
+def decode_cost(config: MiniMindConfig, context: int, batch: int = 1, itemsize: int = 4) -> Cost:
+    """One decode step: every sequence gets one token, which attends to `context` positions, itself included."""
+    _check_count("context", context)
+    return call_cost(config, 1, context - 1, batch, itemsize)
+
+
+def prefill_cost(config: MiniMindConfig, length: int, batch: int = 1, itemsize: int = 4) -> Cost:
+    """Reading prompts of `length` tokens in one call, logits of the last position only."""
+    return call_cost(config, length, 0, batch, itemsize)
+
+
+def generation_cost(
+    config: MiniMindConfig,
+    prompt: int,
+    new_tokens: int,
+    use_cache: bool = True,
+    batch: int = 1,
+    itemsize: int = 4,
+) -> Cost:
+    """Continuing a prompt greedily: prefill and decode steps, or every time the whole text.
+
+    The last token chosen is never read, so `new_tokens` calls are made, the prompt's own included.
+    """
+    _check_count("new_tokens", new_tokens)
+    calls = [prefill_cost(config, prompt, batch, itemsize)]
+    for length in range(prompt + 1, prompt + new_tokens):
+        cost = decode_cost if use_cache else prefill_cost
+        calls.append(cost(config, length, batch, itemsize))
+    return sum(calls, Cost(0, 0, 0))
+
+
+def _check_count(name: str, value: int, at_least: int = 1) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < at_least:
+        raise ValueError(f"{name} must be a whole number of at least {at_least}, got {value!r}")
