@@ -87,6 +87,7 @@ def stream(
     pad_token_id: int | None = None,
     use_cache: bool = True,
     generator: torch.Generator | None = None,
+    decode: str = "plain",
 ) -> Iterator[Tensor]:
     """Continue the prompts, yielding `[B]` token ids at a time, until every row has ended or the number is reached.
 
@@ -104,11 +105,15 @@ def stream(
         pad_token_id: what an ended row yields while others go on; None: the end-of-sequence id.
         use_cache: keep keys and values. Gives the same tokens as without, sooner.
         generator: source of randomness for sampling.
+        decode: how single tokens are read. "plain": by the model as it is called here; any other way is asked of
+            the model, `model.decoder(decode)`. The same tokens in every way.
 
     Raises:
         ValueError: for arguments outside their range, padding that is not on the left, or a text that would grow
             past max_position_embeddings; the message says which.
     """
+    if decode != "plain":
+        model = model.decoder(decode)
     config = model.config
     _check(
         config,

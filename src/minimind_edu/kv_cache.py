@@ -142,6 +142,17 @@ class BufferCache:
         self.length = end
         return self.key, self.value
 
+    def reserve(self, count: int) -> KeyValue:
+        """Count `count` more positions as held, and return the whole buffers, `[B, capacity, K, D]` each.
+
+        The caller writes those positions, and nothing else. Others keep what they hold, as with append.
+        """
+        end = self.length + count
+        if not self._may_write(end):
+            self._move(self.key, self.value, end)
+        self._buffers.filled = self.length = end
+        return self._buffers.key, self._buffers.value
+
     def _holds_gradients(self) -> bool:
         buffers = self._buffers
         return buffers is not None and (buffers.key.requires_grad or buffers.value.requires_grad)
@@ -214,6 +225,11 @@ class KVCache(Sequence[KeyValue]):
         twin = KVCache(0)
         twin.layers = [layer.fork() for layer in self.layers]
         return twin
+
+    def reserve(self, count: int) -> tuple[list[Tensor], list[Tensor]]:
+        """The key buffers and the value buffers of all layers, with `count` positions more; see BufferCache.reserve."""
+        keys, values = zip(*(layer.reserve(count) for layer in self.layers), strict=True)
+        return list(keys), list(values)
 
     def num_bytes(self) -> int:
         """Bytes of the keys and values held (room not yet used is not counted): 2 * L * B * T * K * D * itemsize."""

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from minimind_edu import generation
+from minimind_edu import decoding, generation
 from minimind_edu.attention import causal_mask, padding_mask
 from minimind_edu.block import MiniMindBlock
 from minimind_edu.config import MiniMindConfig
@@ -183,6 +183,7 @@ class MiniMindForCausalLM(nn.Module):
                 nn.init.normal_(parameter, std=config.initializer_range)
         if config.tie_word_embeddings:
             self.lm_head.weight = self.model.embed_tokens.weight
+        self.compiled_steps = decoding.CompiledSteps()
 
     def forward(
         self,
@@ -236,15 +237,38 @@ class MiniMindForCausalLM(nn.Module):
         predicted = logits[:, :-1].flatten(0, 1).float()  # [B, S-1, V] -> [B*(S-1), V]
         return F.cross_entropy(predicted, labels[:, 1:].flatten(), ignore_index=-100)
 
-    def generate(self, input_ids: Tensor, max_new_tokens: int = 128, **options: Any) -> Tensor:
-        """Continue the prompts: `[B, S]` -> `[B, S + new]`. Options and errors as in `generation.stream`."""
-        return generation.generate(self, input_ids, max_new_tokens, **options)
+    def generate(
+        self,
+        input_ids: Tensor,
+        max_new_tokens: int = 128,
+        *,
+        decode: str = "plain",
+        **options: Any,
+    ) -> Tensor:
+        """Continue the prompts: `[B, S]` -> `[B, S + new]`. Options and errors as in `generation.stream`.
+
+        decode: how single tokens are read, see `decoder`; the same tokens in every way.
+        """
+        return generation.generate(self.decoder(decode), input_ids, max_new_tokens, **options)
 
     def stream(
-        self, input_ids: Tensor, max_new_tokens: int = 128, **options: Any
+        self,
+        input_ids: Tensor,
+        max_new_tokens: int = 128,
+        *,
+        decode: str = "plain",
+        **options: Any,
     ) -> Iterator[Tensor]:
-        """Continue the prompts one step at a time, `[B]` ids each. Options and errors as in `generation.stream`."""
-        return generation.stream(self, input_ids, max_new_tokens, **options)
+        """Continue the prompts one step at a time, `[B]` ids each. Options and errors as in `generate`."""
+        return generation.stream(self.decoder(decode), input_ids, max_new_tokens, **options)
+
+    def decoder(self, decode: str = "plain") -> Any:
+        """What generation calls for every token: this model, or something called like it.
+
+        "plain": the model as it is. "packed": its matrices are laid out column by column first, and stay so until
+        another way is asked for. "compiled": single tokens are read by a compiled step, kept with the model.
+        """
+        return decoding.decoder_for(self, decode)
 
     def num_parameters(self, active: bool = False) -> int:
         """Parameters, each counted once however often it is used.
