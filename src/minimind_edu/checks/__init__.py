@@ -44,6 +44,13 @@ from minimind_edu.checks.rope_scaling import (
     check_yarn_range,
     check_yarn_scaling,
 )
+from minimind_edu.checks.speed import (
+    check_attention_pairs,
+    check_least_seconds,
+    check_pack,
+    check_step_bytes,
+    check_step_operations,
+)
 from minimind_edu.checks.tying import (
     check_drop_shared,
     check_logits_from_embedding,
@@ -56,6 +63,7 @@ __all__ = [
     "check_append",
     "check_apply_rotary_pos_emb",
     "check_attention_parameters",
+    "check_attention_pairs",
     "check_cached_generate",
     "check_causal_head",
     "check_convert_rows",
@@ -64,10 +72,12 @@ __all__ = [
     "check_kv_cache_bytes",
     "check_kv_head_of",
     "check_layer_norm",
+    "check_least_seconds",
     "check_logits_from_embedding",
     "check_masked_softmax",
     "check_multi_head",
     "check_norm_weights",
+    "check_pack",
     "check_periods",
     "check_pool_heads",
     "check_position_ids",
@@ -80,6 +90,8 @@ __all__ = [
     "check_rotate_pair",
     "check_saved_share",
     "check_steady_std",
+    "check_step_bytes",
+    "check_step_operations",
     "check_table_bytes",
     "check_tie_weights",
     "check_tied_gradient",
