@@ -492,10 +492,10 @@ def responds(page, act, *args) -> bool:
     return True
 
 
-def drag(page, x: float, y: float) -> None:
+def drag(page, x: float, y: float, way: int = 1) -> None:
     page.mouse.move(x, y)
     page.mouse.down()
-    page.mouse.move(x - 30, y + 25, steps=3)
+    page.mouse.move(x - 30 * way, y + 25 * way, steps=3)
     page.mouse.up()
 
 
@@ -543,7 +543,9 @@ def test_handles_answer_to_mouse_keyboard_and_touch(browser, name):
         label = handle.get_attribute("aria-label")
         assert label
         assert handle.evaluate("node => getComputedStyle(node).touchAction") in ("none", "pan-y")
-        assert responds(page, drag, page, *middle_of(handle)), f"{label}: mouse"
+        # a handle may start at the end of its range, where one way leads nowhere
+        moved = any(responds(page, drag, page, *middle_of(handle), way) for way in (1, -1))
+        assert moved, f"{label}: mouse"
         assert responds(page, drag_by_finger, page, *middle_of(handle)), f"{label}: touch"
         handle.focus()
         arrows = ("ArrowLeft", "ArrowUp", "ArrowRight", "ArrowDown")

@@ -1,0 +1,156 @@
+"""The two limits of the machine at hand, measured: how fast memory can be read, how fast matrices are multiplied.
+
+    python -m minimind_edu.machine "one core of a server CPU"
+
+measures this machine and prints what the book stores about its own (`figures/static/roofline_machine.json`): the two
+limits, and how fast MiniMind2 small really is beside them. Everything is the best of several rounds, with as many
+threads as torch has been given (`torch.set_num_threads`).
+"""
+
+import argparse
+import datetime
+import json
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+import torch
+
+from minimind_edu.config import MiniMindConfig
+from minimind_edu.costs import Cost, Machine, decode_cost, prefill_cost
+from minimind_edu.device import pick_device, pick_dtype
+from minimind_edu.model import MiniMindForCausalLM
+
+CONTEXT = 512  # positions of what is measured beside the limits
+NEW = 16  # tokens of a run that is timed, beside the first
+
+
+def measure_machine(
+    device: torch.device | str | None = None, dtype: torch.dtype | None = None, rounds: int = 9
+) -> Machine:
+    """Both limits, in about a second: the sum of a tensor larger than caches, and the product of two large matrices.
+
+    Args:
+        device, dtype: None takes what `pick_device` and `pick_dtype` choose.
+        rounds: the best of so many counts.
+    """
+    device = pick_device() if device is None else torch.device(device)
+    dtype = pick_dtype(device) if dtype is None else dtype
+    small = device.type == "cpu"
+    numbers = torch.ones((2**28 if small else 2**30) // dtype.itemsize, dtype=dtype, device=device)
+    side = 1024 if small else 8192
+    matrix = torch.full((side, side), 0.5, dtype=dtype, device=device)
+    return Machine(
+        bandwidth=numbers.nbytes / best_seconds(numbers.sum, device, rounds),
+        peak=2 * side**3 / best_seconds(lambda: matrix @ matrix, device, rounds),
+    )
+
+
+def best_seconds(
+    function: Callable[[], Any], device: torch.device | str = "cpu", rounds: int = 9
+) -> float:
+    """The shortest of several runs of `function`, after one that does not count."""
+    clock = clock_for(device)
+    times = []
+    for _ in range(rounds + 1):
+        start = clock()
+        function()
+        times.append(clock() - start)
+    return min(times[1:])
+
+
+def clock_for(device: torch.device | str) -> Callable[[], float]:
+    """A function that says the time in seconds, once the device has done what it was told so far.
+
+    With a single CPU thread, the time that the CPU worked, which a busy neighbor disturbs less; else the wall's.
+    """
+    kind = torch.device(device).type
+    if kind == "cpu":
+        return time.process_time if torch.get_num_threads() == 1 else time.perf_counter
+
+    def seconds() -> float:
+        getattr(torch, kind).synchronize()
+        return time.perf_counter()
+
+    return seconds
+
+
+def measure_runs(
+    model: MiniMindForCausalLM,
+    decode_modes: tuple[str, ...] = ("plain",),
+    context: int = 512,
+    rounds: int = 3,
+) -> dict[str, tuple[Cost, float]]:
+    """How long one decode step and one prefill of this model take where it is, beside what they cost.
+
+    Args:
+        decode_modes: ways to decode, as `generate` names them; the key of each is `decode, <mode>`.
+        context: tokens of the prefill, and positions that the decode steps attend to (a few more, a few less).
+        rounds: the best of so many counts.
+
+    Returns:
+        name -> cost and seconds of one step.
+    """
+    weight = model.lm_head.weight
+    device, itemsize = weight.device, weight.dtype.itemsize
+    ids = torch.arange(context, device=device)[None] % model.config.vocab_size  # [1, S]
+    with torch.inference_mode():
+        seconds = best_seconds(lambda: model(ids, logits_to_keep=1), device, rounds)
+    runs = {"prefill": (prefill_cost(model.config, context, itemsize=itemsize), seconds)}
+    cost = decode_cost(model.config, context, itemsize=itemsize)
+    for mode in decode_modes:
+        runs[f"decode, {mode}"] = cost, _seconds_a_step(model, ids[:, : -NEW // 2], mode, rounds)
+    return runs
+
+
+def _seconds_a_step(model: MiniMindForCausalLM, ids: torch.Tensor, mode: str, rounds: int) -> float:
+    """Seconds between two tokens while decoding, the best of several runs; the prompt's own time is left out."""
+    clock = clock_for(ids.device)
+    times = []
+    for _ in range(rounds + 1):
+        steps = model.stream(ids, NEW + 1, decode=mode, eos_token_id=None)
+        next(steps)
+        start = clock()
+        for _ in steps:
+            pass
+        times.append((clock() - start) / NEW)
+    return min(times[1:])
+
+
+def description(name: str, decode_modes: tuple[str, ...], rounds: int = 3) -> dict[str, Any]:
+    """This machine as JSON-able facts: what it is called, its limits, and MiniMind2 small on it."""
+    device = pick_device()
+    dtype = pick_dtype(device)
+    torch.manual_seed(0)
+    config = MiniMindConfig()
+    model = MiniMindForCausalLM(config).eval().requires_grad_(False).to(device, dtype)
+    runs = measure_runs(model, decode_modes, CONTEXT, rounds)
+    sizes = ("hidden_size", "num_hidden_layers", "num_key_value_heads")
+    return {
+        "name": name,
+        "date": datetime.date.today().isoformat(),
+        "torch": torch.__version__,
+        "dtype": str(dtype).removeprefix("torch."),
+        **asdict(measure_machine(device, dtype, 3 * rounds)),
+        "measured_at": {size: getattr(config, size) for size in sizes}
+        | {"batch": 1, "context": CONTEXT, "itemsize": dtype.itemsize},
+        "runs": [{"name": run, **asdict(cost), "seconds": s} for run, (cost, s) in runs.items()],
+    }
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Measure and print; see the module's first lines."""
+    parser = argparse.ArgumentParser(prog="python -m minimind_edu.machine")
+    parser.add_argument("name", help="what to call this machine, without naming its owner")
+    parser.add_argument("--threads", type=int, help="threads of the CPU (default: torch's own)")
+    parser.add_argument("--modes", nargs="*", default=["plain", "packed", "compiled"])
+    parser.add_argument("--rounds", type=int, default=10)
+    options = parser.parse_args(arguments)
+    if options.threads:
+        torch.set_num_threads(options.threads)
+    print(json.dumps(description(options.name, tuple(options.modes), options.rounds), indent=2))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,278 @@
+"""Roofline: the browser counts as the package does, a static page measures nothing, every control moves the point."""
+
+import json
+import math
+
+import pytest
+from browser import open_figure, run_js_module
+
+import minimind_edu.figures.roofline as module
+from minimind_edu.config import MiniMindConfig
+from minimind_edu.costs import Machine, call_cost, decode_cost, prefill_cost
+from minimind_edu.figures import Roofline
+from minimind_edu.figures.roofline import stored_machine
+
+MATH = "roofline_math"
+MACHINE = {"bandwidth": 2e10, "peak": 1e11}  # ridge 5
+SIZES = [(512, 8, 2, 1, 4), (768, 16, 2, 8, 2), (128, 1, 8, 512, 1), (4096, 48, 1, 3, 4)]
+
+
+def measured(**limits):
+    """A machine with round limits, on which nothing but them was measured."""
+    machine = {"name": "a test", "date": "2026-01-01", "dtype": "float32", **MACHINE, **limits}
+    return machine | {"runs": [], "measured_at": {"itemsize": 4}}
+
+
+def js_sizes(hidden, layers, kv_heads, batch, itemsize):
+    return {
+        "hidden": hidden,
+        "layers": layers,
+        "heads": 8,
+        "kvHeads": kv_heads,
+        "vocabulary": 6400,
+        "batch": batch,
+        "itemsize": itemsize,
+    }
+
+
+def config(hidden, layers, kv_heads):
+    return MiniMindConfig.minimind2(
+        hidden_size=hidden, num_hidden_layers=layers, num_key_value_heads=kv_heads
+    )
+
+
+def as_js(cost):
+    return {
+        "operations": cost.operations,
+        "weightBytes": cost.weight_bytes,
+        "cacheBytes": cost.cache_bytes,
+    }
+
+
+# ---- the mathematics, in the browser and in the package
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+@pytest.mark.parametrize("context", [1, 512, 32768])
+def test_costs_agree_with_the_package(page, sizes, context):
+    hidden, layers, kv_heads, batch, itemsize = sizes
+    model = config(hidden, layers, kv_heads)
+    for name, cost in [("decodeCost", decode_cost), ("prefillCost", prefill_cost)]:
+        expected = as_js(cost(model, context, batch, itemsize))
+        assert run_js_module(page, MATH, name, [js_sizes(*sizes), context]) == pytest.approx(
+            expected, rel=1e-12
+        )
+    expected = as_js(call_cost(model, 7, 30, batch, itemsize))
+    assert run_js_module(page, MATH, "callCost", [js_sizes(*sizes), 7, 30]) == expected
+
+
+@pytest.mark.parametrize("cost", [decode_cost, prefill_cost])
+def test_limits_agree_with_the_package(page, cost):
+    machine = Machine(**MACHINE)
+    for batch in (1, 64):
+        counted = cost(config(512, 8, 2), 512, batch)
+        under = run_js_module(page, MATH, "underRoof", [as_js(counted), MACHINE])
+        assert under["intensity"] == pytest.approx(counted.intensity)
+        assert under["seconds"] == pytest.approx(machine.seconds(counted))
+        assert under["limit"] == machine.limited_by(counted)
+        assert under["attainable"] == pytest.approx(machine.attainable(counted.intensity))
+        assert run_js_module(page, MATH, "attainableAt", [counted.intensity, MACHINE]) == (
+            pytest.approx(machine.attainable(counted.intensity))
+        )
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0, "0"),
+        (950, "950"),
+        (1.7e11, "170 G"),
+        (11.53e9, "11.5 G"),
+        (999.9e6, "1 G"),
+        (2e15, "2 P"),
+    ],
+)
+def test_numbers_for_reading(page, number, text):
+    assert run_js_module(page, MATH, "withPrefix", [number]) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.00931, "9.3 ms"), (0.000369, "369 µs"), (2.5, "2.5 s"), (0.168, "168 ms"), (3e-5, "30 µs")],
+)
+def test_times_for_reading(page, seconds, text):
+    assert run_js_module(page, MATH, "duration", [seconds]) == text
+
+
+# ---- the machine
+
+
+def test_the_stored_machine_was_measured_on_the_model_that_it_names():
+    stored = stored_machine()
+    at = stored["measured_at"]
+    model = config(at["hidden_size"], at["num_hidden_layers"], at["num_key_value_heads"])
+    sizes = model, at["context"], at["batch"], at["itemsize"]
+    for run in stored["runs"]:
+        cost = (prefill_cost if run["name"] == "prefill" else decode_cost)(*sizes)
+        assert (run["operations"], run["weight_bytes"]) == (cost.operations, cost.weight_bytes)
+        assert run["cache_bytes"] == cost.cache_bytes
+        assert run["seconds"] > 0
+    assert Machine(stored["bandwidth"], stored["peak"]).ridge > 1
+    assert {run["name"] for run in stored["runs"]} >= {"prefill", "decode, plain"}
+
+
+def test_a_static_figure_measures_nothing(monkeypatch):
+    def measure():
+        raise AssertionError("a page without a kernel must not depend on a machine")
+
+    monkeypatch.setattr(module, "this_machine", measure)
+    monkeypatch.setenv("MINIMIND_EDU_STATIC", "1")
+    assert Roofline().machine["bandwidth"] == stored_machine()["bandwidth"]
+    assert Roofline().static_html() == Roofline().static_html()
+
+
+def test_a_live_figure_takes_the_readers_machine(monkeypatch):
+    monkeypatch.setattr(module, "this_machine", lambda: measured(bandwidth=7e9))
+    monkeypatch.delenv("MINIMIND_EDU_STATIC", raising=False)
+    assert Roofline().machine["bandwidth"] == 7e9
+
+
+def test_numbers_start_as_wide_as_they_were_measured():
+    half = measured() | {"dtype": "bfloat16", "measured_at": {"itemsize": 2}}
+    assert Roofline(half).itemsize == 2
+    assert Roofline(half, itemsize=4).itemsize == 4
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"hidden_size": 500}, "hidden_size must be a multiple of 128 up to 4096, got 500"),
+        ({"num_hidden_layers": 49}, "num_hidden_layers must be from 1 to 48, got 49"),
+        ({"batch": 3}, "batch must be a power of two up to 512, got 3"),
+        ({"context": 65536}, "context must be a power of two up to 32768, got 65536"),
+    ],
+)
+def test_sizes_out_of_range_are_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        Roofline(**changes)
+
+
+def test_the_table_tells_the_limits():
+    figure = Roofline(measured())
+    sentence, rows = figure._summary()
+    table = dict(rows)
+    cost = decode_cost(figure.config(), 512)
+    assert table["ridge, operations a byte"] == "5.0"
+    assert table["decode is limited by"] == "memory"
+    assert table["prefill is limited by"] == "arithmetic"
+    assert table["decode, tokens a second at most"] == f"{2e10 / cost.bytes:,.0f}"
+    assert "512 x 8" in sentence
+
+
+# ---- a life in the page
+
+
+def told(page, label):
+    rows = page.locator(".mm-readout > div")
+    for i in range(rows.count()):
+        term, number = rows.nth(i).locator("dt, dd").all_inner_texts()
+        if term.startswith(label):
+            return number
+    raise AssertionError(f"the figure tells no {label!r}")
+
+
+def slide(page, label, steps):
+    page.get_by_role("slider", name=label, exact=True).focus()
+    for _ in range(abs(steps)):
+        page.keyboard.press("ArrowRight" if steps > 0 else "ArrowLeft")
+
+
+def verdict(page):
+    return page.locator(".ro-verdict").inner_text()
+
+
+def test_the_verdict_is_the_packages(page):
+    figure = Roofline(measured())
+    open_figure(page, figure)
+    machine = Machine(**MACHINE)
+    decode, prefill = decode_cost(figure.config(), 512), prefill_cost(figure.config(), 512)
+    assert f"at most {1 / machine.seconds(decode):,.0f} tokens a second" in verdict(page)
+    assert verdict(page).startswith("Decode waits for memory")
+    assert f"Prefill is busy computing: at most {512 / machine.seconds(prefill):,.0f}" in verdict(
+        page
+    )
+    assert told(page, "ridge") == "5.0"
+
+
+def test_a_larger_batch_lifts_decode_until_it_computes(page):
+    open_figure(page, Roofline(measured()))
+    slide(page, "batch", 5)
+    assert verdict(page).startswith("Decode is busy computing")
+    figure = Roofline(measured(), batch=32)
+    intensity = decode_cost(figure.config(), 512, 32).intensity
+    assert told(page, "decode, operations") == f"{intensity:.2f}"
+
+
+def test_fewer_key_value_heads_make_long_contexts_faster(page):
+    open_figure(page, Roofline(measured(), context=32768, num_key_value_heads=8))
+    slow = float(told(page, "a sequence gets"))
+    page.get_by_role("radio", name="8", exact=True).focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    quick = float(told(page, "a sequence gets"))
+    assert quick > 4 * slow
+    assert told(page, "cache") == "128 MiB"
+
+
+def test_bytes_of_a_number_move_the_point_along_the_slope(page):
+    open_figure(page, Roofline(measured()))
+    before = float(told(page, "decode, operations"))
+    page.get_by_role("radio", name="4", exact=True).last.focus()
+    page.keyboard.press("ArrowRight")
+    assert float(told(page, "decode, operations")) == pytest.approx(2 * before, abs=0.02)
+
+
+def dragged(page, name, dx):
+    handle = page.get_by_role("slider", name=name, exact=True)
+    box = handle.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + dx, y, steps=8)
+    page.mouse.up()
+    return int(handle.get_attribute("aria-valuenow"))
+
+
+def test_dragging_the_points_changes_batch_and_context(page):
+    open_figure(page, Roofline(measured()))
+    assert dragged(page, "batch, in the chart", 80) > 4
+    assert dragged(page, "batch, in the chart", -300) == 1
+    assert dragged(page, "prompt length, in the chart", -100) < 100
+
+
+def test_the_points_stand_on_the_roof(page):
+    """Both handles keep their place on the line: their height follows from their intensity."""
+    open_figure(page, Roofline(measured()))
+    roof = page.locator("path.ro-roof").get_attribute("d")
+    corners = [[float(n) for n in p.split()] for p in roof.replace("M", "").split("L")]
+    for name in ("batch, in the chart", "prompt length, in the chart"):
+        place = page.get_by_role("slider", name=name, exact=True).get_attribute("transform")
+        x, y = (float(n) for n in place.removeprefix("translate(").rstrip(")").split())
+        (x0, y0), (x1, y1), (_, flat) = corners
+        on_roof = y0 + (y1 - y0) * (x - x0) / (x1 - x0) if x < x1 else flat
+        assert math.isclose(y, on_roof, abs_tol=0.6)
+
+
+def test_measured_bars_show_only_where_they_were_measured(page):
+    open_figure(page, Roofline())
+    runs = stored_machine()["runs"]
+    assert page.locator("rect.ro-real").count() == len(runs) + 1  # and one in the legend
+    slide(page, "layers", 1)
+    assert page.locator("svg[role=img] rect.ro-real").count() == 0
+    slide(page, "layers", -1)
+    assert page.locator("rect.ro-real").count() == len(runs) + 1
+
+
+def test_it_stays_small():
+    size = len(module.Roofline._esm.encode()) + len(json.dumps(Roofline().state()).encode())
+    assert size < 60_000
