@@ -5,7 +5,7 @@ READY := .venv/.ready
 BUILD := $(BIN)/jupyter-book build . --all -W -n --keep-going --quiet
 PAGE := _build/html/index.html
 
-.PHONY: book env test mutants refresh lab lint clean
+.PHONY: book env test mutants refresh lab bench lint clean
 
 book: $(READY)
 	@echo "Building the book."
@@ -39,6 +39,9 @@ refresh: $(READY)
 lab: $(READY)
 	@$(BIN)/python -m pip install --quiet jupyterlab==4.6.6
 	@$(BIN)/python -m jupyter lab chapters
+
+bench: $(READY)
+	@$(BIN)/python -m benchmarks $(if $(QUICK),--quick) $(ARGS)
 
 lint: $(READY)
 	@$(BIN)/ruff check .

@@ -1,0 +1,118 @@
+"""Run the benchmarks: `python -m benchmarks [--quick]`, or `make bench`. What is measured stands in scenarios.py."""
+
+import argparse
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmarks.bench import MODELS, Bench
+from benchmarks.findings import Result
+from benchmarks.picture import draw
+from benchmarks.report import describe, load, save, table, tell
+from benchmarks.scenarios import FULL, QUICK, Scenario
+from minimind_edu.config import MiniMindConfig
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description="Measure this package beside its peers, in turns. A full run takes about a quarter of an hour; "
+        "Ctrl-C ends it and keeps the scenarios that are finished.",
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="short texts, few rounds: below two minutes"
+    )
+    parser.add_argument(
+        "--only", metavar="WORDS", help='scenarios whose name holds this, as "decode, small"'
+    )
+    parser.add_argument(
+        "--rounds", type=_positive, help="rounds of every scenario, instead of its own number"
+    )
+    parser.add_argument("--threads", type=_positive, default=1, help="CPU threads (default: 1)")
+    parser.add_argument(
+        "--device",
+        type=torch.device,
+        default=_default_device(),
+        help="default: a GPU if there is one",
+    )
+    parser.add_argument("--dtype", default="float32", choices=("float32", "bfloat16", "float16"))
+    parser.add_argument("--output", type=Path, metavar="STEM", help="where the .json and .svg go (default: "
+                        "benchmarks/results/latest, or quick)")  # fmt: skip
+    parser.add_argument(
+        "--show",
+        type=Path,
+        metavar="JSON",
+        help="measure nothing: print and draw a stored run again",
+    )
+    return parser.parse_args(given)
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, got {value}")
+    return value
+
+
+def _default_device() -> torch.device:
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def main(
+    given: Sequence[str] | None = None,
+    models: Mapping[str, MiniMindConfig] = MODELS,
+    quick: Sequence[Scenario] = QUICK,
+) -> int:
+    """Run what the command line asks for; `models` and `quick` are there for tests."""
+    options = arguments(given)
+    if options.show:
+        run, stem = load(options.show), options.show.with_suffix("")
+    else:
+        run = measure(options, models, quick if options.quick else FULL)
+        stem = options.output or RESULTS / ("quick" if options.quick else "latest")
+        if not run["results"]:
+            tell("Nothing was finished, so nothing is stored.")
+            return 1
+        save(run, stem.with_suffix(".json"))
+    draw(run, stem.with_suffix(".svg"))
+    tell("\n" + table(run))
+    tell(f"All rounds: {stem}.json. Picture: {stem}.svg.")
+    return 0
+
+
+def measure(
+    options: argparse.Namespace, models: Mapping[str, MiniMindConfig], scenarios: Sequence[Scenario]
+) -> dict[str, Any]:
+    bench = Bench(
+        options.device, getattr(torch, options.dtype), options.threads, options.rounds, models
+    )
+    chosen = [s for s in scenarios if not options.only or options.only in s.name]
+    if not chosen:
+        names = "\n  ".join(s.name for s in scenarios)
+        raise SystemExit(f"no scenario's name holds {options.only!r}; there are\n  {names}")
+    # an empty cache of its own: what compiling costs a reader the first time is measured every time
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder
+        return describe(bench, options.quick, _finished(bench, chosen))
+
+
+def _finished(bench: Bench, scenarios: Sequence[Scenario]) -> list[Result]:
+    """The results of all scenarios, or of those that were finished when Ctrl-C came."""
+    results: list[Result] = []
+    try:
+        for number, scenario in enumerate(scenarios, 1):
+            tell(f"{number} of {len(scenarios)}: {scenario.name}")
+            results.append(scenario.run(bench))
+    except KeyboardInterrupt:
+        tell(f"\nStopped. {len(results)} of {len(scenarios)} scenarios are finished and kept.")
+    return results
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

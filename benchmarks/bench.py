@@ -1,0 +1,119 @@
+"""What the scenarios share: the machine they run on, the peers, the clock, and the read limit."""
+
+import time
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+from tqdm import tqdm
+
+from benchmarks.peers import Peer, build_peers
+from benchmarks.timing import Clock, paired_rounds
+from minimind_edu.config import MiniMindConfig
+
+MODELS = {  # weights wide enough that logits differ clearly and the chosen tokens do too
+    "small": MiniMindConfig(initializer_range=0.05),
+    "base": MiniMindConfig(hidden_size=768, num_hidden_layers=16, initializer_range=0.05),
+    "training": MiniMindConfig(hidden_size=256, num_hidden_layers=4),
+}
+
+
+@dataclass
+class Bench:
+    """Where and how a scenario runs.
+
+    Args:
+        rounds: replaces every scenario's own number.
+        models: the configs behind the names of sizes.
+    """
+
+    device: torch.device = torch.device("cpu")
+    dtype: torch.dtype = torch.float32
+    threads: int = 1
+    rounds: int | None = None
+    models: Mapping[str, MiniMindConfig] = field(default_factory=lambda: MODELS)
+
+    def __post_init__(self) -> None:
+        torch.set_num_threads(self.threads)
+        self.clock = Clock(self.device, self.threads)
+        self._built: tuple[str, dict[str, Peer]] | None = None
+
+    def peers(self, size: str) -> dict[str, Peer]:
+        """The peers of a size; only the last size asked for is kept in memory."""
+        if self._built is None or self._built[0] != size:
+            self._built = None
+            self._built = size, build_peers(self.models[size], self.device, self.dtype)
+        return self._built[1]
+
+    def prompts(self, size: str, batch: int, length: int) -> Tensor:
+        """Token ids `[batch, length]`, the same every time."""
+        generator = torch.Generator().manual_seed(length)
+        vocab_size = self.models[size].vocab_size
+        return torch.randint(vocab_size, (batch, length), generator=generator).to(self.device)
+
+    def timed(self, work: Callable[[], object], times: int = 1) -> Callable[[], float]:
+        """A function that does the work and returns the seconds it took, divided by `times`."""
+        return lambda: self.clock.seconds(work) / times
+
+    def paired(
+        self, name: str, work: Mapping[str, Callable[[], object]], rounds: int, budget: float
+    ) -> dict[str, list]:
+        """`paired_rounds` with a progress bar and the rounds asked for on the command line."""
+        rounds = self.rounds or rounds
+        with tqdm(total=rounds * len(work), desc=name, unit="run", disable=None) as bar:
+            return paired_rounds(work, rounds, budget, bar.update)
+
+    def warm_up(
+        self, peers: Iterable[str], size: str, ids: Tensor, new: int
+    ) -> tuple[dict[str, float], list[str]]:
+        """Call everybody once; who compiles is called as it will be called later, the others briefly.
+
+        Returns:
+            how many seconds longer the first call of each that compiles took than its second, and what was warned of.
+        """
+        compiling = {}
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for name in peers:
+                peer = self.peers(size)[name]
+                if peer.compiles:
+                    first, second = (elapsed(lambda: peer.generate(ids, new)) for _ in range(2))  # noqa: B023
+                    compiling[name] = first - second
+                else:
+                    peer.generate(ids, min(new, 2))
+        said = {str(warning.message) for warning in caught}
+        return compiling, sorted(said)
+
+
+def elapsed(work: Callable[[], object]) -> float:
+    """Seconds that passed."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+class ReadLimit:
+    """As many bytes as a decode step must read, in one piece, read by the fastest of two simple ways.
+
+    Memory and the caches of the processor treat a piece of this size as they treat the weights themselves. It is read
+    anew in every round, so that a moment in which neighbors use the memory counts for the limit too.
+    """
+
+    def __init__(self, num_bytes: float, bench: Bench):
+        self.clock = bench.clock
+        self.numbers = torch.ones(
+            round(num_bytes / bench.dtype.itemsize), dtype=bench.dtype, device=bench.device
+        )
+        ways = (self.numbers.sum, lambda: torch.dot(self.numbers, self.numbers))
+        for way in ways:
+            way()
+        self.read = min(ways, key=lambda way: self._seconds(way, 3))
+
+    def seconds(self, times: int = 8) -> float:
+        """Of one reading."""
+        return self._seconds(self.read, times)
+
+    def _seconds(self, way: Callable[[], object], times: int) -> float:
+        return self.clock.seconds(lambda: [way() for _ in range(times)]) / times

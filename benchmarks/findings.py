@@ -1,0 +1,241 @@
+"""From what was measured to what it says: ratios within each round, and the targets beside them.
+
+Works on plain results only, so that a stored run can be read again. A target belongs to one CPU thread, float32, and
+the sizes that it names; on other machines it is a comparison, not a promise.
+"""
+
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.scenarios import LIMIT
+from benchmarks.timing import Spread, ratios, slope
+
+Result = dict[str, Any]
+
+SPEED = {  # times as fast as transformers, batch 1
+    ("plain", "small"): 1.05,
+    ("plain", "base"): 1.0,
+    ("packed", "small"): 1.45,
+    ("packed", "base"): 1.45,
+    ("compiled", "small"): 2.3,
+    ("compiled", "base"): 1.9,
+}
+SPEED_OF_BATCH = 1.05
+SHORT_PROMPT = 32  # a compiled step cannot make up for the time that a long prompt takes to read
+SHARE_OF_LIMIT = 0.85  # compiled, small
+CACHED_AGAINST_UNCACHED = 8.0
+SLOPE_AGAINST_NOTES = 0.35
+AS_FAST = 0.97  # prefill, training
+LOGITS = 1e-5
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the table.
+
+    Args:
+        value: what was measured, with its unit, as text.
+        rounds: the comparison, one number a round; empty: nothing to compare with.
+        against: what it is compared with, or what the number in `rounds` is.
+        target: what it should be, and `relation` whether at least (">="), at most ("<=") or exactly ("=") that.
+        ceiling: the largest ratio that reading the bytes allows on this machine, where that is known.
+    """
+
+    scenario: str
+    what: str
+    value: str = ""
+    rounds: tuple[float, ...] = ()
+    against: str = ""
+    target: float | None = None
+    relation: str = ">="
+    ceiling: float | None = None
+
+    @property
+    def spread(self) -> Spread | None:
+        return Spread.of(self.rounds) if self.rounds else None
+
+    @property
+    def reached(self) -> bool | None:
+        """None without a target."""
+        if self.target is None or self.spread is None:
+            return None
+        middle = self.spread.median
+        if self.relation == "=":
+            return middle == self.target
+        return middle >= self.target if self.relation == ">=" else middle <= self.target
+
+    @property
+    def verdict(self) -> str:
+        if self.reached is None:
+            return ""
+        if self.reached:
+            return "reached"
+        if self.relation == ">=" and self.ceiling is not None and self.ceiling < self.target:
+            return f"not reached; reading allows {self.ceiling:.2f}"
+        return "not reached"
+
+
+def findings(results: Iterable[Result]) -> list[Finding]:
+    """All lines of a run, in its order."""
+    return [line for result in results for line in READERS[result["kind"]](result)]
+
+
+def of_decode(result: Result) -> list[Finding]:
+    seconds, batch = result["seconds"], result["batch"]
+    reference = seconds.get("transformers")
+    lines = []
+    for name, each in seconds.items():
+        rate = f"{batch / statistics.median(each):.1f} tokens/s"
+        line = {"scenario": result["name"], "what": name, "value": rate}
+        if reference and name != "transformers":
+            line |= {"rounds": tuple(ratios(reference, each)), "against": "x transformers"}
+            line["target"] = _speed_target(result, name)
+            line["ceiling"] = statistics.median(ratios(reference, seconds[LIMIT]))
+        lines.append(Finding(**line))
+    lines += [
+        _share_of_limit(result, name) for name in ("plain", "packed", "compiled") if name in seconds
+    ]
+    if "no cache" in seconds:
+        lines.append(_against_uncached(result))
+    return lines  # fmt: skip
+
+
+def _speed_target(result: Result, name: str) -> float | None:
+    if result["batch"] > 1:
+        return SPEED_OF_BATCH if name == "plain" else None
+    if name == "compiled" and result["prompt"] > SHORT_PROMPT:
+        return None
+    return SPEED.get((name, result["size"]))
+
+
+def _share_of_limit(result: Result, name: str) -> Finding:
+    seconds = result["seconds"]
+    judged = name == "compiled" and result["size"] == "small" and result["batch"] == 1
+    return Finding(
+        result["name"],
+        name,
+        rounds=tuple(ratios(seconds[LIMIT], seconds[name])),
+        against="of the read limit",
+        target=SHARE_OF_LIMIT if judged and result["prompt"] <= SHORT_PROMPT else None,
+    )
+
+
+def _against_uncached(result: Result) -> Finding:
+    seconds = result["seconds"]
+    full = (result["prompt"], result["new"]) == (32, 256)
+    return Finding(
+        result["name"],
+        "plain",
+        rounds=tuple(ratios(seconds["no cache"], seconds["plain"])),
+        against="x no cache",
+        target=CACHED_AGAINST_UNCACHED if full else None,
+    )
+
+
+def slopes(result: Result) -> dict[str, list[float]]:
+    """Seconds for each further token of context, by peer, one number a round."""
+    return {
+        name: [slope(result["contexts"], one_round) for one_round in rounds]
+        for name, rounds in result["seconds"].items()
+    }
+
+
+def of_context(result: Result) -> list[Finding]:
+    rising = slopes(result)
+    lines = []
+    for name, each in rising.items():
+        value = f"{1e6 * statistics.median(each):.2f} us/token"
+        line = {"scenario": result["name"], "what": name, "value": value}
+        if name != "notes":
+            line |= {"rounds": tuple(ratios(each, rising["notes"])), "against": "of the notes'"}
+        if name == "plain":
+            line |= {"target": SLOPE_AGAINST_NOTES, "relation": "<="}
+        lines.append(Finding(**line))
+    against = tuple(ratios(rising["plain"], rising["transformers"]))
+    lines.append(
+        Finding(result["name"], "plain", "", against, "of transformers'", 1.0, relation="<=")
+    )
+    return lines
+
+
+def of_prefill(result: Result) -> list[Finding]:
+    return _against_transformers(result, lambda s: f"{result['prompt'] / s:.0f} tokens/s")
+
+
+def of_training(result: Result) -> list[Finding]:
+    losses = result["first_loss"]
+    apart = abs(losses["plain"] / losses["transformers"] - 1)
+    same = Finding(
+        result["name"], "plain", f"first loss {losses['plain']:.4f}", (apart,), "off transformers'"
+    )
+    return [*_against_transformers(result, lambda s: f"{1e3 * s:.0f} ms"), same]
+
+
+def _against_transformers(result: Result, value: Callable[[float], str]) -> list[Finding]:
+    reference = result["seconds"]["transformers"]
+    lines = []
+    for name, each in result["seconds"].items():
+        line = {
+            "scenario": result["name"],
+            "what": name,
+            "value": value(statistics.median(each)),
+        }
+        if name != "transformers":
+            line |= {"rounds": tuple(ratios(reference, each)), "against": "x transformers"}
+            line["target"] = AS_FAST if name == "plain" else None
+        lines.append(Finding(**line))
+    return lines
+
+
+def of_cache_bytes(result: Result) -> list[Finding]:
+    return [
+        Finding(
+            result["name"],
+            name,
+            f"{count:,} bytes",
+            (count / result["formula"],),
+            "of the formula",
+            1.0,
+            relation="=",
+        )
+        for name, count in result["bytes"].items()
+    ]
+
+
+def of_agreement(result: Result) -> list[Finding]:
+    scenario = result["name"]
+    count = f"{result['batch'] * result['new']} tokens"
+    lines = [
+        Finding(scenario, name, count, (share,), "of transformers'", 1.0, "=")
+        for name, share in result["same_tokens"].items()
+    ]
+    whole = (result["full_logits"],)
+    lines.append(Finding(scenario, "plain", "whole text", whole, "off in logits", LOGITS, "<="))
+    for name, difference in result["cached_logits"].items():
+        against = "off, relative"
+        lines.append(
+            Finding(scenario, name, "token by token", (difference,), against, LOGITS, "<=")
+        )
+    return lines
+
+
+def of_machine(result: Result) -> list[Finding]:
+    rate = statistics.median(result["bytes_per_second"])
+    peak = statistics.median(result["operations_per_second"])
+    return [
+        Finding(result["name"], "reading memory", f"{rate / 1e9:.1f} GB/s"),
+        Finding(result["name"], "product of matrices", f"{peak / 1e9:.0f} GFLOP/s"),
+    ]
+
+
+READERS: dict[str, Callable[[Result], Sequence[Finding]]] = {
+    "decode": of_decode,
+    "step against context": of_context,
+    "prefill": of_prefill,
+    "training step": of_training,
+    "cache bytes": of_cache_bytes,
+    "agreement": of_agreement,
+    "machine": of_machine,
+}

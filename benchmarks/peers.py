@@ -1,0 +1,150 @@
+"""What is compared with what. Every peer continues the same prompts greedily, with the same weights.
+
+transformers          LlamaForCausalLM, DynamicCache: what `generate` does by default
+transformers static   the same with StaticCache
+notes                 torch.cat cache and repeat_kv: notes_way.py
+plain                 this package as it is
+packed, compiled      its two faster ways of decoding
+no cache              the whole text again at every step
+"""
+
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import DynamicCache, LlamaConfig, LlamaForCausalLM
+
+from benchmarks import notes_way
+from minimind_edu.config import MiniMindConfig
+from minimind_edu.model import MiniMindForCausalLM
+
+
+@dataclass(frozen=True)
+class Peer:
+    """One way to continue prompts `[B, S]`."""
+
+    generate: Callable[[Tensor, int], Tensor]  # -> [B, S + new]
+    stream: Callable[[Tensor, int], Iterator[Tensor]]  # -> [B] at a time
+    compiles: bool = False  # its first call is slow, and only a whole one prepares for the next
+    decoder: Callable[[], Any] | None = (
+        None  # ours: -> what is called for every token, like the model
+    )
+
+
+def build_peers(
+    config: MiniMindConfig, device: torch.device, dtype: torch.dtype
+) -> dict[str, Peer]:
+    """All peers, by name. Whoever changes how its weights lie in memory has a copy of its own."""
+    model = random_model(config).to(device, dtype).eval()
+    llama = llama_twin(model).eval()
+    return {
+        "transformers": Peer(partial(_llama_generate, llama), partial(_llama_stream, llama)),
+        "transformers static": Peer(
+            partial(_llama_generate, llama, cache_implementation="static"),
+            partial(_llama_stream, llama),
+            compiles=device.type != "cpu",  # transformers compiles for this cache, but not on a CPU
+        ),
+        "notes": _collecting(partial(notes_way.stream, model)),
+        "plain": _ours(model),
+        "packed": _ours(copy.deepcopy(model), decode="packed"),
+        "compiled": _ours(copy.deepcopy(model), decode="compiled", compiles=True),
+        "no cache": _ours(model, use_cache=False),
+    }
+
+
+def random_model(config: MiniMindConfig) -> MiniMindForCausalLM:
+    """The same random weights every time."""
+    torch.manual_seed(0)
+    return MiniMindForCausalLM(config)
+
+
+def llama_twin(model: MiniMindForCausalLM, attn_implementation: str = "sdpa") -> LlamaForCausalLM:
+    """The Llama of transformers with a copy of the model's weights, on the same device."""
+    settings = transformers_settings(model.config)
+    twin = LlamaForCausalLM(LlamaConfig(**settings, attn_implementation=attn_implementation))
+    twin.to(model.lm_head.weight.device, model.lm_head.weight.dtype)
+    twin.load_state_dict(model.state_dict(), strict=True)
+    return twin
+
+
+def transformers_settings(config: MiniMindConfig) -> dict[str, Any]:
+    """What the configs of Llama and Qwen3 in transformers are called with for a model of these sizes."""
+    same = (
+        "vocab_size hidden_size intermediate_size num_hidden_layers num_attention_heads num_key_value_heads "
+        "head_dim max_position_embeddings rms_norm_eps tie_word_embeddings"
+    )
+    return {
+        **{name: getattr(config, name) for name in same.split()},
+        "rope_parameters": _rope_parameters(config),
+        "attention_bias": False,
+        "pad_token_id": 0,
+        "eos_token_id": None,
+    }
+
+
+def _rope_parameters(config: MiniMindConfig) -> dict[str, Any]:
+    scaling = config.rope_scaling
+    if scaling is None:
+        return {"rope_type": "default", "rope_theta": config.rope_theta}
+    return {
+        "rope_type": "yarn",
+        "rope_theta": config.rope_theta,
+        "factor": scaling.factor,
+        "original_max_position_embeddings": scaling.original_max_position_embeddings,
+        "beta_fast": scaling.beta_fast,
+        "beta_slow": scaling.beta_slow,
+        "attention_factor": scaling.attention_factor,
+    }
+
+
+def _ours(
+    model: MiniMindForCausalLM,
+    decode: str = "plain",
+    compiles: bool = False,
+    use_cache: bool = True,
+) -> Peer:
+    # random weights would end a text by chance
+    options = {"decode": decode, "use_cache": use_cache, "eos_token_id": None}
+    return Peer(
+        lambda ids, new: model.generate(ids, new, **options),
+        lambda ids, new: model.stream(ids, new, **options),
+        compiles,
+        partial(model.decoder, decode),
+    )
+
+
+def _collecting(stream: Callable[[Tensor, int], Iterator[Tensor]]) -> Peer:
+    def generate(ids: Tensor, new: int) -> Tensor:
+        return torch.cat([ids, torch.stack(list(stream(ids, new)), dim=1)], dim=1)
+
+    return Peer(generate, stream)
+
+
+def _llama_generate(llama: LlamaForCausalLM, ids: Tensor, new: int, **options: Any) -> Tensor:
+    return llama.generate(
+        ids,
+        attention_mask=torch.ones_like(ids),
+        max_new_tokens=new,
+        min_new_tokens=None,
+        do_sample=False,
+        **options,
+    )
+
+
+@torch.no_grad()
+def _llama_step(llama: LlamaForCausalLM, ids: Tensor, cache: DynamicCache) -> Tensor:
+    """Logits of the last position, `[B, V]`."""
+    return llama(ids, past_key_values=cache, use_cache=True, logits_to_keep=1).logits[:, -1]
+
+
+def _llama_stream(llama: LlamaForCausalLM, ids: Tensor, new: int) -> Iterator[Tensor]:
+    """Greedy steps without what `generate` adds to each: the model of transformers alone."""
+    cache = DynamicCache(config=llama.config)
+    for _ in range(new):
+        token = _llama_step(llama, ids, cache).argmax(-1)
+        yield token
+        ids = token[:, None]

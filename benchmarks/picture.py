@@ -1,0 +1,96 @@
+"""A stored run as a picture: how fast everybody decodes, and what a longer context costs."""
+
+import statistics
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+
+from benchmarks.findings import Result
+from benchmarks.scenarios import LIMIT
+from benchmarks.timing import Spread, ratios
+from minimind_edu.plotting import COLORS, DASHES, INK, style_axes
+
+FONT = 11
+
+
+def draw(run: dict[str, Any], path: Path) -> None:
+    """Two panels for each size: the first decode scenario of the run, and the step against its context.
+
+    Transparent, in colors of middle lightness: readable on light and on dark pages.
+    """
+    results = chosen(run["results"])
+    if not results:
+        return
+    heights = [0.9 + 0.3 * len(r["seconds"]) if r["kind"] == "decode" else 3.2 for r in results]
+    with matplotlib.rc_context({"svg.hashsalt": "minimind_edu", "font.size": FONT}):
+        figure, panels = plt.subplots(
+            len(results),
+            1,
+            figsize=(6.6, sum(heights)),
+            height_ratios=heights,
+            layout="constrained",
+            squeeze=False,
+        )
+        figure.get_layout_engine().set(hspace=0.05)
+        figure.patch.set_alpha(0)
+        for ax, result in zip(panels[:, 0], results, strict=True):
+            style_axes(ax)
+            PANELS[result["kind"]](result, ax)
+            ax.set_title(result["name"], loc="left", color=INK, fontsize=FONT + 1, pad=8)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, transparent=True, metadata={"Date": None, "Creator": None})
+        plt.close(figure)
+
+
+def chosen(results: list[Result]) -> list[Result]:
+    """The first result of each kind and size that can be drawn, small before base."""
+    first: dict[tuple[str, str], Result] = {}
+    for result in results:
+        if result["kind"] in PANELS and "transformers" in result["seconds"]:
+            first.setdefault((result["size"], result["kind"]), result)
+    sizes = list(dict.fromkeys(size for size, _ in first))
+    return sorted(first.values(), key=lambda r: (sizes.index(r["size"]), r["kind"] != "decode"))
+
+
+def draw_decode(result: Result, ax: Axes) -> None:
+    """Bars: times as fast as transformers, with the least and the largest round, and the speed in words."""
+    seconds = result["seconds"]
+    names = list(seconds)
+    for place, name in enumerate(names):
+        spread = Spread.of(ratios(seconds["transformers"], seconds[name]))
+        color = INK if name == LIMIT else COLORS[0] if name in OURS else COLORS[1]
+        ax.barh(place, spread.median, 0.62, color=color, alpha=0.45 if name == LIMIT else 0.9)
+        ax.hlines(place, spread.low, spread.high, color=INK, linewidth=1.6)
+        rate = result["batch"] / statistics.median(seconds[name])
+        ax.text(
+            spread.high, place, f"  {spread.median:.2f} x, {rate:.0f}/s", color=INK, va="center"
+        )
+    ax.axvline(1, color=INK, linewidth=1, linestyle=DASHES[1])
+    ax.set_yticks(range(len(names)), names)
+    ax.invert_yaxis()
+    ax.set_xlim(0, 1.4 * ax.dataLim.xmax)  # room for the words
+    ax.set_xlabel("times as fast as transformers")
+    ax.grid(False, axis="y")
+
+
+def draw_context(result: Result, ax: Axes) -> None:
+    """Lines: milliseconds of a step against the positions before it."""
+    for number, (name, rounds) in enumerate(result["seconds"].items()):
+        middle = [1e3 * statistics.median(at) for at in zip(*rounds, strict=True)]
+        style = {"color": COLORS[number % len(COLORS)], "linestyle": DASHES[number % len(DASHES)]}
+        ax.plot(
+            result["contexts"], middle, linewidth=2, marker="o", markersize=3.5, label=name, **style
+        )
+    ax.set(xlabel="context, tokens", ylabel="ms a step", xticks=result["contexts"][-3:])
+    ax.set_ylim(0, None)
+    ax.legend(frameon=False, labelcolor=INK, fontsize=FONT, loc="lower right", ncols=2)
+
+
+OURS = ("plain", "packed", "compiled")
+PANELS = {"decode": draw_decode, "step against context": draw_context}

@@ -1,0 +1,342 @@
+"""What is measured. A scenario runs on a Bench and returns numbers that JSON can hold; `findings.py` reads them.
+
+Seconds are those of one step of the whole batch (one token for each row), unless the kind says otherwise.
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from tqdm import tqdm
+
+from benchmarks import notes_way
+from benchmarks.bench import Bench, ReadLimit
+from benchmarks.peers import llama_twin, random_model
+from minimind_edu.costs import cache_bytes_per_position, decode_cost, generation_cost
+from minimind_edu.kv_cache import CatCache, KVCache
+
+CACHED = ("transformers", "transformers static", "notes", "plain", "packed", "compiled")
+STEPPING = ("transformers", "notes", "plain", "packed", "compiled")
+LIMIT = "read limit"
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """What all kinds share: the model's size, how many rounds, and when to stop adding rounds."""
+
+    size: str = "small"
+    rounds: int = 7
+    budget: float = 60.0  # seconds
+
+    kind: ClassVar[str]
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind}, {self.size}"
+
+    def run(self, bench: Bench) -> dict[str, Any]:
+        return {"kind": self.kind, "name": self.name, **asdict(self), **self.measure(bench)}
+
+    def measure(self, bench: Bench) -> dict[str, Any]:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Decode(Scenario):
+    """Whole calls of `generate`, prompt included, and beside them the reading of as many bytes as a step must read."""
+
+    kind = "decode"
+    prompt: int = 32
+    new: int = 256
+    batch: int = 1
+    peers: tuple[str, ...] = CACHED
+
+    @property
+    def name(self) -> str:
+        return f"{super().name}, {self.prompt} -> {self.prompt + self.new}, batch {self.batch}"
+
+    def measure(self, bench: Bench) -> dict[str, Any]:
+        ids = bench.prompts(self.size, self.batch, self.prompt)
+        peers = bench.peers(self.size)
+        compiling, warned = bench.warm_up(self.peers, self.size, ids, self.new)
+        step = step_bytes(bench, self)
+        limit = ReadLimit(step, bench)
+        work = {
+            name: bench.timed(lambda peer=peers[name]: peer.generate(ids, self.new), self.new)
+            for name in self.peers
+        }
+        work[LIMIT] = limit.seconds
+        seconds = bench.paired(self.name, work, self.rounds, self.budget)
+        return {"seconds": seconds, "compiling": compiling, "warned": warned, "step_bytes": step}
+
+
+def step_bytes(bench: Bench, decode: Decode) -> float:
+    """Bytes that one step must read, on the average of the call."""
+    config, itemsize = bench.models[decode.size], bench.dtype.itemsize
+    cost = generation_cost(config, decode.prompt, decode.new, batch=decode.batch, itemsize=itemsize)
+    return cost.bytes / decode.new
+
+
+@dataclass(frozen=True)
+class Context(Scenario):
+    """One decode step after contexts of different length."""
+
+    kind = "step against context"
+    contexts: tuple[int, ...] = (128, 256, 512, 1024, 2048, 4096)
+    steps: int = 8
+    peers: tuple[str, ...] = STEPPING
+
+    def measure(self, bench: Bench) -> dict[str, Any]:
+        rounds = bench.rounds or self.rounds
+        peers = bench.peers(self.size)
+        # a compiled step is compiled by a call on a short prompt, and by its first steps on each context
+        compiling, warned = bench.warm_up(self.peers, self.size, bench.prompts(self.size, 1, 8), 4)
+        streams = {
+            name: [self._started(peers[name], bench, length, rounds) for length in self.contexts]
+            for name in self.peers
+        }
+        work = {
+            name: lambda streams=streams[name]: [
+                bench.clock.seconds(lambda stream=stream: self._advance(stream)) / self.steps
+                for stream in streams
+            ]
+            for name in self.peers
+        }
+        # each list: one number for each context
+        seconds = bench.paired(self.name, work, rounds, self.budget)
+        itemsize = bench.dtype.itemsize
+        per_position = cache_bytes_per_position(bench.models[self.size], itemsize)
+        weights = decode_cost(bench.models[self.size], 1, itemsize=itemsize).weight_bytes
+        return {
+            "seconds": seconds,
+            "compiling": compiling,
+            "warned": warned,
+            "weight_bytes": weights,
+            "bytes_per_position": per_position,
+        }
+
+    def _started(self, peer: Any, bench: Bench, length: int, rounds: int) -> Iterator[Tensor]:
+        """A stream that has read its prompt; the steps timed lie around the context's length, on average at it."""
+        ahead = min(self.steps * rounds // 2 + 2, length - 1)
+        stream = peer.stream(bench.prompts(self.size, 1, length - ahead), self.steps * rounds + 4)
+        for _ in range(3):  # the prompt, then two steps that may compile
+            next(stream)
+        return stream
+
+    def _advance(self, stream: Iterator[Tensor]) -> None:
+        for _ in range(self.steps):
+            next(stream)
+
+
+@dataclass(frozen=True)
+class Prefill(Scenario):
+    """Reading a prompt up to its first new token; seconds of the whole call."""
+
+    kind = "prefill"
+    prompt: int = 512
+    peers: tuple[str, ...] = ("transformers", "notes", "plain", "packed")
+
+    @property
+    def name(self) -> str:
+        return f"{super().name}, {self.prompt} tokens"
+
+    def measure(self, bench: Bench) -> dict[str, Any]:
+        ids = bench.prompts(self.size, 1, self.prompt)
+        peers = bench.peers(self.size)
+        bench.warm_up(self.peers, self.size, ids, 1)
+        work = {
+            name: bench.timed(lambda peer=peers[name]: peer.generate(ids, 1)) for name in self.peers
+        }
+        return {"seconds": bench.paired(self.name, work, self.rounds, self.budget)}
+
+
+@dataclass(frozen=True)
+class Training(Scenario):
+    """One step of AdamW with clipped gradients; seconds of the whole step."""
+
+    kind = "training step"
+    size: str = "training"
+    batch: int = 16
+    length: int = 256
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind}, {self.batch} x {self.length} tokens"
+
+    def measure(self, bench: Bench) -> dict[str, Any]:
+        ours = random_model(bench.models[self.size]).to(bench.device, bench.dtype)
+        learners = {"transformers": llama_twin(ours), "plain": ours}
+        ids = bench.prompts(self.size, self.batch, self.length)
+        steps = {name: training_step(model.train(), ids) for name, model in learners.items()}
+        losses = {name: step() for name, step in steps.items()}
+        work = {name: bench.timed(step) for name, step in steps.items()}
+        seconds = bench.paired(self.name, work, self.rounds, self.budget)
+        return {"seconds": seconds, "first_loss": losses}
+
+
+def training_step(model: nn.Module, ids: Tensor) -> Any:
+    """A function that takes one step on these ids and returns the loss before it."""
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+
+    def step() -> float:
+        loss = model(ids, labels=ids).loss
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss.item()
+
+    return step
+
+
+@dataclass(frozen=True)
+class CacheBytes(Scenario):
+    """Bytes of the tensors that hold keys and values, counted where they are, against 2 L B T K D itemsize."""
+
+    kind = "cache bytes"
+    batch: int = 8
+    positions: int = 640
+
+    @torch.no_grad()
+    def measure(self, bench: Bench) -> dict[str, Any]:
+        config = bench.models[self.size]
+        model = random_model(config).to(bench.device, bench.dtype).eval()
+        ids = bench.prompts(self.size, self.batch, self.positions)
+        cats = [CatCache() for _ in model.model.layers]
+        notes_way.next_logits(model, ids, cats)
+        ours = model(ids, use_cache=True, logits_to_keep=1).past_key_values
+        theirs = llama_twin(model)(ids, use_cache=True, logits_to_keep=1).past_key_values
+        kept = {
+            "plain": [tensor for pair in ours for tensor in pair],
+            "notes": [tensor for cat in cats for tensor in (cat.key, cat.value)],
+            "transformers": [tensor for layer in theirs.layers for tensor in (layer.keys, layer.values)],
+        }  # fmt: skip
+        per_position = cache_bytes_per_position(config, bench.dtype.itemsize)
+        return {
+            "formula": self.batch * self.positions * per_position,
+            "bytes": {name: sum(t.numel() * t.element_size() for t in ts) for name, ts in kept.items()},
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Agreement(Scenario):
+    """Whether everybody chooses the same tokens, and how far logits lie apart.
+
+    Logits of a whole text are compared as they are, those of one token after the other relative to the largest.
+    """
+
+    kind = "agreement"
+    prompt: int = 32
+    new: int = 96
+    batch: int = 1
+    peers: tuple[str, ...] = ("transformers static", "notes", "plain", "packed", "compiled")
+
+    @property
+    def name(self) -> str:
+        return f"{super().name}, batch {self.batch}"
+
+    @torch.no_grad()
+    def measure(self, bench: Bench) -> dict[str, Any]:
+        ids = bench.prompts(self.size, self.batch, self.prompt)
+        peers, text = bench.peers(self.size), None
+        for name in tqdm(("transformers", *self.peers), desc=self.name, unit="peer", disable=None):
+            tokens = peers[name].generate(ids, self.new)
+            if text is None:
+                text, same = tokens, {}
+            else:
+                same[name] = (tokens == text)[:, self.prompt :].float().mean().item()
+        model = random_model(bench.models[self.size]).to(bench.device, bench.dtype).eval()
+        expected = llama_twin(model).eval()(text).logits  # [B, T, V]
+        largest = expected.abs().max().item()
+        cached = {
+            name: apart(
+                self._one_by_one(peers[name].decoder(), text), expected[:, self.prompt - 1 :]
+            )
+            for name in self.peers
+            if peers[name].decoder
+        }
+        return {
+            "same_tokens": same,
+            "full_logits": apart(model(text).logits, expected),
+            "cached_logits": {name: difference / largest for name, difference in cached.items()},
+            "largest_logit": largest,
+        }  # fmt: skip
+
+    def _one_by_one(self, decoder: Any, text: Tensor) -> Tensor:
+        """Logits `[B, new + 1, V]` of the prompt's end and of every token after it, read one at a time."""
+        cache, logits, start = KVCache(decoder.config.num_hidden_layers), [], 0
+        for end in range(self.prompt, text.shape[1] + 1):
+            # a slice keeps the strides of the whole text, and a compiled step would be compiled for them anew
+            ids = text[:, start:end].clone(memory_format=torch.contiguous_format)
+            out = decoder(ids, past_key_values=cache, use_cache=True, logits_to_keep=1)
+            cache, start = out.past_key_values, end
+            logits.append(out.logits)
+        return torch.cat(logits, dim=1)
+
+
+def apart(one: Tensor, other: Tensor) -> float:
+    """The largest difference."""
+    return (one - other).abs().max().item()
+
+
+@dataclass(frozen=True)
+class Limits(Scenario):
+    """The machine: bytes read a second from memory, operations a second in a product of two matrices."""
+
+    kind = "machine"
+    megabytes: int = 400
+    side: int = 1024
+
+    @property
+    def name(self) -> str:
+        return self.kind
+
+    def measure(self, bench: Bench) -> dict[str, Any]:
+        limit = ReadLimit(self.megabytes * 1e6, bench)
+        a = torch.ones(self.side, self.side, dtype=bench.dtype, device=bench.device)
+        product = bench.timed(lambda: F.linear(a, a))
+        product()
+        work = {"read": lambda: limit.seconds(2), "product": product}
+        seconds = bench.paired(self.name, work, self.rounds, self.budget)
+        return {
+            "bytes_per_second": [limit.numbers.nbytes / s for s in seconds["read"]],
+            "operations_per_second": [2 * self.side**3 / s for s in seconds["product"]],
+        }
+
+
+FULL: tuple[Scenario, ...] = (
+    Limits(rounds=15),
+    Training(rounds=7, budget=90),
+    Decode("small", 7, 120),
+    Decode("small", 3, 120, peers=("plain", "no cache")),
+    Decode("small", 7, 90, prompt=512, new=128),
+    Decode("small", 7, 90, new=96, batch=8),
+    Prefill("small", 7, 60),
+    Context("small", 7, 90),
+    CacheBytes("small"),
+    Agreement("small"),
+    Agreement("small", batch=8),
+    Decode("base", 5, 150, new=128),
+    Decode("base", 5, 120, prompt=512, new=64),
+    Decode("base", 5, 90, new=32, batch=8),
+    Prefill("base", 5, 60),
+    Context("base", 5, 60, contexts=(128, 1024, 4096)),
+    CacheBytes("base"),
+    Agreement("base", new=32),
+)
+QUICK: tuple[Scenario, ...] = (
+    Limits(rounds=3),
+    Training(rounds=2, budget=6, batch=4),
+    Decode("small", 3, 10, new=48),
+    Decode("small", 2, 6, new=24, peers=("plain", "no cache")),
+    Decode("small", 2, 6, new=8, batch=8, peers=("transformers", "notes", "plain", "packed")),
+    Decode("small", 2, 6, prompt=256, new=16, peers=("transformers", "notes", "plain", "packed")),
+    Prefill("small", 3, 6, prompt=256),
+    Context("small", 3, 8, contexts=(128, 512, 1024), steps=4),
+    CacheBytes("small", batch=2, positions=64),
+    Agreement("small", new=16),
+    Decode("base", 3, 10, new=6, peers=("transformers", "notes", "plain", "packed")),
+)
