@@ -3,7 +3,8 @@
 import argparse
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -72,17 +73,17 @@ def main(
     """Run what the command line asks for; `models` and `quick` are there for tests."""
     options = arguments(given)
     if options.show:
-        run, stem = load(options.show), options.show.with_suffix("")
+        run, stem = load(options.show), str(options.show).removesuffix(".json")
     else:
         run = measure(options, models, quick if options.quick else FULL)
         stem = options.output or RESULTS / ("quick" if options.quick else "latest")
         if not run["results"]:
             tell("Nothing was finished, so nothing is stored.")
             return 1
-        save(run, stem.with_suffix(".json"))
-    draw(run, stem.with_suffix(".svg"))
+        save(run, Path(f"{stem}.json"))
     tell("\n" + table(run))
-    tell(f"All rounds: {stem}.json. Picture: {stem}.svg.")
+    drawn = draw(run, Path(f"{stem}.svg"))
+    tell(f"All rounds: {stem}.json." + (f" Picture: {stem}.svg." if drawn else ""))
     return 0
 
 
@@ -96,10 +97,23 @@ def measure(
     if not chosen:
         names = "\n  ".join(s.name for s in scenarios)
         raise SystemExit(f"no scenario's name holds {options.only!r}; there are\n  {names}")
-    # an empty cache of its own: what compiling costs a reader the first time is measured every time
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder
+    with _nothing_compiled_before():
         return describe(bench, options.quick, _finished(bench, chosen))
+
+
+@contextmanager
+def _nothing_compiled_before() -> Iterator[None]:
+    """An empty folder for torch.compile: what compiling costs a reader the first time is measured every time."""
+    name = "TORCHINDUCTOR_CACHE_DIR"
+    before = os.environ.get(name)
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ[name] = folder
+        try:
+            yield
+        finally:
+            del os.environ[name]
+            if before is not None:
+                os.environ[name] = before
 
 
 def _finished(bench: Bench, scenarios: Sequence[Scenario]) -> list[Result]:

@@ -6,10 +6,10 @@ the sizes that it names; on other machines it is a comparison, not a promise.
 
 import statistics
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from benchmarks.scenarios import LIMIT
+from benchmarks.scenarios import LIMIT, OURS
 from benchmarks.timing import Spread, ratios, slope
 
 Result = dict[str, Any]
@@ -87,19 +87,20 @@ def of_decode(result: Result) -> list[Finding]:
     reference = seconds.get("transformers")
     lines = []
     for name, each in seconds.items():
-        rate = f"{batch / statistics.median(each):.1f} tokens/s"
-        line = {"scenario": result["name"], "what": name, "value": rate}
+        line = Finding(result["name"], name, f"{batch / statistics.median(each):.1f} tokens/s")
         if reference and name != "transformers":
-            line |= {"rounds": tuple(ratios(reference, each)), "against": "x transformers"}
-            line["target"] = _speed_target(result, name)
-            line["ceiling"] = statistics.median(ratios(reference, seconds[LIMIT]))
-        lines.append(Finding(**line))
-    lines += [
-        _share_of_limit(result, name) for name in ("plain", "packed", "compiled") if name in seconds
-    ]
+            line = replace(
+                line,
+                rounds=tuple(ratios(reference, each)),
+                against="x transformers",
+                target=_speed_target(result, name),
+                ceiling=statistics.median(ratios(reference, seconds[LIMIT])),
+            )
+        lines.append(line)
+    lines += [_share_of_limit(result, name) for name in OURS if name in seconds]
     if "no cache" in seconds:
         lines.append(_against_uncached(result))
-    return lines  # fmt: skip
+    return lines
 
 
 def _speed_target(result: Result, name: str) -> float | None:
@@ -147,17 +148,21 @@ def of_context(result: Result) -> list[Finding]:
     lines = []
     for name, each in rising.items():
         value = f"{1e6 * statistics.median(each):.2f} us/token"
-        line = {"scenario": result["name"], "what": name, "value": value}
+        line = Finding(result["name"], name, value)
         if name != "notes":
-            line |= {"rounds": tuple(ratios(each, rising["notes"])), "against": "of the notes'"}
-        if name == "plain":
-            line |= {"target": SLOPE_AGAINST_NOTES, "relation": "<="}
-        lines.append(Finding(**line))
+            line = replace(
+                line,
+                rounds=tuple(ratios(each, rising["notes"])),
+                against="of the notes'",
+                target=SLOPE_AGAINST_NOTES if name == "plain" else None,
+                relation="<=",
+            )
+        lines.append(line)
     against = tuple(ratios(rising["plain"], rising["transformers"]))
-    lines.append(
-        Finding(result["name"], "plain", "", against, "of transformers'", 1.0, relation="<=")
-    )
-    return lines
+    return [
+        *lines,
+        Finding(result["name"], "plain", "", against, "of transformers'", 1.0, "<="),
+    ]
 
 
 def of_prefill(result: Result) -> list[Finding]:
@@ -177,15 +182,15 @@ def _against_transformers(result: Result, value: Callable[[float], str]) -> list
     reference = result["seconds"]["transformers"]
     lines = []
     for name, each in result["seconds"].items():
-        line = {
-            "scenario": result["name"],
-            "what": name,
-            "value": value(statistics.median(each)),
-        }
+        line = Finding(result["name"], name, value(statistics.median(each)))
         if name != "transformers":
-            line |= {"rounds": tuple(ratios(reference, each)), "against": "x transformers"}
-            line["target"] = AS_FAST if name == "plain" else None
-        lines.append(Finding(**line))
+            line = replace(
+                line,
+                rounds=tuple(ratios(reference, each)),
+                against="x transformers",
+                target=AS_FAST if name == "plain" else None,
+            )
+        lines.append(line)
     return lines
 
 
@@ -222,12 +227,12 @@ def of_agreement(result: Result) -> list[Finding]:
 
 
 def of_machine(result: Result) -> list[Finding]:
-    rate = statistics.median(result["bytes_per_second"])
-    peak = statistics.median(result["operations_per_second"])
-    return [
-        Finding(result["name"], "reading memory", f"{rate / 1e9:.1f} GB/s"),
-        Finding(result["name"], "product of matrices", f"{peak / 1e9:.0f} GFLOP/s"),
-    ]
+    lines = []
+    for name, each in result["seconds"].items():
+        rate = result["amounts"][name] / statistics.median(each) / 1e9
+        unit = "GFLOP/s" if name == "product of matrices" else "GB/s"
+        lines.append(Finding(result["name"], name, f"{rate:.1f} {unit}"))
+    return lines
 
 
 READERS: dict[str, Callable[[Result], Sequence[Finding]]] = {

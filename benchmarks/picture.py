@@ -5,51 +5,46 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
-
-matplotlib.use("Agg")
-
-import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from benchmarks.findings import Result
-from benchmarks.scenarios import LIMIT
+from benchmarks.scenarios import LIMIT, OURS
 from benchmarks.timing import Spread, ratios
 from minimind_edu.plotting import COLORS, DASHES, INK, style_axes
 
 FONT = 11
 
 
-def draw(run: dict[str, Any], path: Path) -> None:
-    """Two panels for each size: the first decode scenario of the run, and the step against its context.
+def draw(run: dict[str, Any], path: Path) -> bool:
+    """Write the picture of a run as SVG, where it holds something to draw; says whether it does.
 
     Transparent, in colors of middle lightness: readable on light and on dark pages.
     """
     results = chosen(run["results"])
-    if not results:
-        return
+    if results:
+        with matplotlib.rc_context({"svg.hashsalt": "minimind_edu", "font.size": FONT}):
+            figure = figure_of(results)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            figure.savefig(path, transparent=True, metadata={"Date": None, "Creator": None})
+    return bool(results)
+
+
+def figure_of(results: list[Result]) -> Figure:
+    """One panel for each result, below each other."""
     heights = [0.9 + 0.3 * len(r["seconds"]) if r["kind"] == "decode" else 3.2 for r in results]
-    with matplotlib.rc_context({"svg.hashsalt": "minimind_edu", "font.size": FONT}):
-        figure, panels = plt.subplots(
-            len(results),
-            1,
-            figsize=(6.6, sum(heights)),
-            height_ratios=heights,
-            layout="constrained",
-            squeeze=False,
-        )
-        figure.get_layout_engine().set(hspace=0.05)
-        figure.patch.set_alpha(0)
-        for ax, result in zip(panels[:, 0], results, strict=True):
-            style_axes(ax)
-            PANELS[result["kind"]](result, ax)
-            ax.set_title(result["name"], loc="left", color=INK, fontsize=FONT + 1, pad=8)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, transparent=True, metadata={"Date": None, "Creator": None})
-        plt.close(figure)
+    figure = Figure(figsize=(6.6, sum(heights)), layout="constrained")
+    panels = figure.subplots(len(results), 1, height_ratios=heights, squeeze=False)
+    figure.get_layout_engine().set(hspace=0.05)
+    for ax, result in zip(panels[:, 0], results, strict=True):
+        style_axes(ax)
+        PANELS[result["kind"]](result, ax)
+        ax.set_title(result["name"], loc="left", color=INK, fontsize=FONT + 1, pad=8)
+    return figure
 
 
 def chosen(results: list[Result]) -> list[Result]:
-    """The first result of each kind and size that can be drawn, small before base."""
+    """For each size the first decode scenario of the run, and its steps against context."""
     first: dict[tuple[str, str], Result] = {}
     for result in results:
         if result["kind"] in PANELS and "transformers" in result["seconds"]:
@@ -68,9 +63,8 @@ def draw_decode(result: Result, ax: Axes) -> None:
         ax.barh(place, spread.median, 0.62, color=color, alpha=0.45 if name == LIMIT else 0.9)
         ax.hlines(place, spread.low, spread.high, color=INK, linewidth=1.6)
         rate = result["batch"] / statistics.median(seconds[name])
-        ax.text(
-            spread.high, place, f"  {spread.median:.2f} x, {rate:.0f}/s", color=INK, va="center"
-        )
+        words = f"  {spread.median:.2f} x, {rate:.0f}/s"
+        ax.text(max(spread.high, 1), place, words, color=INK, va="center")
     ax.axvline(1, color=INK, linewidth=1, linestyle=DASHES[1])
     ax.set_yticks(range(len(names)), names)
     ax.invert_yaxis()
@@ -92,5 +86,4 @@ def draw_context(result: Result, ax: Axes) -> None:
     ax.legend(frameon=False, labelcolor=INK, fontsize=FONT, loc="lower right", ncols=2)
 
 
-OURS = ("plain", "packed", "compiled")
 PANELS = {"decode": draw_decode, "step against context": draw_context}

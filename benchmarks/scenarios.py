@@ -5,6 +5,7 @@ Seconds are those of one step of the whole batch (one token for each row), unles
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import torch
@@ -14,13 +15,15 @@ from tqdm import tqdm
 
 from benchmarks import notes_way
 from benchmarks.bench import Bench, ReadLimit
-from benchmarks.peers import llama_twin, random_model
-from minimind_edu.costs import cache_bytes_per_position, decode_cost, generation_cost
+from benchmarks.peers import Peer, llama_twin, random_model
+from minimind_edu.costs import cache_bytes_per_position, generation_cost
 from minimind_edu.kv_cache import CatCache, KVCache
 
 CACHED = ("transformers", "transformers static", "notes", "plain", "packed", "compiled")
 STEPPING = ("transformers", "notes", "plain", "packed", "compiled")
+OURS = ("plain", "packed", "compiled")
 LIMIT = "read limit"
+BRIEF = 3
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,17 @@ class Decode(Scenario):
         return {"seconds": seconds, "compiling": compiling, "warned": warned, "step_bytes": step}
 
 
+@dataclass(frozen=True)
+class Uncached(Decode):
+    """What the cache saves: this package with and without."""
+
+    peers: tuple[str, ...] = ("plain", "no cache")
+
+    @property
+    def name(self) -> str:
+        return f"{super().name}, with and without cache"
+
+
 def step_bytes(bench: Bench, decode: Decode) -> float:
     """Bytes that one step must read, on the average of the call."""
     config, itemsize = bench.models[decode.size], bench.dtype.itemsize
@@ -90,45 +104,32 @@ class Context(Scenario):
     peers: tuple[str, ...] = STEPPING
 
     def measure(self, bench: Bench) -> dict[str, Any]:
-        rounds = bench.rounds or self.rounds
+        # a short prompt is enough to compile the step, which serves every length
+        brief = bench.prompts(self.size, 1, 8)
+        compiling, warned = bench.warm_up(self.peers, self.size, brief, 4)
         peers = bench.peers(self.size)
-        # a compiled step is compiled by a call on a short prompt, and by its first steps on each context
-        compiling, warned = bench.warm_up(self.peers, self.size, bench.prompts(self.size, 1, 8), 4)
-        streams = {
-            name: [self._started(peers[name], bench, length, rounds) for length in self.contexts]
-            for name in self.peers
-        }
-        work = {
-            name: lambda streams=streams[name]: [
-                bench.clock.seconds(lambda stream=stream: self._advance(stream)) / self.steps
-                for stream in streams
-            ]
-            for name in self.peers
-        }
-        # each list: one number for each context
-        seconds = bench.paired(self.name, work, rounds, self.budget)
-        itemsize = bench.dtype.itemsize
-        per_position = cache_bytes_per_position(bench.models[self.size], itemsize)
-        weights = decode_cost(bench.models[self.size], 1, itemsize=itemsize).weight_bytes
-        return {
-            "seconds": seconds,
-            "compiling": compiling,
-            "warned": warned,
-            "weight_bytes": weights,
-            "bytes_per_position": per_position,
-        }
+        work = {}
+        for name in self.peers:
+            streams = [self._started(peers[name], bench, length) for length in self.contexts]
+            work[name] = partial(self._seconds, bench, streams)
+        seconds = bench.paired(self.name, work, self.rounds, self.budget)
+        return {"seconds": seconds, "compiling": compiling, "warned": warned}
 
-    def _started(self, peer: Any, bench: Bench, length: int, rounds: int) -> Iterator[Tensor]:
-        """A stream that has read its prompt; the steps timed lie around the context's length, on average at it."""
-        ahead = min(self.steps * rounds // 2 + 2, length - 1)
-        stream = peer.stream(bench.prompts(self.size, 1, length - ahead), self.steps * rounds + 4)
-        for _ in range(3):  # the prompt, then two steps that may compile
+    def _started(self, peer: Peer, bench: Bench, length: int) -> Iterator[Tensor]:
+        """A stream that has read so much that the steps to be timed lie about evenly around the context's length."""
+        timed = self.steps * (bench.rounds or self.rounds)
+        prompt = bench.prompts(self.size, 1, max(length - timed // 2 - BRIEF, 1))
+        stream = peer.stream(prompt, timed + BRIEF)
+        for _ in range(BRIEF):  # the prompt itself, and steps that may be the first of their kind
             next(stream)
         return stream
 
-    def _advance(self, stream: Iterator[Tensor]) -> None:
-        for _ in range(self.steps):
-            next(stream)
+    def _seconds(self, bench: Bench, streams: list[Iterator[Tensor]]) -> list[float]:
+        """Of one step, for each context."""
+        return [
+            bench.clock.seconds(lambda: [next(stream) for _ in range(self.steps)]) / self.steps  # noqa: B023
+            for stream in streams
+        ]
 
 
 @dataclass(frozen=True)
@@ -284,26 +285,42 @@ def apart(one: Tensor, other: Tensor) -> float:
 
 @dataclass(frozen=True)
 class Limits(Scenario):
-    """The machine: bytes read a second from memory, operations a second in a product of two matrices."""
+    """The machine: bytes read a second, alone and by a matrix times one vector, and operations a second.
+
+    A library may read a matrix well below the speed of memory when there is but one vector, and better along columns.
+    How far tells how much packing and compiling can gain on a machine.
+    """
 
     kind = "machine"
     megabytes: int = 400
-    side: int = 1024
+    width: int = 512
 
     @property
     def name(self) -> str:
         return self.kind
 
+    @torch.no_grad()
     def measure(self, bench: Bench) -> dict[str, Any]:
         limit = ReadLimit(self.megabytes * 1e6, bench)
-        a = torch.ones(self.side, self.side, dtype=bench.dtype, device=bench.device)
-        product = bench.timed(lambda: F.linear(a, a))
-        product()
-        work = {"read": lambda: limit.seconds(2), "product": product}
-        seconds = bench.paired(self.name, work, self.rounds, self.budget)
+        rows = limit.numbers[: limit.numbers.numel() // self.width * self.width]
+        by_row, by_column = rows.view(-1, self.width), rows.view(self.width, -1).t()
+        vector, square = by_row[:1], by_row[: 2 * self.width].reshape(2 * self.width, -1)
+        work = {
+            "reading memory": lambda: limit.seconds(2),
+            "vector, by rows": bench.timed(lambda: F.linear(vector, by_row)),
+            "vector, by columns": bench.timed(lambda: F.linear(vector, by_column)),
+            "product of matrices": bench.timed(lambda: F.linear(square, square)),
+        }
+        for once in work.values():
+            once()
         return {
-            "bytes_per_second": [limit.numbers.nbytes / s for s in seconds["read"]],
-            "operations_per_second": [2 * self.side**3 / s for s in seconds["product"]],
+            "seconds": bench.paired(self.name, work, self.rounds, self.budget),
+            "amounts": {  # bytes, but operations for the product
+                "reading memory": limit.numbers.nbytes,
+                "vector, by rows": rows.nbytes,
+                "vector, by columns": rows.nbytes,
+                "product of matrices": 2 * square.shape[0] ** 2 * square.shape[1],
+            },
         }
 
 
@@ -311,7 +328,7 @@ FULL: tuple[Scenario, ...] = (
     Limits(rounds=15),
     Training(rounds=7, budget=90),
     Decode("small", 7, 120),
-    Decode("small", 3, 120, peers=("plain", "no cache")),
+    Uncached("small", 3, 120),
     Decode("small", 7, 90, prompt=512, new=128),
     Decode("small", 7, 90, new=96, batch=8),
     Prefill("small", 7, 60),
@@ -331,7 +348,7 @@ QUICK: tuple[Scenario, ...] = (
     Limits(rounds=3),
     Training(rounds=2, budget=6, batch=4),
     Decode("small", 3, 10, new=48),
-    Decode("small", 2, 6, new=24, peers=("plain", "no cache")),
+    Uncached("small", 2, 6, new=24),
     Decode("small", 2, 6, new=8, batch=8, peers=("transformers", "notes", "plain", "packed")),
     Decode("small", 2, 6, prompt=256, new=16, peers=("transformers", "notes", "plain", "packed")),
     Prefill("small", 3, 6, prompt=256),
