@@ -89,11 +89,13 @@ class BufferCache:
 
     Args:
         capacity: positions to make room for at the first append, when the shapes are known. It is a hint, no limit.
+        zeroed: fill new room with zeros, for one who reads whole buffers under a mask: what is masked counts 0 times,
+            but 0 times NaN is NaN. Otherwise memory is taken only as it is filled.
     """
 
-    def __init__(self, capacity: int = 0):
+    def __init__(self, capacity: int = 0, zeroed: bool = False):
         self.length = 0  # T, the positions held
-        self._capacity = capacity
+        self._capacity, self._zeroed = capacity, zeroed
         self._buffers: _Buffers | None = None
 
     @classmethod
@@ -104,6 +106,11 @@ class BufferCache:
         cache.length = key.shape[1]
         cache._buffers = _Buffers(key, value, cache.length)
         return cache
+
+    @property
+    def capacity(self) -> int:
+        """Positions that the buffer has room for, or will have at the first append."""
+        return self._capacity if self._buffers is None else self._buffers.key.shape[1]
 
     @property
     def key(self) -> Tensor | None:
@@ -117,7 +124,7 @@ class BufferCache:
 
     def fork(self) -> "BufferCache":
         """Another cache with the same past; appending to one does not change the other."""
-        twin = BufferCache(self._capacity)
+        twin = BufferCache(self._capacity, self._zeroed)
         twin.length, twin._buffers = self.length, self._buffers
         return twin
 
@@ -145,13 +152,14 @@ class BufferCache:
     def reserve(self, count: int) -> KeyValue:
         """Count `count` more positions as held, and return the whole buffers, `[B, capacity, K, D]` each.
 
-        The caller writes those positions, and nothing else. Others keep what they hold, as with append.
+        The caller writes those positions, and nothing else; others keep what they hold, as with append. For caches that
+        hold something, hence have shapes.
         """
         end = self.length + count
-        if not self._may_write(end):
+        if self._holds_gradients() or not self._may_write(end):
             self._move(self.key, self.value, end)
         self._buffers.filled = self.length = end
-        return self._buffers.key, self._buffers.value
+        return self._buffers.key.data, self._buffers.value.data  # .data as in append
 
     def _holds_gradients(self) -> bool:
         buffers = self._buffers
@@ -172,11 +180,9 @@ class BufferCache:
         batch, _, heads, head_dim = key.shape
         room = max(self._capacity, end if self._buffers is None else 2 * end)
         old_key, old_value = self.key, self.value
-        new = _Buffers(
-            key.new_empty(batch, room, heads, head_dim),
-            value.new_empty(batch, room, heads, head_dim),
-            self.length,
-        )
+        make = Tensor.new_zeros if self._zeroed else Tensor.new_empty
+        shape = (batch, room, heads, head_dim)
+        new = _Buffers(make(key, shape), make(value, shape), self.length)
         if old_key is not None and old_value is not None:
             new.key[:, : self.length] = old_key
             new.value[:, : self.length] = old_value
@@ -194,16 +200,21 @@ class KVCache(Sequence[KeyValue]):
 
     Args:
         num_layers: L.
-        capacity: positions to make room for, a hint.
+        capacity, zeroed: positions to make room for, a hint, and whether it starts as zeros; as in BufferCache.
     """
 
-    def __init__(self, num_layers: int, capacity: int = 0):
-        self.layers = [BufferCache(capacity) for _ in range(num_layers)]
+    def __init__(self, num_layers: int, capacity: int = 0, zeroed: bool = False):
+        self.layers = [BufferCache(capacity, zeroed) for _ in range(num_layers)]
 
     @property
     def length(self) -> int:
         """T, the positions held."""
         return self.layers[0].length
+
+    @property
+    def capacity(self) -> int:
+        """Positions that there is room for."""
+        return self.layers[0].capacity
 
     def __len__(self) -> int:
         return len(self.layers)

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from minimind_edu import decoding, generation
 from minimind_edu.attention import causal_mask, padding_mask
 from minimind_edu.block import MiniMindBlock
+from minimind_edu.compiled_steps import CompiledSteps
 from minimind_edu.config import MiniMindConfig
 from minimind_edu.generation import check_token_ids
 from minimind_edu.kv_cache import KVCache
@@ -183,7 +184,7 @@ class MiniMindForCausalLM(nn.Module):
                 nn.init.normal_(parameter, std=config.initializer_range)
         if config.tie_word_embeddings:
             self.lm_head.weight = self.model.embed_tokens.weight
-        self.compiled_steps = decoding.CompiledSteps()
+        self.compiled_steps = CompiledSteps()
 
     def forward(
         self,
