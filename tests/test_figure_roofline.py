@@ -98,7 +98,13 @@ def test_numbers_for_reading(page, number, text):
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0.00931, "9.3 ms"), (0.000369, "369 µs"), (2.5, "2.5 s"), (0.168, "168 ms"), (3e-5, "30 µs")],
+    [
+        (0.00931, "9.31 ms"),
+        (0.000369, "369 µs"),
+        (2.5, "2.50 s"),
+        (0.168, "168 ms"),
+        (3e-5, "30.0 µs"),
+    ],
 )
 def test_times_for_reading(page, seconds, text):
     assert run_js_module(page, MATH, "duration", [seconds]) == text

@@ -57,8 +57,8 @@ export function withPrefix(x) {
   return `${Number(scaled.toFixed(digits))} ${PREFIXES[step]}`.trim();
 }
 
-/** Seconds for reading: "7.9 ms", "120 µs", "3.1 s". */
+/** Seconds for reading, to three digits: "7.92 ms", "120 µs", "3.10 s". */
 export function duration(seconds) {
   const [scaled, unit] = seconds >= 1 ? [seconds, "s"] : seconds >= 1e-3 ? [1e3 * seconds, "ms"] : [1e6 * seconds, "µs"];
-  return `${scaled >= 100 ? Math.round(scaled) : scaled.toPrecision(2)} ${unit}`;
+  return `${scaled >= 100 ? Math.round(scaled) : scaled.toPrecision(3)} ${unit}`;
 }
