@@ -23,6 +23,7 @@ ATTENTION = ("test_attention.py",)
 MOE = ("test_moe.py",)
 MODEL = ("test_model.py",)
 GENERATION = ("test_generation.py",)
+COSTS = ("test_costs.py",)
 
 _RMS = "return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps)"
 _RMS_FORWARD = """_check_last_axis("RMSNorm", x, self.weight.shape[0])"""
@@ -401,6 +402,51 @@ MUTANTS = [
     Mutant(
         "generation: with a cache the whole text is read again", "generation.py",
         "new if use_cache else text,", "text,", GENERATION,
+    ),
+    # Costs
+    Mutant(
+        "costs: a multiply-add is one operation", "costs.py",
+        "operations=2 * (matrices + attention + head)", "operations=matrices + attention + head", COSTS,
+    ),
+    Mutant(
+        "costs: attention multiplies once", "costs.py",
+        "attention = 2 * pairs * config.head_dim", "attention = pairs * config.head_dim", COSTS,
+    ),
+    Mutant(
+        "costs: attention by key/value heads", "costs.py",
+        "config.num_hidden_layers * config.num_attention_heads\n",
+        "config.num_hidden_layers * config.num_key_value_heads\n", COSTS,
+    ),
+    Mutant(
+        "costs: weights once for every sequence", "costs.py",
+        "weight_bytes=itemsize * weights_read(config, batch * new)",
+        "weight_bytes=batch * itemsize * weights_read(config, batch * new)", COSTS,
+    ),
+    Mutant(
+        "costs: one cache for the whole batch", "costs.py",
+        "cache_bytes=batch * (past + new)", "cache_bytes=(past + new)", COSTS,
+    ),
+    Mutant(
+        "costs: what is written to the cache is forgotten", "costs.py",
+        "cache_bytes=batch * (past + new)", "cache_bytes=batch * past", COSTS,
+    ),
+    Mutant(
+        "costs: all experts are read", "costs.py",
+        "experts = min(config.num_experts, tokens * config.num_experts_per_tok)", "experts = config.num_experts", COSTS,
+    ),
+    Mutant(
+        "costs: a decode step does not see itself", "costs.py",
+        "return call_cost(config, 1, context - 1, batch, itemsize)",
+        "return call_cost(config, 1, context, batch, itemsize)", COSTS,
+    ),
+    Mutant(
+        "costs: the last new token is read", "costs.py",
+        "range(prompt + 1, prompt + new_tokens)", "range(prompt + 1, prompt + new_tokens + 1)", COSTS,
+    ),
+    Mutant(
+        "roofline: moving and computing one after the other", "costs.py",
+        "return max(cost.bytes / self.bandwidth, cost.operations / self.peak)",
+        "return cost.bytes / self.bandwidth + cost.operations / self.peak", COSTS,
     ),
     # Checkpoints
     Mutant(
