@@ -168,9 +168,10 @@ def _remarks(run: dict[str, Any]) -> list[str]:
     ]
     lines += sorted({text for result in run["results"] for text in result.get("warned", [])})
     judged = [line.reached for line in findings(run["results"]) if line.reached is not None]
-    lines.append(f"{sum(judged)} of {len(judged)} targets reached")
+    if judged:
+        lines.append(f"{sum(judged)} of {len(judged)} targets reached")
     if run["settings"]["quick"]:
-        lines.append("A quick run has few rounds and short texts: a hint, no judgment.")
+        lines.append("A quick run has few rounds and short texts: its verdicts are hints.")
     return lines
 
 

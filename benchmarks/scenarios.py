@@ -301,10 +301,12 @@ class Limits(Scenario):
 
     @torch.no_grad()
     def measure(self, bench: Bench) -> dict[str, Any]:
-        limit = ReadLimit(self.megabytes * 1e6, bench)
-        rows = limit.numbers[: limit.numbers.numel() // self.width * self.width]
-        by_row, by_column = rows.view(-1, self.width), rows.view(self.width, -1).t()
-        vector, square = by_row[:1], by_row[: 2 * self.width].reshape(2 * self.width, -1)
+        limit = ReadLimit(self.megabytes * 1e6, bench, self.width)
+        by_row = limit.numbers.view(-1, self.width)
+        by_column = limit.numbers.view(self.width, -1).t()
+        vector = by_row[:1]
+        side = 1024 if bench.device.type == "cpu" else 8192
+        square = torch.ones(side, side, dtype=bench.dtype, device=bench.device)
         work = {
             "reading memory": lambda: limit.seconds(2),
             "vector, by rows": bench.timed(lambda: F.linear(vector, by_row)),
@@ -316,10 +318,8 @@ class Limits(Scenario):
         return {
             "seconds": bench.paired(self.name, work, self.rounds, self.budget),
             "amounts": {  # bytes, but operations for the product
-                "reading memory": limit.numbers.nbytes,
-                "vector, by rows": rows.nbytes,
-                "vector, by columns": rows.nbytes,
-                "product of matrices": 2 * square.shape[0] ** 2 * square.shape[1],
+                **dict.fromkeys(list(work)[:-1], limit.numbers.nbytes),
+                "product of matrices": 2 * side**3,
             },
         }
 
