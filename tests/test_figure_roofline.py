@@ -104,6 +104,7 @@ def test_numbers_for_reading(page, number, text):
         (2.5, "2.50 s"),
         (0.168, "168 ms"),
         (3e-5, "30.0 µs"),
+        (54924, "15.3 h"),
     ],
 )
 def test_times_for_reading(page, seconds, text):
@@ -277,6 +278,20 @@ def test_measured_bars_show_only_where_they_were_measured(page):
     assert page.locator("svg[role=img] rect.ro-real").count() == 0
     slide(page, "layers", -1)
     assert page.locator("rect.ro-real").count() == len(runs) + 1
+
+
+def test_labels_of_the_two_points_keep_apart(page):
+    open_figure(page, Roofline(measured(), batch=64, context=8))
+    boxes = page.locator("text.ro-name", has_text="batch").or_(
+        page.locator("text.ro-name", has_text="tokens")
+    )
+    decode, prefill = (boxes.nth(i).bounding_box() for i in range(2))
+    apart_x = (
+        decode["x"] + decode["width"] < prefill["x"]
+        or prefill["x"] + prefill["width"] < (decode["x"])
+    )
+    apart_y = abs(decode["y"] - prefill["y"]) >= 14
+    assert apart_x or apart_y
 
 
 def test_it_stays_small():

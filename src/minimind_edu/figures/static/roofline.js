@@ -19,7 +19,7 @@ const ROOF_CSS = `
 .mm-fig .ro-verdict { min-height: 2.8em; }
 @container (width < 640px) { .mm-fig .ro-verdict { min-height: 4.2em; } }
 @container (width < 420px) { .mm-fig .ro-verdict { min-height: 5.6em; } }
-.mm-fig text.ro-small { fill: var(--mm-muted); font-size: 12px; }
+.mm-fig text.ro-small { fill: var(--mm-muted); font-size: 12px; paint-order: stroke; stroke: var(--mm-bg); stroke-width: 3px; stroke-linejoin: round; }
 .mm-fig text.ro-limit { fill: var(--mm-muted); font-size: 12px; font-weight: 600; }
 .mm-fig text.ro-name { font-size: 13px; font-weight: 600; paint-order: stroke; stroke: var(--mm-bg); stroke-width: 4px; stroke-linejoin: round; }
 .mm-fig text.ro-decode { fill: var(--mm-accent); }
@@ -131,15 +131,18 @@ function createRoof(onBatch, onContext) {
 
   function drawPoints(s, x, y, height, width) {
     const lines = { decode: ["decode", `batch ${s.batch}`], prefill: ["prefill", `${grouped(s.context)} tokens`] };
-    const [from, to] = [x(s.decode.intensity), x(s.prefill.intensity)];
-    Object.entries(lines).forEach(([name, texts]) => {
+    const places = Object.entries(lines).map(([name, texts]) => {
       const [px, py] = [x(s[name].intensity), y(s[name].attainable)];
       put(handles[name], { transform: `translate(${px} ${py})` });
       put(plumbs[name], { x1: px, x2: px, y1: py, y2: height - bottom });
-      const lower = name === "decode" && Math.abs(from - to) < 100 && s.decode.attainable > s.machine.peak / 10 ? 38 : 0;
-      const end = px > width - 110;
-      texts.forEach((text, i) => words.append(word(px + (end ? -12 : 12), py + 22 + 16 * i + lower, text, `ro-name ro-${name}`, end ? "end" : "start")));
+      const wide = 8.2 * Math.max(...texts.map((text) => text.length));
+      const left = px + 14 + wide > width ? px - 12 - wide : px + 12;
+      return { name, texts, left, wide, top: py + 22 };
     });
+    const [decode, prefill] = places;
+    const meet = decode.left < prefill.left + prefill.wide && prefill.left < decode.left + decode.wide;
+    if (meet && Math.abs(decode.top - prefill.top) < 34) decode.top = prefill.top + 34;
+    places.forEach(({ name, texts, left, top }) => texts.forEach((text, i) => words.append(word(left, top + 16 * i, text, `ro-name ro-${name}`, "start"))));
     put(handles.decode, { "aria-valuenow": s.batch, "aria-valuetext": `batch ${s.batch}: ${fmt(s.decode.intensity, 1)} operations a byte` });
     put(handles.prefill, { "aria-valuenow": s.context, "aria-valuetext": `${grouped(s.context)} tokens: ${fmt(s.prefill.intensity, 1)} operations a byte` });
   }
@@ -151,7 +154,7 @@ function createRoof(onBatch, onContext) {
 function createBars(name, title) {
   const [top, thick, gap] = [24, 18, 7];
   const root = svg("svg", { role: "img", style: "margin-bottom: 12px" });
-  function draw(at, runs, room, width) {
+  function draw(at, runs, room, where, width) {
     const rows = [["moving", at.moving], ["computing", at.computing], ...runs.map((run) => [run.name.split(", ")[1] || "measured", run.seconds])];
     const label = 78;
     const scale = (width - label - 66) / Math.max(...rows.map(([, seconds]) => seconds));
@@ -166,6 +169,7 @@ function createBars(name, title) {
       bar("ro-weights", 0, weights, 0), bar("ro-cache", weights, at.moving - weights, 0), bar("ro-ops", 0, at.computing, 1),
       ...runs.map((run, i) => bar("ro-real", 0, run.seconds, i + 2)),
       svg("line", { class: "ro-least", x1: least, x2: least, y1: top - 4, y2: y(rows.length) - gap + 4 }),
+      ...(runs.length ? [] : where.slice(0, room).map((text, i) => word(0, y(2 + i) + 13, text, "ro-small", "start"))),
       ...rows.flatMap(([text, seconds], row) => [
         word(0, y(row) + 13, text, "ro-small", "start"),
         word(label + seconds * scale + 6, y(row) + 13, duration(seconds), seconds === at.seconds ? "ro-name" : "ro-small", "start")]),
@@ -179,6 +183,12 @@ function roofLegend() {
   const keys = [["ro-weights", "weights"], ["ro-cache", "cache"], ["ro-ops", "operations"], ["ro-real", "measured"]];
   const parts = keys.map(([cls, text]) => h("span", {}, square(cls), text));
   return { root: h("p", { class: "ro-legend" }, parts), draw: (s) => (parts[3].style.visibility = s.runs.length ? "" : "hidden") };
+}
+
+/** Two short lines: the only setting at which a model was really run. */
+function measuredWhere(model) {
+  const at = model.get("measured_at");
+  return [`measured only at ${at.hidden_size} × ${at.num_hidden_layers}, batch ${at.batch},`, `context ${at.context}, ${at.num_key_value_heads} heads, ${at.itemsize} bytes`];
 }
 
 function roofVerdict(s) {
@@ -196,7 +206,7 @@ function renderRoofline({ model, el }) {
     model.save_changes();
   };
   const power = (label, most, name, tone) => slider({ label, min: 0, max: most, step: 1, value: Math.log2(model.get(name)), format: (x) => grouped(2 ** x), tone, onInput: (x) => change({ [name]: 2 ** x }) });
-  const whole = (label, min, max, step, name) => slider({ label, min, max, step, value: model.get(name), format: (x) => fmt(x, 0), onInput: (value) => change({ [name]: value }) });
+  const whole = (label, min, max, step, name) => slider({ label, min, max, step, value: model.get(name), format: grouped, onInput: (value) => change({ [name]: value }) });
   const preset = choice({ label: "hidden size × layers", options: Object.entries(MODELS).map(([value, { label }]) => ({ value, label })), value: undefined, onChange: (name) => {
     const { label, ...values } = MODELS[name];
     change(values);
@@ -228,7 +238,7 @@ function renderRoofline({ model, el }) {
     roof.draw(s, widths.roof);
     Object.entries(bars).forEach(([name, bar]) => {
       const own = (runs) => runs.filter((run) => run.name.startsWith(name));
-      bar.draw(s[name], own(s.runs), own(model.get("runs")).length, widths.bars); // room stays when the measured bars go
+      bar.draw(s[name], own(s.runs), own(model.get("runs")).length, name === "decode" ? measuredWhere(model) : [], widths.bars); // the room stays
     });
     legend.draw(s);
     setControls(s);
@@ -236,7 +246,7 @@ function renderRoofline({ model, el }) {
     if (verdict.textContent !== text) verdict.textContent = text;
     numbers.set([
       ["decode, operations a byte", fmt(s.decode.intensity, 2), "accent"],
-      ["prefill", fmt(s.prefill.intensity, s.prefill.intensity < 100 ? 1 : 0), "accent2"],
+      ["prefill", rate(s.prefill.intensity), "accent2"],
       ["ridge of this machine", fmt(s.machine.peak / s.machine.bandwidth, 1)],
       ["a sequence gets, tokens a second", rate(1 / s.decode.seconds)],
       ["weights", mebibytes(s.decode.cost.weightBytes)],

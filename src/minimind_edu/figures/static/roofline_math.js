@@ -57,8 +57,11 @@ export function withPrefix(x) {
   return `${Number(scaled.toFixed(digits))} ${PREFIXES[step]}`.trim();
 }
 
+const UNITS = [[3600, "h"], [1, "s"], [1e-3, "ms"], [1e-6, "µs"]];
+
 /** Seconds for reading, to three digits: "7.92 ms", "120 µs", "3.10 s". */
 export function duration(seconds) {
-  const [scaled, unit] = seconds >= 1 ? [seconds, "s"] : seconds >= 1e-3 ? [1e3 * seconds, "ms"] : [1e6 * seconds, "µs"];
+  const [size, unit] = UNITS.find(([least]) => seconds >= least) || UNITS[UNITS.length - 1];
+  const scaled = seconds / size;
   return `${scaled >= 100 ? Math.round(scaled) : scaled.toPrecision(3)} ${unit}`;
 }
