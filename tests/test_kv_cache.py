@@ -69,9 +69,14 @@ def test_what_a_cache_returned_is_not_changed_by_later_appends():
     assert torch.equal(key, kept)
 
 
+@pytest.mark.parametrize("way", ["append", "reserve"])
 @PROPERTY
-@given(cuts, st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), max_size=12), seeds)
-def test_forks_never_overwrite_each_other(lengths, steps, seed):
+@given(
+    lengths=cuts,
+    steps=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), max_size=12),
+    seed=seeds,
+)
+def test_forks_never_overwrite_each_other(way, lengths, steps, seed):
     """Any tree of forks, continued in any order: each holds what was appended along its own branch."""
     caches, expected = [BufferCache(capacity=4)], [[]]
     for number, (which, length) in enumerate([(0, n) for n in lengths] + steps):
@@ -81,13 +86,52 @@ def test_forks_never_overwrite_each_other(lengths, steps, seed):
             expected.append(list(expected[which]))
             continue
         new = pair(length, seed + 10 * number)
-        caches[which].append(*new)
+        if way == "append" or caches[which].length == 0:
+            caches[which].append(*new)
+        else:
+            for buffer, part in zip(caches[which].reserve(length), new, strict=True):
+                buffer[:, caches[which].length - length : caches[which].length] = part
         expected[which].append(new)
     for cache, appended in zip(caches, expected, strict=True):
         if appended:
             keys, values = zip(*appended, strict=True)
             assert torch.equal(cache.key, torch.cat(keys, dim=1))
             assert torch.equal(cache.value, torch.cat(values, dim=1))
+
+
+def test_reserved_room_is_the_buffer_itself_until_it_is_full():
+    cache = BufferCache(capacity=6)
+    cache.append(*pair(4))
+    keys, values = cache.reserve(2)
+    assert keys.shape == values.shape == (2, 6, 2, 4) and cache.length == 6
+    assert keys.data_ptr() == cache.key.data_ptr() and values.data_ptr() == cache.value.data_ptr()
+    keys[:, 4:] = 0
+    before = cache.key.clone()
+    keys, _ = cache.reserve(1)
+    assert cache.capacity == keys.shape[1] == 14 and torch.equal(keys[:, :6], before)
+
+
+@pytest.mark.parametrize("zeroed", [True, False])
+def test_new_room_is_zeroed_when_asked_for(zeroed):
+    """Fresh memory may hold zeros by itself, so what was there before is made to be something else."""
+    cache = BufferCache(capacity=4, zeroed=zeroed).fork()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(torch.Tensor, "new_empty", lambda x, shape: x.new_full(shape, torch.nan))
+        cache.append(*pair(4))
+        keys, values = cache.fork().reserve(2)
+    assert keys.shape[1] == 12
+    for buffer in (keys, values):
+        assert torch.equal(buffer[:, :4].isnan(), torch.zeros(2, 4, 2, 4).bool())
+        assert bool(buffer[:, 4:].eq(0).all()) == zeroed
+
+
+def test_writing_into_reserved_room_disturbs_no_gradient():
+    query, past = tensor(2, 2, 1, 4).requires_grad_(), BufferCache(capacity=4)
+    key, _ = past.append(*pair(2))
+    scores = query @ key.transpose(1, 2).transpose(-1, -2)
+    past.fork().reserve(1)[0][:, 2:3] = 7.0
+    scores.sum().backward()
+    assert torch.equal(query.grad[:, :, 0], key.sum(1))
 
 
 def test_holding_does_not_write_into_the_tensors_it_was_given():

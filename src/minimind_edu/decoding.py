@@ -127,6 +127,7 @@ class CompiledDecoder:
             for layer in model.model.layers
         ]
         self.fixed = model.lm_head.weight.is_cuda if fixed is None else fixed
+        self.eager = False
 
     def __call__(
         self,
@@ -138,7 +139,7 @@ class CompiledDecoder:
     ) -> Any:
         """Arguments as in MiniMindForCausalLM.forward."""
         past = past_key_values
-        if use_cache:
+        if use_cache and not self.eager:
             past = self._with_room(past)
             # asked for at the prompt already, so that compiling is over before the first token
             step = self._step(len(input_ids), attention_mask is not None, past.capacity)
@@ -157,13 +158,15 @@ class CompiledDecoder:
         return KVCache(layers, capacity=1 << max(8, (wanted - 1).bit_length()), zeroed=True)
 
     def _step(self, batch: int, masked: bool, capacity: int) -> Step | None:
-        steps = self.model.compiled_steps
-        if steps.failure is not None:
-            return None
-        fixed = capacity if self.fixed else None
-        step = steps.get(self.model, self.stacks, batch, masked, fixed)
+        """The compiled step; None from when on the model reads everything."""
+        step, obstacle = None, "the rows of a batch visit different experts"
+        if batch == 1 or not self.config.use_moe:
+            steps = self.model.compiled_steps
+            fixed = capacity if self.fixed else None
+            step, obstacle = steps.get(self.model, self.stacks, batch, masked, fixed), steps.failure
         if step is None:
-            _stay_eager(self.model, steps.failure)
+            self.eager = True
+            _stay_eager(self.model, obstacle)
         return step
 
     def _read(

@@ -51,7 +51,7 @@ def token_step(
     """Read one token in each row, write its keys and values into the buffers, return its logits.
 
     Args:
-        model: a MiniMindForCausalLM.
+        model: a MiniMindForCausalLM; one with mixtures of experts reads a single row.
         stacks: for each layer its experts as `stack_experts` gives them; None in a dense layer.
         token: `[B, 1]` ids.
         positions: cos and sin of the token's position, `[1, D]` each.
@@ -113,8 +113,6 @@ def _remember(buffer: Tensor, new: Tensor, end: int | Tensor) -> Tensor:
 def _feed(part: FeedForward | MoEFeedForward, stack: Any, x: Tensor) -> Tensor:
     if not isinstance(part, MoEFeedForward):
         return _swiglu(part, x)
-    if x.shape[0] > 1:
-        return part.dense_forward(x)  # several rows visit nearly all experts anyway
     routed = part.gate(x)
     # Taking the chosen experts out of the stack has the same shape whichever they are, so the graph need not know. It
     # is no copy: compiled, the loops below read the stack at the chosen places.

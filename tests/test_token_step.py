@@ -1,0 +1,118 @@
+"""The step, uncompiled: what it computes. That compiling changes nothing is in test_compiled_steps.py."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from model_builders import KINDS, SLOW_PROPERTY, tensor, tiny_model, token_ids
+
+from minimind_edu.config import RopeScaling
+from minimind_edu.kv_cache import KVCache
+from minimind_edu.moe import MoEFeedForward
+from minimind_edu.packing import stack_experts
+from minimind_edu.token_step import linear, token_step
+
+YARN = {"rope_scaling": RopeScaling(factor=4.0, original_max_position_embeddings=16)}
+MODELS = {kind: tiny_model(kind) for kind in KINDS}
+MODELS["post-norm"] = tiny_model(norm_placement="post")
+MODELS["yarn"] = tiny_model("minimind3", **YARN)
+MODELS["not tied"] = tiny_model(tie_word_embeddings=False)
+every_model = pytest.mark.parametrize("name", MODELS)
+
+
+def stacks_of(model):
+    mixtures = [isinstance(layer.mlp, MoEFeedForward) for layer in model.model.layers]
+    layers = zip(mixtures, model.model.layers, strict=True)
+    return [stack_experts(layer.mlp.experts) if mixture else None for mixture, layer in layers]
+
+
+@torch.no_grad()
+def prefilled(model, ids, mask=None, **cache):
+    past = KVCache(len(model.model.layers), **cache)
+    return model(ids, mask, past_key_values=past, use_cache=True).past_key_values
+
+
+@torch.no_grad()
+def stepped(model, token, past, mask=None, fixed=False):
+    """One step on a fork of `past`: logits, and the fork."""
+    past = past.fork()
+    keys, values = past.reserve(1)
+    end = past.length
+    positions = model.model.freqs_cos[end - 1 : end], model.model.freqs_sin[end - 1 : end]
+    place = torch.tensor([end]) if fixed else end
+    logits = token_step(model, stacks_of(model), token, positions, place, keys, values, mask)
+    return logits, past
+
+
+@every_model
+@SLOW_PROPERTY
+@given(
+    batch=st.integers(1, 3), length=st.integers(1, 20), fixed=st.booleans(), seed=st.integers(0, 99)
+)
+def test_a_step_is_the_models_forward_for_one_token(name, batch, length, fixed, seed):
+    model = MODELS[name]
+    batch = 1 if model.config.use_moe else batch
+    ids = token_ids(batch, length + 1, seed=seed)
+    past = prefilled(model, ids[:, :-1], capacity=32, zeroed=fixed)
+    logits, after = stepped(model, ids[:, -1:], past, fixed=fixed)
+    with torch.no_grad():
+        expected = model(ids[:, -1:], past_key_values=past, use_cache=True)
+    torch.testing.assert_close(logits, expected.logits)
+    for got, wanted in zip(after, expected.past_key_values, strict=True):
+        torch.testing.assert_close(got, wanted)
+
+
+@every_model
+@pytest.mark.parametrize("fixed", [False, True])
+def test_padding_is_not_read(name, fixed):
+    model, rows = MODELS[name], 1 if MODELS[name].config.use_moe else 2
+    ids, mask = token_ids(rows, 9), torch.tensor([[0, 0, 0] + [1] * 6, [1] * 9])[:rows]
+    past = prefilled(model, ids[:, :-1], mask[:, :-1], capacity=16, zeroed=True)
+    visible = mask.bool()[:, None, None, :]
+    if fixed:
+        visible = torch.nn.functional.pad(visible, (0, 7), value=True)
+    logits, _ = stepped(model, ids[:, -1:], past, visible, fixed)
+    with torch.no_grad():
+        expected = model(ids[:, -1:], mask, past_key_values=past, use_cache=True).logits
+    torch.testing.assert_close(logits, expected)
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+def test_what_is_not_yet_filled_does_not_count(fixed):
+    model, ids = MODELS["minimind2"], token_ids(1, 6)
+    past = prefilled(model, ids[:, :-1], capacity=16, zeroed=True)
+    expected, _ = stepped(model, ids[:, -1:], past, fixed=fixed)
+    for buffer in sum(past.fork().reserve(0), []):
+        buffer[:, 5:] = 1e3 if fixed else torch.nan
+    logits, _ = stepped(model, ids[:, -1:], past, fixed=fixed)
+    assert torch.equal(logits, expected)
+
+
+def test_only_the_new_position_is_written():
+    model, ids = MODELS["minimind2"], token_ids(2, 6)
+    for fixed in (False, True):
+        past = prefilled(model, ids[:, :-1], capacity=16, zeroed=True)
+        keys, values = past.fork().reserve(0)
+        before = [buffer.clone() for buffer in (*keys, *values)]
+        stepped(model, ids[:, -1:], past, fixed=fixed)
+        for old, new in zip(before, (*keys, *values), strict=True):
+            changed = (old != new).flatten(2).any(-1)  # [B, capacity]
+            assert changed.nonzero()[:, 1].unique().tolist() == [5]
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5])
+def test_linear_is_the_matrix_product(rows):
+    weight, x = tensor(7, 4), tensor(rows, 1, 4, seed=1)
+    torch.testing.assert_close(linear(weight, x), torch.nn.functional.linear(x, weight))
+
+
+@pytest.mark.parametrize("dtype, atol", [(torch.float32, 1e-5), (torch.bfloat16, 4e-2)])
+def test_in_shorter_dtypes_a_step_agrees_within_rounding(dtype, atol):
+    model, ids = tiny_model("minimind3", dtype=dtype), token_ids(1, 9)
+    past = prefilled(model, ids[:, :-1])
+    logits, _ = stepped(model, ids[:, -1:], past)
+    with torch.no_grad():
+        expected = model(ids[:, -1:], past_key_values=past, use_cache=True).logits
+    assert logits.dtype == dtype
+    largest = expected.abs().max().item()
+    torch.testing.assert_close(logits, expected, rtol=0, atol=atol * largest)
