@@ -351,6 +351,17 @@ def test_no_words_of_the_picture_lie_on_each_other_or_outside():
             assert not any(box.overlaps(other) for other in boxes[:number])
 
 
+def test_the_words_of_a_bar_stand_behind_it_and_inside_the_panel():
+    figure = figure_of([decode_result()])
+    figure.draw_without_rendering()
+    (ax,) = figure.axes
+    assert len(ax.texts) == len(ax.patches) == 5
+    for words, bar in zip(ax.texts, ax.patches, strict=True):
+        box = words.get_window_extent()
+        assert bar.get_window_extent().x1 <= box.x0 and box.x1 <= ax.bbox.x1
+        assert words.get_position()[0] >= 1, "the line at 1 would run through the words"
+
+
 # The program
 
 
