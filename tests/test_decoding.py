@@ -4,6 +4,8 @@ Here the compiled step is replaced by the same step uncompiled, so that many cas
 may change is tested in test_compiled_steps.py.
 """
 
+import copy
+import pickle
 from contextlib import contextmanager
 
 import pytest
@@ -140,6 +142,33 @@ def test_compiling_is_over_before_the_first_token(uncompiled):
     list(tokens)
     model.generate(token_ids(3, 2), 9, decode="compiled")
     assert len(uncompiled) == 1, "kept with the model"
+
+
+def test_a_step_is_asked_for_anew_when_what_it_was_compiled_for_changes(uncompiled, monkeypatch):
+    model = model_of("minimind2")
+
+    def asked(rows=1, **options):
+        uncompiled.clear()
+        model.generate(token_ids(rows, 6), 2, decode="compiled", **options)
+        return uncompiled
+
+    assert asked() == [(1, False, None)] and asked() == []
+    assert asked(2) == [(2, False, None)] and asked(3) == []
+    assert asked(2, attention_mask=padded(2, 6)) == [(2, True, None)]
+    model.to(torch.float32)
+    assert asked() == [(1, False, None)] and asked() == []
+    model.double()
+    assert asked() == [], "those for the other dtype were kept"
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 99)
+    assert asked() == [(1, False, None)]
+
+
+def test_a_copy_starts_without_steps(uncompiled):
+    model, ids = model_of("minimind2"), token_ids(1, 4)
+    for twin in (model, copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        twin.generate(ids, 2, decode="compiled")
+    assert len(uncompiled) == 3
+    assert not [name for name in model.state_dict() if "step" in name]
 
 
 def test_fixed_buffers_come_in_few_sizes(uncompiled):

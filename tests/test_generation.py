@@ -177,6 +177,19 @@ def test_a_mask_of_ones_changes_nothing():
     assert torch.equal(masked, MODEL.generate(ids, 6, eos_token_id=None))
 
 
+def test_a_mask_of_ones_is_not_looked_at_again_for_every_token():
+    masks = []
+
+    def watched(ids, mask, **options):
+        masks.append(mask)
+        return MODEL(ids, mask, **options)
+
+    watched.config = MODEL.config
+    ids = token_ids(2, 5)
+    generate(watched, ids, 3, attention_mask=torch.ones_like(ids), eos_token_id=None)
+    assert masks == [None] * 3
+
+
 def test_a_repetition_penalty_covers_prompt_and_continuation():
     ids = token_ids(1, 5)
     tokens = MODEL.generate(ids, 30, repetition_penalty=1e9, eos_token_id=None)[0].tolist()

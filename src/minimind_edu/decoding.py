@@ -179,7 +179,7 @@ class CompiledDecoder:
         positions = tuple(table[end - 1 : end] for table in tables)  # [1, D] each
         mask = None
         if attention_mask is not None:
-            mask = attention_mask.bool()[:, None, None, :].contiguous()  # [B, T] -> [B, 1, 1, T]
+            mask = _laid_out(attention_mask.bool())[:, None, None, :]  # [B, T] -> [B, 1, 1, T]
         place: int | Tensor = end
         if self.fixed:
             place = torch.full((1,), end, device=token.device)
@@ -190,6 +190,14 @@ class CompiledDecoder:
                 torch._dynamo.mark_static_address(buffer)  # or it would be copied at each step
             torch.compiler.cudagraph_mark_step_begin()
         with torch.no_grad():
-            logits = step(self.model, self.stacks, token, positions, place, keys, values, mask)
+            logits = step(
+                self.model, self.stacks, _laid_out(token), positions, place, keys, values, mask
+            )
         # a CUDA graph writes its result to the same place at the next step
         return Read(logits.clone() if token.is_cuda else logits, past)
+
+
+def _laid_out(x: Tensor) -> Tensor:
+    """A copy with the strides that a new tensor has. A slice keeps those of what it was cut from, and for other strides
+    torch.compile would compile again."""
+    return x.clone(memory_format=torch.contiguous_format)

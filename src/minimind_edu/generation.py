@@ -160,6 +160,8 @@ def _steps(
 ) -> Iterator[Tensor]:
     batch, prompt_length = input_ids.shape
     total = prompt_length + max_new_tokens
+    if attention_mask is not None and bool(attention_mask.all()):
+        attention_mask = None  # no padding: found out here once, not at every step
     if attention_mask is not None:
         ones = attention_mask.new_ones(batch, max_new_tokens)
         attention_mask = torch.cat([attention_mask, ones], dim=1)  # [B, total]
@@ -186,7 +188,7 @@ def _steps(
             token = torch.where(ended, pad_token_id, token)
             ended = ended | (token == eos_token_id)
         yield token
-        if bool(ended.all()):
+        if eos_token_id is not None and bool(ended.all()):
             return
         seen.scatter_(1, token[:, None], True)
         new = token[:, None]  # [B] -> [B, 1]

@@ -23,6 +23,9 @@ ATTENTION = ("test_attention.py",)
 MOE = ("test_moe.py",)
 MODEL = ("test_model.py",)
 GENERATION = ("test_generation.py",)
+PACKING = ("test_packing.py",)
+STEP = ("test_token_step.py",)
+DECODING = ("test_decoding.py",)
 COSTS = ("test_costs.py",)
 
 _RMS = "return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps)"
@@ -39,6 +42,8 @@ _RECTANGLE = "mask = causal_mask(length, key.shape[1], query.device)"
 _POSITIONS = "positions = self.freqs_cos[start:end], self.freqs_sin[start:end]  # [S, D] each"
 _SWIGLU = "gated = F.silu(self.gate_proj(x)) * self.up_proj(x)"
 _TIE = "self.lm_head.weight = self.model.embed_tokens.weight"
+_PACK = "weight.data = weight.data.t().contiguous().t()"
+_CHOSEN = "gate, up, down = (matrices[routed.experts[0]] for matrices in stack)  # [N, ...] -> [k, ...]"
 _BEFORE = "before = probabilities.cumsum(-1) - probabilities"
 
 # fmt: off
@@ -391,7 +396,7 @@ MUTANTS = [
     ),
     Mutant(
         "generation: the first end ends all rows", "generation.py",
-        "if bool(ended.all()):", "if bool(ended.any()):",
+        "and bool(ended.all()):", "and bool(ended.any()):",
         ("test_generation.py::test_each_row_ends_by_itself_and_is_padded",),
     ),
     Mutant(
@@ -447,6 +452,182 @@ MUTANTS = [
         "roofline: moving and computing one after the other", "costs.py",
         "return max(cost.bytes / self.bandwidth, cost.operations / self.peak)",
         "return cost.bytes / self.bandwidth + cost.operations / self.peak", COSTS,
+    ),
+    Mutant(
+        "generation: a mask of ones is passed on", "generation.py",
+        "attention_mask = None  # no padding: found out here once, not at every step", "pass", GENERATION,
+    ),
+    # Packing, the compiled step, and the choice
+    Mutant("packing: rows and columns exchanged", "packing.py", _PACK, _PACK.removesuffix(".t()"), PACKING),
+    Mutant("packing: nothing is moved", "packing.py", _PACK, "pass", PACKING),
+    Mutant(
+        "packing: again and again", "packing.py",
+        "if weight.is_contiguous():\n", "if True:\n", PACKING,
+    ),
+    Mutant(
+        "packing: weights of inference mode", "packing.py",
+        "@torch.inference_mode(False)\ndef pack_weights", "def pack_weights", PACKING,
+    ),
+    Mutant(
+        "experts: stacked as a second copy", "packing.py", "weight.data = own", "pass", PACKING,
+    ),
+    Mutant(
+        "experts: a replaced one is not noticed", "packing.py",
+        "and weight.data_ptr() == start + index * size", "", PACKING,
+    ),
+    Mutant(
+        "experts: storage not compared, places only by chance", "packing.py", "if together:", "if True:", PACKING,
+    ),
+    Mutant(
+        "cache: room reserved over a fork's positions", "kv_cache.py",
+        "if self._holds_gradients() or not self._may_write(end):", "if end > self.capacity:", CACHE,
+    ),
+    Mutant(
+        "cache: reserved room not counted as filled", "kv_cache.py",
+        "self._buffers.filled = self.length = end", "self.length = end", CACHE,
+    ),
+    Mutant(
+        "cache: reserved room under autograd's eyes", "kv_cache.py",
+        "return self._buffers.key.data, self._buffers.value.data", "return self._buffers.key, self._buffers.value",
+        CACHE,
+    ),
+    Mutant(
+        "cache: room never zeroed", "kv_cache.py",
+        "make = Tensor.new_zeros if self._zeroed else Tensor.new_empty", "make = Tensor.new_empty", CACHE,
+    ),
+    Mutant(
+        "cache: a fork forgets to zero", "kv_cache.py",
+        "twin = BufferCache(self._capacity, self._zeroed)", "twin = BufferCache(self._capacity)", CACHE,
+    ),
+    Mutant(
+        "step: written one position late", "token_step.py",
+        "buffer[:, end - 1 : end] = new", "buffer[:, end : end + 1] = new", STEP,
+    ),
+    Mutant(
+        "step: the token does not see itself", "token_step.py",
+        "return buffer[:, :end]", "return buffer[:, : max(end - 1, 1)]", STEP,
+    ),
+    Mutant(
+        "step: reads room that is not filled", "token_step.py", "return buffer[:, :end]", "return buffer", STEP,
+    ),
+    Mutant(
+        "step: fixed, one position too few", "token_step.py",
+        ".view(1, 1, 1, -1) < end", ".view(1, 1, 1, -1) < end - 1", STEP,
+    ),
+    Mutant(
+        "step: fixed, padding forgotten", "token_step.py", "mask = filled if mask is None else mask & filled",
+        "mask = filled", STEP,
+    ),
+    Mutant(
+        "step: fixed, written one position late", "token_step.py",
+        "return buffer.index_copy_(1, end - 1, new)", "return buffer.index_copy_(1, end, new)", STEP,
+    ),
+    Mutant(
+        "step: QK-norm forgotten", "token_step.py",
+        "q, k = apply_rotary_pos_emb(part.q_norm(q), part.k_norm(k), *positions)",
+        "q, k = apply_rotary_pos_emb(q, k, *positions)", STEP,
+    ),
+    Mutant(
+        "step: query heads in the wrong groups", "token_step.py",
+        "grouped = q.view(batch, kv_heads, heads // kv_heads, head_dim)",
+        "grouped = q.view(batch, heads // kv_heads, kv_heads, head_dim).transpose(1, 2)", STEP,
+    ),
+    Mutant("step: post-norm as pre-norm", "token_step.py", "if block.pre_norm:", "if True:", STEP),
+    Mutant(
+        "step: the embedding's matrix as output", "token_step.py",
+        "return linear(model.lm_head.weight, body.norm(x))", "return linear(body.embed_tokens.weight, body.norm(x))",
+        STEP,
+    ),
+    Mutant(
+        "step: always the first experts", "token_step.py", _CHOSEN,
+        _CHOSEN.replace("[routed.experts[0]]", "[: len(routed.experts[0])]"), STEP,
+    ),
+    Mutant(
+        "step: routing weights forgotten", "token_step.py",
+        "output = (routed.weights[0, :, None] * outputs).sum(0).view_as(x)", "output = outputs.sum(0).view_as(x)", STEP,
+    ),
+    Mutant(
+        "step: shared experts forgotten", "token_step.py",
+        "for expert in part.shared_experts:", "for expert in ():", STEP,
+    ),
+    Mutant(
+        "compiled: a copy keeps the original's steps", "compiled_steps.py",
+        "    def __deepcopy__(self, memo: dict[int, Any]) -> \"CompiledSteps\":\n        return CompiledSteps()",
+        "    def __deepcopy__(self, memo: dict[int, Any]) -> \"CompiledSteps\":\n        return self",
+        ("test_decoding.py::test_a_copy_starts_without_steps",),
+    ),
+    Mutant(
+        "compiled: the dtype is not asked for", "compiled_steps.py",
+        "weight.dtype, weight.device, *state", "weight.device, *state",
+        ("test_decoding.py::test_a_step_is_asked_for_anew_when_what_it_was_compiled_for_changes",),
+    ),
+    Mutant(
+        "compiled: a step for one row serves many", "compiled_steps.py",
+        "rows = batch if capacity else min(batch, 2)", "rows = batch if capacity else 1",
+        ("test_decoding.py::test_a_step_is_asked_for_anew_when_what_it_was_compiled_for_changes",),
+    ),
+    Mutant(
+        "compiled: made-up sizes that are equal", "compiled_steps.py",
+        "(1 if batch == 1 else 13), 1009, 499", "(1 if batch == 1 else 13), 499, 499",
+        ("test_compiled_steps.py::test_one_compilation_serves_all_positions_prompts_buffers_and_new_weights",),
+    ),
+    Mutant(
+        "compiled: every size constant", "compiled_steps.py",
+        "step = torch.compile(_twin(token_step), dynamic=True, fullgraph=True)",
+        "step = torch.compile(_twin(token_step), dynamic=False, fullgraph=True)",
+        ("test_compiled_steps.py::test_one_compilation_serves_all_positions_prompts_buffers_and_new_weights",),
+    ),
+    Mutant(
+        "compiled: forgotten at once", "compiled_steps.py",
+        "if key not in self._steps and self.failure is None:", "if self.failure is None:",
+        ("test_decoding.py::test_compiling_is_over_before_the_first_token",),
+    ),
+    Mutant(
+        "decoding: one past serves two continuations", "decoding.py",
+        "return self._read(step, input_ids, attention_mask, past.fork())",
+        "return self._read(step, input_ids, attention_mask, past)",
+        ("test_decoding.py::test_two_continuations_of_one_past_do_not_disturb_each_other",),
+    ),
+    Mutant(
+        "decoding: positions off by one", "decoding.py",
+        "positions = tuple(table[end - 1 : end] for table in tables)",
+        "positions = tuple(table[end : end + 1] for table in tables)",
+        ("test_decoding.py::test_two_continuations_of_one_past_do_not_disturb_each_other",),
+    ),
+    Mutant(
+        "decoding: padding is read", "decoding.py",
+        "mask = _laid_out(attention_mask.bool())[:, None, None, :]  # [B, T] -> [B, 1, 1, T]", "mask = None",
+        DECODING,
+    ),
+    Mutant(
+        "decoding: plain leaves the weights packed", "decoding.py",
+        "(pack_weights if decode == \"packed\" else unpack_weights)(model)",
+        "pack_weights(model) if decode == \"packed\" else None",
+        ("test_decoding.py::test_every_way_is_what_it_says_whatever_came_before",),
+    ),
+    Mutant(
+        "decoding: compiled for packed weights", "decoding.py",
+        "unpack_weights(model)  # a compiled loop reads row by row", "pass",
+        ("test_decoding.py::test_every_way_is_what_it_says_whatever_came_before",),
+    ),
+    Mutant(
+        "decoding: hooks are skipped silently", "decoding.py",
+        "if part._forward_hooks or part._forward_pre_hooks:", "if False:",
+        ("test_decoding.py::test_a_model_that_somebody_changed_stays_eager",),
+    ),
+    Mutant(
+        "decoding: the dropout is lost silently", "decoding.py",
+        "if model.training and model.config.dropout:", "if False:",
+        ("test_decoding.py::test_dropout_is_not_left_out_silently",),
+    ),
+    Mutant(
+        "decoding: says it every time", "decoding.py", "@cache\ndef _say_once", "def _say_once",
+        ("test_decoding.py::test_without_a_compiler_decoding_stays_eager_and_says_so_once",),
+    ),
+    Mutant(
+        "decoding: strides of a slice", "decoding.py",
+        "return x.clone(memory_format=torch.contiguous_format)", "return x",
+        ("test_compiled_steps.py::test_a_mixture_for_one_row_is_one_graph",),
     ),
     # Checkpoints
     Mutant(

@@ -1,0 +1,149 @@
+"""The compiled step: when it is compiled, and that it computes what `token_step` and the model compute.
+
+Models of one or two layers, for compiling lasts seconds each; what does not need the compiler is tested without it.
+"""
+
+import copy
+
+import torch
+from model_builders import tiny_model, token_ids
+from torch import nn
+from torch._dynamo.utils import counters
+
+from minimind_edu.checkpoints import load_weights
+from minimind_edu.decoding import CompiledDecoder
+from minimind_edu.generation import generate
+
+FLOAT = {"dtype": torch.float32}
+
+
+def compilations():
+    """So many graphs torch has compiled in this process."""
+    return counters["stats"]["unique_graphs"]
+
+
+class Counted:
+    """with Counted(2): exactly two graphs are compiled."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def __enter__(self):
+        self.before = compilations()
+
+    def __exit__(self, failed, *_):
+        assert failed or compilations() - self.before == self.number
+
+
+def assert_same_tokens(model, ids, steps, **options):
+    options = {"eos_token_id": None, **options}
+    expected = model.generate(ids, steps, **options)
+    assert torch.equal(model.generate(ids, steps, decode="compiled", **options), expected)
+
+
+def assert_close_logits(model, ids, cut=3):
+    """Logits of every position after `cut`, one by one, against the model's own; 1e-5 of the largest."""
+    decoder, past = model.decoder("compiled"), None
+    with torch.no_grad():
+        expected = model(ids).logits
+        past = decoder(ids[:, :cut]).past_key_values
+        for position in range(cut, ids.shape[1]):
+            out = decoder(ids[:, position : position + 1], None, past)
+            past = out.past_key_values
+            torch.testing.assert_close(
+                out.logits[:, 0],
+                expected[:, position],
+                rtol=0,
+                atol=1e-5 * expected.abs().max().item(),
+            )
+
+
+def test_one_compilation_serves_all_positions_prompts_buffers_and_new_weights():
+    model = tiny_model("minimind3", **FLOAT)
+    with Counted(1):
+        for length, steps in ((5, 20), (1, 9), (2, 3), (40, 24)):
+            assert_same_tokens(model, token_ids(1, length), steps)
+        assert_close_logits(model, token_ids(1, 64), cut=1)  # without capacity: the buffers grow
+        load_weights(model, tiny_model("minimind3", seed=1, **FLOAT).state_dict())
+        assert_same_tokens(model, token_ids(1, 5), 9)
+        up = model.model.layers[1].mlp.up_proj
+        up.weight = nn.Parameter(torch.randn(up.weight.shape))
+        assert_same_tokens(model, token_ids(1, 5), 9)
+        model.generate(token_ids(1, 4), 3, decode="packed")  # another layout in between
+        assert_same_tokens(model, token_ids(1, 5), 9)
+    assert not [name for name in model.state_dict() if "compiled" in name]
+
+
+def test_a_copy_has_its_own_weights():
+    model = tiny_model(num_hidden_layers=1, **FLOAT)
+    assert_same_tokens(model, token_ids(1, 5), 9)
+    twin = copy.deepcopy(model)
+    with torch.no_grad():
+        twin.lm_head.weight.mul_(-1)
+    assert_same_tokens(twin, token_ids(1, 5), 9)
+    with Counted(0):
+        assert_same_tokens(model, token_ids(1, 5), 9)
+
+
+def test_one_compilation_serves_any_number_of_rows_and_one_more_their_padding():
+    model = tiny_model("minimind2", num_hidden_layers=1, **FLOAT)
+    with Counted(1):
+        for rows in (2, 3, 4, 8):  # among them the numbers of heads and of key/value heads
+            assert_same_tokens(model, token_ids(rows, 6), 12)
+    with Counted(1):
+        for rows, kind in ((2, torch.int64), (5, torch.bool)):
+            mask = torch.ones(rows, 6, dtype=kind)
+            mask[0, :3] = 0
+            mask[1, :1] = 0
+            assert_same_tokens(model, token_ids(rows, 6), 12, attention_mask=mask)
+
+
+def test_a_mixture_for_one_row_is_one_graph():
+    model = tiny_model("minimind2_moe", num_hidden_layers=1, **FLOAT)
+    with Counted(1):
+        assert_same_tokens(model, token_ids(1, 5), 30)
+        assert_close_logits(model, token_ids(1, 20))
+
+
+def test_another_dtype_is_compiled_for_when_the_model_is_converted():
+    model = tiny_model("minimind2", num_hidden_layers=1, norm_placement="post", **FLOAT)
+    ids = token_ids(1, 12)
+    with Counted(1):
+        assert_close_logits(model, ids)
+    with Counted(1):
+        model.to(torch.bfloat16)
+        decoder = model.decoder("compiled")
+        past = decoder(ids[:, :-1]).past_key_values
+        logits = decoder(ids[:, -1:], None, past).logits
+        with torch.no_grad():
+            expected = model(ids[:, -1:], past_key_values=past, use_cache=True).logits
+        assert logits.dtype == torch.bfloat16
+        torch.testing.assert_close(
+            logits, expected, rtol=0, atol=4e-2 * expected.abs().max().item()
+        )
+    with Counted(0):
+        assert_same_tokens(model.to(torch.float32), ids, 9)
+
+
+def test_the_step_of_fixed_shapes_compiles_once_and_reads_the_same():
+    """What a CUDA graph would replay, on the CPU; one row, with padding."""
+    model = tiny_model("minimind2", num_hidden_layers=1, **FLOAT)
+    with Counted(1):
+        for length, steps, kind in ((5, 20, torch.int64), (6, 58, torch.bool)):
+            ids, mask = token_ids(1, length), torch.ones(1, length, dtype=kind)
+            mask[0, :2] = 0
+            options = {"attention_mask": mask, "eos_token_id": None}
+            fixed = generate(CompiledDecoder(model, fixed=True), ids, steps, **options)
+            assert torch.equal(fixed, model.generate(ids, steps, **options))
+
+
+def test_inference_mode_is_compiled_for_too():
+    model = tiny_model(num_hidden_layers=1, **FLOAT)
+    ids = token_ids(1, 5)
+    expected = model.generate(ids, 9, eos_token_id=None)
+    with torch.inference_mode(), Counted(1):
+        for _ in range(2):
+            assert torch.equal(
+                model.generate(ids, 9, eos_token_id=None, decode="compiled"), expected
+            )
+    assert_same_tokens(model, ids, 9)
