@@ -4,12 +4,11 @@ import functools
 import http.server
 import os
 import re
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urlsplit
 
+import book_builder
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from browser import Watch
@@ -31,12 +30,7 @@ def html(tmp_path_factory) -> Path:
     """The built book: the one that BOOK_HTML names (`make test` has just built it), or one built now."""
     if named := os.environ.get("BOOK_HTML"):
         return (ROOT / named).resolve()
-    target = tmp_path_factory.mktemp("book")
-    options = ["--all", "-W", "-n", "--keep-going", "--quiet", "--path-output", str(target)]
-    build = [sys.executable, "-m", "jupyter_book.cli.main", "build", ".", *options]
-    done = subprocess.run(build, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    return target / "_build" / "html"
+    return book_builder.build(ROOT, tmp_path_factory.mktemp("book"))
 
 
 @pytest.fixture(scope="session")

@@ -10,8 +10,6 @@ from minimind_edu.config import MiniMindConfig, RopeScaling
 from minimind_edu.device import pick_device, pick_dtype
 from minimind_edu.model import MiniMindForCausalLM
 
-__version__ = "0.1.0"
-
 __all__ = [
     "MiniMindConfig",
     "MiniMindForCausalLM",
