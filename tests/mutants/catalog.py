@@ -23,6 +23,8 @@ ATTENTION = ("test_attention.py",)
 MOE = ("test_moe.py",)
 MODEL = ("test_model.py",)
 GENERATION = ("test_generation.py",)
+DEVICE = ("test_device.py",)
+TIMING = ("test_timing.py",)
 
 _RMS = "return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps)"
 _RMS_FORWARD = """_check_last_axis("RMSNorm", x, self.weight.shape[0])"""
@@ -401,6 +403,44 @@ MUTANTS = [
     Mutant(
         "generation: with a cache the whole text is read again", "generation.py",
         "new if use_cache else text,", "text,", GENERATION,
+    ),
+    # Devices
+    Mutant(
+        "device: bfloat16 wherever torch calls it supported", "device.py",
+        "torch.bfloat16 if major >= 8 else torch.float16", "torch.bfloat16", DEVICE,
+    ),
+    Mutant(
+        "device: without a GPU the CPU twice", "device.py",
+        "return list(dict.fromkeys((torch.device(\"cpu\"), pick_device())))",
+        "return [torch.device(\"cpu\"), pick_device()]", DEVICE,
+    ),
+    Mutant(
+        "device: tables stay behind when the model moves", "model.py",
+        "self.freqs_cos, self.freqs_sin = cos.to(weight.device), sin.to(weight.device)",
+        "self.freqs_cos, self.freqs_sin = cos, sin", DEVICE,
+    ),
+    Mutant(
+        "device: the mask is made on the CPU", "model.py",
+        "causal_mask(query_length, key_length, attention_mask.device)",
+        "causal_mask(query_length, key_length)", DEVICE,
+    ),
+    Mutant(
+        "device: what was seen is kept on the CPU", "generation.py",
+        "dtype=torch.bool, device=input_ids.device)\n    if attention_mask is None",
+        "dtype=torch.bool)\n    if attention_mask is None", DEVICE,
+    ),
+    Mutant(
+        "timing: the clock is read before the GPU has finished", "timing.py",
+        "        call()\n    synchronize(device)", "        call()", TIMING,
+    ),
+    Mutant(
+        "timing: the last round counts, not the best", "timing.py",
+        "min(seconds, best.get(name, seconds))", "seconds", TIMING,
+    ),
+    Mutant(
+        "timing: one call after the other", "timing.py",
+        "[turn for _ in range(rounds) for turn in calls.items()]",
+        "[turn for turn in calls.items() for _ in range(rounds)]", TIMING,
     ),
     # Checkpoints
     Mutant(
