@@ -91,7 +91,7 @@ if missing := [name for name in needed if importlib.util.find_spec(name) is None
     raise InstallError(f"Run `%pip install {{missing}}` in a new cell, then this cell again.")"""
 
 
-def _project() -> dict:
+def project() -> dict:
     """The [project] table of pyproject.toml."""
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
@@ -104,12 +104,12 @@ def repository_url() -> str:
 
 def tag() -> str:
     """The tag under which this version stands in the repository: v and the version of pyproject.toml."""
-    return f"v{_project()['version']}"
+    return f"v{project()['version']}"
 
 
 def requirements() -> list[str]:
     """What the package cannot do without, by the names under which pip and Python both know them."""
-    return [re.match(r"[\w-]+", line)[0] for line in _project()["dependencies"]]
+    return [re.match(r"[\w-]+", line)[0] for line in project()["dependencies"]]
 
 
 def _shared() -> dict[str, str]:

@@ -36,7 +36,7 @@ def build_wheel(folder: Path) -> Path:
     done = subprocess.run(build, env=environment, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(
-            f"flit_core could not build the wheel: {done.stderr.strip() or done.stdout.strip()}; "
+            f"flit_core could not build the wheel ({done.stderr.strip().splitlines()[-1]}); "
             "if it is missing, run `pip install -r requirements.txt`"
         )
     [wheel] = folder.glob("*.whl")
