@@ -146,7 +146,9 @@ def test_a_chapter_without_an_install_cell_is_refused(wheel, tmp_path):
 
 def test_a_build_that_fails_says_what_helps(monkeypatch, tmp_path):
     monkeypatch.setattr(self_contained, "ROOT", tmp_path)
-    with pytest.raises(RuntimeError, match="could not build the wheel .FileNotFoundError.*pip install -r"):
+    with pytest.raises(
+        RuntimeError, match="could not build the wheel .FileNotFoundError.*pip install -r"
+    ):
         self_contained.build_wheel(tmp_path)
 
 
