@@ -5,7 +5,7 @@ READY := .venv/.ready
 BUILD := $(BIN)/jupyter-book build . --all -W -n --keep-going --quiet
 PAGE := _build/html/index.html
 
-.PHONY: book env test mutants refresh lab bench lint clean
+.PHONY: book env test mutants refresh colab lab live bench lint clean
 
 book: $(READY)
 	@echo "Building the book."
@@ -36,12 +36,23 @@ mutants: $(READY)
 refresh: $(READY)
 	@$(BIN)/python -m tools.refresh
 
+colab: $(READY)
+	@$(BIN)/python -m tools.colab $(if $(PYTHON),--python $(PYTHON))
+
 lab: $(READY)
 	@$(BIN)/python -m pip install --quiet jupyterlab==4.6.6
 	@$(BIN)/python -m jupyter lab chapters
 
 bench: $(READY)
 	@$(BIN)/python -m benchmarks $(if $(QUICK),--quick) $(ARGS)
+
+live: $(READY)
+	@echo "1 of 2: every chapter in JupyterLab, in a real browser; every figure is dragged. This takes minutes."
+	@$(BIN)/python -m pip install --quiet jupyterlab==4.6.6
+	@LIVE=lab $(BIN)/python -m pytest tests/test_live.py
+	@echo "2 of 2: the same in Notebook 6, which has Colab's generation of widgets."
+	@sh tools/env.sh .venv-classic tools/classic_requirements.txt
+	@LIVE=classic LIVE_PYTHON=.venv-classic/bin/python $(BIN)/python -m pytest tests/test_live.py
 
 lint: $(READY)
 	@$(BIN)/ruff check .

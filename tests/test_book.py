@@ -2,17 +2,19 @@
 
 import functools
 import http.server
+import json
 import os
 import re
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urlsplit
 
+import book_builder
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from browser import Watch
+
+from tools import install_cell
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ["book/index", *re.findall(r"file: (\S+)", (ROOT / "_toc.yml").read_text(encoding="utf-8"))]
@@ -31,12 +33,7 @@ def html(tmp_path_factory) -> Path:
     """The built book: the one that BOOK_HTML names (`make test` has just built it), or one built now."""
     if named := os.environ.get("BOOK_HTML"):
         return (ROOT / named).resolve()
-    target = tmp_path_factory.mktemp("book")
-    options = ["--all", "-W", "-n", "--keep-going", "--quiet", "--path-output", str(target)]
-    build = [sys.executable, "-m", "jupyter_book.cli.main", "build", ".", *options]
-    done = subprocess.run(build, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    return target / "_build" / "html"
+    return book_builder.build(ROOT, tmp_path_factory.mktemp("book"))
 
 
 @pytest.fixture(scope="session")
@@ -254,3 +251,39 @@ def test_figures_answer_to_keyboard_mouse_and_touch(browser, http_address, name)
         assert seen[1] != seen[2] != seen[3], f"slider {index} of {name}: {seen}"
     assert not watch.problems
     context.close()
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_launch_and_download_buttons_lead_to_the_chapter(browser, http_address, html, name):
+    repository = install_cell.repository_url().removeprefix("https://github.com/")
+    context = context_of(browser, NARROW)
+    page = context.new_page()
+    page.goto(f"{http_address}/{name}.html")
+    page.locator(".dropdown-launch-buttons > button").click()
+    colab = page.locator(".dropdown-launch-buttons").get_by_role("link", name="Colab")
+    colab.wait_for()  # until it is seen
+    assert colab.get_attribute("href") == (
+        f"https://colab.research.google.com/github/{repository}/blob/main/{name}.ipynb"
+    )
+    assert (ROOT / f"{name}.ipynb").is_file()
+    page.locator(".dropdown-download-buttons > button").click()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Notebook, package inside").click()
+    stem = name.removeprefix("chapters/")
+    assert download.value.suggested_filename == f"{stem}.ipynb"
+    saved = json.loads(Path(download.value.path()).read_text(encoding="utf-8"))
+    stored = json.loads((ROOT / f"{name}.ipynb").read_text(encoding="utf-8"))
+    [new], [old] = (
+        [cell for cell in one["cells"] if cell["id"] == install_cell.CELL_ID]
+        for one in (saved, stored)
+    )
+    assert "WHEEL = " in "".join(new["source"])
+    new["source"], new["metadata"] = old["source"], old["metadata"]
+    assert saved == stored
+    context.close()
+
+
+def test_only_chapters_are_offered_as_notebooks(html):
+    written = {path.stem for path in (html / "notebooks").iterdir()}
+    assert written == {name.removeprefix("chapters/") for name in CHAPTERS}
+    assert "package inside" not in (html / "book/notation.html").read_text(encoding="utf-8")

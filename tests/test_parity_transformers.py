@@ -6,6 +6,7 @@ import pytest
 import torch
 from model_builders import tensor, tiny_config, token_ids
 from transformers import (
+    DynamicCache,
     LlamaConfig,
     LlamaForCausalLM,
     Qwen3Config,
@@ -295,3 +296,15 @@ def test_the_auxiliary_loss_is_theirs_averaged_over_the_choices(top_k, num_exper
     assert math.isclose(
         top_k * ours.item(), theirs.item(), rel_tol=1e-6
     )  # theirs counts in float32
+
+
+# Their cache
+
+
+def test_their_cache_object_is_no_past_in_the_way_of_the_notes():
+    """What chapter 07 says of it: false when empty, and not to be indexed when filled."""
+    cache = DynamicCache()
+    assert not cache
+    cache.update(tensor(1, 2, 3, 4), tensor(1, 2, 3, 4), layer_idx=0)
+    with pytest.raises(TypeError, match="not subscriptable"):
+        cache[0]

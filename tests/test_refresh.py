@@ -114,29 +114,6 @@ def test_the_install_cell_is_the_first_code_cell_once(tmp_path):
     assert cells[1].source == install_cell.source()
 
 
-def test_the_install_cell_names_the_repository_of_the_configuration():
-    assert f'"git+{install_cell.repository_url()}"' in install_cell.source()
-
-
-def test_the_install_cell_is_silent_when_the_package_is_there(capsys):
-    exec(install_cell.source(), {})
-    assert capsys.readouterr() == ("", "")
-
-
-def test_the_install_cell_says_in_one_sentence_that_it_failed(capsys, monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    monkeypatch.setattr(
-        "subprocess.run", lambda *args, **kwargs: type("Done", (), {"returncode": 1})
-    )
-    exec(install_cell.source(), {})
-    printed = capsys.readouterr().out
-    assert (
-        printed.count("\n") == 1
-        and "check the network" in printed
-        and install_cell.repository_url() in printed
-    )
-
-
 def measured(source, text, fingerprint=None):
     metadata = {"tags": [IGNORED]} | ({"measured": fingerprint} if fingerprint else {})
     return code(source, [stream(text)], **metadata)

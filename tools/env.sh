@@ -1,9 +1,11 @@
 #!/bin/sh
-# Make the virtual environment that is named in the first argument and install requirements.txt into it.
+# Make the virtual environment that is named in the first argument and install requirements.txt into it, or the file
+# that the second argument names.
 # Plain sh, because it must be able to say that a Python is too old.
 set -eu
 
 venv=$1
+requirements=${2:-requirements.txt}
 
 stop() {
     echo "$1" >&2
@@ -42,6 +44,6 @@ if ! "$venv/bin/python" -c 'import pip' 2>/dev/null; then
     echo "Making $venv with $("$python" --version)."
     "$python" -m venv --clear "$venv"
 fi
-echo "Installing what requirements.txt lists into $venv; the first time this takes some minutes."
-"$venv/bin/python" -m pip install --disable-pip-version-check --progress-bar on -r requirements.txt ||
+echo "Installing what $requirements lists into $venv; the first time this takes some minutes."
+"$venv/bin/python" -m pip install --disable-pip-version-check --progress-bar on -r "$requirements" ||
     stop "The installation failed; its last lines say why. Check the network and type the command again: it goes on where it stopped."

@@ -1,12 +1,15 @@
 """Sphinx extension: the book's pages need no kernel and no network.
 
-It serves MathJax from the book itself, gives each page the scripts of exactly the figures that stand on it, marks the
-blockquotes that work as callouts, and removes what a book without a kernel cannot use.
+It serves MathJax from the book itself, gives each page the scripts of exactly the figures that stand on it, offers each
+chapter as a notebook that carries the package, marks the blockquotes that work as callouts, and removes what a book
+without a kernel cannot use.
 """
 
 import json
 import re
 import shutil
+import subprocess
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,11 +18,19 @@ from sphinx.application import Sphinx
 
 from minimind_edu.figures import figure_names, module_source, stylesheet
 
-ASSETS = Path(__file__).resolve().parents[1] / "assets"
+ROOT = Path(__file__).resolve().parents[2]
+ASSETS = ROOT / "book" / "assets"
 HOST = Path(__file__).resolve().parent / "figure_host.js"
 
 # What MathJax needs to set TeX in the browser; the package carries ten times as much.
 MATHJAX_PARTS = ("tex-chtml.js", "output/chtml/fonts/woff-v2", "input/tex/extensions")
+
+NOTEBOOKS = "notebooks"  # the folder of the output for them
+
+# Some servers call a notebook JSON, and a browser would show it. From file:// it does so all the same.
+SAVE_NOTEBOOK = """document.addEventListener("DOMContentLoaded", () => {
+  document.querySelector(".btn-download-source-button").download = "";
+});"""
 
 _FIGURE = re.compile(r'<div class="minimind-figure" data-figure="(\w+)"')
 
@@ -97,6 +108,30 @@ def _belongs_to_thebe(file) -> bool:
     return "thebe" in str(getattr(file, "filename", "") or "") or "thebe_selector" in body
 
 
+def write_notebooks(app: Sphinx, env) -> None:
+    """Write every chapter of the table of contents into the output as a notebook that carries the package."""
+    paths = (Path(env.doc2path(name)) for name in sorted(env.found_docs))
+    chapters = [str(path) for path in paths if path.suffix == ".ipynb"]
+    if app.builder.format != "html" or not chapters:
+        return
+    tool = [sys.executable, "-m", "tools.self_contained", str(Path(app.outdir) / NOTEBOOKS)]
+    done = subprocess.run([*tool, *chapters], cwd=ROOT, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"the notebooks for download could not be written: {done.stderr}")
+
+
+def offer_notebook(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
+    """Let the download button of a chapter give the notebook that carries the package, instead of the bare one."""
+    for group in context.get("header_buttons", []):
+        for button in group.get("buttons", []):
+            if button.get("label") == "download-source-button" and button["text"] == ".ipynb":
+                name = Path(app.env.doc2path(pagename)).name
+                button["url"] = context["pathto"](f"{NOTEBOOKS}/{name}", 1)
+                button["text"] = "Notebook, package inside"
+                button["tooltip"] = "This chapter as one file that runs without a network"
+                app.add_js_file(None, body=SAVE_NOTEBOOK)
+
+
 def mark_callouts(app: Sphinx, doctree: nodes.document) -> None:
     """Give a blockquote that begins with bold words a class made from them.
 
@@ -122,6 +157,8 @@ def setup(app: Sphinx) -> dict:
     """Connect the steps above to the build."""
     app.connect("builder-inited", add_static_files)
     app.connect("doctree-read", mark_callouts)
+    app.connect("env-updated", write_notebooks)
     app.connect("doctree-resolved", remove_thebe_settings, priority=900)
     app.connect("html-page-context", add_page_scripts, priority=900)
+    app.connect("html-page-context", offer_notebook, priority=900)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

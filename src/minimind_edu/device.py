@@ -2,6 +2,8 @@
 
 device = pick_device()
 model = MiniMindForCausalLM(config).to(device, pick_dtype(device))
+
+MPS has no float64, so what is float64 is converted before it moves: `x.float().to(device)`.
 """
 
 import torch
@@ -14,6 +16,11 @@ def pick_device() -> torch.device:
     if torch.backends.mps.is_available():
         return torch.device("mps")
     return torch.device("cpu")
+
+
+def devices_here() -> list[torch.device]:
+    """The CPU, and after it the picked device, if that is another: for measurements that show both."""
+    return list(dict.fromkeys((torch.device("cpu"), pick_device())))
 
 
 def pick_dtype(device: torch.device | str) -> torch.dtype:

@@ -27,6 +27,8 @@ PACKING = ("test_packing.py",)
 STEP = ("test_token_step.py",)
 DECODING = ("test_decoding.py",)
 COSTS = ("test_costs.py",)
+DEVICE = ("test_device.py",)
+TIMING = ("test_timing.py",)
 
 _RMS = "return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps)"
 _RMS_FORWARD = """_check_last_axis("RMSNorm", x, self.weight.shape[0])"""
@@ -628,6 +630,43 @@ MUTANTS = [
         "decoding: strides of a slice", "decoding.py",
         "return x.clone(memory_format=torch.contiguous_format)", "return x",
         ("test_compiled_steps.py::test_a_mixture_for_one_row_is_one_graph",),
+    # Devices
+    Mutant(
+        "device: bfloat16 wherever torch calls it supported", "device.py",
+        "torch.bfloat16 if major >= 8 else torch.float16", "torch.bfloat16", DEVICE,
+    ),
+    Mutant(
+        "device: without a GPU the CPU twice", "device.py",
+        "return list(dict.fromkeys((torch.device(\"cpu\"), pick_device())))",
+        "return [torch.device(\"cpu\"), pick_device()]", DEVICE,
+    ),
+    Mutant(
+        "device: tables stay behind when the model moves", "model.py",
+        "self.freqs_cos, self.freqs_sin = cos.to(weight.device), sin.to(weight.device)",
+        "self.freqs_cos, self.freqs_sin = cos, sin", DEVICE,
+    ),
+    Mutant(
+        "device: the mask is made on the CPU", "model.py",
+        "causal_mask(query_length, key_length, attention_mask.device)",
+        "causal_mask(query_length, key_length)", DEVICE,
+    ),
+    Mutant(
+        "device: what was seen is kept on the CPU", "generation.py",
+        "dtype=torch.bool, device=input_ids.device)\n    if attention_mask is None",
+        "dtype=torch.bool)\n    if attention_mask is None", DEVICE,
+    ),
+    Mutant(
+        "timing: the clock is read before the GPU has finished", "timing.py",
+        "        call()\n    synchronize(device)", "        call()", TIMING,
+    ),
+    Mutant(
+        "timing: the last round counts, not the best", "timing.py",
+        "min(seconds, best.get(name, seconds))", "seconds", TIMING,
+    ),
+    Mutant(
+        "timing: one call after the other", "timing.py",
+        "[turn for _ in range(rounds) for turn in calls.items()]",
+        "[turn for turn in calls.items() for _ in range(rounds)]", TIMING,
     ),
     # Checkpoints
     Mutant(

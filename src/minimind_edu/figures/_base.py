@@ -6,7 +6,6 @@ mounts the figure's own ES module on that element, so one module serves both.
 """
 
 import json
-import os
 import reprlib
 from html import escape
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any, ClassVar
 import anywidget
 
 from minimind_edu.figures._join import join
+from minimind_edu.notebook import outputs_are_stored
 
 STATIC = Path(__file__).parent / "static"
 _DIGITS = 6  # significant digits of a number on a page: more than any reader sees, fewer than machines disagree about
@@ -127,6 +127,6 @@ class Figure(anywidget.AnyWidget):
         return f"{type(self).__name__}({arguments})"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        if os.environ.get("MINIMIND_EDU_STATIC") == "1":
+        if outputs_are_stored():
             return {"text/plain": repr(self), "text/html": self.static_html()}
         return super()._repr_mimebundle_(**kwargs)

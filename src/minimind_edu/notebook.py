@@ -1,0 +1,33 @@
+"""What chapters need of the notebook that they run in."""
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+from tqdm import tqdm
+
+T = TypeVar("T")
+
+
+def outputs_are_stored() -> bool:
+    """Whether a tool is at work that stores outputs or compares them, rather than a reader."""
+    return os.environ.get("MINIMIND_EDU_STATIC") == "1"
+
+
+def progress(items: Iterable[T], description: str) -> Iterator[T]:
+    """Yield the items, with a bar that shows how far they are and that leaves nothing behind.
+
+    The bar is text on stdout: a bar made of widgets would be saved with the notebook and come back dead, and notebooks
+    paint stderr as if something had failed. Print after the loop, not in it. Where outputs are stored there is no bar.
+    """
+    return iter(
+        tqdm(
+            items,
+            desc=description,
+            disable=outputs_are_stored(),
+            file=sys.stdout,
+            leave=False,
+            ncols=80,
+        )
+    )

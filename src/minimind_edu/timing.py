@@ -1,0 +1,61 @@
+"""How long calls take, measured in one way on every device."""
+
+import math
+import time
+from collections.abc import Callable, Hashable, Mapping
+from typing import TypeVar
+
+import torch
+
+from minimind_edu.notebook import progress
+
+Name = TypeVar("Name", bound=Hashable)
+
+_SHORTEST = 0.002  # seconds between two looks at the clock, so that looking costs nothing
+_TICK = 1e-7  # seconds that a clock can tell apart; what is shorter may seem to take none
+
+
+def synchronize(device: torch.device | str) -> None:
+    """Wait until the device has done all that it was told. A CPU has; CUDA and MPS only queue it and return."""
+    device = torch.device(device)
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    elif device.type == "mps":
+        torch.mps.synchronize()
+
+
+def best_seconds(
+    calls: Mapping[Name, Callable[[], object]], device: torch.device | str, rounds: int = 25
+) -> dict[Name, float]:
+    """The shortest time that each call took, in seconds of the wall clock.
+
+    The calls take turns, so that a busy moment of the machine is nobody's bad luck, and the best of the rounds is the
+    one that was disturbed least. The first round also warms up, and waits
+    for what was queued before, so it takes two to mean something. A call that is over in less than 2 ms is repeated
+    between two looks at the clock.
+
+    Args:
+        calls: what to measure, by name.
+        device: where the calls compute; the clock is read when that device has finished.
+        rounds: so many times each.
+
+    Raises:
+        ValueError: if there are fewer than two rounds.
+    """
+    if rounds < 2:
+        raise ValueError(f"the first round warms up, so there must be at least 2, got {rounds}")
+    best: dict[Name, float] = {}
+    turns = [turn for _ in range(rounds) for turn in calls.items()]
+    for name, call in progress(turns, f"measuring on {torch.device(device).type}"):
+        repeats = math.ceil(_SHORTEST / max(best[name], _TICK)) if name in best else 1
+        seconds = _seconds(call, device, repeats)
+        best[name] = min(seconds, best.get(name, seconds))
+    return best
+
+
+def _seconds(call: Callable[[], object], device: torch.device | str, repeats: int) -> float:
+    start = time.perf_counter()
+    for _ in range(repeats):
+        call()
+    synchronize(device)
+    return (time.perf_counter() - start) / repeats

@@ -1,0 +1,139 @@
+"""The proof that chapters run on Colab would notice if they did not."""
+
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient.exceptions import CellExecutionError
+from nbformat.v4 import new_code_cell, new_notebook
+
+from tools import colab, run_unaided
+
+# Stand-ins that cost no time: the package is an empty file beside the notebook, and a figure is what a front end gets.
+FIRST = """\
+import os, sys, types
+package_folder = types.SimpleNamespace(name=os.getcwd())
+sys.path.insert(0, package_folder.name)
+os.environ["PYTHONPATH"] = package_folder.name"""
+FIGURE = f"""\
+from IPython.display import display
+display({{{run_unaided.WIDGET_VIEW!r}: {{}}}}, raw=True)"""
+
+
+def notebook(tmp_path, *cells: str) -> Path:
+    (tmp_path / "minimind_edu.py").touch()
+    path = tmp_path / "chapter.ipynb"
+    nbformat.write(new_notebook(cells=[new_code_cell(cell) for cell in cells]), path)
+    return path
+
+
+def test_a_notebook_that_runs_with_a_live_figure_is_told_so(tmp_path):
+    told = run_unaided.run(notebook(tmp_path, FIRST, FIGURE))
+    assert re.fullmatch(r"2 cells ran in \d+ s, live figures: 1", told)
+
+
+@pytest.mark.parametrize(
+    "cells, error, message",
+    [
+        ([FIRST, FIGURE, "1 / 0"], CellExecutionError, "ZeroDivisionError"),
+        ([FIRST, FIGURE, "import warnings; warnings.warn('old')"], AssertionError, "old"),
+        ([FIRST, "print('no figure')"], AssertionError, "no figure is alive"),
+        ([FIRST + "; print('loud')", FIGURE], AssertionError, "first cell is not silent"),
+        ([FIRST + "; package_folder.name += '/x'", FIGURE], CellExecutionError, "AssertionError"),
+    ],
+    ids=["error", "warning", "no figure", "loud", "another package"],
+)
+def test_a_notebook_that_a_reader_would_not_like_fails(tmp_path, cells, error, message):
+    with pytest.raises(error, match=message):
+        run_unaided.run(notebook(tmp_path, *cells))
+
+
+def test_where_a_network_answers_nothing_is_proven(monkeypatch, capsys):
+    def nobody_answers(*arguments, **options):
+        raise TimeoutError
+
+    monkeypatch.setattr(socket, "create_connection", nobody_answers)
+    assert run_unaided.main(["missing.ipynb"]) == 1
+    assert capsys.readouterr().out.startswith("There is a network here")
+
+
+@pytest.mark.parametrize("means", ["unshare", "a Python that refuses"])
+def test_the_network_is_really_taken_away(tmp_path, monkeypatch, means):
+    if means != "unshare":
+        monkeypatch.setattr(colab, "UNSHARE", ["no-such-command"])
+    prefix, environment, name = colab.without_network(tmp_path)
+    if name != means:
+        pytest.skip("this system has no unshare")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        connect = f"import socket; socket.create_connection({server.getsockname()}, timeout=5)"
+        assert colab.run(sys.executable, "-c", connect).returncode == 0, "it is there"
+        without = [*prefix, sys.executable, "-c", connect]
+        done = colab.run(*without, env=environment, capture_output=True, text=True)
+    assert "OSError" in done.stderr
+    check = "import run_unaided; print(run_unaided.network_is_gone())"
+    command = [*prefix, sys.executable, "-c", check]
+    done = colab.run(*command, env=environment, cwd=colab.RUNNER.parent, stdout=subprocess.PIPE)
+    assert done.stdout == b"True\n"
+
+
+def fake_python(path: Path, status: int) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\nexit {status}\n", encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+def test_colabs_python_comes_first_where_it_works(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "pyenv"))
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    assert colab.pythons(None) == [sys.executable]
+    broken = fake_python(tmp_path / "bin" / colab.COLABS_PYTHON, 127)
+    theirs = fake_python(tmp_path / "pyenv/versions/3.13.9/bin" / colab.COLABS_PYTHON, 0)
+    assert colab.pythons(None) == [str(theirs), sys.executable]
+    fake_python(broken, 0)
+    assert colab.pythons(None) == [colab.COLABS_PYTHON, sys.executable]
+    assert colab.pythons("python9") == ["python9"]
+
+
+def test_an_environment_is_made_again_only_when_its_pins_change(tmp_path, monkeypatch):
+    pins = tmp_path / "pins.txt"
+    pins.write_text("numpy==2.1.3\n", encoding="utf-8")
+    monkeypatch.setattr(colab, "PINS", pins)
+    monkeypatch.setattr(colab, "ENVIRONMENT", tmp_path / "environment")
+    made = []
+
+    def run(*command, **options):
+        if command[0] == "sh":
+            colab.ENVIRONMENT.mkdir()
+            made.append(command)
+        return subprocess.CompletedProcess(command, 0, stdout="Python 3.13.0\n")
+
+    monkeypatch.setattr(colab, "run", run)
+    assert colab.make_environment("python") and colab.make_environment("python")
+    assert len(made) == 1
+    pins.write_text("numpy==2.1.4\n", encoding="utf-8")
+    assert colab.make_environment("python") and len(made) == 2
+
+
+def test_a_changed_version_and_a_broken_requirement_are_told(monkeypatch, tmp_path):
+    monkeypatch.setattr(colab, "build_wheel", lambda folder: tmp_path)
+    states = iter([{"numpy==2.1.3", "six==1"}, {"numpy==2.4.6", "six==1"}])
+    monkeypatch.setattr(colab, "versions", lambda: next(states))
+    monkeypatch.setattr(
+        colab, "pip", lambda *words, **options: subprocess.CompletedProcess(words, 0, stdout="")
+    )
+    with pytest.raises(colab.ColabError, match=r"changed numpy==2\.1\.3, numpy==2\.4\.6\.$"):
+        colab.install_package()
+    answers = iter(["", "", "minimind-edu requires torch, which is not installed."])
+    monkeypatch.setattr(colab, "versions", lambda: {"six==1"})
+    monkeypatch.setattr(
+        colab,
+        "pip",
+        lambda *words, **options: subprocess.CompletedProcess(words, 0, stdout=next(answers)),
+    )
+    with pytest.raises(colab.ColabError, match="requires torch"):
+        colab.install_package()

@@ -1,0 +1,277 @@
+"""Chapters in Jupyter's own front ends, in the real browser: opened, run, and every figure dragged. `make live`.
+
+    LIVE=lab pytest tests/test_live.py                                  JupyterLab of this environment
+    LIVE=classic LIVE_PYTHON=/path/to/python pytest tests/test_live.py  Notebook 6 of that one
+    LIVE=lab pytest tests/test_live.py -k 06                            one chapter
+
+It takes minutes, so an ordinary test run leaves it out. Pictures of what was seen go to _build/live.
+"""
+
+import json
+import os
+import re
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from browser import Watch
+from front_ends import FRONT_ENDS, ROOT, OpenNotebook, serving
+from playwright.sync_api import TimeoutError as PlaywrightTimeoutError
+
+CHAPTERS = sorted((ROOT / "chapters").glob("[0-9]*.ipynb"))
+PICTURES = ROOT / "_build" / "live"
+ALIVE = ".mm-fig"
+SOON = 3000  # milliseconds until a figure has drawn itself anew
+FOLLOWS = 20  # looks at the traits until they count as unchanged
+
+if os.environ.get("LIVE") not in FRONT_ENDS:
+    pytest.skip(
+        f"front ends are driven by `make live`, which sets LIVE to {' or '.join(FRONT_ENDS)}",
+        allow_module_level=True,
+    )
+
+# What a figure shows: its elements, and where its controls stand.
+SHOWN = """figure => JSON.stringify([
+    figure.innerHTML, ...[...figure.querySelectorAll("input")].map((one) => [one.value, one.checked])
+])"""
+
+# Controls by kind, and the keys that must reach them although the front end has uses of its own for these keys.
+CONTROLS = {
+    "slider": ('input[type="range"]', ("ArrowLeft", "ArrowRight", "Home", "End")),
+    "switch": ('input[type="checkbox"]', ("Space",)),
+    "option": ('input[type="radio"]', ("ArrowDown", "ArrowUp")),
+    "handle": (".mm-draggable[tabindex]", ("ArrowLeft", "ArrowUp", "ArrowRight", "ArrowDown")),
+    "button": ("button", ("Enter", "Space")),
+    "field": ('input[type="text"]', ("7", "Enter")),
+}
+
+
+def figure_cells(chapter: Path) -> dict[int, str]:
+    """Code cells of a chapter that show a figure, by their index among code cells, with its stored HTML."""
+    cells = [cell for cell in nbformat.read(chapter, 4).cells if cell.cell_type == "code"]
+    html = {
+        index: output.data["text/html"]
+        for index, cell in enumerate(cells)
+        for output in cell.outputs
+        if "minimind-figure" in output.get("data", {}).get("text/html", "")
+    }
+    assert html, f"{chapter.name} shows no figure"
+    return html
+
+
+@pytest.fixture(scope="module")
+def front_end():
+    return FRONT_ENDS[os.environ["LIVE"]]
+
+
+@pytest.fixture(scope="module")
+def server(front_end, tmp_path_factory):
+    python = os.environ.get("LIVE_PYTHON", sys.executable)
+    with serving(python, front_end, tmp_path_factory.mktemp("live")) as server:
+        yield server
+
+
+def complaints(watch: Watch) -> set[str]:
+    """Complaints without what differs from run to run: ports, hashes, counts."""
+    return {re.sub(r"[0-9a-f]*\d[0-9a-f]*", "#", problem) for problem in watch.problems}
+
+
+@pytest.fixture(scope="module")
+def its_own_complaints(browser, server, front_end, tmp_path_factory) -> set[str]:
+    """What the front end says of itself, with a notebook that holds a formula and nothing of ours."""
+    path = tmp_path_factory.mktemp("empty") / "empty.ipynb"
+    cells = [nbformat.v4.new_markdown_cell("$x^2$"), nbformat.v4.new_code_cell("1 + 1")]
+    metadata = nbformat.read(CHAPTERS[0], 4).metadata
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=metadata), path)
+    page = browser.new_page()
+    watch = Watch(page)
+    opened = OpenNotebook(server, front_end, page, path)
+    opened.run_all()
+    opened.close()
+    return complaints(watch)
+
+
+@pytest.fixture(scope="module", params=CHAPTERS, ids=lambda path: path.stem)
+def chapter(request) -> Path:
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def opened(chapter, browser, server, front_end):
+    """The chapter as it came, in a page of its own: not trusted, not run."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    watch = Watch(page)
+    notebook = OpenNotebook(server, front_end, page, chapter)
+    notebook.watch = watch
+    yield notebook
+    notebook.close()
+
+
+@pytest.fixture(scope="module")
+def run(opened):
+    """The same after Run All."""
+    opened.run_all()
+    return opened
+
+
+@pytest.fixture
+def figures(run, chapter):
+    """Every figure of the chapter that ran: its number in the kernel, its element."""
+    return {
+        run.number(index): run.output(index).locator(ALIVE).first for index in figure_cells(chapter)
+    }
+
+
+def picture(element, name: str) -> None:
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    for _ in range(2):  # what comes into view takes its true height only then
+        element.evaluate("node => node.scrollIntoView({ block: 'start' })")
+        element.page.wait_for_timeout(300)
+    element.page.screenshot(path=PICTURES / f"{os.environ['LIVE']}_{name}.png")
+
+
+def changes(figure, act, *args) -> bool:
+    """Whether the figure shows something else soon after `act(*args)`."""
+    before = figure.evaluate(SHOWN)
+    act(*args)
+    try:
+        figure.page.wait_for_function(
+            f"([figure, before]) => ({SHOWN})(figure) !== before",
+            arg=[figure.element_handle(), before],
+            timeout=SOON,
+        )
+    except PlaywrightTimeoutError:
+        return False
+    return True
+
+
+def is_heard(figure, kind: str, control, key: str) -> bool:
+    """Whether a key that is pressed on a control does something: a button may have nothing new to show."""
+    keyboard = figure.page.keyboard
+    if kind != "button":
+        return changes(figure, keyboard.press, key)
+    clicked = (
+        "node => { window.clicked = 0; node.addEventListener('click', () => window.clicked++); }"
+    )
+    control.evaluate(clicked)
+    keyboard.press(key)
+    return figure.page.evaluate("window.clicked") > 0
+
+
+def use(kind: str, control) -> None:
+    """What a reader does with the mouse: pull, press, or point and type."""
+    control.evaluate("node => node.scrollIntoView({ block: 'center' })")
+    box, mouse = control.bounding_box(), control.page.mouse
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    if kind == "slider":
+        share = control.evaluate("node => (node.value - node.min) / (node.max - node.min)")
+        x, goal = box["x"] + 9 + share * (box["width"] - 18), 0.75 if share < 0.5 else 0.25
+        mouse.move(x, y)
+        mouse.down()
+        mouse.move(box["x"] + goal * box["width"], y, steps=4)
+        mouse.up()
+    elif kind == "handle":
+        mouse.move(x, y)
+        mouse.down()
+        mouse.move(x - 30, y + 25, steps=3)
+        mouse.up()
+    else:
+        mouse.click(x, y)
+        if kind == "field":
+            control.page.keyboard.type("0.5")
+
+
+def controls(figure, kind: str) -> list:
+    """The controls of this kind that a reader could use now."""
+    return [
+        control
+        for control in figure.locator(CONTROLS[kind][0]).all()
+        if control.is_visible() and control.is_enabled()
+    ]
+
+
+def followed(notebook, number: str, before: dict) -> set[str]:
+    """Traits of the figure in the kernel that differ from before, as soon as there are any."""
+    for _ in range(FOLLOWS):
+        now = notebook.states()[number]
+        if now != before:
+            return {name for name in now if now[name] != before[name]}
+        notebook.page.wait_for_timeout(40)
+    return set()
+
+
+def test_before_it_runs_a_figure_is_a_sentence_and_a_table(opened, chapter):
+    for index, html in figure_cells(chapter).items():
+        output = opened.output(index)
+        assert output.locator(".mm-fallback p, .mm-fallback li").first.is_visible()
+        assert output.locator(".mm-fallback :is(table, ol)").first.is_visible()
+        assert output.locator(ALIVE).count() == 0
+        assert output.locator("tr").count() == html.count("<tr>")
+        picture(output, f"{chapter.stem}_{opened.number(index)}_not_run")
+    assert opened.errors() == []
+
+
+def test_run_all_brings_every_figure_to_life_and_no_error(run, chapter):
+    assert run.errors() == []
+    for index in figure_cells(chapter):
+        figures = run.output(index).locator(ALIVE)
+        assert figures.count() == 1
+        picture(figures.first, f"{chapter.stem}_{run.number(index)}")
+        assert figures.first.is_visible()
+    assert set(run.states()) == {run.number(index) for index in figure_cells(chapter)}
+
+
+def test_every_control_moves_its_figure_and_the_traits_follow(run, figures, capsys):
+    idle, told = [], []
+    for number, figure in figures.items():
+        counts, traits = {}, set()
+        for kind in CONTROLS:
+            for place, control in enumerate(controls(figure, kind)):
+                if not (control.is_visible() and control.is_enabled()):
+                    continue
+                if kind == "option" and control.is_checked():
+                    continue
+                before = run.states()[number]
+                if not changes(figure, use, kind, control):
+                    idle.append(f"[{number}] {kind} {place}")
+                counts[kind] = counts.get(kind, 0) + 1
+                traits |= followed(run, number, before)
+        told.append(f"[{number}] {counts}, traits that followed: {sorted(traits)}")
+        sets_traits = "model.set(" in run.ask(f"Out[{number}]._esm")
+        assert counts and bool(traits) == sets_traits, told[-1]
+    with capsys.disabled():
+        print(f"\n{run.name}", *told, sep="\n    ")
+    assert idle == []
+
+
+def test_keys_reach_the_figure_and_not_the_notebook(run, figures):
+    deaf = []
+    cells = run.page.locator(run.front_end.code_cell).count()
+    for number, figure in figures.items():
+        for kind, (_, keys) in CONTROLS.items():
+            for place, control in enumerate(controls(figure, kind)[:2]):
+                control.focus()
+                heard = [is_heard(figure, kind, control, key) for key in keys]
+                inside = figure.evaluate("node => node.contains(document.activeElement)")
+                if not (any(heard) and inside):
+                    deaf.append(f"[{number}] {kind} {place}: {heard}, focus inside: {inside}")
+    assert deaf == []
+    assert run.page.locator(run.front_end.code_cell).count() == cells
+
+
+def test_a_trait_set_in_a_cell_moves_the_figure(run, figures):
+    at_start = {number: state for number, state in run.states().items() if number in figures}
+    for number, figure in figures.items():
+        sliders = controls(figure, "slider") or controls(figure, "handle")
+        if not sliders:
+            continue
+        changes(figure, use, "slider" if controls(figure, "slider") else "handle", sliders[0])
+        for name in followed(run, number, at_start[number]):
+            value = json.dumps(json.dumps(at_start[number][name]))
+            back = f"Out[{number}].set_trait({name!r}, __import__('json').loads({value}))"
+            assert changes(figure, run.ask, back), f"[{number}] {name}"
+
+
+def test_nothing_was_complained_of(run, its_own_complaints):
+    assert complaints(run.watch) - its_own_complaints == set()

@@ -1,0 +1,43 @@
+import time
+
+import pytest
+
+from minimind_edu.notebook import outputs_are_stored, progress
+
+
+@pytest.fixture
+def reader(monkeypatch):
+    monkeypatch.delenv("MINIMIND_EDU_STATIC", raising=False)
+
+
+@pytest.fixture
+def tool(monkeypatch):
+    monkeypatch.setenv("MINIMIND_EDU_STATIC", "1")
+
+
+def slowly(items):
+    for item in progress(items, "reading"):
+        time.sleep(0.06)
+        yield item
+
+
+def test_a_reader_sees_how_far_it_is_and_nothing_afterwards(reader, capsys):
+    assert not outputs_are_stored()
+    assert list(slowly("abcd")) == list("abcd")
+    shown = capsys.readouterr()
+    assert "reading:  50%" in shown.out
+    assert "2/4" in shown.out
+    assert shown.out.split("\r")[-2:] == [" " * len(shown.out.split("\r")[-2]), ""]
+    assert shown.err == ""
+
+
+def test_stored_outputs_hold_no_bar(tool, capsys):
+    assert outputs_are_stored()
+    assert list(slowly("abcd")) == list("abcd")
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err) == ("", "")
+
+
+def test_items_need_no_known_number(reader, capsys):
+    assert list(progress((n for n in range(3)), "counting")) == [0, 1, 2]
+    assert "counting" in capsys.readouterr().out

@@ -1,0 +1,194 @@
+"""Chapters that carry the package: the same bytes wherever they are written, and no network to run them."""
+
+import csv
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from email import message_from_bytes
+from pathlib import Path
+
+import book_builder
+import nbformat
+import pytest
+from packaging.metadata import Metadata
+from packaging.requirements import Requirement
+from packaging.utils import parse_wheel_filename
+
+from tools import install_cell, self_contained
+
+ROOT = Path(__file__).resolve().parents[1]
+CHAPTER = min((ROOT / "chapters").glob("*.ipynb"))
+
+SHELL = """\
+import sys
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell()
+for path in sys.argv[1:]:
+    shell.run_cell(open(path, encoding="utf-8").read())
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel() -> bytes:
+    return self_contained.wheel_bytes()
+
+
+@pytest.fixture(scope="module")
+def entries(wheel) -> dict[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(wheel)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def packed_text(source: str) -> str:
+    return re.search('^WHEEL = "(.+)"$', source, re.MULTILINE)[1]
+
+
+def copy_of_the_project(folder: Path, mode: int) -> Path:
+    """What the notebooks are made from, with other times and modes than here."""
+    ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
+    for name in ("src", "tools", "chapters"):
+        shutil.copytree(ROOT / name, folder / name, ignore=ignored, copy_function=shutil.copyfile)
+    for name in ("pyproject.toml", "README.md", "LICENSE", "_config.yml"):
+        shutil.copyfile(ROOT / name, folder / name)
+    for path in folder.rglob("*"):
+        if path.is_file():
+            path.chmod(mode)
+            os.utime(path, (mode * 1e6, mode * 1e6))
+    return folder
+
+
+def test_two_copies_of_the_project_give_the_same_bytes(tmp_path):
+    written = []
+    for name, mode in (("here", 0o644), ("somewhere/quite else", 0o600)):
+        folder = tmp_path / name
+        folder.mkdir(parents=True)
+        copy_of_the_project(folder, mode)
+        command = [sys.executable, "-m", "tools.self_contained", "out"]
+        book_builder.run_in(folder, *command, f"chapters/{CHAPTER.name}")
+        written.append((folder / "out" / CHAPTER.name).read_bytes())
+    assert written[0] == written[1]
+    assert b"WHEEL" in written[0]
+
+
+def test_the_wheel_is_the_same_each_time_and_stored_without_times_or_modes(wheel):
+    assert self_contained.wheel_bytes() == wheel
+    with zipfile.ZipFile(io.BytesIO(wheel)) as archive:
+        for entry in archive.infolist():
+            assert entry.date_time == (1980, 1, 1, 0, 0, 0)
+            assert (entry.external_attr >> 16) & 0o777 == 0o644
+            assert entry.create_system == 3
+            assert entry.compress_type == zipfile.ZIP_STORED
+
+
+def test_the_wheel_holds_the_package_as_it_is(entries):
+    package = ROOT / "src"
+    there = {
+        path.relative_to(package).as_posix(): path.read_bytes()
+        for path in package.rglob("*")
+        if path.is_file() and not {"__pycache__"} & set(path.parts) and "egg-info" not in str(path)
+    }
+    assert {name: text for name, text in entries.items() if "dist-info" not in name} == there
+    assert any(name.endswith("static/kit.js") for name in there)
+
+
+def test_the_wheel_says_what_it_is(entries, tmp_path):
+    name, version, _, [tag] = parse_wheel_filename(self_contained.build_wheel(tmp_path).name)
+    assert (name, f"v{version}", str(tag)) == ("minimind-edu", install_cell.tag(), "py3-none-any")
+    folder = f"minimind_edu-{version}.dist-info"
+    metadata = Metadata.from_email(entries[f"{folder}/METADATA"], validate=True)
+    project = install_cell.project()
+    assert metadata.summary == project["description"]
+    assert str(metadata.requires_python) == project["requires-python"]
+    assert metadata.license_expression == project["license"]
+    assert set(metadata.provides_extra) == set(project["optional-dependencies"])
+    always = {str(one) for one in metadata.requires_dist if one.marker is None}
+    assert always == {str(Requirement(line)) for line in project["dependencies"]}
+    assert message_from_bytes(entries[f"{folder}/WHEEL"])["Root-Is-Purelib"] == "true"
+    rows = list(csv.reader(io.StringIO(entries[f"{folder}/RECORD"].decode())))
+    assert {row[0] for row in rows} == set(entries)
+
+
+def test_pip_accepts_the_wheel(tmp_path):
+    path = self_contained.build_wheel(tmp_path)
+    options = ["--quiet", "--no-deps", "--no-index", "--target", str(tmp_path / "site")]
+    pip = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", *options]
+    done = subprocess.run([*pip, str(path)], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (tmp_path / "site/minimind_edu/figures/static/kit.js").is_file()
+
+
+def test_the_notebook_is_the_chapter_but_for_its_first_cell(wheel):
+    text = self_contained.self_contained(CHAPTER, wheel)
+    notebook = json.loads(text)
+    nbformat.validate(notebook)
+    chapter = json.loads(CHAPTER.read_text(encoding="utf-8"))
+    differing = [
+        new["id"]
+        for new, old in zip(notebook.pop("cells"), chapter.pop("cells"), strict=True)
+        if new != old
+    ]
+    assert differing == [install_cell.CELL_ID]
+    assert notebook == chapter
+    assert len(text) - CHAPTER.stat().st_size < 250_000
+
+
+def test_a_chapter_without_an_install_cell_is_refused(wheel, tmp_path):
+    bare = tmp_path / "01_bare.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(), bare)
+    with pytest.raises(ValueError, match="01_bare.ipynb has 0 install cells.*make refresh"):
+        self_contained.self_contained(bare, wheel)
+
+
+def test_a_build_that_fails_says_what_helps(monkeypatch, tmp_path):
+    monkeypatch.setattr(self_contained, "ROOT", tmp_path)
+    with pytest.raises(
+        RuntimeError, match="could not build the wheel .FileNotFoundError.*pip install -r"
+    ):
+        self_contained.build_wheel(tmp_path)
+
+
+def seen_below(tmp_path, *cells: str, **changes: str) -> str:
+    """Everything that a reader sees when IPython runs these cells in an empty folder."""
+    paths = [tmp_path / f"{number}.py" for number in range(len(cells))]
+    for path, cell in zip(paths, cells, strict=True):
+        path.write_text(cell, encoding="utf-8")
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    environment |= {"IPYTHONDIR": str(tmp_path), **changes}
+    command = [sys.executable, "-c", SHELL, *map(str, paths)]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    return done.stdout + done.stderr
+
+
+LOOK = """\
+import importlib.util, pathlib, subprocess, sys
+found = pathlib.Path(importlib.util.find_spec("minimind_edu").origin)
+child = "import importlib.util; print(importlib.util.find_spec('minimind_edu').origin)"
+print(found.is_relative_to(package_folder.name), (found.parent / "figures/static/kit.js").is_file())
+print(subprocess.check_output([sys.executable, "-c", child], text=True).strip() == str(found))
+print(sum(entry == package_folder.name for entry in sys.path))"""
+
+
+def test_its_own_package_is_found_also_by_other_processes_and_when_run_twice(wheel, tmp_path):
+    cell = install_cell.self_contained_source(wheel)
+    seen = seen_below(tmp_path, cell, cell, LOOK, TMPDIR=str(tmp_path))
+    assert seen == "True True\nTrue\n1\n"
+    assert not list(tmp_path.glob("minimind_edu-*")), "the folder goes with the kernel"
+
+
+@pytest.mark.parametrize("place, wrong", [(0.0, "A"), (0.5, "-"), (0.99, "é")])
+def test_a_damaged_package_is_told_in_one_sentence_and_not_unpacked(wheel, tmp_path, place, wrong):
+    cell = install_cell.self_contained_source(wheel)
+    packed = packed_text(cell)
+    at = int(place * len(packed))
+    at += packed[at] == wrong  # the next one, if nothing would change
+    broken = cell.replace(packed, packed[:at] + wrong + packed[at + 1 :])
+    seen = seen_below(tmp_path, broken, "print('package_folder' in globals())")
+    assert seen == (
+        "The package in this cell is damaged (its checksum differs): download the notebook again from "
+        "this chapter's page in the book.\nFalse\n"
+    )

@@ -1,0 +1,107 @@
+"""Run notebooks as a reader would who has nothing but the files: `python run_unaided.py A.ipynb B.ipynb`.
+
+`tools.colab` copies this file next to them and starts it where there is neither a network nor a checkout, so it imports
+nothing of the project. Prints one line a notebook; returns 1 if one of them failed.
+"""
+
+import socket
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import nbformat
+from jupyter_client.manager import AsyncKernelManager
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+from tqdm import tqdm
+from traitlets.config import Config
+
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+NOBODY = ("192.0.2.1", 9)  # an address for documentation: packets to it vanish
+
+# Appended to each notebook: the package is the one that it carries, also for a process that it starts.
+LAST_CELL = """\
+import subprocess, sys, minimind_edu
+assert minimind_edu.__file__.startswith(package_folder.name), minimind_edu.__file__
+find = [sys.executable, "-c", "import minimind_edu; print(minimind_edu.__file__)"]
+assert subprocess.check_output(find, text=True).strip() == minimind_edu.__file__
+"""
+
+
+class FileKernelManager(AsyncKernelManager):
+    """Reaches its kernel through files: without a network, a machine may not even be able to talk to itself."""
+
+    transport = "ipc"
+
+
+def network_is_gone() -> bool:
+    """Whether packets are refused at once; where there is a network, they leave and nobody answers."""
+    try:
+        socket.create_connection(NOBODY, timeout=2).close()
+    except TimeoutError:
+        return False
+    except OSError:
+        return True
+    return False
+
+
+def execute(notebook: nbformat.NotebookNode, path: Path) -> None:
+    """Run every cell in a kernel of this Python's environment, in the notebook's folder."""
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    with (
+        tempfile.TemporaryDirectory() as sockets,
+        tqdm(total=len(code), desc=path.stem, unit=" cells", leave=False, disable=None) as bar,
+    ):
+        NotebookClient(
+            notebook,
+            kernel_manager_class=FileKernelManager,
+            kernel_name="python3",
+            config=Config(FileKernelManager={"ip": f"{sockets}/kernel"}),
+            extra_arguments=["--IPKernelApp.log_level=ERROR"],
+            timeout=600,
+            resources={"metadata": {"path": str(path.parent)}},
+            on_cell_complete=lambda cell, cell_index: bar.update(),
+        ).execute()
+
+
+def run(path: Path) -> str:
+    """Run the notebook and return what there is to tell.
+
+    Raises:
+        CellExecutionError: if a cell fails.
+        AssertionError: if a reader would see a warning, or no live figure.
+    """
+    started = time.perf_counter()
+    notebook = nbformat.read(path, as_version=4)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    notebook.cells.append(nbformat.v4.new_code_cell(LAST_CELL))
+    execute(notebook, path)
+    for cell in code:
+        warnings = [output.text for output in cell.outputs if output.get("name") == "stderr"]
+        assert not warnings, f"cell {cell.id} warns: {warnings}"
+    assert not code[0].outputs, f"the first cell is not silent: {code[0].outputs}"
+    outputs = [output for cell in code for output in cell.outputs]
+    figures = sum(WIDGET_VIEW in output.get("data", {}) for output in outputs)
+    assert figures, "no figure is alive"
+    seconds = time.perf_counter() - started
+    return f"{len(code)} cells ran in {seconds:.0f} s, live figures: {figures}"
+
+
+def main(names: list[str]) -> int:
+    """Run all notebooks, one after the other."""
+    if not network_is_gone():
+        print("There is a network here, so nothing would be proven.")
+        return 1
+    failed = 0
+    for name in names:
+        try:
+            print(f"  {name}: {run(Path(name).resolve())}", flush=True)
+        except (CellExecutionError, AssertionError) as error:
+            failed = 1
+            print(f"  {name}: {error}", flush=True)
+    return failed
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,107 @@
+"""Write chapters that carry the package: the same notebooks, with its wheel inside their first cell.
+
+    python -m tools.self_contained FOLDER                 every chapter
+    python -m tools.self_contained FOLDER chapters/02...  the ones named
+
+Nothing but the sources decides a byte of them: not the time, the folder, the file modes or the machine's zlib.
+"""
+
+import argparse
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+import nbformat
+
+from tools import install_cell
+from tools.refresh import CHAPTERS, canonical, dumps, write
+
+ROOT = Path(__file__).resolve().parents[1]
+
+FIXED_DATE = "0"  # seconds; flit raises it to 1980, where the time of zip archives begins
+
+
+def build_wheel(folder: Path) -> Path:
+    """Build the package's wheel into `folder` and return its path.
+
+    flit_core builds what `pip install` builds, but without pip, which would want a network for an isolated build.
+    """
+    build = [sys.executable, "-m", "flit_core.wheel", str(ROOT), "--outdir", str(folder)]
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": FIXED_DATE}
+    done = subprocess.run(build, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(
+            f"flit_core could not build the wheel ({done.stderr.strip().splitlines()[-1]}); "
+            "if it is missing, run `pip install -r requirements.txt`"
+        )
+    [wheel] = folder.glob("*.whl")
+    wheel.write_bytes(stored(wheel.read_bytes()))
+    return wheel
+
+
+def stored(archive: bytes) -> bytes:
+    """The same zip archive without compression.
+
+    One xz over all files is a third smaller than one deflate for each, and no zlib's version shows in it.
+    """
+    target = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(archive)) as old, zipfile.ZipFile(target, "w") as new:
+        for entry in old.infolist():
+            content = old.read(entry)
+            entry.compress_type = zipfile.ZIP_STORED
+            entry.create_system = 3  # Unix, wherever it was built
+            new.writestr(entry, content)
+    return target.getvalue()
+
+
+def wheel_bytes() -> bytes:
+    """The package's wheel."""
+    with tempfile.TemporaryDirectory() as folder:
+        return build_wheel(Path(folder)).read_bytes()
+
+
+def self_contained(chapter: Path, wheel: bytes) -> str:
+    """The text of the chapter's notebook with `wheel` in its first code cell; all else is as it is stored."""
+    raw = json.loads(chapter.read_text(encoding="utf-8"))
+    places = [i for i, cell in enumerate(raw["cells"]) if cell.get("id") == install_cell.CELL_ID]
+    if len(places) != 1:
+        raise ValueError(
+            f"{chapter.name} has {len(places)} install cells, but needs one: run `make refresh`"
+        )
+    raw["cells"][places[0]] = install_cell.cell(install_cell.self_contained_source(wheel))
+    notebook = nbformat.reads(json.dumps(raw), as_version=4)
+    nbformat.validate(notebook)
+    return dumps(canonical(notebook))
+
+
+def write_all(folder: Path, chapters: list[Path]) -> list[Path]:
+    """Write each chapter, with the package inside, into `folder`; return the paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    wheel = wheel_bytes()
+    paths = [folder / chapter.name for chapter in chapters]
+    for chapter, path in zip(chapters, paths, strict=True):
+        write(path, self_contained(chapter, wheel))
+    return paths
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Write the self-contained notebooks and say where they are."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.self_contained", description="Write chapters that carry the package."
+    )
+    parser.add_argument("folder", type=Path, help="where to write them")
+    parser.add_argument("chapters", nargs="*", type=Path, help="notebooks (default: all chapters)")
+    options = parser.parse_args(arguments)
+    chapters = options.chapters or sorted(CHAPTERS.glob("*.ipynb"))
+    for path in write_all(options.folder, chapters):
+        print(f"{path}: {path.stat().st_size / 1024:.0f} KB")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
