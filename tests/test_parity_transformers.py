@@ -5,14 +5,7 @@ import math
 import pytest
 import torch
 from model_builders import tensor, tiny_config, token_ids
-from transformers import (
-    LlamaConfig,
-    LlamaForCausalLM,
-    Qwen3Config,
-    Qwen3ForCausalLM,
-    Qwen3MoeConfig,
-    Qwen3MoeForCausalLM,
-)
+from transformers import GenerationConfig, LlamaConfig
 from transformers.generation.logits_process import (
     RepetitionPenaltyLogitsProcessor,
     TemperatureLogitsWarper,
@@ -24,62 +17,13 @@ from transformers.models.mixtral.modeling_mixtral import load_balancing_loss_fun
 
 from minimind_edu.config import RopeScaling
 from minimind_edu.generation import keep_top_k, keep_top_p, penalize_repetition
+from minimind_edu.hf import to_transformers
 from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.moe import load_balancing_loss
 from minimind_edu.rope import rope_frequencies
 
 SIZES = {"hidden_size": 64, "num_attention_heads": 8, "intermediate_size": 96, "head_dim": 16}
 PADDING, END = 0, 60
-
-
-def shared_settings(config):
-    return {
-        "vocab_size": config.vocab_size,
-        "hidden_size": config.hidden_size,
-        "intermediate_size": config.intermediate_size,
-        "num_hidden_layers": config.num_hidden_layers,
-        "num_attention_heads": config.num_attention_heads,
-        "num_key_value_heads": config.num_key_value_heads,
-        "head_dim": config.head_dim,
-        "max_position_embeddings": config.max_position_embeddings,
-        "rms_norm_eps": config.rms_norm_eps,
-        "rope_parameters": rope_parameters(config),
-        "tie_word_embeddings": config.tie_word_embeddings,
-        "attention_bias": False,
-        "pad_token_id": PADDING,
-        "eos_token_id": None,
-        "attn_implementation": "eager",
-    }
-
-
-def rope_parameters(config):
-    scaling = config.rope_scaling
-    if scaling is None:
-        return {"rope_type": "default", "rope_theta": config.rope_theta}
-    return {
-        "rope_type": "yarn",
-        "rope_theta": config.rope_theta,
-        "factor": scaling.factor,
-        "original_max_position_embeddings": scaling.original_max_position_embeddings,
-        "beta_fast": scaling.beta_fast,
-        "beta_slow": scaling.beta_slow,
-        "attention_factor": scaling.attention_factor,
-    }
-
-
-def with_joined_experts(weights, num_experts):
-    """transformers keeps the experts of a layer in two tensors: gate and up stacked, and down."""
-    joined = {name: value for name, value in weights.items() if ".experts." not in name}
-    for prefix in {name.split(".experts.")[0] for name in weights if ".experts." in name}:
-        gate, up, down = (
-            torch.stack(
-                [weights[f"{prefix}.experts.{i}.{part}.weight"] for i in range(num_experts)]
-            )
-            for part in ("gate_proj", "up_proj", "down_proj")
-        )
-        joined[f"{prefix}.experts.gate_up_proj"] = torch.cat([gate, up], dim=1)
-        joined[f"{prefix}.experts.down_proj"] = down
-    return joined
 
 
 def model_pair(kind, **changes):
@@ -91,25 +35,10 @@ def model_pair(kind, **changes):
         for parameter in ours.parameters():
             if parameter.dim() == 1:
                 parameter.uniform_(0.5, 1.5)
-    settings, weights = shared_settings(config), ours.state_dict()
-    if kind == "minimind2":
-        theirs = LlamaForCausalLM(LlamaConfig(**settings))
-    elif kind == "minimind3":
-        theirs = Qwen3ForCausalLM(Qwen3Config(**settings))
-    else:
-        theirs = Qwen3MoeForCausalLM(
-            Qwen3MoeConfig(
-                num_experts=config.num_experts,
-                num_experts_per_tok=config.num_experts_per_tok,
-                moe_intermediate_size=config.moe_intermediate_size,
-                norm_topk_prob=config.norm_topk_prob,
-                output_router_logits=False,
-                **settings,
-            )
-        )
-        weights = with_joined_experts(weights, config.num_experts)
-    theirs.load_state_dict(weights, strict=True)
-    return ours.eval(), theirs.eval()
+    theirs = to_transformers(ours)
+    theirs.set_attn_implementation("eager")
+    theirs.generation_config = GenerationConfig(pad_token_id=PADDING)  # without an end
+    return ours.eval(), theirs
 
 
 CASES = {
