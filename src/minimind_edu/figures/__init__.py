@@ -9,6 +9,7 @@ from minimind_edu.figures.norm_geometry import NormGeometry
 from minimind_edu.figures.pairing_lab import PairingLab
 from minimind_edu.figures.parameter_ledger import ParameterLedger
 from minimind_edu.figures.quiz import Quiz
+from minimind_edu.figures.residual_stream import ResidualStream
 from minimind_edu.figures.rotation_dials import RotationDials
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "PairingLab",
     "ParameterLedger",
     "Quiz",
+    "ResidualStream",
     "RotationDials",
     "figure_names",
     "module_source",
