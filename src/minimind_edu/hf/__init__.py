@@ -19,7 +19,15 @@ if int(transformers.__version__.split(".")[0]) < 5:
         "pip install 'transformers>=5.0'"
     )
 
+from minimind_edu.hf.adapter import MiniMindEduForCausalLM
+from minimind_edu.hf.config import MiniMindEduConfig
 from minimind_edu.hf.counterpart import counterpart_config
 from minimind_edu.hf.export import export, to_transformers
 
-__all__ = ["counterpart_config", "export", "to_transformers"]
+__all__ = [
+    "MiniMindEduConfig",
+    "MiniMindEduForCausalLM",
+    "counterpart_config",
+    "export",
+    "to_transformers",
+]

@@ -11,13 +11,9 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from transformers import (
-    MODEL_FOR_CAUSAL_LM_MAPPING,
-    AutoTokenizer,
-    GenerationConfig,
-    PreTrainedModel,
-)
+from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, AutoTokenizer, PreTrainedModel
 
+from minimind_edu.hf.config import generation_config
 from minimind_edu.hf.counterpart import counterpart_config
 from minimind_edu.model import MiniMindForCausalLM
 
@@ -45,11 +41,7 @@ def to_transformers(model: MiniMindForCausalLM) -> PreTrainedModel:
     weight = model.lm_head.weight
     twin_class = MODEL_FOR_CAUSAL_LM_MAPPING[type(config)]
     twin = twin_class.from_pretrained(None, config=config, state_dict=weights, dtype=weight.dtype)
-    twin.generation_config = GenerationConfig(
-        bos_token_id=model.config.bos_token_id,
-        eos_token_id=model.config.eos_token_id,
-        pad_token_id=model.config.eos_token_id,  # what our own generate pads with
-    )
+    twin.generation_config = generation_config(model.config)
     return twin.to(weight.device)
 
 
