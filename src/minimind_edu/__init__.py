@@ -1,7 +1,8 @@
 """minimind_edu: the inside of the MiniMind language model, part by part.
 
 Each module holds one concept and stands on those before it: config, norms, rope, kv_cache, attention, feed_forward,
-moe, block, generation, model, checkpoints, device. What shows, checks and converts (plotting, figures, checks) imports
+moe, block, generation, model, device; then what reads weights from files: hub, weight_files, state_dicts, config_json,
+infer_config, checkpoints. What shows, checks and converts (plotting, figures, checks) imports
 the model, never the other way round.
 """
 
