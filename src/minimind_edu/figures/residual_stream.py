@@ -67,9 +67,9 @@ class ResidualStream(Figure):
 
     placement = Enum(PLACEMENTS, default_value="pre").tag(sync=True)
     final_norm = Bool(True).tag(sync=True)
-    depth = Enum(DEPTHS, default_value=8).tag(sync=True)
+    depth = Enum(DEPTHS, default_value=32).tag(sync=True)
     loudness = Enum(LOUDNESS, default_value=1.0).tag(sync=True)
-    block = Int(8).tag(sync=True)
+    block = Int(32).tag(sync=True)
     # what the package measured; nothing below is meant to be set
     embedding = Float().tag(sync=True)  # RMS of the stream before the first block
     guess = Float().tag(sync=True)  # the loss of a blind guess
