@@ -15,6 +15,7 @@ from transformers import (
 )
 
 from minimind_edu.checkpoints import from_checkpoint
+from minimind_edu.config import RopeScaling
 from minimind_edu.hf import export
 
 SIZES = {
@@ -125,6 +126,22 @@ def test_half_precision_comes_back_bit_by_bit(name, dtype, tmp_path):
         read.model.layers[1].self_attn.q_proj.weight,
         weights["model.layers.1.self_attn.q_proj.weight"],
     )
+
+
+ADAPTED = {
+    "minimind2": {"rope_scaling": RopeScaling(4.0, 16, 4.0, 1.0, 1.0, "minimind2")},
+    "minimind2_moe": {"num_experts_per_tok": 3},
+    "minimind3": {"norm_placement": "post"},
+    "minimind3_moe": {"tie_word_embeddings": False},
+}
+
+
+@pytest.mark.parametrize("kind", ADAPTED)
+def test_a_model_in_the_adapter_comes_back_with_everything(kind, tmp_path):
+    model = tiny_model(kind, dtype=torch.float32, **ADAPTED[kind])
+    read = from_checkpoint(export(model, tmp_path / "out", adapter=True))
+    assert read.config == model.config
+    assert torch.equal(read(IDS).logits, model(IDS).logits)
 
 
 EXPORTS = {

@@ -170,7 +170,7 @@ def test_our_own_scaling_comes_back_as_it_is():
         "formula": "minimind2",
         "beta_fast": 4.0,
     }
-    values = values_of({"model_type": "minimind_edu", "rope_scaling": given}, "minimind2")
+    values = values_of({"model_type": "minimind_edu", "minimind_rope_scaling": given}, "minimind2")
     assert values["rope_scaling"] == RopeScaling(**given)
 
 
@@ -185,7 +185,7 @@ def test_the_first_of_several_ends_of_text_is_watched_for():
 REFUSED = {
     "another model": (
         {"model_type": "gpt2"},
-        "a model of type 'gpt2'; read are minimind, llama, qwen3, qwen3_moe",
+        "a model of type 'gpt2'; read are minimind, minimind_edu, llama, ",
     ),
     "another activation": (
         {"hidden_act": "gelu"},

@@ -1,8 +1,8 @@
 """What a config.json says, in the fields of MiniMindConfig.
 
-Two families of files are read: upstream's own (`model_type` "minimind", and none), and transformers' Llama, Qwen3 and
-Qwen3-MoE, which compute the same as MiniMind where no switch asks for more. A switch that does is refused by name:
-ignoring it would give a model that runs and is wrong.
+Two families of files are read: MiniMind's (`model_type` "minimind": upstream; "minimind_edu": our adapter; or none), and
+transformers' Llama, Qwen3 and Qwen3-MoE, which compute the same as MiniMind where no switch asks for more. A switch
+that does is refused by name: ignoring it would give a model that runs and is wrong.
 """
 
 from collections.abc import Mapping
@@ -56,8 +56,8 @@ def values_of(described: Mapping[str, Any], generation: str) -> dict[str, Any]:
         ValueError: for a kind of model, or a switch, that this package does not compute.
     """
     kind = described.get("model_type")
-    known = (None, "minimind", *_SILENT)
-    if kind not in known and not str(kind).startswith("minimind"):
+    known = (None, "minimind", "minimind_edu", *_SILENT)
+    if kind not in known:
         raise ValueError(
             f"config.json describes a model of type {kind!r}; read are "
             f"{', '.join(name for name in known if name)}. If its parts are the same, give config=MiniMindConfig(...)"
@@ -86,6 +86,8 @@ def _rope(
     described: Mapping[str, Any], of_transformers: bool, generation: str, values: Mapping[str, Any]
 ) -> dict[str, Any]:
     """rope_theta and rope_scaling, wherever they stand: transformers 5 keeps both in `rope_parameters`."""
+    if described.get("minimind_rope_scaling"):  # the adapter's own name (minimind_edu.hf)
+        return {"rope_scaling": RopeScaling(**described["minimind_rope_scaling"])}
     given = (described.get("rope_scaling") or {}) | (described.get("rope_parameters") or {})
     theta = {"rope_theta": given.pop("rope_theta")} if "rope_theta" in given else {}
     old_name = given.pop("type", None)
@@ -94,8 +96,6 @@ def _rope(
         raise ValueError(
             f"config.json asks for RoPE of type {kind!r}; this package has 'default' and 'yarn'"
         )
-    if "formula" in given:  # written by this package
-        return theta | {"rope_scaling": RopeScaling(**given)}
     if not of_transformers:
         switch = {"inference_rope_scaling": described.get("inference_rope_scaling", False)}
         scaling = upstream_scaling(switch | {"rope_scaling": given}, generation)
