@@ -6,7 +6,9 @@ import pytest
 import torch
 from model_builders import talkative_model, tiny_config, tiny_model, token_ids
 from safetensors.torch import load_file
-from transformers import AutoModelForCausalLM
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
+from transformers.utils import logging
 
 from minimind_edu import hf
 from minimind_edu.config import RopeScaling
@@ -102,6 +104,12 @@ def test_the_file_holds_our_weights_bit_for_bit(pair, tmp_path):
         assert all(torch.equal(stored[name], expected[name]) for name in expected)
 
 
+def test_nothing_is_printed_and_progress_bars_stay_as_they_were(tmp_path, capfd):
+    hf.export(tiny_model("minimind3_moe"), tmp_path / "model")
+    assert capfd.readouterr() == ("", "")
+    assert logging.is_progress_bar_enabled()
+
+
 def test_the_twin_has_weights_of_its_own():
     ours = tiny_model("minimind3", dtype=torch.float32)
     before = {name: value.clone() for name, value in ours.state_dict().items()}
@@ -185,9 +193,12 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_refuses_what_transformers_cannot_be_and_points_to_the_adapter(case, tmp_path):
     config, message = REFUSED[case]
-    with pytest.raises(ValueError, match=f"{message}.*; .*MiniMindEduForCausalLM takes every"):
+    with pytest.raises(ValueError, match=f"{message}.*; the adapter takes every model"):
         hf.export(MiniMindForCausalLM(config), tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
+    assert type(exported(MiniMindForCausalLM(config), tmp_path / "model", adapter=True)) is (
+        hf.MiniMindEduForCausalLM
+    )
 
 
 @pytest.mark.parametrize("formula", ["yarn", "minimind2"])
@@ -201,6 +212,63 @@ def test_a_scaling_that_never_starts_is_left_out(formula):
     assert theirs.config.rope_parameters == {"rope_type": "default", "rope_theta": 1e6}
     ids = token_ids(2, 60)
     torch.testing.assert_close(theirs(ids).logits, ours(ids).logits, rtol=0, atol=1e-5)
+
+
+# The tokenizer
+
+TEXTS = ["the cat sat", " Hello, 世界!  two  spaces\n", "<|im_start|>user\nhi<|im_end|>"]
+NAMED = {
+    "tokenizer_class": "PreTrainedTokenizerFast",
+    "bos_token": "<|im_start|>",
+    "eos_token": "<|im_end|>",
+    "pad_token": "<|endoftext|>",
+}
+
+
+def tokenizer_folder(folder, named=True):
+    """A byte-level BPE tokenizer of 300 tokens with MiniMind's special ones, as upstream keeps it."""
+    folder.mkdir()
+    tokens = Tokenizer(models.BPE())
+    tokens.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokens.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=300,
+        special_tokens=["<|endoftext|>", "<|im_start|>", "<|im_end|>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokens.train_from_iterator(["the cat sat on the mat, the dog too"] * 20, trainer)
+    tokens.save(str(folder / "tokenizer.json"))
+    if named:
+        (folder / "tokenizer_config.json").write_text(json.dumps(NAMED))
+    return tokens
+
+
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("kind", ["minimind2", "minimind3", "minimind3_moe"])
+def test_the_tokenizer_goes_along(kind, named, tmp_path):
+    tokens = tokenizer_folder(tmp_path / "tokens", named)
+    model = tiny_model(kind, vocab_size=300)
+    folder = hf.export(model, tmp_path / "model", tokenizer=tmp_path / "tokens")
+    read = AutoTokenizer.from_pretrained(folder)
+    for text in TEXTS:
+        assert read(text).input_ids == tokens.encode(text).ids
+        assert read.decode(read(text).input_ids) == text
+    assert (read.bos_token_id, read.eos_token_id) == (1, 2)
+    stored = GenerationConfig.from_pretrained(folder)
+    assert (stored.eos_token_id, stored.pad_token_id) == (2, 0 if named else 2)
+    copied = (folder / "tokenizer.json").read_bytes()
+    assert copied == (tmp_path / "tokens" / "tokenizer.json").read_bytes()
+
+
+def test_refuses_a_tokenizer_that_is_none_or_too_large(tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match="must hold tokenizer.json, and .*empty does not"):
+        hf.export(tiny_model(), tmp_path / "model", tokenizer=tmp_path / "empty")
+    tokenizer_folder(tmp_path / "tokens")
+    with pytest.raises(ValueError, match=r"has \d+ tokens and the model's vocab_size is 61"):
+        hf.export(tiny_model(), tmp_path / "model", tokenizer=tmp_path / "tokens")
+    assert not (tmp_path / "model").exists()
 
 
 # The folder

@@ -1,9 +1,10 @@
 """Hugging Face transformers: this book's models inside it, and out to it. An optional extra, imported on demand.
 
-    export(model, folder)         a folder that AutoModelForCausalLM loads as Llama, Qwen3 or Qwen3-MoE
-    to_transformers(model)        the same model of transformers in memory
+    export(model, folder)       a folder that AutoModelForCausalLM loads as Llama, Qwen3 or Qwen3-MoE
+    to_transformers(model)      that model of transformers in memory
+    MiniMindEduForCausalLM      the adapter: any model of ours with transformers' generate, save and load
 
-Written for transformers 5; tested with 5.0, 5.15 and 5.23. Folders can be read by 4.57 too.
+For transformers 5; tested with 5.0, 5.15 and 5.23. Exported folders can be read by transformers 4.57 too.
 """
 
 try:

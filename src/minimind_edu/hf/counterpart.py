@@ -17,7 +17,10 @@ from transformers import LlamaConfig, PretrainedConfig, Qwen3Config, Qwen3MoeCon
 from minimind_edu.config import MiniMindConfig
 from minimind_edu.rope import yarn_correction_range
 
-_OTHERWISE = "; minimind_edu.hf.MiniMindEduForCausalLM takes every model of this book to transformers as it is"
+_OTHERWISE = (
+    "; the adapter takes every model of this book to transformers as it is: "
+    "minimind_edu.hf.export(..., adapter=True), or MiniMindEduForCausalLM"
+)
 
 
 def counterpart_config(config: MiniMindConfig) -> PretrainedConfig:
