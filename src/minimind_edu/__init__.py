@@ -2,14 +2,15 @@
 
 Each module holds one concept and stands on those before it: config, norms, rope, kv_cache, attention, feed_forward,
 moe, block, generation, model, device; then what reads weights from files: hub, weight_files, state_dicts, config_json,
-infer_config, checkpoints. What shows, checks and converts (plotting, figures, checks) imports
-the model, never the other way round.
+infer_config, checkpoints; then text: chat_template, text_stream, tokenizer_files, tokenizer. What shows, checks and
+converts (plotting, figures, checks, hf) imports the model, never the other way round.
 """
 
 from minimind_edu.checkpoints import from_checkpoint, save_checkpoint
 from minimind_edu.config import MiniMindConfig, RopeScaling
 from minimind_edu.device import pick_device, pick_dtype
 from minimind_edu.model import MiniMindForCausalLM
+from minimind_edu.tokenizer import Tokenizer
 
 __version__ = "0.1.0"
 
@@ -17,6 +18,7 @@ __all__ = [
     "MiniMindConfig",
     "MiniMindForCausalLM",
     "RopeScaling",
+    "Tokenizer",
     "from_checkpoint",
     "pick_device",
     "pick_dtype",

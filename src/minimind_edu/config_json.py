@@ -1,6 +1,6 @@
 """What a config.json says, in the fields of MiniMindConfig.
 
-Two families of files are read: MiniMind's (`model_type` "minimind": upstream; "minimind_edu": our adapter; or none), and
+Two families of files are read: MiniMind's own (`model_type` "minimind", "minimind_edu" for our adapter, or none), and
 transformers' Llama, Qwen3 and Qwen3-MoE, which compute the same as MiniMind where no switch asks for more. A switch
 that does is refused by name: ignoring it would give a model that runs and is wrong.
 """
