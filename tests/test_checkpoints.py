@@ -95,6 +95,13 @@ def test_a_given_config_goes_before_the_stored_one(tmp_path):
     assert from_checkpoint(path, tiny_config(rope_theta=1e4)).config.rope_theta == 1e4
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+def test_a_model_takes_on_the_dtype_of_weights_that_are_copied_into_it(dtype):
+    model = MiniMindForCausalLM(tiny_config())
+    load_weights(model, tiny_model(dtype=dtype).state_dict())
+    assert same_weights(model, tiny_model(dtype=dtype))
+
+
 def test_an_interrupted_save_leaves_the_old_file(tmp_path, monkeypatch):
     old = tiny_model(seed=1)
     path = save_checkpoint(old, tmp_path / "model.safetensors")
@@ -217,15 +224,37 @@ def test_a_folder_of_upstream_with_yarn_turns_as_upstream_does(tmp_path):
     assert torch.equal(from_checkpoint(folder).model.freqs_cos, model.model.freqs_cos)
 
 
-def test_a_config_json_that_contradicts_the_weights_is_not_believed_in_silence(tmp_path):
-    folder = upstream_folder(tmp_path, tiny_model(), num_key_value_heads=4)
-    with pytest.raises(
-        ValueError,
-        match=r"does not fit its config.json. wrong shape: model.layers.0.self_attn.k_proj.weight \[16, 32\] "
-        r"instead of \[32, 32\], .*num_key_value_heads=4; the weights show num_key_value_heads=2$",
-    ):
+CONTRADICTIONS = {
+    "key/value heads": (
+        {"num_key_value_heads": 4},
+        r"wrong shape: model.layers.0.self_attn.k_proj.weight \[16, 32\] instead of \[32, 32\], .*"
+        "num_key_value_heads=4; the weights show num_key_value_heads=2$",
+    ),
+    "layers": (
+        {"num_hidden_layers": 3},
+        "missing: model.layers.2.input_layernorm.weight, .* and 3 more. "
+        "The config says num_hidden_layers=3; the weights show num_hidden_layers=2$",
+    ),
+    "fewer layers": (
+        {"num_hidden_layers": 1},
+        "unexpected: model.layers.1.input_layernorm.weight, .* and 3 more. "
+        "The config says num_hidden_layers=1; the weights show num_hidden_layers=2$",
+    ),
+    "a mixture": (
+        {"use_moe": True, "num_experts": 4, "num_experts_per_tok": 2},
+        "The config says use_moe=True; the weights show use_moe=False$",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CONTRADICTIONS)
+def test_a_config_json_that_contradicts_the_weights_is_not_believed_in_silence(case, tmp_path):
+    described, message = CONTRADICTIONS[case]
+    folder = upstream_folder(tmp_path, tiny_model(), **described)
+    with pytest.raises(ValueError, match=f"does not fit its config.json. .*{message}"):
         from_checkpoint(folder)
-    assert from_checkpoint(folder, num_key_value_heads=2).config.num_key_value_heads == 2
+    true = {name: getattr(tiny_config(), name) for name in described}
+    assert same_weights(from_checkpoint(folder, **true), tiny_model())
     assert same_weights(from_checkpoint(folder, tiny_config()), tiny_model())
 
 

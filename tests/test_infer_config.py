@@ -120,6 +120,11 @@ def test_config_json_goes_before_presets_and_you_before_config_json():
     assert (found.num_attention_heads, found.num_key_value_heads, found.head_dim) == (4, 2, 8)
 
 
+def test_a_config_json_is_believed_against_the_shapes_so_that_the_weights_are_found_not_to_fit():
+    found = infer_config(weights_of(tiny_config()), {"num_hidden_layers": 3, "vocab_size": 62})
+    assert (found.num_hidden_layers, found.vocab_size, found.hidden_size) == (3, 62, 32)
+
+
 def test_the_presets_values_follow_the_generation_that_the_weights_show():
     two, three = (
         infer_config(weights_of(tiny_config(kind))) for kind in ("minimind2", "minimind3")

@@ -21,7 +21,7 @@ def test_our_own_names_stay_and_no_tensor_is_copied():
 
 
 @pytest.mark.parametrize(
-    "prefix", ["module.", "_orig_mod.", "module._orig_mod.", "_orig_mod.module."]
+    "prefix", ["module.", "_orig_mod.", "module._orig_mod.", "module.module.", "_orig_mod.module."]
 )
 def test_prefixes_of_training_are_taken_off(prefix):
     given = weights()

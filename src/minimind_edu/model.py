@@ -92,9 +92,8 @@ class MiniMindModel(nn.Module):
     def rebuild_tables(self) -> None:
         """Compute cos and sin again, where the weights are, in float32 or as wide as they."""
         weight = self.embed_tokens.weight
-        with torch.device(
-            "cpu"
-        ):  # a surrounding `with torch.device("meta")` would leave nothing to move
+        # not where a surrounding `with torch.device("meta")` says: nothing could be moved from there
+        with torch.device("cpu"):
             cos, sin = self._tables(torch.promote_types(weight.dtype, torch.float32))
         self.freqs_cos, self.freqs_sin = cos.to(weight.device), sin.to(weight.device)
 

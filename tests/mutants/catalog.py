@@ -23,6 +23,8 @@ ATTENTION = ("test_attention.py",)
 MOE = ("test_moe.py",)
 MODEL = ("test_model.py",)
 GENERATION = ("test_generation.py",)
+CHECKPOINTS = ("test_checkpoints.py",)
+FILES = ("test_weight_files.py",)
 
 _RMS = "return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps)"
 _RMS_FORWARD = """_check_last_axis("RMSNorm", x, self.weight.shape[0])"""
@@ -406,15 +408,196 @@ MUTANTS = [
     Mutant(
         "checkpoint: written in place", "checkpoints.py",
         "save_file(tensors, partial, metadata", "partial = path; save_file(tensors, path, metadata",
-        ("test_checkpoints.py",),
+        CHECKPOINTS,
     ),
     Mutant(
-        "checkpoint: pickles may run code", "checkpoints.py", "weights_only=True", "weights_only=False",
-        ("test_checkpoints.py",),
+        "checkpoint: dtype forgotten", "checkpoints.py", "model.to(_common_dtype(given))", "pass", CHECKPOINTS,
     ),
     Mutant(
-        "checkpoint: dtype forgotten", "checkpoints.py", "model.to(next(iter(given.values())).dtype)", "pass",
-        ("test_checkpoints.py",),
+        "checkpoint: the first tensor's dtype for all", "checkpoints.py",
+        "return reduce(torch.promote_types, (tensor.dtype for tensor in weights.values()))",
+        "return next(iter(weights.values())).dtype", CHECKPOINTS,
+    ),
+    Mutant(
+        "checkpoint: weights stay in the file", "checkpoints.py",
+        "tensor.to(dtype, copy=True, memory_format=torch.contiguous_format)", "tensor.to(dtype)", CHECKPOINTS,
+    ),
+    Mutant(
+        "checkpoint: a differing head is dropped", "checkpoints.py",
+        "if head.shape == embedding.shape and not torch.equal(head, embedding):", "if False:", CHECKPOINTS,
+    ),
+    Mutant(
+        "checkpoint: shapes not compared", "checkpoints.py",
+        "if given[name].shape != expected[name].shape", "if False", CHECKPOINTS,
+    ),
+    Mutant(
+        "checkpoint: left in training", "checkpoints.py", "return model.eval()", "return model.train()", CHECKPOINTS,
+    ),
+    Mutant(
+        "checkpoint: what you know is ignored", "checkpoints.py",
+        "config = infer_config(weights, described, **known)", "config = infer_config(weights, described)", CHECKPOINTS,
+    ),
+    Mutant(
+        "checkpoint: config.json is ignored", "checkpoints.py",
+        "described = None if found.config_json is None else read_json(found.config_json)", "described = None",
+        CHECKPOINTS,
+    ),
+    Mutant(
+        "assigned weights: tables stay on meta", "model.py",
+        "self.register_load_state_dict_post_hook(_tables_follow_weights)", "pass", MODEL,
+    ),
+    Mutant(
+        "assigned weights: tied no more", "model.py",
+        "self.register_load_state_dict_post_hook(MiniMindForCausalLM._tie)", "pass", MODEL,
+    ),
+    Mutant(
+        "assigned weights: tables keep their dtype", "model.py",
+        "if (cos.device, cos.dtype) != (weight.device, torch.promote_types(weight.dtype, torch.float32)):",
+        "if cos.device != weight.device:", MODEL,
+    ),
+    Mutant(
+        "assigned weights: tables built where the surroundings say", "model.py",
+        'with torch.device("cpu"):', "if True:", MODEL,
+    ),
+    # Files, names and configs of others
+    Mutant(
+        "files: pickles may run code", "weight_files.py", "weights_only=True", "weights_only=False", FILES,
+    ),
+    Mutant(
+        "files: one shard passes for a model", "weight_files.py",
+        "if shard := _SHARD.fullmatch(path.name):", "if shard := None:", FILES,
+    ),
+    Mutant(
+        "files: missing shards are left out", "weight_files.py", "if missing or not names:", "if False:", FILES,
+    ),
+    Mutant(
+        "files: any config.json beside a file counts", "weight_files.py",
+        "beside if path.name in _STANDARD and beside.is_file() else None", "beside if beside.is_file() else None",
+        FILES,
+    ),
+    Mutant(
+        "names: fused gate and up swapped", "state_dicts.py",
+        "gate, up = gate_up.chunk(2)", "up, gate = gate_up.chunk(2)",
+        ("test_state_dicts.py",),
+    ),
+    Mutant(
+        "names: fused gate and up interleaved", "state_dicts.py",
+        "gate, up = gate_up.chunk(2)", "gate, up = gate_up[::2], gate_up[1::2]", ("test_state_dicts.py",),
+    ),
+    Mutant(
+        "names: one prefix only", "state_dicts.py", 'while name.startswith("module."):',
+        'if name.startswith("module."):', ("test_state_dicts.py",),
+    ),
+    Mutant(
+        "names: tables are weights", "state_dicts.py", "if not name.endswith(_TABLES)", "if True",
+        ("test_state_dicts.py",),
+    ),
+    Mutant(
+        "inferred: the config.json before the caller", "infer_config.py",
+        "values = shown | stated | known", "values = shown | known | stated", ("test_infer_config.py",),
+    ),
+    Mutant(
+        "inferred: shapes before the config.json", "infer_config.py",
+        "values = shown | stated | known", "values = stated | shown | known",
+        ("test_infer_config.py", "test_checkpoints.py"),
+    ),
+    Mutant(
+        "inferred: heads of 64 instead of eight heads", "infer_config.py",
+        "head_dim = q_rows // assumed", "head_dim = 64 if q_rows % 64 == 0 else q_rows // assumed",
+        ("test_infer_config.py",),
+    ),
+    Mutant(
+        "inferred: generation by key/value heads", "infer_config.py",
+        'generation = "minimind3" if shown["use_qk_norm"] else "minimind2"',
+        'generation = "minimind3" if len(weights[f"{_LAYER}self_attn.k_proj.weight"]) > 128 else "minimind2"',
+        ("test_infer_config.py",),
+    ),
+    Mutant(
+        "inferred: always tied", "infer_config.py",
+        "return head is None or (head.shape == embedding.shape and torch.equal(head, embedding))", "return True",
+        ("test_infer_config.py",),
+    ),
+    Mutant(
+        "config.json: theta of our preset where transformers is silent", "config_json.py",
+        '"rope_theta": 1e4, ', "", ("test_config_json.py",),
+    ),
+    Mutant(
+        "config.json: YaRN only of transformers 5", "config_json.py",
+        'given = (described.get("rope_scaling") or {}) | ', "given = {} | ", ("test_config_json.py",),
+    ),
+    Mutant(
+        "config.json: YaRN within the trained context is dropped", "config_json.py",
+        "positions if positions > original else int(factor * original)", "positions",
+        ("test_config_json.py", "test_checkpoints_transformers.py"),
+    ),
+    Mutant(
+        "config.json: unknown switches are ignored", "config_json.py",
+        "if asked.get(name) not in allowed:", "if False:", ("test_config_json.py",),
+    ),
+    Mutant(
+        "upstream: YaRN proper of the last MiniMind2 read as the older formula", "config.py",
+        'if generation == "minimind2" and "attention_factor" not in (given or {}):',
+        'if generation == "minimind2":', ("test_config_json.py",),
+    ),
+    Mutant(
+        "hub: fetched without being asked", "hub.py", "if not download:", "if False:", ("test_hub.py",),
+    ),
+    Mutant(
+        "hub: a name goes before a path", "hub.py",
+        "if Path(path).exists():", 'if Path(path).exists() and "/" not in str(path)[1:]:',
+        ("test_hub.py::test_a_path_that_exists_goes_before_a_hub_name",),
+    ),
+    # Text
+    Mutant(
+        "text: padded on the right", "tokenizer.py",
+        "ids[index, length - len(row) :] = torch.tensor(row)\n            mask[index, length - len(row) :] = 1",
+        "ids[index, : len(row)] = torch.tensor(row)\n            mask[index, : len(row)] = 1", ("test_tokenizer.py",),
+    ),
+    Mutant(
+        "text: padding is attended to", "tokenizer.py",
+        "mask = torch.zeros(len(rows), length, dtype", "mask = torch.ones(len(rows), length, dtype",
+        ("test_tokenizer.py",),
+    ),
+    Mutant(
+        "text: truncated as the file says", "tokenizer.py", "tokens.no_truncation()", "pass", ("test_tokenizer.py",),
+    ),
+    Mutant(
+        "stream: each token decoded alone", "text_stream.py", "whole = text.rstrip(_UNFINISHED)", "whole = text",
+        ("test_text_stream.py",),
+    ),
+    Mutant(
+        "stream: what is left at the end is lost", "text_stream.py", "    if rest:\n        yield rest", "    del rest",
+        ("test_text_stream.py",),
+    ),
+    Mutant(
+        "stream: nothing kept of what stands before", "text_stream.py",
+        "window = _last_whole(decode, window)", "window = []", ("test_text_stream.py",),
+    ),
+    Mutant(
+        "stream: everything kept", "text_stream.py",
+        "window = _last_whole(decode, window)", "window = list(window)", ("test_text_stream.py",),
+    ),
+    Mutant(
+        "stream: half a character kept", "text_stream.py",
+        "window = _last_whole(decode, window)", "window = window[-1:]", ("test_text_stream.py",),
+    ),
+    Mutant(
+        "chat: outside the sandbox", "chat_template.py",
+        "from jinja2.sandbox import ImmutableSandboxedEnvironment",
+        "from jinja2 import Environment as ImmutableSandboxedEnvironment", ("test_chat_template.py",),
+    ),
+    Mutant(
+        "chat: objects of the caller reach the template", "chat_template.py",
+        'json.loads(json.dumps({**variables, "messages": messages}))', '{**variables, "messages": messages}',
+        ("test_chat_template.py",),
+    ),
+    Mutant(
+        "chat: Jinja's own tojson", "chat_template.py", 'environment.filters["tojson"] = _to_json', "pass",
+        ("test_chat_template.py",),
+    ),
+    Mutant(
+        "chat: blocks leave their lines", "chat_template.py", "trim_blocks=True, lstrip_blocks=True, ", "",
+        ("test_chat_template.py",),
     ),
 ]
 # fmt: on
