@@ -270,6 +270,12 @@ def test_a_part_of_the_weights_says_what_it_lacks(tmp_path):
         from_checkpoint(tmp_path / "part.pth")
 
 
+def test_weights_of_another_model_are_named_with_their_file(tmp_path):
+    torch.save({"transformer.wte.weight": torch.ones(5, 4)}, tmp_path / "gpt2.pth")
+    with pytest.raises(ValueError, match="gpt2.pth: these are not the weights of a MiniMind"):
+        from_checkpoint(tmp_path / "gpt2.pth")
+
+
 def test_mixed_precision_loses_nothing(tmp_path):
     state = tiny_model(dtype=torch.float16, **EIGHT_HEADS).state_dict()
     state["model.norm.weight"] = state["model.norm.weight"].float() * 1.0001

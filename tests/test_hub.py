@@ -63,6 +63,12 @@ def test_a_path_that_exists_goes_before_a_hub_name(cache, tmp_path, monkeypatch)
     assert str(locate("someone/tiny", cache_dir=cache)) == "someone/tiny"
 
 
+def test_a_path_may_begin_at_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "models").mkdir()
+    assert locate("~/models") == tmp_path / "models"
+
+
 def test_a_model_that_is_not_in_the_cache_is_not_fetched_unless_asked(cache, monkeypatch):
     monkeypatch.setattr(
         "socket.socket.connect", lambda *_: pytest.fail("it reached for the network")

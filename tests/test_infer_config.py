@@ -146,8 +146,17 @@ def test_a_mixture_of_one_expert_needs_no_second():
 def test_equal_matrices_are_tied_and_different_ones_are_not():
     weights = tiny_model().state_dict()
     assert sizes_shown(weights)["tie_word_embeddings"]
-    weights["lm_head.weight"] = weights["lm_head.weight"] + 1e-9
+    weights["lm_head.weight"] = weights["lm_head.weight"].clone()
+    assert sizes_shown(weights)["tie_word_embeddings"]
+    weights["lm_head.weight"] += 1e-9
     assert not sizes_shown(weights)["tie_word_embeddings"]
+
+
+def test_a_model_that_diverged_is_still_tied():
+    """NaN equals nothing, not even itself."""
+    weights = tiny_model().state_dict()
+    weights["model.embed_tokens.weight"][0, 0] = torch.nan
+    assert sizes_shown(weights)["tie_word_embeddings"]
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,13 @@ def test_weights_are_taken_out_of_a_training_checkpoint(wrapper):
     assert same(canonical(checkpoint), given)
 
 
+def test_the_core_without_its_output_matrix_is_found():
+    core = tiny_model(dtype=torch.float32).model.state_dict()
+    given = weights()
+    del given["lm_head.weight"]
+    assert same(canonical(core), given)
+
+
 def test_tables_are_left_out():
     extra = {
         "model.freqs_cos": torch.ones(3),

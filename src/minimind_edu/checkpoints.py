@@ -25,7 +25,7 @@ from tqdm.auto import tqdm
 
 from minimind_edu.config import MiniMindConfig, RopeScaling
 from minimind_edu.hub import locate
-from minimind_edu.infer_config import disagreements, infer_config
+from minimind_edu.infer_config import disagreements, infer_config, is_tied
 from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.state_dicts import canonical
 from minimind_edu.weight_files import find_weights, read_json, read_tensors
@@ -107,7 +107,10 @@ def from_checkpoint(
         origin = "the config stored in it"
     elif config is None:
         described = None if found.config_json is None else read_json(found.config_json)
-        config = infer_config(weights, described, **known)
+        try:
+            config = infer_config(weights, described, **known)
+        except ValueError as error:
+            raise ValueError(f"{place}: {error}") from error
         origin = "its config.json" if described else "the config inferred from its shapes"
     with torch.device("meta"):  # sizes without memory: the file's tensors become the parameters
         model = MiniMindForCausalLM(config)
@@ -148,7 +151,7 @@ def _fitting(
     embedding = given.get("model.embed_tokens.weight")
     if model.config.tie_word_embeddings and embedding is not None:
         head = given.setdefault(_TIED, embedding)
-        if head.shape == embedding.shape and not torch.equal(head, embedding):
+        if head.shape == embedding.shape and not is_tied(given):
             raise ValueError(
                 f"lm_head.weight differs from model.embed_tokens.weight in {source}, so these weights are not tied, "
                 f"but {origin} has tie_word_embeddings=True; use tie_word_embeddings=False"

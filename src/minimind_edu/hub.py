@@ -34,8 +34,8 @@ def locate(
     Raises:
         FileNotFoundError: if it is no path, and no Hub model that may be used; the message says what to do.
     """
-    if Path(path).exists():
-        return Path(path)
+    if Path(path).expanduser().exists():
+        return Path(path).expanduser()
     name = os.fspath(path)
     if not _NAME.fullmatch(name) or Path(name).suffix in (
         ".safetensors",

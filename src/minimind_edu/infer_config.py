@@ -94,7 +94,9 @@ def sizes_shown(weights: Mapping[str, Tensor]) -> dict[str, Any]:
 def is_tied(weights: Mapping[str, Tensor]) -> bool:
     """Whether the output matrix is left out, or is the embedding once more."""
     head, embedding = weights.get(_HEAD), weights[_EMBEDDING]
-    return head is None or (head.shape == embedding.shape and torch.equal(head, embedding))
+    if head is None or (head.data_ptr() == embedding.data_ptr() and head.shape == embedding.shape):
+        return True  # NaN, too, where the numbers alone would never be equal
+    return head.shape == embedding.shape and torch.equal(head, embedding)
 
 
 def disagreements(config: MiniMindConfig, weights: Mapping[str, Tensor]) -> list[str]:

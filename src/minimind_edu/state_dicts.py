@@ -31,6 +31,8 @@ def canonical(content: Mapping[str, Any], source: str = "the state dict") -> dic
         ValueError: for weights of another kind: LoRA alone or not yet merged, quantized, or not named like ours.
     """
     named = {_without_prefixes(name): value for name, value in _unwrapped(content, source).items()}
+    if "embed_tokens.weight" in named:  # MiniMindModel's own, without an output matrix
+        named = {f"model.{name}": value for name, value in named.items()}
     weights = {name: value for name, value in named.items() if not name.endswith(_TABLES)}
     _check_kind(weights, source)
     for name in [name for name in weights if name.endswith(".experts.gate_up_proj")]:

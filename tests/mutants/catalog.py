@@ -424,7 +424,7 @@ MUTANTS = [
     ),
     Mutant(
         "checkpoint: a differing head is dropped", "checkpoints.py",
-        "if head.shape == embedding.shape and not torch.equal(head, embedding):", "if False:", CHECKPOINTS,
+        "if head.shape == embedding.shape and not is_tied(given):", "if False:", CHECKPOINTS,
     ),
     Mutant(
         "checkpoint: shapes not compared", "checkpoints.py",
@@ -514,7 +514,7 @@ MUTANTS = [
     ),
     Mutant(
         "inferred: always tied", "infer_config.py",
-        "return head is None or (head.shape == embedding.shape and torch.equal(head, embedding))", "return True",
+        "return head.shape == embedding.shape and torch.equal(head, embedding)", "return True",
         ("test_infer_config.py",),
     ),
     Mutant(
@@ -544,7 +544,7 @@ MUTANTS = [
     ),
     Mutant(
         "hub: a name goes before a path", "hub.py",
-        "if Path(path).exists():", 'if Path(path).exists() and "/" not in str(path)[1:]:',
+        "if Path(path).expanduser().exists():", 'if Path(path).exists() and "/" not in str(path)[1:]:',
         ("test_hub.py::test_a_path_that_exists_goes_before_a_hub_name",),
     ),
     # Text
