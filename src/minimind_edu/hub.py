@@ -67,7 +67,7 @@ def locate(
 
 def _in_cache(name: str, options: dict[str, Any]) -> Path:
     import huggingface_hub
-    from huggingface_hub.errors import LocalEntryNotFoundError
+    from huggingface_hub.utils import LocalEntryNotFoundError
 
     try:
         return Path(huggingface_hub.snapshot_download(name, local_files_only=True, **options))
