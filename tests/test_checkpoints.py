@@ -241,7 +241,7 @@ CONTRADICTIONS = {
         "The config says num_hidden_layers=1; the weights show num_hidden_layers=2$",
     ),
     "a mixture": (
-        {"use_moe": True, "num_experts": 4, "num_experts_per_tok": 2},
+        {"use_moe": True},
         "The config says use_moe=True; the weights show use_moe=False$",
     ),
 }
@@ -274,6 +274,18 @@ def test_weights_of_another_model_are_named_with_their_file(tmp_path):
     torch.save({"transformer.wte.weight": torch.ones(5, 4)}, tmp_path / "gpt2.pth")
     with pytest.raises(ValueError, match="gpt2.pth: these are not the weights of a MiniMind"):
         from_checkpoint(tmp_path / "gpt2.pth")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"num_hidden_layers": "8"}, "num_hidden_layers must be a whole number"),
+        ({"rope_theta": "1e6"}, "str"),
+    ],
+)
+def test_a_config_json_of_words_is_named(wrong, message, tmp_path):
+    with pytest.raises(ValueError, match=f"^{tmp_path}: .*{message}"):
+        from_checkpoint(upstream_folder(tmp_path, tiny_model(), **wrong))
 
 
 def test_mixed_precision_loses_nothing(tmp_path):

@@ -33,6 +33,7 @@ def test_upstreams_names_become_ours(generation, model_type):
         "torch_dtype": "float16",
         "use_cache": True,
         "intermediate_size": None,
+        "rms_norm_eps": None,
         "rope_scaling": None,
         "inference_rope_scaling": False,
     } | {name: value for name, value in SIZES.items() if name != "intermediate_size"}

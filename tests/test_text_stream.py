@@ -99,6 +99,15 @@ def test_spaces_that_depend_on_what_stands_before_are_kept():
     assert found[:5] == ["the", " model", "s", "我", "爱"]
 
 
+def test_a_token_without_text_in_between_changes_nothing():
+    """Special tokens that are left out; the space after them still depends on what stands before them."""
+    tokens = llama_like()
+    word = tokens.token_to_id
+    tokens.add_special_tokens(["<s>"])
+    ids = [word("<s>"), word("▁the"), word("<s>"), word("<s>"), word("▁model"), word("<s>")]
+    assert "".join(whole_characters(tokens.decode, ids)) == tokens.decode(ids) == "the model"
+
+
 def test_few_tokens_are_decoded_again():
     """However long the text is: what is decoded each time stays short."""
     longest = 0

@@ -109,7 +109,7 @@ def from_checkpoint(
         described = None if found.config_json is None else read_json(found.config_json)
         try:
             config = infer_config(weights, described, **known)
-        except ValueError as error:
+        except (ValueError, TypeError) as error:
             raise ValueError(f"{place}: {error}") from error
         origin = "its config.json" if described else "the config inferred from its shapes"
     with torch.device("meta"):  # sizes without memory: the file's tensors become the parameters

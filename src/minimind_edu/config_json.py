@@ -14,12 +14,6 @@ from minimind_edu.config import UPSTREAM_NAMES, MiniMindConfig, RopeScaling, ups
 # names of others -> ours; transformers 5 writes num_local_experts for Qwen3-MoE
 _NAMES = UPSTREAM_NAMES | {"num_local_experts": "num_experts"}
 _FIELDS = {field.name for field in fields(MiniMindConfig)} - {"rope_scaling"}
-_DERIVED = {
-    "head_dim",
-    "intermediate_size",
-    "moe_intermediate_size",
-    "num_key_value_heads",
-}  # None: derive it
 
 # What transformers assumes where a file is silent; its other sizes show in the weights.
 _SILENT: dict[str, dict[str, Any]] = {
@@ -69,12 +63,13 @@ def values_of(described: Mapping[str, Any], generation: str) -> dict[str, Any]:
                 f"config.json asks for {name}={asked[name]!r}; this package has {name}={allowed[0]!r} only"
             )
     named = {_NAMES.get(name, name): value for name, value in described.items()}
+    tokens = ("bos_token_id", "eos_token_id")  # None means none; elsewhere it means "derive it"
     values = {
         name: value
         for name, value in named.items()
-        if name in _FIELDS and (value is not None or name not in _DERIVED)
+        if name in _FIELDS and (value is not None or name in tokens)
     }
-    for name in ("bos_token_id", "eos_token_id"):
+    for name in tokens:
         if isinstance(values.get(name), list):
             values[name] = values[name][0]  # several may end a text; this package watches for one
     if kind in _SILENT:

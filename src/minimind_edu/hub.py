@@ -10,6 +10,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from minimind_edu.weight_files import SUFFIXES
+
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _DESCRIPTION = ("*.json", "*.jinja")  # config, index of shards, tokenizer and its chat template
 _WEIGHTS = ("*.safetensors", "*.bin", "*.pth")  # one kind is enough, and the first is the best
@@ -37,13 +39,7 @@ def locate(
     if Path(path).expanduser().exists():
         return Path(path).expanduser()
     name = os.fspath(path)
-    if not _NAME.fullmatch(name) or Path(name).suffix in (
-        ".safetensors",
-        ".pth",
-        ".pt",
-        ".bin",
-        ".json",
-    ):
+    if not _NAME.fullmatch(name) or Path(name).suffix in (*SUFFIXES, ".json"):
         raise FileNotFoundError(f"there is no file or folder {name}")
     try:
         import huggingface_hub
@@ -55,14 +51,18 @@ def locate(
     options: dict[str, Any] = {"revision": revision, "cache_dir": cache_dir}
     if not download:
         return _in_cache(name, options)
-    for kind in _WEIGHTS if weights else (None,):
-        wanted = [*_DESCRIPTION, kind] if kind else [*_DESCRIPTION]
-        found = huggingface_hub.snapshot_download(
-            name, allow_patterns=wanted, ignore_patterns=["*/*"], **options
-        )
-        if kind and any(Path(found).glob(kind)):
+
+    def fetch(*kinds: str) -> Path:
+        wanted = {"allow_patterns": [*_DESCRIPTION, *kinds], "ignore_patterns": ["*/*"]}
+        return Path(huggingface_hub.snapshot_download(name, **wanted, **options))
+
+    if not weights:
+        return fetch()
+    for kind in _WEIGHTS:
+        folder = fetch(kind)
+        if any(folder.glob(kind)):
             break
-    return Path(found)
+    return folder
 
 
 def _in_cache(name: str, options: dict[str, Any]) -> Path:
@@ -73,9 +73,8 @@ def _in_cache(name: str, options: dict[str, Any]) -> Path:
         return Path(huggingface_hub.snapshot_download(name, local_files_only=True, **options))
     except LocalEntryNotFoundError as error:
         if incomplete := getattr(error, "snapshot_path", None):
-            return Path(
-                incomplete
-            )  # rarely is every file fetched; whether those that matter are there will show
+            # rarely is every file fetched; whether those that matter are there will show
+            return Path(incomplete)
         raise FileNotFoundError(
             f"there is no folder {name}, and no model of that name in the Hub's cache on this machine; "
             "give download=True to fetch it"

@@ -43,7 +43,7 @@ def infer_config(
     stated = {} if described is None else values_of(described, generation)
     values = shown | stated | known
     values |= _heads(weights, values)
-    if values["use_moe"]:
+    if values["use_moe"] and "num_experts" in values:
         preset_k = 1 if generation == "minimind3" else 2
         values.setdefault("num_experts_per_tok", min(preset_k, values["num_experts"]))
     preset = MiniMindConfig.minimind3 if generation == "minimind3" else MiniMindConfig.minimind2
@@ -56,11 +56,8 @@ def sizes_shown(weights: Mapping[str, Tensor]) -> dict[str, Any]:
     Raises:
         ValueError: if the embedding or the first layer's projections are missing.
     """
-    for name in (
-        _EMBEDDING,
-        f"{_LAYER}self_attn.q_proj.weight",
-        f"{_LAYER}self_attn.k_proj.weight",
-    ):
+    projections = (f"{_LAYER}self_attn.{name}_proj.weight" for name in "qk")
+    for name in (_EMBEDDING, *projections):
         if name not in weights or weights[name].dim() != 2:
             raise ValueError(
                 f"these are not the weights of a MiniMind: there is no matrix {name} among their {len(weights)} names "
@@ -80,14 +77,9 @@ def sizes_shown(weights: Mapping[str, Tensor]) -> dict[str, Any]:
     if shown["use_moe"]:
         shown["num_experts"] = weights[f"{_LAYER}mlp.gate.weight"].shape[0]
         shown["num_shared_experts"] = _count(weights, f"{_LAYER}mlp.shared_experts.")
-    inner = "moe_intermediate_size" if shown["use_moe"] else "intermediate_size"
-    gate = (
-        f"{_LAYER}mlp.experts.0.gate_proj.weight"
-        if shown["use_moe"]
-        else f"{_LAYER}mlp.gate_proj.weight"
-    )
-    if gate in weights:
-        shown[inner] = weights[gate].shape[0]
+    for name, part in (("intermediate_size", "mlp"), ("moe_intermediate_size", "mlp.experts.0")):
+        if (gate := f"{_LAYER}{part}.gate_proj.weight") in weights:
+            shown[name] = weights[gate].shape[0]
     return shown
 
 
@@ -108,9 +100,8 @@ def disagreements(config: MiniMindConfig, weights: Mapping[str, Tensor]) -> list
     if _HEAD in weights:
         del shown["tie_word_embeddings"]  # an untied matrix may still equal the embedding
     head_dim = shown.get("head_dim", config.head_dim)
-    for field, rows in zip(
-        ("num_attention_heads", "num_key_value_heads"), _rows(weights), strict=True
-    ):
+    heads = ("num_attention_heads", "num_key_value_heads")
+    for field, rows in zip(heads, _rows(weights), strict=True):
         if rows % head_dim == 0:
             shown[field] = rows // head_dim
     differing = [name for name, value in shown.items() if getattr(config, name) != value]

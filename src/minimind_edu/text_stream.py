@@ -34,9 +34,9 @@ def whole_characters(
         if len(whole) > len(shown):
             yield whole[len(shown) :]
             shown = whole
-        if whole == text:
-            window = _last_whole(decode, window)
-            shown = decode(window)
+            if whole == text:
+                window = _last_whole(decode, window)
+                shown = decode(window)
     rest = decode(window)[len(shown) :]  # bytes that never became a character
     if rest:
         yield rest
@@ -45,7 +45,8 @@ def whole_characters(
 def _last_whole(decode: Callable[[list[int]], str], window: list[int]) -> list[int]:
     """The fewest last tokens that are whole characters; they stay, for what follows may depend on them, as a space."""
     for start in range(len(window) - 1, 0, -1):
-        if _UNFINISHED not in decode(window[start:]):
+        text = decode(window[start:])
+        if text and _UNFINISHED not in text:
             return window[start:]
     return window
 

@@ -57,9 +57,8 @@ def find_weights(path: Path) -> WeightFiles:
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
     _check_whole(path)
-    beside = path.with_name(
-        "config.json"
-    )  # it speaks of the file next to it only if that is the folder's model
+    # a config.json speaks of the file next to it only if that is the folder's model
+    beside = path.with_name("config.json")
     return WeightFiles((path,), beside if path.name in _STANDARD and beside.is_file() else None)
 
 
