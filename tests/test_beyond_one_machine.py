@@ -18,6 +18,8 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from minimind_edu import MiniMindConfig, MiniMindForCausalLM
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "book" / "beyond_one_machine.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"```\{code-block\} (\w+)\n:caption: ([^\n]*)\n(.*?)```", re.DOTALL)
@@ -173,6 +175,12 @@ def test_the_page_shows_the_scripts_that_are_run():
     for name, part in (("small_model.py", "SENTENCE ="), ("train_step.py", "def train_step")):
         assert f"literalinclude}} scripts/{name}" in PAGE
         assert part in (ROOT / "book" / "scripts" / name).read_text(encoding="utf-8")
+
+
+def test_the_memory_of_one_copy_is_what_the_page_says():
+    count = MiniMindForCausalLM(MiniMindConfig.minimind3()).num_parameters()
+    assert f"{count:,} parameters" in PAGE
+    assert f"{16 * count / 1e9:.2f} GB" in PAGE
 
 
 # Serving

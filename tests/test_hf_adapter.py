@@ -251,6 +251,7 @@ def test_a_cache_of_transformers_is_filled_in_place_for_every_cut(pair, name):
     ours, wrapped = pair
     ids = token_ids(2, 12)
     expected = ours(ids).logits
+    assert not DynamicCache()
     for cut in (1, 5, 11):
         cache = caches_of(wrapped)[name]
         first = wrapped(ids[:, :cut], past_key_values=cache, use_cache=True)

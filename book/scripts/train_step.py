@@ -35,13 +35,18 @@ def texts_of(tokenizer: PreTrainedTokenizerBase) -> BatchEncoding:
 def train_step(
     model: torch.nn.Module, batch: BatchEncoding, rank: int, world: int
 ) -> tuple[float, float]:
-    """Change the weights once, in every process alike; returns the loss of all texts and the gradient's norm."""
-    # made here and gone at the end: torch 2.13 can hang when it outlives the process group
+    """Change the weights once, in every process alike.
+
+    Returns:
+        the loss of all texts, and the norm of its gradient.
+    """
+    # gone when this function ends: torch 2.13 can hang if it outlives the process group
     shared = DistributedDataParallel(model) if world > 1 else model
-    counted = (batch.labels[:, 1:] != -100).sum()  # in all texts, not in this process's share
+    # what is predicted in all the texts, not in this process's share
+    counted = (batch.labels[:, 1:] != -100).sum()
     share = {name: values[rank::world] for name, values in batch.items()}
     loss = shared(**share, num_items_in_batch=counted).loss
-    # each loss is a part of the whole; DDP averages the gradients, and the factor makes a sum of that
+    # each loss is a part; DDP averages gradients, and the factor makes it a sum
     (world * loss).backward()
     norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     torch.optim.SGD(model.parameters(), lr=0.1).step()
