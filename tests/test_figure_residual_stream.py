@@ -129,6 +129,14 @@ def test_without_norms_it_is_silence_or_overflow():
     assert loud["total"][-1] is None and loud["loss"] is None
 
 
+def test_a_run_that_float16_could_not_hold_has_no_numbers():
+    run = ResidualStream(depth=16, loudness=4.0).chosen("none")
+    held = [size for size in run["total"] if size is not None]
+    assert 0 < len(held) < 32 and max(held) <= torch.finfo(torch.float16).max == module.LARGEST
+    assert run["gradient"] == [None] * 16
+    assert run["loss"] is None and run["spread"] is None
+
+
 def test_without_a_final_norm_a_loud_pre_norm_model_begins_far_worse_than_guessing():
     figure = ResidualStream(depth=16, loudness=8.0)
     assert figure.chosen("pre")["loss"] < 1.1 * figure.guess
@@ -326,7 +334,7 @@ def test_the_line_stays_inside_when_the_model_becomes_shallow(stream):
 def test_an_overflow_is_told_in_words_and_in_place(stream):
     stream.get_by_label("none", exact=True).check()
     stream.get_by_label("what the sublayers add").fill("5")
-    assert "overflows in block" in stream.locator(".rs-verdict").inner_text()
+    assert "passes 65,504" in stream.locator(".rs-verdict").inner_text()
     assert number(stream, "stream after block 16") == "overflow"
 
 

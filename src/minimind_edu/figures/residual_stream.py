@@ -26,6 +26,7 @@ DEPTHS = (2, 4, 8, 16, 32)
 VOCABULARY = 256
 SEQUENCES, LENGTH = 2, 16
 EMBEDDING_STD = 0.02
+LARGEST = 65_504  # where float16 ends; far above it the digits of a run without norms are noise
 # The gain of a matrix is its standard deviation times the root of its width: here as in MiniMind2, 768 wide at 0.02.
 WEIGHT_STD = 0.02 * (768 / 64) ** 0.5
 
@@ -208,16 +209,18 @@ def run_backward(placement: str, streams: list[Tensor], depth: int, final_norm: 
     # the runs of the batch do not meet, so the gradient of the sum is each run's own
     gradients = torch.autograd.grad(losses.sum(), streams[1 : depth + 1], retain_graph=True)
     sizes = torch.stack([_rms(gradient) for gradient in gradients], dim=1)
+    reached = torch.stack([_rms(stream) for stream in streams[: depth + 1]], dim=1).amax(1)
+    lost = ~(reached <= LARGEST)  # true for nan, too
     return Backward(
-        loss=losses.detach().view(len(LOUDNESS), -1).mean(-1),
-        spread=logits.detach().view(len(LOUDNESS), -1).std(-1),
-        gradient=sizes / sizes[:, -1:],
+        loss=losses.detach().view(len(LOUDNESS), -1).mean(-1).masked_fill(lost, math.nan),
+        spread=logits.detach().view(len(LOUDNESS), -1).std(-1).masked_fill(lost, math.nan),
+        gradient=(sizes / sizes[:, -1:]).masked_fill(lost[:, None], math.nan),
     )
 
 
 @cache
 def measurements() -> dict[str, Any]:
-    """Every run, as numbers that JSON can hold: three significant digits, None where float64 overflowed."""
+    """Every run, as numbers that JSON can hold: three significant digits, None where float16 would overflow."""
     forward, backward = {}, {}
     for placement in PLACEMENTS:
         run, streams = run_forward(placement)
@@ -245,4 +248,4 @@ def measurements() -> dict[str, Any]:
 def _numbers(values: Tensor) -> Any:
     if values.dim():
         return [_numbers(value) for value in values]
-    return float(f"{round(values.item(), 4):.3g}") if values.isfinite() else None
+    return float(f"{round(values.item(), 4):.3g}") if values.abs() <= LARGEST else None

@@ -42,17 +42,14 @@ const within = (x, low, high) => Math.min(high, Math.max(low, x));
 const say = (x, y, text, cls = "rs-small", anchor = "start") => svg("text", { x, y, class: cls, "text-anchor": anchor }, text);
 const shade = (block, depth) => `color-mix(in oklab, var(--mm-good) ${Math.round((100 * (block - 1)) / (depth - 1))}%, var(--mm-accent2))`;
 const fillOf = (block, depth) => (block ? `fill: color-mix(in oklab, ${shade(block, depth)} 70%, var(--mm-panel))` : "");
-const SUPERS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 
 const grouped = (x) => String(Math.round(x)).replace(/\B(?=(\d{3})+$)/g, ",");
-const tenTo = (power) => `10${[...String(power)].map((digit) => SUPERS[digit]).join("")}`;
 
-/** Three digits, and powers of ten for what is far from 1. */
+/** Three digits at least, without any point from 1,000 on. */
 function told(x) {
   if (x === null || x === undefined) return "overflow";
   if (x === 0) return "0";
   const power = Math.floor(Math.log10(Math.abs(Number(x.toPrecision(3)))));
-  if (power > 5) return `${fmt(x / 10 ** power, 1)} · ${tenTo(power)}`;
   return power > 2 ? grouped(x) : fmt(x, Math.min(3, 2 - power));
 }
 
@@ -117,7 +114,7 @@ function drawBack(s, x, width) {
   const step = Math.max(1, Math.ceil((high - low) / 4));
   const grid = [];
   for (let power = low; power <= high; power += step) {
-    const text = power > 4 ? tenTo(power) : power < 0 ? fmt(10 ** power, -power) : grouped(10 ** power);
+    const text = power < 0 ? fmt(10 ** power, -power) : grouped(10 ** power);
     grid.push(svg("line", { class: "rs-grid", x1: SIDES.left, x2: right, y1: y(power), y2: y(power) }), say(SIDES.left - 6, y(power) + 4, text, "rs-small", "end"));
   }
   const wide = Math.max(2, (x(2) - x(0)) * 0.66);
@@ -135,7 +132,7 @@ function verdict(s) {
   const first = s.gradient[0];
   const ratio = first === null ? "" : `block 1 gets ${told(first)} times the last block's gradient`;
   const always = s.finalNorm ? ", however loud the sublayers are" : "";
-  if (s.sizes.length <= 2 * s.depth) return `Without norms every block multiplies what the one before made: the stream overflows in block ${s.reached + 1}, and there is nothing to learn from.`;
+  if (s.sizes.length <= 2 * s.depth) return `Without norms every block multiplies what the one before made: in block ${s.reached + 1} the stream passes 65,504, where float16 ends.`;
   const left = s.shares.at(-1)[0];
   const kept = left > 0.0005 ? `${fmt(100 * left, left < 0.1 ? 1 : 0)} %` : "nothing";
   if (s.placement === "pre") return `Everything ever added stays as it was, and the stream grows; ${ratio}${always}.`;
