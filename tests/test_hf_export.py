@@ -1,16 +1,17 @@
 """Out to transformers: the folder loads there, computes the same, and holds our weights bit for bit."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
-from model_builders import talkative_model, tiny_config, tiny_model, token_ids
+from model_builders import KINDS, talkative_model, tiny_config, tiny_model, token_ids
 from safetensors.torch import load_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 from transformers.utils import logging
 
-from minimind_edu import hf
+from minimind_edu import from_checkpoint, hf
 from minimind_edu.config import RopeScaling
 from minimind_edu.model import MiniMindForCausalLM
 
@@ -102,6 +103,25 @@ def test_the_file_holds_our_weights_bit_for_bit(pair, tmp_path):
         stored = load_file(folder / "model.safetensors")
         assert stored.keys() == expected.keys()
         assert all(torch.equal(stored[name], expected[name]) for name in expected)
+
+
+@pytest.mark.parametrize("adapter", [False, True])
+def test_our_from_checkpoint_reads_the_folder_back(pair, adapter, tmp_path):
+    ours, _, _ = pair
+    back = from_checkpoint(hf.export(ours, tmp_path / "model", adapter=adapter))
+    expected = ours.config
+    scaling = expected.rope_scaling
+    if scaling is not None and not adapter:  # transformers' file always names the factor
+        factor = scaling.table_factor
+        expected = replace(expected, rope_scaling=replace(scaling, attention_factor=factor))
+    for name in ("router_aux_loss_coef", "seq_aux", "num_experts", "num_experts_per_tok",
+                 "moe_intermediate_size", "num_shared_experts", "norm_topk_prob"):  # fmt: skip
+        if not ours.config.use_moe:  # a dense model's file says nothing of experts
+            expected = replace(expected, **{name: getattr(back.config, name)})
+    assert back.config == expected
+    assert back.state_dict().keys() == ours.state_dict().keys()
+    for name, value in ours.state_dict().items():
+        assert torch.equal(back.state_dict()[name], value), name
 
 
 def test_nothing_is_printed_and_progress_bars_stay_as_they_were(tmp_path, capfd):
@@ -245,11 +265,12 @@ def tokenizer_folder(folder, named=True):
 
 
 @pytest.mark.parametrize("named", [True, False])
-@pytest.mark.parametrize("kind", ["minimind2", "minimind3", "minimind3_moe"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_tokenizer_goes_along(kind, named, tmp_path):
     tokens = tokenizer_folder(tmp_path / "tokens", named)
     model = tiny_model(kind, vocab_size=300)
-    folder = hf.export(model, tmp_path / "model", tokenizer=tmp_path / "tokens")
+    adapter = kind == "minimind2_moe"
+    folder = hf.export(model, tmp_path / "model", tokenizer=tmp_path / "tokens", adapter=adapter)
     read = AutoTokenizer.from_pretrained(folder)
     for text in TEXTS:
         assert read(text).input_ids == tokens.encode(text).ids
