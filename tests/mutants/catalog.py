@@ -39,6 +39,11 @@ _TRIANGLE = "return allowed.tril(diagonal=key_length - query_length)"
 _RECTANGLE = "mask = causal_mask(length, key.shape[1], query.device)"
 _POSITIONS = "positions = self.freqs_cos[start:end], self.freqs_sin[start:end]  # [S, D] each"
 _SWIGLU = "gated = F.silu(self.gate_proj(x)) * self.up_proj(x)"
+_REFUSES = (
+    "test_hf_export.py::test_refuses_what_transformers_cannot_be_and_points_to_the_adapter",
+)
+_SAVED = ("test_hf_adapter.py::test_saved_and_loaded_it_is_the_same_model",)
+_IN_PLACE = ("test_hf_adapter.py::test_a_cache_of_transformers_is_filled_in_place_for_every_cut",)
 _TIE = "self.lm_head.weight = self.model.embed_tokens.weight"
 _BEFORE = "before = probabilities.cumsum(-1) - probabilities"
 
@@ -598,6 +603,110 @@ MUTANTS = [
     Mutant(
         "chat: blocks leave their lines", "chat_template.py", "trim_blocks=True, lstrip_blocks=True, ", "",
         ("test_chat_template.py",),
+    ),
+    # To transformers
+    Mutant(
+        "hf: YaRN's factor left to transformers", "hf/counterpart.py",
+        '"attention_factor": float(scaling.table_factor),', "",
+        ("test_hf_export.py::test_logits_agree",),
+    ),
+    Mutant(
+        "hf: a scaling exported that never starts", "hf/counterpart.py",
+        "or config.max_position_embeddings <= scaling.original_max_position_embeddings", "",
+        ("test_hf_export.py::test_a_scaling_that_never_starts_is_left_out",),
+    ),
+    Mutant(
+        "hf: the older scaling taken for YaRN", "hf/counterpart.py", 'if scaling.formula != "yarn":', "if False:",
+        _REFUSES,
+    ),
+    Mutant("hf: a ramp that runs backwards", "hf/counterpart.py", "if low > high:", "if False:", _REFUSES),
+    Mutant(
+        "hf: the shared expert lost", "hf/counterpart.py", "elif config.use_moe and config.num_shared_experts:",
+        "elif False:", _REFUSES,
+    ),
+    Mutant(
+        "hf: post-norm as pre-norm", "hf/counterpart.py", 'if config.norm_placement != "pre":', "if False:", _REFUSES,
+    ),
+    Mutant(
+        "hf: routing weights as transformers likes", "hf/counterpart.py",
+        "norm_topk_prob=config.norm_topk_prob,", "", ("test_hf_export.py::test_logits_agree",),
+    ),
+    Mutant(
+        "hf: RoPE's base as transformers likes", "hf/counterpart.py",
+        'return {"rope_type": "default", "rope_theta": config.rope_theta}', 'return {"rope_type": "default"}',
+        ("test_hf_export.py::test_logits_agree",),
+    ),
+    Mutant(
+        "hf: the embedding of the padding frozen", "hf/counterpart.py",
+        '"pad_token_id": None,', '"pad_token_id": config.eos_token_id,',
+        ("test_hf_export.py::test_the_folder_says_how_to_generate",),
+    ),
+    Mutant(
+        "hf: weights shared with the twin", "hf/export.py", "tensor.detach().clone()", "tensor.detach()",
+        ("test_hf_export.py::test_the_twin_has_weights_of_its_own",),
+    ),
+    Mutant(
+        "hf: the names of transformers 4 left out", "hf/export.py",
+        'config["rope_theta"] = rope["rope_theta"]', "pass",
+        ("test_hf_export.py::test_the_config_can_also_be_read_by_transformers_4",),
+    ),
+    Mutant(
+        "hf: the old folder lost", "hf/export.py", "            old.rename(folder)\n        raise", "            raise",
+        ("test_hf_export.py::test_a_failure_leaves_everything_as_it_was",),
+    ),
+    Mutant(
+        "hf: any folder replaced", "hf/export.py", 'if not (folder / "config.json").is_file():', "if False:",
+        ("test_hf_export.py::test_never_replaces_a_folder_that_is_no_models",),
+    ),
+    Mutant(
+        "hf: tables left empty after loading", "hf/adapter.py", "module.rebuild_tables()", "pass", _SAVED,
+    ),
+    Mutant(
+        "hf: the tie not declared", "hf/adapter.py",
+        '_tied_weights_keys = {"lm_head.weight": "model.embed_tokens.weight"}', "_tied_weights_keys = None",
+        _SAVED,
+    ),
+    Mutant(
+        "hf: the router left empty", "hf/adapter.py", "nn.init.kaiming_uniform_(module.weight, a=5**0.5)", "pass",
+        ("test_hf_adapter.py::test_a_new_model_starts_like_ours",
+         "test_hf_adapter.py::test_a_missing_router_is_drawn_and_not_left_empty"),
+    ),
+    Mutant(
+        "hf: the loss without balancing", "hf/adapter.py", "else loss + aux_loss,", "else loss,",
+        ("test_hf_adapter.py::test_a_call_gives_what_our_call_gives",),
+    ),
+    Mutant(
+        "hf: an empty cache dropped", "hf/adapter.py", "        if given is None:\n", "        if not given:\n",
+        _IN_PLACE,
+    ),
+    Mutant(
+        "hf: the vocabulary not followed", "hf/adapter.py",
+        "        self.model.config = self.config.to_minimind()\n", "",
+        ("test_hf_adapter.py::test_the_vocabulary_can_grow",),
+    ),
+    Mutant(
+        "hf: other positions ignored", "hf/adapter.py",
+        "        _check_positions(value, input_ids, attention_mask, start)\n", "        pass\n",
+        ("test_hf_adapter.py::test_takes_positions_only_if_they_are_the_ones_it_counts",),
+    ),
+    Mutant(
+        "hf: padding not counted in positions", "hf/adapter.py",
+        "attention_mask.long().cumsum(-1)[:, -length:] - 1", "attention_mask.long().cumsum(-1)[:, -length:]",
+        ("test_hf_adapter.py::test_takes_positions_only_if_they_are_the_ones_it_counts",),
+    ),
+    Mutant(
+        "hf: the room of a static cache read as keys", "hf/caches.py",
+        "keys[:, :, :end].transpose(1, 2), values[:, :, :end].transpose(1, 2)",
+        "keys.transpose(1, 2), values.transpose(1, 2)", _IN_PLACE,
+    ),
+    Mutant(
+        "hf: the notes' layout given to transformers", "hf/caches.py",
+        "cache.update(key.transpose(1, 2), value.transpose(1, 2), index)", "cache.update(key, value, index)",
+        ("test_hf_adapter.py::test_the_pairs_of_the_notes_work_too_and_stay_as_they_are",),
+    ),
+    Mutant(
+        "hf: a cache that forgets", "hf/caches.py", "or any(cache.is_sliding)", "",
+        ("test_hf_adapter.py::test_refuses_a_past_that_it_cannot_continue",),
     ),
 ]
 # fmt: on
