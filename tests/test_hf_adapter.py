@@ -14,6 +14,8 @@ from transformers import (
     LlamaConfig,
     MistralConfig,
     StaticCache,
+    Trainer,
+    TrainingArguments,
 )
 from transformers.generation.streamers import BaseStreamer
 
@@ -97,6 +99,24 @@ def test_gradients_reach_every_weight_and_are_ours():
     wrapped(ids, labels=ids).loss.backward()
     for name, value in wrapped.named_parameters():
         torch.testing.assert_close(value.grad, expected[name])
+
+
+def test_a_trainer_trains_it_and_saves_what_can_be_loaded(tmp_path):
+    pytest.importorskip("accelerate", reason="transformers' Trainer needs it")
+    wrapped = wrap(tiny_model("minimind3_moe", dtype=torch.float32))
+    texts = [{"input_ids": row, "labels": row} for row in token_ids(8, 12)]
+    arguments = TrainingArguments(
+        output_dir=str(tmp_path), max_steps=20, per_device_train_batch_size=2,
+        gradient_accumulation_steps=2, learning_rate=1e-2, logging_steps=10, save_steps=20,
+        report_to=[], use_cpu=True, disable_tqdm=True,
+    )  # fmt: skip
+    trainer = Trainer(wrapped, arguments, train_dataset=texts)
+    trainer.train()
+    first, last = (entry["loss"] for entry in trainer.state.log_history if "loss" in entry)
+    assert float(last) < 0.8 * float(first)
+    read = AutoModelForCausalLM.from_pretrained(tmp_path / "checkpoint-20")
+    ids = texts[0]["input_ids"][None]
+    assert torch.equal(read(ids).logits, wrapped.eval()(ids).logits)
 
 
 @pytest.mark.parametrize(
@@ -341,6 +361,7 @@ def test_saved_and_loaded_it_is_the_same_model(case, dtype, tmp_path):
     read = AutoModelForCausalLM.from_pretrained(tmp_path)
     assert isinstance(read, hf.MiniMindEduForCausalLM)
     assert read.dtype == dtype and not read.training
+    assert read.generation_config.disable_compile
     assert read.config.to_minimind() == ours.config == read.model.config
     back = read.to_minimind()
     assert back.state_dict().keys() == ours.state_dict().keys()

@@ -7,7 +7,7 @@ import pytest
 import torch
 from model_builders import KINDS, talkative_model, tiny_config, tiny_model, token_ids
 from safetensors.torch import load_file
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizer_builders import train_tokens, write_tokenizer
 from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 from transformers.utils import logging
 
@@ -237,30 +237,14 @@ def test_a_scaling_that_never_starts_is_left_out(formula):
 # The tokenizer
 
 TEXTS = ["the cat sat", " Hello, 世界!  two  spaces\n", "<|im_start|>user\nhi<|im_end|>"]
-NAMED = {
-    "tokenizer_class": "PreTrainedTokenizerFast",
-    "bos_token": "<|im_start|>",
-    "eos_token": "<|im_end|>",
-    "pad_token": "<|endoftext|>",
-}
 
 
 def tokenizer_folder(folder, named=True):
-    """A byte-level BPE tokenizer of 300 tokens with MiniMind's special ones, as upstream keeps it."""
-    folder.mkdir()
-    tokens = Tokenizer(models.BPE())
-    tokens.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokens.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=300,
-        special_tokens=["<|endoftext|>", "<|im_start|>", "<|im_end|>"],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    tokens.train_from_iterator(["the cat sat on the mat, the dog too"] * 20, trainer)
-    tokens.save(str(folder / "tokenizer.json"))
-    if named:
-        (folder / "tokenizer_config.json").write_text(json.dumps(NAMED))
+    """A tokenizer of 300 tokens at most, as upstream keeps it, or as nothing but tokenizer.json."""
+    tokens = train_tokens(300)
+    write_tokenizer(folder, tokens)
+    if not named:
+        (folder / "tokenizer_config.json").unlink()
     return tokens
 
 

@@ -39,6 +39,9 @@ class MiniMindEduForCausalLM(PreTrainedModel, GenerationMixin):
         self.lm_head = nn.Linear(config.hidden_size, config.vocab_size, bias=False)
         self.post_init()
         self.generation_config = generation_config(self.model.config)
+        # on a GPU generate would compile this for a static cache; our layers read it only as far as it is filled, so
+        # every step has a shape of its own
+        self.generation_config.disable_compile = True
 
     @classmethod
     def from_minimind(cls, model: MiniMindForCausalLM) -> "MiniMindEduForCausalLM":

@@ -23,7 +23,7 @@ class _TransformersLayer:
     @property
     def length(self) -> int:
         """T, the positions held."""
-        # a StaticCache answers with the tensor that it counts on with; a number stays what it was
+        # a StaticCache answers with the very tensor that it goes on counting with
         return int(self._cache.get_seq_length(self._index))
 
     @property
@@ -40,7 +40,9 @@ class _TransformersLayer:
         length = self.length
         if length == 0:
             return None
-        return getattr(self._cache.layers[self._index], name).transpose(1, 2)[:, :length]
+        held = getattr(self._cache.layers[self._index], name)
+        # a quantized cache keeps other things there
+        return held.transpose(1, 2)[:, :length] if held.dim() == 4 else None
 
     def append(self, key: Tensor, value: Tensor) -> KeyValue:
         """Add S new positions, `[B, S, K, D]` each, and return all of them, `[B, T + S, K, D]` each."""
