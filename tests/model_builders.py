@@ -65,3 +65,11 @@ def tiny_model(
     model = MiniMindForCausalLM(tiny_config(kind, **changes))
     spread_weights(model, seed)
     return model.to(dtype).eval()
+
+
+def talkative_model(kind: str = "minimind2", **changes: Any) -> MiniMindForCausalLM:
+    """`tiny_model` in float32 whose greedy continuations vary: with wide tied embeddings each token predicts itself."""
+    model = tiny_model(kind, dtype=torch.float32, **changes)
+    with torch.no_grad():
+        model.model.embed_tokens.weight.mul_(0.3)
+    return model

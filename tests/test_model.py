@@ -1,3 +1,4 @@
+import copy
 import dataclasses
 import math
 
@@ -360,9 +361,53 @@ def test_a_model_built_on_meta_computes_what_one_built_on_the_cpu_does():
     with torch.device("meta"):
         model = MiniMindForCausalLM(tiny_config())
     model.to_empty(device="cpu")
-    model.lm_head.weight = model.model.embed_tokens.weight
     model.load_state_dict(expected.state_dict())
     assert torch.equal(model.eval()(ids).logits, expected(ids).logits)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("scaling", [None, RopeScaling(4, 16)])
+def test_weights_can_be_assigned_to_a_model_on_meta(kind, scaling):
+    """load_state_dict(assign=True) calls no `_apply`, so the tables have to follow the weights by another way."""
+    expected = tiny_model(kind, dtype=torch.float32, rope_scaling=scaling)
+    with torch.device("meta"):
+        model = MiniMindForCausalLM(expected.config)
+        model.load_state_dict(expected.state_dict(), assign=True)
+    assert torch.equal(model.model.freqs_cos, expected.model.freqs_cos)
+    assert torch.equal(model.model.freqs_sin, expected.model.freqs_sin)
+    ids = token_ids(2, 5)
+    assert torch.equal(model.eval()(ids).logits, expected(ids).logits)
+
+
+def test_assigning_wider_weights_widens_the_tables():
+    expected = tiny_model(dtype=torch.float64)
+    model = MiniMindForCausalLM(tiny_config())
+    model.load_state_dict(expected.state_dict(), assign=True)
+    assert torch.equal(model.model.freqs_cos, expected.model.freqs_cos)
+    model.load_state_dict(tiny_model(dtype=torch.float16).state_dict(), assign=True)
+    assert model.model.freqs_cos.dtype == torch.float32
+
+
+def test_loading_into_a_model_in_place_leaves_its_tables():
+    model = tiny_model(dtype=torch.float32)
+    before = model.model.freqs_cos
+    model.load_state_dict(tiny_model(seed=1, dtype=torch.float32).state_dict())
+    assert model.model.freqs_cos is before
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_assigned_weights_are_tied_as_the_config_says(tied):
+    model = MiniMindForCausalLM(tiny_config(tie_word_embeddings=tied))
+    model.load_state_dict(tiny_model(tie_word_embeddings=tied).state_dict(), assign=True)
+    assert (model.lm_head.weight is model.model.embed_tokens.weight) == tied
+
+
+def test_a_copy_of_a_model_has_tables_and_a_tie_of_its_own():
+    """The hooks that keep both in step must not hold on to the model that was copied."""
+    model = copy.deepcopy(tiny_model())
+    model.load_state_dict(tiny_model(seed=1, dtype=torch.float32).state_dict(), assign=True)
+    assert model.lm_head.weight is model.model.embed_tokens.weight
+    assert model.model.freqs_cos.dtype == torch.float32
 
 
 def test_tables_are_not_part_of_the_state_dict():

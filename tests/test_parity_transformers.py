@@ -5,15 +5,7 @@ import math
 import pytest
 import torch
 from model_builders import tensor, tiny_config, token_ids
-from transformers import (
-    DynamicCache,
-    LlamaConfig,
-    LlamaForCausalLM,
-    Qwen3Config,
-    Qwen3ForCausalLM,
-    Qwen3MoeConfig,
-    Qwen3MoeForCausalLM,
-)
+from transformers import GenerationConfig, LlamaConfig
 from transformers.generation.logits_process import (
     RepetitionPenaltyLogitsProcessor,
     TemperatureLogitsWarper,
@@ -23,30 +15,15 @@ from transformers.generation.logits_process import (
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from transformers.models.mixtral.modeling_mixtral import load_balancing_loss_func
 
-from benchmarks.peers import transformers_settings
 from minimind_edu.config import RopeScaling
 from minimind_edu.generation import keep_top_k, keep_top_p, penalize_repetition
+from minimind_edu.hf import to_transformers
 from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.moe import load_balancing_loss
 from minimind_edu.rope import rope_frequencies
 
 SIZES = {"hidden_size": 64, "num_attention_heads": 8, "intermediate_size": 96, "head_dim": 16}
-PADDING = 0
-
-
-def with_joined_experts(weights, num_experts):
-    """transformers keeps the experts of a layer in two tensors: gate and up stacked, and down."""
-    joined = {name: value for name, value in weights.items() if ".experts." not in name}
-    for prefix in {name.split(".experts.")[0] for name in weights if ".experts." in name}:
-        gate, up, down = (
-            torch.stack(
-                [weights[f"{prefix}.experts.{i}.{part}.weight"] for i in range(num_experts)]
-            )
-            for part in ("gate_proj", "up_proj", "down_proj")
-        )
-        joined[f"{prefix}.experts.gate_up_proj"] = torch.cat([gate, up], dim=1)
-        joined[f"{prefix}.experts.down_proj"] = down
-    return joined
+PADDING, END = 0, 60
 
 
 def model_pair(kind, **changes):
@@ -58,26 +35,10 @@ def model_pair(kind, **changes):
         for parameter in ours.parameters():
             if parameter.dim() == 1:
                 parameter.uniform_(0.5, 1.5)
-    settings = {**transformers_settings(config), "attn_implementation": "eager"}
-    weights = ours.state_dict()
-    if kind == "minimind2":
-        theirs = LlamaForCausalLM(LlamaConfig(**settings))
-    elif kind == "minimind3":
-        theirs = Qwen3ForCausalLM(Qwen3Config(**settings))
-    else:
-        theirs = Qwen3MoeForCausalLM(
-            Qwen3MoeConfig(
-                num_experts=config.num_experts,
-                num_experts_per_tok=config.num_experts_per_tok,
-                moe_intermediate_size=config.moe_intermediate_size,
-                norm_topk_prob=config.norm_topk_prob,
-                output_router_logits=False,
-                **settings,
-            )
-        )
-        weights = with_joined_experts(weights, config.num_experts)
-    theirs.load_state_dict(weights, strict=True)
-    return ours.eval(), theirs.eval()
+    theirs = to_transformers(ours)
+    theirs.set_attn_implementation("eager")
+    theirs.generation_config = GenerationConfig(pad_token_id=PADDING)  # without an end
+    return ours.eval(), theirs
 
 
 CASES = {

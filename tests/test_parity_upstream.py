@@ -9,8 +9,8 @@ import pytest
 import torch
 from safetensors import safe_open
 
-from minimind_edu.checkpoints import load_weights
-from minimind_edu.config import MiniMindConfig
+from minimind_edu.checkpoints import from_checkpoint, load_weights
+from minimind_edu.config import MiniMindConfig, RopeScaling
 from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.rope import precompute_freqs_cis
 
@@ -33,7 +33,9 @@ def reference(name):
     load_weights(model, weights)
     expected = {key: t for key, t in tensors.items() if not key.startswith(prefix)}
     lengths = {key: int(facts[key]) for key in ("prefill_length", "greedy_prompt_length")}
-    return SimpleNamespace(model=model.eval(), weights=weights, tensors=expected, **lengths)
+    return SimpleNamespace(
+        model=model.eval(), weights=weights, tensors=expected, upstream=upstream, **lengths
+    )
 
 
 def assert_close(ours, theirs):
@@ -121,3 +123,35 @@ def test_greedy_tokens_agree(name, use_cache):
         prompt, expected.shape[1] - prompt.shape[1], eos_token_id=None, use_cache=use_cache
     )
     assert torch.equal(tokens, expected)
+
+
+# The same weights as files that upstream writes
+
+SHAPES_DO_NOT_SHOW = {
+    "minimind3_moe": {"num_experts_per_tok": 2},
+    "minimind3_yarn": {
+        "max_position_embeddings": 4096,
+        "rope_scaling": RopeScaling(16, 2048, attention_factor=1.0),
+    },
+}
+
+
+@every_file
+@torch.no_grad()
+def test_a_bare_pth_gives_upstreams_logits(name, tmp_path):
+    found = reference(name)
+    torch.save(found.weights, tmp_path / "full_sft_64.pth")
+    model = from_checkpoint(tmp_path / "full_sft_64.pth", **SHAPES_DO_NOT_SHOW.get(name, {}))
+    assert_close(model(found.tensors["input_ids"]).logits, found.tensors["logits"])
+
+
+@every_file
+@torch.no_grad()
+def test_a_folder_of_upstreams_gives_upstreams_logits(name, tmp_path):
+    found = reference(name)
+    config = json.dumps({"model_type": "minimind", **found.upstream})
+    (tmp_path / "config.json").write_text(config)
+    torch.save(found.weights, tmp_path / "pytorch_model.bin")
+    model = from_checkpoint(tmp_path)
+    assert model.config == found.model.config
+    assert_close(model(found.tensors["input_ids"]).logits, found.tensors["logits"])

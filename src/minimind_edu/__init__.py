@@ -1,7 +1,9 @@
 """minimind_edu: the inside of the MiniMind language model, part by part.
 
 Each module holds one concept and stands on those before it: config, norms, rope, kv_cache, attention, feed_forward,
-moe, block, generation, model, checkpoints, device, timing. What shows, checks and converts (plotting, figures, checks)
+moe, block, packing, token_step, compiled_steps, decoding, generation, model, device, notebook, timing, costs, machine;
+then what reads weights from files: hub, weight_files, state_dicts, config_json, infer_config, checkpoints; then text:
+chat_template, text_stream, tokenizer_files, tokenizer. What shows, checks and converts (plotting, figures, checks, hf)
 imports the model, never the other way round.
 """
 
@@ -9,11 +11,13 @@ from minimind_edu.checkpoints import from_checkpoint, save_checkpoint
 from minimind_edu.config import MiniMindConfig, RopeScaling
 from minimind_edu.device import pick_device, pick_dtype
 from minimind_edu.model import MiniMindForCausalLM
+from minimind_edu.tokenizer import Tokenizer
 
 __all__ = [
     "MiniMindConfig",
     "MiniMindForCausalLM",
     "RopeScaling",
+    "Tokenizer",
     "from_checkpoint",
     "pick_device",
     "pick_dtype",

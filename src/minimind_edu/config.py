@@ -95,8 +95,8 @@ class MiniMindConfig:
     tie_word_embeddings: bool = True
     dropout: float = 0.0  # in training: attention weights, attention and feed-forward outputs
     initializer_range: float = 0.02  # standard deviation of a new model's weights
-    bos_token_id: int = 1
-    eos_token_id: int = 2
+    bos_token_id: int | None = 1
+    eos_token_id: int | None = 2  # None: no token ends a text
 
     use_moe: bool = False
     num_experts: int = 4  # N, routed experts
@@ -220,8 +220,8 @@ class MiniMindConfig:
         if generation not in ("minimind2", "minimind3"):
             raise ValueError(f"generation must be 'minimind2' or 'minimind3', got {generation!r}")
         values = dict(upstream)
-        scaling = _upstream_scaling(values, generation)
-        changes = {_UPSTREAM_NAMES.get(name, name): value for name, value in values.items()}
+        scaling = upstream_scaling(values, generation)
+        changes = {UPSTREAM_NAMES.get(name, name): value for name, value in values.items()}
         for name in _WITHOUT_MEANING_HERE:
             changes.pop(name, None)
         known = {field.name for field in fields(cls)}
@@ -244,7 +244,7 @@ class MiniMindConfig:
 
 
 # upstream's name -> ours, where they differ; both generations together, since no name means two things
-_UPSTREAM_NAMES = {
+UPSTREAM_NAMES = {
     "n_routed_experts": "num_experts",
     "n_shared_experts": "num_shared_experts",
     "aux_loss_alpha": "router_aux_loss_coef",
@@ -255,13 +255,16 @@ _WITHOUT_MEANING_HERE = ("flash_attn", "hidden_act", "scoring_func", "model_type
                          "architectures", "transformers_version")  # fmt: skip
 
 
-def _upstream_scaling(values: dict[str, Any], generation: Generation) -> RopeScaling | None:
-    """Take upstream's YaRN switch and dictionary out of `values` and return what they mean."""
+def upstream_scaling(values: dict[str, Any], generation: Generation) -> RopeScaling | None:
+    """Take upstream's YaRN switch and dictionary out of `values` and return what they mean.
+
+    MiniMind2 got YaRN proper in its last versions: there the dictionary has an `attention_factor`.
+    """
     switched_on = values.pop("inference_rope_scaling", False)
     given = values.pop("rope_scaling", None)
     if not switched_on and not given:
         return None
-    if generation == "minimind2":
+    if generation == "minimind2" and "attention_factor" not in (given or {}):
         defaults: dict[str, Any] = {
             "factor": 4.0,
             "beta_fast": 4.0,

@@ -69,6 +69,7 @@ class MiniMindModel(nn.Module):
         cos, sin = self._tables(torch.float32)
         self.register_buffer("freqs_cos", cos, persistent=False)  # [max_position_embeddings, D]
         self.register_buffer("freqs_sin", sin, persistent=False)
+        self.register_load_state_dict_post_hook(_tables_follow_weights)
 
     def _tables(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         config = self.config
@@ -86,10 +87,16 @@ class MiniMindModel(nn.Module):
         super()._apply(fn, recurse)
         if self.freqs_cos is not before:
             # What came out may be rounded (half) or uninitialized (to_empty), so it is computed again.
-            weight = self.embed_tokens.weight
-            cos, sin = self._tables(torch.promote_types(weight.dtype, torch.float32))
-            self.freqs_cos, self.freqs_sin = cos.to(weight.device), sin.to(weight.device)
+            self.rebuild_tables()
         return self
+
+    def rebuild_tables(self) -> None:
+        """Compute cos and sin again, where the weights are, in float32 or as wide as they."""
+        weight = self.embed_tokens.weight
+        # not where a surrounding `with torch.device("meta")` says: nothing could be moved from there
+        with torch.device("cpu"):
+            cos, sin = self._tables(torch.promote_types(weight.dtype, torch.float32))
+        self.freqs_cos, self.freqs_sin = cos.to(weight.device), sin.to(weight.device)
 
     def forward(
         self,
@@ -143,6 +150,13 @@ class MiniMindModel(nn.Module):
             )
 
 
+def _tables_follow_weights(model: MiniMindModel, _: Any) -> None:
+    """After load_state_dict(assign=True) the weights may be elsewhere (no longer on meta), or in another dtype."""
+    weight, cos = model.embed_tokens.weight, model.freqs_cos
+    if (cos.device, cos.dtype) != (weight.device, torch.promote_types(weight.dtype, torch.float32)):
+        model.rebuild_tables()
+
+
 def visible_keys(
     query_length: int, key_length: int, attention_mask: Tensor | None
 ) -> Tensor | None:
@@ -182,7 +196,12 @@ class MiniMindForCausalLM(nn.Module):
         for name, parameter in self.named_parameters():
             if parameter.dim() == 2 and not name.endswith("mlp.gate.weight"):
                 nn.init.normal_(parameter, std=config.initializer_range)
-        if config.tie_word_embeddings:
+        self._tie(None)
+        self.register_load_state_dict_post_hook(MiniMindForCausalLM._tie)
+
+    def _tie(self, _: Any) -> None:
+        """Make the two matrices one; again after load_state_dict(assign=True), which gives each name its own."""
+        if self.config.tie_word_embeddings:
             self.lm_head.weight = self.model.embed_tokens.weight
         self.compiled_steps = CompiledSteps()
 

@@ -83,17 +83,16 @@ def _minimind2_scaling(
     """MiniMind2's formula. Its source names it YaRN; unlike YaRN it slows the fast pairs a little and has a step."""
     half = dim // 2
     periods = 2 * math.pi / rope_frequencies(dim, rope_base, dtype=dtype)  # [D/2], in positions
-    never_complete = periods > rope_scaling.original_max_position_embeddings
-    corner = int(never_complete.nonzero()[0]) if never_complete.any() else half
+    never_complete = periods > rope_scaling.original_max_position_embeddings  # from one pair on
     pair = torch.arange(half, dtype=dtype)
     beta = rope_scaling.beta_slow + (rope_scaling.beta_fast - rope_scaling.beta_slow) * pair / max(
         half - 1, 1
     )
     factor = rope_scaling.factor
     return torch.where(
-        pair < corner,
-        (beta * factor - beta + 1) / (beta * factor),
+        never_complete,
         torch.full_like(pair, 1 / factor),
+        (beta * factor - beta + 1) / (beta * factor),
     )
 
 

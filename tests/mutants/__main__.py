@@ -52,7 +52,8 @@ class ChangedImport(importlib.abc.MetaPathFinder):
 
     def __init__(self, mutant: Mutant):
         path = PACKAGE / mutant.file
-        self.name = f"minimind_edu.{path.stem}"
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        self.name = ".".join((PACKAGE.name, *parts))
         self.loader = ChangedSource(self.name, str(path), changed_text(mutant))
 
     def find_spec(self, fullname, path=None, target=None):
@@ -143,13 +144,16 @@ def finished(run: Run, block: bool) -> tuple[int, float] | None:
         time.sleep(0.02)
 
 
-def warm_up() -> None:
+def warm_up(tests: list[str]) -> None:
     """Import what every fork needs, also what comes late and slowly, but nothing of the package."""
     import hypothesis
     import pytest  # noqa: F401
     import safetensors.torch  # noqa: F401
     import torch._dynamo
     import torch.testing
+
+    if any(test.startswith("test_hf") for test in tests):
+        from transformers import LlamaForCausalLM, Qwen3ForCausalLM, Qwen3MoeForCausalLM  # noqa: F401
 
     torch.set_num_threads(1)
     # a failure need not be shrunk to be a failure
@@ -211,9 +215,9 @@ def main() -> int:
         return 1
 
     begun = time.monotonic()
-    warm_up()
+    tests = sorted({test for mutant in chosen for test in mutant.tests})
+    warm_up(tests)
     with tempfile.TemporaryDirectory() as folder:
-        tests = sorted({test for mutant in chosen for test in mutant.tests})
         run = start(None, tests, Path(folder))
         status, seconds = finished(run, block=True)
         print(f"the model as it is: {'passes' if status == 0 else 'FAILS'} ({seconds:.0f} s)")

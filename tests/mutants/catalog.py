@@ -29,6 +29,8 @@ DECODING = ("test_decoding.py",)
 COSTS = ("test_costs.py",)
 DEVICE = ("test_device.py",)
 TIMING = ("test_timing.py",)
+CHECKPOINTS = ("test_checkpoints.py",)
+FILES = ("test_weight_files.py",)
 
 _RMS = "return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps)"
 _RMS_FORWARD = """_check_last_axis("RMSNorm", x, self.weight.shape[0])"""
@@ -43,6 +45,11 @@ _TRIANGLE = "return allowed.tril(diagonal=key_length - query_length)"
 _RECTANGLE = "mask = causal_mask(length, key.shape[1], query.device)"
 _POSITIONS = "positions = self.freqs_cos[start:end], self.freqs_sin[start:end]  # [S, D] each"
 _SWIGLU = "gated = F.silu(self.gate_proj(x)) * self.up_proj(x)"
+_REFUSES = (
+    "test_hf_export.py::test_refuses_what_transformers_cannot_be_and_points_to_the_adapter",
+)
+_SAVED = ("test_hf_adapter.py::test_saved_and_loaded_it_is_the_same_model",)
+_IN_PLACE = ("test_hf_adapter.py::test_a_cache_of_transformers_is_filled_in_place_for_every_cut",)
 _TIE = "self.lm_head.weight = self.model.embed_tokens.weight"
 _PACK = "weight.data = weight.data.t().contiguous().t()"
 _CHOSEN = "gate, up, down = (matrices[routed.experts[0]] for matrices in stack)  # [N, ...] -> [k, ...]"
@@ -630,6 +637,7 @@ MUTANTS = [
         "decoding: strides of a slice", "decoding.py",
         "return x.clone(memory_format=torch.contiguous_format)", "return x",
         ("test_compiled_steps.py::test_a_mixture_for_one_row_is_one_graph",),
+    ),
     # Devices
     Mutant(
         "device: bfloat16 wherever torch calls it supported", "device.py",
@@ -672,15 +680,300 @@ MUTANTS = [
     Mutant(
         "checkpoint: written in place", "checkpoints.py",
         "save_file(tensors, partial, metadata", "partial = path; save_file(tensors, path, metadata",
-        ("test_checkpoints.py",),
+        CHECKPOINTS,
     ),
     Mutant(
-        "checkpoint: pickles may run code", "checkpoints.py", "weights_only=True", "weights_only=False",
-        ("test_checkpoints.py",),
+        "checkpoint: dtype forgotten", "checkpoints.py", "model.to(_common_dtype(given))", "pass", CHECKPOINTS,
     ),
     Mutant(
-        "checkpoint: dtype forgotten", "checkpoints.py", "model.to(next(iter(given.values())).dtype)", "pass",
-        ("test_checkpoints.py",),
+        "checkpoint: the first tensor's dtype for all", "checkpoints.py",
+        "return reduce(torch.promote_types, (tensor.dtype for tensor in weights.values()))",
+        "return next(iter(weights.values())).dtype", CHECKPOINTS,
+    ),
+    Mutant(
+        "checkpoint: weights stay in the file", "checkpoints.py",
+        "tensor.to(dtype, copy=True, memory_format=torch.contiguous_format)", "tensor.to(dtype)", CHECKPOINTS,
+    ),
+    Mutant(
+        "checkpoint: a differing head is dropped", "checkpoints.py",
+        "if head.shape == embedding.shape and not is_tied(given):", "if False:", CHECKPOINTS,
+    ),
+    Mutant(
+        "checkpoint: shapes not compared", "checkpoints.py",
+        "if given[name].shape != expected[name].shape", "if False", CHECKPOINTS,
+    ),
+    Mutant(
+        "checkpoint: left in training", "checkpoints.py", "return model.eval()", "return model.train()", CHECKPOINTS,
+    ),
+    Mutant(
+        "checkpoint: what you know is ignored", "checkpoints.py",
+        "config = infer_config(weights, described, **known)", "config = infer_config(weights, described)", CHECKPOINTS,
+    ),
+    Mutant(
+        "checkpoint: config.json is ignored", "checkpoints.py",
+        "described = None if found.config_json is None else read_json(found.config_json)", "described = None",
+        CHECKPOINTS,
+    ),
+    Mutant(
+        "assigned weights: tables stay on meta", "model.py",
+        "self.register_load_state_dict_post_hook(_tables_follow_weights)", "pass", MODEL,
+    ),
+    Mutant(
+        "assigned weights: tied no more", "model.py",
+        "self.register_load_state_dict_post_hook(MiniMindForCausalLM._tie)", "pass", MODEL,
+    ),
+    Mutant(
+        "assigned weights: tables keep their dtype", "model.py",
+        "if (cos.device, cos.dtype) != (weight.device, torch.promote_types(weight.dtype, torch.float32)):",
+        "if cos.device != weight.device:", MODEL,
+    ),
+    Mutant(
+        "assigned weights: tables built where the surroundings say", "model.py",
+        'with torch.device("cpu"):', "if True:", MODEL,
+    ),
+    # Files, names and configs of others
+    Mutant(
+        "files: pickles may run code", "weight_files.py", "weights_only=True", "weights_only=False", FILES,
+    ),
+    Mutant(
+        "files: one shard passes for a model", "weight_files.py",
+        "if shard := _SHARD.fullmatch(path.name):", "if shard := None:", FILES,
+    ),
+    Mutant(
+        "files: missing shards are left out", "weight_files.py", "if missing or not names:", "if False:", FILES,
+    ),
+    Mutant(
+        "files: any config.json beside a file counts", "weight_files.py",
+        "beside if path.name in _STANDARD and beside.is_file() else None", "beside if beside.is_file() else None",
+        FILES,
+    ),
+    Mutant(
+        "names: fused gate and up swapped", "state_dicts.py",
+        "gate, up = gate_up.chunk(2)", "up, gate = gate_up.chunk(2)",
+        ("test_state_dicts.py",),
+    ),
+    Mutant(
+        "names: fused gate and up interleaved", "state_dicts.py",
+        "gate, up = gate_up.chunk(2)", "gate, up = gate_up[::2], gate_up[1::2]", ("test_state_dicts.py",),
+    ),
+    Mutant(
+        "names: one prefix only", "state_dicts.py", 'while name.startswith("module."):',
+        'if name.startswith("module."):', ("test_state_dicts.py",),
+    ),
+    Mutant(
+        "names: tables are weights", "state_dicts.py", "if not name.endswith(_TABLES)", "if True",
+        ("test_state_dicts.py",),
+    ),
+    Mutant(
+        "inferred: the config.json before the caller", "infer_config.py",
+        "values = shown | stated | known", "values = shown | known | stated", ("test_infer_config.py",),
+    ),
+    Mutant(
+        "inferred: shapes before the config.json", "infer_config.py",
+        "values = shown | stated | known", "values = stated | shown | known",
+        ("test_infer_config.py", "test_checkpoints.py"),
+    ),
+    Mutant(
+        "inferred: heads of 64 instead of eight heads", "infer_config.py",
+        "head_dim = q_rows // assumed", "head_dim = 64 if q_rows % 64 == 0 else q_rows // assumed",
+        ("test_infer_config.py",),
+    ),
+    Mutant(
+        "inferred: generation by key/value heads", "infer_config.py",
+        'generation = "minimind3" if shown["use_qk_norm"] else "minimind2"',
+        'generation = "minimind3" if len(weights[f"{_LAYER}self_attn.k_proj.weight"]) > 128 else "minimind2"',
+        ("test_infer_config.py",),
+    ),
+    Mutant(
+        "inferred: always tied", "infer_config.py",
+        "return head.shape == embedding.shape and torch.equal(head, embedding)", "return True",
+        ("test_infer_config.py",),
+    ),
+    Mutant(
+        "config.json: theta of our preset where transformers is silent", "config_json.py",
+        '"rope_theta": 1e4, ', "", ("test_config_json.py",),
+    ),
+    Mutant(
+        "config.json: YaRN only of transformers 5", "config_json.py",
+        'given = (described.get("rope_scaling") or {}) | ', "given = {} | ", ("test_config_json.py",),
+    ),
+    Mutant(
+        "config.json: YaRN within the trained context is dropped", "config_json.py",
+        "positions if positions > original else int(factor * original)", "positions",
+        ("test_config_json.py", "test_checkpoints_transformers.py"),
+    ),
+    Mutant(
+        "config.json: unknown switches are ignored", "config_json.py",
+        "if asked.get(name) not in allowed:", "if False:", ("test_config_json.py",),
+    ),
+    Mutant(
+        "upstream: YaRN proper of the last MiniMind2 read as the older formula", "config.py",
+        'if generation == "minimind2" and "attention_factor" not in (given or {}):',
+        'if generation == "minimind2":', ("test_config_json.py",),
+    ),
+    Mutant(
+        "hub: fetched without being asked", "hub.py", "if not download:", "if False:", ("test_hub.py",),
+    ),
+    Mutant(
+        "hub: a name goes before a path", "hub.py",
+        "if Path(path).expanduser().exists():", 'if Path(path).exists() and "/" not in str(path)[1:]:',
+        ("test_hub.py::test_a_path_that_exists_goes_before_a_hub_name",),
+    ),
+    # Text
+    Mutant(
+        "text: padded on the right", "tokenizer.py",
+        "ids[index, length - len(row) :] = torch.tensor(row)\n            mask[index, length - len(row) :] = 1",
+        "ids[index, : len(row)] = torch.tensor(row)\n            mask[index, : len(row)] = 1", ("test_tokenizer.py",),
+    ),
+    Mutant(
+        "text: padding is attended to", "tokenizer.py",
+        "mask = torch.zeros(len(rows), length, dtype", "mask = torch.ones(len(rows), length, dtype",
+        ("test_tokenizer.py",),
+    ),
+    Mutant(
+        "text: truncated as the file says", "tokenizer.py", "tokens.no_truncation()", "pass", ("test_tokenizer.py",),
+    ),
+    Mutant(
+        "stream: each token decoded alone", "text_stream.py", "whole = text.rstrip(_UNFINISHED)", "whole = text",
+        ("test_text_stream.py",),
+    ),
+    Mutant(
+        "stream: what is left at the end is lost", "text_stream.py", "    if rest:\n        yield rest", "    del rest",
+        ("test_text_stream.py",),
+    ),
+    Mutant(
+        "stream: nothing kept of what stands before", "text_stream.py",
+        "window = _last_whole(decode, window)", "window = []", ("test_text_stream.py",),
+    ),
+    Mutant(
+        "stream: everything kept", "text_stream.py",
+        "window = _last_whole(decode, window)", "window = list(window)", ("test_text_stream.py",),
+    ),
+    Mutant(
+        "stream: half a character kept", "text_stream.py",
+        "window = _last_whole(decode, window)", "window = window[-1:]", ("test_text_stream.py",),
+    ),
+    Mutant(
+        "chat: outside the sandbox", "chat_template.py",
+        "from jinja2.sandbox import ImmutableSandboxedEnvironment",
+        "from jinja2 import Environment as ImmutableSandboxedEnvironment", ("test_chat_template.py",),
+    ),
+    Mutant(
+        "chat: objects of the caller reach the template", "chat_template.py",
+        'json.loads(json.dumps({**variables, "messages": messages}))', '{**variables, "messages": messages}',
+        ("test_chat_template.py",),
+    ),
+    Mutant(
+        "chat: Jinja's own tojson", "chat_template.py", 'environment.filters["tojson"] = _to_json', "pass",
+        ("test_chat_template.py",),
+    ),
+    Mutant(
+        "chat: blocks leave their lines", "chat_template.py", "trim_blocks=True, lstrip_blocks=True, ", "",
+        ("test_chat_template.py",),
+    ),
+    # To transformers
+    Mutant(
+        "hf: YaRN's factor left to transformers", "hf/counterpart.py",
+        '"attention_factor": float(scaling.table_factor),', "",
+        ("test_hf_export.py::test_logits_agree",),
+    ),
+    Mutant(
+        "hf: a scaling exported that never starts", "hf/counterpart.py",
+        "or config.max_position_embeddings <= scaling.original_max_position_embeddings", "",
+        ("test_hf_export.py::test_a_scaling_that_never_starts_is_left_out",),
+    ),
+    Mutant(
+        "hf: the older scaling taken for YaRN", "hf/counterpart.py", 'if scaling.formula != "yarn":', "if False:",
+        _REFUSES,
+    ),
+    Mutant("hf: a ramp that runs backwards", "hf/counterpart.py", "if low > high:", "if False:", _REFUSES),
+    Mutant(
+        "hf: the shared expert lost", "hf/counterpart.py", "elif config.use_moe and config.num_shared_experts:",
+        "elif False:", _REFUSES,
+    ),
+    Mutant(
+        "hf: post-norm as pre-norm", "hf/counterpart.py", 'if config.norm_placement != "pre":', "if False:", _REFUSES,
+    ),
+    Mutant(
+        "hf: routing weights as transformers likes", "hf/counterpart.py",
+        "norm_topk_prob=config.norm_topk_prob,", "", ("test_hf_export.py::test_logits_agree",),
+    ),
+    Mutant(
+        "hf: RoPE's base as transformers likes", "hf/counterpart.py",
+        'return {"rope_type": "default", "rope_theta": config.rope_theta}', 'return {"rope_type": "default"}',
+        ("test_hf_export.py::test_logits_agree",),
+    ),
+    Mutant(
+        "hf: the embedding of the padding frozen", "hf/counterpart.py",
+        '"pad_token_id": None,', '"pad_token_id": config.eos_token_id,',
+        ("test_hf_export.py::test_the_folder_says_how_to_generate",),
+    ),
+    Mutant(
+        "hf: weights shared with the twin", "hf/export.py", "tensor.detach().clone()", "tensor.detach()",
+        ("test_hf_export.py::test_the_twin_has_weights_of_its_own",),
+    ),
+    Mutant(
+        "hf: the names of transformers 4 left out", "hf/export.py",
+        'config["rope_theta"] = rope["rope_theta"]', "pass",
+        ("test_hf_export.py::test_the_config_can_also_be_read_by_transformers_4",),
+    ),
+    Mutant(
+        "hf: the old folder lost", "hf/export.py", "            old.rename(folder)\n        raise", "            raise",
+        ("test_hf_export.py::test_a_failure_leaves_everything_as_it_was",),
+    ),
+    Mutant(
+        "hf: any folder replaced", "hf/export.py", 'if not (folder / "config.json").is_file():', "if False:",
+        ("test_hf_export.py::test_never_replaces_a_folder_that_is_no_models",),
+    ),
+    Mutant(
+        "hf: tables left empty after loading", "hf/adapter.py", "module.rebuild_tables()", "pass", _SAVED,
+    ),
+    Mutant(
+        "hf: the tie not declared", "hf/adapter.py",
+        '_tied_weights_keys = {"lm_head.weight": "model.embed_tokens.weight"}', "_tied_weights_keys = None",
+        _SAVED,
+    ),
+    Mutant(
+        "hf: the router left empty", "hf/adapter.py", "nn.init.kaiming_uniform_(module.weight, a=5**0.5)", "pass",
+        ("test_hf_adapter.py::test_a_new_model_starts_like_ours",
+         "test_hf_adapter.py::test_a_missing_router_is_drawn_and_not_left_empty"),
+    ),
+    Mutant(
+        "hf: the loss without balancing", "hf/adapter.py", "else loss + aux_loss,", "else loss,",
+        ("test_hf_adapter.py::test_a_call_gives_what_our_call_gives",),
+    ),
+    Mutant(
+        "hf: an empty cache dropped", "hf/adapter.py", "        if given is None:\n", "        if not given:\n",
+        _IN_PLACE,
+    ),
+    Mutant(
+        "hf: the vocabulary not followed", "hf/adapter.py",
+        "        self.model.config = self.config.to_minimind()\n", "",
+        ("test_hf_adapter.py::test_the_vocabulary_can_grow",),
+    ),
+    Mutant(
+        "hf: other positions ignored", "hf/adapter.py",
+        "        _check_positions(value, input_ids, attention_mask, start)\n", "        pass\n",
+        ("test_hf_adapter.py::test_takes_positions_only_if_they_are_the_ones_it_counts",),
+    ),
+    Mutant(
+        "hf: padding not counted in positions", "hf/adapter.py",
+        "attention_mask.long().cumsum(-1)[:, -length:] - 1", "attention_mask.long().cumsum(-1)[:, -length:]",
+        ("test_hf_adapter.py::test_takes_positions_only_if_they_are_the_ones_it_counts",),
+    ),
+    Mutant(
+        "hf: the room of a static cache read as keys", "hf/caches.py",
+        "keys[:, :, :end].transpose(1, 2), values[:, :, :end].transpose(1, 2)",
+        "keys.transpose(1, 2), values.transpose(1, 2)", _IN_PLACE,
+    ),
+    Mutant(
+        "hf: the notes' layout given to transformers", "hf/caches.py",
+        "cache.update(key.transpose(1, 2), value.transpose(1, 2), index)", "cache.update(key, value, index)",
+        ("test_hf_adapter.py::test_the_pairs_of_the_notes_work_too_and_stay_as_they_are",),
+    ),
+    Mutant(
+        "hf: a cache that forgets", "hf/caches.py", "or any(cache.is_sliding)", "",
+        ("test_hf_adapter.py::test_refuses_a_past_that_it_cannot_continue",),
     ),
 ]
 # fmt: on

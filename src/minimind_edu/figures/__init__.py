@@ -9,6 +9,7 @@ from minimind_edu.figures.norm_geometry import NormGeometry
 from minimind_edu.figures.pairing_lab import PairingLab
 from minimind_edu.figures.parameter_ledger import ParameterLedger
 from minimind_edu.figures.quiz import Quiz
+from minimind_edu.figures.residual_stream import ResidualStream
 from minimind_edu.figures.roofline import Roofline
 from minimind_edu.figures.rotation_dials import RotationDials
 
@@ -22,6 +23,7 @@ __all__ = [
     "PairingLab",
     "ParameterLedger",
     "Quiz",
+    "ResidualStream",
     "Roofline",
     "RotationDials",
     "figure_names",

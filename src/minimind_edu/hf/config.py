@@ -1,0 +1,64 @@
+"""Our config as transformers wants one: the same fields, in config.json, under a model type of our own."""
+
+import dataclasses
+from typing import Any
+
+from transformers import GenerationConfig, PretrainedConfig
+
+from minimind_edu.config import MiniMindConfig, RopeScaling
+
+_FIELDS = {field.name for field in dataclasses.fields(MiniMindConfig)}
+# PretrainedConfig gives `rope_scaling` a meaning of its own, which knows neither of our formulas
+_SCALING = "minimind_rope_scaling"
+
+
+class MiniMindEduConfig(PretrainedConfig):
+    """The fields of MiniMindConfig, checked by it, and those of every PretrainedConfig.
+
+    Only rope_scaling has another name, minimind_rope_scaling: a dictionary of RopeScaling's fields, or None.
+
+    Raises:
+        ValueError: as MiniMindConfig.
+    """
+
+    model_type = "minimind_edu"
+    keys_to_ignore_at_inference = ["past_key_values"]
+
+    def __init__(self, **values: Any):
+        given = {name: values.pop(name) for name in _FIELDS & values.keys()}
+        scaling = values.pop(_SCALING, None)
+        if scaling is not None:
+            given["rope_scaling"] = RopeScaling(**scaling)
+        for name, value in _transformers_names(MiniMindConfig(**given)).items():
+            setattr(self, name, value)
+        self.use_cache = values.pop("use_cache", True)
+        common = ("tie_word_embeddings", "bos_token_id", "eos_token_id")
+        super().__init__(**{name: getattr(self, name) for name in common}, **values)
+
+    @classmethod
+    def from_minimind(cls, config: MiniMindConfig, **values: Any) -> "MiniMindEduConfig":
+        """The config of transformers for one of ours."""
+        return cls(**_transformers_names(config), **values)
+
+    def to_minimind(self) -> MiniMindConfig:
+        """Our own config with the values that this one has now."""
+        values = {name: getattr(self, name) for name in _FIELDS - {"rope_scaling"}}
+        scaling = getattr(self, _SCALING)
+        return MiniMindConfig(
+            rope_scaling=None if scaling is None else RopeScaling(**scaling), **values
+        )
+
+
+def _transformers_names(config: MiniMindConfig) -> dict[str, Any]:
+    values = dataclasses.asdict(config)
+    values[_SCALING] = values.pop("rope_scaling")
+    return values
+
+
+def generation_config(config: MiniMindConfig) -> GenerationConfig:
+    """How transformers starts, ends and pads a text; it pads with the end, as our own generate does."""
+    return GenerationConfig(
+        bos_token_id=config.bos_token_id,
+        eos_token_id=config.eos_token_id,
+        pad_token_id=config.eos_token_id,
+    )

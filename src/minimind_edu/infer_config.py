@@ -1,0 +1,144 @@
+"""The config that a set of weights was made for, read off their names and shapes.
+
+Shapes show every size but one: with QK-norm a head's size stands in q_norm, without it q_proj shows only the product
+H * D. Shapes say nothing of rope_theta, rope_scaling, rms_norm_eps, max_position_embeddings, num_experts_per_tok or
+norm_topk_prob. What neither the shapes nor a config.json nor the caller says is taken from the generation's preset:
+
+    generation            "minimind3" if the weights have QK-norm, "minimind2" otherwise
+    query heads           eight, as in every MiniMind, so D = rows of q_proj / 8
+    all others            MiniMindConfig.minimind2() or .minimind3()
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from minimind_edu.config import MiniMindConfig
+from minimind_edu.config_json import values_of
+
+_EMBEDDING, _HEAD = "model.embed_tokens.weight", "lm_head.weight"
+_LAYER = "model.layers.0."
+_MINIMIND_HEADS = 8
+
+
+def infer_config(
+    weights: Mapping[str, Tensor], described: Mapping[str, Any] | None = None, **known: Any
+) -> MiniMindConfig:
+    """The config for these weights.
+
+    Args:
+        weights: canonical names (`state_dicts.canonical`); the values' numbers are looked at for tying only.
+        described: the content of a config.json; where it contradicts the shapes it is believed, so that the weights
+            are then found not to fit.
+        known: fields of MiniMindConfig that you know; they go before everything else.
+
+    Raises:
+        ValueError: if these are no weights of a MiniMind, if the heads cannot be told, or config.json asks for what
+            this package does not compute.
+    """
+    shown = sizes_shown(weights)
+    generation = "minimind3" if shown["use_qk_norm"] else "minimind2"
+    stated = {} if described is None else values_of(described, generation)
+    values = shown | stated | known
+    values |= _heads(weights, values)
+    if values["use_moe"] and "num_experts" in values:
+        preset_k = 1 if generation == "minimind3" else 2
+        values.setdefault("num_experts_per_tok", min(preset_k, values["num_experts"]))
+    preset = MiniMindConfig.minimind3 if generation == "minimind3" else MiniMindConfig.minimind2
+    return preset(**values)
+
+
+def sizes_shown(weights: Mapping[str, Tensor]) -> dict[str, Any]:
+    """The fields of MiniMindConfig that names and shapes alone determine.
+
+    Raises:
+        ValueError: if the embedding or the first layer's projections are missing.
+    """
+    projections = (f"{_LAYER}self_attn.{name}_proj.weight" for name in "qk")
+    for name in (_EMBEDDING, *projections):
+        if name not in weights or weights[name].dim() != 2:
+            raise ValueError(
+                f"these are not the weights of a MiniMind: there is no matrix {name} among their {len(weights)} names "
+                f"(the first are {', '.join(sorted(weights)[:4])})"
+            )
+    vocab_size, hidden_size = weights[_EMBEDDING].shape
+    shown: dict[str, Any] = {
+        "vocab_size": vocab_size,
+        "hidden_size": hidden_size,
+        "num_hidden_layers": _count(weights, "model.layers."),
+        "use_qk_norm": f"{_LAYER}self_attn.q_norm.weight" in weights,
+        "tie_word_embeddings": is_tied(weights),
+        "use_moe": f"{_LAYER}mlp.gate.weight" in weights,
+    }
+    if shown["use_qk_norm"]:
+        shown["head_dim"] = weights[f"{_LAYER}self_attn.q_norm.weight"].shape[0]
+    if shown["use_moe"]:
+        shown["num_experts"] = weights[f"{_LAYER}mlp.gate.weight"].shape[0]
+        shown["num_shared_experts"] = _count(weights, f"{_LAYER}mlp.shared_experts.")
+    for name, part in (("intermediate_size", "mlp"), ("moe_intermediate_size", "mlp.experts.0")):
+        if (gate := f"{_LAYER}{part}.gate_proj.weight") in weights:
+            shown[name] = weights[gate].shape[0]
+    return shown
+
+
+def is_tied(weights: Mapping[str, Tensor]) -> bool:
+    """Whether the output matrix is left out, or is the embedding once more."""
+    head, embedding = weights.get(_HEAD), weights[_EMBEDDING]
+    if head is None or (head.data_ptr() == embedding.data_ptr() and head.shape == embedding.shape):
+        return True  # NaN, too, where the numbers alone would never be equal
+    return head.shape == embedding.shape and torch.equal(head, embedding)
+
+
+def disagreements(config: MiniMindConfig, weights: Mapping[str, Tensor]) -> list[str]:
+    """Sentences on the fields in which a config and the weights' shapes differ; empty where shapes show no reason."""
+    try:
+        shown = sizes_shown(weights)
+    except ValueError as error:
+        return [str(error)]
+    if _HEAD in weights:
+        del shown["tie_word_embeddings"]  # an untied matrix may still equal the embedding
+    head_dim = shown.get("head_dim", config.head_dim)
+    heads = ("num_attention_heads", "num_key_value_heads")
+    for field, rows in zip(heads, _rows(weights), strict=True):
+        if rows % head_dim == 0:
+            shown[field] = rows // head_dim
+    differing = [name for name, value in shown.items() if getattr(config, name) != value]
+    if not differing:
+        return []
+    says = ", ".join(f"{name}={getattr(config, name)}" for name in differing)
+    show = ", ".join(f"{name}={shown[name]}" for name in differing)
+    return [f"The config says {says}; the weights show {show}"]
+
+
+def _rows(weights: Mapping[str, Tensor]) -> tuple[int, int]:
+    """H * D and K * D."""
+    query, key = (weights[f"{_LAYER}self_attn.{name}_proj.weight"] for name in "qk")
+    return len(query), len(key)
+
+
+def _count(weights: Mapping[str, Tensor], prefix: str) -> int:
+    """How many numbers follow the prefix: layers, or shared experts."""
+    rest = (name.removeprefix(prefix) for name in weights if name.startswith(prefix))
+    return len({name.partition(".")[0] for name in rest})
+
+
+def _heads(weights: Mapping[str, Tensor], values: Mapping[str, Any]) -> dict[str, int]:
+    """Heads and their size from the rows of q_proj (H * D) and k_proj (K * D) and from what is known of them."""
+    q_rows, k_rows = _rows(weights)
+    head_dim, heads = values.get("head_dim"), values.get("num_attention_heads")
+    if head_dim is None:
+        assumed = heads or _MINIMIND_HEADS
+        head_dim = q_rows // assumed
+        if head_dim < 2 or head_dim % 2 or q_rows % assumed or k_rows % head_dim:
+            raise ValueError(
+                f"the number of heads cannot be told: q_proj has {q_rows} rows and k_proj {k_rows}, and {assumed} "
+                f"query heads {'(MiniMind has eight)' if heads is None else ''} do not fit them. Give "
+                "num_attention_heads=... as well; one of them has rows of q_proj / num_attention_heads channels"
+            )
+    return {
+        "head_dim": head_dim,
+        "num_attention_heads": heads or max(q_rows // head_dim, 1),
+        "num_key_value_heads": values.get("num_key_value_heads") or max(k_rows // head_dim, 1),
+    }

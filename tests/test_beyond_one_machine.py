@@ -1,0 +1,233 @@
+"""The page's commands do what the page says, on one machine without a GPU and without a network."""
+
+import contextlib
+import importlib.util
+import io
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from minimind_edu import MiniMindConfig, MiniMindForCausalLM
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = (ROOT / "book" / "beyond_one_machine.md").read_text(encoding="utf-8")
+BLOCK = re.compile(r"```\{code-block\} (\w+)\n:caption: ([^\n]*)\n(.*?)```", re.DOTALL)
+BLOCKS = BLOCK.findall(PAGE)
+NUMBER = re.compile(r"\d+\.\d+")
+
+
+def command(start):
+    """The page's command that begins so; it must say that it is run."""
+    found = [text for _, caption, text in BLOCKS if text.startswith(start) and "Run by" in caption]
+    assert len(found) == 1, f"{start!r} stands on the page {len(found)} times"
+    return found[0]
+
+
+def promised(text):
+    """What the page says that a block prints."""
+    index = [block[2] for block in BLOCKS].index(text)
+    _, caption, printed = BLOCKS[index + 1]
+    assert caption == "It prints"
+    return printed
+
+
+def environment():
+    """The programs of this environment, this checkout's package, no network but the loopback."""
+    here = os.environ | {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT / "src"),
+        "HF_HUB_OFFLINE": "1",
+        "OMP_NUM_THREADS": "1",
+        "GLOO_SOCKET_IFNAME": "lo",
+        "CUDA_VISIBLE_DEVICES": "",
+    }
+    return {name: value for name, value in here.items() if name not in ("RANK", "WORLD_SIZE")}
+
+
+def shell(text, folder):
+    """What a command prints; it runs in a process group of its own, so that nothing of it outlives the test."""
+    with subprocess.Popen(
+        ["bash", "-c", text],
+        cwd=folder,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            printed, errors = process.communicate(timeout=240)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, 9)
+            raise
+    assert process.returncode == 0, errors
+    return printed
+
+
+def assert_prints(printed, expected, tolerance):
+    """The same words, and the same numbers but for the rounding of another processor."""
+    assert NUMBER.sub("#", printed) == NUMBER.sub("#", expected)
+    numbers = [[float(number) for number in NUMBER.findall(text)] for text in (printed, expected)]
+    assert numbers[0] == pytest.approx(numbers[1], abs=tolerance)
+
+
+@pytest.fixture(scope="module")
+def workplace(tmp_path_factory):
+    """A folder to work in as a reader would, with the model that the page's first command makes."""
+    folder = tmp_path_factory.mktemp("reader")
+    (folder / "book").symlink_to(ROOT / "book")
+    text = command("python book/scripts/small_model.py")
+    assert_prints(shell(text, folder), promised(text), tolerance=0.05)
+    return folder
+
+
+def run_python(text, folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(text, "book/beyond_one_machine.md", "exec"), {})
+    return printed.getvalue()
+
+
+def test_every_block_says_whether_it_is_run():
+    captions = {caption for language, caption, _ in BLOCKS if language in ("bash", "python")}
+    assert all(caption.startswith(("Run by the tests", "Not run; ")) for caption in captions)
+    others = re.findall(r"```(?:bash|python)\n(.*)", PAGE)
+    assert all(text.startswith("pip install") for text in others), "a block without a caption"
+    assert sum(language == "bash" for language, _, _ in BLOCKS) == 8
+
+
+def test_the_model_speaks_in_a_python_without_this_book(workplace, monkeypatch):
+    text = command("from transformers import pipeline")
+    assert run_python(text, workplace, monkeypatch) == promised(text)
+
+
+def test_the_mixture_goes_through_the_adapter(workplace, monkeypatch):
+    text = command("import torch\nfrom transformers import AutoModelForCausalLM, DynamicCache")
+    assert run_python(text, workplace, monkeypatch) == promised(text)
+
+
+# Training
+
+
+@pytest.fixture(scope="module")
+def after_one_process(workplace):
+    """What one process prints, and the folder of the model after its step."""
+    text = command("python book/scripts/train_step.py my-model")
+    printed = shell(text.strip() + " --save after-1", workplace)
+    assert_prints(printed, promised(text), tolerance=0.05)
+    return printed, workplace / "after-1"
+
+
+def weights_of(folder):
+    return load_file(folder / "model.safetensors")
+
+
+def test_two_processes_take_the_step_of_one(workplace, after_one_process):
+    printed_by_one, after = after_one_process
+    text = command("torchrun --standalone --nproc-per-node 2")
+    printed = shell(text.strip() + " --save after-2", workplace)
+    assert_prints(printed, promised(text), tolerance=0.05)
+    assert_prints(printed.replace("processes: 2", "processes: 1"), printed_by_one, tolerance=2e-4)
+    before, one = weights_of(workplace / "my-model"), weights_of(after)
+    two = weights_of(workplace / "after-2")
+    assert before.keys() == one.keys() == two.keys()
+    for name in one:
+        step = (one[name] - before[name]).abs().max()
+        assert step > 1e-5, f"{name} did not change, so nothing was compared"
+        assert (two[name] - one[name]).abs().max() < 1e-4 * step + 1e-7, name
+
+
+def train_step_module():
+    path = ROOT / "book" / "scripts" / "train_step.py"
+    spec = importlib.util.spec_from_file_location("train_step", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_mean_of_means_would_be_another_step(workplace, after_one_process):
+    """What the page warns of, and what the tests above would notice."""
+    printed, _ = after_one_process
+    folder = workplace / "my-model"
+    model = AutoModelForCausalLM.from_pretrained(folder)
+    batch = train_step_module().texts_of(AutoTokenizer.from_pretrained(folder))
+    for rank in range(2):
+        share = {name: values[rank::2] for name, values in batch.items()}
+        (model(**share).loss / 2).backward()
+    gradients = torch.stack([parameter.grad.norm() for parameter in model.parameters()])
+    _, norm = (float(number) for number in NUMBER.findall(printed))
+    assert abs(gradients.norm().item() - norm) > 0.05
+
+
+def test_the_page_shows_the_scripts_that_are_run():
+    for name, part in (("small_model.py", "SENTENCE ="), ("train_step.py", "def train_step")):
+        assert f"literalinclude}} scripts/{name}" in PAGE
+        assert part in (ROOT / "book" / "scripts" / name).read_text(encoding="utf-8")
+
+
+def test_the_memory_of_one_copy_is_what_the_page_says():
+    count = MiniMindForCausalLM(MiniMindConfig.minimind3()).num_parameters()
+    assert f"{count:,} parameters" in PAGE
+    assert f"{16 * count / 1e9:.2f} GB" in PAGE
+
+
+# Serving
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@contextlib.contextmanager
+def server(text, folder, port):
+    """The command while it runs, from the moment it takes connections."""
+    log = folder / "server.log"
+    with log.open("w") as file:
+        process = subprocess.Popen(
+            ["bash", "-c", "exec " + text],
+            cwd=folder,
+            env=environment(),
+            stdout=file,
+            stderr=file,
+            start_new_session=True,
+        )
+    try:
+        for _ in range(240):
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                break
+            assert process.poll() is None, log.read_text()
+            time.sleep(0.5)
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_the_served_model_answers_with_its_sentence(workplace):
+    for module in ("fastapi", "uvicorn", "openai"):
+        pytest.importorskip(module, reason="pip install 'transformers[serving]'")
+    port = free_port()
+    serve = command("transformers serve my-model").replace("8000", str(port))
+    ask = command("curl ")
+    data = re.search(r"-d '(.*)'", ask)[1]
+    address = re.search(r"http://\S+", ask)[0].replace("8000", str(port))
+    request = urllib.request.Request(
+        address, data.encode(), headers={"Content-Type": "application/json"}
+    )
+    with server(serve, workplace, port), urllib.request.urlopen(request, timeout=120) as answer:
+        said = json.load(answer)["choices"][0]["text"]
+    assert f"the sentence again: `{said}`" in PAGE

@@ -1,0 +1,196 @@
+"""Folders that transformers writes, read by `from_checkpoint`: the same logits come out."""
+
+import json
+
+import pytest
+import torch
+from model_builders import tiny_model, token_ids
+from tokenizer_builders import write_tokenizer
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    LlamaConfig,
+    LlamaForCausalLM,
+    Qwen3Config,
+    Qwen3ForCausalLM,
+    Qwen3MoeConfig,
+    Qwen3MoeForCausalLM,
+)
+
+from minimind_edu.checkpoints import from_checkpoint
+from minimind_edu.config import RopeScaling
+from minimind_edu.hf import export
+from minimind_edu.tokenizer import Tokenizer
+
+SIZES = {
+    "vocab_size": 61,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "intermediate_size": 48,
+    "max_position_embeddings": 64,
+}
+YARN = {
+    "rope_type": "yarn",
+    "rope_theta": 1e4,
+    "factor": 4.0,
+    "original_max_position_embeddings": 16,
+}
+MOE = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 24}
+MODELS = {
+    "Llama": (LlamaForCausalLM, LlamaConfig, {}),
+    "Llama, tied, another theta": (
+        LlamaForCausalLM,
+        LlamaConfig,
+        {
+            "tie_word_embeddings": True,
+            "rope_parameters": {"rope_type": "default", "rope_theta": 5e5},
+        },
+    ),
+    "Llama with wide heads": (LlamaForCausalLM, LlamaConfig, {"head_dim": 16}),
+    "Llama without groups": (
+        LlamaForCausalLM,
+        LlamaConfig,
+        {"num_key_value_heads": 4, "rms_norm_eps": 1e-2},
+    ),
+    "Qwen3": (Qwen3ForCausalLM, Qwen3Config, {"head_dim": 16}),
+    "Qwen3 with YaRN": (Qwen3ForCausalLM, Qwen3Config, {"head_dim": 8, "rope_parameters": YARN}),
+    "Qwen3 with YaRN, tables no longer than the trained context": (
+        Qwen3ForCausalLM,
+        Qwen3Config,
+        {"head_dim": 8, "rope_parameters": YARN, "max_position_embeddings": 16},
+    ),
+    "Qwen3-MoE": (Qwen3MoeForCausalLM, Qwen3MoeConfig, {"head_dim": 8, **MOE}),
+    "Qwen3-MoE, renormalized": (
+        Qwen3MoeForCausalLM,
+        Qwen3MoeConfig,
+        {"head_dim": 8, **MOE, "norm_topk_prob": True, "tie_word_embeddings": True},
+    ),
+}
+
+
+def theirs(name):
+    model_class, config_class, changes = MODELS[name]
+    model = model_class(config_class(**(SIZES | changes))).eval()
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            spread = (0.5, 1.5) if parameter.dim() == 1 else (-0.5, 0.5)
+            parameter.uniform_(*spread, generator=generator)
+    return model
+
+
+@torch.no_grad()
+def assert_same_logits(ours, model):
+    expected = model(IDS).logits
+    assert expected.std() > 0.3, "logits this small would agree whatever the model does"
+    torch.testing.assert_close(
+        ours(IDS).logits, expected, rtol=0, atol=1e-5 * float(expected.std())
+    )
+
+
+IDS = token_ids(2, 16)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_saved_folder_gives_the_same_logits(name, tmp_path):
+    model = theirs(name)
+    model.save_pretrained(tmp_path)
+    assert_same_logits(from_checkpoint(tmp_path), model)
+
+
+@pytest.mark.parametrize("name", ["Llama", "Qwen3-MoE"])
+def test_a_folder_in_shards_gives_the_same_logits(name, tmp_path):
+    model = theirs(name)
+    model.save_pretrained(tmp_path, max_shard_size="16KB")
+    assert len(list(tmp_path.glob("*.safetensors"))) > 2
+    assert_same_logits(from_checkpoint(tmp_path), model)
+
+
+@pytest.mark.parametrize("name", ["Llama", "Qwen3", "Qwen3-MoE"])
+def test_the_state_dict_of_a_loaded_model_gives_the_same_logits(name, tmp_path):
+    """What upstream's convert_transformers2torch writes; a mixture's experts are fused in it."""
+    model = theirs(name)
+    torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
+    (tmp_path / "config.json").write_text(json.dumps(model.config.to_dict()))
+    assert_same_logits(from_checkpoint(tmp_path), model)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("name", ["Llama, tied, another theta", "Qwen3-MoE"])
+def test_half_precision_comes_back_bit_by_bit(name, dtype, tmp_path):
+    model = theirs(name).to(dtype)
+    model.save_pretrained(tmp_path)
+    read = from_checkpoint(tmp_path)
+    weights = model.state_dict()
+    assert read.lm_head.weight.dtype == dtype
+    assert torch.equal(read.lm_head.weight, weights["lm_head.weight"])
+    assert torch.equal(
+        read.model.layers[1].self_attn.q_proj.weight,
+        weights["model.layers.1.self_attn.q_proj.weight"],
+    )
+
+
+ADAPTED = {
+    "minimind2": {"rope_scaling": RopeScaling(4.0, 16, 4.0, 1.0, 1.0, "minimind2")},
+    "minimind2_moe": {"num_experts_per_tok": 3},
+    "minimind3": {"norm_placement": "post"},
+    "minimind3_moe": {"tie_word_embeddings": False},
+}
+
+
+@pytest.mark.parametrize("kind", ADAPTED)
+def test_a_model_in_the_adapter_comes_back_with_everything(kind, tmp_path):
+    model = tiny_model(kind, dtype=torch.float32, **ADAPTED[kind])
+    read = from_checkpoint(export(model, tmp_path / "out", adapter=True))
+    assert read.config == model.config
+    assert torch.equal(read(IDS).logits, model(IDS).logits)
+
+
+EXPORTS = {
+    "minimind2": {},
+    "minimind3": {"tie_word_embeddings": False},
+    "minimind3_moe": {"num_experts_per_tok": 2, "num_shared_experts": 0},
+}
+
+
+@pytest.mark.parametrize("kind", EXPORTS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_an_exported_model_comes_back(kind, dtype, tmp_path):
+    """Config and weights; what acts in training only has no place in the files of transformers."""
+    model = tiny_model(kind, dtype=dtype, **EXPORTS[kind])
+    read = from_checkpoint(export(model, tmp_path / "out"))
+    assert read.config == model.config
+    ours, back = model.state_dict(), read.state_dict()
+    assert ours.keys() == back.keys()
+    assert all(torch.equal(value, back[name]) for name, value in ours.items())
+
+
+@torch.no_grad()
+def test_conversations_are_continued_as_transformers_continues_them(tmp_path):
+    """From one folder: text in, text out, two conversations of different length in a batch."""
+    chats = [
+        [{"role": "user", "content": text}]
+        for text in ("我爱编程，你呢？", "what did the model write")
+    ]
+    model = tiny_model(
+        "minimind3", vocab_size=300, dtype=torch.float32, max_position_embeddings=256
+    )
+    folder = export(model, tmp_path / "out", tokenizer=write_tokenizer(tmp_path / "tokens"))
+    theirs, words = (
+        AutoModelForCausalLM.from_pretrained(folder),
+        AutoTokenizer.from_pretrained(folder),
+    )
+    words.padding_side = "left"
+    texts = words.apply_chat_template(chats, tokenize=False, add_generation_prompt=True)
+    inputs = words(texts, padding=True, add_special_tokens=False, return_tensors="pt")
+    inputs.pop("token_type_ids", None)
+    expected = theirs.generate(**inputs, max_new_tokens=20, do_sample=False)
+
+    ours, tokenizer = from_checkpoint(folder), Tokenizer.from_folder(folder)
+    texts = [tokenizer.apply_chat_template(chat, add_generation_prompt=True) for chat in chats]
+    ids, mask = tokenizer.encode_batch(texts, add_special_tokens=False)
+    assert not mask.all()
+    found = ours.generate(ids, 20, attention_mask=mask, pad_token_id=tokenizer.pad_token_id)
+    assert [tokenizer.decode(row) for row in found] == words.batch_decode(expected)

@@ -1,0 +1,347 @@
+"""ResidualStream: its runs are the package's models, its picture adds up, and its claims hold at every setting."""
+
+import itertools
+from dataclasses import replace
+
+import pytest
+import torch
+import torch.nn.functional as F
+from browser import open_figure, run_js_module
+from torch import nn
+
+from minimind_edu import MiniMindForCausalLM
+from minimind_edu.figures import ResidualStream
+from minimind_edu.figures import residual_stream as module
+from minimind_edu.figures.residual_stream import DEPTHS, LOUDNESS, PLACEMENTS, SEQUENCES
+from minimind_edu.norms import RMSNorm
+
+
+def package_model(placement, depth=32, loudness=1.0, final_norm=True) -> MiniMindForCausalLM:
+    """The same weights in a model of the package, whose output projections really are that loud."""
+    source = module.small_model(placement)
+    config = source.config
+    model = MiniMindForCausalLM(replace(config, num_hidden_layers=depth)).double().eval()
+    weights = {k: v for k, v in source.state_dict().items() if k in model.state_dict()}
+    model.load_state_dict(weights)
+    with torch.no_grad():
+        for layer in model.model.layers:
+            layer.self_attn.o_proj.weight.mul_(loudness)
+            layer.mlp.down_proj.weight.mul_(loudness)
+            if placement == "none":
+                layer.input_layernorm = layer.post_attention_layernorm = nn.Identity()
+    if not final_norm:
+        model.model.norm = nn.Identity()
+    return model
+
+
+def gradients_by_hooks(model) -> tuple[torch.Tensor, float, torch.Tensor]:
+    """RMS of the gradient after each block, the loss and the logits, from the package's own forward."""
+    ids, labels = module.text()
+    streams = []
+    for layer in model.model.layers:
+        layer.register_forward_hook(lambda _, inputs, output: streams.append(output[0]))
+    logits = model(ids).logits
+    loss = F.cross_entropy(logits.transpose(1, 2), labels, reduction="none").sum()
+    gradients = torch.autograd.grad(loss, streams)
+    sizes = torch.stack([g.pow(2).mean().sqrt() for g in gradients])
+    return sizes / sizes[-1], loss.item() / labels.numel(), logits.detach()
+
+
+# The runs, against models of the package
+
+
+@pytest.mark.parametrize(
+    "placement, loudness, depth, final_norm",
+    [
+        ("pre", 1.0, 32, True),
+        ("pre", 8.0, 8, False),
+        ("post", 1.0, 16, True),
+        ("post", 4.0, 32, True),
+        ("none", 0.5, 32, True),
+        ("none", 2.0, 4, False),
+    ],
+)
+def test_every_run_is_a_model_of_the_package(placement, loudness, depth, final_norm):
+    figure = ResidualStream(
+        placement=placement, loudness=loudness, depth=depth, final_norm=final_norm
+    )
+    run = figure.chosen(placement)
+    model = package_model(placement, depth, loudness, final_norm)
+    gradient, loss, logits = gradients_by_hooks(model)
+    assert run["gradient"] == pytest.approx(gradient.tolist(), rel=6e-3)
+    assert run["loss"] == pytest.approx(loss, rel=6e-3)
+    assert run["spread"] == pytest.approx(logits.std().item(), rel=6e-3)
+
+
+@pytest.mark.parametrize("placement", PLACEMENTS)
+def test_sizes_and_cosines_are_those_of_the_streams(placement):
+    run, streams = module.run_forward(placement)
+    start = streams[0][:SEQUENCES]
+    for i, depth in itertools.product((0, 2), (1, 5)):
+        stream = streams[depth][i * SEQUENCES : (i + 1) * SEQUENCES]
+        size = stream.pow(2).mean().sqrt().item()
+        assert size == pytest.approx(
+            1.0 if placement == "post" else run.total[i, 2 * depth - 1].item(), rel=1e-4
+        )
+        cosine = F.cosine_similarity(stream, start, dim=-1).mean()
+        assert run.cosine[i, depth].item() == pytest.approx(cosine.item())
+
+
+def test_what_is_added_is_what_the_sublayers_say():
+    run, streams = module.run_forward("pre")
+    layer = module.small_model("pre").model.layers[0]
+    x = streams[0][:SEQUENCES].detach()
+    tables = tuple(table[: x.shape[1]] for table in model_tables())
+    attended = layer.self_attn(layer.input_layernorm(x), tables)[0]
+    fed = layer.mlp(layer.post_attention_layernorm(x + LOUDNESS[0] * attended))
+    for half, added in enumerate((attended, fed)):
+        expected = LOUDNESS[0] * added.pow(2).mean().sqrt()
+        torch.testing.assert_close(run.added[0, half], expected)
+
+
+def model_tables():
+    core = module.small_model("pre").model
+    return core.freqs_cos, core.freqs_sin
+
+
+# What the chapter says of the figure
+
+
+def ratio(placement, loudness, depth=32):
+    return ResidualStream(depth=depth, loudness=loudness).chosen(placement)["gradient"][0]
+
+
+def test_pre_norm_spreads_the_gradient_alike_at_every_loudness():
+    ratios = [ratio("pre", loudness) for loudness in LOUDNESS]
+    assert max(ratios) / min(ratios) < 1.06
+
+
+def test_post_norm_is_even_when_quiet_and_grows_with_depth_when_loud():
+    assert ratio("post", 0.25) < 1.05
+    loud = [ratio("post", 8.0, depth) for depth in (8, 16, 32)]
+    assert loud[2] > 1000
+    assert loud[2] / loud[1] > 5 * loud[1] / loud[0] > 5
+
+
+def test_without_norms_it_is_silence_or_overflow():
+    quiet, loud = (ResidualStream(depth=32, loudness=loud).chosen("none") for loud in (0.25, 4))
+    assert quiet["total"][-1] < 1.03 * ResidualStream().embedding
+    assert loud["total"][-1] is None and loud["loss"] is None
+
+
+def test_a_run_that_float16_could_not_hold_has_no_numbers():
+    run = ResidualStream(depth=16, loudness=4.0).chosen("none")
+    held = [size for size in run["total"] if size is not None]
+    assert 0 < len(held) < 32 and max(held) <= torch.finfo(torch.float16).max == module.LARGEST
+    assert run["gradient"] == [None] * 16
+    assert run["loss"] is None and run["spread"] is None
+
+
+def test_without_a_final_norm_a_loud_pre_norm_model_begins_far_worse_than_guessing():
+    figure = ResidualStream(depth=16, loudness=8.0)
+    assert figure.chosen("pre")["loss"] < 1.1 * figure.guess
+    figure.final_norm = False
+    assert figure.chosen("pre")["loss"] > 3 * figure.guess
+    assert figure.chosen("post")["loss"] < 1.1 * figure.guess  # post-norm needs none
+
+
+def test_text_form_is_short_and_fixed():
+    assert repr(ResidualStream(placement="post", depth=4)) == (
+        "ResidualStream(placement='post', final_norm=True, depth=4, loudness=1.0, block=4)"
+    )
+
+
+def test_a_block_that_is_not_there_is_told():
+    with pytest.raises(ValueError, match="block must be from 0 to depth=4, got 5"):
+        ResidualStream(depth=4, block=5)
+
+
+def test_the_numbers_do_not_depend_on_the_notebooks_default_dtype():
+    expected = ResidualStream().state()
+    module.measurements.cache_clear()
+    module.small_model.cache_clear()
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert ResidualStream().state() == expected
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def test_measuring_leaves_the_random_numbers_alone():
+    module.small_model.cache_clear()
+    torch.manual_seed(3)
+    expected = torch.rand(1)
+    torch.manual_seed(3)
+    module.small_model("pre")
+    assert torch.equal(torch.rand(1), expected)
+
+
+# The mathematics in the browser
+
+
+def parts_by_origin(placement, loud, depth):
+    """Every position's stream, taken apart exactly: what the embedding and each block have in it, summed squares."""
+    model = module.small_model(placement)
+    tables = tuple(table[: module.LENGTH] for table in model_tables())
+    start = model.model.embed_tokens(module.text()[0])
+    parts = [start]  # their sum is the stream
+    for layer in model.model.layers[:depth]:
+        parts.append(torch.zeros_like(start))
+        for norm, function in module.sublayers(layer, tables):
+            x = sum(parts)
+            added, total, after = module.step(placement, norm, function, x, torch.tensor(loud))
+            parts[-1] = parts[-1] + added
+            if placement == "post":
+                shrink = after.norm(dim=-1, keepdim=True) / total.norm(dim=-1, keepdim=True)
+                parts = [part * shrink for part in parts]
+    squares = torch.stack([part.pow(2).sum() for part in parts])
+    return squares / squares.sum()
+
+
+@pytest.mark.parametrize("placement", PLACEMENTS)
+@pytest.mark.parametrize("loudness", [0.25, 2.0])
+def test_shares_are_what_the_stream_is_made_of(page, placement, loudness):
+    depth, i = 8, LOUDNESS.index(loudness)
+    figure = ResidualStream()
+    run = {name: values[i] for name, values in figure.forward_runs[placement].items()}
+    args = [run["total"], placement, figure.embedding, depth]
+    sizes = run_js_module(page, "residual_stream_math", "streamSizes", args)
+    assert len(sizes) == 2 * depth + 1
+    shares = run_js_module(
+        page, "residual_stream_math", "streamShares", [run["added"], sizes, depth]
+    )
+    for at in shares:
+        assert sum(at) == pytest.approx(1)
+    exact = parts_by_origin(placement, loudness, depth)
+    assert shares[-1] == pytest.approx(exact.tolist(), abs=0.05)
+
+
+def test_shares_of_three_additions_by_hand(page):
+    args = [[1.0, 2.0, 2.0, 0.0], [1.0, 1.5, 2.0, 3.0, 3.0], 2]
+    shares = run_js_module(page, "residual_stream_math", "streamShares", args)
+    assert shares[0] == [1, 0, 0]
+    assert shares[1] == pytest.approx([1 / 2, 1 / 2, 0])
+    before, added = 1.5**2, 2.0**2
+    third = [before / 2 / (before + added), (before / 2 + added) / (before + added), 0]
+    assert shares[2] == pytest.approx(third)
+    assert shares[3] == pytest.approx([third[0] / 2, third[1] / 2, 1 / 2])
+    assert shares[4] == pytest.approx(shares[3])
+
+
+def test_sizes_end_where_the_numbers_overflow(page):
+    def sizes(placement, total):
+        args = [total, placement, 0.5, 2]
+        return run_js_module(page, "residual_stream_math", "streamSizes", args)
+
+    assert sizes("pre", [1, 2, 3, 4, 9, 9]) == [0.5, 1, 2, 3, 4]
+    assert sizes("none", [1, 2, None, None]) == [0.5, 1, 2]
+    assert sizes("post", [1, 2, 3, 4]) == [0.5, 1, 1, 1, 1]
+
+
+def test_shares_survive_sizes_whose_squares_overflow(page):
+    args = [[1e200, 1e100], [1.0, 1e200, 1e200], 1]
+    shares = run_js_module(page, "residual_stream_math", "streamShares", args)
+    assert shares[2] == pytest.approx([0, 1])
+
+
+@pytest.mark.parametrize("size", [1e-3, 0.02, 1.0, 30.0])
+def test_size_behind_a_pre_norm_is_the_packages(page, size):
+    x = size * torch.tensor([1.0, -1.0, 1.0, 1.0], dtype=torch.float64)
+    expected = RMSNorm(4).double()(x).pow(2).mean().sqrt().item()
+    seen = run_js_module(page, "residual_stream_math", "sizeSeen", [size, "pre"])
+    assert seen == pytest.approx(expected, rel=1e-9)
+    for placement in ("post", "none"):
+        assert run_js_module(page, "residual_stream_math", "sizeSeen", [size, placement]) == size
+
+
+@pytest.mark.parametrize(
+    "size, end", [(1.3, 1.5), (1.0, 1), (3.1, 4), (9.0, 10), (13.4, 15), (0.2, 0.2)]
+)
+def test_axes_end_at_round_numbers(page, size, end):
+    actual = run_js_module(page, "residual_stream_math", "roundAbove", [size])
+    assert actual == pytest.approx(end)
+
+
+# The figure in the browser
+
+
+@pytest.fixture
+def stream(page):
+    page.set_viewport_size({"width": 800, "height": 1400})
+    open_figure(page, ResidualStream(depth=16))
+    return page
+
+
+def number(page, label) -> str:
+    row = page.locator(".mm-readout > div").filter(has_text=label)
+    return row.locator("dd").inner_text()
+
+
+def test_the_first_picture_is_the_default_run(stream):
+    assert number(stream, "stream after block 16") == "1.24"
+    assert number(stream, "the next sublayer reads") == "1.00"
+    assert stream.locator(".rs-layer").count() == 17
+    assert "3.26 times" in stream.locator(".rs-verdict").inner_text()
+
+
+@pytest.mark.parametrize("placement", PLACEMENTS)
+@pytest.mark.parametrize("final_norm", [True, False])
+def test_every_setting_shows_its_own_run(stream, placement, final_norm):
+    names = {"pre": "pre-norm", "post": "post-norm", "none": "none"}
+    stream.get_by_label(names[placement], exact=True).check()
+    stream.get_by_role("switch").set_checked(final_norm)
+    for (i, depth), (k, loudness) in itertools.product(enumerate(DEPTHS), enumerate(LOUDNESS)):
+        stream.get_by_label("blocks", exact=True).fill(str(i))
+        stream.get_by_label("what the sublayers add").fill(str(k))
+        figure = ResidualStream(depth=depth, loudness=loudness, final_norm=final_norm)
+        run = figure.chosen(placement)
+        told = number(stream, "loss (")
+        if run["loss"] is None:
+            assert told == "overflow"
+            assert stream.get_by_text("no gradient").count() == 1
+        else:
+            assert stream.locator(".rs-verdict").inner_text() != ""
+            if run["loss"] < 1000:
+                assert float(told) == pytest.approx(run["loss"], rel=6e-3)
+
+
+def test_the_line_goes_to_the_embedding_by_keys_and_its_numbers_follow(stream):
+    handle = stream.get_by_role("slider", name="block to look at")
+    handle.focus()
+    for key in ["Shift+ArrowLeft"] * 3 + ["ArrowLeft"]:
+        stream.keyboard.press(key)
+    assert handle.get_attribute("aria-valuenow") == "0"
+    assert number(stream, "the embedding, RMS").startswith("0.0")
+    assert number(stream, "added so far") == "nothing"
+    stream.keyboard.press("ArrowRight")
+    run = ResidualStream(depth=16).chosen("pre")
+    added = (run["added"][0] ** 2 + run["added"][1] ** 2) ** 0.5
+    assert float(number(stream, "block 1 adds")) == pytest.approx(added, rel=6e-3)
+    assert float(number(stream, "gradient here")) == pytest.approx(run["gradient"][0], rel=6e-3)
+
+
+def test_the_line_stays_inside_when_the_model_becomes_shallow(stream):
+    stream.get_by_label("blocks", exact=True).fill("1")
+    assert (
+        stream.get_by_role("slider", name="block to look at").get_attribute("aria-valuenow") == "4"
+    )
+    stream.get_by_label("blocks", exact=True).fill("4")
+    assert (
+        stream.get_by_role("slider", name="block to look at").get_attribute("aria-valuenow") == "32"
+    )
+
+
+def test_an_overflow_is_told_in_words_and_in_place(stream):
+    stream.get_by_label("none", exact=True).check()
+    stream.get_by_label("what the sublayers add").fill("5")
+    assert "passes 65,504" in stream.locator(".rs-verdict").inner_text()
+    assert number(stream, "stream after block 16") == "overflow"
+
+
+def test_only_pre_norm_has_a_dashed_line_for_what_is_read(stream):
+    assert stream.locator(".rs-stage > div > svg .rs-one").count() == 1
+    stream.get_by_label("none", exact=True).check()
+    assert stream.locator(".rs-one").count() == 0
+    stream.get_by_label("post-norm", exact=True).check()
+    stream.get_by_label("what the sublayers add").fill("4")
+    assert stream.locator(".rs-sum").count() > 20

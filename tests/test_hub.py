@@ -1,0 +1,191 @@
+"""Hub names. A folder stands in for the Hub's cache, and a small server on this machine for the Hub; no network."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+import torch
+from model_builders import tiny_model, token_ids
+
+from minimind_edu.checkpoints import from_checkpoint, save_checkpoint
+from minimind_edu.hub import locate
+
+KINDS_OF_WEIGHTS = {
+    "safetensors": (["model.safetensors", "pytorch_model.bin"], {"model.safetensors"}),
+    "a pickle of transformers": (["pytorch_model.bin"], {"pytorch_model.bin"}),
+    "a pickle of upstream": (["full_sft_32.pth"], {"full_sft_32.pth"}),
+}
+
+COMMIT = "0" * 39 + "1"
+OTHER = "0" * 39 + "2"
+
+
+def cached(cache, name, model, commit=COMMIT, branch="main"):
+    """Put a model into the cache as huggingface_hub lays it out."""
+    repository = cache / f"models--{name.replace('/', '--')}"
+    folder = repository / "snapshots" / commit
+    folder.mkdir(parents=True)
+    (repository / "refs").mkdir(exist_ok=True)
+    (repository / "refs" / branch).write_text(commit)
+    save_checkpoint(model, folder / "model.safetensors")
+    return folder
+
+
+@pytest.fixture
+def cache(tmp_path):
+    return tmp_path / "cache"
+
+
+def test_a_model_in_the_cache_is_read_by_its_name(cache):
+    model = tiny_model()
+    folder = cached(cache, "someone/tiny-minimind.v2", model)
+    assert locate("someone/tiny-minimind.v2", cache_dir=cache) == folder
+    read = from_checkpoint("someone/tiny-minimind.v2", cache_dir=cache)
+    assert torch.equal(read(token_ids(1, 4)).logits, model(token_ids(1, 4)).logits)
+
+
+def test_a_revision_is_a_branch_or_a_commit(cache):
+    main = cached(cache, "someone/tiny", tiny_model())
+    other = cached(cache, "someone/tiny", tiny_model(seed=1), OTHER, "older")
+    assert locate("someone/tiny", cache_dir=cache) == main
+    assert locate("someone/tiny", cache_dir=cache, revision="older") == other
+    assert locate("someone/tiny", cache_dir=cache, revision=OTHER) == other
+
+
+def test_a_path_that_exists_goes_before_a_hub_name(cache, tmp_path, monkeypatch):
+    cached(cache, "someone/tiny", tiny_model())
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "someone" / "tiny").mkdir(parents=True)
+    assert str(locate("someone/tiny", cache_dir=cache)) == "someone/tiny"
+
+
+def test_a_path_may_begin_at_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "models").mkdir()
+    assert locate("~/models") == tmp_path / "models"
+
+
+def test_a_model_that_is_not_in_the_cache_is_not_fetched_unless_asked(cache, monkeypatch):
+    monkeypatch.setattr(
+        "socket.socket.connect", lambda *_: pytest.fail("it reached for the network")
+    )
+    with pytest.raises(
+        FileNotFoundError,
+        match="no folder someone/tiny, and no model of that name .* give download=True to fetch it",
+    ):
+        from_checkpoint("someone/tiny", cache_dir=cache)
+
+
+@pytest.mark.parametrize(
+    "name", ["out/full_sft_512.pth", "gone", "a/b/c", "../model", "/no/where", "x/y.safetensors"]
+)
+def test_what_is_no_hub_name_is_a_path_that_is_missing(name):
+    with pytest.raises(FileNotFoundError, match=f"there is no file or folder {name}$"):
+        locate(name, download=True)
+
+
+def test_without_huggingface_hub_a_name_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(FileNotFoundError, match="pip install huggingface_hub"):
+        locate("someone/tiny", download=True)
+
+
+def test_huggingface_hub_is_imported_only_for_names():
+    code = "import sys, minimind_edu; from minimind_edu import hub; print('huggingface_hub' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
+# A download, from a server of our own
+
+
+class Hub(BaseHTTPRequestHandler):
+    """As much of the Hub as a download needs: a model's description, its list of files, the files."""
+
+    files: dict[str, bytes] = {}
+    asked: list[str] = []
+
+    def do_HEAD(self):
+        self._answer(body=False)
+
+    def do_GET(self):
+        self._answer(body=True)
+
+    def _answer(self, body):
+        path = self.path.partition("?")[0]
+        type(self).asked.append(path)
+        if path.startswith("/api/models/someone/tiny/tree/"):
+            listed = [
+                {"type": "file", "path": name, "size": len(data), "oid": "a"}
+                for name, data in self.files.items()
+            ]
+            content, kind = json.dumps(listed).encode(), "application/json"
+        elif path.startswith("/api/models/someone/tiny"):
+            siblings = [{"rfilename": name} for name in self.files]
+            content, kind = (
+                json.dumps({"id": "someone/tiny", "sha": COMMIT, "siblings": siblings}).encode(),
+                "application/json",
+            )
+        else:
+            content, kind = self.files[path.rsplit("/", 1)[1]], "application/octet-stream"
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(content)))
+        self.send_header("ETag", f'"{len(content)}{path[-4:]}"')
+        self.send_header("X-Repo-Commit", COMMIT)
+        self.end_headers()
+        if body:
+            self.wfile.write(content)
+
+    def log_message(self, *_):
+        pass
+
+
+DOWNLOAD = """
+import sys
+from minimind_edu import from_checkpoint
+model = from_checkpoint("someone/tiny", download=True, cache_dir=sys.argv[1])
+print(model.config.hidden_size)
+print(from_checkpoint("someone/tiny", cache_dir=sys.argv[1]).config == model.config)
+"""
+
+
+def offered(folder, names):
+    """Files with the same model in several forms, and some that no reader needs."""
+    model = tiny_model(dtype=torch.float32, num_attention_heads=8, head_dim=4)
+    files = {"config.json": b"{}", "tokenizer.json": b"{}", "chat_template.jinja": b"", "README.md": b"words",
+             "onnx/model.json": b"{}"}  # fmt: skip
+    for name in names:
+        if name.endswith(".safetensors"):
+            save_checkpoint(model, folder / name)
+        else:
+            torch.save(model.state_dict(), folder / name)
+        files[name] = (folder / name).read_bytes()
+    return files
+
+
+@pytest.mark.parametrize("case", KINDS_OF_WEIGHTS)
+def test_a_download_fetches_one_kind_of_weights_and_shows_its_progress(case, tmp_path, cache):
+    """In a process of its own: huggingface_hub reads the address of the Hub once, when it is imported."""
+    names, expected = KINDS_OF_WEIGHTS[case]
+    Hub.files, Hub.asked = offered(tmp_path, names), []
+    with ThreadingHTTPServer(("127.0.0.1", 0), Hub) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}"
+        environment = os.environ | {
+            "HF_ENDPOINT": address,
+            "HF_HUB_DISABLE_XET": "1",
+            "HF_HUB_DISABLE_TELEMETRY": "1",
+        }
+        command = [sys.executable, "-c", DOWNLOAD, str(cache)]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment)
+        server.shutdown()
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "32\nTrue\n"
+    assert "100%" in done.stderr, "progress"
+    fetched = {path.rsplit("/", 1)[1] for path in Hub.asked if "/resolve/" in path}
+    assert fetched == {"config.json", "tokenizer.json", "chat_template.jinja"} | expected
