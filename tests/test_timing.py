@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from minimind_edu import timing
-from minimind_edu.timing import best_seconds, synchronize
+from minimind_edu.timing import best_seconds, clock_for, synchronize
 
 
 class Clock:
@@ -13,7 +13,8 @@ class Clock:
 
     def __init__(self, monkeypatch):
         self.now = 0.0
-        monkeypatch.setattr(time, "perf_counter", lambda: self.now)
+        for name in ("perf_counter", "process_time"):
+            monkeypatch.setattr(time, name, lambda: self.now)
 
     def call(self, *durations):
         """A call that takes these times one after another, and the last one from then on."""
@@ -35,9 +36,9 @@ def test_the_best_round_of_each_call_counts(clock):
     assert best_seconds(calls, "cpu", rounds=4) == {"a": 3, "b": 6}
 
 
-def test_calls_take_turns():
-    order = []
-    calls = {name: lambda name=name: order.append(name) or time.sleep(0.003) for name in "ab"}
+def test_calls_take_turns(clock):
+    order, work = [], clock.call(0.003)
+    calls = {name: lambda name=name: order.append(name) or work() for name in "ab"}
     best_seconds(calls, "cpu", rounds=2)
     assert order == ["a", "b", "a", "b"]
 
@@ -53,6 +54,20 @@ def test_a_short_call_is_repeated_between_two_looks_at_the_clock(clock):
 
     assert math.isclose(best_seconds({"short": short}, "cpu", rounds=3)["short"], 0.0005)
     assert count == 1 + 4 + 4  # once to learn how long it takes, then 2 ms
+
+
+@pytest.fixture
+def threads():
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
+
+
+def test_one_cpu_thread_is_timed_by_its_work_and_several_by_the_wall(threads):
+    threads(1)
+    assert clock_for("cpu") is time.process_time
+    threads(2)
+    assert clock_for("cpu") is time.perf_counter
 
 
 def test_one_round_is_refused():
@@ -86,5 +101,5 @@ def test_a_gpu_is_waited_for_by_its_number_and_a_cpu_not_at_all(monkeypatch):
 
 def test_measuring_shows_its_progress(capsys, monkeypatch):
     monkeypatch.delenv("MINIMIND_EDU_STATIC", raising=False)
-    timing.best_seconds({"a": lambda: time.sleep(0.02)}, "cpu", rounds=10)
+    timing.best_seconds({"a": lambda: sum(range(100_000))}, "cpu", rounds=10)
     assert "measuring on cpu" in capsys.readouterr().out

@@ -10,8 +10,6 @@ threads as torch has been given (`torch.set_num_threads`).
 import argparse
 import datetime
 import json
-import time
-from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
@@ -21,6 +19,7 @@ from minimind_edu.config import MiniMindConfig
 from minimind_edu.costs import Cost, Machine, decode_cost, prefill_cost
 from minimind_edu.device import pick_device, pick_dtype
 from minimind_edu.model import MiniMindForCausalLM
+from minimind_edu.timing import best_seconds, clock_for
 
 CONTEXT = 512  # positions of what is measured beside the limits
 NEW = 16  # tokens of a run that is timed, beside the first
@@ -45,42 +44,18 @@ def measure_machine(
     numbers = torch.ones((2**28 if small else 2**30) // dtype.itemsize, dtype=dtype, device=device)
     by_rows, by_columns = numbers.view(-1, 512), numbers.view(512, -1).t()
     vector = torch.ones(512, dtype=dtype, device=device)
-    readings = numbers.sum, lambda: by_rows @ vector, lambda: by_columns @ vector
     side = 1024 if small else 8192
     matrix = torch.full((side, side), 0.5, dtype=dtype, device=device)
+    readings = {
+        "sum": numbers.sum,
+        "by rows": lambda: by_rows @ vector,
+        "by columns": lambda: by_columns @ vector,
+    }
+    seconds = best_seconds({**readings, "product": lambda: matrix @ matrix}, device, rounds + 1)
     return Machine(
-        bandwidth=numbers.nbytes / min(best_seconds(read, device, rounds) for read in readings),
-        peak=2 * side**3 / best_seconds(lambda: matrix @ matrix, device, rounds),
+        bandwidth=numbers.nbytes / min(seconds[reading] for reading in readings),
+        peak=2 * side**3 / seconds["product"],
     )
-
-
-def best_seconds(
-    function: Callable[[], Any], device: torch.device | str = "cpu", rounds: int = 9
-) -> float:
-    """The shortest of several runs of `function`, after one that does not count."""
-    clock = clock_for(device)
-    times = []
-    for _ in range(rounds + 1):
-        start = clock()
-        function()
-        times.append(clock() - start)
-    return min(times[1:])
-
-
-def clock_for(device: torch.device | str) -> Callable[[], float]:
-    """A function that says the time in seconds, once the device has done what it was told so far.
-
-    With a single CPU thread, the time that the CPU worked, which a busy neighbor disturbs less; else the wall's.
-    """
-    kind = torch.device(device).type
-    if kind == "cpu":
-        return time.process_time if torch.get_num_threads() == 1 else time.perf_counter
-
-    def seconds() -> float:
-        getattr(torch, kind).synchronize()
-        return time.perf_counter()
-
-    return seconds
 
 
 def measure_runs(
@@ -103,7 +78,8 @@ def measure_runs(
     device, itemsize = weight.device, weight.dtype.itemsize
     ids = torch.arange(context, device=device)[None] % model.config.vocab_size  # [1, S]
     with torch.inference_mode():
-        seconds = best_seconds(lambda: model(ids, logits_to_keep=1), device, rounds)
+        prefill = {"prefill": lambda: model(ids, logits_to_keep=1)}
+        seconds = best_seconds(prefill, device, rounds + 1)["prefill"]
     runs = {"prefill": (prefill_cost(model.config, context, itemsize=itemsize), seconds)}
     cost = decode_cost(model.config, context, itemsize=itemsize)
     for mode in decode_modes:

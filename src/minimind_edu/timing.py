@@ -24,15 +24,30 @@ def synchronize(device: torch.device | str) -> None:
         torch.mps.synchronize()
 
 
+def clock_for(device: torch.device | str) -> Callable[[], float]:
+    """A function that says the time in seconds, once the device has done all that it was told.
+
+    With a single CPU thread it is the time that the CPU worked, which a busy neighbor disturbs less; with several it is
+    the wall clock's, for CPU time would count every thread.
+    """
+    if torch.device(device).type == "cpu":
+        return time.process_time if torch.get_num_threads() == 1 else time.perf_counter
+
+    def seconds() -> float:
+        synchronize(device)
+        return time.perf_counter()
+
+    return seconds
+
+
 def best_seconds(
     calls: Mapping[Name, Callable[[], object]], device: torch.device | str, rounds: int = 25
 ) -> dict[Name, float]:
-    """The shortest time that each call took, in seconds of the wall clock.
+    """The shortest time that each call took, in seconds of `clock_for`.
 
     The calls take turns, so that a busy moment of the machine is nobody's bad luck, and the best of the rounds is the
-    one that was disturbed least. The first round also warms up, and waits
-    for what was queued before, so it takes two to mean something. A call that is over in less than 2 ms is repeated
-    between two looks at the clock.
+    one that was disturbed least. The first round also warms up, so it takes two to mean something. A call that is over
+    in less than 2 ms is repeated between two looks at the clock.
 
     Args:
         calls: what to measure, by name.
@@ -44,18 +59,14 @@ def best_seconds(
     """
     if rounds < 2:
         raise ValueError(f"the first round warms up, so there must be at least 2, got {rounds}")
+    clock = clock_for(device)
     best: dict[Name, float] = {}
     turns = [turn for _ in range(rounds) for turn in calls.items()]
     for name, call in progress(turns, f"measuring on {torch.device(device).type}"):
         repeats = math.ceil(_SHORTEST / max(best[name], _TICK)) if name in best else 1
-        seconds = _seconds(call, device, repeats)
+        start = clock()
+        for _ in range(repeats):
+            call()
+        seconds = (clock() - start) / repeats
         best[name] = min(seconds, best.get(name, seconds))
     return best
-
-
-def _seconds(call: Callable[[], object], device: torch.device | str, repeats: int) -> float:
-    start = time.perf_counter()
-    for _ in range(repeats):
-        call()
-    synchronize(device)
-    return (time.perf_counter() - start) / repeats

@@ -665,7 +665,7 @@ MUTANTS = [
     ),
     Mutant(
         "timing: the clock is read before the GPU has finished", "timing.py",
-        "        call()\n    synchronize(device)", "        call()", TIMING,
+        "synchronize(device)\n        return time.perf_counter()", "return time.perf_counter()", TIMING,
     ),
     Mutant(
         "timing: the last round counts, not the best", "timing.py",
