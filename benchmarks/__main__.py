@@ -33,7 +33,9 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
         "--only", metavar="WORDS", help='scenarios whose name holds this, as "decode, small"'
     )
     parser.add_argument(
-        "--rounds", type=_positive, help="rounds of every scenario, instead of its own number"
+        "--rounds",
+        type=_positive,
+        help="rounds of every scenario, all of them, however long it takes",
     )
     parser.add_argument("--threads", type=_positive, default=1, help="CPU threads (default: 1)")
     parser.add_argument(

@@ -60,8 +60,9 @@ class Bench:
     def paired(
         self, name: str, work: Mapping[str, Callable[[], object]], rounds: int, budget: float
     ) -> dict[str, list]:
-        """`paired_rounds` with a progress bar and the rounds asked for on the command line."""
-        rounds = self.rounds or rounds
+        """`paired_rounds` with a progress bar; rounds asked for on the command line are all run, however long."""
+        if self.rounds:
+            rounds, budget = self.rounds, float("inf")
         with tqdm(total=rounds * len(work), desc=name, unit="run", disable=None) as bar:
             return paired_rounds(work, rounds, budget, bar.update)
 

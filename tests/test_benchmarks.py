@@ -62,6 +62,12 @@ def test_no_round_begins_that_would_go_beyond_the_budget_but_two_always_run(
     assert paired_rounds({"a": work}, 10, budget=50.0) == {"a": [each] * expected}
 
 
+def test_rounds_asked_for_are_all_run_however_long():
+    work = {"a": lambda: 1.0}
+    assert Bench(rounds=4).paired("a", work, rounds=1, budget=0.0) == {"a": [1.0] * 4}
+    assert Bench().paired("a", work, rounds=5, budget=0.0) == {"a": [1.0] * 2}
+
+
 def test_a_spread_is_the_median_with_the_extremes():
     assert Spread.of([3.0, 1.0, 10.0, 2.0]) == Spread(2.5, 1.0, 10.0)
 
