@@ -16,10 +16,11 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import DynamicCache, LlamaConfig, LlamaForCausalLM
+from transformers import DynamicCache, GenerationConfig, PreTrainedModel
 
 from benchmarks import notes_way
 from minimind_edu.config import MiniMindConfig
+from minimind_edu.hf import to_transformers
 from minimind_edu.model import MiniMindForCausalLM
 
 
@@ -62,43 +63,12 @@ def random_model(config: MiniMindConfig) -> MiniMindForCausalLM:
     return MiniMindForCausalLM(config)
 
 
-def llama_twin(model: MiniMindForCausalLM, attn_implementation: str = "sdpa") -> LlamaForCausalLM:
-    """The Llama of transformers with a copy of the model's weights, on the same device."""
-    settings = transformers_settings(model.config)
-    twin = LlamaForCausalLM(LlamaConfig(**settings, attn_implementation=attn_implementation))
-    twin.to(model.lm_head.weight.device, model.lm_head.weight.dtype)
-    twin.load_state_dict(model.state_dict(), strict=True)
+def llama_twin(model: MiniMindForCausalLM) -> PreTrainedModel:
+    """The Llama of transformers with a copy of the model's weights, which never ends a text."""
+    twin = to_transformers(model)
+    # random weights would end a text by chance
+    twin.generation_config = GenerationConfig(pad_token_id=0)
     return twin
-
-
-def transformers_settings(config: MiniMindConfig) -> dict[str, Any]:
-    """What the configs of Llama and Qwen3 in transformers are called with for a model of these sizes."""
-    same = (
-        "vocab_size hidden_size intermediate_size num_hidden_layers num_attention_heads num_key_value_heads "
-        "head_dim max_position_embeddings rms_norm_eps tie_word_embeddings"
-    )
-    return {
-        **{name: getattr(config, name) for name in same.split()},
-        "rope_parameters": _rope_parameters(config),
-        "attention_bias": False,
-        "pad_token_id": 0,
-        "eos_token_id": None,
-    }
-
-
-def _rope_parameters(config: MiniMindConfig) -> dict[str, Any]:
-    scaling = config.rope_scaling
-    if scaling is None:
-        return {"rope_type": "default", "rope_theta": config.rope_theta}
-    return {
-        "rope_type": "yarn",
-        "rope_theta": config.rope_theta,
-        "factor": scaling.factor,
-        "original_max_position_embeddings": scaling.original_max_position_embeddings,
-        "beta_fast": scaling.beta_fast,
-        "beta_slow": scaling.beta_slow,
-        "attention_factor": scaling.attention_factor,
-    }
 
 
 def _ours(
@@ -124,7 +94,7 @@ def _collecting(stream: Callable[[Tensor, int], Iterator[Tensor]]) -> Peer:
     return Peer(generate, stream)
 
 
-def _llama_generate(llama: LlamaForCausalLM, ids: Tensor, new: int, **options: Any) -> Tensor:
+def _llama_generate(llama: PreTrainedModel, ids: Tensor, new: int, **options: Any) -> Tensor:
     return llama.generate(
         ids,
         attention_mask=torch.ones_like(ids),
@@ -136,12 +106,12 @@ def _llama_generate(llama: LlamaForCausalLM, ids: Tensor, new: int, **options: A
 
 
 @torch.no_grad()
-def _llama_step(llama: LlamaForCausalLM, ids: Tensor, cache: DynamicCache) -> Tensor:
+def _llama_step(llama: PreTrainedModel, ids: Tensor, cache: DynamicCache) -> Tensor:
     """Logits of the last position, `[B, V]`."""
     return llama(ids, past_key_values=cache, use_cache=True, logits_to_keep=1).logits[:, -1]
 
 
-def _llama_stream(llama: LlamaForCausalLM, ids: Tensor, new: int) -> Iterator[Tensor]:
+def _llama_stream(llama: PreTrainedModel, ids: Tensor, new: int) -> Iterator[Tensor]:
     """Greedy steps without what `generate` adds to each: the model of transformers alone."""
     cache = DynamicCache(config=llama.config)
     for _ in range(new):

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 from model_builders import tensor, tiny_config, token_ids
-from transformers import GenerationConfig, LlamaConfig
+from transformers import DynamicCache, GenerationConfig, LlamaConfig
 from transformers.generation.logits_process import (
     RepetitionPenaltyLogitsProcessor,
     TemperatureLogitsWarper,

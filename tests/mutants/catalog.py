@@ -52,7 +52,9 @@ _SAVED = ("test_hf_adapter.py::test_saved_and_loaded_it_is_the_same_model",)
 _IN_PLACE = ("test_hf_adapter.py::test_a_cache_of_transformers_is_filled_in_place_for_every_cut",)
 _TIE = "self.lm_head.weight = self.model.embed_tokens.weight"
 _PACK = "weight.data = weight.data.t().contiguous().t()"
-_CHOSEN = "gate, up, down = (matrices[routed.experts[0]] for matrices in stack)  # [N, ...] -> [k, ...]"
+_CHOSEN = (
+    "gate, up, down = (matrices[routed.experts[0]] for matrices in stack)  # [N, ...] -> [k, ...]"
+)
 _BEFORE = "before = probabilities.cumsum(-1) - probabilities"
 
 # fmt: off
