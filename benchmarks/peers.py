@@ -62,43 +62,19 @@ def random_model(config: MiniMindConfig) -> MiniMindForCausalLM:
     return MiniMindForCausalLM(config)
 
 
-def llama_twin(model: MiniMindForCausalLM, attn_implementation: str = "sdpa") -> LlamaForCausalLM:
+def llama_twin(model: MiniMindForCausalLM) -> LlamaForCausalLM:
     """The Llama of transformers with a copy of the model's weights, on the same device."""
-    settings = transformers_settings(model.config)
-    twin = LlamaForCausalLM(LlamaConfig(**settings, attn_implementation=attn_implementation))
-    twin.to(model.lm_head.weight.device, model.lm_head.weight.dtype)
-    twin.load_state_dict(model.state_dict(), strict=True)
-    return twin
-
-
-def transformers_settings(config: MiniMindConfig) -> dict[str, Any]:
-    """What the configs of Llama and Qwen3 in transformers are called with for a model of these sizes."""
     same = (
         "vocab_size hidden_size intermediate_size num_hidden_layers num_attention_heads num_key_value_heads "
         "head_dim max_position_embeddings rms_norm_eps tie_word_embeddings"
     )
-    return {
-        **{name: getattr(config, name) for name in same.split()},
-        "rope_parameters": _rope_parameters(config),
-        "attention_bias": False,
-        "pad_token_id": 0,
-        "eos_token_id": None,
-    }
-
-
-def _rope_parameters(config: MiniMindConfig) -> dict[str, Any]:
-    scaling = config.rope_scaling
-    if scaling is None:
-        return {"rope_type": "default", "rope_theta": config.rope_theta}
-    return {
-        "rope_type": "yarn",
-        "rope_theta": config.rope_theta,
-        "factor": scaling.factor,
-        "original_max_position_embeddings": scaling.original_max_position_embeddings,
-        "beta_fast": scaling.beta_fast,
-        "beta_slow": scaling.beta_slow,
-        "attention_factor": scaling.attention_factor,
-    }
+    sizes = {name: getattr(model.config, name) for name in same.split()}
+    rope = {"rope_type": "default", "rope_theta": model.config.rope_theta}
+    twin = LlamaForCausalLM(LlamaConfig(**sizes, rope_parameters=rope))
+    twin.generation_config.pad_token_id, twin.generation_config.eos_token_id = 0, None
+    twin.to(model.lm_head.weight.device, model.lm_head.weight.dtype)
+    twin.load_state_dict(model.state_dict(), strict=True)
+    return twin
 
 
 def _ours(

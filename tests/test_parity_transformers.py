@@ -22,7 +22,6 @@ from transformers.generation.logits_process import (
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from transformers.models.mixtral.modeling_mixtral import load_balancing_loss_func
 
-from benchmarks.peers import transformers_settings
 from minimind_edu.config import RopeScaling
 from minimind_edu.generation import keep_top_k, keep_top_p, penalize_repetition
 from minimind_edu.model import MiniMindForCausalLM
@@ -30,7 +29,42 @@ from minimind_edu.moe import load_balancing_loss
 from minimind_edu.rope import rope_frequencies
 
 SIZES = {"hidden_size": 64, "num_attention_heads": 8, "intermediate_size": 96, "head_dim": 16}
-PADDING = 0
+PADDING, END = 0, 60
+
+
+def shared_settings(config):
+    return {
+        "vocab_size": config.vocab_size,
+        "hidden_size": config.hidden_size,
+        "intermediate_size": config.intermediate_size,
+        "num_hidden_layers": config.num_hidden_layers,
+        "num_attention_heads": config.num_attention_heads,
+        "num_key_value_heads": config.num_key_value_heads,
+        "head_dim": config.head_dim,
+        "max_position_embeddings": config.max_position_embeddings,
+        "rms_norm_eps": config.rms_norm_eps,
+        "rope_parameters": rope_parameters(config),
+        "tie_word_embeddings": config.tie_word_embeddings,
+        "attention_bias": False,
+        "pad_token_id": PADDING,
+        "eos_token_id": None,
+        "attn_implementation": "eager",
+    }
+
+
+def rope_parameters(config):
+    scaling = config.rope_scaling
+    if scaling is None:
+        return {"rope_type": "default", "rope_theta": config.rope_theta}
+    return {
+        "rope_type": "yarn",
+        "rope_theta": config.rope_theta,
+        "factor": scaling.factor,
+        "original_max_position_embeddings": scaling.original_max_position_embeddings,
+        "beta_fast": scaling.beta_fast,
+        "beta_slow": scaling.beta_slow,
+        "attention_factor": scaling.attention_factor,
+    }
 
 
 def with_joined_experts(weights, num_experts):
@@ -57,8 +91,7 @@ def model_pair(kind, **changes):
         for parameter in ours.parameters():
             if parameter.dim() == 1:
                 parameter.uniform_(0.5, 1.5)
-    settings = {**transformers_settings(config), "attn_implementation": "eager"}
-    weights = ours.state_dict()
+    settings, weights = shared_settings(config), ours.state_dict()
     if kind == "minimind2":
         theirs = LlamaForCausalLM(LlamaConfig(**settings))
     elif kind == "minimind3":
