@@ -52,6 +52,13 @@ def test_a_notebook_that_a_reader_would_not_like_fails(tmp_path, cells, error, m
         run_unaided.run(notebook(tmp_path, *cells))
 
 
+def test_what_failed_is_told_in_one_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(run_unaided, "network_is_gone", lambda: True)
+    path = notebook(tmp_path, FIRST, "raise ValueError('the reason')")
+    assert run_unaided.main([str(path)]) == 1
+    assert capsys.readouterr().out == f"  {path}: ValueError: the reason\n"
+
+
 def test_where_a_network_answers_nothing_is_proven(monkeypatch, capsys):
     def nobody_answers(*arguments, **options):
         raise TimeoutError

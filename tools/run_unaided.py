@@ -97,7 +97,12 @@ def main(names: list[str]) -> int:
     for name in names:
         try:
             print(f"  {name}: {run(Path(name).resolve())}", flush=True)
-        except (CellExecutionError, AssertionError) as error:
+        except (
+            CellExecutionError
+        ) as error:  # as text it holds the whole cell, maybe the one with the package
+            failed = 1
+            print(f"  {name}: {error.ename}: {error.evalue}", flush=True)
+        except AssertionError as error:
             failed = 1
             print(f"  {name}: {error}", flush=True)
     return failed

@@ -28,6 +28,6 @@ def progress(items: Iterable[T], description: str) -> Iterator[T]:
             disable=outputs_are_stored(),
             file=sys.stdout,
             leave=False,
-            ncols=80,
+            ncols=60,
         )
     )
