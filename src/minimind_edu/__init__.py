@@ -1,8 +1,8 @@
 """minimind_edu: the inside of the MiniMind language model, part by part.
 
 Each module holds one concept and stands on those before it: config, norms, rope, kv_cache, attention, feed_forward,
-moe, block, generation, model, checkpoints, device. What shows, checks and converts (plotting, figures, checks) imports
-the model, never the other way round.
+moe, block, packing, token_step, compiled_steps, decoding, generation, model, checkpoints, device. What shows, checks
+and converts (plotting, figures, checks) imports the model, never the other way round.
 """
 
 from minimind_edu.checkpoints import from_checkpoint, save_checkpoint
