@@ -28,12 +28,23 @@ def one_thread():
     torch.set_num_threads(before)
 
 
+def clock_of(monkeypatch, *moments):
+    times = iter(moments)
+    monkeypatch.setattr(machine, "clock_for", lambda device: lambda: next(times))
+
+
 def test_the_first_run_does_not_count_and_the_shortest_does(monkeypatch):
-    moments = iter([0.0, 100.0, 100.0, 103.0, 103.0, 105.0, 105.0, 109.0])
-    monkeypatch.setattr(machine, "clock_for", lambda device: lambda: next(moments))
+    clock_of(monkeypatch, 0.0, 0.4, 0.5, 0.7, 0.7, 1.3)
     calls = []
-    assert best_seconds(lambda: calls.append(1), rounds=3) == 2.0
+    assert best_seconds(lambda: calls.append(1), rounds=3) == pytest.approx(0.2)
     assert len(calls) == 4
+
+
+def test_a_busy_machine_is_not_asked_again_and_again(monkeypatch):
+    clock_of(monkeypatch, 0.0, 2.0, 2.0, 3.5, 3.5, 4.0)
+    calls = []
+    assert best_seconds(lambda: calls.append(1), rounds=9, budget=3.0) == 1.5
+    assert len(calls) == 3
 
 
 def test_one_cpu_thread_is_timed_by_its_work_and_several_by_the_wall(one_thread):
