@@ -92,6 +92,10 @@ def _compiled(model: Any, stacks: Stacks, batch: int, masked: bool, capacity: in
     positions = (model.model.freqs_cos[:1], model.model.freqs_sin[:1])
     token = torch.zeros(rows, 1, dtype=torch.int64, device=weight.device)
     mask = token.new_ones(rows, 1, 1, end).bool() if masked else None
+    if capacity is not None:
+        lasting = [matrices for stack in stacks if stack for matrices in stack]
+        for tensor in (*lasting, *keys, *values):
+            torch._dynamo.mark_static_address(tensor)  # or a CUDA graph copies it at every step
     # dynamic=True would make a size even of the norms' eps, and a tensor of it at every step
     numbers_stay = torch._dynamo.config.patch(specialize_float=True)
     with torch.no_grad(), numbers_stay, warnings.catch_warnings():

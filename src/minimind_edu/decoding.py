@@ -94,10 +94,9 @@ def _has_cpp_compiler() -> bool:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # when imported, torch warns of its own old parts
         from torch._inductor.cpp_builder import get_cpp_compiler
-        from torch._inductor.exc import InvalidCxxCompiler
     try:
         get_cpp_compiler()
-    except InvalidCxxCompiler:
+    except RuntimeError:
         return False
     return True
 
@@ -137,7 +136,7 @@ class CompiledDecoder:
         use_cache: bool = True,
         logits_to_keep: int = 1,
     ) -> Any:
-        """Arguments as in MiniMindForCausalLM.forward."""
+        """Arguments as in MiniMindForCausalLM.forward. Single tokens are not checked: generation has seen to them."""
         past = past_key_values
         if use_cache and not self.eager:
             past = self._with_room(past)
@@ -149,13 +148,12 @@ class CompiledDecoder:
 
     def _with_room(self, past: KVCache | None) -> KVCache:
         """Fixed buffers get a power of two as their capacity: few sizes, so few to compile for."""
-        wanted = 0 if past is None else past.capacity
-        if past is not None and (past.length or not self.fixed):
-            return past
         layers = self.config.num_hidden_layers
-        if not self.fixed:
-            return KVCache(layers)
-        return KVCache(layers, capacity=1 << max(8, (wanted - 1).bit_length()), zeroed=True)
+        if past is None:
+            past = KVCache(layers)
+        if past.length or not self.fixed:
+            return past
+        return KVCache(layers, capacity=1 << max(8, (past.capacity - 1).bit_length()), zeroed=True)
 
     def _step(self, batch: int, masked: bool, capacity: int) -> Step | None:
         """The compiled step; None from when on the model reads everything."""
@@ -186,8 +184,6 @@ class CompiledDecoder:
             if mask is not None:
                 mask = F.pad(mask, (0, past.capacity - end), value=True)
         if token.is_cuda:
-            for buffer in (*keys, *values):
-                torch._dynamo.mark_static_address(buffer)  # or it would be copied at each step
             torch.compiler.cudagraph_mark_step_begin()
         with torch.no_grad():
             logits = step(

@@ -25,16 +25,14 @@ def pack_weights(model: nn.Module) -> None:
     memory, which costs microseconds; reading all of lm_head sooner gains more.
     """
     for weight in _matrices(model):
-        if weight.is_contiguous():
-            weight.data = weight.data.t().contiguous().t()
+        weight.data = weight.data.t().contiguous().t()  # contiguous() copies only what is not
 
 
 @torch.inference_mode(False)
 def unpack_weights(model: nn.Module) -> None:
     """Lay every matrix out row by row again, as in a new model. Does nothing where they already are."""
     for weight in _matrices(model):
-        if not weight.is_contiguous():
-            weight.data = weight.data.contiguous()
+        weight.data = weight.data.contiguous()
 
 
 def _matrices(model: nn.Module) -> list[nn.Parameter]:

@@ -471,10 +471,7 @@ MUTANTS = [
     # Packing, the compiled step, and the choice
     Mutant("packing: rows and columns exchanged", "packing.py", _PACK, _PACK.removesuffix(".t()"), PACKING),
     Mutant("packing: nothing is moved", "packing.py", _PACK, "pass", PACKING),
-    Mutant(
-        "packing: again and again", "packing.py",
-        "if weight.is_contiguous():\n", "if True:\n", PACKING,
-    ),
+    Mutant("packing: again and again", "packing.py", _PACK, _PACK.replace("contiguous", "clone"), PACKING),
     Mutant(
         "packing: weights of inference mode", "packing.py",
         "@torch.inference_mode(False)\ndef pack_weights", "def pack_weights", PACKING,
