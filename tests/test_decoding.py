@@ -194,7 +194,8 @@ def test_two_continuations_of_one_past_do_not_disturb_each_other(uncompiled):
 # Progress, and staying eager
 
 
-def test_compiling_shows_itself_and_what_is_compiled_does_not(uncompiled, capsys):
+def test_compiling_shows_itself_and_what_is_compiled_does_not(uncompiled, capsys, monkeypatch):
+    monkeypatch.delenv("MINIMIND_EDU_STATIC", raising=False)
     model, ids = model_of("minimind2"), token_ids(1, 4)
     model.generate(ids, 2, decode="compiled")
     shown = capsys.readouterr()
@@ -229,6 +230,7 @@ def test_without_a_compiler_decoding_stays_eager_and_says_so_once(capsys):
 
 
 def test_a_compiler_that_fails_is_tried_once(monkeypatch, tmp_path, capsys):
+    monkeypatch.delenv("MINIMIND_EDU_STATIC", raising=False)
     broken = tmp_path / "broken"
     broken.write_text('#!/bin/sh\n[ "$1" = --version ] && echo broken 1.0 && exit 0\nexit 3\n')
     broken.chmod(0o755)

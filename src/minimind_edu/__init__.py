@@ -1,7 +1,7 @@
 """minimind_edu: the inside of the MiniMind language model, part by part.
 
 Each module holds one concept and stands on those before it: config, norms, rope, kv_cache, attention, feed_forward,
-moe, block, packing, token_step, compiled_steps, decoding, generation, model, device, notebook, timing, costs, machine;
+moe, block, notebook, packing, token_step, compiled_steps, decoding, generation, model, device, timing, costs, machine;
 then what reads weights from files: hub, weight_files, state_dicts, config_json, infer_config, checkpoints; then text:
 chat_template, text_stream, tokenizer_files, tokenizer. What shows, checks and converts (plotting, figures, checks, hf)
 imports the model, never the other way round.

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
+from minimind_edu.notebook import outputs_are_stored
 from minimind_edu.token_step import Stacks, token_step
 
 Step = Callable[..., Tensor]  # arguments and result of token_step
@@ -54,8 +55,8 @@ class CompiledSteps:
         """
         key = _key(model.lm_head.weight, batch, masked, capacity)
         if key not in self._steps and self.failure is None:
-            form = "{desc} [{elapsed}]"
-            with tqdm(total=1, desc="compiling the step for one token", bar_format=form):
+            look = {"bar_format": "{desc} [{elapsed}]", "disable": outputs_are_stored()}
+            with tqdm(total=1, desc="compiling the step for one token", **look):
                 try:
                     self._steps[key] = _compiled(model, stacks, batch, masked, capacity)
                 except Exception as error:  # what compilers fail with has no common class
