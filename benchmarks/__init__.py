@@ -2,7 +2,9 @@
 
     timing.py      the clock, paired rounds, medians and slopes
     peers.py       what is compared, all with the same weights; notes_way.py is one of them
-    scenarios.py   what is measured, and which scenarios a full and a quick run have
+    bench.py       what all scenarios share: device, clock, peers, read limit
+    scenarios.py   what is timed;  agreement.py what must be equal
+    suites.py      which scenarios a full and a quick run have
     findings.py    from measured seconds to ratios, and the targets beside them
     report.py      machine, JSON and table;  picture.py draws
 

@@ -1,4 +1,4 @@
-"""Run the benchmarks: `python -m benchmarks [--quick]`, or `make bench`. What is measured stands in scenarios.py."""
+"""Run the benchmarks: `python -m benchmarks [--quick]`, or `make bench`. What is measured stands in suites.py."""
 
 import argparse
 import os
@@ -14,7 +14,8 @@ from benchmarks.bench import MODELS, Bench
 from benchmarks.findings import Result
 from benchmarks.picture import draw
 from benchmarks.report import describe, load, save, table, tell
-from benchmarks.scenarios import FULL, QUICK, Scenario
+from benchmarks.scenarios import Scenario
+from benchmarks.suites import FULL, QUICK
 from minimind_edu.config import MiniMindConfig
 
 RESULTS = Path(__file__).parent / "results"

@@ -18,7 +18,8 @@ from benchmarks.bench import Bench, ReadLimit
 from benchmarks.findings import Finding, findings, slopes
 from benchmarks.peers import build_peers
 from benchmarks.picture import chosen, draw, figure_of
-from benchmarks.scenarios import FULL, QUICK, Decode, Scenario, step_bytes
+from benchmarks.scenarios import Decode, Scenario, step_bytes
+from benchmarks.suites import FULL, QUICK
 from benchmarks.timing import Clock, Spread, paired_rounds, ratios, rotated, slope
 from minimind_edu.kv_cache import CatCache
 

@@ -1,0 +1,38 @@
+"""Which scenarios a full run and a quick one have, in their order: one size after the other, since models take room."""
+
+from benchmarks.agreement import Agreement, CacheBytes
+from benchmarks.scenarios import Context, Decode, Limits, Prefill, Scenario, Training, Uncached
+
+FULL: tuple[Scenario, ...] = (
+    Limits(rounds=15),
+    Training(rounds=7, budget=90),
+    Decode("small", 7, 120),
+    Uncached("small", 3, 120),
+    Decode("small", 7, 90, prompt=512, new=128),
+    Decode("small", 7, 90, new=96, batch=8),
+    Prefill("small", 7, 60),
+    Context("small", 7, 90),
+    CacheBytes("small"),
+    Agreement("small"),
+    Agreement("small", batch=8),
+    Decode("base", 5, 120, new=64),
+    Decode("base", 5, 120, prompt=512, new=48),
+    Decode("base", 5, 90, new=32, batch=8),
+    Prefill("base", 5, 60),
+    Context("base", 5, 60, contexts=(128, 1024, 4096)),
+    CacheBytes("base"),
+    Agreement("base", new=32),
+)
+QUICK: tuple[Scenario, ...] = (
+    Limits(rounds=3),
+    Training(rounds=2, budget=6, batch=4),
+    Decode("small", 3, 10, new=48),
+    Uncached("small", 2, 6, new=24),
+    Decode("small", 2, 6, new=8, batch=8, peers=("transformers", "notes", "plain", "packed")),
+    Decode("small", 2, 6, prompt=256, new=16, peers=("transformers", "notes", "plain", "packed")),
+    Prefill("small", 3, 6, prompt=256),
+    Context("small", 3, 8, contexts=(128, 512, 1024), steps=4),
+    CacheBytes("small", batch=2, positions=64),
+    Agreement("small", new=16),
+    Decode("base", 3, 10, new=6, peers=("transformers", "notes", "plain", "packed")),
+)
