@@ -576,8 +576,8 @@ MUTANTS = [
     ),
     Mutant(
         "compiled: made-up sizes that are equal", "compiled_steps.py",
-        "(1 if batch == 1 else 13), 1009, 499", "(1 if batch == 1 else 13), 499, 499",
-        ("test_compiled_steps.py::test_one_compilation_serves_all_positions_prompts_buffers_and_new_weights",),
+        "(1 if batch == 1 else 13), 1009, 499", "(1 if batch == 1 else 2), 1009, 499",
+        ("test_compiled_steps.py::test_one_compilation_serves_any_number_of_rows_and_one_more_their_padding",),
     ),
     Mutant(
         "compiled: every size constant", "compiled_steps.py",
@@ -629,7 +629,8 @@ MUTANTS = [
         ("test_decoding.py::test_dropout_is_not_left_out_silently",),
     ),
     Mutant(
-        "decoding: says it every time", "decoding.py", "@cache\ndef _say_once", "def _say_once",
+        "decoding: says it every time", "decoding.py",
+        "_say_once(f\"decode='compiled' is not", "_say_once.__wrapped__(f\"decode='compiled' is not",
         ("test_decoding.py::test_without_a_compiler_decoding_stays_eager_and_says_so_once",),
     ),
     Mutant(
