@@ -8,8 +8,8 @@ What makes it fast, once torch.compile has made one function of it:
     - keys and values are written into buffers in place, and only the part that is filled is read;
     - no Python, no check and no allocation between the operations.
 
-Left out: dropout, labels, hidden states, prompts. `decoding.py` compiles it and falls back to the model where it does
-not apply. It works uncompiled too, slowly, which is how most tests read it.
+Left out: dropout, labels, hidden states, prompts. `compiled_steps.py` compiles it, and `decoding.py` keeps to the model
+where it does not apply. Uncompiled it gives the same numbers, slowly, which is how most tests call it.
 """
 
 from collections.abc import Sequence
