@@ -26,27 +26,22 @@ NEW = 16  # tokens of a run that is timed, beside the first
 
 
 def measure_machine(
-    device: torch.device | str | None = None,
-    dtype: torch.dtype | None = None,
-    num_bytes: int = 2**28,
-    rounds: int = 7,
+    device: torch.device | str | None = None, dtype: torch.dtype | None = None, rounds: int = 7
 ) -> Machine:
     """Both limits, in a few seconds.
 
-    Memory: the fastest of three ways to read one tensor, each of which some processor does best: its sum, and its
-    product with one vector, lying by rows and by columns. Arithmetic: the product of two large matrices.
+    Memory: the fastest of three ways to read a tensor larger than most caches once, each of which some processor does
+    best: its sum, and its product with one vector, lying by rows and by columns. Arithmetic: the product of two large
+    matrices.
 
     Args:
         device, dtype: None takes what `pick_device` and `pick_dtype` choose.
-        num_bytes: size of the tensor that is read, about. Caches help here as they help a model of this size; on an
-            accelerator, where starting to read takes a while, it is 1 GiB at least.
         rounds: the best of so many counts.
     """
     device = pick_device() if device is None else torch.device(device)
     dtype = pick_dtype(device) if dtype is None else dtype
     small = device.type == "cpu"
-    count = (num_bytes if small else max(num_bytes, 2**30)) // dtype.itemsize
-    numbers = torch.ones(count // 512 * 512, dtype=dtype, device=device)
+    numbers = torch.ones((2**28 if small else 2**30) // dtype.itemsize, dtype=dtype, device=device)
     by_rows, by_columns = numbers.view(-1, 512), numbers.view(512, -1).t()
     vector = torch.ones(512, dtype=dtype, device=device)
     side = 1024 if small else 8192
@@ -87,22 +82,23 @@ def measure_runs(
         seconds = best_seconds(prefill, device, rounds + 1)["prefill"]
     runs = {"prefill": (prefill_cost(model.config, context, itemsize=itemsize), seconds)}
     cost = decode_cost(model.config, context, itemsize=itemsize)
-    steps: dict[str, list[float]] = {mode: [] for mode in decode_modes}
-    for _ in range(rounds + 1):  # in turns, so that a busy moment is nobody's bad luck
-        for mode, times in steps.items():
-            times.append(_seconds_a_step(model, ids[:, : -NEW // 2], mode))
-    return runs | {f"decode, {mode}": (cost, min(times[1:])) for mode, times in steps.items()}
+    for mode in decode_modes:
+        runs[f"decode, {mode}"] = cost, _seconds_a_step(model, ids[:, : -NEW // 2], mode, rounds)
+    return runs
 
 
-def _seconds_a_step(model: MiniMindForCausalLM, ids: torch.Tensor, mode: str) -> float:
-    """Seconds between two tokens while decoding; the prompt's own time, and that of compiling, is left out."""
+def _seconds_a_step(model: MiniMindForCausalLM, ids: torch.Tensor, mode: str, rounds: int) -> float:
+    """Seconds between two tokens while decoding, the best of several runs; the prompt's own time is left out."""
     clock = clock_for(ids.device)
-    steps = model.stream(ids, NEW + 1, decode=mode, eos_token_id=None)
-    next(steps)
-    start = clock()
-    for _ in steps:
-        pass
-    return (clock() - start) / NEW
+    times = []
+    for _ in range(rounds + 1):
+        steps = model.stream(ids, NEW + 1, decode=mode, eos_token_id=None)
+        next(steps)
+        start = clock()
+        for _ in steps:
+            pass
+        times.append((clock() - start) / NEW)
+    return min(times[1:])
 
 
 def description(name: str, decode_modes: tuple[str, ...], rounds: int = 3) -> dict[str, Any]:
@@ -113,14 +109,13 @@ def description(name: str, decode_modes: tuple[str, ...], rounds: int = 3) -> di
     config = MiniMindConfig()
     model = MiniMindForCausalLM(config).eval().requires_grad_(False).to(device, dtype)
     runs = measure_runs(model, decode_modes, CONTEXT, rounds)
-    weight_bytes = runs["prefill"][0].weight_bytes
     sizes = ("hidden_size", "num_hidden_layers", "num_key_value_heads")
     return {
         "name": name,
         "date": datetime.date.today().isoformat(),
         "torch": torch.__version__,
         "dtype": str(dtype).removeprefix("torch."),
-        **asdict(measure_machine(device, dtype, weight_bytes, 3 * rounds)),
+        **asdict(measure_machine(device, dtype, 3 * rounds)),
         "measured_at": {size: getattr(config, size) for size in sizes}
         | {"batch": 1, "context": CONTEXT, "itemsize": dtype.itemsize},
         "runs": [{"name": run, **asdict(cost), "seconds": s} for run, (cost, s) in runs.items()],
