@@ -125,7 +125,8 @@ def run_unaided(chapters: list[Path]) -> str:
         shutil.copy(RUNNER, reader)
         prefix, environment, means = without_network(home)
         command = [*prefix, environments_python(), RUNNER.name, *(path.name for path in notebooks)]
-        environment |= {"HOME": str(home)}
+        # torch says this of Python 3.13.0 alone, whenever something is compiled
+        environment |= {"HOME": str(home), "PYTHONWARNINGS": "ignore:Guards may run slower"}
         if run(*command, env=environment, cwd=reader).returncode:
             raise ColabError("A chapter that carries the package does not run unaided; see above.")
     return means

@@ -99,7 +99,9 @@ def _compiled(model: Any, stacks: Stacks, batch: int, masked: bool, capacity: in
             torch._dynamo.mark_static_address(tensor)  # or a CUDA graph copies it at every step
     # dynamic=True would make a size even of the norms' eps, and a tensor of it at every step
     numbers_stay = torch._dynamo.config.patch(specialize_float=True)
-    with torch.no_grad(), numbers_stay, warnings.catch_warnings():
+    # what torch keeps on disk is not told apart by the processor's instructions, and gave wrong tokens under others
+    processor = torch.compiler.config.patch(cache_key_tag=torch.backends.cpu.get_cpu_capability())
+    with torch.no_grad(), numbers_stay, processor, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch warns of its own old parts while it compiles
         step(model, stacks, token, positions, place, keys, values, mask)
     return step

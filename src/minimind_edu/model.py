@@ -198,12 +198,12 @@ class MiniMindForCausalLM(nn.Module):
                 nn.init.normal_(parameter, std=config.initializer_range)
         self._tie(None)
         self.register_load_state_dict_post_hook(MiniMindForCausalLM._tie)
+        self.compiled_steps = CompiledSteps()
 
     def _tie(self, _: Any) -> None:
         """Make the two matrices one; again after load_state_dict(assign=True), which gives each name its own."""
         if self.config.tie_word_embeddings:
             self.lm_head.weight = self.model.embed_tokens.weight
-        self.compiled_steps = CompiledSteps()
 
     def forward(
         self,
