@@ -1,3 +1,4 @@
+import sys
 import time
 
 import pytest
@@ -7,7 +8,9 @@ from minimind_edu.notebook import outputs_are_stored, progress
 
 @pytest.fixture
 def reader(monkeypatch):
+    """Somebody in a notebook, who is not a tool."""
     monkeypatch.delenv("MINIMIND_EDU_STATIC", raising=False)
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)
 
 
 @pytest.fixture
@@ -29,6 +32,13 @@ def test_a_reader_sees_how_far_it_is_and_nothing_afterwards(reader, capsys):
     assert "2/4" in shown.out
     assert shown.out.split("\r")[-2:] == [" " * len(shown.out.split("\r")[-2]), ""]
     assert shown.err == ""
+
+
+def test_a_command_keeps_its_output_for_what_it_prints(reader, monkeypatch, capsys):
+    monkeypatch.delitem(sys.modules, "ipykernel")
+    assert list(slowly("abcd")) == list("abcd")
+    shown = capsys.readouterr()
+    assert shown.out == "" and "reading:  50%" in shown.err
 
 
 def test_stored_outputs_hold_no_bar(tool, capsys):

@@ -18,15 +18,16 @@ def outputs_are_stored() -> bool:
 def progress(items: Iterable[T], description: str) -> Iterator[T]:
     """Yield the items, with a bar that shows how far they are and that leaves nothing behind.
 
-    The bar is text on stdout: a bar made of widgets would be saved with the notebook and come back dead, and notebooks
-    paint stderr as if something had failed. Print after the loop, not in it. Where outputs are stored there is no bar.
+    The bar is text: one made of widgets would be saved with the notebook and come back dead. In a notebook it is on
+    stdout, for notebooks paint stderr as if something had failed; elsewhere on stderr, so that what a command prints
+    can be piped. Print after the loop, not in it. Where outputs are stored there is no bar.
     """
     return iter(
         tqdm(
             items,
             desc=description,
             disable=outputs_are_stored(),
-            file=sys.stdout,
+            file=sys.stdout if "ipykernel" in sys.modules else sys.stderr,
             leave=False,
             ncols=60,
         )
