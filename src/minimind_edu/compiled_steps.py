@@ -17,9 +17,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from tqdm import tqdm
 
-from minimind_edu.notebook import outputs_are_stored
+from minimind_edu.notebook import progress
 from minimind_edu.token_step import Stacks, token_step
 
 Step = Callable[..., Tensor]  # arguments and result of token_step
@@ -55,8 +54,7 @@ class CompiledSteps:
         """
         key = _key(model.lm_head.weight, batch, masked, capacity)
         if key not in self._steps and self.failure is None:
-            look = {"bar_format": "{desc} [{elapsed}]", "disable": outputs_are_stored()}
-            with tqdm(total=1, desc="compiling the step for one token", **look):
+            for _ in progress(["once"], "compiling the step for one token"):
                 try:
                     self._steps[key] = _compiled(model, stacks, batch, masked, capacity)
                 except Exception as error:  # what compilers fail with has no common class
