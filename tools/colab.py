@@ -27,6 +27,9 @@ RUNNER = ROOT / "tools" / "run_unaided.py"
 
 COLABS_PYTHON = "python3.13"
 
+# torch says this of Python 3.13.0 alone, whenever something is compiled.
+QUIET = {"PYTHONWARNINGS": "ignore:Guards may run slower"}
+
 # Linux can give a process a network of its own, with nothing in it.
 UNSHARE = ["unshare", "--map-root-user", "--net"]
 
@@ -125,8 +128,7 @@ def run_unaided(chapters: list[Path]) -> str:
         shutil.copy(RUNNER, reader)
         prefix, environment, means = without_network(home)
         command = [*prefix, environments_python(), RUNNER.name, *(path.name for path in notebooks)]
-        # torch says this of Python 3.13.0 alone, whenever something is compiled
-        environment |= {"HOME": str(home), "PYTHONWARNINGS": "ignore:Guards may run slower"}
+        environment |= {"HOME": str(home)} | QUIET
         if run(*command, env=environment, cwd=reader).returncode:
             raise ColabError("A chapter that carries the package does not run unaided; see above.")
     return means
@@ -147,7 +149,7 @@ def install_package() -> int:
 def compare(chapters: list[Path]) -> None:
     """Run the committed chapters with the installed package and compare each output with the stored one."""
     nbval = [environments_python(), "-m", "pytest", "--nbval", "-q", "-p", "no:cacheprovider"]
-    if run(*nbval, *chapters).returncode:
+    if run(*nbval, *chapters, env=QUIET).returncode:
         raise ColabError("With Colab's versions a chapter prints something else; see above.")
 
 
