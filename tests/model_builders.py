@@ -26,6 +26,18 @@ def tensor(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float64) -> Te
     return torch.randn(*shape, generator=generator, dtype=torch.float64).to(dtype)
 
 
+# What computes in milliseconds, in the names that we share with transformers.
+TINY_SIZES = {
+    "vocab_size": 61,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "intermediate_size": 48,
+    "max_position_embeddings": 64,
+}
+
+
 def token_ids(batch: int, length: int, vocab_size: int = 61, seed: int = 0) -> Tensor:
     generator = torch.Generator().manual_seed(seed)
     return torch.randint(3, vocab_size, (batch, length), generator=generator)
@@ -33,16 +45,7 @@ def token_ids(batch: int, length: int, vocab_size: int = 61, seed: int = 0) -> T
 
 def tiny_config(kind: str = "minimind2", **changes: Any) -> MiniMindConfig:
     """A config of one of the `KINDS` that computes in milliseconds."""
-    sizes = {
-        "vocab_size": 61,
-        "hidden_size": 32,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
-        "intermediate_size": 48,
-        "max_position_embeddings": 64,
-    }
-    return getattr(MiniMindConfig, kind)(**{**sizes, **changes})
+    return getattr(MiniMindConfig, kind)(**{**TINY_SIZES, **changes})
 
 
 def spread_weights(module: torch.nn.Module, seed: int = 0) -> None:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 import torch
-from model_builders import tiny_model, token_ids
+from model_builders import TINY_SIZES, tiny_model, token_ids
 from tokenizer_builders import write_tokenizer
 from transformers import (
     AutoModelForCausalLM,
@@ -22,15 +22,6 @@ from minimind_edu.config import RopeScaling
 from minimind_edu.hf import export
 from minimind_edu.tokenizer import Tokenizer
 
-SIZES = {
-    "vocab_size": 61,
-    "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "intermediate_size": 48,
-    "max_position_embeddings": 64,
-}
 YARN = {
     "rope_type": "yarn",
     "rope_theta": 1e4,
@@ -72,7 +63,7 @@ MODELS = {
 
 def theirs(name):
     model_class, config_class, changes = MODELS[name]
-    model = model_class(config_class(**(SIZES | changes))).eval()
+    model = model_class(config_class(**(TINY_SIZES | changes))).eval()
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for parameter in model.parameters():
