@@ -37,7 +37,7 @@ class Bench:
 
     def __post_init__(self) -> None:
         torch.set_num_threads(self.threads)
-        self.clock = Clock(self.device, self.threads)
+        self.clock = Clock(self.device)
         self._built: tuple[str, dict[str, Peer]] | None = None
 
     def peers(self, size: str) -> dict[str, Peer]:

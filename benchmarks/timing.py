@@ -8,32 +8,22 @@ from dataclasses import dataclass
 
 import torch
 
+from minimind_edu.timing import clock_for
+
 FEWEST_ROUNDS = 2  # whatever the time: a single round has no spread
 
 
 class Clock:
-    """How long work takes, in seconds; the only place that differs between CPU and GPU.
+    """How long work takes, in seconds of the package's `clock_for`; the only place that differs between CPU and GPU."""
 
-    One CPU thread: the time the CPU worked, which other programs hardly disturb. Several threads: the time that passed,
-    since CPU time would count every thread. A GPU works behind the program's back: the time that passed between two
-    moments at which it has finished everything.
-    """
-
-    def __init__(self, device: torch.device, threads: int):
-        self.device = device
-        self.kind = "CPU time" if device.type == "cpu" and threads == 1 else "elapsed time"
-        self._now = time.process_time if self.kind == "CPU time" else time.perf_counter
+    def __init__(self, device: torch.device):
+        self._now = clock_for(device)
+        self.kind = "CPU time" if self._now is time.process_time else "elapsed time"
 
     def seconds(self, work: Callable[[], object]) -> float:
-        self._finish()
         start = self._now()
         work()
-        self._finish()
         return self._now() - start
-
-    def _finish(self) -> None:
-        if self.device.type != "cpu":
-            torch.accelerator.synchronize(self.device)
 
 
 def rotated(names: Sequence[str], by: int) -> list[str]:

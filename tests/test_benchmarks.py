@@ -12,7 +12,7 @@ import pytest
 import torch
 from model_builders import tiny_config, tiny_model, token_ids
 
-from benchmarks import notes_way, report
+from benchmarks import notes_way, report, timing
 from benchmarks.__main__ import main
 from benchmarks.bench import Bench, ReadLimit
 from benchmarks.findings import Finding, findings, slopes
@@ -86,22 +86,13 @@ def test_the_slope_is_the_least_squares_line():
     assert slope(places, noisy) == pytest.approx(np.polyfit(places, noisy, 1)[0])
 
 
-@pytest.mark.parametrize(
-    ("threads", "kind", "now"),
-    [(1, "CPU time", time.process_time), (2, "elapsed time", time.perf_counter)],
-)
-def test_the_clock_counts_cpu_time_for_one_thread_only(threads, kind, now):
-    clock = Clock(CPU, threads)
-    assert (clock.kind, clock._now) == (kind, now)
-
-
-def test_an_accelerator_is_waited_for_before_and_after_the_work(monkeypatch):
-    events = []
-    monkeypatch.setattr(torch.accelerator, "synchronize", lambda device: events.append("wait"))
-    clock = Clock(torch.device("cuda"), 1)
-    assert clock.kind == "elapsed time"
-    clock.seconds(lambda: events.append("work"))
-    assert events == ["wait", "work", "wait"]
+def test_the_clock_waits_for_the_device_and_says_what_it_counts(monkeypatch):
+    moments = iter([1.0, 4.0])
+    monkeypatch.setattr(timing, "clock_for", lambda device: lambda: next(moments))
+    clock = Clock(CPU)
+    assert (clock.kind, clock.seconds(lambda: None)) == ("elapsed time", 3.0)
+    monkeypatch.setattr(timing, "clock_for", lambda device: time.process_time)
+    assert Clock(CPU).kind == "CPU time"
 
 
 # Peers

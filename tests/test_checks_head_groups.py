@@ -5,6 +5,11 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
+from check_answers import (
+    assert_every_hint_is_its_own,
+    assert_mistake_is_named,
+    assert_told_as_not_attempted,
+)
 
 from minimind_edu import MiniMindConfig, checks
 from minimind_edu.attention import Attention, repeat_kv_interleave
@@ -108,13 +113,12 @@ WRONG = [(check, mistake) for check, usual in MISTAKES.items() for mistake in us
     "check, mistake", WRONG, ids=lambda x: x.hint[:40] if isinstance(x, Mistake) else x.__name__
 )
 def test_every_usual_mistake_is_named(check, mistake, capsys):
-    assert check(mistake.answer) is False
-    assert f"hint: {mistake.hint}" in capsys.readouterr().out
+    assert_mistake_is_named(check, mistake.answer, mistake.hint, capsys)
 
 
 def test_every_check_knows_at_least_five_mistakes():
     for usual in MISTAKES.values():
-        assert len({mistake.hint for mistake in usual}) >= 5
+        assert_every_hint_is_its_own(usual)
 
 
 def repeats_for_sdpa(query, key, value):
@@ -150,8 +154,7 @@ def test_one_number_for_all_layers_is_not_one_layer(capsys):
 
 @pytest.mark.parametrize("check", ALL, ids=lambda f: f.__name__)
 def test_nothing_yet(check, capsys):
-    assert check(lambda *arguments: None) is False
-    assert "not attempted yet" in capsys.readouterr().out
+    assert_told_as_not_attempted(check, lambda *arguments: None, capsys)
 
 
 @pytest.mark.parametrize("check", ALL, ids=lambda f: f.__name__)

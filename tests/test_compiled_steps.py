@@ -147,3 +147,16 @@ def test_inference_mode_is_compiled_for_too():
                 model.generate(ids, 9, eos_token_id=None, decode="compiled"), expected
             )
     assert_same_tokens(model, ids, 9)
+
+
+def test_what_torch_keeps_on_disk_is_marked_with_the_processors_instructions(monkeypatch):
+    marks = []
+
+    def watched(function, **_):
+        return lambda *_: marks.append(torch.compiler.config.cache_key_tag)
+
+    monkeypatch.setattr(torch, "compile", watched)
+    for instructions in ("AVX2", "AVX512"):
+        monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda it=instructions: it)
+        tiny_model(num_hidden_layers=1).decoder("compiled")(token_ids(1, 4))
+    assert marks == ["AVX2", "AVX512"]

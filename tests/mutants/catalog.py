@@ -586,6 +586,15 @@ MUTANTS = [
         ("test_compiled_steps.py::test_one_compilation_serves_all_positions_prompts_buffers_and_new_weights",),
     ),
     Mutant(
+        "compiled: one cache on disk for all processors", "compiled_steps.py",
+        "cache_key_tag=torch.backends.cpu.get_cpu_capability()", 'cache_key_tag=""',
+        ("test_compiled_steps.py::test_what_torch_keeps_on_disk_is_marked_with_the_processors_instructions",),
+    ),
+    Mutant(
+        "step: the second half of a product lost", "token_step.py",
+        "return torch.cat(halves, -1)[:, None]", "return torch.cat([halves[0]] * 2, -1)[:, None]", STEP,
+    ),
+    Mutant(
         "compiled: forgotten at once", "compiled_steps.py",
         "if key not in self._steps and self.failure is None:", "if self.failure is None:",
         ("test_decoding.py::test_compiling_is_over_before_the_first_token",),
