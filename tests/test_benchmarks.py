@@ -13,7 +13,7 @@ import torch
 from model_builders import tiny_config, tiny_model, token_ids
 
 from benchmarks import notes_way, report, timing
-from benchmarks.__main__ import main
+from benchmarks.__main__ import RESULTS, main
 from benchmarks.bench import Bench, ReadLimit
 from benchmarks.findings import Finding, findings, slopes
 from benchmarks.peers import build_peers
@@ -403,6 +403,16 @@ def test_a_stored_run_is_shown_again(tmp_path, capsys):
     first = capsys.readouterr().out
     assert main(["--show", str(tmp_path / "run.json")]) == 0
     assert first.endswith(capsys.readouterr().out)
+
+
+def test_the_committed_run_still_says_what_was_stored_with_it():
+    """A full run with one CPU thread in float32, which is what the targets are about."""
+    run = report.load(RESULTS / "reference.json")
+    settings = run["settings"]
+    kind = settings["quick"], settings["device"], settings["dtype"], settings["threads"]
+    assert kind == (False, "cpu", "float32", 1)
+    assert [result["name"] for result in run["results"]] == [scenario.name for scenario in FULL]
+    assert [report.summary(line) for line in findings(run["results"])] == run["findings"]
 
 
 def test_only_chooses_scenarios_and_lists_them_when_none_fits(tmp_path):

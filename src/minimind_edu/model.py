@@ -254,8 +254,9 @@ class MiniMindForCausalLM(nn.Module):
             )
         read = labels.masked_fill(labels == -100, 0)
         check_token_ids(read, self.config.vocab_size, "labels (-100 is left out)")
-        predicted = logits[:, :-1].flatten(0, 1).float()  # [B, S-1, V] -> [B*(S-1), V]
-        return F.cross_entropy(predicted, labels[:, 1:].flatten(), ignore_index=-100)
+        # The labels move, not the logits: cutting off the last position would copy all the others, and their gradient.
+        following = F.pad(labels[:, 1:], (0, 1), value=-100)  # [B, S], nothing follows the last
+        return F.cross_entropy(logits.flatten(0, 1).float(), following.flatten(), ignore_index=-100)
 
     def generate(
         self,

@@ -346,16 +346,14 @@ MUTANTS = [
     ),
     Mutant(
         "model: loss not shifted", "model.py",
-        "predicted = logits[:, :-1].flatten(0, 1).float()  # [B, S-1, V] -> [B*(S-1), V]\n"
-        "        return F.cross_entropy(predicted, labels[:, 1:].flatten(), ignore_index=-100)",
-        "return F.cross_entropy(logits.flatten(0, 1).float(), labels.flatten(), ignore_index=-100)", MODEL,
+        "F.pad(labels[:, 1:], (0, 1), value=-100)", "labels", MODEL,
     ),
     Mutant(
         "model: loss shifted the other way", "model.py",
-        "predicted = logits[:, :-1].flatten(0, 1).float()  # [B, S-1, V] -> [B*(S-1), V]\n"
-        "        return F.cross_entropy(predicted, labels[:, 1:].flatten(), ignore_index=-100)",
-        "return F.cross_entropy(logits[:, 1:].flatten(0, 1).float(), labels[:, :-1].flatten(), ignore_index=-100)",
-        MODEL,
+        "F.pad(labels[:, 1:], (0, 1), value=-100)", "F.pad(labels[:, :-1], (1, 0), value=-100)", MODEL,
+    ),
+    Mutant(
+        "model: the last position predicts padding", "model.py", "(0, 1), value=-100)", "(0, 1), value=0)", MODEL,
     ),
     Mutant(
         "model: first logits kept instead of last", "model.py",
