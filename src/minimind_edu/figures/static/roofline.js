@@ -121,9 +121,11 @@ function createRoof(onBatch, onContext) {
       word(0, 12, "operations a second", "ro-small", "start"),
       word((left + width - right) / 2, height - 8, "operations for each byte moved", "ro-small"),
     );
+    const beside = x(ridge) - left > 130; // else the slope leaves no room on its left, and the words go above it
+    const rate = `${withPrefix(machine.bandwidth)}B/s`;
     words.replaceChildren(
-      word(left + 6, y(machine.peak) + 4, "memory", "ro-limit", "start"),
-      word(left + 6, y(machine.peak) + 20, `${withPrefix(machine.bandwidth)}B/s`, "ro-limit", "start"),
+      ...(beside ? [word(left + 6, y(machine.peak) + 4, "memory", "ro-limit", "start"), word(left + 6, y(machine.peak) + 20, rate, "ro-limit", "start")]
+        : [word(left, y(machine.peak) - 27, `memory: ${rate}`, "ro-limit", "start")]),
       word(width - right, y(machine.peak) - 9, `arithmetic: ${withPrefix(machine.peak)} operations/s`, "ro-limit", "end"),
     );
     drawPoints(s, x, y, height, width);
@@ -170,9 +172,13 @@ function createBars(name, title) {
       ...runs.map((run, i) => bar("ro-real", 0, run.seconds, i + 2)),
       svg("line", { class: "ro-least", x1: least, x2: least, y1: top - 4, y2: y(rows.length) - gap + 4 }),
       ...(runs.length ? [] : where.slice(0, room).map((text, i) => word(0, y(2 + i) + 13, text, "ro-small", "start"))),
-      ...rows.flatMap(([text, seconds], row) => [
-        word(0, y(row) + 13, text, "ro-small", "start"),
-        word(label + seconds * scale + 6, y(row) + 13, duration(seconds), seconds === at.seconds ? "ro-name" : "ro-small", "start")]),
+      ...rows.flatMap(([text, seconds], row) => {
+        const end = label + seconds * scale;
+        const crossed = end < least && end + 60 > least; // by the line of the least time
+        return [
+          word(0, y(row) + 13, text, "ro-small", "start"),
+          word((crossed ? least : end) + 6, y(row) + 13, duration(seconds), seconds === at.seconds ? "ro-name" : "ro-small", "start")];
+      }),
     );
   }
   return { root, draw };
