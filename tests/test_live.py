@@ -174,7 +174,7 @@ def use(kind: str, control) -> None:
     elif kind == "handle":
         mouse.move(x, y)
         mouse.down()
-        mouse.move(x - 30, y + 25, steps=3)
+        mouse.move(x - 120, y + 25, steps=4)  # far enough where a handle has few places
         mouse.up()
     else:
         mouse.click(x, y)
@@ -267,10 +267,11 @@ def test_a_trait_set_in_a_cell_moves_the_figure(run, figures):
         if not sliders:
             continue
         changes(figure, use, "slider" if controls(figure, "slider") else "handle", sliders[0])
-        for name in followed(run, number, at_start[number]):
-            value = json.dumps(json.dumps(at_start[number][name]))
-            back = f"Out[{number}].set_trait({name!r}, __import__('json').loads({value}))"
-            assert changes(figure, run.ask, back), f"[{number}] {name}"
+        # all at once: a trait may be bounded by another, and not move alone
+        moved = {name: at_start[number][name] for name in followed(run, number, at_start[number])}
+        values = f"__import__('json').loads({json.dumps(json.dumps(moved))})"
+        back = f"[Out[{number}].set_trait(name, value) for name, value in {values}.items()]"
+        assert moved and changes(figure, run.ask, back), f"[{number}] {moved}"
 
 
 def test_nothing_was_complained_of(run, its_own_complaints):
