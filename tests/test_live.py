@@ -67,7 +67,8 @@ def front_end():
 
 @pytest.fixture(scope="module")
 def server(front_end, tmp_path_factory):
-    python = os.environ.get("LIVE_PYTHON", sys.executable)
+    # absolute, for the server works elsewhere; not resolved, for an environment's Python is a link
+    python = os.path.abspath(os.environ.get("LIVE_PYTHON", sys.executable))
     with serving(python, front_end, tmp_path_factory.mktemp("live")) as server:
         yield server
 
