@@ -75,8 +75,10 @@ def test_one_round_is_refused():
         best_seconds({"a": lambda: None}, "cpu", rounds=1)
 
 
-@pytest.mark.parametrize("name", ["cuda", "mps"])
-def test_the_clock_is_read_when_the_device_has_finished(name, clock, monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "module"), [("cuda", torch.cuda), ("mps", torch.mps), ("xpu", torch.accelerator)]
+)
+def test_the_clock_is_read_when_the_device_has_finished(name, module, clock, monkeypatch):
     """The call only queues its work; the time passes in synchronize."""
     queued = []
 
@@ -84,7 +86,7 @@ def test_the_clock_is_read_when_the_device_has_finished(name, clock, monkeypatch
         while queued:
             clock.now += queued.pop()
 
-    monkeypatch.setattr(getattr(torch, name), "synchronize", wait)
+    monkeypatch.setattr(module, "synchronize", wait)
     queued.extend([1.0, 1.0])  # what was queued before is not the call's
     assert best_seconds({"a": lambda: queued.append(2.0)}, name, rounds=2) == {"a": 2.0}
     assert best_seconds({"a": lambda: queued.append(2.0)}, "cpu", rounds=2) == {"a": 0.0}

@@ -16,12 +16,14 @@ _TICK = 1e-7  # seconds that a clock can tell apart; what is shorter may seem to
 
 
 def synchronize(device: torch.device | str) -> None:
-    """Wait until the device has done all that it was told. A CPU has; CUDA and MPS only queue it and return."""
+    """Wait until the device has done all that it was told. A CPU has; CUDA, MPS and others only queue it and return."""
     device = torch.device(device)
     if device.type == "cuda":
         torch.cuda.synchronize(device)
     elif device.type == "mps":
         torch.mps.synchronize()
+    elif device.type != "cpu":
+        torch.accelerator.synchronize(device)
 
 
 def clock_for(device: torch.device | str) -> Callable[[], float]:
