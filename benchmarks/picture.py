@@ -8,8 +8,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from benchmarks.findings import Result
-from benchmarks.scenarios import LIMIT, OURS
+from benchmarks.findings import LIMIT, OURS, Result
 from benchmarks.timing import Spread, ratios
 from minimind_edu.plotting import COLORS, DASHES, INK, style_axes
 
@@ -33,7 +32,7 @@ def draw(run: dict[str, Any], path: Path) -> bool:
 def figure_of(results: list[Result]) -> Figure:
     """One panel for each result, below each other."""
     heights = [0.9 + 0.3 * len(r["seconds"]) if r["kind"] == "decode" else 3.2 for r in results]
-    figure = Figure(figsize=(6.6, sum(heights)), layout="constrained")
+    figure = Figure(figsize=(4.8, sum(heights)), layout="constrained")
     panels = figure.subplots(len(results), 1, height_ratios=heights, squeeze=False)
     figure.get_layout_engine().set(hspace=0.05)
     for ax, result in zip(panels[:, 0], results, strict=True):
@@ -68,7 +67,7 @@ def draw_decode(result: Result, ax: Axes) -> None:
     ax.axvline(1, color=INK, linewidth=1, linestyle=DASHES[1])
     ax.set_yticks(range(len(names)), names)
     ax.invert_yaxis()
-    ax.set_xlim(0, 1.4 * ax.dataLim.xmax)  # room for the words
+    ax.set_xlim(0, 1.75 * ax.dataLim.xmax)  # room for the words
     ax.set_xlabel("times as fast as transformers")
     ax.grid(False, axis="y")
 
@@ -82,10 +81,13 @@ def draw_context(result: Result, ax: Axes) -> None:
             result["contexts"], middle, linewidth=2, marker="o", markersize=3.5, label=name, **style
         )
     ax.set(xlabel="context, tokens", ylabel="ms a step", xticks=result["contexts"][-3:])
-    ax.set_ylim(0, None)
-    # the slowest first, as the lines lie; lines rise to the right and leave the upper left free
-    lines = sorted(ax.lines, key=lambda line: -line.get_ydata()[-1])
-    ax.legend(handles=lines, frameon=False, labelcolor=INK, fontsize=FONT, loc="upper left")
+    ax.set_ylim(0, 1.5 * ax.dataLim.ymax)  # room for the names
+    lines = sorted(
+        ax.lines, key=lambda line: -line.get_ydata()[-1]
+    )  # the slowest first, as they lie
+    ax.legend(
+        handles=lines, frameon=False, labelcolor=INK, fontsize=FONT, loc="upper left", ncols=2
+    )
 
 
 PANELS = {"decode": draw_decode, "step against context": draw_context}

@@ -9,17 +9,19 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
-from benchmarks.bench import Bench
 from benchmarks.findings import Finding, Result, findings
+
+if TYPE_CHECKING:  # reading a stored run needs neither peers nor models
+    from benchmarks.bench import Bench
 
 PACKAGES = ("torch", "transformers", "numpy", "minimind-edu")
 
 
-def machine(bench: Bench) -> dict[str, Any]:
+def machine(bench: "Bench") -> dict[str, Any]:
     """What a reader must know to place the numbers, and nothing that names the machine or its owner."""
     facts = {
         "processor": _processor(),
@@ -49,7 +51,7 @@ def _cache_size() -> str | None:
     return sizes[-1].read_text().strip() if sizes else None
 
 
-def describe(bench: Bench, quick: bool, results: Sequence[Result]) -> dict[str, Any]:
+def describe(bench: "Bench", quick: bool, results: Sequence[Result]) -> dict[str, Any]:
     """Everything about a run, in a form that JSON can hold."""
     return {
         "date": datetime.date.today().isoformat(),

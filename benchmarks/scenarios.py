@@ -13,13 +13,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from benchmarks.bench import Bench, ReadLimit
+from benchmarks.findings import LIMIT
 from benchmarks.peers import Peer, llama_twin, random_model
 from minimind_edu.costs import generation_cost
 
 CACHED = ("transformers", "transformers static", "notes", "plain", "packed", "compiled")
 STEPPING = ("transformers", "notes", "plain", "packed", "compiled")
-OURS = ("plain", "packed", "compiled")
-LIMIT = "read limit"
 BRIEF = 3
 
 

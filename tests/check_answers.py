@@ -16,6 +16,15 @@ def wrong_answers(tables):
     ]
 
 
+def usual_mistakes(tables):
+    """One pytest parameter for every mistake that a check knows: `{check: mistakes}`."""
+    return [
+        pytest.param(check, mistake, id=f"{check.__name__}-{mistake.hint[:40]}")
+        for check, usual in tables.items()
+        for mistake in usual
+    ]
+
+
 def assert_told_as_not_attempted(check, answer, capsys):
     """An answer that is not written yet is no mistake: it is said so, without a hint."""
     assert check(answer) is False

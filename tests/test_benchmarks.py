@@ -3,6 +3,7 @@
 import getpass
 import json
 import platform
+import re
 import time
 from dataclasses import dataclass, replace
 from xml.etree import ElementTree
@@ -404,14 +405,22 @@ def test_a_stored_run_is_shown_again(tmp_path, capsys):
     assert first.endswith(capsys.readouterr().out)
 
 
-def test_the_committed_run_still_says_what_was_stored_with_it():
-    """A full run with one CPU thread in float32, which is what the targets are about."""
-    run = report.load(RESULTS / "reference.json")
+def written(picture):
+    """The words and numbers in an SVG of matplotlib, which draws them as shapes and tells them in comments."""
+    return re.findall("<!-- (.*?) -->", picture.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", ["amd_epyc", "intel_xeon"])
+def test_the_committed_runs_still_say_what_was_stored_with_them(name, tmp_path):
+    """Full runs with one CPU thread in float32, which is what the targets are about, and their pictures."""
+    run = report.load(RESULTS / f"{name}.json")
     settings = run["settings"]
     kind = settings["quick"], settings["device"], settings["dtype"], settings["threads"]
     assert kind == (False, "cpu", "float32", 1)
     assert [result["name"] for result in run["results"]] == [scenario.name for scenario in FULL]
     assert [report.summary(line) for line in findings(run["results"])] == run["findings"]
+    assert draw(run, tmp_path / "again.svg")
+    assert written(tmp_path / "again.svg") == written(RESULTS / f"{name}.svg")
 
 
 def test_only_chooses_scenarios_and_lists_them_when_none_fits(tmp_path):

@@ -23,7 +23,6 @@ CHAPTERS = [page for page in PAGES if page.startswith("chapters/")]
 
 WIDE = {"width": 1280, "height": 900}
 NARROW = {"width": 360, "height": 740}
-ALIVE_WITHIN = 2.0  # seconds
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -100,11 +99,8 @@ def test_pages_are_whole_without_a_network_and_without_complaint(browser, addres
     context.close()
 
 
-WATCH_FIGURES = """new MutationObserver(() => {
-    const all = document.querySelectorAll(".minimind-figure");
-    if (all.length && !document.querySelector(".minimind-figure:not([data-state=alive])"))
-        window.figuresAliveAt ??= performance.now() / 1000;
-}).observe(document, { subtree: true, childList: true, attributes: true });"""
+FIGURES_ARE_ALIVE = """() => document.querySelector(".minimind-figure")
+    && !document.querySelector(".minimind-figure:not([data-state=alive])")"""
 
 
 def page_work(browser) -> float:
@@ -115,19 +111,41 @@ def page_work(browser) -> float:
     return sum(process["cpuTime"] for process in processes if process["type"] == "renderer")
 
 
-@pytest.mark.parametrize("name", CHAPTERS)
-def test_every_figure_is_alive_in_two_seconds(browser, http_address, name):
-    """By the clock, or where the machine is busy with other things, by the work of the page itself."""
+def work_until(browser, url, ready, refused=()) -> float:
+    """What a new page with this address works until `ready(page)` returns, without the scripts that are refused."""
     context = context_of(browser)
     page = context.new_page()
-    page.add_init_script(WATCH_FIGURES)
+    for pattern in refused:
+        page.route(pattern, lambda route: route.abort())
     before = page_work(browser)
-    page.goto(f"{http_address}/{name}.html", wait_until="commit")
-    page.wait_for_function("window.figuresAliveAt", polling=20)
+    page.goto(url, wait_until="commit")
+    ready(page)
     worked = page_work(browser) - before
-    assert page.locator(".minimind-figure").count() >= 2, "a chapter has a figure and a quiz"
-    assert min(page.evaluate("window.figuresAliveAt"), worked) < ALIVE_WITHIN
     context.close()
+    return worked
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_figures_are_alive_soon(browser, http_address, name):
+    """A page with its figures alive has worked less than twice what it works to be read at all, without figures.
+
+    No clock decides, since machines differ and are busy; on one that is not, this is about a second.
+    """
+
+    def read(page):
+        page.wait_for_load_state("domcontentloaded")
+
+    def alive(page):
+        page.wait_for_function(FIGURES_ARE_ALIVE, polling=20)
+        assert page.locator(".minimind-figure").count() >= 2, "a chapter has a figure and a quiz"
+
+    url, shares = f"{http_address}/{name}.html", []
+    for _ in range(3):  # a busy moment may fall on one of the two
+        bare = work_until(browser, url, read, refused=["**/_static/figures/**"])
+        shares.append(work_until(browser, url, alive) / bare)
+        if shares[-1] < 2:
+            break
+    assert min(shares) < 2, shares
 
 
 @pytest.mark.parametrize("name", CHAPTERS)

@@ -9,13 +9,13 @@ from check_answers import (
     assert_every_hint_is_its_own,
     assert_mistake_is_named,
     assert_told_as_not_attempted,
+    usual_mistakes,
 )
 
 from minimind_edu import MiniMindConfig, checks
 from minimind_edu.attention import Attention, repeat_kv_interleave
 from minimind_edu.checks import _head_group_mistakes as known
 from minimind_edu.checks import head_groups as module
-from minimind_edu.checks._report import Mistake
 
 # ---- right answers, none of them written like the reference
 
@@ -106,12 +106,9 @@ MISTAKES = {
     checks.check_grouped_attention: known.GROUPED_MISTAKES,
     checks.check_pool_heads: known.POOL_MISTAKES,
 }
-WRONG = [(check, mistake) for check, usual in MISTAKES.items() for mistake in usual]
 
 
-@pytest.mark.parametrize(
-    "check, mistake", WRONG, ids=lambda x: x.hint[:40] if isinstance(x, Mistake) else x.__name__
-)
+@pytest.mark.parametrize("check, mistake", usual_mistakes(MISTAKES))
 def test_every_usual_mistake_is_named(check, mistake, capsys):
     assert_mistake_is_named(check, mistake.answer, mistake.hint, capsys)
 

@@ -6,13 +6,13 @@ from check_answers import (
     assert_every_hint_is_its_own,
     assert_mistake_is_named,
     assert_told_as_not_attempted,
+    usual_mistakes,
     wrong_answers,
 )
 
 from minimind_edu import MiniMindForCausalLM, checks
 from minimind_edu.checks import _speed_mistakes as known
 from minimind_edu.checks import speed as module
-from minimind_edu.checks._report import Mistake
 from minimind_edu.packing import pack_weights
 
 # ---- right answers, none of them written like the reference
@@ -87,12 +87,9 @@ MISTAKES = {
     checks.check_least_seconds: known.SECONDS_MISTAKES,
     checks.check_attention_pairs: known.PAIRS_MISTAKES,
 }
-USUAL = [(check, mistake) for check, usual in MISTAKES.items() for mistake in usual]
 
 
-@pytest.mark.parametrize(
-    "check, mistake", USUAL, ids=lambda x: x.hint[:40] if isinstance(x, Mistake) else x.__name__
-)
+@pytest.mark.parametrize("check, mistake", usual_mistakes(MISTAKES))
 def test_every_usual_mistake_is_named(check, mistake, capsys):
     assert_mistake_is_named(check, mistake.answer, mistake.hint, capsys)
 

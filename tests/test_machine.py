@@ -8,7 +8,7 @@ import torch
 from minimind_edu import MiniMindConfig, MiniMindForCausalLM, machine
 from minimind_edu.costs import decode_cost, prefill_cost
 from minimind_edu.figures import Roofline
-from minimind_edu.machine import main, measure_machine, measure_runs
+from minimind_edu.machine import main, measure_machine, measure_runs, step_seconds
 
 TINY = MiniMindConfig(hidden_size=32, num_hidden_layers=2, vocab_size=90)
 
@@ -50,6 +50,48 @@ def test_runs_stand_beside_their_costs(model):
     assert runs["prefill"][0] == prefill_cost(TINY, 40)
     assert runs["decode, packed"][0] == decode_cost(TINY, 40)
     assert all(seconds > 0 for _, seconds in runs.values())
+
+
+class Pretended:
+    """A stream whose steps take what they are told to take, and a clock that knows."""
+
+    def __init__(self, lasting):
+        self.now, self.asked, self._lasting = 0.0, [], iter(lasting)
+
+    def stream(self, ids, steps, decode, eos_token_id):
+        self.asked.append(decode)
+        self.now += 1000  # the prompt
+        yield ids
+        for seconds in next(self._lasting):
+            self.now += seconds
+            yield ids
+
+
+def pretended(monkeypatch, model, lasting):
+    found = Pretended(lasting)
+    monkeypatch.setattr(model, "stream", found.stream)
+    monkeypatch.setattr(machine, "clock_for", lambda device: lambda: found.now)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("lasting", "expected"),
+    [([2, 1, 1.5], 1.5), ([3, 4, 100], 3.5)],
+    ids=["all", "until it is late"],
+)
+def test_a_step_is_the_median_of_those_in_time_and_the_prompt_is_none(
+    model, monkeypatch, lasting, expected
+):
+    pretended(monkeypatch, model, [lasting])
+    found = step_seconds(model, torch.tensor([[1]]), new=len(lasting), rounds=1)
+    assert found == {"plain": expected}
+
+
+def test_ways_to_decode_take_turns_and_the_best_run_of_each_counts(model, monkeypatch):
+    told = pretended(monkeypatch, model, [[9], [1], [2], [8], [3], [4]])
+    found = step_seconds(model, torch.tensor([[1]]), ("plain", "packed"), new=1)
+    assert told.asked == ["plain", "packed"] * 3
+    assert found == {"plain": 2, "packed": 1}
 
 
 def test_decode_steps_attend_to_the_context_on_average(model, monkeypatch):

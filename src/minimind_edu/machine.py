@@ -10,7 +10,10 @@ threads as torch has been given (`torch.set_num_threads`).
 import argparse
 import datetime
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
+from itertools import pairwise
+from statistics import median
 from typing import Any
 
 import torch
@@ -23,6 +26,7 @@ from minimind_edu.timing import best_seconds, clock_for
 
 CONTEXT = 512  # positions of what is measured beside the limits
 NEW = 16  # tokens of a run that is timed, beside the first
+LONGEST = 5.0  # seconds of such a run
 
 
 def measure_machine(
@@ -82,22 +86,44 @@ def measure_runs(
         seconds = best_seconds(prefill, device, rounds + 1)["prefill"]
     runs = {"prefill": (prefill_cost(model.config, context, itemsize=itemsize), seconds)}
     cost = decode_cost(model.config, context, itemsize=itemsize)
-    steps: dict[str, list[float]] = {mode: [] for mode in decode_modes}
-    for _ in range(rounds + 1):  # in turns, so that a busy moment is nobody's bad luck
-        for mode, times in steps.items():
-            times.append(_seconds_a_step(model, ids[:, : -NEW // 2], mode))
-    return runs | {f"decode, {mode}": (cost, min(times[1:])) for mode, times in steps.items()}
+    steps = step_seconds(model, ids[:, : -NEW // 2], decode_modes, rounds=rounds + 1)
+    return runs | {f"decode, {mode}": (cost, seconds) for mode, seconds in steps.items()}
 
 
-def _seconds_a_step(model: MiniMindForCausalLM, ids: torch.Tensor, mode: str) -> float:
-    """Seconds between two tokens while decoding; the prompt's own time, and that of compiling, is left out."""
+def step_seconds(
+    model: MiniMindForCausalLM,
+    ids: torch.Tensor,
+    modes: Sequence[str] = ("plain",),
+    new: int = NEW,
+    rounds: int = 3,
+) -> dict[str, float]:
+    """Seconds of one decode step in each way of decoding; reading the prompt, and compiling, is left out.
+
+    Of the `new` steps of a run the median counts, and of the runs the best. The ways take turns, so that a busy moment
+    of the machine is nobody's bad luck.
+
+    Args:
+        ids: `[B, S]`, the prompts.
+        modes: ways to decode, as `generate` names them.
+        new: steps of a run; it ends with those that were done when five seconds had passed.
+        rounds: runs of each.
+    """
+    best: dict[str, float] = {}
+    for _ in range(rounds):
+        for mode in modes:
+            seconds = _median_step(model, ids, mode, new)
+            best[mode] = min(seconds, best.get(mode, seconds))
+    return best
+
+
+def _median_step(model: MiniMindForCausalLM, ids: torch.Tensor, mode: str, new: int) -> float:
     clock = clock_for(ids.device)
-    steps = model.stream(ids, NEW + 1, decode=mode, eos_token_id=None)
+    steps = model.stream(ids, new + 1, decode=mode, eos_token_id=None)
     next(steps)
-    start = clock()
-    for _ in steps:
-        pass
-    return (clock() - start) / NEW
+    moments = [clock()]
+    while moments[-1] - moments[0] < LONGEST and next(steps, None) is not None:
+        moments.append(clock())
+    return median(after - before for before, after in pairwise(moments))
 
 
 def description(name: str, decode_modes: tuple[str, ...], rounds: int = 3) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 // AttentionXRay: every stage of one head. Scores and weights are two tables and never one.
 
-import { h, fmt, slider, toggle, readout, observeTraits } from "./kit.js";
+import { h, fmt, slider, toggle, readout, mount } from "./kit.js";
 import { attentionStages, channelProducts, largestChange } from "./attention_xray_math.js";
 
 const HEAD_DIMS = [4, 8, 16, 32, 64, 128];
@@ -202,13 +202,7 @@ function renderXray({ model, el }) {
     ]);
   }
 
-  const unlisten = observeTraits(model, SETTINGS, draw);
-  draw();
-  el.append(root);
-  return () => {
-    unlisten();
-    root.remove();
-  };
+  return mount(el, root, { model, traits: SETTINGS, draw });
 }
 
 export default { render: renderXray };

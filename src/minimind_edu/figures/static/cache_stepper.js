@@ -1,6 +1,6 @@
 // CacheStepper: one row a position, one column a call. What is computed, what is reused, and where a bug shows.
 
-import { h, svg, fmt, slider, choice, button, readout, prefersReducedMotion, observeSize, observeTraits } from "./kit.js";
+import { h, svg, fmt, slider, choice, button, readout, prefersReducedMotion, mount } from "./kit.js";
 import { tokenPasses, callSizes, cacheCall, visibleKeys, cacheBytes, firstParting } from "./cache_stepper_math.js";
 
 const BUG_LABELS = { none: "no bug", offset: "forget the position offset", again: "turn cached keys again", stale: "do not reset", square: "square mask" };
@@ -240,7 +240,6 @@ function renderStepper({ model, el }) {
   const root = h("div", { class: "mm-fig" }, h("style", {}, STEPPER_CSS),
     h("div", { class: "mm-stage cs-stage" }, setBox, growBox, tellBox), h("div", { class: "mm-controls" }, fresh.root), numbers.root,
     h("p", { class: "mm-note" }, "All runs are a real two-layer MiniMind in float64, reading the same words; each bug is one changed line."));
-  const widths = { grow: 0, tell: 0 };
   let arriving = false;
 
   function go(direction) {
@@ -258,11 +257,10 @@ function renderStepper({ model, el }) {
     if (focused && !useful[focused]) steps[["decode", "prefill", "reset"].find((name) => useful[name])]?.root.focus({ preventScroll: true });
   }
 
-  function draw() {
-    if (!widths.grow || !widths.tell) return;
+  function draw(growWidth, tellWidth) {
     const s = stepperState(model);
-    growth.draw(s, widths.grow, arriving);
-    mask.draw(s, widths.tell);
+    growth.draw(s, growWidth, arriving);
+    mask.draw(s, tellWidth);
     setSteps(s);
     [[prompt, s.prompt], [chunk, model.get("chunk_size")], [fresh, s.fresh], [bugs, s.bug]].forEach(([control, value]) => control.set(value));
     const [text, tone] = stepperVerdict(s);
@@ -279,18 +277,7 @@ function renderStepper({ model, el }) {
     ]);
   }
 
-  const unlisten = observeTraits(model, ["prompt_length", "chunk_size", "bug", "calls", "new_tokens", "differences"], draw);
-  el.append(root);
-  const unobserve = [["grow", growBox], ["tell", tellBox]].map(([name, box]) => observeSize(box, (width) => {
-    if (width === widths[name]) return; // a change of height is of our own making
-    widths[name] = width;
-    draw();
-  }));
-  return () => {
-    unobserve.forEach((stop) => stop());
-    unlisten();
-    root.remove();
-  };
+  return mount(el, root, { model, traits: ["prompt_length", "chunk_size", "bug", "calls", "new_tokens", "differences"], boxes: [growBox, tellBox], draw });
 }
 
 export default { render: renderStepper };

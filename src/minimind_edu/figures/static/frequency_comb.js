@@ -1,6 +1,6 @@
 // FrequencyComb: one tooth a pair, at its wavelength, before and after scaling; below it, by how much it was scaled.
 
-import { h, svg, fmt, slider, choice, readout, draggable, observeSize, observeTraits } from "./kit.js";
+import { h, svg, fmt, slider, choice, readout, draggable, mount } from "./kit.js";
 import { ropePeriods, pairScaling, unfinishedPairs, meetsNewAngles, scoreChange } from "./frequency_comb_math.js";
 
 const TRAITS = ["rope_base", "head_dim", "context", "factor", "beta_fast", "beta_slow", "formula"];
@@ -243,28 +243,14 @@ function renderComb({ model, el }) {
   const box = h("div", {}, comb.root);
   const root = h("div", { class: "mm-fig fc-fig" }, h("style", {}, COMB_CSS),
     h("div", { class: "mm-stage fc-stage" }, controls.choices, box, createLegend()), controls.sliders, numbers.root, h("p", { class: "mm-note" }, NOTE));
-  let width = 0;
-
-  function draw() {
-    if (!width) return;
+  function draw(width) {
     const s = combState(model);
-    comb.draw(s, width);
+    comb.draw(s, Math.round(width));
     controls.set(s);
     numbers.set(combNumbers(s));
   }
 
-  el.append(root);
-  const unsize = observeSize(box, (next) => {
-    width = Math.round(next);
-    draw();
-  });
-  const unlisten = observeTraits(model, TRAITS, draw);
-  return () => {
-    unlisten();
-    unsize();
-    comb.release();
-    root.remove();
-  };
+  return mount(el, root, { model, traits: TRAITS, boxes: [box], draw, parts: [comb] });
 }
 
 export default { render: renderComb };

@@ -1,6 +1,6 @@
 // HeadWiring: one dial from MHA over GQA to MQA. Who reads whom, what is copied, and what the cache weighs.
 
-import { h, svg, fmt, slider, toggle, choice, readout, draggable, observeSize, observeTraits } from "./kit.js";
+import { h, svg, fmt, slider, toggle, choice, readout, draggable, mount } from "./kit.js";
 import { ITEM_SIZES, kvHeadStops, sourceHeads, cacheBytes, copiedBytes, projectionWeights, stepShapes, formatBytes } from "./head_wiring_math.js";
 
 const WIRING_CSS = `
@@ -213,10 +213,7 @@ function renderWiring({ model, el }) {
   const note = "The cache holds the few heads at the bottom; the striped copies live only while one layer attends. Their shape is the same in either order, so only the wires tell.";
   const root = h("div", { class: "mm-fig hw-fig" }, h("style", {}, WIRING_CSS), stage,
     h("div", { class: "mm-controls" }, headDim.root, dtype.root, misread.root), numbers.root, h("p", { class: "mm-note" }, note));
-  let width = 0;
-
-  function draw() {
-    if (!width) return;
+  function draw(width) {
     const s = wiringState(model);
     wires.draw(s, width);
     ruler.draw(s, width);
@@ -238,18 +235,7 @@ function renderWiring({ model, el }) {
     ]);
   }
 
-  const unlisten = observeTraits(model, ["num_kv_heads", "head_dim", "num_layers", "length", "dtype", "order", "as_group_size"], draw);
-  el.append(root);
-  const unobserve = observeSize(stage, (now) => {
-    width = now;
-    draw();
-  });
-  return () => {
-    unobserve();
-    ruler.release();
-    unlisten();
-    root.remove();
-  };
+  return mount(el, root, { model, traits: ["num_kv_heads", "head_dim", "num_layers", "length", "dtype", "order", "as_group_size"], boxes: [stage], draw, parts: [ruler] });
 }
 
 export default { render: renderWiring };

@@ -181,3 +181,23 @@ export function observeSize(el, cb) {
   observer.observe(el);
   return () => observer.disconnect();
 }
+
+// Puts a figure on the page and keeps it drawn: as soon as every box has a width, and again whenever a width or one of
+// the traits changes. draw gets the widths; `parts` have something to release. Returns the clean-up.
+export function mount(el, root, { model, traits, draw, boxes = [], parts = [] }) {
+  const widths = boxes.map(() => 0);
+  const redraw = () => widths.every(Boolean) && draw(...widths);
+  const unlisten = observeTraits(model, traits, redraw);
+  redraw();
+  el.append(root);
+  const unobserve = boxes.map((box, i) => observeSize(box, (width) => {
+    if (width === widths[i]) return; // a change of height is of our own making
+    widths[i] = width;
+    redraw();
+  }));
+  return () => {
+    [...unobserve, unlisten].forEach((stop) => stop());
+    parts.forEach((part) => part.release());
+    root.remove();
+  };
+}

@@ -1,6 +1,6 @@
 // PairingLab: the table hands out angles by one layout, the rotation joins partners by another. Do they agree?
 
-import { h, svg, fmt, slider, choice, button, readout, draggable, observeSize, observeTraits } from "./kit.js";
+import { h, svg, fmt, slider, choice, button, readout, draggable, mount } from "./kit.js";
 import { ropeFrequencies, pairChannels, tableColumns, ropeScore, halfSplitPermutation } from "./rope_math.js";
 
 const LAYOUTS = ["half-split", "interleaved"];
@@ -217,10 +217,7 @@ function renderLab({ model, el }) {
   const note = "Both partners of a pair must get the same angle; only then is the distance all that counts. Permuting the channels of query and key turns one convention into the other.";
   const root = h("div", { class: "mm-fig pl-fig" }, h("style", {}, LAB_CSS), stage,
     numbers.root, h("p", { class: "mm-note" }, note));
-  let width = 0;
-
-  function draw() {
-    if (!width) return;
+  function draw(width) {
     const s = labState(model, scores);
     wiring.draw(s, width);
     chart.draw(s, width);
@@ -238,18 +235,7 @@ function renderLab({ model, el }) {
     ]);
   }
 
-  const unlisten = observeTraits(model, ["query", "key", "query_position", "key_position", "rope_base", "table", "rotation", "shift", "permuted"], draw);
-  el.append(root);
-  const unobserve = observeSize(stage, (now) => {
-    width = now;
-    draw();
-  });
-  return () => {
-    unobserve();
-    chart.release();
-    unlisten();
-    root.remove();
-  };
+  return mount(el, root, { model, traits: ["query", "key", "query_position", "key_position", "rope_base", "table", "rotation", "shift", "permuted"], boxes: [stage], draw, parts: [chart] });
 }
 
 export default { render: renderLab };

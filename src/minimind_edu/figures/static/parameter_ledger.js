@@ -1,6 +1,6 @@
 // ParameterLedger: one bar for the whole model, and the shares of its parts at every depth. What does tying take away?
 
-import { h, svg, fmt, slider, toggle, choice, readout, draggable, observeSize, observeTraits } from "./kit.js";
+import { h, svg, fmt, slider, toggle, choice, readout, draggable, mount } from "./kit.js";
 import { intermediateSize, parameterLedger, savedByTying, vocabularyAt, vocabularyStep } from "./parameter_ledger_math.js";
 
 const HEADS = 8;
@@ -193,10 +193,7 @@ function renderLedger({ model, el }) {
   const controls = h("div", { class: "mm-controls" }, vocabulary.root, layers.root, hidden.root, kvHeads.root);
   const note = h("p", { class: "mm-note" });
   const root = h("div", { class: "mm-fig le-fig" }, h("style", {}, LEDGER_CSS), stage, controls, numbers.root, note);
-  let width = 0;
-
-  function draw() {
-    if (!width) return;
+  function draw(width) {
     const s = ledgerState(model);
     bar.draw(s, width);
     chart.draw(s, width);
@@ -220,18 +217,7 @@ function renderLedger({ model, el }) {
     if (note.textContent !== rules) note.textContent = rules;
   }
 
-  const unlisten = observeTraits(model, ["hidden_size", "num_hidden_layers", "vocab_size", "num_key_value_heads", "generation", "tied"], draw);
-  el.append(root);
-  const unobserve = observeSize(stage, (now) => {
-    width = now;
-    draw();
-  });
-  return () => {
-    unobserve();
-    chart.release();
-    unlisten();
-    root.remove();
-  };
+  return mount(el, root, { model, traits: ["hidden_size", "num_hidden_layers", "vocab_size", "num_key_value_heads", "generation", "tied"], boxes: [stage], draw, parts: [chart] });
 }
 
 export default { render: renderLedger };

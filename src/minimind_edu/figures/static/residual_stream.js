@@ -1,6 +1,6 @@
 // ResidualStream: the stream as a river through the blocks, in layers by who added what; below, the gradient's way back.
 
-import { h, svg, fmt, slider, toggle, choice, readout, draggable, observeSize, observeTraits } from "./kit.js";
+import { h, svg, fmt, slider, toggle, choice, readout, draggable, mount } from "./kit.js";
 import { streamSizes, streamShares, sizeSeen, roundAbove } from "./residual_stream_math.js";
 
 const TRAITS = ["placement", "final_norm", "depth", "loudness", "block"];
@@ -217,10 +217,7 @@ function renderStream({ model, el }) {
   const box = h("div", {}, stream.root);
   const stage = h("div", { class: "mm-stage rs-stage" }, h("div", { class: "rs-choices" }, placement.root, finalNorm.root), words, legend, box);
   const root = h("div", { class: "mm-fig rs-fig" }, h("style", {}, STREAM_CSS), stage, h("div", { class: "mm-controls" }, depth.root, loudness.root), numbers.root);
-  let width = 0;
-
-  function draw() {
-    if (!width) return;
+  function draw(width) {
     const now = streamState(model);
     stream.draw(now, width);
     placement.set(now.placement);
@@ -233,18 +230,7 @@ function renderStream({ model, el }) {
     if (words.textContent !== text) words.textContent = text;
   }
 
-  const unlisten = observeTraits(model, TRAITS, draw);
-  el.append(root);
-  const unobserve = observeSize(stage, (wide) => {
-    width = wide;
-    draw();
-  });
-  return () => {
-    unobserve();
-    stream.release();
-    unlisten();
-    root.remove();
-  };
+  return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw, parts: [stream] });
 }
 
 export default { render: renderStream };

@@ -1,6 +1,6 @@
 // Roofline: decode and prefill under a machine's two limits, and which of the two a call waits for.
 
-import { h, svg, fmt, slider, choice, readout, draggable, observeSize, observeTraits } from "./kit.js";
+import { h, svg, fmt, slider, choice, readout, draggable, mount } from "./kit.js";
 import { decodeCost, prefillCost, underRoof, attainableAt, nearestIntensity, withPrefix, duration } from "./roofline_math.js";
 
 const LONGEST = 15; // 2 ** 15 positions
@@ -231,20 +231,18 @@ function renderRoofline({ model, el }) {
   const controls = h("div", { class: "mm-controls" }, batch.root, context.root, kvHeads.root, bytes.root, hidden.root, layers.root, preset.root);
   const note = h("p", { class: "mm-note" });
   const root = h("div", { class: "mm-fig" }, h("style", {}, ROOF_CSS), stage, controls, numbers.root, note);
-  const widths = { roof: 0, bars: 0 };
 
   function setControls(s) {
     [[hidden, s.sizes.hidden], [layers, s.sizes.layers], [kvHeads, s.sizes.kvHeads], [bytes, s.sizes.itemsize], [batch, Math.log2(s.batch)], [context, Math.log2(s.context)]].forEach(([control, value]) => control.set(value));
     preset.set(Object.keys(MODELS).find((name) => MODELS[name].hidden_size === s.sizes.hidden && MODELS[name].num_hidden_layers === s.sizes.layers));
   }
 
-  function draw() {
-    if (!widths.roof || !widths.bars) return;
+  function draw(roofWidth, barWidth) {
     const s = roofState(model);
-    roof.draw(s, widths.roof);
+    roof.draw(s, roofWidth);
     Object.entries(bars).forEach(([name, bar]) => {
       const own = (runs) => runs.filter((run) => run.name.startsWith(name));
-      bar.draw(s[name], own(s.runs), own(model.get("runs")).length, name === "decode" ? measuredWhere(model) : [], widths.bars); // the room stays
+      bar.draw(s[name], own(s.runs), own(model.get("runs")).length, name === "decode" ? measuredWhere(model) : [], barWidth); // the room stays
     });
     legend.draw(s);
     setControls(s);
@@ -262,19 +260,7 @@ function renderRoofline({ model, el }) {
     if (note.textContent !== told) note.textContent = told;
   }
 
-  const unlisten = observeTraits(model, ["hidden_size", "num_hidden_layers", "num_key_value_heads", "batch", "context", "itemsize", "machine", "runs", "measured_at"], draw);
-  el.append(root);
-  const unobserve = [["roof", roofBox], ["bars", barBox]].map(([name, box]) => observeSize(box, (width) => {
-    if (width === widths[name]) return;
-    widths[name] = width;
-    draw();
-  }));
-  return () => {
-    unobserve.forEach((stop) => stop());
-    roof.release();
-    unlisten();
-    root.remove();
-  };
+  return mount(el, root, { model, traits: ["hidden_size", "num_hidden_layers", "num_key_value_heads", "batch", "context", "itemsize", "machine", "runs", "measured_at"], boxes: [roofBox, barBox], draw, parts: [roof] });
 }
 
 export default { render: renderRoofline };

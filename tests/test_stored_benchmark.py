@@ -1,0 +1,94 @@
+"""The directive that puts a stored run of the benchmarks on a page of the book."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+from sphinx.cmd.build import build_main
+
+from benchmarks import report
+from benchmarks.findings import Finding, findings
+
+ROOT = Path(__file__).resolve().parents[1]
+EXTENSIONS = ROOT / "book" / "_ext"
+RUNS = sorted(path.stem for path in (ROOT / "benchmarks" / "results").glob("*.json"))
+
+
+def extension():
+    spec = importlib.util.spec_from_file_location(
+        "stored_benchmark", EXTENSIONS / "stored_benchmark.py"
+    )
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def stored(name):
+    return report.load(ROOT / "benchmarks" / "results" / f"{name}.json")
+
+
+@pytest.fixture
+def build(tmp_path):
+    """Build one page of this text; gives the exit status and the page."""
+
+    def builds(text):
+        source, out = tmp_path / "source", tmp_path / "out"
+        source.mkdir()
+        (source / "conf.py").write_text(
+            f"import sys\nsys.path.append({str(EXTENSIONS)!r})\n"
+            "extensions = ['myst_parser', 'sphinx_design', 'stored_benchmark']\n"
+        )
+        (source / "index.md").write_text(text, encoding="utf-8")
+        status = build_main(["-q", "-W", "-b", "html", str(source), str(out)])
+        page = out / "index.html"
+        return status, page.read_text(encoding="utf-8") if page.exists() else ""
+
+    return builds
+
+
+def test_a_cell_has_the_median_and_both_ends():
+    line = Finding("decode", "plain", rounds=(1.0, 1.25, 1.1), against="x transformers")
+    assert extension().cell(line) == "**1.10** ×<br>1.00–1.25"
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_table_has_every_comparison_with_transformers(name):
+    run = stored(name)
+    table = extension().comparison(run).splitlines()
+    heads = [cell.strip() for cell in table[0].split("|")[1:-1]]
+    rows = {}
+    for line in table[2:]:
+        cells = [cell.strip() for cell in line.split("|")[1:-1]]
+        assert len(cells) == len(heads)
+        rows[cells[0]] = dict(zip(heads, cells, strict=True))
+    compared = [
+        line
+        for line in findings(run["results"])
+        if line.against == "x transformers" and line.what != "transformers static"
+    ]
+    assert len(compared) > 20
+    for line in compared:
+        cell = rows[line.scenario.replace("->", "→")][line.what]
+        assert cell.startswith(f"**{report.number(line.spread.median)}** ×")
+    assert sum(bool(cell) for row in rows.values() for cell in row.values()) == (
+        len(compared) + 2 * len(rows)  # and the name and the speed of transformers in each row
+    )
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_page_shows_a_run_with_its_picture_and_its_whole_table(build, name):
+    status, page = build(f"# A run\n\n```{{stored-benchmark}} {name}\n```\n")
+    run = stored(name)
+    assert status == 0
+    assert page.count("<table") == 2 and f"_images/{name}.svg" in page
+    assert run["machine"]["processor"] in page and run["date"] in page
+    limits = [found["value"] for found in run["findings"] if found["scenario"] == "machine"]
+    assert len(limits) == 4 and all(f"<p>{value}</p>" in page for value in limits)
+    assert f"{sum(f['reached'] is True for f in run['findings'])} of " in page
+
+
+def test_a_run_that_is_not_stored_is_refused_with_the_names_of_those_that_are(build, capsys):
+    status, _ = build("# A run\n\n```{stored-benchmark} abacus\n```\n")
+    told = capsys.readouterr().err
+    assert status != 0 and "no stored run abacus.json" in told
+    assert all(name in told for name in RUNS)
