@@ -198,7 +198,8 @@ def test_a_chapter_has_four_checked_exercises_with_folded_solutions_and_a_quiz(n
     assert sum("Quiz(" in text(cell) for cell in cells) == 1
 
 
-def test_every_chapter_is_in_the_table_of_contents():
+def test_every_chapter_is_in_the_table_of_contents_with_its_number():
+    """Texts speak of chapter 6; the sidebar is where a reader looks for it."""
     toc = (CHAPTERS.parent / "_toc.yml").read_text(encoding="utf-8")
-    listed = re.findall(r"file: chapters/(\S+)", toc)
-    assert sorted(listed) == [path.stem for path in PATHS]
+    listed = re.findall(r'file: chapters/(\S+)\n +title: "(\d+) · ', toc)
+    assert listed == [(path.stem, str(int(path.stem[:2]))) for path in PATHS]
