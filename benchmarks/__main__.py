@@ -13,12 +13,10 @@ import torch
 from benchmarks.bench import MODELS, Bench
 from benchmarks.findings import Result
 from benchmarks.picture import draw
-from benchmarks.report import describe, load, save, table, tell
+from benchmarks.report import RESULTS, describe, load, save, table, tell
 from benchmarks.scenarios import Scenario
 from benchmarks.suites import FULL, QUICK
 from minimind_edu.config import MiniMindConfig
-
-RESULTS = Path(__file__).parent / "results"
 
 
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:

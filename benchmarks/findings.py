@@ -15,6 +15,7 @@ Result = dict[str, Any]
 
 OURS = ("plain", "packed", "compiled")
 LIMIT = "read limit"
+AGAINST = "x transformers"
 
 SPEED = {  # times as fast as transformers, batch 1
     ("plain", "small"): 1.05,
@@ -94,7 +95,7 @@ def of_decode(result: Result) -> list[Finding]:
             line = replace(
                 line,
                 rounds=tuple(ratios(reference, each)),
-                against="x transformers",
+                against=AGAINST,
                 target=_speed_target(result, name),
                 ceiling=statistics.median(ratios(reference, seconds[LIMIT])),
             )
@@ -189,7 +190,7 @@ def _against_transformers(result: Result, value: Callable[[float], str]) -> list
             line = replace(
                 line,
                 rounds=tuple(ratios(reference, each)),
-                against="x transformers",
+                against=AGAINST,
                 target=AS_FAST if name == "plain" else None,
             )
         lines.append(line)

@@ -82,9 +82,8 @@ def draw_context(result: Result, ax: Axes) -> None:
         )
     ax.set(xlabel="context, tokens", ylabel="ms a step", xticks=result["contexts"][-3:])
     ax.set_ylim(0, 1.5 * ax.dataLim.ymax)  # room for the names
-    lines = sorted(
-        ax.lines, key=lambda line: -line.get_ydata()[-1]
-    )  # the slowest first, as they lie
+    # the slowest first, as they lie
+    lines = sorted(ax.lines, key=lambda line: -line.get_ydata()[-1])
     ax.legend(
         handles=lines, frameon=False, labelcolor=INK, fontsize=FONT, loc="upper left", ncols=2
     )

@@ -18,6 +18,7 @@ from benchmarks.findings import Finding, Result, findings
 if TYPE_CHECKING:  # reading a stored run needs neither peers nor models
     from benchmarks.bench import Bench
 
+RESULTS = Path(__file__).parent / "results"
 PACKAGES = ("torch", "transformers", "numpy", "minimind-edu")
 
 

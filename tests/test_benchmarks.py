@@ -14,7 +14,7 @@ import torch
 from model_builders import tiny_config, tiny_model, token_ids
 
 from benchmarks import notes_way, report, timing
-from benchmarks.__main__ import RESULTS, main
+from benchmarks.__main__ import main
 from benchmarks.bench import Bench, ReadLimit
 from benchmarks.findings import Finding, findings, slopes
 from benchmarks.peers import build_peers
@@ -413,14 +413,14 @@ def written(picture):
 @pytest.mark.parametrize("name", ["amd_epyc", "intel_xeon"])
 def test_the_committed_runs_still_say_what_was_stored_with_them(name, tmp_path):
     """Full runs with one CPU thread in float32, which is what the targets are about, and their pictures."""
-    run = report.load(RESULTS / f"{name}.json")
+    run = report.load(report.RESULTS / f"{name}.json")
     settings = run["settings"]
     kind = settings["quick"], settings["device"], settings["dtype"], settings["threads"]
     assert kind == (False, "cpu", "float32", 1)
     assert [result["name"] for result in run["results"]] == [scenario.name for scenario in FULL]
     assert [report.summary(line) for line in findings(run["results"])] == run["findings"]
     assert draw(run, tmp_path / "again.svg")
-    assert written(tmp_path / "again.svg") == written(RESULTS / f"{name}.svg")
+    assert written(tmp_path / "again.svg") == written(report.RESULTS / f"{name}.svg")
 
 
 def test_only_chooses_scenarios_and_lists_them_when_none_fits(tmp_path):

@@ -1,30 +1,22 @@
 """The directive that puts a stored run of the benchmarks on a page of the book."""
 
-import importlib.util
+import re
 from pathlib import Path
 
 import pytest
 from sphinx.cmd.build import build_main
+from stored_benchmark import cell, comparison
 
 from benchmarks import report
 from benchmarks.findings import Finding, findings
 
-ROOT = Path(__file__).resolve().parents[1]
-EXTENSIONS = ROOT / "book" / "_ext"
-RUNS = sorted(path.stem for path in (ROOT / "benchmarks" / "results").glob("*.json"))
-
-
-def extension():
-    spec = importlib.util.spec_from_file_location(
-        "stored_benchmark", EXTENSIONS / "stored_benchmark.py"
-    )
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+PAGE = Path(__file__).resolve().parents[1] / "book" / "side_by_side.md"
+# those that the book shows; a reader's own runs lie in the same folder
+RUNS = re.findall(r"\{stored-benchmark\} (\w+)", PAGE.read_text(encoding="utf-8"))
 
 
 def stored(name):
-    return report.load(ROOT / "benchmarks" / "results" / f"{name}.json")
+    return report.load(report.RESULTS / f"{name}.json")
 
 
 @pytest.fixture
@@ -35,7 +27,6 @@ def build(tmp_path):
         source, out = tmp_path / "source", tmp_path / "out"
         source.mkdir()
         (source / "conf.py").write_text(
-            f"import sys\nsys.path.append({str(EXTENSIONS)!r})\n"
             "extensions = ['myst_parser', 'sphinx_design', 'stored_benchmark']\n"
         )
         (source / "index.md").write_text(text, encoding="utf-8")
@@ -48,17 +39,17 @@ def build(tmp_path):
 
 def test_a_cell_has_the_median_and_both_ends():
     line = Finding("decode", "plain", rounds=(1.0, 1.25, 1.1), against="x transformers")
-    assert extension().cell(line) == "**1.10** ×<br>1.00–1.25"
+    assert cell(line) == "**1.10** ×<br>1.00–1.25"
 
 
 @pytest.mark.parametrize("name", RUNS)
 def test_the_table_has_every_comparison_with_transformers(name):
     run = stored(name)
-    table = extension().comparison(run).splitlines()
-    heads = [cell.strip() for cell in table[0].split("|")[1:-1]]
+    table = comparison(run).splitlines()
+    heads = [head.strip() for head in table[0].split("|")[1:-1]]
     rows = {}
     for line in table[2:]:
-        cells = [cell.strip() for cell in line.split("|")[1:-1]]
+        cells = [text.strip() for text in line.split("|")[1:-1]]
         assert len(cells) == len(heads)
         rows[cells[0]] = dict(zip(heads, cells, strict=True))
     compared = [
@@ -68,9 +59,9 @@ def test_the_table_has_every_comparison_with_transformers(name):
     ]
     assert len(compared) > 20
     for line in compared:
-        cell = rows[line.scenario.replace("->", "→")][line.what]
-        assert cell.startswith(f"**{report.number(line.spread.median)}** ×")
-    assert sum(bool(cell) for row in rows.values() for cell in row.values()) == (
+        written = rows[line.scenario.replace("->", "→")][line.what]
+        assert written.startswith(f"**{report.number(line.spread.median)}** ×")
+    assert sum(bool(text) for row in rows.values() for text in row.values()) == (
         len(compared) + 2 * len(rows)  # and the name and the speed of transformers in each row
     )
 

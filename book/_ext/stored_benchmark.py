@@ -17,15 +17,12 @@ from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT))  # the build does not begin in the project's folder
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # jupyter-book does not look there
 
-from benchmarks import report  # noqa: E402
-from benchmarks.findings import Finding, findings  # noqa: E402
+from benchmarks import report
+from benchmarks.findings import AGAINST, LIMIT, OURS, Finding, findings
 
-RESULTS = ROOT / "benchmarks" / "results"
-AGAINST = "x transformers"
-COLUMNS = ("notes", "plain", "packed", "compiled", "read limit")
+COLUMNS = ("notes", *OURS, LIMIT)
 
 
 class StoredBenchmark(SphinxDirective):
@@ -34,9 +31,9 @@ class StoredBenchmark(SphinxDirective):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        path = RESULTS / f"{self.arguments[0]}.json"
+        path = report.RESULTS / f"{self.arguments[0]}.json"
         if not path.is_file():
-            stored = ", ".join(sorted(each.stem for each in RESULTS.glob("*.json")))
+            stored = ", ".join(sorted(each.stem for each in report.RESULTS.glob("*.json")))
             raise self.error(f"no stored run {path.name}; there are {stored}")
         self.env.note_dependency(str(path))
         here = Path(self.env.doc2path(self.env.docname)).parent
@@ -59,7 +56,7 @@ torch {versions["torch"]}, transformers {versions["transformers"]}; {run["date"]
 {comparison(run)}
 
 ```{{image}} {picture}
-:alt: {run["machine"]["processor"]}: the decode rows of the table as bars, and the time of a step against the context
+:alt: {machine["processor"]}: the decode rows of the table as bars, and the time of a step against the context
 ```
 
 ```{{dropdown}} The whole table, with every target

@@ -1,6 +1,6 @@
 // The norm figure: three channels as a globe whose axis is (1, 1, 1), bars of the same channels, and 64 channels below.
 
-import { h, svg, fmt, slider, choice, button, draggable, prefersReducedMotion, observeSize } from "./kit.js";
+import { h, svg, fmt, slider, choice, button, draggable, prefersReducedMotion, observeSize, observeTraits } from "./kit.js";
 import { channelStats, dot3, scale3, azimuthOf, unproject } from "./norm_geometry_math.js";
 import { INK, LINE, NORMS, clamp, epsText, smallText, resultsOf, remarkOn } from "./norm_geometry_result.js";
 import { fitView, paintGlobe } from "./norm_geometry_globe.js";
@@ -380,13 +380,11 @@ function render({ model, el }) {
     if (note.textContent !== text) note.textContent = text;
   }
 
-  const reactions = [[[...TRAITS, "norm"], schedule], [["values", "curve"], fans.rebuild]];
-  for (const [names, react] of reactions) for (const name of names) model.on(`change:${name}`, react);
+  cleanups.push(observeTraits(model, [...TRAITS, "norm"], schedule), observeTraits(model, ["values", "curve"], fans.rebuild));
   draw();
   return () => {
     cancelAnimationFrame(pending);
     animator.cancel();
-    for (const [names, react] of reactions) for (const name of names) model.off(`change:${name}`, react);
     for (const cleanup of cleanups) cleanup();
     root.remove();
   };
