@@ -25,33 +25,15 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
         description="Measure this package beside its peers, in turns. A full run takes about a quarter of an hour; "
         "Ctrl-C ends it and keeps the scenarios that are finished.",
     )
-    parser.add_argument(
-        "--quick", action="store_true", help="short texts, few rounds: below two minutes"
-    )
-    parser.add_argument(
-        "--only", metavar="WORDS", help='scenarios whose name holds this, as "decode, small"'
-    )
-    parser.add_argument(
-        "--rounds",
-        type=_positive,
-        help="rounds of every scenario, all of them, however long it takes",
-    )
+    parser.add_argument("--quick", action="store_true", help="short texts, few rounds: below two minutes")
+    parser.add_argument("--only", metavar="WORDS", help='scenarios whose name holds this, as "decode, small"')
+    parser.add_argument("--rounds", type=_positive, help="rounds of every scenario, all of them, however long it takes")
     parser.add_argument("--threads", type=_positive, default=1, help="CPU threads (default: 1)")
-    parser.add_argument(
-        "--device",
-        type=torch.device,
-        default=_default_device(),
-        help="default: a GPU if there is one",
-    )
+    parser.add_argument("--device", type=torch.device, default=_default_device(), help="default: a GPU if there is one")
     parser.add_argument("--dtype", default="float32", choices=("float32", "bfloat16", "float16"))
     parser.add_argument("--output", type=Path, metavar="STEM", help="where the .json and .svg go (default: "
                         "benchmarks/results/latest, or quick)")  # fmt: skip
-    parser.add_argument(
-        "--show",
-        type=Path,
-        metavar="JSON",
-        help="measure nothing: print and draw a stored run again",
-    )
+    parser.add_argument("--show", type=Path, metavar="JSON", help="measure nothing: print and draw a stored run again")
     return parser.parse_args(given)
 
 
@@ -67,9 +49,7 @@ def _default_device() -> torch.device:
 
 
 def main(
-    given: Sequence[str] | None = None,
-    models: Mapping[str, MiniMindConfig] = MODELS,
-    quick: Sequence[Scenario] = QUICK,
+    given: Sequence[str] | None = None, models: Mapping[str, MiniMindConfig] = MODELS, quick: Sequence[Scenario] = QUICK
 ) -> int:
     """Run what the command line asks for; `models` and `quick` are there for tests."""
     options = arguments(given)
@@ -91,9 +71,7 @@ def main(
 def measure(
     options: argparse.Namespace, models: Mapping[str, MiniMindConfig], scenarios: Sequence[Scenario]
 ) -> dict[str, Any]:
-    bench = Bench(
-        options.device, getattr(torch, options.dtype), options.threads, options.rounds, models
-    )
+    bench = Bench(options.device, getattr(torch, options.dtype), options.threads, options.rounds, models)
     chosen = [s for s in scenarios if not options.only or options.only in s.name]
     if not chosen:
         names = "\n  ".join(s.name for s in scenarios)

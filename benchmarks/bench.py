@@ -66,9 +66,7 @@ class Bench:
         with tqdm(total=rounds * len(work), desc=name, unit="run", disable=None) as bar:
             return paired_rounds(work, rounds, budget, bar.update)
 
-    def warm_up(
-        self, peers: Iterable[str], size: str, ids: Tensor, new: int
-    ) -> tuple[dict[str, float], list[str]]:
+    def warm_up(self, peers: Iterable[str], size: str, ids: Tensor, new: int) -> tuple[dict[str, float], list[str]]:
         """Call everybody once; who compiles is called as it will be called later, the others briefly.
 
         Returns:
@@ -107,11 +105,7 @@ class ReadLimit:
         count = max(round(num_bytes / bench.dtype.itemsize / width), 1) * width
         self.numbers = torch.ones(count, dtype=bench.dtype, device=bench.device)
         columns, vector = self.numbers.view(width, -1).t(), self.numbers[:width]
-        ways = (
-            self.numbers.sum,
-            lambda: torch.dot(self.numbers, self.numbers),
-            lambda: columns @ vector,
-        )
+        ways = (self.numbers.sum, lambda: torch.dot(self.numbers, self.numbers), lambda: columns @ vector)
         for way in ways:
             way()
         self.read = min(ways, key=lambda way: self._seconds(way, 3))

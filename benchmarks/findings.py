@@ -162,10 +162,7 @@ def of_context(result: Result) -> list[Finding]:
             )
         lines.append(line)
     against = tuple(ratios(rising["plain"], rising["transformers"]))
-    return [
-        *lines,
-        Finding(result["name"], "plain", "", against, "of transformers'", 1.0, "<="),
-    ]
+    return [*lines, Finding(result["name"], "plain", "", against, "of transformers'", 1.0, "<=")]
 
 
 def of_prefill(result: Result) -> list[Finding]:
@@ -175,9 +172,7 @@ def of_prefill(result: Result) -> list[Finding]:
 def of_training(result: Result) -> list[Finding]:
     losses = result["first_loss"]
     apart = abs(losses["plain"] / losses["transformers"] - 1)
-    same = Finding(
-        result["name"], "plain", f"first loss {losses['plain']:.4f}", (apart,), "off transformers'"
-    )
+    same = Finding(result["name"], "plain", f"first loss {losses['plain']:.4f}", (apart,), "off transformers'")
     return [*_against_transformers(result, lambda s: f"{1e3 * s:.0f} ms"), same]
 
 
@@ -200,13 +195,7 @@ def _against_transformers(result: Result, value: Callable[[float], str]) -> list
 def of_cache_bytes(result: Result) -> list[Finding]:
     return [
         Finding(
-            result["name"],
-            name,
-            f"{count:,} bytes",
-            (count / result["formula"],),
-            "of the formula",
-            1.0,
-            relation="=",
+            result["name"], name, f"{count:,} bytes", (count / result["formula"],), "of the formula", 1.0, relation="="
         )
         for name, count in result["bytes"].items()
     ]
@@ -223,9 +212,7 @@ def of_agreement(result: Result) -> list[Finding]:
     lines.append(Finding(scenario, "plain", "whole text", whole, "off in logits", LOGITS, "<="))
     for name, difference in result["cached_logits"].items():
         against = "off, relative"
-        lines.append(
-            Finding(scenario, name, "token by token", (difference,), against, LOGITS, "<=")
-        )
+        lines.append(Finding(scenario, name, "token by token", (difference,), against, LOGITS, "<="))
     return lines
 
 

@@ -16,9 +16,7 @@ from minimind_edu.kv_cache import CatCache
 from minimind_edu.model import MiniMindForCausalLM
 
 
-def attend(
-    layer: Attention, x: Tensor, positions: tuple[Tensor, Tensor], cache: CatCache
-) -> Tensor:
+def attend(layer: Attention, x: Tensor, positions: tuple[Tensor, Tensor], cache: CatCache) -> Tensor:
     """One layer's attention, `[B, S, E]` in and out; several positions only while the cache is empty."""
     query, key, value = layer.project(x, *positions)
     key, value = cache.append(key, value)  # [B, S, K, D] -> [B, T, K, D]

@@ -31,14 +31,10 @@ class Peer:
     generate: Callable[[Tensor, int], Tensor]  # -> [B, S + new]
     stream: Callable[[Tensor, int], Iterator[Tensor]]  # -> [B] at a time
     compiles: bool = False  # its first call is slow, and only a whole one prepares for the next
-    decoder: Callable[[], Any] | None = (
-        None  # ours: -> what is called for every token, like the model
-    )
+    decoder: Callable[[], Any] | None = None  # ours: -> what is called for every token, like the model
 
 
-def build_peers(
-    config: MiniMindConfig, device: torch.device, dtype: torch.dtype
-) -> dict[str, Peer]:
+def build_peers(config: MiniMindConfig, device: torch.device, dtype: torch.dtype) -> dict[str, Peer]:
     """All peers, by name. Whoever changes how its weights lie in memory has a copy of its own."""
     model = random_model(config).to(device, dtype).eval()
     llama = llama_twin(model).eval()
@@ -71,12 +67,7 @@ def llama_twin(model: MiniMindForCausalLM) -> PreTrainedModel:
     return twin
 
 
-def _ours(
-    model: MiniMindForCausalLM,
-    decode: str = "plain",
-    compiles: bool = False,
-    use_cache: bool = True,
-) -> Peer:
+def _ours(model: MiniMindForCausalLM, decode: str = "plain", compiles: bool = False, use_cache: bool = True) -> Peer:
     # random weights would end a text by chance
     options = {"decode": decode, "use_cache": use_cache, "eos_token_id": None}
     return Peer(
@@ -96,12 +87,7 @@ def _collecting(stream: Callable[[Tensor, int], Iterator[Tensor]]) -> Peer:
 
 def _llama_generate(llama: PreTrainedModel, ids: Tensor, new: int, **options: Any) -> Tensor:
     return llama.generate(
-        ids,
-        attention_mask=torch.ones_like(ids),
-        max_new_tokens=new,
-        min_new_tokens=None,
-        do_sample=False,
-        **options,
+        ids, attention_mask=torch.ones_like(ids), max_new_tokens=new, min_new_tokens=None, do_sample=False, **options
     )
 
 

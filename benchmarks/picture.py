@@ -77,16 +77,12 @@ def draw_context(result: Result, ax: Axes) -> None:
     for number, (name, rounds) in enumerate(result["seconds"].items()):
         middle = [1e3 * statistics.median(at) for at in zip(*rounds, strict=True)]
         style = {"color": COLORS[number % len(COLORS)], "linestyle": DASHES[number % len(DASHES)]}
-        ax.plot(
-            result["contexts"], middle, linewidth=2, marker="o", markersize=3.5, label=name, **style
-        )
+        ax.plot(result["contexts"], middle, linewidth=2, marker="o", markersize=3.5, label=name, **style)
     ax.set(xlabel="context, tokens", ylabel="ms a step", xticks=result["contexts"][-3:])
     ax.set_ylim(0, 1.5 * ax.dataLim.ymax)  # room for the names
     # the slowest first, as they lie
     lines = sorted(ax.lines, key=lambda line: -line.get_ydata()[-1])
-    ax.legend(
-        handles=lines, frameon=False, labelcolor=INK, fontsize=FONT, loc="upper left", ncols=2
-    )
+    ax.legend(handles=lines, frameon=False, labelcolor=INK, fontsize=FONT, loc="upper left", ncols=2)
 
 
 PANELS = {"decode": draw_decode, "step against context": draw_context}

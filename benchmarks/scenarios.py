@@ -64,8 +64,7 @@ class Decode(Scenario):
         step = step_bytes(bench, self)
         limit = ReadLimit(step, bench)
         work = {
-            name: bench.timed(lambda peer=peers[name]: peer.generate(ids, self.new), self.new)
-            for name in self.peers
+            name: bench.timed(lambda peer=peers[name]: peer.generate(ids, self.new), self.new) for name in self.peers
         }
         work[LIMIT] = limit.seconds
         seconds = bench.paired(self.name, work, self.rounds, self.budget)
@@ -144,9 +143,7 @@ class Prefill(Scenario):
         ids = bench.prompts(self.size, 1, self.prompt)
         peers = bench.peers(self.size)
         bench.warm_up(self.peers, self.size, ids, 1)
-        work = {
-            name: bench.timed(lambda peer=peers[name]: peer.generate(ids, 1)) for name in self.peers
-        }
+        work = {name: bench.timed(lambda peer=peers[name]: peer.generate(ids, 1)) for name in self.peers}
         return {"seconds": bench.paired(self.name, work, self.rounds, self.budget)}
 
 

@@ -14,12 +14,7 @@ ORIGIN = "http://figures.test"  # answered by the test itself, never by a networ
 STATIC = Path(__file__).parents[1] / "src/minimind_edu/figures/static"
 HOST = Path(__file__).parents[1] / "book/_ext/figure_host.js"
 
-_QUIET = (
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-gpu",
-)
+_QUIET = ("--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-gpu")
 
 
 def chromium_path(playwright) -> str | None:

@@ -67,15 +67,9 @@ class Server:
     """A Jupyter server over a folder of its own, with nothing of the user's: settings, trust, kernels."""
 
     def __init__(self, python: str, front_end: type, folder: Path):
-        self.folder, self.runtime, self.port = (
-            folder / "notebooks",
-            folder / "runtime",
-            _free_port(),
-        )
+        self.folder, self.runtime, self.port = (folder / "notebooks", folder / "runtime", _free_port())
         self.folder.mkdir()
-        ours = (
-            notebook_environment.ENVIRONMENT
-        )  # what chapters are stored in; a reader has none of it
+        ours = notebook_environment.ENVIRONMENT  # what chapters are stored in; a reader has none of it
         environment = {name: value for name, value in os.environ.items() if name not in ours} | {
             "JUPYTER_CONFIG_DIR": str(folder / "config"),
             "JUPYTER_DATA_DIR": str(folder / "data"),
@@ -183,9 +177,7 @@ class OpenNotebook:
             self._client.load_connection_file()
             self._client.start_channels()
             self._client.wait_for_ready(timeout=STARTS_WITHIN)
-        reply = self._client.execute(
-            "", silent=True, user_expressions={"it": expression}, reply=True, timeout=60
-        )
+        reply = self._client.execute("", silent=True, user_expressions={"it": expression}, reply=True, timeout=60)
         answer = reply["content"]["user_expressions"]["it"]
         if answer["status"] != "ok":
             raise RuntimeError(f"{expression}: {answer['ename']}: {answer['evalue']}")

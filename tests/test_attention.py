@@ -25,12 +25,7 @@ HALVES = [torch.float16, torch.bfloat16]
 seeds = st.integers(0, 10_000)
 # B, S, past, K, G, D/2
 sizes = st.tuples(
-    st.integers(1, 3),
-    st.integers(1, 6),
-    st.integers(0, 5),
-    st.integers(1, 3),
-    st.integers(1, 3),
-    st.integers(1, 4),
+    st.integers(1, 3), st.integers(1, 6), st.integers(0, 5), st.integers(1, 3), st.integers(1, 3), st.integers(1, 4)
 )
 
 
@@ -38,9 +33,7 @@ def projections(size, seed=0, dtype=DOUBLE):
     """Query `[B, S, H, D]`, key and value `[B, past + S, K, D]`."""
     batch, length, past, kv_heads, group, half = size
     query = tensor(batch, length, kv_heads * group, 2 * half, seed=seed, dtype=dtype)
-    key, value = (
-        tensor(batch, past + length, kv_heads, 2 * half, seed=seed + n, dtype=dtype) for n in (1, 2)
-    )
+    key, value = (tensor(batch, past + length, kv_heads, 2 * half, seed=seed + n, dtype=dtype) for n in (1, 2))
     return query, key, value
 
 
@@ -54,9 +47,7 @@ def attention_number_by_number(query, key, value, allowed):
             for h in range(heads):
                 seen = [t for t in range(key.shape[1]) if allowed(b, s, t)]
                 keys, values = key[b, seen, h // group], value[b, seen, h // group]
-                parts = [
-                    math.exp(score / math.sqrt(dim)) for score in (keys @ query[b, s, h]).tolist()
-                ]
+                parts = [math.exp(score / math.sqrt(dim)) for score in (keys @ query[b, s, h]).tolist()]
                 for part, read in zip(parts, values, strict=True):
                     output[b, s, h] += part / sum(parts) * read
     return output
@@ -235,15 +226,11 @@ def test_grouped_heads_with_one_query_each_are_multi_head_attention(heads, seed)
     width = query_heads * 6
     theirs = torch.nn.MultiheadAttention(width, query_heads, bias=False, batch_first=True).double()
     with torch.no_grad():
-        theirs.in_proj_weight.copy_(
-            torch.cat([module.q_proj.weight, module.k_proj.weight, module.v_proj.weight])
-        )
+        theirs.in_proj_weight.copy_(torch.cat([module.q_proj.weight, module.k_proj.weight, module.v_proj.weight]))
         theirs.out_proj.weight.copy_(module.o_proj.weight)
     unturned = torch.ones(6, 6, dtype=DOUBLE), torch.zeros(6, 6, dtype=DOUBLE)
     ours, weights = module(x, unturned, return_weights=True)
-    expected, expected_weights = theirs(
-        x, x, x, attn_mask=~causal_mask(6, 6), average_attn_weights=False
-    )
+    expected, expected_weights = theirs(x, x, x, attn_mask=~causal_mask(6, 6), average_attn_weights=False)
     torch.testing.assert_close(ours, expected)
     torch.testing.assert_close(weights, expected_weights)
 
@@ -355,6 +342,4 @@ def test_the_module_keeps_half_precision(dtype, kind):
 def test_gradients_are_right():
     query, key, value = (x.requires_grad_() for x in projections((1, 2, 1, 1, 2, 1)))
     mask = causal_mask(2, 3)
-    assert torch.autograd.gradcheck(
-        lambda q, k, v: attention(q, k, v, mask)[0], (query, key, value)
-    )
+    assert torch.autograd.gradcheck(lambda q, k, v: attention(q, k, v, mask)[0], (query, key, value))

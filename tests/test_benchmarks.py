@@ -26,11 +26,7 @@ from minimind_edu.kv_cache import CatCache
 
 CPU = torch.device("cpu")
 WIDE = {"initializer_range": 0.3, "max_position_embeddings": 2048}
-TINY = {
-    "small": tiny_config(**WIDE),
-    "base": tiny_config(num_hidden_layers=3, **WIDE),
-    "training": tiny_config(**WIDE),
-}
+TINY = {"small": tiny_config(**WIDE), "base": tiny_config(num_hidden_layers=3, **WIDE), "training": tiny_config(**WIDE)}
 
 
 # Rounds, spread, slope
@@ -51,9 +47,7 @@ def test_paired_rounds_let_everybody_work_once_a_round_in_rotated_order():
 
 
 @pytest.mark.parametrize(("each", "expected"), [(1.0, 10), (30.0, 2), (9.0, 5), (50.0, 2)], ids=str)
-def test_no_round_begins_that_would_go_beyond_the_budget_but_two_always_run(
-    monkeypatch, each, expected
-):
+def test_no_round_begins_that_would_go_beyond_the_budget_but_two_always_run(monkeypatch, each, expected):
     now = [0.0]
     monkeypatch.setattr(time, "perf_counter", lambda: now[0])
 
@@ -147,9 +141,7 @@ def test_a_step_reads_all_weights_once_and_the_cache_so_far():
     weights = sum(parameter.numel() for parameter in tiny_model(**WIDE).parameters())
     config = TINY["small"]
     of_a_position = 2 * config.num_hidden_layers * config.num_key_value_heads * config.head_dim
-    positions = (
-        10 + 11 + 12 + 13 + 14
-    ) / 5  # the first call writes the prompt, each later one reads all
+    positions = (10 + 11 + 12 + 13 + 14) / 5  # the first call writes the prompt, each later one reads all
     assert step_bytes(bench, scenario) == 4 * (weights + 3 * positions * of_a_position)
 
 
@@ -271,9 +263,7 @@ def test_one_different_token_is_not_agreement():
 
 
 def stored_run(*results):
-    return report.describe(
-        Bench(models=TINY), False, results or [decode_result(), context_result()]
-    )
+    return report.describe(Bench(models=TINY), False, results or [decode_result(), context_result()])
 
 
 def test_a_stored_run_is_read_back_as_it_was(tmp_path):
@@ -338,9 +328,7 @@ def test_no_words_of_the_picture_lie_on_each_other_or_outside():
     figure.draw_without_rendering()
     for ax in figure.axes:
         left, right = ax.get_xlim()
-        ticks = [
-            tick.label1 for tick in ax.xaxis.get_major_ticks() if left <= tick.get_loc() <= right
-        ]
+        ticks = [tick.label1 for tick in ax.xaxis.get_major_ticks() if left <= tick.get_loc() <= right]
         words = [*ax.texts, *ax.get_yticklabels(), *ticks, ax.xaxis.label, ax.yaxis.label]
         boxes = [text.get_window_extent() for text in words if text.get_text()]
         assert len(boxes) > 5

@@ -225,9 +225,7 @@ def test_the_served_model_answers_with_its_sentence(workplace):
     ask = command("curl ")
     data = re.search(r"-d '(.*)'", ask)[1]
     address = re.search(r"http://\S+", ask)[0].replace("8000", str(port))
-    request = urllib.request.Request(
-        address, data.encode(), headers={"Content-Type": "application/json"}
-    )
+    request = urllib.request.Request(address, data.encode(), headers={"Content-Type": "application/json"})
     with server(serve, workplace, port), urllib.request.urlopen(request, timeout=120) as answer:
         said = json.load(answer)["choices"][0]["text"]
     assert f"the sentence again: `{said}`" in PAGE

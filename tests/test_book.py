@@ -56,20 +56,14 @@ def addresses(html, http_address) -> dict[str, str]:
 
 
 def context_of(browser, viewport=WIDE, theme="light", **options):
-    return browser.new_context(
-        viewport=viewport, color_scheme=theme, reduced_motion="reduce", **options
-    )
+    return browser.new_context(viewport=viewport, color_scheme=theme, reduced_motion="reduce", **options)
 
 
 def settle(page) -> None:
     """Wait until mathematics is typeset and figures have started, or failed to."""
-    page.wait_for_function(
-        "!window.MathJax || (window.MathJax.startup && window.MathJax.startup.promise)"
-    )
+    page.wait_for_function("!window.MathJax || (window.MathJax.startup && window.MathJax.startup.promise)")
     page.evaluate("window.MathJax ? window.MathJax.startup.promise.then(() => 0) : 0")
-    page.wait_for_function(
-        "!document.querySelector('.minimind-figure:not([data-state])')", timeout=30_000
-    )
+    page.wait_for_function("!document.querySelector('.minimind-figure:not([data-state])')", timeout=30_000)
 
 
 def leaves_the_book(url: str, address: str) -> bool:
@@ -87,14 +81,10 @@ def test_pages_are_whole_without_a_network_and_without_complaint(browser, addres
         settle(page)
         assert not watch.problems, f"{name}: {watch.problems}"
         assert not [url for url in watch.requests if leaves_the_book(url, address)], name
-        states = page.eval_on_selector_all(
-            ".minimind-figure", "all => all.map(one => one.dataset.state)"
-        )
+        states = page.eval_on_selector_all(".minimind-figure", "all => all.map(one => one.dataset.state)")
         assert set(states) <= {"alive"}, f"{name}: {states}"
         # Formulas keep their TeX in .math until MathJax replaces it.
-        assert (
-            page.eval_on_selector_all(".math:not(:has(mjx-container))", "all => all.length") == 0
-        ), name
+        assert page.eval_on_selector_all(".math:not(:has(mjx-container))", "all => all.length") == 0, name
         assert page.locator("mjx-merror").count() == 0, name
     context.close()
 
@@ -216,9 +206,7 @@ def axe_problems(page, context=None) -> list[str]:
     response = Axe().run(page, context, {"resultTypes": ["violations"]}).response
     grave = [one for one in response["violations"] if one["impact"] in ("serious", "critical")]
     return [
-        f"{one['id']}: {node['html'][:150]} {node['failureSummary'][:300]}"
-        for one in grave
-        for node in one["nodes"]
+        f"{one['id']}: {node['html'][:150]} {node['failureSummary'][:300]}" for one in grave for node in one["nodes"]
     ]
 
 
@@ -291,10 +279,7 @@ def test_launch_and_download_buttons_lead_to_the_chapter(browser, http_address, 
     assert download.value.suggested_filename == f"{stem}.ipynb"
     saved = json.loads(Path(download.value.path()).read_text(encoding="utf-8"))
     stored = json.loads((ROOT / f"{name}.ipynb").read_text(encoding="utf-8"))
-    [new], [old] = (
-        [cell for cell in one["cells"] if cell["id"] == install_cell.CELL_ID]
-        for one in (saved, stored)
-    )
+    [new], [old] = ([cell for cell in one["cells"] if cell["id"] == install_cell.CELL_ID] for one in (saved, stored))
     assert "WHEEL = " in "".join(new["source"])
     new["source"], new["metadata"] = old["source"], old["metadata"]
     assert saved == stored

@@ -38,20 +38,14 @@ def tags(cell: dict) -> set[str]:
 
 def outside_code(markdown: str) -> str:
     """The text without fenced blocks and code spans."""
-    return re.sub(
-        r"`[^`\n]*`", "", re.sub(r"^```\w*$.*?^```$", "", markdown, flags=re.DOTALL | re.MULTILINE)
-    )
+    return re.sub(r"`[^`\n]*`", "", re.sub(r"^```\w*$.*?^```$", "", markdown, flags=re.DOTALL | re.MULTILINE))
 
 
 def is_compared(cell: dict) -> bool:
     """Whether nbval compares what the cell shows: it compares text, tables and SVG, and no photographs of them."""
     seen = [output for output in cell["outputs"] if output["output_type"] == "stream"]
     for output in cell["outputs"]:
-        seen += [
-            kind
-            for kind in output.get("data", {})
-            if not kind.startswith(("image/png", "image/jpeg"))
-        ]
+        seen += [kind for kind in output.get("data", {}) if not kind.startswith(("image/png", "image/jpeg"))]
     return not tags(cell) & {IGNORED, "nbval-skip"} and (bool(seen) or not cell["outputs"])
 
 
@@ -84,9 +78,7 @@ def test_no_widget_state_and_no_view_is_stored(notebook):
     assert "widgets" not in notebook["metadata"]
     for cell in code_cells(notebook):
         for output in cell["outputs"]:
-            assert WIDGET_VIEW not in output.get("data", {}), (
-                f"cell {cell['id']} stores a widget view"
-            )
+            assert WIDGET_VIEW not in output.get("data", {}), f"cell {cell['id']} stores a widget view"
 
 
 def test_nothing_names_a_machine(path):
@@ -104,38 +96,26 @@ def test_stored_as_refresh_stores_it(path):
 def test_markdown_is_plain(notebook):
     for cell in notebook["cells"]:
         if cell["cell_type"] == "markdown":
-            found = MYST.search(outside_code(text(cell))) or re.search(
-                r"^```\{", text(cell), re.MULTILINE
-            )
-            assert not found, (
-                f"cell {cell['id']} uses {found[0]!r}, which only the book understands"
-            )
+            found = MYST.search(outside_code(text(cell))) or re.search(r"^```\{", text(cell), re.MULTILINE)
+            assert not found, f"cell {cell['id']} uses {found[0]!r}, which only the book understands"
 
 
 def test_links_between_pages_lead_to_files(path, notebook):
     for cell in notebook["cells"]:
-        for target in LINK.findall(
-            outside_code(text(cell)) if cell["cell_type"] == "markdown" else ""
-        ):
+        for target in LINK.findall(outside_code(text(cell)) if cell["cell_type"] == "markdown" else ""):
             if not target.startswith(("http://", "https://", "#")):
-                assert (path.parent / target.split("#")[0]).is_file(), (
-                    f"cell {cell['id']} links to {target}"
-                )
+                assert (path.parent / target.split("#")[0]).is_file(), f"cell {cell['id']} links to {target}"
 
 
 def test_code_can_be_compared_everywhere(notebook):
     for cell in code_cells(notebook):
         lines = text(cell).splitlines()
         assert not lines[-1].rstrip().endswith(";"), f"cell {cell['id']} ends with a semicolon"
-        assert not [line for line in lines if re.match(r"\s*[!%]", line)], (
-            f"cell {cell['id']} uses a shell or a magic"
-        )
+        assert not [line for line in lines if re.match(r"\s*[!%]", line)], f"cell {cell['id']} uses a shell or a magic"
         assert "clear_output" not in text(cell), f"cell {cell['id']} clears its output"
         assert tags(cell) <= KNOWN_TAGS, f"cell {cell['id']} has the tags {tags(cell) - KNOWN_TAGS}"
         if cell["id"] not in (install_cell.CELL_ID, "quiz"):  # a quiz is text for the most part
-            assert len(lines) <= LONGEST_CELL, (
-                f"cell {cell['id']} is longer than {LONGEST_CELL} lines"
-            )
+            assert len(lines) <= LONGEST_CELL, f"cell {cell['id']} is longer than {LONGEST_CELL} lines"
 
 
 def test_an_ignored_cell_says_why_and_the_next_cell_checks_what_must_hold(notebook):
@@ -143,9 +123,7 @@ def test_an_ignored_cell_says_why_and_the_next_cell_checks_what_must_hold(notebo
     for cell, following in zip(cells, [*cells[1:], None], strict=True):
         if IGNORED in tags(cell):
             assert cell["metadata"].get("reason"), f"cell {cell['id']} is ignored without a reason"
-            assert following and IGNORED not in tags(following), (
-                f"no compared cell follows {cell['id']}"
-            )
+            assert following and IGNORED not in tags(following), f"no compared cell follows {cell['id']}"
 
 
 def test_more_than_95_percent_of_the_code_cells_are_compared(capsys):
@@ -167,12 +145,7 @@ def test_shape_of_a_chapter(notebook):
     cells = notebook["cells"]
     assert cells[0]["cell_type"] == "markdown"
     assert text(cells[0]).startswith("# ")
-    headings = [
-        line
-        for cell in cells
-        if cell["cell_type"] == "markdown"
-        for line in text(cell).splitlines()
-    ]
+    headings = [line for cell in cells if cell["cell_type"] == "markdown" for line in text(cell).splitlines()]
     assert sum(line.startswith("# ") for line in headings) == 1
     assert "you can" in " ".join(text(cell) for cell in cells[:3])
     assert any("Predict" in text(cell) for cell in cells[:4])
@@ -181,20 +154,12 @@ def test_shape_of_a_chapter(notebook):
 
 def test_a_chapter_has_four_checked_exercises_with_folded_solutions_and_a_quiz(notebook):
     cells = code_cells(notebook)
-    solutions = [
-        cell
-        for cell in cells
-        if "hide-cell" in tags(cell) and text(cell).startswith("# @title Solution")
-    ]
+    solutions = [cell for cell in cells if "hide-cell" in tags(cell) and text(cell).startswith("# @title Solution")]
     assert len(solutions) >= 4
     for cell in solutions:
-        assert re.search(r"^(?:checks\.)?check_\w+\(", text(cell), re.MULTILINE), (
-            f"cell {cell['id']} runs no check"
-        )
+        assert re.search(r"^(?:checks\.)?check_\w+\(", text(cell), re.MULTILINE), f"cell {cell['id']} runs no check"
         printed = "".join("".join(output.get("text", "")) for output in cell["outputs"])
-        assert "ok" in printed and "not yet" not in printed, (
-            f"the solution {cell['id']} does not pass its check"
-        )
+        assert "ok" in printed and "not yet" not in printed, f"the solution {cell['id']} does not pass its check"
     assert sum("Quiz(" in text(cell) for cell in cells) == 1
 
 

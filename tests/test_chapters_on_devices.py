@@ -93,9 +93,7 @@ def test_every_measurement_of_time_is_one_of_those():
 
 
 @pytest.mark.parametrize("path, cell_id", MEASURING)
-def test_a_measuring_cell_runs_on_a_gpu_too(
-    path, cell_id, monkeypatch, capsys, once, chapter_state
-):
+def test_a_measuring_cell_runs_on_a_gpu_too(path, cell_id, monkeypatch, capsys, once, chapter_state):
     """On MPS, which refuses what CUDA refuses, and float64 besides."""
     sources = needed(path, cell_id)
     namespace = {"__name__": "__main__"}
@@ -112,9 +110,7 @@ def test_a_measuring_cell_runs_on_a_gpu_too(
 
 @pytest.mark.parametrize("path, cell_id", MEASURING)
 def test_without_a_gpu_it_shows_the_cpu_alone(path, cell_id):
-    [cell] = [
-        cell for cell in json.loads(path.read_text("utf-8"))["cells"] if cell["id"] == cell_id
-    ]
+    [cell] = [cell for cell in json.loads(path.read_text("utf-8"))["cells"] if cell["id"] == cell_id]
     printed = "".join("".join(output.get("text", "")) for output in cell["outputs"])
     assert "cpu" in printed
     assert "cuda" not in printed

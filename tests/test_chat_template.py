@@ -17,22 +17,12 @@ CALL = {
     "role": "assistant",
     "content": None,
     "tool_calls": [
-        {
-            "function": {
-                "name": "look_up",
-                "arguments": {"word": "爱 <&>", "b": 1, "a": [1.5, None, True]},
-            }
-        },
+        {"function": {"name": "look_up", "arguments": {"word": "爱 <&>", "b": 1, "a": [1.5, None, True]}}},
         {"name": "again", "arguments": '{"raw": 1}'},
     ],
 }
 ANSWER = {"role": "tool", "content": "love"}
-TOOLS = [
-    {
-        "type": "function",
-        "function": {"name": "look_up", "description": "查 <词>", "parameters": {}},
-    }
-]
+TOOLS = [{"type": "function", "function": {"name": "look_up", "description": "查 <词>", "parameters": {}}}]
 CONVERSATIONS = {
     "a question": [ASK],
     "with a system turn": [SYSTEM, ASK],
@@ -51,9 +41,7 @@ def test_every_conversation_is_written_as_transformers_writes_it(name):
         expected = THEIRS.apply_chat_template(
             messages, tools=tools, add_generation_prompt=prompt, tokenize=False, **switch
         )
-        found = render_chat(
-            TEMPLATE, messages, tools=tools, add_generation_prompt=prompt, **ROLES, **switch
-        )
+        found = render_chat(TEMPLATE, messages, tools=tools, add_generation_prompt=prompt, **ROLES, **switch)
         assert found == expected
 
 
@@ -94,9 +82,7 @@ class Dangerous(str):
 
 def test_a_template_sees_plain_data_only():
     with pytest.raises(ValueError, match="refuses"):
-        render_chat(
-            "{{ messages[0].content.burn() }}", [{"role": "user", "content": Dangerous("a")}]
-        )
+        render_chat("{{ messages[0].content.burn() }}", [{"role": "user", "content": Dangerous("a")}])
     with pytest.raises(ValueError, match="plain data only: .*function is not JSON"):
         render_chat(TEMPLATE, [ASK], tools=[lambda: 1])
 

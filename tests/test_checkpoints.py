@@ -152,13 +152,9 @@ def test_a_bare_state_dict_is_enough(kind, dtype, suffix, tmp_path):
 def test_what_you_know_goes_before_what_the_file_says(tmp_path):
     model = tiny_model(rope_theta=1e4, dtype=torch.float32)
     path = save_checkpoint(model, tmp_path / "model.safetensors")
-    assert from_checkpoint(path, rope_theta=1e5).config == dataclasses.replace(
-        model.config, rope_theta=1e5
-    )
+    assert from_checkpoint(path, rope_theta=1e5).config == dataclasses.replace(model.config, rope_theta=1e5)
     torch.save(model.state_dict(), tmp_path / "model.pth")
-    read = from_checkpoint(
-        tmp_path / "model.pth", num_attention_heads=4, rope_theta=1e4, max_position_embeddings=64
-    )
+    read = from_checkpoint(tmp_path / "model.pth", num_attention_heads=4, rope_theta=1e4, max_position_embeddings=64)
     assert read.config == model.config
     assert torch.equal(read(token_ids(2, 5)).logits, model(token_ids(2, 5)).logits)
 
@@ -166,37 +162,22 @@ def test_what_you_know_goes_before_what_the_file_says(tmp_path):
 def test_a_training_checkpoint_of_several_processes_is_read(tmp_path):
     model = tiny_model(dtype=torch.float16, **EIGHT_HEADS)
     weights = {f"module._orig_mod.{name}": value for name, value in model.state_dict().items()}
-    checkpoint = {
-        "model": weights,
-        "optimizer": {"state": {}, "param_groups": [{"lr": 1e-3}]},
-        "step": 7,
-    }
+    checkpoint = {"model": weights, "optimizer": {"state": {}, "param_groups": [{"lr": 1e-3}]}, "step": 7}
     torch.save(checkpoint, tmp_path / "full_sft_32_resume.pth")
     assert same_weights(from_checkpoint(tmp_path / "full_sft_32_resume.pth"), model)
 
 
 def upstream_folder(folder, model, **described):
     """What upstream's own save_pretrained(safe_serialization=False) leaves behind."""
-    names = (
-        "hidden_size",
-        "num_hidden_layers",
-        "num_attention_heads",
-        "num_key_value_heads",
-        "vocab_size",
-    )
-    config = {name: getattr(model.config, name) for name in names} | {
-        "model_type": "minimind",
-        **described,
-    }
+    names = ("hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "vocab_size")
+    config = {name: getattr(model.config, name) for name in names} | {"model_type": "minimind", **described}
     (folder / "config.json").write_text(json.dumps(config))
     torch.save(model.state_dict(), folder / "pytorch_model.bin")
     return folder
 
 
 def test_a_folder_of_upstream_is_read(tmp_path):
-    model = tiny_model(
-        "minimind2_moe", dtype=torch.float16, num_experts_per_tok=3, router_aux_loss_coef=0.2
-    )
+    model = tiny_model("minimind2_moe", dtype=torch.float16, num_experts_per_tok=3, router_aux_loss_coef=0.2)
     described = {"num_experts_per_tok": 3, "n_routed_experts": 4, "aux_loss_alpha": 0.2, "flash_attn": True,
                  "max_position_embeddings": 64, "intermediate_size": 48, "use_moe": True}  # fmt: skip
     read = from_checkpoint(upstream_folder(tmp_path, model, **described))
@@ -205,21 +186,10 @@ def test_a_folder_of_upstream_is_read(tmp_path):
 
 
 def test_a_folder_of_upstream_with_yarn_turns_as_upstream_does(tmp_path):
-    model = tiny_model(
-        "minimind3", rope_scaling=RopeScaling(4, 16, attention_factor=1.0), dtype=torch.float32
-    )
-    scaling = {
-        "type": "yarn",
-        "factor": 4,
-        "original_max_position_embeddings": 16,
-        "attention_factor": 1.0,
-    }
+    model = tiny_model("minimind3", rope_scaling=RopeScaling(4, 16, attention_factor=1.0), dtype=torch.float32)
+    scaling = {"type": "yarn", "factor": 4, "original_max_position_embeddings": 16, "attention_factor": 1.0}
     folder = upstream_folder(
-        tmp_path,
-        model,
-        inference_rope_scaling=True,
-        rope_scaling=scaling,
-        max_position_embeddings=64,
+        tmp_path, model, inference_rope_scaling=True, rope_scaling=scaling, max_position_embeddings=64
     )
     assert torch.equal(from_checkpoint(folder).model.freqs_cos, model.model.freqs_cos)
 
@@ -240,10 +210,7 @@ CONTRADICTIONS = {
         "unexpected: model.layers.1.input_layernorm.weight, .* and 3 more. "
         "The config says num_hidden_layers=1; the weights show num_hidden_layers=2$",
     ),
-    "a mixture": (
-        {"use_moe": True},
-        "The config says use_moe=True; the weights show use_moe=False$",
-    ),
+    "a mixture": ({"use_moe": True}, "The config says use_moe=True; the weights show use_moe=False$"),
 }
 
 
@@ -278,10 +245,7 @@ def test_weights_of_another_model_are_named_with_their_file(tmp_path):
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
-    [
-        ({"num_hidden_layers": "8"}, "num_hidden_layers must be a whole number"),
-        ({"rope_theta": "1e6"}, "str"),
-    ],
+    [({"num_hidden_layers": "8"}, "num_hidden_layers must be a whole number"), ({"rope_theta": "1e6"}, "str")],
 )
 def test_a_config_json_of_words_is_named(wrong, message, tmp_path):
     with pytest.raises(ValueError, match=f"^{tmp_path}: .*{message}"):
@@ -412,7 +376,5 @@ def test_a_misspelt_field_is_named(tmp_path):
     path = save_checkpoint(tiny_model(), tmp_path / "model.safetensors")
     with pytest.raises(TypeError, match="MiniMindConfig has no field rope_tetha"):
         from_checkpoint(path, rope_tetha=1e4)
-    with pytest.raises(
-        ValueError, match=r"either a whole config or single fields \(rope_theta\), not both"
-    ):
+    with pytest.raises(ValueError, match=r"either a whole config or single fields \(rope_theta\), not both"):
         from_checkpoint(path, tiny_config(), rope_theta=1e4)

@@ -22,29 +22,17 @@ from minimind_edu.config import RopeScaling
 from minimind_edu.hf import export
 from minimind_edu.tokenizer import Tokenizer
 
-YARN = {
-    "rope_type": "yarn",
-    "rope_theta": 1e4,
-    "factor": 4.0,
-    "original_max_position_embeddings": 16,
-}
+YARN = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0, "original_max_position_embeddings": 16}
 MOE = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 24}
 MODELS = {
     "Llama": (LlamaForCausalLM, LlamaConfig, {}),
     "Llama, tied, another theta": (
         LlamaForCausalLM,
         LlamaConfig,
-        {
-            "tie_word_embeddings": True,
-            "rope_parameters": {"rope_type": "default", "rope_theta": 5e5},
-        },
+        {"tie_word_embeddings": True, "rope_parameters": {"rope_type": "default", "rope_theta": 5e5}},
     ),
     "Llama with wide heads": (LlamaForCausalLM, LlamaConfig, {"head_dim": 16}),
-    "Llama without groups": (
-        LlamaForCausalLM,
-        LlamaConfig,
-        {"num_key_value_heads": 4, "rms_norm_eps": 1e-2},
-    ),
+    "Llama without groups": (LlamaForCausalLM, LlamaConfig, {"num_key_value_heads": 4, "rms_norm_eps": 1e-2}),
     "Qwen3": (Qwen3ForCausalLM, Qwen3Config, {"head_dim": 16}),
     "Qwen3 with YaRN": (Qwen3ForCausalLM, Qwen3Config, {"head_dim": 8, "rope_parameters": YARN}),
     "Qwen3 with YaRN, tables no longer than the trained context": (
@@ -76,9 +64,7 @@ def theirs(name):
 def assert_same_logits(ours, model):
     expected = model(IDS).logits
     assert expected.std() > 0.3, "logits this small would agree whatever the model does"
-    torch.testing.assert_close(
-        ours(IDS).logits, expected, rtol=0, atol=1e-5 * float(expected.std())
-    )
+    torch.testing.assert_close(ours(IDS).logits, expected, rtol=0, atol=1e-5 * float(expected.std()))
 
 
 IDS = token_ids(2, 16)
@@ -117,10 +103,7 @@ def test_half_precision_comes_back_bit_by_bit(name, dtype, tmp_path):
     weights = model.state_dict()
     assert read.lm_head.weight.dtype == dtype
     assert torch.equal(read.lm_head.weight, weights["lm_head.weight"])
-    assert torch.equal(
-        read.model.layers[1].self_attn.q_proj.weight,
-        weights["model.layers.1.self_attn.q_proj.weight"],
-    )
+    assert torch.equal(read.model.layers[1].self_attn.q_proj.weight, weights["model.layers.1.self_attn.q_proj.weight"])
 
 
 ADAPTED = {
@@ -161,18 +144,10 @@ def test_an_exported_model_comes_back(kind, dtype, tmp_path):
 @torch.no_grad()
 def test_conversations_are_continued_as_transformers_continues_them(tmp_path):
     """From one folder: text in, text out, two conversations of different length in a batch."""
-    chats = [
-        [{"role": "user", "content": text}]
-        for text in ("我爱编程，你呢？", "what did the model write")
-    ]
-    model = tiny_model(
-        "minimind3", vocab_size=300, dtype=torch.float32, max_position_embeddings=256
-    )
+    chats = [[{"role": "user", "content": text}] for text in ("我爱编程，你呢？", "what did the model write")]
+    model = tiny_model("minimind3", vocab_size=300, dtype=torch.float32, max_position_embeddings=256)
     folder = export(model, tmp_path / "out", tokenizer=write_tokenizer(tmp_path / "tokens"))
-    theirs, words = (
-        AutoModelForCausalLM.from_pretrained(folder),
-        AutoTokenizer.from_pretrained(folder),
-    )
+    theirs, words = (AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder))
     words.padding_side = "left"
     texts = words.apply_chat_template(chats, tokenize=False, add_generation_prompt=True)
     inputs = words(texts, padding=True, add_special_tokens=False, return_tensors="pt")

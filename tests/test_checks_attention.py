@@ -38,17 +38,12 @@ def visible_by_comparing(attention_mask):
 
 def heads_one_by_one(query, key, value, num_heads):
     parts = zip(*(x.chunk(num_heads, -1) for x in (query, key, value)), strict=True)
-    return torch.cat(
-        [F.scaled_dot_product_attention(*part, is_causal=True) for part in parts], dim=-1
-    )
+    return torch.cat([F.scaled_dot_product_attention(*part, is_causal=True) for part in parts], dim=-1)
 
 
 def heads_by_view(query, key, value, num_heads):
     batch, length, width = query.shape
-    q, k, v = (
-        x.view(batch, length, num_heads, width // num_heads).transpose(1, 2)
-        for x in (query, key, value)
-    )
+    q, k, v = (x.view(batch, length, num_heads, width // num_heads).transpose(1, 2) for x in (query, key, value))
     out = F.scaled_dot_product_attention(q, k, v, is_causal=True)
     return out.transpose(1, 2).reshape(batch, length, width)
 
@@ -198,13 +193,7 @@ def test_nothing_written_yet_is_no_mistake(check, capsys):
 
 
 @pytest.mark.parametrize(
-    "mistakes",
-    [
-        known.HEAD_MISTAKES,
-        known.VISIBLE_MISTAKES,
-        known.MULTI_MISTAKES,
-        known.SOFTMAX_MISTAKES,
-    ],
+    "mistakes", [known.HEAD_MISTAKES, known.VISIBLE_MISTAKES, known.MULTI_MISTAKES, known.SOFTMAX_MISTAKES]
 )
 def test_every_hint_is_its_own(mistakes):
     assert_every_hint_is_its_own(mistakes)

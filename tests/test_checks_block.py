@@ -179,10 +179,7 @@ WRONG_SIZES = {
     "with the start": (lambda e, a: [e, *sizes(root_of_squares)(e, a)], "start itself"),
     "last": (lambda e, a: sizes(root_of_squares)(e, a)[-1], "not only the last"),
     "embedding alone": (lambda e, a: [root_of_squares(e, s) for s in a], "added before it"),
-    "mean": (
-        lambda e, a: [s / (i + 2) ** 0.5 for i, s in enumerate(sizes(root_of_squares)(e, a))],
-        "not averaged",
-    ),
+    "mean": (lambda e, a: [s / (i + 2) ** 0.5 for i, s in enumerate(sizes(root_of_squares)(e, a))], "not averaged"),
     "post-norm": (lambda e, a: torch.ones(len(a)), "post-norm"),
     "largest": (sizes(max), "expected"),
 }
@@ -218,10 +215,7 @@ WRONG_LEDGERS = {
     "head again": (ledger(tables=2), "counts once"),
     "four times": (ledger(width=lambda c: 4 * c.hidden_size), "four times"),
     "total": (lambda c: sum(ledger()(c)), "this is the total"),
-    "attention forgotten": (
-        lambda c: [v * (i != 1) for i, v in enumerate(ledger()(c))],
-        "expected",
-    ),
+    "attention forgotten": (lambda c: [v * (i != 1) for i, v in enumerate(ledger()(c))], "expected"),
 }
 
 
@@ -235,14 +229,8 @@ WRONG_LOSSES = {
     "rolled": (lambda x, i: entropy(x, i.roll(-1, dims=1)), "roll"),
     "sum": (lambda x, i: entropy(x[:, :-1], i[:, 1:], reduction="sum"), "not their sum"),
     "softmax twice": (lambda x, i: entropy(x[:, :-1].softmax(-1), i[:, 1:]), "itself"),
-    "logits": (
-        lambda x, i: -x[:, :-1].gather(-1, i[:, 1:].unsqueeze(-1)).mean(),
-        "no probability",
-    ),
-    "probabilities": (
-        lambda x, i: -x[:, :-1].softmax(-1).gather(-1, i[:, 1:].unsqueeze(-1)).mean(),
-        "logarithm",
-    ),
+    "logits": (lambda x, i: -x[:, :-1].gather(-1, i[:, 1:].unsqueeze(-1)).mean(), "no probability"),
+    "probabilities": (lambda x, i: -x[:, :-1].softmax(-1).gather(-1, i[:, 1:].unsqueeze(-1)).mean(), "logarithm"),
     "sign": (lambda x, i: -entropy(x[:, :-1], i[:, 1:]), "sign"),
     "last only": (lambda x, i: F.cross_entropy(x[:, -2], i[:, -1]), "last prediction"),
     "first only": (lambda x, i: F.cross_entropy(x[0, :-1], i[0, 1:]), "first sequence"),
@@ -295,19 +283,12 @@ def test_the_reference_blocks_are_the_packages(placement):
     x = core.embed_tokens(torch.tensor([[1, 4, 2]]))
     tables = core.freqs_cos[:3], core.freqs_sin[:3]
     reference = known.pre_norm_block if placement == "pre" else known.post_norm_block
-    parts = (
-        layer.input_layernorm,
-        lambda h: layer.self_attn(h, tables)[0],
-        layer.post_attention_layernorm,
-        layer.mlp,
-    )
+    parts = (layer.input_layernorm, lambda h: layer.self_attn(h, tables)[0], layer.post_attention_layernorm, layer.mlp)
     torch.testing.assert_close(reference(x, *parts), layer(x, tables)[0])
 
 
 def test_the_reference_loss_is_the_packages():
-    config = MiniMindConfig(
-        hidden_size=16, num_attention_heads=2, vocab_size=9, num_hidden_layers=1
-    )
+    config = MiniMindConfig(hidden_size=16, num_attention_heads=2, vocab_size=9, num_hidden_layers=1)
     ids = torch.tensor([[1, 4, 2, 8], [0, 7, 7, 3]])
     out = MiniMindForCausalLM(config)(ids, labels=ids)
     torch.testing.assert_close(known.next_token_loss(out.logits, ids), out.loss)

@@ -43,9 +43,7 @@ def parameters_by_module(config):
 
 
 def parameters_by_formula(config):
-    query, kept = (
-        config.head_dim * n for n in (config.num_attention_heads, config.num_key_value_heads)
-    )
+    query, kept = (config.head_dim * n for n in (config.num_attention_heads, config.num_key_value_heads))
     return 2 * config.hidden_size * query + 2 * config.hidden_size * kept
 
 
@@ -175,7 +173,5 @@ def test_references_agree_with_the_package():
     config = MiniMindConfig.minimind3()
     assert known.attention_parameters(config) == parameters_by_module(config)
     q, k, v = module._inputs(2, 3, 4, 6, 2)
-    fused = F.scaled_dot_product_attention(
-        *(x.transpose(1, 2) for x in (q, k, v)), enable_gqa=True
-    ).transpose(1, 2)
+    fused = F.scaled_dot_product_attention(*(x.transpose(1, 2) for x in (q, k, v)), enable_gqa=True).transpose(1, 2)
     assert torch.allclose(known.grouped_attention(q, k, v), fused)

@@ -356,13 +356,7 @@ def test_nothing_written_yet_is_no_mistake(check, capsys):
 
 
 @pytest.mark.parametrize(
-    "mistakes",
-    [
-        known.POSITION_MISTAKES,
-        known.APPEND_MISTAKES,
-        known.MASK_MISTAKES,
-        known.BYTES_MISTAKES,
-    ],
+    "mistakes", [known.POSITION_MISTAKES, known.APPEND_MISTAKES, known.MASK_MISTAKES, known.BYTES_MISTAKES]
 )
 def test_every_hint_is_its_own(mistakes):
     assert_every_hint_is_its_own(mistakes)

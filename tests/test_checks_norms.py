@@ -41,9 +41,7 @@ def steady_std(fan_in):
 
 def rms_norm_gradient(x, weight, eps, grad_output):
     x = x.requires_grad_()
-    return torch.autograd.grad(
-        nn.functional.rms_norm(x, x.shape[-1:], weight, eps), x, grad_output
-    )[0]
+    return torch.autograd.grad(nn.functional.rms_norm(x, x.shape[-1:], weight, eps), x, grad_output)[0]
 
 
 def in_place(x, weight, eps):
@@ -57,60 +55,31 @@ def cast_before_gain(x, weight, eps):
 
 RMS_NORM = {
     "mean subtracted": (lambda x, w, e: layer_norm(x, w, None, e), "that is LayerNorm"),
-    "std": (
-        lambda x, w, e: w * x / (x.std(-1, keepdim=True, unbiased=False) ** 2 + e).sqrt(),
-        "standard deviation",
-    ),
+    "std": (lambda x, w, e: w * x / (x.std(-1, keepdim=True, unbiased=False) ** 2 + e).sqrt(), "standard deviation"),
     "std, n - 1": (lambda x, w, e: w * x / (x.var(-1, keepdim=True) + e).sqrt(), "n - 1"),
-    "sum": (
-        lambda x, w, e: w * x / ((x**2).sum(-1, keepdim=True) + e).sqrt(),
-        "sum of the squares",
-    ),
+    "sum": (lambda x, w, e: w * x / ((x**2).sum(-1, keepdim=True) + e).sqrt(), "sum of the squares"),
     "no root": (lambda x, w, e: w * x / ((x**2).mean(-1, keepdim=True) + e), "take its root"),
-    "times the root": (
-        lambda x, w, e: w * x * ((x**2).mean(-1, keepdim=True) + e).sqrt(),
-        "divide by it",
-    ),
+    "times the root": (lambda x, w, e: w * x * ((x**2).mean(-1, keepdim=True) + e).sqrt(), "divide by it"),
     "absolute values": (lambda x, w, e: w * x / (x.abs().mean(-1, keepdim=True) + e), "absolute"),
     "gain squared": (lambda x, w, e: w * rms_norm(x, w, e), "applied twice"),
     "no gain": (lambda x, w, e: rms_norm(x, torch.ones_like(w), e), "gain is missing"),
     "one plus gain": (lambda x, w, e: rms_norm(x, w + 1, e), "1 + weight"),
-    "eps outside": (
-        lambda x, w, e: w * x / ((x**2).mean(-1, keepdim=True).sqrt() + e),
-        "outside the root",
-    ),
+    "eps outside": (lambda x, w, e: w * x / ((x**2).mean(-1, keepdim=True).sqrt() + e), "outside the root"),
     "no eps": (lambda x, w, e: w * x / (x**2).mean(-1, keepdim=True).sqrt(), "eps is missing"),
     "no keepdim": (lambda x, w, e: w * x / ((x**2).mean(-1) + e).sqrt(), "keepdim=True is missing"),
     "mean over all": (lambda x, w, e: w * x / ((x**2).mean() + e).sqrt(), "all axes"),
-    "mean over batch": (
-        lambda x, w, e: w * x / ((x**2).mean(0, keepdim=True) + e).sqrt(),
-        "last axis",
-    ),
-    "mean over positions": (
-        lambda x, w, e: w * x / ((x**2).mean(1, keepdim=True) + e).sqrt(),
-        "last axis",
-    ),
+    "mean over batch": (lambda x, w, e: w * x / ((x**2).mean(0, keepdim=True) + e).sqrt(), "last axis"),
+    "mean over positions": (lambda x, w, e: w * x / ((x**2).mean(1, keepdim=True) + e).sqrt(), "last axis"),
     "in place": (in_place, "writes into x"),
-    "no float32": (
-        lambda x, w, e: (w * x / ((x**2).mean(-1, keepdim=True) + e).sqrt()).to(x.dtype),
-        "widen first",
-    ),
-    "float32 out": (
-        lambda x, w, e: w.double() * rms_norm(x.double(), torch.ones_like(w), e),
-        "whole product",
-    ),
+    "no float32": (lambda x, w, e: (w * x / ((x**2).mean(-1, keepdim=True) + e).sqrt()).to(x.dtype), "widen first"),
+    "float32 out": (lambda x, w, e: w.double() * rms_norm(x.double(), torch.ones_like(w), e), "whole product"),
     "cast before gain": (cast_before_gain, "whole product"),
-    "everything cast before gain": (
-        lambda x, w, e: cast_before_gain(x, w.to(x.dtype), e),
-        "rounded twice",
-    ),
+    "everything cast before gain": (lambda x, w, e: cast_before_gain(x, w.to(x.dtype), e), "rounded twice"),
 }
 
 LAYER_NORM = {
     "n - 1": (
-        lambda x, w, b, e: (
-            w * (x - x.mean(-1, keepdim=True)) / (x.var(-1, keepdim=True) + e).sqrt() + b
-        ),
+        lambda x, w, b, e: w * (x - x.mean(-1, keepdim=True)) / (x.var(-1, keepdim=True) + e).sqrt() + b,
         "n - 1",
     ),
     "std, n - 1, eps outside": (
@@ -119,9 +88,7 @@ LAYER_NORM = {
     ),
     "not centered": (lambda x, w, b, e: rms_norm(x, w, e) + b, "mean is still in it"),
     "RMS before centering": (
-        lambda x, w, b, e: (
-            w * (x - x.mean(-1, keepdim=True)) / ((x**2).mean(-1, keepdim=True) + e).sqrt() + b
-        ),
+        lambda x, w, b, e: w * (x - x.mean(-1, keepdim=True)) / ((x**2).mean(-1, keepdim=True) + e).sqrt() + b,
         "before centering",
     ),
     "x divided by std": (
@@ -129,9 +96,7 @@ LAYER_NORM = {
         "divide the centered vector",
     ),
     "no root": (
-        lambda x, w, b, e: (
-            w * (x - x.mean(-1, keepdim=True)) / (x.var(-1, keepdim=True, unbiased=False) + e) + b
-        ),
+        lambda x, w, b, e: w * (x - x.mean(-1, keepdim=True)) / (x.var(-1, keepdim=True, unbiased=False) + e) + b,
         "take its root",
     ),
     "no bias": (lambda x, w, b, e: layer_norm(x, w, None, e), "bias is missing"),
@@ -139,9 +104,7 @@ LAYER_NORM = {
     "no gain": (lambda x, w, b, e: layer_norm(x, None, b, e), "gain is missing"),
     "gain squared": (lambda x, w, b, e: layer_norm(x, w * w, b, e), "applied twice"),
     "eps outside": (
-        lambda x, w, b, e: (
-            w * (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True, unbiased=False) + e) + b
-        ),
+        lambda x, w, b, e: w * (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True, unbiased=False) + e) + b,
         "outside the root",
     ),
     "no eps": (lambda x, w, b, e: layer_norm(x, w, b, 0.0), "eps is missing"),
@@ -149,10 +112,7 @@ LAYER_NORM = {
         lambda x, w, b, e: w * (x - x.mean(-1)) / (((x - x.mean(-1)) ** 2).mean(-1) + e).sqrt() + b,
         "keepdim=True is missing",
     ),
-    "mean over all": (
-        lambda x, w, b, e: w * (x - x.mean()) / (x.var(unbiased=False) + e).sqrt() + b,
-        "all axes",
-    ),
+    "mean over all": (lambda x, w, b, e: w * (x - x.mean()) / (x.var(unbiased=False) + e).sqrt() + b, "all axes"),
     "mean over batch": (
         lambda x, w, b, e: w * (x - x.mean(0)) / (x.var(0, unbiased=False) + e).sqrt() + b,
         "batch normalization",
@@ -165,24 +125,16 @@ def blocks_and_final(config):
 
 
 def with_qk(config, width):
-    return blocks_and_final(config) + (
-        config.num_hidden_layers * width if config.use_qk_norm else 0
-    )
+    return blocks_and_final(config) + (config.num_hidden_layers * width if config.use_qk_norm else 0)
 
 
 NORM_WEIGHTS = {
     "no final norm": (lambda c: norm_weights(c) - c.hidden_size, "final one"),
     "with biases": (lambda c: 2 * norm_weights(c), "bias"),
-    "one norm in a block": (
-        lambda c: norm_weights(c) - c.num_hidden_layers * c.hidden_size,
-        "there are two",
-    ),
+    "one norm in a block": (lambda c: norm_weights(c) - c.num_hidden_layers * c.hidden_size, "there are two"),
     "number of norms": (lambda c: 2 * c.num_hidden_layers + 1, "one weight for every channel"),
     "no norms on q and k": (blocks_and_final, "queries and keys are missing"),
-    "q and k as wide as the stream": (
-        lambda c: with_qk(c, 2 * c.hidden_size),
-        "head_dim wide, not",
-    ),
+    "q and k as wide as the stream": (lambda c: with_qk(c, 2 * c.hidden_size), "head_dim wide, not"),
     "a gain for every head": (
         lambda c: with_qk(c, (c.num_attention_heads + c.num_key_value_heads) * c.head_dim),
         "share one gain",
@@ -211,24 +163,13 @@ def scale_of(x, eps):
 
 GRADIENT = {
     "RMS taken as constant": (lambda x, w, e, g: scale_of(x, e) * w * g, "as a constant"),
-    "wrong sign": (
-        lambda x, w, e, g: 2 * scale_of(x, e) * w * g - rms_norm_gradient(x, w, e, g),
-        "a sign",
-    ),
+    "wrong sign": (lambda x, w, e, g: 2 * scale_of(x, e) * w * g - rms_norm_gradient(x, w, e, g), "a sign"),
     "sum for mean": (
-        lambda x, w, e, g: (
-            scale_of(x, e) * (w * g - x * scale_of(x, e) ** 2 * (w * g * x).sum(-1, keepdim=True))
-        ),
+        lambda x, w, e, g: scale_of(x, e) * (w * g - x * scale_of(x, e) ** 2 * (w * g * x).sum(-1, keepdim=True)),
         "take the mean",
     ),
-    "no gain": (
-        lambda x, w, e, g: rms_norm_gradient(x, torch.ones_like(w), e, g),
-        "gain is missing",
-    ),
-    "gain at the end": (
-        lambda x, w, e, g: w * rms_norm_gradient(x, torch.ones_like(w), e, g),
-        "too late",
-    ),
+    "no gain": (lambda x, w, e, g: rms_norm_gradient(x, torch.ones_like(w), e, g), "gain is missing"),
+    "gain at the end": (lambda x, w, e, g: w * rms_norm_gradient(x, torch.ones_like(w), e, g), "too late"),
     "LayerNorm's": (
         lambda x, w, e, g: scale_of(x, e) * (w * g - (w * g).mean(-1, keepdim=True)),
         "belongs to LayerNorm",
@@ -260,11 +201,7 @@ def test_right_answer_passes_and_every_line_says_ok(check, capsys):
 
 @pytest.mark.parametrize(
     ("check", "name"),
-    [
-        pytest.param(check, name, id=f"{check.__name__}-{name}")
-        for check in CHECKS
-        for name in CHECKS[check][1]
-    ],
+    [pytest.param(check, name, id=f"{check.__name__}-{name}") for check in CHECKS for name in CHECKS[check][1]],
 )
 def test_wrong_answer_is_rejected_with_a_hint(check, name, capsys):
     wrong, keyword = CHECKS[check][1][name]

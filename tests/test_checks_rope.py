@@ -25,9 +25,7 @@ from minimind_edu.rope import (
 
 
 def turn_by_complex_numbers(x, angle):
-    turned = torch.view_as_complex(x) * torch.polar(
-        torch.ones_like(x[0]), torch.full_like(x[0], angle)
-    )
+    turned = torch.view_as_complex(x) * torch.polar(torch.ones_like(x[0]), torch.full_like(x[0], angle))
     return torch.view_as_real(turned)  # fmt: skip
 
 
@@ -44,9 +42,7 @@ def tables_as_in_minimind(dim, end, rope_base):
 
 
 def tables_by_loops(dim, end, rope_base):
-    rows = [
-        [p * rope_base ** (-2 * (i % (dim // 2)) / dim) for i in range(dim)] for p in range(end)
-    ]
+    rows = [[p * rope_base ** (-2 * (i % (dim // 2)) / dim) for i in range(dim)] for p in range(end)]
     return [torch.tensor(rows).cos(), torch.tensor(rows).sin()]  # fmt: skip
 
 

@@ -14,12 +14,7 @@ from check_answers import (
 from minimind_edu import checks
 from minimind_edu.checks import _rope_scaling_mistakes as known
 from minimind_edu.config import MiniMindConfig, RopeScaling
-from minimind_edu.rope import (
-    precompute_freqs_cis,
-    rope_frequencies,
-    scaling_of_each_pair,
-    yarn_correction_range,
-)
+from minimind_edu.rope import precompute_freqs_cis, rope_frequencies, scaling_of_each_pair, yarn_correction_range
 
 # ---- the references of the checks are the package
 
@@ -104,10 +99,7 @@ WRONG_PERIODS = {
     "half a turn": (by_pair(lambda i, dim, base: math.pi * base ** (2 * i / dim)), "half a turn"),
     "exponent i / dim": (by_pair(lambda i, dim, base: TURN * base ** (i / dim)), "2i / dim"),
     "i from 1": (by_pair(lambda i, dim, base: TURN * base ** (2 * (i + 1) / dim)), "i = 1"),
-    "both ends": (
-        by_pair(lambda i, dim, base: TURN * base ** (i / (dim // 2 - 1))),
-        "6,283,185",
-    ),
+    "both ends": (by_pair(lambda i, dim, base: TURN * base ** (i / (dim // 2 - 1))), "6,283,185"),
     "reversed": (lambda dim, base: TURN / rope_frequencies(dim, base).flip(0), "reverse"),
     "fixed base": (lambda dim, base: TURN / rope_frequencies(dim, 1e6), "argument rope_base"),
     "all channels": (lambda dim, base: (TURN / rope_frequencies(dim, base)).repeat(2), "shape"),
@@ -178,9 +170,7 @@ WRONG_RANGES = {
 
 
 def by_index(formula):
-    return lambda dim, low, high, factor: torch.tensor(
-        [formula(i, low, high, factor, dim) for i in range(dim // 2)]
-    )
+    return lambda dim, low, high, factor: torch.tensor([formula(i, low, high, factor, dim) for i in range(dim // 2)])
 
 
 def share(i, low, high):

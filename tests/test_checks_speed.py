@@ -26,13 +26,8 @@ def bytes_by_tensors(config, context, batch, itemsize):
 
 
 def operations_by_products(config, context, batch):
-    queries, kept = (
-        config.head_dim * heads
-        for heads in (config.num_attention_heads, config.num_key_value_heads)
-    )
-    weights = 2 * config.hidden_size * (queries + kept) + 3 * config.hidden_size * (
-        config.intermediate_size
-    )
+    queries, kept = (config.head_dim * heads for heads in (config.num_attention_heads, config.num_key_value_heads))
+    weights = 2 * config.hidden_size * (queries + kept) + 3 * config.hidden_size * (config.intermediate_size)
     layer = weights + 2 * context * queries
     return 2 * batch * (config.num_hidden_layers * layer + config.hidden_size * config.vocab_size)
 
@@ -113,11 +108,7 @@ WRONG = {
         "turned twice": (lambda w: w.t().t(), "two transpositions in a row"),
         "in place": (packed_in_place, "shares the memory"),
         "always turned": (
-            lambda w: (
-                torch.empty(w.T.shape, dtype=w.dtype).copy_(w.T).T
-                if w.is_contiguous()
-                else w.contiguous()
-            ),
+            lambda w: torch.empty(w.T.shape, dtype=w.dtype).copy_(w.T).T if w.is_contiguous() else w.contiguous(),
             "comes out in another order again",
         ),
     }

@@ -130,17 +130,13 @@ def test_a_changed_version_and_a_broken_requirement_are_told(monkeypatch, tmp_pa
     monkeypatch.setattr(colab, "build_wheel", lambda folder: tmp_path)
     states = iter([{"numpy==2.1.3", "six==1"}, {"numpy==2.4.6", "six==1"}])
     monkeypatch.setattr(colab, "versions", lambda: next(states))
-    monkeypatch.setattr(
-        colab, "pip", lambda *words, **options: subprocess.CompletedProcess(words, 0, stdout="")
-    )
+    monkeypatch.setattr(colab, "pip", lambda *words, **options: subprocess.CompletedProcess(words, 0, stdout=""))
     with pytest.raises(colab.ColabError, match=r"changed numpy==2\.1\.3, numpy==2\.4\.6\.$"):
         colab.install_package()
     answers = iter(["", "", "minimind-edu requires torch, which is not installed."])
     monkeypatch.setattr(colab, "versions", lambda: {"six==1"})
     monkeypatch.setattr(
-        colab,
-        "pip",
-        lambda *words, **options: subprocess.CompletedProcess(words, 0, stdout=next(answers)),
+        colab, "pip", lambda *words, **options: subprocess.CompletedProcess(words, 0, stdout=next(answers))
     )
     with pytest.raises(colab.ColabError, match="requires torch"):
         colab.install_package()

@@ -51,10 +51,7 @@ def assert_close_logits(model, ids, cut=3):
             out = decoder(ids[:, position : position + 1], None, past)
             past = out.past_key_values
             torch.testing.assert_close(
-                out.logits[:, 0],
-                expected[:, position],
-                rtol=0,
-                atol=1e-5 * expected.abs().max().item(),
+                out.logits[:, 0], expected[:, position], rtol=0, atol=1e-5 * expected.abs().max().item()
             )
 
 
@@ -118,9 +115,7 @@ def test_another_dtype_is_compiled_for_when_the_model_is_converted():
         with torch.no_grad():
             expected = model(ids[:, -1:], past_key_values=past, use_cache=True).logits
         assert logits.dtype == torch.bfloat16
-        torch.testing.assert_close(
-            logits, expected, rtol=0, atol=4e-2 * expected.abs().max().item()
-        )
+        torch.testing.assert_close(logits, expected, rtol=0, atol=4e-2 * expected.abs().max().item())
     with Counted(0):
         assert_same_tokens(model.to(torch.float32), ids, 9)
 
@@ -143,9 +138,7 @@ def test_inference_mode_is_compiled_for_too():
     expected = model.generate(ids, 9, eos_token_id=None)
     with torch.inference_mode(), Counted(1):
         for _ in range(2):
-            assert torch.equal(
-                model.generate(ids, 9, eos_token_id=None, decode="compiled"), expected
-            )
+            assert torch.equal(model.generate(ids, 9, eos_token_id=None, decode="compiled"), expected)
     assert_same_tokens(model, ids, 9)
 
 

@@ -3,12 +3,7 @@ import math
 
 import pytest
 
-from minimind_edu.config import (
-    MiniMindConfig,
-    RopeScaling,
-    minimind2_intermediate_size,
-    minimind3_intermediate_size,
-)
+from minimind_edu.config import MiniMindConfig, RopeScaling, minimind2_intermediate_size, minimind3_intermediate_size
 
 
 def test_the_default_is_minimind2_small():
@@ -65,8 +60,7 @@ def test_head_dim_may_be_chosen_apart_from_the_hidden_size():
 
 def test_from_upstream_translates_minimind2_names():
     config = MiniMindConfig.from_upstream(
-        {"n_routed_experts": 6, "n_shared_experts": 2, "aux_loss_alpha": 0.3, "use_moe": True},
-        generation="minimind2",
+        {"n_routed_experts": 6, "n_shared_experts": 2, "aux_loss_alpha": 0.3, "use_moe": True}, generation="minimind2"
     )
     assert (config.num_experts, config.num_shared_experts) == (6, 2)
     assert config.router_aux_loss_coef == 0.3
@@ -117,10 +111,7 @@ BAD_CONFIGS = [
         {"hidden_size": 100},
         "hidden_size must be a multiple of num_attention_heads, got 100 and 8; .* or give head_dim yourself",
     ),
-    (
-        {"hidden_size": 72},
-        "head_dim must be even because RoPE rotates pairs of channels, got 9; change hidden_size",
-    ),
+    ({"hidden_size": 72}, "head_dim must be even because RoPE rotates pairs of channels, got 9; change hidden_size"),
     (
         {"num_experts_per_tok": 5},
         "num_experts_per_tok cannot exceed num_experts, got 5 of 4: a token visits an expert at most once",

@@ -57,9 +57,7 @@ CONFIGS = {"llama": LlamaConfig, "qwen3": Qwen3Config, "qwen3_moe": Qwen3MoeConf
 @pytest.mark.parametrize("model_type", CONFIGS)
 def test_a_config_written_by_transformers_says_the_same_here(model_type, tmp_path):
     changes = {"rms_norm_eps": 1e-4, "max_position_embeddings": 77, "tie_word_embeddings": True}
-    config = CONFIGS[model_type](
-        **SIZES, **changes, rope_parameters={"rope_type": "default", "rope_theta": 5e5}
-    )
+    config = CONFIGS[model_type](**SIZES, **changes, rope_parameters={"rope_type": "default", "rope_theta": 5e5})
     config.save_pretrained(tmp_path)
     values = values_of(json.loads((tmp_path / "config.json").read_text()), "minimind3")
     assert of_transformers(config, model_type).items() <= values.items()
@@ -111,10 +109,7 @@ def test_yarn_is_found_wherever_a_version_writes_it(case):
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        (
-            {"beta_fast": 8, "beta_slow": 2, "attention_factor": 1.5},
-            RopeScaling(4.0, 16, 8, 2, 1.5),
-        ),
+        ({"beta_fast": 8, "beta_slow": 2, "attention_factor": 1.5}, RopeScaling(4.0, 16, 8, 2, 1.5)),
         ({"attention_factor": None, "beta_fast": None}, RopeScaling(4.0, 16)),
         ({"factor": None}, RopeScaling(4.0, 16)),
     ],
@@ -127,21 +122,12 @@ def test_yarns_values_come_with_transformers_defaults(given, expected):
 
 def test_yarn_applies_even_where_the_config_stops_at_the_trained_context():
     """transformers scales then as always; ours would not, so the tables are made as long as the scaling reaches."""
-    described = {
-        "model_type": "qwen3",
-        "max_position_embeddings": 16,
-        **SIZES,
-        **ROPES["transformers 4"],
-    }
+    described = {"model_type": "qwen3", "max_position_embeddings": 16, **SIZES, **ROPES["transformers 4"]}
     assert values_of(described, "minimind3")["max_position_embeddings"] == 64
 
 
 def upstream_yarn(generation, **given):
-    described = {
-        "model_type": "minimind",
-        "inference_rope_scaling": True,
-        "rope_scaling": given or None,
-    }
+    described = {"model_type": "minimind", "inference_rope_scaling": True, "rope_scaling": given or None}
     return values_of(described, generation)["rope_scaling"]
 
 
@@ -151,47 +137,26 @@ def test_upstreams_switch_means_what_its_generation_means():
 
 
 def test_the_last_minimind2_has_yarn_proper_which_its_attention_factor_shows():
-    given = {
-        "type": "yarn",
-        "factor": 16,
-        "beta_fast": 32,
-        "beta_slow": 1,
-        "original_max_position_embeddings": 2048,
-    }
+    given = {"type": "yarn", "factor": 16, "beta_fast": 32, "beta_slow": 1, "original_max_position_embeddings": 2048}
     assert upstream_yarn("minimind2", **given).formula == "minimind2"
-    assert upstream_yarn("minimind2", **given, attention_factor=1.0) == RopeScaling(
-        16, 2048, 32, 1, 1.0
-    )
+    assert upstream_yarn("minimind2", **given, attention_factor=1.0) == RopeScaling(16, 2048, 32, 1, 1.0)
 
 
 def test_our_own_scaling_comes_back_as_it_is():
-    given = {
-        "factor": 4.0,
-        "original_max_position_embeddings": 16,
-        "formula": "minimind2",
-        "beta_fast": 4.0,
-    }
+    given = {"factor": 4.0, "original_max_position_embeddings": 16, "formula": "minimind2", "beta_fast": 4.0}
     values = values_of({"model_type": "minimind_edu", "minimind_rope_scaling": given}, "minimind2")
     assert values["rope_scaling"] == RopeScaling(**given)
 
 
 def test_the_first_of_several_ends_of_text_is_watched_for():
-    values = values_of(
-        {"model_type": "llama", "eos_token_id": [7, 8], "bos_token_id": None}, "minimind2"
-    )
+    values = values_of({"model_type": "llama", "eos_token_id": [7, 8], "bos_token_id": None}, "minimind2")
     assert values["eos_token_id"] == 7
     assert values["bos_token_id"] is None
 
 
 REFUSED = {
-    "another model": (
-        {"model_type": "gpt2"},
-        "a model of type 'gpt2'; read are minimind, minimind_edu, llama, ",
-    ),
-    "another activation": (
-        {"hidden_act": "gelu"},
-        "hidden_act='gelu'; this package has hidden_act='silu' only",
-    ),
+    "another model": ({"model_type": "gpt2"}, "a model of type 'gpt2'; read are minimind, minimind_edu, llama, "),
+    "another activation": ({"hidden_act": "gelu"}, "hidden_act='gelu'; this package has hidden_act='silu' only"),
     "biases": ({"attention_bias": True}, "attention_bias=True"),
     "biases in the feed-forward part": ({"mlp_bias": True}, "mlp_bias=True"),
     "a sliding window": ({"use_sliding_window": True}, "use_sliding_window=True"),
@@ -204,18 +169,12 @@ REFUSED = {
     ),
     "another router": ({"scoring_func": "sigmoid"}, "scoring_func='sigmoid'"),
     "quantized": ({"quantization_config": {"bits": 4}}, "quantization_config"),
-    "another RoPE": (
-        {"rope_scaling": {"rope_type": "llama3", "factor": 8.0}},
-        "RoPE of type 'llama3'",
-    ),
+    "another RoPE": ({"rope_scaling": {"rope_type": "llama3", "factor": 8.0}}, "RoPE of type 'llama3'"),
     "DeepSeek's YaRN": (
         {"rope_scaling": {"type": "yarn", **YARN, "mscale": 1.0, "mscale_all_dim": 0.8}},
         "YaRN sets mscale, mscale_all_dim",
     ),
-    "an untruncated ramp": (
-        {"rope_scaling": {"type": "yarn", **YARN, "truncate": False}},
-        "YaRN sets truncate",
-    ),
+    "an untruncated ramp": ({"rope_scaling": {"type": "yarn", **YARN, "truncate": False}}, "YaRN sets truncate"),
 }
 
 
@@ -227,17 +186,8 @@ def test_what_this_package_does_not_compute_is_refused_by_name(case):
 
 
 def test_switches_that_are_off_are_no_obstacle():
-    off = {
-        "hidden_act": "silu",
-        "attention_bias": False,
-        "mlp_only_layers": [],
-        "partial_rotary_factor": 1.0,
-    }
-    off |= {
-        "use_sliding_window": False,
-        "sliding_window": None,
-        "rope_scaling": {"rope_type": "default"},
-    }
+    off = {"hidden_act": "silu", "attention_bias": False, "mlp_only_layers": [], "partial_rotary_factor": 1.0}
+    off |= {"use_sliding_window": False, "sliding_window": None, "rope_scaling": {"rope_type": "default"}}
     assert "rope_scaling" not in values_of({"model_type": "llama", **SIZES, **off}, "minimind2")
 
 

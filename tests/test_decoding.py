@@ -21,11 +21,7 @@ from minimind_edu.token_step import token_step
 
 YARN = {"rope_scaling": RopeScaling(factor=4.0, original_max_position_embeddings=16)}
 WAYS = ("packed", "compiled", "fixed")
-CHANGES = {
-    "post": {"norm_placement": "post"},
-    "yarn": YARN,
-    "not tied": {"tie_word_embeddings": False},
-}
+CHANGES = {"post": {"norm_placement": "post"}, "yarn": YARN, "not tied": {"tie_word_embeddings": False}}
 CASES = [*KINDS, *CHANGES]
 
 
@@ -98,9 +94,7 @@ def test_the_first_token_and_the_last_position_can_be_reached(uncompiled, way):
 
 
 @SLOW_PROPERTY
-@given(
-    length=st.integers(1, 6), steps=st.integers(1, 9), way=st.sampled_from(["packed", "compiled"])
-)
+@given(length=st.integers(1, 6), steps=st.integers(1, 9), way=st.sampled_from(["packed", "compiled"]))
 def test_streaming_yields_the_tokens_of_generate(length, steps, way):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiled_steps, "_compiled", lambda *_: token_step)
@@ -126,9 +120,7 @@ def test_every_way_is_what_it_says_whatever_came_before(uncompiled):
 
 def test_single_tokens_are_read_by_the_step_and_prompts_by_the_model(uncompiled, monkeypatch):
     model, read = model_of("minimind2"), []
-    monkeypatch.setattr(
-        model, "forward", lambda ids, *_, **__: read.append(ids.shape[1]) or forward(ids, *_, **__)
-    )
+    monkeypatch.setattr(model, "forward", lambda ids, *_, **__: read.append(ids.shape[1]) or forward(ids, *_, **__))
     forward = type(model).forward.__get__(model)
     model.generate(token_ids(1, 5), 6, decode="compiled", eos_token_id=None)
     assert read == [5]
@@ -261,12 +253,8 @@ class Doubled(torch.nn.Linear):
 
 
 STRANGE = {
-    "gate_proj": lambda m: setattr(
-        m.model.layers[0].mlp, "gate_proj", Doubled(32, 48, False).double()
-    ),
-    "up_proj": lambda m: setattr(
-        m.model.layers[1].mlp, "up_proj", torch.nn.Linear(32, 48).double()
-    ),
+    "gate_proj": lambda m: setattr(m.model.layers[0].mlp, "gate_proj", Doubled(32, 48, False).double()),
+    "up_proj": lambda m: setattr(m.model.layers[1].mlp, "up_proj", torch.nn.Linear(32, 48).double()),
     "self_attn": lambda m: m.model.layers[0].self_attn.register_forward_hook(lambda *_: None),
     "model itself": lambda m: m.register_forward_pre_hook(lambda *_: None),
 }
@@ -290,9 +278,7 @@ def test_another_device_stays_eager():
 
 def test_dropout_is_not_left_out_silently(uncompiled):
     model, ids = model_of("minimind2", dropout=0.1).train(), token_ids(1, 4)
-    with pytest.raises(
-        ValueError, match=r"has no dropout, .* dropout=0.1; call model.eval\(\) first"
-    ):
+    with pytest.raises(ValueError, match=r"has no dropout, .* dropout=0.1; call model.eval\(\) first"):
         model.generate(ids, 2, decode="compiled")
     model.eval().generate(ids, 2, decode="compiled")
     model_of("minimind2").train().generate(ids, 2, decode="compiled")

@@ -12,13 +12,7 @@ from minimind_edu.model import MiniMindForCausalLM
 
 
 @pytest.mark.parametrize(
-    "cuda, mps, expected",
-    [
-        (True, False, "cuda"),
-        (True, True, "cuda"),
-        (False, True, "mps"),
-        (False, False, "cpu"),
-    ],
+    "cuda, mps, expected", [(True, False, "cuda"), (True, True, "cuda"), (False, True, "mps"), (False, False, "cpu")]
 )
 def test_an_accelerator_is_taken_where_there_is_one(cuda, mps, expected, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
@@ -97,20 +91,14 @@ def test_the_whole_model_moves(name, kind, monkeypatch):
     mask = torch.ones_like(ids)
     mask[0, :2] = 0
     options = {"do_sample": True, "top_k": 5, "top_p": 0.9, "repetition_penalty": 1.1}
-    here = model.generate(
-        ids, 6, attention_mask=mask, generator=torch.Generator().manual_seed(1), **options
-    )
+    here = model.generate(ids, 6, attention_mask=mask, generator=torch.Generator().manual_seed(1), **options)
     with pretended(name, monkeypatch):
         device = pick_device()
         model.to(device)
         assert {p.device.type for p in model.parameters()} == {name}
         assert model.lm_head.weight is model.model.embed_tokens.weight
         there = model.generate(
-            ids.to(device),
-            6,
-            attention_mask=mask.to(device),
-            generator=torch.Generator().manual_seed(1),
-            **options,
+            ids.to(device), 6, attention_mask=mask.to(device), generator=torch.Generator().manual_seed(1), **options
         )
         assert there.device.type == name
         assert torch.equal(there.cpu(), here)

@@ -24,12 +24,8 @@ def silu(x):
 def test_swiglu_is_the_gated_sum_over_its_units(hidden_size, width, seed):
     module = built(FeedForward, hidden_size, width, seed=seed)
     x = tensor(hidden_size, seed=seed + 1)
-    gate, up, down = (
-        getattr(module, name).weight.detach() for name in ("gate_proj", "up_proj", "down_proj")
-    )
-    expected = sum(
-        silu(float(gate[unit] @ x)) * float(up[unit] @ x) * down[:, unit] for unit in range(width)
-    )
+    gate, up, down = (getattr(module, name).weight.detach() for name in ("gate_proj", "up_proj", "down_proj"))
+    expected = sum(silu(float(gate[unit] @ x)) * float(up[unit] @ x) * down[:, unit] for unit in range(width))
     torch.testing.assert_close(module(x), expected)
 
 
@@ -66,11 +62,7 @@ def test_without_up_nothing_comes_through_either():
 
 def test_there_are_three_matrices_and_no_biases():
     shapes = {name: tuple(p.shape) for name, p in FeedForward(6, 10).named_parameters()}
-    assert shapes == {
-        "gate_proj.weight": (10, 6),
-        "up_proj.weight": (10, 6),
-        "down_proj.weight": (6, 10),
-    }
+    assert shapes == {"gate_proj.weight": (10, 6), "up_proj.weight": (10, 6), "down_proj.weight": (6, 10)}
 
 
 @pytest.mark.parametrize("cls", [FeedForward, PlainFeedForward])

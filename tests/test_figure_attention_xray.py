@@ -24,12 +24,9 @@ NAMES = ("scaled", "causal", "rope", "qk_norm")
 def test_stages_are_pytorchs_attention(dim, causal, scaled):
     figure = AttentionXRay()
     q, k, v = (
-        torch.tensor(rows, dtype=torch.float64)[None, :, :dim]
-        for rows in (figure.query, figure.key, figure.value)
+        torch.tensor(rows, dtype=torch.float64)[None, :, :dim] for rows in (figure.query, figure.key, figure.value)
     )
-    expected = F.scaled_dot_product_attention(
-        q, k, v, is_causal=causal, scale=None if scaled else 1.0
-    )
+    expected = F.scaled_dot_product_attention(q, k, v, is_causal=causal, scale=None if scaled else 1.0)
     stages = figure.stages(head_dim=dim, causal=causal, scaled=scaled)
     assert torch.allclose(stages.output, expected[0], 0, 1e-9)
     visible = torch.ones(5, 5, dtype=torch.bool).tril() if causal else torch.ones(5, 5).bool()
@@ -110,11 +107,7 @@ def test_the_browser_computes_what_the_package_computes(page, switches):
         args = [*vectors, settings_of(figure, **changes, head_dim=dim)]
         actual = run_js_module(page, "attention_xray_math", "attentionStages", args)
         expected = figure.stages(**changes, head_dim=dim)
-        for name, tensor in (
-            ("scores", expected.scores),
-            ("weights", expected.weights),
-            ("outputs", expected.output),
-        ):
+        for name, tensor in (("scores", expected.scores), ("weights", expected.weights), ("outputs", expected.output)):
             got = torch.tensor(actual[name], dtype=torch.float64)
             assert torch.allclose(got, tensor, 1e-9, 1e-9), (name, dim)
 
@@ -147,9 +140,7 @@ def table(page, name: str) -> list[list[str]]:
 
 
 def numbers(texts: list[list[str]]) -> torch.Tensor:
-    return torch.tensor(
-        [[-math.inf if t == "−∞" else float(t.replace("−", "-")) for t in row] for row in texts]
-    )
+    return torch.tensor([[-math.inf if t == "−∞" else float(t.replace("−", "-")) for t in row] for row in texts])
 
 
 @pytest.mark.parametrize("dim", [0, 2, 5])
@@ -173,9 +164,7 @@ def test_hovering_and_arrow_keys_write_out_a_dot_product(xray):
     xray.keyboard.press("ArrowRight")
     xray.keyboard.press("ArrowUp")
     assert "naps · cat" in xray.locator(".ax-title").nth(2).inner_text()
-    assert xray.evaluate("document.activeElement.getAttribute('aria-label')").startswith(
-        "naps reads cat"
-    )
+    assert xray.evaluate("document.activeElement.getAttribute('aria-label')").startswith("naps reads cat")
     figure = AttentionXRay()
     dot = sum(a * b for a, b in zip(figure.query[2][:16], figure.key[1][:16], strict=True))
     written = xray.locator(".ax-written").first.inner_text().replace("−", "-")

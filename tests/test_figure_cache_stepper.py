@@ -48,13 +48,7 @@ def test_passes_are_what_generation_really_reads(prompt, new):
     read = []
     for use_cache in (False, True):
         counted = Counted(tiny_model())
-        generate(
-            counted,
-            _ids(WORDS[:prompt]),
-            max_new_tokens=new,
-            use_cache=use_cache,
-            eos_token_id=None,
-        )
+        generate(counted, _ids(WORDS[:prompt]), max_new_tokens=new, use_cache=use_cache, eos_token_id=None)
         read.append(counted.read)
     assert tuple(read) == token_passes(prompt, new)
 
@@ -158,9 +152,7 @@ def test_the_table_tells_the_numbers():
 
 def test_passes_agree_with_python(page):
     for prompt, new in [(4, 200), (1, 1), (8, 500), (6, 33)]:
-        assert run_js_module(page, MATH, "tokenPasses", [prompt, new]) == list(
-            token_passes(prompt, new)
-        )
+        assert run_js_module(page, MATH, "tokenPasses", [prompt, new]) == list(token_passes(prompt, new))
 
 
 def test_cuts_agree_with_python(page):

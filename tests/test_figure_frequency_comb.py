@@ -121,9 +121,7 @@ def test_impossible_arguments_are_told(arguments, message):
 
 def test_the_ramp_runs_where_the_package_says(page):
     settings = [(96, 1e6, 2048, 32.0, 1.0), (64, 1e6, 2048, 32.0, 1.0)]
-    settings += [
-        (*rest, *betas) for *rest, betas in itertools.product(DIMS, BASES, CONTEXTS, BETAS)
-    ]
+    settings += [(*rest, *betas) for *rest, betas in itertools.product(DIMS, BASES, CONTEXTS, BETAS)]
     ranges = call_each(page, "yarnRange", settings)
     assert ranges[:2] == [[8, 21], [5, 14]]
     for actual, (dim, base, context, fast, slow) in zip(ranges, settings, strict=True):
@@ -187,8 +185,7 @@ def test_first_frame_shows_what_yarn_does(comb):
 
 
 @pytest.mark.parametrize(
-    "formula, label",
-    [("none", "none"), ("linear", "linear"), ("yarn", "YaRN"), ("minimind2", "MiniMind2")],
+    "formula, label", [("none", "none"), ("linear", "linear"), ("yarn", "YaRN"), ("minimind2", "MiniMind2")]
 )
 def test_every_formula_shows_the_packages_numbers(comb, formula, label):
     choose(comb, "context extension", label)

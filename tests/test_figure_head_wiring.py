@@ -133,8 +133,7 @@ def test_weights_are_those_of_the_layer(page, config):
 
 
 @pytest.mark.parametrize(
-    "size, text",
-    [(512, "512 B"), (3072, "3 KiB"), (96 * 2**20, "96 MiB"), (1.5 * 2**30, "1.5 GiB")],
+    "size, text", [(512, "512 B"), (3072, "3 KiB"), (96 * 2**20, "96 MiB"), (1.5 * 2**30, "1.5 GiB")]
 )
 def test_sizes_are_written_short(page, size, text):
     assert math(page, "formatBytes", size) == text

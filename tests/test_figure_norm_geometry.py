@@ -184,9 +184,7 @@ def calm(browser):
 
 def settle(page):
     """Wait for two frames: one to draw, one to be sure."""
-    page.evaluate(
-        "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
-    )
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
 def number(text: str) -> float | None:
@@ -209,8 +207,7 @@ def expected(x, gain=None, eps=1e-5) -> dict[str, list[float]]:
     """What the table must show for both norms, from torch."""
     outputs = {"LayerNorm": layer_norm(x, gain, eps), "RMSNorm": rms_norm(x, gain, eps)}
     return {
-        name: [*(value.item() for value in channel_stats(y).values()), degrees(x, y)]
-        for name, y in outputs.items()
+        name: [*(value.item() for value in channel_stats(y).values()), degrees(x, y)] for name, y in outputs.items()
     }
 
 
@@ -394,20 +391,14 @@ def test_example_arrives_with_motion_too(page):
 def test_zero_vector_is_shown_honestly_and_can_be_left(calm):
     watch = Watch(calm)
     open_figure(calm, NormGeometry(x=[0.0, 0.0, 0.0]))
-    assert table(calm) == {
-        "x": [0, 0, 0, None],
-        "LayerNorm": [0, 0, 0, None],
-        "RMSNorm": [0, 0, 0, None],
-    }
+    assert table(calm) == {"x": [0, 0, 0, None], "LayerNorm": [0, 0, 0, None], "RMSNorm": [0, 0, 0, None]}
     assert "stays zero under both norms" in calm.locator(".mm-note").inner_text()
     slide(calm, "size of x (its RMS)", 0)
     assert channels(calm) == [1, 1, 1]
     assert watch.problems == []
 
 
-@pytest.mark.parametrize(
-    ("choice", "rows"), [("LayerNorm", ["x", "LayerNorm"]), ("RMSNorm", ["x", "RMSNorm"])]
-)
+@pytest.mark.parametrize(("choice", "rows"), [("LayerNorm", ["x", "LayerNorm"]), ("RMSNorm", ["x", "RMSNorm"])])
 def test_one_norm_can_be_shown_alone(calm, choice, rows):
     open_figure(calm, NormGeometry())
     calm.get_by_role("radio", name=choice).check()

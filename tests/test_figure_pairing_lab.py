@@ -100,9 +100,7 @@ def test_scores_are_the_packages_for_every_setting(page, table, rotation):
             assert abs(actual - expected) < 1e-8, (dim, base, m, n, shift)
 
 
-@pytest.mark.parametrize(
-    "layout, columns", [("half-split", "01230123"), ("interleaved", "00112233")]
-)
+@pytest.mark.parametrize("layout, columns", [("half-split", "01230123"), ("interleaved", "00112233")])
 def test_table_columns_are_as_the_package_lays_them(page, layout, columns):
     actual = run_js_module(page, "rope_math", "tableColumns", [8, layout])
     assert "".join(map(str, actual)) == columns
@@ -113,9 +111,7 @@ def test_table_columns_are_as_the_package_lays_them(page, layout, columns):
 
 def numbers(page) -> list[float]:
     """The four scores and the current one, as a reader sees them."""
-    return [
-        float(text.replace("−", "-")) for text in page.locator(".mm-readout dd").all_inner_texts()
-    ]
+    return [float(text.replace("−", "-")) for text in page.locator(".mm-readout dd").all_inner_texts()]
 
 
 def settle(page, table: str, rotation: str) -> None:

@@ -10,9 +10,7 @@ from minimind_edu.figures import ParameterLedger
 from minimind_edu.figures.parameter_ledger import PARTS, count_by_part
 
 JS_PARTS = ("embedding", "attention", "feedForward", "norms", "head")
-SIZES = list(
-    itertools.product(("minimind2", "minimind3"), (128, 512, 704, 2048), (1, 5), (1, 2, 4, 8))
-)
+SIZES = list(itertools.product(("minimind2", "minimind3"), (128, 512, 704, 2048), (1, 5), (1, 2, 4, 8)))
 
 
 def figure(generation, hidden, layers, kv_heads, vocabulary=1600, tied=True) -> ParameterLedger:
@@ -66,8 +64,7 @@ def test_the_table_names_every_part_of_the_untied_model():
 
 def test_text_form_is_short_and_fixed():
     assert repr(ParameterLedger(tied=False)) == (
-        "ParameterLedger(hidden_size=512, num_hidden_layers=8, vocab_size=6400, "
-        "num_key_value_heads=2, tied=False)"
+        "ParameterLedger(hidden_size=512, num_hidden_layers=8, vocab_size=6400, num_key_value_heads=2, tied=False)"
     )
 
 
@@ -106,11 +103,7 @@ def test_feed_forward_width_is_the_packages_at_every_step_of_the_slider(page):
 
 @pytest.mark.parametrize(
     "sizes, share",
-    [
-        (("minimind2", 768, 16, 2), 0.0451),
-        (("minimind2", 768, 8, 2), 0.0828),
-        (("minimind2", 512, 8, 2), 0.1126),
-    ],
+    [(("minimind2", 768, 16, 2), 0.0451), (("minimind2", 768, 8, 2), 0.0828), (("minimind2", 512, 8, 2), 0.1126)],
 )
 def test_saved_shares_of_the_real_models(page, sizes, share):
     args = [as_js(figure(*sizes, vocabulary=6400))]
@@ -120,10 +113,7 @@ def test_saved_shares_of_the_real_models(page, sizes, share):
 
 
 def test_vocabulary_steps_lead_there_and_back(page):
-    at = [
-        run_js_module(page, "parameter_ledger_math", "vocabularyAt", [step])
-        for step in range(12, 45)
-    ]
+    at = [run_js_module(page, "parameter_ledger_math", "vocabularyAt", [step]) for step in range(12, 45)]
     assert (at[0], at[12], at[-1]) == (800, 6400, 204_800)
     for step, vocabulary in enumerate(at, start=12):
         args = [vocabulary]

@@ -62,9 +62,7 @@ def gradients_by_hooks(model) -> tuple[torch.Tensor, float, torch.Tensor]:
     ],
 )
 def test_every_run_is_a_model_of_the_package(placement, loudness, depth, final_norm):
-    figure = ResidualStream(
-        placement=placement, loudness=loudness, depth=depth, final_norm=final_norm
-    )
+    figure = ResidualStream(placement=placement, loudness=loudness, depth=depth, final_norm=final_norm)
     run = figure.chosen(placement)
     model = package_model(placement, depth, loudness, final_norm)
     gradient, loss, logits = gradients_by_hooks(model)
@@ -80,9 +78,7 @@ def test_sizes_and_cosines_are_those_of_the_streams(placement):
     for i, depth in itertools.product((0, 2), (1, 5)):
         stream = streams[depth][i * SEQUENCES : (i + 1) * SEQUENCES]
         size = stream.pow(2).mean().sqrt().item()
-        assert size == pytest.approx(
-            1.0 if placement == "post" else run.total[i, 2 * depth - 1].item(), rel=1e-4
-        )
+        assert size == pytest.approx(1.0 if placement == "post" else run.total[i, 2 * depth - 1].item(), rel=1e-4)
         cosine = F.cosine_similarity(stream, start, dim=-1).mean()
         assert run.cosine[i, depth].item() == pytest.approx(cosine.item())
 
@@ -207,9 +203,7 @@ def test_shares_are_what_the_stream_is_made_of(page, placement, loudness):
     args = [run["total"], placement, figure.embedding, depth]
     sizes = run_js_module(page, "residual_stream_math", "streamSizes", args)
     assert len(sizes) == 2 * depth + 1
-    shares = run_js_module(
-        page, "residual_stream_math", "streamShares", [run["added"], sizes, depth]
-    )
+    shares = run_js_module(page, "residual_stream_math", "streamShares", [run["added"], sizes, depth])
     for at in shares:
         assert sum(at) == pytest.approx(1)
     exact = parts_by_origin(placement, loudness, depth)
@@ -254,9 +248,7 @@ def test_size_behind_a_pre_norm_is_the_packages(page, size):
         assert run_js_module(page, "residual_stream_math", "sizeSeen", [size, placement]) == size
 
 
-@pytest.mark.parametrize(
-    "size, end", [(1.3, 1.5), (1.0, 1), (3.1, 4), (9.0, 10), (13.4, 15), (0.2, 0.2)]
-)
+@pytest.mark.parametrize("size, end", [(1.3, 1.5), (1.0, 1), (3.1, 4), (9.0, 10), (13.4, 15), (0.2, 0.2)])
 def test_axes_end_at_round_numbers(page, size, end):
     actual = run_js_module(page, "residual_stream_math", "roundAbove", [size])
     assert actual == pytest.approx(end)
@@ -322,13 +314,9 @@ def test_the_line_goes_to_the_embedding_by_keys_and_its_numbers_follow(stream):
 
 def test_the_line_stays_inside_when_the_model_becomes_shallow(stream):
     stream.get_by_label("blocks", exact=True).fill("1")
-    assert (
-        stream.get_by_role("slider", name="block to look at").get_attribute("aria-valuenow") == "4"
-    )
+    assert stream.get_by_role("slider", name="block to look at").get_attribute("aria-valuenow") == "4"
     stream.get_by_label("blocks", exact=True).fill("4")
-    assert (
-        stream.get_by_role("slider", name="block to look at").get_attribute("aria-valuenow") == "32"
-    )
+    assert stream.get_by_role("slider", name="block to look at").get_attribute("aria-valuenow") == "32"
 
 
 def test_an_overflow_is_told_in_words_and_in_place(stream):

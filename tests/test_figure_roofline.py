@@ -36,17 +36,11 @@ def js_sizes(hidden, layers, kv_heads, batch, itemsize):
 
 
 def config(hidden, layers, kv_heads):
-    return MiniMindConfig.minimind2(
-        hidden_size=hidden, num_hidden_layers=layers, num_key_value_heads=kv_heads
-    )
+    return MiniMindConfig.minimind2(hidden_size=hidden, num_hidden_layers=layers, num_key_value_heads=kv_heads)
 
 
 def as_js(cost):
-    return {
-        "operations": cost.operations,
-        "weightBytes": cost.weight_bytes,
-        "cacheBytes": cost.cache_bytes,
-    }
+    return {"operations": cost.operations, "weightBytes": cost.weight_bytes, "cacheBytes": cost.cache_bytes}
 
 
 # ---- the mathematics, in the browser and in the package
@@ -59,9 +53,7 @@ def test_costs_agree_with_the_package(page, sizes, context):
     model = config(hidden, layers, kv_heads)
     for name, cost in [("decodeCost", decode_cost), ("prefillCost", prefill_cost)]:
         expected = as_js(cost(model, context, batch, itemsize))
-        assert run_js_module(page, MATH, name, [js_sizes(*sizes), context]) == pytest.approx(
-            expected, rel=1e-12
-        )
+        assert run_js_module(page, MATH, name, [js_sizes(*sizes), context]) == pytest.approx(expected, rel=1e-12)
     expected = as_js(call_cost(model, 7, 30, batch, itemsize))
     assert run_js_module(page, MATH, "callCost", [js_sizes(*sizes), 7, 30]) == expected
 
@@ -83,14 +75,7 @@ def test_limits_agree_with_the_package(page, cost):
 
 @pytest.mark.parametrize(
     ("number", "text"),
-    [
-        (0, "0"),
-        (950, "950"),
-        (1.7e11, "170 G"),
-        (11.53e9, "11.5 G"),
-        (999.9e6, "1 G"),
-        (2e15, "2 P"),
-    ],
+    [(0, "0"), (950, "950"), (1.7e11, "170 G"), (11.53e9, "11.5 G"), (999.9e6, "1 G"), (2e15, "2 P")],
 )
 def test_numbers_for_reading(page, number, text):
     assert run_js_module(page, MATH, "withPrefix", [number]) == text
@@ -205,9 +190,7 @@ def test_the_verdict_is_the_packages(page):
     decode, prefill = decode_cost(figure.config(), 512), prefill_cost(figure.config(), 512)
     assert f"at most {1 / machine.seconds(decode):,.0f} tokens a second" in verdict(page)
     assert verdict(page).startswith("Decode waits for memory")
-    assert f"Prefill is busy computing: at most {512 / machine.seconds(prefill):,.0f}" in verdict(
-        page
-    )
+    assert f"Prefill is busy computing: at most {512 / machine.seconds(prefill):,.0f}" in verdict(page)
     assert told(page, "ridge") == "5.0"
 
 
@@ -282,14 +265,9 @@ def test_measured_bars_show_only_where_they_were_measured(page):
 
 def test_labels_of_the_two_points_keep_apart(page):
     open_figure(page, Roofline(measured(), batch=64, context=8))
-    boxes = page.locator("text.ro-name", has_text="batch").or_(
-        page.locator("text.ro-name", has_text="tokens")
-    )
+    boxes = page.locator("text.ro-name", has_text="batch").or_(page.locator("text.ro-name", has_text="tokens"))
     decode, prefill = (boxes.nth(i).bounding_box() for i in range(2))
-    apart_x = (
-        decode["x"] + decode["width"] < prefill["x"]
-        or prefill["x"] + prefill["width"] < (decode["x"])
-    )
+    apart_x = decode["x"] + decode["width"] < prefill["x"] or prefill["x"] + prefill["width"] < (decode["x"])
     apart_y = abs(decode["y"] - prefill["y"]) >= 14
     assert apart_x or apart_y
 

@@ -25,10 +25,7 @@ POSITIONS = (0, 1, 7, 63, 1000, 32767, 32768)
 
 def vector(dim: int, salt: int) -> list[float]:
     """Numbers between -2 and 2 made from integers, the same on every machine."""
-    return [
-        ((37 * channel + 101 * salt + channel * channel) % 401 - 200) / 100
-        for channel in range(dim)
-    ]
+    return [((37 * channel + 101 * salt + channel * channel) % 401 - 200) / 100 for channel in range(dim)]
 
 
 def turned(values: list[float], position: int, base: float, layout: str) -> torch.Tensor:
@@ -170,9 +167,7 @@ def numbers(page) -> dict[str, float]:
 
 
 def arrows(page) -> list[str]:
-    return page.eval_on_selector_all(
-        ".rd-head", "nodes => nodes.map((n) => n.getAttribute('transform'))"
-    )
+    return page.eval_on_selector_all(".rd-head", "nodes => nodes.map((n) => n.getAttribute('transform'))")
 
 
 def wedges(page) -> list[str]:

@@ -36,9 +36,7 @@ def example(name: str) -> Figure:
     [cls] = [
         value
         for value in vars(figures).values()
-        if isinstance(value, type)
-        and issubclass(value, Figure)
-        and getattr(value, "_module", "") == name
+        if isinstance(value, type) and issubclass(value, Figure) and getattr(value, "_module", "") == name
     ]
     return cls()
 
@@ -62,9 +60,7 @@ def bundle(figure: Figure) -> dict:
 
 
 def state_in(html: str) -> dict:
-    return json.loads(
-        re.search(r'<script type="application/json">(.*?)</script>', html, re.DOTALL)[1]
-    )
+    return json.loads(re.search(r'<script type="application/json">(.*?)</script>', html, re.DOTALL)[1])
 
 
 @pytest.fixture
@@ -101,10 +97,7 @@ def test_repr_is_short_and_names_no_address():
 
 
 def test_state_holds_six_significant_digits_and_only_its_own_traits():
-    assert state_in(Probe().static_html()) == {
-        "values": [0.333333, 0.0, 12345700.0, 2, True],
-        "name": "a < b",
-    }
+    assert state_in(Probe().static_html()) == {"values": [0.333333, 0.0, 12345700.0, 2, True], "name": "a < b"}
     assert "-0.0" not in Probe().static_html()
 
 
@@ -123,9 +116,7 @@ def test_rounding_reaches_into_nested_values():
     assert rounded({"a": [1 / 3, (2 / 3,)]}) == {"a": [0.333333, [0.666667]]}
 
 
-@pytest.mark.parametrize(
-    "text", ["</script><b>x</b>", "<!-- <script>", "a & b", '"quotes"', "中文 √"]
-)
+@pytest.mark.parametrize("text", ["</script><b>x</b>", "<!-- <script>", "a & b", '"quotes"', "中文 √"])
 def test_text_in_the_state_cannot_end_its_script_element(text):
     html = Probe(name=text).static_html()
     assert html.count("</script>") == 1
@@ -195,10 +186,7 @@ def test_helpers_come_once_and_before_those_who_use_them(write):
         ('export * from "./kit.js";', "only `function`"),
         ("const { a, b } = {};", "only `function`"),
         ("const a = 1;\nlet a = 2;", "figure.js:2: let a = 2;: a is already declared in figure.js"),
-        (
-            'import { one } from "./kit.js";\nfunction inner() {}',
-            "inner is already declared in kit.js; rename one",
-        ),
+        ('import { one } from "./kit.js";\nfunction inner() {}', "inner is already declared in kit.js; rename one"),
         ("export const a = 1;\nexport class a {}", "already declared"),
     ],
 )
@@ -234,10 +222,7 @@ def changed_options(**changes) -> dict:
 @pytest.mark.parametrize(
     "question, message",
     [
-        (
-            {**CHOICE, "options": CHOICE["options"][:2]},
-            "has 2 options, but a choice needs at least 3",
-        ),
+        ({**CHOICE, "options": CHOICE["options"][:2]}, "has 2 options, but a choice needs at least 3"),
         (changed_options(correct=True), "has 2 correct options, but exactly 1"),
         ({**CHOICE, "options": [CHOICE["options"][0]] * 3}, "has 0 correct options, but exactly 1"),
         (changed_options(why=""), "the wrong option '`c`' of question 'Which letter"),
@@ -299,9 +284,7 @@ def test_quiz_answers_with_the_reason_of_the_chosen_option(page):
     card.get_by_role("button", name="Check").click()
     assert card.get_by_role("status").inner_text() == "Not yet. It comes third & last <here>."
     card.get_by_role("radio", name="a").check()
-    assert (
-        card.get_by_role("status").inner_text() == ""
-    )  # a reason never stands beside another choice
+    assert card.get_by_role("status").inner_text() == ""  # a reason never stands beside another choice
     card.get_by_role("button", name="Check").click()
     assert card.get_by_role("status").inner_text() == "Right. Nothing comes before it."
     assert page.locator(".mm-readout dd").all_inner_texts() == ["1 of 3", "0 of 3"]
@@ -399,12 +382,7 @@ def test_figure_speaks_without_scripts(browser, name):
 @EVERY_FIGURE
 @pytest.mark.parametrize(
     "over, theme, width",
-    [
-        ("http", "light", 1280),
-        ("http", "dark", 360),
-        ("file", "dark", 1280),
-        ("file", "light", 360),
-    ],
+    [("http", "light", 1280), ("http", "dark", 360), ("file", "dark", 1280), ("file", "light", 360)],
 )
 def test_figure_lives_on_a_static_page(page, tmp_path, name, over, theme, width):
     watch = Watch(page)
@@ -431,11 +409,7 @@ def test_figure_is_accessible(page, name, theme):
     for details in page.locator("details").all():
         details.evaluate("node => node.open = true")
     found = Axe().run(page).response["violations"]
-    assert [
-        (rule["id"], node["target"], node["failureSummary"])
-        for rule in found
-        for node in rule["nodes"]
-    ] == []
+    assert [(rule["id"], node["target"], node["failureSummary"]) for rule in found for node in rule["nodes"]] == []
 
 
 @EVERY_FIGURE
@@ -562,10 +536,7 @@ export default { render({ el }) { el.append("half a figure"); throw new Error("b
 
 def test_host_tells_of_a_figure_that_cannot_start_and_leaves_its_numbers(page):
     watch = Watch(page)
-    serve(
-        page,
-        static_page(Probe(), source=BROKEN),
-    )
+    serve(page, static_page(Probe(), source=BROKEN))
     page.wait_for_selector('.minimind-figure[data-state="failed"]')
     assert "could not start" in page.locator(".mm-failed").inner_text()
     assert page.locator(".mm-fallback table").is_visible()
@@ -622,9 +593,7 @@ def test_host_model_is_heard_as_in_anywidget(page):
 def test_figures_of_one_kind_share_a_page_without_sharing_answers(page):
     one = Quiz([CHOICE]).static_html()
     serve(page, static_page(Quiz([CHOICE])).replace("</main>", f"{one}</main>"))
-    page.wait_for_selector(
-        '.minimind-figure[data-state="alive"] + .minimind-figure[data-state="alive"]'
-    )
+    page.wait_for_selector('.minimind-figure[data-state="alive"] + .minimind-figure[data-state="alive"]')
     for quiz in page.locator(".mm-quiz").all():
         quiz.get_by_role("radio", name="a").check()
     assert page.locator(":checked").count() == 2
@@ -698,11 +667,7 @@ def test_controls_tell_what_the_reader_did_and_nothing_else(page):
     page.get_by_role("button", name="Go").press("Enter")
     assert heard(page) == [["button", "clicked"]]
     page.evaluate("kit.slider.set(-1), kit.toggle.set(true), kit.choice.set(null)")
-    assert page.evaluate("[kit.slider.get(), kit.toggle.get(), kit.choice.get()]") == [
-        -1,
-        True,
-        None,
-    ]
+    assert page.evaluate("[kit.slider.get(), kit.toggle.get(), kit.choice.get()]") == [-1, True, None]
     assert page.get_by_role("radio", name="None").is_checked()
     assert page.locator("output").inner_text() == "-1 turns"
     assert heard(page) == []

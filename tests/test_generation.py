@@ -6,14 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model_builders import KINDS, PROPERTY, SLOW_PROPERTY, tensor, tiny_model, token_ids
 
-from minimind_edu.generation import (
-    choose,
-    generate,
-    keep_top_k,
-    keep_top_p,
-    penalize_repetition,
-    stream,
-)
+from minimind_edu.generation import choose, generate, keep_top_k, keep_top_p, penalize_repetition, stream
 from minimind_edu.model import CausalLMOutput
 
 MODELS = {kind: tiny_model(kind) for kind in KINDS}
@@ -99,9 +92,7 @@ def test_samples_follow_the_softmax_at_the_temperature(temperature):
 def test_samples_follow_the_filtered_distribution():
     logits = torch.tensor([[0.4, 0.3, 0.2, 0.1]]).log()
     # the two most probable, 4 : 3
-    torch.testing.assert_close(
-        drawn_shares(logits, top_k=2), torch.tensor([4 / 7, 3 / 7, 0, 0]), atol=0.015, rtol=0
-    )
+    torch.testing.assert_close(drawn_shares(logits, top_k=2), torch.tensor([4 / 7, 3 / 7, 0, 0]), atol=0.015, rtol=0)
     # 0.4 + 0.3 does not reach 0.75, so a third token belongs to the nucleus
     torch.testing.assert_close(
         drawn_shares(logits, top_p=0.75), torch.tensor([4 / 9, 3 / 9, 2 / 9, 0]), atol=0.015, rtol=0
@@ -207,9 +198,7 @@ def test_padding_is_not_penalized():
     assert wanted not in ids
     padded = torch.cat([wanted.view(1, 1), ids], dim=1)
     mask = torch.tensor([[0, 1, 1, 1, 1]])
-    tokens = MODEL.generate(
-        padded, 1, attention_mask=mask, repetition_penalty=1e9, eos_token_id=None
-    )
+    tokens = MODEL.generate(padded, 1, attention_mask=mask, repetition_penalty=1e9, eos_token_id=None)
     assert tokens[0, -1] == wanted
 
 
@@ -349,10 +338,7 @@ IDS = token_ids(2, 5)
 BAD_CALLS = [
     ({"input_ids": IDS[0]}, r"input_ids must be integers of shape \[B, S\], .* of shape \[5\]"),
     ({"input_ids": IDS.float()}, "input_ids must be integers .* got torch.float32"),
-    (
-        {"input_ids": IDS[:, :0]},
-        r"at least one token a row, got \[2, 0\]; start an empty prompt with the beg",
-    ),
+    ({"input_ids": IDS[:, :0]}, r"at least one token a row, got \[2, 0\]; start an empty prompt with the beg"),
     ({"input_ids": IDS + 60}, r"token ids must lie in \[0, 61\), got ids from"),
     ({"input_ids": IDS - 61}, r"token ids must lie in \[0, 61\), got ids from -"),
     ({"max_new_tokens": 0}, "max_new_tokens must be at least 1, got 0"),
@@ -379,10 +365,7 @@ BAD_CALLS = [
         {"attention_mask": torch.tensor([[1] * 5, [0, 1, 0, 1, 1]])},
         "padding belongs in front .* goes from 1 to 0 in row 1",
     ),
-    (
-        {"attention_mask": torch.ones(2, 6)},
-        r"attention_mask must be \[B, S\] like input_ids, \[2, 5\], got \[2, 6\]",
-    ),
+    ({"attention_mask": torch.ones(2, 6)}, r"attention_mask must be \[B, S\] like input_ids, \[2, 5\], got \[2, 6\]"),
 ]
 
 

@@ -7,9 +7,7 @@ import textwrap
 
 def run(code):
     """What a fresh Python prints."""
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=100
-    )
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 

@@ -119,9 +119,7 @@ def test_a_trainer_trains_it_and_saves_what_can_be_loaded(tmp_path):
     assert torch.equal(read(ids).logits, wrapped.eval()(ids).logits)
 
 
-@pytest.mark.parametrize(
-    "option", ["inputs_embeds", "output_attentions", "output_hidden_states", "token_type_ids"]
-)
+@pytest.mark.parametrize("option", ["inputs_embeds", "output_attentions", "output_hidden_states", "token_type_ids"])
 def test_refuses_options_it_has_no_meaning_for(option):
     wrapped = wrap(tiny_model(dtype=torch.float32))
     with pytest.raises(ValueError, match=f"this model has no {option}"):
@@ -170,9 +168,7 @@ def test_greedy_tokens_are_those_of_our_generate(pair, options):
     assert len(expected[:, 10:].unique()) > 10
     if "past_key_values" in options:
         options = {"past_key_values": DynamicCache()}
-    tokens = wrapped.generate(
-        ids, attention_mask=PADDED, max_new_tokens=20, do_sample=False, **options
-    )
+    tokens = wrapped.generate(ids, attention_mask=PADDED, max_new_tokens=20, do_sample=False, **options)
     if penalty == 1.0:
         assert torch.equal(tokens, expected)
     else:  # transformers also counts the padding as a token that has occurred
@@ -242,8 +238,7 @@ def test_tokens_are_streamed_one_by_one():
     wrapped, streamer = wrap(talkative_model()), TokensAsTheyCome()
     ids = token_ids(1, 5)
     thread = threading.Thread(
-        target=wrapped.generate,
-        kwargs={"inputs": ids, "max_new_tokens": 6, "streamer": streamer},
+        target=wrapped.generate, kwargs={"inputs": ids, "max_new_tokens": 6, "streamer": streamer}
     )
     thread.start()
     thread.join(timeout=60)
@@ -330,9 +325,7 @@ def bad_pasts(wrapped):
     }
 
 
-@pytest.mark.parametrize(
-    "case", ["an encoder's", "a forgetful one", "of another model", "none kept", "their layout"]
-)
+@pytest.mark.parametrize("case", ["an encoder's", "a forgetful one", "of another model", "none kept", "their layout"])
 def test_refuses_a_past_that_it_cannot_continue(case):
     wrapped = wrap(tiny_model(dtype=torch.float32))
     past, message = bad_pasts(wrapped)[case]
@@ -395,13 +388,9 @@ def test_loads_in_another_dtype(tmp_path):
 
 
 def test_a_new_model_starts_like_ours():
-    config = hf.MiniMindEduConfig.from_minimind(
-        tiny_config("minimind3_moe", hidden_size=256, initializer_range=0.05)
-    )
+    config = hf.MiniMindEduConfig.from_minimind(tiny_config("minimind3_moe", hidden_size=256, initializer_range=0.05))
     model = AutoModelForCausalLM.from_config(config)
-    assert model.model.layers[0].mlp.experts[0].up_proj.weight.std().item() == pytest.approx(
-        0.05, rel=0.05
-    )
+    assert model.model.layers[0].mlp.experts[0].up_proj.weight.std().item() == pytest.approx(0.05, rel=0.05)
     assert (model.model.norm.weight == 1).all()
     gate = model.model.layers[0].mlp.gate.weight  # U(-1/16, 1/16)
     assert 0.055 < gate.abs().max() <= 1 / 16

@@ -82,9 +82,7 @@ def test_greedy_tokens_agree_when_padded_on_the_left_and_ended_early(pair):
     free = ours.generate(ids, 20, attention_mask=PADDED, eos_token_id=None)
     end = int(free[1, 15])
     expected = ours.generate(ids, 20, attention_mask=PADDED, eos_token_id=end, pad_token_id=2)
-    tokens = theirs.generate(
-        ids, attention_mask=PADDED, max_new_tokens=20, do_sample=False, eos_token_id=end
-    )
+    tokens = theirs.generate(ids, attention_mask=PADDED, max_new_tokens=20, do_sample=False, eos_token_id=end)
     assert (expected == 2).any(), "no row was padded, so the padding was not compared"
     assert torch.equal(tokens, expected)
 
@@ -216,18 +214,14 @@ def test_refuses_what_transformers_cannot_be_and_points_to_the_adapter(case, tmp
     with pytest.raises(ValueError, match=f"{message}.*; the adapter takes every model"):
         hf.export(MiniMindForCausalLM(config), tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
-    assert type(exported(MiniMindForCausalLM(config), tmp_path / "model", adapter=True)) is (
-        hf.MiniMindEduForCausalLM
-    )
+    assert type(exported(MiniMindForCausalLM(config), tmp_path / "model", adapter=True)) is (hf.MiniMindEduForCausalLM)
 
 
 @pytest.mark.parametrize("formula", ["yarn", "minimind2"])
 @torch.no_grad()
 def test_a_scaling_that_never_starts_is_left_out(formula):
     """Ours scales only when the tables outgrow the trained context; transformers would always."""
-    ours = tiny_model(
-        "minimind3", dtype=torch.float32, rope_scaling=RopeScaling(4.0, 64, formula=formula)
-    )
+    ours = tiny_model("minimind3", dtype=torch.float32, rope_scaling=RopeScaling(4.0, 64, formula=formula))
     theirs = hf.to_transformers(ours)
     assert theirs.config.rope_parameters == {"rope_type": "default", "rope_theta": 1e6}
     ids = token_ids(2, 60)
@@ -323,9 +317,7 @@ def test_a_failure_leaves_everything_as_it_was(when, tmp_path, monkeypatch):
     if when == "writing the weights":
         monkeypatch.setattr("transformers.modeling_utils.safe_save_file", fail)
     else:
-        monkeypatch.setattr(
-            type(folder), "rename", lambda a, b: fail() if a.name == "new" else rename(a, b)
-        )
+        monkeypatch.setattr(type(folder), "rename", lambda a, b: fail() if a.name == "new" else rename(a, b))
     with pytest.raises(OSError, match="no space left"):
         hf.export(tiny_model(seed=2), folder, overwrite=True)
     with pytest.raises(OSError, match="no space left"):

@@ -70,19 +70,14 @@ def test_a_path_may_begin_at_home(tmp_path, monkeypatch):
 
 
 def test_a_model_that_is_not_in_the_cache_is_not_fetched_unless_asked(cache, monkeypatch):
-    monkeypatch.setattr(
-        "socket.socket.connect", lambda *_: pytest.fail("it reached for the network")
-    )
+    monkeypatch.setattr("socket.socket.connect", lambda *_: pytest.fail("it reached for the network"))
     with pytest.raises(
-        FileNotFoundError,
-        match="no folder someone/tiny, and no model of that name .* give download=True to fetch it",
+        FileNotFoundError, match="no folder someone/tiny, and no model of that name .* give download=True to fetch it"
     ):
         from_checkpoint("someone/tiny", cache_dir=cache)
 
 
-@pytest.mark.parametrize(
-    "name", ["out/full_sft_512.pth", "gone", "a/b/c", "../model", "/no/where", "x/y.safetensors"]
-)
+@pytest.mark.parametrize("name", ["out/full_sft_512.pth", "gone", "a/b/c", "../model", "/no/where", "x/y.safetensors"])
 def test_what_is_no_hub_name_is_a_path_that_is_missing(name):
     with pytest.raises(FileNotFoundError, match=f"there is no file or folder {name}$"):
         locate(name, download=True)
@@ -120,8 +115,7 @@ class Hub(BaseHTTPRequestHandler):
         type(self).asked.append(path)
         if path.startswith("/api/models/someone/tiny/tree/"):
             listed = [
-                {"type": "file", "path": name, "size": len(data), "oid": "a"}
-                for name, data in self.files.items()
+                {"type": "file", "path": name, "size": len(data), "oid": "a"} for name, data in self.files.items()
             ]
             content, kind = json.dumps(listed).encode(), "application/json"
         elif path.startswith("/api/models/someone/tiny"):
@@ -176,11 +170,7 @@ def test_a_download_fetches_one_kind_of_weights_and_shows_its_progress(case, tmp
     with ThreadingHTTPServer(("127.0.0.1", 0), Hub) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         address = f"http://127.0.0.1:{server.server_port}"
-        environment = os.environ | {
-            "HF_ENDPOINT": address,
-            "HF_HUB_DISABLE_XET": "1",
-            "HF_HUB_DISABLE_TELEMETRY": "1",
-        }
+        environment = os.environ | {"HF_ENDPOINT": address, "HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
         command = [sys.executable, "-c", DOWNLOAD, str(cache)]
         done = subprocess.run(command, capture_output=True, text=True, env=environment)
         server.shutdown()

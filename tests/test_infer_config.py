@@ -43,9 +43,7 @@ def test_every_released_size_is_told_from_its_shapes_alone(name):
     experts=st.integers(1, 5),
     tied=st.booleans(),
 )
-def test_every_size_that_shapes_show_is_found(
-    kind, head_dim, kv_heads, layers, inner, experts, tied
-):
+def test_every_size_that_shapes_show_is_found(kind, head_dim, kv_heads, layers, inner, experts, tied):
     shared = 0 if kind == "minimind3_moe" else experts % 3
     config = tiny_config(
         kind,
@@ -63,11 +61,7 @@ def test_every_size_that_shapes_show_is_found(
             else {"intermediate_size": inner}
         ),
     )  # fmt: skip
-    known = (
-        {"num_experts_per_tok": 1, "intermediate_size": config.intermediate_size}
-        if "moe" in kind
-        else {}
-    )
+    known = {"num_experts_per_tok": 1, "intermediate_size": config.intermediate_size} if "moe" in kind else {}
     weights = weights_of(config)
     if not tied:  # meta tensors hold no numbers to compare
         weights = {name: torch.zeros(value.shape) for name, value in weights.items()}
@@ -101,20 +95,13 @@ def test_heads_that_cannot_be_told_are_asked_for(heads, kv_heads, head_dim, know
         "model.layers.0.self_attn.q_proj.weight": torch.empty(query, 32),
         "model.layers.0.self_attn.k_proj.weight": torch.empty(key, 32),
     }
-    with pytest.raises(
-        ValueError, match=f"q_proj has {query} rows and k_proj {key}, .* Give num_attention_heads"
-    ):
+    with pytest.raises(ValueError, match=f"q_proj has {query} rows and k_proj {key}, .* Give num_attention_heads"):
         infer_config(weights, **known)
 
 
 def test_config_json_goes_before_presets_and_you_before_config_json():
     weights = weights_of(tiny_config())
-    described = {
-        "rope_theta": 5e5,
-        "rms_norm_eps": 1e-4,
-        "num_attention_heads": 4,
-        "head_dim": None,
-    }
+    described = {"rope_theta": 5e5, "rms_norm_eps": 1e-4, "num_attention_heads": 4, "head_dim": None}
     found = infer_config(weights, described, rms_norm_eps=1e-3)
     assert (found.rope_theta, found.rms_norm_eps) == (5e5, 1e-3)
     assert (found.num_attention_heads, found.num_key_value_heads, found.head_dim) == (4, 2, 8)
@@ -126,14 +113,9 @@ def test_a_config_json_is_believed_against_the_shapes_so_that_the_weights_are_fo
 
 
 def test_the_presets_values_follow_the_generation_that_the_weights_show():
-    two, three = (
-        infer_config(weights_of(tiny_config(kind))) for kind in ("minimind2", "minimind3")
-    )
+    two, three = (infer_config(weights_of(tiny_config(kind))) for kind in ("minimind2", "minimind3"))
     assert (two.rms_norm_eps, three.rms_norm_eps) == (1e-5, 1e-6)
-    moe = {
-        kind: infer_config(weights_of(tiny_config(kind)))
-        for kind in ("minimind2_moe", "minimind3_moe")
-    }
+    moe = {kind: infer_config(weights_of(tiny_config(kind))) for kind in ("minimind2_moe", "minimind3_moe")}
     assert [config.num_experts_per_tok for config in moe.values()] == [2, 1]
     assert [config.num_shared_experts for config in moe.values()] == [1, 0]
 
@@ -159,23 +141,17 @@ def test_a_model_that_diverged_is_still_tied():
     assert sizes_shown(weights)["tie_word_embeddings"]
 
 
-@pytest.mark.parametrize(
-    "name", ["model.embed_tokens.weight", "model.layers.0.self_attn.q_proj.weight"]
-)
+@pytest.mark.parametrize("name", ["model.embed_tokens.weight", "model.layers.0.self_attn.q_proj.weight"])
 def test_weights_of_another_model_are_told_so(name):
     weights = weights_of(tiny_config())
     del weights[name]
-    with pytest.raises(
-        ValueError, match=f"not the weights of a MiniMind: there is no matrix {name} among"
-    ):
+    with pytest.raises(ValueError, match=f"not the weights of a MiniMind: there is no matrix {name} among"):
         infer_config(weights)
 
 
 def test_disagreements_name_the_fields_on_both_sides():
     weights = weights_of(tiny_config("minimind3"))
-    config = tiny_config(
-        "minimind3", num_key_value_heads=4, intermediate_size=50, num_hidden_layers=3
-    )
+    config = tiny_config("minimind3", num_key_value_heads=4, intermediate_size=50, num_hidden_layers=3)
     assert disagreements(config, weights) == [
         "The config says num_hidden_layers=3, intermediate_size=50, num_key_value_heads=4; "
         "the weights show num_hidden_layers=2, intermediate_size=48, num_key_value_heads=2"
@@ -185,10 +161,7 @@ def test_disagreements_name_the_fields_on_both_sides():
 
 def test_a_missing_head_is_a_disagreement_only_for_an_untied_config():
     weights = weights_of(tiny_config())
-    assert (
-        "tie_word_embeddings=False"
-        in disagreements(tiny_config(tie_word_embeddings=False), weights)[0]
-    )
+    assert "tie_word_embeddings=False" in disagreements(tiny_config(tie_word_embeddings=False), weights)[0]
     assert disagreements(tiny_config(), weights) == []
     equal = tiny_model().state_dict()
     assert disagreements(tiny_config(tie_word_embeddings=False), equal) == []

@@ -35,9 +35,7 @@ class Reader:
         venv.create(folder / "venv", with_pip=True, symlinks=True)
         self.folder = folder
         self.python = next(folder.glob("venv/[bS][ic]*/python*"))
-        self.environment = {
-            name: value for name, value in os.environ.items() if not name.startswith("PYTHON")
-        } | {
+        self.environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")} | {
             "IPYTHONDIR": str(folder),
             "PIP_NO_INDEX": "1",
             "PIP_NO_BUILD_ISOLATION": "0",  # pip reads this 0 as `--no-build-isolation`
@@ -48,9 +46,7 @@ class Reader:
         """Everything that this Python prints, given the arguments and changes of the environment."""
         command = [str(self.python), *arguments]
         environment = self.environment | changes
-        done = subprocess.run(
-            command, env=environment, cwd=self.folder, capture_output=True, text=True
-        )
+        done = subprocess.run(command, env=environment, cwd=self.folder, capture_output=True, text=True)
         return done.stdout + done.stderr
 
     def runs_cell(self, source: str, **changes: str) -> str:
@@ -62,9 +58,7 @@ class Reader:
     @property
     def site(self) -> Path:
         """The folder into which this Python installs."""
-        return Path(
-            self.runs("-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
-        )
+        return Path(self.runs("-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip())
 
     def packages(self) -> set[str]:
         """Everything in that folder, with its version and origin."""
@@ -107,9 +101,7 @@ def cell_for(monkeypatch, url: str, tag: str | None = None) -> str:
 
 def test_it_names_the_repository_of_the_configuration_at_the_tag_of_the_version():
     url = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"]["url"]
-    [version] = re.findall(
-        r'^version = "(.+?)"', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE
-    )
+    [version] = re.findall(r'^version = "(.+?)"', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)
     assert f'SOURCE = "git+{url}@v{version}"\n' in install_cell.source()
 
 
@@ -175,9 +167,7 @@ def test_it_names_the_command_for_what_else_is_missing(reader):
 
 
 def project_files() -> list[Path]:
-    listed = subprocess.run(
-        ["git", "ls-files", "-coz", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True
-    )
+    listed = subprocess.run(["git", "ls-files", "-coz", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True)
     if listed.returncode:
         pytest.skip("this is no git checkout")
     return [ROOT / name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
@@ -215,9 +205,7 @@ def test_cells_and_buttons_follow_when_the_address_and_the_version_change(tmp_pa
         "path.write_text(dumps(canonical(read(path))), encoding='utf-8')"
     )
     book_builder.run_in(tmp_path, sys.executable, "-c", refresh)
-    page = (
-        book_builder.build(tmp_path, tmp_path, strict=False) / "chapters" / f"{chapter.stem}.html"
-    )
+    page = book_builder.build(tmp_path, tmp_path, strict=False) / "chapters" / f"{chapter.stem}.html"
     html = page.read_text(encoding="utf-8")
     assert f"{new}@v7.0" in chapter.read_text(encoding="utf-8")
     assert f"/github/somebody/else/blob/main/chapters/{chapter.name}" in html

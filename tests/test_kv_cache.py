@@ -71,11 +71,7 @@ def test_what_a_cache_returned_is_not_changed_by_later_appends():
 
 @pytest.mark.parametrize("way", ["append", "reserve"])
 @PROPERTY
-@given(
-    lengths=cuts,
-    steps=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), max_size=12),
-    seed=seeds,
-)
+@given(lengths=cuts, steps=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), max_size=12), seed=seeds)
 def test_forks_never_overwrite_each_other(way, lengths, steps, seed):
     """Any tree of forks, continued in any order: each holds what was appended along its own branch."""
     caches, expected = [BufferCache(capacity=4)], [[]]
@@ -148,10 +144,7 @@ def test_writing_into_reserved_room_disturbs_no_gradient():
 def test_holding_does_not_write_into_the_tensors_it_was_given():
     key, value = pair(5)
     before = key.clone()
-    window = (
-        key[:, :3],
-        value[:, :3],
-    )  # there is memory behind these views, but it is not the cache's
+    window = (key[:, :3], value[:, :3])  # there is memory behind these views, but it is not the cache's
     cache = BufferCache.holding(*window)
     cache.append(*pair(2, seed=9))
     assert torch.equal(key, before)
@@ -243,12 +236,7 @@ def logits_in_chunks(model, ids, lengths, mask):
     logits, past, end = [], None, 0
     for length in lengths:
         start, end = end, end + length
-        out = model(
-            ids[:, start:end],
-            None if mask is None else mask[:, :end],
-            past_key_values=past,
-            use_cache=True,
-        )
+        out = model(ids[:, start:end], None if mask is None else mask[:, :end], past_key_values=past, use_cache=True)
         logits.append(out.logits)
         past = out.past_key_values
     return torch.cat(logits, dim=1), past
@@ -336,11 +324,7 @@ def test_one_past_can_be_continued_in_two_ways_side_by_side():
         pasts, logits = [start, start], [[], []]
         for step in range(5):
             for branch in (0, 1):
-                out = model(
-                    endings[branch][:, step : step + 1],
-                    past_key_values=pasts[branch],
-                    use_cache=True,
-                )
+                out = model(endings[branch][:, step : step + 1], past_key_values=pasts[branch], use_cache=True)
                 pasts[branch] = out.past_key_values
                 logits[branch].append(out.logits)
         for branch in (0, 1):
@@ -416,10 +400,7 @@ def bad_pasts():
     repeated = [(key.repeat(1, 1, 2, 1), value.repeat(1, 1, 2, 1)) for key, value in past]
     shorter = [past[0], (past[1][0][:, :3], past[1][1][:, :3])]
     return {
-        "too few layers": (
-            past[:1],
-            "must hold one pair for each of the 2 layers, got 1",
-        ),
+        "too few layers": (past[:1], "must hold one pair for each of the 2 layers, got 1"),
         "no cache was asked for": (
             [None, None],
             r"past_key_values\[0\] is None: the call that returned it ran without use_cache=True; "
@@ -447,10 +428,7 @@ def bad_pasts():
             r"must be one \(key, value\) pair of \[B, T, K, D\] for each layer, got dict; a transformers cache can be "
             "read layer by layer",
         ),
-        "no pairs": (
-            [past[0][0], past[1][0]],
-            r"past_key_values\[0\] must be a \(key, value\) pair, got Tensor",
-        ),
+        "no pairs": ([past[0][0], past[1][0]], r"past_key_values\[0\] must be a \(key, value\) pair, got Tensor"),
         "another batch": (
             [(key[:1], value[:1]) for key, value in past],
             r"the cache holds \[B, T, K, D\] = \[1, 4, 2, 8\], which new keys of shape \[2, 1, 2, 8\] do not continue",

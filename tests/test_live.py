@@ -27,8 +27,7 @@ FOLLOWS = 20  # looks at the traits until they count as unchanged
 
 if os.environ.get("LIVE") not in FRONT_ENDS:
     pytest.skip(
-        f"front ends are driven by `make live`, which sets LIVE to {' or '.join(FRONT_ENDS)}",
-        allow_module_level=True,
+        f"front ends are driven by `make live`, which sets LIVE to {' or '.join(FRONT_ENDS)}", allow_module_level=True
     )
 
 # What a figure shows: its elements, and where its controls stand.
@@ -119,9 +118,7 @@ def run(opened):
 @pytest.fixture
 def figures(run, chapter):
     """Every figure of the chapter that ran: its number in the kernel, its element."""
-    return {
-        run.number(index): run.output(index).locator(ALIVE).first for index in figure_cells(chapter)
-    }
+    return {run.number(index): run.output(index).locator(ALIVE).first for index in figure_cells(chapter)}
 
 
 def picture(element, name: str) -> None:
@@ -138,9 +135,7 @@ def changes(figure, act, *args) -> bool:
     act(*args)
     try:
         figure.page.wait_for_function(
-            f"([figure, before]) => ({SHOWN})(figure) !== before",
-            arg=[figure.element_handle(), before],
-            timeout=SOON,
+            f"([figure, before]) => ({SHOWN})(figure) !== before", arg=[figure.element_handle(), before], timeout=SOON
         )
     except PlaywrightTimeoutError:
         return False
@@ -152,9 +147,7 @@ def is_heard(figure, kind: str, control, key: str) -> bool:
     keyboard = figure.page.keyboard
     if kind != "button":
         return changes(figure, keyboard.press, key)
-    clicked = (
-        "node => { window.clicked = 0; node.addEventListener('click', () => window.clicked++); }"
-    )
+    clicked = "node => { window.clicked = 0; node.addEventListener('click', () => window.clicked++); }"
     control.evaluate(clicked)
     keyboard.press(key)
     return figure.page.evaluate("window.clicked") > 0
@@ -186,9 +179,7 @@ def use(kind: str, control) -> None:
 def controls(figure, kind: str) -> list:
     """The controls of this kind that a reader could use now."""
     return [
-        control
-        for control in figure.locator(CONTROLS[kind][0]).all()
-        if control.is_visible() and control.is_enabled()
+        control for control in figure.locator(CONTROLS[kind][0]).all() if control.is_visible() and control.is_enabled()
     ]
 
 

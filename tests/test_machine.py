@@ -75,13 +75,9 @@ def pretended(monkeypatch, model, lasting):
 
 
 @pytest.mark.parametrize(
-    ("lasting", "expected"),
-    [([2, 1, 1.5], 1.5), ([3, 4, 100], 3.5)],
-    ids=["all", "until it is late"],
+    ("lasting", "expected"), [([2, 1, 1.5], 1.5), ([3, 4, 100], 3.5)], ids=["all", "until it is late"]
 )
-def test_a_step_is_the_median_of_those_in_time_and_the_prompt_is_none(
-    model, monkeypatch, lasting, expected
-):
+def test_a_step_is_the_median_of_those_in_time_and_the_prompt_is_none(model, monkeypatch, lasting, expected):
     pretended(monkeypatch, model, [lasting])
     found = step_seconds(model, torch.tensor([[1]]), new=len(lasting), rounds=1)
     assert found == {"plain": expected}

@@ -7,14 +7,7 @@ import torch
 import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
-from model_builders import (
-    KINDS,
-    PROPERTY,
-    tensor,
-    tiny_config,
-    tiny_model,
-    token_ids,
-)
+from model_builders import KINDS, PROPERTY, tensor, tiny_config, tiny_model, token_ids
 
 from minimind_edu.config import MiniMindConfig, RopeScaling
 from minimind_edu.model import MiniMindForCausalLM, visible_keys
@@ -75,9 +68,7 @@ def test_mixtures_have_upstreams_keys():
 
 
 def test_tied_weights_share_storage_and_are_counted_once():
-    model, untied = (
-        MiniMindForCausalLM(tiny_config(tie_word_embeddings=tie)) for tie in (True, False)
-    )
+    model, untied = (MiniMindForCausalLM(tiny_config(tie_word_embeddings=tie)) for tie in (True, False))
     assert model.lm_head.weight is model.model.embed_tokens.weight
     assert model.lm_head.weight.data_ptr() == model.model.embed_tokens.weight.data_ptr()
     assert untied.lm_head.weight.data_ptr() != untied.model.embed_tokens.weight.data_ptr()
@@ -147,18 +138,14 @@ def test_hidden_states_are_normalized_last():
 @pytest.mark.parametrize("keep", [1, 2, 5])
 def test_logits_to_keep_are_the_last_ones(keep):
     model, ids = MODELS["minimind2"], token_ids(2, 5)
-    torch.testing.assert_close(
-        model(ids, logits_to_keep=keep).logits, model(ids).logits[:, 5 - keep :]
-    )
+    torch.testing.assert_close(model(ids, logits_to_keep=keep).logits, model(ids).logits[:, 5 - keep :])
 
 
 def test_the_loss_compares_each_position_with_the_next_label():
     model, ids = MODELS["minimind2"], token_ids(2, 6)
     out = model(ids, labels=ids)
     probabilities = out.logits.softmax(-1)
-    losses = [
-        -math.log(probabilities[b, s, ids[b, s + 1]].item()) for b in range(2) for s in range(5)
-    ]
+    losses = [-math.log(probabilities[b, s, ids[b, s + 1]].item()) for b in range(2) for s in range(5)]
     assert out.loss.item() == pytest.approx(sum(losses) / 10, rel=1e-5)
 
 
@@ -279,9 +266,7 @@ def test_the_last_position_of_the_table_can_be_used():
     assert model(token_ids(1, 1), past_key_values=past).logits.isfinite().all()
 
 
-@pytest.mark.parametrize(
-    "scaling", [RopeScaling(4, 16), RopeScaling(4, 16, 4, formula="minimind2")]
-)
+@pytest.mark.parametrize("scaling", [RopeScaling(4, 16), RopeScaling(4, 16, 4, formula="minimind2")])
 def test_a_scaled_model_uses_the_scaled_tables(scaling):
     config = tiny_config(rope_scaling=scaling)
     model = MiniMindForCausalLM(config)
@@ -348,9 +333,7 @@ def test_to_empty_rebuilds_the_tables_whatever_the_memory_holds(found, scaling, 
     config = tiny_config(rope_scaling=scaling)
     with torch.device("meta"):
         model = MiniMindForCausalLM(config)
-    monkeypatch.setattr(
-        torch, "empty_like", lambda t, device=None: torch.full_like(t, found, device=device)
-    )
+    monkeypatch.setattr(torch, "empty_like", lambda t, device=None: torch.full_like(t, found, device=device))
     model.to_empty(device="cpu")
     cos, sin = precompute_freqs_cis(8, 64, rope_scaling=scaling)
     assert torch.equal(model.model.freqs_cos, cos) and torch.equal(model.model.freqs_sin, sin)
@@ -442,22 +425,13 @@ BAD_CALLS = {
         {"input_ids": IDS.float()},
         r"input_ids must be integers of shape \[B, S\], got torch.float32",
     ),
-    "truth values": (
-        {"input_ids": IDS.bool()},
-        r"input_ids must be integers of shape \[B, S\], got torch.bool",
-    ),
-    "no position": (
-        {"input_ids": IDS[:, :0]},
-        r"input_ids must hold at least one token a row, got \[2, 0\]",
-    ),
+    "truth values": ({"input_ids": IDS.bool()}, r"input_ids must be integers of shape \[B, S\], got torch.bool"),
+    "no position": ({"input_ids": IDS[:, :0]}, r"input_ids must hold at least one token a row, got \[2, 0\]"),
     "an id above the vocabulary": (
         {"input_ids": IDS + 58},
         r"token ids must lie in \[0, 61\), got ids from \d+ to \d+; does the tokenizer belong to this model",
     ),
-    "an id below zero": (
-        {"input_ids": IDS - 60},
-        r"token ids must lie in \[0, 61\), got ids from -",
-    ),
+    "an id below zero": ({"input_ids": IDS - 60}, r"token ids must lie in \[0, 61\), got ids from -"),
     "more positions than there are": (
         {"input_ids": token_ids(1, 65)},
         "0 positions in the cache and 65 new ones exceed max_position_embeddings=64; shorten the text, or build",
@@ -511,9 +485,7 @@ def test_rejects_running_past_the_last_position_with_a_cache():
 def test_rejects_a_mask_that_forgets_the_past():
     model = MODELS["minimind2"]
     past = model(IDS, use_cache=True).past_key_values
-    message = (
-        r"attention_mask must be \[B, T\] = \[2, 6\], one entry for each of the 5 cached and 1 new"
-    )
+    message = r"attention_mask must be \[B, T\] = \[2, 6\], one entry for each of the 5 cached and 1 new"
     with pytest.raises(ValueError, match=message):
         model(IDS[:, :1], torch.ones(2, 1), past_key_values=past)
 

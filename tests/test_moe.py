@@ -48,9 +48,7 @@ def mixture_token_by_token(module, x, top_k, renormalize):
     length=st.integers(1, 5),
     seed=seeds,
 )
-def test_the_mixture_is_the_weighted_sum_of_the_chosen_experts(
-    top_k, renormalize, shared, batch, length, seed
-):
+def test_the_mixture_is_the_weighted_sum_of_the_chosen_experts(top_k, renormalize, shared, batch, length, seed):
     module = mixture(
         "minimind3_moe", seed, num_experts_per_tok=top_k, norm_topk_prob=renormalize,
         num_shared_experts=shared,
@@ -64,14 +62,10 @@ def test_the_mixture_is_the_weighted_sum_of_the_chosen_experts(
 @PROPERTY
 @given(st.integers(1, 6), seeds)
 def test_with_all_experts_chosen_it_is_the_dense_weighted_sum(num_experts, seed):
-    module = mixture(
-        "minimind3_moe", seed, num_experts=num_experts, num_experts_per_tok=num_experts
-    )
+    module = mixture("minimind3_moe", seed, num_experts=num_experts, num_experts_per_tok=num_experts)
     x = tensor(2, 3, 32, seed=seed)
     probabilities = (x @ module.gate.weight.T).softmax(-1)
-    expected = sum(
-        probabilities[..., i, None] * expert(x) for i, expert in enumerate(module.experts)
-    )
+    expected = sum(probabilities[..., i, None] * expert(x) for i, expert in enumerate(module.experts))
     torch.testing.assert_close(module(x)[0], expected)
 
 
@@ -99,9 +93,7 @@ def test_routing_weights_are_renormalized_probabilities_of_the_largest():
     routed = gate()(tensor(2, 5, 32))
     assert routed.weights.shape == routed.experts.shape == (10, 2)
     torch.testing.assert_close(routed.weights.sum(-1), torch.ones(10, dtype=torch.float64))
-    for weights, experts, probabilities in zip(
-        routed.weights, routed.experts, routed.probabilities, strict=True
-    ):
+    for weights, experts, probabilities in zip(routed.weights, routed.experts, routed.probabilities, strict=True):
         largest = sorted(probabilities.tolist(), reverse=True)[:2]
         assert probabilities[experts].tolist() == largest
         assert weights.tolist() == pytest.approx([p / sum(largest) for p in largest])
@@ -159,9 +151,7 @@ def test_auxiliary_loss_equals_a_count_by_hand(top_k, batch, length, num_experts
     assert over_batch.aux_loss.item() == pytest.approx(expected)
 
     by_sequence = gate(seq_aux=True, **sizes)(x)
-    sequences = zip(
-        by_sequence.probabilities.split(length), by_sequence.experts.split(length), strict=True
-    )
+    sequences = zip(by_sequence.probabilities.split(length), by_sequence.experts.split(length), strict=True)
     expected = 0.3 * sum(loss_counted(*sequence) for sequence in sequences) / batch
     assert by_sequence.aux_loss.item() == pytest.approx(expected)
 

@@ -95,9 +95,7 @@ def test_norm_alone_leaves_out_gain_and_bias():
     x = tensor(3, 8)
     plain = torch.nn.functional.rms_norm(x, (8,), eps=1e-5)
     torch.testing.assert_close(rms_norm(8).norm(x), plain)
-    torch.testing.assert_close(
-        layer_norm(8).norm(x), torch.nn.functional.layer_norm(x, (8,), eps=1e-5)
-    )
+    torch.testing.assert_close(layer_norm(8).norm(x), torch.nn.functional.layer_norm(x, (8,), eps=1e-5))
 
 
 @pytest.mark.parametrize("make", [rms_norm, layer_norm])

@@ -12,9 +12,7 @@ IDS = token_ids(2, 7)
 
 
 def matrices(model):
-    return {
-        name: part.weight for name, part in model.named_modules() if isinstance(part, nn.Linear)
-    }
+    return {name: part.weight for name, part in model.named_modules() if isinstance(part, nn.Linear)}
 
 
 def packed(kind="minimind2", **changes):
@@ -139,9 +137,7 @@ def test_stacked_experts_learn_are_saved_and_copied(tmp_path):
     assert torch.equal(model(IDS).logits, before(IDS).logits), "a copy is a copy"
 
 
-@pytest.mark.parametrize(
-    "part", ["one replaced", "packed", "converted", "two exchanged"], ids=lambda part: part
-)
+@pytest.mark.parametrize("part", ["one replaced", "packed", "converted", "two exchanged"], ids=lambda part: part)
 def test_experts_that_no_longer_lie_together_are_stacked_anew(part):
     model = tiny_model("minimind2_moe")
     experts = experts_of(model)

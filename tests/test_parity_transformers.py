@@ -46,16 +46,10 @@ CASES = {
     "Llama, untied": ("minimind2", {"tie_word_embeddings": False}),
     "Qwen3": ("minimind3", {}),
     "Qwen3 with YaRN": ("minimind3", {"rope_scaling": RopeScaling(4, 16)}),
-    "Qwen3 with YaRN as MiniMind3 sets it": (
-        "minimind3",
-        {"rope_scaling": RopeScaling(4, 16, attention_factor=1.0)},
-    ),
+    "Qwen3 with YaRN as MiniMind3 sets it": ("minimind3", {"rope_scaling": RopeScaling(4, 16, attention_factor=1.0)}),
     "Qwen3-MoE, top-1": ("minimind3_moe", {}),
     "Qwen3-MoE, top-2": ("minimind3_moe", {"num_experts_per_tok": 2}),
-    "Qwen3-MoE, not renormalized": (
-        "minimind3_moe",
-        {"num_experts_per_tok": 2, "norm_topk_prob": False},
-    ),
+    "Qwen3-MoE, not renormalized": ("minimind3_moe", {"num_experts_per_tok": 2, "norm_topk_prob": False}),
 }
 
 
@@ -85,18 +79,14 @@ def test_logits_with_left_padding_agree(pair):
     positions = (LEFT_PADDED.cumsum(-1) - 1).clamp(min=0)
     expected = theirs(ids, attention_mask=LEFT_PADDED, position_ids=positions).logits
     real = LEFT_PADDED.bool()
-    torch.testing.assert_close(
-        ours(ids, LEFT_PADDED).logits[real], expected[real], rtol=0, atol=1e-5
-    )
+    torch.testing.assert_close(ours(ids, LEFT_PADDED).logits[real], expected[real], rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("use_cache", [True, False])
 def test_greedy_tokens_agree(pair, use_cache):
     ours, theirs = pair
     ids = token_ids(3, 10)
-    expected = theirs.generate(
-        ids, attention_mask=torch.ones_like(ids), max_new_tokens=24, do_sample=False
-    )
+    expected = theirs.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=24, do_sample=False)
     tokens = ours.generate(ids, 24, eos_token_id=None, use_cache=use_cache)
     assert torch.equal(tokens, expected)
 
@@ -110,9 +100,7 @@ def test_greedy_tokens_with_left_padding_and_ends_agree(pair):
         ids, attention_mask=LEFT_PADDED, max_new_tokens=12, do_sample=False, eos_token_id=end,
         pad_token_id=PADDING,
     )  # fmt: skip
-    tokens = ours.generate(
-        ids, 12, attention_mask=LEFT_PADDED, eos_token_id=end, pad_token_id=PADDING
-    )
+    tokens = ours.generate(ids, 12, attention_mask=LEFT_PADDED, eos_token_id=end, pad_token_id=PADDING)
     assert torch.equal(tokens, expected)
     assert (tokens[0, 15:] == PADDING).all()
 
@@ -122,9 +110,7 @@ def test_loss_agrees():
     ids = token_ids(3, 20)
     labels = ids.clone()
     labels[0, :7] = -100
-    assert ours(ids, labels=labels).loss.item() == pytest.approx(
-        theirs(ids, labels=labels).loss.item(), abs=1e-5
-    )
+    assert ours(ids, labels=labels).loss.item() == pytest.approx(theirs(ids, labels=labels).loss.item(), abs=1e-5)
 
 
 @torch.no_grad()
@@ -146,9 +132,7 @@ def test_their_cache_is_refused_in_words():
     with pytest.raises(ValueError, match=message):
         ours(token_ids(2, 1), past_key_values=past)
     with pytest.raises(ValueError, match=message):
-        ours(
-            token_ids(2, 1), past_key_values=type(past)()
-        )  # an empty one is falsy, and no less foreign
+        ours(token_ids(2, 1), past_key_values=type(past)())  # an empty one is falsy, and no less foreign
 
 
 # YaRN
@@ -177,9 +161,7 @@ def yarn_of_transformers(dim, base, scaling):
 @pytest.mark.parametrize("factor", [2.0, 4.0, 16.0])
 @pytest.mark.parametrize("betas", [(32.0, 1.0), (4.0, 1.0)])
 @pytest.mark.parametrize("context", [2048, 10_000_000])
-def test_yarn_frequencies_and_attention_factor_are_those_of_transformers(
-    dim, base, factor, betas, context
-):
+def test_yarn_frequencies_and_attention_factor_are_those_of_transformers(dim, base, factor, betas, context):
     scaling = RopeScaling(factor, context, *betas)
     expected, attention_factor = yarn_of_transformers(dim, base, scaling)
     torch.testing.assert_close(rope_frequencies(dim, base, scaling), expected, rtol=1e-6, atol=0)
@@ -254,9 +236,7 @@ def test_the_auxiliary_loss_is_theirs_averaged_over_the_choices(top_k, num_exper
     experts = probabilities.topk(top_k).indices
     theirs = load_balancing_loss_func((logits,), num_experts, top_k)
     ours = load_balancing_loss(probabilities, experts)
-    assert math.isclose(
-        top_k * ours.item(), theirs.item(), rel_tol=1e-6
-    )  # theirs counts in float32
+    assert math.isclose(top_k * ours.item(), theirs.item(), rel_tol=1e-6)  # theirs counts in float32
 
 
 # Their cache

@@ -33,9 +33,7 @@ def reference(name):
     load_weights(model, weights)
     expected = {key: t for key, t in tensors.items() if not key.startswith(prefix)}
     lengths = {key: int(facts[key]) for key in ("prefill_length", "greedy_prompt_length")}
-    return SimpleNamespace(
-        model=model.eval(), weights=weights, tensors=expected, upstream=upstream, **lengths
-    )
+    return SimpleNamespace(model=model.eval(), weights=weights, tensors=expected, upstream=upstream, **lengths)
 
 
 def assert_close(ours, theirs):
@@ -69,9 +67,7 @@ def test_step_logits_agree(name):
     out = found.model(ids[:, : found.prefill_length], use_cache=True)
     steps = [out.logits]
     for position in range(found.prefill_length, ids.shape[1]):
-        out = found.model(
-            ids[:, position : position + 1], past_key_values=out.past_key_values, use_cache=True
-        )
+        out = found.model(ids[:, position : position + 1], past_key_values=out.past_key_values, use_cache=True)
         steps.append(out.logits)
     assert_close(torch.cat(steps, dim=1), found.tensors["step_logits"])
 
@@ -119,9 +115,7 @@ def test_greedy_tokens_agree(name, use_cache):
     found = reference(name)
     prompt = found.tensors["input_ids"][:, : found.greedy_prompt_length]
     expected = found.tensors["greedy"]
-    tokens = found.model.generate(
-        prompt, expected.shape[1] - prompt.shape[1], eos_token_id=None, use_cache=use_cache
-    )
+    tokens = found.model.generate(prompt, expected.shape[1] - prompt.shape[1], eos_token_id=None, use_cache=use_cache)
     assert torch.equal(tokens, expected)
 
 
@@ -129,10 +123,7 @@ def test_greedy_tokens_agree(name, use_cache):
 
 SHAPES_DO_NOT_SHOW = {
     "minimind3_moe": {"num_experts_per_tok": 2},
-    "minimind3_yarn": {
-        "max_position_embeddings": 4096,
-        "rope_scaling": RopeScaling(16, 2048, attention_factor=1.0),
-    },
+    "minimind3_yarn": {"max_position_embeddings": 4096, "rope_scaling": RopeScaling(16, 2048, attention_factor=1.0)},
 }
 
 

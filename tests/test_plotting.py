@@ -62,23 +62,14 @@ def test_text_is_at_least_12_pixels_on_a_phone(name):
     ax = picture(name)
     ax.figure.canvas.draw()
     pixels_per_point = 330 / 72 / ax.figure.get_figwidth()
-    texts = [
-        *ax.get_xticklabels(),
-        *ax.get_yticklabels(),
-        ax.xaxis.label,
-        ax.yaxis.label,
-        *ax.get_legend().get_texts(),
-    ]
+    texts = [*ax.get_xticklabels(), *ax.get_yticklabels(), ax.xaxis.label, ax.yaxis.label, *ax.get_legend().get_texts()]
     assert min(text.get_fontsize() for text in texts) * pixels_per_point >= 11.4
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_labels_are_ascii_or_mathematics(name):
     ax = picture(name)
-    assert all(
-        text.get_text().isascii()
-        for text in [ax.xaxis.label, ax.yaxis.label, *ax.get_legend().get_texts()]
-    )
+    assert all(text.get_text().isascii() for text in [ax.xaxis.label, ax.yaxis.label, *ax.get_legend().get_texts()])
 
 
 def test_pictures_draw_into_axes_that_are_given():
@@ -90,9 +81,7 @@ def test_pictures_draw_into_axes_that_are_given():
 
 
 def test_plot_by_depth_shows_the_numbers_it_was_given():
-    ax = plotting.plot_by_depth(
-        {"shrinking": [1, 0.1, 0.01], "growing": [1, 2, 4]}, "std", limits=(1e-4, 1e4)
-    )
+    ax = plotting.plot_by_depth({"shrinking": [1, 0.1, 0.01], "growing": [1, 2, 4]}, "std", limits=(1e-4, 1e4))
     assert ax.get_yscale() == "log"
     assert ax.get_ylim() == (1e-4, 1e4)
     assert [line.get_label() for line in ax.lines] == ["shrinking", "growing"]

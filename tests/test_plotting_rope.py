@@ -23,9 +23,7 @@ def test_tables_write_every_entry_in_its_own_cell():
     axes = plotting.plot_tables({"one": TABLE, "two": TABLE.T}, [["a", "b"], ["c", "d"]])
     for ax, table, labels in zip(axes, (TABLE, TABLE.T), ("ab", "cd"), strict=True):
         written = {text.get_position(): text.get_text() for text in ax.texts}
-        assert written == {
-            (j, i): f"{table[i, j]:.2f}" for i in range(2) for j in range(2)
-        }  # column first: x before y
+        assert written == {(j, i): f"{table[i, j]:.2f}" for i in range(2) for j in range(2)}  # column first: x before y
         assert [label.get_text() for label in ax.get_xticklabels()] == list(labels)
         assert [label.get_text() for label in ax.get_yticklabels()] == list(labels)
 

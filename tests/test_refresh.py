@@ -41,15 +41,8 @@ def test_neighbouring_streams_are_joined_and_others_keep_their_place():
 
 
 def test_widget_views_and_editors_litter_are_dropped():
-    output = new_output(
-        "display_data", data={refresh.WIDGET_VIEW: {"model_id": "1f"}, TABLE: "<p>"}
-    )
-    litter = {
-        "execution": {"iopub.status.busy": "2026"},
-        "collapsed": True,
-        "id": "colab",
-        "tags": ["hide-input"],
-    }
+    output = new_output("display_data", data={refresh.WIDGET_VIEW: {"model_id": "1f"}, TABLE: "<p>"})
+    litter = {"execution": {"iopub.status.busy": "2026"}, "collapsed": True, "id": "colab", "tags": ["hide-input"]}
     [cell] = stored(code("x", [output], **litter))
     assert cell["metadata"] == {"tags": ["hide-input"]}
     assert list(cell["outputs"][0]["data"]) == [TABLE]
@@ -57,9 +50,7 @@ def test_widget_views_and_editors_litter_are_dropped():
 
 def test_counts_start_at_one_and_results_carry_their_cells_count():
     result = new_output("execute_result", data={"text/plain": "2"}, execution_count=41)
-    cells = stored(
-        code("first"), new_markdown_cell("words"), code("second", [result], name="second")
-    )
+    cells = stored(code("first"), new_markdown_cell("words"), code("second", [result], name="second"))
     assert [cell.get("execution_count") for cell in cells] == [1, None, 2]
     assert cells[2]["outputs"][0]["execution_count"] == 2
 
@@ -92,12 +83,7 @@ def test_cells_without_an_id_get_one_from_their_text(tmp_path):
     for cell in raw["cells"]:
         del cell["id"]
     path.write_text(json.dumps(raw))
-    assert [cell.id for cell in refresh.read(path).cells] == [
-        "title",
-        install_cell.CELL_ID,
-        "x-1",
-        "x-1-2",
-    ]
+    assert [cell.id for cell in refresh.read(path).cells] == ["title", install_cell.CELL_ID, "x-1", "x-1-2"]
 
 
 def test_a_second_cell_of_the_same_id_gets_one_of_its_own():
@@ -132,30 +118,19 @@ def test_a_measurement_is_kept_until_its_source_changes():
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "<object at 0x7f2a1c3b9d90>",
-        "/home/ada/notes.txt",
-        "/tmp/x",
-        r"C:\Users",
-        "lib/site-packages/torch",
-    ],
+    "text", ["<object at 0x7f2a1c3b9d90>", "/home/ada/notes.txt", "/tmp/x", r"C:\Users", "lib/site-packages/torch"]
 )
 def test_output_of_one_machine_only_is_found(text):
     assert refresh.machine_words(code("x", [stream(text)]))
 
 
-@pytest.mark.parametrize(
-    "text", ["0.5/0.25", "[B, S, H*D]", "and/or", "0x1F", "https://example.org/tmp/x"]
-)
+@pytest.mark.parametrize("text", ["0.5/0.25", "[B, S, H*D]", "and/or", "0x1F", "https://example.org/tmp/x"])
 def test_other_output_is_not(text):
     assert not refresh.machine_words(code("x", [stream(text)]))
 
 
 def test_a_chapter_is_executed_and_a_second_run_changes_nothing(tmp_path):
-    path = write_notebook(
-        tmp_path / "01_chapter.ipynb", code("import os\nprint(os.environ['MINIMIND_EDU_STATIC'])")
-    )
+    path = write_notebook(tmp_path / "01_chapter.ipynb", code("import os\nprint(os.environ['MINIMIND_EDU_STATIC'])"))
     assert refresh.refresh(path)
     assert refresh.read(path).cells[-1].outputs[0].text == "1\n"
     assert not refresh.refresh(path)
@@ -164,10 +139,7 @@ def test_a_chapter_is_executed_and_a_second_run_changes_nothing(tmp_path):
 
 @pytest.mark.parametrize(
     ("source", "says"),
-    [
-        ("1 / 0", "cell: ZeroDivisionError: division by zero"),
-        ("print('/home/ada/x')", "prints '/home/ada'"),
-    ],
+    [("1 / 0", "cell: ZeroDivisionError: division by zero"), ("print('/home/ada/x')", "prints '/home/ada'")],
 )
 def test_a_chapter_that_fails_is_left_as_it_was(tmp_path, source, says):
     path = write_notebook(tmp_path / "01_chapter.ipynb", code(source))
@@ -179,7 +151,5 @@ def test_a_chapter_that_fails_is_left_as_it_was(tmp_path, source, says):
 
 
 def test_an_unknown_chapter_is_named_with_those_there_are():
-    with pytest.raises(
-        RefreshError, match="no chapter begins with '77'; there are .*03_rope_rotation"
-    ):
+    with pytest.raises(RefreshError, match="no chapter begins with '77'; there are .*03_rope_rotation"):
         refresh.chosen(["77"])

@@ -32,9 +32,7 @@ positions = st.integers(0, 200)
 def turned(x, position, rope_base=1e4):
     """The vector `[D]` as a query at this position."""
     cos, sin = precompute_freqs_cis(x.shape[-1], position + 1, rope_base, dtype=DOUBLE)
-    q, _ = apply_rotary_pos_emb(
-        x.view(1, 1, 1, -1), x.view(1, 1, 1, -1), cos[position:], sin[position:]
-    )
+    q, _ = apply_rotary_pos_emb(x.view(1, 1, 1, -1), x.view(1, 1, 1, -1), cos[position:], sin[position:])
     return q.flatten()
 
 
@@ -148,9 +146,7 @@ def test_half_split_interleaved_and_complex_agree_after_the_permutation(shape, s
     order = half_split_permutation(dim)
 
     interleaved = apply_rotary_interleaved(q, k, angles.cos(), angles.sin())
-    by_complex = apply_rotary_emb(
-        q, k, precompute_freqs_complex(dim, start + length, dtype=DOUBLE)[rows]
-    )
+    by_complex = apply_rotary_emb(q, k, precompute_freqs_complex(dim, start + length, dtype=DOUBLE)[rows])
     half_split = apply_rotary_pos_emb(q[..., order], k[..., order], cos[rows], sin[rows])
     for one, other, permuted in zip(interleaved, by_complex, half_split, strict=True):
         torch.testing.assert_close(one, other)
@@ -199,9 +195,7 @@ def test_unsqueeze_dim_says_where_the_heads_stand():
     q, k = tensor(2, 5, 4, 8), tensor(2, 5, 2, 8, seed=1)
     cos, sin = precompute_freqs_cis(8, 5, dtype=DOUBLE)
     positions_first = apply_rotary_pos_emb(q, k, cos, sin)
-    heads_first = apply_rotary_pos_emb(
-        q.transpose(1, 2), k.transpose(1, 2), cos, sin, unsqueeze_dim=0
-    )
+    heads_first = apply_rotary_pos_emb(q.transpose(1, 2), k.transpose(1, 2), cos, sin, unsqueeze_dim=0)
     for one, other in zip(positions_first, heads_first, strict=True):
         assert torch.equal(one, other.transpose(1, 2))
 
@@ -222,9 +216,7 @@ def test_all_forms_keep_the_dtype_of_their_input(dtype):
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_precision_is_turned_in_the_tables_precision_and_rounded_once(dtype):
     q = tensor(1, 50, 2, 16, dtype=dtype)
-    exact, _ = apply_rotary_pos_emb(
-        q.double(), q.double(), *precompute_freqs_cis(16, 50, dtype=DOUBLE)
-    )
+    exact, _ = apply_rotary_pos_emb(q.double(), q.double(), *precompute_freqs_cis(16, 50, dtype=DOUBLE))
     result, _ = apply_rotary_pos_emb(q, q, *precompute_freqs_cis(16, 50))
     assert (result == exact.to(dtype)).double().mean() > 0.99
 
@@ -250,9 +242,7 @@ def test_yarn_leaves_fast_pairs_alone_and_slows_slow_ones_by_the_factor():
 
 def range_clamped_at(last_pair, dim, base, context, betas):
     """YaRN's range with the upper clamp as an argument: MiniMind3 uses dim/2 - 1, transformers dim - 1."""
-    fast, slow = (
-        dim * math.log(context / (beta * 2 * math.pi)) / (2 * math.log(base)) for beta in betas
-    )
+    fast, slow = (dim * math.log(context / (beta * 2 * math.pi)) / (2 * math.log(base)) for beta in betas)
     return max(math.floor(fast), 0), min(math.ceil(slow), last_pair)
 
 
@@ -294,9 +284,7 @@ def test_the_older_formula_is_that_of_minimind2_pair_by_pair():
     for pair in range(dim // 2):
         corner_passed |= 2 * math.pi * base ** (2 * pair / dim) > context
         beta = beta_slow + (beta_fast - beta_slow) * pair / (dim / 2 - 1)
-        expected.append(
-            1 / factor if corner_passed else (beta * factor - beta + 1) / (beta * factor)
-        )
+        expected.append(1 / factor if corner_passed else (beta * factor - beta + 1) / (beta * factor))
     assert expected[0] == 1 and 0 < expected.index(0.25) < dim // 2
     ours = scaling_of_each_pair(dim, base, scaling, DOUBLE).tolist()
     assert ours == pytest.approx(expected)
@@ -318,9 +306,7 @@ def test_scaling_begins_where_the_table_outgrows_the_trained_context():
 def test_the_attention_factor_multiplies_both_tables():
     scaling = RopeScaling(4, 64)
     loud = precompute_freqs_cis(16, 128, rope_scaling=scaling, dtype=DOUBLE)
-    plain = precompute_freqs_cis(
-        16, 128, rope_scaling=RopeScaling(4, 64, attention_factor=1.0), dtype=DOUBLE
-    )
+    plain = precompute_freqs_cis(16, 128, rope_scaling=RopeScaling(4, 64, attention_factor=1.0), dtype=DOUBLE)
     for one, other in zip(loud, plain, strict=True):
         torch.testing.assert_close(one, other * (0.1 * math.log(4) + 1))
 
@@ -329,14 +315,9 @@ def test_the_attention_factor_multiplies_both_tables():
 
 
 @pytest.mark.parametrize("dim", [7, 0, -2])
-@pytest.mark.parametrize(
-    "function", [rope_frequencies, precompute_freqs_cis, half_split_permutation]
-)
+@pytest.mark.parametrize("function", [rope_frequencies, precompute_freqs_cis, half_split_permutation])
 def test_rejects_an_odd_head_dim(function, dim):
-    with pytest.raises(
-        ValueError,
-        match=f"rotates pairs of channels, so dim must be even and at least 2, got {dim}",
-    ):
+    with pytest.raises(ValueError, match=f"rotates pairs of channels, so dim must be even and at least 2, got {dim}"):
         function(dim)
 
 
@@ -366,9 +347,7 @@ def test_names_the_tensor_that_does_not_fit():
 
 def test_rejects_tables_of_another_head_dim():
     q = torch.zeros(1, 5, 2, 8)
-    message = (
-        "q has 8 channels a head, so the tables need 8 columns, got 16; compute them with dim=8"
-    )
+    message = "q has 8 channels a head, so the tables need 8 columns, got 16; compute them with dim=8"
     with pytest.raises(ValueError, match=message):
         apply_rotary_pos_emb(q, q, *precompute_freqs_cis(16, 5))
 

@@ -127,11 +127,7 @@ def test_the_notebook_is_the_chapter_but_for_its_first_cell(wheel):
     notebook = json.loads(text)
     nbformat.validate(notebook)
     chapter = json.loads(CHAPTER.read_text(encoding="utf-8"))
-    differing = [
-        new["id"]
-        for new, old in zip(notebook.pop("cells"), chapter.pop("cells"), strict=True)
-        if new != old
-    ]
+    differing = [new["id"] for new, old in zip(notebook.pop("cells"), chapter.pop("cells"), strict=True) if new != old]
     assert differing == [install_cell.CELL_ID]
     assert notebook == chapter
     assert len(text) - CHAPTER.stat().st_size < 250_000
@@ -146,9 +142,7 @@ def test_a_chapter_without_an_install_cell_is_refused(wheel, tmp_path):
 
 def test_a_build_that_fails_says_what_helps(monkeypatch, tmp_path):
     monkeypatch.setattr(self_contained, "ROOT", tmp_path)
-    with pytest.raises(
-        RuntimeError, match="could not build the wheel .FileNotFoundError.*pip install -r"
-    ):
+    with pytest.raises(RuntimeError, match="could not build the wheel .FileNotFoundError.*pip install -r"):
         self_contained.build_wheel(tmp_path)
 
 

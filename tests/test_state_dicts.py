@@ -30,21 +30,14 @@ def test_prefixes_of_training_are_taken_off(prefix):
 
 def test_a_compiled_part_is_found_too():
     given = weights()
-    renamed = {
-        name.replace("layers.0.", "layers.0._orig_mod."): value for name, value in given.items()
-    }
+    renamed = {name.replace("layers.0.", "layers.0._orig_mod."): value for name, value in given.items()}
     assert same(canonical(renamed), given)
 
 
 @pytest.mark.parametrize("wrapper", ["model", "state_dict", "model_state_dict", "module"])
 def test_weights_are_taken_out_of_a_training_checkpoint(wrapper):
     given = weights()
-    checkpoint = {
-        wrapper: given,
-        "optimizer": {"state": {0: torch.ones(2)}},
-        "epoch": 1,
-        "loss": torch.ones(()),
-    }
+    checkpoint = {wrapper: given, "optimizer": {"state": {0: torch.ones(2)}}, "epoch": 1, "loss": torch.ones(())}
     assert same(canonical(checkpoint), given)
 
 
@@ -95,17 +88,11 @@ BAD = {
         "a model with a LoRA that is not merged into it",
     ),
     "the first MiniMind": (
-        {
-            "tok_embeddings.weight": torch.ones(2, 2),
-            "layers.0.attention.wq.weight": torch.ones(2, 2),
-        },
+        {"tok_embeddings.weight": torch.ones(2, 2), "layers.0.attention.wq.weight": torch.ones(2, 2)},
         "weights of the first MiniMind",
     ),
     "quantized": ({"model.norm.weight": torch.ones(2, dtype=torch.int8)}, "torch.int8: quantized"),
-    "float8": (
-        {"model.norm.weight": torch.ones(2).to(torch.float8_e4m3fn)},
-        "torch.float8_e4m3fn: quantized",
-    ),
+    "float8": ({"model.norm.weight": torch.ones(2).to(torch.float8_e4m3fn)}, "torch.float8_e4m3fn: quantized"),
     "nothing": ({}, "no tensors under names; it holds nothing"),
     "no tensors": ({"epoch": 3, "loss": 0.1}, "no tensors under names; it holds epoch, loss"),
 }

@@ -20,9 +20,7 @@ def pieces(text):
     return list(whole_characters(decode, TOKENS.encode(text).ids))
 
 
-@pytest.mark.parametrize(
-    "text", ["plain words", "我爱你，世界。", "a😀b🎉", "é ü ñ", "混合 mixed 文字 ☕!", ""]
-)
+@pytest.mark.parametrize("text", ["plain words", "我爱你，世界。", "a😀b🎉", "é ü ñ", "混合 mixed 文字 ☕!", ""])
 def test_pieces_are_whole_and_join_to_the_text(text):
     found = pieces(text)
     assert "".join(found) == text
@@ -66,16 +64,9 @@ def test_a_replacement_character_that_is_text_is_given():
 def llama_like():
     """Words begin with ▁, whose first one is no space; what has no token falls back to single bytes."""
     words = ["<unk>", "▁the", "▁model", "s", *(f"<0x{byte:02X}>" for byte in range(256))]
-    tokens = Tokenizer(
-        models.BPE({word: index for index, word in enumerate(words)}, [], byte_fallback=True)
-    )
+    tokens = Tokenizer(models.BPE({word: index for index, word in enumerate(words)}, [], byte_fallback=True))
     tokens.decoder = decoders.Sequence(
-        [
-            decoders.Replace("▁", " "),
-            decoders.ByteFallback(),
-            decoders.Fuse(),
-            decoders.Strip(" ", 1, 0),
-        ]
+        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
     )
     return tokens
 
@@ -84,16 +75,7 @@ def test_spaces_that_depend_on_what_stands_before_are_kept():
     tokens = llama_like()
     word = tokens.token_to_id
     byte = [word(f"<0x{value:02X}>") for value in "我爱".encode()]
-    ids = [
-        word("▁the"),
-        word("▁model"),
-        word("s"),
-        *byte,
-        word("▁the"),
-        *byte[:2],
-        word("s"),
-        *byte,
-    ]
+    ids = [word("▁the"), word("▁model"), word("s"), *byte, word("▁the"), *byte[:2], word("s"), *byte]
     found = list(whole_characters(tokens.decode, ids))
     assert "".join(found) == tokens.decode(ids)
     assert found[:5] == ["the", " model", "s", "我", "爱"]

@@ -75,9 +75,7 @@ def test_one_round_is_refused():
         best_seconds({"a": lambda: None}, "cpu", rounds=1)
 
 
-@pytest.mark.parametrize(
-    ("name", "module"), [("cuda", torch.cuda), ("mps", torch.mps), ("xpu", torch.accelerator)]
-)
+@pytest.mark.parametrize(("name", "module"), [("cuda", torch.cuda), ("mps", torch.mps), ("xpu", torch.accelerator)])
 def test_the_clock_is_read_when_the_device_has_finished(name, module, clock, monkeypatch):
     """The call only queues its work; the time passes in synchronize."""
     queued = []

@@ -46,9 +46,7 @@ def stepped(model, token, past, mask=None, fixed=False):
 
 @every_model
 @SLOW_PROPERTY
-@given(
-    batch=st.integers(1, 3), length=st.integers(1, 20), fixed=st.booleans(), seed=st.integers(0, 99)
-)
+@given(batch=st.integers(1, 3), length=st.integers(1, 20), fixed=st.booleans(), seed=st.integers(0, 99))
 def test_a_step_is_the_models_forward_for_one_token(name, batch, length, fixed, seed):
     model = MODELS[name]
     batch = 1 if model.config.use_moe else batch

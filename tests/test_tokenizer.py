@@ -36,14 +36,8 @@ def test_ids_and_texts_are_those_of_transformers(tokenizer, theirs):
     assert tokenizer.encode(TEXT) == theirs(TEXT)["input_ids"]
     ids = [1, *tokenizer.encode(TEXT), 2]
     for skip in (True, False):
-        assert tokenizer.decode(ids, skip_special_tokens=skip) == theirs.decode(
-            ids, skip_special_tokens=skip
-        )
-    assert (
-        tokenizer.decode(torch.tensor(ids))
-        == tokenizer.decode(ids)
-        == f"<|im_start|>{TEXT}<|im_end|>"
-    )
+        assert tokenizer.decode(ids, skip_special_tokens=skip) == theirs.decode(ids, skip_special_tokens=skip)
+    assert tokenizer.decode(torch.tensor(ids)) == tokenizer.decode(ids) == f"<|im_start|>{TEXT}<|im_end|>"
     assert tokenizer.vocab_size == len(theirs)
 
 
@@ -55,9 +49,7 @@ def test_special_tokens_have_their_ids(tokenizer, theirs):
 
 
 def test_special_tokens_may_be_written_as_dictionaries(tmp_path):
-    folder = write_tokenizer(
-        tmp_path / "m", bos_token={"content": "<|im_start|>", "lstrip": False}, pad_token=None
-    )
+    folder = write_tokenizer(tmp_path / "m", bos_token={"content": "<|im_start|>", "lstrip": False}, pad_token=None)
     tokenizer = Tokenizer.from_folder(folder)
     assert tokenizer.bos_token_id == 1
     assert tokenizer.pad_token_id is None
@@ -106,8 +98,7 @@ def test_a_batch_can_be_generated_from(tokenizer):
 
 
 @pytest.mark.parametrize(
-    ("missing", "expected"),
-    [({"pad_token": None}, 2), ({"pad_token": None, "eos_token": None}, 0)],
+    ("missing", "expected"), [({"pad_token": None}, 2), ({"pad_token": None, "eos_token": None}, 0)]
 )
 def test_without_a_padding_token_anything_pads(missing, expected, tmp_path):
     tokenizer = Tokenizer.from_folder(write_tokenizer(tmp_path / "m", **missing))
@@ -117,11 +108,7 @@ def test_without_a_padding_token_anything_pads(missing, expected, tmp_path):
 
 @pytest.mark.parametrize(
     ("texts", "message"),
-    [
-        ([], "at least one text"),
-        (["a", ""], r"2 texts of \[1, 0\] tokens"),
-        ("abc", r"give \[text\]"),
-    ],
+    [([], "at least one text"), (["a", ""], r"2 texts of \[1, 0\] tokens"), ("abc", r"give \[text\]")],
 )
 def test_a_batch_without_tokens_is_refused(texts, message, tokenizer):
     with pytest.raises(ValueError, match=message):
@@ -158,9 +145,7 @@ def test_a_conversation_becomes_the_text_and_the_ids_of_transformers(switch, tok
     options = {"add_generation_prompt": True, **switch}
     text = tokenizer.apply_chat_template(CHAT, **options)
     assert text == theirs.apply_chat_template(CHAT, tokenize=False, **options)
-    expected = theirs.apply_chat_template(CHAT, return_tensors="pt", return_dict=True, **options)[
-        "input_ids"
-    ]
+    expected = theirs.apply_chat_template(CHAT, return_tensors="pt", return_dict=True, **options)["input_ids"]
     ids, _ = tokenizer.encode_batch([text], add_special_tokens=False)
     assert torch.equal(ids, expected)
 
@@ -217,9 +202,7 @@ def test_a_hub_name_means_its_cache(folder, tmp_path):
 
 def test_a_folder_without_a_tokenizer_says_what_it_holds(tmp_path):
     (tmp_path / "vocab.json").write_text("{}")
-    with pytest.raises(
-        FileNotFoundError, match="no tokenizer.json in .* it holds vocab.json. An older kind"
-    ):
+    with pytest.raises(FileNotFoundError, match="no tokenizer.json in .* it holds vocab.json. An older kind"):
         Tokenizer.from_folder(tmp_path)
 
 
@@ -245,9 +228,7 @@ def test_a_missing_library_says_what_to_install(folder, monkeypatch):
 
 def test_the_extras_name_what_the_messages_name():
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
-    names = [
-        requirement.split(">=")[0] for requirement in project["optional-dependencies"]["tokenizer"]
-    ]
+    names = [requirement.split(">=")[0] for requirement in project["optional-dependencies"]["tokenizer"]]
     assert names == ["tokenizers", "jinja2", "huggingface_hub"]
 
 

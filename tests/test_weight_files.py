@@ -26,9 +26,7 @@ def same(one, other):
 # Which files
 
 
-@pytest.mark.parametrize(
-    "name", ["model.safetensors", "full_sft_512.pth", "m.pt", "pytorch_model.bin"]
-)
+@pytest.mark.parametrize("name", ["model.safetensors", "full_sft_512.pth", "m.pt", "pytorch_model.bin"])
 def test_a_file_is_itself(name, tmp_path):
     found = find_weights(write(tmp_path / name))
     assert found.files == (tmp_path / name,)
@@ -90,9 +88,7 @@ def test_missing_shards_are_named(tmp_path):
 def test_one_shard_alone_is_not_taken_for_a_model(tmp_path):
     """Its names would fit a model of fewer layers."""
     shard, other = sharded(tmp_path)
-    with pytest.raises(
-        ValueError, match="model-00001-of-00002.safetensors holds one part of 2; give the folder"
-    ):
+    with pytest.raises(ValueError, match="model-00001-of-00002.safetensors holds one part of 2; give the folder"):
         find_weights(shard)
     other.unlink()
     (tmp_path / "model.safetensors.index.json").unlink()
@@ -110,38 +106,29 @@ def test_several_files_are_listed(tmp_path):
     for name in ("pretrain_512.pth", "full_sft_512.pth"):
         write(tmp_path / name)
     with pytest.raises(
-        ValueError,
-        match=r"several files of weights; give the path of one: full_sft_512.pth, pretrain_512.pth",
+        ValueError, match=r"several files of weights; give the path of one: full_sft_512.pth, pretrain_512.pth"
     ):
         find_weights(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("inside", "message"), [([], "it holds nothing"), (["a.txt"], r"it holds a.txt")]
-)
+@pytest.mark.parametrize(("inside", "message"), [([], "it holds nothing"), (["a.txt"], r"it holds a.txt")])
 def test_a_folder_without_weights_says_what_it_holds(inside, message, tmp_path):
     for name in inside:
         (tmp_path / name).write_text("")
-    with pytest.raises(
-        ValueError, match=f"holds no weights .* {message}. Is the download complete"
-    ):
+    with pytest.raises(ValueError, match=f"holds no weights .* {message}. Is the download complete"):
         find_weights(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors.index.json"])
 def test_a_folders_own_files_lead_to_the_folder(name, tmp_path):
     (tmp_path / name).write_text("{}")
-    with pytest.raises(
-        ValueError, match=f"{name} is one file of a model's folder; give the folder"
-    ):
+    with pytest.raises(ValueError, match=f"{name} is one file of a model's folder; give the folder"):
         find_weights(tmp_path / name)
 
 
 def test_rejects_other_names_and_missing_files(tmp_path):
     (tmp_path / "m.gguf").write_bytes(b"GGUF")
-    with pytest.raises(
-        ValueError, match=r"read from .safetensors, .pth, .pt, .bin or a folder, got 'm.gguf'"
-    ):
+    with pytest.raises(ValueError, match=r"read from .safetensors, .pth, .pt, .bin or a folder, got 'm.gguf'"):
         find_weights(tmp_path / "m.gguf")
     with pytest.raises(FileNotFoundError, match="there is no file .*gone.pth"):
         find_weights(tmp_path / "gone.pth")
@@ -176,9 +163,7 @@ def cut(path, share):
 @pytest.mark.parametrize("name", ["m.safetensors", "m.pth"])
 def test_a_file_that_is_cut_short_says_so(name, share, tmp_path):
     cut(tmp_path / name, share)
-    with pytest.raises(
-        ValueError, match=rf"{name} is cut short or damaged \([0-9,]+ bytes .*download it again"
-    ):
+    with pytest.raises(ValueError, match=rf"{name} is cut short or damaged \([0-9,]+ bytes .*download it again"):
         read_tensors(tmp_path / name)
 
 
@@ -230,8 +215,7 @@ def test_a_pickle_runs_no_code(tmp_path):
 def test_a_whole_pickled_model_is_refused_with_the_reason(tmp_path):
     torch.save(torch.nn.Linear(2, 2), tmp_path / "m.pth")
     with pytest.raises(
-        ValueError,
-        match=r"the first is a torch.nn.modules.linear.Linear\), such as a whole model, .*state_dict\(\)",
+        ValueError, match=r"the first is a torch.nn.modules.linear.Linear\), such as a whole model, .*state_dict\(\)"
     ):
         read_tensors(tmp_path / "m.pth")
 

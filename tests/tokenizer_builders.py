@@ -98,11 +98,7 @@ def write_tokenizer(folder, tokens=None, **described):
     """A folder as upstream's `model/`: tokenizer.json and tokenizer_config.json."""
     folder.mkdir(exist_ok=True)
     (train_tokens() if tokens is None else tokens).save(str(folder / "tokenizer.json"))
-    config = {
-        "tokenizer_class": "PreTrainedTokenizerFast",
-        "chat_template": TEMPLATE,
-        "add_bos_token": False,
-    }
+    config = {"tokenizer_class": "PreTrainedTokenizerFast", "chat_template": TEMPLATE, "add_bos_token": False}
     text = json.dumps(config | ROLES | described, ensure_ascii=False)
     (folder / "tokenizer_config.json").write_text(text, encoding="utf-8")
     return folder

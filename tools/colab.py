@@ -176,8 +176,7 @@ def prove(named: str | None, chapters: list[Path]) -> str:
 def main(arguments: list[str] | None = None) -> int:
     """Prove it, or say in one sentence what failed."""
     parser = argparse.ArgumentParser(
-        prog="python -m tools.colab",
-        description="Prove without Colab that every chapter runs there.",
+        prog="python -m tools.colab", description="Prove without Colab that every chapter runs there."
     )
     parser.add_argument("--python", help=f"default: {COLABS_PYTHON} if there is one, else this one")
     options = parser.parse_args(arguments)

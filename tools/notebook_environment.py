@@ -14,9 +14,7 @@ ENVIRONMENT = {
     "PYDEVD_DISABLE_FILE_VALIDATION": "1",  # ipykernel's debugger warns of frozen modules otherwise
 }
 
-CELL_TIMEOUT = (
-    600  # seconds; the slowest cell takes seconds, so only a cell that hangs ever meets it
-)
+CELL_TIMEOUT = 600  # seconds; the slowest cell takes seconds, so only a cell that hangs ever meets it
 
 
 def apply() -> None:

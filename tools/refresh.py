@@ -44,14 +44,7 @@ NOTEBOOK_METADATA = {
         "pygments_lexer": "ipython3",
     },
 }
-CELL_METADATA = (
-    "cellView",
-    "jupyter",
-    "measured",
-    "mystnb",
-    "reason",
-    "tags",
-)  # everything else is an editor's litter
+CELL_METADATA = ("cellView", "jupyter", "measured", "mystnb", "reason", "tags")  # everything else is an editor's litter
 
 _MACHINE = re.compile(
     r"\b0x[0-9a-f]{8,}\b|(?<![\w.])/(?:home|root|tmp|usr|opt|Users|private)/\w+|\b[A-Z]:\\\w+|site-packages"
@@ -67,9 +60,7 @@ def machine_words(cell: NotebookNode) -> list[str]:
     texts = []
     for output in cell.outputs:
         texts.append(output.get("text", ""))
-        texts += [
-            value for kind, value in output.get("data", {}).items() if kind.startswith("text/")
-        ]
+        texts += [value for kind, value in output.get("data", {}).items() if kind.startswith("text/")]
     return [found[0] for text in texts for found in _MACHINE.finditer(text)]
 
 
@@ -78,12 +69,7 @@ def merge_streams(outputs: list[NotebookNode]) -> list[NotebookNode]:
     merged: list[NotebookNode] = []
     for output in outputs:
         last = merged[-1] if merged else None
-        if (
-            output.output_type == "stream"
-            and last
-            and last.output_type == "stream"
-            and last.name == output.name
-        ):
+        if output.output_type == "stream" and last and last.output_type == "stream" and last.name == output.name:
             last.text += output.text
         else:
             merged.append(output)
@@ -98,9 +84,7 @@ def fold_title(cell: NotebookNode) -> str | None:
 
 def canonical_metadata(cell: NotebookNode) -> NotebookNode:
     """Keep the metadata that means something, and let a folded cell say what it folds."""
-    metadata = NotebookNode(
-        {key: value for key, value in cell.metadata.items() if key in CELL_METADATA}
-    )
+    metadata = NotebookNode({key: value for key, value in cell.metadata.items() if key in CELL_METADATA})
     metadata.pop("mystnb", None)
     if title := fold_title(cell):
         metadata["mystnb"] = {"code_prompt_show": title, "code_prompt_hide": title}
@@ -125,10 +109,7 @@ def give_ids(raw: dict) -> None:
     taken: set[str] = set()
     for cell in raw["cells"]:
         if not cell.get("id") or cell["id"] in taken:
-            slug = (
-                re.sub(r"[^a-z0-9]+", "-", "".join(cell["source"]).lower())[:40].strip("-")
-                or "cell"
-            )
+            slug = re.sub(r"[^a-z0-9]+", "-", "".join(cell["source"]).lower())[:40].strip("-") or "cell"
             numbered = (f"{slug}-{number}" for number in range(2, len(raw["cells"]) + 2))
             everywhere = taken | {other.get("id") for other in raw["cells"]}
             cell["id"] = next(name for name in (slug, *numbered) if name not in everywhere)
@@ -138,9 +119,7 @@ def give_ids(raw: dict) -> None:
 def put_install_cell(raw: dict) -> None:
     """Make the install cell the first code cell, whatever stood there under its id."""
     raw["cells"] = [cell for cell in raw["cells"] if cell.get("id") != install_cell.CELL_ID]
-    first = next(
-        (i for i, cell in enumerate(raw["cells"]) if cell["cell_type"] == "code"), len(raw["cells"])
-    )
+    first = next((i for i, cell in enumerate(raw["cells"]) if cell["cell_type"] == "code"), len(raw["cells"]))
     raw["cells"].insert(first, install_cell.cell())
 
 
@@ -148,9 +127,7 @@ def read(path: Path) -> NotebookNode:
     """Read a chapter, complete it with ids and the install cell, and return it in the current format."""
     raw = json.loads(path.read_text(encoding="utf-8"))
     if raw.get("nbformat") != 4:
-        raise RefreshError(
-            f"{path.name} is not a notebook of format 4; open it in Jupyter and save it once."
-        )
+        raise RefreshError(f"{path.name} is not a notebook of format 4; open it in Jupyter and save it once.")
     give_ids(raw)
     put_install_cell(raw)
     raw["nbformat_minor"] = 5
@@ -223,17 +200,11 @@ def execute(notebook: NotebookNode, path: Path) -> None:
         try:
             client.execute()
         except CellExecutionError as error:
-            raise RefreshError(
-                f"{path.name}, cell {running['cell'].id}: {error.ename}: {error.evalue}"
-            ) from error
+            raise RefreshError(f"{path.name}, cell {running['cell'].id}: {error.ename}: {error.evalue}") from error
         except CellTimeoutError as error:
-            raise RefreshError(
-                f"{path.name}, cell {running['cell'].id} ran longer than {client.timeout} s."
-            ) from error
+            raise RefreshError(f"{path.name}, cell {running['cell'].id} ran longer than {client.timeout} s.") from error
         except DeadKernelError as error:
-            raise RefreshError(
-                f"{path.name}, cell {running['cell'].id}: the kernel died."
-            ) from error
+            raise RefreshError(f"{path.name}, cell {running['cell'].id}: the kernel died.") from error
         progress.update(len(notebook.cells) - progress.n)
 
 
@@ -241,18 +212,14 @@ def refuse_machine_words(notebook: NotebookNode, path: Path) -> None:
     """Raise if an output holds something that no other machine would print."""
     for cell in notebook.cells:
         if cell.cell_type == "code" and (words := machine_words(cell)):
-            raise RefreshError(
-                f"{path.name}, cell {cell.id} prints {words[0]!r}, which differs on every machine."
-            )
+            raise RefreshError(f"{path.name}, cell {cell.id} prints {words[0]!r}, which differs on every machine.")
 
 
 def write(path: Path, text: str) -> bool:
     """Replace the file in one step, if its text changes; return whether it did."""
     if path.exists() and path.read_text(encoding="utf-8") == text:
         return False
-    with tempfile.NamedTemporaryFile(
-        "w", encoding="utf-8", newline="\n", dir=path.parent, delete=False
-    ) as temporary:
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", newline="\n", dir=path.parent, delete=False) as temporary:
         temporary.write(text)
     os.chmod(temporary.name, path.stat().st_mode if path.exists() else 0o644)
     os.replace(temporary.name, path)
@@ -281,9 +248,7 @@ def chosen(names: list[str]) -> list[Path]:
     starts = [Path(name).name for name in names]
     for start in starts:
         if not any(chapter.name.startswith(start) for chapter in chapters):
-            raise RefreshError(
-                f"no chapter begins with {start!r}; there are {', '.join(c.stem for c in chapters)}."
-            )
+            raise RefreshError(f"no chapter begins with {start!r}; there are {', '.join(c.stem for c in chapters)}.")
     return [chapter for chapter in chapters if chapter.name.startswith(tuple(starts))]
 
 
@@ -292,23 +257,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tools.refresh", description="Execute chapters and store their outputs."
     )
-    parser.add_argument(
-        "chapters", nargs="*", help="beginnings of file names, such as 02 (default: all)"
-    )
-    parser.add_argument(
-        "--measure",
-        action="store_true",
-        help="replace stored timings and other ignored outputs too",
-    )
+    parser.add_argument("chapters", nargs="*", help="beginnings of file names, such as 02 (default: all)")
+    parser.add_argument("--measure", action="store_true", help="replace stored timings and other ignored outputs too")
     options = parser.parse_args(arguments)
     notebook_environment.apply()
     failed = False
     try:
         for path in chosen(options.chapters):
             try:
-                print(
-                    f"{path.name}: {'written' if refresh(path, options.measure) else 'unchanged'}"
-                )
+                print(f"{path.name}: {'written' if refresh(path, options.measure) else 'unchanged'}")
             except RefreshError as error:
                 failed = True
                 print(f"{error} The file is left as it was.", file=sys.stderr)

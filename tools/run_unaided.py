@@ -99,9 +99,7 @@ def main(names: list[str]) -> int:
     for name in names:
         try:
             print(f"  {name}: {run(Path(name).resolve())}", flush=True)
-        except (
-            CellExecutionError
-        ) as error:  # as text it holds the whole cell, maybe the one with the package
+        except CellExecutionError as error:  # as text it holds the whole cell, maybe the one with the package
             failed = 1
             print(f"  {name}: {error.ename}: {error.evalue}", flush=True)
         except AssertionError as error:

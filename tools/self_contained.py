@@ -70,9 +70,7 @@ def self_contained(chapter: Path, wheel: bytes) -> str:
     raw = json.loads(chapter.read_text(encoding="utf-8"))
     places = [i for i, cell in enumerate(raw["cells"]) if cell.get("id") == install_cell.CELL_ID]
     if len(places) != 1:
-        raise ValueError(
-            f"{chapter.name} has {len(places)} install cells, but needs one: run `make refresh`"
-        )
+        raise ValueError(f"{chapter.name} has {len(places)} install cells, but needs one: run `make refresh`")
     raw["cells"][places[0]] = install_cell.cell(install_cell.self_contained_source(wheel))
     notebook = nbformat.reads(json.dumps(raw), as_version=4)
     nbformat.validate(notebook)

@@ -54,9 +54,7 @@ def copy_mathjax(target: Path) -> None:
     """Copy the needed parts of the PyPI package sphinx-mathjax-offline."""
     package = find_spec("sphinx-mathjax-offline")
     if package is None:
-        raise RuntimeError(
-            "the package sphinx-mathjax-offline is missing: run `pip install -r requirements.txt`"
-        )
+        raise RuntimeError("the package sphinx-mathjax-offline is missing: run `pip install -r requirements.txt`")
     source = Path(package.submodule_search_locations[0]) / "static" / "mathjax"
     for part in MATHJAX_PARTS:
         (target / part).parent.mkdir(parents=True, exist_ok=True)
@@ -139,9 +137,7 @@ def mark_callouts(app: Sphinx, doctree: nodes.document) -> None:
     """
     for quote in doctree.findall(nodes.block_quote):
         paragraph = next(iter(quote.findall(nodes.paragraph)), None)
-        words = [
-            child for child in paragraph or [] if child.astext()
-        ]  # the parser may put an empty text first
+        words = [child for child in paragraph or [] if child.astext()]  # the parser may put an empty text first
         if words and isinstance(words[0], nodes.strong):
             quote["classes"] += ["callout", f"callout-{nodes.make_id(words[0].astext())}"]
 

@@ -70,9 +70,7 @@ torch {versions["torch"]}, transformers {versions["transformers"]}; {run["date"]
 def limits(run: dict[str, Any]) -> str:
     """A Markdown table of what the machine itself can do."""
     lines = [line for line in findings(run["results"]) if line.scenario == "machine"]
-    return markdown_table(
-        [[line.what for line in lines], ["---"] * len(lines), [line.value for line in lines]]
-    )
+    return markdown_table([[line.what for line in lines], ["---"] * len(lines), [line.value for line in lines]])
 
 
 def comparison(run: dict[str, Any]) -> str:

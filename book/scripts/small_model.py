@@ -14,19 +14,15 @@ tokens = Tokenizer(models.BPE())
 tokens.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
 tokens.decoder = decoders.ByteLevel()
 trainer = trainers.BpeTrainer(
-    special_tokens=[PADDING, BEGIN, END],
-    initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-    show_progress=False,
+    special_tokens=[PADDING, BEGIN, END], initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False
 )
 tokens.train_from_iterator([SENTENCE], trainer)
-PreTrainedTokenizerFast(
-    tokenizer_object=tokens, pad_token=PADDING, bos_token=BEGIN, eos_token=END
-).save_pretrained("my-tokenizer")
+PreTrainedTokenizerFast(tokenizer_object=tokens, pad_token=PADDING, bos_token=BEGIN, eos_token=END).save_pretrained(
+    "my-tokenizer"
+)
 
 torch.manual_seed(0)
-config = MiniMindConfig.minimind3(
-    vocab_size=tokens.get_vocab_size(), hidden_size=64, num_hidden_layers=2
-)
+config = MiniMindConfig.minimind3(vocab_size=tokens.get_vocab_size(), hidden_size=64, num_hidden_layers=2)
 model = MiniMindForCausalLM(config)
 ids = torch.tensor([tokens.encode(SENTENCE + END).ids])  # [1, S]
 optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)

@@ -10,12 +10,7 @@ import os
 import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
-from transformers import (
-    AutoModelForCausalLM,
-    AutoTokenizer,
-    BatchEncoding,
-    PreTrainedTokenizerBase,
-)
+from transformers import AutoModelForCausalLM, AutoTokenizer, BatchEncoding, PreTrainedTokenizerBase
 
 TEXTS = [
     "the dog sat on the mat, and the cat lay at the door.",
@@ -32,9 +27,7 @@ def texts_of(tokenizer: PreTrainedTokenizerBase) -> BatchEncoding:
     return batch
 
 
-def train_step(
-    model: torch.nn.Module, batch: BatchEncoding, rank: int, world: int
-) -> tuple[float, float]:
+def train_step(model: torch.nn.Module, batch: BatchEncoding, rank: int, world: int) -> tuple[float, float]:
     """Change the weights once, in every process alike.
 
     Returns:

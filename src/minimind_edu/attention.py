@@ -76,9 +76,7 @@ def padding_mask(attention_mask: Tensor) -> Tensor:
     return attention_mask.bool()[:, None, None, :]
 
 
-def attention(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
-) -> tuple[Tensor, Tensor]:
+def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """Attention written out.
 
     Args:
@@ -120,9 +118,7 @@ def fast_attention(
     kv_heads = key.shape[2]
     k, v = key.transpose(1, 2), value.transpose(1, 2)  # [B, T, K, D] -> [B, K, T, D]
     if length == 1:
-        grouped = query.view(
-            batch, kv_heads, heads // kv_heads, head_dim
-        )  # [B, 1, H, D] -> [B, K, G, D]
+        grouped = query.view(batch, kv_heads, heads // kv_heads, head_dim)  # [B, 1, H, D] -> [B, K, G, D]
         output = F.scaled_dot_product_attention(grouped, k, v, mask, dropout)  # [B, K, G, D]
         return output.reshape(batch, 1, heads, head_dim)
     q = query.transpose(1, 2)  # [B, H, S, D]
@@ -163,9 +159,7 @@ class Attention(nn.Module):
     def project(self, x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Queries `[B, S, H, D]`, keys and values `[B, S, K, D]`; queries and keys turned for their positions."""
         batch, length, _ = x.shape
-        q = self.q_proj(x).view(
-            batch, length, self.num_heads, self.head_dim
-        )  # [B, S, H*D] -> [B, S, H, D]
+        q = self.q_proj(x).view(batch, length, self.num_heads, self.head_dim)  # [B, S, H*D] -> [B, S, H, D]
         k = self.k_proj(x).view(batch, length, self.num_kv_heads, self.head_dim)  # -> [B, S, K, D]
         v = self.v_proj(x).view(batch, length, self.num_kv_heads, self.head_dim)
         q, k = apply_rotary_pos_emb(self.q_norm(q), self.k_norm(k), cos, sin)

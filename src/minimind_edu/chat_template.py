@@ -41,14 +41,9 @@ def render_chat(template: str, messages: Sequence[Mapping[str, Any]], **variable
 
 def _check_messages(messages: Sequence[Mapping[str, Any]]) -> None:
     whole = isinstance(messages, Sequence) and not isinstance(messages, str)
-    if (
-        not whole
-        or not messages
-        or not all(isinstance(turn, Mapping) and "role" in turn for turn in messages)
-    ):
+    if not whole or not messages or not all(isinstance(turn, Mapping) and "role" in turn for turn in messages):
         raise ValueError(
-            'messages must be a list of at least one {"role": "user", "content": "..."}, '
-            f"got {str(messages)[:80]!r}"
+            f'messages must be a list of at least one {{"role": "user", "content": "..."}}, got {str(messages)[:80]!r}'
         )
 
 
@@ -84,13 +79,7 @@ def _compiled(template: str) -> Any:
 
 
 def _to_json(
-    value: Any,
-    ensure_ascii: bool = False,
-    indent: int | None = None,
-    separators: Any = None,
-    sort_keys: bool = False,
+    value: Any, ensure_ascii: bool = False, indent: int | None = None, separators: Any = None, sort_keys: bool = False
 ) -> str:
     """Jinja's own filter would write `<` and `&` as escapes for web pages, and sort the keys."""
-    return json.dumps(
-        value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
-    )
+    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)

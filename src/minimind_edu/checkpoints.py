@@ -143,9 +143,7 @@ def _check_known(config: MiniMindConfig | None, known: Mapping[str, Any]) -> Non
         )
 
 
-def _fitting(
-    model: MiniMindForCausalLM, weights: Mapping[str, Tensor], source: str, origin: str
-) -> dict[str, Tensor]:
+def _fitting(model: MiniMindForCausalLM, weights: Mapping[str, Tensor], source: str, origin: str) -> dict[str, Tensor]:
     """The weights under exactly the model's names, with exactly its shapes."""
     given, expected = dict(weights), model.state_dict()
     embedding = given.get("model.embed_tokens.weight")

@@ -41,9 +41,7 @@ class CompiledSteps:
     def __reduce__(self) -> tuple[Any, ...]:
         return CompiledSteps, ()
 
-    def get(
-        self, model: Any, stacks: Stacks, batch: int, masked: bool, capacity: int | None = None
-    ) -> Step | None:
+    def get(self, model: Any, stacks: Stacks, batch: int, masked: bool, capacity: int | None = None) -> Step | None:
         """The step for so many rows; None if it cannot be compiled. A line shows that compiling is at work.
 
         Args:

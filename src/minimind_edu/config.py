@@ -83,9 +83,7 @@ class MiniMindConfig:
     num_attention_heads: int = 8  # H, query heads
     num_key_value_heads: int = 2  # K
     head_dim: int | None = None  # D; None: hidden_size // num_attention_heads
-    intermediate_size: int | None = (
-        None  # F; None: 8/3 of hidden_size, rounded up to a multiple of 64
-    )
+    intermediate_size: int | None = None  # F; None: 8/3 of hidden_size, rounded up to a multiple of 64
     max_position_embeddings: int = 32768  # positions in the RoPE tables
     rope_theta: float = 1e6
     rope_scaling: RopeScaling | None = None
@@ -126,9 +124,7 @@ class MiniMindConfig:
                 "change hidden_size, num_attention_heads or head_dim"
             )
         if self.intermediate_size is None:
-            object.__setattr__(
-                self, "intermediate_size", minimind2_intermediate_size(self.hidden_size)
-            )
+            object.__setattr__(self, "intermediate_size", minimind2_intermediate_size(self.hidden_size))
         if self.moe_intermediate_size is None:
             object.__setattr__(self, "moe_intermediate_size", self.intermediate_size)
         self._check_switches()
@@ -233,11 +229,7 @@ class MiniMindConfig:
             )
         # upstream writes None where it means "derive it"
         optional = {"head_dim", "intermediate_size", "moe_intermediate_size"}
-        changes = {
-            name: value
-            for name, value in changes.items()
-            if value is not None or name not in optional
-        }
+        changes = {name: value for name, value in changes.items() if value is not None or name not in optional}
         if scaling is not None:
             changes["rope_scaling"] = scaling
         return (cls.minimind2 if generation == "minimind2" else cls.minimind3)(**changes)
@@ -265,18 +257,11 @@ def upstream_scaling(values: dict[str, Any], generation: Generation) -> RopeScal
     if not switched_on and not given:
         return None
     if generation == "minimind2" and "attention_factor" not in (given or {}):
-        defaults: dict[str, Any] = {
-            "factor": 4.0,
-            "beta_fast": 4.0,
-            "formula": "minimind2",
-            "attention_factor": 1.0,
-        }
+        defaults: dict[str, Any] = {"factor": 4.0, "beta_fast": 4.0, "formula": "minimind2", "attention_factor": 1.0}
     else:
         defaults = {"factor": 16.0, "beta_fast": 32.0, "attention_factor": 1.0}
     known = {field.name for field in fields(RopeScaling)} - {"formula"}
-    return RopeScaling(
-        **defaults | {name: value for name, value in (given or {}).items() if name in known}
-    )
+    return RopeScaling(**defaults | {name: value for name, value in (given or {}).items() if name in known})
 
 
 def _check_count(name: str, value: Any, at_least: int) -> None:

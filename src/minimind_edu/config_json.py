@@ -64,11 +64,7 @@ def values_of(described: Mapping[str, Any], generation: str) -> dict[str, Any]:
             )
     named = {_NAMES.get(name, name): value for name, value in described.items()}
     tokens = ("bos_token_id", "eos_token_id")  # None means none; elsewhere it means "derive it"
-    values = {
-        name: value
-        for name, value in named.items()
-        if name in _FIELDS and (value is not None or name in tokens)
-    }
+    values = {name: value for name, value in named.items() if name in _FIELDS and (value is not None or name in tokens)}
     for name in tokens:
         if isinstance(values.get(name), list):
             values[name] = values[name][0]  # several may end a text; this package watches for one
@@ -88,9 +84,7 @@ def _rope(
     old_name = given.pop("type", None)
     kind = given.pop("rope_type", None) or old_name
     if kind not in (None, "default", "yarn"):
-        raise ValueError(
-            f"config.json asks for RoPE of type {kind!r}; this package has 'default' and 'yarn'"
-        )
+        raise ValueError(f"config.json asks for RoPE of type {kind!r}; this package has 'default' and 'yarn'")
     if not of_transformers:
         switch = {"inference_rope_scaling": described.get("inference_rope_scaling", False)}
         scaling = upstream_scaling(switch | {"rope_scaling": given}, generation)
@@ -105,9 +99,7 @@ def _yarn_of_transformers(given: Mapping[str, Any], positions: int) -> dict[str,
     if not given.get("truncate", True):
         extra.add("truncate")
     if extra:
-        raise ValueError(
-            f"config.json's YaRN sets {', '.join(sorted(extra))}, which this package does not have"
-        )
+        raise ValueError(f"config.json's YaRN sets {', '.join(sorted(extra))}, which this package does not have")
     original = given.get("original_max_position_embeddings", positions)
     factor = given.get("factor") or positions / original
     names = ("beta_fast", "beta_slow", "attention_factor")

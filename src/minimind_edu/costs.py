@@ -118,12 +118,7 @@ def cache_bytes_per_position(config: MiniMindConfig, itemsize: int = 4) -> int:
 
 
 def call_cost(
-    config: MiniMindConfig,
-    new: int,
-    past: int = 0,
-    batch: int = 1,
-    itemsize: int = 4,
-    logits: int = 1,
+    config: MiniMindConfig, new: int, past: int = 0, batch: int = 1, itemsize: int = 4, logits: int = 1
 ) -> Cost:
     """One call of the model.
 
@@ -165,12 +160,7 @@ def prefill_cost(config: MiniMindConfig, length: int, batch: int = 1, itemsize: 
 
 
 def generation_cost(
-    config: MiniMindConfig,
-    prompt: int,
-    new_tokens: int,
-    use_cache: bool = True,
-    batch: int = 1,
-    itemsize: int = 4,
+    config: MiniMindConfig, prompt: int, new_tokens: int, use_cache: bool = True, batch: int = 1, itemsize: int = 4
 ) -> Cost:
     """Continuing a prompt greedily: prefill and decode steps, or every time the whole text.
 

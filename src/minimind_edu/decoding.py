@@ -167,9 +167,7 @@ class CompiledDecoder:
             _stay_eager(self.model, obstacle)
         return step
 
-    def _read(
-        self, step: Step, token: Tensor, attention_mask: Tensor | None, past: KVCache
-    ) -> Read:
+    def _read(self, step: Step, token: Tensor, attention_mask: Tensor | None, past: KVCache) -> Read:
         with torch.no_grad():
             keys, values = past.reserve(1)
         end = past.length
@@ -186,9 +184,7 @@ class CompiledDecoder:
         if token.is_cuda:
             torch.compiler.cudagraph_mark_step_begin()
         with torch.no_grad():
-            logits = step(
-                self.model, self.stacks, _laid_out(token), positions, place, keys, values, mask
-            )
+            logits = step(self.model, self.stacks, _laid_out(token), positions, place, keys, values, mask)
         # a CUDA graph writes its result to the same place at the next step
         return Read(logits.clone() if token.is_cuda else logits, past)
 

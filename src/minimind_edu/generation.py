@@ -115,30 +115,12 @@ def stream(
     if decode != "plain":
         model = model.decoder(decode)
     config = model.config
-    _check(
-        config,
-        input_ids,
-        attention_mask,
-        max_new_tokens,
-        do_sample,
-        temperature,
-        top_k,
-        top_p,
-        repetition_penalty,
-    )
+    _check(config, input_ids, attention_mask, max_new_tokens, do_sample, temperature, top_k, top_p, repetition_penalty)
     if eos_token_id == -1:
         eos_token_id = config.eos_token_id
     if pad_token_id is None:
         pad_token_id = 0 if eos_token_id is None else eos_token_id
-    options = (
-        input_ids,
-        max_new_tokens,
-        attention_mask,
-        repetition_penalty,
-        eos_token_id,
-        pad_token_id,
-        use_cache,
-    )
+    options = (input_ids, max_new_tokens, attention_mask, repetition_penalty, eos_token_id, pad_token_id, use_cache)
 
     def pick(logits: Tensor) -> Tensor:
         return choose(logits, do_sample, temperature, top_k, top_p, generator)
@@ -173,17 +155,9 @@ def _steps(
     for length in range(prompt_length, total):
         mask = None if attention_mask is None else attention_mask[:, :length]
         with torch.no_grad():
-            out = model(
-                new if use_cache else text,
-                mask,
-                past_key_values=cache,
-                use_cache=use_cache,
-                logits_to_keep=1,
-            )
+            out = model(new if use_cache else text, mask, past_key_values=cache, use_cache=use_cache, logits_to_keep=1)
         cache = out.past_key_values
-        token = pick(
-            penalize_repetition(out.logits[:, -1], seen, repetition_penalty)
-        )  # [B, V] -> [B]
+        token = pick(penalize_repetition(out.logits[:, -1], seen, repetition_penalty))  # [B, V] -> [B]
         if eos_token_id is not None:
             token = torch.where(ended, pad_token_id, token)
             ended = ended | (token == eos_token_id)
@@ -196,9 +170,7 @@ def _steps(
             text = torch.cat([text, new], dim=1)
 
 
-def generate(
-    model: Callable[..., Any], input_ids: Tensor, max_new_tokens: int = 128, **options: Any
-) -> Tensor:
+def generate(model: Callable[..., Any], input_ids: Tensor, max_new_tokens: int = 128, **options: Any) -> Tensor:
     """The prompts with their continuations, `[B, S + new]`; arguments and errors as in `stream`.
 
     It ends early when every row has produced its end-of-sequence token.
@@ -259,21 +231,13 @@ def _check(
             f"max_position_embeddings is {config.max_position_embeddings}; shorten the prompt or ask for fewer tokens"
         )
     if do_sample and not temperature > 0:
-        raise ValueError(
-            f"temperature must be above 0, got {temperature}; for greedy choice use do_sample=False"
-        )
+        raise ValueError(f"temperature must be above 0, got {temperature}; for greedy choice use do_sample=False")
     if top_k is not None and (not isinstance(top_k, int) or top_k < 1):
-        raise ValueError(
-            f"top_k must be a whole number of at least 1, got {top_k}; None keeps all tokens"
-        )
+        raise ValueError(f"top_k must be a whole number of at least 1, got {top_k}; None keeps all tokens")
     if top_p is not None and not 0 < top_p <= 1:
-        raise ValueError(
-            f"top_p is a probability above 0 and at most 1, got {top_p}; None keeps all tokens"
-        )
+        raise ValueError(f"top_p is a probability above 0 and at most 1, got {top_p}; None keeps all tokens")
     if not repetition_penalty > 0:
-        raise ValueError(
-            f"repetition_penalty must be above 0, got {repetition_penalty}; 1 changes nothing"
-        )
+        raise ValueError(f"repetition_penalty must be above 0, got {repetition_penalty}; 1 changes nothing")
     if attention_mask is not None:
         _check_left_padding(input_ids, attention_mask)
 

@@ -28,9 +28,7 @@ class LayerCache(Protocol):
 
 def _check_new(old: Tensor | None, key: Tensor, value: Tensor) -> None:
     if key.dim() != 4 or key.shape != value.shape:
-        raise ValueError(
-            f"keys and values must both be [B, S, K, D], got {list(key.shape)} and {list(value.shape)}"
-        )
+        raise ValueError(f"keys and values must both be [B, S, K, D], got {list(key.shape)} and {list(value.shape)}")
     if old is None:
         return
     if (old.shape[0], *old.shape[2:]) != (key.shape[0], *key.shape[2:]):
@@ -244,12 +242,7 @@ class KVCache(Sequence[KeyValue]):
 
     def num_bytes(self) -> int:
         """Bytes of the keys and values held (room not yet used is not counted): 2 * L * B * T * K * D * itemsize."""
-        return sum(
-            tensor.numel() * tensor.element_size()
-            for pair in self
-            for tensor in pair
-            if tensor is not None
-        )
+        return sum(tensor.numel() * tensor.element_size() for pair in self for tensor in pair if tensor is not None)
 
     def to_hf_layout(self) -> tuple[KeyValue, ...]:
         """The pairs as transformers lays them out: `[B, K, T, D]`, views of the same memory."""
@@ -298,9 +291,7 @@ def _checked_pairs(pairs: Any) -> list[KeyValue]:
                 "pass past_key_values=None to start anew"
             )
         if not isinstance(pair, list | tuple) or len(pair) != 2:
-            raise ValueError(
-                f"past_key_values[{index}] must be a (key, value) pair, got {type(pair).__name__}"
-            )
+            raise ValueError(f"past_key_values[{index}] must be a (key, value) pair, got {type(pair).__name__}")
     return list(pairs)
 
 

@@ -50,23 +50,15 @@ def measure_machine(
     vector = torch.ones(512, dtype=dtype, device=device)
     side = 1024 if small else 8192
     matrix = torch.full((side, side), 0.5, dtype=dtype, device=device)
-    readings = {
-        "sum": numbers.sum,
-        "by rows": lambda: by_rows @ vector,
-        "by columns": lambda: by_columns @ vector,
-    }
+    readings = {"sum": numbers.sum, "by rows": lambda: by_rows @ vector, "by columns": lambda: by_columns @ vector}
     seconds = best_seconds({**readings, "product": lambda: matrix @ matrix}, device, rounds + 1)
     return Machine(
-        bandwidth=numbers.nbytes / min(seconds[reading] for reading in readings),
-        peak=2 * side**3 / seconds["product"],
+        bandwidth=numbers.nbytes / min(seconds[reading] for reading in readings), peak=2 * side**3 / seconds["product"]
     )
 
 
 def measure_runs(
-    model: MiniMindForCausalLM,
-    decode_modes: tuple[str, ...] = ("plain",),
-    context: int = 512,
-    rounds: int = 3,
+    model: MiniMindForCausalLM, decode_modes: tuple[str, ...] = ("plain",), context: int = 512, rounds: int = 3
 ) -> dict[str, tuple[Cost, float]]:
     """How long one decode step and one prefill of this model take where it is, beside what they cost.
 
@@ -91,11 +83,7 @@ def measure_runs(
 
 
 def step_seconds(
-    model: MiniMindForCausalLM,
-    ids: torch.Tensor,
-    modes: Sequence[str] = ("plain",),
-    new: int = NEW,
-    rounds: int = 3,
+    model: MiniMindForCausalLM, ids: torch.Tensor, modes: Sequence[str] = ("plain",), new: int = NEW, rounds: int = 3
 ) -> dict[str, float]:
     """Seconds of one decode step in each way of decoding; reading the prompt, and compiling, is left out.
 

@@ -33,15 +33,9 @@ class CausalLMOutput:
 
     logits: Tensor  # [B, S, V], or [B, logits_to_keep, V]
     last_hidden_state: Tensor  # [B, S, E], after the final norm
-    past_key_values: KVCache | None = (
-        None  # with use_cache: one (key, value) of [B, T, K, D] for each layer
-    )
-    loss: Tensor | None = (
-        None  # with labels: mean cross-entropy of the next token, without the auxiliary loss
-    )
-    aux_loss: Tensor | None = (
-        None  # with experts: load balancing, coefficient included, summed over layers
-    )
+    past_key_values: KVCache | None = None  # with use_cache: one (key, value) of [B, T, K, D] for each layer
+    loss: Tensor | None = None  # with labels: mean cross-entropy of the next token, without the auxiliary loss
+    aux_loss: Tensor | None = None  # with experts: load balancing, coefficient included, summed over layers
     routing: tuple[RouterOutput, ...] = ()  # with experts: one for each layer
 
     def __getitem__(self, name: str) -> Any:
@@ -74,11 +68,7 @@ class MiniMindModel(nn.Module):
     def _tables(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         config = self.config
         return precompute_freqs_cis(
-            config.head_dim,
-            config.max_position_embeddings,
-            config.rope_theta,
-            config.rope_scaling,
-            dtype,
+            config.head_dim, config.max_position_embeddings, config.rope_theta, config.rope_scaling, dtype
         )
 
     def _apply(self, fn: Any, recurse: bool = True) -> "MiniMindModel":
@@ -113,10 +103,7 @@ class MiniMindModel(nn.Module):
         past = None
         if past_key_values is not None:
             past = KVCache.from_pairs(
-                past_key_values,
-                config.num_hidden_layers,
-                config.num_key_value_heads,
-                config.head_dim,
+                past_key_values, config.num_hidden_layers, config.num_key_value_heads, config.head_dim
             )
         elif use_cache:
             past = KVCache(config.num_hidden_layers)
@@ -157,9 +144,7 @@ def _tables_follow_weights(model: MiniMindModel, _: Any) -> None:
         model.rebuild_tables()
 
 
-def visible_keys(
-    query_length: int, key_length: int, attention_mask: Tensor | None
-) -> Tensor | None:
+def visible_keys(query_length: int, key_length: int, attention_mask: Tensor | None) -> Tensor | None:
     """The mask of all layers: causal, and blind to padding. None where causal alone is enough.
 
     A padding position may look at itself, and only there: what it computes is never read, but a row of a softmax must
@@ -249,9 +234,7 @@ class MiniMindForCausalLM(nn.Module):
                 f"positions, got labels {list(labels.shape)} and logits for {logits.shape[1]} positions"
             )
         if labels.shape[1] < 2:
-            raise ValueError(
-                "a loss needs at least two positions: the first label has nothing before it"
-            )
+            raise ValueError("a loss needs at least two positions: the first label has nothing before it")
         read = labels.masked_fill(labels == -100, 0)
         check_token_ids(read, self.config.vocab_size, "labels (-100 is left out)")
         # The labels move, not the logits: cutting off the last position would copy all the others, and their gradient.
@@ -259,12 +242,7 @@ class MiniMindForCausalLM(nn.Module):
         return F.cross_entropy(logits.flatten(0, 1).float(), following.flatten(), ignore_index=-100)
 
     def generate(
-        self,
-        input_ids: Tensor,
-        max_new_tokens: int = 128,
-        *,
-        decode: str = "plain",
-        **options: Any,
+        self, input_ids: Tensor, max_new_tokens: int = 128, *, decode: str = "plain", **options: Any
     ) -> Tensor:
         """Continue the prompts: `[B, S]` -> `[B, S + new]`. Options and errors as in `generation.stream`.
 
@@ -273,12 +251,7 @@ class MiniMindForCausalLM(nn.Module):
         return generation.generate(self.decoder(decode), input_ids, max_new_tokens, **options)
 
     def stream(
-        self,
-        input_ids: Tensor,
-        max_new_tokens: int = 128,
-        *,
-        decode: str = "plain",
-        **options: Any,
+        self, input_ids: Tensor, max_new_tokens: int = 128, *, decode: str = "plain", **options: Any
     ) -> Iterator[Tensor]:
         """Continue the prompts one step at a time, `[B]` ids each. Options and errors as in `generate`."""
         return generation.stream(self.decoder(decode), input_ids, max_new_tokens, **options)
@@ -297,9 +270,7 @@ class MiniMindForCausalLM(nn.Module):
         Args:
             active: leave out the experts that a token does not visit.
         """
-        total = sum(
-            parameter.numel() for parameter in self.parameters()
-        )  # parameters() names a tied one once
+        total = sum(parameter.numel() for parameter in self.parameters())  # parameters() names a tied one once
         if active and self.config.use_moe:
             idle = self.config.num_experts - self.config.num_experts_per_tok
             for layer in self.model.layers:

@@ -92,9 +92,7 @@ class MoEFeedForward(nn.Module):
         self.gate = MoEGate(config)
         self.experts = nn.ModuleList(FeedForward(*sizes) for _ in range(config.num_experts))
         if config.num_shared_experts:
-            self.shared_experts = nn.ModuleList(
-                FeedForward(*sizes) for _ in range(config.num_shared_experts)
-            )
+            self.shared_experts = nn.ModuleList(FeedForward(*sizes) for _ in range(config.num_shared_experts))
         else:
             self.shared_experts = ()
 
@@ -112,9 +110,7 @@ class MoEFeedForward(nn.Module):
         output = torch.zeros_like(tokens)
         for index, expert in enumerate(self.experts):
             row, choice = (routed.experts == index).nonzero(as_tuple=True)
-            if (
-                row.numel() or self.training
-            ):  # an unused expert still gets a zero gradient, not none
+            if row.numel() or self.training:  # an unused expert still gets a zero gradient, not none
                 weight = routed.weights[row, choice, None]  # [tokens of this expert, 1]
                 output = output.index_add(0, row, weight * expert(tokens[row]))
         for expert in self.shared_experts:
@@ -125,9 +121,7 @@ class MoEFeedForward(nn.Module):
         """The same output the slow and obvious way: every expert on every token, then the weighted sum."""
         routed = self.gate(x)
         tokens = x.flatten(0, 1)
-        weights = torch.zeros_like(
-            routed.probabilities, dtype=x.dtype
-        )  # [T, N], 0 where not chosen
+        weights = torch.zeros_like(routed.probabilities, dtype=x.dtype)  # [T, N], 0 where not chosen
         weights = weights.scatter(1, routed.experts, routed.weights)
         outputs = torch.stack([expert(tokens) for expert in self.experts], dim=1)  # [T, N, E]
         output = (weights[:, :, None] * outputs).sum(1)

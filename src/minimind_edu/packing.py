@@ -50,8 +50,7 @@ def stack_experts(experts: Sequence[FeedForward]) -> tuple[Tensor, Tensor, Tenso
         `[N, F, E]`, `[N, F, E]` and `[N, E, F]`.
     """
     gate, up, down = (
-        _stack([getattr(expert, name).weight for expert in experts])
-        for name in ("gate_proj", "up_proj", "down_proj")
+        _stack([getattr(expert, name).weight for expert in experts]) for name in ("gate_proj", "up_proj", "down_proj")
     )
     return gate, up, down
 

@@ -60,9 +60,7 @@ def plot_by_depth(
     low, high = limits
     for number, (name, values) in enumerate(curves.items()):
         color = COLORS[number % len(COLORS)]
-        ax.plot(
-            values, color=color, linestyle=DASHES[number % len(DASHES)], linewidth=2, label=name
-        )
+        ax.plot(values, color=color, linestyle=DASHES[number % len(DASHES)], linewidth=2, label=name)
     ax.set(yscale="log", ylim=limits, xlabel="layer", ylabel=ylabel)
     ax.set_yticks([10.0**n for n in range(-100, 101, 4) if low <= 10.0**n <= high])
     ax.set_yticks([], minor=True)
@@ -95,9 +93,7 @@ def plot_lines(
     ax = new_axes() if ax is None else ax
     for number, (name, values) in enumerate(curves.items()):
         color = COLORS[number % len(COLORS)]
-        ax.plot(
-            x, values, color=color, linestyle=DASHES[number % len(DASHES)], linewidth=2, label=name
-        )
+        ax.plot(x, values, color=color, linestyle=DASHES[number % len(DASHES)], linewidth=2, label=name)
     ax.set(xlabel=xlabel, ylabel=ylabel, xscale="log" if log else "linear")
     _legend(ax)
     return ax
@@ -120,9 +116,7 @@ def _legend(ax: Axes) -> None:
     )
 
 
-def plot_tables(
-    tables: Mapping[str, Sequence[Sequence[float]]], row_labels: Sequence[Sequence[str]]
-) -> list[Axes]:
+def plot_tables(tables: Mapping[str, Sequence[Sequence[float]]], row_labels: Sequence[Sequence[str]]) -> list[Axes]:
     """Small square tables side by side, on one color scale, every entry written into its cell.
 
     Args:
@@ -132,9 +126,7 @@ def plot_tables(
     Returns:
         the Axes of each table.
     """
-    figure, axes = plt.subplots(
-        1, len(tables), figsize=(2.3 * len(tables), 2.5), dpi=120, layout="constrained"
-    )
+    figure, axes = plt.subplots(1, len(tables), figsize=(2.3 * len(tables), 2.5), dpi=120, layout="constrained")
     figure.patch.set_alpha(0)
     largest = max(abs(float(value)) for table in tables.values() for row in table for value in row)
     for ax, (title, table), labels in zip(axes, tables.items(), row_labels, strict=True):
@@ -153,9 +145,7 @@ def plot_tables(
     return list(axes)
 
 
-def plot_arrows(
-    arrows: Sequence[Sequence[float]], labels: Sequence[str], ax: Axes | None = None
-) -> Axes:
+def plot_arrows(arrows: Sequence[Sequence[float]], labels: Sequence[str], ax: Axes | None = None) -> Axes:
     """Arrows from the origin on a circle, each named at its tip: one vector, turned further and further.
 
     Args:
@@ -167,9 +157,7 @@ def plot_arrows(
     for number, ((x, y), label) in enumerate(zip(arrows, labels, strict=True)):
         x, y = float(x), float(y)
         color = COLORS[number % len(COLORS)]
-        ax.annotate(
-            "", (x, y), (0, 0), arrowprops={"arrowstyle": "-|>", "color": color, "linewidth": 2}
-        )
+        ax.annotate("", (x, y), (0, 0), arrowprops={"arrowstyle": "-|>", "color": color, "linewidth": 2})
         beside = "left" if x > 0.1 else "center" if x > -0.1 else "right"
         ax.text(x * 1.08, y * 1.14, label, color=INK, fontsize=_FONT, ha=beside, va="center")
     ax.set(xlim=(-1.1, 2.0), ylim=(-0.35, 1.3), aspect="equal", xlabel="$x_1$", ylabel="$x_2$")

@@ -19,10 +19,7 @@ from minimind_edu.config import RopeScaling
 
 
 def rope_frequencies(
-    dim: int,
-    rope_base: float = 1e6,
-    rope_scaling: RopeScaling | None = None,
-    dtype: torch.dtype = torch.float32,
+    dim: int, rope_base: float = 1e6, rope_scaling: RopeScaling | None = None, dtype: torch.dtype = torch.float32
 ) -> Tensor:
     """inv_freq: the angle, in radians, by which each pair turns from one position to the next.
 
@@ -38,9 +35,7 @@ def rope_frequencies(
         ValueError: if dim is not an even number of at least 2.
     """
     if dim < 2 or dim % 2:
-        raise ValueError(
-            f"RoPE rotates pairs of channels, so dim must be even and at least 2, got {dim}"
-        )
+        raise ValueError(f"RoPE rotates pairs of channels, so dim must be even and at least 2, got {dim}")
     inv_freq = 1.0 / (rope_base ** (torch.arange(0, dim, 2).to(dtype) / dim))  # [D/2]
     if rope_scaling is not None:
         inv_freq = inv_freq * scaling_of_each_pair(dim, rope_base, rope_scaling, dtype)
@@ -77,23 +72,15 @@ def yarn_correction_range(dim: int, rope_base: float, rope_scaling: RopeScaling)
     return low, high
 
 
-def _minimind2_scaling(
-    dim: int, rope_base: float, rope_scaling: RopeScaling, dtype: torch.dtype
-) -> Tensor:
+def _minimind2_scaling(dim: int, rope_base: float, rope_scaling: RopeScaling, dtype: torch.dtype) -> Tensor:
     """MiniMind2's formula. Its source names it YaRN; unlike YaRN it slows the fast pairs a little and has a step."""
     half = dim // 2
     periods = 2 * math.pi / rope_frequencies(dim, rope_base, dtype=dtype)  # [D/2], in positions
     never_complete = periods > rope_scaling.original_max_position_embeddings  # from one pair on
     pair = torch.arange(half, dtype=dtype)
-    beta = rope_scaling.beta_slow + (rope_scaling.beta_fast - rope_scaling.beta_slow) * pair / max(
-        half - 1, 1
-    )
+    beta = rope_scaling.beta_slow + (rope_scaling.beta_fast - rope_scaling.beta_slow) * pair / max(half - 1, 1)
     factor = rope_scaling.factor
-    return torch.where(
-        never_complete,
-        torch.full_like(pair, 1 / factor),
-        (beta * factor - beta + 1) / (beta * factor),
-    )
+    return torch.where(never_complete, torch.full_like(pair, 1 / factor), (beta * factor - beta + 1) / (beta * factor))
 
 
 def rope_angles(
@@ -176,18 +163,12 @@ def apply_rotary_pos_emb(
     return q_turned.to(q.dtype), k_turned.to(k.dtype)
 
 
-def _check_tables(
-    name: str, x: Tensor, cos: Tensor, sin: Tensor, unsqueeze_dim: int, columns: int
-) -> None:
+def _check_tables(name: str, x: Tensor, cos: Tensor, sin: Tensor, unsqueeze_dim: int, columns: int) -> None:
     """Broadcasting would accept a wrong axis whenever two sizes happen to be equal; say it instead."""
     if unsqueeze_dim not in (0, 1):
-        raise ValueError(
-            f"unsqueeze_dim must be 1 for [B, S, H, D] or 0 for [B, H, S, D], got {unsqueeze_dim}"
-        )
+        raise ValueError(f"unsqueeze_dim must be 1 for [B, S, H, D] or 0 for [B, H, S, D], got {unsqueeze_dim}")
     if cos.shape != sin.shape or cos.dim() != 2:
-        raise ValueError(
-            f"cos and sin must both be [S, D], got {list(cos.shape)} and {list(sin.shape)}"
-        )
+        raise ValueError(f"cos and sin must both be [S, D], got {list(cos.shape)} and {list(sin.shape)}")
     axis = -3 if unsqueeze_dim == 1 else -2
     if x.dim() < 3 or x.shape[axis] != cos.shape[0]:
         layout = "[B, S, H, D]" if unsqueeze_dim == 1 else "[B, H, S, D]"
@@ -223,9 +204,7 @@ def apply_rotary_interleaved(
     """
     for name, x in (("q", q), ("k", k)):
         _check_tables(name, x, cos, sin, unsqueeze_dim, columns=x.shape[-1] // 2)
-    cos = cos.repeat_interleave(2, dim=-1).unsqueeze(
-        unsqueeze_dim
-    )  # [S, D/2] -> [S, D] -> [S, 1, D]
+    cos = cos.repeat_interleave(2, dim=-1).unsqueeze(unsqueeze_dim)  # [S, D/2] -> [S, D] -> [S, 1, D]
     sin = sin.repeat_interleave(2, dim=-1).unsqueeze(unsqueeze_dim)
     q_turned = q * cos + rotate_interleaved(q) * sin
     k_turned = k * cos + rotate_interleaved(k) * sin
@@ -256,13 +235,9 @@ def apply_rotary_emb(q: Tensor, k: Tensor, freqs_cis: Tensor) -> tuple[Tensor, T
 
     def turn(x: Tensor) -> Tensor:
         wide = x.to(torch.promote_types(x.dtype, torch.float32))
-        pairs = torch.view_as_complex(
-            wide.unflatten(-1, (-1, 2)).contiguous()
-        )  # [B, S, H, D] -> [B, S, H, D/2]
+        pairs = torch.view_as_complex(wide.unflatten(-1, (-1, 2)).contiguous())  # [B, S, H, D] -> [B, S, H, D/2]
         turned = pairs * freqs_cis.unsqueeze(1)  # the heads' axis goes in: [S, D/2] -> [S, 1, D/2]
-        return (
-            torch.view_as_real(turned).flatten(-2).to(x.dtype)
-        )  # [B, S, H, D/2, 2] -> [B, S, H, D]
+        return torch.view_as_real(turned).flatten(-2).to(x.dtype)  # [B, S, H, D/2, 2] -> [B, S, H, D]
 
     return turn(q), turn(k)
 
@@ -278,7 +253,5 @@ def half_split_permutation(dim: int) -> Tensor:
         ValueError: if dim is not an even number of at least 2.
     """
     if dim < 2 or dim % 2:
-        raise ValueError(
-            f"RoPE rotates pairs of channels, so dim must be even and at least 2, got {dim}"
-        )
+        raise ValueError(f"RoPE rotates pairs of channels, so dim must be even and at least 2, got {dim}")
     return torch.cat([torch.arange(0, dim, 2), torch.arange(1, dim, 2)])

@@ -11,9 +11,7 @@ from torch import Tensor
 _UNFINISHED = "\N{REPLACEMENT CHARACTER}"
 
 
-def whole_characters(
-    decode: Callable[[list[int]], str], tokens: Iterable[int | Tensor]
-) -> Iterator[str]:
+def whole_characters(decode: Callable[[list[int]], str], tokens: Iterable[int | Tensor]) -> Iterator[str]:
     """The text of ids that come one by one, in pieces that end between characters.
 
     Only the last few tokens are decoded again each time: from the last ones on that are whole characters by themselves.

@@ -35,12 +35,7 @@ class Tokenizer:
         chat_template: Jinja source, or None.
     """
 
-    def __init__(
-        self,
-        tokens: Any,
-        special_tokens: Mapping[str, str] | None = None,
-        chat_template: str | None = None,
-    ):
+    def __init__(self, tokens: Any, special_tokens: Mapping[str, str] | None = None, chat_template: str | None = None):
         tokens.no_truncation()  # a file may ask for either, from the day it was trained
         tokens.no_padding()
         self.tokens = tokens
@@ -104,9 +99,7 @@ class Tokenizer:
         """
         return self.tokens.encode(text, add_special_tokens=add_special_tokens).ids
 
-    def encode_batch(
-        self, texts: Sequence[str], add_special_tokens: bool = True
-    ) -> tuple[Tensor, Tensor]:
+    def encode_batch(self, texts: Sequence[str], add_special_tokens: bool = True) -> tuple[Tensor, Tensor]:
         """Several texts as one batch for `model.generate`, shorter ones padded on the left.
 
         Args:
@@ -151,9 +144,7 @@ class Tokenizer:
             ids = ids.tolist()
         return self.tokens.decode(ids, skip_special_tokens=skip_special_tokens)
 
-    def decode_stream(
-        self, tokens: Iterable[int | Tensor], skip_special_tokens: bool = False
-    ) -> Iterator[str]:
+    def decode_stream(self, tokens: Iterable[int | Tensor], skip_special_tokens: bool = False) -> Iterator[str]:
         """The text of ids that come one by one, in pieces that end between characters.
 
         A Chinese character or an emoji is often spread over several tokens; it is yielded when its last byte is there.
@@ -193,6 +184,4 @@ class Tokenizer:
                 "chat_template.jinja beside it. Write the text yourself, or set tokenizer.chat_template"
             )
         variables = {**self.special_tokens, "tools": tools, **variables}
-        return render_chat(
-            self.chat_template, messages, add_generation_prompt=add_generation_prompt, **variables
-        )
+        return render_chat(self.chat_template, messages, add_generation_prompt=add_generation_prompt, **variables)

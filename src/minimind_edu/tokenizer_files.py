@@ -36,9 +36,7 @@ def read_tokens(path: Path) -> Any:
         return tokenizers.Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises no narrower class
         read_json(path)
-        raise ValueError(
-            f"{path} is no tokenizer that the tokenizers library knows: {error}"
-        ) from error
+        raise ValueError(f"{path} is no tokenizer that the tokenizers library knows: {error}") from error
 
 
 def special_tokens(described: Mapping[str, Any]) -> dict[str, str]:

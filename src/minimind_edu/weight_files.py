@@ -47,13 +47,9 @@ def find_weights(path: Path) -> WeightFiles:
     if path.is_dir():
         return _in_folder(path)
     if path.name.endswith(".index.json") or path.name == "config.json":
-        raise ValueError(
-            f"{path.name} is one file of a model's folder; give the folder, {path.parent}"
-        )
+        raise ValueError(f"{path.name} is one file of a model's folder; give the folder, {path.parent}")
     if path.suffix not in SUFFIXES:
-        raise ValueError(
-            f"weights are read from {', '.join(SUFFIXES)} or a folder, got {path.name!r}"
-        )
+        raise ValueError(f"weights are read from {', '.join(SUFFIXES)} or a folder, got {path.name!r}")
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
     _check_whole(path)
@@ -81,9 +77,7 @@ def _in_folder(folder: Path) -> WeightFiles:
         names = ", ".join(file.name for file in found)
         raise ValueError(f"{folder} holds several files of weights; give the path of one: {names}")
     inside = ", ".join(sorted(entry.name for entry in folder.iterdir())[:8]) or "nothing"
-    raise ValueError(
-        f"{folder} holds no weights ({', '.join(SUFFIXES)}); it holds {inside}. Is the download complete?"
-    )
+    raise ValueError(f"{folder} holds no weights ({', '.join(SUFFIXES)}); it holds {inside}. Is the download complete?")
 
 
 def _check_whole(path: Path) -> None:
@@ -143,9 +137,7 @@ def read_tensors(path: Path) -> tuple[Mapping[str, Any], dict[str, str]]:
 
 def _unpickle(path: Path) -> Any:
     try:
-        return torch.load(
-            path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path)
-        )
+        return torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
     except (pickle.UnpicklingError, RuntimeError) as error:
         text = str(error)
         if "TorchScript" in text:

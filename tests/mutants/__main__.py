@@ -30,10 +30,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "minimind_edu"
 TESTS = ROOT / "tests"
 PATIENCE = 300  # seconds; a mutant may make a loop endless
-NOTICED, SURVIVED = (
-    1,
-    0,
-)  # pytest: 1 says that tests ran and some failed; anything above, that they did not run
+NOTICED, SURVIVED = (1, 0)  # pytest: 1 says that tests ran and some failed; anything above, that they did not run
 
 
 class ChangedSource(importlib.machinery.SourceFileLoader):
@@ -59,9 +56,7 @@ class ChangedImport(importlib.abc.MetaPathFinder):
     def find_spec(self, fullname, path=None, target=None):
         if fullname != self.name:
             return None
-        return importlib.util.spec_from_file_location(
-            fullname, self.loader.path, loader=self.loader
-        )
+        return importlib.util.spec_from_file_location(fullname, self.loader.path, loader=self.loader)
 
 
 def changed_text(mutant: Mutant) -> str:
@@ -196,9 +191,7 @@ def main() -> int:
     parser.add_argument("words", nargs="*", help="only mutants whose name contains one of these")
     parser.add_argument("--jobs", type=int, default=min(4, os.cpu_count() or 1))
     arguments = parser.parse_args()
-    chosen = [
-        m for m in MUTANTS if not arguments.words or any(w in m.name for w in arguments.words)
-    ]
+    chosen = [m for m in MUTANTS if not arguments.words or any(w in m.name for w in arguments.words)]
     names = [mutant.name for mutant in MUTANTS]
     if not chosen or len(set(names)) != len(names):
         print("no mutant has such a name, or two have the same")
@@ -225,9 +218,7 @@ def main() -> int:
             print(run.report()[-4000:])
             return 1
         failures = check_all(chosen, arguments.jobs, Path(folder))
-    print(
-        f"{len(chosen) - failures} of {len(chosen)} mutants noticed in {time.monotonic() - begun:.0f} s"
-    )
+    print(f"{len(chosen) - failures} of {len(chosen)} mutants noticed in {time.monotonic() - begun:.0f} s")
     return 1 if failures else 0
 
 

@@ -45,16 +45,12 @@ _TRIANGLE = "return allowed.tril(diagonal=key_length - query_length)"
 _RECTANGLE = "mask = causal_mask(length, key.shape[1], query.device)"
 _POSITIONS = "positions = self.freqs_cos[start:end], self.freqs_sin[start:end]  # [S, D] each"
 _SWIGLU = "gated = F.silu(self.gate_proj(x)) * self.up_proj(x)"
-_REFUSES = (
-    "test_hf_export.py::test_refuses_what_transformers_cannot_be_and_points_to_the_adapter",
-)
+_REFUSES = ("test_hf_export.py::test_refuses_what_transformers_cannot_be_and_points_to_the_adapter",)
 _SAVED = ("test_hf_adapter.py::test_saved_and_loaded_it_is_the_same_model",)
 _IN_PLACE = ("test_hf_adapter.py::test_a_cache_of_transformers_is_filled_in_place_for_every_cut",)
 _TIE = "self.lm_head.weight = self.model.embed_tokens.weight"
 _PACK = "weight.data = weight.data.t().contiguous().t()"
-_CHOSEN = (
-    "gate, up, down = (matrices[routed.experts[0]] for matrices in stack)  # [N, ...] -> [k, ...]"
-)
+_CHOSEN = "gate, up, down = (matrices[routed.experts[0]] for matrices in stack)  # [N, ...] -> [k, ...]"
 _BEFORE = "before = probabilities.cumsum(-1) - probabilities"
 
 # fmt: off
@@ -163,9 +159,7 @@ MUTANTS = [
     ),
     Mutant(
         "gqa: groups read the other way in the one-query path", "attention.py",
-        """grouped = query.view(
-            batch, kv_heads, heads // kv_heads, head_dim
-        )  # [B, 1, H, D] -> [B, K, G, D]""",
+        """grouped = query.view(batch, kv_heads, heads // kv_heads, head_dim)  # [B, 1, H, D] -> [B, K, G, D]""",
         "grouped = query.view(batch, heads // kv_heads, kv_heads, head_dim).transpose(1, 2)", ATTENTION,
     ),
     Mutant("attention: no scale", "attention.py", _SCORES, "scores = q @ k.transpose(-2, -1)", ATTENTION),

@@ -3,12 +3,7 @@
 `check_rms_norm(my_function)` prints one line for every property it tries and returns whether all of them hold.
 """
 
-from minimind_edu.checks.attention import (
-    check_causal_head,
-    check_masked_softmax,
-    check_multi_head,
-    check_visible,
-)
+from minimind_edu.checks.attention import check_causal_head, check_masked_softmax, check_multi_head, check_visible
 from minimind_edu.checks.block import (
     check_ledger,
     check_next_token_loss,

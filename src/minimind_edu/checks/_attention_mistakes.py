@@ -20,10 +20,7 @@ def causal_head(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
 
 
 def _head(
-    scale: Any = lambda q: math.sqrt(q.shape[-1]),
-    diagonal: int = 0,
-    dim: int = -1,
-    mix: Any = torch.matmul,
+    scale: Any = lambda q: math.sqrt(q.shape[-1]), diagonal: int = 0, dim: int = -1, mix: Any = torch.matmul
 ) -> Any:
     def answer(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         scores = query @ key.T / scale(query)
@@ -47,9 +44,7 @@ def _no_softmax(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
 
 HEAD_MISTAKES = (
     Mistake(_head(lambda q: 1.0), "the scores are not scaled: divide by the root of head_dim"),
-    Mistake(
-        _head(lambda q: q.shape[-1]), "you divide by head_dim itself; divide by its square root"
-    ),
+    Mistake(_head(lambda q: q.shape[-1]), "you divide by head_dim itself; divide by its square root"),
     Mistake(
         _head(lambda q: math.sqrt(q.shape[0])),
         "you divide by the root of the number of positions; head_dim is the last axis",
@@ -57,30 +52,17 @@ HEAD_MISTAKES = (
     Mistake(_head(diagonal=10**6), "nothing hides the future: row s may see columns 0 to s only"),
     Mistake(_head(diagonal=1), "one too many: a query looks at the position after its own"),
     Mistake(
-        _head(diagonal=-1),
-        "one too few: a query may look at its own position, and the first one has nothing else",
+        _head(diagonal=-1), "one too few: a query may look at its own position, and the first one has nothing else"
     ),
+    Mistake(_head(dim=0), "the softmax runs down the columns; every row, a query, must sum to 1: dim=-1"),
     Mistake(
-        _head(dim=0), "the softmax runs down the columns; every row, a query, must sum to 1: dim=-1"
+        _masked_after, "the mask came after the softmax: the rows no longer sum to 1. Put -inf into the scores, before"
     ),
+    Mistake(_zeroed_scores, "a hidden score must be -inf, not 0: e to the 0 is 1, so the future still gets weight"),
+    Mistake(_no_softmax, "these are scores, not weights: the softmax between mask and values is missing"),
+    Mistake(_head(mix=lambda weights, value: weights), "these are the weights; the output is weights @ value"),
     Mistake(
-        _masked_after,
-        "the mask came after the softmax: the rows no longer sum to 1. Put -inf into the scores, before",
-    ),
-    Mistake(
-        _zeroed_scores,
-        "a hidden score must be -inf, not 0: e to the 0 is 1, so the future still gets weight",
-    ),
-    Mistake(
-        _no_softmax, "these are scores, not weights: the softmax between mask and values is missing"
-    ),
-    Mistake(
-        _head(mix=lambda weights, value: weights),
-        "these are the weights; the output is weights @ value",
-    ),
-    Mistake(
-        _head(mix=lambda weights, value: weights.T @ value),
-        "the weights are transposed: a row belongs to a query",
+        _head(mix=lambda weights, value: weights.T @ value), "the weights are transposed: a row belongs to a query"
     ),
 )
 
@@ -100,21 +82,13 @@ VISIBLE_MISTAKES = (
         lambda m: _causal(m).expand(m.shape[0], 1, -1, -1),
         "only the causal rule: the padding of each sequence is still seen",
     ),
-    Mistake(
-        lambda m: padding_mask(m).expand(-1, 1, m.shape[1], -1),
-        "only the padding rule: the future is still seen",
-    ),
-    Mistake(
-        lambda m: _causal(m) | padding_mask(m),
-        "a key must satisfy both rules: use & (and), not | (or)",
-    ),
+    Mistake(lambda m: padding_mask(m).expand(-1, 1, m.shape[1], -1), "only the padding rule: the future is still seen"),
+    Mistake(lambda m: _causal(m) | padding_mask(m), "a key must satisfy both rules: use & (and), not | (or)"),
     Mistake(
         lambda m: _causal(m) & m.bool()[:, None, :, None],
         "padding is hidden as a query (rows); it must be hidden as a key: the last axis, [B, 1, 1, T]",
     ),
-    Mistake(
-        lambda m: ~visible(m), "it is inverted: True stands where a query may look, not where not"
-    ),
+    Mistake(lambda m: ~visible(m), "it is inverted: True stands where a query may look, not where not"),
     Mistake(
         lambda m: _causal(m).T & padding_mask(m),
         "the triangle is upside down: a query sees the future and not the past; tril keeps the lower part",
@@ -219,24 +193,14 @@ SOFTMAX_MISTAKES = (
         lambda s, m: s.softmax(-1) * m,
         "masked after the softmax only: the rows do not sum to 1. The hidden scores must leave before",
     ),
-    Mistake(
-        lambda s, m: (s * m).softmax(-1),
-        "a score of 0 is not hidden, e to the 0 is 1: use -inf",
-    ),
+    Mistake(lambda s, m: (s * m).softmax(-1), "a score of 0 is not hidden, e to the 0 is 1: use -inf"),
     Mistake(
         lambda s, m: (s * m).softmax(-1) * m,
         "the hidden scores became 0, and their powers still count in the sum: use -inf before the softmax",
     ),
+    Mistake(lambda s, m: masked_softmax(s, ~m), "the mask is read the wrong way round: True means visible"),
+    Mistake(lambda s, m: masked_softmax(s.mT, m.mT).mT, "the softmax runs over the queries; dim=-1 are the keys"),
     Mistake(
-        lambda s, m: masked_softmax(s, ~m),
-        "the mask is read the wrong way round: True means visible",
-    ),
-    Mistake(
-        lambda s, m: masked_softmax(s.mT, m.mT).mT,
-        "the softmax runs over the queries; dim=-1 are the keys",
-    ),
-    Mistake(
-        lambda s, m: s.masked_fill(~m, -torch.inf).exp(),
-        "these are powers, not weights: divide each row by its sum",
+        lambda s, m: s.masked_fill(~m, -torch.inf).exp(), "these are powers, not weights: divide each row by its sum"
     ),
 )

@@ -74,9 +74,7 @@ _SHARED = (
         "norms, but not the one asked for",
     ),
     Mistake(_no_norm, "no norm is applied at all"),
-    Mistake(
-        _without_stream, "nothing is added to x: without the residual connection there is no stream"
-    ),
+    Mistake(_without_stream, "nothing is added to x: without the residual connection there is no stream"),
 )
 
 PRE_NORM_MISTAKES = (
@@ -152,10 +150,7 @@ SIZE_MISTAKES = (
         _sizes(lambda e, a: list(accumulate((s * s for s in a), initial=e * e))[1:]),
         "this is the mean square; take the root at the end",
     ),
-    Mistake(
-        lambda e, a: stream_sizes(0.0, a),
-        "the stream does not begin empty: the embedding is in it",
-    ),
+    Mistake(lambda e, a: stream_sizes(0.0, a), "the stream does not begin empty: the embedding is in it"),
     Mistake(
         lambda e, a: torch.cat([torch.tensor([e], dtype=torch.float64), stream_sizes(e, a)]),
         "one number for each addition; the start itself is not asked for",
@@ -170,8 +165,7 @@ SIZE_MISTAKES = (
         "the squares are added, not averaged: nothing is divided by their number",
     ),
     Mistake(
-        _sizes(lambda e, a: [1.0] * len(a)),
-        "this would be post-norm; in pre-norm nobody brings the stream back to 1",
+        _sizes(lambda e, a: [1.0] * len(a)), "this would be post-norm; in pre-norm nobody brings the stream back to 1"
     ),
 )
 
@@ -200,9 +194,7 @@ def _ledger(
     fed = matrices * hidden * inner + bias * (2 * inner + hidden)
     attention += bias * ((heads + kv) * config.head_dim + hidden)
     of_norms = blocks * norms * hidden + final * hidden
-    return torch.tensor(
-        [tables * config.vocab_size * hidden, blocks * attention, blocks * fed, of_norms]
-    )
+    return torch.tensor([tables * config.vocab_size * hidden, blocks * attention, blocks * fed, of_norms])
 
 
 LEDGER_MISTAKES = (
@@ -210,21 +202,12 @@ LEDGER_MISTAKES = (
         lambda c: _ledger(c, kv_heads=c.num_attention_heads),
         "keys and values have num_key_value_heads heads, fewer than the queries",
     ),
-    Mistake(
-        lambda c: _ledger(c, matrices=2),
-        "SwiGLU has three matrices: gate, up and down",
-    ),
-    Mistake(
-        lambda c: _ledger(c, final=0),
-        "one norm is missing: the final one, after the last block",
-    ),
+    Mistake(lambda c: _ledger(c, matrices=2), "SwiGLU has three matrices: gate, up and down"),
+    Mistake(lambda c: _ledger(c, final=0), "one norm is missing: the final one, after the last block"),
     Mistake(lambda c: _ledger(c, norms=1), "every block has two norms"),
     Mistake(lambda c: _ledger(c, bias=1), "no linear map of MiniMind has a bias"),
     Mistake(lambda c: _ledger(c, layers=1), "this is one block; the model has num_hidden_layers"),
-    Mistake(
-        lambda c: _ledger(c, tables=2),
-        "the head uses the embedding's matrix: a tied table counts once",
-    ),
+    Mistake(lambda c: _ledger(c, tables=2), "the head uses the embedding's matrix: a tied table counts once"),
     Mistake(
         lambda c: _ledger(c, width=4 * c.hidden_size),
         "the feed-forward network is config.intermediate_size wide, not four times hidden_size",

@@ -52,13 +52,9 @@ POSITION_MISTAKES = (
         "(transformers' own caches are [B, K, T, D], which is where shape[2] comes from)",
     ),
     Mistake(
-        _from(lambda past, ids: held(past, 0)),
-        "shape[0] is the batch; the positions are shape[1] of [B, T, K, D]",
+        _from(lambda past, ids: held(past, 0)), "shape[0] is the batch; the positions are shape[1] of [B, T, K, D]"
     ),
-    Mistake(
-        _from(lambda past, ids: held(past, 3)),
-        "shape[3] is head_dim; the positions are shape[1] of [B, T, K, D]",
-    ),
+    Mistake(_from(lambda past, ids: held(past, 3)), "shape[3] is head_dim; the positions are shape[1] of [B, T, K, D]"),
     Mistake(
         _from(lambda past, ids: max(held(past) - 1, 0)),
         "one too early: the cache holds the positions 0 to T - 1, so the next one is T",
@@ -105,8 +101,7 @@ def _swapped_at_first(past: Pair | None, key: Tensor, value: Tensor) -> Pair:
 
 APPEND_MISTAKES = (
     Mistake(
-        lambda past, key, value: (key, value),
-        "you return the new positions only; the old ones belong in front of them",
+        lambda past, key, value: (key, value), "you return the new positions only; the old ones belong in front of them"
     ),
     Mistake(
         lambda past, key, value: (key, value) if past is None else past,
@@ -125,8 +120,7 @@ APPEND_MISTAKES = (
         "dim=2 is the heads in [B, T, K, D]: the new position has become another head; positions are dim=1",
     ),
     Mistake(
-        _joined(_straight, dim=3),
-        "dim=-1 is head_dim: the new position has become more channels; positions are dim=1",
+        _joined(_straight, dim=3), "dim=-1 is head_dim: the new position has become more channels; positions are dim=1"
     ),
     Mistake(
         _joined(lambda old, new: ([old[0], new[1]], [old[1], new[0]])),
@@ -140,10 +134,7 @@ APPEND_MISTAKES = (
         lambda past, key, value: append(past, key, value)[::-1],
         "keys and values have changed places: return the keys first",
     ),
-    Mistake(
-        _swapped_at_first,
-        "without a past the pair is (key, value), keys first, like all later ones",
-    ),
+    Mistake(_swapped_at_first, "without a past the pair is (key, value), keys first, like all later ones"),
     Mistake(
         lambda past, key, value: append(past, key[:, -1:], value[:, -1:]),
         "only the last new position was appended; a chunk has several, and all of them belong in the cache",
@@ -161,8 +152,7 @@ def _square(query_length: int, key_length: int) -> Tensor:
 
 MASK_MISTAKES = (
     Mistake(
-        lambda s, t: ~causal_mask(s, t),
-        "it is inverted: True stands where a query may look, not where it may not",
+        lambda s, t: ~causal_mask(s, t), "it is inverted: True stands where a query may look, not where it may not"
     ),
     Mistake(
         _square,
@@ -189,10 +179,7 @@ MASK_MISTAKES = (
         lambda s, t: torch.ones(s, t, dtype=torch.bool).triu(t - s),
         "the triangle is upside down: a query sees the future and not the past; tril keeps what is below the diagonal",
     ),
-    Mistake(
-        lambda s, t: causal_mask(s, t).T,
-        "rows and columns have changed places: a row for every query, [S, T]",
-    ),
+    Mistake(lambda s, t: causal_mask(s, t).T, "rows and columns have changed places: a row for every query, [S, T]"),
     Mistake(
         lambda s, t: _square(t, t),
         "this is the mask of all T positions, [T, T]; only its last S rows belong to the queries of this call",
@@ -223,8 +210,7 @@ BYTES_MISTAKES = (
     ),
     Mistake(_times(lambda *_: 0.5), "keys and values are both kept: the factor 2 is missing"),
     Mistake(
-        _times(lambda config, *_: 1 / config.num_hidden_layers),
-        "that is one layer; every layer has a cache of its own",
+        _times(lambda config, *_: 1 / config.num_hidden_layers), "that is one layer; every layer has a cache of its own"
     ),
     Mistake(
         _times(lambda config, batch, length, itemsize: 1 / itemsize),
@@ -236,8 +222,7 @@ BYTES_MISTAKES = (
         "the batch is missing: every sequence has keys and values of its own",
     ),
     Mistake(
-        _times(lambda config, batch, length, itemsize: 1 / length),
-        "that is one position; there are `length` of them",
+        _times(lambda config, batch, length, itemsize: 1 / length), "that is one position; there are `length` of them"
     ),
     Mistake(
         _times(lambda config, *_: 1 / config.num_key_value_heads),

@@ -35,21 +35,14 @@ KV_HEAD_MISTAKES = (
         "the remainder is the query's place inside its group; the group itself is the quotient, //",
     ),
     Mistake(
-        lambda query, heads, kv: query,
-        "that holds in MHA only: here fewer key/value heads than query heads are kept",
+        lambda query, heads, kv: query, "that holds in MHA only: here fewer key/value heads than query heads are kept"
     ),
-    Mistake(
-        lambda query, heads, kv: query / (heads // kv),
-        "a head has a whole number: use // instead of /",
-    ),
+    Mistake(lambda query, heads, kv: query / (heads // kv), "a head has a whole number: use // instead of /"),
     Mistake(
         lambda query, heads, kv: kv - 1 - query // (heads // kv),
         "you count the key/value heads backwards: query 0 reads head 0",
     ),
-    Mistake(
-        lambda query, heads, kv: query // (heads // kv) + 1,
-        "heads are counted from 0",
-    ),
+    Mistake(lambda query, heads, kv: query // (heads // kv) + 1, "heads are counted from 0"),
 )
 
 # ---- repeat_kv
@@ -61,8 +54,7 @@ REPEAT_MISTAKES = (
         "side by side, h0 h0 h1 h1: put the new axis behind the heads, x[:, :, :, None]",
     ),
     Mistake(
-        lambda x, n: x.repeat_interleave(n, dim=1),
-        "you repeat positions (dim 1): the heads are dim 2 of [B, T, K, D]",
+        lambda x, n: x.repeat_interleave(n, dim=1), "you repeat positions (dim 1): the heads are dim 2 of [B, T, K, D]"
     ),
     Mistake(
         lambda x, n: x.repeat_interleave(n, dim=-1),
@@ -110,18 +102,13 @@ PARAMETER_MISTAKES = (
     ),
     Mistake(
         lambda c: (
-            attention_parameters(c)
-            + c.head_dim * (c.num_attention_heads + 2 * c.num_key_value_heads)
-            + c.hidden_size
+            attention_parameters(c) + c.head_dim * (c.num_attention_heads + 2 * c.num_key_value_heads) + c.hidden_size
         ),
         "you count biases: MiniMind's projections have bias=False",
     ),
     Mistake(
         lambda c: (
-            c.hidden_size
-            * c.head_dim
-            * 2
-            * (c.num_attention_heads + c.num_attention_heads // c.num_key_value_heads)
+            c.hidden_size * c.head_dim * 2 * (c.num_attention_heads + c.num_attention_heads // c.num_key_value_heads)
         ),
         "n_rep is how many queries share a key/value head; k_proj and v_proj make num_key_value_heads heads",
     ),
@@ -134,10 +121,7 @@ PARAMETER_MISTAKES = (
         ),
         "head_dim need not be hidden_size // num_heads: take config.head_dim",
     ),
-    Mistake(
-        lambda c: attention_parameters(c) * c.num_hidden_layers,
-        "one layer is asked for, you counted all of them",
-    ),
+    Mistake(lambda c: attention_parameters(c) * c.num_hidden_layers, "one layer is asked for, you counted all of them"),
 )
 
 # ---- attention on grouped queries
@@ -149,12 +133,7 @@ def grouped_attention(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
 
 
 def _grouped(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    scale: float | None = None,
-    softmax: str = "btkgs",
-    tiled: bool = False,
+    query: Tensor, key: Tensor, value: Tensor, scale: float | None = None, softmax: str = "btkgs", tiled: bool = False
 ) -> Tensor:
     batch, length, heads, dim = query.shape
     kv_heads = key.shape[2]
@@ -163,12 +142,9 @@ def _grouped(
     else:
         groups = query.view(batch, length, kv_heads, heads // kv_heads, dim)
     scores = torch.einsum("bskgd,btkd->bkgst", groups, key) * (scale or 1 / math.sqrt(dim))
-    weights = {
-        "keys": scores.softmax(-1),
-        "queries": scores.softmax(-2),
-        "group": scores.softmax(2),
-        "none": scores,
-    }[softmax]
+    weights = {"keys": scores.softmax(-1), "queries": scores.softmax(-2), "group": scores.softmax(2), "none": scores}[
+        softmax
+    ]
     output = torch.einsum("bkgst,btkd->bskgd", weights, value)
     if tiled:
         output = output.transpose(2, 3)
@@ -184,10 +160,7 @@ GROUPED_MISTAKES = (
         lambda q, k, v: _grouped(q, k, v, softmax="none"),
         "the softmax between scores and values is missing (as in the notes' line output = scores @ xv)",
     ),
-    Mistake(
-        lambda q, k, v: _grouped(q, k, v, scale=1.0, softmax="keys"),
-        "the scores are not divided by sqrt(D)",
-    ),
+    Mistake(lambda q, k, v: _grouped(q, k, v, scale=1.0, softmax="keys"), "the scores are not divided by sqrt(D)"),
     Mistake(
         lambda q, k, v: _grouped(q, k, v, scale=(q.shape[2] * q.shape[3]) ** -0.5, softmax="keys"),
         "the scores are divided by the root of the whole width; it is sqrt(D), of one head",
@@ -221,9 +194,7 @@ def _head_blocks(weight: Tensor, heads: int) -> Tensor:
 
 POOL_MISTAKES = (
     Mistake(
-        lambda w, heads, kv: (
-            w.view(heads // kv, kv, -1, w.shape[1]).mean(0).reshape(-1, w.shape[1])
-        ),
+        lambda w, heads, kv: w.view(heads // kv, kv, -1, w.shape[1]).mean(0).reshape(-1, w.shape[1]),
         "you average heads that lie num_kv_heads apart: a group is neighbors, so split the heads' axis into [K, G]",
     ),
     Mistake(

@@ -89,14 +89,8 @@ RMS_NORM_MISTAKES = (
         "your mean runs over all axes, so the rows of a batch change each other; name the last axis: "
         "mean(-1, keepdim=True)",
     ),
-    Mistake(
-        lambda x, weight, eps: _scaled(x, _mean_square(x, 0), weight, eps),
-        _WRONG_AXIS,
-    ),
-    Mistake(
-        lambda x, weight, eps: _scaled(x, _mean_square(x, 1), weight, eps),
-        _WRONG_AXIS,
-    ),
+    Mistake(lambda x, weight, eps: _scaled(x, _mean_square(x, 0), weight, eps), _WRONG_AXIS),
+    Mistake(lambda x, weight, eps: _scaled(x, _mean_square(x, 1), weight, eps), _WRONG_AXIS),
 )
 
 HALF_PRECISION_MISTAKES = (
@@ -137,10 +131,7 @@ LAYER_NORM_MISTAKES = (
         lambda x, w, b, eps: w * _center(x) / (_mean_square(_center(x), -1) + eps) + b,
         "you divide by the variance: take its root",
     ),
-    Mistake(
-        lambda x, w, b, eps: w * LayerNorm(x.shape[-1], eps).norm(x),
-        "the bias is missing: add it last",
-    ),
+    Mistake(lambda x, w, b, eps: w * LayerNorm(x.shape[-1], eps).norm(x), "the bias is missing: add it last"),
     Mistake(
         lambda x, w, b, eps: w * (LayerNorm(x.shape[-1], eps).norm(x) + b),
         "the bias is multiplied with the gain: apply the gain first, then add the bias",
@@ -162,23 +153,17 @@ LAYER_NORM_MISTAKES = (
         "eps is missing: a vector of equal numbers would be divided by zero. Add eps to the variance",
     ),
     Mistake(
-        lambda x, w, b, eps: (
-            w * (x - x.mean(-1)) * torch.rsqrt((x - x.mean(-1)).pow(2).mean(-1) + eps) + b
-        ),
+        lambda x, w, b, eps: w * (x - x.mean(-1)) * torch.rsqrt((x - x.mean(-1)).pow(2).mean(-1) + eps) + b,
         "keepdim=True is missing: without it the means of the rows are laid along the columns, and on a square batch "
         "nothing complains",
     ),
     Mistake(
-        lambda x, w, b, eps: (
-            w * (x - x.mean()) * torch.rsqrt((x - x.mean()).pow(2).mean() + eps) + b
-        ),
+        lambda x, w, b, eps: w * (x - x.mean()) * torch.rsqrt((x - x.mean()).pow(2).mean() + eps) + b,
         "your means run over all axes, so the rows of a batch change each other; name the last axis: "
         "mean(-1, keepdim=True)",
     ),
     Mistake(
-        lambda x, w, b, eps: (
-            w * (x - x.mean(0)) * torch.rsqrt((x - x.mean(0)).pow(2).mean(0) + eps) + b
-        ),
+        lambda x, w, b, eps: w * (x - x.mean(0)) * torch.rsqrt((x - x.mean(0)).pow(2).mean(0) + eps) + b,
         "your means run over axis 0, the batch (that is batch normalization); the channels are the last axis",
     ),
 )
@@ -206,10 +191,7 @@ NORM_WEIGHTS_MISTAKES = (
         lambda c: _all_weights(c) - c.hidden_size,
         "one norm is missing: the final one, after the last block and before lm_head",
     ),
-    Mistake(
-        lambda c: 2 * _all_weights(c),
-        "you count a bias for every gain: RMSNorm has none, that is LayerNorm's",
-    ),
+    Mistake(lambda c: 2 * _all_weights(c), "you count a bias for every gain: RMSNorm has none, that is LayerNorm's"),
     Mistake(
         lambda c: _all_weights(c) - c.num_hidden_layers * c.hidden_size,
         "you count one norm in a block: there are two, before attention and before the feed-forward network",
@@ -248,8 +230,7 @@ STEADY_STD_MISTAKES = (
     ),
     Mistake(lambda n: 2 / n, "that is the variance: the standard deviation is its root"),
     Mistake(
-        lambda n: 2 / math.sqrt(n),
-        "the 2 belongs under the root: ReLU halves the mean square, not the root of it",
+        lambda n: 2 / math.sqrt(n), "the 2 belongs under the root: ReLU halves the mean square, not the root of it"
     ),
     Mistake(
         lambda n: math.sqrt(1 / (3 * n)),
@@ -259,14 +240,8 @@ STEADY_STD_MISTAKES = (
         lambda n: math.sqrt(6 / n),
         "that is the bound of a uniform distribution, whose standard deviation is smaller by the root of 3",
     ),
-    Mistake(
-        lambda n: math.sqrt(n / 2),
-        "upside down: the more inputs are added up, the smaller each weight must be",
-    ),
-    Mistake(
-        lambda n: math.sqrt(2) / n,
-        "fan_in belongs under the root: variances add up, not deviations",
-    ),
+    Mistake(lambda n: math.sqrt(n / 2), "upside down: the more inputs are added up, the smaller each weight must be"),
+    Mistake(lambda n: math.sqrt(2) / n, "fan_in belongs under the root: variances add up, not deviations"),
 )
 
 

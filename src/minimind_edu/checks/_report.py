@@ -60,11 +60,7 @@ def report(name: str, attempt: Attempt, properties: Iterable[Property]) -> bool:
 
 
 def same_as(
-    reference: Attempt,
-    *arguments: Any,
-    mistakes: Iterable[Mistake] = (),
-    rtol: float = 1e-6,
-    atol: float = 1e-9,
+    reference: Attempt, *arguments: Any, mistakes: Iterable[Mistake] = (), rtol: float = 1e-6, atol: float = 1e-9
 ) -> Callable[[Attempt], str | None]:
     """A question: does the attempt give what `reference` gives for these arguments?
 
@@ -132,11 +128,7 @@ def _copies(arguments: tuple) -> tuple:
 def _result_or_none(function: Attempt, arguments: tuple) -> Any:
     try:
         return function(*_copies(arguments))
-    except (
-        RuntimeError,
-        IndexError,
-        ValueError,
-    ):  # this mistake would not even run on these arguments
+    except (RuntimeError, IndexError, ValueError):  # this mistake would not even run on these arguments
         return None
 
 

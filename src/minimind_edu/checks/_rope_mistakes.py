@@ -65,8 +65,7 @@ ROTATE_PAIR_MISTAKES = (
         "a sign is missing: the first component is x[0] * cos MINUS x[1] * sin",
     ),
     Mistake(
-        _with_the_new_first,
-        "the second component must be made from the old x[0]; you have already overwritten it",
+        _with_the_new_first, "the second component must be made from the old x[0]; you have already overwritten it"
     ),
     Mistake(
         lambda x, angle: x * math.cos(angle),
@@ -80,12 +79,7 @@ ROTATE_PAIR_MISTAKES = (
 
 
 def _tables(
-    dim: int,
-    end: int,
-    rope_base: float,
-    exponents: Tensor | None = None,
-    first: int = 0,
-    interleaved: bool = False,
+    dim: int, end: int, rope_base: float, exponents: Tensor | None = None, first: int = 0, interleaved: bool = False
 ) -> Pair:
     """Tables that are right, or wrong in one named way."""
     if exponents is None:
@@ -145,18 +139,14 @@ TABLE_MISTAKES = (
         lambda dim, end, rope_base: _tables(dim, end, rope_base, -_exponents(dim)),
         "your frequencies grow with i: take 1 / base ** (2i / dim), so that they fall",
     ),
-    Mistake(
-        _degrees,
-        "your angles were turned from degrees into radians; position * frequency is in radians already",
-    ),
+    Mistake(_degrees, "your angles were turned from degrees into radians; position * frequency is in radians already"),
     Mistake(_clockwise, _OTHER_WAY),
     Mistake(
         lambda dim, end, rope_base: _tables(dim, end, 10_000.0),
         "your base is always 10,000: use the argument rope_base",
     ),
     Mistake(
-        lambda dim, end, rope_base: _tables(dim, end, 1e6),
-        "your base is always 1,000,000: use the argument rope_base",
+        lambda dim, end, rope_base: _tables(dim, end, 1e6), "your base is always 1,000,000: use the argument rope_base"
     ),
 )
 
@@ -197,8 +187,7 @@ APPLY_MISTAKES = (
         "your quarter turn negates both halves: it is [-second, first], one minus sign",
     ),
     Mistake(
-        _apply(lambda x: x),
-        "you multiply q itself by the sine: that product needs the quarter turn, rotate_half(q)",
+        _apply(lambda x: x), "you multiply q itself by the sine: that product needs the quarter turn, rotate_half(q)"
     ),
     Mistake(
         lambda q, k, cos, sin: apply_rotary_pos_emb(q, k, sin, cos),
@@ -323,9 +312,7 @@ CONVERT_MISTAKES = (
         "you swap the halves of each head; pairs are neighbors in the old order: take every second row",
     ),
     Mistake(
-        lambda weight, num_heads: _rows_by(half_split_permutation)(weight, num_heads).unflatten(
-            0, (num_heads, -1)
-        ),
+        lambda weight, num_heads: _rows_by(half_split_permutation)(weight, num_heads).unflatten(0, (num_heads, -1)),
         "the order is right, but the heads still have an axis of their own: flatten(0, 1) gives [H*D, E] back",
     ),
 )

@@ -39,8 +39,7 @@ PERIOD_MISTAKES = (
         "you count a turn as 360 degrees, but the frequencies are in radians: a turn is 2 * math.pi",
     ),
     Mistake(
-        lambda dim, base: math.pi * base ** _exponents(dim),
-        "this is half a turn: a full one has 2 * math.pi radians",
+        lambda dim, base: math.pi * base ** _exponents(dim), "this is half a turn: a full one has 2 * math.pi radians"
     ),
     Mistake(
         lambda dim, base: 2 * math.pi * base ** (_exponents(dim) / 2),
@@ -59,10 +58,7 @@ PERIOD_MISTAKES = (
         lambda dim, base: periods(dim, base).flip(0),
         "your pairs stand in reverse: pair 0 is the fastest and has the shortest period",
     ),
-    Mistake(
-        lambda dim, base: periods(dim, 1e6),
-        "your base is always 1,000,000: use the argument rope_base",
-    ),
+    Mistake(lambda dim, base: periods(dim, 1e6), "your base is always 1,000,000: use the argument rope_base"),
 )
 
 
@@ -93,9 +89,7 @@ UNFINISHED_MISTAKES = (
         "this is a share of the pairs; their number is asked for",
     ),
     Mistake(
-        lambda dim, base, context: int(
-            (2 * math.pi * base ** (_exponents(dim) / 2) > context).sum()
-        ),
+        lambda dim, base, context: int((2 * math.pi * base ** (_exponents(dim) / 2) > context).sum()),
         "your exponent is i / dim: it must be 2i / dim, which torch.arange(0, dim, 2) gives",
     ),
     Mistake(
@@ -128,8 +122,7 @@ TABLE_BYTES_MISTAKES = (
         "these are numbers; each takes bytes_per_number bytes",
     ),
     Mistake(
-        lambda hidden, heads, end, size: 16 * end * (hidden // heads) * size,
-        "these are bits; a byte has eight of them",
+        lambda hidden, heads, end, size: 16 * end * (hidden // heads) * size, "these are bits; a byte has eight of them"
     ),
     Mistake(
         lambda hidden, heads, end, size: 2 * end * (hidden // heads) * size / 2**20,
@@ -146,16 +139,12 @@ TABLE_BYTES_MISTAKES = (
 )
 
 
-def _pair_turning(
-    beta: float, dim: int, rope_base: float, context: float, two_pi: float = 2 * math.pi
-) -> float:
+def _pair_turning(beta: float, dim: int, rope_base: float, context: float, two_pi: float = 2 * math.pi) -> float:
     """The fractional index of the pair that turns beta times in the context."""
     return dim * math.log(context / (beta * two_pi)) / (2 * math.log(rope_base))
 
 
-def yarn_range(
-    dim: int, rope_base: float, context: int, beta_fast: float, beta_slow: float
-) -> tuple[int, int]:
+def yarn_range(dim: int, rope_base: float, context: int, beta_fast: float, beta_slow: float) -> tuple[int, int]:
     """The pair at which YaRN's ramp begins and the one at which it ends."""
     low, high = (_pair_turning(beta, dim, rope_base, context) for beta in (beta_fast, beta_slow))
     return max(math.floor(low), 0), math.ceil(high)
@@ -188,22 +177,10 @@ YARN_RANGE_MISTAKES = (
         _range_by(_same, _same),
         "these are fractions; round low down and high up, so that the ramp is a little wider than needed",
     ),
-    Mistake(
-        _range_by(round, round),
-        "you round to the nearest; low is rounded down and high up",
-    ),
-    Mistake(
-        _range_by(math.floor, math.floor),
-        "you round both down; high is rounded up, math.ceil",
-    ),
-    Mistake(
-        _range_by(math.ceil, math.ceil),
-        "you round both up; low is rounded down, math.floor",
-    ),
-    Mistake(
-        _range_by(math.ceil, math.floor),
-        "the roundings have changed places: low down, high up",
-    ),
+    Mistake(_range_by(round, round), "you round to the nearest; low is rounded down and high up"),
+    Mistake(_range_by(math.floor, math.floor), "you round both down; high is rounded up, math.ceil"),
+    Mistake(_range_by(math.ceil, math.ceil), "you round both up; low is rounded down, math.floor"),
+    Mistake(_range_by(math.ceil, math.floor), "the roundings have changed places: low down, high up"),
     Mistake(
         _range_by(math.floor, math.ceil, two_pi=1.0),
         "2 pi is missing: a pair of period P turns context / P times, and P is 2 pi / inv_freq",

@@ -47,15 +47,11 @@ BYTES_MISTAKES = (
         "that is the cache of one layer: every layer keeps its own",
     ),
     Mistake(
-        lambda c, t, b, i: (
-            i * (weights_read(c) + c.vocab_size * c.hidden_size) + _cache(c, t, b, i)
-        ),
+        lambda c, t, b, i: i * (weights_read(c) + c.vocab_size * c.hidden_size) + _cache(c, t, b, i),
         "you counted the embedding table beside the output layer: they are one tensor, and the step reads it once",
     ),
     Mistake(
-        lambda c, t, b, i: (
-            i * (weights_read(c) - c.vocab_size * c.hidden_size) + _cache(c, t, b, i)
-        ),
+        lambda c, t, b, i: i * (weights_read(c) - c.vocab_size * c.hidden_size) + _cache(c, t, b, i),
         "the output layer is missing: every step computes the logits, so it reads that matrix too",
     ),
     Mistake(
@@ -116,10 +112,7 @@ OPERATIONS_MISTAKES = (
         "two operations for every weight is nearly right, but norms are no matrix products, and attention is missing",
     ),
     Mistake(
-        lambda c, t, b: (
-            step_operations(c, t, b)
-            - 2 * b * c.num_hidden_layers * c.hidden_size * c.intermediate_size
-        ),
+        lambda c, t, b: step_operations(c, t, b) - 2 * b * c.num_hidden_layers * c.hidden_size * c.intermediate_size,
         "the feed-forward network has three matrices: gate, up and down",
     ),
 )
@@ -137,24 +130,17 @@ SECONDS_MISTAKES = (
         lambda o, m, w, p: m / w + o / p,
         "a processor moves and computes at the same time: the longer of the two decides, not their sum",
     ),
-    Mistake(
-        lambda o, m, w, p: min(m / w, o / p),
-        "that is the shorter of the two: the call is done when both are",
-    ),
+    Mistake(lambda o, m, w, p: min(m / w, o / p), "that is the shorter of the two: the call is done when both are"),
     Mistake(lambda o, m, w, p: m / w, "that is memory alone: computing may take longer"),
     Mistake(lambda o, m, w, p: o / p, "that is arithmetic alone: moving may take longer"),
     Mistake(
-        lambda o, m, w, p: max(m / p, o / w),
-        "bytes belong to the bandwidth, operations to the peak: you swapped them",
+        lambda o, m, w, p: max(m / p, o / w), "bytes belong to the bandwidth, operations to the peak: you swapped them"
     ),
     Mistake(
         lambda o, m, w, p: max(w / m, p / o),
         "that is how many such calls fit in a second; asked is the time of one, the other way up",
     ),
-    Mistake(
-        lambda o, m, w, p: o / m,
-        "that is the intensity; asked is a time, in seconds",
-    ),
+    Mistake(lambda o, m, w, p: o / m, "that is the intensity; asked is a time, in seconds"),
     Mistake(
         lambda o, m, w, p: min(p, o / m * w),
         "that is the roof, in operations a second; asked is the time that the operations take at that speed",
@@ -195,14 +181,9 @@ PAIRS_MISTAKES = (
         lambda p, n, cached: p + n - 1 if cached else n * p + n * (n - 1) // 2,
         "those are token passes: a pass at length T has T pairs, one for every key",
     ),
+    Mistake(lambda p, n, cached: attention_pairs(p, n, cached) - p**2, "the prompt's own call is missing"),
     Mistake(
-        lambda p, n, cached: attention_pairs(p, n, cached) - p**2,
-        "the prompt's own call is missing",
-    ),
-    Mistake(
-        lambda p, n, cached: (
-            p * (p + 1) // 2 + sum(t if cached else t * (t + 1) // 2 for t in range(p + 1, p + n))
-        ),
+        lambda p, n, cached: p * (p + 1) // 2 + sum(t if cached else t * (t + 1) // 2 for t in range(p + 1, p + n)),
         "you left out what the causal mask hides: counted are the pairs computed, queries x keys, before any mask",
     ),
 )

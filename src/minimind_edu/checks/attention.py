@@ -103,9 +103,7 @@ def check_multi_head(attempt: Attempt) -> bool:
 def check_masked_softmax(attempt: Attempt) -> bool:
     """Does `attempt(scores, mask)` give weights over the visible keys, and zeros to a row that sees nothing?"""
     scores = 3 * _numbers(4, 6, seed=2)
-    some = torch.tensor(
-        [[1, 0, 0, 0, 0, 0], [1, 1, 0, 1, 0, 0], [0, 0, 1, 1, 1, 1], [1, 1, 1, 1, 1, 1]]
-    ).bool()
+    some = torch.tensor([[1, 0, 0, 0, 0, 0], [1, 1, 0, 1, 0, 0], [0, 0, 1, 1, 1, 1], [1, 1, 1, 1, 1, 1]]).bool()
     nothing = some.clone()
     nothing[1] = False
     batch, triangle = _numbers(2, 3, 5, 5, seed=3), torch.ones(5, 5).tril().bool()

@@ -78,10 +78,7 @@ def check_ledger(attempt: Attempt) -> bool:
         attempt,
         [
             asks("MiniMind2 small, 25,829,888 in all", MiniMindConfig.minimind2()),
-            asks(
-                "MiniMind2, 104,030,976 in all",
-                MiniMindConfig.minimind2(hidden_size=768, num_hidden_layers=16),
-            ),
+            asks("MiniMind2, 104,030,976 in all", MiniMindConfig.minimind2(hidden_size=768, num_hidden_layers=16)),
             asks("90 wide, 7 blocks, 5 of 15 heads", odd),
         ],
     )
@@ -140,9 +137,7 @@ def _asks(
     return same_as(reference, x, norms[0], attend, norms[1], feed, mistakes=mistakes)
 
 
-def _block_properties(
-    reference: Callable[..., Tensor], mistakes: tuple[Mistake, ...], silence: str
-) -> list[Property]:
+def _block_properties(reference: Callable[..., Tensor], mistakes: tuple[Mistake, ...], silence: str) -> list[Property]:
     """The whole block first: where a half is silent, different mistakes look alike."""
     return [
         Property("attention, then the feed-forward network", _asks(reference, mistakes)),

@@ -80,9 +80,7 @@ def check_attention_parameters(attempt: Attempt) -> bool:
     def counts(config: MiniMindConfig) -> Any:
         return same_as(attention_parameters, config, mistakes=PARAMETER_MISTAKES, rtol=1e-12)
 
-    narrow = MiniMindConfig.minimind2(
-        hidden_size=90, num_attention_heads=15, num_key_value_heads=5, head_dim=8
-    )
+    narrow = MiniMindConfig.minimind2(hidden_size=90, num_attention_heads=15, num_key_value_heads=5, head_dim=8)
     return report(
         "check_attention_parameters",
         attempt,

@@ -102,21 +102,16 @@ def check_kv_cache_bytes(attempt: Attempt) -> bool:
         arguments = config, batch, length, itemsize
         return same_as(cache_bytes, *arguments, mistakes=BYTES_MISTAKES, rtol=1e-12)
 
-    odd = MiniMindConfig(
-        hidden_size=90, num_hidden_layers=7, num_attention_heads=15, num_key_value_heads=5
-    )
+    odd = MiniMindConfig(hidden_size=90, num_hidden_layers=7, num_attention_heads=15, num_key_value_heads=5)
     return report(
         "check_kv_cache_bytes",
         attempt,
         [
             # no two sizes are alike or multiples, so that a factor taken for another shows
-            Property(
-                "7 layers, 5 of 15 heads, eleven sequences of 13, float32", asks(odd, 11, 13, 4)
-            ),
+            Property("7 layers, 5 of 15 heads, eleven sequences of 13, float32", asks(odd, 11, 13, 4)),
             Property("minimind2, one sequence of 10, float32", asks(MiniMindConfig(), 1, 10, 4)),
             Property(
-                "minimind3, five sequences of 100, two bytes a number",
-                asks(MiniMindConfig.minimind3(), 5, 100, 2),
+                "minimind3, five sequences of 100, two bytes a number", asks(MiniMindConfig.minimind3(), 5, 100, 2)
             ),
             Property(
                 "768 wide, 16 layers, 32,768 positions",
@@ -129,9 +124,7 @@ def check_kv_cache_bytes(attempt: Attempt) -> bool:
 def _numbers(length: int, shift: float = 0.0) -> Tensor:
     """`[B, length, K, D]` without two equal entries."""
     n = torch.arange(_BATCH * length * _HEADS * _HEAD_DIM, dtype=torch.float64)
-    return (torch.sin(3 * n) + 0.1 * torch.sin(n * n) + shift).view(
-        _BATCH, length, _HEADS, _HEAD_DIM
-    )
+    return (torch.sin(3 * n) + 0.1 * torch.sin(n * n) + shift).view(_BATCH, length, _HEADS, _HEAD_DIM)
 
 
 def _pair(past: int, shift: float = 0.0) -> tuple[Tensor, Tensor] | None:
@@ -206,13 +199,7 @@ class _Watched:
         self.config = self.model.config
         self.calls: list[tuple[int, int]] = []  # positions in the cache, new ones
 
-    def __call__(
-        self,
-        input_ids: Tensor,
-        attention_mask: Any = None,
-        past_key_values: Any = None,
-        **named: Any,
-    ) -> Any:
+    def __call__(self, input_ids: Tensor, attention_mask: Any = None, past_key_values: Any = None, **named: Any) -> Any:
         past = 0 if past_key_values is None else past_key_values[0][0].shape[1]
         self.calls.append((past, input_ids.shape[1]))
         return self.model(input_ids, attention_mask, past_key_values=past_key_values, **named)
@@ -266,9 +253,7 @@ def _continues(new: int) -> Callable[[Attempt], str | None]:
         expected = _expected(new)
         if answer.shape == expected.shape and torch.equal(answer, expected):
             return None
-        return (
-            _shape_hint(answer, new) or _call_hint(watched, answer) or difference(answer, expected)
-        )
+        return _shape_hint(answer, new) or _call_hint(watched, answer) or difference(answer, expected)
 
     return question
 
@@ -279,9 +264,7 @@ def _shape_hint(answer: Tensor, new: int) -> str | None:
         return f"return [1, S + new] ids like input_ids, got a tensor of shape {list(answer.shape)}"
     length = answer.shape[1]
     if length == prompt:
-        return (
-            "you return the prompt only: append every chosen token, torch.cat([ids, token], dim=1)"
-        )
+        return "you return the prompt only: append every chosen token, torch.cat([ids, token], dim=1)"
     if length == new:
         return "you return the new tokens only; the prompt belongs in front of them"
     if length != prompt + new:

@@ -37,21 +37,13 @@ def check_rms_norm(attempt: Attempt) -> bool:
         [
             Property("one position, a gain of ones", _like_rms_norm(_POSITION, _ONES)),
             Property("a gain of its own for every channel", _like_rms_norm(_POSITION, _GAIN)),
-            Property(
-                "a tiny vector: eps stands inside the root", _like_rms_norm(_POSITION / 1000, _GAIN)
-            ),
+            Property("a tiny vector: eps stands inside the root", _like_rms_norm(_POSITION / 1000, _GAIN)),
             Property("a batch [4, 4], every row by itself", _like_rms_norm(_rows(4, 4), _GAIN)),
-            Property(
-                "a batch [2, 3, 4], every position by itself", _like_rms_norm(_rows(2, 3, 4), _GAIN)
-            ),
+            Property("a batch [2, 3, 4], every position by itself", _like_rms_norm(_rows(2, 3, 4), _GAIN)),
             Property("x is left as it was", _leaves_x_alone),
             Property("half precision in, half precision out", _keeps_dtype),
-            Property(
-                "float16 values of 600 do not overflow", _like_rms_norm_in_half(torch.float16)
-            ),
-            Property(
-                "the cast back comes last, after the gain", _like_rms_norm_in_half(torch.bfloat16)
-            ),
+            Property("float16 values of 600 do not overflow", _like_rms_norm_in_half(torch.float16)),
+            Property("the cast back comes last, after the gain", _like_rms_norm_in_half(torch.bfloat16)),
         ],
     )
 
@@ -63,28 +55,12 @@ def check_layer_norm(attempt: Attempt) -> bool:
         "check_layer_norm",
         attempt,
         [
-            Property(
-                "one position, gain of ones, bias of zeros",
-                _like_layer_norm(_POSITION, _ONES, zeros),
-            ),
-            Property(
-                "a gain and a bias for every channel", _like_layer_norm(_POSITION, _GAIN, _BIAS)
-            ),
-            Property(
-                "a tiny vector: eps stands inside the root",
-                _like_layer_norm(_POSITION / 1000, _GAIN, _BIAS),
-            ),
-            Property(
-                "a batch [4, 4], every row by itself", _like_layer_norm(_rows(4, 4), _GAIN, _BIAS)
-            ),
-            Property(
-                "a batch [2, 3, 4], every position by itself",
-                _like_layer_norm(_rows(2, 3, 4), _GAIN, _BIAS),
-            ),
-            Property(
-                "a common offset of 100 changes nothing",
-                _like_layer_norm(_POSITION + 100, _GAIN, _BIAS),
-            ),
+            Property("one position, gain of ones, bias of zeros", _like_layer_norm(_POSITION, _ONES, zeros)),
+            Property("a gain and a bias for every channel", _like_layer_norm(_POSITION, _GAIN, _BIAS)),
+            Property("a tiny vector: eps stands inside the root", _like_layer_norm(_POSITION / 1000, _GAIN, _BIAS)),
+            Property("a batch [4, 4], every row by itself", _like_layer_norm(_rows(4, 4), _GAIN, _BIAS)),
+            Property("a batch [2, 3, 4], every position by itself", _like_layer_norm(_rows(2, 3, 4), _GAIN, _BIAS)),
+            Property("a common offset of 100 changes nothing", _like_layer_norm(_POSITION + 100, _GAIN, _BIAS)),
         ],
     )
 
@@ -98,10 +74,7 @@ def check_norm_weights(attempt: Attempt) -> bool:
         [
             Property("minimind2, 512 wide, 8 blocks", _counts_weights(MiniMindConfig.minimind2())),
             Property("minimind2, 768 wide, 16 blocks", _counts_weights(base)),
-            Property(
-                "minimind3, with norms on queries and keys",
-                _counts_weights(MiniMindConfig.minimind3()),
-            ),
+            Property("minimind3, with norms on queries and keys", _counts_weights(MiniMindConfig.minimind3())),
         ],
     )
 
@@ -129,9 +102,7 @@ def check_rms_norm_gradient(attempt: Attempt) -> bool:
             Property("one position, a gain of ones", _like_gradient(_POSITION, _ONES, grad)),
             Property("a gain of its own for every channel", _like_gradient(_POSITION, _GAIN, grad)),
             Property("a batch [2, 3, 4]", _like_gradient(batch, _GAIN, batch.cos())),
-            Property(
-                "a tiny vector, where eps counts", _like_gradient(_POSITION / 1000, _GAIN, grad)
-            ),
+            Property("a tiny vector, where eps counts", _like_gradient(_POSITION / 1000, _GAIN, grad)),
         ],
     )
 

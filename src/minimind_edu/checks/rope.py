@@ -11,16 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from minimind_edu.checks._report import (
-    Attempt,
-    Mistake,
-    NotAttempted,
-    Property,
-    _copies,
-    given,
-    report,
-    same_as,
-)
+from minimind_edu.checks._report import Attempt, Mistake, NotAttempted, Property, _copies, given, report, same_as
 from minimind_edu.checks._rope_mistakes import (
     APPLY_MISTAKES,
     CONVERT_MISTAKES,
@@ -60,9 +51,7 @@ def check_precompute_freqs_cis(attempt: Attempt) -> bool:
     """Does `attempt(dim, end, rope_base)` give the half-split tables cos and sin, `[end, dim]` each?"""
 
     def tables(dim: int, end: int, rope_base: float) -> Any:
-        return _pair_like(
-            ("cos", "sin"), reference_tables, dim, end, rope_base, mistakes=TABLE_MISTAKES
-        )
+        return _pair_like(("cos", "sin"), reference_tables, dim, end, rope_base, mistakes=TABLE_MISTAKES)
 
     return report(
         "check_precompute_freqs_cis",
@@ -102,9 +91,7 @@ def check_rotate_from(attempt: Attempt) -> bool:
 
     def turns(start: int, length: int) -> Any:
         x, cos, sin = _numbers(1, length, 3, 8), *reference_tables(8, 12, 100.0)
-        return same_as(
-            _rotate_from, x, cos, sin, start, mistakes=ROTATE_FROM_MISTAKES, atol=_TOLERANCE
-        )
+        return same_as(_rotate_from, x, cos, sin, start, mistakes=ROTATE_FROM_MISTAKES, atol=_TOLERANCE)
 
     return report(
         "check_rotate_from",
@@ -143,9 +130,7 @@ def _numbers(*shape: int) -> Tensor:
     return (torch.sin(3 * n) + 0.1 * torch.sin(n * n)).reshape(shape)
 
 
-def _pair_like(
-    names: tuple[str, str], reference: Attempt, *arguments: Any, mistakes: Iterable[Mistake]
-) -> Any:
+def _pair_like(names: tuple[str, str], reference: Attempt, *arguments: Any, mistakes: Iterable[Mistake]) -> Any:
     """A question: `same_as`, for an attempt that returns two tensors. The first that differs is named."""
 
     def part(function: Attempt, index: int) -> Attempt:
@@ -156,9 +141,7 @@ def _pair_like(
             return problem
         for index, name in enumerate(names):
             usual = [Mistake(part(mistake.answer, index), mistake.hint) for mistake in mistakes]
-            asked = same_as(
-                part(reference, index), *arguments, mistakes=usual, atol=_TOLERANCE
-            )  # fmt: skip
+            asked = same_as(part(reference, index), *arguments, mistakes=usual, atol=_TOLERANCE)  # fmt: skip
             if problem := asked(part(attempt, index)):
                 return f"{name}: {problem}"
         return None
@@ -184,16 +167,10 @@ def _has_table_shapes(attempt: Attempt) -> str | None:
         if shape == [end, dim]:
             continue
         hints = {
-            (
-                end,
-                dim // 2,
-            ): "it has one column a pair; both channels of a pair need it, so write it twice, side by "
+            (end, dim // 2): "it has one column a pair; both channels of a pair need it, so write it twice, side by "
             "side: torch.cat([angles, angles], dim=-1)",
             (dim, end): "rows and columns have changed places: torch.outer(positions, inv_freq)",
-            (
-                dim // 2,
-                end,
-            ): "rows and columns have changed places: torch.outer(positions, inv_freq)",
+            (dim // 2, end): "rows and columns have changed places: torch.outer(positions, inv_freq)",
             (2 * end, dim // 2): "it was doubled downwards: double the columns, dim=-1",
         }
         told = hints.get(tuple(shape), "one row a position and one column a channel are needed")

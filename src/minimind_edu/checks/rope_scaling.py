@@ -96,9 +96,7 @@ def check_yarn_scaling(attempt: Attempt) -> bool:
     """Does `attempt(dim, low, high, factor)` give what YaRN multiplies each pair's frequency by, `[D/2]`?"""
 
     def gives(dim: int, low: int, high: int, factor: float) -> Any:
-        return same_as(
-            yarn_scaling, dim, low, high, factor, mistakes=YARN_SCALING_MISTAKES, rtol=_TOLERANCE
-        )
+        return same_as(yarn_scaling, dim, low, high, factor, mistakes=YARN_SCALING_MISTAKES, rtol=_TOLERANCE)
 
     return report(
         "check_yarn_scaling",

@@ -21,9 +21,7 @@ def check_logits_from_embedding(attempt: Attempt) -> bool:
         question = same_as(_logits, *arguments, mistakes=_LOGIT_MISTAKES)
         return Property(claim if scale == 1 else f"{claim}, three times as long", question)
 
-    return report(
-        "check_logits_from_embedding", attempt, [asks(1, 1), asks(2, 3), asks(2, 3, scale=3.0)]
-    )
+    return report("check_logits_from_embedding", attempt, [asks(1, 1), asks(2, 3), asks(2, 3, scale=3.0)])
 
 
 def check_tie_weights(attempt: Attempt) -> bool:
@@ -116,33 +114,19 @@ _LOGIT_MISTAKES = (
         "this is the cosine of the angle; the logit is the plain dot product, lengths included",
     ),
     Mistake(
-        lambda w, h: h @ _unit(w).T,
-        "you divide the rows by their lengths; a long row is meant to give larger logits",
+        lambda w, h: h @ _unit(w).T, "you divide the rows by their lengths; a long row is meant to give larger logits"
     ),
     Mistake(
-        lambda w, h: _unit(h) @ w.T,
-        "you divide the hidden state by its length; the final norm has already sized it",
+        lambda w, h: _unit(h) @ w.T, "you divide the hidden state by its length; the final norm has already sized it"
     ),
-    Mistake(
-        lambda w, h: (h @ w.T).softmax(-1),
-        "these are probabilities; the logits are what goes into the softmax",
-    ),
+    Mistake(lambda w, h: (h @ w.T).softmax(-1), "these are probabilities; the logits are what goes into the softmax"),
     Mistake(
         lambda w, h: h @ w.T / w.shape[1] ** 0.5,
         "attention divides its scores by a square root, the output layer does not",
     ),
-    Mistake(
-        lambda w, h: -torch.cdist(h, w.expand(len(h), -1, -1)),
-        "this is a distance; the logit is a dot product",
-    ),
-    Mistake(
-        lambda w, h: (h @ w.T)[:, -1],
-        "only the last position: training needs the logits of all of them",
-    ),
-    Mistake(
-        lambda w, h: w @ h.mT,
-        "the vocabulary belongs on the last axis: hidden @ weight.T, [B, S, V]",
-    ),
+    Mistake(lambda w, h: -torch.cdist(h, w.expand(len(h), -1, -1)), "this is a distance; the logit is a dot product"),
+    Mistake(lambda w, h: (h @ w.T)[:, -1], "only the last position: training needs the logits of all of them"),
+    Mistake(lambda w, h: w @ h.mT, "the vocabulary belongs on the last axis: hidden @ weight.T, [B, S, V]"),
 )
 
 
@@ -173,9 +157,7 @@ def _same_numbers(attempt: Attempt) -> str | None:
     if embedding.weight.shape != (_VOCABULARY, _HIDDEN):
         return "the embedding's matrix must stay [V, E], one row for each token"
     if head.weight.shape != (_VOCABULARY, _HIDDEN):
-        return (
-            "no transposing: nn.Linear(E, V) keeps its weight as [V, E], the embedding's own shape"
-        )
+        return "no transposing: nn.Linear(E, V) keeps its weight as [V, E], the embedding's own shape"
     if torch.equal(head.weight, embedding.weight):
         return None
     return "the two matrices still hold different numbers: nothing was tied"
@@ -230,36 +212,22 @@ def _saved_share(vocab_size: int, hidden_size: int, tied_total: int) -> float:
 
 _SHARE_MISTAKES = (
     Mistake(lambda v, e, n: 0.5, "half of the two tables, but a model is more than two tables"),
-    Mistake(
-        lambda v, e, n: v * e / n,
-        "divide by the untied model: the one that would have the second table, too",
-    ),
-    Mistake(
-        lambda v, e, n: 2 * v * e / (n + v * e),
-        "this is the share of both tables; tying saves one of them",
-    ),
-    Mistake(
-        lambda v, e, n: 100 * v * e / (n + v * e),
-        "a share, not a percentage: between 0 and 1",
-    ),
+    Mistake(lambda v, e, n: v * e / n, "divide by the untied model: the one that would have the second table, too"),
+    Mistake(lambda v, e, n: 2 * v * e / (n + v * e), "this is the share of both tables; tying saves one of them"),
+    Mistake(lambda v, e, n: 100 * v * e / (n + v * e), "a share, not a percentage: between 0 and 1"),
     Mistake(lambda v, e, n: v * e, "this is how many are saved; the question is which share"),
     Mistake(
         lambda v, e, n: v * e / (n - v * e),
         "tied_total holds one table already; the untied model has one more, not one less",
     ),
-    Mistake(
-        lambda v, e, n: v / (n + v * e),
-        "every token has a whole row of hidden_size numbers",
-    ),
+    Mistake(lambda v, e, n: v / (n + v * e), "every token has a whole row of hidden_size numbers"),
 )
 
 
 # ---- the gradient
 
 
-def _tied_gradient(
-    ids: Tensor, grad_embedded: Tensor, hidden: Tensor, grad_logits: Tensor
-) -> Tensor:
+def _tied_gradient(ids: Tensor, grad_embedded: Tensor, hidden: Tensor, grad_logits: Tensor) -> Tensor:
     return (grad_logits.T @ hidden).index_add(0, ids, grad_embedded)
 
 
@@ -277,10 +245,7 @@ def _only_embedding(ids: Tensor, grad_embedded: Tensor, _: Tensor, grad_logits: 
 
 
 _GRADIENT_MISTAKES = (
-    Mistake(
-        lambda i, g, h, d: d.T @ h,
-        "this is what comes from the head; the embedding's part is missing",
-    ),
+    Mistake(lambda i, g, h, d: d.T @ h, "this is what comes from the head; the embedding's part is missing"),
     Mistake(_only_embedding, "this is what comes from the embedding; the head's part is missing"),
     Mistake(
         lambda i, g, h, d: _rows(i, g, d.T @ h),
@@ -336,10 +301,7 @@ def _drops_the_second_name(attempt: Attempt) -> str | None:
 
 
 def _keeps_an_untied_head(attempt: Attempt) -> str | None:
-    state = {
-        _A: _numbers(_VOCABULARY, _HIDDEN),
-        "lm_head.weight": _numbers(_VOCABULARY, _HIDDEN) + 1,
-    }
+    state = {_A: _numbers(_VOCABULARY, _HIDDEN), "lm_head.weight": _numbers(_VOCABULARY, _HIDDEN) + 1}
     if _names(attempt, state) == list(state):
         return None
     return "an untied head is gone: ask which tensors share memory, not what they are called"

@@ -26,11 +26,7 @@ _short.maxstring = 40
 
 def figure_names() -> list[str]:
     """Names of all figures, sorted: every module in static/ that has a default export."""
-    return sorted(
-        path.stem
-        for path in STATIC.glob("*.js")
-        if "\nexport default " in path.read_text(encoding="utf-8")
-    )
+    return sorted(path.stem for path in STATIC.glob("*.js") if "\nexport default " in path.read_text(encoding="utf-8"))
 
 
 def module_source(name: str) -> str:
@@ -66,11 +62,7 @@ def rounded(value: Any, name: str = "value") -> Any:
 def to_json(state: dict[str, Any]) -> str:
     """Byte-stable JSON that is safe inside a <script> element: no `<` can close it or open a comment."""
     text = json.dumps(
-        rounded(state, "state"),
-        sort_keys=True,
-        ensure_ascii=False,
-        allow_nan=False,
-        separators=(",", ":"),
+        rounded(state, "state"), sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":")
     )
     return text.replace("<", "\\u003c")
 
@@ -107,8 +99,7 @@ class Figure(anywidget.AnyWidget):
         """What a viewer without scripts sees, and what the book folds below the figure."""
         sentence, rows = self._summary()
         cells = "".join(
-            f'<tr><th scope="row">{escape(label)}</th><td>{escape(value)}</td></tr>'
-            for label, value in rows
+            f'<tr><th scope="row">{escape(label)}</th><td>{escape(value)}</td></tr>' for label, value in rows
         )
         return f"<p>{escape(sentence)}</p><table><tbody>{cells}</tbody></table>"
 
@@ -121,9 +112,7 @@ class Figure(anywidget.AnyWidget):
         )
 
     def __repr__(self) -> str:
-        arguments = ", ".join(
-            f"{name}={_short.repr(rounded(getattr(self, name)))}" for name in self._repr_traits
-        )
+        arguments = ", ".join(f"{name}={_short.repr(rounded(getattr(self, name)))}" for name in self._repr_traits)
         return f"{type(self).__name__}({arguments})"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:

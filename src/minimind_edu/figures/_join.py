@@ -29,19 +29,14 @@ def join(entry: Path) -> str:
     def read(path: Path) -> None:
         exported[path] = set()
         lines = path.read_text(encoding="utf-8").splitlines()
-        kept = [
-            one_line(line, path, f"{path.name}:{number}: {line.strip()}")
-            for number, line in enumerate(lines, 1)
-        ]
+        kept = [one_line(line, path, f"{path.name}:{number}: {line.strip()}") for number, line in enumerate(lines, 1)]
         texts.append("\n".join(line for line in kept if line is not None).strip() + "\n")
 
     def one_line(line: str, path: Path, where: str) -> str | None:
         if found := _IMPORT.fullmatch(line):
             return inline(found[1].split(", "), path.parent / found[2], where)
         if _OTHER_IMPORT.match(line):
-            raise ValueError(
-                f'{where}: only `import {{ a, b }} from "./file.js";` on one line is understood'
-            )
+            raise ValueError(f'{where}: only `import {{ a, b }} from "./file.js";` on one line is understood')
         if not _TOP_LEVEL.match(line) or (path == entry and line.startswith("export default ")):
             return line
         return declare(line, path, where)
@@ -57,13 +52,9 @@ def join(entry: Path) -> str:
     def declare(line: str, path: Path, where: str) -> str:
         found = _DECLARATION.match(line)
         if not found:
-            raise ValueError(
-                f"{where}: only `function`, `const`, `let` and `class` with one plain name are understood"
-            )
+            raise ValueError(f"{where}: only `function`, `const`, `let` and `class` with one plain name are understood")
         if found[2] in declared_in:
-            raise ValueError(
-                f"{where}: {found[2]} is already declared in {declared_in[found[2]]}; rename one"
-            )
+            raise ValueError(f"{where}: {found[2]} is already declared in {declared_in[found[2]]}; rename one")
         declared_in[found[2]] = path.name
         if found[1]:
             exported[path].add(found[2])

@@ -94,17 +94,13 @@ class AttentionXRay(Figure):
                 f"vectors and the order {self.order}"
             )
         if not (0 <= self.row < count and 0 <= self.column < count):
-            raise ValueError(
-                f"row and column must be from 0 to {count - 1}, got {self.row} and {self.column}"
-            )
+            raise ValueError(f"row and column must be from 0 to {count - 1}, got {self.row} and {self.column}")
 
     def stages(self, **changes: Any) -> Stages:
         """Scores, weights and output with the figure's settings, or with those in `changes`. float64."""
         names = ("head_dim", "scaled", "causal", "rope", "qk_norm", "permuted")
         s = {name: getattr(self, name) for name in names} | changes
-        vectors = [
-            torch.tensor(rows, dtype=torch.float64) for rows in (self.query, self.key, self.value)
-        ]
+        vectors = [torch.tensor(rows, dtype=torch.float64) for rows in (self.query, self.key, self.value)]
         if s["permuted"]:
             vectors = [rows[self.order] for rows in vectors]
         count, dim = len(self.tokens), s["head_dim"]
@@ -126,9 +122,7 @@ class AttentionXRay(Figure):
     def _summary(self) -> tuple[str, list[tuple[str, str]]]:
         rows = []
         for scaled in (False, True):
-            largest = [
-                self.stages(head_dim=dim, scaled=scaled).weights[-1].max() for dim in HEAD_DIMS
-            ]
+            largest = [self.stages(head_dim=dim, scaled=scaled).weights[-1].max() for dim in HEAD_DIMS]
             rows.append(
                 (
                     f"largest weight in the last row, {'scaled' if scaled else 'not scaled'}",
@@ -137,9 +131,7 @@ class AttentionXRay(Figure):
             )
         for name in ("neither mask nor RoPE", "causal mask", "RoPE"):
             changes = {"causal": name == "causal mask", "rope": name == "RoPE"}
-            before, after = (
-                self.stages(**changes, permuted=permuted).output for permuted in (False, True)
-            )
+            before, after = (self.stages(**changes, permuted=permuted).output for permuted in (False, True))
             gap = (after - before[self.order]).abs().max()
             rows.append((f"tokens permuted, {name}: largest change of an output", f"{gap:.3f}"))
         return (

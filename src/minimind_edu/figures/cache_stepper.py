@@ -39,9 +39,7 @@ def token_passes(prompt: int, new: int) -> tuple[int, int]:
         ValueError: if one of them is not at least 1.
     """
     if min(prompt, new) < 1:
-        raise ValueError(
-            f"a prompt and a continuation hold at least 1 token each, got {prompt} and {new}"
-        )
+        raise ValueError(f"a prompt and a continuation hold at least 1 token each, got {prompt} and {new}")
     return new * prompt + new * (new - 1) // 2, prompt + new - 1
 
 
@@ -84,11 +82,7 @@ class CacheStepper(Figure):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        for name, largest in [
-            ("prompt_length", LONGEST_PROMPT),
-            ("chunk_size", LONGEST_PROMPT),
-            ("new_tokens", 500),
-        ]:
+        for name, largest in [("prompt_length", LONGEST_PROMPT), ("chunk_size", LONGEST_PROMPT), ("new_tokens", 500)]:
             if not 1 <= getattr(self, name) <= largest:
                 raise ValueError(f"{name} must be from 1 to {largest}, got {getattr(self, name)}")
         number = len(call_sizes(self.prompt_length, self.chunk_size, len(WORDS)))
@@ -121,9 +115,7 @@ class CacheStepper(Figure):
         for bug in BUGS:
             parted = self.parting(bug)
             told = (
-                "the same logits in every call"
-                if parted is None
-                else f"parts in call {parted[0]}, by {parted[1]:.3g}"
+                "the same logits in every call" if parted is None else f"parts in call {parted[0]}, by {parted[1]:.3g}"
             )
             rows.append((f"bug: {bug}" if bug != "none" else "no bug", told))
         return (

@@ -56,9 +56,7 @@ class FrequencyComb(Figure):
         super().__init__(**kwargs)
         for name, (low, high) in _RANGES.items():
             if not low <= getattr(self, name) <= high:
-                raise ValueError(
-                    f"{name} must be from {low:g} to {high:g}, got {getattr(self, name):g}"
-                )
+                raise ValueError(f"{name} must be from {low:g} to {high:g}, got {getattr(self, name):g}")
 
     def periods(self) -> Tensor:
         """Positions from one full turn to the next, before any scaling. `[D/2]`, float64."""
@@ -75,9 +73,7 @@ class FrequencyComb(Figure):
         if formula in ("none", "linear"):
             scale = 1.0 if formula == "none" else 1 / self.factor
             return torch.full((half,), scale, dtype=torch.float64)
-        return scaling_of_each_pair(
-            self.head_dim, self.rope_base, self._rope_scaling(formula), torch.float64
-        )
+        return scaling_of_each_pair(self.head_dim, self.rope_base, self._rope_scaling(formula), torch.float64)
 
     def new_angles(self, formula: str) -> int:
         """How many pairs meet angles in the extended context that never occurred in the trained one."""
@@ -91,9 +87,7 @@ class FrequencyComb(Figure):
         return float((2 - 2 * slip.cos()).mean().sqrt())
 
     def _rope_scaling(self, formula: str) -> RopeScaling:
-        return RopeScaling(
-            self.factor, self.context, self.beta_fast, self.beta_slow, formula=formula
-        )
+        return RopeScaling(self.factor, self.context, self.beta_fast, self.beta_slow, formula=formula)
 
     def _summary(self) -> tuple[str, list[tuple[str, str]]]:
         extended = self.context * self.factor

@@ -76,10 +76,7 @@ class HeadWiring(Figure):
         cache = KVCache(self.num_layers)
         shape = 1, length, num_kv_heads, self.head_dim
         for layer in cache.layers:
-            key, value = (
-                torch.empty(shape, dtype=getattr(torch, self.dtype), device="meta")
-                for _ in range(2)
-            )
+            key, value = (torch.empty(shape, dtype=getattr(torch, self.dtype), device="meta") for _ in range(2))
             layer.append(key, value)
         return cache
 

@@ -26,11 +26,7 @@ def channel_stats(y: Tensor) -> dict[str, Tensor]:
 
     Shapes: `[..., dim]` in, `[...]` out, three times.
     """
-    return {
-        "mean": y.mean(-1),
-        "std": y.std(-1, correction=0),
-        "rms": y.pow(2).mean(-1).sqrt(),
-    }
+    return {"mean": y.mean(-1), "std": y.std(-1, correction=0), "rms": y.pow(2).mean(-1).sqrt()}
 
 
 def offset_curve(values: list[float]) -> dict:
@@ -98,8 +94,7 @@ class NormGeometry(Figure):
         if len(proposal["value"]) != 3:
             name, value = proposal["trait"].name, proposal["value"]
             raise ValueError(
-                f"{name} must have 3 channels, as many as can be drawn, got {len(value)}; "
-                "longer vectors go into values"
+                f"{name} must have 3 channels, as many as can be drawn, got {len(value)}; longer vectors go into values"
             )
         return proposal["value"]
 
@@ -107,8 +102,7 @@ class NormGeometry(Figure):
     def _positive(self, proposal):
         if not proposal["value"] > 0:
             raise ValueError(
-                f"eps must be positive, got {proposal['value']}; "
-                "it keeps a vector of zeros from being divided by zero"
+                f"eps must be positive, got {proposal['value']}; it keeps a vector of zeros from being divided by zero"
             )
         return proposal["value"]
 

@@ -63,9 +63,7 @@ class PairingLab(Figure):
                 f"{self.query_position} and {self.key_position}, shift {self.shift}"
             )
 
-    def scores(
-        self, shifts: tuple[int, ...], table: str, rotation: str, permuted: bool = False
-    ) -> Tensor:
+    def scores(self, shifts: tuple[int, ...], table: str, rotation: str, permuted: bool = False) -> Tensor:
         """The score at each shift, with the table and the rotation laid out as named. `[len(shifts)]`, float64."""
         both = torch.tensor([self.query, self.key], dtype=torch.float64)  # [2, D]
         if permuted:

@@ -14,11 +14,7 @@ from minimind_edu.figures._base import Figure
 from minimind_edu.model import MiniMindForCausalLM
 
 PARTS = ("embedding", "attention", "feed-forward", "norms", "head")
-RANGES = {
-    "hidden_size": (128, 2048),
-    "num_hidden_layers": (1, 32),
-    "vocab_size": (800, 204_800),
-}
+RANGES = {"hidden_size": (128, 2048), "num_hidden_layers": (1, 32), "vocab_size": (800, 204_800)}
 
 
 def count_by_part(config: MiniMindConfig) -> dict[str, int]:

@@ -34,24 +34,12 @@ def _checked_choice(given: dict, question: str) -> dict[str, Any]:
     for option in given["options"]:
         _check_keys(option, _OPTION_KEYS, {"text"}, question)
         if not option.get("correct") and not option.get("why"):
-            raise ValueError(
-                f"the wrong option {option['text']!r} of question {question!r} needs a 'why'"
-            )
-        options.append(
-            {
-                "text": option["text"],
-                "correct": bool(option.get("correct")),
-                "why": option.get("why", ""),
-            }
-        )
+            raise ValueError(f"the wrong option {option['text']!r} of question {question!r} needs a 'why'")
+        options.append({"text": option["text"], "correct": bool(option.get("correct")), "why": option.get("why", "")})
     if len(options) < 3:
-        raise ValueError(
-            f"question {question!r} has {len(options)} options, but a choice needs at least 3"
-        )
+        raise ValueError(f"question {question!r} has {len(options)} options, but a choice needs at least 3")
     if (correct := sum(option["correct"] for option in options)) != 1:
-        raise ValueError(
-            f"question {question!r} has {correct} correct options, but exactly 1 must be correct"
-        )
+        raise ValueError(f"question {question!r} has {correct} correct options, but exactly 1 must be correct")
     return {"question": question, "options": options}
 
 
@@ -59,9 +47,7 @@ def _checked_number(given: dict, question: str) -> dict[str, Any]:
     _check_keys(given, _NUMBER_KEYS, _NUMBER_KEYS, question)
     answer, tolerance = float(given["answer"]), float(given["tolerance"])
     if not math.isfinite(answer) or not tolerance >= 0:
-        raise ValueError(
-            f"question {question!r} needs a finite answer and a tolerance >= 0, got {answer}, {tolerance}"
-        )
+        raise ValueError(f"question {question!r} needs a finite answer and a tolerance >= 0, got {answer}, {tolerance}")
     shown = int(answer) if answer.is_integer() else rounded(answer)
     if abs(shown - answer) > tolerance:
         raise ValueError(
@@ -75,9 +61,7 @@ def _checked(given: dict) -> dict[str, Any]:
     question = given.get("question")
     if not isinstance(question, str) or not question.strip():
         raise ValueError(f"every question needs a text under 'question', got {given!r}")
-    return (
-        _checked_choice(given, question) if "options" in given else _checked_number(given, question)
-    )
+    return _checked_choice(given, question) if "options" in given else _checked_number(given, question)
 
 
 def _html(text: str) -> str:
@@ -89,11 +73,7 @@ def _plain_question(item: dict[str, Any]) -> str:
     """A question for viewers without scripts: the answer is folded below it."""
     if "options" in item:
         right = next(option for option in item["options"] if option["correct"])
-        body = (
-            "<ul>"
-            + "".join(f"<li>{_html(option['text'])}</li>" for option in item["options"])
-            + "</ul>"
-        )
+        body = "<ul>" + "".join(f"<li>{_html(option['text'])}</li>" for option in item["options"]) + "</ul>"
         answer, why = right["text"], right["why"]
     else:
         body, answer, why = "<p>(Answer with a number.)</p>", str(item["answer"]), item["why"]

@@ -36,9 +36,7 @@ class Forward(NamedTuple):
 
     added: Tensor  # [6, 2L], RMS of what each sublayer adds
     total: Tensor  # [6, 2L], RMS of stream plus addition, before a post-norm takes its part
-    cosine: (
-        Tensor  # [6, L+1], of the stream with the embedding: at the start, then after each block
-    )
+    cosine: Tensor  # [6, L+1], of the stream with the embedding: at the start, then after each block
 
 
 class Backward(NamedTuple):
@@ -75,9 +73,7 @@ class ResidualStream(Figure):
     embedding = Float().tag(sync=True)  # RMS of the stream before the first block
     guess = Float().tag(sync=True)  # the loss of a blind guess
     forward_runs = Dict().tag(sync=True)  # placement -> field of Forward -> [loudness][...]
-    backward_runs = Dict().tag(
-        sync=True
-    )  # placement -> field of Backward -> [final][loudness][depth]
+    backward_runs = Dict().tag(sync=True)  # placement -> field of Backward -> [final][loudness][depth]
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -94,8 +90,7 @@ class ResidualStream(Figure):
         loud, depth = LOUDNESS.index(self.loudness), DEPTHS.index(self.depth)
         forward = {name: values[loud] for name, values in self.forward_runs[placement].items()}
         backward = {
-            name: values[int(self.final_norm)][loud][depth]
-            for name, values in self.backward_runs[placement].items()
+            name: values[int(self.final_norm)][loud][depth] for name, values in self.backward_runs[placement].items()
         }
         return {**forward, **backward}
 
@@ -111,9 +106,7 @@ class ResidualStream(Figure):
                 ("standard deviation of the logits", run["spread"]),
                 ("loss", run["loss"]),
             ]:
-                rows.append(
-                    (f"{placement}: {name}", "overflow" if value is None else f"{value:.3g}")
-                )
+                rows.append((f"{placement}: {name}", "overflow" if value is None else f"{value:.3g}"))
         norm = "with" if self.final_norm else "without"
         return (
             f"{self.depth} blocks whose sublayers add {self.loudness:g} times what those of a new model do, {norm} a "
@@ -225,14 +218,10 @@ def measurements() -> dict[str, Any]:
     for placement in PLACEMENTS:
         run, streams = run_forward(placement)
         forward[placement] = {name: _numbers(values) for name, values in run._asdict().items()}
-        runs = [
-            [run_backward(placement, streams, depth, final) for depth in DEPTHS]
-            for final in (False, True)
-        ]
+        runs = [[run_backward(placement, streams, depth, final) for depth in DEPTHS] for final in (False, True)]
         backward[placement] = {
             name: [
-                [[_numbers(getattr(run, name)[i]) for run in of_norm] for i in range(len(LOUDNESS))]
-                for of_norm in runs
+                [[_numbers(getattr(run, name)[i]) for run in of_norm] for i in range(len(LOUDNESS))] for of_norm in runs
             ]
             for name in Backward._fields
         }

@@ -47,14 +47,7 @@ class Roofline(Figure):
     """
 
     _module = "roofline"
-    _repr_traits = (
-        "hidden_size",
-        "num_hidden_layers",
-        "num_key_value_heads",
-        "batch",
-        "context",
-        "itemsize",
-    )
+    _repr_traits = ("hidden_size", "num_hidden_layers", "num_key_value_heads", "batch", "context", "itemsize")
 
     hidden_size = Int(512).tag(sync=True)
     num_hidden_layers = Int(8).tag(sync=True)
@@ -81,13 +74,9 @@ class Roofline(Figure):
 
     def _check(self) -> None:
         if self.hidden_size % 128 or not 128 <= self.hidden_size <= 4096:
-            raise ValueError(
-                f"hidden_size must be a multiple of 128 up to 4096, got {self.hidden_size}"
-            )
+            raise ValueError(f"hidden_size must be a multiple of 128 up to 4096, got {self.hidden_size}")
         if not 1 <= self.num_hidden_layers <= 48:
-            raise ValueError(
-                f"num_hidden_layers must be from 1 to 48, got {self.num_hidden_layers}"
-            )
+            raise ValueError(f"num_hidden_layers must be from 1 to 48, got {self.num_hidden_layers}")
         for name, most in {"batch": LARGEST_BATCH, "context": LONGEST}.items():
             value = getattr(self, name)
             if value not in [2**i for i in range(most.bit_length())]:
@@ -112,19 +101,12 @@ class Roofline(Figure):
             ("arithmetic, operations a second", f"{machine.peak:.3g}"),
             ("ridge, operations a byte", f"{machine.ridge:.1f}"),
         ]
-        for name, cost, tokens in [
-            ("decode", decode, self.batch),
-            ("prefill", prefill, self.batch * self.context),
-        ]:
+        for name, cost, tokens in [("decode", decode, self.batch), ("prefill", prefill, self.batch * self.context)]:
             rows.append((f"{name}, operations a byte", f"{cost.intensity:.2f}"))
             rows.append((f"{name} is limited by", machine.limited_by(cost)))
-            rows.append(
-                (f"{name}, tokens a second at most", f"{tokens / machine.seconds(cost):,.0f}")
-            )
+            rows.append((f"{name}, tokens a second at most", f"{tokens / machine.seconds(cost):,.0f}"))
         for run in self.runs:
-            rows.append(
-                (f"512 x 8, batch 1, measured: {run['name']}, ms", f"{1e3 * run['seconds']:.3g}")
-            )
+            rows.append((f"512 x 8, batch 1, measured: {run['name']}, ms", f"{1e3 * run['seconds']:.3g}"))
         return (
             f"A MiniMind of {self.hidden_size} x {self.num_hidden_layers} under the roof of "
             f"{self.machine['name']}: what a call can reach is limited by memory on the slope and by arithmetic on "

@@ -44,9 +44,7 @@ class RotationDials(Figure):
         check_vectors(self.query, self.key)
         for name in ("query_position", "key_position"):
             if not 0 <= getattr(self, name) <= LAST_POSITION:
-                raise ValueError(
-                    f"{name} must be from 0 to {LAST_POSITION}, got {getattr(self, name)}"
-                )
+                raise ValueError(f"{name} must be from 0 to {LAST_POSITION}, got {getattr(self, name)}")
 
     def pair_products(self, query_position: int, key_position: int) -> Tensor:
         """What each pair adds to the score of these two positions. `[D/2]`, float64."""

@@ -25,10 +25,4 @@ from minimind_edu.hf.config import MiniMindEduConfig
 from minimind_edu.hf.counterpart import counterpart_config
 from minimind_edu.hf.export import export, to_transformers
 
-__all__ = [
-    "MiniMindEduConfig",
-    "MiniMindEduForCausalLM",
-    "counterpart_config",
-    "export",
-    "to_transformers",
-]
+__all__ = ["MiniMindEduConfig", "MiniMindEduForCausalLM", "counterpart_config", "export", "to_transformers"]

@@ -104,10 +104,7 @@ class MiniMindEduForCausalLM(PreTrainedModel, GenerationMixin):
             return CausalLMOutputWithPast(loss=loss, logits=logits, past_key_values=past)
         aux_loss = torch.stack([routed.aux_loss for routed in routing]).sum()
         return MoeCausalLMOutputWithPast(
-            loss=None if loss is None else loss + aux_loss,
-            aux_loss=aux_loss,
-            logits=logits,
-            past_key_values=past,
+            loss=None if loss is None else loss + aux_loss, aux_loss=aux_loss, logits=logits, past_key_values=past
         )
 
     def _past(self, given: Any, use_cache: bool) -> KVCache | None:
@@ -129,10 +126,7 @@ class MiniMindEduForCausalLM(PreTrainedModel, GenerationMixin):
                 "logits_to_keep out"
             )
         return self.loss_function(
-            logits=logits,
-            labels=labels,
-            vocab_size=self.config.vocab_size,
-            num_items_in_batch=num_items_in_batch,
+            logits=logits, labels=labels, vocab_size=self.config.vocab_size, num_items_in_batch=num_items_in_batch
         )
 
     def generate(self, *inputs: Any, past_key_values: Any = None, **options: Any) -> Any:
@@ -177,9 +171,7 @@ class MiniMindEduForCausalLM(PreTrainedModel, GenerationMixin):
             super()._init_weights(module)
 
 
-def _check_options(
-    options: dict[str, Any], input_ids: Tensor, attention_mask: Tensor | None, start: int
-) -> None:
+def _check_options(options: dict[str, Any], input_ids: Tensor, attention_mask: Tensor | None, start: int) -> None:
     """Nothing that would change the result may be ignored in silence."""
     for name, value in options.items():
         if name in ("num_items_in_batch", "cache_position") or value is None or value is False:
@@ -192,18 +184,14 @@ def _check_options(
         _check_positions(value, input_ids, attention_mask, start)
 
 
-def _check_positions(
-    positions: Tensor, input_ids: Tensor, attention_mask: Tensor | None, start: int
-) -> None:
+def _check_positions(positions: Tensor, input_ids: Tensor, attention_mask: Tensor | None, start: int) -> None:
     length = input_ids.shape[1]
     if attention_mask is None:
         attention_mask = input_ids.new_ones(input_ids.shape[0], start + length)
     real = attention_mask[:, -length:].bool()  # [B, S]
     columns = torch.arange(start, start + length, device=input_ids.device)  # [S]
     without_padding = attention_mask.long().cumsum(-1)[:, -length:] - 1  # [B, S]
-    if not any(
-        bool(((positions == expected) | ~real).all()) for expected in (columns, without_padding)
-    ):
+    if not any(bool(((positions == expected) | ~real).all()) for expected in (columns, without_padding)):
         raise ValueError(
             "position_ids say something else than one position after the other, which this model counts by itself; "
             "leave them out, and pad on the left"

@@ -44,9 +44,7 @@ class MiniMindEduConfig(PretrainedConfig):
         """Our own config with the values that this one has now."""
         values = {name: getattr(self, name) for name in _FIELDS - {"rope_scaling"}}
         scaling = getattr(self, _SCALING)
-        return MiniMindConfig(
-            rope_scaling=None if scaling is None else RopeScaling(**scaling), **values
-        )
+        return MiniMindConfig(rope_scaling=None if scaling is None else RopeScaling(**scaling), **values)
 
 
 def _transformers_names(config: MiniMindConfig) -> dict[str, Any]:
@@ -58,7 +56,5 @@ def _transformers_names(config: MiniMindConfig) -> dict[str, Any]:
 def generation_config(config: MiniMindConfig) -> GenerationConfig:
     """How transformers starts, ends and pads a text; it pads with the end, as our own generate does."""
     return GenerationConfig(
-        bos_token_id=config.bos_token_id,
-        eos_token_id=config.eos_token_id,
-        pad_token_id=config.eos_token_id,
+        bos_token_id=config.bos_token_id, eos_token_id=config.eos_token_id, pad_token_id=config.eos_token_id
     )

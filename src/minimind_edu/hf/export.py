@@ -14,12 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tokenizers import Tokenizer
-from transformers import (
-    MODEL_FOR_CAUSAL_LM_MAPPING,
-    AutoTokenizer,
-    PretrainedConfig,
-    PreTrainedModel,
-)
+from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, AutoTokenizer, PretrainedConfig, PreTrainedModel
 from transformers.utils import logging
 
 from minimind_edu.hf.adapter import MiniMindEduForCausalLM
@@ -51,9 +46,7 @@ def to_transformers(model: MiniMindForCausalLM) -> PreTrainedModel:
     weight = model.lm_head.weight
     twin_class = MODEL_FOR_CAUSAL_LM_MAPPING[type(config)]
     with _without_progress_bar():
-        twin = twin_class.from_pretrained(
-            None, config=config, state_dict=weights, dtype=weight.dtype
-        )
+        twin = twin_class.from_pretrained(None, config=config, state_dict=weights, dtype=weight.dtype)
     twin.generation_config = generation_config(model.config)
     return twin.to(weight.device)
 
@@ -118,9 +111,7 @@ def _check_free(folder: Path, overwrite: bool) -> None:
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
     if not overwrite:
-        raise FileExistsError(
-            f"{folder} exists already; give another name, or overwrite=True to replace it"
-        )
+        raise FileExistsError(f"{folder} exists already; give another name, or overwrite=True to replace it")
     if not (folder / "config.json").is_file():
         raise FileExistsError(
             f"{folder} is not replaced, overwrite=True or not, because it holds no config.json and so is no model's "
