@@ -7,10 +7,10 @@ from model_builders import KINDS, tiny_config, tiny_model, token_ids
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from minimind_edu import checkpoints
-from minimind_edu.checkpoints import from_checkpoint, load_weights, save_checkpoint
-from minimind_edu.config import RopeScaling
 from minimind_edu.model import MiniMindForCausalLM
+from minimind_edu.rope_frequencies import RopeScaling
+from minimind_edu.weights import checkpoints
+from minimind_edu.weights.checkpoints import from_checkpoint, load_weights, save_checkpoint
 
 
 def stored_names(path):

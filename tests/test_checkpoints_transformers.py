@@ -17,10 +17,10 @@ from transformers import (
     Qwen3MoeForCausalLM,
 )
 
-from minimind_edu.checkpoints import from_checkpoint
-from minimind_edu.config import RopeScaling
 from minimind_edu.hf import export
+from minimind_edu.rope_frequencies import RopeScaling
 from minimind_edu.tokenizer import Tokenizer
+from minimind_edu.weights.checkpoints import from_checkpoint
 
 YARN = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0, "original_max_position_embeddings": 16}
 MOE = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 24}

@@ -13,8 +13,9 @@ from check_answers import (
 
 from minimind_edu import checks
 from minimind_edu.checks import _rope_scaling_mistakes as known
-from minimind_edu.config import MiniMindConfig, RopeScaling
-from minimind_edu.rope import precompute_freqs_cis, rope_frequencies, scaling_of_each_pair, yarn_correction_range
+from minimind_edu.config import MiniMindConfig
+from minimind_edu.rope import precompute_freqs_cis
+from minimind_edu.rope_frequencies import RopeScaling, rope_frequencies, scaling_of_each_pair, yarn_correction_range
 
 # ---- the references of the checks are the package
 

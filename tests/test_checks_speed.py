@@ -13,7 +13,7 @@ from check_answers import (
 from minimind_edu import MiniMindForCausalLM, checks
 from minimind_edu.checks import _speed_mistakes as known
 from minimind_edu.checks import speed as module
-from minimind_edu.packing import pack_weights
+from minimind_edu.fast.packing import pack_weights
 
 # ---- right answers, none of them written like the reference
 

@@ -10,9 +10,9 @@ from model_builders import tiny_model, token_ids
 from torch import nn
 from torch._dynamo.utils import get_compilation_metrics
 
-from minimind_edu.checkpoints import load_weights
-from minimind_edu.decoding import CompiledDecoder
+from minimind_edu.fast.decoding import CompiledDecoder
 from minimind_edu.generation import generate
+from minimind_edu.weights.checkpoints import load_weights
 
 FLOAT = {"dtype": torch.float32}
 

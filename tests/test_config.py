@@ -3,7 +3,7 @@ import math
 
 import pytest
 
-from minimind_edu.config import MiniMindConfig, RopeScaling, minimind2_intermediate_size, minimind3_intermediate_size
+from minimind_edu.config import MiniMindConfig, minimind2_intermediate_size, minimind3_intermediate_size
 
 
 def test_the_default_is_minimind2_small():
@@ -90,13 +90,6 @@ def test_from_upstream_reads_a_rope_scaling_dictionary():
     assert (scaling.factor, scaling.original_max_position_embeddings) == (8, 1024)
 
 
-def test_the_attention_factor_of_the_paper_is_the_default():
-    assert RopeScaling(factor=16).table_factor == pytest.approx(0.1 * math.log(16) + 1)
-    assert RopeScaling(factor=1).table_factor == 1.0
-    assert RopeScaling(factor=16, attention_factor=1.25).table_factor == 1.25
-    assert RopeScaling(factor=16, formula="minimind2").table_factor == 1.0
-
-
 BAD_CONFIGS = [
     ({"vocab_size": 0}, "vocab_size must be a whole number of at least 1, got 0"),
     ({"hidden_size": 512.0}, "hidden_size must be a whole number of at least 1, got 512.0"),
@@ -131,25 +124,6 @@ BAD_CONFIGS = [
 def test_rejects_sizes_that_contradict_each_other(changes, message):
     with pytest.raises(ValueError, match=message):
         MiniMindConfig(**changes)
-
-
-BAD_SCALINGS = [
-    ({"factor": 0.5}, "factor must be at least 1, got 0.5: it says how many times longer"),
-    ({"factor": math.nan}, "factor must be at least 1, got nan"),
-    ({"original_max_position_embeddings": 0}, "must be a positive number of positions, got 0"),
-    (
-        {"beta_fast": 1.0, "beta_slow": 2.0},
-        "beta_fast must be above beta_slow and both above 0, got beta_fast=1.0 and beta_slow=2.0",
-    ),
-    ({"beta_slow": 0.0}, "both above 0, got beta_fast=32.0 and beta_slow=0.0"),
-    ({"formula": "ntk"}, "formula must be 'yarn' or 'minimind2', got 'ntk'"),
-]
-
-
-@pytest.mark.parametrize("changes, message", BAD_SCALINGS)
-def test_rejects_a_scaling_that_scales_nothing(changes, message):
-    with pytest.raises(ValueError, match=message):
-        RopeScaling(**changes)
 
 
 def test_rejects_a_generation_that_does_not_exist():

@@ -3,8 +3,9 @@ import json
 import pytest
 from transformers import AutoConfig, LlamaConfig, Qwen3Config, Qwen3MoeConfig
 
-from minimind_edu.config import MiniMindConfig, RopeScaling
-from minimind_edu.config_json import values_of
+from minimind_edu.config import MiniMindConfig
+from minimind_edu.rope_frequencies import RopeScaling
+from minimind_edu.weights.config_json import values_of
 
 # What every file of transformers says; its own switches are absent or off.
 SIZES = {

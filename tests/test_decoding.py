@@ -14,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model_builders import KINDS, SLOW_PROPERTY, tiny_model, token_ids
 
-from minimind_edu import compiled_steps, decoding, generation
-from minimind_edu.config import RopeScaling
-from minimind_edu.decoding import CompiledDecoder
-from minimind_edu.token_step import token_step
+from minimind_edu import generation
+from minimind_edu.fast import compiled_steps, decoding
+from minimind_edu.fast.decoding import CompiledDecoder
+from minimind_edu.fast.token_step import token_step
+from minimind_edu.rope_frequencies import RopeScaling
 
 YARN = {"rope_scaling": RopeScaling(factor=4.0, original_max_position_embeddings=16)}
 WAYS = ("packed", "compiled", "fixed")

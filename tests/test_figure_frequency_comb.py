@@ -7,10 +7,10 @@ import pytest
 import torch
 from browser import open_figure, serve
 
-from minimind_edu.config import RopeScaling
 from minimind_edu.figures import FrequencyComb
 from minimind_edu.figures.frequency_comb import FORMULAS
-from minimind_edu.rope import precompute_freqs_cis, rope_frequencies, yarn_correction_range
+from minimind_edu.rope import precompute_freqs_cis
+from minimind_edu.rope_frequencies import RopeScaling, rope_frequencies, yarn_correction_range
 
 BASES = (1e4, 31622.8, 1e6, 1e7)
 DIMS = (64, 96, 128)

@@ -14,8 +14,8 @@ from minimind_edu.rope import (
     apply_rotary_pos_emb,
     half_split_permutation,
     rope_angles,
-    rope_frequencies,
 )
+from minimind_edu.rope_frequencies import rope_frequencies
 
 LAYOUTS = ("half-split", "interleaved")
 DIMS = (2, 8, 64, 96)

@@ -20,7 +20,7 @@ from transformers import (
 from transformers.generation.streamers import BaseStreamer
 
 from minimind_edu import hf
-from minimind_edu.config import RopeScaling
+from minimind_edu.rope_frequencies import RopeScaling
 
 PADDED = torch.tensor([[0] * 6 + [1] * 4, [0] * 2 + [1] * 8, [1] * 10])
 OLD_SCALING = RopeScaling(4.0, 16, 4.0, formula="minimind2")

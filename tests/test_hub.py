@@ -11,8 +11,8 @@ import pytest
 import torch
 from model_builders import tiny_model, token_ids
 
-from minimind_edu.checkpoints import from_checkpoint, save_checkpoint
-from minimind_edu.hub import locate
+from minimind_edu.weights.checkpoints import from_checkpoint, save_checkpoint
+from minimind_edu.weights.hub import locate
 
 KINDS_OF_WEIGHTS = {
     "safetensors": (["model.safetensors", "pytorch_model.bin"], {"model.safetensors"}),
@@ -90,7 +90,7 @@ def test_without_huggingface_hub_a_name_says_what_to_install(monkeypatch):
 
 
 def test_huggingface_hub_is_imported_only_for_names():
-    code = "import sys, minimind_edu; from minimind_edu import hub; print('huggingface_hub' in sys.modules)"
+    code = "import sys, minimind_edu; from minimind_edu.weights import hub; print('huggingface_hub' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
 

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from model_builders import KINDS, PROPERTY, tiny_config, tiny_model
 
 from minimind_edu.config import MiniMindConfig
-from minimind_edu.infer_config import disagreements, infer_config, sizes_shown
 from minimind_edu.model import MiniMindForCausalLM
+from minimind_edu.weights.infer_config import disagreements, infer_config, sizes_shown
 
 
 def weights_of(config):

@@ -5,8 +5,8 @@ import torch
 from model_builders import KINDS, tiny_model, token_ids
 from torch import nn
 
-from minimind_edu.checkpoints import from_checkpoint, load_weights, save_checkpoint
-from minimind_edu.packing import pack_weights, stack_experts, unpack_weights
+from minimind_edu.fast.packing import pack_weights, stack_experts, unpack_weights
+from minimind_edu.weights.checkpoints import from_checkpoint, load_weights, save_checkpoint
 
 IDS = token_ids(2, 7)
 

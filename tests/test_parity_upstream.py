@@ -9,10 +9,11 @@ import pytest
 import torch
 from safetensors import safe_open
 
-from minimind_edu.checkpoints import from_checkpoint, load_weights
-from minimind_edu.config import MiniMindConfig, RopeScaling
+from minimind_edu.config import MiniMindConfig
 from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.rope import precompute_freqs_cis
+from minimind_edu.rope_frequencies import RopeScaling
+from minimind_edu.weights.checkpoints import from_checkpoint, load_weights
 
 REFERENCE = Path(__file__).parent / "data" / "reference"
 NAMES = ["minimind2_dense", "minimind2_moe", "minimind3_dense", "minimind3_moe", "minimind3_yarn"]

@@ -1,3 +1,5 @@
+"""RoPE rotates as the paper says, in all its forms; scores depend on relative positions only."""
+
 import math
 
 import pytest
@@ -6,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model_builders import PROPERTY, tensor
 
-from minimind_edu.config import RopeScaling
 from minimind_edu.rope import (
     apply_rotary_emb,
     apply_rotary_interleaved,
@@ -15,12 +16,10 @@ from minimind_edu.rope import (
     precompute_freqs_cis,
     precompute_freqs_complex,
     rope_angles,
-    rope_frequencies,
     rotate_half,
     rotate_interleaved,
-    scaling_of_each_pair,
-    yarn_correction_range,
 )
+from minimind_edu.rope_frequencies import RopeScaling, rope_frequencies
 
 DOUBLE = torch.float64
 even_dims = st.integers(1, 16).map(lambda pairs: 2 * pairs)
@@ -50,13 +49,6 @@ def rotated_pair_by_pair(x, rope_base):
 
 
 # Frequencies and tables
-
-
-@PROPERTY
-@given(even_dims, bases)
-def test_frequencies_fall_from_one_by_a_constant_ratio(dim, base):
-    expected = [math.exp(-2 * pair / dim * math.log(base)) for pair in range(dim // 2)]
-    assert rope_frequencies(dim, base, dtype=DOUBLE).tolist() == pytest.approx(expected, rel=1e-12)
 
 
 def test_angles_are_position_times_frequency():
@@ -227,72 +219,7 @@ def test_angles_in_float32_are_right_at_the_far_end():
     assert (cos - exact).abs().max() < 3e-3
 
 
-# YaRN
-
-
-def test_yarn_leaves_fast_pairs_alone_and_slows_slow_ones_by_the_factor():
-    scaling = RopeScaling(factor=16)
-    for dim, (low, high) in {96: (8, 21), 64: (5, 14)}.items():
-        assert yarn_correction_range(dim, 1e6, scaling) == (low, high)
-        scale = scaling_of_each_pair(dim, 1e6, scaling, DOUBLE)
-        assert scale[: low + 1].tolist() == [1.0] * (low + 1)
-        assert scale[high:].tolist() == [1 / 16] * (dim // 2 - high)
-        assert (scale.diff()[low:high] < 0).all()
-
-
-def range_clamped_at(last_pair, dim, base, context, betas):
-    """YaRN's range with the upper clamp as an argument: MiniMind3 uses dim/2 - 1, transformers dim - 1."""
-    fast, slow = (dim * math.log(context / (beta * 2 * math.pi)) / (2 * math.log(base)) for beta in betas)
-    return max(math.floor(fast), 0), min(math.ceil(slow), last_pair)
-
-
-def test_either_clamp_gives_the_same_range_in_all_realistic_settings():
-    settings = [
-        (dim, base, context, betas)
-        for dim in (32, 64, 80, 96, 128, 256)
-        for base in (1e4, 1e5, 5e5, 1e6, 1e7)
-        for context in (512, 2048, 4096, 8192, 32768, 131072)
-        for betas in ((32.0, 1.0), (4.0, 1.0))
-        if base >= 1e5 or context <= 32768  # nobody trains 131072 positions with a base of 10,000
-    ]
-    for dim, base, context, betas in settings:
-        ours = yarn_correction_range(dim, base, RopeScaling(16, context, *betas))
-        assert ours == range_clamped_at(dim - 1, dim, base, context, betas)
-        assert ours == range_clamped_at(dim // 2 - 1, dim, base, context, betas)
-
-
-def test_the_clamps_part_where_the_trained_context_is_in_the_millions():
-    setting = (64, 1e6, 10**7, (32.0, 1.0))
-    assert range_clamped_at(31, *setting) == (25, 31)
-    assert range_clamped_at(63, *setting) == (25, 34)
-    assert yarn_correction_range(64, 1e6, RopeScaling(16, 10**7)) == (25, 34)
-
-
-def test_the_older_formula_is_not_yarn():
-    older = scaling_of_each_pair(96, 1e6, RopeScaling(16, formula="minimind2"), DOUBLE)
-    assert (older[1:21] < 1).all(), "it slows fast pairs that YaRN leaves alone"
-    assert older[0].item() == pytest.approx((1 * 16 - 1 + 1) / (1 * 16))
-    step = (older[:-1] - older[1:]).max().item()
-    assert step > 0.8, "and it drops to 1/factor in one step"
-    assert older[-1].item() == pytest.approx(1 / 16)
-
-
-def test_the_older_formula_is_that_of_minimind2_pair_by_pair():
-    dim, base, factor, beta_fast, beta_slow, context = 64, 1e6, 4.0, 4.0, 1.0, 2048
-    scaling = RopeScaling(factor, context, beta_fast, beta_slow, formula="minimind2")
-    expected, corner_passed = [], False
-    for pair in range(dim // 2):
-        corner_passed |= 2 * math.pi * base ** (2 * pair / dim) > context
-        beta = beta_slow + (beta_fast - beta_slow) * pair / (dim / 2 - 1)
-        expected.append(1 / factor if corner_passed else (beta * factor - beta + 1) / (beta * factor))
-    assert expected[0] == 1 and 0 < expected.index(0.25) < dim // 2
-    ours = scaling_of_each_pair(dim, base, scaling, DOUBLE).tolist()
-    assert ours == pytest.approx(expected)
-
-
-def test_the_older_formula_without_a_corner_slows_no_pair_wholly():
-    scaling = RopeScaling(4.0, 10**9, 4.0, formula="minimind2")
-    assert (scaling_of_each_pair(8, 1e4, scaling, DOUBLE) > 0.25).all()
+# Tables with scaling
 
 
 def test_scaling_begins_where_the_table_outgrows_the_trained_context():
@@ -315,7 +242,7 @@ def test_the_attention_factor_multiplies_both_tables():
 
 
 @pytest.mark.parametrize("dim", [7, 0, -2])
-@pytest.mark.parametrize("function", [rope_frequencies, precompute_freqs_cis, half_split_permutation])
+@pytest.mark.parametrize("function", [precompute_freqs_cis, half_split_permutation])
 def test_rejects_an_odd_head_dim(function, dim):
     with pytest.raises(ValueError, match=f"rotates pairs of channels, so dim must be even and at least 2, got {dim}"):
         function(dim)

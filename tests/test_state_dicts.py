@@ -2,7 +2,7 @@ import pytest
 import torch
 from model_builders import tensor, tiny_model
 
-from minimind_edu.state_dicts import canonical
+from minimind_edu.weights.state_dicts import canonical
 
 
 def weights(kind="minimind2", **changes):

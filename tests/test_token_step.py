@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model_builders import KINDS, SLOW_PROPERTY, tensor, tiny_model, token_ids
 
-from minimind_edu.config import RopeScaling
+from minimind_edu.fast.packing import stack_experts
+from minimind_edu.fast.token_step import linear, token_step
 from minimind_edu.kv_cache import KVCache
 from minimind_edu.moe import MoEFeedForward
-from minimind_edu.packing import stack_experts
-from minimind_edu.token_step import linear, token_step
+from minimind_edu.rope_frequencies import RopeScaling
 
 YARN = {"rope_scaling": RopeScaling(factor=4.0, original_max_position_embeddings=16)}
 MODELS = {kind: tiny_model(kind) for kind in KINDS}

@@ -7,11 +7,12 @@ chat_template, text_stream, tokenizer_files, tokenizer. What shows, checks and c
 imports the model, never the other way round.
 """
 
-from minimind_edu.checkpoints import from_checkpoint, save_checkpoint
-from minimind_edu.config import MiniMindConfig, RopeScaling
+from minimind_edu.config import MiniMindConfig
 from minimind_edu.device import pick_device, pick_dtype
 from minimind_edu.model import MiniMindForCausalLM
+from minimind_edu.rope_frequencies import RopeScaling
 from minimind_edu.tokenizer import Tokenizer
+from minimind_edu.weights.checkpoints import from_checkpoint, save_checkpoint
 
 __all__ = [
     "MiniMindConfig",

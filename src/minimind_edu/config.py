@@ -13,56 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
+from minimind_edu.rope_frequencies import RopeScaling
+
 Generation = Literal["minimind2", "minimind3"]
-
-
-@dataclass(frozen=True)
-class RopeScaling:
-    """How RoPE's frequencies are slowed down to reach beyond the context that was trained.
-
-    `formula` chooses between YaRN (`"yarn"`; arXiv 2309.00071, in the form of its authors' code and of transformers:
-    the ramp runs over the pairs' indices, where the paper's text lets it run over their turns), and the older
-    formula of MiniMind2 (`"minimind2"`), which is not YaRN although its source calls it so. The formulas themselves
-    are in `rope.py`.
-
-    `attention_factor` multiplies the cos and sin tables, hence the scores by its square. None means the paper's
-    value, 0.1 ln(factor) + 1. MiniMind3 sets it to 1.
-    """
-
-    factor: float = 16.0  # how many times longer than the trained context
-    original_max_position_embeddings: int = 2048  # the context that was trained, in positions
-    beta_fast: float = 32.0  # pairs that turn more often than this in that context keep their speed
-    beta_slow: float = 1.0  # pairs turning less often than this are slowed by the whole factor
-    attention_factor: float | None = None
-    formula: Literal["yarn", "minimind2"] = "yarn"
-
-    def __post_init__(self) -> None:
-        if not self.factor >= 1:
-            raise ValueError(
-                f"a RoPE scaling factor must be at least 1, got {self.factor}: it says how many times longer "
-                "than the trained context the new one is"
-            )
-        if self.original_max_position_embeddings < 1:
-            raise ValueError(
-                "original_max_position_embeddings must be a positive number of positions, "
-                f"got {self.original_max_position_embeddings}"
-            )
-        if not self.beta_fast > self.beta_slow > 0:
-            raise ValueError(
-                f"beta_fast must be above beta_slow and both above 0, got beta_fast={self.beta_fast} and "
-                f"beta_slow={self.beta_slow}: fast pairs turn more often"
-            )
-        if self.formula not in ("yarn", "minimind2"):
-            raise ValueError(f"formula must be 'yarn' or 'minimind2', got {self.formula!r}")
-
-    @property
-    def table_factor(self) -> float:
-        """What the cos and sin tables are multiplied by."""
-        if self.attention_factor is not None:
-            return self.attention_factor
-        if self.formula == "minimind2" or self.factor == 1:
-            return 1.0
-        return 0.1 * math.log(self.factor) + 1.0
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from minimind_edu import decoding, generation
+from minimind_edu import generation
 from minimind_edu.attention import causal_mask, padding_mask
 from minimind_edu.block import MiniMindBlock
-from minimind_edu.compiled_steps import CompiledSteps
 from minimind_edu.config import MiniMindConfig
+from minimind_edu.fast import decoding
+from minimind_edu.fast.compiled_steps import CompiledSteps
 from minimind_edu.generation import check_token_ids
 from minimind_edu.kv_cache import KVCache
 from minimind_edu.moe import RouterOutput

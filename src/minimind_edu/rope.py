@@ -10,77 +10,10 @@ The three forms agree after a permutation of the channels, and are wrong when mi
 MiniMind: `model/model_minimind.py`, precompute_freqs_cis and apply_rotary_pos_emb.
 """
 
-import math
-
 import torch
 from torch import Tensor
 
-from minimind_edu.config import RopeScaling
-
-
-def rope_frequencies(
-    dim: int, rope_base: float = 1e6, rope_scaling: RopeScaling | None = None, dtype: torch.dtype = torch.float32
-) -> Tensor:
-    """inv_freq: the angle, in radians, by which each pair turns from one position to the next.
-
-    Args:
-        dim: channels of one head, even.
-        rope_base: the base of the falling frequencies (`rope_theta` in the config).
-        rope_scaling: slow pairs down for a longer context; None leaves them as they are.
-
-    Returns:
-        `[dim/2]`, falling from 1 (pair 0) to just above 1/rope_base.
-
-    Raises:
-        ValueError: if dim is not an even number of at least 2.
-    """
-    if dim < 2 or dim % 2:
-        raise ValueError(f"RoPE rotates pairs of channels, so dim must be even and at least 2, got {dim}")
-    inv_freq = 1.0 / (rope_base ** (torch.arange(0, dim, 2).to(dtype) / dim))  # [D/2]
-    if rope_scaling is not None:
-        inv_freq = inv_freq * scaling_of_each_pair(dim, rope_base, rope_scaling, dtype)
-    return inv_freq
-
-
-def scaling_of_each_pair(
-    dim: int, rope_base: float, rope_scaling: RopeScaling, dtype: torch.dtype = torch.float32
-) -> Tensor:
-    """By what each pair's frequency is multiplied: 1 leaves it, 1/factor slows it by the whole factor. `[dim/2]`."""
-    if rope_scaling.formula == "minimind2":
-        return _minimind2_scaling(dim, rope_base, rope_scaling, dtype)
-    low, high = yarn_correction_range(dim, rope_base, rope_scaling)
-    # 0.001 keeps a ramp of no width from dividing by zero, as in transformers
-    ramp = ((torch.arange(dim // 2, dtype=dtype) - low) / max(high - low, 0.001)).clamp(0, 1)
-    return 1 - ramp + ramp / rope_scaling.factor
-
-
-def yarn_correction_range(dim: int, rope_base: float, rope_scaling: RopeScaling) -> tuple[int, int]:
-    """Where YaRN's ramp runs: pairs up to `low` keep their speed, pairs from `high` on are slowed by the factor.
-
-    A pair that turns `beta` times within the trained context of C positions has the (fractional) index
-    dim * ln(C / (2 pi beta)) / (2 ln base). Peng et al. 2023, arXiv 2309.00071, section 3.2.
-    """
-    context = rope_scaling.original_max_position_embeddings
-
-    def pair_turning(beta: float) -> float:
-        return dim * math.log(context / (beta * 2 * math.pi)) / (2 * math.log(rope_base))
-
-    low = max(math.floor(pair_turning(rope_scaling.beta_fast)), 0)
-    # MiniMind3 clamps at dim/2 - 1, transformers at dim - 1. The two differ only where the last pair turns more than
-    # beta_slow times within the trained context, that is for contexts of millions of positions.
-    high = min(math.ceil(pair_turning(rope_scaling.beta_slow)), dim - 1)
-    return low, high
-
-
-def _minimind2_scaling(dim: int, rope_base: float, rope_scaling: RopeScaling, dtype: torch.dtype) -> Tensor:
-    """MiniMind2's formula. Its source names it YaRN; unlike YaRN it slows the fast pairs a little and has a step."""
-    half = dim // 2
-    periods = 2 * math.pi / rope_frequencies(dim, rope_base, dtype=dtype)  # [D/2], in positions
-    never_complete = periods > rope_scaling.original_max_position_embeddings  # from one pair on
-    pair = torch.arange(half, dtype=dtype)
-    beta = rope_scaling.beta_slow + (rope_scaling.beta_fast - rope_scaling.beta_slow) * pair / max(half - 1, 1)
-    factor = rope_scaling.factor
-    return torch.where(never_complete, torch.full_like(pair, 1 / factor), (beta * factor - beta + 1) / (beta * factor))
+from minimind_edu.rope_frequencies import RopeScaling, rope_frequencies
 
 
 def rope_angles(

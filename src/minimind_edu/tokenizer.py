@@ -20,10 +20,10 @@ import torch
 from torch import Tensor
 
 from minimind_edu.chat_template import render_chat
-from minimind_edu.hub import locate
 from minimind_edu.text_stream import whole_characters
 from minimind_edu.tokenizer_files import chat_template, read_tokens, special_tokens
-from minimind_edu.weight_files import read_json
+from minimind_edu.weights.files import read_json
+from minimind_edu.weights.hub import locate
 
 
 class Tokenizer:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from minimind_edu.weight_files import read_json
+from minimind_edu.weights.files import read_json
 
 
 def read_tokens(path: Path) -> Any:

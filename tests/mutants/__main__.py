@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "minimind_edu"
 TESTS = ROOT / "tests"
 PATIENCE = 300  # seconds; a mutant may make a loop endless
-NOTICED, SURVIVED = (1, 0)  # pytest: 1 says that tests ran and some failed; anything above, that they did not run
+NOTICED, SURVIVED = 1, 0  # pytest: 1 says that tests ran and some failed; anything above, that they did not run
 
 
 class ChangedSource(importlib.machinery.SourceFileLoader):

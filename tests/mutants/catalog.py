@@ -17,6 +17,7 @@ class Mutant:
 
 
 NORMS = ("test_norms.py",)
+FREQUENCIES = ("test_rope_frequencies.py",)
 ROPE = ("test_rope.py",)
 CACHE = ("test_kv_cache.py",)
 ATTENTION = ("test_attention.py",)
@@ -30,7 +31,7 @@ COSTS = ("test_costs.py",)
 DEVICE = ("test_device.py",)
 TIMING = ("test_timing.py",)
 CHECKPOINTS = ("test_checkpoints.py",)
-FILES = ("test_weight_files.py",)
+FILES = ("test_files.py",)
 
 _RMS = "return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps)"
 _RMS_FORWARD = """_check_last_axis("RMSNorm", x, self.weight.shape[0])"""
@@ -100,20 +101,20 @@ MUTANTS = [
     Mutant("layer norm: mean not subtracted", "norms.py", _LAYER, "centered = x", NORMS),
     # RoPE
     Mutant(
-        "rope: frequencies reversed", "rope.py", _FREQUENCIES,
-        _FREQUENCIES.replace("  # [D/2]", ".flip(0)"), ROPE,
+        "rope: frequencies reversed", "rope_frequencies.py", _FREQUENCIES,
+        _FREQUENCIES.replace("  # [D/2]", ".flip(0)"), FREQUENCIES,
     ),
     Mutant(
-        "rope: exponent j/d", "rope.py", _FREQUENCIES,
-        _FREQUENCIES.replace("torch.arange(0, dim, 2)", "torch.arange(dim // 2)"), ROPE,
+        "rope: exponent j/d", "rope_frequencies.py", _FREQUENCIES,
+        _FREQUENCIES.replace("torch.arange(0, dim, 2)", "torch.arange(dim // 2)"), FREQUENCIES,
     ),
     Mutant(
-        "rope: another base", "rope.py", _FREQUENCIES,
-        _FREQUENCIES.replace("rope_base **", "(rope_base / 100) **"), ROPE,
+        "rope: another base", "rope_frequencies.py", _FREQUENCIES,
+        _FREQUENCIES.replace("rope_base **", "(rope_base / 100) **"), FREQUENCIES,
     ),
     Mutant(
-        "rope: divided by dim/2", "rope.py", _FREQUENCIES,
-        _FREQUENCIES.replace("/ dim)", "/ (dim // 2))"), ROPE,
+        "rope: divided by dim/2", "rope_frequencies.py", _FREQUENCIES,
+        _FREQUENCIES.replace("/ dim)", "/ (dim // 2))"), FREQUENCIES,
     ),
     Mutant("rope: turns by minus the angle", "rope.py", _HALF, _HALF.replace("-second, first", "second, -first"), ROPE),
     Mutant("rope: halves not exchanged", "rope.py", _HALF, _HALF.replace("-second, first", "-first, second"), ROPE),
@@ -139,8 +140,8 @@ MUTANTS = [
         "return torch.arange(dim).view(2, -1).T.flatten()", ROPE,
     ),
     Mutant(
-        "yarn: ramp inverted", "rope.py", "return 1 - ramp + ramp / rope_scaling.factor",
-        "return ramp + (1 - ramp) / rope_scaling.factor", ROPE,
+        "yarn: ramp inverted", "rope_frequencies.py", "return 1 - ramp + ramp / rope_scaling.factor",
+        "return ramp + (1 - ramp) / rope_scaling.factor", FREQUENCIES,
     ),
     Mutant(
         "yarn: always on, also within the trained context", "rope.py",
@@ -404,7 +405,7 @@ MUTANTS = [
     ),
     Mutant(
         "generation: the first position is chosen from", "generation.py",
-        "logits_to_keep=1,\n            )", "logits_to_keep=0,\n            )\n        out.logits = out.logits[:, :1]",
+        "logits_to_keep=1)", "logits_to_keep=0)\n        out.logits = out.logits[:, :1]",
         GENERATION,
     ),
     Mutant(
@@ -461,22 +462,22 @@ MUTANTS = [
         "attention_mask = None  # no padding: found out here once, not at every step", "pass", GENERATION,
     ),
     # Packing, the compiled step, and the choice
-    Mutant("packing: rows and columns exchanged", "packing.py", _PACK, _PACK.removesuffix(".t()"), PACKING),
-    Mutant("packing: nothing is moved", "packing.py", _PACK, "pass", PACKING),
-    Mutant("packing: again and again", "packing.py", _PACK, _PACK.replace("contiguous", "clone"), PACKING),
+    Mutant("packing: rows and columns exchanged", "fast/packing.py", _PACK, _PACK.removesuffix(".t()"), PACKING),
+    Mutant("packing: nothing is moved", "fast/packing.py", _PACK, "pass", PACKING),
+    Mutant("packing: again and again", "fast/packing.py", _PACK, _PACK.replace("contiguous", "clone"), PACKING),
     Mutant(
-        "packing: weights of inference mode", "packing.py",
+        "packing: weights of inference mode", "fast/packing.py",
         "@torch.inference_mode(False)\ndef pack_weights", "def pack_weights", PACKING,
     ),
     Mutant(
-        "experts: stacked as a second copy", "packing.py", "weight.data = own", "pass", PACKING,
+        "experts: stacked as a second copy", "fast/packing.py", "weight.data = own", "pass", PACKING,
     ),
     Mutant(
-        "experts: a replaced one is not noticed", "packing.py",
+        "experts: a replaced one is not noticed", "fast/packing.py",
         "and weight.data_ptr() == start + index * size", "", PACKING,
     ),
     Mutant(
-        "experts: storage not compared, places only by chance", "packing.py", "if together:", "if True:", PACKING,
+        "experts: storage not compared, places only by chance", "fast/packing.py", "if together:", "if True:", PACKING,
     ),
     Mutant(
         "cache: room reserved over a fork's positions", "kv_cache.py",
@@ -500,142 +501,142 @@ MUTANTS = [
         "twin = BufferCache(self._capacity, self._zeroed)", "twin = BufferCache(self._capacity)", CACHE,
     ),
     Mutant(
-        "step: written one position late", "token_step.py",
+        "step: written one position late", "fast/token_step.py",
         "buffer[:, end - 1 : end] = new", "buffer[:, end : end + 1] = new", STEP,
     ),
     Mutant(
-        "step: the token does not see itself", "token_step.py",
+        "step: the token does not see itself", "fast/token_step.py",
         "return buffer[:, :end]", "return buffer[:, : max(end - 1, 1)]", STEP,
     ),
     Mutant(
-        "step: reads room that is not filled", "token_step.py", "return buffer[:, :end]", "return buffer", STEP,
+        "step: reads room that is not filled", "fast/token_step.py", "return buffer[:, :end]", "return buffer", STEP,
     ),
     Mutant(
-        "step: fixed, one position too few", "token_step.py",
+        "step: fixed, one position too few", "fast/token_step.py",
         ".view(1, 1, 1, -1) < end", ".view(1, 1, 1, -1) < end - 1", STEP,
     ),
     Mutant(
-        "step: fixed, padding forgotten", "token_step.py", "mask = filled if mask is None else mask & filled",
+        "step: fixed, padding forgotten", "fast/token_step.py", "mask = filled if mask is None else mask & filled",
         "mask = filled", STEP,
     ),
     Mutant(
-        "step: fixed, written one position late", "token_step.py",
+        "step: fixed, written one position late", "fast/token_step.py",
         "return buffer.index_copy_(1, end - 1, new)", "return buffer.index_copy_(1, end, new)", STEP,
     ),
     Mutant(
-        "step: QK-norm forgotten", "token_step.py",
+        "step: QK-norm forgotten", "fast/token_step.py",
         "q, k = apply_rotary_pos_emb(part.q_norm(q), part.k_norm(k), *positions)",
         "q, k = apply_rotary_pos_emb(q, k, *positions)", STEP,
     ),
     Mutant(
-        "step: query heads in the wrong groups", "token_step.py",
+        "step: query heads in the wrong groups", "fast/token_step.py",
         "grouped = q.view(batch, kv_heads, heads // kv_heads, head_dim)",
         "grouped = q.view(batch, heads // kv_heads, kv_heads, head_dim).transpose(1, 2)", STEP,
     ),
-    Mutant("step: post-norm as pre-norm", "token_step.py", "if block.pre_norm:", "if True:", STEP),
+    Mutant("step: post-norm as pre-norm", "fast/token_step.py", "if block.pre_norm:", "if True:", STEP),
     Mutant(
-        "step: the embedding's matrix as output", "token_step.py",
+        "step: the embedding's matrix as output", "fast/token_step.py",
         "return linear(model.lm_head.weight, body.norm(x))", "return linear(body.embed_tokens.weight, body.norm(x))",
         STEP,
     ),
     Mutant(
-        "step: always the first experts", "token_step.py", _CHOSEN,
+        "step: always the first experts", "fast/token_step.py", _CHOSEN,
         _CHOSEN.replace("[routed.experts[0]]", "[: len(routed.experts[0])]"), STEP,
     ),
     Mutant(
-        "step: routing weights forgotten", "token_step.py",
+        "step: routing weights forgotten", "fast/token_step.py",
         "output = (routed.weights[0, :, None] * outputs).sum(0).view_as(x)", "output = outputs.sum(0).view_as(x)", STEP,
     ),
     Mutant(
-        "step: shared experts forgotten", "token_step.py",
+        "step: shared experts forgotten", "fast/token_step.py",
         "for expert in part.shared_experts:", "for expert in ():", STEP,
     ),
     Mutant(
-        "compiled: a copy keeps the original's steps", "compiled_steps.py",
+        "compiled: a copy keeps the original's steps", "fast/compiled_steps.py",
         "    def __deepcopy__(self, memo: dict[int, Any]) -> \"CompiledSteps\":\n        return CompiledSteps()",
         "    def __deepcopy__(self, memo: dict[int, Any]) -> \"CompiledSteps\":\n        return self",
         ("test_decoding.py::test_a_copy_starts_without_steps",),
     ),
     Mutant(
-        "compiled: the dtype is not asked for", "compiled_steps.py",
+        "compiled: the dtype is not asked for", "fast/compiled_steps.py",
         "weight.dtype, weight.device, *state", "weight.device, *state",
         ("test_decoding.py::test_a_step_is_asked_for_anew_when_what_it_was_compiled_for_changes",),
     ),
     Mutant(
-        "compiled: a step for one row serves many", "compiled_steps.py",
+        "compiled: a step for one row serves many", "fast/compiled_steps.py",
         "rows = batch if capacity else min(batch, 2)", "rows = batch if capacity else 1",
         ("test_decoding.py::test_a_step_is_asked_for_anew_when_what_it_was_compiled_for_changes",),
     ),
     Mutant(
-        "compiled: made-up sizes that are equal", "compiled_steps.py",
+        "compiled: made-up sizes that are equal", "fast/compiled_steps.py",
         "(1 if batch == 1 else 13), 1009, 499", "(1 if batch == 1 else 2), 1009, 499",
         ("test_compiled_steps.py::test_one_compilation_serves_any_number_of_rows_and_one_more_their_padding",),
     ),
     Mutant(
-        "compiled: every size constant", "compiled_steps.py",
+        "compiled: every size constant", "fast/compiled_steps.py",
         "step = torch.compile(_twin(token_step), dynamic=True, fullgraph=True)",
         "step = torch.compile(_twin(token_step), dynamic=False, fullgraph=True)",
         ("test_compiled_steps.py::test_one_compilation_serves_all_positions_prompts_buffers_and_new_weights",),
     ),
     Mutant(
-        "compiled: one cache on disk for all processors", "compiled_steps.py",
+        "compiled: one cache on disk for all processors", "fast/compiled_steps.py",
         "cache_key_tag=torch.backends.cpu.get_cpu_capability()", 'cache_key_tag=""',
         ("test_compiled_steps.py::test_what_torch_keeps_on_disk_is_marked_with_the_processors_instructions",),
     ),
     Mutant(
-        "step: the second half of a product lost", "token_step.py",
+        "step: the second half of a product lost", "fast/token_step.py",
         "return torch.cat(halves, -1)[:, None]", "return torch.cat([halves[0]] * 2, -1)[:, None]", STEP,
     ),
     Mutant(
-        "compiled: forgotten at once", "compiled_steps.py",
+        "compiled: forgotten at once", "fast/compiled_steps.py",
         "if key not in self._steps and self.failure is None:", "if self.failure is None:",
         ("test_decoding.py::test_compiling_is_over_before_the_first_token",),
     ),
     Mutant(
-        "decoding: one past serves two continuations", "decoding.py",
+        "decoding: one past serves two continuations", "fast/decoding.py",
         "return self._read(step, input_ids, attention_mask, past.fork())",
         "return self._read(step, input_ids, attention_mask, past)",
         ("test_decoding.py::test_two_continuations_of_one_past_do_not_disturb_each_other",),
     ),
     Mutant(
-        "decoding: positions off by one", "decoding.py",
+        "decoding: positions off by one", "fast/decoding.py",
         "positions = tuple(table[end - 1 : end] for table in tables)",
         "positions = tuple(table[end : end + 1] for table in tables)",
         ("test_decoding.py::test_two_continuations_of_one_past_do_not_disturb_each_other",),
     ),
     Mutant(
-        "decoding: padding is read", "decoding.py",
+        "decoding: padding is read", "fast/decoding.py",
         "mask = _laid_out(attention_mask.bool())[:, None, None, :]  # [B, T] -> [B, 1, 1, T]", "mask = None",
         DECODING,
     ),
     Mutant(
-        "decoding: plain leaves the weights packed", "decoding.py",
+        "decoding: plain leaves the weights packed", "fast/decoding.py",
         "(pack_weights if decode == \"packed\" else unpack_weights)(model)",
         "pack_weights(model) if decode == \"packed\" else None",
         ("test_decoding.py::test_every_way_is_what_it_says_whatever_came_before",),
     ),
     Mutant(
-        "decoding: compiled for packed weights", "decoding.py",
+        "decoding: compiled for packed weights", "fast/decoding.py",
         "unpack_weights(model)  # a compiled loop reads row by row", "pass",
         ("test_decoding.py::test_every_way_is_what_it_says_whatever_came_before",),
     ),
     Mutant(
-        "decoding: hooks are skipped silently", "decoding.py",
+        "decoding: hooks are skipped silently", "fast/decoding.py",
         "if part._forward_hooks or part._forward_pre_hooks:", "if False:",
         ("test_decoding.py::test_a_model_that_somebody_changed_stays_eager",),
     ),
     Mutant(
-        "decoding: the dropout is lost silently", "decoding.py",
+        "decoding: the dropout is lost silently", "fast/decoding.py",
         "if model.training and model.config.dropout:", "if False:",
         ("test_decoding.py::test_dropout_is_not_left_out_silently",),
     ),
     Mutant(
-        "decoding: says it every time", "decoding.py",
+        "decoding: says it every time", "fast/decoding.py",
         "_say_once(f\"decode='compiled' is not", "_say_once.__wrapped__(f\"decode='compiled' is not",
         ("test_decoding.py::test_without_a_compiler_decoding_stays_eager_and_says_so_once",),
     ),
     Mutant(
-        "decoding: strides of a slice", "decoding.py",
+        "decoding: strides of a slice", "fast/decoding.py",
         "return x.clone(memory_format=torch.contiguous_format)", "return x",
         ("test_compiled_steps.py::test_a_mixture_for_one_row_is_one_graph",),
     ),
@@ -679,39 +680,40 @@ MUTANTS = [
     ),
     # Checkpoints
     Mutant(
-        "checkpoint: written in place", "checkpoints.py",
+        "checkpoint: written in place", "weights/checkpoints.py",
         "save_file(tensors, partial, metadata", "partial = path; save_file(tensors, path, metadata",
         CHECKPOINTS,
     ),
     Mutant(
-        "checkpoint: dtype forgotten", "checkpoints.py", "model.to(_common_dtype(given))", "pass", CHECKPOINTS,
+        "checkpoint: dtype forgotten", "weights/checkpoints.py", "model.to(_common_dtype(given))", "pass", CHECKPOINTS,
     ),
     Mutant(
-        "checkpoint: the first tensor's dtype for all", "checkpoints.py",
+        "checkpoint: the first tensor's dtype for all", "weights/checkpoints.py",
         "return reduce(torch.promote_types, (tensor.dtype for tensor in weights.values()))",
         "return next(iter(weights.values())).dtype", CHECKPOINTS,
     ),
     Mutant(
-        "checkpoint: weights stay in the file", "checkpoints.py",
+        "checkpoint: weights stay in the file", "weights/checkpoints.py",
         "tensor.to(dtype, copy=True, memory_format=torch.contiguous_format)", "tensor.to(dtype)", CHECKPOINTS,
     ),
     Mutant(
-        "checkpoint: a differing head is dropped", "checkpoints.py",
+        "checkpoint: a differing head is dropped", "weights/checkpoints.py",
         "if head.shape == embedding.shape and not is_tied(given):", "if False:", CHECKPOINTS,
     ),
     Mutant(
-        "checkpoint: shapes not compared", "checkpoints.py",
+        "checkpoint: shapes not compared", "weights/checkpoints.py",
         "if given[name].shape != expected[name].shape", "if False", CHECKPOINTS,
     ),
     Mutant(
-        "checkpoint: left in training", "checkpoints.py", "return model.eval()", "return model.train()", CHECKPOINTS,
+        "checkpoint: left in training", "weights/checkpoints.py",
+        "return model.eval()", "return model.train()", CHECKPOINTS,
     ),
     Mutant(
-        "checkpoint: what you know is ignored", "checkpoints.py",
+        "checkpoint: what you know is ignored", "weights/checkpoints.py",
         "config = infer_config(weights, described, **known)", "config = infer_config(weights, described)", CHECKPOINTS,
     ),
     Mutant(
-        "checkpoint: config.json is ignored", "checkpoints.py",
+        "checkpoint: config.json is ignored", "weights/checkpoints.py",
         "described = None if found.config_json is None else read_json(found.config_json)", "described = None",
         CHECKPOINTS,
     ),
@@ -734,77 +736,77 @@ MUTANTS = [
     ),
     # Files, names and configs of others
     Mutant(
-        "files: pickles may run code", "weight_files.py", "weights_only=True", "weights_only=False", FILES,
+        "files: pickles may run code", "weights/files.py", "weights_only=True", "weights_only=False", FILES,
     ),
     Mutant(
-        "files: one shard passes for a model", "weight_files.py",
+        "files: one shard passes for a model", "weights/files.py",
         "if shard := _SHARD.fullmatch(path.name):", "if shard := None:", FILES,
     ),
     Mutant(
-        "files: missing shards are left out", "weight_files.py", "if missing or not names:", "if False:", FILES,
+        "files: missing shards are left out", "weights/files.py", "if missing or not names:", "if False:", FILES,
     ),
     Mutant(
-        "files: any config.json beside a file counts", "weight_files.py",
+        "files: any config.json beside a file counts", "weights/files.py",
         "beside if path.name in _STANDARD and beside.is_file() else None", "beside if beside.is_file() else None",
         FILES,
     ),
     Mutant(
-        "names: fused gate and up swapped", "state_dicts.py",
+        "names: fused gate and up swapped", "weights/state_dicts.py",
         "gate, up = gate_up.chunk(2)", "up, gate = gate_up.chunk(2)",
         ("test_state_dicts.py",),
     ),
     Mutant(
-        "names: fused gate and up interleaved", "state_dicts.py",
+        "names: fused gate and up interleaved", "weights/state_dicts.py",
         "gate, up = gate_up.chunk(2)", "gate, up = gate_up[::2], gate_up[1::2]", ("test_state_dicts.py",),
     ),
     Mutant(
-        "names: one prefix only", "state_dicts.py", 'while name.startswith("module."):',
+        "names: one prefix only", "weights/state_dicts.py", 'while name.startswith("module."):',
         'if name.startswith("module."):', ("test_state_dicts.py",),
     ),
     Mutant(
-        "names: tables are weights", "state_dicts.py", "if not name.endswith(_TABLES)", "if True",
+        "names: tables are weights", "weights/state_dicts.py", "if not name.endswith(_TABLES)", "if True",
         ("test_state_dicts.py",),
     ),
     Mutant(
-        "inferred: the config.json before the caller", "infer_config.py",
+        "inferred: the config.json before the caller", "weights/infer_config.py",
         "values = shown | stated | known", "values = shown | known | stated", ("test_infer_config.py",),
     ),
     Mutant(
-        "inferred: shapes before the config.json", "infer_config.py",
+        "inferred: shapes before the config.json", "weights/infer_config.py",
         "values = shown | stated | known", "values = stated | shown | known",
         ("test_infer_config.py", "test_checkpoints.py"),
     ),
     Mutant(
-        "inferred: heads of 64 instead of eight heads", "infer_config.py",
+        "inferred: heads of 64 instead of eight heads", "weights/infer_config.py",
         "head_dim = q_rows // assumed", "head_dim = 64 if q_rows % 64 == 0 else q_rows // assumed",
         ("test_infer_config.py",),
     ),
     Mutant(
-        "inferred: generation by key/value heads", "infer_config.py",
+        "inferred: generation by key/value heads", "weights/infer_config.py",
         'generation = "minimind3" if shown["use_qk_norm"] else "minimind2"',
         'generation = "minimind3" if len(weights[f"{_LAYER}self_attn.k_proj.weight"]) > 128 else "minimind2"',
         ("test_infer_config.py",),
     ),
     Mutant(
-        "inferred: always tied", "infer_config.py",
+        "inferred: always tied", "weights/infer_config.py",
         "return head.shape == embedding.shape and torch.equal(head, embedding)", "return True",
         ("test_infer_config.py",),
     ),
     Mutant(
-        "config.json: theta of our preset where transformers is silent", "config_json.py",
+        "config.json: theta of our preset where transformers is silent", "weights/config_json.py",
         '"rope_theta": 1e4, ', "", ("test_config_json.py",),
     ),
     Mutant(
-        "config.json: YaRN only of transformers 5", "config_json.py",
+        "config.json: YaRN only of transformers 5", "weights/config_json.py",
         'given = (described.get("rope_scaling") or {}) | ', "given = {} | ", ("test_config_json.py",),
     ),
     Mutant(
-        "config.json: YaRN within the trained context is dropped", "config_json.py",
+        "config.json: YaRN within the trained context is dropped", "weights/config_json.py",
         "positions if positions > original else int(factor * original)", "positions",
         ("test_config_json.py", "test_checkpoints_transformers.py"),
     ),
     Mutant(
-        "config.json: unknown switches are ignored", "config_json.py",
+        "config.json: unknown switches are ignored", "weights/config_json.py",
         "if asked.get(name) not in allowed:", "if False:", ("test_config_json.py",),
     ),
     Mutant(
@@ -813,10 +815,10 @@ MUTANTS = [
         'if generation == "minimind2":', ("test_config_json.py",),
     ),
     Mutant(
-        "hub: fetched without being asked", "hub.py", "if not download:", "if False:", ("test_hub.py",),
+        "hub: fetched without being asked", "weights/hub.py", "if not download:", "if False:", ("test_hub.py",),
     ),
     Mutant(
-        "hub: a name goes before a path", "hub.py",
+        "hub: a name goes before a path", "weights/hub.py",
         "if Path(path).expanduser().exists():", 'if Path(path).exists() and "/" not in str(path)[1:]:',
         ("test_hub.py::test_a_path_that_exists_goes_before_a_hub_name",),
     ),

@@ -11,9 +11,8 @@ import torch
 from torch import Tensor
 from traitlets import Enum, Float, Int
 
-from minimind_edu.config import RopeScaling
 from minimind_edu.figures._base import Figure
-from minimind_edu.rope import rope_frequencies, scaling_of_each_pair, yarn_correction_range
+from minimind_edu.rope_frequencies import RopeScaling, rope_frequencies, scaling_of_each_pair, yarn_correction_range
 
 FORMULAS = ("none", "linear", "yarn", "minimind2")
 _NAMES = {"none": "no scaling", "linear": "linear", "yarn": "YaRN", "minimind2": "MiniMind2"}

@@ -15,7 +15,7 @@ from typing import Any
 from transformers import LlamaConfig, PretrainedConfig, Qwen3Config, Qwen3MoeConfig
 
 from minimind_edu.config import MiniMindConfig
-from minimind_edu.rope import yarn_correction_range
+from minimind_edu.rope_frequencies import yarn_correction_range
 
 _OTHERWISE = (
     "; the adapter takes every model of this book to transformers as it is: "

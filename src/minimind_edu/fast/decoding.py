@@ -21,12 +21,12 @@ from torch import Tensor, nn
 
 from minimind_edu.attention import Attention
 from minimind_edu.block import MiniMindBlock
-from minimind_edu.compiled_steps import Step
+from minimind_edu.fast.compiled_steps import Step
+from minimind_edu.fast.packing import pack_weights, stack_experts, unpack_weights
 from minimind_edu.feed_forward import FeedForward
 from minimind_edu.kv_cache import KVCache
 from minimind_edu.moe import MoEFeedForward, MoEGate
 from minimind_edu.norms import RMSNorm
-from minimind_edu.packing import pack_weights, stack_experts, unpack_weights
 
 DECODERS = ("plain", "packed", "compiled")
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from minimind_edu.weight_files import find_weights, read_json, read_tensors
+from minimind_edu.weights.files import find_weights, read_json, read_tensors
 
 TENSORS = {"a": torch.arange(4000.0), "b": torch.ones(2, 3, dtype=torch.bfloat16)}
 LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 103\n"

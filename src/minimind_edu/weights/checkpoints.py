@@ -5,7 +5,7 @@ what others wrote: upstream's .pth state dicts, and folders with a config.json o
 Qwen3 and Qwen3-MoE. The reading is done in steps that stand in files of their own:
 
     hub.locate             a path, or a name on the Hub           -> a file or folder on this machine
-    weight_files           a file or folder                       -> tensors, the config.json beside them
+    files                  a file or folder                       -> tensors, the config.json beside them
     state_dicts.canonical  names and wrappers of many hands       -> our names, which are upstream's
     infer_config           names, shapes, config.json             -> a MiniMindConfig
 """
@@ -23,12 +23,13 @@ from safetensors.torch import save_file
 from torch import Tensor
 from tqdm.auto import tqdm
 
-from minimind_edu.config import MiniMindConfig, RopeScaling
-from minimind_edu.hub import locate
-from minimind_edu.infer_config import disagreements, infer_config, is_tied
+from minimind_edu.config import MiniMindConfig
 from minimind_edu.model import MiniMindForCausalLM
-from minimind_edu.state_dicts import canonical
-from minimind_edu.weight_files import find_weights, read_json, read_tensors
+from minimind_edu.rope_frequencies import RopeScaling
+from minimind_edu.weights.files import find_weights, read_json, read_tensors
+from minimind_edu.weights.hub import locate
+from minimind_edu.weights.infer_config import disagreements, infer_config, is_tied
+from minimind_edu.weights.state_dicts import canonical
 
 _TIED = "lm_head.weight"  # the same tensor as model.embed_tokens.weight when the two are tied
 _LONG = 2**30  # bytes from which on reading shows its progress

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from minimind_edu.config import MiniMindConfig
-from minimind_edu.config_json import values_of
+from minimind_edu.weights.config_json import values_of
 
 _EMBEDDING, _HEAD = "model.embed_tokens.weight", "lm_head.weight"
 _LAYER = "model.layers.0."

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from minimind_edu.config import UPSTREAM_NAMES, MiniMindConfig, RopeScaling, upstream_scaling
+from minimind_edu.config import UPSTREAM_NAMES, MiniMindConfig, upstream_scaling
+from minimind_edu.rope_frequencies import RopeScaling
 
 # names of others -> ours; transformers 5 writes num_local_experts for Qwen3-MoE
 _NAMES = UPSTREAM_NAMES | {"num_local_experts": "num_experts"}

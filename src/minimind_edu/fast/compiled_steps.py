@@ -18,8 +18,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from minimind_edu.fast.token_step import Stacks, token_step
 from minimind_edu.notebook import progress
-from minimind_edu.token_step import Stacks, token_step
 
 Step = Callable[..., Tensor]  # arguments and result of token_step
 

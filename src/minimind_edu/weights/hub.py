@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from minimind_edu.weight_files import SUFFIXES
+from minimind_edu.weights.files import SUFFIXES
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _DESCRIPTION = ("*.json", "*.jinja")  # config, index of shards, tokenizer and its chat template

@@ -1,0 +1,127 @@
+"""How fast each pair of channels rotates, and how YaRN slows the pairs down for a longer context.
+
+    inv_freq[i] = base^(-2i/dim)      radians from one position to the next; Su et al. 2021, arXiv 2104.09864
+
+`rope.py` makes tables of angles from these frequencies and applies them.
+MiniMind: `model/model_minimind.py`, precompute_freqs_cis.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class RopeScaling:
+    """How RoPE's frequencies are slowed down to reach beyond the context that was trained.
+
+    `formula` chooses between YaRN (`"yarn"`; arXiv 2309.00071, in the form of its authors' code and of transformers:
+    the ramp runs over the pairs' indices, where the paper's text lets it run over their turns), and the older
+    formula of MiniMind2 (`"minimind2"`), which is not YaRN although its source calls it so.
+
+    `attention_factor` multiplies the cos and sin tables, hence the scores by its square. None means the paper's
+    value, 0.1 ln(factor) + 1. MiniMind3 sets it to 1.
+    """
+
+    factor: float = 16.0  # how many times longer than the trained context
+    original_max_position_embeddings: int = 2048  # the context that was trained, in positions
+    beta_fast: float = 32.0  # pairs that turn more often than this in that context keep their speed
+    beta_slow: float = 1.0  # pairs turning less often than this are slowed by the whole factor
+    attention_factor: float | None = None
+    formula: Literal["yarn", "minimind2"] = "yarn"
+
+    def __post_init__(self) -> None:
+        if not self.factor >= 1:
+            raise ValueError(
+                f"a RoPE scaling factor must be at least 1, got {self.factor}: it says how many times longer "
+                "than the trained context the new one is"
+            )
+        if self.original_max_position_embeddings < 1:
+            raise ValueError(
+                "original_max_position_embeddings must be a positive number of positions, "
+                f"got {self.original_max_position_embeddings}"
+            )
+        if not self.beta_fast > self.beta_slow > 0:
+            raise ValueError(
+                f"beta_fast must be above beta_slow and both above 0, got beta_fast={self.beta_fast} and "
+                f"beta_slow={self.beta_slow}: fast pairs turn more often"
+            )
+        if self.formula not in ("yarn", "minimind2"):
+            raise ValueError(f"formula must be 'yarn' or 'minimind2', got {self.formula!r}")
+
+    @property
+    def table_factor(self) -> float:
+        """What the cos and sin tables are multiplied by."""
+        if self.attention_factor is not None:
+            return self.attention_factor
+        if self.formula == "minimind2" or self.factor == 1:
+            return 1.0
+        return 0.1 * math.log(self.factor) + 1.0
+
+
+def rope_frequencies(
+    dim: int, rope_base: float = 1e6, rope_scaling: RopeScaling | None = None, dtype: torch.dtype = torch.float32
+) -> Tensor:
+    """inv_freq: the angle, in radians, by which each pair turns from one position to the next.
+
+    Args:
+        dim: channels of one head, even.
+        rope_base: the base of the falling frequencies (`rope_theta` in the config).
+        rope_scaling: slow pairs down for a longer context; None leaves them as they are.
+
+    Returns:
+        `[dim/2]`, falling from 1 (pair 0) to just above 1/rope_base.
+
+    Raises:
+        ValueError: if dim is not an even number of at least 2.
+    """
+    if dim < 2 or dim % 2:
+        raise ValueError(f"RoPE rotates pairs of channels, so dim must be even and at least 2, got {dim}")
+    inv_freq = 1.0 / (rope_base ** (torch.arange(0, dim, 2).to(dtype) / dim))  # [D/2]
+    if rope_scaling is not None:
+        inv_freq = inv_freq * scaling_of_each_pair(dim, rope_base, rope_scaling, dtype)
+    return inv_freq
+
+
+def scaling_of_each_pair(
+    dim: int, rope_base: float, rope_scaling: RopeScaling, dtype: torch.dtype = torch.float32
+) -> Tensor:
+    """By what each pair's frequency is multiplied: 1 leaves it, 1/factor slows it by the whole factor. `[dim/2]`."""
+    if rope_scaling.formula == "minimind2":
+        return _minimind2_scaling(dim, rope_base, rope_scaling, dtype)
+    low, high = yarn_correction_range(dim, rope_base, rope_scaling)
+    # 0.001 keeps a ramp of no width from dividing by zero, as in transformers
+    ramp = ((torch.arange(dim // 2, dtype=dtype) - low) / max(high - low, 0.001)).clamp(0, 1)
+    return 1 - ramp + ramp / rope_scaling.factor
+
+
+def yarn_correction_range(dim: int, rope_base: float, rope_scaling: RopeScaling) -> tuple[int, int]:
+    """Where YaRN's ramp runs: pairs up to `low` keep their speed, pairs from `high` on are slowed by the factor.
+
+    A pair that turns `beta` times within the trained context of C positions has the (fractional) index
+    dim * ln(C / (2 pi beta)) / (2 ln base). Peng et al. 2023, arXiv 2309.00071, section 3.2.
+    """
+    context = rope_scaling.original_max_position_embeddings
+
+    def pair_turning(beta: float) -> float:
+        return dim * math.log(context / (beta * 2 * math.pi)) / (2 * math.log(rope_base))
+
+    low = max(math.floor(pair_turning(rope_scaling.beta_fast)), 0)
+    # MiniMind3 clamps at dim/2 - 1, transformers at dim - 1. The two differ only where the last pair turns more than
+    # beta_slow times within the trained context, that is for contexts of millions of positions.
+    high = min(math.ceil(pair_turning(rope_scaling.beta_slow)), dim - 1)
+    return low, high
+
+
+def _minimind2_scaling(dim: int, rope_base: float, rope_scaling: RopeScaling, dtype: torch.dtype) -> Tensor:
+    """MiniMind2's formula. Its source names it YaRN; unlike YaRN it slows the fast pairs a little and has a step."""
+    half = dim // 2
+    periods = 2 * math.pi / rope_frequencies(dim, rope_base, dtype=dtype)  # [D/2], in positions
+    never_complete = periods > rope_scaling.original_max_position_embeddings  # from one pair on
+    pair = torch.arange(half, dtype=dtype)
+    beta = rope_scaling.beta_slow + (rope_scaling.beta_fast - rope_scaling.beta_slow) * pair / max(half - 1, 1)
+    factor = rope_scaling.factor
+    return torch.where(never_complete, torch.full_like(pair, 1 / factor), (beta * factor - beta + 1) / (beta * factor))

@@ -1,0 +1,1 @@
+"""Weights in files: reading what MiniMind and transformers store, and writing it."""
