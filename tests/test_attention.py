@@ -10,14 +10,13 @@ from model_builders import PROPERTY, SLOW_PROPERTY, spread_weights, tensor, tiny
 from minimind_edu.attention import (
     Attention,
     attention,
-    causal_mask,
     fast_attention,
-    padding_mask,
     repeat_kv,
     repeat_kv_interleave,
     repeat_kv_tiled,
 )
-from minimind_edu.kv_cache import CatCache
+from minimind_edu.layer_cache import CatCache
+from minimind_edu.masks import causal_mask, padding_mask
 from minimind_edu.rope import precompute_freqs_cis
 
 DOUBLE = torch.float64

@@ -22,7 +22,7 @@ from benchmarks.picture import chosen, draw, figure_of
 from benchmarks.scenarios import Decode, Scenario, step_bytes
 from benchmarks.suites import FULL, QUICK
 from benchmarks.timing import Clock, Spread, paired_rounds, ratios, rotated, slope
-from minimind_edu.kv_cache import CatCache
+from minimind_edu.layer_cache import CatCache
 
 CPU = torch.device("cpu")
 WIDE = {"initializer_range": 0.3, "max_position_embeddings": 2048}

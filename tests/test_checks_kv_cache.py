@@ -10,10 +10,10 @@ from check_answers import (
 )
 
 from minimind_edu import MiniMindConfig, MiniMindForCausalLM, checks
-from minimind_edu.attention import causal_mask
 from minimind_edu.checks import _cache_mistakes as known
 from minimind_edu.checks import kv_cache as module
-from minimind_edu.kv_cache import BufferCache, CatCache
+from minimind_edu.layer_cache import BufferCache, CatCache
+from minimind_edu.masks import causal_mask
 
 # ---- right answers, none of them written like the reference
 

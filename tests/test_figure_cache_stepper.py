@@ -4,7 +4,6 @@ import pytest
 import torch
 from browser import open_figure, run_js_module
 
-from minimind_edu.attention import causal_mask
 from minimind_edu.figures import CacheStepper
 from minimind_edu.figures.cache_stepper import (
     BUGS,
@@ -17,6 +16,7 @@ from minimind_edu.figures.cache_stepper import (
     token_passes,
     uncached_logits,
 )
+from minimind_edu.masks import causal_mask
 
 MATH = "cache_stepper_math"
 CUTS = [(p, c) for p in range(1, LONGEST_PROMPT + 1) for c in range(1, p + 1)]

@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model_builders import KINDS, PROPERTY, SLOW_PROPERTY, tensor, tiny_model, token_ids
 
-from minimind_edu.generation import choose, generate, keep_top_k, keep_top_p, penalize_repetition, stream
+from minimind_edu.generation import generate, stream
 from minimind_edu.model import CausalLMOutput
+from minimind_edu.sampling import choose, keep_top_k, keep_top_p, penalize_repetition
 
 MODELS = {kind: tiny_model(kind) for kind in KINDS}
 MODEL = MODELS["minimind2"]

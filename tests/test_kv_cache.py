@@ -4,8 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model_builders import PROPERTY, SLOW_PROPERTY, tensor, tiny_model, token_ids
 
-from minimind_edu.kv_cache import BufferCache, CatCache, KVCache
-from minimind_edu.model import visible_keys
+from minimind_edu.kv_cache import KVCache
+from minimind_edu.layer_cache import BufferCache, CatCache
+from minimind_edu.masks import visible_keys
 
 CACHES = [CatCache, BufferCache]
 seeds = st.integers(0, 10_000)

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from model_builders import KINDS, PROPERTY, tensor, tiny_config, tiny_model, token_ids
 
 from minimind_edu.config import MiniMindConfig
-from minimind_edu.model import MiniMindForCausalLM, visible_keys
+from minimind_edu.masks import visible_keys
+from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.rope import precompute_freqs_cis
 from minimind_edu.rope_frequencies import RopeScaling
 

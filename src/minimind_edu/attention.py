@@ -19,7 +19,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from minimind_edu.config import MiniMindConfig
-from minimind_edu.kv_cache import LayerCache
+from minimind_edu.layer_cache import LayerCache
+from minimind_edu.masks import causal_mask
 from minimind_edu.norms import RMSNorm
 from minimind_edu.rope import apply_rotary_pos_emb
 
@@ -48,32 +49,6 @@ def repeat_kv_interleave(x: Tensor, n_rep: int) -> Tensor:
 def repeat_kv_tiled(x: Tensor, n_rep: int) -> Tensor:
     """Looks alike and is wrong for grouped queries: x.repeat gives h0 h1 h0 h1 h0 h1 h0 h1."""
     return x.repeat(1, 1, n_rep, 1)
-
-
-def causal_mask(query_length: int, key_length: int, device: torch.device | None = None) -> Tensor:
-    """Which keys each query may see: True on and below the diagonal that ends in the lower right corner.
-
-    The queries are the last S of T positions, so query s stands at position T - S + s. With S = T this is the usual
-    triangle; with a cache it is a rectangle.
-
-    Returns:
-        `[S, T]`, boolean.
-
-    Raises:
-        ValueError: if there are more queries than keys.
-    """
-    if query_length > key_length:
-        raise ValueError(
-            f"the queries are the last of the keys' positions, so there cannot be more queries ({query_length}) "
-            f"than keys ({key_length})"
-        )
-    allowed = torch.ones(query_length, key_length, dtype=torch.bool, device=device)
-    return allowed.tril(diagonal=key_length - query_length)
-
-
-def padding_mask(attention_mask: Tensor) -> Tensor:
-    """Which keys are real tokens: `[B, T]` of ones and zeros -> `[B, 1, 1, T]` boolean, for all heads and queries."""
-    return attention_mask.bool()[:, None, None, :]
 
 
 def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from minimind_edu.attention import Attention
 from minimind_edu.config import MiniMindConfig
 from minimind_edu.feed_forward import FeedForward
-from minimind_edu.kv_cache import LayerCache
+from minimind_edu.layer_cache import LayerCache
 from minimind_edu.moe import MoEFeedForward, RouterOutput
 from minimind_edu.norms import RMSNorm
 

@@ -9,13 +9,15 @@ MiniMind: `model/model_minimind.py`, class MiniMindConfig.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from minimind_edu.rope_frequencies import RopeScaling
+from minimind_edu.upstream import Generation, translated
+from minimind_edu.validation import check_count, check_flag, check_number
 
-Generation = Literal["minimind2", "minimind3"]
+DERIVED: Any = None  # stands for a size that follows from the others, until __post_init__ computes it
 
 
 @dataclass(frozen=True)
@@ -27,16 +29,17 @@ class MiniMindConfig:
     `MiniMindConfig.minimind2(hidden_size=768)`.
 
     Raises:
-        ValueError: if sizes contradict each other; the message names the rule, the values and the likely fix.
+        ValueError: if a value is of the wrong kind or sizes contradict each other; the message names the field, the
+            rule, the values and the likely fix.
     """
 
-    vocab_size: int = 6400
+    vocab_size: int = 6400  # V
     hidden_size: int = 512  # E, the width of the residual stream
     num_hidden_layers: int = 8  # L
     num_attention_heads: int = 8  # H, query heads
     num_key_value_heads: int = 2  # K
-    head_dim: int | None = None  # D; None: hidden_size // num_attention_heads
-    intermediate_size: int | None = None  # F; None: 8/3 of hidden_size, rounded up to a multiple of 64
+    head_dim: int = DERIVED  # D; hidden_size // num_attention_heads
+    intermediate_size: int = DERIVED  # F; 8/3 of hidden_size, rounded up to a multiple of 64
     max_position_embeddings: int = 32768  # positions in the RoPE tables
     rope_theta: float = 1e6
     rope_scaling: RopeScaling | None = None
@@ -44,43 +47,54 @@ class MiniMindConfig:
     use_qk_norm: bool = False  # RMSNorm over head_dim on queries and keys, before RoPE
     norm_placement: Literal["pre", "post"] = "pre"  # "post" is for comparison; no MiniMind uses it
     tie_word_embeddings: bool = True
-    dropout: float = 0.0  # in training: attention weights, attention and feed-forward outputs
+    dropout: float = 0.0  # in training: embeddings, attention weights, attention and feed-forward outputs
     initializer_range: float = 0.02  # standard deviation of a new model's weights
     bos_token_id: int | None = 1
-    eos_token_id: int | None = 2  # None: no token ends a text
+    eos_token_id: int | tuple[int, ...] | None = 2  # each of several ends a text; None: no token does
 
     use_moe: bool = False
     num_experts: int = 4  # N, routed experts
-    num_experts_per_tok: int = 2
-    num_shared_experts: int = 1  # experts that every token visits, beside the routed ones
-    moe_intermediate_size: int | None = None  # F of one expert; None: intermediate_size
+    num_experts_per_tok: int = 2  # k
+    num_shared_experts: int = 1  # experts that every token visits, in addition to the routed ones
+    moe_intermediate_size: int = DERIVED  # F of one expert; intermediate_size
     norm_topk_prob: bool = True  # renormalize the routing weights of the chosen experts to sum to 1
     router_aux_loss_coef: float = 0.1
     seq_aux: bool = True  # balance the load within each sequence instead of over the whole batch
 
     def __post_init__(self) -> None:
-        counts = (
-            "vocab_size hidden_size num_hidden_layers num_attention_heads num_key_value_heads head_dim "
-            "intermediate_size max_position_embeddings num_experts num_experts_per_tok moe_intermediate_size"
-        )
-        for name in counts.split():
-            if getattr(self, name) is not None:
-                _check_count(name, getattr(self, name), at_least=1)
-        _check_count("num_shared_experts", self.num_shared_experts, at_least=0)
+        self._check_kinds()
         self._check_heads()
-        # A frozen dataclass is filled in by the back door, once, before anybody can read it.
-        if self.head_dim is None:
-            object.__setattr__(self, "head_dim", self.hidden_size // self.num_attention_heads)
-        if self.head_dim % 2:
+        derived = {
+            "head_dim": self.hidden_size // self.num_attention_heads,
+            "intermediate_size": minimind2_intermediate_size(self.hidden_size),
+        }
+        derived["moe_intermediate_size"] = self.intermediate_size or derived["intermediate_size"]
+        for name, size in derived.items():
+            if getattr(self, name) is DERIVED:
+                object.__setattr__(self, name, size)  # once, before anybody can read the frozen fields
+        self._check_ranges()
+
+    def _check_kinds(self) -> None:
+        for name in _COUNTS:
+            if getattr(self, name) is not DERIVED or name not in _DERIVED:
+                check_count(name, getattr(self, name))
+        check_count("num_shared_experts", self.num_shared_experts, at_least=0)
+        for name in _NUMBERS:
+            check_number(name, getattr(self, name))
+        for name in _FLAGS:
+            check_flag(name, getattr(self, name))
+        if self.rope_scaling is not None and not isinstance(self.rope_scaling, RopeScaling):
             raise ValueError(
-                f"head_dim must be even because RoPE rotates pairs of channels, got {self.head_dim}; "
-                "change hidden_size, num_attention_heads or head_dim"
+                f"rope_scaling must be a RopeScaling or None, got {self.rope_scaling!r}; a dictionary of upstream's is "
+                "translated by MiniMindConfig.from_upstream"
             )
-        if self.intermediate_size is None:
-            object.__setattr__(self, "intermediate_size", minimind2_intermediate_size(self.hidden_size))
-        if self.moe_intermediate_size is None:
-            object.__setattr__(self, "moe_intermediate_size", self.intermediate_size)
-        self._check_switches()
+        if isinstance(self.eos_token_id, list):
+            object.__setattr__(self, "eos_token_id", tuple(self.eos_token_id))
+        for name in ("bos_token_id", "eos_token_id"):
+            for token in tokens_of(getattr(self, name)):
+                check_count(name, token, at_least=0)
+                if token >= self.vocab_size:
+                    raise ValueError(f"{name} must lie in [0, {self.vocab_size}), the vocabulary, got {token}")
 
     def _check_heads(self) -> None:
         heads, kv_heads = self.num_attention_heads, self.num_key_value_heads
@@ -90,13 +104,18 @@ class MiniMindConfig:
                 "key/value head serves the same number of query heads. Note that num_key_value_heads counts heads; "
                 "it is not the number of query heads in a group"
             )
-        if self.head_dim is None and self.hidden_size % heads:
+        if self.head_dim is DERIVED and self.hidden_size % heads:
             raise ValueError(
                 f"hidden_size must be a multiple of num_attention_heads, got {self.hidden_size} and {heads}; "
                 "change one of them, or give head_dim yourself"
             )
 
-    def _check_switches(self) -> None:
+    def _check_ranges(self) -> None:
+        if self.head_dim % 2:
+            raise ValueError(
+                f"head_dim must be even because RoPE rotates pairs of channels, got {self.head_dim}; "
+                "change hidden_size, num_attention_heads or head_dim"
+            )
         if self.num_experts_per_tok > self.num_experts:
             raise ValueError(
                 f"num_experts_per_tok cannot exceed num_experts, got {self.num_experts_per_tok} of "
@@ -114,6 +133,9 @@ class MiniMindConfig:
             raise ValueError(
                 f"rope_theta must be above 1, got {self.rope_theta}: it is the base of the falling frequencies"
             )
+        for name in ("initializer_range", "router_aux_loss_coef"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} cannot be negative, got {getattr(self, name)}")
 
     @property
     def queries_per_kv(self) -> int:
@@ -123,10 +145,9 @@ class MiniMindConfig:
     @classmethod
     def minimind2(cls, **changes: Any) -> "MiniMindConfig":
         """MiniMind2 small, 512 x 8: 25,829,888 parameters. hidden_size=768, num_hidden_layers=16 is MiniMind2."""
-        if changes.get("num_experts_per_tok") == 1:
-            # one renormalized weight is always exactly 1; MiniMind2 renormalizes only where there are several
-            changes["norm_topk_prob"] = False
-        return cls(**changes)
+        # one renormalized weight is always exactly 1; MiniMind2 renormalizes only where there are several
+        alone = {"norm_topk_prob": False} if changes.get("num_experts_per_tok") == 1 else {}
+        return cls(**alone | changes)
 
     @classmethod
     def minimind2_moe(cls, **changes: Any) -> "MiniMindConfig":
@@ -168,11 +189,7 @@ class MiniMindConfig:
         """
         if generation not in ("minimind2", "minimind3"):
             raise ValueError(f"generation must be 'minimind2' or 'minimind3', got {generation!r}")
-        values = dict(upstream)
-        scaling = upstream_scaling(values, generation)
-        changes = {UPSTREAM_NAMES.get(name, name): value for name, value in values.items()}
-        for name in _WITHOUT_MEANING_HERE:
-            changes.pop(name, None)
+        changes = translated(upstream, generation)
         known = {field.name for field in fields(cls)}
         unknown = sorted(set(changes) - known)
         if unknown:
@@ -181,45 +198,24 @@ class MiniMindConfig:
                 f"known here: {', '.join(sorted(known))}"
             )
         # upstream writes None where it means "derive it"
-        optional = {"head_dim", "intermediate_size", "moe_intermediate_size"}
-        changes = {name: value for name, value in changes.items() if value is not None or name not in optional}
-        if scaling is not None:
-            changes["rope_scaling"] = scaling
+        changes = {name: value for name, value in changes.items() if value is not None or name not in _DERIVED}
         return (cls.minimind2 if generation == "minimind2" else cls.minimind3)(**changes)
 
 
-# upstream's name -> ours, where they differ; both generations together, since no name means two things
-UPSTREAM_NAMES = {
-    "n_routed_experts": "num_experts",
-    "n_shared_experts": "num_shared_experts",
-    "aux_loss_alpha": "router_aux_loss_coef",
-}
-
-# Switches of upstream's that change no result here: which kernel runs, and choices with only one value.
-_WITHOUT_MEANING_HERE = ("flash_attn", "hidden_act", "scoring_func", "model_type", "torch_dtype", "dtype",
-                         "architectures", "transformers_version")  # fmt: skip
+_DERIVED = ("head_dim", "intermediate_size", "moe_intermediate_size")
+_COUNTS = (
+    "vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads",
+    "max_position_embeddings", "num_experts", "num_experts_per_tok", *_DERIVED,
+)  # fmt: skip
+_NUMBERS = ("rope_theta", "rms_norm_eps", "dropout", "initializer_range", "router_aux_loss_coef")
+_FLAGS = ("use_qk_norm", "tie_word_embeddings", "use_moe", "norm_topk_prob", "seq_aux")
 
 
-def upstream_scaling(values: dict[str, Any], generation: Generation) -> RopeScaling | None:
-    """Take upstream's YaRN switch and dictionary out of `values` and return what they mean.
-
-    MiniMind2 got YaRN proper in its last versions: there the dictionary has an `attention_factor`.
-    """
-    switched_on = values.pop("inference_rope_scaling", False)
-    given = values.pop("rope_scaling", None)
-    if not switched_on and not given:
-        return None
-    if generation == "minimind2" and "attention_factor" not in (given or {}):
-        defaults: dict[str, Any] = {"factor": 4.0, "beta_fast": 4.0, "formula": "minimind2", "attention_factor": 1.0}
-    else:
-        defaults = {"factor": 16.0, "beta_fast": 32.0, "attention_factor": 1.0}
-    known = {field.name for field in fields(RopeScaling)} - {"formula"}
-    return RopeScaling(**defaults | {name: value for name, value in (given or {}).items() if name in known})
-
-
-def _check_count(name: str, value: Any, at_least: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < at_least:
-        raise ValueError(f"{name} must be a whole number of at least {at_least}, got {value!r}")
+def tokens_of(ids: int | Sequence[int] | None) -> tuple[int, ...]:
+    """None, one token id or several, as a tuple."""
+    if ids is None:
+        return ()
+    return (ids,) if not isinstance(ids, Sequence) or isinstance(ids, str) else tuple(ids)
 
 
 def minimind2_intermediate_size(hidden_size: int) -> int:

@@ -7,7 +7,7 @@ embedding matrix itself, and everything that concerns predicting the next token.
 MiniMind: `model/model_minimind.py`, classes MiniMindModel and MiniMindForCausalLM.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,16 +16,17 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from minimind_edu import generation
-from minimind_edu.attention import causal_mask, padding_mask
 from minimind_edu.block import MiniMindBlock
 from minimind_edu.config import MiniMindConfig
-from minimind_edu.fast import decoding
-from minimind_edu.fast.compiled_steps import CompiledSteps
-from minimind_edu.generation import check_token_ids
 from minimind_edu.kv_cache import KVCache
+from minimind_edu.layer_cache import KeyValue
+from minimind_edu.masks import visible_keys
 from minimind_edu.moe import RouterOutput
 from minimind_edu.norms import RMSNorm
 from minimind_edu.rope import precompute_freqs_cis
+from minimind_edu.validation import check_attention_mask, check_tensor, check_token_ids
+
+Past = KVCache | Sequence[KeyValue]  # what may be given as past_key_values
 
 
 @dataclass
@@ -72,7 +73,7 @@ class MiniMindModel(nn.Module):
             config.head_dim, config.max_position_embeddings, config.rope_theta, config.rope_scaling, dtype
         )
 
-    def _apply(self, fn: Any, recurse: bool = True) -> "MiniMindModel":
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "MiniMindModel":
         """Moving and converting (`.to`, `.half`, `.double`, `.to_empty`) all come through here."""
         before = self.freqs_cos
         super()._apply(fn, recurse)
@@ -82,7 +83,7 @@ class MiniMindModel(nn.Module):
         return self
 
     def rebuild_tables(self) -> None:
-        """Compute cos and sin again, where the weights are, in float32 or as wide as they."""
+        """Compute cos and sin again, on the weights' device, in float32 or wider if the weights are."""
         weight = self.embed_tokens.weight
         # not where a surrounding `with torch.device("meta")` says: nothing could be moved from there
         with torch.device("cpu"):
@@ -93,21 +94,14 @@ class MiniMindModel(nn.Module):
         self,
         input_ids: Tensor,
         attention_mask: Tensor | None = None,
-        past_key_values: Any = None,
+        past_key_values: Past | None = None,
         use_cache: bool = False,
     ) -> tuple[Tensor, KVCache | None, tuple[RouterOutput, ...]]:
         """Hidden states after the final norm, `[B, S, E]`; the cache if asked for; what the routers decided.
 
         Arguments and errors as in MiniMindForCausalLM.forward.
         """
-        config = self.config
-        past = None
-        if past_key_values is not None:
-            past = KVCache.from_pairs(
-                past_key_values, config.num_hidden_layers, config.num_key_value_heads, config.head_dim
-            )
-        elif use_cache:
-            past = KVCache(config.num_hidden_layers)
+        past = self._continued(past_key_values, use_cache)
         start = 0 if past is None else past.length  # the position of the first new token
         self._check(input_ids, attention_mask, start)
         end = start + input_ids.shape[1]
@@ -122,6 +116,14 @@ class MiniMindModel(nn.Module):
                 routing.append(routed)
         return self.norm(x), past if use_cache else None, tuple(routing)
 
+    def _continued(self, past_key_values: Past | None, use_cache: bool) -> KVCache | None:
+        """The cache that this call appends to: a fork of the past, a new one, or none."""
+        config = self.config
+        if past_key_values is None:
+            return KVCache(config.num_hidden_layers) if use_cache else None
+        sizes = config.num_hidden_layers, config.num_key_value_heads, config.head_dim
+        return KVCache.from_pairs(past_key_values, *sizes)
+
     def _check(self, input_ids: Tensor, attention_mask: Tensor | None, start: int) -> None:
         check_token_ids(input_ids, self.config.vocab_size)
         batch, length = input_ids.shape
@@ -131,11 +133,10 @@ class MiniMindModel(nn.Module):
                 f"{start} positions in the cache and {length} new ones exceed max_position_embeddings={limit}; "
                 "shorten the text, or build the model with a larger max_position_embeddings"
             )
-        if attention_mask is not None and list(attention_mask.shape) != [batch, start + length]:
-            raise ValueError(
-                f"attention_mask must be [B, T] = {[batch, start + length]}, one entry for each of the {start} cached "
-                f"and {length} new positions, got {list(attention_mask.shape)}"
-            )
+        if attention_mask is not None:
+            shape = [batch, start + length]
+            required = f"[B, T] = {shape}, one entry for each of the {start} cached and {length} new positions"
+            check_attention_mask(attention_mask, shape, required)
 
 
 def _tables_follow_weights(model: MiniMindModel, _: Any) -> None:
@@ -145,31 +146,11 @@ def _tables_follow_weights(model: MiniMindModel, _: Any) -> None:
         model.rebuild_tables()
 
 
-def visible_keys(query_length: int, key_length: int, attention_mask: Tensor | None) -> Tensor | None:
-    """The mask of all layers: causal, and blind to padding. None where causal alone is enough.
-
-    A padding position may look at itself, and only there: what it computes is never read, but a row of a softmax must
-    hold at least one number.
-
-    Args:
-        query_length, key_length: S and T; the queries are the last S positions.
-        attention_mask: `[B, T]`, 0 on padding; None: no padding.
-
-    Returns:
-        boolean `[B, 1, S, T]`, or None.
-    """
-    if attention_mask is None or bool(attention_mask.all()):
-        return None
-    causal = causal_mask(query_length, key_length, attention_mask.device)  # [S, T]
-    itself = causal.triu(key_length - query_length)  # the diagonal alone
-    return (causal & padding_mask(attention_mask)) | itself  # [B, 1, S, T]
-
-
 class MiniMindForCausalLM(nn.Module):
     """The model with its output layer.
 
-    Weights of linear maps and embeddings start as N(0, initializer_range²), gains as 1. With tie_word_embeddings
-    lm_head and embed_tokens are one and the same parameter.
+    Weights of linear maps and embeddings are initialized as N(0, initializer_range²), gains as 1. With
+    tie_word_embeddings lm_head and embed_tokens are one and the same parameter.
 
     State-dict keys: model.*, lm_head.weight.
     """
@@ -184,7 +165,6 @@ class MiniMindForCausalLM(nn.Module):
                 nn.init.normal_(parameter, std=config.initializer_range)
         self._tie(None)
         self.register_load_state_dict_post_hook(MiniMindForCausalLM._tie)
-        self.compiled_steps = CompiledSteps()
 
     def _tie(self, _: Any) -> None:
         """Make the two matrices one; again after load_state_dict(assign=True), which gives each name its own."""
@@ -195,7 +175,7 @@ class MiniMindForCausalLM(nn.Module):
         self,
         input_ids: Tensor,
         attention_mask: Tensor | None = None,
-        past_key_values: Any = None,
+        past_key_values: Past | None = None,
         use_cache: bool = False,
         labels: Tensor | None = None,
         logits_to_keep: int = 0,
@@ -210,14 +190,14 @@ class MiniMindForCausalLM(nn.Module):
             use_cache: return the keys and values in `out.past_key_values`.
             labels: `[B, S]`, usually input_ids; shifted inside, so that position s is compared with label s + 1.
                 -100 is left out of the loss.
-            logits_to_keep: compute logits for the last so many positions only; 0: for all.
+            logits_to_keep: how many last positions get logits; 0 means all.
 
         Raises:
             ValueError: for ids outside the vocabulary, a mask or past of the wrong shape, or more positions than
                 max_position_embeddings; the message names the rule, the values and the fix.
         """
         hidden, past, routing = self.model(input_ids, attention_mask, past_key_values, use_cache)
-        if not 0 <= logits_to_keep <= input_ids.shape[1]:
+        if not isinstance(logits_to_keep, int) or not 0 <= logits_to_keep <= input_ids.shape[1]:
             raise ValueError(
                 f"logits_to_keep must be between 0 (all) and the {input_ids.shape[1]} positions given, "
                 f"got {logits_to_keep}"
@@ -229,6 +209,7 @@ class MiniMindForCausalLM(nn.Module):
         return CausalLMOutput(logits, hidden, past, loss, aux_loss, routing)
 
     def _loss(self, logits: Tensor, input_ids: Tensor, labels: Tensor) -> Tensor:
+        check_tensor("labels", labels, "of integers [B, S]")
         if labels.shape != input_ids.shape or logits.shape[1] != labels.shape[1]:
             raise ValueError(
                 f"labels must have the shape of input_ids, {list(input_ids.shape)}, and need the logits of all "
@@ -239,31 +220,12 @@ class MiniMindForCausalLM(nn.Module):
         read = labels.masked_fill(labels == -100, 0)
         check_token_ids(read, self.config.vocab_size, "labels (-100 is left out)")
         # The labels move, not the logits: cutting off the last position would copy all the others, and their gradient.
-        following = F.pad(labels[:, 1:], (0, 1), value=-100)  # [B, S], nothing follows the last
+        following = F.pad(labels[:, 1:].long(), (0, 1), value=-100)  # [B, S], nothing follows the last
         return F.cross_entropy(logits.flatten(0, 1).float(), following.flatten(), ignore_index=-100)
 
-    def generate(
-        self, input_ids: Tensor, max_new_tokens: int = 128, *, decode: str = "plain", **options: Any
-    ) -> Tensor:
-        """Continue the prompts: `[B, S]` -> `[B, S + new]`. Options and errors as in `generation.stream`.
-
-        decode: how single tokens are read, see `decoder`; the same tokens in every way.
-        """
-        return generation.generate(self.decoder(decode), input_ids, max_new_tokens, **options)
-
-    def stream(
-        self, input_ids: Tensor, max_new_tokens: int = 128, *, decode: str = "plain", **options: Any
-    ) -> Iterator[Tensor]:
-        """Continue the prompts one step at a time, `[B]` ids each. Options and errors as in `generate`."""
-        return generation.stream(self.decoder(decode), input_ids, max_new_tokens, **options)
-
-    def decoder(self, decode: str = "plain") -> Any:
-        """What generation calls for every token: this model, or something called like it.
-
-        "plain": the model as it is. "packed": its matrices are laid out column by column first, and stay so until
-        another way is asked for. "compiled": single tokens are read by a compiled step, kept with the model.
-        """
-        return decoding.decoder_for(self, decode)
+    # functions of generation.py whose first argument, called this way, is the model itself
+    generate = generation.generate
+    stream = generation.stream
 
     def num_parameters(self, active: bool = False) -> int:
         """Parameters, each counted once however often it is used.

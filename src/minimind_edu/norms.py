@@ -17,12 +17,14 @@ def _in_float32(x: Tensor) -> Tensor:
     return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
-def _check_last_axis(name: str, x: Tensor, dim: int) -> None:
+def _check_input(name: str, x: Tensor, dim: int) -> None:
     if x.shape[-1] != dim:
         raise ValueError(
             f"{name}({dim}) normalizes the last axis, which must have {dim} channels, got a tensor of shape "
             f"{list(x.shape)}; move the channels to the end, or build the norm with dim={x.shape[-1]}"
         )
+    if not x.is_floating_point():
+        raise ValueError(f"{name} divides, so it needs floating-point numbers, got {x.dtype}; x.float() converts them")
 
 
 class RMSNorm(nn.Module):
@@ -38,7 +40,7 @@ class RMSNorm(nn.Module):
     Shapes: `[..., dim]` in, the same out.
 
     Raises:
-        ValueError: if the last axis of the input does not have `dim` channels.
+        ValueError: if the last axis of the input does not have `dim` channels, or the input holds integers.
     """
 
     def __init__(self, dim: int, eps: float = 1e-5):
@@ -51,7 +53,7 @@ class RMSNorm(nn.Module):
         return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps)  # [..., dim] * [..., 1]
 
     def forward(self, x: Tensor) -> Tensor:
-        _check_last_axis("RMSNorm", x, self.weight.shape[0])
+        _check_input("RMSNorm", x, self.weight.shape[0])
         # The gain is applied before the cast back: casting first rounds twice (1.41 times the rms error in float16).
         return (self.weight * self.norm(_in_float32(x))).to(x.dtype)
 
@@ -71,7 +73,7 @@ class LayerNorm(nn.Module):
     Shapes: `[..., dim]` in, the same out.
 
     Raises:
-        ValueError: if the last axis of the input does not have `dim` channels.
+        ValueError: if the last axis of the input does not have `dim` channels, or the input holds integers.
     """
 
     def __init__(self, dim: int, eps: float = 1e-5):
@@ -86,7 +88,7 @@ class LayerNorm(nn.Module):
         return centered * torch.rsqrt(centered.pow(2).mean(-1, keepdim=True) + self.eps)
 
     def forward(self, x: Tensor) -> Tensor:
-        _check_last_axis("LayerNorm", x, self.weight.shape[0])
+        _check_input("LayerNorm", x, self.weight.shape[0])
         return (self.weight * self.norm(_in_float32(x)) + self.bias).to(x.dtype)
 
     def extra_repr(self) -> str:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from minimind_edu.rope_frequencies import RopeScaling, rope_frequencies
+from minimind_edu.validation import check_even
 
 
 def rope_angles(
@@ -32,7 +33,7 @@ def _scaling_for(end: int, rope_scaling: RopeScaling | None) -> RopeScaling | No
     """The scaling that a table of `end` positions needs: none while it stays within the trained context.
 
     `end` is the length of the table, not of a text, so a model that has scaling switched on rescales short texts too
-    (facts of MiniMind and of transformers alike).
+    (as do MiniMind and transformers).
     """
     if rope_scaling is None or end <= rope_scaling.original_max_position_embeddings:
         return None
@@ -185,6 +186,5 @@ def half_split_permutation(dim: int) -> Tensor:
     Raises:
         ValueError: if dim is not an even number of at least 2.
     """
-    if dim < 2 or dim % 2:
-        raise ValueError(f"RoPE rotates pairs of channels, so dim must be even and at least 2, got {dim}")
+    check_even("dim", dim)
     return torch.cat([torch.arange(0, dim, 2), torch.arange(1, dim, 2)])

@@ -13,13 +13,15 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from minimind_edu.validation import check_count, check_even, check_number
+
 
 @dataclass(frozen=True)
 class RopeScaling:
     """How RoPE's frequencies are slowed down to reach beyond the context that was trained.
 
     `formula` chooses between YaRN (`"yarn"`; arXiv 2309.00071, in the form of its authors' code and of transformers:
-    the ramp runs over the pairs' indices, where the paper's text lets it run over their turns), and the older
+    the ramp runs over the pairs' indices, where the paper's text lets it run over their rotations), and the older
     formula of MiniMind2 (`"minimind2"`), which is not YaRN although its source calls it so.
 
     `attention_factor` multiplies the cos and sin tables, hence the scores by its square. None means the paper's
@@ -28,33 +30,37 @@ class RopeScaling:
 
     factor: float = 16.0  # how many times longer than the trained context
     original_max_position_embeddings: int = 2048  # the context that was trained, in positions
-    beta_fast: float = 32.0  # pairs that turn more often than this in that context keep their speed
-    beta_slow: float = 1.0  # pairs turning less often than this are slowed by the whole factor
+    beta_fast: float = 32.0  # pairs that rotate more often than this in that context keep their speed
+    beta_slow: float = 1.0  # pairs that rotate less often than this are slowed by the whole factor
     attention_factor: float | None = None
     formula: Literal["yarn", "minimind2"] = "yarn"
 
     def __post_init__(self) -> None:
-        if not self.factor >= 1:
+        for name in ("factor", "beta_fast", "beta_slow"):
+            check_number(name, getattr(self, name))
+        check_count("original_max_position_embeddings", self.original_max_position_embeddings)
+        if self.factor < 1:
             raise ValueError(
                 f"a RoPE scaling factor must be at least 1, got {self.factor}: it says how many times longer "
                 "than the trained context the new one is"
             )
-        if self.original_max_position_embeddings < 1:
-            raise ValueError(
-                "original_max_position_embeddings must be a positive number of positions, "
-                f"got {self.original_max_position_embeddings}"
-            )
         if not self.beta_fast > self.beta_slow > 0:
             raise ValueError(
                 f"beta_fast must be above beta_slow and both above 0, got beta_fast={self.beta_fast} and "
-                f"beta_slow={self.beta_slow}: fast pairs turn more often"
+                f"beta_slow={self.beta_slow}: fast pairs rotate more often"
             )
+        if self.attention_factor is not None:
+            check_number("attention_factor", self.attention_factor)
+            if self.attention_factor <= 0:
+                raise ValueError(
+                    f"attention_factor must be above 0, got {self.attention_factor}: it multiplies cos and sin"
+                )
         if self.formula not in ("yarn", "minimind2"):
             raise ValueError(f"formula must be 'yarn' or 'minimind2', got {self.formula!r}")
 
     @property
     def table_factor(self) -> float:
-        """What the cos and sin tables are multiplied by."""
+        """The factor on the cos and sin tables."""
         if self.attention_factor is not None:
             return self.attention_factor
         if self.formula == "minimind2" or self.factor == 1:
@@ -65,7 +71,7 @@ class RopeScaling:
 def rope_frequencies(
     dim: int, rope_base: float = 1e6, rope_scaling: RopeScaling | None = None, dtype: torch.dtype = torch.float32
 ) -> Tensor:
-    """inv_freq: the angle, in radians, by which each pair turns from one position to the next.
+    """inv_freq: the angle, in radians, by which each pair rotates from one position to the next.
 
     Args:
         dim: channels of one head, even.
@@ -78,8 +84,7 @@ def rope_frequencies(
     Raises:
         ValueError: if dim is not an even number of at least 2.
     """
-    if dim < 2 or dim % 2:
-        raise ValueError(f"RoPE rotates pairs of channels, so dim must be even and at least 2, got {dim}")
+    check_even("dim", dim)
     inv_freq = 1.0 / (rope_base ** (torch.arange(0, dim, 2).to(dtype) / dim))  # [D/2]
     if rope_scaling is not None:
         inv_freq = inv_freq * scaling_of_each_pair(dim, rope_base, rope_scaling, dtype)
@@ -89,7 +94,7 @@ def rope_frequencies(
 def scaling_of_each_pair(
     dim: int, rope_base: float, rope_scaling: RopeScaling, dtype: torch.dtype = torch.float32
 ) -> Tensor:
-    """By what each pair's frequency is multiplied: 1 leaves it, 1/factor slows it by the whole factor. `[dim/2]`."""
+    """The factor on each pair's frequency: 1 leaves it, 1/factor slows it by the whole factor. `[dim/2]`."""
     if rope_scaling.formula == "minimind2":
         return _minimind2_scaling(dim, rope_base, rope_scaling, dtype)
     low, high = yarn_correction_range(dim, rope_base, rope_scaling)
@@ -101,18 +106,18 @@ def scaling_of_each_pair(
 def yarn_correction_range(dim: int, rope_base: float, rope_scaling: RopeScaling) -> tuple[int, int]:
     """Where YaRN's ramp runs: pairs up to `low` keep their speed, pairs from `high` on are slowed by the factor.
 
-    A pair that turns `beta` times within the trained context of C positions has the (fractional) index
+    A pair that rotates `beta` times within the trained context of C positions has the (fractional) index
     dim * ln(C / (2 pi beta)) / (2 ln base). Peng et al. 2023, arXiv 2309.00071, section 3.2.
     """
     context = rope_scaling.original_max_position_embeddings
 
-    def pair_turning(beta: float) -> float:
+    def pair_rotating(beta: float) -> float:
         return dim * math.log(context / (beta * 2 * math.pi)) / (2 * math.log(rope_base))
 
-    low = max(math.floor(pair_turning(rope_scaling.beta_fast)), 0)
-    # MiniMind3 clamps at dim/2 - 1, transformers at dim - 1. The two differ only where the last pair turns more than
+    low = max(math.floor(pair_rotating(rope_scaling.beta_fast)), 0)
+    # MiniMind3 clamps at dim/2 - 1, transformers at dim - 1. The two differ only where the last pair rotates more than
     # beta_slow times within the trained context, that is for contexts of millions of positions.
-    high = min(math.ceil(pair_turning(rope_scaling.beta_slow)), dim - 1)
+    high = min(math.ceil(pair_rotating(rope_scaling.beta_slow)), dim - 1)
     return low, high
 
 

@@ -34,7 +34,7 @@ CHECKPOINTS = ("test_checkpoints.py",)
 FILES = ("test_files.py",)
 
 _RMS = "return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps)"
-_RMS_FORWARD = """_check_last_axis("RMSNorm", x, self.weight.shape[0])"""
+_RMS_FORWARD = """_check_input("RMSNorm", x, self.weight.shape[0])"""
 _GAIN = "return (self.weight * self.norm(_in_float32(x))).to(x.dtype)"
 _LAYER = "centered = x - x.mean(-1, keepdim=True)"
 _FREQUENCIES = "inv_freq = 1.0 / (rope_base ** (torch.arange(0, dim, 2).to(dtype) / dim))  # [D/2]"

@@ -9,8 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from minimind_edu.attention import attention, causal_mask, padding_mask
+from minimind_edu.attention import attention
 from minimind_edu.checks._report import Mistake
+from minimind_edu.masks import causal_mask, padding_mask
 
 
 def causal_head(query: Tensor, key: Tensor, value: Tensor) -> Tensor:

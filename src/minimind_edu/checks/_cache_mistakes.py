@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from minimind_edu.attention import causal_mask
 from minimind_edu.checks._report import Mistake
 from minimind_edu.config import MiniMindConfig
+from minimind_edu.masks import causal_mask
 
 Pair = tuple[Tensor, Tensor]
 Past = list[Pair] | None

@@ -12,7 +12,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from minimind_edu.attention import causal_mask
 from minimind_edu.checks._cache_mistakes import (
     APPEND_MISTAKES,
     BYTES_MISTAKES,
@@ -24,6 +23,7 @@ from minimind_edu.checks._cache_mistakes import (
 )
 from minimind_edu.checks._report import Attempt, Property, difference, given, report, same_as
 from minimind_edu.config import MiniMindConfig
+from minimind_edu.masks import causal_mask
 from minimind_edu.model import MiniMindForCausalLM
 
 _BATCH, _LAYERS, _HEADS, _HEAD_DIM = 2, 3, 4, 6

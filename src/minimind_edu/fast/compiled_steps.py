@@ -1,4 +1,4 @@
-"""`token_step`, compiled: once for each way of calling it, and kept with the model.
+"""`token_step`, compiled: once for each way of calling it, and kept with the decoder.
 
 torch.compile makes one function of the whole step. It watches what it was called with, and makes another function when
 a size changes that it took to be constant; here it is told which sizes change, so that one function serves them all.
@@ -7,7 +7,7 @@ a size changes that it took to be constant; here it is told which sizes change, 
     CUDA    fixed shapes and addresses, so that the step can be replayed as a CUDA graph (mode="reduce-overhead"): the
             position is a tensor, and the buffers are read whole, under a mask
 
-The step with fixed shapes runs in the tests on the CPU. Its CUDA graph has never been run, nor measured.
+The step with fixed shapes is tested on the CPU. Its CUDA graph has never been run, nor measured.
 """
 
 import warnings
@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from minimind_edu.fast.token_step import Stacks, token_step
+from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.notebook import progress
 
 Step = Callable[..., Tensor]  # arguments and result of token_step
@@ -27,36 +28,33 @@ Step = Callable[..., Tensor]  # arguments and result of token_step
 class CompiledSteps:
     """The compiled steps of one model, each made when first needed.
 
-    Weights are arguments of a step, so values that change need nothing new. A copy of the model, and one read from a
-    file, start without steps: what was compiled belongs to this model in this process.
+    Weights are arguments of a step, so values that change need nothing new.
+
+    Args:
+        model, stacks: as in token_step.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, model: MiniMindForCausalLM, stacks: Stacks) -> None:
+        self.model, self.stacks = model, stacks
+        self.failure = ""  # why compiling failed, once it has
         self._steps: dict[tuple[Any, ...], Step] = {}
-        self.failure: str | None = None  # why compiling failed, once it has
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> "CompiledSteps":
-        return CompiledSteps()
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return CompiledSteps, ()
-
-    def get(self, model: Any, stacks: Stacks, batch: int, masked: bool, capacity: int | None = None) -> Step | None:
-        """The step for so many rows; None if it cannot be compiled. A line shows that compiling is at work.
+    def get(self, batch: int, masked: bool, capacity: int | None = None) -> Step | None:
+        """The step for this many rows; None if it cannot be compiled. A line shows that compiling is at work.
 
         Args:
-            model, stacks: as in token_step; the model that keeps these steps.
             batch: B.
             masked: whether there is padding.
             capacity: of the buffers, for a step with fixed shapes; None: rows and positions may vary.
         """
-        key = _key(model.lm_head.weight, batch, masked, capacity)
-        if key not in self._steps and self.failure is None:
+        key = _key(self.model.lm_head.weight, batch, masked, capacity)
+        if key not in self._steps and not self.failure:
             for _ in progress(["once"], "compiling the step for one token"):
                 try:
-                    self._steps[key] = _compiled(model, stacks, batch, masked, capacity)
+                    self._steps[key] = _compiled(self.model, self.stacks, batch, masked, capacity)
                 except Exception as error:  # what compilers fail with has no common class
-                    self.failure = f"{type(error).__name__}, {str(error).strip().splitlines()[0]}"
+                    first_line = (str(error).strip() or "no message").splitlines()[0]
+                    self.failure = f"{type(error).__name__}, {first_line}"
         return self._steps.get(key)
 
 
@@ -67,7 +65,7 @@ def _key(weight: Tensor, batch: int, masked: bool, capacity: int | None) -> tupl
     return rows, masked, capacity, weight.dtype, weight.device, *state
 
 
-def _compiled(model: Any, stacks: Stacks, batch: int, masked: bool, capacity: int | None) -> Step:
+def _compiled(model: MiniMindForCausalLM, stacks: Stacks, batch: int, masked: bool, capacity: int | None) -> Step:
     """Compile by calling once with made-up inputs.
 
     dynamic=True lets sizes vary; but those that are equal at the first call are taken to be equal always. Hence

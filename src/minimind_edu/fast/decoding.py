@@ -1,91 +1,112 @@
-"""Which way `generate(..., decode=...)` reads one token after another. The tokens are the same every way.
+"""Ways to read one token after another. The tokens are the same in every way.
 
-A step of decoding reads every weight once and computes little with it, so it lasts as long as the weights take to
+A step of decoding reads every weight once and computes little with it, so it takes as long as the weights need to
 arrive.
 
     plain       the model as it is
     packed      the model, with its matrices laid out column by column (`packing.py`)
     compiled    prompts by the model, single tokens by one compiled function (`token_step.py`, `compiled_steps.py`)
 
-Compiling takes seconds, once for a model, and is over before the first token is given out. Where it is not possible,
-decoding stays eager and says so once. MiniMind decodes with the model itself.
+Compiling takes seconds, once for a decoder, and is over before the first token is given out. Where it is not possible,
+decoding stays eager and says so. MiniMind decodes with the model itself.
 """
 
 import warnings
-from functools import cache
-from typing import Any, NamedTuple
+from types import FunctionType, MethodType
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from minimind_edu import generation
 from minimind_edu.attention import Attention
 from minimind_edu.block import MiniMindBlock
-from minimind_edu.fast.compiled_steps import Step
+from minimind_edu.fast.compiled_steps import CompiledSteps, Step
 from minimind_edu.fast.packing import pack_weights, stack_experts, unpack_weights
 from minimind_edu.feed_forward import FeedForward
 from minimind_edu.kv_cache import KVCache
+from minimind_edu.model import CausalLMOutput, MiniMindForCausalLM, MiniMindModel
 from minimind_edu.moe import MoEFeedForward, MoEGate
 from minimind_edu.norms import RMSNorm
 
-DECODERS = ("plain", "packed", "compiled")
+WAYS = ("plain", "packed", "compiled")
 
 
-def decoder_for(model: Any, decode: str) -> Any:
-    """What generation calls for every token; arguments and result as the model's own.
+def decoder(model: MiniMindForCausalLM, way: str = "compiled") -> "MiniMindForCausalLM | CompiledDecoder":
+    """What to generate with: `decoder(model, way).generate(ids, 100)`, or `generation.generate(decoder(...), ids)`.
+
+    Keep the decoder as long as you generate: what it has compiled is kept with it.
+
+    Args:
+        way: "plain": the model as it is, untouched. "packed": the same model, its matrices laid out column by column;
+            they stay so until `unpack_weights`. "compiled": a CompiledDecoder, for which the matrices are laid out row
+            by row; where compiling is impossible, the packed model (on the CPU), and a warning that says why.
 
     Raises:
         ValueError: if there is no such way, or if a model in training mode would lose its dropout.
     """
-    if decode not in DECODERS:
-        raise ValueError(f"decode must be one of {', '.join(map(repr, DECODERS))}, got {decode!r}")
-    if decode == "compiled":
-        if model.training and model.config.dropout:
-            raise ValueError(
-                "decode='compiled' has no dropout, but this model is in training mode with dropout="
-                f"{model.config.dropout}; call model.eval() first"
-            )
-        obstacle = _obstacle(model)
-        return CompiledDecoder(model) if obstacle is None else _stay_eager(model, obstacle)
-    (pack_weights if decode == "packed" else unpack_weights)(model)
-    return model
+    if way not in WAYS:
+        raise ValueError(f"the way to decode must be one of {', '.join(map(repr, WAYS))}, got {way!r}")
+    if way == "packed":
+        pack_weights(model)
+    if way != "compiled":
+        return model
+    if model.training and model.config.dropout:
+        raise ValueError(
+            "the compiled step has no dropout, but this model is in training mode with dropout="
+            f"{model.config.dropout}; call model.eval() first"
+        )
+    reason = _why_not_compiled(model)
+    if reason is not None:
+        _stay_eager(model, reason)
+        return model
+    return CompiledDecoder(model)
 
 
-def _stay_eager(model: Any, obstacle: str) -> Any:
-    _say_once(f"decode='compiled' is not possible here, so decoding stays eager: {obstacle}")
-    return decoder_for(model, "packed" if model.lm_head.weight.device.type == "cpu" else "plain")
+def _stay_eager(model: MiniMindForCausalLM, reason: str) -> None:
+    """Warn, and give the model the faster layout for eager decoding."""
+    warnings.warn(f"compiled decoding is not possible here, so decoding stays eager: {reason}", stacklevel=3)
+    if model.lm_head.weight.device.type == "cpu":
+        pack_weights(model)
 
 
-@cache
-def _say_once(sentence: str) -> None:
-    warnings.warn(sentence, stacklevel=2)
-
-
-def _obstacle(model: Any) -> str | None:
-    """What stands in the way of compiling, as far as it can be known before; None: nothing."""
+def _why_not_compiled(model: MiniMindForCausalLM) -> str | None:
+    """What prevents compiling, as far as it can be known before; None: nothing."""
     device = model.lm_head.weight.device.type
     if device not in ("cpu", "cuda"):
         return f"the compiled step is made for the CPU and CUDA, and the model is on {device}"
-    strange = _strange_part(model)
-    if strange is not None:
-        return f"the compiled step does not know what was changed at {strange}"
+    unsupported = _unsupported_module(model)
+    if unsupported is not None:
+        return f"the compiled step does not know what was changed at {unsupported}"
     if device == "cpu" and not _has_cpp_compiler():
         return "torch.compile finds no C++ compiler (on Debian and Ubuntu: apt install g++)"
-    return model.compiled_steps.failure
+    return None
 
 
-def _strange_part(model: Any) -> str | None:
-    """The name of a part that is not what `token_step` takes it for: another class, a bias, a hook."""
-    known = {
-        Attention, FeedForward, MiniMindBlock, MoEFeedForward, MoEGate, RMSNorm,
+def _methods(part: type) -> dict[str, FunctionType]:
+    return {name: value for name, value in vars(part).items() if isinstance(value, FunctionType)}
+
+
+# The classes that `token_step` writes out, with their methods as they were when this module was imported.
+_SUPPORTED = {
+    part: _methods(part)
+    for part in (
+        MiniMindForCausalLM, MiniMindModel, MiniMindBlock, Attention, FeedForward, MoEFeedForward, MoEGate, RMSNorm,
         nn.Dropout, nn.Embedding, nn.Identity, nn.Linear, nn.ModuleList,
-    }  # fmt: skip
+    )
+}  # fmt: skip
+
+
+def _unsupported_module(model: MiniMindForCausalLM) -> str | None:
+    """The name of a part that is not what `token_step` takes it for: another class or method, a bias, a hook."""
+    if torch.nn.modules.module._has_any_global_hook():
+        return "all modules, by a global hook"
     for name, part in model.named_modules():
-        if type(part) not in known and name not in ("", "model"):
-            return name
-        if isinstance(part, nn.Linear) and part.bias is not None:
-            return name
-        if part._forward_hooks or part._forward_pre_hooks:
+        replaced = any(isinstance(value, FunctionType | MethodType) for value in vars(part).values())
+        has_bias = isinstance(part, nn.Linear) and part.bias is not None
+        has_hooks = part._forward_hooks or part._forward_pre_hooks
+        if _SUPPORTED.get(type(part)) != _methods(type(part)) or replaced or has_bias or has_hooks:
             return name or "the model itself"
     return None
 
@@ -101,7 +122,7 @@ def _has_cpp_compiler() -> bool:
     return True
 
 
-class Read(NamedTuple):
+class StepOutput(NamedTuple):
     """What reading one token gave; the names are CausalLMOutput's."""
 
     logits: Tensor  # [B, 1, V]
@@ -114,11 +135,14 @@ class CompiledDecoder:
     Without a cache there are no single tokens to read, and the model does everything.
 
     Args:
-        model: a MiniMindForCausalLM; its weights are unpacked, and its experts stacked.
+        model: its weights are laid out row by row, and its experts stacked.
         fixed: keep shapes and addresses fixed, as CUDA graphs need it; None: on CUDA.
     """
 
-    def __init__(self, model: Any, fixed: bool | None = None):
+    generate = generation.generate
+    stream = generation.stream
+
+    def __init__(self, model: MiniMindForCausalLM, fixed: bool | None = None):
         unpack_weights(model)  # a compiled loop reads row by row
         self.model, self.config = model, model.config
         self.stacks = [
@@ -126,7 +150,8 @@ class CompiledDecoder:
             for layer in model.model.layers
         ]
         self.fixed = model.lm_head.weight.is_cuda if fixed is None else fixed
-        self.eager = False
+        self.steps = CompiledSteps(model, self.stacks)
+        self.eager = False  # True from when on the model reads everything
 
     def __call__(
         self,
@@ -135,7 +160,7 @@ class CompiledDecoder:
         past_key_values: KVCache | None = None,
         use_cache: bool = True,
         logits_to_keep: int = 1,
-    ) -> Any:
+    ) -> CausalLMOutput | StepOutput:
         """Arguments as in MiniMindForCausalLM.forward. Single tokens are not checked: generation has seen to them."""
         past = past_key_values
         if use_cache and not self.eager:
@@ -156,26 +181,25 @@ class CompiledDecoder:
         return KVCache(layers, capacity=1 << max(8, (past.capacity - 1).bit_length()), zeroed=True)
 
     def _step(self, batch: int, masked: bool, capacity: int) -> Step | None:
-        """The compiled step; None from when on the model reads everything."""
-        step, obstacle = None, "the rows of a batch visit different experts"
+        """The compiled step; None if there cannot be one, and then the model reads everything from now on."""
+        step, reason = None, "the rows of a batch visit different experts"
         if batch == 1 or not self.config.use_moe:
-            steps = self.model.compiled_steps
-            fixed = capacity if self.fixed else None
-            step, obstacle = steps.get(self.model, self.stacks, batch, masked, fixed), steps.failure
+            step = self.steps.get(batch, masked, capacity if self.fixed else None)
+            reason = self.steps.failure
         if step is None:
             self.eager = True
-            _stay_eager(self.model, obstacle)
+            _stay_eager(self.model, reason)
         return step
 
-    def _read(self, step: Step, token: Tensor, attention_mask: Tensor | None, past: KVCache) -> Read:
+    def _read(self, step: Step, token: Tensor, attention_mask: Tensor | None, past: KVCache) -> StepOutput:
         with torch.no_grad():
             keys, values = past.reserve(1)
         end = past.length
-        tables = self.model.model.freqs_cos, self.model.model.freqs_sin
-        positions = tuple(table[end - 1 : end] for table in tables)  # [1, D] each
+        cos, sin = self.model.model.freqs_cos, self.model.model.freqs_sin
+        positions = cos[end - 1 : end], sin[end - 1 : end]  # [1, D] each
         mask = None
         if attention_mask is not None:
-            mask = _laid_out(attention_mask.bool())[:, None, None, :]  # [B, T] -> [B, 1, 1, T]
+            mask = _fresh_copy(attention_mask.bool())[:, None, None, :]  # [B, T] -> [B, 1, 1, T]
         place: int | Tensor = end
         if self.fixed:
             place = torch.full((1,), end, device=token.device)
@@ -184,12 +208,14 @@ class CompiledDecoder:
         if token.is_cuda:
             torch.compiler.cudagraph_mark_step_begin()
         with torch.no_grad():
-            logits = step(self.model, self.stacks, _laid_out(token), positions, place, keys, values, mask)
+            logits = step(self.model, self.stacks, _fresh_copy(token), positions, place, keys, values, mask)
         # a CUDA graph writes its result to the same place at the next step
-        return Read(logits.clone() if token.is_cuda else logits, past)
+        return StepOutput(logits.clone() if token.is_cuda else logits, past)
 
 
-def _laid_out(x: Tensor) -> Tensor:
-    """A copy with the strides that a new tensor has. A slice keeps those of what it was cut from, and for other strides
-    torch.compile would compile again."""
+def _fresh_copy(x: Tensor) -> Tensor:
+    """A copy with the strides that a new tensor has.
+
+    A slice keeps those of what it was cut from, and for other strides torch.compile would compile again.
+    """
     return x.clone(memory_format=torch.contiguous_format)

@@ -1,9 +1,9 @@
-"""The same matrices, laid out another way in memory: column by column, or a layer's experts one behind the other.
+"""The same matrices, laid out another way in memory: column by column, or all experts of a layer one after the other.
 
-A matrix has a shape and values, and beside them an order in which the values lie in memory. PyTorch hands `x Wᵀ` to a
-library that is made for large matrices. For a single vector it reads W sooner when the columns lie together: one pass
-over memory adds x[i] times column i to all outputs, where row by row every output is a sum of its own. How much sooner
-depends on the processor; what a prompt costs hardly changes.
+A matrix has a shape, values, and an order in which the values are stored. PyTorch hands `x Wᵀ` to a library that is
+made for large matrices. For a single vector it reads W faster when each column is stored together: one pass over memory
+adds x[i] times column i to all outputs, where row by row every output is a sum of its own. How much faster depends on
+the processor; what a prompt costs hardly changes.
 
 Names, shapes, values, state dict and saved files are the same before and after; so is everything that training does.
 """
@@ -21,8 +21,8 @@ from minimind_edu.feed_forward import FeedForward
 def pack_weights(model: nn.Module) -> None:
     """Lay the matrix of every linear map out column by column. Doing it twice changes nothing.
 
-    A tied embedding is the same matrix as lm_head and is laid out with it. A token's embedding then lies scattered in
-    memory, which costs microseconds; reading all of lm_head sooner gains more.
+    A tied embedding is the same matrix as lm_head and is laid out with it. A token's embedding is then scattered over
+    memory, which costs microseconds; reading all of lm_head faster gains more.
     """
     for weight in _matrices(model):
         weight.data = weight.data.t().contiguous().t()  # contiguous() copies only what is not
@@ -43,8 +43,8 @@ def _matrices(model: nn.Module) -> list[nn.Parameter]:
 def stack_experts(experts: Sequence[FeedForward]) -> tuple[Tensor, Tensor, Tensor]:
     """All experts' gate, up and down matrices as three tensors, without a second copy of them.
 
-    The experts' own parameters become views of the three, so they may go on learning. Where they already lie one behind
-    the other nothing is moved.
+    The experts' own parameters become views of the three, so they may go on learning. Where they are already stored one
+    after the other, nothing is moved.
 
     Returns:
         `[N, F, E]`, `[N, F, E]` and `[N, E, F]`.

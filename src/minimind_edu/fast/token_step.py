@@ -13,7 +13,6 @@ where it does not apply. Uncompiled it gives the same numbers, slowly, which is 
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -21,10 +20,12 @@ from torch import Tensor
 
 from minimind_edu.attention import Attention
 from minimind_edu.feed_forward import FeedForward
+from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.moe import MoEFeedForward
 from minimind_edu.rope import apply_rotary_pos_emb
 
-Stacks = Sequence[tuple[Tensor, Tensor, Tensor] | None]
+Stack = tuple[Tensor, Tensor, Tensor]  # all experts' gate, up and down matrices
+Stacks = Sequence[Stack | None]  # one for each layer, None in a dense one
 
 
 def linear(weight: Tensor, x: Tensor) -> Tensor:
@@ -42,7 +43,7 @@ def linear(weight: Tensor, x: Tensor) -> Tensor:
 
 
 def token_step(
-    model: Any,
+    model: MiniMindForCausalLM,
     stacks: Stacks,
     token: Tensor,
     positions: tuple[Tensor, Tensor],
@@ -54,7 +55,7 @@ def token_step(
     """Read one token in each row, write its keys and values into the buffers, return its logits.
 
     Args:
-        model: a MiniMindForCausalLM; one with mixtures of experts reads a single row.
+        model: one with mixtures of experts reads a single row.
         stacks: for each layer its experts as `stack_experts` gives them; None in a dense layer.
         token: `[B, 1]` ids.
         positions: cos and sin of the token's position, `[1, D]` each.
@@ -113,8 +114,8 @@ def _remember(buffer: Tensor, new: Tensor, end: int | Tensor) -> Tensor:
     return buffer[:, :end]
 
 
-def _feed(part: FeedForward | MoEFeedForward, stack: Any, x: Tensor) -> Tensor:
-    if not isinstance(part, MoEFeedForward):
+def _feed(part: FeedForward | MoEFeedForward, stack: Stack | None, x: Tensor) -> Tensor:
+    if not isinstance(part, MoEFeedForward) or stack is None:
         return _swiglu(part, x)
     routed = part.gate(x)
     # Taking the chosen experts out of the stack has the same shape whichever they are, so the graph need not know. It

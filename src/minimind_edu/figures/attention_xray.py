@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 from traitlets import Bool, Enum, Float, Int, List, Unicode
 
-from minimind_edu.attention import attention, causal_mask
+from minimind_edu.attention import attention
 from minimind_edu.figures._base import Figure
+from minimind_edu.masks import causal_mask
 from minimind_edu.norms import RMSNorm
 from minimind_edu.rope import apply_rotary_pos_emb, precompute_freqs_cis
 

@@ -12,11 +12,12 @@ import torch
 from torch import Tensor
 from traitlets import Dict, Enum, Float, Int, List, Unicode
 
-from minimind_edu.attention import attention, causal_mask
+from minimind_edu.attention import attention
 from minimind_edu.block import MiniMindBlock
 from minimind_edu.config import MiniMindConfig
 from minimind_edu.figures._base import Figure
-from minimind_edu.kv_cache import CatCache
+from minimind_edu.layer_cache import CatCache
+from minimind_edu.masks import causal_mask
 from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.rope import apply_rotary_pos_emb
 

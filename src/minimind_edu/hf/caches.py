@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 from transformers import Cache, DynamicCache, EncoderDecoderCache
 
-from minimind_edu.kv_cache import KeyValue, KVCache
+from minimind_edu.kv_cache import KVCache
+from minimind_edu.layer_cache import KeyValue
 
 
 class _TransformersLayer:

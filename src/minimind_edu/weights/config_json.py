@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from minimind_edu.config import UPSTREAM_NAMES, MiniMindConfig, upstream_scaling
+from minimind_edu.config import MiniMindConfig
 from minimind_edu.rope_frequencies import RopeScaling
+from minimind_edu.upstream import UPSTREAM_NAMES, upstream_scaling
 
 # names of others -> ours; transformers 5 writes num_local_experts for Qwen3-MoE
 _NAMES = UPSTREAM_NAMES | {"num_local_experts": "num_experts"}

@@ -1,0 +1,55 @@
+"""Which keys a query may see: those at its own position and before, and no padding.
+
+Masks are boolean, True where a query may look. B batch, S query positions, T key positions (past + S).
+"""
+
+import torch
+from torch import Tensor
+
+from minimind_edu.validation import values_are_known
+
+
+def causal_mask(query_length: int, key_length: int, device: torch.device | None = None) -> Tensor:
+    """Which keys each query may see: True on and below the diagonal that ends in the lower right corner.
+
+    The queries are the last S of T positions, so query s is at position T - S + s. With S = T this is the usual
+    triangle; with a cache it is a rectangle.
+
+    Returns:
+        `[S, T]`, boolean.
+
+    Raises:
+        ValueError: if there are more queries than keys.
+    """
+    if query_length > key_length:
+        raise ValueError(
+            f"the queries are the last of the keys' positions, so there cannot be more queries ({query_length}) "
+            f"than keys ({key_length})"
+        )
+    allowed = torch.ones(query_length, key_length, dtype=torch.bool, device=device)
+    return allowed.tril(diagonal=key_length - query_length)
+
+
+def padding_mask(attention_mask: Tensor) -> Tensor:
+    """Which keys are real tokens: `[B, T]` of ones and zeros -> `[B, 1, 1, T]` boolean, for all heads and queries."""
+    return attention_mask.bool()[:, None, None, :]
+
+
+def visible_keys(query_length: int, key_length: int, attention_mask: Tensor | None) -> Tensor | None:
+    """The mask of all layers: causal, and blind to padding. None where causal alone is enough.
+
+    A padding position may look at itself, and only there: what it computes is never read, but a row of a softmax must
+    hold at least one number.
+
+    Args:
+        query_length, key_length: S and T; the queries are the last S positions.
+        attention_mask: `[B, T]`, 0 on padding; None: no padding.
+
+    Returns:
+        boolean `[B, 1, S, T]`, or None.
+    """
+    if attention_mask is None or (values_are_known(attention_mask) and bool(attention_mask.all())):
+        return None
+    causal = causal_mask(query_length, key_length, attention_mask.device)  # [S, T]
+    itself = causal.triu(key_length - query_length)  # the diagonal alone
+    return (causal & padding_mask(attention_mask)) | itself  # [B, 1, S, T]

@@ -1,0 +1,111 @@
+"""From logits to one token for each row: greedy, or drawn from a distribution that has been reshaped first.
+
+Greedy takes the most probable token. Sampling draws from softmax(logits / temperature), after top-k has kept the k
+largest and top-p (nucleus) the smallest set that holds a probability of p. Holtzman et al. 2019, arXiv 1904.09751;
+repetition penalty: Keskar et al. 2019, arXiv 1909.05858.
+MiniMind: GenerationMixin.generate in MiniMind2, an own `generate` in MiniMind3.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from minimind_edu.validation import check_flag, check_number
+
+
+def penalize_repetition(logits: Tensor, seen: Tensor, penalty: float) -> Tensor:
+    """Make tokens that have occurred less likely: positive logits are divided by the penalty, negative multiplied.
+
+    Args:
+        logits: `[B, V]`.
+        seen: `[B, V]` boolean, True for tokens that have occurred in that row.
+        penalty: 1 changes nothing; above 1 discourages.
+    """
+    if penalty == 1.0:
+        return logits
+    return torch.where(seen, torch.where(logits > 0, logits / penalty, logits * penalty), logits)
+
+
+def keep_top_k(logits: Tensor, top_k: int) -> Tensor:
+    """All but the `top_k` largest logits of each row become -inf (ties with the last one stay). `[B, V]` -> same."""
+    smallest_kept = logits.topk(min(top_k, logits.shape[-1])).values[..., -1:]  # [B, 1]
+    return logits.masked_fill(logits < smallest_kept, -torch.inf)
+
+
+def keep_top_p(logits: Tensor, top_p: float) -> Tensor:
+    """Keep the most probable tokens until their probabilities add up to `top_p`; at least one. `[B, V]` -> same."""
+    ordered, index = logits.sort(descending=True)  # [B, V]
+    probabilities = ordered.softmax(-1)
+    # A token stays while those before it have not yet reached top_p, so the first one always stays.
+    before = probabilities.cumsum(-1) - probabilities
+    ordered = ordered.masked_fill(before >= top_p, -torch.inf)
+    return torch.empty_like(logits).scatter(-1, index, ordered)
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How the next token is chosen. The default is greedy.
+
+    The steps come in this order: repetition penalty, temperature, top-k, top-p, one draw. Greedy choice uses the
+    penalty only.
+
+    Raises:
+        ValueError: for a value outside its range; the message names it.
+    """
+
+    do_sample: bool = False  # draw from the distribution instead of taking the most probable token
+    temperature: float = 1.0  # divides the logits; below 1 sharpens the distribution, above 1 flattens it
+    top_k: int | None = None  # keep only the k most probable tokens; None: all
+    top_p: float | None = None  # keep the most probable tokens up to this total probability; None: all
+    repetition_penalty: float = 1.0  # above 1 makes tokens of the prompt and of the continuation less likely
+    generator: torch.Generator | None = None  # source of randomness; None: torch's own
+
+    def __post_init__(self) -> None:
+        check_flag("do_sample", self.do_sample)
+        check_number("temperature", self.temperature)
+        check_number("repetition_penalty", self.repetition_penalty)
+        if self.do_sample and not self.temperature > 0:
+            raise ValueError(
+                f"temperature must be above 0, got {self.temperature}; for greedy choice use do_sample=False"
+            )
+        if self.top_k is not None and (not isinstance(self.top_k, int) or self.top_k < 1):
+            raise ValueError(f"top_k must be a whole number of at least 1, got {self.top_k}; None keeps all tokens")
+        if self.top_p is not None and not 0 < self.top_p <= 1:
+            raise ValueError(f"top_p is a probability above 0 and at most 1, got {self.top_p}; None keeps all tokens")
+        if not self.repetition_penalty > 0:
+            raise ValueError(f"repetition_penalty must be above 0, got {self.repetition_penalty}; 1 changes nothing")
+
+    def choose(self, logits: Tensor, seen: Tensor) -> Tensor:
+        """The next token of each row.
+
+        Args:
+            logits: `[B, V]`.
+            seen: `[B, V]` boolean, True for tokens that have occurred in that row.
+
+        Returns:
+            `[B]` ids.
+
+        Raises:
+            ValueError: if the logits are not numbers.
+        """
+        logits = penalize_repetition(logits, seen, self.repetition_penalty)
+        largest = logits.amax(-1, keepdim=True)  # [B, 1]
+        if bool(largest.isnan().any()):
+            raise ValueError(
+                "the logits contain NaN, so no token is the most probable one; weights that are not finite, or half "
+                "precision that overflowed, are the usual reasons"
+            )
+        if not self.do_sample:
+            return logits.argmax(-1)
+        # softmax ignores a constant; without subtracting it a tiny temperature would overflow
+        logits = (logits.float() - largest.float()) / self.temperature
+        if self.top_k is not None:
+            logits = keep_top_k(logits, self.top_k)
+        if self.top_p is not None:
+            logits = keep_top_p(logits, self.top_p)
+        probabilities = logits.softmax(-1)
+        # a CPU generator draws the same tokens for a model on any device
+        device = probabilities.device if self.generator is None else self.generator.device
+        drawn = torch.multinomial(probabilities.to(device), 1, generator=self.generator)  # [B, 1]
+        return drawn[:, 0].to(logits.device)

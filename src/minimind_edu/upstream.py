@@ -1,0 +1,50 @@
+"""What upstream's MiniMindConfig calls things, in both generations, and what its YaRN switch means.
+
+MiniMind: `model/model_minimind.py`, class MiniMindConfig.
+"""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, Literal
+
+from minimind_edu.rope_frequencies import RopeScaling
+
+Generation = Literal["minimind2", "minimind3"]
+
+# upstream's name -> ours, where they differ; both generations together, since no name means two things
+UPSTREAM_NAMES = {
+    "n_routed_experts": "num_experts",
+    "n_shared_experts": "num_shared_experts",
+    "aux_loss_alpha": "router_aux_loss_coef",
+}
+
+# Switches of upstream's that change no result here: which kernel runs, and choices with only one value.
+_WITHOUT_MEANING_HERE = ("flash_attn", "hidden_act", "scoring_func", "model_type", "torch_dtype", "dtype",
+                         "architectures", "transformers_version")  # fmt: skip
+
+
+def upstream_scaling(values: dict[str, Any], generation: Generation) -> RopeScaling | None:
+    """Take upstream's YaRN switch and dictionary out of `values` and return what they mean.
+
+    MiniMind2 got YaRN proper in its last versions: there the dictionary has an `attention_factor`.
+    """
+    switched_on = values.pop("inference_rope_scaling", False)
+    given = values.pop("rope_scaling", None)
+    if not switched_on and not given:
+        return None
+    if generation == "minimind2" and "attention_factor" not in (given or {}):
+        defaults: dict[str, Any] = {"factor": 4.0, "beta_fast": 4.0, "formula": "minimind2", "attention_factor": 1.0}
+    else:
+        defaults = {"factor": 16.0, "beta_fast": 32.0, "attention_factor": 1.0}
+    known = {field.name for field in fields(RopeScaling)} - {"formula"}
+    return RopeScaling(**defaults | {name: value for name, value in (given or {}).items() if name in known})
+
+
+def translated(upstream: Mapping[str, Any], generation: Generation) -> dict[str, Any]:
+    """Upstream's arguments under our names, without those that change no result here."""
+    values = dict(upstream)
+    scaling = upstream_scaling(values, generation)
+    changes = {UPSTREAM_NAMES.get(name, name): value for name, value in values.items()}
+    for name in _WITHOUT_MEANING_HERE:
+        changes.pop(name, None)
+    return changes if scaling is None else changes | {"rope_scaling": scaling}
