@@ -1,3 +1,5 @@
+"""Attention is its definition, written out and fused, for grouped heads, with masks, caches and dropout."""
+
 import math
 
 import pytest
@@ -7,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model_builders import PROPERTY, SLOW_PROPERTY, spread_weights, tensor, tiny_config
 
+from minimind_edu import attention as attention_module
 from minimind_edu.attention import (
     Attention,
     attention,
@@ -16,7 +19,7 @@ from minimind_edu.attention import (
     repeat_kv_tiled,
 )
 from minimind_edu.layer_cache import CatCache
-from minimind_edu.masks import causal_mask, padding_mask
+from minimind_edu.masks import causal_mask, visible_keys
 from minimind_edu.rope import precompute_freqs_cis
 
 DOUBLE = torch.float64
@@ -76,29 +79,6 @@ def test_neighboring_query_heads_share_a_key_value_head():
     heads = torch.arange(2.0).view(1, 1, 2, 1)
     assert repeat_kv(heads, 4).flatten().tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
     assert repeat_kv_tiled(heads, 4).flatten().tolist() == [0, 1, 0, 1, 0, 1, 0, 1]
-
-
-# Masks
-
-
-@PROPERTY
-@given(st.integers(1, 6), st.integers(0, 6))
-def test_the_causal_mask_shows_every_position_up_to_the_querys_own(length, past):
-    mask = causal_mask(length, past + length)
-    for s in range(length):
-        assert mask[s].tolist() == [t <= past + s for t in range(past + length)]
-
-
-def test_the_causal_mask_rejects_more_queries_than_keys():
-    message = r"there cannot be more queries \(3\) than keys \(2\)"
-    with pytest.raises(ValueError, match=message):
-        causal_mask(3, 2)
-
-
-def test_the_padding_mask_reaches_all_heads_and_queries():
-    mask = padding_mask(torch.tensor([[0, 1, 1], [1, 1, 1]]))
-    assert mask.shape == (2, 1, 1, 3)
-    assert mask.flatten().tolist() == [False, True, True, True, True, True]
 
 
 # Attention
@@ -317,6 +297,32 @@ def test_attention_output_is_right_under_a_cache_with_its_weights():
     output, weights = module(x[:, 4:], then, cache, return_weights=True)
     torch.testing.assert_close(output, whole[:, 4:])
     assert weights.shape == (2, 4, 2, 6) and (weights[:, :, 0, 5] == 0).all()
+
+
+def test_returned_weights_obey_the_mask_that_was_given():
+    module, x, tables = module_and_input()
+    mask = visible_keys(6, 6, torch.tensor([[0, 0, 1, 1, 1, 1], [1] * 6]))
+    output, weights = module(x, tables, mask=mask, return_weights=True)
+    assert (weights[0, :, 2:, :2] == 0).all() and (weights[1, :, 1:, 0] > 0).all()
+    torch.testing.assert_close(output, module(x, tables, mask=mask)[0])
+
+
+def test_dropout_hides_its_share_of_the_attention_weights():
+    """With a value of its own for each key, what comes out is the weights themselves."""
+    query, key = tensor(1, 1, 1, 2000), torch.zeros(1, 2000, 1, 2000, dtype=DOUBLE)
+    torch.manual_seed(0)
+    weights = fast_attention(query, key, torch.eye(2000, dtype=DOUBLE)[None, :, None], dropout=0.25).flatten()
+    assert (weights == 0).double().mean().item() == pytest.approx(0.25, abs=0.03)
+    assert weights.sum().item() == pytest.approx(1.0, abs=0.05), "those that are kept are scaled up"
+
+
+def test_the_module_drops_attention_weights_at_the_rate_of_the_config(monkeypatch):
+    rates = []
+    monkeypatch.setattr(attention_module, "fast_attention", lambda q, k, v, mask, rate: rates.append(rate) or q)
+    module, x, tables = module_and_input(dropout=0.3)
+    module(x, tables)
+    module.train()(x, tables)
+    assert rates == [0.0, 0.3]
 
 
 def test_dropout_acts_in_training_only():

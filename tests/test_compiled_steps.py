@@ -4,6 +4,9 @@ Models of one or two layers, for compiling lasts seconds each; what does not nee
 """
 
 import copy
+import os
+import subprocess
+import sys
 
 import torch
 from model_builders import tiny_model, token_ids
@@ -11,10 +14,7 @@ from torch import nn
 from torch._dynamo.utils import get_compilation_metrics
 
 from minimind_edu.fast.decoding import CompiledDecoder
-from minimind_edu.generation import generate
-from minimind_edu.weights.checkpoints import load_weights
-
-FLOAT = {"dtype": torch.float32}
+from minimind_edu.fast.packing import pack_weights
 
 
 def compilations():
@@ -35,17 +35,16 @@ class Counted:
         assert failed or compilations() - self.before == self.number
 
 
-def assert_same_tokens(model, ids, steps, **options):
+def assert_same_tokens(decoder, ids, steps, **options):
     options = {"eos_token_id": None, **options}
-    expected = model.generate(ids, steps, **options)
-    assert torch.equal(model.generate(ids, steps, decode="compiled", **options), expected)
+    expected = decoder.model.generate(ids, steps, **options)
+    assert torch.equal(decoder.generate(ids, steps, **options), expected)
 
 
-def assert_close_logits(model, ids, cut=3):
+def assert_close_logits(decoder, ids, cut=3):
     """Logits of every position after `cut`, one by one, against the model's own; 1e-5 of the largest."""
-    decoder, past = model.decoder("compiled"), None
     with torch.no_grad():
-        expected = model(ids).logits
+        expected = decoder.model(ids).logits
         past = decoder(ids[:, :cut]).past_key_values
         for position in range(cut, ids.shape[1]):
             out = decoder(ids[:, position : position + 1], None, past)
@@ -55,61 +54,56 @@ def assert_close_logits(model, ids, cut=3):
             )
 
 
+def compiled(kind="minimind2", **changes):
+    model = tiny_model(kind, dtype=torch.float32, **changes)
+    return model, CompiledDecoder(model)
+
+
 def test_one_compilation_serves_all_positions_prompts_buffers_and_new_weights():
-    model = tiny_model("minimind3", **FLOAT)
+    model, decoder = compiled("minimind3")
     with Counted(1):
         for length, steps in ((5, 20), (1, 9), (2, 3), (40, 24)):
-            assert_same_tokens(model, token_ids(1, length), steps)
-        assert_close_logits(model, token_ids(1, 64), cut=1)  # without capacity: the buffers grow
-        load_weights(model, tiny_model("minimind3", seed=1, **FLOAT).state_dict())
-        assert_same_tokens(model, token_ids(1, 5), 9)
+            assert_same_tokens(decoder, token_ids(1, length), steps)
+        assert_close_logits(decoder, token_ids(1, 64), cut=1)  # without capacity: the buffers grow
+        model.load_state_dict(tiny_model("minimind3", seed=1, dtype=torch.float32).state_dict())
+        assert_same_tokens(decoder, token_ids(1, 5), 9)
         up = model.model.layers[1].mlp.up_proj
         up.weight = nn.Parameter(torch.randn(up.weight.shape))
-        assert_same_tokens(model, token_ids(1, 5), 9)
-        model.generate(token_ids(1, 4), 3, decode="packed")  # another layout in between
-        assert_same_tokens(model, token_ids(1, 5), 9)
-    assert not [name for name in model.state_dict() if "compiled" in name]
-
-
-def test_a_copy_has_its_own_weights():
-    model = tiny_model(num_hidden_layers=1, **FLOAT)
-    assert_same_tokens(model, token_ids(1, 5), 9)
-    twin = copy.deepcopy(model)
-    with torch.no_grad():
-        twin.lm_head.weight.mul_(-1)
-    assert_same_tokens(twin, token_ids(1, 5), 9)
-    with Counted(0):
-        assert_same_tokens(model, token_ids(1, 5), 9)
+        assert_same_tokens(decoder, token_ids(1, 5), 9)
+        pack_weights(model)  # another layout in between
+        assert_same_tokens(decoder, token_ids(1, 5), 9)
 
 
 def test_one_compilation_serves_any_number_of_rows_and_one_more_their_padding():
-    model = tiny_model("minimind2", num_hidden_layers=1, **FLOAT)
+    _, decoder = compiled(num_hidden_layers=1)
     with Counted(1):
         for rows in (2, 3, 4, 8):  # among them the numbers of heads and of key/value heads
-            assert_same_tokens(model, token_ids(rows, 6), 12)
+            assert_same_tokens(decoder, token_ids(rows, 6), 12)
     with Counted(1):
         for rows, kind in ((2, torch.int64), (5, torch.bool)):
             mask = torch.ones(rows, 6, dtype=kind)
             mask[0, :3] = 0
             mask[1, :1] = 0
-            assert_same_tokens(model, token_ids(rows, 6), 12, attention_mask=mask)
+            assert_same_tokens(decoder, token_ids(rows, 6), 12, attention_mask=mask)
 
 
-def test_a_mixture_for_one_row_is_one_graph():
-    model = tiny_model("minimind2_moe", num_hidden_layers=1, **FLOAT)
+def test_a_mixture_for_one_row_is_one_graph_and_follows_replaced_experts():
+    model, decoder = compiled("minimind2_moe", num_hidden_layers=1)
     with Counted(1):
-        assert_same_tokens(model, token_ids(1, 5), 30)
-        assert_close_logits(model, token_ids(1, 20))
+        assert_same_tokens(decoder, token_ids(1, 5), 30)
+        assert_close_logits(decoder, token_ids(1, 20))
+        up = model.model.layers[0].mlp.experts[1].up_proj
+        up.weight = nn.Parameter(torch.randn(up.weight.shape))
+        assert_same_tokens(decoder, token_ids(1, 5), 30)
 
 
 def test_another_dtype_is_compiled_for_when_the_model_is_converted():
-    model = tiny_model("minimind2", num_hidden_layers=1, norm_placement="post", **FLOAT)
+    model, decoder = compiled(num_hidden_layers=1, norm_placement="post")
     ids = token_ids(1, 12)
     with Counted(1):
-        assert_close_logits(model, ids)
+        assert_close_logits(decoder, ids)
     with Counted(1):
         model.to(torch.bfloat16)
-        decoder = model.decoder("compiled")
         past = decoder(ids[:, :-1]).past_key_values
         logits = decoder(ids[:, -1:], None, past).logits
         with torch.no_grad():
@@ -117,29 +111,60 @@ def test_another_dtype_is_compiled_for_when_the_model_is_converted():
         assert logits.dtype == torch.bfloat16
         torch.testing.assert_close(logits, expected, rtol=0, atol=4e-2 * expected.abs().max().item())
     with Counted(0):
-        assert_same_tokens(model.to(torch.float32), ids, 9)
+        model.to(torch.float32)
+        assert_same_tokens(decoder, ids, 9)
 
 
 def test_the_step_of_fixed_shapes_compiles_once_and_reads_the_same():
     """What a CUDA graph would replay, on the CPU; one row, with padding."""
-    model = tiny_model("minimind2", num_hidden_layers=1, **FLOAT)
+    model = tiny_model("minimind2", num_hidden_layers=1, dtype=torch.float32)
+    decoder = CompiledDecoder(model, fixed=True)
     with Counted(1):
         for length, steps, kind in ((5, 20, torch.int64), (6, 58, torch.bool)):
             ids, mask = token_ids(1, length), torch.ones(1, length, dtype=kind)
             mask[0, :2] = 0
-            options = {"attention_mask": mask, "eos_token_id": None}
-            fixed = generate(CompiledDecoder(model, fixed=True), ids, steps, **options)
-            assert torch.equal(fixed, model.generate(ids, steps, **options))
+            assert_same_tokens(decoder, ids, steps, attention_mask=mask)
 
 
 def test_inference_mode_is_compiled_for_too():
-    model = tiny_model(num_hidden_layers=1, **FLOAT)
+    model, decoder = compiled(num_hidden_layers=1)
     ids = token_ids(1, 5)
     expected = model.generate(ids, 9, eos_token_id=None)
     with torch.inference_mode(), Counted(1):
         for _ in range(2):
-            assert torch.equal(model.generate(ids, 9, eos_token_id=None, decode="compiled"), expected)
-    assert_same_tokens(model, ids, 9)
+            assert torch.equal(decoder.generate(ids, 9, eos_token_id=None), expected)
+    assert_same_tokens(decoder, ids, 9)
+
+
+def test_each_decoder_compiles_for_its_own_model():
+    model, decoder = compiled(num_hidden_layers=1)
+    assert_same_tokens(decoder, token_ids(1, 5), 9)
+    twin = copy.deepcopy(model)
+    with torch.no_grad():
+        twin.lm_head.weight.mul_(-1)
+    assert_same_tokens(CompiledDecoder(twin), token_ids(1, 5), 9)
+    with Counted(0):
+        assert_same_tokens(decoder, token_ids(1, 5), 9)
+
+
+def test_a_broken_compiler_is_told_and_disturbs_nobody_after(tmp_path):
+    """In a process of its own: torch remembers a compiler that failed, whatever it is told to forget."""
+    broken = tmp_path / "broken"
+    broken.write_text('#!/bin/sh\n[ "$1" = --version ] && echo broken 1.0 && exit 0\nexit 3\n')
+    broken.chmod(0o755)
+    program = (
+        "import torch, warnings; from minimind_edu import MiniMindConfig, MiniMindForCausalLM, fast;"
+        "warnings.simplefilter('always');"
+        "config = MiniMindConfig(vocab_size=61, hidden_size=32, num_hidden_layers=1, num_attention_heads=2);"
+        "model = MiniMindForCausalLM(config).eval(); ids = torch.arange(3, 7)[None];"
+        "expected = model.generate(ids, 5, eos_token_id=None);"
+        "found = fast.decoder(model, 'compiled').generate(ids, 5, eos_token_id=None);"
+        "print(torch.equal(found, expected))"
+    )
+    environment = {**os.environ, "CXX": str(broken), "TORCHINDUCTOR_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+    assert done.stdout.strip() == "True", done.stderr
+    assert done.stderr.count("decoding stays eager: ") == 1
 
 
 def test_what_torch_keeps_on_disk_is_marked_with_the_processors_instructions(monkeypatch):
@@ -151,5 +176,5 @@ def test_what_torch_keeps_on_disk_is_marked_with_the_processors_instructions(mon
     monkeypatch.setattr(torch, "compile", watched)
     for instructions in ("AVX2", "AVX512"):
         monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda it=instructions: it)
-        tiny_model(num_hidden_layers=1).decoder("compiled")(token_ids(1, 4))
+        CompiledDecoder(tiny_model(num_hidden_layers=1))(token_ids(1, 4))
     assert marks == ["AVX2", "AVX512"]

@@ -1,3 +1,5 @@
+"""A config derives what is left out, knows both generations, and refuses sizes that contradict each other."""
+
 import dataclasses
 import math
 
@@ -53,6 +55,15 @@ def test_minimind2_renormalizes_only_where_several_experts_are_chosen():
     assert not MiniMindConfig.minimind2_moe(num_experts_per_tok=1).norm_topk_prob
 
 
+def test_what_is_asked_for_wins_over_the_rule():
+    assert MiniMindConfig.minimind2_moe(num_experts_per_tok=1, norm_topk_prob=True).norm_topk_prob
+
+
+def test_several_end_tokens_may_be_listed_as_transformers_does():
+    config = MiniMindConfig(eos_token_id=[2, 3])
+    assert config.eos_token_id == (2, 3) and hash(config) == hash(MiniMindConfig(eos_token_id=(2, 3)))
+
+
 def test_head_dim_may_be_chosen_apart_from_the_hidden_size():
     config = MiniMindConfig(hidden_size=100, num_attention_heads=8, head_dim=16)
     assert config.head_dim == 16
@@ -90,6 +101,13 @@ def test_from_upstream_reads_a_rope_scaling_dictionary():
     assert (scaling.factor, scaling.original_max_position_embeddings) == (8, 1024)
 
 
+@pytest.mark.parametrize("generation, attention_factor", [("minimind2", 1.0), ("minimind3", 1.0)])
+def test_from_upstream_takes_2048_for_a_trained_context_that_is_not_named(generation, attention_factor):
+    given = {"factor": 8, "attention_factor": attention_factor}
+    scaling = MiniMindConfig.from_upstream({"rope_scaling": given}, generation).rope_scaling
+    assert scaling.original_max_position_embeddings == 2048
+
+
 BAD_CONFIGS = [
     ({"vocab_size": 0}, "vocab_size must be a whole number of at least 1, got 0"),
     ({"hidden_size": 512.0}, "hidden_size must be a whole number of at least 1, got 512.0"),
@@ -114,9 +132,29 @@ BAD_CONFIGS = [
     ({"norm_placement": "sandwich"}, "norm_placement must be 'pre' or 'post', got 'sandwich'"),
     ({"dropout": 1.0}, "dropout is a probability below 1, got 1.0"),
     ({"rms_norm_eps": 0.0}, "rms_norm_eps must be positive, got 0.0: without it a vector of zeros"),
-    ({"rms_norm_eps": math.nan}, "rms_norm_eps must be positive, got nan"),
+    ({"rms_norm_eps": math.nan}, "rms_norm_eps must be a finite number, got nan"),
     ({"rope_theta": 1.0}, "rope_theta must be above 1, got 1.0: it is the base"),
-    ({"rope_theta": math.nan}, "rope_theta must be above 1, got nan"),
+    ({"rope_theta": math.nan}, "rope_theta must be a finite number, got nan"),
+    ({"rope_theta": math.inf}, "rope_theta must be a finite number, got inf"),
+    ({"rms_norm_eps": math.inf}, "rms_norm_eps must be a finite number, got inf"),
+    ({"rms_norm_eps": "1e-5"}, "rms_norm_eps must be a finite number, got '1e-5'"),
+    ({"dropout": None}, "dropout must be a finite number, got None"),
+    ({"initializer_range": -1.0}, "initializer_range cannot be negative, got -1.0"),
+    ({"initializer_range": math.nan}, "initializer_range must be a finite number, got nan"),
+    ({"initializer_range": "x"}, "initializer_range must be a finite number, got 'x'"),
+    ({"router_aux_loss_coef": -0.1}, "router_aux_loss_coef cannot be negative, got -0.1"),
+    ({"tie_word_embeddings": "false"}, "tie_word_embeddings must be True or False, got 'false'"),
+    ({"use_moe": "no"}, "use_moe must be True or False, got 'no'"),
+    ({"eos_token_id": "2"}, "eos_token_id must be a whole number of at least 0, got '2'"),
+    ({"eos_token_id": 99999}, r"eos_token_id must lie in \[0, 6400\), the vocabulary, got 99999"),
+    ({"eos_token_id": [2, -3]}, "eos_token_id must be a whole number of at least 0, got -3"),
+    ({"bos_token_id": 6400}, r"bos_token_id must lie in \[0, 6400\), the vocabulary, got 6400"),
+    (
+        {"rope_scaling": {"factor": 4}},
+        "must be a RopeScaling or None, got .'factor': 4.; .*MiniMindConfig.from_upstream",
+    ),
+    ({"hidden_size": "512"}, "hidden_size must be a whole number of at least 1, got '512'"),
+    ({"vocab_size": None}, "vocab_size must be a whole number of at least 1, got None"),
 ]
 
 

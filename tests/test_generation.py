@@ -1,120 +1,19 @@
+"""Prompts grow token by token: greedily and by sampling, with a cache and without, with padding, up to their ends."""
+
 import types
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from model_builders import KINDS, PROPERTY, SLOW_PROPERTY, tensor, tiny_model, token_ids
+from model_builders import KINDS, SLOW_PROPERTY, tiny_model, token_ids
 
 from minimind_edu.generation import generate, stream
 from minimind_edu.model import CausalLMOutput
-from minimind_edu.sampling import choose, keep_top_k, keep_top_p, penalize_repetition
 
 MODELS = {kind: tiny_model(kind) for kind in KINDS}
 MODEL = MODELS["minimind2"]
 seeds = st.integers(0, 10_000)
-logit_rows = st.tuples(st.integers(1, 3), st.integers(2, 30), seeds)
-
-
-def logits_of(row, scale=3):
-    batch, size, seed = row
-    return scale * tensor(batch, size, seed=seed)
-
-
-# Filters
-
-
-@PROPERTY
-@given(logit_rows, st.integers(1, 40))
-def test_top_k_keeps_the_k_largest(row, top_k):
-    logits = logits_of(row)
-    kept = keep_top_k(logits, top_k)
-    for before, after in zip(logits.tolist(), kept.tolist(), strict=True):
-        largest = sorted(before, reverse=True)[:top_k]
-        assert after == [value if value in largest else -torch.inf for value in before]
-
-
-@PROPERTY
-@given(logit_rows, st.floats(0.01, 0.999))
-def test_top_p_keeps_the_fewest_tokens_that_reach_p(row, top_p):
-    logits = logits_of(row)
-    kept = keep_top_p(logits, top_p)
-    for before, after in zip(logits, kept, strict=True):
-        probabilities = before.softmax(-1).tolist()
-        order = sorted(range(len(probabilities)), key=lambda i: -probabilities[i])
-        nucleus, total = [], 0.0
-        for token in order:
-            nucleus.append(token)
-            total += probabilities[token]
-            if total >= top_p:
-                break
-        assert sorted(nucleus) == after.isfinite().nonzero().flatten().tolist()
-        assert torch.equal(after[nucleus], before[nucleus])
-
-
-def test_top_p_keeps_at_least_the_most_probable_token():
-    kept = keep_top_p(torch.tensor([[1.0, 5.0, 2.0]]), 1e-9)
-    assert kept.tolist() == [[-torch.inf, 5.0, -torch.inf]]
-
-
-@PROPERTY
-@given(logit_rows, st.floats(0.5, 3.0), seeds)
-def test_the_penalty_makes_seen_tokens_less_likely_and_leaves_others(row, penalty, seed):
-    logits = logits_of(row)
-    seen = tensor(*logits.shape, seed=seed) > 0
-    result = penalize_repetition(logits, seen, penalty)
-    assert torch.equal(result[~seen], logits[~seen])
-    for before, after in zip(logits[seen].tolist(), result[seen].tolist(), strict=True):
-        assert after == pytest.approx(before / penalty if before > 0 else before * penalty)
-
-
-# Choosing
-
-
-def test_greedy_takes_the_largest_logit():
-    logits = torch.tensor([[0.1, 0.9, 0.3], [2.0, -1.0, 0.0]])
-    assert choose(logits).tolist() == [1, 0]
-
-
-def drawn_shares(logits, draws=20_000, **options):
-    generator = torch.Generator().manual_seed(0)
-    tokens = choose(logits.expand(draws, -1), do_sample=True, generator=generator, **options)
-    return torch.bincount(tokens, minlength=logits.shape[-1]) / draws
-
-
-@pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
-def test_samples_follow_the_softmax_at_the_temperature(temperature):
-    logits = torch.tensor([[1.0, 0.0, 2.0, -1.0]])
-    expected = (logits[0] / temperature).softmax(-1)
-    shares = drawn_shares(logits, temperature=temperature)
-    torch.testing.assert_close(shares, expected, atol=0.015, rtol=0)
-
-
-def test_samples_follow_the_filtered_distribution():
-    logits = torch.tensor([[0.4, 0.3, 0.2, 0.1]]).log()
-    # the two most probable, 4 : 3
-    torch.testing.assert_close(drawn_shares(logits, top_k=2), torch.tensor([4 / 7, 3 / 7, 0, 0]), atol=0.015, rtol=0)
-    # 0.4 + 0.3 does not reach 0.75, so a third token belongs to the nucleus
-    torch.testing.assert_close(
-        drawn_shares(logits, top_p=0.75), torch.tensor([4 / 9, 3 / 9, 2 / 9, 0]), atol=0.015, rtol=0
-    )
-
-
-def test_temperature_comes_before_top_p():
-    """Sharpened to 0.64 : 0.36 the first token reaches 0.6 alone; before that it would not."""
-    logits = torch.tensor([[4 / 7, 3 / 7]]).log()
-    assert drawn_shares(logits, draws=100, temperature=0.5, top_p=0.6).tolist() == [1.0, 0.0]
-    assert drawn_shares(logits, draws=100, top_p=0.6)[1] > 0
-
-
-def test_a_tiny_temperature_is_greedy():
-    logits = torch.tensor([[1.0, 3.0, 2.0]])
-    assert drawn_shares(logits, draws=100, temperature=1e-40).tolist() == [0.0, 1.0, 0.0]
-
-
-def test_half_precision_logits_are_sampled_in_float32():
-    logits = torch.tensor([[1.0, 0.0]], dtype=torch.float16)
-    assert drawn_shares(logits, draws=100, temperature=1e-6).tolist() == [1.0, 0.0]
 
 
 # Greedy generation
@@ -279,6 +178,28 @@ def test_another_end_token_can_be_named_and_none_at_all():
     assert endless[0, 1:].tolist() == [5, 2, 6, 6, 6, 6]
 
 
+def test_the_config_names_the_end_token_or_several():
+    prompt = torch.ones(1, 1).long()
+    model = scripted([[5, 2, 6, 7]])
+    for ends, expected in ((6, [5, 2, 6]), ((7, 2), [5, 2]), (None, [5, 2, 6, 7, 7, 7])):
+        model = scripted([[5, 2, 6, 7]])
+        model.config.eos_token_id = ends
+        assert generate(model, prompt, 6)[0, 1:].tolist() == expected
+
+
+def test_several_end_tokens_each_end_a_row_and_the_first_pads():
+    model = scripted([[5, 6, 9, 9], [5, 7, 9, 9], [5, 4, 4, 7]])
+    tokens = generate(model, torch.ones(3, 1).long(), 10, eos_token_id=[6, 7])
+    assert tokens[:, 1:].tolist() == [[5, 6, 6, 6], [5, 7, 6, 6], [5, 4, 4, 7]]
+
+
+@pytest.mark.parametrize("use_cache", [True, False])
+def test_prompts_in_int32_give_the_same_tokens(use_cache):
+    ids = token_ids(2, 5)
+    tokens = MODEL.generate(ids.int(), 6, eos_token_id=None, use_cache=use_cache)
+    assert torch.equal(tokens, MODEL.generate(ids, 6, eos_token_id=None))
+
+
 @pytest.mark.parametrize("use_cache", [True, False])
 def test_a_row_that_ended_does_not_disturb_the_others(use_cache):
     ids = token_ids(2, 5)
@@ -339,25 +260,23 @@ IDS = token_ids(2, 5)
 BAD_CALLS = [
     ({"input_ids": IDS[0]}, r"input_ids must be integers of shape \[B, S\], .* of shape \[5\]"),
     ({"input_ids": IDS.float()}, "input_ids must be integers .* got torch.float32"),
-    ({"input_ids": IDS[:, :0]}, r"at least one token a row, got \[2, 0\]; start an empty prompt with the beg"),
+    ({"input_ids": IDS[:, :0]}, r"at least one token in each row, got \[2, 0\]; start an empty prompt with the beg"),
     ({"input_ids": IDS + 60}, r"token ids must lie in \[0, 61\), got ids from"),
     ({"input_ids": IDS - 61}, r"token ids must lie in \[0, 61\), got ids from -"),
-    ({"max_new_tokens": 0}, "max_new_tokens must be at least 1, got 0"),
+    ({"max_new_tokens": 0}, "max_new_tokens must be a whole number of at least 1, got 0"),
     (
         {"max_new_tokens": 61},
         "a prompt of 5 tokens and 61 new ones need 65 positions, but max_position_embeddings is 64; shorten the "
         "prompt or ask for fewer tokens",
     ),
-    (
-        {"do_sample": True, "temperature": 0.0},
-        "temperature must be above 0, got 0.0; for greedy choice use do_sample=False",
-    ),
-    ({"do_sample": True, "temperature": -1.0}, "temperature must be above 0, got -1.0"),
-    ({"top_k": 0}, "top_k must be .*at least 1, got 0; None keeps all tokens"),
-    ({"top_k": 2.5}, "top_k must be a whole number of at least 1, got 2.5"),
-    ({"top_p": 0.0}, "top_p is a probability above 0 and at most 1, got 0.0; None keeps all"),
-    ({"top_p": 1.5}, "top_p is a probability above 0 and at most 1, got 1.5"),
-    ({"repetition_penalty": 0.0}, "repetition_penalty must be above 0, got 0.0; 1 changes nothing"),
+    ({"max_new_tokens": 2.5}, "max_new_tokens must be a whole number of at least 1, got 2.5"),
+    ({"input_ids": [[1, 2]]}, r"input_ids must be a tensor of integers \[B, S\], got list; torch.as_tensor converts"),
+    ({"pad_token_id": -1}, r"pad_token_id must be a token id in \[0, 61\), got -1"),
+    ({"pad_token_id": 61}, r"pad_token_id must be a token id in \[0, 61\), got 61"),
+    ({"eos_token_id": [2, 99]}, r"eos_token_id must be a token id in \[0, 61\), got 99"),
+    ({"attention_mask": [[1] * 5] * 2}, "attention_mask must be a tensor of ones and zeros, got list"),
+    ({"attention_mask": torch.full((2, 5), -1)}, "holds 1 on tokens and 0 on padding, got -1; a mask that is added"),
+    ({"attention_mask": torch.full((2, 5), torch.nan)}, "holds 1 on tokens and 0 on padding, got nan"),
     (
         {"attention_mask": torch.tensor([[1] * 5, [1, 1, 1, 1, 0]])},
         "must be padded on the left, .* attention_mask ends with 0 in row 1",
@@ -375,6 +294,11 @@ BAD_CALLS = [
 def test_rejects_what_it_cannot_do_at_the_call(way, arguments, message):
     with pytest.raises(ValueError, match=message):
         getattr(MODEL, way)(**{"input_ids": IDS, "max_new_tokens": 4, **arguments})
+
+
+def test_generate_checks_how_tokens_are_chosen_too():
+    with pytest.raises(ValueError, match="top_k must be .*at least 1, got 0; None keeps all tokens"):
+        MODEL.generate(IDS, 4, top_k=0)
 
 
 def test_rejects_an_option_that_does_not_exist():

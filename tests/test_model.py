@@ -1,3 +1,5 @@
+"""The whole model: sizes, tying, loss, masks, precision, and what it refuses."""
+
 import copy
 import dataclasses
 import math
@@ -10,12 +12,24 @@ from hypothesis import strategies as st
 from model_builders import KINDS, PROPERTY, tensor, tiny_config, tiny_model, token_ids
 
 from minimind_edu.config import MiniMindConfig
-from minimind_edu.masks import visible_keys
 from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.rope import precompute_freqs_cis
 from minimind_edu.rope_frequencies import RopeScaling
 
 HALVES = [torch.float16, torch.bfloat16]
+
+
+class Logits(torch.nn.Module):
+    """The model with tensors in and out only, as exporting wants it."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, ids, mask):
+        return self.model(ids, mask).logits
+
+
 MODELS = {kind: tiny_model(kind) for kind in KINDS}
 
 # Sizes
@@ -98,6 +112,14 @@ def test_a_tied_matrix_gets_the_gradients_of_both_its_uses():
     torch.testing.assert_close(tied.lm_head.weight.grad, both)
 
 
+def test_the_router_is_initialized_as_a_linear_map_not_like_the_other_matrices():
+    """Uniform within 1 / sqrt(E), as upstream's router and as nn.Linear; the normal of 0.02 would be far narrower."""
+    torch.manual_seed(0)
+    model = MiniMindForCausalLM(tiny_config("minimind2_moe", hidden_size=64, num_experts=8))
+    for layer in model.model.layers:
+        assert 0.9 / 8 < layer.mlp.gate.weight.abs().max() <= 1 / 8
+
+
 def test_new_weights_have_the_spread_of_the_config():
     model = MiniMindForCausalLM(tiny_config(hidden_size=64, initializer_range=0.05))
     for name, parameter in model.named_parameters():
@@ -149,6 +171,59 @@ def test_the_loss_compares_each_position_with_the_next_label():
     probabilities = out.logits.softmax(-1)
     losses = [-math.log(probabilities[b, s, ids[b, s + 1]].item()) for b in range(2) for s in range(5)]
     assert out.loss.item() == pytest.approx(sum(losses) / 10, rel=1e-5)
+
+
+def test_label_zero_counts_as_any_other():
+    model, ids = MODELS["minimind2"], token_ids(1, 6)
+    labels = torch.zeros_like(ids)
+    expected = F.cross_entropy(model(ids).logits[0, :5], labels[0, 1:])
+    assert model(ids, labels=labels).loss.item() == pytest.approx(expected.item(), rel=1e-5)
+
+
+def test_labels_in_int32_give_the_same_loss():
+    model, ids = MODELS["minimind2"], token_ids(2, 6)
+    assert torch.equal(model(ids.int(), labels=ids.int()).loss, model(ids, labels=ids).loss)
+
+
+def test_the_cache_is_returned_only_when_asked_for():
+    model, ids = MODELS["minimind2"], token_ids(1, 6)
+    past = model(ids, use_cache=True).past_key_values
+    assert model(ids[:, :1], past_key_values=past).past_key_values is None
+    assert past.length == 6
+    assert model(ids[:, :1], past_key_values=past, use_cache=True).past_key_values.length == 7
+
+
+def test_dropout_acts_on_the_embedding_in_training_only():
+    model, ids = tiny_model(dropout=0.5, num_hidden_layers=1), token_ids(1, 6)
+    seen = []
+    model.model.layers[0].register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
+    model.train()(ids)
+    model.eval()(ids)
+    assert (seen[0] == 0).double().mean() > 0.3 and not (seen[1] == 0).any()
+
+
+# torch's own tools
+
+
+def test_the_model_can_be_exported():
+    model, ids = MODELS["minimind3"], token_ids(2, 5)
+    mask = torch.tensor([[0, 1, 1, 1, 1], [1] * 5])
+    exported = torch.export.export(Logits(model), (ids, mask)).module()
+    torch.testing.assert_close(exported(ids, mask), model(ids, mask).logits)
+
+
+def test_the_model_can_be_compiled_as_one_graph():
+    model, ids = MODELS["minimind2"], token_ids(2, 5)
+    compiled = torch.compile(Logits(model), fullgraph=True, backend="eager")
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(ids, torch.ones_like(ids)), model(ids).logits)
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")  # vmap's own loop over fused attention
+def test_the_model_can_be_mapped_over_a_batch():
+    model, ids = MODELS["minimind2"], token_ids(3, 5)
+    mapped = torch.vmap(lambda row: model(row[None]).logits[0])(ids)
+    torch.testing.assert_close(mapped, model(ids).logits)
 
 
 def test_ignored_labels_do_not_count():
@@ -245,21 +320,6 @@ def test_a_fully_padded_row_gives_no_nan(dtype, kind):
     mask = torch.cat([mask, torch.tensor([[0], [1]])], dim=1)
     step = model(ids[:, :1], mask, past_key_values=out.past_key_values)
     assert step.logits.isfinite().all()
-
-
-def test_visible_keys_are_earlier_and_real_or_the_position_itself():
-    attention_mask = torch.tensor([[0, 0, 1, 1, 1], [1, 1, 0, 1, 1]])
-    mask = visible_keys(3, 5, attention_mask)
-    assert mask.shape == (2, 1, 3, 5)
-    for b in range(2):
-        for s in range(3):
-            expected = [t == 2 + s or (t < 2 + s and bool(attention_mask[b, t])) for t in range(5)]
-            assert mask[b, 0, s].tolist() == expected
-
-
-def test_without_padding_no_mask_is_needed():
-    assert visible_keys(3, 5, None) is None
-    assert visible_keys(3, 5, torch.ones(2, 5)) is None
 
 
 def test_the_last_position_of_the_table_can_be_used():
@@ -428,7 +488,7 @@ BAD_CALLS = {
         r"input_ids must be integers of shape \[B, S\], got torch.float32",
     ),
     "truth values": ({"input_ids": IDS.bool()}, r"input_ids must be integers of shape \[B, S\], got torch.bool"),
-    "no position": ({"input_ids": IDS[:, :0]}, r"input_ids must hold at least one token a row, got \[2, 0\]"),
+    "no position": ({"input_ids": IDS[:, :0]}, r"input_ids must hold at least one token in each row, got \[2, 0\]"),
     "an id above the vocabulary": (
         {"input_ids": IDS + 58},
         r"token ids must lie in \[0, 61\), got ids from \d+ to \d+; does the tokenizer belong to this model",
@@ -466,6 +526,32 @@ BAD_CALLS = {
     "a label outside the vocabulary": (
         {"input_ids": IDS, "labels": IDS + 58},
         r"labels \(-100 is left out\): token ids must lie in \[0, 61\), got ids from",
+    ),
+    "a list of ids": (
+        {"input_ids": IDS.tolist()},
+        "input_ids must be a tensor of integers .* got list; torch.as_",
+    ),
+    "an array of ids": ({"input_ids": IDS.numpy()}, "input_ids must be a tensor of integers .* got ndarray"),
+    "a list as the mask": (
+        {"input_ids": IDS, "attention_mask": [[1] * 5] * 2},
+        "attention_mask must be a tensor of ones and zeros, got list",
+    ),
+    "a list of labels": ({"input_ids": IDS, "labels": IDS.tolist()}, "labels must be a tensor of integers .* got list"),
+    "a mask to be added": (
+        {"input_ids": IDS, "attention_mask": torch.zeros(2, 5).masked_fill(IDS < 20, -torch.inf)},
+        "attention_mask holds 1 on tokens and 0 on padding, got -inf; a mask that is added .* `mask == 0`",
+    ),
+    "a mask of minus ones": (
+        {"input_ids": IDS, "attention_mask": torch.full((2, 5), -1)},
+        "attention_mask holds 1 on tokens and 0 on padding, got -1",
+    ),
+    "a mask of NaN": (
+        {"input_ids": IDS, "attention_mask": torch.full((2, 5), torch.nan)},
+        "attention_mask holds 1 on tokens and 0 on padding, got nan",
+    ),
+    "a label below zero": (
+        {"input_ids": IDS, "labels": torch.where(IDS == IDS[0, 1], -1, IDS)},
+        r"labels \(-100 is left out\): token ids must lie in \[0, 61\), got ids from -1",
     ),
 }
 

@@ -1,3 +1,5 @@
+"""The router sends each token to its experts, the mixture adds them up, and an even load costs least."""
+
 import pytest
 import torch
 from hypothesis import given
@@ -214,3 +216,13 @@ def test_half_precision_stays_half_precision_but_the_router_counts_in_float32(ki
         assert output.dtype == routed.weights.dtype == dtype
         assert routed.probabilities.dtype == routed.aux_loss.dtype == torch.float32
     assert module.dense_forward(tensor(2, 3, 32, dtype=dtype)).dtype == dtype
+
+
+def test_experts_drop_out_in_training_only():
+    config = tiny_config("minimind2_moe", dropout=0.5)
+    torch.manual_seed(0)
+    moe, x = MoEFeedForward(config), torch.randn(2, 8, config.hidden_size)
+    rates = [part.dropout.p for part in (*moe.experts, *moe.shared_experts)]
+    assert rates == [0.5] * 5
+    assert torch.equal(moe.eval()(x)[0], moe(x)[0])
+    assert not torch.equal(moe.train()(x)[0], moe(x)[0])

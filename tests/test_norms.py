@@ -1,3 +1,5 @@
+"""RMSNorm and LayerNorm are their formulas, over the last axis only, in float32 or wider."""
+
 import pytest
 import torch
 from hypothesis import given
@@ -147,6 +149,12 @@ def test_rejects_a_last_axis_of_another_size(name, norm):
     )
     with pytest.raises(ValueError, match=message):
         norm(torch.zeros(2, 8, 1))
+
+
+@pytest.mark.parametrize("name, norm", [("RMSNorm", RMSNorm(4)), ("LayerNorm", LayerNorm(4))])
+def test_rejects_integers_which_it_would_round(name, norm):
+    with pytest.raises(ValueError, match=f"{name} divides, so it needs floating-point numbers, got torch.int64"):
+        norm(torch.tensor([1, 2, 3, 4]))
 
 
 def test_shows_its_size_and_eps():

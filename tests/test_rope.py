@@ -205,6 +205,25 @@ def test_all_forms_keep_the_dtype_of_their_input(dtype):
         assert result.dtype == dtype
 
 
+def test_queries_and_keys_each_keep_their_own_dtype():
+    q, k = tensor(2, 3, 2, 8, dtype=torch.float32), tensor(2, 3, 1, 8, dtype=torch.bfloat16)
+    half_width = rope_angles(8, 3).cos(), rope_angles(8, 3).sin()
+    for results in (
+        apply_rotary_pos_emb(q, k, *precompute_freqs_cis(8, 3)),
+        apply_rotary_interleaved(q, k, *half_width),
+        apply_rotary_emb(q, k, precompute_freqs_complex(8, 3)),
+    ):
+        assert [result.dtype for result in results] == [torch.float32, torch.bfloat16]
+
+
+def test_the_complex_form_computes_float64_in_float64():
+    q = tensor(1, 50, 2, 16)
+    turned, _ = apply_rotary_emb(q, q, precompute_freqs_complex(16, 50, dtype=DOUBLE))
+    angles = rope_angles(16, 50, dtype=DOUBLE)
+    expected, _ = apply_rotary_interleaved(q, q, angles.cos(), angles.sin())
+    torch.testing.assert_close(turned, expected, rtol=1e-12, atol=1e-12)
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_precision_is_turned_in_the_tables_precision_and_rounded_once(dtype):
     q = tensor(1, 50, 2, 16, dtype=dtype)

@@ -102,14 +102,23 @@ def test_the_attention_factor_of_the_paper_is_the_default():
 
 BAD_SCALINGS = [
     ({"factor": 0.5}, "factor must be at least 1, got 0.5: it says how many times longer"),
-    ({"factor": math.nan}, "factor must be at least 1, got nan"),
-    ({"original_max_position_embeddings": 0}, "must be a positive number of positions, got 0"),
+    ({"factor": math.nan}, "factor must be a finite number, got nan"),
+    (
+        {"original_max_position_embeddings": 0},
+        "original_max_position_embeddings must be a whole .* got 0",
+    ),
     (
         {"beta_fast": 1.0, "beta_slow": 2.0},
         "beta_fast must be above beta_slow and both above 0, got beta_fast=1.0 and beta_slow=2.0",
     ),
     ({"beta_slow": 0.0}, "both above 0, got beta_fast=32.0 and beta_slow=0.0"),
     ({"formula": "ntk"}, "formula must be 'yarn' or 'minimind2', got 'ntk'"),
+    ({"factor": math.inf}, "factor must be a finite number, got inf"),
+    ({"beta_fast": math.inf}, "beta_fast must be a finite number, got inf"),
+    ({"original_max_position_embeddings": math.nan}, "original_max_position_embeddings must be a whole .* got nan"),
+    ({"attention_factor": math.nan}, "attention_factor must be a finite number, got nan"),
+    ({"attention_factor": "1"}, "attention_factor must be a finite number, got '1'"),
+    ({"attention_factor": 0.0}, "attention_factor must be above 0, got 0.0: it multiplies cos and sin"),
 ]
 
 

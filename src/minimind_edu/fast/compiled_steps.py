@@ -31,18 +31,19 @@ class CompiledSteps:
     Weights are arguments of a step, so values that change need nothing new.
 
     Args:
-        model, stacks: as in token_step.
+        model: as in token_step.
     """
 
-    def __init__(self, model: MiniMindForCausalLM, stacks: Stacks) -> None:
-        self.model, self.stacks = model, stacks
+    def __init__(self, model: MiniMindForCausalLM) -> None:
+        self.model = model
         self.failure = ""  # why compiling failed, once it has
         self._steps: dict[tuple[Any, ...], Step] = {}
 
-    def get(self, batch: int, masked: bool, capacity: int | None = None) -> Step | None:
+    def get(self, stacks: Stacks, batch: int, masked: bool, capacity: int | None = None) -> Step | None:
         """The step for this many rows; None if it cannot be compiled. A line shows that compiling is at work.
 
         Args:
+            stacks: as in token_step.
             batch: B.
             masked: whether there is padding.
             capacity: of the buffers, for a step with fixed shapes; None: rows and positions may vary.
@@ -51,7 +52,7 @@ class CompiledSteps:
         if key not in self._steps and not self.failure:
             for _ in progress(["once"], "compiling the step for one token"):
                 try:
-                    self._steps[key] = _compiled(self.model, self.stacks, batch, masked, capacity)
+                    self._steps[key] = _compiled(self.model, stacks, batch, masked, capacity)
                 except Exception as error:  # what compilers fail with has no common class
                     first_line = (str(error).strip() or "no message").splitlines()[0]
                     self.failure = f"{type(error).__name__}, {first_line}"

@@ -24,6 +24,7 @@ from minimind_edu.attention import Attention
 from minimind_edu.block import MiniMindBlock
 from minimind_edu.fast.compiled_steps import CompiledSteps, Step
 from minimind_edu.fast.packing import pack_weights, stack_experts, unpack_weights
+from minimind_edu.fast.token_step import Stack
 from minimind_edu.feed_forward import FeedForward
 from minimind_edu.kv_cache import KVCache
 from minimind_edu.model import CausalLMOutput, MiniMindForCausalLM, MiniMindModel
@@ -52,11 +53,6 @@ def decoder(model: MiniMindForCausalLM, way: str = "compiled") -> "MiniMindForCa
         pack_weights(model)
     if way != "compiled":
         return model
-    if model.training and model.config.dropout:
-        raise ValueError(
-            "the compiled step has no dropout, but this model is in training mode with dropout="
-            f"{model.config.dropout}; call model.eval() first"
-        )
     reason = _why_not_compiled(model)
     if reason is not None:
         _stay_eager(model, reason)
@@ -72,7 +68,16 @@ def _stay_eager(model: MiniMindForCausalLM, reason: str) -> None:
 
 
 def _why_not_compiled(model: MiniMindForCausalLM) -> str | None:
-    """What prevents compiling, as far as it can be known before; None: nothing."""
+    """What prevents compiling, as far as it can be known before; None: nothing.
+
+    Raises:
+        ValueError: if dropout would be lost, which no warning could make good.
+    """
+    if model.training and model.config.dropout:
+        raise ValueError(
+            "the compiled step has no dropout, but this model is in training mode with dropout="
+            f"{model.config.dropout}; call model.eval() first"
+        )
     device = model.lm_head.weight.device.type
     if device not in ("cpu", "cuda"):
         return f"the compiled step is made for the CPU and CUDA, and the model is on {device}"
@@ -143,15 +148,19 @@ class CompiledDecoder:
     stream = generation.stream
 
     def __init__(self, model: MiniMindForCausalLM, fixed: bool | None = None):
-        unpack_weights(model)  # a compiled loop reads row by row
         self.model, self.config = model, model.config
-        self.stacks = [
-            stack_experts(layer.mlp.experts) if isinstance(layer.mlp, MoEFeedForward) else None
-            for layer in model.model.layers
-        ]
         self.fixed = model.lm_head.weight.is_cuda if fixed is None else fixed
-        self.steps = CompiledSteps(model, self.stacks)
+        self.steps = CompiledSteps(model)
         self.eager = False  # True from when on the model reads everything
+        self.stacks = self._lay_out()
+
+    def _lay_out(self) -> list[Stack | None]:
+        """Lay the weights out as the step reads them; where they already are, this costs next to nothing."""
+        unpack_weights(self.model)  # a compiled loop reads row by row
+        return [
+            stack_experts(layer.mlp.experts) if isinstance(layer.mlp, MoEFeedForward) else None
+            for layer in self.model.model.layers
+        ]
 
     def __call__(
         self,
@@ -165,11 +174,25 @@ class CompiledDecoder:
         past = past_key_values
         if use_cache and not self.eager:
             past = self._with_room(past)
+            if past.length == 0:  # a new text; the model may have been changed, converted or packed since the last
+                self._begin()
+        if use_cache and not self.eager:
             # asked for at the prompt already, so that compiling is over before the first token
             step = self._step(len(input_ids), attention_mask is not None, past.capacity)
             if step is not None and past.length > 0 and input_ids.shape[1] == 1:
                 return self._read(step, input_ids, attention_mask, past.fork())
         return self.model(input_ids, attention_mask, past, use_cache, logits_to_keep=logits_to_keep)
+
+    def _begin(self) -> None:
+        reason = _why_not_compiled(self.model)
+        if reason is None:
+            self.stacks = self._lay_out()
+        else:
+            self._give_up(reason)
+
+    def _give_up(self, reason: str) -> None:
+        self.eager = True
+        _stay_eager(self.model, reason)
 
     def _with_room(self, past: KVCache | None) -> KVCache:
         """Fixed buffers get a power of two as their capacity: few sizes, so few to compile for."""
@@ -181,14 +204,13 @@ class CompiledDecoder:
         return KVCache(layers, capacity=1 << max(8, (past.capacity - 1).bit_length()), zeroed=True)
 
     def _step(self, batch: int, masked: bool, capacity: int) -> Step | None:
-        """The compiled step; None if there cannot be one, and then the model reads everything from now on."""
-        step, reason = None, "the rows of a batch visit different experts"
-        if batch == 1 or not self.config.use_moe:
-            step = self.steps.get(batch, masked, capacity if self.fixed else None)
-            reason = self.steps.failure
+        """The compiled step; None if there cannot be one."""
+        if batch > 1 and self.config.use_moe:
+            self._give_up("the rows of a batch visit different experts")
+            return None
+        step = self.steps.get(self.stacks, batch, masked, capacity if self.fixed else None)
         if step is None:
-            self.eager = True
-            _stay_eager(self.model, reason)
+            self._give_up(self.steps.failure)
         return step
 
     def _read(self, step: Step, token: Tensor, attention_mask: Tensor | None, past: KVCache) -> StepOutput:

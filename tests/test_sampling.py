@@ -1,0 +1,163 @@
+"""What is chosen from given logits: the filters, the order in which they come, and the draw."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from model_builders import PROPERTY, tensor
+
+from minimind_edu.sampling import Sampling, keep_top_k, keep_top_p, penalize_repetition
+
+seeds = st.integers(0, 10_000)
+logit_rows = st.tuples(st.integers(1, 3), st.integers(2, 30), seeds)
+
+
+def logits_of(row, scale=3):
+    batch, size, seed = row
+    return scale * tensor(batch, size, seed=seed)
+
+
+def choose(logits, seen=None, **options):
+    """One token for each row, by Sampling(**options); nothing has occurred unless `seen` says so."""
+    return Sampling(**options).choose(logits, torch.zeros_like(logits, dtype=torch.bool) if seen is None else seen)
+
+
+# Filters
+
+
+@PROPERTY
+@given(logit_rows, st.integers(1, 40))
+def test_top_k_keeps_the_k_largest(row, top_k):
+    logits = logits_of(row)
+    kept = keep_top_k(logits, top_k)
+    for before, after in zip(logits.tolist(), kept.tolist(), strict=True):
+        largest = sorted(before, reverse=True)[:top_k]
+        assert after == [value if value in largest else -torch.inf for value in before]
+
+
+@PROPERTY
+@given(logit_rows, st.floats(0.01, 0.999))
+def test_top_p_keeps_the_fewest_tokens_that_reach_p(row, top_p):
+    logits = logits_of(row)
+    kept = keep_top_p(logits, top_p)
+    for before, after in zip(logits, kept, strict=True):
+        probabilities = before.softmax(-1).tolist()
+        order = sorted(range(len(probabilities)), key=lambda i: -probabilities[i])
+        nucleus, total = [], 0.0
+        for token in order:
+            nucleus.append(token)
+            total += probabilities[token]
+            if total >= top_p:
+                break
+        assert sorted(nucleus) == after.isfinite().nonzero().flatten().tolist()
+        assert torch.equal(after[nucleus], before[nucleus])
+
+
+def test_top_p_keeps_at_least_the_most_probable_token():
+    kept = keep_top_p(torch.tensor([[1.0, 5.0, 2.0]]), 1e-9)
+    assert kept.tolist() == [[-torch.inf, 5.0, -torch.inf]]
+
+
+@PROPERTY
+@given(logit_rows, st.floats(0.5, 3.0), seeds)
+def test_the_penalty_makes_seen_tokens_less_likely_and_leaves_others(row, penalty, seed):
+    logits = logits_of(row)
+    seen = tensor(*logits.shape, seed=seed) > 0
+    result = penalize_repetition(logits, seen, penalty)
+    assert torch.equal(result[~seen], logits[~seen])
+    for before, after in zip(logits[seen].tolist(), result[seen].tolist(), strict=True):
+        assert after == pytest.approx(before / penalty if before > 0 else before * penalty)
+
+
+# Choosing
+
+
+def test_greedy_takes_the_largest_logit():
+    logits = torch.tensor([[0.1, 0.9, 0.3], [2.0, -1.0, 0.0]])
+    assert choose(logits).tolist() == [1, 0]
+
+
+def drawn_shares(logits, draws=20_000, **options):
+    generator = torch.Generator().manual_seed(0)
+    tokens = choose(logits.expand(draws, -1), do_sample=True, generator=generator, **options)
+    return torch.bincount(tokens, minlength=logits.shape[-1]) / draws
+
+
+@pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
+def test_samples_follow_the_softmax_at_the_temperature(temperature):
+    logits = torch.tensor([[1.0, 0.0, 2.0, -1.0]])
+    expected = (logits[0] / temperature).softmax(-1)
+    shares = drawn_shares(logits, temperature=temperature)
+    torch.testing.assert_close(shares, expected, atol=0.015, rtol=0)
+
+
+def test_samples_follow_the_filtered_distribution():
+    logits = torch.tensor([[0.4, 0.3, 0.2, 0.1]]).log()
+    # the two most probable, 4 : 3
+    torch.testing.assert_close(drawn_shares(logits, top_k=2), torch.tensor([4 / 7, 3 / 7, 0, 0]), atol=0.015, rtol=0)
+    # 0.4 + 0.3 does not reach 0.75, so a third token belongs to the nucleus
+    torch.testing.assert_close(
+        drawn_shares(logits, top_p=0.75), torch.tensor([4 / 9, 3 / 9, 2 / 9, 0]), atol=0.015, rtol=0
+    )
+
+
+def test_temperature_comes_before_top_p():
+    """Sharpened to 0.64 : 0.36 the first token reaches 0.6 alone; before that it would not."""
+    logits = torch.tensor([[4 / 7, 3 / 7]]).log()
+    assert drawn_shares(logits, draws=100, temperature=0.5, top_p=0.6).tolist() == [1.0, 0.0]
+    assert drawn_shares(logits, draws=100, top_p=0.6)[1] > 0
+
+
+def test_a_tiny_temperature_is_greedy():
+    logits = torch.tensor([[1.0, 3.0, 2.0]])
+    assert drawn_shares(logits, draws=100, temperature=1e-40).tolist() == [0.0, 1.0, 0.0]
+
+
+def test_top_k_comes_before_top_p():
+    """Of 0.4, 0.3, 0.2, 0.1 the first two are 4 : 3 once top-k has cut the others off, and the first reaches 0.5."""
+    logits = torch.tensor([[0.4, 0.3, 0.2, 0.1]]).log()
+    assert drawn_shares(logits, draws=100, top_k=2, top_p=0.5).tolist() == [1.0, 0.0, 0.0, 0.0]
+    assert drawn_shares(logits, draws=100, top_p=0.5)[1] > 0
+
+
+def test_the_penalty_comes_before_the_choice():
+    logits, seen = torch.tensor([[1.0, 3.0, 2.0]]), torch.tensor([[False, True, False]])
+    assert choose(logits, seen, repetition_penalty=2.0).tolist() == [2]
+    assert choose(logits, seen).tolist() == [1]
+
+
+def test_half_precision_logits_are_sampled_in_float32():
+    """A sum of 6,400 equal probabilities gets stuck in float16, and top-p would keep far too many of them."""
+    logits = torch.zeros(1, 6400, dtype=torch.float16)
+    assert (drawn_shares(logits, draws=40_000, top_p=0.25) > 0).sum() <= 1601
+
+
+@pytest.mark.parametrize("do_sample", [False, True])
+def test_logits_that_are_no_numbers_are_refused(do_sample):
+    logits = torch.tensor([[0.1, 0.9, 0.3], [2.0, torch.nan, 0.0]])
+    with pytest.raises(ValueError, match="the logits contain NaN, so no token is the most probable one"):
+        choose(logits, do_sample=do_sample)
+
+
+BAD_VALUES = [
+    (
+        {"do_sample": True, "temperature": 0.0},
+        "temperature must be above 0, got 0.0; for greedy choice use do_sample=False",
+    ),
+    ({"do_sample": True, "temperature": -1.0}, "temperature must be above 0, got -1.0"),
+    ({"top_k": 0}, "top_k must be .*at least 1, got 0; None keeps all tokens"),
+    ({"top_k": 2.5}, "top_k must be a whole number of at least 1, got 2.5"),
+    ({"top_p": 0.0}, "top_p is a probability above 0 and at most 1, got 0.0; None keeps all"),
+    ({"top_p": 1.5}, "top_p is a probability above 0 and at most 1, got 1.5"),
+    ({"repetition_penalty": 0.0}, "repetition_penalty must be above 0, got 0.0; 1 changes nothing"),
+    ({"temperature": torch.nan}, "temperature must be a finite number, got nan"),
+    ({"temperature": "1"}, "temperature must be a finite number, got '1'"),
+    ({"repetition_penalty": torch.inf}, "repetition_penalty must be a finite number, got inf"),
+    ({"do_sample": 1}, "do_sample must be True or False, got 1"),
+]
+
+
+@pytest.mark.parametrize("values, message", BAD_VALUES)
+def test_rejects_values_outside_their_range(values, message):
+    with pytest.raises(ValueError, match=message):
+        Sampling(**values)
