@@ -56,18 +56,20 @@ def stack_experts(experts: Sequence[FeedForward]) -> tuple[Tensor, Tensor, Tenso
 
 
 def _stack(weights: Sequence[nn.Parameter]) -> Tensor:
+    if not _stored_in_order(weights):
+        stacked = torch.stack([weight.data for weight in weights])  # N x [out, in] -> [N, out, in]
+        for weight, own in zip(weights, stacked, strict=True):
+            weight.data = own
+    first = weights[0].data
+    return first.as_strided((len(weights), *first.shape), (first.numel(), *first.stride()))
+
+
+def _stored_in_order(weights: Sequence[nn.Parameter]) -> bool:
     first = weights[0].data
     size = first.numel() * first.element_size()
-    start = first.data_ptr()
-    together = all(
+    return all(
         weight.is_contiguous()
         and weight.untyped_storage().data_ptr() == first.untyped_storage().data_ptr()
-        and weight.data_ptr() == start + index * size
+        and weight.data_ptr() == first.data_ptr() + index * size
         for index, weight in enumerate(weights)
     )
-    if together:
-        return first.as_strided((len(weights), *first.shape), (first.numel(), *first.stride()))
-    stacked = torch.stack([weight.data for weight in weights])  # N x [out, in] -> [N, out, in]
-    for weight, own in zip(weights, stacked, strict=True):
-        weight.data = own
-    return stacked
