@@ -76,7 +76,7 @@ class Agreement(Scenario):
         expected = llama_twin(model).eval()(text).logits  # [B, T, V]
         largest = expected.abs().max().item()
         cached = {
-            name: apart(self._one_by_one(peers[name].decoder(), text), expected[:, self.prompt - 1 :])
+            name: apart(self._one_by_one(peers[name].decoder, text), expected[:, self.prompt - 1 :])
             for name in self.peers
             if peers[name].decoder
         }

@@ -19,9 +19,12 @@ from torch import Tensor
 from transformers import DynamicCache, GenerationConfig, PreTrainedModel
 
 from benchmarks import notes_way
+from minimind_edu import fast
 from minimind_edu.config import MiniMindConfig
 from minimind_edu.hf import to_transformers
 from minimind_edu.model import MiniMindForCausalLM
+
+Decoder = MiniMindForCausalLM | fast.CompiledDecoder
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,7 @@ class Peer:
     generate: Callable[[Tensor, int], Tensor]  # -> [B, S + new]
     stream: Callable[[Tensor, int], Iterator[Tensor]]  # -> [B] at a time
     compiles: bool = False  # its first call is slow, and only a whole one prepares for the next
-    decoder: Callable[[], Any] | None = None  # ours: -> what is called for every token, like the model
+    decoder: Decoder | None = None  # ours: what is called for every token, like the model
 
 
 def build_peers(config: MiniMindConfig, device: torch.device, dtype: torch.dtype) -> dict[str, Peer]:
@@ -47,8 +50,8 @@ def build_peers(config: MiniMindConfig, device: torch.device, dtype: torch.dtype
         ),
         "notes": _collecting(partial(notes_way.stream, model)),
         "plain": _ours(model),
-        "packed": _ours(copy.deepcopy(model), decode="packed"),
-        "compiled": _ours(copy.deepcopy(model), decode="compiled", compiles=True),
+        "packed": _ours(fast.decoder(copy.deepcopy(model), "packed")),
+        "compiled": _ours(fast.decoder(copy.deepcopy(model), "compiled"), compiles=True),
         "no cache": _ours(model, use_cache=False),
     }
 
@@ -67,15 +70,18 @@ def llama_twin(model: MiniMindForCausalLM) -> PreTrainedModel:
     return twin
 
 
-def _ours(model: MiniMindForCausalLM, decode: str = "plain", compiles: bool = False, use_cache: bool = True) -> Peer:
+def _ours(decoder: Decoder, compiles: bool = False, use_cache: bool = True) -> Peer:
     # random weights would end a text by chance
-    options = {"decode": decode, "use_cache": use_cache, "eos_token_id": None}
-    return Peer(
-        lambda ids, new: model.generate(ids, new, **options),
-        lambda ids, new: model.stream(ids, new, **options),
-        compiles,
-        partial(model.decoder, decode),
-    )
+    options: dict[str, Any] = {"use_cache": use_cache, "eos_token_id": None}
+    return Peer(partial(_generate, decoder, options), partial(_stream, decoder, options), compiles, decoder)
+
+
+def _generate(decoder: Decoder, options: dict[str, Any], ids: Tensor, new: int) -> Tensor:
+    return decoder.generate(ids, new, **options)
+
+
+def _stream(decoder: Decoder, options: dict[str, Any], ids: Tensor, new: int) -> Iterator[Tensor]:
+    return decoder.stream(ids, new, **options)
 
 
 def _collecting(stream: Callable[[Tensor, int], Iterator[Tensor]]) -> Peer:

@@ -55,11 +55,11 @@ def test_runs_stand_beside_their_costs(model):
 class Pretended:
     """A stream whose steps take what they are told to take, and a clock that knows."""
 
-    def __init__(self, lasting):
-        self.now, self.asked, self._lasting = 0.0, [], iter(lasting)
+    def __init__(self, lasting, weight):
+        self.now, self.asked, self.weight, self._lasting = 0.0, [], weight, iter(lasting)
 
-    def stream(self, ids, steps, decode, eos_token_id):
-        self.asked.append(decode)
+    def stream(self, ids, steps, eos_token_id):
+        self.asked.append("plain" if self.weight.is_contiguous() else "packed")
         self.now += 1000  # the prompt
         yield ids
         for seconds in next(self._lasting):
@@ -68,7 +68,7 @@ class Pretended:
 
 
 def pretended(monkeypatch, model, lasting):
-    found = Pretended(lasting)
+    found = Pretended(lasting, model.lm_head.weight)
     monkeypatch.setattr(model, "stream", found.stream)
     monkeypatch.setattr(machine, "clock_for", lambda device: lambda: found.now)
     return found

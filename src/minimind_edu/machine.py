@@ -18,9 +18,11 @@ from typing import Any
 
 import torch
 
+from minimind_edu import fast
 from minimind_edu.config import MiniMindConfig
 from minimind_edu.costs import Cost, Machine, decode_cost, prefill_cost
 from minimind_edu.device import pick_device, pick_dtype
+from minimind_edu.fast.packing import unpack_weights
 from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.timing import best_seconds, clock_for
 
@@ -63,7 +65,7 @@ def measure_runs(
     """How long one decode step and one prefill of this model take where it is, beside what they cost.
 
     Args:
-        decode_modes: ways to decode, as `generate` names them; the key of each is `decode, <mode>`.
+        decode_modes: ways to decode, as `fast.decoder` names them; the key of each is `decode, <mode>`.
         context: tokens of the prefill, and positions that the decode steps attend to (a few more, a few less).
         rounds: the best of so many counts.
 
@@ -92,21 +94,24 @@ def step_seconds(
 
     Args:
         ids: `[B, S]`, the prompts.
-        modes: ways to decode, as `generate` names them.
+        modes: ways to decode, as `fast.decoder` names them.
         new: steps of a run; it ends with those that were done when five seconds had passed.
         rounds: runs of each.
     """
     best: dict[str, float] = {}
+    compiled = fast.decoder(model, "compiled") if "compiled" in modes else None  # kept: it compiles once
     for _ in range(rounds):
         for mode in modes:
-            seconds = _median_step(model, ids, mode, new)
+            unpack_weights(model)  # all ways share the model, and only "packed" lays its weights out anew
+            decoder = compiled if compiled and mode == "compiled" else fast.decoder(model, mode)
+            seconds = _median_step(decoder, ids, new)
             best[mode] = min(seconds, best.get(mode, seconds))
     return best
 
 
-def _median_step(model: MiniMindForCausalLM, ids: torch.Tensor, mode: str, new: int) -> float:
+def _median_step(decoder: MiniMindForCausalLM | fast.CompiledDecoder, ids: torch.Tensor, new: int) -> float:
     clock = clock_for(ids.device)
-    steps = model.stream(ids, new + 1, decode=mode, eos_token_id=None)
+    steps = decoder.stream(ids, new + 1, eos_token_id=None)
     next(steps)
     moments = [clock()]
     while moments[-1] - moments[0] < LONGEST and next(steps, None) is not None:
