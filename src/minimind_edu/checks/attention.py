@@ -1,123 +1,265 @@
-"""Checks for the exercises on attention (chapter 05).
+"""Exercises on attention (chapter 05).
 
-Positions, channels, heads and batch have different sizes throughout, so that an axis taken for another shows. Left
-out on purpose: grouped heads and the cache, which have chapters of their own.
+Positions, channels, heads and batch have different sizes throughout, so that a wrong axis shows. Most mistakes run
+without an error, give the right shape, and can even be trained: only a comparison finds them.
 """
 
-from typing import Any
+import math
 
 import torch
 from torch import Tensor
 
-from minimind_edu.checks._attention_mistakes import (
-    HEAD_MISTAKES,
-    MULTI_MISTAKES,
-    SOFTMAX_MISTAKES,
-    VISIBLE_MISTAKES,
-    causal_head,
-    masked_softmax,
-    multi_head,
-    visible,
+from minimind_edu.attention import attention
+from minimind_edu.checks.exercise import Attempt, Case, Exercise, Mistake, Property, difference, numbers
+from minimind_edu.masks import causal_mask, padding_mask
+
+# ---- one causal head
+
+
+def _causal_head(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    q, k, v = (x[None, :, None] for x in (query, key, value))  # [S, D] -> [1, S, 1, D]
+    return attention(q, k, v, causal_mask(query.shape[0], key.shape[0]))[0][0, :, 0]
+
+
+def _scores(query: Tensor, key: Tensor) -> Tensor:
+    return query @ key.T / math.sqrt(query.shape[-1])
+
+
+def _masked(scores: Tensor, diagonal: int = 0) -> Tensor:
+    return scores.masked_fill(~torch.ones_like(scores).tril(diagonal).bool(), -torch.inf)
+
+
+def _qkv(*shape: int, scale: float = 1.0) -> tuple[Tensor, ...]:
+    return tuple(1.5 * scale * numbers(3, *shape))
+
+
+CAUSAL_HEAD = Exercise(
+    "check_causal_head",
+    answer=_causal_head,
+    cases=(
+        Case("five tokens, head_dim 8", _qkv(5, 8)),
+        Case("seven tokens, head_dim 3", _qkv(7, 3)),
+        Case("one token reads itself", _qkv(1, 4)),
+        Case("scores in the hundreds do not overflow", _qkv(4, 6, scale=30.0)),
+    ),
+    mistakes=(
+        Mistake(
+            lambda q, k, v: _masked(q @ k.T).softmax(-1) @ v,
+            "the scores are not scaled: divide by the square root of head_dim",
+        ),
+        Mistake(
+            lambda q, k, v: _scores(q, k).softmax(-1) @ v, "nothing hides the future: row s may see columns 0 to s only"
+        ),
+        Mistake(
+            lambda q, k, v: _masked(_scores(q, k), -1).softmax(-1) @ v,
+            "your mask hides one key too many: a query may see its own position, and the first one sees nothing else",
+        ),
+        Mistake(
+            lambda q, k, v: _masked(_scores(q, k).T).T.softmax(-1) @ v,
+            "the triangle is upside down: a query sees the future and not the past; tril keeps the lower triangle",
+        ),
+        Mistake(
+            lambda q, k, v: _masked(_scores(q, k)).softmax(0) @ v,
+            "the softmax runs down the columns; every row, a query, must sum to 1: dim=-1",
+        ),
+        Mistake(
+            lambda q, k, v: _scores(q, k).softmax(-1).tril() @ v,
+            "the mask comes after the softmax, so the rows no longer sum to 1: fill the scores with -inf before it",
+        ),
+        Mistake(
+            lambda q, k, v: _scores(q, k).tril().softmax(-1) @ v,
+            "a hidden score must be -inf, not 0: exp(0) is 1, so the future still gets weight",
+        ),
+    ),
 )
-from minimind_edu.checks._report import Attempt, Property, difference, given, report, same_as
-
-
-def _numbers(*shape: int, seed: int = 0) -> Tensor:
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randn(shape, generator=generator, dtype=torch.float64)
 
 
 def check_causal_head(attempt: Attempt) -> bool:
     """Is `attempt(query, key, value)` one causal head, `[S, D]` each -> `[S, D]`?"""
+    return CAUSAL_HEAD.check(attempt)
 
-    def asks(length: int, head_dim: int, size: float = 1.0) -> Any:
-        q, k, v = size * _numbers(3, length, head_dim, seed=length)
-        return same_as(causal_head, q, k, v, mistakes=HEAD_MISTAKES)
 
-    return report(
-        "check_causal_head",
-        attempt,
-        [
-            Property("five tokens, head_dim 8", asks(5, 8)),
-            Property("seven tokens, head_dim 3", asks(7, 3)),
-            Property("one token reads itself", asks(1, 4)),
-            Property("scores in the hundreds do not overflow", asks(4, 6, size=30.0)),
-        ],
-    )
+# ---- causal and padding mask together
+
+
+def _triangle(attention_mask: Tensor) -> Tensor:
+    return causal_mask(attention_mask.shape[1], attention_mask.shape[1])
+
+
+def _visible(attention_mask: Tensor) -> Tensor:
+    return _triangle(attention_mask) & padding_mask(attention_mask)
+
+
+def _is_boolean(attempt: Attempt) -> str | None:
+    dtype = torch.as_tensor(attempt(_LEFT.clone())).dtype
+    return None if dtype is torch.bool else f"return True and False, not {dtype}: compare or call .bool()"
+
+
+_LEFT = torch.tensor([[0, 0, 1, 1, 1], [1, 1, 1, 1, 1], [0, 1, 1, 1, 1]])
+_RIGHT = torch.tensor([[1, 1, 0, 0], [1, 1, 1, 0]])
+
+VISIBLE = Exercise(
+    "check_visible",
+    answer=_visible,
+    cases=(
+        Case("padding on the right", (_RIGHT,)),
+        Case("padding on the left", (_LEFT,)),
+        Case("no padding: the triangle alone", (torch.ones(2, 3, dtype=torch.long),)),
+        Property("True and False, not numbers to add", _is_boolean),
+    ),
+    mistakes=(
+        Mistake(
+            lambda m: _triangle(m).expand(m.shape[0], 1, -1, -1),
+            "only the causal rule is applied: a query still sees the padding",
+        ),
+        Mistake(
+            lambda m: padding_mask(m).expand(-1, 1, m.shape[1], -1),
+            "only the padding rule is applied: a query still sees the future",
+        ),
+        Mistake(lambda m: _triangle(m) | padding_mask(m), "a key must satisfy both rules: use & (and), not | (or)"),
+        Mistake(
+            lambda m: _triangle(m) & m.bool()[:, None, :, None],
+            "you hide padding as a query (rows); hide it as a key, along the last axis: [B, 1, 1, T]",
+        ),
+        Mistake(lambda m: ~_visible(m), "the mask is inverted: True means that a query may see the key"),
+        Mistake(
+            lambda m: _triangle(m).tril(-1) & padding_mask(m),
+            "your triangle lacks the diagonal: a query may see its own position",
+        ),
+    ),
+)
 
 
 def check_visible(attempt: Attempt) -> bool:
     """Does `attempt(attention_mask)` join the causal and the padding rule, `[B, T]` -> `[B, 1, T, T]`, boolean?"""
-    left = torch.tensor([[0, 0, 1, 1, 1], [1, 1, 1, 1, 1], [0, 1, 1, 1, 1]])
-    right = torch.tensor([[1, 1, 0, 0], [1, 1, 1, 0]])
+    return VISIBLE.check(attempt)
 
-    def asks(mask: Tensor) -> Any:
-        return same_as(visible, mask, mistakes=VISIBLE_MISTAKES)
 
-    def is_boolean(attempt: Attempt) -> str | None:
-        answer = given(attempt(left.clone()))
-        if answer.dtype is torch.bool:
-            return None
-        return f"True and False are wanted, not {answer.dtype}: compare or call .bool()"
+# ---- many heads
 
-    return report(
-        "check_visible",
-        attempt,
-        [
-            Property("padding on the right", asks(right)),
-            Property("padding on the left", asks(left)),
-            Property("no padding: the triangle alone", asks(torch.ones(2, 3, dtype=torch.long))),
-            Property("True and False, not numbers to add", is_boolean),
-        ],
-    )
+
+def _multi_head(query: Tensor, key: Tensor, value: Tensor, num_heads: int) -> Tensor:
+    q, k, v = (x.unflatten(-1, (num_heads, -1)) for x in (query, key, value))
+    return attention(q, k, v, causal_mask(q.shape[1], k.shape[1]))[0].flatten(2)
+
+
+def _split(x: Tensor, num_heads: int) -> Tensor:
+    return x.unflatten(-1, (num_heads, -1)).transpose(1, 2)  # [B, S, H*D] -> [B, H, S, D]
+
+
+def _split_by_view(x: Tensor, num_heads: int) -> Tensor:
+    return x.reshape(x.shape[0], num_heads, x.shape[1], -1)
+
+
+def _join(x: Tensor) -> Tensor:
+    return x.transpose(1, 2).flatten(2)  # [B, H, S, D] -> [B, S, H*D]
+
+
+def _join_by_view(x: Tensor) -> Tensor:
+    return x.reshape(x.shape[0], x.shape[2], -1)
+
+
+def _heads(split: Attempt = _split, join: Attempt = _join, mask: Attempt = _masked) -> Attempt:
+    """Attention over the last two axes of what `split` gives, joined by `join`."""
+
+    def answer(query: Tensor, key: Tensor, value: Tensor, num_heads: int) -> Tensor:
+        q, k, v = (split(x, num_heads) for x in (query, key, value))
+        return join(mask(q @ k.mT / math.sqrt(q.shape[-1])).softmax(-1) @ v)
+
+    return answer
+
+
+def _heads_stay_apart(attempt: Attempt) -> str | None:
+    q, k, v = _qkv(2, 5, 12)
+    before = torch.as_tensor(attempt(q.clone(), k.clone(), v.clone(), 3))
+    q[..., :4] += 1
+    after = torch.as_tensor(attempt(q, k.clone(), v.clone(), 3))
+    if difference(after[..., 4:], before[..., 4:]) is None:
+        return None
+    return "a new query in head 0 changed the channels of other heads; heads do not mix before o_proj"
+
+
+MULTI_HEAD = Exercise(
+    "check_multi_head",
+    answer=_multi_head,
+    cases=(
+        Case("3 heads of 4 channels, five tokens", (*_qkv(2, 5, 12), 3)),
+        Case("2 heads of 6 channels, three tokens", (*_qkv(1, 3, 12), 2)),
+        Case("one head", (*_qkv(2, 4, 5), 1)),
+        Property("a head keeps its channels to itself", _heads_stay_apart),
+    ),
+    mistakes=(
+        Mistake(
+            _heads(_split_by_view, _join_by_view),
+            "view to [B, H, S, D] cuts across the positions: view to [B, S, H, D] first, then transpose(1, 2)",
+        ),
+        Mistake(
+            _heads(_split_by_view, _join),
+            "the result is joined correctly, but view to [B, H, S, D] cuts across the positions when you split: view "
+            "to [B, S, H, D], then transpose(1, 2)",
+        ),
+        Mistake(
+            _heads(lambda x, heads: _split(x, heads).transpose(1, 2), lambda x: x.flatten(2)),
+            "the heads attend to each other at every position: transpose(1, 2) puts the positions before the channels",
+        ),
+        Mistake(
+            _heads(join=_join_by_view),
+            "you join the heads without transposing back, which mixes positions: transpose(1, 2) first",
+        ),
+        Mistake(_heads(mask=lambda scores: scores), "nothing hides the future: every head needs the causal mask"),
+        Mistake(
+            lambda q, k, v, heads: _multi_head(q, k, v, 1),
+            "this is one head of the whole width: split the channels into heads before the dot products",
+        ),
+    ),
+)
 
 
 def check_multi_head(attempt: Attempt) -> bool:
     """Does `attempt(query, key, value, num_heads)` split, attend causally and join, `[B, S, H * D]` each?"""
+    return MULTI_HEAD.check(attempt)
 
-    def asks(batch: int, length: int, heads: int, head_dim: int) -> Any:
-        q, k, v = _numbers(3, batch, length, heads * head_dim, seed=heads)
-        return same_as(multi_head, q, k, v, heads, mistakes=MULTI_MISTAKES)
 
-    def leaves_other_heads_alone(attempt: Attempt) -> str | None:
-        q, k, v = _numbers(3, 2, 5, 12, seed=9)
-        before = given(attempt(q.clone(), k.clone(), v.clone(), 3))
-        q[..., :4] += 1
-        after = given(attempt(q.clone(), k.clone(), v.clone(), 3))
-        if difference(after[..., 4:], before[..., 4:]) is None:
-            return None
-        return "a new query in head 0 changed the other heads' channels; heads do not meet before o_proj"
+# ---- a softmax for rows without visible keys
 
-    return report(
-        "check_multi_head",
-        attempt,
-        [
-            Property("3 heads of 4 channels, five tokens", asks(2, 5, 3, 4)),
-            Property("2 heads of 6 channels, three tokens", asks(1, 3, 2, 6)),
-            Property("one head", asks(2, 4, 1, 5)),
-            Property("a head keeps its channels to itself", leaves_other_heads_alone),
-        ],
-    )
+
+def _masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
+    return scores.masked_fill(~mask, -torch.inf).softmax(-1).masked_fill(~mask, 0.0)
+
+
+_SCORES = 3 * numbers(4, 6)
+_SOME = torch.tensor([[1, 0, 0, 0, 0, 0], [1, 1, 0, 1, 0, 0], [0, 0, 1, 1, 1, 1], [1, 1, 1, 1, 1, 1]]).bool()
+_EMPTY_ROW = _SOME & (torch.arange(4) != 1)[:, None]
+
+MASKED_SOFTMAX = Exercise(
+    "check_masked_softmax",
+    answer=_masked_softmax,
+    cases=(
+        Case("every row sees something", (_SCORES, _SOME)),
+        Case("a row that sees nothing gets zeros", (_SCORES, _EMPTY_ROW)),
+        Case("[B, H, S, T] under one triangle", (numbers(2, 3, 5, 5), torch.ones(5, 5).tril().bool())),
+        Case("scores of 1000", (_SCORES + 1000, _EMPTY_ROW)),
+    ),
+    mistakes=(
+        Mistake(
+            lambda s, m: s.masked_fill(~m, -torch.inf).softmax(-1),
+            "NaN (0/0) in the row whose keys are all hidden: fill the hidden weights with 0 after the softmax",
+        ),
+        Mistake(
+            lambda s, m: s.masked_fill(~m, -1e9).softmax(-1),
+            "the row whose keys are all hidden spreads its weight over them: a finite number such as -1e9 is the same "
+            "everywhere, so all keys tie",
+        ),
+        Mistake(
+            lambda s, m: s.softmax(-1) * m,
+            "you mask after the softmax only, so the rows do not sum to 1: hide the scores before it",
+        ),
+        Mistake(lambda s, m: (s * m).softmax(-1), "a score of 0 is not hidden, because exp(0) is 1: use -inf"),
+        Mistake(lambda s, m: _masked_softmax(s, ~m), "you read the mask the wrong way round: True means visible"),
+    ),
+)
 
 
 def check_masked_softmax(attempt: Attempt) -> bool:
-    """Does `attempt(scores, mask)` give weights over the visible keys, and zeros to a row that sees nothing?"""
-    scores = 3 * _numbers(4, 6, seed=2)
-    some = torch.tensor([[1, 0, 0, 0, 0, 0], [1, 1, 0, 1, 0, 0], [0, 0, 1, 1, 1, 1], [1, 1, 1, 1, 1, 1]]).bool()
-    nothing = some.clone()
-    nothing[1] = False
-    batch, triangle = _numbers(2, 3, 5, 5, seed=3), torch.ones(5, 5).tril().bool()
-
-    def asks(scores: Tensor, mask: Tensor) -> Any:
-        return same_as(masked_softmax, scores, mask, mistakes=SOFTMAX_MISTAKES)
-
-    return report(
-        "check_masked_softmax",
-        attempt,
-        [
-            Property("every row sees something", asks(scores, some)),
-            Property("a row that sees nothing gets zeros", asks(scores, nothing)),
-            Property("[B, H, S, T] under one triangle", asks(batch, triangle)),
-            Property("scores of 1000", asks(scores + 1000, nothing)),
-        ],
-    )
+    """Does `attempt(scores, mask)` give weights over the visible keys, and zeros to a row without any?"""
+    return MASKED_SOFTMAX.check(attempt)

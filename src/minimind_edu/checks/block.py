@@ -1,147 +1,292 @@
-"""Checks for the exercises on the block and the model (chapter 10).
+"""Exercises on the block and the model (chapter 10).
 
-The sublayers and norms that an attempt receives are small functions, each unlike the others, so that one in the wrong
-place shows in the numbers.
+The sublayers and norms that an attempt receives are small functions, all different, so that one in the wrong place
+shows in the numbers.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import accumulate
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-from minimind_edu.checks._block_mistakes import (
-    LEDGER_MISTAKES,
-    LOSS_MISTAKES,
-    POST_NORM_MISTAKES,
-    PRE_NORM_MISTAKES,
-    SIZE_MISTAKES,
-    Function,
-    ledger,
-    next_token_loss,
-    post_norm_block,
-    pre_norm_block,
-    stream_sizes,
-)
-from minimind_edu.checks._report import Attempt, Mistake, Property, report, same_as
+from minimind_edu.checks.exercise import Attempt, Case, Exercise, Mistake, numbers
 from minimind_edu.config import MiniMindConfig
 
-_BATCH, _LENGTH, _HIDDEN = 2, 3, 4
+Function = Callable[[Tensor], Tensor]
+
+# ---- one block, `[B, S, E]` in and out
 
 
-def check_pre_norm_block(attempt: Attempt) -> bool:
-    """Does `attempt(x, norm1, attention, norm2, feed_forward)` give the stream behind a pre-norm block?"""
-    claim = "where both say nothing, the stream stays as it is"
-    properties = _block_properties(pre_norm_block, PRE_NORM_MISTAKES, claim)
-    return report("check_pre_norm_block", attempt, properties)
+def pre_norm_block(x: Tensor, norm1: Function, attend: Function, norm2: Function, feed: Function) -> Tensor:
+    """The stream after a pre-norm block."""
+    x = x + attend(norm1(x))
+    return x + feed(norm2(x))
 
 
-def check_post_norm_block(attempt: Attempt) -> bool:
-    """Does `attempt(x, norm1, attention, norm2, feed_forward)` give the stream behind a post-norm block?"""
-    claim = "where both say nothing, the stream is normalized twice"
-    properties = _block_properties(post_norm_block, POST_NORM_MISTAKES, claim)
-    return report("check_post_norm_block", attempt, properties)
+def post_norm_block(x: Tensor, norm1: Function, attend: Function, norm2: Function, feed: Function) -> Tensor:
+    """The stream after a post-norm block."""
+    x = norm1(x + attend(x))
+    return norm2(x + feed(x))
 
 
-def check_stream_sizes(attempt: Attempt) -> bool:
-    """Does `attempt(embedding, added)` give the RMS of a pre-norm stream after every addition?"""
-
-    def asks(claim: str, embedding: float, added: list[float]) -> Property:
-        return Property(claim, same_as(stream_sizes, embedding, added, mistakes=SIZE_MISTAKES))
-
-    return report(
-        "check_stream_sizes",
-        attempt,
-        [
-            asks("four additions of different sizes", 0.5, [1.0, 0.25, 2.0, 0.75]),
-            asks("3 and then 4 make 5", 3.0, [4.0]),
-            asks("sixteen equal ones: sizes that grow like a root", 0.02, [0.3] * 16),
-        ],
-    )
+def _norms_in_the_stream(x: Tensor, norm1: Function, attend: Function, norm2: Function, feed: Function) -> Tensor:
+    x = norm1(x)
+    x = norm2(x + attend(x))
+    return x + feed(x)
 
 
-def check_ledger(attempt: Attempt) -> bool:
-    """Does `attempt(config)` give the parameters of embedding, attention, feed-forward networks and norms?"""
-
-    def asks(claim: str, config: MiniMindConfig) -> Property:
-        return Property(claim, same_as(ledger, config, mistakes=LEDGER_MISTAKES))
-
-    odd = MiniMindConfig(
-        vocab_size=100,
-        hidden_size=90,
-        num_hidden_layers=7,
-        num_attention_heads=15,
-        num_key_value_heads=5,
-        intermediate_size=130,
-    )
-    return report(
-        "check_ledger",
-        attempt,
-        [
-            asks("MiniMind2 small, 25,829,888 in all", MiniMindConfig.minimind2()),
-            asks("MiniMind2, 104,030,976 in all", MiniMindConfig.minimind2(hidden_size=768, num_hidden_layers=16)),
-            asks("90 wide, 7 blocks, 5 of 15 heads", odd),
-        ],
-    )
-
-
-def check_next_token_loss(attempt: Attempt) -> bool:
-    """Does `attempt(logits, ids)` give the mean cross-entropy of the next token?"""
-
-    def asks(claim: str, batch: int, length: int) -> Property:
-        vocabulary = 7
-        logits = 3 * _numbers(batch, length, vocabulary)
-        ids = (torch.arange(batch * length) ** 2 + 3) % vocabulary
-        arguments = logits, ids.view(batch, length)
-        return Property(claim, same_as(next_token_loss, *arguments, mistakes=LOSS_MISTAKES))
-
-    return report(
-        "check_next_token_loss",
-        attempt,
-        [
-            asks("one sequence of two: a single prediction", 1, 2),
-            asks("one sequence of six", 1, 6),
-            asks("three sequences of five", 3, 5),
-        ],
-    )
-
-
-def _numbers(*shape: int, shift: float = 0.0) -> Tensor:
-    """Numbers without two equal entries, the same on every machine."""
-    n = torch.arange(torch.Size(shape).numel(), dtype=torch.float64)
-    return (torch.sin(3 * n + 1 + shift) + 0.1 * torch.sin(n * n)).view(shape)
-
-
-def _norm(gain: list[float]) -> Function:
+def _norm(*gain: float) -> Function:
     """An RMSNorm without eps; the two of a block differ in their gains."""
     weight = torch.tensor(gain, dtype=torch.float64)
     return lambda x: weight * x / x.pow(2).mean(-1, keepdim=True).sqrt()
 
 
 def _sublayer(shift: float) -> Function:
-    matrix = _numbers(_HIDDEN, _HIDDEN, shift=shift)
+    matrix = numbers(4, 4, shift=shift)
     return lambda x: torch.tanh(x @ matrix)
 
 
-def _nothing(x: Tensor) -> Tensor:
-    return torch.zeros_like(x)
+def _block_cases(both_silent: str) -> tuple[Case, ...]:
+    """The whole block first: where a sublayer is silent, different mistakes look alike."""
+    x, norm1, norm2 = 2 * numbers(2, 3, 4), _norm(1.0, 2.0, 0.5, 1.5), _norm(0.8, 1.0, 3.0, 0.4)
+    attend, feed, silent = _sublayer(0.3), _sublayer(0.7), torch.zeros_like
+    return (
+        Case("attention, then the feed-forward network", (x, norm1, attend, norm2, feed)),
+        Case("attention alone", (x, norm1, attend, norm2, silent)),
+        Case("the feed-forward network alone", (x, norm1, silent, norm2, feed)),
+        Case(both_silent, (x, norm1, silent, norm2, silent)),
+    )
 
 
-def _asks(
-    reference: Callable[..., Tensor], mistakes: tuple[Mistake, ...], *silent: str
-) -> Callable[[Attempt], str | None]:
-    """A question about one block, in which the sublayers named add nothing."""
-    attend = _nothing if "attention" in silent else _sublayer(0.3)
-    feed = _nothing if "feed-forward" in silent else _sublayer(0.7)
-    norms = _norm([1.0, 2.0, 0.5, 1.5]), _norm([0.8, 1.0, 3.0, 0.4])
-    x = 2 * _numbers(_BATCH, _LENGTH, _HIDDEN)
-    return same_as(reference, x, norms[0], attend, norms[1], feed, mistakes=mistakes)
+_LOST = "the second addition starts from the old x, so attention's output is lost from the stream"
+
+PRE_NORM_BLOCK = Exercise(
+    "check_pre_norm_block",
+    answer=pre_norm_block,
+    cases=_block_cases("where both say nothing, the stream stays as it is"),
+    mistakes=(
+        Mistake(
+            post_norm_block, "this is post-norm: you normalize the sum; pre-norm normalizes the input of each sublayer"
+        ),
+        Mistake(
+            _norms_in_the_stream,
+            "you overwrite x with its norm, so the residual connection carries a normalized stream; keep x, and "
+            "normalize only what the sublayer reads",
+        ),
+        Mistake(
+            lambda x, n1, a, n2, f: x + a(n1(x)) + f(n2(x)),
+            "both sublayers read the old x, in parallel; the feed-forward network must read the stream to which "
+            "attention has been added",
+        ),
+        Mistake(lambda x, n1, a, n2, f: x + f(n2(x + a(n1(x)))), _LOST),
+        Mistake(
+            lambda x, n1, a, n2, f: f(n2(x + a(n1(x)))),
+            "the second residual connection is missing: add the feed-forward network's output to the stream",
+        ),
+        Mistake(
+            lambda x, n1, a, n2, f: f(n2(a(n1(x)))),
+            "nothing is added to x: without residual connections there is no stream",
+        ),
+    ),
+)
 
 
-def _block_properties(reference: Callable[..., Tensor], mistakes: tuple[Mistake, ...], silence: str) -> list[Property]:
-    """The whole block first: where a half is silent, different mistakes look alike."""
-    return [
-        Property("attention, then the feed-forward network", _asks(reference, mistakes)),
-        Property("attention alone", _asks(reference, mistakes, "feed-forward")),
-        Property("the feed-forward network alone", _asks(reference, mistakes, "attention")),
-        Property(silence, _asks(reference, mistakes, "attention", "feed-forward")),
-    ]
+def check_pre_norm_block(attempt: Attempt) -> bool:
+    """Does `attempt(x, norm1, attention, norm2, feed_forward)` give the stream after a pre-norm block?"""
+    return PRE_NORM_BLOCK.check(attempt)
+
+
+POST_NORM_BLOCK = Exercise(
+    "check_post_norm_block",
+    answer=post_norm_block,
+    cases=_block_cases("where both say nothing, the stream is normalized twice"),
+    mistakes=(
+        Mistake(
+            pre_norm_block, "this is pre-norm: you normalize the input of each sublayer; post-norm normalizes the sum"
+        ),
+        Mistake(
+            lambda x, n1, a, n2, f: post_norm_block(x, n1, a, n1, f),
+            "you use one norm twice, as in the notes' listing; there are two, each with its own gain",
+        ),
+        Mistake(
+            lambda x, n1, a, n2, f: n2((y := x + a(x)) + f(y)),
+            "the sum with attention is not normalized: every addition is followed by a norm, not only the last",
+        ),
+        Mistake(
+            lambda x, n1, a, n2, f: (y := n1(x + a(x))) + f(y),
+            "the second sum is not normalized: every addition is followed by a norm",
+        ),
+        Mistake(lambda x, n1, a, n2, f: n2(x + f(n1(x + a(x)))), _LOST),
+    ),
+)
+
+
+def check_post_norm_block(attempt: Attempt) -> bool:
+    """Does `attempt(x, norm1, attention, norm2, feed_forward)` give the stream after a post-norm block?"""
+    return POST_NORM_BLOCK.check(attempt)
+
+
+# ---- the size of the stream
+
+
+def _stream_sizes(embedding: float, added: Sequence[float]) -> Tensor:
+    """RMS after every addition at right angles, `[len(added)]`."""
+    return torch.tensor([embedding, *added], dtype=torch.float64).pow(2).cumsum(0).sqrt()[1:]
+
+
+STREAM_SIZES = Exercise(
+    "check_stream_sizes",
+    answer=_stream_sizes,
+    cases=(
+        Case("four additions of different sizes", (0.5, [1.0, 0.25, 2.0, 0.75])),
+        Case("3 and then 4 make 5", (3.0, [4.0])),
+        Case("sixteen equal ones: sizes that grow like a root", (0.02, [0.3] * 16)),
+    ),
+    mistakes=(
+        Mistake(
+            lambda embedding, added: list(accumulate(added, initial=embedding))[1:],
+            "sizes add up only for vectors in the same direction; at right angles their squares do (Pythagoras)",
+        ),
+        Mistake(
+            lambda embedding, added: _stream_sizes(embedding, added) ** 2,
+            "this is the mean square; take the root at the end",
+        ),
+        Mistake(
+            lambda embedding, added: _stream_sizes(0.0, added),
+            "the stream does not begin empty: it begins with the embedding",
+        ),
+        Mistake(
+            lambda embedding, added: [embedding, *_stream_sizes(embedding, added).tolist()],
+            "return one number for each addition; leave out the size before the first",
+        ),
+        Mistake(
+            lambda embedding, added: [(embedding**2 + size**2) ** 0.5 for size in added],
+            "each addition meets everything that was added before it, not the embedding alone",
+        ),
+    ),
+)
+
+
+def check_stream_sizes(attempt: Attempt) -> bool:
+    """Does `attempt(embedding, added)` give the RMS of a pre-norm stream after every addition?"""
+    return STREAM_SIZES.check(attempt)
+
+
+# ---- the ledger
+
+
+def _ledger(
+    config: MiniMindConfig,
+    kv_heads: int | None = None,
+    output_maps: int = 1,
+    matrices: int = 3,
+    final: int = 1,
+    tables: int = 1,
+) -> tuple[int, int, int, int]:
+    """Parameters of embedding, attention, feed-forward networks and norms; by default the right ones."""
+    hidden, layers, heads = config.hidden_size, config.num_hidden_layers, config.num_attention_heads
+    kv_heads = config.num_key_value_heads if kv_heads is None else kv_heads
+    attention = hidden * config.head_dim * ((1 + output_maps) * heads + 2 * kv_heads)
+    feed_forward = matrices * hidden * config.intermediate_size
+    norms = (2 * layers + final) * hidden
+    return tables * config.vocab_size * hidden, layers * attention, layers * feed_forward, norms
+
+
+LEDGER = Exercise(
+    "check_ledger",
+    answer=_ledger,
+    cases=(
+        Case("MiniMind2 small, 25,829,888 in all", (MiniMindConfig.minimind2(),)),
+        Case("MiniMind2, 104,030,976 in all", (MiniMindConfig.minimind2(hidden_size=768, num_hidden_layers=16),)),
+        Case(
+            "90 wide, 7 blocks, 5 of 15 heads",
+            (
+                MiniMindConfig(
+                    vocab_size=100,
+                    hidden_size=90,
+                    num_hidden_layers=7,
+                    num_attention_heads=15,
+                    num_key_value_heads=5,
+                    intermediate_size=130,
+                ),
+            ),
+        ),
+    ),
+    mistakes=(
+        Mistake(
+            lambda c: _ledger(c, kv_heads=c.num_attention_heads),
+            "keys and values have num_key_value_heads heads, fewer than the queries",
+        ),
+        Mistake(lambda c: _ledger(c, output_maps=0), "o_proj is missing: attention has four matrices"),
+        Mistake(lambda c: _ledger(c, matrices=2), "SwiGLU has three matrices: gate, up and down"),
+        Mistake(lambda c: _ledger(c, final=0), "one norm is missing: the final one, after the last block"),
+        Mistake(lambda c: _ledger(c, tables=2), "the head uses the embedding's matrix: a tied table counts once"),
+    ),
+)
+
+
+def check_ledger(attempt: Attempt) -> bool:
+    """Does `attempt(config)` give the parameters of embedding, attention, feed-forward networks and norms?"""
+    return LEDGER.check(attempt)
+
+
+# ---- the loss
+
+
+def next_token_loss(logits: Tensor, ids: Tensor) -> Tensor:
+    """Mean cross-entropy of the next token."""
+    return _entropy(logits[:, :-1], ids[:, 1:])
+
+
+def _entropy(logits: Tensor, targets: Tensor) -> Tensor:
+    return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
+
+
+def _logits_and_ids(batch: int, length: int, vocabulary: int = 7) -> tuple[Tensor, Tensor]:
+    ids = (torch.arange(batch * length) ** 2 + 3) % vocabulary
+    return 3 * numbers(batch, length, vocabulary), ids.view(batch, length)
+
+
+NEXT_TOKEN_LOSS = Exercise(
+    "check_next_token_loss",
+    answer=next_token_loss,
+    cases=(
+        Case("one sequence of two: a single prediction", _logits_and_ids(1, 2)),
+        Case("one sequence of six", _logits_and_ids(1, 6)),
+        Case("three sequences of five", _logits_and_ids(3, 5)),
+    ),
+    mistakes=(
+        Mistake(
+            _entropy,
+            "every position is compared with its own token, which it has read; shift by one: position s predicts "
+            "token s + 1",
+        ),
+        Mistake(
+            lambda logits, ids: _entropy(logits[:, 1:], ids[:, :-1]),
+            "you shift the wrong way: drop the last position of the logits and the first of the ids",
+        ),
+        Mistake(
+            lambda logits, ids: _entropy(logits, ids.roll(-1, 1)),
+            "roll puts the first token after the last, but the last position has nothing to predict: leave it out",
+        ),
+        Mistake(
+            lambda logits, ids: _entropy(logits[:, :-1].softmax(-1), ids[:, 1:]),
+            "cross_entropy takes logits; it applies the softmax itself",
+        ),
+        Mistake(
+            lambda logits, ids: next_token_loss(logits, ids) * (ids.shape[1] - 1) / ids.shape[1],
+            "you divide by B * S, but there are only B * (S - 1) predictions",
+        ),
+        Mistake(
+            lambda logits, ids: next_token_loss(logits, ids) * ids[:, 1:].numel(),
+            "return the mean over all predictions, not their sum",
+        ),
+    ),
+)
+
+
+def check_next_token_loss(attempt: Attempt) -> bool:
+    """Does `attempt(logits, ids)` give the mean cross-entropy of the next token?"""
+    return NEXT_TOKEN_LOSS.check(attempt)

@@ -1,7 +1,7 @@
-"""Checks for the exercises on RMSNorm and LayerNorm (chapter 02).
+"""Exercises on RMSNorm and LayerNorm (chapter 02).
 
-The gains tried are never all ones: a gain that is squared or forgotten cannot be told from the right one then.
-Left out on purpose: speed and style; a slow loop that gives the right numbers passes.
+The gains tried are rarely all ones: a gain that is squared or forgotten would go unnoticed. The eps is one that nobody
+writes by hand, and so small that only the tiny vector shows what was done with it.
 """
 
 import math
@@ -10,101 +10,18 @@ import torch
 from torch import Tensor
 from torch.func import functional_call
 
-from minimind_edu.checks._norm_mistakes import (
-    GRADIENT_MISTAKES,
-    HALF_PRECISION_MISTAKES,
-    LAYER_NORM_MISTAKES,
-    NORM_WEIGHTS_MISTAKES,
-    RMS_NORM_MISTAKES,
-    STEADY_STD_MISTAKES,
-)
-from minimind_edu.checks._report import Attempt, Property, report, same_as
+from minimind_edu.checks.exercise import Attempt, Case, Exercise, Mistake, Property
 from minimind_edu.config import MiniMindConfig
 from minimind_edu.norms import LayerNorm, RMSNorm
 
-_EPS = 1e-5
+_EPS = 5e-6
 _POSITION = torch.tensor([[[1.0, -2.0, 0.0, 3.0]]], dtype=torch.float64)  # [B=1, S=1, E=4]
 _ONES = torch.ones(4, dtype=torch.float64)
 _GAIN = torch.tensor([1.0, 1.5, 0.5, 1.2], dtype=torch.float64)
 _BIAS = torch.tensor([0.1, -0.2, 0.3, 0.0], dtype=torch.float64)
-
-
-def check_rms_norm(attempt: Attempt) -> bool:
-    """Does `attempt(x, weight, eps)` normalize the last axis of `x` by its root mean square and apply the gain?"""
-    return report(
-        "check_rms_norm",
-        attempt,
-        [
-            Property("one position, a gain of ones", _like_rms_norm(_POSITION, _ONES)),
-            Property("a gain of its own for every channel", _like_rms_norm(_POSITION, _GAIN)),
-            Property("a tiny vector: eps stands inside the root", _like_rms_norm(_POSITION / 1000, _GAIN)),
-            Property("a batch [4, 4], every row by itself", _like_rms_norm(_rows(4, 4), _GAIN)),
-            Property("a batch [2, 3, 4], every position by itself", _like_rms_norm(_rows(2, 3, 4), _GAIN)),
-            Property("x is left as it was", _leaves_x_alone),
-            Property("half precision in, half precision out", _keeps_dtype),
-            Property("float16 values of 600 do not overflow", _like_rms_norm_in_half(torch.float16)),
-            Property("the cast back comes last, after the gain", _like_rms_norm_in_half(torch.bfloat16)),
-        ],
-    )
-
-
-def check_layer_norm(attempt: Attempt) -> bool:
-    """Does `attempt(x, weight, bias, eps)` give LayerNorm over the last axis?"""
-    zeros = torch.zeros_like(_BIAS)
-    return report(
-        "check_layer_norm",
-        attempt,
-        [
-            Property("one position, gain of ones, bias of zeros", _like_layer_norm(_POSITION, _ONES, zeros)),
-            Property("a gain and a bias for every channel", _like_layer_norm(_POSITION, _GAIN, _BIAS)),
-            Property("a tiny vector: eps stands inside the root", _like_layer_norm(_POSITION / 1000, _GAIN, _BIAS)),
-            Property("a batch [4, 4], every row by itself", _like_layer_norm(_rows(4, 4), _GAIN, _BIAS)),
-            Property("a batch [2, 3, 4], every position by itself", _like_layer_norm(_rows(2, 3, 4), _GAIN, _BIAS)),
-            Property("a common offset of 100 changes nothing", _like_layer_norm(_POSITION + 100, _GAIN, _BIAS)),
-        ],
-    )
-
-
-def check_norm_weights(attempt: Attempt) -> bool:
-    """Does `attempt(config)` give the number of weights in all RMSNorms of a MiniMind?"""
-    base = MiniMindConfig.minimind2(hidden_size=768, num_hidden_layers=16)
-    return report(
-        "check_norm_weights",
-        attempt,
-        [
-            Property("minimind2, 512 wide, 8 blocks", _counts_weights(MiniMindConfig.minimind2())),
-            Property("minimind2, 768 wide, 16 blocks", _counts_weights(base)),
-            Property("minimind3, with norms on queries and keys", _counts_weights(MiniMindConfig.minimind3())),
-        ],
-    )
-
-
-def check_steady_std(attempt: Attempt) -> bool:
-    """Does `attempt(fan_in)` give the std of weights with which a ReLU layer keeps the mean square of its input?"""
-    return report(
-        "check_steady_std",
-        attempt,
-        [
-            Property(f"{fan_in} inputs", same_as(_steady_std, fan_in, mistakes=STEADY_STD_MISTAKES))
-            for fan_in in (512, 50, 2)
-        ],
-    )
-
-
-def check_rms_norm_gradient(attempt: Attempt) -> bool:
-    """Does `attempt(x, weight, eps, grad_output)` give the gradient of RMSNorm with respect to `x`?"""
-    grad = torch.tensor([[[0.4, 0.3, -1.0, 0.2]]], dtype=torch.float64)
-    batch = _rows(2, 3, 4)
-    return report(
-        "check_rms_norm_gradient",
-        attempt,
-        [
-            Property("one position, a gain of ones", _like_gradient(_POSITION, _ONES, grad)),
-            Property("a gain of its own for every channel", _like_gradient(_POSITION, _GAIN, grad)),
-            Property("a batch [2, 3, 4]", _like_gradient(batch, _GAIN, batch.cos())),
-            Property("a tiny vector, where eps counts", _like_gradient(_POSITION / 1000, _GAIN, grad)),
-        ],
-    )
+_WRITES_INTO_X = (
+    "your function writes into x (such as x -= ... or x.pow_(2)), but the residual connection needs the old x"
+)
 
 
 def _rows(*shape: int) -> Tensor:
@@ -113,72 +30,295 @@ def _rows(*shape: int) -> Tensor:
     return (torch.sin(3 * n) * (1 + n / 2) + 0.5).reshape(shape)
 
 
+def _mean_square(x: Tensor) -> Tensor:
+    return x.pow(2).mean(-1, keepdim=True)
+
+
+# ---- RMSNorm
+
+
 def _rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
     return functional_call(RMSNorm(x.shape[-1], eps), {"weight": weight}, (x,)).detach()
 
 
-def _like_rms_norm(x: Tensor, weight: Tensor):
-    return same_as(_rms_norm, x, weight, _EPS, mistakes=RMS_NORM_MISTAKES)
+def _scaled(x: Tensor, mean_square: Tensor, weight: Tensor, eps: float) -> Tensor:
+    return weight * x * torch.rsqrt(mean_square + eps)
 
 
-def _like_rms_norm_in_half(dtype: torch.dtype):
-    """Values whose squares overflow float16, and which lie far from every rounding edge of either kind."""
+def _in_half_precision(dtype: torch.dtype) -> tuple[Tensor, Tensor, float]:
+    """Values whose squares overflow float16, far from every rounding edge of float16 and bfloat16."""
     x = torch.tensor([82.0, -194.0, 31.0, 263.0, -570.0, 612.0], dtype=dtype)
-    weight = torch.tensor([1.37, 0.71, 1.93, 0.83, 1.19, 0.59], dtype=dtype)
-    return same_as(_rms_norm, x, weight, _EPS, mistakes=HALF_PRECISION_MISTAKES, rtol=1e-4)
-
-
-def _leaves_x_alone(attempt: Attempt) -> str | None:
-    x = _rows(2, 4)
-    attempt(x, _GAIN.clone(), _EPS)
-    if torch.equal(x, _rows(2, 4)):
-        return None
-    return (
-        "your function writes into x (in place: x *= ... or x.pow_(2)); the residual connection still needs the old "
-        "x, so build a new tensor"
-    )
+    return x, torch.tensor([1.37, 0.71, 1.93, 0.83, 1.19, 0.59], dtype=dtype), _EPS
 
 
 def _keeps_dtype(attempt: Attempt) -> str | None:
     for dtype in (torch.float16, torch.bfloat16):
         # A float32 gain, as in a model in which only the activations are half precision.
         answer = attempt(_POSITION.to(dtype), _GAIN.float(), _EPS)
+        if isinstance(answer, list):
+            return "return a tensor: a list has no dtype"
+        answer = torch.as_tensor(answer)
         if answer.dtype != dtype:
             return (
-                f"x was {dtype}, the result is {answer.dtype}: a float32 gain widens whatever it multiplies, so the "
-                "cast back to x.dtype goes around the whole product"
+                f"x was {dtype}, the result is {answer.dtype}: a float32 gain widens whatever it multiplies, so cast "
+                "the whole product back to x.dtype"
             )
     return None
 
 
+RMS_NORM = Exercise(
+    "check_rms_norm",
+    answer=_rms_norm,
+    cases=(
+        Case("one position, a gain of ones", (_POSITION, _ONES, _EPS)),
+        Case("a gain of its own for every channel", (_POSITION, _GAIN, _EPS)),
+        Case("a tiny vector: eps stands inside the root", (_POSITION / 1000, _GAIN, _EPS)),
+        Case("a batch [4, 4], every row by itself", (_rows(4, 4), _GAIN, _EPS)),
+        Case("a batch [2, 3, 4], every position by itself", (_rows(2, 3, 4), _GAIN, _EPS)),
+        Case("x is left as it was", (_rows(2, 4), _GAIN, _EPS), untouched=_WRITES_INTO_X),
+        Property("half precision in, half precision out", _keeps_dtype),
+        Case("float16 values of 600 do not overflow", _in_half_precision(torch.float16)),
+        Case("the cast back comes last, after the gain", _in_half_precision(torch.bfloat16)),
+    ),
+    mistakes=(
+        # The first two are right in float64; in float16 they could be taken for others.
+        Mistake(
+            lambda x, weight, eps: _scaled(x, _mean_square(x), weight, eps).to(x.dtype),
+            "you compute in the dtype of x, but in float16 the square of 300 is already inf; widen first: x.float()",
+        ),
+        Mistake(
+            lambda x, weight, eps: weight.to(x.dtype) * _rms_norm(x, torch.ones_like(weight), eps),
+            "you cast back before the gain, so the result is rounded twice; cast the whole product",
+        ),
+        Mistake(
+            lambda x, weight, eps: weight * LayerNorm(x.shape[-1], eps)(x),
+            "you subtract the mean: that is LayerNorm. RMSNorm divides x as it is",
+        ),
+        Mistake(
+            lambda x, weight, eps: _scaled(x, x.var(-1, keepdim=True), weight, eps),
+            "you divide by the standard deviation, which is taken around the mean; the RMS is taken around zero: "
+            "x.pow(2).mean(...)",
+        ),
+        Mistake(
+            lambda x, weight, eps: _scaled(x, x.pow(2).sum(-1, keepdim=True), weight, eps),
+            "you take the sum of the squares, so the output has length 1; take their mean, and its RMS becomes 1",
+        ),
+        Mistake(
+            lambda x, weight, eps: weight * x / (_mean_square(x).sqrt() + eps),
+            "eps is outside the root: add it to the mean square before you take the root",
+        ),
+        Mistake(
+            lambda x, weight, eps: _scaled(x, _mean_square(x), weight, 0.0),
+            "eps is missing: a vector of zeros would be divided by zero. Add eps to the mean square",
+        ),
+        Mistake(
+            lambda x, weight, eps: _scaled(x, _mean_square(x), weight, 1e-5),
+            "your eps is always 1e-5: use the argument eps",
+        ),
+        Mistake(
+            lambda x, weight, eps: _scaled(x, x.pow(2).mean(-1), weight, eps),
+            "keepdim=True is missing: without it each column is divided by the RMS of a row, and on a square batch "
+            "PyTorch raises no error",
+        ),
+        Mistake(
+            lambda x, weight, eps: _scaled(x, x.pow(2).mean(), weight, eps),
+            "your mean runs over all axes, so the rows of a batch affect each other; name the last axis: "
+            "mean(-1, keepdim=True)",
+        ),
+    ),
+)
+
+
+def check_rms_norm(attempt: Attempt) -> bool:
+    """Does `attempt(x, weight, eps)` normalize the last axis of `x` by its root mean square and apply the gain?"""
+    return RMS_NORM.check(attempt)
+
+
+# ---- LayerNorm
+
+
 def _layer_norm(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
-    norm = LayerNorm(x.shape[-1], eps)
-    return functional_call(norm, {"weight": weight, "bias": bias}, (x,)).detach()
+    return functional_call(LayerNorm(x.shape[-1], eps), {"weight": weight, "bias": bias}, (x,)).detach()
 
 
-def _like_layer_norm(x: Tensor, weight: Tensor, bias: Tensor):
-    return same_as(_layer_norm, x, weight, bias, _EPS, mistakes=LAYER_NORM_MISTAKES)
+LAYER_NORM = Exercise(
+    "check_layer_norm",
+    answer=_layer_norm,
+    cases=(
+        Case("one position, gain of ones, bias of zeros", (_POSITION, _ONES, 0 * _BIAS, _EPS), _WRITES_INTO_X),
+        Case("a gain and a bias for every channel", (_POSITION, _GAIN, _BIAS, _EPS)),
+        Case("a tiny vector: eps stands inside the root", (_POSITION / 1000, _GAIN, _BIAS, _EPS)),
+        Case("a batch [4, 4], every row by itself", (_rows(4, 4), _GAIN, _BIAS, _EPS)),
+        Case("a batch [2, 3, 4], every position by itself", (_rows(2, 3, 4), _GAIN, _BIAS, _EPS)),
+        Case("a common offset of 100 changes nothing", (_POSITION + 100, _GAIN, _BIAS, _EPS)),
+    ),
+    mistakes=(
+        Mistake(
+            lambda x, w, b, eps: _scaled(x - x.mean(-1, keepdim=True), x.var(-1, keepdim=True), w, eps) + b,
+            "your variance divides by n - 1, the default of x.var and x.std; LayerNorm divides by n",
+        ),
+        Mistake(
+            lambda x, w, b, eps: _rms_norm(x, w, eps) + b, "you do not subtract the mean: that is RMSNorm with a bias"
+        ),
+        Mistake(
+            lambda x, w, b, eps: _scaled(x, x.var(-1, keepdim=True, correction=0), w, eps) + b,
+            "you divide x itself by the standard deviation: divide the centered vector, x minus its mean",
+        ),
+        Mistake(
+            lambda x, w, b, eps: w * (_layer_norm(x, torch.ones_like(w), b, eps)),
+            "the gain multiplies the bias too: apply the gain first, then add the bias",
+        ),
+        Mistake(
+            lambda x, w, b, eps: _layer_norm(x, w, b, 1e-5),
+            "your eps is always 1e-5, the default of F.layer_norm: use the argument eps",
+        ),
+        Mistake(
+            lambda x, w, b, eps: _scaled(x - x.mean(-1), (x - x.mean(-1)).pow(2).mean(-1), w, eps) + b,
+            "keepdim=True is missing: without it the mean of a row is subtracted from a column, and on a square batch "
+            "PyTorch raises no error",
+        ),
+    ),
+)
 
 
-def _norm_weights(config: MiniMindConfig) -> int:
-    per_block = 2 * config.hidden_size + (2 * config.head_dim if config.use_qk_norm else 0)
-    return config.num_hidden_layers * per_block + config.hidden_size
+def check_layer_norm(attempt: Attempt) -> bool:
+    """Does `attempt(x, weight, bias, eps)` give LayerNorm over the last axis?"""
+    return LAYER_NORM.check(attempt)
 
 
-def _counts_weights(config: MiniMindConfig):
-    return same_as(_norm_weights, config, mistakes=NORM_WEIGHTS_MISTAKES)
+# ---- how many weights the norms have
 
 
-def _steady_std(fan_in: int) -> float:
-    return math.sqrt(2 / fan_in)
+def _norm_weights(config: MiniMindConfig, block: int = 2, qk_width: int | None = None, final: int = 1) -> int:
+    """Weights of all norms, by default the right number of them; `qk_width`: those of q_norm and k_norm together."""
+    qk = (2 * config.head_dim if qk_width is None else qk_width) if config.use_qk_norm else 0
+    return config.num_hidden_layers * (block * config.hidden_size + qk) + final * config.hidden_size
+
+
+NORM_WEIGHTS = Exercise(
+    "check_norm_weights",
+    answer=_norm_weights,
+    cases=(
+        Case("minimind2, 512 wide, 8 blocks", (MiniMindConfig.minimind2(),)),
+        Case("minimind2, 768 wide, 16 blocks", (MiniMindConfig.minimind2(hidden_size=768, num_hidden_layers=16),)),
+        Case("minimind3, with norms on queries and keys", (MiniMindConfig.minimind3(),)),
+    ),
+    mistakes=(
+        # First, because in minimind3 all k_norms together have as many weights as the final norm.
+        Mistake(
+            lambda c: _norm_weights(c, qk_width=c.head_dim),
+            "you count only one of q_norm and k_norm: a block has both, each head_dim wide",
+        ),
+        Mistake(
+            lambda c: _norm_weights(c, final=0),
+            "one norm is missing: the final one, after the last block and before lm_head",
+        ),
+        Mistake(
+            lambda c: _norm_weights(c, block=1),
+            "you count one norm per block: there are two, before attention and before the feed-forward network",
+        ),
+        Mistake(
+            lambda c: _norm_weights(c, qk_width=0),
+            "the norms on queries and keys are missing: with config.use_qk_norm every block has two more",
+        ),
+        Mistake(
+            lambda c: _norm_weights(c, qk_width=2 * c.hidden_size),
+            "the norms on queries and keys run over the channels of one head: they are head_dim wide, not hidden_size",
+        ),
+    ),
+)
+
+
+def check_norm_weights(attempt: Attempt) -> bool:
+    """Does `attempt(config)` give the number of weights in all RMSNorms of a MiniMind?"""
+    return NORM_WEIGHTS.check(attempt)
+
+
+# ---- an initialization that keeps the mean square
+
+STEADY_STD = Exercise(
+    "check_steady_std",
+    answer=lambda fan_in: math.sqrt(2 / fan_in),
+    cases=tuple(Case(f"{fan_in} inputs", (fan_in,)) for fan_in in (512, 50, 2)),
+    mistakes=(
+        Mistake(
+            lambda n: math.sqrt(1 / n),
+            "that keeps the scale without an activation; ReLU halves the mean square, so double the variance",
+        ),
+        Mistake(lambda n: 2 / n, "that is the variance: the standard deviation is its root"),
+        Mistake(
+            lambda n: 2 / math.sqrt(n), "the 2 belongs under the root: ReLU halves the mean square, not the root of it"
+        ),
+        Mistake(
+            lambda n: math.sqrt(1 / (3 * n)),
+            "that is the initialization of nn.Linear, which made the signal shrink by 0.41 in every layer",
+        ),
+        Mistake(
+            lambda n: math.sqrt(1 / ((1 / 2 - 1 / (2 * math.pi)) * n)),
+            "that keeps the standard deviation of the outputs; ReLU's outputs do not have mean 0, and what must stay "
+            "is their mean square",
+        ),
+    ),
+)
+
+
+def check_steady_std(attempt: Attempt) -> bool:
+    """Does `attempt(fan_in)` give the std of weights with which a ReLU layer keeps the mean square of its input?"""
+    return STEADY_STD.check(attempt)
+
+
+# ---- the gradient of RMSNorm
 
 
 def _gradient(x: Tensor, weight: Tensor, eps: float, grad_output: Tensor) -> Tensor:
     x.requires_grad_()
-    norm = RMSNorm(x.shape[-1], eps)
-    functional_call(norm, {"weight": weight}, (x,)).backward(grad_output)
+    functional_call(RMSNorm(x.shape[-1], eps), {"weight": weight}, (x,)).backward(grad_output)
     return x.grad
 
 
-def _like_gradient(x: Tensor, weight: Tensor, grad_output: Tensor):
-    return same_as(_gradient, x, weight, _EPS, grad_output, mistakes=GRADIENT_MISTAKES)
+def _without_part_along_x(x: Tensor, eps: float, u: Tensor, share: float = 1.0) -> Tensor:
+    """The gradient for u = weight * grad_output, with `share` of the part along the normalized x removed."""
+    scale = torch.rsqrt(_mean_square(x) + eps)
+    y = x * scale
+    return scale * (u - share * y * (u * y).mean(-1, keepdim=True))
+
+
+_GRAD = torch.tensor([[[0.4, 0.3, -1.0, 0.2]]], dtype=torch.float64)
+
+RMS_NORM_GRADIENT = Exercise(
+    "check_rms_norm_gradient",
+    answer=_gradient,
+    cases=(
+        Case("one position, a gain of ones", (_POSITION, _ONES, _EPS, _GRAD)),
+        Case("a gain of its own for every channel", (_POSITION, _GAIN, _EPS, _GRAD)),
+        Case("a batch [2, 3, 4]", (_rows(2, 3, 4), _GAIN, _EPS, _rows(2, 3, 4).cos())),
+        Case("a tiny vector, where eps counts", (_POSITION / 1000, _GAIN, _EPS, _GRAD)),
+    ),
+    mistakes=(
+        Mistake(
+            lambda x, w, eps, g: _without_part_along_x(x, eps, w * g, share=0.0),
+            "you treat the RMS as a constant, but it grows with x: remove the part of the gradient along x",
+        ),
+        Mistake(
+            lambda x, w, eps, g: _without_part_along_x(x, eps, w * g, share=x.shape[-1]),
+            "you add up u * y over the channels: take the mean, because y has length sqrt(n), not 1",
+        ),
+        Mistake(
+            lambda x, w, eps, g: _without_part_along_x(x, eps, g),
+            "the gain is missing: what reaches the normalized vector is weight * grad_output",
+        ),
+        Mistake(
+            lambda x, w, eps, g: w * _without_part_along_x(x, eps, g),
+            "the gain comes too late: multiply grad_output by weight first, then remove the part along x",
+        ),
+        Mistake(
+            lambda x, w, eps, g: torch.rsqrt(_mean_square(x) + eps) * (w * g - (w * g).mean(-1, keepdim=True)),
+            "you subtract the mean of the gradient, which belongs to LayerNorm: subtract the part along x",
+        ),
+    ),
+)
+
+
+def check_rms_norm_gradient(attempt: Attempt) -> bool:
+    """Does `attempt(x, weight, eps, grad_output)` give the gradient of RMSNorm with respect to `x`?"""
+    return RMS_NORM_GRADIENT.check(attempt)

@@ -1,0 +1,200 @@
+"""How an exercise is checked: its reference, the cases tried and the likely mistakes, together in an `Exercise`.
+
+The cases are tried in order, each with one printed line, up to the first that fails. There the answer is compared with
+what each likely mistake gives, so that the hint can name the mistake instead of only the number that differs.
+Output is deterministic: no times, no addresses.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+Attempt = Callable[..., Any]
+FindProblem = Callable[[Attempt], str | None]  # a hint, or None when the claim holds
+
+
+class NotAttempted(Exception):
+    """The attempt returned None: nothing has been written yet."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Arguments for which an attempt must return what the reference returns."""
+
+    claim: str
+    arguments: tuple[Any, ...]
+    untouched: str | None = None  # if given: the hint for an attempt that writes into these arguments
+
+
+@dataclass(frozen=True)
+class Property:
+    """Anything that a comparison of results does not show: a dtype, the memory used, the calls made."""
+
+    claim: str
+    find_problem: FindProblem
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A likely wrong answer, and the hint for whoever computes it."""
+
+    answer: Attempt
+    hint: str
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One exercise with everything that its check needs.
+
+    A mistake that gives the right result for some case is not named there. Where two mistakes agree on a case, the
+    first in the list is named.
+    """
+
+    name: str
+    answer: Attempt  # the reference
+    cases: tuple[Case | Property, ...]
+    mistakes: tuple[Mistake, ...] = ()
+    parts: tuple[str, ...] = ()  # the names of the tensors, if an answer consists of several
+    rtol: float = 1e-6
+    atol: float = 1e-9
+
+    def check(self, attempt: Attempt) -> bool:
+        """Try all cases in order, print a line for each, and stop at the first that fails.
+
+        Returns:
+            True if all hold. An exception in the attempt is reported, not raised.
+        """
+
+        def written(*arguments: Any, **named: Any) -> Any:
+            result = attempt(*arguments, **named)
+            if _is_none(result):
+                raise NotAttempted
+            return result
+
+        print(self.name)
+        for case in self.cases:
+            try:
+                hint = self._compare(written, case) if isinstance(case, Case) else case.find_problem(written)
+            except NotAttempted:
+                if not self._answers_somewhere(written):
+                    print("  not attempted yet: replace the dots, then run the cell again")
+                    return False
+                hint = "your function returns None here, but not everywhere: is a return missing?"
+            except Exception as error:  # an attempt can raise anything
+                message = str(error).strip().splitlines()
+                hint = f"your code stopped with {type(error).__name__}: {message[0] if message else 'no message'}"
+            if hint is not None:
+                print(f"  not yet  {case.claim}\n           hint: {hint}")
+                return False
+            print(f"  ok       {case.claim}")
+        print(f"  all {len(self.cases)} hold")
+        return True
+
+    def difference(self, answer: Any, expected: Any) -> str | None:
+        """None if `answer` equals `expected`, else the first difference in words, for any number of parts."""
+        if not self.parts:
+            return difference(answer, expected, self.rtol, self.atol)
+        if not isinstance(answer, tuple | list) or len(answer) != len(self.parts):
+            return f"return {len(self.parts)} tensors, {' and '.join(self.parts)}, not one {type(answer).__name__}"
+        for name, got, wanted in zip(self.parts, answer, expected, strict=True):
+            if problem := difference(got, wanted, self.rtol, self.atol):
+                return f"{name}: {problem}"
+        return None
+
+    def _compare(self, attempt: Attempt, case: Case) -> str | None:
+        arguments = _copy(case.arguments)
+        answer, expected = attempt(*arguments), self.answer(*_copy(case.arguments))
+        problem = self.difference(answer, expected)
+        if problem is None:
+            return case.untouched if case.untouched and not _same(arguments, case.arguments) else None
+        for mistake in self.mistakes:
+            try:
+                wrong = mistake.answer(*_copy(case.arguments))
+            except (RuntimeError, IndexError, ValueError):  # this mistake cannot even run on these arguments
+                continue
+            if self.difference(wrong, expected) and self.difference(answer, wrong) is None:
+                return mistake.hint
+        return problem
+
+    def _answers_somewhere(self, attempt: Attempt) -> bool:
+        for case in self.cases:
+            try:
+                if isinstance(case, Case):
+                    attempt(*_copy(case.arguments))
+                    return True
+            except Exception:  # None here too, or an error that will be reported in its turn
+                continue
+        return False
+
+
+def difference(answer: Any, expected: Any, rtol: float = 1e-6, atol: float = 1e-9) -> str | None:
+    """None if `answer` equals `expected`, else a sentence: the type, the shape or the first number that differs.
+
+    Args:
+        answer, expected: whatever `torch.as_tensor` takes. Integers are compared exactly.
+    """
+    expected = torch.as_tensor(expected).detach()
+    try:
+        answer = torch.as_tensor(answer).detach()
+    except (TypeError, ValueError, RuntimeError):
+        return f"expected a tensor or a number, got {type(answer).__name__}"
+    if answer.shape != expected.shape:
+        return f"the answer has shape {list(answer.shape)}, expected {list(expected.shape)}"
+    if not (expected.is_floating_point() or expected.is_complex()):
+        rtol, atol = (4 * torch.finfo(answer.dtype).eps if answer.is_floating_point() else 0.0), 0.0
+    wide = torch.complex128 if answer.is_complex() or expected.is_complex() else torch.float64
+    close = torch.isclose(answer.to(wide), expected.to(wide), rtol=rtol, atol=atol, equal_nan=True)
+    if close.all():
+        return None
+    index = (~close).nonzero()[0].tolist()
+    got, wanted = _print_apart(answer[tuple(index)].item(), expected[tuple(index)].item())
+    return f"{f'at index {index} it is' if index else 'it is'} {got}, expected {wanted}"
+
+
+def each(function: Attempt) -> Attempt:
+    """`function` called several times: argument tuples -> the list of results, for rules that one call cannot show."""
+    return lambda *calls: [function(*call) for call in calls]
+
+
+def numbers(*shape: int, shift: float = 0.0) -> Tensor:
+    """Float64 numbers without a pattern in which a wrong axis or order could hide, the same on every machine."""
+    n = torch.arange(math.prod(shape), dtype=torch.float64)
+    return (torch.sin(3 * n + 1 + shift) + 0.1 * torch.sin(n * n)).view(shape)
+
+
+def _is_none(result: Any) -> bool:
+    parts = result if isinstance(result, tuple | list) and result else [result]
+    return all(part is None for part in parts)
+
+
+def _copy(value: Any) -> Any:
+    """New tensors in tuples and lists of any depth, strides kept: an attempt may write into its arguments."""
+    if isinstance(value, Tensor):
+        return value.detach().clone()
+    return type(value)(map(_copy, value)) if isinstance(value, tuple | list) else value
+
+
+def _same(value: Any, original: Any) -> bool:
+    if isinstance(value, Tensor):
+        return torch.equal(value, original)
+    return not isinstance(value, tuple | list) or all(map(_same, value, original))
+
+
+def _print_apart(got: Any, wanted: Any) -> tuple[str, str]:
+    """Both numbers with as many digits as tell them apart; whole numbers in full."""
+    if isinstance(got, bool) and isinstance(wanted, bool):
+        return str(got), str(wanted)
+    if not isinstance(got, complex) and not isinstance(wanted, complex):
+        if float(got).is_integer() and float(wanted).is_integer():
+            return f"{int(got):,}", f"{int(wanted):,}"
+    extreme = any(0 < abs(number) < 1e-3 or 1e5 <= abs(number) < math.inf for number in (got, wanted))
+    for digits in range(4, 18):
+        style = f".{digits - 1}e" if extreme else f".{digits}f"
+        texts = format(got, style), format(wanted, style)
+        if texts[0] != texts[1]:
+            break
+    return texts
