@@ -13,8 +13,6 @@ from minimind_edu.attention import attention
 from minimind_edu.checks.exercise import Attempt, Case, Exercise, Mistake, Property, difference, numbers
 from minimind_edu.masks import causal_mask, padding_mask
 
-# ---- one causal head
-
 
 def _causal_head(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
     q, k, v = (x[None, :, None] for x in (query, key, value))  # [S, D] -> [1, S, 1, D]
@@ -59,10 +57,6 @@ CAUSAL_HEAD = Exercise(
             "the triangle is upside down: a query sees the future and not the past; tril keeps the lower triangle",
         ),
         Mistake(
-            lambda q, k, v: _masked(_scores(q, k)).softmax(0) @ v,
-            "the softmax runs down the columns; every row, a query, must sum to 1: dim=-1",
-        ),
-        Mistake(
             lambda q, k, v: _scores(q, k).softmax(-1).tril() @ v,
             "the mask comes after the softmax, so the rows no longer sum to 1: fill the scores with -inf before it",
         ),
@@ -77,9 +71,6 @@ CAUSAL_HEAD = Exercise(
 def check_causal_head(attempt: Attempt) -> bool:
     """Is `attempt(query, key, value)` one causal head, `[S, D]` each -> `[S, D]`?"""
     return CAUSAL_HEAD.check(attempt)
-
-
-# ---- causal and padding mask together
 
 
 def _triangle(attention_mask: Tensor) -> Tensor:
@@ -121,7 +112,6 @@ VISIBLE = Exercise(
             lambda m: _triangle(m) & m.bool()[:, None, :, None],
             "you hide padding as a query (rows); hide it as a key, along the last axis: [B, 1, 1, T]",
         ),
-        Mistake(lambda m: ~_visible(m), "the mask is inverted: True means that a query may see the key"),
         Mistake(
             lambda m: _triangle(m).tril(-1) & padding_mask(m),
             "your triangle lacks the diagonal: a query may see its own position",
@@ -133,9 +123,6 @@ VISIBLE = Exercise(
 def check_visible(attempt: Attempt) -> bool:
     """Does `attempt(attention_mask)` join the causal and the padding rule, `[B, T]` -> `[B, 1, T, T]`, boolean?"""
     return VISIBLE.check(attempt)
-
-
-# ---- many heads
 
 
 def _multi_head(query: Tensor, key: Tensor, value: Tensor, num_heads: int) -> Tensor:
@@ -207,10 +194,6 @@ MULTI_HEAD = Exercise(
             "you join the heads without transposing back, which mixes positions: transpose(1, 2) first",
         ),
         Mistake(_heads(mask=lambda scores: scores), "nothing hides the future: every head needs the causal mask"),
-        Mistake(
-            lambda q, k, v, heads: _multi_head(q, k, v, 1),
-            "this is one head of the whole width: split the channels into heads before the dot products",
-        ),
     ),
 )
 
@@ -218,9 +201,6 @@ MULTI_HEAD = Exercise(
 def check_multi_head(attempt: Attempt) -> bool:
     """Does `attempt(query, key, value, num_heads)` split, attend causally and join, `[B, S, H * D]` each?"""
     return MULTI_HEAD.check(attempt)
-
-
-# ---- a softmax for rows without visible keys
 
 
 def _masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
@@ -247,8 +227,7 @@ MASKED_SOFTMAX = Exercise(
         ),
         Mistake(
             lambda s, m: s.masked_fill(~m, -1e9).softmax(-1),
-            "the row whose keys are all hidden spreads its weight over them: a finite number such as -1e9 is the same "
-            "everywhere, so all keys tie",
+            "a row of hidden keys spreads its weight over them: finite scores such as -1e9 are equal, so all keys tie",
         ),
         Mistake(
             lambda s, m: s.softmax(-1) * m,

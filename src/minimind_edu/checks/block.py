@@ -16,8 +16,6 @@ from minimind_edu.config import MiniMindConfig
 
 Function = Callable[[Tensor], Tensor]
 
-# ---- one block, `[B, S, E]` in and out
-
 
 def pre_norm_block(x: Tensor, norm1: Function, attend: Function, norm2: Function, feed: Function) -> Tensor:
     """The stream after a pre-norm block."""
@@ -77,17 +75,12 @@ PRE_NORM_BLOCK = Exercise(
         ),
         Mistake(
             lambda x, n1, a, n2, f: x + a(n1(x)) + f(n2(x)),
-            "both sublayers read the old x, in parallel; the feed-forward network must read the stream to which "
-            "attention has been added",
+            "both sublayers read the old x, in parallel; the second must read the stream after attention was added",
         ),
         Mistake(lambda x, n1, a, n2, f: x + f(n2(x + a(n1(x)))), _LOST),
         Mistake(
             lambda x, n1, a, n2, f: f(n2(x + a(n1(x)))),
             "the second residual connection is missing: add the feed-forward network's output to the stream",
-        ),
-        Mistake(
-            lambda x, n1, a, n2, f: f(n2(a(n1(x)))),
-            "nothing is added to x: without residual connections there is no stream",
         ),
     ),
 )
@@ -126,9 +119,6 @@ POST_NORM_BLOCK = Exercise(
 def check_post_norm_block(attempt: Attempt) -> bool:
     """Does `attempt(x, norm1, attention, norm2, feed_forward)` give the stream after a post-norm block?"""
     return POST_NORM_BLOCK.check(attempt)
-
-
-# ---- the size of the stream
 
 
 def _stream_sizes(embedding: float, added: Sequence[float]) -> Tensor:
@@ -172,9 +162,6 @@ STREAM_SIZES = Exercise(
 def check_stream_sizes(attempt: Attempt) -> bool:
     """Does `attempt(embedding, added)` give the RMS of a pre-norm stream after every addition?"""
     return STREAM_SIZES.check(attempt)
-
-
-# ---- the ledger
 
 
 def _ledger(
@@ -232,9 +219,6 @@ def check_ledger(attempt: Attempt) -> bool:
     return LEDGER.check(attempt)
 
 
-# ---- the loss
-
-
 def next_token_loss(logits: Tensor, ids: Tensor) -> Tensor:
     """Mean cross-entropy of the next token."""
     return _entropy(logits[:, :-1], ids[:, 1:])
@@ -260,8 +244,7 @@ NEXT_TOKEN_LOSS = Exercise(
     mistakes=(
         Mistake(
             _entropy,
-            "every position is compared with its own token, which it has read; shift by one: position s predicts "
-            "token s + 1",
+            "you compare every position with its own token, which it has read; position s predicts token s + 1",
         ),
         Mistake(
             lambda logits, ids: _entropy(logits[:, 1:], ids[:, :-1]),
@@ -278,10 +261,6 @@ NEXT_TOKEN_LOSS = Exercise(
         Mistake(
             lambda logits, ids: next_token_loss(logits, ids) * (ids.shape[1] - 1) / ids.shape[1],
             "you divide by B * S, but there are only B * (S - 1) predictions",
-        ),
-        Mistake(
-            lambda logits, ids: next_token_loss(logits, ids) * ids[:, 1:].numel(),
-            "return the mean over all predictions, not their sum",
         ),
     ),
 )

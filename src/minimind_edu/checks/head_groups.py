@@ -17,8 +17,6 @@ from minimind_edu.checks.exercise import Attempt, Case, Exercise, Mistake, Prope
 from minimind_edu.config import MiniMindConfig
 from minimind_edu.masks import causal_mask
 
-# ---- which key/value head does a query head read?
-
 
 def _all_heads(heads: int, kv_heads: int) -> tuple[tuple[int, int, int], ...]:
     return tuple((head, heads, kv_heads) for head in range(heads))
@@ -59,8 +57,6 @@ def check_kv_head_of(attempt: Attempt) -> bool:
     """Does `attempt(query_head, num_heads, num_kv_heads)` give the key/value head that a query head reads?"""
     return KV_HEAD_OF.check(each(attempt))
 
-
-# ---- repeat_kv
 
 REPEAT_KV = Exercise(
     "check_repeat_kv",
@@ -103,9 +99,6 @@ def check_repeat_kv(attempt: Attempt) -> bool:
     return REPEAT_KV.check(attempt)
 
 
-# ---- how many weights does an attention layer have?
-
-
 def _parameters(config: MiniMindConfig, query_maps: int = 2, kv_maps: int = 2) -> int:
     """Weights of the projections of one layer: `query_maps` as wide as all queries, `kv_maps` as wide as all keys."""
     heads = query_maps * config.num_attention_heads + kv_maps * config.num_key_value_heads
@@ -145,9 +138,6 @@ ATTENTION_PARAMETERS = Exercise(
 def check_attention_parameters(attempt: Attempt) -> bool:
     """Does `attempt(config)` give the weights of q_proj, k_proj, v_proj and o_proj of one layer?"""
     return ATTENTION_PARAMETERS.check(attempt)
-
-
-# ---- attention without repeating
 
 
 def _by_einsum(softmax: int = -1, scaled: bool = True, tiled: bool = False) -> Attempt:
@@ -234,10 +224,6 @@ GROUPED_ATTENTION = Exercise(
             _read_back_in_wrong_order,
             "your rows are [G*S], the queries of a group one after the other, but you take them apart as [S, G]",
         ),
-        Mistake(
-            lambda q, k, v: grouped_attention(q, k, v).transpose(1, 2),
-            "the result must be [B, S, H, D]: transpose heads and positions back",
-        ),
     ),
 )
 
@@ -245,9 +231,6 @@ GROUPED_ATTENTION = Exercise(
 def check_grouped_attention(attempt: Attempt) -> bool:
     """Does `attempt(query, key, value)` attend (no mask), `[B, S, H, D]`, without repeating keys and values?"""
     return GROUPED_ATTENTION.check(attempt)
-
-
-# ---- from many key/value heads to few
 
 
 def _pool_heads(weight: Tensor, num_heads: int, num_kv_heads: int) -> Tensor:
@@ -267,8 +250,7 @@ POOL_HEADS = Exercise(
     mistakes=(
         Mistake(
             lambda w, heads, kv: w.view(heads // kv, kv, -1, w.shape[1]).mean(0).flatten(0, 1),
-            "you average heads that are num_kv_heads apart: a group is made of neighbors, so split the heads' axis "
-            "into [K, G]",
+            "you average heads that are num_kv_heads apart: neighbors form a group, so split the heads into [K, G]",
         ),
         Mistake(
             lambda w, heads, kv: _pool_heads(w, heads, kv) * (heads // kv),
@@ -280,8 +262,7 @@ POOL_HEADS = Exercise(
         ),
         Mistake(
             lambda w, heads, kv: w.view(-1, heads // kv, w.shape[1]).mean(1),
-            "you average neighboring rows, which are channels of one head: separate heads and channels first, "
-            "weight.view(K, G, D, E)",
+            "you average neighboring rows, which are channels of one head: weight.view(K, G, D, E) first",
         ),
         Mistake(
             lambda w, heads, kv: _pool_heads(w, heads, 1).repeat(kv, 1),

@@ -26,9 +26,6 @@ def _pair(length: int, shift: float = 0.0) -> Pair:
     return tuple(numbers(_BATCH, length, _HEADS, _HEAD_DIM, shift=shift + more) for more in (0.0, 4.0))
 
 
-# ---- the positions of new tokens
-
-
 def _cached(past: Past, axis: int = 1) -> int:
     """The size of this axis of the first layer's keys, 0 without a past."""
     return 0 if past is None else past[0][0].shape[axis]
@@ -54,8 +51,7 @@ POSITION_IDS = Exercise(
     mistakes=(
         Mistake(
             lambda past, ids: _positions(None, ids),
-            "you number every call from 0, as if each began the text; the first new position is the number of "
-            "positions already in the cache",
+            "you number every call from 0; the first new position is the number of positions in the cache",
         ),
         Mistake(
             lambda past, ids: _positions(None, ids) + len(past or ()),
@@ -81,9 +77,6 @@ POSITION_IDS = Exercise(
 def check_position_ids(attempt: Attempt) -> bool:
     """Does `attempt(past_key_values, input_ids)` give the positions of the new tokens, `[S]`?"""
     return POSITION_IDS.check(attempt)
-
-
-# ---- append
 
 
 def _append(past: Pair | None, key: Tensor, value: Tensor) -> Pair:
@@ -134,9 +127,6 @@ def check_append(attempt: Attempt) -> bool:
     return APPEND.check(attempt)
 
 
-# ---- the rectangular mask
-
-
 def _lower(rows: int, columns: int, diagonal: int) -> Tensor:
     return torch.ones(rows, columns, dtype=torch.bool).tril(diagonal)
 
@@ -172,10 +162,6 @@ RECTANGULAR_MASK = Exercise(
             lambda s, t: _lower(s, t, t - s - 1), "your mask hides one key too many: a query may see its own position"
         ),
         Mistake(
-            lambda s, t: torch.ones(s, t, dtype=torch.bool),
-            "nothing is hidden; within a chunk the earlier queries must not see the later keys",
-        ),
-        Mistake(
             lambda s, t: _lower(t, t, 0),
             "this is the mask of all T positions, [T, T]; only its last S rows belong to the queries of this call",
         ),
@@ -186,9 +172,6 @@ RECTANGULAR_MASK = Exercise(
 def check_rectangular_mask(attempt: Attempt) -> bool:
     """Does `attempt(query_length, key_length)` say which keys each query may see, `[S, T]`, boolean?"""
     return RECTANGULAR_MASK.check(attempt)
-
-
-# ---- the loop, watched
 
 
 class _Watched:
@@ -301,7 +284,8 @@ def _call_hint(watched: _Watched, answer: Tensor) -> str:
             "the prompt's own logits already choose the first new token; you discard them and feed the prompt's last "
             "token a second time"
         )
-    if watched.fed == answer[0, : len(watched.fed)].tolist():
+    first_is_right = answer[0, prompt] == _expected(1)[0, -1]
+    if watched.fed == answer[0, : len(watched.fed)].tolist() or not first_is_right:
         return "the next token is the most probable one after the last position, out.logits[:, -1].argmax(-1)"
     return "the first new token is right, the others are not: feed the token just chosen, as [B, 1]"
 
@@ -362,9 +346,6 @@ CACHED_GENERATE = Exercise(
 def check_cached_generate(attempt: Attempt) -> bool:
     """Does `attempt(model, input_ids, max_new_tokens, eos_token_id)` continue the prompt greedily, with a cache?"""
     return CACHED_GENERATE.check(attempt)
-
-
-# ---- bytes
 
 
 def _cache_bytes(config: MiniMindConfig, batch: int, length: int, itemsize: int) -> int:

@@ -31,9 +31,6 @@ def _reference_tables(dim: int, end: int, rope_base: float) -> Pair:
     return precompute_freqs_cis(dim, end, rope_base, dtype=torch.float64)
 
 
-# ---- one pair
-
-
 def _rotate_pair(x: Tensor, angle: float) -> Tensor:
     """`[2]`, rotated counter-clockwise."""
     cos, sin = math.cos(angle), math.sin(angle)
@@ -85,9 +82,6 @@ def check_rotate_pair(attempt: Attempt) -> bool:
     return ROTATE_PAIR.check(attempt)
 
 
-# ---- the tables
-
-
 def _tables(dim: int, end: int, rope_base: float, exponent: float = 1.0, first: int = 0, swap: bool = False) -> Pair:
     """The right tables; or the exponents times `exponent`, positions from `first`, or columns a a b b (`swap`)."""
     inv_freq = rope_base ** (-exponent * torch.arange(0, dim, 2, dtype=torch.float64) / dim)  # [D/2]
@@ -127,10 +121,6 @@ PRECOMPUTE_FREQS_CIS = Exercise(
     ),
     mistakes=(
         Mistake(
-            lambda dim, end, base: _tables(dim, end, base)[::-1],
-            "cosine and sine have changed places: return cos first; at position 0 it is 1 everywhere",
-        ),
-        Mistake(
             lambda dim, end, base: _tables(dim, end, base, first=1),
             "your positions begin with 1: the first row belongs to position 0, where nothing is rotated",
         ),
@@ -159,9 +149,6 @@ PRECOMPUTE_FREQS_CIS = Exercise(
 def check_precompute_freqs_cis(attempt: Attempt) -> bool:
     """Does `attempt(dim, end, rope_base)` give the half-split tables cos and sin, `[end, dim]` each?"""
     return PRECOMPUTE_FREQS_CIS.check(attempt)
-
-
-# ---- queries and keys
 
 
 def _rotate(quarter_turn: Attempt, axis: int | None = 1) -> Attempt:
@@ -223,9 +210,6 @@ def check_apply_rotary_pos_emb(attempt: Attempt) -> bool:
     return APPLY_ROTARY_POS_EMB.check(attempt)
 
 
-# ---- rotation while generating
-
-
 def _rotate_rows(x: Tensor, cos: Tensor, sin: Tensor, rows: slice) -> Tensor:
     """`[B, S, H, D]` rotated by these rows, however many they are: broadcasting does the rest."""
     return x * cos[rows, None] + rotate_half(x) * sin[rows, None]
@@ -274,8 +258,7 @@ ROTATE_FROM = Exercise(
     mistakes=(
         Mistake(
             lambda x, cos, sin, start: _rotate_rows(x, cos, sin, slice(x.shape[1])),
-            "you take the rows 0 to S - 1, cos[:S], as if every new piece of text began at position 0. Take "
-            "cos[start : start + S]",
+            "you take rows 0 to S - 1, as if every piece of text began at position 0. Take cos[start : start + S]",
         ),
         Mistake(
             lambda x, cos, sin, start: _rotate_rows(x, cos, sin, slice(start, start + 1)),
@@ -301,9 +284,6 @@ ROTATE_FROM = Exercise(
 def check_rotate_from(attempt: Attempt) -> bool:
     """Does `attempt(x, cos, sin, start)` rotate x `[B, S, H, D]` by rows start to start + S - 1 of whole tables?"""
     return ROTATE_FROM.check(attempt)
-
-
-# ---- converting a checkpoint
 
 
 def _rows_by(order: Attempt) -> Attempt:
@@ -335,8 +315,7 @@ CONVERT_ROWS = Exercise(
         ),
         Mistake(
             _rows_by(lambda dim: half_split_permutation(dim).roll(dim // 2)),
-            "you put the odd rows first, which swaps the two channels of each pair and so reverses the rotation. Even "
-            "rows first",
+            "you put the odd rows first, which swaps the channels of each pair and so reverses the rotation",
         ),
         Mistake(
             lambda weight, num_heads: weight[half_split_permutation(weight.shape[0])],

@@ -13,9 +13,6 @@ from minimind_edu.checks.exercise import Attempt, Case, Exercise, Mistake
 _TOLERANCE = 1e-5  # a learner may compute in float32
 
 
-# ---- the period of every pair
-
-
 def periods(dim: int, rope_base: float, exponent: float = 1.0) -> Tensor:
     """Positions that each pair needs for a full turn; the exponents 2i / dim times `exponent`. `[D/2]`"""
     return 2 * math.pi * rope_base ** (exponent * torch.arange(0, dim, 2, dtype=torch.float64) / dim)
@@ -59,9 +56,6 @@ PERIODS = Exercise(
 def check_periods(attempt: Attempt) -> bool:
     """Does `attempt(dim, rope_base)` give the positions that each pair needs for a full turn, `[D/2]`?"""
     return PERIODS.check(attempt)
-
-
-# ---- pairs that complete no turn
 
 
 def unfinished_pairs(dim: int, rope_base: float, context: float, exponent: float = 1.0) -> int:
@@ -108,9 +102,6 @@ def check_unfinished_pairs(attempt: Attempt) -> bool:
     return UNFINISHED_PAIRS.check(attempt)
 
 
-# ---- the bytes of the tables
-
-
 def table_bytes(hidden_size: int, num_heads: int, end: int, bytes_per_number: int) -> int:
     """Bytes of the cos and the sin table together."""
     return 2 * end * (hidden_size // num_heads) * bytes_per_number
@@ -155,9 +146,6 @@ def check_table_bytes(attempt: Attempt) -> bool:
     return TABLE_BYTES.check(attempt)
 
 
-# ---- the ends of YaRN's ramp
-
-
 def _range_by(low: Attempt, high: Attempt, two_pi: float = 2 * math.pi) -> Attempt:
     """The ends of the ramp, rounded by `low` and `high`."""
 
@@ -199,7 +187,6 @@ YARN_RANGE = Exercise(
             _range_by(float, float),
             "these are fractions; round low down and high up, so that the ramp is a little wider than needed",
         ),
-        Mistake(_range_by(round, round), "you round to the nearest pair; round low down and high up"),
         Mistake(_range_by(int, int), "you round both down; round high up, math.ceil"),
         Mistake(
             _range_by(_not_below_zero(math.floor), math.ceil, two_pi=1.0),
@@ -214,9 +201,6 @@ YARN_RANGE = Exercise(
 def check_yarn_range(attempt: Attempt) -> bool:
     """Does `attempt(dim, rope_base, context, beta_fast, beta_slow)` give the ends of YaRN's ramp, (low, high)?"""
     return YARN_RANGE.check(attempt)
-
-
-# ---- the factor on every pair's frequency
 
 
 def _line(dim: int, low: float, high: float) -> Tensor:

@@ -24,8 +24,6 @@ _ODD = MiniMindConfig.minimind2(
     intermediate_size=110,
 )
 
-# ---- bytes of a decode step
-
 
 def _step_bytes(config: MiniMindConfig, context: int, batch: int, itemsize: int) -> int:
     return decode_cost(config, context, batch, itemsize).bytes
@@ -58,10 +56,6 @@ STEP_BYTES = Exercise(
             "the cache is missing: each step reads the keys and values of the whole context",
         ),
         Mistake(
-            lambda c, t, b, i: i * weights_read(c) + _cache(c, t, b, i) // 2,
-            "the cache needs a factor of 2: both keys and values are read",
-        ),
-        Mistake(
             lambda c, t, b, i: i * weights_read(c) + _cache(c, t, b, i) * c.queries_per_kv,
             "you count the cache with query heads: only num_key_value_heads are kept and read",
         ),
@@ -76,9 +70,6 @@ STEP_BYTES = Exercise(
 def check_step_bytes(attempt: Attempt) -> bool:
     """Does `attempt(config, context, batch, itemsize)` give the bytes that one decode step moves?"""
     return STEP_BYTES.check(attempt)
-
-
-# ---- operations of a decode step
 
 
 def _step_operations(config: MiniMindConfig, context: int, batch: int) -> int:
@@ -109,10 +100,6 @@ STEP_OPERATIONS = Exercise(
             "attention is missing: every query meets all positions of the context, in every layer",
         ),
         Mistake(
-            lambda c, t, b: _step_operations(c, t, b) - _attention_operations(c, t, b) // 2,
-            "attention multiplies twice for every position: once for the score, once for the mixture of values",
-        ),
-        Mistake(
             lambda c, t, b: _step_operations(c, t, b) - 2 * b * c.vocab_size * c.hidden_size,
             "the logits are missing: a product with vocab_size rows for every sequence",
         ),
@@ -132,8 +119,6 @@ def check_step_operations(attempt: Attempt) -> bool:
     """Does `attempt(config, context, batch)` give the operations of the matrix products of one decode step?"""
     return STEP_OPERATIONS.check(attempt)
 
-
-# ---- the least time
 
 _DECODE, _PREFILL = (5e7, 1e8, 2e10, 1e11), (3e10, 1.1e8, 2e10, 1e11)  # operations, bytes, bandwidth, peak
 
@@ -168,9 +153,6 @@ LEAST_SECONDS = Exercise(
 def check_least_seconds(attempt: Attempt) -> bool:
     """Does `attempt(operations, moved, bandwidth, peak)` give the least time of a call, in seconds?"""
     return LEAST_SECONDS.check(each(attempt))
-
-
-# ---- pairs of queries and keys
 
 
 def _attention_pairs(prompt: int, new_tokens: int, use_cache: bool) -> int:
@@ -223,9 +205,6 @@ ATTENTION_PAIRS = Exercise(
 def check_attention_pairs(attempt: Attempt) -> bool:
     """Does `attempt(prompt, new_tokens, use_cache)` give all pairs of a query and a key that attention computes?"""
     return ATTENTION_PAIRS.check(attempt)
-
-
-# ---- column-major
 
 
 def _pack(weight: Tensor) -> Tensor:

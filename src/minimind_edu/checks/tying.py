@@ -12,7 +12,6 @@ from minimind_edu.checks.exercise import Attempt, Case, Exercise, Mistake, NotAt
 _VOCABULARY, _HIDDEN = 7, 4
 _TABLE = numbers(_VOCABULARY, _HIDDEN)
 
-# ---- logits without a head
 
 LOGITS_FROM_EMBEDDING = Exercise(
     "check_logits_from_embedding",
@@ -49,9 +48,6 @@ LOGITS_FROM_EMBEDDING = Exercise(
 def check_logits_from_embedding(attempt: Attempt) -> bool:
     """Does `attempt(weight, hidden)` give a logit for every token at every position, `[B, S, V]`?"""
     return LOGITS_FROM_EMBEDDING.check(attempt)
-
-
-# ---- tying
 
 
 def _modules() -> tuple[nn.Embedding, nn.Linear]:
@@ -150,9 +146,6 @@ def check_tie_weights(attempt: Attempt) -> bool:
     return TIE_WEIGHTS.check(attempt)
 
 
-# ---- the share that tying saves
-
-
 def _saved_share(vocab_size: int, hidden_size: int, tied_total: int) -> float:
     table = vocab_size * hidden_size
     return table / (tied_total + table)
@@ -179,9 +172,6 @@ SAVED_SHARE = Exercise(
 def check_saved_share(attempt: Attempt) -> bool:
     """Does `attempt(vocab_size, hidden_size, tied_total)` give the share of the untied model that tying saves?"""
     return SAVED_SHARE.check(attempt)
-
-
-# ---- the gradient of a matrix with two jobs
 
 
 def _tied_gradient(ids: Tensor, grad_embedded: Tensor, hidden: Tensor, grad_logits: Tensor) -> Tensor:
@@ -236,8 +226,6 @@ def check_tied_gradient(attempt: Attempt) -> bool:
     """Does `attempt(ids, grad_embedded, hidden, grad_logits)` give the shared matrix's gradient, `[V, E]`?"""
     return TIED_GRADIENT.check(attempt)
 
-
-# ---- ready for safetensors
 
 _FIRST, _NORM, _SECOND = "embed.weight", "norm.weight", "out.weight"
 
