@@ -144,6 +144,13 @@ def test_the_first_mistake_that_fits_is_named_and_only_where_it_is_wrong(capsys)
     assert hint_for(lambda x: x * x + (x == 0), capsys) == "at index [0] it is 1, expected 0"
 
 
+def test_a_mistake_too_small_to_be_seen_is_not_named(capsys):
+    nearly = Mistake(lambda x: 2 * x * (1 + 8e-7), "nearly right")
+    exercise = Exercise("double", DOUBLE.answer, (Case("ones", (torch.ones(1).double(),)),), (nearly,))
+    assert exercise.check(nearly.answer) is True
+    assert hint_for(lambda x: 2 * x * (1 + 16e-7), capsys, exercise) == "at index [0] it is 2.000003, expected 2.000000"
+
+
 def test_an_attempt_may_not_write_where_arguments_must_stay(capsys):
     assert hint_for(lambda x: x.mul_(2), capsys) == "it writes into x"
 

@@ -93,6 +93,10 @@ def test_a_right_answer_passes(check, answer):
     assert check(answer) is True
 
 
+def second_best(logits):
+    return logits[:, -1:].topk(2).indices[..., 1]
+
+
 def append_into_the_past(past, key, value):
     joined = append_into_a_new_buffer(past, key, value)
     if past is not None:
@@ -164,7 +168,8 @@ LOOPS = [
     (looping(past=lambda out, old: old or out.past_key_values), "the past does not grow"),
     (as_the_notes_have_it, "prompt's own logits"),
     (looping(choose=lambda logits: logits[:, :1].argmax(-1)), "after the last position"),
-    (looping(choose=lambda logits: logits[:, -1:].topk(2).indices[..., 1]), "the most probable one"),
+    (looping(choose=second_best), "the most probable one"),
+    (looping(lambda ids, _: ids, lambda out, old: None, choose=second_best), "the most probable one"),
     (looping(choose=lambda logits: logits[:, -1].argmax(-1)), "argmax(-1, keepdim=True)"),
     (looping(lambda ids, token: ids[:, 3:4]), "just chosen"),
     (looping(returned=lambda ids, prompt: ids[:, prompt.shape[1] :]), "new tokens only"),

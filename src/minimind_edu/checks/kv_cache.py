@@ -284,8 +284,7 @@ def _call_hint(watched: _Watched, answer: Tensor) -> str:
             "the prompt's own logits already choose the first new token; you discard them and feed the prompt's last "
             "token a second time"
         )
-    first_is_right = answer[0, prompt] == _expected(1)[0, -1]
-    if watched.fed == answer[0, : len(watched.fed)].tolist() or not first_is_right:
+    if watched.fed == answer[0, : len(watched.fed)].tolist():
         return "the next token is the most probable one after the last position, out.logits[:, -1].argmax(-1)"
     return "the first new token is right, the others are not: feed the token just chosen, as [B, 1]"
 
