@@ -118,6 +118,19 @@ def test_checking_leaves_the_random_numbers_alone(exercise):
     assert torch.equal(torch.get_rng_state(), before)
 
 
+def test_an_attempt_that_empties_its_arguments_spoils_no_later_check():
+    def empties(*arguments):
+        for argument in arguments:
+            if isinstance(argument, Tensor):
+                argument.zero_()
+            elif isinstance(argument, dict | tuple | list):
+                empties(*(argument.values() if isinstance(argument, dict) else argument))
+        return arguments[0]
+
+    assert not any(exercise.check(empties) for exercise in EXERCISES)
+    assert not any(exercise.check(mistake.answer) for exercise, mistake in MISTAKES)
+
+
 # ---- one small exercise, to see every rule at work
 
 DOUBLE = Exercise(

@@ -239,7 +239,8 @@ def _result(attempt: Attempt, state: dict[str, Tensor]) -> dict[str, Tensor]:
 
 def _drops_the_second_name(attempt: Attempt) -> str | None:
     # As in a real state_dict(), a second name of a tensor is another object on the same memory.
-    names = list(_result(attempt, {_FIRST: _TABLE, _NORM: torch.ones(_HIDDEN), _SECOND: _TABLE.detach()}))
+    table = _TABLE.clone()
+    names = list(_result(attempt, {_FIRST: table, _NORM: torch.ones(_HIDDEN), _SECOND: table.detach()}))
     if names == [_FIRST, _NORM]:
         return None
     if len(names) == 3:
@@ -255,7 +256,7 @@ def _drops_the_second_name(attempt: Attempt) -> str | None:
 
 
 def _keeps_an_untied_head(attempt: Attempt) -> str | None:
-    state = {_FIRST: _TABLE, "lm_head.weight": _TABLE + 1}
+    state = {_FIRST: _TABLE.clone(), "lm_head.weight": _TABLE + 1}
     if list(_result(attempt, state)) == list(state):
         return None
     return "an untied head is gone: look at which tensors share memory, not at their names"
@@ -269,16 +270,18 @@ def _keeps_equal_numbers(attempt: Attempt) -> str | None:
 
 
 def _drops_every_further_name(attempt: Attempt) -> str | None:
-    names = list(_result(attempt, {"x": _TABLE, "y": torch.ones(2), "z": _TABLE.detach(), "a": _TABLE.detach()}))
+    table = _TABLE.clone()
+    names = list(_result(attempt, {"x": table, "y": torch.ones(2), "z": table.detach(), "a": table.detach()}))
     return None if names == ["x", "y"] else f"expected the names ['x', 'y'], got {names}"
 
 
 def _leaves_the_rest(attempt: Attempt) -> str | None:
-    state = {_FIRST: _TABLE, _SECOND: _TABLE.detach()}
+    table = _TABLE.clone()
+    state = {_FIRST: table, _SECOND: table.detach()}
     answer = _result(attempt, state)
     if len(state) != 2:
         return "you delete from the dictionary that you were given; build a new one"
-    if answer[_FIRST].data_ptr() == _TABLE.data_ptr():
+    if answer[_FIRST].data_ptr() == table.data_ptr():
         return None
     return "you copy the tensors; keep the ones that you were given, because a model may not fit in memory twice"
 
