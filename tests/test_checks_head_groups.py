@@ -93,6 +93,8 @@ def broadcasts(query, key, value):
 
 
 WRONG = [
+    (checks.check_repeat_kv, repeat_kv_interleave, "without repeat_interleave"),
+    (checks.check_repeat_kv, lambda x, n: torch.repeat_interleave(x, n, 2), "without repeat_interleave"),
     (checks.check_grouped_attention, repeats_for_sdpa, "every key was repeated"),
     (checks.check_grouped_attention, broadcasts, "every key was repeated"),
     (checks.check_attention_parameters, lambda config: 8 * parameters_by_module(MiniMindConfig()), "count one layer"),

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from minimind_edu.attention import attention, repeat_kv, repeat_kv_tiled
@@ -94,9 +95,23 @@ REPEAT_KV = Exercise(
 )
 
 
+class _NoRepeatInterleave(TorchFunctionMode):
+    """Refuses the one function that would leave nothing to do."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if getattr(func, "__name__", "") == "repeat_interleave":
+            raise ValueError("this exercise is to be solved without repeat_interleave")
+        return func(*args, **(kwargs or {}))
+
+
 def check_repeat_kv(attempt: Attempt) -> bool:
-    """Does `attempt(x, n_rep)` give every head of x n_rep times, `[B, T, K, D]` -> `[B, T, K * n_rep, D]`?"""
-    return REPEAT_KV.check(attempt)
+    """Does `attempt(x, n_rep)`, without `repeat_interleave`, turn `[B, T, K, D]` into `[B, T, K * n_rep, D]`?"""
+
+    def watched(x: Tensor, n_rep: int) -> Any:
+        with _NoRepeatInterleave():
+            return attempt(x, n_rep)
+
+    return REPEAT_KV.check(watched)
 
 
 def _parameters(config: MiniMindConfig, query_maps: int = 2, kv_maps: int = 2) -> int:
