@@ -9,7 +9,7 @@ MiniMind: `model/model_minimind.py`, class MiniMindConfig.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
@@ -146,7 +146,7 @@ class MiniMindConfig:
     def minimind2(cls, **changes: Any) -> "MiniMindConfig":
         """MiniMind2 small, 512 x 8: 25,829,888 parameters. hidden_size=768, num_hidden_layers=16 is MiniMind2."""
         # one renormalized weight is always exactly 1; MiniMind2 renormalizes only where there are several
-        alone = {"norm_topk_prob": False} if changes.get("num_experts_per_tok") == 1 else {}
+        alone: dict[str, Any] = {"norm_topk_prob": False} if changes.get("num_experts_per_tok") == 1 else {}
         return cls(**alone | changes)
 
     @classmethod
@@ -211,11 +211,11 @@ _NUMBERS = ("rope_theta", "rms_norm_eps", "dropout", "initializer_range", "route
 _FLAGS = ("use_qk_norm", "tie_word_embeddings", "use_moe", "norm_topk_prob", "seq_aux")
 
 
-def tokens_of(ids: int | Sequence[int] | None) -> tuple[int, ...]:
+def tokens_of(ids: int | list[int] | tuple[int, ...] | None) -> tuple[int, ...]:
     """None, one token id or several, as a tuple."""
     if ids is None:
         return ()
-    return (ids,) if not isinstance(ids, Sequence) or isinstance(ids, str) else tuple(ids)
+    return tuple(ids) if isinstance(ids, list | tuple) else (ids,)
 
 
 def minimind2_intermediate_size(hidden_size: int) -> int:

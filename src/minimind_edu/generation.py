@@ -5,7 +5,7 @@ of text. Both are methods of MiniMindForCausalLM too, and of the decoders in `fa
 MiniMind: GenerationMixin.generate in MiniMind2, an own `generate` in MiniMind3.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 import torch
@@ -38,7 +38,7 @@ def generate(
     top_p: float | None = None,
     repetition_penalty: float = 1.0,
     generator: torch.Generator | None = None,
-    eos_token_id: int | Sequence[int] | None = -1,
+    eos_token_id: int | list[int] | tuple[int, ...] | None = -1,
     pad_token_id: int | None = None,
     use_cache: bool = True,
 ) -> Tensor:
@@ -75,7 +75,7 @@ def stream(
     sampling: Sampling | None = None,
     *,
     attention_mask: Tensor | None = None,
-    eos_token_id: int | Sequence[int] | None = -1,
+    eos_token_id: int | list[int] | tuple[int, ...] | None = -1,
     pad_token_id: int | None = None,
     use_cache: bool = True,
 ) -> Iterator[Tensor]:

@@ -21,7 +21,7 @@ from minimind_edu.config import MiniMindConfig
 from minimind_edu.kv_cache import KVCache
 from minimind_edu.layer_cache import KeyValue
 from minimind_edu.masks import visible_keys
-from minimind_edu.moe import RouterOutput
+from minimind_edu.moe import MoEFeedForward, RouterOutput
 from minimind_edu.norms import RMSNorm
 from minimind_edu.rope import precompute_freqs_cis
 from minimind_edu.validation import check_attention_mask, check_tensor, check_token_ids
@@ -236,7 +236,7 @@ class MiniMindForCausalLM(nn.Module):
         total = sum(parameter.numel() for parameter in self.parameters())  # parameters() names a tied one once
         if active and self.config.use_moe:
             idle = self.config.num_experts - self.config.num_experts_per_tok
-            for layer in self.model.layers:
-                expert = layer.mlp.experts[0]
-                total -= idle * sum(parameter.numel() for parameter in expert.parameters())
+            for part in self.modules():
+                if isinstance(part, MoEFeedForward):
+                    total -= idle * sum(parameter.numel() for parameter in part.experts[0].parameters())
         return total

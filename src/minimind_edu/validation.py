@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._C._functorch import is_batchedtensor
 
 
 def check_count(name: str, value: Any, at_least: int = 1) -> None:
@@ -89,4 +90,4 @@ def check_attention_mask(mask: Any, shape: list[int], required: str) -> None:
 
 def values_are_known(x: Tensor) -> bool:
     """Whether Python may look at the numbers in `x`: not while a compiler or vmap only follows the operations."""
-    return not (torch.compiler.is_compiling() or torch._C._functorch.is_batchedtensor(x) or x.is_meta)
+    return not (torch.compiler.is_compiling() or is_batchedtensor(x) or x.is_meta)

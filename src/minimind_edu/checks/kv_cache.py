@@ -23,7 +23,8 @@ _BATCH, _LAYERS, _HEADS, _HEAD_DIM = 2, 3, 4, 6
 
 def _pair(length: int, shift: float = 0.0) -> Pair:
     """Keys and values, `[B, length, K, D]` each."""
-    return tuple(numbers(_BATCH, length, _HEADS, _HEAD_DIM, shift=shift + more) for more in (0.0, 4.0))
+    shape = (_BATCH, length, _HEADS, _HEAD_DIM)
+    return numbers(*shape, shift=shift), numbers(*shape, shift=shift + 4.0)
 
 
 def _cached(past: Past, axis: int = 1) -> int:

@@ -243,8 +243,8 @@ def check_steady_std(attempt: Attempt) -> bool:
 
 def _gradient(x: Tensor, weight: Tensor, eps: float, grad_output: Tensor) -> Tensor:
     x.requires_grad_()
-    functional_call(RMSNorm(x.shape[-1], eps), {"weight": weight}, (x,)).backward(grad_output)
-    return x.grad
+    y = functional_call(RMSNorm(x.shape[-1], eps), {"weight": weight}, (x,))
+    return torch.autograd.grad(y, x, grad_output)[0]
 
 
 def _without_part_along_x(x: Tensor, eps: float, u: Tensor, share: float = 1.0) -> Tensor:

@@ -97,7 +97,7 @@ def _has_table_shapes(attempt: Attempt) -> str | None:
         return f"return two tensors, cos and sin: your function returned {type(answer).__name__}"
     for name, table in zip(("cos", "sin"), answer, strict=True):
         shape = tuple(torch.as_tensor(table).shape)
-        hints = {
+        hints: dict[tuple[int, ...], str] = {
             (end, dim // 2): "it has one column per pair, but both channels of a pair need it: "
             "torch.cat([angles, angles], dim=-1)",
             (dim, end): "rows and columns have changed places: torch.outer(positions, inv_freq)",

@@ -16,6 +16,8 @@ from types import FunctionType
 from typing import Any
 
 import torch
+import torch._dynamo.config
+import torch.compiler.config
 from torch import Tensor
 
 from minimind_edu.fast.token_step import Stacks, token_step
@@ -95,7 +97,8 @@ def _compiled(model: MiniMindForCausalLM, stacks: Stacks, batch: int, masked: bo
     # dynamic=True would make a size even of the norms' eps, and a tensor of it at every step
     numbers_stay = torch._dynamo.config.patch(specialize_float=True)
     # what torch keeps on disk is not told apart by the processor's instructions, and gave wrong tokens under others
-    processor = torch.compiler.config.patch(cache_key_tag=torch.backends.cpu.get_cpu_capability())
+    instructions = torch.backends.cpu.get_cpu_capability()
+    processor = torch.compiler.config.patch(cache_key_tag=instructions)  # pyright: ignore[reportAttributeAccessIssue]
     with torch.no_grad(), numbers_stay, processor, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch warns of its own old parts while it compiles
         step(model, stacks, token, positions, place, keys, values, mask)

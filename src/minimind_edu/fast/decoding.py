@@ -12,8 +12,9 @@ decoding stays eager and says so. MiniMind decodes with the model itself.
 """
 
 import warnings
+from collections.abc import Iterable, Sequence
 from types import FunctionType, MethodType
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import torch
 import torch.nn.functional as F
@@ -157,9 +158,10 @@ class CompiledDecoder:
     def _lay_out(self) -> list[Stack | None]:
         """Lay the weights out as the step reads them; where they already are, this costs next to nothing."""
         unpack_weights(self.model)  # a compiled loop reads row by row
+        parts = (layer.mlp for layer in cast(Iterable[MiniMindBlock], self.model.model.layers))
         return [
-            stack_experts(layer.mlp.experts) if isinstance(layer.mlp, MoEFeedForward) else None
-            for layer in self.model.model.layers
+            stack_experts(cast(Sequence[FeedForward], part.experts)) if isinstance(part, MoEFeedForward) else None
+            for part in parts
         ]
 
     def __call__(
@@ -174,9 +176,8 @@ class CompiledDecoder:
         past = past_key_values
         if use_cache and not self.eager:
             past = self._with_room(past)
-            if past.length == 0:  # a new text; the model may have been changed, converted or packed since the last
+            if past.length == 0:
                 self._begin()
-        if use_cache and not self.eager:
             # asked for at the prompt already, so that compiling is over before the first token
             step = self._step(len(input_ids), attention_mask is not None, past.capacity)
             if step is not None and past.length > 0 and input_ids.shape[1] == 1:
@@ -184,6 +185,7 @@ class CompiledDecoder:
         return self.model(input_ids, attention_mask, past, use_cache, logits_to_keep=logits_to_keep)
 
     def _begin(self) -> None:
+        """A new text: since the last one the model may have been changed, converted or packed."""
         reason = _why_not_compiled(self.model)
         if reason is None:
             self.stacks = self._lay_out()
@@ -205,6 +207,8 @@ class CompiledDecoder:
 
     def _step(self, batch: int, masked: bool, capacity: int) -> Step | None:
         """The compiled step; None if there cannot be one."""
+        if self.eager:
+            return None
         if batch > 1 and self.config.use_moe:
             self._give_up("the rows of a batch visit different experts")
             return None

@@ -36,7 +36,7 @@ def unpack_weights(model: nn.Module) -> None:
 
 
 def _matrices(model: nn.Module) -> list[nn.Parameter]:
-    return [module.weight for module in model.modules() if isinstance(module, nn.Linear)]
+    return [module.get_parameter("weight") for module in model.modules() if isinstance(module, nn.Linear)]
 
 
 @torch.inference_mode(False)

@@ -13,12 +13,14 @@ where it does not apply. Uncompiled it gives the same numbers, slowly, which is 
 """
 
 from collections.abc import Sequence
+from typing import cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from minimind_edu.attention import Attention
+from minimind_edu.block import MiniMindBlock
 from minimind_edu.feed_forward import FeedForward
 from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.moe import MoEFeedForward
@@ -73,7 +75,8 @@ def token_step(
         filled = torch.arange(keys[0].shape[1], device=end.device).view(1, 1, 1, -1) < end
         mask = filled if mask is None else mask & filled
     x = F.embedding(token, body.embed_tokens.weight)  # [B, 1] -> [B, 1, E]
-    for block, stack, key, value in zip(body.layers, stacks, keys, values, strict=True):
+    blocks = cast(Sequence[MiniMindBlock], body.layers)
+    for block, stack, key, value in zip(blocks, stacks, keys, values, strict=True):
         if block.pre_norm:
             normed = block.input_layernorm(x)
             x = x + _attend(block.self_attn, normed, positions, end, key, value, mask)
@@ -115,8 +118,8 @@ def _remember(buffer: Tensor, new: Tensor, end: int | Tensor) -> Tensor:
 
 
 def _feed(part: FeedForward | MoEFeedForward, stack: Stack | None, x: Tensor) -> Tensor:
-    if not isinstance(part, MoEFeedForward) or stack is None:
-        return _swiglu(part, x)
+    if isinstance(part, FeedForward) or stack is None:
+        return _swiglu(cast(FeedForward, part), x)
     routed = part.gate(x)
     # Taking the chosen experts out of the stack has the same shape whichever they are, so the graph need not know. It
     # is no copy: compiled, the loops below read the stack at the chosen places.
@@ -124,7 +127,7 @@ def _feed(part: FeedForward | MoEFeedForward, stack: Stack | None, x: Tensor) ->
     gated = F.silu((gate * x).sum(-1)) * (up * x).sum(-1)  # [k, F, E] * [1, 1, E] -> [k, F]
     outputs = (down * gated[:, None]).sum(-1)  # [k, E, F] * [k, 1, F] -> [k, E]
     output = (routed.weights[0, :, None] * outputs).sum(0).view_as(x)  # [k, E] -> [1, 1, E]
-    for expert in part.shared_experts:
+    for expert in cast(Sequence[FeedForward], part.shared_experts):
         output = output + _swiglu(expert, x)
     return output
 
