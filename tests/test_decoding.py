@@ -14,7 +14,7 @@ from model_builders import KINDS, SLOW_PROPERTY, tiny_model, token_ids
 
 from minimind_edu import generation
 from minimind_edu.attention import Attention
-from minimind_edu.fast import compiled_steps, decoding
+from minimind_edu.fast import compilable, compiled_steps, decoding
 from minimind_edu.fast.decoding import CompiledDecoder, decoder
 from minimind_edu.fast.token_step import token_step
 from minimind_edu.rope_frequencies import RopeScaling
@@ -40,7 +40,7 @@ def uncompiled(monkeypatch):
         return token_step
 
     monkeypatch.setattr(compiled_steps, "_compiled", step)
-    monkeypatch.setattr(decoding, "_has_cpp_compiler", lambda: True)
+    monkeypatch.setattr(compilable, "has_cpp_compiler", lambda: True)
     return asked
 
 
@@ -117,7 +117,7 @@ def test_a_plain_stream_leaves_a_running_packed_one_its_layout():
 def test_single_tokens_are_read_by_the_step_and_prompts_by_the_model(uncompiled, monkeypatch):
     model, read = model_of("minimind2"), []
     compiled = decoder(model, "compiled")
-    monkeypatch.setattr(decoding, "_why_not_compiled", lambda _: None)  # it would notice that forward is watched
+    monkeypatch.setattr(decoding, "why_not_compiled", lambda _: None)  # it would notice that forward is watched
     monkeypatch.setattr(model, "forward", lambda ids, *_, **__: read.append(ids.shape[1]) or forward(ids, *_, **__))
     forward = type(model).forward.__get__(model)
     compiled.generate(token_ids(1, 5), 6, eos_token_id=None)
@@ -191,7 +191,7 @@ def test_compiling_shows_itself_and_what_is_compiled_does_not(uncompiled, capsys
 @contextmanager
 def compiler(path):
     """torch.compile looks for this C++ compiler, and has forgotten any that it found before."""
-    decoding._has_cpp_compiler()  # imports what is changed here
+    compilable.has_cpp_compiler()  # imports what is changed here
     search = torch._inductor.cpp_builder.cpp_compiler_search
     search.cache_clear()
     try:
@@ -222,7 +222,7 @@ def test_a_step_that_cannot_be_compiled_is_tried_once(monkeypatch, capsys):
         raise RuntimeError("the compiler says no\nin many lines")
 
     monkeypatch.setattr(compiled_steps, "_compiled", fails)
-    monkeypatch.setattr(decoding, "_has_cpp_compiler", lambda: True)
+    monkeypatch.setattr(compilable, "has_cpp_compiler", lambda: True)
     model, ids = model_of("minimind2", num_hidden_layers=1), token_ids(1, 4)
     compiled = decoder(model, "compiled")
     with pytest.warns(UserWarning) as said:

@@ -616,12 +616,12 @@ MUTANTS = [
         ("test_decoding.py::test_each_way_lays_the_weights_out_as_it_needs_them",),
     ),
     Mutant(
-        "decoding: hooks are skipped silently", "fast/decoding.py",
+        "decoding: hooks are skipped silently", "fast/compilable.py",
         "has_hooks = part._forward_hooks or part._forward_pre_hooks", "has_hooks = False",
         ("test_decoding.py::test_a_model_that_somebody_changed_stays_eager",),
     ),
     Mutant(
-        "decoding: the dropout is lost silently", "fast/decoding.py",
+        "decoding: the dropout is lost silently", "fast/compilable.py",
         "if model.training and model.config.dropout:", "if False:",
         ("test_decoding.py::test_dropout_is_not_left_out_silently",),
     ),
@@ -1056,7 +1056,7 @@ MUTANTS = [
         "mask: any number but 0 counts as a token", "validation.py", "    if strange.numel():", "    if False:", MODEL,
     ),
     Mutant(
-        "decoding: a replaced method is not noticed", "fast/decoding.py",
+        "decoding: a replaced method is not noticed", "fast/compilable.py",
         "replaced = any(isinstance(value, FunctionType | MethodType) for value in vars(part).values())",
         "replaced = False", DECODING,
     ),

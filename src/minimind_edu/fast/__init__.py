@@ -3,7 +3,7 @@
     fast.decoder(model, "compiled").generate(ids, 100)
 
 `decoding.py` chooses the way, `packing.py` lays weights out, `token_step.py` is the step that `compiled_steps.py`
-compiles.
+compiles, and `compilable.py` says where that would be wrong or impossible.
 """
 
 from minimind_edu.fast.decoding import WAYS, CompiledDecoder, decoder

@@ -13,24 +13,22 @@ decoding stays eager and says so. MiniMind decodes with the model itself.
 
 import warnings
 from collections.abc import Iterable, Sequence
-from types import FunctionType, MethodType
 from typing import NamedTuple, cast
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from minimind_edu import generation
-from minimind_edu.attention import Attention
 from minimind_edu.block import MiniMindBlock
+from minimind_edu.fast.compilable import why_not_compiled
 from minimind_edu.fast.compiled_steps import CompiledSteps, Step
 from minimind_edu.fast.packing import pack_weights, stack_experts, unpack_weights
 from minimind_edu.fast.token_step import Stack
 from minimind_edu.feed_forward import FeedForward
 from minimind_edu.kv_cache import KVCache
-from minimind_edu.model import CausalLMOutput, MiniMindForCausalLM, MiniMindModel
-from minimind_edu.moe import MoEFeedForward, MoEGate
-from minimind_edu.norms import RMSNorm
+from minimind_edu.model import CausalLMOutput, MiniMindForCausalLM
+from minimind_edu.moe import MoEFeedForward
 
 WAYS = ("plain", "packed", "compiled")
 
@@ -54,7 +52,7 @@ def decoder(model: MiniMindForCausalLM, way: str = "compiled") -> "MiniMindForCa
         pack_weights(model)
     if way != "compiled":
         return model
-    reason = _why_not_compiled(model)
+    reason = why_not_compiled(model)
     if reason is not None:
         _stay_eager(model, reason)
         return model
@@ -66,66 +64,6 @@ def _stay_eager(model: MiniMindForCausalLM, reason: str) -> None:
     warnings.warn(f"compiled decoding is not possible here, so decoding stays eager: {reason}", stacklevel=3)
     if model.lm_head.weight.device.type == "cpu":
         pack_weights(model)
-
-
-def _why_not_compiled(model: MiniMindForCausalLM) -> str | None:
-    """What prevents compiling, as far as it can be known before; None: nothing.
-
-    Raises:
-        ValueError: if dropout would be lost, which no warning could make good.
-    """
-    if model.training and model.config.dropout:
-        raise ValueError(
-            "the compiled step has no dropout, but this model is in training mode with dropout="
-            f"{model.config.dropout}; call model.eval() first"
-        )
-    device = model.lm_head.weight.device.type
-    if device not in ("cpu", "cuda"):
-        return f"the compiled step is made for the CPU and CUDA, and the model is on {device}"
-    unsupported = _unsupported_module(model)
-    if unsupported is not None:
-        return f"the compiled step does not know what was changed at {unsupported}"
-    if device == "cpu" and not _has_cpp_compiler():
-        return "torch.compile finds no C++ compiler (on Debian and Ubuntu: apt install g++)"
-    return None
-
-
-def _methods(part: type) -> dict[str, FunctionType]:
-    return {name: value for name, value in vars(part).items() if isinstance(value, FunctionType)}
-
-
-# The classes that `token_step` writes out, with their methods as they were when this module was imported.
-_SUPPORTED = {
-    part: _methods(part)
-    for part in (
-        MiniMindForCausalLM, MiniMindModel, MiniMindBlock, Attention, FeedForward, MoEFeedForward, MoEGate, RMSNorm,
-        nn.Dropout, nn.Embedding, nn.Identity, nn.Linear, nn.ModuleList,
-    )
-}  # fmt: skip
-
-
-def _unsupported_module(model: MiniMindForCausalLM) -> str | None:
-    """The name of a part that is not what `token_step` takes it for: another class or method, a bias, a hook."""
-    if torch.nn.modules.module._has_any_global_hook():
-        return "all modules, by a global hook"
-    for name, part in model.named_modules():
-        replaced = any(isinstance(value, FunctionType | MethodType) for value in vars(part).values())
-        has_bias = isinstance(part, nn.Linear) and part.bias is not None
-        has_hooks = part._forward_hooks or part._forward_pre_hooks
-        if _SUPPORTED.get(type(part)) != _methods(type(part)) or replaced or has_bias or has_hooks:
-            return name or "the model itself"
-    return None
-
-
-def _has_cpp_compiler() -> bool:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # when imported, torch warns of its own old parts
-        from torch._inductor.cpp_builder import get_cpp_compiler
-    try:
-        get_cpp_compiler()
-    except RuntimeError:
-        return False
-    return True
 
 
 class StepOutput(NamedTuple):
@@ -186,7 +124,7 @@ class CompiledDecoder:
 
     def _begin(self) -> None:
         """A new text: since the last one the model may have been changed, converted or packed."""
-        reason = _why_not_compiled(self.model)
+        reason = why_not_compiled(self.model)
         if reason is None:
             self.stacks = self._lay_out()
         else:
