@@ -6,6 +6,8 @@ import io
 import json
 import os
 import re
+import runpy
+import shlex
 import socket
 import subprocess
 import sys
@@ -82,13 +84,25 @@ def assert_prints(printed, expected, tolerance):
     assert numbers[0] == pytest.approx(numbers[1], abs=tolerance)
 
 
+def script(text, folder):
+    """What `python path arguments` prints; run in this process, which has imported torch and transformers already."""
+    python, path, *arguments = shlex.split(text)
+    assert python == "python"
+    printed = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(printed):
+        patch.chdir(folder)
+        patch.setattr(sys, "argv", [path, *arguments])
+        runpy.run_path(path, run_name="__main__")
+    return printed.getvalue()
+
+
 @pytest.fixture(scope="module")
 def workplace(tmp_path_factory):
     """A folder to work in as a reader would, with the model that the page's first command makes."""
     folder = tmp_path_factory.mktemp("reader")
     (folder / "book").symlink_to(ROOT / "book")
     text = command("python book/scripts/small_model.py")
-    assert_prints(shell(text, folder), promised(text), tolerance=0.05)
+    assert_prints(script(text, folder), promised(text), tolerance=0.05)
     return folder
 
 
@@ -113,6 +127,11 @@ def test_the_model_speaks_in_a_python_without_this_book(workplace, monkeypatch):
     assert run_python(text, workplace, monkeypatch) == promised(text)
 
 
+def test_text_goes_in_and_out_of_this_books_model(workplace, monkeypatch):
+    text = command("from transformers import AutoTokenizer, TextStreamer")
+    assert run_python(text, workplace, monkeypatch) == promised(text)
+
+
 def test_the_mixture_goes_through_the_adapter(workplace, monkeypatch):
     text = command("import torch\nfrom transformers import AutoModelForCausalLM, DynamicCache")
     assert run_python(text, workplace, monkeypatch) == promised(text)
@@ -125,7 +144,7 @@ def test_the_mixture_goes_through_the_adapter(workplace, monkeypatch):
 def after_one_process(workplace):
     """What one process prints, and the folder of the model after its step."""
     text = command("python book/scripts/train_step.py my-model")
-    printed = shell(text.strip() + " --save after-1", workplace)
+    printed = script(text.strip() + " --save after-1", workplace)
     assert_prints(printed, promised(text), tolerance=0.05)
     return printed, workplace / "after-1"
 

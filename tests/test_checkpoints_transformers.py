@@ -5,10 +5,7 @@ import json
 import pytest
 import torch
 from model_builders import TINY_SIZES, tiny_model, token_ids
-from tokenizer_builders import write_tokenizer
 from transformers import (
-    AutoModelForCausalLM,
-    AutoTokenizer,
     LlamaConfig,
     LlamaForCausalLM,
     Qwen3Config,
@@ -19,7 +16,6 @@ from transformers import (
 
 from minimind_edu.hf import export
 from minimind_edu.rope_frequencies import RopeScaling
-from minimind_edu.tokenizer import Tokenizer
 from minimind_edu.weights.checkpoints import from_checkpoint
 
 YARN = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0, "original_max_position_embeddings": 16}
@@ -139,24 +135,3 @@ def test_an_exported_model_comes_back(kind, dtype, tmp_path):
     ours, back = model.state_dict(), read.state_dict()
     assert ours.keys() == back.keys()
     assert all(torch.equal(value, back[name]) for name, value in ours.items())
-
-
-@torch.no_grad()
-def test_conversations_are_continued_as_transformers_continues_them(tmp_path):
-    """From one folder: text in, text out, two conversations of different length in a batch."""
-    chats = [[{"role": "user", "content": text}] for text in ("我爱编程，你呢？", "what did the model write")]
-    model = tiny_model("minimind3", vocab_size=300, dtype=torch.float32, max_position_embeddings=256)
-    folder = export(model, tmp_path / "out", tokenizer=write_tokenizer(tmp_path / "tokens"))
-    theirs, words = (AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder))
-    words.padding_side = "left"
-    texts = words.apply_chat_template(chats, tokenize=False, add_generation_prompt=True)
-    inputs = words(texts, padding=True, add_special_tokens=False, return_tensors="pt")
-    inputs.pop("token_type_ids", None)
-    expected = theirs.generate(**inputs, max_new_tokens=20, do_sample=False)
-
-    ours, tokenizer = from_checkpoint(folder), Tokenizer.from_folder(folder)
-    texts = [tokenizer.apply_chat_template(chat, add_generation_prompt=True) for chat in chats]
-    ids, mask = tokenizer.encode_batch(texts, add_special_tokens=False)
-    assert not mask.all()
-    found = ours.generate(ids, 20, attention_mask=mask, pad_token_id=tokenizer.pad_token_id)
-    assert [tokenizer.decode(row) for row in found] == words.batch_decode(expected)

@@ -1,3 +1,5 @@
+"""A config.json means here what it means to those who wrote it, and what this package does not compute is refused."""
+
 import json
 
 import pytest
@@ -149,22 +151,23 @@ def test_our_own_scaling_comes_back_as_it_is():
     assert values["rope_scaling"] == RopeScaling(**given)
 
 
-def test_the_first_of_several_ends_of_text_is_watched_for():
-    values = values_of({"model_type": "llama", "eos_token_id": [7, 8], "bos_token_id": None}, "minimind2")
-    assert values["eos_token_id"] == 7
+@pytest.mark.parametrize(("written", "meant"), [(7, 7), ([7, 8], (7, 8)), ([], None), (None, None)])
+def test_one_token_several_or_none_end_a_text(written, meant):
+    values = values_of({"model_type": "llama", "eos_token_id": written, "bos_token_id": None}, "minimind2")
+    assert values["eos_token_id"] == meant
     assert values["bos_token_id"] is None
 
 
 REFUSED = {
-    "another model": ({"model_type": "gpt2"}, "a model of type 'gpt2'; read are minimind, minimind_edu, llama, "),
-    "another activation": ({"hidden_act": "gelu"}, "hidden_act='gelu'; this package has hidden_act='silu' only"),
+    "another model": ({"model_type": "gpt2"}, "a model of type 'gpt2', and only minimind, minimind_edu, llama, "),
+    "another activation": ({"hidden_act": "gelu"}, "hidden_act='gelu', but only hidden_act='silu' is computed here"),
     "biases": ({"attention_bias": True}, "attention_bias=True"),
     "biases in the feed-forward part": ({"mlp_bias": True}, "mlp_bias=True"),
     "a sliding window": ({"use_sliding_window": True}, "use_sliding_window=True"),
     "a mixture in some layers": ({"decoder_sparse_step": 2}, "decoder_sparse_step=2"),
     "dense layers in a mixture": ({"mlp_only_layers": [0]}, r"mlp_only_layers=\[0\]"),
-    "half-turned heads": ({"partial_rotary_factor": 0.5}, "partial_rotary_factor=0.5"),
-    "half-turned heads in RoPE's own": (
+    "half-rotated heads": ({"partial_rotary_factor": 0.5}, "partial_rotary_factor=0.5"),
+    "half-rotated heads in RoPE's own": (
         {"rope_parameters": {"partial_rotary_factor": 0.5}},
         "partial_rotary_factor=0.5",
     ),
@@ -175,6 +178,9 @@ REFUSED = {
         {"rope_scaling": {"type": "yarn", **YARN, "mscale": 1.0, "mscale_all_dim": 0.8}},
         "YaRN sets mscale, mscale_all_dim",
     ),
+    "RoPE as a word": ({"rope_scaling": "yarn"}, "rope_scaling must be an object, got 'yarn'"),
+    "RoPE as a list": ({"rope_parameters": [1]}, r"rope_parameters must be an object, got \[1\]"),
+    "our scaling as a word": ({"minimind_rope_scaling": "yarn"}, "minimind_rope_scaling must be an object"),
     "an untruncated ramp": ({"rope_scaling": {"type": "yarn", **YARN, "truncate": False}}, "YaRN sets truncate"),
 }
 
@@ -190,6 +196,12 @@ def test_switches_that_are_off_are_no_obstacle():
     off = {"hidden_act": "silu", "attention_bias": False, "mlp_only_layers": [], "partial_rotary_factor": 1.0}
     off |= {"use_sliding_window": False, "sliding_window": None, "rope_scaling": {"rope_type": "default"}}
     assert "rope_scaling" not in values_of({"model_type": "llama", **SIZES, **off}, "minimind2")
+
+
+def test_yarn_without_a_trained_context_is_refused():
+    given = {"type": "yarn", "original_max_position_embeddings": 0}
+    with pytest.raises(ValueError, match="original_max_position_embeddings must be .*got 0"):
+        values_of({"model_type": "llama", **SIZES, "rope_scaling": given}, "minimind2")
 
 
 def test_values_make_a_config():

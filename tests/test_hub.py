@@ -14,12 +14,6 @@ from model_builders import tiny_model, token_ids
 from minimind_edu.weights.checkpoints import from_checkpoint, save_checkpoint
 from minimind_edu.weights.hub import locate
 
-KINDS_OF_WEIGHTS = {
-    "safetensors": (["model.safetensors", "pytorch_model.bin"], {"model.safetensors"}),
-    "a pickle of transformers": (["pytorch_model.bin"], {"pytorch_model.bin"}),
-    "a pickle of upstream": (["full_sft_32.pth"], {"full_sft_32.pth"}),
-}
-
 COMMIT = "0" * 39 + "1"
 OTHER = "0" * 39 + "2"
 
@@ -70,11 +64,19 @@ def test_a_path_may_begin_at_home(tmp_path, monkeypatch):
 
 
 def test_a_model_that_is_not_in_the_cache_is_not_fetched_unless_asked(cache, monkeypatch):
-    monkeypatch.setattr("socket.socket.connect", lambda *_: pytest.fail("it reached for the network"))
-    with pytest.raises(
-        FileNotFoundError, match="no folder someone/tiny, and no model of that name .* give download=True to fetch it"
-    ):
+    reached = []
+    for name in ("getaddrinfo", "create_connection"):
+        monkeypatch.setattr(f"socket.{name}", lambda *place, **_: reached.append(place) or pytest.fail("no network"))
+    with pytest.raises(FileNotFoundError, match="no folder someone/tiny, and the Hub's cache .* download=True fetches"):
         from_checkpoint("someone/tiny", cache_dir=cache)
+    assert not reached
+
+
+def test_an_empty_path_is_not_the_current_folder(tmp_path, monkeypatch):
+    save_checkpoint(tiny_model(), tmp_path / "model.safetensors")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match="the path is empty; give a file, a folder or a name on the Hub"):
+        from_checkpoint("")
 
 
 @pytest.mark.parametrize("name", ["out/full_sft_512.pth", "gone", "a/b/c", "../model", "/no/where", "x/y.safetensors"])
@@ -89,19 +91,19 @@ def test_without_huggingface_hub_a_name_says_what_to_install(monkeypatch):
         locate("someone/tiny", download=True)
 
 
-def test_huggingface_hub_is_imported_only_for_names():
-    code = "import sys, minimind_edu; from minimind_edu.weights import hub; print('huggingface_hub' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
-
-
 # A download, from a server of our own
+
+OFFERED = {
+    "safetensors": ["model.safetensors", "pytorch_model.bin"],
+    "transformers": ["pytorch_model.bin"],
+    "upstream": ["full_sft_32.pth"],
+}
 
 
 class Hub(BaseHTTPRequestHandler):
     """As much of the Hub as a download needs: a model's description, its list of files, the files."""
 
-    files: dict[str, bytes] = {}
+    files: dict[str, dict[str, bytes]] = {}  # model -> its files
     asked: list[str] = []
 
     def do_HEAD(self):
@@ -113,19 +115,16 @@ class Hub(BaseHTTPRequestHandler):
     def _answer(self, body):
         path = self.path.partition("?")[0]
         type(self).asked.append(path)
-        if path.startswith("/api/models/someone/tiny/tree/"):
-            listed = [
-                {"type": "file", "path": name, "size": len(data), "oid": "a"} for name, data in self.files.items()
-            ]
-            content, kind = json.dumps(listed).encode(), "application/json"
-        elif path.startswith("/api/models/someone/tiny"):
-            siblings = [{"rfilename": name} for name in self.files]
-            content, kind = (
-                json.dumps({"id": "someone/tiny", "sha": COMMIT, "siblings": siblings}).encode(),
-                "application/json",
-            )
+        model = path.split("someone/")[1].split("/")[0]
+        files, kind = self.files[model], "application/json"
+        if "/tree/" in path:
+            content = [{"type": "file", "path": name, "size": len(data), "oid": "a"} for name, data in files.items()]
+        elif path.startswith("/api/models/"):
+            siblings = [{"rfilename": name} for name in files]
+            content = {"id": f"someone/{model}", "sha": COMMIT, "siblings": siblings}
         else:
-            content, kind = self.files[path.rsplit("/", 1)[1]], "application/octet-stream"
+            content, kind = files[path.rsplit("/", 1)[1]], "application/octet-stream"
+        content = content if isinstance(content, bytes) else json.dumps(content).encode()
         self.send_response(200)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(content)))
@@ -142,17 +141,17 @@ class Hub(BaseHTTPRequestHandler):
 DOWNLOAD = """
 import sys
 from minimind_edu import from_checkpoint
-model = from_checkpoint("someone/tiny", download=True, cache_dir=sys.argv[1])
-print(model.config.hidden_size)
-print(from_checkpoint("someone/tiny", cache_dir=sys.argv[1]).config == model.config)
+for name in sys.argv[2:]:
+    model = from_checkpoint(f"someone/{name}", download=True, cache_dir=sys.argv[1])
+    again = from_checkpoint(f"someone/{name}", cache_dir=sys.argv[1])
+    print(model.config.hidden_size, again.config == model.config)
 """
 
 
 def offered(folder, names):
     """Files with the same model in several forms, and some that no reader needs."""
     model = tiny_model(dtype=torch.float32, num_attention_heads=8, head_dim=4)
-    files = {"config.json": b"{}", "tokenizer.json": b"{}", "chat_template.jinja": b"", "README.md": b"words",
-             "onnx/model.json": b"{}"}  # fmt: skip
+    files = {"config.json": b"{}", "tokenizer.json": b"{}", "README.md": b"words", "onnx/model.safetensors": b"{}"}
     for name in names:
         if name.endswith(".safetensors"):
             save_checkpoint(model, folder / name)
@@ -162,20 +161,20 @@ def offered(folder, names):
     return files
 
 
-@pytest.mark.parametrize("case", KINDS_OF_WEIGHTS)
-def test_a_download_fetches_one_kind_of_weights_and_shows_its_progress(case, tmp_path, cache):
+def test_a_download_fetches_one_kind_of_weights_and_shows_its_progress(tmp_path, cache):
     """In a process of its own: huggingface_hub reads the address of the Hub once, when it is imported."""
-    names, expected = KINDS_OF_WEIGHTS[case]
-    Hub.files, Hub.asked = offered(tmp_path, names), []
+    Hub.files, Hub.asked = {model: offered(tmp_path, names) for model, names in OFFERED.items()}, []
     with ThreadingHTTPServer(("127.0.0.1", 0), Hub) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         address = f"http://127.0.0.1:{server.server_port}"
         environment = os.environ | {"HF_ENDPOINT": address, "HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
-        command = [sys.executable, "-c", DOWNLOAD, str(cache)]
+        command = [sys.executable, "-c", DOWNLOAD, str(cache), *OFFERED]
         done = subprocess.run(command, capture_output=True, text=True, env=environment)
         server.shutdown()
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "32\nTrue\n"
+    assert done.stdout == 3 * "32 True\n"
     assert "100%" in done.stderr, "progress"
-    fetched = {path.rsplit("/", 1)[1] for path in Hub.asked if "/resolve/" in path}
-    assert fetched == {"config.json", "tokenizer.json", "chat_template.jinja"} | expected
+    fetched = {path.split("someone/")[1] for path in Hub.asked if "/resolve/" in path}
+    first = {model: names[0] for model, names in OFFERED.items()}
+    expected = {f"{model}/resolve/{COMMIT}/{name}" for model in OFFERED for name in ("config.json", first[model])}
+    assert fetched == expected

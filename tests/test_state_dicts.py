@@ -1,3 +1,5 @@
+"""State dicts from many hands get our names, and what is no plain weight is refused by name."""
+
 import pytest
 import torch
 from model_builders import tensor, tiny_model
@@ -15,7 +17,7 @@ def same(one, other):
 
 def test_our_own_names_stay_and_no_tensor_is_copied():
     given = weights()
-    ours = canonical(given)
+    ours = canonical(given, "f.pth")
     assert same(ours, given)
     assert all(ours[name].data_ptr() == given[name].data_ptr() for name in given)
 
@@ -25,81 +27,87 @@ def test_our_own_names_stay_and_no_tensor_is_copied():
 )
 def test_prefixes_of_training_are_taken_off(prefix):
     given = weights()
-    assert same(canonical({prefix + name: value for name, value in given.items()}), given)
+    assert same(canonical({prefix + name: value for name, value in given.items()}, "f.pth"), given)
 
 
 def test_a_compiled_part_is_found_too():
     given = weights()
     renamed = {name.replace("layers.0.", "layers.0._orig_mod."): value for name, value in given.items()}
-    assert same(canonical(renamed), given)
+    assert same(canonical(renamed, "f.pth"), given)
 
 
-@pytest.mark.parametrize("wrapper", ["model", "state_dict", "model_state_dict", "module"])
+@pytest.mark.parametrize("wrapper", ["model", "state_dict", "model_state_dict"])
 def test_weights_are_taken_out_of_a_training_checkpoint(wrapper):
     given = weights()
     checkpoint = {wrapper: given, "optimizer": {"state": {0: torch.ones(2)}}, "epoch": 1, "loss": torch.ones(())}
-    assert same(canonical(checkpoint), given)
-
-
-def test_the_core_without_its_output_matrix_is_found():
-    core = tiny_model(dtype=torch.float32).model.state_dict()
-    given = weights()
-    del given["lm_head.weight"]
-    assert same(canonical(core), given)
+    assert same(canonical(checkpoint, "f.pth"), given)
 
 
 def test_tables_are_left_out():
-    extra = {
-        "model.freqs_cos": torch.ones(3),
-        "model.freqs_sin": torch.ones(3),
-        "model.layers.0.self_attn.rotary_emb.inv_freq": torch.ones(3),
-    }
-    assert same(canonical(weights() | extra), weights())
+    names = ("model.freqs_cos", "model.freqs_sin", "model.layers.0.self_attn.rotary_emb.inv_freq")
+    assert same(canonical(weights() | {name: torch.ones(3) for name in names}, "f.pth"), weights())
+
+
+PREFIX = "model.layers.7.mlp.experts."
 
 
 def test_fused_experts_become_single_ones():
     """E = 3, F = 2, N = 2: the first F rows of an expert are its gate, the others its up."""
     gate_up, down = tensor(2, 4, 3), tensor(2, 3, 2, seed=1)
-    prefix = "model.layers.7.mlp.experts."
-    found = canonical({f"{prefix}gate_up_proj": gate_up, f"{prefix}down_proj": down})
-    expected = {
-        f"{prefix}{index}.{name}.weight": value
-        for index in range(2)
-        for name, value in {
-            "gate_proj": gate_up[index, :2],
-            "up_proj": gate_up[index, 2:],
-            "down_proj": down[index],
-        }.items()
-    }
-    assert same(found, expected)
+    given = {f"{PREFIX}gate_up_proj": gate_up, f"{PREFIX}down_proj": down}
+    found = canonical(weights() | given, "f.pth")
+    parts = {"gate_proj": gate_up[:, :2], "up_proj": gate_up[:, 2:], "down_proj": down}
+    expected = {f"{PREFIX}{i}.{name}.weight": value[i] for i in range(2) for name, value in parts.items()}
+    assert same(found, weights() | expected)
 
 
+def fused(gate_up, down):
+    return {f"{PREFIX}gate_up_proj": torch.ones(gate_up)} | ({f"{PREFIX}down_proj": torch.ones(down)} if down else {})
+
+
+def without(name):
+    given = weights()
+    del given[name]
+    return given
+
+
+NORM = "model.norm.weight"
+EMBEDDING, QUERY = "model.embed_tokens.weight", "model.layers.0.self_attn.q_proj.weight"
 BAD = {
     "LoRA of upstream": (
         {"model.layers.0.self_attn.q_proj.lora.A.weight": torch.ones(2, 2)},
-        "only the low-rank corrections of a LoRA .*convert_merge_base_lora",
+        r"holds a LoRA that is not merged into its model \(model.layers.0.*convert_merge_base_lora",
     ),
     "LoRA of PEFT": (
-        {"base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight": torch.ones(2, 2)},
-        "only the low-rank corrections of a LoRA .*merge_and_unload",
+        weights() | {"base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight": torch.ones(2, 2)},
+        "holds a LoRA that is not merged .*merge_and_unload",
     ),
-    "LoRA not merged": (
-        weights() | {"model.layers.0.self_attn.q_proj.lora.A.weight": torch.ones(2, 2)},
-        "a model with a LoRA that is not merged into it",
+    "quantized": ({NORM: torch.ones(2, dtype=torch.int8)}, f"holds {NORM} as torch.int8, so the weights are quantized"),
+    "float8": ({NORM: torch.ones(2).to(torch.float8_e4m3fn)}, f"holds {NORM} as torch.float8_e4m3fn, so"),
+    "sparse": ({NORM: torch.ones(2).to_sparse()}, rf"does not hold every number of {NORM} \[2\]: it is sparse"),
+    "repeated": ({NORM: torch.ones(1).expand(10**9)}, rf"does not hold every number of {NORM} \[1000000000\]"),
+    "empty": ({NORM: torch.ones(10**9, 0)}, f"does not hold every number of {NORM}"),
+    "on no device": ({NORM: torch.ones(2, device="meta")}, f"does not hold every number of {NORM}"),
+    "one name twice": (
+        {NORM: torch.ones(2), f"module.{NORM}": torch.zeros(2)},
+        f"holds two tensors for {NORM}, one of them as module.{NORM}",
     ),
-    "the first MiniMind": (
-        {"tok_embeddings.weight": torch.ones(2, 2), "layers.0.attention.wq.weight": torch.ones(2, 2)},
-        "weights of the first MiniMind",
-    ),
-    "quantized": ({"model.norm.weight": torch.ones(2, dtype=torch.int8)}, "torch.int8: quantized"),
-    "float8": ({"model.norm.weight": torch.ones(2).to(torch.float8_e4m3fn)}, "torch.float8_e4m3fn: quantized"),
-    "nothing": ({}, "no tensors under names; it holds nothing"),
-    "no tensors": ({"epoch": 3, "loss": 0.1}, "no tensors under names; it holds epoch, loss"),
+    "fused experts without a third axis": (fused((4, 3), (2, 3, 2)), r"must be \[N, 2F, E\] .* got \[4, 3\] and"),
+    "fused experts of two sizes": (fused((2, 4, 3), (2, 3, 1)), r"must be \[N, 2F, E\] .* and \[2, 3, 1\]"),
+    "fused experts of two numbers": (fused((2, 4, 3), (3, 3, 2)), r"must be \[N, 2F, E\]"),
+    "fused experts without down_proj": (fused((2, 4, 3), None), r"down_proj \[N, E, F\], got \[2, 4, 3\] and None"),
+    "another model": ({NORM: torch.ones(2)}, rf"does not hold the weights of a MiniMind.*\(the first are {NORM}\)"),
+    "no embedding": (without(EMBEDDING), f"there is no matrix {EMBEDDING} among its"),
+    "no queries": (without(QUERY), f"there is no matrix {QUERY} among its"),
+    "queries in a row": (weights() | {QUERY: torch.ones(2)}, f"there is no matrix {QUERY} among its"),
+    "nothing": ({}, "holds no named tensors; it holds nothing"),
+    "no tensors": ({"epoch": 3, "loss": 0.1}, "holds no named tensors; it holds epoch, loss"),
+    "numbers for names": ({0: torch.ones(2), 1: torch.ones(2)}, "holds no named tensors; it holds 0, 1"),
 }
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_other_kinds_of_weights_are_named(case):
+def test_what_is_no_plain_weight_is_refused(case):
     content, message = BAD[case]
-    with pytest.raises(ValueError, match=f"^f.pth holds {message}"):
+    with pytest.raises(ValueError, match=f"^f.pth:? (.*){message}"):
         canonical(content, "f.pth")

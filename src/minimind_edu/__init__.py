@@ -2,23 +2,20 @@
 
 Each module holds one concept and stands on those before it: config, norms, rope, kv_cache, attention, feed_forward,
 moe, block, notebook, packing, token_step, compiled_steps, decoding, generation, model, device, timing, costs, machine;
-then what reads weights from files: hub, weight_files, state_dicts, config_json, infer_config, checkpoints; then text:
-chat_template, text_stream, tokenizer_files, tokenizer. What shows, checks and converts (plotting, figures, checks, hf)
-imports the model, never the other way round.
+then the weights in files, weights/: files, hub, state_dicts, config_json, infer_config, checkpoints. What shows, checks
+and converts (plotting, figures, checks, hf) imports the model, never the other way round.
 """
 
 from minimind_edu.config import MiniMindConfig
 from minimind_edu.device import pick_device, pick_dtype
 from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.rope_frequencies import RopeScaling
-from minimind_edu.tokenizer import Tokenizer
 from minimind_edu.weights.checkpoints import from_checkpoint, save_checkpoint
 
 __all__ = [
     "MiniMindConfig",
     "MiniMindForCausalLM",
     "RopeScaling",
-    "Tokenizer",
     "from_checkpoint",
     "pick_device",
     "pick_dtype",

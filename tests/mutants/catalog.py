@@ -675,24 +675,43 @@ MUTANTS = [
         CHECKPOINTS,
     ),
     Mutant(
-        "checkpoint: dtype forgotten", "weights/checkpoints.py", "model.to(_common_dtype(given))", "pass", CHECKPOINTS,
+        "checkpoint: the format left out", "weights/checkpoints.py", '{"config": config, "format": "pt"}',
+        '{"config": config}', CHECKPOINTS,
     ),
     Mutant(
         "checkpoint: the first tensor's dtype for all", "weights/checkpoints.py",
-        "return reduce(torch.promote_types, (tensor.dtype for tensor in weights.values()))",
-        "return next(iter(weights.values())).dtype", CHECKPOINTS,
+        "dtype = reduce(torch.promote_types, dtypes)", "dtype = parameters[0].dtype", CHECKPOINTS,
+    ),
+    Mutant(
+        "checkpoint: tables keep the first tensor's dtype", "weights/checkpoints.py",
+        "if len(dtypes) > 1:", "if False:", CHECKPOINTS,
     ),
     Mutant(
         "checkpoint: weights stay in the file", "weights/checkpoints.py",
-        "tensor.to(dtype, copy=True, memory_format=torch.contiguous_format)", "tensor.to(dtype)", CHECKPOINTS,
+        "parameter.to(dtype, copy=True, memory_format=torch.contiguous_format)", "parameter.to(dtype)", CHECKPOINTS,
     ),
     Mutant(
-        "checkpoint: a differing head is dropped", "weights/checkpoints.py",
-        "if head.shape == embedding.shape and not is_tied(given):", "if False:", CHECKPOINTS,
+        "checkpoint: a differing head is dropped", "weights/checkpoints.py", "if not is_tied(weights):", "if False:",
+        CHECKPOINTS,
     ),
     Mutant(
-        "checkpoint: shapes not compared", "weights/checkpoints.py",
-        "if given[name].shape != expected[name].shape", "if False", CHECKPOINTS,
+        "checkpoint: names and shapes not compared", "weights/checkpoints.py",
+        "model.load_state_dict(weights, assign=True)", "model.load_state_dict(weights, assign=True, strict=False)",
+        CHECKPOINTS,
+    ),
+    Mutant(
+        "checkpoint: declared sizes believed", "weights/checkpoints.py",
+        "if shown := differences(config, weights):", "if (shown := differences(config, weights)) and False:",
+        CHECKPOINTS,
+    ),
+    Mutant(
+        "checkpoint: any number of positions", "weights/checkpoints.py",
+        'if tables > _MOST_TABLES and "max_position_embeddings" not in known:', "if False:", CHECKPOINTS,
+    ),
+    Mutant(
+        "checkpoint: even positions that you name refused", "weights/checkpoints.py",
+        'if tables > _MOST_TABLES and "max_position_embeddings" not in known:', "if tables > _MOST_TABLES:",
+        CHECKPOINTS,
     ),
     Mutant(
         "checkpoint: left in training", "weights/checkpoints.py",
@@ -700,11 +719,12 @@ MUTANTS = [
     ),
     Mutant(
         "checkpoint: what you know is ignored", "weights/checkpoints.py",
-        "config = infer_config(weights, described, **known)", "config = infer_config(weights, described)", CHECKPOINTS,
+        "config = infer_config(weights, stored.config_json, **known)",
+        "config = infer_config(weights, stored.config_json)", CHECKPOINTS,
     ),
     Mutant(
         "checkpoint: config.json is ignored", "weights/checkpoints.py",
-        "described = None if found.config_json is None else read_json(found.config_json)", "described = None",
+        "config = infer_config(weights, stored.config_json, **known)", "config = infer_config(weights, **known)",
         CHECKPOINTS,
     ),
     Mutant(
@@ -729,32 +749,49 @@ MUTANTS = [
         "files: pickles may run code", "weights/files.py", "weights_only=True", "weights_only=False", FILES,
     ),
     Mutant(
-        "files: one shard passes for a model", "weights/files.py",
-        "if shard := _SHARD.fullmatch(path.name):", "if shard := None:", FILES,
-    ),
-    Mutant(
-        "files: missing shards are left out", "weights/files.py", "if missing or not names:", "if False:", FILES,
-    ),
-    Mutant(
-        "files: any config.json beside a file counts", "weights/files.py",
-        "beside if path.name in _STANDARD and beside.is_file() else None", "beside if beside.is_file() else None",
+        "files: an index reaches outside its folder", "weights/files.py",
+        "if Path(file).name != file or Path(file).suffix not in SUFFIXES:", "if Path(file).suffix not in SUFFIXES:",
         FILES,
     ),
     Mutant(
+        "files: everything in a shard is taken", "weights/files.py",
+        "            content[name] = held[name]", "            content |= held", FILES,
+    ),
+    Mutant(
+        "files: missing shards are left out", "weights/files.py", "if missing or not names:", "if not names:", FILES,
+    ),
+    Mutant(
+        "files: any config.json beside a file counts", "weights/files.py",
+        "config.is_file() and (path.is_dir() or file.name in _STANDARD)", "config.is_file()", FILES,
+    ),
+    Mutant(
+        "files: pickles before safetensors", "weights/files.py", "return folder / standard[0]",
+        "return folder / standard[-1]", FILES,
+    ),
+    Mutant(
+        "names: the last of two tensors counts", "weights/state_dicts.py", "if name in weights:", "if False:",
+        ("test_state_dicts.py",),
+    ),
+    Mutant(
+        "names: a stride of 0 is believed", "weights/state_dicts.py",
+        "not 0 < tensor.nbytes <= tensor.untyped_storage().nbytes()", "tensor.nbytes == 0", ("test_state_dicts.py",),
+    ),
+    Mutant(
         "names: fused gate and up swapped", "weights/state_dicts.py",
-        "gate, up = gate_up.chunk(2)", "up, gate = gate_up.chunk(2)",
+        "gate, up = gate_up[index].chunk(2)", "up, gate = gate_up[index].chunk(2)",
         ("test_state_dicts.py",),
     ),
     Mutant(
         "names: fused gate and up interleaved", "weights/state_dicts.py",
-        "gate, up = gate_up.chunk(2)", "gate, up = gate_up[::2], gate_up[1::2]", ("test_state_dicts.py",),
+        "gate, up = gate_up[index].chunk(2)", "gate, up = gate_up[index, ::2], gate_up[index, 1::2]",
+        ("test_state_dicts.py",),
     ),
     Mutant(
         "names: one prefix only", "weights/state_dicts.py", 'while name.startswith("module."):',
         'if name.startswith("module."):', ("test_state_dicts.py",),
     ),
     Mutant(
-        "names: tables are weights", "weights/state_dicts.py", "if not name.endswith(_TABLES)", "if True",
+        "names: tables are weights", "weights/state_dicts.py", "if name.endswith(_TABLES):", "if False:",
         ("test_state_dicts.py",),
     ),
     Mutant(
@@ -788,7 +825,7 @@ MUTANTS = [
     ),
     Mutant(
         "config.json: YaRN only of transformers 5", "weights/config_json.py",
-        'given = (described.get("rope_scaling") or {}) | ', "given = {} | ", ("test_config_json.py",),
+        'given = _object(described, "rope_scaling") | ', "given = {} | ", ("test_config_json.py",),
     ),
     Mutant(
         "config.json: YaRN within the trained context is dropped", "weights/config_json.py",
@@ -797,7 +834,7 @@ MUTANTS = [
     ),
     Mutant(
         "config.json: unknown switches are ignored", "weights/config_json.py",
-        "if asked.get(name) not in allowed:", "if False:", ("test_config_json.py",),
+        "if switches.get(name) not in supported:", "if False:", ("test_config_json.py",),
     ),
     Mutant(
         "upstream: YaRN proper of the last MiniMind2 read as the older formula", "upstream.py",
@@ -805,64 +842,13 @@ MUTANTS = [
         'if generation == "minimind2":', ("test_config_json.py",),
     ),
     Mutant(
-        "hub: fetched without being asked", "weights/hub.py", "if not download:", "if False:", ("test_hub.py",),
+        "hub: fetched without being asked", "weights/hub.py", "local_files_only=not download", "local_files_only=False",
+        ("test_hub.py",),
     ),
     Mutant(
         "hub: a name goes before a path", "weights/hub.py",
-        "if Path(path).expanduser().exists():", 'if Path(path).exists() and "/" not in str(path)[1:]:',
+        "if place.exists():", 'if place.exists() and "/" not in name[1:]:',
         ("test_hub.py::test_a_path_that_exists_goes_before_a_hub_name",),
-    ),
-    # Text
-    Mutant(
-        "text: padded on the right", "tokenizer.py",
-        "ids[index, length - len(row) :] = torch.tensor(row)\n            mask[index, length - len(row) :] = 1",
-        "ids[index, : len(row)] = torch.tensor(row)\n            mask[index, : len(row)] = 1", ("test_tokenizer.py",),
-    ),
-    Mutant(
-        "text: padding is attended to", "tokenizer.py",
-        "mask = torch.zeros(len(rows), length, dtype", "mask = torch.ones(len(rows), length, dtype",
-        ("test_tokenizer.py",),
-    ),
-    Mutant(
-        "text: truncated as the file says", "tokenizer.py", "tokens.no_truncation()", "pass", ("test_tokenizer.py",),
-    ),
-    Mutant(
-        "stream: each token decoded alone", "text_stream.py", "whole = text.rstrip(_UNFINISHED)", "whole = text",
-        ("test_text_stream.py",),
-    ),
-    Mutant(
-        "stream: what is left at the end is lost", "text_stream.py", "    if rest:\n        yield rest", "    del rest",
-        ("test_text_stream.py",),
-    ),
-    Mutant(
-        "stream: nothing kept of what stands before", "text_stream.py",
-        "window = _last_whole(decode, window)", "window = []", ("test_text_stream.py",),
-    ),
-    Mutant(
-        "stream: everything kept", "text_stream.py",
-        "window = _last_whole(decode, window)", "window = list(window)", ("test_text_stream.py",),
-    ),
-    Mutant(
-        "stream: half a character kept", "text_stream.py",
-        "window = _last_whole(decode, window)", "window = window[-1:]", ("test_text_stream.py",),
-    ),
-    Mutant(
-        "chat: outside the sandbox", "chat_template.py",
-        "from jinja2.sandbox import ImmutableSandboxedEnvironment",
-        "from jinja2 import Environment as ImmutableSandboxedEnvironment", ("test_chat_template.py",),
-    ),
-    Mutant(
-        "chat: objects of the caller reach the template", "chat_template.py",
-        'json.loads(json.dumps({**variables, "messages": messages}))', '{**variables, "messages": messages}',
-        ("test_chat_template.py",),
-    ),
-    Mutant(
-        "chat: Jinja's own tojson", "chat_template.py", 'environment.filters["tojson"] = _to_json', "pass",
-        ("test_chat_template.py",),
-    ),
-    Mutant(
-        "chat: blocks leave their lines", "chat_template.py", "trim_blocks=True, lstrip_blocks=True, ", "",
-        ("test_chat_template.py",),
     ),
     # To transformers
     Mutant(

@@ -2,10 +2,10 @@
 
 `save_checkpoint` writes one .safetensors file that also holds the config. `from_checkpoint` reads it back, and reads
 what others wrote: upstream's .pth state dicts, and folders with a config.json of upstream's or of transformers' Llama,
-Qwen3 and Qwen3-MoE. The reading is done in steps that stand in files of their own:
+Qwen3 and Qwen3-MoE. Each step of the reading has a file of its own:
 
     hub.locate             a path, or a name on the Hub           -> a file or folder on this machine
-    files                  a file or folder                       -> tensors, the config.json beside them
+    files.read_weights     a file or folder                       -> tensors, the config.json that describes them
     state_dicts.canonical  names and wrappers of many hands       -> our names, which are upstream's
     infer_config           names, shapes, config.json             -> a MiniMindConfig
 """
@@ -13,26 +13,27 @@ Qwen3 and Qwen3-MoE. The reading is done in steps that stand in files of their o
 import dataclasses
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors.torch import save_file
-from torch import Tensor
-from tqdm.auto import tqdm
+from torch import Tensor, nn
 
 from minimind_edu.config import MiniMindConfig
 from minimind_edu.model import MiniMindForCausalLM
+from minimind_edu.notebook import progress
 from minimind_edu.rope_frequencies import RopeScaling
-from minimind_edu.weights.files import find_weights, read_json, read_tensors
+from minimind_edu.weights.files import Stored, read_weights
 from minimind_edu.weights.hub import locate
-from minimind_edu.weights.infer_config import disagreements, infer_config, is_tied
+from minimind_edu.weights.infer_config import differences, infer_config, is_tied
 from minimind_edu.weights.state_dicts import canonical
 
-_TIED = "lm_head.weight"  # the same tensor as model.embed_tokens.weight when the two are tied
-_LONG = 2**30  # bytes from which on reading shows its progress
+_EMBEDDING, _HEAD = "model.embed_tokens.weight", "lm_head.weight"  # one and the same tensor when they are tied
+_PROGRESS_FROM = 2**30  # bytes of weights; below, reading takes a moment
+_MOST_TABLES = 2**28  # bytes of RoPE tables that a file may ask for: half a million positions of MiniMind's heads
 
 
 def save_checkpoint(model: MiniMindForCausalLM, path: str | os.PathLike[str]) -> Path:
@@ -51,9 +52,10 @@ def save_checkpoint(model: MiniMindForCausalLM, path: str | os.PathLike[str]) ->
         raise ValueError(f"a checkpoint's name must end in .safetensors, got {path.name!r}")
     tensors = {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
     if model.config.tie_word_embeddings:
-        del tensors[_TIED]
+        del tensors[_HEAD]
     config = json.dumps(dataclasses.asdict(model.config), sort_keys=True)
     partial = path.with_name(path.name + ".partial")
+    # without a format, transformers does not read the file
     save_file(tensors, partial, metadata={"config": config, "format": "pt"})
     partial.replace(path)
     return path
@@ -91,109 +93,48 @@ def from_checkpoint(
     Raises:
         FileNotFoundError: if there is nothing at that path; for a Hub name, the message says what to do.
         ValueError: if the files cannot be read or hold something else, or the weights do not fit the config; the
-            message names the file, and lists what is missing, what is unexpected and what has the wrong shape.
+            message names the file, and what is missing, unexpected or of the wrong size.
     """
-    _check_known(config, known)
-    place = locate(path, download, cache_dir, revision)
-    found = find_weights(place)
-    content: dict[str, Any] = {}
-    metadata: dict[str, str] = {}
-    for file in found.files:
-        held, metadata = read_tensors(file)
-        content |= held
-    weights = canonical(content, str(place))
-    origin = "the config given"
-    if config is None and "config" in metadata:
-        config = dataclasses.replace(_config_from_json(metadata["config"]), **known)
-        origin = "the config stored in it"
-    elif config is None:
-        described = None if found.config_json is None else read_json(found.config_json)
-        try:
-            config = infer_config(weights, described, **known)
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"{place}: {error}") from error
-        origin = "its config.json" if described else "the config inferred from its shapes"
-    with torch.device("meta"):  # sizes without memory: the file's tensors become the parameters
-        model = MiniMindForCausalLM(config)
-    fitting = _fitting(model, weights, str(place), origin)
-    model.load_state_dict(_in_memory(fitting), assign=True)
-    return model.eval()
-
-
-def load_weights(model: MiniMindForCausalLM, weights: Mapping[str, Tensor]) -> None:
-    """Copy a state dict of upstream's into the model, which takes on the weights' dtype.
-
-    A tied model's file may leave out lm_head.weight; tables of RoPE in the file are ignored, for they are computed.
-
-    Raises:
-        ValueError: if the weights do not fit; the model is then unchanged.
-    """
-    given = _fitting(model, canonical(weights), "the state dict", "the model's config")
-    model.to(_common_dtype(given))
-    model.load_state_dict(given)
-
-
-def _check_known(config: MiniMindConfig | None, known: Mapping[str, Any]) -> None:
-    unknown = set(known) - {field.name for field in dataclasses.fields(MiniMindConfig)}
-    if unknown:
-        raise TypeError(f"MiniMindConfig has no field {', '.join(sorted(unknown))}")
     if known and config is not None:
         raise ValueError(
             f"give either a whole config or single fields ({', '.join(sorted(known))}), not both; "
             "dataclasses.replace(config, ...) changes fields of a config"
         )
+    place = locate(path, download, cache_dir, revision)
+    stored = read_weights(place)
+    weights = canonical(stored.content, str(place))
+    origin = "the config given"
+    if config is None:
+        try:
+            config, origin = _config_of(stored, weights, known)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{place}: {error}") from error
+    _check_sizes(config, weights, str(place), origin)
+    with torch.device("meta"):  # sizes without memory: the file's tensors become the parameters
+        model = MiniMindForCausalLM(config)
+    try:
+        model.load_state_dict(weights, assign=True)
+    except RuntimeError as error:
+        raise ValueError(f"{place} does not fit {origin}. {error}") from error
+    _move_into_memory(model)
+    return model.eval()
 
 
-def _fitting(model: MiniMindForCausalLM, weights: Mapping[str, Tensor], source: str, origin: str) -> dict[str, Tensor]:
-    """The weights under exactly the model's names, with exactly its shapes."""
-    given, expected = dict(weights), model.state_dict()
-    embedding = given.get("model.embed_tokens.weight")
-    if model.config.tie_word_embeddings and embedding is not None:
-        head = given.setdefault(_TIED, embedding)
-        if head.shape == embedding.shape and not is_tied(given):
-            raise ValueError(
-                f"lm_head.weight differs from model.embed_tokens.weight in {source}, so these weights are not tied, "
-                f"but {origin} has tie_word_embeddings=True; use tie_word_embeddings=False"
-            )
-        given[_TIED] = embedding
-    problems = {
-        "missing": sorted(expected.keys() - given.keys()),
-        "unexpected": sorted(given.keys() - expected.keys()),
-        "wrong shape": [
-            f"{name} {list(given[name].shape)} instead of {list(expected[name].shape)}"
-            for name in sorted(expected.keys() & given.keys())
-            if given[name].shape != expected[name].shape
-        ],
-    }
-    lines = [f"{kind}: {_shortened(names)}" for kind, names in problems.items() if names]
-    if lines:
-        lines += disagreements(model.config, weights)
-        raise ValueError(f"{source} does not fit {origin}. " + ". ".join(lines))
-    return given
-
-
-def _shortened(names: list[str], most: int = 6) -> str:
-    rest = len(names) - most
-    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
-
-
-def _common_dtype(weights: Mapping[str, Tensor]) -> torch.dtype:
-    """One dtype that loses nothing; files of others may mix them, with norms in float32, say."""
-    return reduce(torch.promote_types, (tensor.dtype for tensor in weights.values()))
-
-
-def _in_memory(weights: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Copies that no longer depend on the file, one tensor at a time: the weights are never there twice."""
-    dtype = _common_dtype(weights)
-    if weights[_TIED] is weights["model.embed_tokens.weight"]:
-        del weights[_TIED]
-    size = sum(tensor.nbytes for tensor in weights.values())
-    copies = {}
-    for name in tqdm(list(weights), desc="reading weights", disable=size < _LONG):
-        tensor = weights.pop(name)
-        copies[name] = tensor.to(dtype, copy=True, memory_format=torch.contiguous_format)
-    copies.setdefault(_TIED, copies["model.embed_tokens.weight"])
-    return copies
+def _config_of(stored: Stored, weights: Mapping[str, Tensor], known: Mapping[str, Any]) -> tuple[MiniMindConfig, str]:
+    """The config that the files state or show, and what messages call it."""
+    if "config" in stored.metadata:
+        config = dataclasses.replace(_config_from_json(stored.metadata["config"]), **known)
+        origin = "the config stored in it"
+    else:
+        config = infer_config(weights, stored.config_json, **known)
+        origin = "its config.json" if stored.config_json else "the config inferred from its shapes"
+    tables = 2 * 4 * config.head_dim * config.max_position_embeddings  # cos and sin, float32
+    if tables > _MOST_TABLES and "max_position_embeddings" not in known:
+        raise ValueError(
+            f"max_position_embeddings={config.max_position_embeddings:,} makes RoPE tables of {tables / 1e9:,.1f} GB; "
+            "name the number of positions that you need: from_checkpoint(path, max_position_embeddings=...)"
+        )
+    return config, origin
 
 
 def _config_from_json(text: str) -> MiniMindConfig:
@@ -202,8 +143,40 @@ def _config_from_json(text: str) -> MiniMindConfig:
         if values["rope_scaling"] is not None:
             values["rope_scaling"] = RopeScaling(**values["rope_scaling"])
         return MiniMindConfig(**values)
-    except (KeyError, TypeError, json.JSONDecodeError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise ValueError(
-            "the file's metadata holds a config that save_checkpoint did not write; give config=, for example "
-            "MiniMindConfig.from_upstream(...)"
+            f"its metadata holds a config that save_checkpoint did not write ({type(error).__name__}: {error}); give "
+            "config=, for example MiniMindConfig.from_upstream(...)"
         ) from error
+
+
+def _check_sizes(config: MiniMindConfig, weights: dict[str, Tensor], source: str, origin: str) -> None:
+    """Compare the config with the weights before a model of its sizes is built, and add a tied matrix left out."""
+    if shown := differences(config, weights):
+        missing = f"missing: {_HEAD}. " if "tie_word_embeddings" in shown else ""
+        says = ", ".join(f"{name}={getattr(config, name)}" for name in shown)
+        show = ", ".join(f"{name}={value}" for name, value in shown.items())
+        raise ValueError(f"{source} does not fit {origin}. {missing}The config says {says}; the weights show {show}")
+    if config.tie_word_embeddings:
+        if not is_tied(weights):
+            raise ValueError(
+                f"{_HEAD} differs from {_EMBEDDING} in {source}, so these weights are not tied, but {origin} has "
+                "tie_word_embeddings=True; use tie_word_embeddings=False"
+            )
+        weights[_HEAD] = weights[_EMBEDDING]
+
+
+def _move_into_memory(model: MiniMindForCausalLM) -> None:
+    """Copy each parameter, so that it no longer depends on the file, and give all of them one dtype.
+
+    Files of others may mix dtypes, with norms in float32, say; the common one loses nothing.
+    """
+    parameters: Iterable[nn.Parameter] = list(model.parameters())
+    dtypes = {parameter.dtype for parameter in parameters}
+    dtype = reduce(torch.promote_types, dtypes)
+    if sum(parameter.nbytes for parameter in parameters) >= _PROGRESS_FROM:
+        parameters = progress(parameters, "reading weights")
+    for parameter in parameters:
+        parameter.data = parameter.to(dtype, copy=True, memory_format=torch.contiguous_format).detach()
+    if len(dtypes) > 1:
+        model.to(dtype)  # the tables, too

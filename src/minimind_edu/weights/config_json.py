@@ -1,8 +1,8 @@
 """What a config.json says, in the fields of MiniMindConfig.
 
 Two families of files are read: MiniMind's own (`model_type` "minimind", "minimind_edu" for our adapter, or none), and
-transformers' Llama, Qwen3 and Qwen3-MoE, which compute the same as MiniMind where no switch asks for more. A switch
-that does is refused by name: ignoring it would give a model that runs and is wrong.
+transformers' Llama, Qwen3 and Qwen3-MoE, which compute the same as MiniMind unless a switch asks for more. Such a
+switch is refused by name: ignoring it would give a model that runs and is wrong.
 """
 
 from collections.abc import Mapping
@@ -17,18 +17,18 @@ from minimind_edu.upstream import UPSTREAM_NAMES, upstream_scaling
 _NAMES = UPSTREAM_NAMES | {"num_local_experts": "num_experts"}
 _FIELDS = {field.name for field in fields(MiniMindConfig)} - {"rope_scaling"}
 
-# What transformers assumes where a file is silent; its other sizes show in the weights.
-_SILENT: dict[str, dict[str, Any]] = {
+# What transformers assumes where a file is silent; the weights show its other sizes.
+_DEFAULTS_OF_ALL = {"rms_norm_eps": 1e-6, "rope_theta": 1e4, "dropout": 0.0}
+_DEFAULTS: dict[str, dict[str, Any]] = {
     "llama": {"max_position_embeddings": 2048, "use_qk_norm": False, "use_moe": False},
     "qwen3": {"max_position_embeddings": 32768, "use_qk_norm": True, "use_moe": False},
     "qwen3_moe": {"max_position_embeddings": 32768, "use_qk_norm": True, "use_moe": True,
                   "num_experts_per_tok": 8, "norm_topk_prob": False, "router_aux_loss_coef": 1e-3,
                   "num_shared_experts": 0, "seq_aux": False},
 }  # fmt: skip
-_SILENT_ALL = {"rms_norm_eps": 1e-6, "rope_theta": 1e4, "dropout": 0.0}
 
-# Switches that must stand as here, or be absent: what else they could ask for does not exist in this package.
-_ONLY: dict[str, tuple[Any, ...]] = {
+# Switches with the values that this package computes.
+_SUPPORTED: dict[str, tuple[Any, ...]] = {
     "hidden_act": ("silu", None),
     "attention_bias": (False, None),
     "mlp_bias": (False, None),
@@ -52,36 +52,37 @@ def values_of(described: Mapping[str, Any], generation: str) -> dict[str, Any]:
         ValueError: for a kind of model, or a switch, that this package does not compute.
     """
     kind = described.get("model_type")
-    known = (None, "minimind", "minimind_edu", *_SILENT)
-    if kind not in known:
+    known = ("minimind", "minimind_edu", *_DEFAULTS)
+    if kind is not None and kind not in known:
         raise ValueError(
-            f"config.json describes a model of type {kind!r}; read are "
-            f"{', '.join(name for name in known if name)}. If its parts are the same, give config=MiniMindConfig(...)"
+            f"config.json describes a model of type {kind!r}, and only {', '.join(known)} are read. If its parts are "
+            "the same, give config=MiniMindConfig(...)"
         )
-    asked = (described.get("rope_parameters") or {}) | described
-    for name, allowed in _ONLY.items():
-        if asked.get(name) not in allowed:
+    switches = _object(described, "rope_parameters") | described
+    for name, supported in _SUPPORTED.items():
+        if switches.get(name) not in supported:
             raise ValueError(
-                f"config.json asks for {name}={asked[name]!r}; this package has {name}={allowed[0]!r} only"
+                f"config.json asks for {name}={switches[name]!r}, but only {name}={supported[0]!r} is computed here"
             )
-    named = {_NAMES.get(name, name): value for name, value in described.items()}
-    tokens = ("bos_token_id", "eos_token_id")  # None means none; elsewhere it means "derive it"
-    values = {name: value for name, value in named.items() if name in _FIELDS and (value is not None or name in tokens)}
-    for name in tokens:
+    values = {_NAMES.get(name, name): value for name, value in described.items() if value is not None}
+    values = {name: value for name, value in values.items() if name in _FIELDS}
+    for name in ("bos_token_id", "eos_token_id"):
+        if name in described:  # here null means that there is none; elsewhere, that it is derived
+            values[name] = described[name]
         if isinstance(values.get(name), list):
-            values[name] = values[name][0]  # several may end a text; this package watches for one
-    if kind in _SILENT:
-        values = _SILENT_ALL | _SILENT[kind] | values
-    return values | _rope(described, kind in _SILENT, generation, values)
+            values[name] = tuple(values[name]) or None
+    if kind in _DEFAULTS:
+        values = _DEFAULTS_OF_ALL | _DEFAULTS[kind] | values
+    return values | _rope(described, kind in _DEFAULTS, generation, values)
 
 
 def _rope(
     described: Mapping[str, Any], of_transformers: bool, generation: str, values: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """rope_theta and rope_scaling, wherever they stand: transformers 5 keeps both in `rope_parameters`."""
-    if described.get("minimind_rope_scaling"):  # the adapter's own name (minimind_edu.hf)
-        return {"rope_scaling": RopeScaling(**described["minimind_rope_scaling"])}
-    given = (described.get("rope_scaling") or {}) | (described.get("rope_parameters") or {})
+    """rope_theta and rope_scaling, wherever a version writes them: transformers 5 has both in `rope_parameters`."""
+    if ours := _object(described, "minimind_rope_scaling"):  # the adapter's own name (minimind_edu.hf)
+        return {"rope_scaling": RopeScaling(**ours)}
+    given = _object(described, "rope_scaling") | _object(described, "rope_parameters")
     theta = {"rope_theta": given.pop("rope_theta")} if "rope_theta" in given else {}
     old_name = given.pop("type", None)
     kind = given.pop("rope_type", None) or old_name
@@ -96,6 +97,14 @@ def _rope(
     return theta
 
 
+def _object(described: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """A copy of the JSON object of that name, empty where there is none."""
+    value = described.get(name) or {}
+    if not isinstance(value, Mapping):
+        raise ValueError(f"config.json's {name} must be an object, got {value!r}")
+    return dict(value)
+
+
 def _yarn_of_transformers(given: Mapping[str, Any], positions: int) -> dict[str, Any]:
     extra = {name for name in ("mscale", "mscale_all_dim") if given.get(name)}
     if not given.get("truncate", True):
@@ -103,7 +112,7 @@ def _yarn_of_transformers(given: Mapping[str, Any], positions: int) -> dict[str,
     if extra:
         raise ValueError(f"config.json's YaRN sets {', '.join(sorted(extra))}, which this package does not have")
     original = given.get("original_max_position_embeddings", positions)
-    factor = given.get("factor") or positions / original
+    factor = given.get("factor") or positions / max(original, 1)  # RopeScaling refuses an original below 1
     names = ("beta_fast", "beta_slow", "attention_factor")
     chosen = {name: given[name] for name in names if given.get(name) is not None}
     scaling = RopeScaling(factor, original, **chosen)

@@ -1,102 +1,99 @@
-"""From a path to tensors: which files hold the weights, and what is wrong with a file that cannot be read.
+"""From a path to tensors: which files hold the weights, and what is in them.
 
-A path names one file (.safetensors, .pth, .pt, .bin) or a folder: that of transformers with its config.json and one
-or several files of weights, or one that holds a single file of weights. Tensors stay on disk until they are used
-(memory-mapped), except those of torch.save's format before PyTorch 1.6, which can only be read as a whole.
+A path is one file (.safetensors, .pth, .pt, .bin) or a folder: one that transformers wrote, with a config.json and one
+or several files of weights, or one with a single file of weights. Tensors stay on disk until they are used
+(memory-mapped), except in pickles from before PyTorch 1.6, which can only be read as a whole.
 
 Nothing in a file is ever executed: pickles are read with weights_only.
 """
 
 import json
 import pickle
-import re
 import zipfile
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 
-_PICKLES = (".pth", ".pt", ".bin")
-SUFFIXES = (".safetensors", *_PICKLES)
+SUFFIXES = (".safetensors", ".pth", ".pt", ".bin")
 # What transformers writes, in the order in which it looks for them itself.
 _STANDARD = ("model.safetensors.index.json", "model.safetensors",
              "pytorch_model.bin.index.json", "pytorch_model.bin")  # fmt: skip
-_SHARD = re.compile(r".*-\d{5}-of-(\d{5})\.\w+")
-# What a training run leaves beside the weights.
-_NOT_WEIGHTS = re.compile(r"(optimizer|scheduler|scaler|training_args|rng_state).*")
 
 
 @dataclass(frozen=True)
-class WeightFiles:
-    """Where a model lies: its files of weights, and its config.json if there is one."""
+class Stored:
+    """What the files at a path hold."""
 
-    files: tuple[Path, ...]
-    config_json: Path | None
+    content: Mapping[Any, Any]  # usually names and tensors; a training script may have wrapped them
+    metadata: Mapping[str, str]  # of a .safetensors file
+    config_json: Mapping[str, Any] | None  # the config.json that describes these weights, if there is one
 
 
-def find_weights(path: Path) -> WeightFiles:
-    """The files of weights that a path means.
+def read_weights(path: Path) -> Stored:
+    """Read the weights that a path means, on the CPU.
 
     Raises:
-        FileNotFoundError: if there is nothing at that path, or an index names files that are not there.
-        ValueError: if the file's name is not one of weights, or the folder holds none or several.
+        FileNotFoundError: if there is no such file, or an index names files that are missing.
+        ValueError: if the folder holds no weights or several, or a file cannot be read; the message names it.
     """
-    if path.is_dir():
-        return _in_folder(path)
-    if path.name.endswith(".index.json") or path.name == "config.json":
-        raise ValueError(f"{path.name} is one file of a model's folder; give the folder, {path.parent}")
-    if path.suffix not in SUFFIXES:
-        raise ValueError(f"weights are read from {', '.join(SUFFIXES)} or a folder, got {path.name!r}")
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no file {path}")
-    _check_whole(path)
-    # a config.json speaks of the file next to it only if that is the folder's model
-    beside = path.with_name("config.json")
-    return WeightFiles((path,), beside if path.name in _STANDARD and beside.is_file() else None)
+    file = _in_folder(path) if path.is_dir() else path
+    metadata: Mapping[str, str] = {}
+    if path.is_dir() and file.name.endswith(".index.json"):
+        content = _read_shards(file)
+    elif file.suffix not in SUFFIXES:
+        raise ValueError(f"weights are read from {', '.join(SUFFIXES)} or a model's folder, got {path.name!r}")
+    else:
+        content, metadata = _read_file(file)
+    # beside a single file, a config.json may describe another one, unless the name is the standard one
+    config = file.with_name("config.json")
+    describes = config.is_file() and (path.is_dir() or file.name in _STANDARD)
+    return Stored(content, metadata, read_json(config) if describes else None)
 
 
-def _in_folder(folder: Path) -> WeightFiles:
-    config = folder / "config.json"
-    described = config if config.is_file() else None
-    for name in _STANDARD:
-        if (folder / name).is_file():
-            files = _shards(folder / name) if name.endswith(".index.json") else (folder / name,)
-            return WeightFiles(files, described)
-    found = sorted(
-        file
-        for file in folder.iterdir()
-        if file.suffix in SUFFIXES and file.is_file() and not _NOT_WEIGHTS.fullmatch(file.name)
-    )
+def _in_folder(folder: Path) -> Path:
+    """The file of weights in a folder, or the index of several that belong together."""
+    inside = sorted(entry.name for entry in folder.iterdir())
+    if standard := [name for name in _STANDARD if name in inside]:
+        return folder / standard[0]
+    found = [name for name in inside if Path(name).suffix in SUFFIXES]
     if len(found) == 1:
-        _check_whole(found[0])
-        return WeightFiles((found[0],), described)
+        return folder / found[0]
     if found:
-        names = ", ".join(file.name for file in found)
-        raise ValueError(f"{folder} holds several files of weights; give the path of one: {names}")
-    inside = ", ".join(sorted(entry.name for entry in folder.iterdir())[:8]) or "nothing"
-    raise ValueError(f"{folder} holds no weights ({', '.join(SUFFIXES)}); it holds {inside}. Is the download complete?")
+        raise ValueError(f"{folder} holds several files of weights; give the path of one: {', '.join(found)}")
+    held = ", ".join(inside[:8]) or "nothing"
+    raise ValueError(f"{folder} holds no weights ({', '.join(SUFFIXES)}); it holds {held}. Is the download complete?")
 
 
-def _check_whole(path: Path) -> None:
-    """A part of the weights could pass for a model of fewer layers."""
-    if shard := _SHARD.fullmatch(path.name):
-        raise ValueError(
-            f"{path} holds one part of {int(shard[1])}; give the folder that holds them all and their .index.json"
-        )
-
-
-def _shards(index: Path) -> tuple[Path, ...]:
-    names = sorted(set(read_json(index).get("weight_map", {}).values()))
-    missing = [name for name in names if not (index.parent / name).is_file()]
+def _read_shards(index: Path) -> dict[str, Any]:
+    """Every tensor from the file that the index names for it, and from nowhere else."""
+    weight_map = read_json(index).get("weight_map")
+    if not isinstance(weight_map, dict) or not all(isinstance(file, str) for file in weight_map.values()):
+        raise ValueError(f"{index} must hold a weight_map from names of tensors to names of files")
+    names = defaultdict(list)  # file -> its tensors
+    for name, file in weight_map.items():
+        names[file].append(name)
+    for file in names:
+        if Path(file).name != file or Path(file).suffix not in SUFFIXES:
+            raise ValueError(f"{index} names {file!r}, but only files of weights in its own folder are read")
+    missing = [file for file in sorted(names) if not (index.parent / file).is_file()]
     if missing or not names:
         raise FileNotFoundError(
-            f"{index} names {len(names)} files of weights, of which {len(missing)} are not there: "
-            f"{', '.join(missing)}; is the download complete?"
+            f"{index} names {len(names)} files of weights, {len(missing)} of them missing: {', '.join(missing)}; "
+            "is the download complete?"
         )
-    return tuple(index.parent / name for name in names)
+    content = {}
+    for file, wanted in names.items():
+        held, _ = _read_file(index.parent / file)
+        for name in wanted:
+            if name not in held:
+                raise ValueError(f"{index} says that {file} holds {name}, but it does not; is the download complete?")
+            content[name] = held[name]
+    return content
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -106,66 +103,44 @@ def read_json(path: Path) -> dict[str, Any]:
         ValueError: if it holds something else.
     """
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} {_what_it_is(path)}") from error
+        values = json.loads(path.read_text(encoding="utf-8-sig"))  # some editors begin a file with a byte order mark
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} {_why_unreadable(path, error)}") from error
     if not isinstance(values, dict):
         raise ValueError(f"{path} should hold a JSON object, but holds a {type(values).__name__}")
     return values
 
 
-def read_tensors(path: Path) -> tuple[Mapping[str, Any], dict[str, str]]:
-    """What one file holds, on the CPU: a mapping, usually of names to tensors, and the file's own metadata (if any).
-
-    Raises:
-        ValueError: if it cannot be read; the message says what the file seems to be.
-    """
-    if path.suffix == ".safetensors":
-        try:
+def _read_file(path: Path) -> tuple[Mapping[Any, Any], Mapping[str, str]]:
+    """What one file holds, and its metadata."""
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    try:
+        if path.suffix == ".safetensors":
             with safe_open(path, framework="pt") as file:
                 return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}
-        except SafetensorError as error:
-            raise ValueError(f"{path} {_what_it_is(path)}") from error
-    content = _unpickle(path)
+        content = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
+    except Exception as error:  # for damaged files the libraries raise whatever their parsers run into
+        raise ValueError(f"{path} {_why_unreadable(path, error)}") from error
     if not isinstance(content, Mapping):
         raise ValueError(
-            f"{path} holds a {type(content).__name__}, not a state dict; save weights with "
-            "torch.save(model.state_dict(), path)"
+            f"{path} holds a {type(content).__name__}, not a state dict; torch.save(model.state_dict(), path) saves one"
         )
     return content, {}
 
 
-def _unpickle(path: Path) -> Any:
-    try:
-        return torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
-    except (pickle.UnpicklingError, RuntimeError) as error:
-        text = str(error)
-        if "TorchScript" in text:
-            held = "a TorchScript program"
-        elif named := re.search(r"(?:Unsupported global: GLOBAL|GLOBAL) ([\w.]+)", text):
-            held = f"objects, not only tensors (the first is a {named[1]}), such as a whole model"
-        else:
-            raise ValueError(f"{path} {_what_it_is(path)}") from error
-        raise ValueError(
-            f"{path} holds {held}, and to load that would run code from the file, so it is refused. Where the file "
-            "comes from, save the weights alone: torch.save(model.state_dict(), path)"
-        ) from error
-    except (EOFError, LookupError, OSError, ValueError) as error:
-        raise ValueError(f"{path} {_what_it_is(path)}") from error
-
-
-def _what_it_is(path: Path) -> str:
-    """Guess from its first bytes why a file cannot be read, and say what helps."""
+def _why_unreadable(path: Path, error: Exception) -> str:
+    """What is wrong with a file, and what helps."""
     with path.open("rb") as file:
-        start = file.read(200)
-    size = path.stat().st_size
-    if not start:
-        return "is empty: the download has not begun or has failed"
-    if start.startswith(b"version https://git-lfs"):
+        if file.read(40).startswith(b"version https://git-lfs"):
+            return "is a Git LFS pointer instead of the file itself; run `git lfs pull` in its folder"
+    if isinstance(error, pickle.UnpicklingError):
         return (
-            f"is a Git LFS pointer of {size} bytes, which stands in for the real file; "
-            "run `git lfs pull` in its folder, or download the file itself"
+            "holds objects other than tensors, or is damaged; loading such objects would run code, so they are "
+            "refused. torch.save(model.state_dict(), path) saves the weights alone"
         )
-    if start.lstrip().startswith(b"<"):
-        return "is a web page, not what its name says; use the page's download link"
-    return f"is cut short or damaged ({size:,} bytes cannot be read as {path.suffix}); download it again"
+    reason = next(iter(str(error).splitlines()), type(error).__name__)
+    return (
+        f"cannot be read as {path.suffix} ({path.stat().st_size:,} bytes): {reason}. If it was downloaded, download it "
+        "again"
+    )

@@ -1,19 +1,19 @@
 """Models by their name on the Hugging Face Hub: "user/name" instead of a path.
 
-Nothing is downloaded unless asked: without `download` only what lies in the Hub's cache on this machine is used. What
-exists here as a path is always taken as the path. huggingface_hub is optional and imported on demand; where its cache
-lies and which token it uses are its own settings (HF_HOME, HF_TOKEN, HF_HUB_OFFLINE).
+A path that exists here is always taken as a path. Nothing is downloaded unless asked: without `download` only what the
+Hub's cache on this machine holds is used. huggingface_hub is optional and imported on demand; its own settings
+(HF_HOME, HF_TOKEN, HF_HUB_OFFLINE) say where the cache is and which token is sent.
 """
 
 import os
 import re
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from minimind_edu.weights.files import SUFFIXES
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
-_DESCRIPTION = ("*.json", "*.jinja")  # config, index of shards, tokenizer and its chat template
+_DESCRIPTION = ["config.json", "*.index.json"]
 _WEIGHTS = ("*.safetensors", "*.bin", "*.pth")  # one kind is enough, and the first is the best
 
 
@@ -22,60 +22,55 @@ def locate(
     download: bool = False,
     cache_dir: str | os.PathLike[str] | None = None,
     revision: str | None = None,
-    weights: bool = True,
 ) -> Path:
     """The file or folder that a path or a Hub name means.
 
     Args:
         path: a path, or "user/name".
-        download: fetch a Hub model that is not in the cache yet, or only in part; shows progress.
+        download: fetch what the cache lacks of a Hub model; shows progress.
         cache_dir: the Hub's cache; None: where huggingface_hub keeps it.
         revision: a branch, tag or commit of the Hub model; None: its main branch.
-        weights: fetch weights too, not only the small files that describe the model.
 
     Raises:
         FileNotFoundError: if it is no path, and no Hub model that may be used; the message says what to do.
+        ValueError: if the path is empty.
     """
-    if Path(path).expanduser().exists():
-        return Path(path).expanduser()
     name = os.fspath(path)
-    if not _NAME.fullmatch(name) or Path(name).suffix in (*SUFFIXES, ".json"):
+    if not name:
+        raise ValueError("the path is empty; give a file, a folder or a name on the Hub")
+    place = Path(name).expanduser()
+    if place.exists():
+        return place
+    if not _NAME.fullmatch(name) or place.suffix in (*SUFFIXES, ".json"):
         raise FileNotFoundError(f"there is no file or folder {name}")
     try:
         import huggingface_hub
     except ImportError as error:
         raise FileNotFoundError(
-            f"there is no folder {name}. If it is a name on the Hub: that needs huggingface_hub, which is not "
-            "installed (pip install huggingface_hub)"
+            f"there is no folder {name}. If it is a name on the Hub, that needs huggingface_hub, which is not "
+            "installed: pip install huggingface_hub"
         ) from error
-    options: dict[str, Any] = {"revision": revision, "cache_dir": cache_dir}
-    if not download:
-        return _in_cache(name, options)
-
-    def fetch(*kinds: str) -> Path:
-        wanted = {"allow_patterns": [*_DESCRIPTION, *kinds], "ignore_patterns": ["*/*"]}
-        return Path(huggingface_hub.snapshot_download(name, **wanted, **options))
-
-    if not weights:
-        return fetch()
+    snapshot = partial(
+        huggingface_hub.snapshot_download,
+        name,
+        revision=revision,
+        cache_dir=cache_dir,
+        ignore_patterns=["*/*"],
+        local_files_only=not download,
+    )
+    folder = None
     for kind in _WEIGHTS:
-        folder = fetch(kind)
-        if any(folder.glob(kind)):
-            break
-    return folder
-
-
-def _in_cache(name: str, options: dict[str, Any]) -> Path:
-    import huggingface_hub
-    from huggingface_hub.utils import LocalEntryNotFoundError
-
-    try:
-        return Path(huggingface_hub.snapshot_download(name, local_files_only=True, **options))
-    except LocalEntryNotFoundError as error:
-        if incomplete := getattr(error, "snapshot_path", None):
-            # rarely is every file fetched; whether those that matter are there will show
-            return Path(incomplete)
+        try:
+            folder = Path(snapshot(allow_patterns=[*_DESCRIPTION, kind]))
+        except huggingface_hub.errors.LocalEntryNotFoundError:
+            if download:
+                raise
+        else:
+            if any(folder.glob(kind)):
+                return folder
+    if folder is None:
         raise FileNotFoundError(
-            f"there is no folder {name}, and no model of that name in the Hub's cache on this machine; "
-            "give download=True to fetch it"
-        ) from error
+            f"there is no folder {name}, and the Hub's cache on this machine does not hold a model of that name; "
+            "download=True fetches it"
+        )
+    return folder  # without weights, as who reads it will say

@@ -1,6 +1,6 @@
 """The config that a set of weights was made for, read off their names and shapes.
 
-Shapes show every size but one: with QK-norm a head's size stands in q_norm, without it q_proj shows only the product
+Shapes show every size but one: with QK-norm, q_norm shows the size of a head; without it, q_proj shows only the product
 H * D. Shapes say nothing of rope_theta, rope_scaling, rms_norm_eps, max_position_embeddings, num_experts_per_tok or
 norm_topk_prob. What neither the shapes nor a config.json nor the caller says is taken from the generation's preset:
 
@@ -20,6 +20,7 @@ from minimind_edu.weights.config_json import values_of
 
 _EMBEDDING, _HEAD = "model.embed_tokens.weight", "lm_head.weight"
 _LAYER = "model.layers.0."
+_QUERY, _KEY = f"{_LAYER}self_attn.q_proj.weight", f"{_LAYER}self_attn.k_proj.weight"
 _MINIMIND_HEADS = 8
 
 
@@ -29,40 +30,27 @@ def infer_config(
     """The config for these weights.
 
     Args:
-        weights: canonical names (`state_dicts.canonical`); the values' numbers are looked at for tying only.
+        weights: canonical names (`state_dicts.canonical`); the numbers are looked at for tying only.
         described: the content of a config.json; where it contradicts the shapes it is believed, so that the weights
             are then found not to fit.
         known: fields of MiniMindConfig that you know; they go before everything else.
 
     Raises:
-        ValueError: if these are no weights of a MiniMind, if the heads cannot be told, or config.json asks for what
-            this package does not compute.
+        ValueError: if the number of heads cannot be told, or config.json asks for what this package does not compute.
     """
     shown = sizes_shown(weights)
     generation = "minimind3" if shown["use_qk_norm"] else "minimind2"
     stated = {} if described is None else values_of(described, generation)
     values = shown | stated | known
     values |= _heads(weights, values)
-    if values["use_moe"] and "num_experts" in values:
-        preset_k = 1 if generation == "minimind3" else 2
-        values.setdefault("num_experts_per_tok", min(preset_k, values["num_experts"]))
-    preset = MiniMindConfig.minimind3 if generation == "minimind3" else MiniMindConfig.minimind2
+    preset = getattr(MiniMindConfig, generation)
+    if values["use_moe"]:
+        values.setdefault("num_experts_per_tok", min(preset().num_experts_per_tok, values.get("num_experts", 1)))
     return preset(**values)
 
 
 def sizes_shown(weights: Mapping[str, Tensor]) -> dict[str, Any]:
-    """The fields of MiniMindConfig that names and shapes alone determine.
-
-    Raises:
-        ValueError: if the embedding or the first layer's projections are missing.
-    """
-    projections = (f"{_LAYER}self_attn.{name}_proj.weight" for name in "qk")
-    for name in (_EMBEDDING, *projections):
-        if name not in weights or weights[name].dim() != 2:
-            raise ValueError(
-                f"these are not the weights of a MiniMind: there is no matrix {name} among their {len(weights)} names "
-                f"(the first are {', '.join(sorted(weights)[:4])})"
-            )
+    """The fields of MiniMindConfig that names and shapes alone determine."""
     vocab_size, hidden_size = weights[_EMBEDDING].shape
     shown: dict[str, Any] = {
         "vocab_size": vocab_size,
@@ -72,14 +60,16 @@ def sizes_shown(weights: Mapping[str, Tensor]) -> dict[str, Any]:
         "tie_word_embeddings": is_tied(weights),
         "use_moe": f"{_LAYER}mlp.gate.weight" in weights,
     }
-    if shown["use_qk_norm"]:
-        shown["head_dim"] = weights[f"{_LAYER}self_attn.q_norm.weight"].shape[0]
     if shown["use_moe"]:
-        shown["num_experts"] = weights[f"{_LAYER}mlp.gate.weight"].shape[0]
+        shown["num_experts"] = _count(weights, f"{_LAYER}mlp.experts.")
         shown["num_shared_experts"] = _count(weights, f"{_LAYER}mlp.shared_experts.")
-    for name, part in (("intermediate_size", "mlp"), ("moe_intermediate_size", "mlp.experts.0")):
-        if (gate := f"{_LAYER}{part}.gate_proj.weight") in weights:
-            shown[name] = weights[gate].shape[0]
+    for field, name in (
+        ("head_dim", "self_attn.q_norm.weight"),
+        ("intermediate_size", "mlp.gate_proj.weight"),
+        ("moe_intermediate_size", "mlp.experts.0.gate_proj.weight"),
+    ):
+        if _LAYER + name in weights:
+            shown[field] = weights[_LAYER + name].shape[:1].numel()  # 1 for a tensor without axes
     return shown
 
 
@@ -91,42 +81,27 @@ def is_tied(weights: Mapping[str, Tensor]) -> bool:
     return head.shape == embedding.shape and torch.equal(head, embedding)
 
 
-def disagreements(config: MiniMindConfig, weights: Mapping[str, Tensor]) -> list[str]:
-    """Sentences on the fields in which a config and the weights' shapes differ; empty where shapes show no reason."""
-    try:
-        shown = sizes_shown(weights)
-    except ValueError as error:
-        return [str(error)]
+def differences(config: MiniMindConfig, weights: Mapping[str, Tensor]) -> dict[str, Any]:
+    """The fields in which the weights' names and shapes contradict a config, with the values that they show."""
+    shown = sizes_shown(weights)
     if _HEAD in weights:
         del shown["tie_word_embeddings"]  # an untied matrix may still equal the embedding
     head_dim = shown.get("head_dim", config.head_dim)
-    heads = ("num_attention_heads", "num_key_value_heads")
-    for field, rows in zip(heads, _rows(weights), strict=True):
-        if rows % head_dim == 0:
-            shown[field] = rows // head_dim
-    differing = [name for name, value in shown.items() if getattr(config, name) != value]
-    if not differing:
-        return []
-    says = ", ".join(f"{name}={getattr(config, name)}" for name in differing)
-    show = ", ".join(f"{name}={shown[name]}" for name in differing)
-    return [f"The config says {says}; the weights show {show}"]
-
-
-def _rows(weights: Mapping[str, Tensor]) -> tuple[int, int]:
-    """H * D and K * D."""
-    query, key = (weights[f"{_LAYER}self_attn.{name}_proj.weight"] for name in "qk")
-    return len(query), len(key)
+    for field, name in (("num_attention_heads", _QUERY), ("num_key_value_heads", _KEY)):
+        if len(weights[name]) % head_dim == 0:
+            shown[field] = len(weights[name]) // head_dim
+    return {name: value for name, value in shown.items() if getattr(config, name) != value}
 
 
 def _count(weights: Mapping[str, Tensor], prefix: str) -> int:
-    """How many numbers follow the prefix: layers, or shared experts."""
+    """How many numbers follow the prefix: layers or experts."""
     rest = (name.removeprefix(prefix) for name in weights if name.startswith(prefix))
     return len({name.partition(".")[0] for name in rest})
 
 
 def _heads(weights: Mapping[str, Tensor], values: Mapping[str, Any]) -> dict[str, int]:
     """Heads and their size from the rows of q_proj (H * D) and k_proj (K * D) and from what is known of them."""
-    q_rows, k_rows = _rows(weights)
+    q_rows, k_rows = len(weights[_QUERY]), len(weights[_KEY])
     head_dim, heads = values.get("head_dim"), values.get("num_attention_heads")
     if head_dim is None:
         assumed = heads or _MINIMIND_HEADS
@@ -134,8 +109,8 @@ def _heads(weights: Mapping[str, Tensor], values: Mapping[str, Any]) -> dict[str
         if head_dim < 2 or head_dim % 2 or q_rows % assumed or k_rows % head_dim:
             raise ValueError(
                 f"the number of heads cannot be told: q_proj has {q_rows} rows and k_proj {k_rows}, and {assumed} "
-                f"query heads {'(MiniMind has eight)' if heads is None else ''} do not fit them. Give "
-                "num_attention_heads=... as well; one of them has rows of q_proj / num_attention_heads channels"
+                f"query heads {'(MiniMind has eight) ' if heads is None else ''}do not fit them. Give "
+                "num_attention_heads=... as well; each head has rows of q_proj / num_attention_heads channels"
             )
     return {
         "head_dim": head_dim,
