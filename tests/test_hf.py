@@ -1,42 +1,26 @@
-"""The optional extra: imported on demand, and only then asked for."""
+"""The optional extra is asked for in words where transformers is missing or too old."""
 
-import subprocess
+import importlib
 import sys
-import textwrap
+import types
+
+import pytest
 
 
-def run(code):
-    """What a fresh Python prints."""
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=100)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
-
-
-def test_the_package_does_not_import_transformers():
-    assert run("import sys, minimind_edu; print('transformers' in sys.modules)") == "False"
-
-
-def test_says_what_to_install_when_transformers_is_missing():
-    message = run("""
-        import sys
-        sys.modules["transformers"] = None  # makes the import fail
-        try:
-            import minimind_edu.hf
-        except ImportError as error:
-            print(error)
-    """)
-    assert message.startswith("minimind_edu.hf needs transformers, which is an optional extra: ")
-    assert message.endswith("pip install 'transformers>=5.0'")
-
-
-def test_says_so_when_transformers_is_too_old():
-    message = run("""
-        import sys, types
-        sys.modules["transformers"] = types.ModuleType("transformers")
-        sys.modules["transformers"].__version__ = "4.57.6"
-        try:
-            import minimind_edu.hf
-        except ImportError as error:
-            print(error)
-    """)
-    assert "needs transformers 5 or newer, found 4.57.6" in message
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [
+        (None, "needs transformers, which is an optional extra: pip install 'transformers>=5.0'"),
+        ("4.57.6", "needs transformers 5 or newer, found 4.57.6: pip install 'transformers>=5.0'"),
+        ("4.58.0.dev0", "needs transformers 5 or newer, found 4.58.0.dev0"),
+    ],
+)
+def test_says_what_to_install(version, message, monkeypatch):
+    found = None  # None in sys.modules makes an import fail
+    if version is not None:
+        found = types.ModuleType("transformers")
+        found.__version__ = version
+    monkeypatch.setitem(sys.modules, "transformers", found)
+    monkeypatch.delitem(sys.modules, "minimind_edu.hf", raising=False)
+    with pytest.raises(ImportError, match=f"^minimind_edu.hf {message}"):
+        importlib.import_module("minimind_edu.hf")

@@ -6,9 +6,12 @@ import pytest
 import torch
 from model_builders import KINDS, talkative_model, tiny_config, tiny_model, token_ids
 from safetensors.torch import load_file, save_file
+from tokenizer_builders import write_tokenizer
 from transformers import (
     AutoConfig,
+    AutoModel,
     AutoModelForCausalLM,
+    AutoTokenizer,
     DynamicCache,
     EncoderDecoderCache,
     LlamaConfig,
@@ -19,7 +22,7 @@ from transformers import (
 )
 from transformers.generation.streamers import BaseStreamer
 
-from minimind_edu import hf
+from minimind_edu import from_checkpoint, hf, save_checkpoint
 from minimind_edu.rope_frequencies import RopeScaling
 
 PADDED = torch.tensor([[0] * 6 + [1] * 4, [0] * 2 + [1] * 8, [1] * 10])
@@ -64,6 +67,7 @@ def test_a_call_gives_what_our_call_gives(pair):
     torch.testing.assert_close(out.loss, expected.loss + aux_loss)
     if ours.config.use_moe:
         assert out.aux_loss == expected.aux_loss > 0
+    assert wrapped(ids, attention_mask=PADDED).loss is None, "without labels there is nothing to minimize"
 
 
 @torch.no_grad()
@@ -122,9 +126,21 @@ def test_a_trainer_trains_it_and_saves_what_can_be_loaded(tmp_path):
 @pytest.mark.parametrize("option", ["inputs_embeds", "output_attentions", "output_hidden_states", "token_type_ids"])
 def test_refuses_options_it_has_no_meaning_for(option):
     wrapped = wrap(tiny_model(dtype=torch.float32))
-    with pytest.raises(ValueError, match=f"this model has no {option}"):
-        wrapped(token_ids(1, 4), **{option: torch.ones(1, 4)})
+    for ids in (token_ids(1, 4), None):
+        with pytest.raises(ValueError, match=f"this model has no {option}"):
+            wrapped(ids, **{option: torch.ones(1, 4)})
     wrapped(token_ids(1, 4), **{option: None})
+    with pytest.raises(ValueError, match=r"input_ids are missing: this model takes token ids, \[B, S\]"):
+        wrapped()
+
+
+@torch.no_grad()
+def test_the_config_says_whether_a_cache_is_returned():
+    wrapped, ids = wrap(tiny_model(dtype=torch.float32)), token_ids(1, 4)
+    assert wrapped(ids).past_key_values is not None
+    wrapped.config.use_cache = False
+    assert wrapped(ids).past_key_values is None
+    assert wrapped(ids, use_cache=True).past_key_values is not None
 
 
 @torch.no_grad()
@@ -183,6 +199,42 @@ def test_ended_rows_are_padded_as_in_our_generate(pair):
     tokens = wrapped.generate(ids, attention_mask=PADDED, max_new_tokens=20, eos_token_id=end)
     assert (expected == 2).any()
     assert torch.equal(tokens, expected)
+
+
+def test_a_text_ends_with_any_of_several_tokens(tmp_path):
+    ids = padded_ids()
+    free = talkative_model().generate(ids, 20, attention_mask=PADDED, eos_token_id=None)
+    ends = free[1, 14].item(), free[2, 15].item()
+    ours = talkative_model(eos_token_id=ends)
+    expected = ours.generate(ids, 20, attention_mask=PADDED)
+    assert not torch.equal(expected, free), "something ended"
+    wrap(ours).save_pretrained(tmp_path)
+    read = AutoModelForCausalLM.from_pretrained(tmp_path)
+    assert read.config.to_minimind().eos_token_id == ends
+    for model in (wrap(ours), read, hf.to_transformers(ours)):
+        assert torch.equal(model.generate(ids, attention_mask=PADDED, max_new_tokens=20), expected)
+
+
+def test_a_text_ends_with_a_word(tmp_path):
+    """generate needs the tokenizer for that, and passes it on to the model."""
+    tokenizer = AutoTokenizer.from_pretrained(write_tokenizer(tmp_path))
+    wrapped, ids = wrap(talkative_model(vocab_size=300)), token_ids(1, 5)
+    free = wrapped.generate(ids, max_new_tokens=20)
+    written = [tokenizer.decode(token) for token in free[0]]
+    word = next(text for text in written[8:] if text.isalnum() and text.isascii())
+    ended = wrapped.generate(ids, max_new_tokens=20, stop_strings=[word], tokenizer=tokenizer)
+    assert ended.shape[1] < free.shape[1]
+    assert torch.equal(ended, free[:, : ended.shape[1]])
+
+
+def test_padding_on_the_right_is_refused_where_a_text_would_go_on_behind_it():
+    """In training it does no harm, and tokenizers put it there unless told otherwise."""
+    wrapped, ids = wrap(talkative_model()), token_ids(3, 10)
+    right = PADDED.flip(1)
+    with pytest.raises(ValueError, match="prompts of different length must be padded on the left"):
+        wrapped.generate(ids, attention_mask=right, max_new_tokens=3)
+    logits = wrapped(ids, attention_mask=right).logits
+    torch.testing.assert_close(logits[0, :4], wrapped(ids[:1, :4]).logits[0])
 
 
 def test_guessing_ahead_gives_the_same_tokens(pair):
@@ -416,17 +468,61 @@ def test_wrapping_shares_the_weights_both_ways():
     assert not back.training
 
 
-def test_the_vocabulary_can_grow(tmp_path):
-    wrapped = wrap(tiny_model(dtype=torch.float32))
+@pytest.mark.parametrize("tied", [True, False])
+def test_the_vocabulary_can_grow_and_the_wrapped_model_grows_with_it(tied, tmp_path):
+    ours = tiny_model(dtype=torch.float32, tie_word_embeddings=tied)
+    wrapped = wrap(ours)
     assert wrapped.get_input_embeddings() is wrapped.model.embed_tokens
     assert wrapped.get_output_embeddings() is wrapped.lm_head
     with pytest.raises(ValueError, match="token ids must lie in"):
         wrapped(torch.tensor([[70]]))
     wrapped.resize_token_embeddings(80)
-    assert wrapped.lm_head.weight is wrapped.model.embed_tokens.weight
-    assert wrapped(torch.tensor([[70]])).logits.shape == (1, 1, 80)
-    wrapped.save_pretrained(tmp_path)
-    assert AutoModelForCausalLM.from_pretrained(tmp_path).to_minimind().config.vocab_size == 80
+    assert (wrapped.lm_head.weight is wrapped.model.embed_tokens.weight) == tied
+    logits = wrapped(torch.tensor([[70]])).logits
+    assert logits.shape == (1, 1, 80)
+    wrapped.save_pretrained(tmp_path / "adapter")
+    assert AutoModelForCausalLM.from_pretrained(tmp_path / "adapter").to_minimind().config.vocab_size == 80
+    read = from_checkpoint(save_checkpoint(ours, tmp_path / "ours.safetensors"))
+    assert read.config.vocab_size == 80
+    for model in (ours, wrapped.to_minimind(), read):
+        torch.testing.assert_close(model(torch.tensor([[70]])).logits, logits, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+@torch.no_grad()
+def test_auto_model_loads_it_without_its_output_layer(tied, tmp_path, caplog):
+    ours, ids = tiny_model("minimind3_moe", dtype=torch.float32, tie_word_embeddings=tied), token_ids(2, 5)
+    wrap(ours).save_pretrained(tmp_path)
+    model = AutoModel.from_pretrained(tmp_path)
+    assert isinstance(model, hf.MiniMindEduModel)
+    out = model(ids)
+    torch.testing.assert_close(out.last_hidden_state, ours(ids).last_hidden_state, rtol=0, atol=1e-5)
+    more = model(ids[:, :1], past_key_values=out.past_key_values).last_hidden_state  # [2, 1, E]
+    whole = ours(torch.cat([ids, ids[:, :1]], dim=1)).last_hidden_state  # [2, 6, E]
+    torch.testing.assert_close(more, whole[:, -1:], rtol=0, atol=1e-5)
+    assert "lm_head" not in caplog.text
+
+
+@pytest.mark.parametrize("name", ["sdpa", "eager"])
+def test_attention_may_be_asked_for_by_name(name, tmp_path):
+    ours, ids = tiny_model(dtype=torch.float32), token_ids(2, 5)
+    wrap(ours).save_pretrained(tmp_path)
+    read = AutoModelForCausalLM.from_pretrained(tmp_path, attn_implementation=name)
+    torch.testing.assert_close(read(ids).logits, ours(ids).logits, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("device_map", ["auto", {"": "cpu"}])
+@torch.no_grad()
+def test_accelerate_loads_it_into_a_model_without_memory(device_map, tmp_path):
+    accelerate = pytest.importorskip("accelerate")
+    ours, ids = tiny_model("minimind3_moe", dtype=torch.float32), token_ids(2, 5)
+    wrap(ours).save_pretrained(tmp_path)
+    with accelerate.init_empty_weights():
+        empty = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(tmp_path))
+    empty.tie_weights()
+    read = accelerate.load_checkpoint_and_dispatch(empty, f"{tmp_path}/model.safetensors", device_map)
+    torch.testing.assert_close(read.eval()(ids).logits, ours(ids).logits, rtol=0, atol=1e-5)
+    assert read._no_split_modules == {"MiniMindBlock"}, "a block's sums need both of their terms on one device"
 
 
 def test_the_config_is_checked_and_registered():

@@ -164,6 +164,14 @@ def test_the_folder_says_how_to_generate(tmp_path):
     assert config["pad_token_id"] is None
 
 
+@pytest.mark.parametrize("kind", ["minimind2", "minimind3", "minimind3_moe"])
+def test_what_acts_in_training_only_is_written_as_well(kind, tmp_path):
+    model = tiny_model(kind, dropout=0.25, initializer_range=0.05, router_aux_loss_coef=0.3)
+    config = json.loads((hf.export(model, tmp_path / "model") / "config.json").read_text())
+    assert (config["attention_dropout"], config["initializer_range"]) == (0.25, 0.05)
+    assert config.get("router_aux_loss_coef") == (0.3 if kind == "minimind3_moe" else None)
+
+
 def test_the_config_can_also_be_read_by_transformers_4(tmp_path):
     """It looks for other names, and without them takes defaults: 10,000 for the base of RoPE, 128 experts."""
     model = tiny_model("minimind3_moe", dtype=torch.float16, rope_scaling=YARN, rope_theta=5e5)
@@ -274,29 +282,83 @@ def test_refuses_a_tokenizer_that_is_none_or_too_large(tmp_path):
 
 
 def listing(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
+    return {str(path.relative_to(folder)): path.is_file() and path.read_bytes() for path in folder.rglob("*")}
 
 
 def test_leaves_an_existing_folder_alone_unless_asked(tmp_path):
-    folder = hf.export(tiny_model(seed=1), tmp_path / "model")
-    (folder / "notes.txt").write_text("mine")
+    tokens = write_tokenizer(tmp_path / "tokens")
+    folder = hf.export(tiny_model(seed=1, vocab_size=300), tmp_path / "model", tokenizer=tokens)
     before = listing(folder)
     with pytest.raises(FileExistsError, match="model exists already; give another name, or overw"):
         hf.export(tiny_model(seed=2), folder)
     assert listing(folder) == before
     hf.export(tiny_model(seed=2), folder, overwrite=True)
-    assert listing(folder).keys() == before.keys() - {"notes.txt"}
+    assert listing(folder).keys() < before.keys()
     assert listing(folder)["model.safetensors"] != before["model.safetensors"]
-    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "tokens"]
 
 
-def test_never_replaces_a_folder_that_is_no_models(tmp_path):
-    (tmp_path / "photo.jpg").write_bytes(b"x")
-    with pytest.raises(FileExistsError, match="no config.json and so is no model's folder"):
-        hf.export(tiny_model(), tmp_path, overwrite=True)
-    with pytest.raises(FileExistsError):
-        hf.export(tiny_model(), tmp_path / "photo.jpg", overwrite=True)
-    assert listing(tmp_path) == {"photo.jpg": b"x"}
+def put(folder, name):
+    """What nobody must lose: a file, a folder with a file in it (a/b), or a link (a -> b)."""
+    name, _, target = name.partition(" -> ")
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    if target:
+        (folder / name).symlink_to(target)
+    else:
+        (folder / name).write_bytes(b"mine")
+
+
+KEPT = {
+    "notes": ["notes.txt"],
+    "what a Trainer saves": ["training_args.bin", "checkpoint-20/optimizer.pt"],
+    "a folder named like a file": ["merges.txt/diary"],
+    "a repository": [".git/HEAD"],
+    "links into a cache": ["chat_template.jinja -> elsewhere"],
+    "weights of another name": ["model.safetensors.old", "full_sft_512.pth"],
+}
+
+
+@pytest.mark.parametrize("case", KEPT)
+def test_never_deletes_what_no_export_wrote(case, tmp_path):
+    """A config.json alone says little: a Trainer's whole output has one beside its checkpoints."""
+    folder = hf.export(tiny_model(seed=1), tmp_path / "model")
+    for name in KEPT[case]:
+        put(folder, name)
+    before = listing(folder)
+    named = KEPT[case][0].partition("/")[0].partition(" ->")[0]
+    with pytest.raises(FileExistsError, match=f"model is not replaced, .* because it holds .*{named}"):
+        hf.export(tiny_model(seed=2), folder, overwrite=True)
+    assert listing(folder) == before
+
+
+def test_never_replaces_what_is_no_models_folder(tmp_path):
+    write_tokenizer(tmp_path / "tokens")
+    with pytest.raises(FileExistsError, match="tokens is not replaced, .* because it holds no config.json"):
+        hf.export(tiny_model(), tmp_path / "tokens", overwrite=True)
+    (tmp_path / "config.json").write_bytes(b"x")
+    with pytest.raises(FileExistsError, match="config.json is not replaced"):
+        hf.export(tiny_model(), tmp_path / "config.json", overwrite=True)
+    assert (tmp_path / "config.json").read_bytes() == b"x"
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../here"])
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_never_replaces_the_current_folder(name, overwrite, tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    with pytest.raises(ValueError, match="cannot be the current folder or one above it, .* give a new name"):
+        hf.export(tiny_model(), name, overwrite=overwrite)
+    assert list(tmp_path.iterdir()) == [tmp_path / "here"]
+
+
+def test_a_link_to_a_folder_stays_a_link(tmp_path):
+    real = hf.export(tiny_model(seed=1), tmp_path / "elsewhere" / "model")
+    before = listing(real)
+    (tmp_path / "link").symlink_to(real)
+    assert hf.export(tiny_model(seed=2), tmp_path / "link", overwrite=True) == tmp_path / "link"
+    assert (tmp_path / "link").is_symlink()
+    assert listing(real).keys() == before.keys()
+    assert listing(real)["model.safetensors"] != before["model.safetensors"]
 
 
 def test_takes_an_empty_folder_and_makes_the_folders_above(tmp_path):

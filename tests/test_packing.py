@@ -6,7 +6,7 @@ from model_builders import KINDS, tiny_model, token_ids
 from torch import nn
 
 from minimind_edu.fast.packing import pack_weights, stack_experts, unpack_weights
-from minimind_edu.weights.checkpoints import from_checkpoint, load_weights, save_checkpoint
+from minimind_edu.weights.checkpoints import from_checkpoint, save_checkpoint
 
 IDS = token_ids(2, 7)
 
@@ -84,7 +84,7 @@ def test_a_packed_model_is_saved_loaded_copied_and_converted_as_any_other(tmp_pa
     torch.testing.assert_close(single.double(), plain(IDS).logits, rtol=0, atol=1e-4)
     model.double()
     other = tiny_model(seed=1)
-    load_weights(model, other.state_dict())
+    model.load_state_dict(other.state_dict())
     torch.testing.assert_close(model(IDS).logits, other(IDS).logits)
     assert model.lm_head.weight.t().is_contiguous(), "still packed"
 

@@ -13,7 +13,7 @@ from minimind_edu.config import MiniMindConfig
 from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.rope import precompute_freqs_cis
 from minimind_edu.rope_frequencies import RopeScaling
-from minimind_edu.weights.checkpoints import from_checkpoint, load_weights
+from minimind_edu.weights.checkpoints import from_checkpoint
 
 REFERENCE = Path(__file__).parent / "data" / "reference"
 NAMES = ["minimind2_dense", "minimind2_moe", "minimind3_dense", "minimind3_moe", "minimind3_yarn"]
@@ -31,7 +31,7 @@ def reference(name):
     weights = {key.removeprefix(prefix): t for key, t in tensors.items() if key.startswith(prefix)}
     upstream = json.loads(facts["config"])
     model = MiniMindForCausalLM(MiniMindConfig.from_upstream(upstream, facts["generation"]))
-    load_weights(model, weights)
+    model.load_state_dict(weights)
     expected = {key: t for key, t in tensors.items() if not key.startswith(prefix)}
     lengths = {key: int(facts[key]) for key in ("prefill_length", "greedy_prompt_length")}
     return SimpleNamespace(model=model.eval(), weights=weights, tensors=expected, upstream=upstream, **lengths)

@@ -163,10 +163,11 @@ def _check_prompt(
         )
     if attention_mask is not None:
         check_attention_mask(attention_mask, list(input_ids.shape), f"[B, S] like input_ids, {list(input_ids.shape)}")
-        _check_left_padding(attention_mask)
+        check_left_padding(attention_mask)
 
 
-def _check_left_padding(attention_mask: Tensor) -> None:
+def check_left_padding(attention_mask: Tensor) -> None:
+    """Raise a ValueError unless every row of `[B, S]` is padding, if any, and then tokens."""
     if not bool(attention_mask[:, -1].all()):
         raise ValueError(
             "prompts of different length must be padded on the left, so that every row ends with a real token: the "

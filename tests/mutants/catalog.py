@@ -52,6 +52,9 @@ _SWIGLU = "gated = F.silu(self.gate_proj(x)) * self.up_proj(x)"
 _REFUSES = ("test_hf_export.py::test_refuses_what_transformers_cannot_be_and_points_to_the_adapter",)
 _SAVED = ("test_hf_adapter.py::test_saved_and_loaded_it_is_the_same_model",)
 _IN_PLACE = ("test_hf_adapter.py::test_a_cache_of_transformers_is_filled_in_place_for_every_cut",)
+_DELETES = ("test_hf_export.py::test_never_deletes_what_no_export_wrote",)
+_TRAINS = ("test_hf_export.py::test_what_acts_in_training_only_is_written_as_well",)
+_GROWS = ("test_hf_adapter.py::test_the_vocabulary_can_grow_and_the_wrapped_model_grows_with_it",)
 _TIE = "self.lm_head.weight = self.model.embed_tokens.weight"
 _PACK = "weight.data = weight.data.t().contiguous().t()"
 _CHOSEN = "gate, up, down = (matrices[routed.experts[0]] for matrices in stack)  # [N, ...] -> [k, ...]"
@@ -901,11 +904,35 @@ MUTANTS = [
         ("test_hf_export.py::test_a_failure_leaves_everything_as_it_was",),
     ),
     Mutant(
-        "hf: any folder replaced", "hf/export.py", 'if not (folder / "config.json").is_file():', "if False:",
-        ("test_hf_export.py::test_never_replaces_a_folder_that_is_no_models",),
+        "hf: any folder replaced", "hf/export.py", 'if others or not (folder / "config.json").is_file():', "if False:",
+        ("test_hf_export.py::test_never_replaces_what_is_no_models_folder",),
     ),
     Mutant(
-        "hf: tables left empty after loading", "hf/adapter.py", "module.rebuild_tables()", "pass", _SAVED,
+        "hf: a folder with a config.json replaced, whatever else it holds", "hf/export.py",
+        'if others or not (folder / "config.json").is_file():', 'if not (folder / "config.json").is_file():', _DELETES,
+    ),
+    Mutant(
+        "hf: a folder or link of a file's name replaced", "hf/export.py",
+        "return bool(ours) and entry.is_file() and not entry.is_symlink()", "return bool(ours)", _DELETES,
+    ),
+    Mutant(
+        "hf: a link replaced by a folder", "hf/export.py", "Path(folder), Path(folder).resolve()",
+        "Path(folder), Path(folder).absolute()", ("test_hf_export.py::test_a_link_to_a_folder_stays_a_link",),
+    ),
+    Mutant(
+        "hf: the current folder replaced", "hf/export.py",
+        "if folder in (Path.cwd(), *Path.cwd().parents):", "if False:",
+        ("test_hf_export.py::test_never_replaces_the_current_folder",),
+    ),
+    Mutant(
+        "hf: dropout left out", "hf/counterpart.py", '"attention_dropout": config.dropout,', "", _TRAINS,
+    ),
+    Mutant(
+        "hf: the size of new weights left out", "hf/counterpart.py",
+        '"initializer_range": config.initializer_range,', "", _TRAINS,
+    ),
+    Mutant(
+        "hf: tables left empty after loading", "hf/base_model.py", "module.rebuild_tables()", "pass", _SAVED,
     ),
     Mutant(
         "hf: the tie not declared", "hf/adapter.py",
@@ -913,7 +940,7 @@ MUTANTS = [
         _SAVED,
     ),
     Mutant(
-        "hf: the router left empty", "hf/adapter.py", "nn.init.kaiming_uniform_(module.weight, a=5**0.5)", "pass",
+        "hf: the router left empty", "hf/base_model.py", "nn.init.kaiming_uniform_(module.weight, a=5**0.5)", "pass",
         ("test_hf_adapter.py::test_a_new_model_starts_like_ours",
          "test_hf_adapter.py::test_a_missing_router_is_drawn_and_not_left_empty"),
     ),
@@ -922,21 +949,48 @@ MUTANTS = [
         ("test_hf_adapter.py::test_a_call_gives_what_our_call_gives",),
     ),
     Mutant(
-        "hf: an empty cache dropped", "hf/adapter.py", "        if given is None:\n", "        if not given:\n",
+        "hf: an empty cache dropped", "hf/base_model.py", "        if given is None:\n", "        if not given:\n",
         _IN_PLACE,
     ),
     Mutant(
-        "hf: the vocabulary not followed", "hf/adapter.py",
-        "        self.model.config = self.config.to_minimind()\n", "",
-        ("test_hf_adapter.py::test_the_vocabulary_can_grow",),
+        "hf: the vocabulary not followed", "hf/base_model.py",
+        "        self.model.config = self.config.to_minimind()\n", "", _GROWS,
     ),
     Mutant(
-        "hf: other positions ignored", "hf/adapter.py",
-        "        _check_positions(value, input_ids, attention_mask, start)\n", "        pass\n",
+        "hf: the vocabulary not followed by the model that was wrapped", "hf/adapter.py",
+        "            ours.config, ours.lm_head = self.model.config, self.lm_head\n", "            pass\n", _GROWS,
+    ),
+    Mutant(
+        "hf: balancing alone for a loss", "hf/adapter.py", "loss=None if loss is None", "loss=aux_loss if loss is None",
+        ("test_hf_adapter.py::test_a_call_gives_what_our_call_gives",),
+    ),
+    Mutant(
+        "hf: the config's cache ignored", "hf/base_model.py", "self.config.use_cache if use_cache is None",
+        "True if use_cache is None", ("test_hf_adapter.py::test_the_config_says_whether_a_cache_is_returned",),
+    ),
+    Mutant(
+        "hf: a text goes on behind padding", "hf/adapter.py", "check_left_padding(attention_mask)", "pass",
+        ("test_hf_adapter.py::test_padding_on_the_right_is_refused_where_a_text_would_go_on_behind_it",),
+    ),
+    Mutant(
+        "hf: tables follow the weights to where there is no memory", "hf/base_model.py",
+        "if not module.embed_tokens.weight.is_meta:", "if True:",
+        ("test_hf_adapter.py::test_accelerate_loads_it_into_a_model_without_memory",),
+    ),
+    Mutant(
+        "hf: a tokenizer taken for an option", "hf/options.py", ', "tokenizer", "assistant_tokenizer")', ")",
+        ("test_hf_adapter.py::test_a_text_ends_with_a_word",),
+    ),
+    Mutant(
+        "hf: only the first of several ends", "hf/config.py", "return list(ends) if", "return ends[0] if",
+        ("test_hf_adapter.py::test_a_text_ends_with_any_of_several_tokens",),
+    ),
+    Mutant(
+        "hf: other positions ignored", "hf/options.py", 'if "position_ids" in given:', "if False:",
         ("test_hf_adapter.py::test_takes_positions_only_if_they_are_the_ones_it_counts",),
     ),
     Mutant(
-        "hf: padding not counted in positions", "hf/adapter.py",
+        "hf: padding not counted in positions", "hf/options.py",
         "attention_mask.long().cumsum(-1)[:, -length:] - 1", "attention_mask.long().cumsum(-1)[:, -length:]",
         ("test_hf_adapter.py::test_takes_positions_only_if_they_are_the_ones_it_counts",),
     ),

@@ -5,7 +5,7 @@ from typing import Any
 
 from transformers import GenerationConfig, PretrainedConfig
 
-from minimind_edu.config import MiniMindConfig
+from minimind_edu.config import MiniMindConfig, tokens_of
 from minimind_edu.rope_frequencies import RopeScaling
 
 _FIELDS = {field.name for field in dataclasses.fields(MiniMindConfig)}
@@ -51,11 +51,16 @@ class MiniMindEduConfig(PretrainedConfig):
 def _transformers_names(config: MiniMindConfig) -> dict[str, Any]:
     values = dataclasses.asdict(config)
     values[_SCALING] = values.pop("rope_scaling")
-    return values
+    return values | {"eos_token_id": end_tokens(config)}
+
+
+def end_tokens(config: MiniMindConfig) -> int | list[int] | None:
+    """The tokens that end a text, as transformers writes them: several are a list."""
+    ends = config.eos_token_id
+    return list(ends) if isinstance(ends, tuple) else ends
 
 
 def generation_config(config: MiniMindConfig) -> GenerationConfig:
-    """How transformers starts, ends and pads a text; it pads with the end, as our own generate does."""
-    return GenerationConfig(
-        bos_token_id=config.bos_token_id, eos_token_id=config.eos_token_id, pad_token_id=config.eos_token_id
-    )
+    """How transformers begins, ends and pads a text; it pads with the (first) end, as our own generate does."""
+    padding = next(iter(tokens_of(config.eos_token_id)), None)
+    return GenerationConfig(bos_token_id=config.bos_token_id, eos_token_id=end_tokens(config), pad_token_id=padding)

@@ -15,6 +15,7 @@ from typing import Any
 from transformers import LlamaConfig, PretrainedConfig, Qwen3Config, Qwen3MoeConfig
 
 from minimind_edu.config import MiniMindConfig
+from minimind_edu.hf.config import end_tokens
 from minimind_edu.rope_frequencies import yarn_correction_range
 
 _OTHERWISE = (
@@ -46,7 +47,7 @@ def counterpart_config(config: MiniMindConfig) -> PretrainedConfig:
         "attention_dropout": config.dropout,
         "initializer_range": config.initializer_range,
         "bos_token_id": config.bos_token_id,
-        "eos_token_id": config.eos_token_id,
+        "eos_token_id": end_tokens(config),
         # transformers would freeze the embedding of a padding token; generation_config names one instead
         "pad_token_id": None,
     }

@@ -8,6 +8,7 @@ state dict bit for bit.
 import contextlib
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from tokenizers import Tokenizer
 from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, AutoTokenizer, PretrainedConfig, PreTrainedModel
 from transformers.utils import logging
 
+from minimind_edu.config import tokens_of
 from minimind_edu.hf.adapter import MiniMindEduForCausalLM
 from minimind_edu.hf.config import generation_config
 from minimind_edu.hf.counterpart import counterpart_config
@@ -31,6 +33,8 @@ _TOKENIZER_FILES = (
     "vocab.json",
     "merges.txt",
 )
+# What else an export, or save_pretrained, writes.
+_MODEL_FILES = re.compile(r"(generation_)?config\.json|model(-\d{5}-of-\d{5})?\.safetensors(\.index\.json)?")
 
 
 def to_transformers(model: MiniMindForCausalLM) -> PreTrainedModel:
@@ -67,7 +71,7 @@ def export(
         folder: where to; it must not exist, or be empty, unless `overwrite`.
         tokenizer: a folder with tokenizer.json and what belongs to it, which are copied. Texts are then padded with
             the tokenizer's padding token if it has one, otherwise with the end of a text.
-        overwrite: replace a folder that an earlier export or `save_pretrained` wrote.
+        overwrite: replace a folder that an earlier export or `save_pretrained` wrote, and that holds nothing else.
         adapter: write this book's own model type instead, which loads after `import minimind_edu.hf`.
 
     Returns:
@@ -75,9 +79,10 @@ def export(
 
     Raises:
         FileExistsError: if the folder holds something and must not be replaced.
-        ValueError: if the model has no counterpart, or the tokenizer's folder holds no tokenizer or a larger one.
+        ValueError: if the model has no counterpart, the tokenizer's folder holds no tokenizer or a larger one, or the
+            folder is the current one.
     """
-    folder = Path(folder)
+    asked, folder = Path(folder), Path(folder).resolve()  # a link stays, and what it leads to is replaced
     _check_free(folder, overwrite)
     twin = MiniMindEduForCausalLM.from_minimind(model) if adapter else to_transformers(model)
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -92,7 +97,7 @@ def export(
         if not adapter:
             _add_older_names(new / "config.json")
         _move_into_place(new, folder, Path(scratch, "old"))
-    return folder
+    return asked
 
 
 @contextlib.contextmanager
@@ -108,15 +113,28 @@ def _without_progress_bar() -> Iterator[None]:
 
 
 def _check_free(folder: Path, overwrite: bool) -> None:
+    if folder in (Path.cwd(), *Path.cwd().parents):
+        raise ValueError(
+            f"an export makes its folder anew, so this cannot be the current folder or one above it, got {folder}; "
+            "give a new name, such as 'my-model'"
+        )
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
     if not overwrite:
         raise FileExistsError(f"{folder} exists already; give another name, or overwrite=True to replace it")
-    if not (folder / "config.json").is_file():
+    entries = list(folder.iterdir()) if folder.is_dir() else [folder]
+    others = sorted(entry.name for entry in entries if not _is_exported(entry))
+    if others or not (folder / "config.json").is_file():
+        held = f"it holds {', '.join(others[:6])}" if others else "it holds no config.json"
         raise FileExistsError(
-            f"{folder} is not replaced, overwrite=True or not, because it holds no config.json and so is no model's "
-            "folder; give another name"
+            f"{folder} is not replaced, overwrite=True or not, because {held}: only what an export wrote is replaced, "
+            "and nothing else is ever deleted; give another name"
         )
+
+
+def _is_exported(entry: Path) -> bool:
+    ours = entry.name in _TOKENIZER_FILES or _MODEL_FILES.fullmatch(entry.name)
+    return bool(ours) and entry.is_file() and not entry.is_symlink()
 
 
 def _move_into_place(new: Path, folder: Path, old: Path) -> None:
@@ -153,12 +171,10 @@ def _copy_tokenizer(source: Path, folder: Path, twin: PreTrainedModel) -> None:
 def _write_tokenizer_config(tokens: Path, config: PretrainedConfig, folder: Path) -> None:
     """Say which class reads the file, and which tokens begin and end a text."""
     id_to_token = Tokenizer.from_file(str(tokens)).id_to_token
-    values = {
-        "tokenizer_class": "PreTrainedTokenizerFast",
-        "bos_token": id_to_token(config.bos_token_id),
-        "eos_token": id_to_token(config.eos_token_id),
-    }
-    text = json.dumps({name: value for name, value in values.items() if value}, indent=2)
+    roles = {"bos_token": config.bos_token_id, "eos_token": next(iter(tokens_of(config.eos_token_id)), None)}
+    texts = {role: id_to_token(token) for role, token in roles.items() if token is not None}
+    values = {"tokenizer_class": "PreTrainedTokenizerFast"} | {role: text for role, text in texts.items() if text}
+    text = json.dumps(values, indent=2)
     (folder / "tokenizer_config.json").write_text(text + "\n", encoding="utf-8")
 
 

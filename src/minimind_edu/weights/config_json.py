@@ -12,6 +12,7 @@ from typing import Any
 from minimind_edu.config import MiniMindConfig
 from minimind_edu.rope_frequencies import RopeScaling
 from minimind_edu.upstream import UPSTREAM_NAMES, upstream_scaling
+from minimind_edu.validation import check_count
 
 # names of others -> ours; transformers 5 writes num_local_experts for Qwen3-MoE
 _NAMES = UPSTREAM_NAMES | {"num_local_experts": "num_experts"}
@@ -112,7 +113,9 @@ def _yarn_of_transformers(given: Mapping[str, Any], positions: int) -> dict[str,
     if extra:
         raise ValueError(f"config.json's YaRN sets {', '.join(sorted(extra))}, which this package does not have")
     original = given.get("original_max_position_embeddings", positions)
-    factor = given.get("factor") or positions / max(original, 1)  # RopeScaling refuses an original below 1
+    check_count("max_position_embeddings", positions)
+    check_count("original_max_position_embeddings", original)
+    factor = given.get("factor") or positions / original
     names = ("beta_fast", "beta_slow", "attention_factor")
     chosen = {name: given[name] for name in names if given.get(name) is not None}
     scaling = RopeScaling(factor, original, **chosen)

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from minimind_edu.config import MiniMindConfig
+from minimind_edu.validation import check_count
 from minimind_edu.weights.config_json import values_of
 
 _EMBEDDING, _HEAD = "model.embed_tokens.weight", "lm_head.weight"
@@ -44,8 +45,8 @@ def infer_config(
     values = shown | stated | known
     values |= _heads(weights, values)
     preset = getattr(MiniMindConfig, generation)
-    if values["use_moe"]:
-        values.setdefault("num_experts_per_tok", min(preset().num_experts_per_tok, values.get("num_experts", 1)))
+    if "num_experts" in shown:
+        values.setdefault("num_experts_per_tok", min(preset().num_experts_per_tok, shown["num_experts"]))
     return preset(**values)
 
 
@@ -101,6 +102,9 @@ def _count(weights: Mapping[str, Tensor], prefix: str) -> int:
 
 def _heads(weights: Mapping[str, Tensor], values: Mapping[str, Any]) -> dict[str, int]:
     """Heads and their size from the rows of q_proj (H * D) and k_proj (K * D) and from what is known of them."""
+    for name in ("head_dim", "num_attention_heads", "num_key_value_heads"):
+        if values.get(name) is not None:
+            check_count(name, values[name])
     q_rows, k_rows = len(weights[_QUERY]), len(weights[_KEY])
     head_dim, heads = values.get("head_dim"), values.get("num_attention_heads")
     if head_dim is None:
