@@ -107,7 +107,7 @@ def from_checkpoint(
     if config is None:
         try:
             config, origin = _config_of(stored, weights, known)
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, OverflowError) as error:
             raise ValueError(f"{place}: {error}") from error
     _check_sizes(config, weights, str(place), origin)
     with torch.device("meta"):  # sizes without memory: the file's tensors become the parameters
