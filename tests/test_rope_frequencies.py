@@ -87,6 +87,10 @@ def test_the_older_formula_without_a_corner_slows_no_pair_wholly():
     assert (scaling_of_each_pair(8, 1e4, scaling, DOUBLE) > 0.25).all()
 
 
+def test_a_base_of_many_digits_is_a_number_as_any_other():
+    assert torch.equal(rope_frequencies(8, 10**30), rope_frequencies(8, 1e30))
+
+
 @pytest.mark.parametrize("dim", [7, 0, -2])
 def test_rejects_an_odd_head_dim(dim):
     with pytest.raises(ValueError, match=f"rotates pairs of channels, so dim must be even and at least 2, got {dim}"):

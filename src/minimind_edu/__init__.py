@@ -1,9 +1,27 @@
 """minimind_edu: the inside of the MiniMind language model, part by part.
 
-Each module holds one concept and stands on those before it: config, norms, rope, kv_cache, attention, feed_forward,
-moe, block, notebook, packing, token_step, compiled_steps, decoding, generation, model, device, timing, costs, machine;
-then the weights in files, weights/: files, hub, state_dicts, config_json, infer_config, checkpoints. What shows, checks
-and converts (plotting, figures, checks, hf) imports the model, never the other way round.
+The parts, each standing only on those before it, and the chapter that teaches it:
+
+    config            every size and switch; upstream.py translates MiniMind's own names
+    norms             RMSNorm and LayerNorm                                                    02
+    rope              rotated queries and keys                                                 03
+    rope_frequencies  how fast each pair of channels rotates, YaRN                             04
+    masks, attention  who reads from whom; grouped heads                                       05, 06
+    layer_cache, kv_cache   keys and values of what was read, of one layer and of all          07
+    feed_forward, moe       what every position does by itself, in one network or in experts
+    block, model      parts into a block, blocks into a language model, tied weights           10, 11
+    sampling, generation    from logits to a token, from tokens to a text
+    costs, timing, machine  what a call must move and compute, and what it takes here          14
+
+The wings, which no part imports:
+
+    fast/             the same tokens, faster: packed weights, compiled steps                  14
+    weights/          checkpoints and configs in files, of MiniMind's, transformers' and our own
+    hf/               into Hugging Face transformers and back (an optional extra)
+    checks/           the exercises, one file for each chapter
+    figures/          the interactive figures; plotting draws the still pictures
+
+device, notebook and validation serve all of them: where to compute, progress, and what is refused in which words.
 """
 
 from minimind_edu.config import MiniMindConfig

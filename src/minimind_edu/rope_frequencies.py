@@ -85,6 +85,7 @@ def rope_frequencies(
         ValueError: if dim is not an even number of at least 2.
     """
     check_even("dim", dim)
+    rope_base = float(rope_base)  # a whole number of many digits would overflow
     inv_freq = 1.0 / (rope_base ** (torch.arange(0, dim, 2).to(dtype) / dim))  # [D/2]
     if rope_scaling is not None:
         inv_freq = inv_freq * scaling_of_each_pair(dim, rope_base, rope_scaling, dtype)
