@@ -70,7 +70,8 @@ class Server:
         self.folder, self.runtime, self.port = (folder / "notebooks", folder / "runtime", _free_port())
         self.folder.mkdir()
         ours = notebook_environment.ENVIRONMENT  # what chapters are stored in; a reader has none of it
-        environment = {name: value for name, value in os.environ.items() if name not in ours} | {
+        environment = {name: value for name, value in os.environ.items() if name not in ours}
+        environment |= notebook_environment.ONE_THREAD | {
             "JUPYTER_CONFIG_DIR": str(folder / "config"),
             "JUPYTER_DATA_DIR": str(folder / "data"),
             "JUPYTER_RUNTIME_DIR": str(self.runtime),

@@ -19,14 +19,6 @@ def model():
     return MiniMindForCausalLM(TINY).eval()
 
 
-@pytest.fixture
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def test_bandwidth_is_bytes_and_peak_operations_over_seconds(monkeypatch):
     def measured(calls, device, rounds):
         for call in calls.values():
@@ -104,7 +96,7 @@ def test_decode_steps_attend_to_the_context_on_average(model, monkeypatch):
     assert abs(sum(lengths) / len(lengths) - 40) <= 0.5
 
 
-def test_the_command_prints_what_the_figure_reads(monkeypatch, capsys, one_thread):
+def test_the_command_prints_what_the_figure_reads(monkeypatch, capsys):
     monkeypatch.setattr(machine, "MiniMindConfig", lambda: TINY)
     monkeypatch.setattr(machine, "CONTEXT", 20)
     monkeypatch.setattr(machine, "pick_device", lambda: torch.device("cpu"))

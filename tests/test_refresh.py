@@ -4,6 +4,7 @@ import json
 
 import nbformat
 import pytest
+import torch
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from tools import install_cell, refresh
@@ -135,6 +136,13 @@ def test_a_chapter_is_executed_and_a_second_run_changes_nothing(tmp_path):
     assert refresh.read(path).cells[-1].outputs[0].text == "1\n"
     assert not refresh.refresh(path)
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def test_tests_and_kernels_compute_with_one_thread(tmp_path):
+    assert torch.get_num_threads() == 1
+    path = write_notebook(tmp_path / "01_chapter.ipynb", code("import torch\nprint(torch.get_num_threads())"))
+    refresh.refresh(path)
+    assert refresh.read(path).cells[-1].outputs[0].text == "1\n"
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,7 @@ def run_unaided(chapters: list[Path]) -> str:
         shutil.copy(RUNNER, reader)
         prefix, environment, means = without_network(home)
         command = [*prefix, environments_python(), RUNNER.name, *(path.name for path in notebooks)]
-        environment |= {"HOME": str(home)} | QUIET
+        environment |= {"HOME": str(home)} | QUIET | notebook_environment.ONE_THREAD
         if run(*command, env=environment, cwd=reader).returncode:
             raise ColabError("A chapter that carries the package does not run unaided; see above.")
     return means

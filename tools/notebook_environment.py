@@ -1,12 +1,16 @@
 """The environment in which a chapter runs when its outputs are stored and when they are compared.
 
-`tools.refresh` and the root conftest both take it from here, so what one stores the other finds again. The number of
-threads is left alone on purpose: no printed number may depend on it.
+`tools.refresh` and the root conftest both take it from here, so what one stores the other finds again. It must be set
+before torch is imported, which reads the number of threads once.
 """
 
 import os
 
-ENVIRONMENT = {
+# Tensors as small as those of the tests and chapters are computed by one thread several times as fast as by two, most
+# of all on a busy machine. No printed number may depend on it: a reader's kernel takes as many threads as torch likes.
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+ENVIRONMENT = ONE_THREAD | {
     "MINIMIND_EDU_STATIC": "1",  # figures show themselves as HTML that needs no kernel
     "MPLBACKEND": "module://matplotlib_inline.backend_inline",
     "SOURCE_DATE_EPOCH": "0",  # no date inside a picture
@@ -14,7 +18,7 @@ ENVIRONMENT = {
     "PYDEVD_DISABLE_FILE_VALIDATION": "1",  # ipykernel's debugger warns of frozen modules otherwise
 }
 
-CELL_TIMEOUT = 600  # seconds; the slowest cell takes seconds, so only a cell that hangs ever meets it
+CELL_TIMEOUT = 600  # seconds; no cell works longer than 15, so only a cell that hangs ever meets it
 
 
 def apply() -> None:
