@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from nbval.plugin import comment_markers, find_comment_markers
 
 from tools import install_cell
 from tools.refresh import CHAPTERS, IGNORED, WIDGET_VIEW, canonical, dumps, machine_words, read
@@ -41,12 +42,21 @@ def outside_code(markdown: str) -> str:
     return re.sub(r"`[^`\n]*`", "", re.sub(r"^```\w*$.*?^```$", "", markdown, flags=re.DOTALL | re.MULTILINE))
 
 
+def commanding_comments(cell: dict) -> list:
+    """What comments in the code tell nbval, such as not to compare what the cell shows."""
+    return list(find_comment_markers(text(cell)))
+
+
 def is_compared(cell: dict) -> bool:
-    """Whether nbval compares what the cell shows: it compares text, tables and SVG, and no photographs of them."""
+    """Whether nbval compares what the cell shows: it compares text, tables and SVG, and no photographs of them.
+
+    A tag can tell it not to, and so can a comment in the code.
+    """
     seen = [output for output in cell["outputs"] if output["output_type"] == "stream"]
     for output in cell["outputs"]:
         seen += [kind for kind in output.get("data", {}) if not kind.startswith(("image/png", "image/jpeg"))]
-    return not tags(cell) & {IGNORED, "nbval-skip"} and (bool(seen) or not cell["outputs"])
+    told = tags(cell) & {IGNORED, "nbval-skip"} or commanding_comments(cell)
+    return not told and (bool(seen) or not cell["outputs"])
 
 
 @pytest.fixture(params=PATHS, ids=lambda path: path.stem)
@@ -113,9 +123,18 @@ def test_code_can_be_compared_everywhere(notebook):
         assert not lines[-1].rstrip().endswith(";"), f"cell {cell['id']} ends with a semicolon"
         assert not [line for line in lines if re.match(r"\s*[!%]", line)], f"cell {cell['id']} uses a shell or a magic"
         assert "clear_output" not in text(cell), f"cell {cell['id']} clears its output"
+        assert not commanding_comments(cell), f"cell {cell['id']} commands nbval in a comment; use a tag, with a reason"
         assert tags(cell) <= KNOWN_TAGS, f"cell {cell['id']} has the tags {tags(cell) - KNOWN_TAGS}"
         if cell["id"] not in (install_cell.CELL_ID, "quiz"):  # a quiz is text for the most part
             assert len(lines) <= LONGEST_CELL, f"cell {cell['id']} is longer than {LONGEST_CELL} lines"
+
+
+@pytest.mark.parametrize("comment", comment_markers)
+def test_a_comment_that_commands_nbval_is_seen(comment):
+    cell = {"source": [f"  # {comment}\n", "print(1)"], "metadata": {}, "outputs": [], "id": "cell"}
+    assert commanding_comments(cell) and not is_compared(cell)
+    with pytest.raises(AssertionError, match="cell commands nbval in a comment"):
+        test_code_can_be_compared_everywhere({"cells": [cell | {"cell_type": "code"}]})
 
 
 def test_an_ignored_cell_says_why_and_the_next_cell_checks_what_must_hold(notebook):

@@ -13,19 +13,21 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from tools import colab, run_unaided
 
-# Stand-ins that cost no time: the package is an empty file beside the notebook, and a figure is what a front end gets.
+# Stand-ins that cost no time: the package is an empty file near the notebook, and a figure is what a front end gets.
 FIRST = """\
-import os, sys, types
-package_folder = types.SimpleNamespace(name=os.getcwd())
-sys.path.insert(0, package_folder.name)
-os.environ["PYTHONPATH"] = package_folder.name"""
+import os, sys
+folder = os.path.abspath("minimind_edu-0")
+sys.path.insert(0, folder)
+os.environ["PYTHONPATH"] = folder"""
 FIGURE = f"""\
 from IPython.display import display
 display({{{run_unaided.WIDGET_VIEW!r}: {{}}}}, raw=True)"""
 
 
 def notebook(tmp_path, *cells: str) -> Path:
-    (tmp_path / "minimind_edu.py").touch()
+    for folder in ("minimind_edu-0", "another"):
+        (tmp_path / folder / "minimind_edu").mkdir(parents=True)
+        (tmp_path / folder / "minimind_edu" / "__init__.py").touch()
     path = tmp_path / "chapter.ipynb"
     nbformat.write(new_notebook(cells=[new_code_cell(cell) for cell in cells]), path)
     return path
@@ -43,9 +45,10 @@ def test_a_notebook_that_runs_with_a_live_figure_is_told_so(tmp_path):
         ([FIRST, FIGURE, "import warnings; warnings.warn('old')"], AssertionError, "old"),
         ([FIRST, "print('no figure')"], AssertionError, "no figure is alive"),
         ([FIRST + "; print('loud')", FIGURE], AssertionError, "first cell is not silent"),
-        ([FIRST + "; package_folder.name += '/x'", FIGURE], CellExecutionError, "AssertionError"),
+        ([FIRST.replace("minimind_edu-0", "another"), FIGURE], CellExecutionError, "AssertionError"),
+        ([FIRST + "; os.environ['PYTHONPATH'] = 'another'", FIGURE], CellExecutionError, "AssertionError"),
     ],
-    ids=["error", "warning", "no figure", "loud", "another package"],
+    ids=["error", "warning", "no figure", "loud", "another package", "another package in processes"],
 )
 def test_a_notebook_that_a_reader_would_not_like_fails(tmp_path, cells, error, message):
     with pytest.raises(error, match=message):

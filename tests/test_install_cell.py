@@ -106,7 +106,7 @@ def test_it_names_the_repository_of_the_configuration_at_the_tag_of_the_version(
 
 
 def test_it_is_short_enough_to_be_read():
-    assert len(install_cell.source().splitlines()) <= 35
+    assert len(install_cell.source().splitlines()) <= 48
 
 
 def test_it_asks_for_what_the_package_depends_on():
@@ -164,6 +164,34 @@ def test_it_names_the_command_for_what_else_is_missing(reader):
     assert reader.runs_cell(source) == (
         "Run `%pip install no_such_thing nor_this` in a new cell, then this cell again.\n"
     )
+
+
+def test_a_python_that_is_too_old_is_told_in_one_sentence(reader):
+    [oldest] = re.findall(
+        r'^requires-python = ">=3\.(\d+)"', (ROOT / "pyproject.toml").read_text("utf-8"), re.MULTILINE
+    )
+    asked = f"sys.version_info < (3, {oldest})"
+    assert asked in install_cell.source()
+    here = ".".join(map(str, sys.version_info[:2]))
+    assert reader.runs_cell(install_cell.source().replace(asked, "sys.version_info < (9, 9)")) == (
+        f"This book needs Python 3.{oldest} or newer, and this kernel runs {here}.\n"
+    )
+
+
+def test_another_version_that_is_installed_is_told_and_left_alone(reader):
+    (reader.site / "minimind_edu").mkdir()
+    (reader.site / "minimind_edu" / "__init__.py").touch()
+    metadata = reader.site / "minimind_edu-9.8.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: minimind-edu\nVersion: 9.8\n", encoding="utf-8")
+    before = reader.packages()
+    assert reader.runs_cell(install_cell.source()) == (
+        f"This notebook needs minimind_edu {install_cell.version()}, but 9.8 is installed: run `%pip install --no-deps "
+        f"git+{install_cell.repository_url()}@{install_cell.tag()}` in a new cell, then restart the kernel.\n"
+    )
+    assert reader.packages() == before
+    for left in reader.site.glob("minimind_edu*"):
+        shutil.rmtree(left)
 
 
 def project_files() -> list[Path]:

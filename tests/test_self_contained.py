@@ -161,27 +161,71 @@ def seen_below(tmp_path, *cells: str, **changes: str) -> str:
 LOOK = """\
 import importlib.util, pathlib, subprocess, sys
 found = pathlib.Path(importlib.util.find_spec("minimind_edu").origin)
+own = found.parents[1]
 child = "import importlib.util; print(importlib.util.find_spec('minimind_edu').origin)"
-print(found.is_relative_to(package_folder.name), (found.parent / "figures/static/kit.js").is_file())
+print(own.name.startswith("minimind_edu-"), (found.parent / "figures/static/kit.js").is_file())
 print(subprocess.check_output([sys.executable, "-c", child], text=True).strip() == str(found))
-print(sum(entry == package_folder.name for entry in sys.path))"""
+print(sum(entry == str(own) for entry in sys.path))"""
 
 
-def test_its_own_package_is_found_also_by_other_processes_and_when_run_twice(wheel, tmp_path):
-    cell = install_cell.self_contained_source(wheel)
+@pytest.fixture(scope="module")
+def cell(wheel) -> str:
+    """The first cell of a notebook that carries the package."""
+    return install_cell.self_contained_source(wheel)
+
+
+def test_its_own_package_is_found_also_by_other_processes_and_when_run_twice(cell, tmp_path):
     seen = seen_below(tmp_path, cell, cell, LOOK, TMPDIR=str(tmp_path))
     assert seen == "True True\nTrue\n1\n"
     assert not list(tmp_path.glob("minimind_edu-*")), "the folder goes with the kernel"
 
 
+def test_no_variable_of_the_readers_keeps_it_from_unpacking(cell, tmp_path):
+    mine = "package_folder = folder = prefix = wheel = paths = needed = 'mine'"
+    assert seen_below(tmp_path, mine, cell, LOOK) == "True True\nTrue\n1\n"
+
+
+def test_after_a_reset_what_was_imported_still_finds_its_files(cell, tmp_path):
+    figure = "from minimind_edu.figures import Roofline; print(Roofline().machine['peak'] > 0)"
+    assert seen_below(tmp_path, cell, "import minimind_edu.figures", "%reset -f", cell, figure) == "True\n"
+
+
+OLDER = """\
+import pathlib, sys
+(pathlib.Path("old") / "minimind_edu").mkdir(parents=True)
+(pathlib.Path("old") / "minimind_edu" / "__init__.py").touch()
+metadata = pathlib.Path("old") / "minimind_edu-0.0.9.dist-info"
+metadata.mkdir()
+(metadata / "METADATA").write_text("Metadata-Version: 2.1\\nName: minimind-edu\\nVersion: 0.0.9\\n")
+sys.path.insert(0, "old")
+"""
+
+
+def test_it_wins_over_another_version_that_is_installed(cell, tmp_path):
+    assert seen_below(tmp_path, OLDER, cell, LOOK) == "True True\nTrue\n1\n"
+
+
+def test_another_version_that_is_imported_already_is_told(cell, tmp_path):
+    assert seen_below(tmp_path, OLDER + "import minimind_edu", cell) == (
+        f"This notebook has minimind_edu {install_cell.version()} inside, but 0.0.9 is imported already: restart the "
+        "kernel, then run this cell first.\n"
+    )
+
+
+def test_a_python_that_is_too_old_is_told_before_anything_is_unpacked(cell, tmp_path):
+    old = cell.replace("sys.version_info < (3, 11)", "sys.version_info < (9, 9)")
+    seen = seen_below(tmp_path, old, "import sys; print(any('minimind_edu-' in path for path in sys.path))")
+    here = ".".join(map(str, sys.version_info[:2]))
+    assert seen == f"This book needs Python 3.11 or newer, and this kernel runs {here}.\nFalse\n"
+
+
 @pytest.mark.parametrize("place, wrong", [(0.0, "A"), (0.5, "-"), (0.99, "é")])
-def test_a_damaged_package_is_told_in_one_sentence_and_not_unpacked(wheel, tmp_path, place, wrong):
-    cell = install_cell.self_contained_source(wheel)
+def test_a_damaged_package_is_told_in_one_sentence_and_not_unpacked(cell, tmp_path, place, wrong):
     packed = packed_text(cell)
     at = int(place * len(packed))
     at += packed[at] == wrong  # the next one, if nothing would change
     broken = cell.replace(packed, packed[:at] + wrong + packed[at + 1 :])
-    seen = seen_below(tmp_path, broken, "print('package_folder' in globals())")
+    seen = seen_below(tmp_path, broken, "import sys; print(any('minimind_edu-' in path for path in sys.path))")
     assert seen == (
         "The package in this cell is damaged (its checksum differs): download the notebook again from "
         "this chapter's page in the book.\nFalse\n"

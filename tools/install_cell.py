@@ -22,13 +22,15 @@ CELL_ID = "install"
 # Where a repository is missing git asks for a name and a password, and a kernel would wait forever for an answer.
 _INSTALL = """\
 # @title Install the book's package, if it is missing
+import importlib.metadata
 import importlib.util
 import os
 import subprocess
 import sys
 
+VERSION = "{version}"
 SOURCE = "git+{url}@{tag}"
-{error}
+{checks}
 if importlib.util.find_spec("minimind_edu") is None:
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", SOURCE]
     asks_nothing = {{**os.environ, "GIT_TERMINAL_PROMPT": "0"}}
@@ -43,46 +45,72 @@ if importlib.util.find_spec("minimind_edu") is None:
             "git and a network, or download the notebook from this chapter's page in the book, "
             "which has the package inside."
         )
+if (found := installed_version()) != VERSION:
+    raise InstallError(
+        f"This notebook needs minimind_edu {{VERSION}}, but {{found}} is installed: run "
+        f"`%pip install --no-deps {{SOURCE}}` in a new cell, then restart the kernel."
+    )
 
 {needs}"""
 
+# The folder goes with the kernel and not with a variable, which a reader may overwrite or `%reset`: what has been
+# imported from it still reads its files. The checksum in its name tells it from another notebook's.
 _SELF_CONTAINED = """\
 # @title Unpack the book's package, which stands in this cell: no network is needed
+import atexit
 import base64
 import hashlib
+import importlib.metadata
 import importlib.util
 import io
 import lzma
 import os
+import shutil
 import sys
 import tempfile
 import zipfile
 
+VERSION = "{version}"
 WHEEL = "{wheel}"
 SHA256 = "{sha256}"
-{error}
+{checks}
 if hashlib.sha256(WHEEL.encode()).hexdigest() != SHA256:
     raise InstallError(
         "The package in this cell is damaged (its checksum differs): download the notebook again "
         "from this chapter's page in the book."
     )
-if "package_folder" not in globals():
-    package_folder = tempfile.TemporaryDirectory(prefix="minimind_edu-")  # goes with the kernel
+if "minimind_edu" in sys.modules and (found := installed_version()) != VERSION:
+    raise InstallError(
+        f"This notebook has minimind_edu {{VERSION}} inside, but {{found}} is imported already: "
+        "restart the kernel, then run this cell first."
+    )
+prefix = f"minimind_edu-{{SHA256[:12]}}-"
+if not any(os.path.basename(path).startswith(prefix) for path in sys.path):
+    folder = tempfile.mkdtemp(prefix=prefix)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     wheel = io.BytesIO(lzma.decompress(base64.b64decode(WHEEL)))
-    zipfile.ZipFile(wheel).extractall(package_folder.name)
-    sys.path.insert(0, package_folder.name)
-    paths = [package_folder.name, os.environ.get("PYTHONPATH")]
+    zipfile.ZipFile(wheel).extractall(folder)
+    sys.path.insert(0, folder)
+    paths = [folder, os.environ.get("PYTHONPATH")]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))  # for processes started here
 
 {needs}"""
 
-_ERROR = """
+_CHECKS = """
 
 class InstallError(Exception):
     def _render_traceback_(self):  # one sentence and no traceback
         return [str(self)]
 
-"""
+
+def installed_version():  # sources that nobody installed count as the right version
+    distributions = importlib.metadata.distributions(name="minimind-edu")
+    return next((distribution.version for distribution in distributions), VERSION)
+
+
+if sys.version_info < {python}:
+    version = ".".join(map(str, sys.version_info[:2]))
+    raise InstallError(f"This book needs Python {oldest} or newer, and this kernel runs {{version}}.")"""
 
 _NEEDS = """\
 needed = {needed}
@@ -102,9 +130,19 @@ def repository_url() -> str:
     return config["repository"]["url"].rstrip("/")
 
 
+def version() -> str:
+    """The version of the package."""
+    return project()["version"]
+
+
 def tag() -> str:
-    """The tag under which this version stands in the repository: v and the version of pyproject.toml."""
-    return f"v{project()['version']}"
+    """The tag under which this version stands in the repository."""
+    return f"v{version()}"
+
+
+def oldest_python() -> str:
+    """The first version of Python that the package runs on, such as 3.11."""
+    return project()["requires-python"].removeprefix(">=")
 
 
 def requirements() -> list[str]:
@@ -114,7 +152,13 @@ def requirements() -> list[str]:
 
 def _shared() -> dict[str, str]:
     quoted = ", ".join(f'"{name}"' for name in requirements())
-    return {"error": _ERROR, "needs": _NEEDS.format(needed=f"[{quoted}]")}
+    oldest = oldest_python()
+    python = f"({oldest.replace('.', ', ')})"
+    return {
+        "version": version(),
+        "checks": _CHECKS.format(python=python, oldest=oldest),
+        "needs": _NEEDS.format(needed=f"[{quoted}]"),
+    }
 
 
 def source() -> str:

@@ -23,8 +23,9 @@ NOBODY = ("192.0.2.1", 9)  # an address for documentation: packets to it vanish
 
 # Appended to each notebook: the package is the one that it carries, also for a process that it starts.
 LAST_CELL = """\
-import subprocess, sys, minimind_edu
-assert minimind_edu.__file__.startswith(package_folder.name), minimind_edu.__file__
+import pathlib, subprocess, sys, minimind_edu
+carried = pathlib.Path(minimind_edu.__file__).parents[1]
+assert carried.name.startswith("minimind_edu-"), carried
 find = [sys.executable, "-c", "import minimind_edu; print(minimind_edu.__file__)"]
 assert subprocess.check_output(find, text=True).strip() == minimind_edu.__file__
 """
