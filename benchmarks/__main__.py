@@ -17,6 +17,7 @@ from benchmarks.report import RESULTS, describe, load, save, table, tell
 from benchmarks.scenarios import Scenario
 from benchmarks.suites import FULL, QUICK
 from minimind_edu.config import MiniMindConfig
+from minimind_edu.device import pick_device
 
 
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
@@ -29,7 +30,7 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--only", metavar="WORDS", help='scenarios whose name holds this, as "decode, small"')
     parser.add_argument("--rounds", type=_positive, help="rounds of every scenario, all of them, however long it takes")
     parser.add_argument("--threads", type=_positive, default=1, help="CPU threads (default: 1)")
-    parser.add_argument("--device", type=torch.device, default=_default_device(), help="default: a GPU if there is one")
+    parser.add_argument("--device", type=torch.device, default=pick_device(), help="default: a GPU if there is one")
     parser.add_argument("--dtype", default="float32", choices=("float32", "bfloat16", "float16"))
     parser.add_argument("--output", type=Path, metavar="STEM", help="where the .json and .svg go (default: "
                         "benchmarks/results/latest, or quick)")  # fmt: skip
@@ -42,10 +43,6 @@ def _positive(text: str) -> int:
     if value < 1:
         raise argparse.ArgumentTypeError(f"must be at least 1, got {value}")
     return value
-
-
-def _default_device() -> torch.device:
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def main(

@@ -12,6 +12,7 @@ from tqdm import tqdm
 from benchmarks.peers import Peer, build_peers
 from benchmarks.timing import Clock, paired_rounds
 from minimind_edu.config import MiniMindConfig
+from minimind_edu.machine import readings
 
 MODELS = {  # weights wide enough that logits differ clearly and the chosen tokens do too
     "small": MiniMindConfig(initializer_range=0.05),
@@ -94,7 +95,7 @@ def elapsed(work: Callable[[], object]) -> float:
 
 
 class ReadLimit:
-    """As many bytes as a decode step must read, in one piece, read by the fastest of three simple ways.
+    """As many bytes as a decode step must read, in one piece, read by the fastest of the package's `readings`.
 
     Memory and the caches of the processor treat a piece of this size as they treat the weights themselves. It is read
     anew in every round, so that a moment in which neighbors use the memory counts for the limit too.
@@ -104,11 +105,10 @@ class ReadLimit:
         self.clock = bench.clock
         count = max(round(num_bytes / bench.dtype.itemsize / width), 1) * width
         self.numbers = torch.ones(count, dtype=bench.dtype, device=bench.device)
-        columns, vector = self.numbers.view(width, -1).t(), self.numbers[:width]
-        ways = (self.numbers.sum, lambda: torch.dot(self.numbers, self.numbers), lambda: columns @ vector)
-        for way in ways:
+        self.ways = readings(self.numbers, width)
+        for way in self.ways.values():
             way()
-        self.read = min(ways, key=lambda way: self._seconds(way, 3))
+        self.read = min(self.ways.values(), key=lambda way: self._seconds(way, 3))
 
     def seconds(self, times: int = 8) -> float:
         """Of one reading."""

@@ -9,13 +9,13 @@ from functools import partial
 from typing import Any, ClassVar
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from benchmarks.bench import Bench, ReadLimit
 from benchmarks.findings import LIMIT
 from benchmarks.peers import Peer, llama_twin, random_model
 from minimind_edu.costs import generation_cost
+from minimind_edu.machine import large_product
 
 CACHED = ("transformers", "transformers static", "notes", "plain", "packed", "compiled")
 STEPPING = ("transformers", "notes", "plain", "packed", "compiled")
@@ -205,16 +205,12 @@ class Limits(Scenario):
     @torch.no_grad()
     def measure(self, bench: Bench) -> dict[str, Any]:
         limit = ReadLimit(self.megabytes * 1e6, bench, self.width)
-        by_row = limit.numbers.view(-1, self.width)
-        by_column = limit.numbers.view(self.width, -1).t()
-        vector = by_row[:1]
-        side = 1024 if bench.device.type == "cpu" else 8192
-        square = torch.ones(side, side, dtype=bench.dtype, device=bench.device)
+        product, operations = large_product(bench.device, bench.dtype)
         work = {
             "reading memory": lambda: limit.seconds(2),
-            "vector, by rows": bench.timed(lambda: F.linear(vector, by_row)),
-            "vector, by columns": bench.timed(lambda: F.linear(vector, by_column)),
-            "product of matrices": bench.timed(lambda: F.linear(square, square)),
+            "vector, by rows": bench.timed(limit.ways["by rows"]),
+            "vector, by columns": bench.timed(limit.ways["by columns"]),
+            "product of matrices": bench.timed(product),
         }
         for once in work.values():
             once()
@@ -222,6 +218,6 @@ class Limits(Scenario):
             "seconds": bench.paired(self.name, work, self.rounds, self.budget),
             "amounts": {  # bytes, but operations for the product
                 **dict.fromkeys(list(work)[:-1], limit.numbers.nbytes),
-                "product of matrices": 2 * side**3,
+                "product of matrices": operations,
             },
         }

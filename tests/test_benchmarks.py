@@ -14,7 +14,7 @@ import torch
 from model_builders import tiny_config, tiny_model, token_ids
 
 from benchmarks import notes_way, report, timing
-from benchmarks.__main__ import main
+from benchmarks.__main__ import arguments, main
 from benchmarks.bench import Bench, ReadLimit
 from benchmarks.findings import Finding, findings, slopes
 from benchmarks.peers import build_peers
@@ -22,6 +22,7 @@ from benchmarks.picture import chosen, draw, figure_of
 from benchmarks.scenarios import Decode, Scenario, step_bytes
 from benchmarks.suites import FULL, QUICK
 from benchmarks.timing import Clock, Spread, paired_rounds, ratios, rotated, slope
+from minimind_edu.device import pick_device
 from minimind_edu.layer_cache import CatCache
 
 CPU = torch.device("cpu")
@@ -415,6 +416,13 @@ def test_only_chooses_scenarios_and_lists_them_when_none_fits(tmp_path):
     with pytest.raises(SystemExit, match="no scenario's name holds 'nothing'") as error:
         main(["--only", "nothing"])
     assert all(scenario.name in str(error.value) for scenario in FULL)
+
+
+def test_it_measures_on_the_device_that_the_package_picks(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    for there, device in ((True, "mps"), (False, "cpu")):
+        monkeypatch.setattr(torch.backends.mps, "is_available", lambda there=there: there)
+        assert arguments([]).device == pick_device() == torch.device(device)
 
 
 def test_arguments_out_of_range_are_refused(capsys):

@@ -12,7 +12,7 @@ import torch
 from pretended_device import pretended
 from test_chapters import PATHS, code_cells, load, tags, text
 
-from minimind_edu import timing
+from minimind_edu import machine, timing
 from tools.refresh import IGNORED
 
 MEASURING = [
@@ -68,7 +68,7 @@ def chapter_state():
 
 @pytest.fixture
 def once(monkeypatch):
-    """Measure each call once, and on the GPU alone: here it matters where it runs, not how long."""
+    """Measure each call once, a small one, and on the GPU alone: here it matters where it runs, not how long."""
 
     def run_once(calls, device, rounds=25):
         if torch.device(device).type != "cpu":
@@ -76,7 +76,10 @@ def once(monkeypatch):
                 call()
         return dict.fromkeys(calls, 1.0)
 
-    monkeypatch.setattr(timing, "best_seconds", run_once)
+    for module in (timing, machine):
+        monkeypatch.setattr(module, "best_seconds", run_once)
+    monkeypatch.setattr(machine, "READ_BYTES", {"cpu": 2**20, "gpu": 2**20})
+    monkeypatch.setattr(machine, "SIDE", {"cpu": 16, "gpu": 16})
 
 
 def test_chapters_measure_on_devices():

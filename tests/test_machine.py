@@ -4,6 +4,7 @@ import json
 
 import pytest
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from minimind_edu import MiniMindConfig, MiniMindForCausalLM, machine
 from minimind_edu.costs import decode_cost, prefill_cost
@@ -29,6 +30,22 @@ def test_bandwidth_is_bytes_and_peak_operations_over_seconds(monkeypatch):
     found = measure_machine("cpu", torch.float32)
     assert found.bandwidth == 2**28 / 0.5
     assert found.peak == 2 * 1024**3 / 0.25
+
+
+@pytest.mark.parametrize("way", ["sum", "by rows", "by columns"])
+def test_every_reading_reads_every_number(way):
+    numbers = torch.ones(6 * 4)
+    read = machine.readings(numbers, width=4)[way]
+    assert read().sum() == 24
+    numbers[-1] = 2
+    assert read().sum() == 25
+
+
+def test_the_product_takes_the_operations_that_pytorch_counts():
+    product, operations = machine.large_product(torch.device("cpu"), torch.float32)
+    with FlopCounterMode(display=False) as counter:
+        product()
+    assert counter.get_total_flops() == operations
 
 
 def test_this_machine_has_limits():

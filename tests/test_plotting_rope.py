@@ -28,6 +28,11 @@ def test_tables_write_every_entry_in_its_own_cell():
         assert [label.get_text() for label in ax.get_yticklabels()] == list(labels)
 
 
+def test_one_table_may_stand_alone():
+    [ax] = plotting.plot_tables({"only": TABLE}, [["a", "b"]])
+    assert (ax.get_title(), len(ax.texts)) == ("only", 4)
+
+
 def test_tables_share_one_scale_that_is_the_same_above_and_below_zero():
     axes = plotting.plot_tables({"large": TABLE, "small": TABLE / 10}, [["a", "b"]] * 2)
     assert [ax.images[0].get_clim() for ax in axes] == [(-2.0, 2.0)] * 2

@@ -44,7 +44,7 @@ NOTEBOOK_METADATA = {
         "pygments_lexer": "ipython3",
     },
 }
-CELL_METADATA = ("cellView", "jupyter", "measured", "mystnb", "reason", "tags")  # everything else is an editor's litter
+CELL_METADATA = ("cellView", "jupyter", "measured", "reason", "tags")  # everything else is an editor's litter
 
 _MACHINE = re.compile(
     r"\b0x[0-9a-f]{8,}\b|(?<![\w.])/(?:home|root|tmp|usr|opt|Users|private)/\w+|\b[A-Z]:\\\w+|site-packages"
@@ -85,7 +85,6 @@ def fold_title(cell: NotebookNode) -> str | None:
 def canonical_metadata(cell: NotebookNode) -> NotebookNode:
     """Keep the metadata that means something, and let a folded cell say what it folds."""
     metadata = NotebookNode({key: value for key, value in cell.metadata.items() if key in CELL_METADATA})
-    metadata.pop("mystnb", None)
     if title := fold_title(cell):
         metadata["mystnb"] = {"code_prompt_show": title, "code_prompt_hide": title}
     return metadata

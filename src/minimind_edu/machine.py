@@ -10,13 +10,15 @@ threads as torch has been given (`torch.set_num_threads`).
 import argparse
 import datetime
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from itertools import pairwise
 from statistics import median
 from typing import Any
 
 import torch
+import torch.nn.functional as F
+from torch import Tensor
 
 from minimind_edu import fast
 from minimind_edu.config import MiniMindConfig
@@ -30,33 +32,55 @@ CONTEXT = 512  # positions of what is measured beside the limits
 NEW = 16  # tokens of a run that is timed, beside the first
 LONGEST = 5.0  # seconds of such a run
 
+READ_BYTES = {"cpu": 2**28, "gpu": 2**30}  # far more than any cache holds
+SIDE = {"cpu": 1024, "gpu": 8192}  # of two square matrices, large enough to keep all units busy
+
+
+def readings(numbers: Tensor, width: int = 512) -> dict[str, Callable[[], Tensor]]:
+    """The ways to read memory, each of which some processor does best; every call reads all numbers once.
+
+    Args:
+        numbers: `[N * width]`, whatever they are.
+        width: of the matrix as which two of the ways see them, multiplied with one vector as `nn.Linear` does it: lying
+            by rows, as in a new model, and by columns, as in a packed one.
+    """
+    by_rows = numbers.view(-1, width)  # [N, width]
+    by_columns = numbers.view(width, -1).t()  # [N, width]
+    vector = numbers[:width].clone()[None]  # [1, width]
+    return {
+        "sum": numbers.sum,
+        "by rows": lambda: F.linear(vector, by_rows),
+        "by columns": lambda: F.linear(vector, by_columns),
+    }
+
+
+def large_product(device: torch.device, dtype: torch.dtype) -> tuple[Callable[[], Tensor], int]:
+    """The product of two large matrices, and how many operations it takes."""
+    side = SIDE["cpu" if device.type == "cpu" else "gpu"]
+    matrix = torch.full((side, side), 0.5, dtype=dtype, device=device)
+    return lambda: matrix @ matrix, 2 * side**3
+
 
 def measure_machine(
     device: torch.device | str | None = None, dtype: torch.dtype | None = None, rounds: int = 7
 ) -> Machine:
     """Both limits, in a few seconds.
 
-    Memory: the fastest of three ways to read one large tensor, each of which some processor does best: its sum, and its
-    product with one vector, lying by rows and by columns. Arithmetic: the product of two large matrices. What a smaller
-    model can gain because a part of it stays in a cache is left out of the limit.
+    Memory: the fastest of `readings`. Arithmetic: `large_product`. What a smaller model can gain because a part of it
+    stays in a cache is left out of the limit.
 
     Args:
         device, dtype: None takes what `pick_device` and `pick_dtype` choose.
-        rounds: the best of so many counts.
+        rounds: the best of this many counts.
     """
     device = pick_device() if device is None else torch.device(device)
     dtype = pick_dtype(device) if dtype is None else dtype
-    small = device.type == "cpu"
-    numbers = torch.ones((2**28 if small else 2**30) // dtype.itemsize, dtype=dtype, device=device)
-    by_rows, by_columns = numbers.view(-1, 512), numbers.view(512, -1).t()
-    vector = torch.ones(512, dtype=dtype, device=device)
-    side = 1024 if small else 8192
-    matrix = torch.full((side, side), 0.5, dtype=dtype, device=device)
-    readings = {"sum": numbers.sum, "by rows": lambda: by_rows @ vector, "by columns": lambda: by_columns @ vector}
-    seconds = best_seconds({**readings, "product": lambda: matrix @ matrix}, device, rounds + 1)
-    return Machine(
-        bandwidth=numbers.nbytes / min(seconds[reading] for reading in readings), peak=2 * side**3 / seconds["product"]
-    )
+    count = READ_BYTES["cpu" if device.type == "cpu" else "gpu"] // dtype.itemsize
+    numbers = torch.ones(count, dtype=dtype, device=device)
+    ways = readings(numbers)
+    product, operations = large_product(device, dtype)
+    seconds = best_seconds({**ways, "product": product}, device, rounds + 1)
+    return Machine(bandwidth=numbers.nbytes / min(seconds[way] for way in ways), peak=operations / seconds["product"])
 
 
 def measure_runs(
@@ -67,7 +91,7 @@ def measure_runs(
     Args:
         decode_modes: ways to decode, as `fast.decoder` names them; the key of each is `decode, <mode>`.
         context: tokens of the prefill, and positions that the decode steps attend to (a few more, a few less).
-        rounds: the best of so many counts.
+        rounds: the best of this many counts.
 
     Returns:
         name -> cost and seconds of one step.

@@ -126,7 +126,8 @@ def plot_tables(tables: Mapping[str, Sequence[Sequence[float]]], row_labels: Seq
     Returns:
         the Axes of each table.
     """
-    figure, axes = plt.subplots(1, len(tables), figsize=(2.3 * len(tables), 2.5), dpi=120, layout="constrained")
+    size = (2.3 * len(tables), 2.5)
+    figure, [axes] = plt.subplots(1, len(tables), figsize=size, dpi=120, layout="constrained", squeeze=False)
     figure.patch.set_alpha(0)
     largest = max(abs(float(value)) for table in tables.values() for row in table for value in row)
     for ax, (title, table), labels in zip(axes, tables.items(), row_labels, strict=True):
