@@ -12,7 +12,8 @@ Roofline: Williams, Waterman, Patterson 2009. MiniMind has no such file.
 
 from dataclasses import dataclass
 
-from minimind_edu.config import MiniMindConfig, _check_count
+from minimind_edu.config import MiniMindConfig
+from minimind_edu.validation import check_count
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ def weights_read(config: MiniMindConfig, tokens: int = 1) -> int:
     Args:
         tokens: B * S. With a mixture of experts more tokens wake more experts: as many as possible are counted.
     """
-    _check_count("tokens", tokens, at_least=1)
+    check_count("tokens", tokens)
     experts = min(config.num_experts, tokens * config.num_experts_per_tok)
     norms = 2 * config.hidden_size + (2 * config.head_dim if config.use_qk_norm else 0)
     layer = layer_matrix_weights(config, experts) + norms
@@ -112,7 +113,7 @@ def weights_read(config: MiniMindConfig, tokens: int = 1) -> int:
 
 def cache_bytes_per_position(config: MiniMindConfig, itemsize: int = 4) -> int:
     """Bytes that one position of one sequence occupies in the KV cache: keys and values of all layers."""
-    _check_count("itemsize", itemsize, at_least=1)
+    check_count("itemsize", itemsize)
     kept = config.num_key_value_heads * config.head_dim
     return 2 * config.num_hidden_layers * kept * itemsize
 
@@ -133,8 +134,8 @@ def call_cost(
         ValueError: if a size is not a whole number in its range.
     """
     for name, count in {"new": new, "batch": batch, "itemsize": itemsize, "logits": logits}.items():
-        _check_count(name, count, at_least=1)
-    _check_count("past", past, at_least=0)
+        check_count(name, count)
+    check_count("past", past, at_least=0)
     if logits > new:
         raise ValueError(f"there are logits for new positions only, got logits={logits}, new={new}")
     matrices = batch * new * config.num_hidden_layers * layer_matrix_weights(config)
@@ -150,7 +151,7 @@ def call_cost(
 
 def decode_cost(config: MiniMindConfig, context: int, batch: int = 1, itemsize: int = 4) -> Cost:
     """One decode step: every sequence gets one token, which attends to `context` positions, itself included."""
-    _check_count("context", context, at_least=1)
+    check_count("context", context)
     return call_cost(config, 1, context - 1, batch, itemsize)
 
 
@@ -166,7 +167,7 @@ def generation_cost(
 
     The last token chosen is never read, so `new_tokens` calls are made, the prompt's own included.
     """
-    _check_count("new_tokens", new_tokens, at_least=1)
+    check_count("new_tokens", new_tokens)
     calls = [prefill_cost(config, prompt, batch, itemsize)]
     for length in range(prompt + 1, prompt + new_tokens):
         cost = decode_cost if use_cache else prefill_cost
