@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.patches import Circle
 
 INK = "#7a808a"  # axes and text: the same contrast on white as on a dark page
 COLORS = ("#d9772a", "#3f8fd0", "#2a9d7f", "#c94f7c", "#8f6fd1", "#8a8f3c")
@@ -154,7 +155,7 @@ def plot_arrows(arrows: Sequence[Sequence[float]], labels: Sequence[str], ax: Ax
         labels: N names.
     """
     ax = new_axes(3.6, 2.9) if ax is None else ax
-    ax.add_patch(plt.Circle((0, 0), 1, fill=False, color=INK, alpha=0.5, linewidth=1))
+    ax.add_patch(Circle((0, 0), 1, fill=False, color=INK, alpha=0.5, linewidth=1))
     for number, ((x, y), label) in enumerate(zip(arrows, labels, strict=True)):
         x, y = float(x), float(y)
         color = COLORS[number % len(COLORS)]

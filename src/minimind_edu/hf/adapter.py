@@ -9,12 +9,11 @@ Names of tensors are upstream's. Positions are counted by the model itself, from
 only differences of positions matter to RoPE, so padding on the left changes nothing.
 """
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
-from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, Cache
-from transformers.generation import GenerationMixin
+from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, Cache, GenerationMixin
 from transformers.modeling_outputs import CausalLMOutputWithPast, MoeCausalLMOutputWithPast
 from transformers.utils.generic import can_return_tuple
 
@@ -67,7 +66,7 @@ class MiniMindEduForCausalLM(MiniMindEduPreTrainedModel, GenerationMixin):
         labels: Tensor | None = None,
         logits_to_keep: int | Tensor = 0,
         **options: Any,
-    ) -> CausalLMOutputWithPast:
+    ) -> CausalLMOutputWithPast | MoeCausalLMOutputWithPast:
         """Predict the next token at every position.
 
         Args:
@@ -125,7 +124,8 @@ class MiniMindEduForCausalLM(MiniMindEduPreTrainedModel, GenerationMixin):
             if not isinstance(past_key_values, Cache):
                 past_key_values = to_dynamic_cache(past_key_values)
             options["past_key_values"] = past_key_values
-        return super().generate(*inputs, attention_mask=attention_mask, **options)
+        generate = super().generate  # pyright: ignore[reportAttributeAccessIssue]: it narrows self to a protocol
+        return generate(*inputs, attention_mask=attention_mask, **options)
 
     @staticmethod
     def create_masks_for_generate(attention_mask: Tensor | None = None, **_: Any) -> Tensor | None:
@@ -136,7 +136,7 @@ class MiniMindEduForCausalLM(MiniMindEduPreTrainedModel, GenerationMixin):
         return self.lm_head
 
     def set_output_embeddings(self, new_embeddings: nn.Module) -> None:
-        self.lm_head = new_embeddings
+        self.lm_head = cast(nn.Linear, new_embeddings)
 
     def resize_token_embeddings(self, *args: Any, **options: Any) -> nn.Module:
         """As in PreTrainedModel; the model that was wrapped changes with this one."""

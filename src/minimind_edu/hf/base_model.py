@@ -4,7 +4,7 @@ Our MiniMindModel is used as it is, under the name `model`, which makes the name
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -43,7 +43,7 @@ class MiniMindEduPreTrainedModel(PreTrainedModel):
     ) -> tuple[Tensor, Any, tuple[RouterOutput, ...]]:
         """Hidden states `[B, S, E]`; the cache as it was given, or a new DynamicCache; what the routers decided."""
         use_cache = self.config.use_cache if use_cache is None else use_cache
-        past = self._past(past_key_values, use_cache)
+        past = self._past(past_key_values, bool(use_cache))
         check_options(options, input_ids, attention_mask, start=0 if past is None else past.length)
         hidden, past, routing = self.model(input_ids, attention_mask, past, use_cache)
         return hidden, past.cache if isinstance(past, TransformersCache) else past, routing
@@ -64,7 +64,7 @@ class MiniMindEduPreTrainedModel(PreTrainedModel):
         return self.model.embed_tokens
 
     def set_input_embeddings(self, value: nn.Module) -> None:
-        self.model.embed_tokens = value
+        self.model.embed_tokens = cast(nn.Embedding, value)
 
     def resize_token_embeddings(self, *args: Any, **options: Any) -> nn.Module:
         """As in PreTrainedModel; the model then also knows its new vocabulary."""

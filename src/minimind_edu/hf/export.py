@@ -13,8 +13,10 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 from tokenizers import Tokenizer
+from torch import nn
 from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, AutoTokenizer, PretrainedConfig, PreTrainedModel
 from transformers.utils import logging
 
@@ -48,11 +50,11 @@ def to_transformers(model: MiniMindForCausalLM) -> PreTrainedModel:
     if model.config.tie_word_embeddings:
         del weights["lm_head.weight"]
     weight = model.lm_head.weight
-    twin_class = MODEL_FOR_CAUSAL_LM_MAPPING[type(config)]
+    twin_class = cast(type[PreTrainedModel], MODEL_FOR_CAUSAL_LM_MAPPING[type(config)])
     with _without_progress_bar():
         twin = twin_class.from_pretrained(None, config=config, state_dict=weights, dtype=weight.dtype)
     twin.generation_config = generation_config(model.config)
-    return twin.to(weight.device)
+    return cast(PreTrainedModel, cast(nn.Module, twin).to(weight.device))
 
 
 def export(

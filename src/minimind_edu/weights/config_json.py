@@ -11,7 +11,7 @@ from typing import Any
 
 from minimind_edu.config import MiniMindConfig
 from minimind_edu.rope_frequencies import RopeScaling
-from minimind_edu.upstream import UPSTREAM_NAMES, upstream_scaling
+from minimind_edu.upstream import UPSTREAM_NAMES, Generation, upstream_scaling
 from minimind_edu.validation import check_count
 
 # names of others -> ours; transformers 5 writes num_local_experts for Qwen3-MoE
@@ -42,7 +42,7 @@ _SUPPORTED: dict[str, tuple[Any, ...]] = {
 }
 
 
-def values_of(described: Mapping[str, Any], generation: str) -> dict[str, Any]:
+def values_of(described: Mapping[str, Any], generation: Generation) -> dict[str, Any]:
     """The fields of MiniMindConfig that a config.json states, with transformers' defaults where it is one of its own.
 
     Args:
@@ -59,7 +59,7 @@ def values_of(described: Mapping[str, Any], generation: str) -> dict[str, Any]:
             f"config.json describes a model of type {kind!r}, and only {', '.join(known)} are read. If its parts are "
             "the same, give config=MiniMindConfig(...)"
         )
-    switches = _object(described, "rope_parameters") | described
+    switches = _object(described, "rope_parameters") | dict(described)
     for name, supported in _SUPPORTED.items():
         if switches.get(name) not in supported:
             raise ValueError(
@@ -78,7 +78,7 @@ def values_of(described: Mapping[str, Any], generation: str) -> dict[str, Any]:
 
 
 def _rope(
-    described: Mapping[str, Any], of_transformers: bool, generation: str, values: Mapping[str, Any]
+    described: Mapping[str, Any], of_transformers: bool, generation: Generation, values: Mapping[str, Any]
 ) -> dict[str, Any]:
     """rope_theta and rope_scaling, wherever a version writes them: transformers 5 has both in `rope_parameters`."""
     if ours := _object(described, "minimind_rope_scaling"):  # the adapter's own name (minimind_edu.hf)

@@ -7,7 +7,6 @@ Hub's cache on this machine holds is used. huggingface_hub is optional and impor
 
 import os
 import re
-from functools import partial
 from pathlib import Path
 
 from minimind_edu.weights.files import SUFFIXES
@@ -50,18 +49,18 @@ def locate(
             f"there is no folder {name}. If it is a name on the Hub, that needs huggingface_hub, which is not "
             "installed: pip install huggingface_hub"
         ) from error
-    snapshot = partial(
-        huggingface_hub.snapshot_download,
-        name,
-        revision=revision,
-        cache_dir=cache_dir,
-        ignore_patterns=["*/*"],
-        local_files_only=not download,
-    )
     folder = None
     for kind in _WEIGHTS:
         try:
-            folder = Path(snapshot(allow_patterns=[*_DESCRIPTION, kind]))
+            snapshot = huggingface_hub.snapshot_download(
+                name,
+                revision=revision,
+                cache_dir=None if cache_dir is None else Path(cache_dir),
+                allow_patterns=[*_DESCRIPTION, kind],
+                ignore_patterns=["*/*"],
+                local_files_only=not download,
+            )
+            folder = Path(snapshot)
         except huggingface_hub.errors.LocalEntryNotFoundError:
             if download:
                 raise

@@ -96,8 +96,8 @@ def _check_plain(name: str, tensor: Tensor, source: str) -> None:
 def _separate_experts(prefix: str, weights: dict[str, Tensor], source: str) -> dict[str, Tensor]:
     """Take one layer's fused tensors out of `weights` and return its experts' own (views)."""
     gate_up, down = weights.pop(f"{prefix}gate_up_proj"), weights.pop(f"{prefix}down_proj", None)
-    fits = down is not None and gate_up.dim() == down.dim() == 3
-    if not fits or gate_up.shape != (len(down), 2 * down.shape[2], down.shape[1]):
+    cubes = down is not None and gate_up.dim() == down.dim() == 3
+    if down is None or not cubes or gate_up.shape != (len(down), 2 * down.shape[2], down.shape[1]):
         shapes = [None if tensor is None else list(tensor.shape) for tensor in (gate_up, down)]
         raise ValueError(
             f"{source}: {prefix}gate_up_proj must be [N, 2F, E] and {prefix}down_proj [N, E, F], got {shapes[0]} and "
