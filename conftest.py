@@ -1,4 +1,9 @@
-"""What every test run shares. `pytest --nbval` works as typed, here or below, without further options."""
+"""What every test run shares. `pytest` and `pytest --nbval` work as typed, here or below, without further options."""
+
+import os
+from pathlib import Path
+
+import pytest
 
 from tools import notebook_environment
 
@@ -6,6 +11,8 @@ from tools import notebook_environment
 collect_ignore = ["_build"]
 
 NBVAL_DEFAULT_TIMEOUT = 2000
+
+MOST_WORKERS = 8  # each of them imports torch
 
 notebook_environment.apply()
 
@@ -19,3 +26,20 @@ def pytest_configure(config):
         option.nbval_current_env = True
     if option.nbval_cell_timeout == NBVAL_DEFAULT_TIMEOUT:
         option.nbval_cell_timeout = notebook_environment.CELL_TIMEOUT
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config):
+    """One process for each core, and no more than there are files; a single file is tested in this process."""
+    cores = min(os.cpu_count() or 1, MOST_WORKERS)
+    files = {arg.partition("::")[0] for arg in config.args}
+    workers = min(cores, len(files)) if all(Path(file).is_file() for file in files) else cores
+    return 0 if workers == 1 else workers
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Print what tests have to tell beside that they passed; a process that tests for another one cannot print."""
+    for report in terminalreporter.getreports("passed"):
+        for name, text in report.user_properties:
+            if name == "told":
+                terminalreporter.write_line(text)

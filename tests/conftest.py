@@ -1,13 +1,14 @@
-"""Fixtures that several test modules share."""
+"""Fixtures that several test modules share. What they import is imported only where they are used."""
 
 import pytest
-from browser import launch
-from playwright.sync_api import sync_playwright
 
 
 @pytest.fixture(scope="module")
 def browser():
     """Chromium, one for each test module: left running, playwright's event loop would hinder the notebooks' kernels."""
+    from browser import launch
+    from playwright.sync_api import sync_playwright
+
     with sync_playwright() as playwright:
         chromium = launch(playwright)
         yield chromium

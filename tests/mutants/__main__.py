@@ -5,8 +5,8 @@
     python tests/mutants --jobs 1            one at a time
 
 One process imports torch and forks once for each mutant. The fork finds the changed source through an import hook; the
-files themselves are never touched. Tests run until the first one fails. Before, all of these tests run once on the
-model as it is, and must pass.
+files themselves are never touched. Tests run until the first one fails. All of these tests also run once on the model
+as it is, one fork for each file, and must pass.
 
 The exit status is 0 when every mutant was noticed. It is 1 when one survived, when its old text is not found exactly
 once, or when the tests could not run at all: a mutant that merely breaks the import is no mutant.
@@ -17,10 +17,13 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import os
+import re
+import signal
 import sys
 import tempfile
 import time
 import traceback
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +34,8 @@ PACKAGE = ROOT / "src" / "minimind_edu"
 TESTS = ROOT / "tests"
 PATIENCE = 300  # seconds; a mutant may make a loop endless
 NOTICED, SURVIVED = 1, 0  # pytest: 1 says that tests ran and some failed; anything above, that they did not run
+HUNG = -signal.SIGKILL
+PASSES = "the model as it is:"
 
 
 class ChangedSource(importlib.machinery.SourceFileLoader):
@@ -73,23 +78,28 @@ def changed_text(mutant: Mutant) -> str:
 class Run:
     """One forked run of pytest."""
 
-    mutant: Mutant | None
+    mutant: Mutant | None  # None: the model as it is
+    tests: tuple[str, ...]
     pid: int
     output: Path
     started: float
-    limit: float
+
+    @property
+    def name(self) -> str:
+        return self.mutant.name if self.mutant else f"{PASSES} {' '.join(self.tests)}"
 
     def report(self) -> str:
         return self.output.read_text(encoding="utf-8", errors="replace")
 
     def first_failure(self) -> str:
+        """The test that failed first, or whose fixtures did."""
         for line in self.report().splitlines():
-            if line.startswith("FAILED "):
-                return line.removeprefix("FAILED tests/").split(" - ")[0]
+            if found := re.match(r"(?:FAILED|ERROR) tests/(\S+)", line):
+                return found[1]
         return ""
 
 
-def start(mutant: Mutant | None, tests: list[str], folder: Path) -> Run:
+def start(mutant: Mutant | None, tests: tuple[str, ...], folder: Path) -> Run:
     """Fork a process that runs these tests, with the mutant in place of its module."""
     output = folder / f"{time.monotonic_ns()}.txt"
     sys.stdout.flush()
@@ -107,39 +117,32 @@ def start(mutant: Mutant | None, tests: list[str], folder: Path) -> Run:
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(status)
-    return Run(mutant, pid, output, time.monotonic(), PATIENCE)
+    return Run(mutant, tests, pid, output, time.monotonic())
 
 
-def run_tests(mutant: Mutant | None, tests: list[str]) -> int:
+def run_tests(mutant: Mutant | None, tests: tuple[str, ...]) -> int:
     import pytest
 
     if mutant is not None:
         sys.meta_path.insert(0, ChangedImport(mutant))
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # half a second each time
-    options = ["-x", "-q", "--tb=line", "--noconftest", "-p", "no:cacheprovider"]
+    options = ["-x", "-q", "--tb=line", "-o", "addopts=", "-p", "no:cacheprovider"]
     options += ["-p", "_hypothesis_pytestplugin"]
     options += ["--rootdir", str(ROOT), "--hypothesis-profile", "mutants"]
     options += ["-W", "ignore:Module already imported"]  # hypothesis: it was, for all forks at once
     return int(pytest.main([*options, *(str(TESTS / test) for test in tests)]))
 
 
-def finished(run: Run, block: bool) -> tuple[int, float] | None:
-    """The exit status and the seconds of a run, or None while it goes on."""
-    while True:
-        pid, status = os.waitpid(run.pid, os.WNOHANG)
-        seconds = time.monotonic() - run.started
-        if pid:
-            return os.waitstatus_to_exitcode(status), seconds
-        if seconds > run.limit:
-            os.kill(run.pid, 9)
-            os.waitpid(run.pid, 0)
-            return NOTICED, seconds  # it hung, where the model as it is does not
-        if not block:
-            return None
-        time.sleep(0.02)
+def finished(run: Run) -> int | None:
+    """The exit status of a run, or None while it goes on; one that takes too long is ended."""
+    pid, status = os.waitpid(run.pid, os.WNOHANG)
+    if not pid and time.monotonic() - run.started > PATIENCE:
+        os.kill(run.pid, signal.SIGKILL)
+        pid, status = os.waitpid(run.pid, 0)
+    return os.waitstatus_to_exitcode(status) if pid else None
 
 
-def warm_up(tests: list[str]) -> None:
+def warm_up(tests: Iterable[str]) -> None:
     """Import what every fork needs, also what comes late and slowly, but nothing of the package."""
     import hypothesis
     import pytest  # noqa: F401
@@ -158,31 +161,46 @@ def warm_up(tests: list[str]) -> None:
 
 
 def verdict(run: Run, status: int) -> tuple[bool, str]:
-    if status == NOTICED:
-        return True, run.first_failure() or f"hung for {PATIENCE} s"
-    if status == SURVIVED:
-        return False, "SURVIVED: no test noticed"
-    return False, f"ERROR: the tests did not run (status {status})\n{run.report()[-2000:]}"
+    """Whether the run ended as it must, and what there is to tell of it."""
+    if status == HUNG:  # a mutant that hangs where the model as it is does not has been noticed
+        return run.mutant is not None, f"hung for {PATIENCE} s"
+    if status not in (NOTICED, SURVIVED):
+        return False, f"ERROR: the tests did not run (status {status})\n{run.report()[-2000:]}"
+    if run.mutant is None:
+        return status == SURVIVED, "" if status == SURVIVED else f"FAILS\n{run.report()[-4000:]}"
+    return status == NOTICED, run.first_failure() if status == NOTICED else "SURVIVED: no test noticed"
+
+
+def tests_of_files(mutants: list[Mutant]) -> list[tuple[str, ...]]:
+    """What the mutants ask of each file: all of its tests, or some."""
+    files: dict[str, list[str]] = {}
+    for test in sorted({test for mutant in mutants for test in mutant.tests}):  # a file comes before its tests
+        asked = files.setdefault(test.partition("::")[0], [])
+        if asked[:1] != [test.partition("::")[0]]:
+            asked.append(test)
+    return [tuple(tests) for tests in files.values()]
 
 
 def check_all(mutants: list[Mutant], jobs: int, folder: Path) -> int:
-    """Run the mutants, `jobs` at a time, print a line for each, and return how many were not noticed."""
-    waiting, running, failures = list(mutants), [], 0
+    """Run the model as it is, then the mutants, `jobs` at a time, with a line for each; return how many went wrong."""
+    waiting = [(None, tests) for tests in tests_of_files(mutants)] + [(mutant, mutant.tests) for mutant in mutants]
+    running: list[Run] = []
+    failures = 0
     width = max(len(mutant.name) for mutant in mutants)
     while waiting or running:
         while waiting and len(running) < jobs:
-            mutant = waiting.pop(0)
-            running.append(start(mutant, list(mutant.tests), folder))
+            running.append(start(*waiting.pop(0), folder))
         time.sleep(0.02)
         for run in list(running):
-            result = finished(run, block=False)
-            if result is None:
+            status = finished(run)
+            if status is None:
                 continue
             running.remove(run)
-            status, seconds = result
-            noticed, text = verdict(run, status)
-            failures += not noticed
-            print(f"{run.mutant.name:{width}}  {seconds:5.1f} s  {text}", flush=True)
+            right, text = verdict(run, status)
+            failures += not right
+            if not right and run.mutant is None:
+                waiting.clear()  # no mutant proves anything
+            print(f"{run.name:{width}}  {time.monotonic() - run.started:5.1f} s  {text}".rstrip(), flush=True)
     return failures
 
 
@@ -208,17 +226,11 @@ def main() -> int:
         return 1
 
     begun = time.monotonic()
-    tests = sorted({test for mutant in chosen for test in mutant.tests})
-    warm_up(tests)
+    warm_up({test for mutant in chosen for test in mutant.tests})
     with tempfile.TemporaryDirectory() as folder:
-        run = start(None, tests, Path(folder))
-        status, seconds = finished(run, block=True)
-        print(f"the model as it is: {'passes' if status == 0 else 'FAILS'} ({seconds:.0f} s)")
-        if status != 0:
-            print(run.report()[-4000:])
-            return 1
         failures = check_all(chosen, arguments.jobs, Path(folder))
-    print(f"{len(chosen) - failures} of {len(chosen)} mutants noticed in {time.monotonic() - begun:.0f} s")
+    told = f"{failures} runs went wrong" if failures else f"{len(chosen)} of {len(chosen)} mutants noticed"
+    print(f"{told} in {time.monotonic() - begun:.0f} s")
     return 1 if failures else 0
 
 
