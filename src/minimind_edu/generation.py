@@ -112,7 +112,7 @@ def stream(
             mask = torch.cat([attention_mask, attention_mask.new_ones(len(prompt), max_new_tokens)], dim=1)
         cache = KVCache(config.num_hidden_layers, capacity=total) if use_cache else None
         seen = _seen(prompt, attention_mask, config.vocab_size)  # [B, V]
-        end_tokens = torch.tensor(ends, device=prompt.device)
+        end_tokens = torch.tensor(ends, dtype=torch.int64, device=prompt.device)
         ended = torch.zeros(len(prompt), dtype=torch.bool, device=prompt.device)  # [B]
         text = unread = prompt  # [B, S]: all there is, and what the model has not read yet
         while text.shape[1] < total:

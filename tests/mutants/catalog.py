@@ -1016,7 +1016,7 @@ MUTANTS = [
     ),
     Mutant(
         "generation: only the first of several end tokens ends a row", "generation.py",
-        "end_tokens = torch.tensor(ends, device=prompt.device)", "end_tokens = torch.tensor(ends[:1])", GENERATION,
+        "torch.tensor(ends, dtype=torch.int64, device", "torch.tensor(ends[:1], dtype=torch.int64, device", GENERATION,
     ),
     Mutant(
         "sampling: top-p before top-k", "sampling.py",
