@@ -5,7 +5,7 @@ READY := .venv/.ready
 BUILD := $(BIN)/jupyter-book build . --all -W -n --keep-going --quiet
 PAGE := _build/html/index.html
 
-.PHONY: book env test mutants refresh colab lab live bench lint clean
+.PHONY: book env test mutants types refresh colab lab live bench lint clean
 
 book: $(READY)
 	@echo "Building the book."
@@ -25,13 +25,17 @@ test: $(READY)
 	@$(BIN)/python -m pytest --nbval chapters/
 	@echo "3 of 4: the book is built, warnings are errors."
 	@$(BUILD)
-	@echo "4 of 4: the book in a real browser (skipped without Chromium or Chrome; on Debian: apt install chromium)."
+	@echo "4 of 4: the book in a real browser (skipped without Chromium or Chrome; on Debian: apt install chromium-headless-shell)."
 	@BOOK_HTML=_build/html $(BIN)/python -m pytest -rs tests/test_book.py
 	@echo "Everything passed."
 
 mutants: $(READY)
 	@echo "Wrong variants of the model: each must make at least one test fail."
 	@$(BIN)/python tests/mutants
+
+types: $(READY)
+	@echo "The types of the package (basedpyright, basic)."
+	@$(BIN)/basedpyright --pythonpath $(BIN)/python
 
 refresh: $(READY)
 	@$(BIN)/python -m tools.refresh

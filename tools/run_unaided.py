@@ -4,17 +4,18 @@
 nothing of the project. Prints one line a notebook; returns 1 if one of them failed.
 """
 
+import os
 import socket
 import sys
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import nbformat
 from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
-from tqdm import tqdm
 from traitlets.config import Config
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
@@ -50,11 +51,7 @@ def network_is_gone() -> bool:
 
 def execute(notebook: nbformat.NotebookNode, path: Path) -> None:
     """Run every cell in a kernel of this Python's environment, in the notebook's folder."""
-    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    with (
-        tempfile.TemporaryDirectory() as sockets,
-        tqdm(total=len(code), desc=path.stem, unit=" cells", leave=False, disable=None) as bar,
-    ):
+    with tempfile.TemporaryDirectory() as sockets:
         NotebookClient(
             notebook,
             kernel_manager_class=FileKernelManager,
@@ -63,7 +60,6 @@ def execute(notebook: nbformat.NotebookNode, path: Path) -> None:
             extra_arguments=["--IPKernelApp.log_level=ERROR"],
             timeout=600,
             resources={"metadata": {"path": str(path.parent)}},
-            on_cell_complete=lambda cell, cell_index: bar.update(),
         ).execute()
 
 
@@ -91,21 +87,26 @@ def run(path: Path) -> str:
     return f"{len(code)} cells ran in {seconds:.0f} s, live figures: {figures}"
 
 
+def outcome(name: str) -> tuple[bool, str]:
+    """Whether the notebook ran as it should, and what there is to tell."""
+    try:
+        return True, run(Path(name).resolve())
+    except CellExecutionError as error:  # as text it holds the whole cell, maybe the one with the package
+        return False, f"{error.ename}: {error.evalue}"
+    except AssertionError as error:
+        return False, str(error)
+
+
 def main(names: list[str]) -> int:
-    """Run all notebooks, one after the other."""
+    """Run all notebooks, as many at a time as there are cores."""
     if not network_is_gone():
         print("There is a network here, so nothing would be proven.")
         return 1
     failed = 0
-    for name in names:
-        try:
-            print(f"  {name}: {run(Path(name).resolve())}", flush=True)
-        except CellExecutionError as error:  # as text it holds the whole cell, maybe the one with the package
-            failed = 1
-            print(f"  {name}: {error.ename}: {error.evalue}", flush=True)
-        except AssertionError as error:
-            failed = 1
-            print(f"  {name}: {error}", flush=True)
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        for name, (well, told) in zip(names, pool.map(outcome, names), strict=True):
+            print(f"  {name}: {told}", flush=True)
+            failed |= not well
     return failed
 
 
