@@ -1,9 +1,18 @@
-"""Build the book, or a copy of it, as `make book` does."""
+"""Build the book, or a copy of it, as `make book` does, and open its pages."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = ["book/index", *re.findall(r"file: (\S+)", (ROOT / "_toc.yml").read_text(encoding="utf-8"))]
+PAGES += ["search", "genindex"]
+CHAPTERS = [page for page in PAGES if page.startswith("chapters/")]
+
+WIDE = {"width": 1280, "height": 900}
+NARROW = {"width": 360, "height": 740}
 
 COMMAND = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()", "build", "."]
 OPTIONS = ["--all", "--keep-going", "--quiet"]
@@ -23,3 +32,15 @@ def build(project: Path, target: Path, strict: bool = True) -> Path:
     strictness = STRICT if strict else []
     run_in(project, *COMMAND, *OPTIONS, *strictness, "--path-output", str(target))
     return target / "_build" / "html"
+
+
+def context_of(browser, viewport=WIDE, theme="light", **options):
+    """A browser's context with this size and the reader's theme, in which nothing moves by itself."""
+    return browser.new_context(viewport=viewport, color_scheme=theme, reduced_motion="reduce", **options)
+
+
+def settle(page) -> None:
+    """Wait until mathematics is typeset and figures have started, or failed to."""
+    page.wait_for_function("!window.MathJax || (window.MathJax.startup && window.MathJax.startup.promise)")
+    page.evaluate("window.MathJax ? window.MathJax.startup.promise.then(() => 0) : 0")
+    page.wait_for_function("!document.querySelector('.minimind-figure:not([data-state])')", timeout=30_000)

@@ -1,5 +1,11 @@
 """Fixtures that several test modules share. What they import is imported only where they are used."""
 
+import functools
+import http.server
+import os
+import threading
+from pathlib import Path
+
 import pytest
 
 
@@ -21,3 +27,37 @@ def page(browser):
     context = browser.new_context()
     yield context.new_page()
     context.close()
+
+
+@pytest.fixture(scope="session")
+def html(tmp_path_factory) -> Path:
+    """The built book: the one that BOOK_HTML names (`make test` has just built it), or one built now, once."""
+    import book_builder
+    from filelock import FileLock
+
+    if named := os.environ.get("BOOK_HTML"):
+        return (book_builder.ROOT / named).resolve()
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent  # of all processes of this run: one builds, the others wait for it
+    finished = folder / "the_book_is_built"
+    with FileLock(folder / "book.lock"):
+        if not finished.exists():
+            book_builder.build(book_builder.ROOT, folder / "book")
+            finished.touch()
+    return folder / "book" / "_build" / "html"
+
+
+@pytest.fixture(scope="session")
+def http_address(html):
+    """The address of the book on a server of this process."""
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *args):
+            pass
+
+    handler = functools.partial(Quiet, directory=str(html))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()

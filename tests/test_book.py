@@ -1,69 +1,24 @@
-"""The built book in a real browser: whole without a network, over http and from a file, in both themes and widths."""
+"""The built book in a real browser: whole without a network, over http and from a file, with figures that answer."""
 
-import functools
-import http.server
 import json
-import os
 import re
-import threading
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urlsplit
 
-import book_builder
 import pytest
-from axe_playwright_python.sync_playwright import Axe
+from book_builder import CHAPTERS, NARROW, PAGES, context_of, settle
 from browser import Watch
 
 from tools import install_cell
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ["book/index", *re.findall(r"file: (\S+)", (ROOT / "_toc.yml").read_text(encoding="utf-8"))]
-PAGES += ["search", "genindex"]
-CHAPTERS = [page for page in PAGES if page.startswith("chapters/")]
 
-WIDE = {"width": 1280, "height": 900}
-NARROW = {"width": 360, "height": 740}
-
-pytestmark = pytest.mark.timeout(300)
-
-
-@pytest.fixture(scope="session")
-def html(tmp_path_factory) -> Path:
-    """The built book: the one that BOOK_HTML names (`make test` has just built it), or one built now."""
-    if named := os.environ.get("BOOK_HTML"):
-        return (ROOT / named).resolve()
-    return book_builder.build(ROOT, tmp_path_factory.mktemp("book"))
-
-
-@pytest.fixture(scope="session")
-def http_address(html):
-    """The address of the book on a server of this test."""
-
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *args):
-            pass
-
-    handler = functools.partial(Quiet, directory=str(html))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
+pytestmark = pytest.mark.timeout(600)
 
 
 @pytest.fixture
 def addresses(html, http_address) -> dict[str, str]:
     return {"http": http_address, "file": html.as_uri()}
-
-
-def context_of(browser, viewport=WIDE, theme="light", **options):
-    return browser.new_context(viewport=viewport, color_scheme=theme, reduced_motion="reduce", **options)
-
-
-def settle(page) -> None:
-    """Wait until mathematics is typeset and figures have started, or failed to."""
-    page.wait_for_function("!window.MathJax || (window.MathJax.startup && window.MathJax.startup.promise)")
-    page.evaluate("window.MathJax ? window.MathJax.startup.promise.then(() => 0) : 0")
-    page.wait_for_function("!document.querySelector('.minimind-figure:not([data-state])')", timeout=30_000)
 
 
 def leaves_the_book(url: str, address: str) -> bool:
@@ -181,48 +136,6 @@ def test_search_finds_words_of_the_chapters(browser, http_address):
         page.eval_on_selector_all("#search-results li a", "all => all.map(one => one.href)")
     )
     context.close()
-
-
-# Thousands of words of code stand on a page in a dozen colors: one of each color and place is enough, if it can be seen
-# and has more than the one letter that axe does not judge.
-ONE_WORD_OF_EACH_COLOR = """() => {
-    const seen = new Set();
-    for (const word of document.querySelectorAll(".highlight span[class]")) {
-        const background = getComputedStyle(word.closest("pre")).backgroundColor;
-        const kind = [word.className, background, word.closest(".highlight").parentElement.className].join();
-        const judged = word.checkVisibility() && word.textContent.trim().length > 1;
-        if (judged && !seen.has(kind)) seen.add(kind);
-        else word.replaceWith(...word.childNodes);
-    }
-}"""
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
-def test_pages_fit_and_are_accessible(browser, http_address, theme, viewport):
-    # Colors are the same at every width, and axe spends most of its time on them.
-    rules = {"color-contrast": {"enabled": viewport is WIDE}}
-    context = context_of(browser, viewport, theme)
-    page = context.new_page()
-    for name in PAGES:
-        page.goto(f"{http_address}/{name}.html")
-        settle(page)
-        assert page.evaluate("document.documentElement.dataset.theme") == theme
-        width = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-        assert page.evaluate(width) <= 0, f"{name} is wider than the screen"
-        page.evaluate(ONE_WORD_OF_EACH_COLOR)
-        problems = axe_problems(page, rules)
-        assert not problems, f"{name}: {problems}"
-    context.close()
-
-
-def axe_problems(page, rules: dict) -> list[str]:
-    """Serious and critical findings of axe-core, one line each."""
-    response = Axe().run(page, options={"resultTypes": ["violations"], "rules": rules}).response
-    grave = [one for one in response["violations"] if one["impact"] in ("serious", "critical")]
-    return [
-        f"{one['id']}: {node['html'][:150]} {node['failureSummary'][:300]}" for one in grave for node in one["nodes"]
-    ]
 
 
 def test_outputs_stand_on_no_light_panel_in_the_dark(browser, http_address):
