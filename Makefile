@@ -19,14 +19,13 @@ $(READY): requirements.txt pyproject.toml tools/env.sh
 	@touch $@
 
 test: $(READY)
-	@echo "1 of 4: the package, the figures and the form of the chapters (pytest)."
-	@$(BIN)/python -m pytest -rs --ignore-glob=tests/test_book*.py
-	@echo "2 of 4: every chapter runs again and each output is compared (pytest --nbval)."
-	@$(BIN)/python -m pytest --nbval chapters/
-	@echo "3 of 4: the book is built, warnings are errors."
+	@echo "1 of 3: the book is built, warnings are errors."
 	@$(BUILD)
-	@echo "4 of 4: the book in a real browser (skipped without Chromium or Chrome; on Debian: apt install chromium-headless-shell)."
-	@BOOK_HTML=_build/html $(BIN)/python -m pytest -rs tests/test_book*.py
+	@echo "2 of 3: the package, the figures, the form of the chapters, and the book in a real browser (pytest)."
+	@echo "        (What needs a browser is skipped without Chromium or Chrome; on Debian: apt install chromium-headless-shell.)"
+	@BOOK_HTML=_build/html $(BIN)/python -m pytest -rs
+	@echo "3 of 3: every chapter runs again and each output is compared (pytest --nbval)."
+	@$(BIN)/python -m pytest --nbval chapters/
 	@echo "Everything passed."
 
 mutants: $(READY)

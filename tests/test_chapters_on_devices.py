@@ -12,7 +12,7 @@ import torch
 from pretended_device import pretended
 from test_chapters import PATHS, code_cells, load, tags, text
 
-from minimind_edu import machine, timing
+from minimind_edu import MiniMindForCausalLM, machine, timing
 from tools.refresh import IGNORED
 
 MEASURING = [
@@ -78,6 +78,12 @@ def once(monkeypatch):
 
     for module in (timing, machine):
         monkeypatch.setattr(module, "best_seconds", run_once)
+    generate = MiniMindForCausalLM.generate
+
+    def generate_few(model, ids, new, **options):
+        return generate(model, ids, min(new, 4), **options)
+
+    monkeypatch.setattr(MiniMindForCausalLM, "generate", generate_few)
     monkeypatch.setattr(machine, "READ_BYTES", {"cpu": 2**20, "gpu": 2**20})
     monkeypatch.setattr(machine, "SIDE", {"cpu": 16, "gpu": 16})
 
