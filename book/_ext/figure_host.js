@@ -1,16 +1,19 @@
-// Mounts the figures of a static page: no kernel, no network. Each .minimind-figure[data-figure] holds its state as JSON
-// and a table as fallback; window.minimindFigures[name] holds the source of its ES module.
-(() => {
-  const modules = new Map();
+// Mounts the figures of a static page: no kernel, no network. Each element of figureClass with a data-figure holds its
+// state as JSON, in a script of stateType, and a table as fallback; window[modules][name] is the source of its module.
+// alive and failed are what data-state says once a figure is mounted, or could not be. All of these names come from
+// minimind_edu.figures.host, which writes the call below this file.
+function mountFigures({ figureClass, fallbackClass, stateType, modules, alive, failed }) {
+  const loaded = new Map();
 
   function load(name) {
-    if (!modules.has(name)) {
-      const source = (window.minimindFigures || {})[name];
+    if (!loaded.has(name)) {
+      const source = (window[modules] || {})[name];
       if (!source) return Promise.reject(new Error(`this page carries no figure called ${name}`));
       const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
-      modules.set(name, import(url).finally(() => URL.revokeObjectURL(url)));
+      const module = import(url).finally(() => URL.revokeObjectURL(url));
+      loaded.set(name, module);
     }
-    return modules.get(name);
+    return loaded.get(name);
   }
 
   // The part of anywidget's model that figures use. As there, set() is heard only when the value differs.
@@ -59,21 +62,23 @@
   async function mount(figure) {
     const stage = element("div", "mm-mount");
     try {
-      const state = JSON.parse(figure.querySelector('script[type="application/json"]').textContent);
+      const state = JSON.parse(figure.querySelector(`script[type="${stateType}"]`).textContent);
       const { default: module } = await load(figure.dataset.figure);
       figure.prepend(stage);
       await module.render({ model: createModel(state), el: stage });
-      fold(figure.querySelector(".mm-fallback"));
-      figure.dataset.state = "alive";
+      fold(figure.querySelector(`.${fallbackClass}`));
+      figure.dataset.state = alive;
     } catch (error) {
+      const words = "This figure could not start in this browser; its numbers stand here instead.";
       stage.remove();
-      figure.prepend(element("p", "mm-failed", "This figure could not start in this browser; its numbers stand here instead."));
-      figure.dataset.state = "failed";
+      figure.prepend(element("p", "mm-failed", words));
+      figure.dataset.state = failed;
       console.error(`figure ${figure.dataset.figure}:`, error);
     }
   }
 
-  const mountAll = () => document.querySelectorAll(".minimind-figure[data-figure]:not([data-state])").forEach(mount);
+  const waiting = `.${figureClass}[data-figure]:not([data-state])`;
+  const mountAll = () => document.querySelectorAll(waiting).forEach(mount);
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", mountAll);
   else mountAll();
-})();
+}

@@ -5,8 +5,6 @@ chapter as a notebook that carries the package, marks the blockquotes that work 
 without a kernel cannot use.
 """
 
-import json
-import re
 import shutil
 import subprocess
 import sys
@@ -16,7 +14,7 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.application import Sphinx
 
-from minimind_edu.figures import figure_names, module_source, stylesheet
+from minimind_edu.figures import figure_names, host, module_source, own_stylesheet, shared_stylesheet
 
 ROOT = Path(__file__).resolve().parents[2]
 ASSETS = ROOT / "book" / "assets"
@@ -31,8 +29,6 @@ NOTEBOOKS = "notebooks"  # the folder of the output for them
 SAVE_NOTEBOOK = """document.addEventListener("DOMContentLoaded", () => {
   document.querySelector(".btn-download-source-button").download = "";
 });"""
-
-_FIGURE = re.compile(r'<div class="minimind-figure" data-figure="(\w+)"')
 
 
 def add_static_files(app: Sphinx) -> None:
@@ -65,17 +61,13 @@ def copy_mathjax(target: Path) -> None:
 
 
 def write_figures(target: Path) -> None:
-    """Write one classic script per figure that registers its joined module, the host and the stylesheet.
-
-    A classic script works from file:// too, where a browser refuses to load modules.
-    """
+    """Write a script and a stylesheet for each figure, the stylesheet that they share, and the host."""
     target.mkdir(parents=True, exist_ok=True)
     for name in figure_names():
-        register = "(window.minimindFigures = window.minimindFigures || {})"
-        script = f"{register}[{json.dumps(name)}] = {json.dumps(module_source(name), ensure_ascii=False)};\n"
-        (target / f"{name}.js").write_text(script, encoding="utf-8")
-    (target / "figure.css").write_text(stylesheet(), encoding="utf-8")
-    shutil.copyfile(HOST, target / "figure_host.js")
+        (target / f"{name}.js").write_text(host.registration(name, module_source(name)), encoding="utf-8")
+        (target / f"{name}.css").write_text(own_stylesheet(name), encoding="utf-8")
+    (target / "figure.css").write_text(shared_stylesheet(), encoding="utf-8")
+    (target / HOST.name).write_text(host.script(HOST.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def figures_on(doctree: nodes.document | None) -> list[str]:
@@ -83,7 +75,7 @@ def figures_on(doctree: nodes.document | None) -> list[str]:
     if doctree is None:
         return []
     raw = (node.astext() for node in doctree.findall(nodes.raw) if "html" in node.get("format", ""))
-    return sorted({name for text in raw for name in _FIGURE.findall(text)})
+    return sorted({name for text in raw for name in host.figures_in(text)})
 
 
 def add_page_scripts(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
@@ -93,9 +85,10 @@ def add_page_scripts(app: Sphinx, pagename: str, templatename: str, context: dic
     """
     for name in (figures := figures_on(doctree)):
         app.add_js_file(f"figures/{name}.js", loading_method="defer", priority=300)
+        app.add_css_file(f"figures/{name}.css", priority=810)
     if figures:
         # Before MathJax (500), which takes its time: figures are alive while formulas are being set.
-        app.add_js_file("figures/figure_host.js", loading_method="defer", priority=310)
+        app.add_js_file(f"figures/{HOST.name}", loading_method="defer", priority=310)
         app.add_css_file("figures/figure.css", priority=800)
     for kind in ("script_files", "css_files"):
         context[kind][:] = [file for file in context[kind] if not _belongs_to_thebe(file)]

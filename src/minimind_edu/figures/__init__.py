@@ -1,6 +1,6 @@
 """Interactive figures: one Python class and one plain ES module each, alive with a kernel and without."""
 
-from minimind_edu.figures._base import Figure, figure_names, module_source, stylesheet
+from minimind_edu.figures._base import Figure, figure_names, module_source, own_stylesheet, shared_stylesheet
 from minimind_edu.figures.attention_xray import AttentionXRay
 from minimind_edu.figures.cache_stepper import CacheStepper
 from minimind_edu.figures.frequency_comb import FrequencyComb
@@ -28,5 +28,6 @@ __all__ = [
     "RotationDials",
     "figure_names",
     "module_source",
-    "stylesheet",
+    "own_stylesheet",
+    "shared_stylesheet",
 ]

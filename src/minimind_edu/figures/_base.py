@@ -6,6 +6,7 @@ mounts the figure's own ES module on that element, so one module serves both.
 """
 
 import json
+import math
 import reprlib
 from html import escape
 from pathlib import Path
@@ -13,6 +14,8 @@ from typing import Any, ClassVar
 
 import anywidget
 
+from minimind_edu.device import one_thread
+from minimind_edu.figures import host
 from minimind_edu.figures._join import join
 from minimind_edu.notebook import outputs_are_stored
 
@@ -37,9 +40,14 @@ def module_source(name: str) -> str:
     return join(path)
 
 
-def stylesheet() -> str:
+def shared_stylesheet() -> str:
     """The CSS that all figures share."""
     return (STATIC / "figure.css").read_text(encoding="utf-8")
+
+
+def own_stylesheet(name: str) -> str:
+    """The CSS of the figure `name` alone."""
+    return (STATIC / f"{name}.css").read_text(encoding="utf-8")
 
 
 def rounded(value: Any, name: str = "value") -> Any:
@@ -54,7 +62,7 @@ def rounded(value: Any, name: str = "value") -> Any:
         return [rounded(item, f"{name}[{index}]") for index, item in enumerate(value)]
     if not isinstance(value, float):
         return value
-    if value - value != 0:
+    if not math.isfinite(value):
         raise ValueError(f"{name} is {value}, but a figure can only hold finite numbers")
     return float(f"{value:.{_DIGITS}g}") + 0.0  # the sum turns -0.0 into 0.0
 
@@ -71,7 +79,12 @@ class Figure(anywidget.AnyWidget):
     """Base of all interactive figures.
 
     A subclass names its ES module in `_module`, declares JSON-able traits tagged `sync=True`, and implements
-    `_summary`. `_repr_traits` names the few traits that belong in its text form.
+    `_summary`. `_repr_traits` names the few traits that belong in its text form. Traits bound their own values, so
+    that an assignment is refused like an argument; what is measured, not chosen, is read-only.
+
+    Raises:
+        TypeError: if an argument is no trait of the figure.
+        TraitError: if a value is not one that its trait takes.
     """
 
     _module: ClassVar[str]
@@ -84,16 +97,34 @@ class Figure(anywidget.AnyWidget):
         super().__init_subclass__(**kwargs)
         if "_module" in cls.__dict__:
             cls._esm = module_source(cls._module)
-            cls._css = stylesheet()
+            cls._css = shared_stylesheet() + own_stylesheet(cls._module)
+
+    @one_thread()  # a live figure computes its first state here
+    def __init__(self, **kwargs: Any) -> None:
+        if unknown := sorted(name for name in kwargs if not self.has_trait(name)):
+            raise TypeError(
+                f"{type(self).__name__} has no argument {', '.join(unknown)}; it has {', '.join(self._choices())}"
+            )
+        super().__init__(**kwargs)
 
     def _summary(self) -> tuple[str, list[tuple[str, str]]]:
         """One sentence on what the figure shows, and its key numbers as (label, value) rows."""
         raise NotImplementedError(f"{type(self).__name__} must implement _summary()")
 
+    @classmethod
+    def _own_traits(cls) -> list[str]:
+        names = set(cls.class_trait_names(sync=True)) - set(Figure.class_trait_names(sync=True))
+        return sorted(name for name in names if not name.startswith("_"))
+
+    @classmethod
+    def _choices(cls) -> list[str]:
+        """The traits that are chosen, by arguments or assignments."""
+        return [name for name in cls._own_traits() if not getattr(cls, name).read_only]
+
+    @one_thread()
     def state(self) -> dict[str, Any]:
         """The figure's own traits: what the ES module reads through `model.get`."""
-        names = set(self.trait_names(sync=True)) - set(Figure.class_trait_names(sync=True))
-        return {name: getattr(self, name) for name in sorted(names) if not name.startswith("_")}
+        return {name: getattr(self, name) for name in self._own_traits()}
 
     def _fallback_html(self) -> str:
         """What a viewer without scripts sees, and what the book folds below the figure."""
@@ -103,13 +134,10 @@ class Figure(anywidget.AnyWidget):
         )
         return f"<p>{escape(sentence)}</p><table><tbody>{cells}</tbody></table>"
 
+    @one_thread()
     def static_html(self) -> str:
         """The figure as one HTML element that needs no kernel: state, sentence and table."""
-        return (
-            f'<div class="minimind-figure" data-figure="{self._module}">'
-            f'<script type="application/json">{to_json(self.state())}</script>'
-            f'<div class="mm-fallback">{self._fallback_html()}</div></div>'
-        )
+        return host.element(self._module, to_json(self.state()), self._fallback_html())
 
     def __repr__(self) -> str:
         arguments = ", ".join(f"{name}={_short.repr(rounded(getattr(self, name)))}" for name in self._repr_traits)

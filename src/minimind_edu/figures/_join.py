@@ -3,16 +3,18 @@
 A module that runs from a blob URL (anywidget and our static host both do that) cannot import its siblings, so the
 helpers are written in front of it. This is no bundler: it understands single-line named imports of files next to the
 module, and exports in front of a declaration. Everything else is refused, so that what runs is what stands in the
-sources.
+sources, but for the lines of comments: a seventh of a page's scripts, which no browser needs.
 """
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 _IMPORT = re.compile(r'import \{ ([\w$]+(?:, [\w$]+)*) \} from "\./([\w-]+\.js)";')
 _OTHER_IMPORT = re.compile(r"\s*import\b|.*\bimport\(")
 _DECLARATION = re.compile(r"(export )?(?:async )?(?:function\*?|const|let|class) ([\w$]+)\b(?!,)")
 _TOP_LEVEL = re.compile(r"(?:export|async|function|const|let|var|class)\b")
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
 def join(entry: Path) -> str:
@@ -20,7 +22,8 @@ def join(entry: Path) -> str:
 
     Raises:
         ValueError: if a line is an import, export or declaration of another form than the ones named above, if an
-            imported name is not exported, if two files declare the same name, or if `entry` has no default export.
+            imported name is not exported, if two files declare the same name, if a template literal goes on in the
+            next line, where it might look like a comment, or if `entry` has no default export.
     """
     exported: dict[Path, set[str]] = {}  # every file that was read -> the names it exports
     declared_in: dict[str, str] = {}  # every top-level name -> the file that declares it
@@ -28,8 +31,8 @@ def join(entry: Path) -> str:
 
     def read(path: Path) -> None:
         exported[path] = set()
-        lines = path.read_text(encoding="utf-8").splitlines()
-        kept = [one_line(line, path, f"{path.name}:{number}: {line.strip()}") for number, line in enumerate(lines, 1)]
+        lines = _without_comments(path.read_text(encoding="utf-8").splitlines())
+        kept = [one_line(line, path, f"{path.name}:{number}: {line.strip()}") for number, line in lines]
         texts.append("\n".join(line for line in kept if line is not None).strip() + "\n")
 
     def one_line(line: str, path: Path, where: str) -> str | None:
@@ -37,6 +40,8 @@ def join(entry: Path) -> str:
             return inline(found[1].split(", "), path.parent / found[2], where)
         if _OTHER_IMPORT.match(line):
             raise ValueError(f'{where}: only `import {{ a, b }} from "./file.js";` on one line is understood')
+        if _STRING.sub("", line).count("`") % 2:
+            raise ValueError(f"{where}: a template literal must end on the line where it begins")
         if not _TOP_LEVEL.match(line) or (path == entry and line.startswith("export default ")):
             return line
         return declare(line, path, where)
@@ -64,3 +69,14 @@ def join(entry: Path) -> str:
     if "\nexport default " not in "\n" + texts[-1]:
         raise ValueError(f"{entry.name} has no default export, so it is no figure")
     return "\n".join(texts)
+
+
+def _without_comments(lines: list[str]) -> Iterator[tuple[int, str]]:
+    """The lines that are not a comment from end to end, each with its number."""
+    inside = False  # of /* ... */
+    for number, line in enumerate(lines, 1):
+        text = line.strip()
+        starts = inside or text.startswith("/*")
+        inside = starts and not text.endswith("*/")
+        if not starts and not text.startswith("//"):
+            yield number, line

@@ -12,7 +12,7 @@ export function callSizes(prompt, chunk, total) {
   return sizes.concat(Array(total - prompt).fill(1));
 }
 
-/** The call with this index: where its new rows begin in the cache, how many there are, and the position ids they get. */
+/** The call with this index: where its new rows begin in the cache, how many there are, and their position ids. */
 export function cacheCall(sizes, index, stale, forgetsOffset) {
   const past = stale + sizes.slice(0, index).reduce((sum, size) => sum + size, 0);
   const size = sizes[index];
@@ -20,7 +20,7 @@ export function cacheCall(sizes, index, stale, forgetsOffset) {
   return { past, size, held: past + size, positions };
 }
 
-/** Whether a query may look at a key, [size][held]: the diagonal ends in the lower right corner, or begins upper left. */
+/** Whether a query may see a key, [size][held]: the diagonal ends in the lower right corner, or begins upper left. */
 export function visibleKeys(size, held, square) {
   const shift = square && size > 1 ? 0 : held - size;
   return Array.from({ length: size }, (_, s) => Array.from({ length: held }, (_, t) => t <= s + shift));

@@ -1,4 +1,4 @@
-// What all figures share: elements, controls, a read-out, dragging. Plain DOM, no network, nothing global.
+// What all figures share: elements, controls, words and numbers, dragging. Plain DOM, no network, nothing global.
 
 const SVG_NAMESPACE = "http://www.w3.org/2000/svg";
 
@@ -12,7 +12,8 @@ function applyAttribute(node, name, value) {
 function fillElement(node, attrs, children) {
   for (const [name, value] of Object.entries(attrs || {})) applyAttribute(node, name, value);
   // JupyterLab takes arrows, Enter and Space as its own commands, except from an element that says so itself.
-  if (node.matches("input, button, select, summary, [tabindex]")) node.setAttribute("data-lm-suppress-shortcuts", "true");
+  if (node.matches("input, button, select, summary, [tabindex]"))
+    node.setAttribute("data-lm-suppress-shortcuts", "true");
   node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
   return node;
 }
@@ -27,6 +28,25 @@ export function svg(tag, attrs, ...children) {
   return fillElement(document.createElementNS(SVG_NAMESPACE, tag), attrs, children);
 }
 
+// Changes attributes that a drawing's element already has, or gives it more of them.
+export function setAttributes(node, attrs) {
+  for (const [name, value] of Object.entries(attrs)) node.setAttribute(name, value);
+}
+
+// An SVG text. anchor: which of its ends stands at x, "start", "middle" or "end".
+export function textAt(x, y, text, cls, anchor = "start") {
+  return svg("text", { x, y, class: cls, "text-anchor": anchor }, text);
+}
+
+// Gives a drawing as many units as it has pixels.
+export function setSize(drawing, width, height) {
+  setAttributes(drawing, { width, height, viewBox: `0 0 ${width} ${height}` });
+}
+
+export function clamp(x, low, high) {
+  return Math.min(high, Math.max(low, x));
+}
+
 function uniqueId() {
   return `mm-${Math.random().toString(36).slice(2, 10)}`;
 }
@@ -36,6 +56,11 @@ export function fmt(x, digits = 2) {
   if (!Number.isFinite(x)) return Number.isNaN(x) ? "–" : x > 0 ? "∞" : "−∞";
   const text = Math.abs(x).toFixed(digits);
   return x < 0 && Number(text) !== 0 ? `−${text}` : text;
+}
+
+// A whole number for reading: 25,829,888.
+export function grouped(x) {
+  return String(Math.round(x)).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
 // A native range with visible label and value. tone: "accent", "accent2", "good", "bad" or nothing (neutral).
@@ -59,7 +84,13 @@ export function slider({ label, min, max, step, value, format = (x) => fmt(x), o
     if (onInput) onInput(Number(input.value));
   });
   set(value);
-  const root = h("div", { class: "mm-slider", "data-tone": tone }, h("label", { for: id, class: "mm-label" }, label), output, input);
+  const root = h(
+    "div",
+    { class: "mm-slider", "data-tone": tone },
+    h("label", { for: id, class: "mm-label" }, label),
+    output,
+    input,
+  );
   return { root, input, set, get: () => Number(input.value) };
 }
 
@@ -87,6 +118,11 @@ export function choice({ label, options, value, onChange }) {
   return { root, set, get: () => options.find((option, i) => inputs[i].checked)?.value };
 }
 
+// The options of a choice between these values, each named by labelOf.
+export function optionsFor(values, labelOf = String) {
+  return values.map((value) => ({ value, label: labelOf(value) }));
+}
+
 export function button({ label, onClick }) {
   const root = h("button", { type: "button", class: "mm-button", onClick }, label);
   return { root, set: (text) => (root.textContent = text) };
@@ -107,6 +143,17 @@ export function readout(rows) {
     });
   };
   set(rows || []);
+  return { root, set };
+}
+
+// A sentence on the picture, announced politely when it differs. tone: as for sliders, or nothing.
+export function announcement(cls) {
+  const root = h("p", { class: cls, "aria-live": "polite" });
+  const set = (text, tone) => {
+    if (root.textContent !== text) root.textContent = text;
+    if (tone) root.dataset.tone = tone;
+    else delete root.dataset.tone;
+  };
   return { root, set };
 }
 
@@ -165,8 +212,43 @@ export function draggable(element, { onMove, onStart, onEnd, keyStep = 5, positi
   };
 }
 
+// What can be dragged in a drawing: a shape with room for a finger around it, and a ring that shows the focus.
+export function handle({ label, min, max, reach = 18, ring, shape }) {
+  return svg(
+    "g",
+    {
+      class: "mm-handle",
+      tabindex: 0,
+      role: "slider",
+      "aria-label": label,
+      "aria-valuemin": min,
+      "aria-valuemax": max,
+    },
+    svg("circle", { r: reach, fill: "transparent" }),
+    svg("circle", { class: "mm-ring", r: ring }),
+    shape,
+  );
+}
+
+// The white disk that most handles are.
+export function grip(r) {
+  return svg("circle", { class: "mm-grip", r });
+}
+
+// How far an arrow key leads: 1 up or right, -1 down or left, five times as far with Shift; 0 for any other event.
+export function arrowStep(event) {
+  const direction = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 }[event.key] ?? 0;
+  return direction * (event.shiftKey ? 5 : 1);
+}
+
 export function prefersReducedMotion() {
   return matchMedia("(prefers-reduced-motion: reduce)").matches;
+}
+
+// Sets traits from an object of names and values, and tells the kernel if there is one.
+export function setTraits(model, values) {
+  for (const [name, value] of Object.entries(values)) model.set(name, value);
+  model.save_changes();
 }
 
 // Calls cb whenever one of these traits changes. Returns the clean-up.
@@ -190,11 +272,13 @@ export function mount(el, root, { model, traits, draw, boxes = [], parts = [] })
   const unlisten = observeTraits(model, traits, redraw);
   redraw();
   el.append(root);
-  const unobserve = boxes.map((box, i) => observeSize(box, (width) => {
-    if (width === widths[i]) return; // a change of height is of our own making
-    widths[i] = width;
-    redraw();
-  }));
+  const unobserve = boxes.map((box, i) =>
+    observeSize(box, (width) => {
+      if (width === widths[i]) return; // a change of height is of our own making
+      widths[i] = width;
+      redraw();
+    }),
+  );
   return () => {
     [...unobserve, unlisten].forEach((stop) => stop());
     parts.forEach((part) => part.release());

@@ -1,9 +1,9 @@
 // The globe of the norm figure as SVG: orthographic, sorted by depth, with labels that keep out of each other's way.
 
-import { svg } from "./kit.js";
+import { svg, setAttributes, clamp } from "./kit.js";
 import { POLE, RADIUS, dot3, scale3, add3, multiply3, viewFrom, project } from "./norm_geometry_math.js";
 import { outlineOf, parallel, meridianThrough } from "./norm_geometry_math.js";
-import { INK, MUTED, PAPER, NORMS, clamp } from "./norm_geometry_result.js";
+import { INK, MUTED, PAPER, NORMS } from "./norm_geometry_result.js";
 
 const GROUND = 1.32; // radius of the drawn part of the plane, in radii of the sphere
 const AXIS = 1.4; // length of the axis (1, 1, 1), likewise
@@ -47,7 +47,8 @@ class Scene {
     const [a, b, c] = [dot3(way, way), dot3(from, way), dot3(from, from) - RADIUS ** 2];
     const root = Math.sqrt(Math.max(0, b * b - a * c));
     const turn = -dot3(this.view.toward, from) / dot3(this.view.toward, way);
-    const cuts = [0, 1, (-b - root) / a, (-b + root) / a, turn].filter((t) => t >= 0 && t <= 1).sort((s, t) => s - t);
+    const meetings = [0, 1, (-b - root) / a, (-b + root) / a, turn];
+    const cuts = meetings.filter((t) => t >= 0 && t <= 1).sort((s, t) => s - t);
     const along = (t) => add3(from, scale3(way, t));
     cuts.slice(1).forEach((end, i) => {
       if (end - cuts[i] < 1e-6) return;
@@ -67,7 +68,8 @@ class Scene {
     const [x, y] = this.at(before(gap));
     const turn = (Math.atan2(y2 - y1, x2 - x1) * 180) / Math.PI;
     const d = `M0,0 L${-head},${-head * 0.42} L${-head * 0.78},0 L${-head},${head * 0.42} Z`;
-    this.add(before(gap), svg("path", { d, fill: color, transform: `translate(${x} ${y}) rotate(${turn})` }), 4);
+    const transform = `translate(${x} ${y}) rotate(${turn})`;
+    this.add(before(gap), svg("path", { d, fill: color, transform }), 4);
   }
 
   // A curve around the globe: full strength in front, faint behind.
@@ -78,9 +80,13 @@ class Scene {
       if (runs.at(-1)?.behind !== behind) runs.push({ behind, path: [points[i]] });
       runs.at(-1).path.push(point);
     });
+    const written = (point) =>
+      this.at(point)
+        .map((z) => z.toFixed(1))
+        .join(",");
+    const style = { fill: "none", stroke: color, "stroke-width": width, "stroke-dasharray": dash };
     for (const { behind, path } of runs) {
-      const d = `M${path.map((point) => this.at(point).map((z) => z.toFixed(1)).join(",")).join("L")}`;
-      const style = { fill: "none", stroke: color, "stroke-width": width, "stroke-dasharray": dash };
+      const d = `M${path.map(written).join("L")}`;
       const node = svg("path", { d, ...style, "stroke-opacity": behind ? back : front });
       this.items.push({ layer: behind ? BEHIND : SURFACE, depth: behind ? -99 : 99, node });
     }
@@ -88,7 +94,7 @@ class Scene {
 
   dot(point, node) {
     const [x, y] = this.at(point);
-    node.setAttribute("transform", `translate(${x} ${y})`);
+    setAttributes(node, { transform: `translate(${x} ${y})` });
     this.items.push({ layer: dot3(this.view.toward, point) < 0 ? INSIDE : BEFORE, depth: 99, node });
     this.dots.push([x, y]);
   }
@@ -126,10 +132,11 @@ function drawGround(scene, color) {
 
 function drawSphere(scene, shade) {
   const [cx, cy] = scene.center;
-  const node = svg("circle", { cx, cy, r: RADIUS * scene.unit, fill: `url(#${shade})`, stroke: MUTED, "stroke-width": 1.2 });
+  const edge = { stroke: MUTED, "stroke-width": 1.2 };
+  const node = svg("circle", { cx, cy, r: RADIUS * scene.unit, fill: `url(#${shade})`, ...edge });
   scene.items.push({ layer: SURFACE, depth: 0, node });
   const faint = { color: MUTED, width: 0.8, front: 0.34, back: 0.13 };
-  for (const latitude of [-60, -30, 30, 60]) scene.curve(parallel((latitude * Math.PI) / 180, RADIUS, 72), faint);
+  for (const degrees of [-60, -30, 30, 60]) scene.curve(parallel((degrees * Math.PI) / 180, RADIUS, 72), faint);
   for (const point of parallel(0, RADIUS, 12).slice(1)) scene.curve(meridianThrough(point, RADIUS, 36), faint);
 }
 
@@ -166,7 +173,8 @@ function drawOutput(scene, name, { plain, final }, stretched) {
     scene.dot(plain, svg("circle", { r: 3.5, fill: PAPER, stroke: color, "stroke-width": 1.5 }));
     scene.arrow(plain, final, { color, width: 1.6, dash: "2 3", gap: 6 });
   }
-  scene.dot(final, svg(name === "rms" ? "circle" : "rect", { ...MARKS[name], fill: color, stroke: PAPER, "stroke-width": 1.5 }));
+  const style = { fill: color, stroke: PAPER, "stroke-width": 1.5 };
+  scene.dot(final, svg(name === "rms" ? "circle" : "rect", { ...MARKS[name], ...style }));
 }
 
 // LayerNorm: down to the plane, then along it to the sphere. RMSNorm: along the ray of x to the sphere.
@@ -193,11 +201,16 @@ function labelMoves(scene, { input, centered, outputs, shown, stretched, argumen
   scene.label(input, argument, { color: INK, bold: true, needed: true, apart: 13, size: 14 });
   for (const name of shown) {
     const { title, color } = NORMS[name];
-    scene.label(outputs[name].final, title, { color, bold: true, needed: true, apart: 11, side: name === "rms" ? 3 : 2 });
+    const side = name === "rms" ? 3 : 2;
+    scene.label(outputs[name].final, title, { color, bold: true, needed: true, apart: 11, side });
   }
-  const moves = [[input, centered, "− mean", "layer"], [centered, outputs.layer.plain, "÷ std", "layer"], [input, outputs.rms.plain, "÷ RMS", "rms"]];
-  if (stretched) for (const name of shown) moves.push([outputs[name].plain, outputs[name].final, "× gain", name]);
-  for (const [from, to, text, name] of moves) {
+  const moves = [
+    [input, centered, "− mean", "layer"],
+    [centered, outputs.layer.plain, "÷ std", "layer"],
+    [input, outputs.rms.plain, "÷ RMS", "rms"],
+  ];
+  const gains = shown.map((name) => [outputs[name].plain, outputs[name].final, "× gain", name]);
+  for (const [from, to, text, name] of stretched ? [...moves, ...gains] : moves) {
     if (!shown.includes(name) || scene.distance(from, to) < 16) continue;
     scene.label(scale3(add3(from, to), 0.5), text, { color: NORMS[name].color, rings: 2 });
   }
@@ -211,7 +224,8 @@ function labelClimb(scene, { input, outputs, shown, stretched }) {
   const latitude = Math.asin(clamp(height, -1, 1));
   if (latitude > 1.1) return;
   const half = latitude + (Math.PI / 2 - latitude) * 0.55;
-  scene.label(way[Math.round(48 * (0.5 + half / Math.PI))], "as c grows", { color: NORMS.rms.color, size: 12, apart: 5, side: 4 });
+  const middle = way[Math.round(48 * (0.5 + half / Math.PI))];
+  scene.label(middle, "as c grows", { color: NORMS.rms.color, size: 12, apart: 5, side: 4 });
 }
 
 function labelGlobe(scene, ground) {
@@ -222,14 +236,25 @@ function labelGlobe(scene, ground) {
   const lowLeft = (point) => 0.8 * dot3(right, point) + 2 * dot3(up, point);
   const corner = rim.reduce((best, point) => (lowLeft(point) < lowLeft(best) ? point : best));
   scene.label(corner, "mean 0", { color: ground, size: 12, side: 7, apart: 3, rings: 1 });
-  scene.label(add3(scale3(right, RADIUS * 0.8), scale3(up, -RADIUS * 0.6)), "RMS 1", { size: 12, side: 2, apart: 4, rings: 1 });
+  const lowRight = add3(scale3(right, RADIUS * 0.8), scale3(up, -RADIUS * 0.6));
+  scene.label(lowRight, "RMS 1", { size: 12, side: 2, apart: 4, rings: 1 });
 }
 
 const BLOCKED = 1e5; // the cost of lying on another label, more than all else together; on a dot a little less
-const SIDES = [[1, 0], [0.8, -0.9], [0.8, 0.9], [-1, 0], [-0.8, -0.9], [-0.8, 0.9], [0, -1], [0, 1]];
+const SIDES = [
+  [1, 0],
+  [0.8, -0.9],
+  [0.8, 0.9],
+  [-1, 0],
+  [-0.8, -0.9],
+  [-0.8, 0.9],
+  [0, -1],
+  [0, 1],
+];
 
 function boxesMeet(a, b, margin) {
-  return a.x < b.x + b.w + margin && b.x < a.x + a.w + margin && a.y < b.y + b.h + margin && b.y < a.y + a.h + margin;
+  const acrossMeets = a.x < b.x + b.w + margin && b.x < a.x + a.w + margin;
+  return acrossMeets && a.y < b.y + b.h + margin && b.y < a.y + a.h + margin;
 }
 
 function weightCrossed(box, segments) {
@@ -239,39 +264,46 @@ function weightCrossed(box, segments) {
   return segments.filter(crossed).reduce((sum, segment) => sum + 1 + segment[4], 0);
 }
 
+// The boxes where a label may stand, nearest ones first: a ring of SIDES around its point, then wider rings.
+function boxesAround({ x, y, apart, rings, size }, w) {
+  const h = size * 1.15;
+  const atSide =
+    (away) =>
+    ([dx, dy]) => {
+      const before = dx > 0 ? 0 : dx < 0 ? w : w / 2; // how much of the label stands left of its point
+      return { x: x + dx * away - before, y: y + dy * (away + h / 2) - h / 2, w, h };
+    };
+  return [0, 12, 26].slice(0, rings).flatMap((more) => SIDES.map(atSide(apart + more)));
+}
+
 // Every label goes where it hides least: beside its point, or a little farther off. One that would still lie on another
 // is left out. memory holds the last places, so that labels do not flicker between equals.
 function placeLabels(scene, { width, height }, measure, memory) {
   const placed = [];
   const dots = scene.dots.map(([x, y]) => ({ x: x - 6, y: y - 6, w: 12, h: 12 }));
-  const outside = (box) => box.x < 2 || box.y < 2 || box.x + box.w > width - 2 || box.y + box.h > height - 2;
-  const cost = (box, index, label) =>
-    (outside(box) ? 2 * BLOCKED : 0) +
-    BLOCKED * placed.filter((other) => boxesMeet(box, other, 2)).length +
-    0.6 * BLOCKED * dots.filter((dot) => boxesMeet(box, dot, 0)).length +
-    16 * weightCrossed(box, scene.segments) +
-    12 * Math.floor(index / SIDES.length) +
-    (index % SIDES.length === label.side ? 0 : 6 + (index % SIDES.length)) -
-    (memory.get(label.text) === index ? 10 : 0);
+  const isOutside = (box) => box.x < 2 || box.y < 2 || box.x + box.w > width - 2 || box.y + box.h > height - 2;
+  const cost = (box, index, label) => {
+    const hidden = placed.filter((other) => boxesMeet(box, other, 2)).length;
+    const dotsHidden = dots.filter((dot) => boxesMeet(box, dot, 0)).length;
+    const [ring, side] = [Math.floor(index / SIDES.length), index % SIDES.length];
+    const place = 12 * ring + (side === label.side ? 0 : 6 + side) - (memory.get(label.text) === index ? 10 : 0);
+    const blocked = (isOutside(box) ? 2 : 0) + hidden + 0.6 * dotsHidden;
+    return BLOCKED * blocked + 16 * weightCrossed(box, scene.segments) + place;
+  };
   return scene.labels.flatMap((label) => {
-    const [w, tall] = [measure(label.text, label.size, label.bold), label.size * 1.15];
-    const boxes = [0, 12, 26].slice(0, label.rings).flatMap((more) => SIDES.map(([dx, dy]) => {
-      const away = label.apart + more;
-      const x = label.x + dx * away - (dx > 0 ? 0 : dx < 0 ? w : w / 2);
-      return { x, y: label.y + dy * (away + tall / 2) - tall / 2, w, h: tall };
-    }));
+    const boxes = boxesAround(label, measure(label.text, label.size, label.bold));
     const costs = boxes.map((box, i) => cost(box, i, label));
     const best = costs.indexOf(Math.min(...costs));
     if (costs[best] > BLOCKED / 2 && !label.needed) return [];
     memory.set(label.text, best);
     placed.push(boxes[best]);
-    return [writeLabel(label, boxes[best].x, boxes[best].y + tall * 0.8)];
+    return [writeLabel(label, boxes[best].x, boxes[best].y + boxes[best].h * 0.8)];
   });
 }
 
 function writeLabel({ text, color, size, bold }, x, y) {
-  const style = { fill: color, fontSize: `${size}px`, fontWeight: bold ? "650" : "400", paintOrder: "stroke" };
-  return svg("text", { x, y, style, stroke: PAPER, "stroke-width": 3.5, "stroke-linejoin": "round" }, text);
+  const style = { fill: color, fontSize: `${size}px` };
+  return svg("text", { x, y, class: bold ? "ng-label ng-bold" : "ng-label", style }, text);
 }
 
 // The whole picture for one result: nodes, labels, and the scene that tells where things stand.
@@ -287,5 +319,6 @@ export function paintGlobe(result, camera, { shade, measure, memory }) {
   labelMoves(scene, result);
   labelGlobe(scene, ground);
   labelClimb(scene, result);
-  return { scene, nodes: [drawGround(scene, ground), ...scene.sorted()], words: placeLabels(scene, camera, measure, memory) };
+  const nodes = [drawGround(scene, ground), ...scene.sorted()];
+  return { scene, nodes, words: placeLabels(scene, camera, measure, memory) };
 }

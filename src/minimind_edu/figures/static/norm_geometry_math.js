@@ -1,6 +1,6 @@
-// The arithmetic of the norm figure, without a page: the two norms, and the view of three channels as a globe whose axis
-// is (1, 1, 1). Height over the equator plane is then the mean, distance from the axis the standard deviation (both
-// times the root of 3), and distance from the center the RMS.
+// The arithmetic of the norm figure, without a page: the two norms, and the view of three channels as a globe whose
+// axis is (1, 1, 1). Height over the equator plane is then the mean, distance from the axis the standard deviation
+// (both times the root of 3), and distance from the center the RMS.
 
 export function meanOf(values) {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
@@ -14,7 +14,11 @@ export function rmsNorm(values, eps, gain) {
 
 export function layerNorm(values, eps, gain) {
   const mean = meanOf(values);
-  return rmsNorm(values.map((value) => value - mean), eps, gain);
+  return rmsNorm(
+    values.map((value) => value - mean),
+    eps,
+    gain,
+  );
 }
 
 // Mean, standard deviation and root mean square over the channels: rms² = mean² + std².

@@ -5,14 +5,11 @@ import { rmsNorm, layerNorm, channelStats, angleBetween, multiply3 } from "./nor
 
 export const INK = "var(--mm-ink)";
 export const MUTED = "var(--mm-muted)";
-export const LINE = "var(--mm-line)";
 export const PAPER = "var(--mm-bg)";
 export const NORMS = {
   layer: { title: "LayerNorm", of: layerNorm, color: "var(--mm-accent2)", tone: "accent2" },
   rms: { title: "RMSNorm", of: rmsNorm, color: "var(--mm-accent)", tone: "accent" },
 };
-
-export const clamp = (x, low, high) => Math.min(high, Math.max(low, x));
 
 export function epsText(eps) {
   if (eps >= 0.01) return String(Number(eps.toPrecision(2)));
@@ -37,7 +34,13 @@ export function resultsOf(model) {
     outputs[name] = { plain, final, stats: channelStats(final), angle: angleBetween(input, final) };
   }
   return {
-    x, offset, gain, eps, input, stats, outputs,
+    x,
+    offset,
+    gain,
+    eps,
+    input,
+    stats,
+    outputs,
     centered: input.map((value) => value - stats.mean),
     shown: norm === "both" ? Object.keys(NORMS) : [norm],
     stretched: gain.some((one) => one !== 1),
@@ -47,25 +50,30 @@ export function resultsOf(model) {
 
 // One sentence or two on what is to be seen now: the strangest thing first.
 export function remarkOn({ stats, centered, outputs, eps, shown, stretched, offset, gain }) {
-  const flat = Math.max(...centered.map(Math.abs)) < 1e-9 * Math.abs(stats.mean);
+  const isFlat = Math.max(...centered.map(Math.abs)) < 1e-9 * Math.abs(stats.mean);
+  const isBoth = shown.length === 2;
   const reached = (name) => channelStats(outputs[name].plain).rms;
   const short = shown.filter((name) => reached(name) < 0.99);
   if (stats.rms === 0) return "A vector of zeros stays zero under both norms: eps keeps them from dividing 0 by 0.";
-  if (flat && shown.includes("layer")) {
-    return "All channels are equal, so nothing is left once the mean is removed: LayerNorm gives 0. RMSNorm keeps the common value.";
+  if (isFlat && shown.includes("layer")) {
+    const left = "All channels are equal, so nothing is left once the mean is removed";
+    return `${left}: LayerNorm gives 0. RMSNorm keeps the common value.`;
   }
   if (short.length) {
     const where = short.map((name) => `${NORMS[name].title} stops at RMS ${fmt(reached(name))}`).join(", ");
     return `x is so short that eps = ${epsText(eps)} counts, and the output does not reach the sphere: ${where}.`;
   }
+  const stretches = "The gain stretches the sphere to an ellipsoid (dashed)";
   if (stretched && shown.includes("rms")) {
-    const turn = angleBetween(multiply3(outputs.rms.plain, gain), outputs.rms.plain);
-    return `The gain stretches the sphere to an ellipsoid (dashed). It turns RMSNorm's output ${fmt(turn)}° away from the ray of x.`;
+    const turn = fmt(angleBetween(multiply3(outputs.rms.plain, gain), outputs.rms.plain));
+    return `${stretches}. It turns RMSNorm's output ${turn}° away from the ray of x.`;
   }
-  if (stretched) return "The gain stretches the sphere to an ellipsoid (dashed), and the mean of the output is no longer zero.";
-  if (shown.length === 2 && Math.abs(stats.mean) < 1e-3 * stats.rms) return "The mean is zero already: both norms make the same move.";
-  if (shown.length === 2 && offset > 0) {
-    return "c lifts x straight up. LayerNorm drops it onto the same point as before; RMSNorm's output climbs toward (1, 1, 1).";
+  if (stretched) return `${stretches}, and the mean of the output is no longer zero.`;
+  if (isBoth && Math.abs(stats.mean) < 1e-3 * stats.rms)
+    return "The mean is zero already: both norms make the same move.";
+  if (isBoth && offset > 0) {
+    const same = "LayerNorm drops it onto the same point as before";
+    return `c lifts x straight up. ${same}; RMSNorm's output climbs toward (1, 1, 1).`;
   }
   return "Height is the mean of the channels. Drag the tip of x, or drag beside it to turn the globe.";
 }

@@ -6,7 +6,10 @@ export function intermediateSize(hidden, generation) {
   return 64 * Math.ceil(wanted / 64);
 }
 
-/** Parameters by part. sizes: {hidden, layers, vocabulary, heads, kvHeads, generation, tied}; hidden is a multiple of heads. */
+/**
+ * Parameters by part. sizes: {hidden, layers, vocabulary, heads, kvHeads, generation, tied}; hidden is a multiple of
+ * heads.
+ */
 export function parameterLedger(sizes) {
   const { hidden, layers, vocabulary, heads, kvHeads, generation, tied } = sizes;
   const headDim = hidden / heads;
@@ -15,7 +18,14 @@ export function parameterLedger(sizes) {
   const feedForward = layers * 3 * hidden * intermediateSize(hidden, generation);
   const norms = layers * (2 * hidden + (generation === "minimind3" ? 2 * headDim : 0)) + hidden;
   const head = tied ? 0 : table;
-  return { embedding: table, attention, feedForward, norms, head, total: table + attention + feedForward + norms + head };
+  return {
+    embedding: table,
+    attention,
+    feedForward,
+    norms,
+    head,
+    total: table + attention + feedForward + norms + head,
+  };
 }
 
 /** What tying saves: parameters, and their share of the untied model. */

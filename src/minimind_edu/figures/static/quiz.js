@@ -1,5 +1,5 @@
 // A quiz: choose or type, check, read why. The first answer to each question is remembered; trying on is welcome.
-import { h, button, readout } from "./kit.js";
+import { h, button, readout, mount } from "./kit.js";
 
 // "`x` is y" as [<code>x</code>, " is y"].
 function inline(text) {
@@ -8,7 +8,10 @@ function inline(text) {
 
 // What readers type for a number: true minus signs, thousands as 1,024, decimals as 0,5, fractions as 1/3.
 function parseNumber(text) {
-  let plain = text.trim().replace(/[−–]/g, "-").replace(/[\s_]/g, "");
+  let plain = text
+    .trim()
+    .replace(/[−–]/g, "-")
+    .replace(/[\s_]/g, "");
   plain = /^-?\d{1,3}(,\d{3})+(\.\d+)?$/.test(plain) ? plain.replace(/,/g, "") : plain.replace(",", ".");
   const parts = plain.split("/");
   if (parts.length > 2 || parts.some((part) => part === "")) return NaN;
@@ -106,7 +109,8 @@ function questionCard(item, number, onResult) {
   const submit = h("button", { class: "mm-button" }, "Check");
   const actions = h("div", { class: "mm-actions" }, answer.input, submit, reveal.root);
   const legend = h("legend", {}, h("span", { class: "mm-hidden" }, `Question ${number}. `), inline(item.question));
-  const form = h("form", { onSubmit: check, onKeydown: enter }, badge, h("fieldset", {}, legend, answer.rows, actions), feedback);
+  const fields = h("fieldset", {}, legend, answer.rows, actions);
+  const form = h("form", { onSubmit: check, onKeydown: enter }, badge, fields, feedback);
   return {
     root: h("li", {}, form),
     reset() {
@@ -117,38 +121,42 @@ function questionCard(item, number, onResult) {
   };
 }
 
-export default {
-  render({ model, el }) {
-    const questions = model.get("questions");
-    let results = questions.map(() => []); // for each question, whether each try was right
-    const score = readout([]);
-    const again = button({
-      label: "Start again",
-      onClick: () => {
-        results = questions.map(() => []);
-        cards.forEach((card) => card.reset());
-        show();
-        el.querySelector("input").focus();
-      },
-    });
-    const show = () => {
-      const count = (test) => `${results.filter(test).length} of ${questions.length}`;
-      score.set([
-        ["Right", count((tries) => tries.includes(true))],
-        ["Right at the first try", count((tries) => tries[0])],
-      ]);
-      again.root.hidden = !results.some((tries) => tries.length);
-    };
-    const cards = questions.map((item, i) =>
-      questionCard(item, i + 1, (right) => {
-        results[i].push(right);
-        show();
-      }),
-    );
-    show();
-    const list = h("ol", { class: "mm-questions" }, cards.map((card) => card.root));
-    const root = h("div", { class: "mm-fig mm-quiz" }, list, h("div", { class: "mm-score" }, score.root, again.root));
-    el.append(root);
-    return () => root.remove();
-  },
-};
+function renderQuiz({ model, el }) {
+  const questions = model.get("questions");
+  let results = questions.map(() => []); // for each question, whether each try was right
+  const cards = questions.map((item, i) =>
+    questionCard(item, i + 1, (isRight) => {
+      results[i].push(isRight);
+      draw();
+    }),
+  );
+  const score = readout([]);
+  const again = button({
+    label: "Start again",
+    onClick: () => {
+      results = questions.map(() => []);
+      cards.forEach((card) => card.reset());
+      draw();
+      root.querySelector("input").focus();
+    },
+  });
+  const list = h(
+    "ol",
+    { class: "mm-questions" },
+    cards.map((card) => card.root),
+  );
+  const root = h("div", { class: "mm-fig mm-quiz" }, list, h("div", { class: "mm-score" }, score.root, again.root));
+
+  function draw() {
+    const count = (test) => `${results.filter(test).length} of ${questions.length}`;
+    score.set([
+      ["Right", count((tries) => tries.includes(true))],
+      ["Right at the first try", count((tries) => tries[0])],
+    ]);
+    again.root.hidden = !results.some((tries) => tries.length);
+  }
+
+  return mount(el, root, { model, traits: [], draw });
+}
+
+export default { render: renderQuiz };

@@ -1,12 +1,15 @@
-// What a call of a MiniMind costs and the least time it can take: minimind_edu.costs once more, from sizes alone. No DOM.
+// What a call of a MiniMind costs and the least time it can take: minimind_edu.costs once more, from sizes. No DOM.
 
 import { intermediateSize } from "./parameter_ledger_math.js";
 
-/** sizes: {hidden, layers, heads, kvHeads, vocabulary, batch, itemsize}; `fresh` new positions behind `past` cached ones. */
+/**
+ * sizes: {hidden, layers, heads, kvHeads, vocabulary, batch, itemsize}; `fresh` new positions after `past` cached ones.
+ */
 export function callCost(sizes, fresh, past) {
   const { hidden, layers, heads, kvHeads, vocabulary, batch, itemsize } = sizes;
   const headDim = hidden / heads;
-  const matrices = layers * (2 * hidden * headDim * (heads + kvHeads) + 3 * hidden * intermediateSize(hidden, "minimind2"));
+  const projections = 2 * hidden * headDim * (heads + kvHeads);
+  const matrices = layers * (projections + 3 * hidden * intermediateSize(hidden, "minimind2"));
   const head = vocabulary * hidden;
   const norms = (2 * layers + 1) * hidden;
   const attention = 2 * layers * hidden * fresh * (past + fresh);
@@ -33,7 +36,14 @@ export function underRoof(cost, machine) {
   const moving = bytes / machine.bandwidth;
   const computing = cost.operations / machine.peak;
   const seconds = Math.max(moving, computing);
-  return { intensity: cost.operations / bytes, attainable: cost.operations / seconds, moving, computing, seconds, limit: moving > computing ? "memory" : "arithmetic" };
+  return {
+    intensity: cost.operations / bytes,
+    attainable: cost.operations / seconds,
+    moving,
+    computing,
+    seconds,
+    limit: moving > computing ? "memory" : "arithmetic",
+  };
 }
 
 /** The most operations a second at this intensity. */
@@ -57,7 +67,12 @@ export function withPrefix(x) {
   return `${Number(scaled.toFixed(digits))} ${PREFIXES[step]}`.trim();
 }
 
-const UNITS = [[3600, "h"], [1, "s"], [1e-3, "ms"], [1e-6, "µs"]];
+const UNITS = [
+  [3600, "h"],
+  [1, "s"],
+  [1e-3, "ms"],
+  [1e-6, "µs"],
+];
 
 /** Seconds for reading, to three digits: "7.92 ms", "120 µs", "3.10 s". */
 export function duration(seconds) {

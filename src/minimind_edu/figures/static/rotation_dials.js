@@ -1,14 +1,17 @@
 // RotationDials: one dial a pair. Positions turn the arrows, dragging an arrow changes the query or the key itself.
 
-import { h, fmt, slider, toggle, choice, button, readout, prefersReducedMotion, observeSize, observeTraits } from "./kit.js";
+import { h, clamp, grouped, setTraits, prefersReducedMotion, mount } from "./kit.js";
+import { fmt, slider, toggle, choice, optionsFor, button, readout } from "./kit.js";
 import { pairChannels, turnForPosition, ropeScore, cosineOnlyScore } from "./rope_math.js";
-import { LAYOUT, LAST, DIALS_CSS, clamp, situation, dialReach, createDial, createRuler, createSum, createStrip } from "./rotation_dials_views.js";
+import { LAYOUT, LAST, situation, dialReach } from "./rotation_dials_views.js";
+import { createDial, createRuler, createSum, createStrip } from "./rotation_dials_views.js";
 
 const POSITIONS_PER_SECOND = 5;
 const TRAITS = ["query", "key", "query_position", "key_position", "rope_base"];
-const NOTE = "Slide both: every arrow turns, but no angle between q and k changes, so neither does the score. Drag a tip to change the query or key itself.";
+const NOTE =
+  "Slide both: every arrow turns, but no angle between q and k changes, so neither does the score. Drag a tip to " +
+  "change the query or key itself.";
 
-const dotted = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, ",");
 const whole = (x) => fmt(x, 0);
 
 /** Let both positions run along the ruler; with reduced motion, jump eight positions instead. */
@@ -61,9 +64,8 @@ function createPositions(model) {
   };
   const save = ({ m, n }) => {
     between = null;
-    model.set("query_position", clamp(Math.round(m), 0, LAST));
-    model.set("key_position", clamp(Math.round(n), 0, LAST));
-    model.save_changes();
+    const [query, key] = [m, n].map((position) => clamp(Math.round(position), 0, LAST));
+    setTraits(model, { query_position: query, key_position: key });
   };
   return { read, slid, apart, save, pass: (first) => (between = slid(first)) };
 }
@@ -77,8 +79,8 @@ function dragArrow(model, name, position, channels, tip, reach) {
   const fitting = clamp(length, 0.1, reach) / (length || 1);
   channels.forEach((channel, i) => (turned[channel] = tip[i] * fitting));
   const raw = turnForPosition(turned, -position, base, LAYOUT, LAYOUT);
-  model.set(name, vector.map((old, channel) => (channels.includes(channel) ? Number(raw[channel].toFixed(3)) : old)));
-  model.save_changes();
+  const moved = (old, channel) => (channels.includes(channel) ? Number(raw[channel].toFixed(3)) : old);
+  setTraits(model, { [name]: vector.map(moved) });
 }
 
 /** The rows of the read-out. While the figure plays they stay word for word the same: that is its message. */
@@ -86,13 +88,13 @@ function keyNumbers(s, playing, compare) {
   const first = Math.min(s.m, s.n);
   const [m, n] = [Math.round(s.m - first), Math.round(s.n - first)];
   const score = (a, b) => fmt(ropeScore(s.query, s.key, a, b, s.base, LAYOUT, LAYOUT), 6);
+  const cosines = () => fmt(cosineOnlyScore(s.query, s.key, s.m - s.n, s.base, LAYOUT), 6);
   const rows = [
     [playing ? "score while both slide" : `score at m = ${whole(s.m)}, n = ${whole(s.n)}`, fmt(s.score, 6)],
     [`slid back to m = ${m}, n = ${n}`, score(m, n)],
     [`swapped: m = ${n}, n = ${m}`, score(n, m)],
   ];
-  if (compare) rows.push(["A·B·cos would say", fmt(cosineOnlyScore(s.query, s.key, s.m - s.n, s.base, LAYOUT), 6), "bad"]);
-  return rows;
+  return compare ? [...rows, ["A·B·cos would say", cosines(), "bad"]] : rows;
 }
 
 function createSliders(move) {
@@ -110,29 +112,25 @@ function createSliders(move) {
 
 function createBaseChoice(model) {
   const bases = [...new Set([100, 10000, 1000000, model.get("rope_base")])].sort((a, b) => a - b);
-  const onChange = (value) => {
-    model.set("rope_base", value);
-    model.save_changes();
-  };
-  const options = bases.map((value) => ({ value, label: dotted(value) }));
-  return choice({ label: "rope_base", options, value: model.get("rope_base"), onChange });
+  const onChange = (value) => setTraits(model, { rope_base: value });
+  return choice({ label: "rope_base", options: optionsFor(bases, grouped), value: model.get("rope_base"), onChange });
 }
 
 /** Call `draw` once after any number of changes in the same moment. */
 function drawLater(draw) {
-  let waiting = false;
+  let isWaiting = false;
   return () => {
-    if (!waiting) {
+    if (!isWaiting) {
       queueMicrotask(() => {
-        waiting = false;
+        isWaiting = false;
         draw();
       });
     }
-    waiting = true;
+    isWaiting = true;
   };
 }
 
-function render({ model, el }) {
+function renderDials({ model, el }) {
   const positions = createPositions(model);
   const player = createPlayer(positions, () => draw());
   const move = (change) => {
@@ -154,22 +152,32 @@ function render({ model, el }) {
   const [sliders, base, numbers] = [createSliders(move), createBaseChoice(model), readout([])];
   const compare = toggle({ label: "Compare with A·B·cos (dashed)", onChange: () => draw() });
   const play = button({ label: "", onClick: () => (player.playing() ? player.stop() : player.start()) });
-  const swap = button({ label: "Swap m and n", onClick: () => move({ m: positions.read().n, n: positions.read().m }) });
+  const swap = button({
+    label: "Swap m and n",
+    onClick: () => move({ m: positions.read().n, n: positions.read().m }),
+  });
   const distance = h("div", { class: "rd-distance" });
   const [rulerBox, sumBox, stripBox] = [ruler, sum, strip].map((part) => h("div", {}, part.root));
+  const buttons = h("div", { class: "rd-buttons" }, play.root, swap.root);
+  const columns = `--rd-columns: ${Math.min(4, pairs.length)}`;
   const stage = h(
     "div",
     { class: "mm-stage rd-stage" },
-    h("div", { class: "rd-head-row" }, distance, h("div", { class: "rd-buttons" }, play.root, swap.root)),
+    h("div", { class: "rd-head-row" }, distance, buttons),
     rulerBox,
-    h("div", { class: "rd-dials", style: `--rd-columns: ${Math.min(4, pairs.length)}` }, dials.map((dial) => dial.root)),
+    h(
+      "div",
+      { class: "rd-dials", style: columns },
+      dials.map((dial) => dial.root),
+    ),
     h("div", { class: "rd-low" }, sumBox, stripBox),
   );
-  const root = h("div", { class: "mm-fig" }, h("style", {}, DIALS_CSS), stage, sliders.root,
-    h("div", { class: "mm-controls" }, base.root, compare.root), numbers.root, h("p", { class: "mm-note" }, NOTE));
+  const controls = h("div", { class: "mm-controls" }, base.root, compare.root);
+  const note = h("p", { class: "mm-note" }, NOTE);
+  const root = h("div", { class: "mm-fig" }, stage, sliders.root, controls, numbers.root, note);
 
   function draw() {
-    if (!rulerBox.clientWidth) return;
+    if (!rulerBox.clientWidth) return; // hidden, or already taken away
     const { m, n } = positions.read();
     const s = situation(model.get("query"), model.get("key"), m, n, model.get("rope_base"));
     ruler.draw(s, rulerBox.clientWidth);
@@ -183,17 +191,8 @@ function render({ model, el }) {
     numbers.set(keyNumbers(s, player.playing(), compare.get()));
   }
 
-  const later = drawLater(draw);
-  const unlisten = observeTraits(model, TRAITS, later);
-  el.append(root);
-  const unobserve = observeSize(stage, draw);
-  return () => {
-    player.stop();
-    unobserve();
-    [ruler, strip, ...dials].forEach((part) => part.release());
-    unlisten();
-    root.remove();
-  };
+  const parts = [{ release: player.stop }, ruler, strip, ...dials];
+  return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw: drawLater(draw), parts });
 }
 
-export default { render };
+export default { render: renderDials };
