@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from traitlets import Bool, Enum, Float, Int, List, Unicode
+from traitlets import Bool, Bunch, Enum, Int, List, TraitError, Unicode, validate
 
 from minimind_edu.attention import attention
 from minimind_edu.figures._base import Figure
-from minimind_edu.masks import causal_mask
+from minimind_edu.figures._traits import Finite, proposed
 from minimind_edu.norms import RMSNorm
 from minimind_edu.rope import apply_rotary_pos_emb, precompute_freqs_cis
 
@@ -49,6 +49,11 @@ def _vectors() -> dict[str, list[list[float]]]:
 _DEFAULT = _vectors()
 
 
+def _row_of(length: int) -> List:
+    """The trait of one vector with this many channels."""
+    return List(Finite(), minlen=length, maxlen=length)
+
+
 class AttentionXRay(Figure):
     """Choose head_dim, scaling, mask, RoPE and QK-norm, permute the tokens, and look into every score.
 
@@ -63,39 +68,45 @@ class AttentionXRay(Figure):
         row, column: the score that is written out, as places in the table.
 
     Raises:
-        ValueError: if the tokens and vectors do not fit together, or the chosen score does not exist.
+        TraitError: if the tokens and vectors do not fit together, or the chosen score does not exist.
     """
 
     _module = "attention_xray"
     _repr_traits = ("head_dim", "scaled", "causal", "rope", "qk_norm", "permuted")
 
     tokens = List(Unicode(), default_value=TOKENS).tag(sync=True)
-    query = List(List(Float()), default_value=_DEFAULT["query"]).tag(sync=True)
-    key = List(List(Float()), default_value=_DEFAULT["key"]).tag(sync=True)
-    value = List(List(Float()), default_value=_DEFAULT["value"]).tag(sync=True)
+    query = List(_row_of(HEAD_DIMS[-1]), default_value=_DEFAULT["query"]).tag(sync=True)
+    key = List(_row_of(HEAD_DIMS[-1]), default_value=_DEFAULT["key"]).tag(sync=True)
+    value = List(_row_of(_VALUE_DIM), default_value=_DEFAULT["value"]).tag(sync=True)
     order = List(Int(), default_value=ORDER).tag(sync=True)
-    rope_base = Float(ROPE_BASE).tag(sync=True)
-    qk_norm_eps = Float(QK_NORM_EPS).tag(sync=True)
+    rope_base = Finite(ROPE_BASE, min=1.0).tag(sync=True)
+    qk_norm_eps = Finite(QK_NORM_EPS, min=0.0).tag(sync=True)
     head_dim = Enum(HEAD_DIMS, default_value=16).tag(sync=True)
     scaled = Bool(True).tag(sync=True)
     causal = Bool(True).tag(sync=True)
     rope = Bool(False).tag(sync=True)
     qk_norm = Bool(False).tag(sync=True)
     permuted = Bool(False).tag(sync=True)
-    row = Int(4).tag(sync=True)
-    column = Int(1).tag(sync=True)
+    row = Int(4, min=0).tag(sync=True)
+    column = Int(1, min=0).tag(sync=True)
 
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        count = len(self.tokens)
-        lengths = [len(part) for part in (self.query, self.key, self.value)]
-        if lengths != [count] * 3 or sorted(self.order) != list(range(count)):
-            raise ValueError(
-                f"{count} tokens need as many queries, keys and values and an order of all of them, got {lengths} "
-                f"vectors and the order {self.order}"
+    @validate("tokens", "query", "key", "value", "order")
+    def _one_of_each(self, proposal: Bunch) -> list[Any]:
+        tokens, *vectors, order = proposed(self, proposal, "tokens", "query", "key", "value", "order")
+        lengths = [len(rows) for rows in vectors]
+        if lengths != [len(tokens)] * 3 or sorted(order) != list(range(len(tokens))):
+            raise TraitError(
+                f"{len(tokens)} tokens need as many queries, keys and values and an order of all of them, got "
+                f"{lengths} vectors and the order {order}"
             )
-        if not (0 <= self.row < count and 0 <= self.column < count):
-            raise ValueError(f"row and column must be from 0 to {count - 1}, got {self.row} and {self.column}")
+        return proposal["value"]
+
+    @validate("row", "column")
+    def _a_place_in_the_table(self, proposal: Bunch) -> int:
+        last = len(self.tokens) - 1
+        if proposal["value"] > last:
+            raise TraitError(f"{proposal['trait'].name} must be from 0 to {last}, got {proposal['value']}")
+        return proposal["value"]
 
     def stages(self, **changes: Any) -> Stages:
         """Scores, weights and output with the figure's settings, or with those in `changes`. float64."""

@@ -5,19 +5,21 @@ to cut the prompt and every bug. The text is given, so that all runs read the sa
 The ES module steps through these runs and draws them.
 """
 
+from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from itertools import accumulate
 
 import torch
 from torch import Tensor
-from traitlets import Dict, Enum, Float, Int, List, Unicode
+from traitlets import Bunch, Dict, Enum, Int, List, TraitError, Unicode, default, validate
 
 from minimind_edu.attention import attention
 from minimind_edu.block import MiniMindBlock
 from minimind_edu.config import MiniMindConfig
+from minimind_edu.device import one_thread
 from minimind_edu.figures._base import Figure
-from minimind_edu.layer_cache import CatCache
-from minimind_edu.masks import causal_mask
+from minimind_edu.figures._traits import Finite
+from minimind_edu.kv_cache import CatCache
 from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.rope import apply_rotary_pos_emb
 
@@ -28,6 +30,8 @@ LONGEST_PROMPT = 8
 IDENTICAL = 1e-9  # logits closer than this are the same numbers, summed in another order
 
 Tables = tuple[Tensor, Tensor]  # cos and sin, [S, D] each
+Cut = tuple[int, int]  # words of the prompt, and of a chunk of it
+CUTS: list[Cut] = [(prompt, chunk) for prompt in range(1, LONGEST_PROMPT + 1) for chunk in range(1, prompt + 1)]
 
 
 def token_passes(prompt: int, new: int) -> tuple[int, int]:
@@ -62,38 +66,48 @@ class CacheStepper(Figure):
         new_tokens: for how many new tokens the passes are counted, 1 to 500.
 
     Raises:
-        ValueError: if a size is out of its range.
+        TraitError: if a size is out of its range, or there are not so many calls when `calls` is set.
     """
 
     _module = "cache_stepper"
     _repr_traits = ("prompt_length", "chunk_size", "bug", "calls", "new_tokens")
 
-    prompt_length = Int(4).tag(sync=True)
-    chunk_size = Int(2).tag(sync=True)
+    prompt_length = Int(4, min=1, max=LONGEST_PROMPT).tag(sync=True)
+    chunk_size = Int(2, min=1, max=LONGEST_PROMPT).tag(sync=True)
     bug = Enum(BUGS, default_value="none").tag(sync=True)
-    calls = Int(3).tag(sync=True)
-    new_tokens = Int(200).tag(sync=True)
-    # what the package measured; nothing below is meant to be set
-    words = List(Unicode(), default_value=WORDS).tag(sync=True)
-    earlier = List(Unicode(), default_value=EARLIER).tag(sync=True)
-    differences = Dict().tag(sync=True)  # bug -> [prompt - 1][chunk - 1] -> one number a call
-    logit_spread = Float().tag(sync=True)
-    layer_row_bytes = Int().tag(sync=True)  # keys and values of one position in one layer
-    num_layers = Int().tag(sync=True)
+    calls = Int(3, min=0).tag(sync=True)
+    new_tokens = Int(200, min=1, max=500).tag(sync=True)
+    # what the package measured
+    words = List(Unicode(), default_value=WORDS, read_only=True).tag(sync=True)
+    earlier = List(Unicode(), default_value=EARLIER, read_only=True).tag(sync=True)
+    differences = Dict(read_only=True).tag(sync=True)  # bug -> [prompt - 1][chunk - 1] -> one number for each call
+    logit_spread = Finite(read_only=True).tag(sync=True)
+    layer_row_bytes = Int(read_only=True).tag(sync=True)  # keys and values of one position in one layer
+    num_layers = Int(read_only=True).tag(sync=True)
 
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        for name, largest in [("prompt_length", LONGEST_PROMPT), ("chunk_size", LONGEST_PROMPT), ("new_tokens", 500)]:
-            if not 1 <= getattr(self, name) <= largest:
-                raise ValueError(f"{name} must be from 1 to {largest}, got {getattr(self, name)}")
+    @validate("calls")
+    def _as_many_as_the_run_has(self, proposal: Bunch) -> int:
         number = len(call_sizes(self.prompt_length, self.chunk_size, len(WORDS)))
-        if not 0 <= self.calls <= number:
-            raise ValueError(f"this run has {number} calls, got calls={self.calls}")
-        self.differences = _all_differences()
-        self.logit_spread = float(uncached_logits().std())
+        if proposal["value"] > number:
+            raise TraitError(f"this run has {number} calls, got calls={proposal['value']}")
+        return proposal["value"]
+
+    @default("differences")
+    def _measured_differences(self) -> dict[str, list[list[list[float]]]]:
+        return all_differences()
+
+    @default("logit_spread")
+    def _measured_spread(self) -> float:
+        return float(uncached_logits().std())
+
+    @default("num_layers")
+    def _layers_of_the_model(self) -> int:
+        return tiny_model().config.num_hidden_layers
+
+    @default("layer_row_bytes")
+    def _bytes_of_a_row(self) -> int:
         held = tiny_model()(_ids(WORDS), use_cache=True).past_key_values
-        self.num_layers = len(held)
-        self.layer_row_bytes = held.num_bytes() // (len(held) * len(WORDS))
+        return held.num_bytes() // (len(held) * len(WORDS))
 
     def parting(self, bug: str) -> tuple[int, float] | None:
         """The first call whose logits differ from the uncached run, counted from 1, and by how much; or None."""
@@ -165,35 +179,73 @@ def _ids(words: list[str]) -> Tensor:
 
 
 @cache
+@one_thread()
+@torch.no_grad()
 def uncached_logits() -> Tensor:
     """The logits of the whole text in one pass: `[len(WORDS), V]`, float64."""
-    with torch.no_grad():
-        return tiny_model()(_ids(WORDS)).logits[0]
+    return tiny_model()(_ids(WORDS)).logits[0]
 
 
 @cache
-def cached_logits(prompt: int, chunk: int, bug: str) -> Tensor:
-    """The same logits from a cache, call by call, with one of BUGS: `[len(WORDS), V]`, float64."""
+@one_thread()
+@torch.no_grad()
+def cached_logits(bug: str) -> dict[Cut, Tensor]:
+    """The same logits from a cache, call by call, with one of BUGS: of every cut `[len(WORDS), V]`, float64.
+
+    Cuts whose next calls start at the same word and have the same size make them together, as a batch.
+    """
     caches = [CatCache() for _ in tiny_model().model.layers]
-    with torch.no_grad():
-        if bug == "stale":
-            _call(_ids(EARLIER), caches, bug)
-        pieces = _ids(WORDS).split(call_sizes(prompt, chunk, len(WORDS)), dim=1)
-        return torch.cat([_call(piece, caches, bug) for piece in pieces])
+    if bug == "stale":
+        _call(_ids(EARLIER), caches, bug)
+    kept = dict.fromkeys(CUTS, caches)  # one CatCache for each layer; none is written into once it is here
+    logits: dict[Cut, list[Tensor]] = {cut: [] for cut in CUTS}
+    for (start, size), cuts in _calls_in_common().items():
+        joined = [_join(layer) for layer in zip(*(kept[cut] for cut in cuts), strict=True)]
+        ids = _ids(WORDS[start : start + size]).expand(len(cuts), size)
+        for row, (cut, own) in enumerate(zip(cuts, _call(ids, joined, bug), strict=True)):
+            logits[cut].append(own)  # [S, V]
+            kept[cut] = [_row(layer, row) for layer in joined]
+    return {cut: torch.cat(parts) for cut, parts in logits.items()}
+
+
+def _calls_in_common() -> dict[tuple[int, int], list[Cut]]:
+    """(first word, size) of a call -> the cuts that make it, in the order of the first words."""
+    calls: dict[tuple[int, int], list[Cut]] = {}
+    for cut in CUTS:
+        sizes = call_sizes(*cut, len(WORDS))
+        for start, size in zip(accumulate(sizes, initial=0), sizes, strict=False):  # the last start is the end
+            calls.setdefault((start, size), []).append(cut)
+    return dict(sorted(calls.items()))
+
+
+def _join(caches: Sequence[CatCache]) -> CatCache:
+    """Caches of equal length and one row each, as one of many rows."""
+    joined = CatCache()
+    if caches[0].length:
+        joined.key = torch.cat([kept.key for kept in caches])  # [1, T, K, D] of each -> [B, T, K, D]
+        joined.value = torch.cat([kept.value for kept in caches])
+    return joined
+
+
+def _row(cache: CatCache, row: int) -> CatCache:
+    """One row of a joined cache: `[1, T, K, D]`."""
+    own = CatCache()
+    own.append(cache.key[row : row + 1], cache.value[row : row + 1])
+    return own
 
 
 def _call(ids: Tensor, caches: list[CatCache], bug: str) -> Tensor:
-    """One call of the model on `[1, S]` new ids: logits `[S, V]`."""
+    """One call of the model on `[B, S]` new ids: logits `[B, S, V]`."""
     model = tiny_model()
     start = 0 if bug == "offset" else caches[0].length
     rows = slice(start, start + ids.shape[1])
     tables = model.model.freqs_cos[rows], model.model.freqs_sin[rows]
-    x = model.model.embed_tokens(ids)  # [1, S] -> [1, S, E]
+    x = model.model.embed_tokens(ids)  # [B, S] -> [B, S, E]
     for layer, kept in zip(model.model.layers, caches, strict=True):
         if bug == "again" and kept.length:
             _turn_again(kept)
         x = _block(layer, x, tables, kept, bug)
-    return model.lm_head(model.model.norm(x))[0]
+    return model.lm_head(model.model.norm(x))
 
 
 def _block(layer: MiniMindBlock, x: Tensor, tables: Tables, kept: CatCache, bug: str) -> Tensor:
@@ -216,18 +268,19 @@ def _turn_again(kept: CatCache) -> None:
     kept.key, _ = apply_rotary_pos_emb(kept.key, kept.key, *tables)
 
 
-def _differences(prompt: int, chunk: int, bug: str) -> list[float]:
-    """For every call the largest distance of its logits from the uncached ones, to three significant digits."""
-    gaps = (cached_logits(prompt, chunk, bug) - uncached_logits()).abs().amax(-1)  # [positions]
-    largest = [float(gap.max()) for gap in gaps.split(call_sizes(prompt, chunk, len(WORDS)))]
+def _differences(cut: Cut, bug: str) -> list[float]:
+    """For every call, the largest distance of its logits from the uncached ones, to three significant digits."""
+    gaps = (cached_logits(bug)[cut] - uncached_logits()).abs().amax(-1)  # [positions]
+    largest = [float(gap.max()) for gap in gaps.split(call_sizes(*cut, len(WORDS)))]
     return [float(f"{gap:.3g}") if gap > IDENTICAL else 0.0 for gap in largest]
 
 
 @cache
-def _all_differences() -> dict[str, list[list[list[float]]]]:
+def all_differences() -> dict[str, list[list[list[float]]]]:
+    """Of every bug, prompt and chunk, the differences of all calls."""
     return {
         bug: [
-            [_differences(prompt, chunk, bug) for chunk in range(1, prompt + 1)]
+            [_differences((prompt, chunk), bug) for chunk in range(1, prompt + 1)]
             for prompt in range(1, LONGEST_PROMPT + 1)
         ]
         for bug in BUGS

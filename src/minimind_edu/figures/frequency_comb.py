@@ -5,24 +5,17 @@ in its table come from `minimind_edu.rope`, in float64.
 """
 
 import math
-from typing import Any
 
 import torch
 from torch import Tensor
-from traitlets import Enum, Float, Int
+from traitlets import Enum, Int
 
 from minimind_edu.figures._base import Figure
+from minimind_edu.figures._traits import Finite
 from minimind_edu.rope_frequencies import RopeScaling, rope_frequencies, scaling_of_each_pair, yarn_correction_range
 
 FORMULAS = ("none", "linear", "yarn", "minimind2")
 _NAMES = {"none": "no scaling", "linear": "linear", "yarn": "YaRN", "minimind2": "MiniMind2"}
-_RANGES = {
-    "rope_base": (1e4, 1e7),
-    "context": (512, 32768),
-    "factor": (1.0, 64.0),
-    "beta_fast": (4.0, 64.0),
-    "beta_slow": (0.5, 3.5),
-}
 
 
 class FrequencyComb(Figure):
@@ -37,25 +30,19 @@ class FrequencyComb(Figure):
         formula: `none`, `linear` (position interpolation), `yarn` or `minimind2`.
 
     Raises:
-        ValueError: if a number is outside its range.
+        TraitError: if a number is outside its range.
     """
 
     _module = "frequency_comb"
     _repr_traits = ("formula", "rope_base", "head_dim", "context", "factor")
 
-    rope_base = Float(1e6).tag(sync=True)
+    rope_base = Finite(1e6, min=1e4, max=1e7).tag(sync=True)
     head_dim = Enum((64, 96, 128), default_value=96).tag(sync=True)
-    context = Int(2048).tag(sync=True)
-    factor = Float(16.0).tag(sync=True)
-    beta_fast = Float(32.0).tag(sync=True)
-    beta_slow = Float(1.0).tag(sync=True)
+    context = Int(2048, min=512, max=32768).tag(sync=True)
+    factor = Finite(16.0, min=1.0, max=64.0).tag(sync=True)
+    beta_fast = Finite(32.0, min=4.0, max=64.0).tag(sync=True)
+    beta_slow = Finite(1.0, min=0.5, max=3.5).tag(sync=True)
     formula = Enum(FORMULAS, default_value="yarn").tag(sync=True)
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        for name, (low, high) in _RANGES.items():
-            if not low <= getattr(self, name) <= high:
-                raise ValueError(f"{name} must be from {low:g} to {high:g}, got {getattr(self, name):g}")
 
     def periods(self) -> Tensor:
         """Positions from one full turn to the next, before any scaling. `[D/2]`, float64."""

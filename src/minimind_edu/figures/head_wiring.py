@@ -4,17 +4,16 @@ The figure computes in JavaScript (static/head_wiring_math.js, compared with the
 its table are those of real caches, filled with tensors that have a shape and a dtype but no memory.
 """
 
-from typing import Any
-
 import torch
-from traitlets import Bool, Enum, Int
+from traitlets import Bool, Bunch, Enum, Int, TraitError, validate
 
 from minimind_edu.figures._base import Figure
+from minimind_edu.figures._traits import proposed
 from minimind_edu.kv_cache import KVCache
 
 ORDERS = ("repeat_kv", "tiled")
 DTYPES = ("float32", "bfloat16", "float16")
-LONGEST = 32768
+LENGTHS = tuple(2**power for power in range(16))  # 1 to 32,768, the stops of the slider
 
 
 class HeadWiring(Figure):
@@ -31,41 +30,30 @@ class HeadWiring(Figure):
         as_group_size: whether the number is misread as the number of queries that share a key/value head.
 
     Raises:
-        ValueError: if the heads do not divide or a size is out of its range.
+        TraitError: if the heads do not divide or a size is out of its range.
     """
 
     _module = "head_wiring"
     _repr_traits = ("num_kv_heads", "head_dim", "num_layers", "length", "dtype", "order")
 
-    num_heads = Int(8).tag(sync=True)
-    num_kv_heads = Int(4).tag(sync=True)
-    head_dim = Int(96).tag(sync=True)
-    num_layers = Int(8).tag(sync=True)
-    length = Int(LONGEST).tag(sync=True)
+    num_heads = Int(8, min=2, max=16).tag(sync=True)
+    num_kv_heads = Int(4, min=1).tag(sync=True)
+    head_dim = Int(96, min=1, max=256).tag(sync=True)
+    num_layers = Int(8, min=1, max=32).tag(sync=True)
+    length = Enum(LENGTHS, default_value=LENGTHS[-1]).tag(sync=True)
     dtype = Enum(DTYPES, default_value="float16").tag(sync=True)
     order = Enum(ORDERS, default_value="repeat_kv").tag(sync=True)
     as_group_size = Bool(False).tag(sync=True)
 
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        if not 2 <= self.num_heads <= 16 or self.num_kv_heads < 1:
-            raise ValueError(
-                f"num_heads must be from 2 to 16 and num_kv_heads at least 1, got {self.num_heads} and "
-                f"{self.num_kv_heads}"
+    @validate("num_heads", "num_kv_heads")
+    def _heads_divide(self, proposal: Bunch) -> int:
+        heads, kv_heads = proposed(self, proposal, "num_heads", "num_kv_heads")
+        if heads % kv_heads:
+            raise TraitError(
+                f"num_heads must be a multiple of num_kv_heads, got {heads} and {kv_heads}: every key/value head "
+                "serves as many queries as the others"
             )
-        if self.num_heads % self.num_kv_heads:
-            raise ValueError(
-                f"num_heads must be a multiple of num_kv_heads, got {self.num_heads} and {self.num_kv_heads}: "
-                "every key/value head serves as many queries as the others"
-            )
-        if not (1 <= self.num_layers <= 32 and 1 <= self.head_dim <= 256):
-            raise ValueError(
-                f"num_layers must be from 1 to 32 and head_dim from 1 to 256, got {self.num_layers} and {self.head_dim}"
-            )
-        if not 1 <= self.length <= LONGEST or self.length & (self.length - 1):
-            raise ValueError(
-                f"length must be a power of two from 1 to {LONGEST}, the slider's steps, got {self.length}"
-            )
+        return proposal["value"]
 
     def stops(self) -> list[int]:
         """The numbers of key/value heads that the dial can stand at, MHA first."""

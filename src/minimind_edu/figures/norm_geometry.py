@@ -4,11 +4,14 @@ Every number that the page stores comes from `minimind_edu.norms` in float64. Th
 that the picture follows the hand without a kernel; a test compares it with torch.
 """
 
+from typing import Any
+
 import torch
 from torch import Tensor
-from traitlets import Dict, Enum, Float, List, observe, validate
+from traitlets import Bunch, Dict, Enum, List, TraitError, default, observe, validate
 
 from minimind_edu.figures._base import Figure
+from minimind_edu.figures._traits import Finite
 from minimind_edu.norms import LayerNorm, RMSNorm
 
 CURVE_EPS = 1e-5  # of the curves over 64 channels, which do not follow the eps slider
@@ -17,7 +20,7 @@ _NORMS = {"layer": LayerNorm, "rms": RMSNorm}
 
 def example_values(count: int = 64, seed: int = 2599) -> list[float]:
     """Values like the channels of one token; two decimals, so that no machine's last bit can show on a page."""
-    values = torch.randn(count, generator=torch.Generator().manual_seed(seed))
+    values = torch.randn(count, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
     return [round(value, 2) for value in values.tolist()]
 
 
@@ -29,11 +32,11 @@ def channel_stats(y: Tensor) -> dict[str, Tensor]:
     return {"mean": y.mean(-1), "std": y.std(-1, correction=0), "rms": y.pow(2).mean(-1).sqrt()}
 
 
-def offset_curve(values: list[float]) -> dict:
+def offset_curve(values: list[float]) -> dict[str, Any]:
     """Statistics of both norms' outputs when c = 0, 0.1 ... 5 is added to every channel of `values`."""
     offsets = torch.arange(51, dtype=torch.float64) / 10
     x = torch.tensor(values, dtype=torch.float64) + offsets[:, None]  # [51, dim]
-    curve = {"c": offsets.tolist()}
+    curve: dict[str, Any] = {"c": offsets.tolist()}
     for name, norm in _NORMS.items():
         stats = channel_stats(norm(len(values), eps=CURVE_EPS).norm(x))
         # More digits than a reader can tell apart, fewer than machines disagree about: zero stays zero.
@@ -71,44 +74,44 @@ class NormGeometry(Figure):
         values: a longer vector for the second panel.
 
     Raises:
-        ValueError: if `x` or `gain` does not have three numbers, or eps is not positive.
+        TraitError: if `x` or `gain` does not have three numbers, or eps is not positive.
     """
 
     _module = "norm_geometry"
     _repr_traits = ("x", "offset", "gain", "eps")
 
-    x = List(Float(), default_value=[2.1, -1.2, 1.5]).tag(sync=True)
-    offset = Float(0.0).tag(sync=True)
-    gain = List(Float(), default_value=[1.0, 1.0, 1.0]).tag(sync=True)
-    eps = Float(1e-5).tag(sync=True)
+    x = List(Finite(), default_value=[2.1, -1.2, 1.5]).tag(sync=True)
+    offset = Finite(0.0).tag(sync=True)
+    gain = List(Finite(), default_value=[1.0, 1.0, 1.0]).tag(sync=True)
+    eps = Finite(1e-5).tag(sync=True)
     norm = Enum(["both", "layer", "rms"], default_value="both").tag(sync=True)
-    values = List(Float(), default_value=example_values()).tag(sync=True)
-    curve = Dict().tag(sync=True)
-
-    def __init__(self, **kwargs):
-        super().__init__(**kwargs)
-        self._update_curve()
+    values = List(Finite(), default_value=example_values(), minlen=1).tag(sync=True)
+    curve = Dict(read_only=True).tag(sync=True)  # of `values`
 
     @validate("x", "gain")
-    def _three_channels(self, proposal):
+    def _three_channels(self, proposal: Bunch) -> list[float]:
         if len(proposal["value"]) != 3:
             name, value = proposal["trait"].name, proposal["value"]
-            raise ValueError(
+            raise TraitError(
                 f"{name} must have 3 channels, as many as can be drawn, got {len(value)}; longer vectors go into values"
             )
         return proposal["value"]
 
     @validate("eps")
-    def _positive(self, proposal):
+    def _positive(self, proposal: Bunch) -> float:
         if not proposal["value"] > 0:
-            raise ValueError(
+            raise TraitError(
                 f"eps must be positive, got {proposal['value']}; it keeps a vector of zeros from being divided by zero"
             )
         return proposal["value"]
 
+    @default("curve")
+    def _curve_of_the_values(self) -> dict[str, Any]:
+        return offset_curve(self.values)
+
     @observe("values")
-    def _update_curve(self, _change=None):
-        self.curve = offset_curve(self.values)
+    def _update_curve(self, _: Bunch) -> None:
+        self.set_trait("curve", offset_curve(self.values))
 
     def outputs(self) -> dict[str, Tensor]:
         """The input with its offset and what each norm makes of it, float64, `[3]` each."""

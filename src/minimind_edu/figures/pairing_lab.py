@@ -4,13 +4,12 @@ The figure computes its scores in JavaScript (static/rope_math.js, compared with
 table come from `minimind_edu.rope`, in float64.
 """
 
-from typing import Any
-
 import torch
 from torch import Tensor
-from traitlets import Bool, Enum, Float, Int, List
+from traitlets import Bool, Bunch, Enum, Int, List, validate
 
 from minimind_edu.figures._base import Figure
+from minimind_edu.figures._traits import Finite, proposed
 from minimind_edu.figures.rotation_dials import KEY, QUERY, check_vectors
 from minimind_edu.rope import (
     apply_rotary_interleaved,
@@ -38,30 +37,26 @@ class PairingLab(Figure):
         permuted: whether the channels of both vectors stand in the order of `half_split_permutation`.
 
     Raises:
-        ValueError: if the vectors do not have the same even length, or a position or the shift is out of range.
+        TraitError: if the vectors do not have the same even length, or a position or the shift is out of range.
     """
 
     _module = "pairing_lab"
     _repr_traits = ("table", "rotation", "shift", "permuted")
 
-    query = List(Float(), default_value=QUERY).tag(sync=True)
-    key = List(Float(), default_value=KEY).tag(sync=True)
-    query_position = Int(8).tag(sync=True)
-    key_position = Int(5).tag(sync=True)
-    rope_base = Float(1e4).tag(sync=True)
+    query = List(Finite(), default_value=QUERY).tag(sync=True)
+    key = List(Finite(), default_value=KEY).tag(sync=True)
+    query_position = Int(8, min=0).tag(sync=True)
+    key_position = Int(5, min=0).tag(sync=True)
+    rope_base = Finite(1e4, min=1.0).tag(sync=True)
     table = Enum(LAYOUTS, default_value="half-split").tag(sync=True)
     rotation = Enum(LAYOUTS, default_value="half-split").tag(sync=True)
-    shift = Int(20).tag(sync=True)
+    shift = Int(20, min=0, max=SHIFTS[-1]).tag(sync=True)
     permuted = Bool(False).tag(sync=True)
 
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        check_vectors(self.query, self.key)
-        if min(self.query_position, self.key_position) < 0 or not 0 <= self.shift <= SHIFTS[-1]:
-            raise ValueError(
-                f"positions must be at least 0 and shift from 0 to {SHIFTS[-1]}, got positions "
-                f"{self.query_position} and {self.key_position}, shift {self.shift}"
-            )
+    @validate("query", "key")
+    def _same_even_length(self, proposal: Bunch) -> list[float]:
+        check_vectors(*proposed(self, proposal, "query", "key"))
+        return proposal["value"]
 
     def scores(self, shifts: tuple[int, ...], table: str, rotation: str, permuted: bool = False) -> Tensor:
         """The score at each shift, with the table and the rotation laid out as named. `[len(shifts)]`, float64."""

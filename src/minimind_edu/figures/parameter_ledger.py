@@ -4,17 +4,14 @@ The figure computes its numbers in JavaScript (static/parameter_ledger_math.js, 
 the package builds); the numbers in its table are counted here, on a model without storage.
 """
 
-from typing import Any
-
 import torch
-from traitlets import Bool, Enum, Int
+from traitlets import Bool, Bunch, Enum, Int, TraitError, validate
 
 from minimind_edu.config import MiniMindConfig
 from minimind_edu.figures._base import Figure
 from minimind_edu.model import MiniMindForCausalLM
 
 PARTS = ("embedding", "attention", "feed-forward", "norms", "head")
-RANGES = {"hidden_size": (128, 2048), "num_hidden_layers": (1, 32), "vocab_size": (800, 204_800)}
 
 
 def count_by_part(config: MiniMindConfig) -> dict[str, int]:
@@ -48,26 +45,24 @@ class ParameterLedger(Figure):
         tied: whether the output layer uses the embedding matrix.
 
     Raises:
-        ValueError: if a size is out of its range, or hidden_size is no multiple of 64.
+        TraitError: if a size is out of its range, or hidden_size is no multiple of 64.
     """
 
     _module = "parameter_ledger"
     _repr_traits = ("hidden_size", "num_hidden_layers", "vocab_size", "num_key_value_heads", "tied")
 
-    hidden_size = Int(512).tag(sync=True)
-    num_hidden_layers = Int(8).tag(sync=True)
-    vocab_size = Int(6400).tag(sync=True)
+    hidden_size = Int(512, min=128, max=2048).tag(sync=True)
+    num_hidden_layers = Int(8, min=1, max=32).tag(sync=True)
+    vocab_size = Int(6400, min=800, max=204_800).tag(sync=True)
     num_key_value_heads = Enum((1, 2, 4, 8), default_value=2).tag(sync=True)
     generation = Enum(("minimind2", "minimind3"), default_value="minimind2").tag(sync=True)
     tied = Bool(True).tag(sync=True)
 
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        for name, (low, high) in RANGES.items():
-            if not low <= getattr(self, name) <= high:
-                raise ValueError(f"{name} must be from {low} to {high}, got {getattr(self, name)}")
-        if self.hidden_size % 64:
-            raise ValueError(f"hidden_size must be a multiple of 64, got {self.hidden_size}")
+    @validate("hidden_size")
+    def _multiple_of_64(self, proposal: Bunch) -> int:
+        if proposal["value"] % 64:
+            raise TraitError(f"hidden_size must be a multiple of 64, got {proposal['value']}")
+        return proposal["value"]
 
     def config(self, tied: bool) -> MiniMindConfig:
         """The model that the figure shows, tied or not."""

@@ -9,7 +9,7 @@ import re
 from html import escape
 from typing import Any
 
-import traitlets
+from traitlets import Bunch, List, validate
 
 from minimind_edu.figures._base import Figure, rounded
 
@@ -56,9 +56,9 @@ def _checked_number(given: dict, question: str) -> dict[str, Any]:
     return {"question": question, "answer": shown, "tolerance": tolerance, "why": given["why"]}
 
 
-def _checked(given: dict) -> dict[str, Any]:
+def _checked(given: Any) -> dict[str, Any]:
     """Validate one question and fill in what may be left out."""
-    question = given.get("question")
+    question = given.get("question") if isinstance(given, dict) else None
     if not isinstance(question, str) or not question.strip():
         raise ValueError(f"every question needs a text under 'question', got {given!r}")
     return _checked_choice(given, question) if "options" in given else _checked_number(given, question)
@@ -97,12 +97,16 @@ class Quiz(Figure):
     """
 
     _module = "quiz"
-    questions = traitlets.List().tag(sync=True)
+    questions = List().tag(sync=True)
 
-    def __init__(self, questions: list[dict[str, Any]]):
-        if not questions:
+    def __init__(self, questions: list[dict[str, Any]]) -> None:
+        super().__init__(questions=questions)
+
+    @validate("questions")
+    def _checked_questions(self, proposal: Bunch) -> list[dict[str, Any]]:
+        if not proposal["value"]:
             raise ValueError("a quiz needs at least one question, got none")
-        super().__init__(questions=[_checked(question) for question in questions])
+        return [_checked(question) for question in proposal["value"]]
 
     def __repr__(self) -> str:
         return f"Quiz({len(self.questions)} questions)"

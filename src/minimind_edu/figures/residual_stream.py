@@ -13,11 +13,13 @@ from typing import Any, NamedTuple
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from traitlets import Bool, Dict, Enum, Float, Int
+from traitlets import Bool, Bunch, Dict, Enum, Int, TraitError, default, validate
 
 from minimind_edu.block import MiniMindBlock
 from minimind_edu.config import MiniMindConfig
+from minimind_edu.device import one_thread
 from minimind_edu.figures._base import Figure
+from minimind_edu.figures._traits import Finite
 from minimind_edu.model import MiniMindForCausalLM
 
 PLACEMENTS = ("pre", "post", "none")
@@ -58,7 +60,7 @@ class ResidualStream(Figure):
         block: the block whose numbers are shown, 0 (the embedding) to depth.
 
     Raises:
-        ValueError: if `block` is not between 0 and `depth`.
+        TraitError: if `block` is not between 0 and `depth` when it is set.
     """
 
     _module = "residual_stream"
@@ -68,22 +70,37 @@ class ResidualStream(Figure):
     final_norm = Bool(True).tag(sync=True)
     depth = Enum(DEPTHS, default_value=32).tag(sync=True)
     loudness = Enum(LOUDNESS, default_value=1.0).tag(sync=True)
-    block = Int(32).tag(sync=True)
-    # what the package measured; nothing below is meant to be set
-    embedding = Float().tag(sync=True)  # RMS of the stream before the first block
-    guess = Float().tag(sync=True)  # the loss of a blind guess
-    forward_runs = Dict().tag(sync=True)  # placement -> field of Forward -> [loudness][...]
-    backward_runs = Dict().tag(sync=True)  # placement -> field of Backward -> [final][loudness][depth]
+    block = Int(max(DEPTHS), min=0).tag(sync=True)
+    # what the package measured
+    embedding = Finite(read_only=True).tag(sync=True)  # RMS of the stream before the first block
+    guess = Finite(read_only=True).tag(sync=True)  # the loss of a blind guess
+    forward_runs = Dict(read_only=True).tag(sync=True)  # placement -> field of Forward -> [loudness][...]
+    backward_runs = Dict(read_only=True).tag(sync=True)  # placement -> field of Backward -> [final][loudness][depth]
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        if "block" not in kwargs:
-            self.block = self.depth
-        if not 0 <= self.block <= self.depth:
-            raise ValueError(f"block must be from 0 to depth={self.depth}, got {self.block}")
-        measured = measurements()
-        self.embedding, self.guess = measured["embedding"], measured["guess"]
-        self.forward_runs, self.backward_runs = measured["forward"], measured["backward"]
+        super().__init__(**{"block": kwargs.get("depth", max(DEPTHS)), **kwargs})
+
+    @validate("block")
+    def _inside_the_model(self, proposal: Bunch) -> int:
+        if proposal["value"] > self.depth:
+            raise TraitError(f"block must be from 0 to depth={self.depth}, got {proposal['value']}")
+        return proposal["value"]
+
+    @default("embedding")
+    def _size_of_the_embedding(self) -> float:
+        return small_model("pre").model.embed_tokens(text()[0]).pow(2).mean().sqrt().item()
+
+    @default("guess")
+    def _loss_of_a_guess(self) -> float:
+        return math.log(VOCABULARY)
+
+    @default("forward_runs")
+    def _measured_forward(self) -> dict[str, Any]:
+        return measurements()["forward"]
+
+    @default("backward_runs")
+    def _measured_backward(self) -> dict[str, Any]:
+        return measurements()["backward"]
 
     def chosen(self, placement: str) -> dict[str, Any]:
         """The numbers of one placement at the present loudness, depth and final norm, under the fields' names."""
@@ -118,6 +135,8 @@ class ResidualStream(Figure):
 @cache
 def small_model(placement: str) -> MiniMindForCausalLM:
     """32 blocks, 64 wide, untied, in float64; the same weights for every placement."""
+    if placement == "none":
+        return small_model("pre")  # `step` leaves its norms out
     config = MiniMindConfig(
         vocab_size=VOCABULARY,
         hidden_size=64,
@@ -212,29 +231,25 @@ def run_backward(placement: str, streams: list[Tensor], depth: int, final_norm: 
 
 
 @cache
+@one_thread()
 def measurements() -> dict[str, Any]:
     """Every run, as numbers that JSON can hold: three significant digits, None where float16 would overflow."""
     forward, backward = {}, {}
     for placement in PLACEMENTS:
         run, streams = run_forward(placement)
-        forward[placement] = {name: _numbers(values) for name, values in run._asdict().items()}
+        forward[placement] = {name: _numbers(values.tolist()) for name, values in run._asdict().items()}
         runs = [[run_backward(placement, streams, depth, final) for depth in DEPTHS] for final in (False, True)]
         backward[placement] = {
             name: [
-                [[_numbers(getattr(run, name)[i]) for run in of_norm] for i in range(len(LOUDNESS))] for of_norm in runs
+                [[_numbers(getattr(run, name)[i].tolist()) for run in of_norm] for i in range(len(LOUDNESS))]
+                for of_norm in runs
             ]
             for name in Backward._fields
         }
-    embedding = small_model("pre").model.embed_tokens(text()[0])
-    return {
-        "embedding": float(embedding.pow(2).mean().sqrt()),
-        "guess": math.log(VOCABULARY),
-        "forward": forward,
-        "backward": backward,
-    }
+    return {"forward": forward, "backward": backward}
 
 
-def _numbers(values: Tensor) -> Any:
-    if values.dim():
+def _numbers(values: Any) -> Any:
+    if isinstance(values, list):
         return [_numbers(value) for value in values]
-    return float(f"{round(values.item(), 4):.3g}") if values.abs() <= LARGEST else None
+    return float(f"{round(values, 4):.3g}") if abs(values) <= LARGEST else None

@@ -6,18 +6,19 @@ in static/roofline_machine.json by the command that stands in `minimind_edu.mach
 """
 
 import json
-import os
 from typing import Any
 
-from traitlets import Dict, Enum, Int, List
+from traitlets import Bunch, Dict, Enum, Int, List, TraitError, default, validate
 
 from minimind_edu.config import MiniMindConfig
 from minimind_edu.costs import Machine, decode_cost, prefill_cost
 from minimind_edu.figures._base import STATIC, Figure
 from minimind_edu.machine import description
+from minimind_edu.notebook import outputs_are_stored
 
 STORED = STATIC / "roofline_machine.json"
-LARGEST_BATCH, LONGEST = 512, 32768
+BATCHES = tuple(2**power for power in range(10))  # 1 to 512
+CONTEXTS = tuple(2**power for power in range(16))  # 1 to 32,768
 
 
 def stored_machine() -> dict[str, Any]:
@@ -43,44 +44,48 @@ class Roofline(Figure):
         measured: a machine as `minimind_edu.machine.description` gives it; None: this one live, the book's when static.
 
     Raises:
-        ValueError: if a size is out of its range.
+        TraitError: if a size is out of its range.
     """
 
     _module = "roofline"
     _repr_traits = ("hidden_size", "num_hidden_layers", "num_key_value_heads", "batch", "context", "itemsize")
 
-    hidden_size = Int(512).tag(sync=True)
-    num_hidden_layers = Int(8).tag(sync=True)
-    num_attention_heads = Int(8).tag(sync=True)
+    hidden_size = Int(512, min=128, max=4096).tag(sync=True)
+    num_hidden_layers = Int(8, min=1, max=48).tag(sync=True)
+    num_attention_heads = Int(8, read_only=True).tag(sync=True)
     num_key_value_heads = Enum((8, 4, 2, 1), default_value=2).tag(sync=True)
-    vocab_size = Int(6400).tag(sync=True)
-    batch = Int(1).tag(sync=True)
-    context = Int(512).tag(sync=True)
+    vocab_size = Int(6400, min=1).tag(sync=True)
+    batch = Enum(BATCHES, default_value=1).tag(sync=True)
+    context = Enum(CONTEXTS, default_value=512).tag(sync=True)
     itemsize = Enum((4, 2, 1), default_value=4).tag(sync=True)
-    # what was measured; not meant to be set
-    machine = Dict().tag(sync=True)
-    runs = List(Dict()).tag(sync=True)
-    measured_at = Dict().tag(sync=True)  # the sizes that the runs had
+    # what was measured
+    machine = Dict(read_only=True).tag(sync=True)
+    runs = List(Dict(), read_only=True).tag(sync=True)
+    measured_at = Dict(read_only=True).tag(sync=True)  # the sizes that the runs had
 
     def __init__(self, measured: dict[str, Any] | None = None, **kwargs: Any) -> None:
         if measured is None:
-            static = os.environ.get("MINIMIND_EDU_STATIC") == "1"
-            measured = stored_machine() if static else this_machine()
-        machine = {name: measured[name] for name in ("name", "date", "dtype", "bandwidth", "peak")}
-        runs, measured_at = measured["runs"], measured["measured_at"]
-        kwargs = {"itemsize": measured_at["itemsize"], **kwargs}
-        super().__init__(machine=machine, runs=runs, measured_at=measured_at, **kwargs)
-        self._check()
+            measured = stored_machine() if outputs_are_stored() else this_machine()
+        self._measured = measured
+        super().__init__(**{"itemsize": measured["measured_at"]["itemsize"], **kwargs})
 
-    def _check(self) -> None:
-        if self.hidden_size % 128 or not 128 <= self.hidden_size <= 4096:
-            raise ValueError(f"hidden_size must be a multiple of 128 up to 4096, got {self.hidden_size}")
-        if not 1 <= self.num_hidden_layers <= 48:
-            raise ValueError(f"num_hidden_layers must be from 1 to 48, got {self.num_hidden_layers}")
-        for name, most in {"batch": LARGEST_BATCH, "context": LONGEST}.items():
-            value = getattr(self, name)
-            if value not in [2**i for i in range(most.bit_length())]:
-                raise ValueError(f"{name} must be a power of two up to {most}, got {value}")
+    @default("machine")
+    def _measured_limits(self) -> dict[str, Any]:
+        return {name: self._measured[name] for name in ("name", "date", "dtype", "bandwidth", "peak")}
+
+    @default("runs")
+    def _measured_runs(self) -> list[dict[str, Any]]:
+        return self._measured["runs"]
+
+    @default("measured_at")
+    def _measured_sizes(self) -> dict[str, Any]:
+        return self._measured["measured_at"]
+
+    @validate("hidden_size")
+    def _multiple_of_128(self, proposal: Bunch) -> int:
+        if proposal["value"] % 128:
+            raise TraitError(f"hidden_size must be a multiple of 128, got {proposal['value']}")
+        return proposal["value"]
 
     def config(self) -> MiniMindConfig:
         """The model that is shown."""

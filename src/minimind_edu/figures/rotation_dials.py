@@ -4,13 +4,12 @@ The figure rotates in its own JavaScript (static/rope_math.js, compared with tor
 table come from `minimind_edu.rope`, in float64 and in the half-split form.
 """
 
-from typing import Any
-
 import torch
 from torch import Tensor
-from traitlets import Float, Int, List
+from traitlets import Bunch, Int, List, TraitError, validate
 
 from minimind_edu.figures._base import Figure
+from minimind_edu.figures._traits import Finite, proposed
 from minimind_edu.rope import apply_rotary_pos_emb, precompute_freqs_cis
 
 LAST_POSITION = 63  # the end of the figure's ruler
@@ -27,24 +26,22 @@ class RotationDials(Figure):
         rope_base: the base of the falling frequencies.
 
     Raises:
-        ValueError: if the arrows do not have the same even length, or a position is off the ruler.
+        TraitError: if the arrows do not have the same even length, or a position is off the ruler.
     """
 
     _module = "rotation_dials"
     _repr_traits = ("query_position", "key_position", "rope_base")
 
-    query = List(Float(), default_value=QUERY).tag(sync=True)
-    key = List(Float(), default_value=KEY).tag(sync=True)
-    query_position = Int(8).tag(sync=True)
-    key_position = Int(5).tag(sync=True)
-    rope_base = Float(1e4).tag(sync=True)
+    query = List(Finite(), default_value=QUERY).tag(sync=True)
+    key = List(Finite(), default_value=KEY).tag(sync=True)
+    query_position = Int(8, min=0, max=LAST_POSITION).tag(sync=True)
+    key_position = Int(5, min=0, max=LAST_POSITION).tag(sync=True)
+    rope_base = Finite(1e4, min=1.0).tag(sync=True)
 
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        check_vectors(self.query, self.key)
-        for name in ("query_position", "key_position"):
-            if not 0 <= getattr(self, name) <= LAST_POSITION:
-                raise ValueError(f"{name} must be from 0 to {LAST_POSITION}, got {getattr(self, name)}")
+    @validate("query", "key")
+    def _same_even_length(self, proposal: Bunch) -> list[float]:
+        check_vectors(*proposed(self, proposal, "query", "key"))
+        return proposal["value"]
 
     def pair_products(self, query_position: int, key_position: int) -> Tensor:
         """What each pair adds to the score of these two positions. `[D/2]`, float64."""
@@ -77,9 +74,9 @@ class RotationDials(Figure):
 
 
 def check_vectors(query: list[float], key: list[float]) -> None:
-    """Raise ValueError unless both have the same even length from 2 to 16."""
+    """Raise TraitError unless both have the same even length from 2 to 16."""
     if len(query) != len(key) or len(query) % 2 or not 2 <= len(query) <= 16:
-        raise ValueError(
+        raise TraitError(
             "query and key must have the same even length from 2 to 16 (a pair is two channels), "
             f"got {len(query)} and {len(key)}"
         )
