@@ -4,8 +4,9 @@ BIN := .venv/bin
 READY := .venv/.ready
 BUILD := $(BIN)/jupyter-book build . --all -W -n --keep-going --quiet
 PAGE := _build/html/index.html
+FRONT_END := $(wildcard src/minimind_edu/figures/static/*.js src/minimind_edu/figures/static/*.css book/_ext/*.js book/assets/*.css)
 
-.PHONY: book env test mutants types refresh colab lab live bench lint clean
+.PHONY: book env test mutants refresh colab lab live bench lint format clean
 
 book: $(READY)
 	@echo "Building the book."
@@ -60,6 +61,11 @@ live: $(READY)
 lint: $(READY)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@$(BIN)/oxfmt --check $(FRONT_END)
+
+format: $(READY)
+	@$(BIN)/ruff format .
+	@$(BIN)/oxfmt $(FRONT_END)
 
 clean:
 	@rm -rf _build .pytest_cache .hypothesis .ruff_cache

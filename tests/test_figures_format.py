@@ -1,0 +1,26 @@
+"""Scripts and styles are formatted as the Python is: by a tool, at 120 columns."""
+
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = ["src/minimind_edu/figures/static", "book/_ext", "book/assets"]
+FILES = sorted(file for folder in FOLDERS for kind in ("js", "css") for file in (ROOT / folder).glob(f"*.{kind}"))
+
+
+def test_scripts_and_styles_are_formatted():
+    oxfmt = shutil.which("oxfmt", path=sysconfig.get_path("scripts"))
+    assert oxfmt, "the formatter is missing: run `pip install -r requirements.txt`"
+    done = subprocess.run([oxfmt, "--list-different", *FILES], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, f"run `make format`; it would change\n{done.stdout}{done.stderr}"
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_no_line_is_longer_than_120_columns(file):
+    """The formatter leaves comments and strings as they are."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    assert [f"{number}: {line}" for number, line in enumerate(lines, 1) if len(line) > 120] == []
