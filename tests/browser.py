@@ -1,18 +1,26 @@
 """The real browser that tests look through: where it is, what it may not say or fetch, and the figures' pages in it."""
 
-import json
 import os
 import shutil
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
 
 import pytest
 
-from minimind_edu.figures import Figure, module_source, stylesheet
+from minimind_edu.figures import Figure, host, module_source, own_stylesheet, shared_stylesheet
 
 ORIGIN = "http://figures.test"  # answered by the test itself, never by a network
+SIZE = {"width": 1280, "height": 720}
+EMPTY = "<!doctype html><title>empty</title>"
 STATIC = Path(__file__).parents[1] / "src/minimind_edu/figures/static"
 HOST = Path(__file__).parents[1] / "book/_ext/figure_host.js"
+
+FIGURE = f".{host.FIGURE_CLASS}"
+FALLBACK = f".{host.FALLBACK_CLASS}"
+ALIVE = f'{FIGURE}[data-state="{host.ALIVE}"]'
+FAILED = f'{FIGURE}[data-state="{host.FAILED}"]'
 
 _QUIET = ("--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-gpu")
 
@@ -55,20 +63,27 @@ class Watch:
             self.problems.append(f"{message.type}: {message.text}")
 
 
-def static_page(figure: Figure, theme: str = "light", source: str | None = None) -> str:
-    """One figure on a page of its own, with everything it needs inside."""
-    sources = {figure._module: module_source(figure._module) if source is None else source}
+def static_page(*figures: Figure, theme: str = "light", source: str | None = None) -> str:
+    """Figures on a page with everything they need inside; with `source` as the module of the first."""
+    modules = {figure._module: module_source(figure._module) for figure in figures}
+    if source is not None:
+        modules[figures[0]._module] = source
+    styles = shared_stylesheet() + "".join(own_stylesheet(name) for name in modules)
+    scripts = [host.registration(name, text) for name, text in modules.items()]
+    scripts.append(host.script(HOST.read_text(encoding="utf-8")))
     return f"""<!doctype html>
 <html lang="en" data-theme="{theme}">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{figure!r}</title>
-<link rel="icon" href="data:,"><style>{stylesheet()}</style>
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{figures[0]!r}</title>
+<link rel="icon" href="data:,"><style>{styles}</style>
 <style>body {{ margin: 8px; }} html[data-theme="dark"] body {{ background: #121212; color: #ddd; }}</style></head>
-<body><main><h1>A figure</h1>{figure.static_html()}</main>
-<script>window.minimindFigures = {json.dumps(sources).replace("<", chr(92) + "u003c")};</script>
-<script>{HOST.read_text(encoding="utf-8")}</script></body></html>"""
+<body><main><h1>A figure</h1>{"".join(figure.static_html() for figure in figures)}</main>
+{"".join(f"<script>{script}</script>" for script in scripts)}</body></html>"""
 
 
-def serve(page, html: str = "<!doctype html><title>empty</title>") -> None:
+_documents: WeakKeyDictionary = WeakKeyDictionary()  # page -> what it finds at ORIGIN
+
+
+def serve(page, html: str = EMPTY) -> None:
     """Answer ORIGIN with `html` and the files in static/, refuse everything else, and go there."""
 
     def answer(route):
@@ -76,28 +91,65 @@ def serve(page, html: str = "<!doctype html><title>empty</title>") -> None:
         if path.suffix == ".js" and path.is_file():
             route.fulfill(path=path, content_type="text/javascript; charset=utf-8")
         else:
-            route.fulfill(body=html, content_type="text/html; charset=utf-8")
+            route.fulfill(body=_documents[page], content_type="text/html; charset=utf-8")
 
-    page.route("http*://**", lambda route: route.abort())
-    page.route(f"{ORIGIN}/**", answer)
+    if page not in _documents:
+        page.route("http*://**", lambda route: route.abort())
+        page.route(f"{ORIGIN}/**", answer)
+    _documents[page] = html
     page.goto(f"{ORIGIN}/")
 
 
-def open_figure(page, figure: Figure, theme: str = "light") -> None:
-    """Show one figure over http and wait until it is mounted."""
-    serve(page, static_page(figure, theme))
-    page.wait_for_selector(".minimind-figure[data-state]", timeout=10_000)
-    assert page.get_attribute(".minimind-figure", "data-state") == "alive"
+def rest(page) -> None:
+    """Take back what the test before wished of a page that it shared: its size, and where the mouse is."""
+    if page.viewport_size != SIZE:
+        page.set_viewport_size(SIZE)
+    page.mouse.move(0, 0)
+
+
+# What the host has made of all figures, as soon as it is done with the last of them.
+_STATES = """(selector) => new Promise((done) => {
+    const until = performance.now() + 10_000;
+    const look = () => {
+        const states = [...document.querySelectorAll(selector)].map((figure) => figure.dataset.state);
+        if (states.every(Boolean) || performance.now() > until) done(states);
+        else setTimeout(look, 5);
+    };
+    look();
+})"""
+
+
+def open_figures(page, *figures: Figure, theme: str = "light") -> None:
+    """Show figures on one page and wait until all of them are mounted."""
+    serve(page, static_page(*figures, theme=theme))
+    assert page.evaluate(_STATES, FIGURE) == [host.ALIVE] * len(figures)
+
+
+def read_out(page) -> dict[str, str]:
+    """The key numbers of the one figure on the page, as a reader sees them."""
+    rows = """all => all.map((row) => [...row.children].map((cell) => cell.innerText))"""
+    return dict(page.eval_on_selector_all(".mm-readout > div", rows))
+
+
+def settle(page) -> None:
+    """Wait for two frames: one to draw, one to be sure."""
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
 def run_js_module(page, module: str, function: str, args: list):
     """Call `function(...args)` of static/`module`.js in the browser and return its value; typed arrays become lists."""
+    return run_js_each(page, module, function, [args])[0]
+
+
+def run_js_each(page, module: str, function: str, argument_lists: Iterable[Sequence]) -> list:
+    """The values of `function(...args)` for many lists of arguments, in one journey to the browser."""
     if not page.url.startswith(ORIGIN):
         serve(page)
     return page.evaluate(
-        """async ([module, name, args]) => {
+        """async ([module, name, lists]) => {
             const plain = (x) => ArrayBuffer.isView(x) ? Array.from(x) : Array.isArray(x) ? x.map(plain) : x;
-            return plain((await import(`/${module}.js`))[name](...args));
+            const called = (await import(`/${module}.js`))[name];
+            return lists.map((args) => plain(called(...args)));
         }""",
-        [module, function, args],
+        [module, function, [list(args) for args in argument_lists]],
     )

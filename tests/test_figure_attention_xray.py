@@ -6,7 +6,8 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from browser import open_figure, run_js_module
+from browser import open_figures, run_js_each, run_js_module
+from figure_examples import assert_refused
 
 from minimind_edu.figures import AttentionXRay
 from minimind_edu.figures.attention_xray import HEAD_DIMS, ORDER, TOKENS
@@ -71,13 +72,15 @@ def test_qk_norm_takes_out_the_loud_key():
     [
         ({"tokens": ["a"]}, "1 tokens need as many"),
         ({"order": [0, 1, 2, 3, 3]}, "the order"),
-        ({"row": 5}, "from 0 to 4, got 5 and 1"),
-        ({"column": -1}, "got 4 and -1"),
+        ({"query": [[0.0] * 4] * 5}, "of length 128 <= L <= 128"),
+        ({"value": [[float("nan")] * 4] * 5}, "a finite number"),
+        ({"row": 5}, "row must be from 0 to 4, got 5"),
+        ({"column": -1}, "'column' .* should not be less than 0, but a value of -1"),
+        ({"head_dim": 5}, "'head_dim' .* expected any of"),
     ],
 )
-def test_impossible_arguments_are_told(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        AttentionXRay(**arguments)
+def test_impossible_values_are_refused(arguments, message):
+    assert_refused(AttentionXRay, arguments, message)
 
 
 def test_table_on_the_page_holds_the_packages_numbers():
@@ -98,18 +101,19 @@ def settings_of(figure, **changes):
             "qkNorm": s["qk_norm"], "base": figure.rope_base, "eps": figure.qk_norm_eps}  # fmt: skip
 
 
-@pytest.mark.parametrize("switches", SWITCHES)
-def test_the_browser_computes_what_the_package_computes(page, switches):
-    changes = dict(zip(NAMES, switches, strict=True))
+@pytest.mark.parametrize("dim", [4, 32, 128])
+def test_the_browser_computes_what_the_package_computes(page, dim):
     figure = AttentionXRay()
+    settings = [dict(zip(NAMES, switches, strict=True)) | {"head_dim": dim} for switches in SWITCHES]
     vectors = [figure.query, figure.key, figure.value]
-    for dim in (4, 32, 128):
-        args = [*vectors, settings_of(figure, **changes, head_dim=dim)]
-        actual = run_js_module(page, "attention_xray_math", "attentionStages", args)
-        expected = figure.stages(**changes, head_dim=dim)
+    arguments = [[*vectors, settings_of(figure, **changes)] for changes in settings]
+    for changes, actual in zip(
+        settings, run_js_each(page, "attention_xray_math", "attentionStages", arguments), strict=True
+    ):
+        expected = figure.stages(**changes)
         for name, tensor in (("scores", expected.scores), ("weights", expected.weights), ("outputs", expected.output)):
             got = torch.tensor(actual[name], dtype=torch.float64)
-            assert torch.allclose(got, tensor, 1e-9, 1e-9), (name, dim)
+            assert torch.allclose(got, tensor, 1e-9, 1e-9), (name, changes)
 
 
 @pytest.mark.parametrize("row", [[0.0], [1.0, 2.0], [1000.0, 1001.0, -1000.0], [-5.0] * 7])
@@ -130,7 +134,7 @@ def test_largest_change_compares_token_by_token(page):
 @pytest.fixture
 def xray(page):
     page.set_viewport_size({"width": 900, "height": 1500})
-    open_figure(page, AttentionXRay())
+    open_figures(page, AttentionXRay())
     return page
 
 
@@ -143,17 +147,16 @@ def numbers(texts: list[list[str]]) -> torch.Tensor:
     return torch.tensor([[-math.inf if t == "−∞" else float(t.replace("−", "-")) for t in row] for row in texts])
 
 
-@pytest.mark.parametrize("dim", [0, 2, 5])
-@pytest.mark.parametrize("causal", [False, True])
-def test_both_tables_show_the_packages_numbers(xray, dim, causal):
-    xray.get_by_label("head_dim D").fill(str(dim))
-    xray.get_by_label("causal mask").set_checked(causal)
-    stages = AttentionXRay().stages(head_dim=HEAD_DIMS[dim], causal=causal)
-    scores = stages.scores
-    if causal:
-        scores = scores.masked_fill(torch.ones(5, 5).triu(1).bool(), -math.inf)
-    assert torch.allclose(numbers(table(xray, "Scores")).double(), scores, 0, 0.0051)
-    assert torch.allclose(numbers(table(xray, "Weights")).double(), stages.weights, 0, 0.0051)
+def test_both_tables_show_the_packages_numbers(xray):
+    for dim, causal in itertools.product([0, 2, 5], [False, True]):
+        xray.get_by_label("head_dim D").fill(str(dim))
+        xray.get_by_label("causal mask").set_checked(causal)
+        stages = AttentionXRay().stages(head_dim=HEAD_DIMS[dim], causal=causal)
+        scores = stages.scores
+        if causal:
+            scores = scores.masked_fill(torch.ones(5, 5).triu(1).bool(), -math.inf)
+        assert torch.allclose(numbers(table(xray, "Scores")).double(), scores, 0, 0.0051)
+        assert torch.allclose(numbers(table(xray, "Weights")).double(), stages.weights, 0, 0.0051)
 
 
 def test_hovering_and_arrow_keys_write_out_a_dot_product(xray):

@@ -2,12 +2,14 @@
 
 import pytest
 import torch
-from browser import open_figure, run_js_module
+from browser import open_figures, run_js_each, run_js_module
+from figure_examples import assert_refused
 
 from minimind_edu.figures import CacheStepper
+from minimind_edu.figures import cache_stepper as module
 from minimind_edu.figures.cache_stepper import (
     BUGS,
-    LONGEST_PROMPT,
+    CUTS,
     WORDS,
     _ids,
     cached_logits,
@@ -19,7 +21,6 @@ from minimind_edu.figures.cache_stepper import (
 from minimind_edu.masks import causal_mask
 
 MATH = "cache_stepper_math"
-CUTS = [(p, c) for p in range(1, LONGEST_PROMPT + 1) for c in range(1, p + 1)]
 
 
 class Counted(torch.nn.Module):
@@ -70,9 +71,22 @@ def test_calls_cover_the_text_once(prompt, chunk):
 # ---- the runs
 
 
-@pytest.mark.parametrize(("prompt", "chunk"), CUTS)
-def test_without_a_bug_every_cut_gives_the_uncached_logits(prompt, chunk):
-    torch.testing.assert_close(cached_logits(prompt, chunk, "none"), uncached_logits())
+def test_every_way_to_cut_a_prompt_is_run():
+    assert set(CUTS) == {(prompt, chunk) for prompt in range(1, 9) for chunk in range(1, prompt + 1)}
+    assert all(set(cached_logits(bug)) == set(CUTS) for bug in BUGS)
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_without_a_bug_every_cut_gives_the_uncached_logits(cut):
+    torch.testing.assert_close(cached_logits("none")[cut], uncached_logits())
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_cuts_that_run_together_give_what_each_gives_alone(bug, monkeypatch):
+    together = cached_logits(bug)
+    for cut in [(1, 1), (5, 2), (8, 3)]:
+        monkeypatch.setattr(module, "CUTS", [cut])
+        torch.testing.assert_close(module.cached_logits.__wrapped__(bug)[cut], together[cut])
 
 
 def test_the_sound_run_is_the_packages_own():
@@ -81,7 +95,7 @@ def test_the_sound_run_is_the_packages_own():
     for word in WORDS[5:]:
         out = tiny_model()(_ids([word]), past_key_values=out.past_key_values, use_cache=True)
         logits.append(out.logits[0])
-    torch.testing.assert_close(torch.cat(logits), cached_logits(5, 5, "none"))
+    torch.testing.assert_close(torch.cat(logits), cached_logits("none")[5, 5])
 
 
 def first_call(prompt, chunk, bug):
@@ -126,15 +140,16 @@ def test_building_one_leaves_the_random_numbers_alone():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"prompt_length": 9}, "prompt_length must be from 1 to 8, got 9"),
-        ({"chunk_size": 0}, "chunk_size must be from 1 to 8, got 0"),
-        ({"new_tokens": 501}, "new_tokens must be from 1 to 500, got 501"),
+        ({"prompt_length": 99}, "'prompt_length' .* should not be greater than 8, but a value of 99"),
+        ({"chunk_size": 0}, "'chunk_size' .* should not be less than 1, but a value of 0"),
+        ({"new_tokens": 501}, "'new_tokens' .* should not be greater than 500, but a value of 501"),
         ({"calls": 13}, "this run has 12 calls, got calls=13"),
+        ({"differences": {}}, '"differences" trait is read-only'),
+        ({"bug": "off"}, "'bug' .* expected any of"),
     ],
 )
-def test_sizes_out_of_range_are_refused(changes, message):
-    with pytest.raises(ValueError, match=message):
-        CacheStepper(**changes)
+def test_impossible_values_are_refused(changes, message):
+    assert_refused(CacheStepper, changes, message)
 
 
 def test_the_table_tells_the_numbers():
@@ -151,14 +166,13 @@ def test_the_table_tells_the_numbers():
 
 
 def test_passes_agree_with_python(page):
-    for prompt, new in [(4, 200), (1, 1), (8, 500), (6, 33)]:
-        assert run_js_module(page, MATH, "tokenPasses", [prompt, new]) == list(token_passes(prompt, new))
+    pairs = [(4, 200), (1, 1), (8, 500), (6, 33)]
+    assert run_js_each(page, MATH, "tokenPasses", pairs) == [list(token_passes(*pair)) for pair in pairs]
 
 
 def test_cuts_agree_with_python(page):
-    for prompt, chunk in CUTS:
-        expected = call_sizes(prompt, chunk, len(WORDS))
-        assert run_js_module(page, MATH, "callSizes", [prompt, chunk, len(WORDS)]) == expected
+    arguments = [(*cut, len(WORDS)) for cut in CUTS]
+    assert run_js_each(page, MATH, "callSizes", arguments) == [call_sizes(*one) for one in arguments]
 
 
 def test_calls_know_their_rows_and_positions(page):
@@ -197,7 +211,7 @@ def pressed(page, name):
 
 
 def test_stepping_fills_the_cache_row_by_row(page):
-    open_figure(page, CacheStepper(calls=0, prompt_length=5, chunk_size=2))
+    open_figures(page, CacheStepper(calls=0, prompt_length=5, chunk_size=2))
     held = page.locator(".mm-readout dd").first
     assert held.inner_text() == "0 rows, 0 bytes"
     for rows in (2, 4, 5):
@@ -212,22 +226,23 @@ def test_stepping_fills_the_cache_row_by_row(page):
     assert held.inner_text() == "0 rows, 0 bytes"
 
 
-@pytest.mark.parametrize("bug", BUGS)
-def test_the_verdict_is_that_of_the_run(page, bug):
-    figure = CacheStepper(prompt_length=6, chunk_size=3, calls=4, bug=bug)
-    open_figure(page, figure)
-    verdict = page.locator(".cs-verdict").inner_text()
-    parted = figure.parting(bug)
-    if parted is None:
-        assert verdict.startswith("✓")
-    else:
-        assert f"Call {parted[0]} is the first" in verdict
-        assert f"{parted[1]:.2f}" in verdict
-    assert page.locator(".cs-apart").count() == sum(d > 0 for d in figure._run(bug)[:4])
+def test_the_verdict_is_that_of_the_run(page):
+    figure = CacheStepper(prompt_length=6, chunk_size=3, calls=4)
+    open_figures(page, figure)
+    for bug, radio in zip(BUGS, page.get_by_role("radio").all(), strict=True):
+        radio.check()
+        verdict = page.locator(".cs-verdict").inner_text()
+        parted = figure.parting(bug)
+        if parted is None:
+            assert verdict.startswith("✓")
+        else:
+            assert f"Call {parted[0]} is the first" in verdict
+            assert f"{parted[1]:.2f}" in verdict
+        assert page.locator(".cs-apart").count() == sum(d > 0 for d in figure._run(bug)[:4])
 
 
 def test_the_keyboard_alone_gets_from_prompt_to_end(page):
-    open_figure(page, CacheStepper(calls=0))
+    open_figures(page, CacheStepper(calls=0))
     page.get_by_role("button", name="Prefill a chunk").focus()
     for _ in range(12):  # the focus moves to the other button when the prompt is read
         page.keyboard.press("Enter")
@@ -236,7 +251,7 @@ def test_the_keyboard_alone_gets_from_prompt_to_end(page):
 
 
 def test_a_chunk_longer_than_the_prompt_is_the_whole_prompt(page):
-    open_figure(page, CacheStepper(prompt_length=3, chunk_size=8, calls=1))
+    open_figures(page, CacheStepper(prompt_length=3, chunk_size=8, calls=1))
     assert page.locator(".mm-readout dd").first.inner_text().startswith("3 rows")
 
 
@@ -244,7 +259,7 @@ def test_nothing_moves_for_those_who_want_no_motion(browser):
     for motion, arriving in (("reduce", 0), ("no-preference", 8)):
         context = browser.new_context(reduced_motion=motion)
         page = context.new_page()
-        open_figure(page, CacheStepper(calls=0))
+        open_figures(page, CacheStepper(calls=0))
         pressed(page, "Prefill a chunk")
         assert page.locator(".cs-arrive").count() == arriving
         context.close()

@@ -4,7 +4,8 @@ import itertools
 
 import pytest
 import torch
-from browser import open_figure, run_js_module
+from browser import open_figures, run_js_module
+from figure_examples import assert_refused
 
 from minimind_edu import MiniMindConfig
 from minimind_edu.attention import Attention, attention, repeat_kv, repeat_kv_tiled
@@ -49,16 +50,25 @@ def test_the_table_holds_a_row_for_every_stop():
     "arguments, message",
     [
         ({"num_kv_heads": 3}, "multiple of num_kv_heads, got 8 and 3"),
-        ({"num_kv_heads": 0}, "at least 1, got 8 and 0"),
-        ({"num_heads": 32}, "from 2 to 16"),
-        ({"num_layers": 33}, "got 33 and 96"),
-        ({"length": 1000}, "power of two.*got 1000"),
-        ({"length": 65536}, "got 65536"),
+        ({"num_heads": 10}, "multiple of num_kv_heads, got 10 and 4"),
+        ({"num_kv_heads": 0}, "'num_kv_heads' .* should not be less than 1, but a value of 0"),
+        ({"num_heads": 32}, "'num_heads' .* should not be greater than 16, but a value of 32"),
+        ({"num_layers": 33}, "'num_layers' .* should not be greater than 32, but a value of 33"),
+        ({"head_dim": 0}, "'head_dim' .* should not be less than 1, but a value of 0"),
+        ({"length": 1000}, "'length' .* expected any of .*, not the int 1000"),
+        ({"length": 65536}, "not the int 65536"),
+        ({"dtype": "int8"}, "'dtype' .* expected any of"),
     ],
 )
-def test_impossible_arguments_are_told(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        HeadWiring(**arguments)
+def test_impossible_values_are_refused(arguments, message):
+    assert_refused(HeadWiring, arguments, message)
+
+
+def test_both_numbers_of_heads_can_change_together():
+    wiring = HeadWiring()
+    with wiring.hold_trait_notifications():
+        wiring.num_heads, wiring.num_kv_heads = 12, 3
+    assert wiring.stops() == [12, 6, 4, 3, 2, 1]
 
 
 # The mathematics, against the package
@@ -145,7 +155,7 @@ def test_sizes_are_written_short(page, size, text):
 @pytest.fixture
 def wiring(page):
     page.set_viewport_size({"width": 800, "height": 1400})
-    open_figure(page, HeadWiring())
+    open_figures(page, HeadWiring())
     return page
 
 
@@ -157,32 +167,32 @@ def turn_dial(page, kv_heads: int) -> None:
     page.get_by_label("KV heads", exact=True).fill(str([8, 4, 2, 1].index(kv_heads)))
 
 
-@pytest.mark.parametrize("kv_heads", [8, 4, 2, 1])
-def test_the_dial_shows_the_bytes_of_a_real_cache(wiring, kv_heads):
-    turn_dial(wiring, kv_heads)
+def test_the_dial_shows_the_bytes_of_a_real_cache(wiring):
     figure = HeadWiring()
-    token = figure.cache(kv_heads, 1).num_bytes()
-    context = figure.cache(kv_heads, 32768).num_bytes() // 2**20
-    assert shown(wiring)[:3] == [f"{token:,}", f"{context} MiB", f"{100 * kv_heads / 8:.1f} %"]
-    wires = wiring.locator("svg[role=img]").get_attribute("aria-label")
-    assert wires.endswith(f"query 7 reads key head {kv_heads - 1}")
+    for kv_heads in (8, 4, 2, 1):
+        turn_dial(wiring, kv_heads)
+        token = figure.cache(kv_heads, 1).num_bytes()
+        context = figure.cache(kv_heads, 32768).num_bytes() // 2**20
+        assert shown(wiring)[:3] == [f"{token:,}", f"{context} MiB", f"{100 * kv_heads / 8:.1f} %"]
+        wires = wiring.locator("svg[role=img]").get_attribute("aria-label")
+        assert wires.endswith(f"query 7 reads key head {kv_heads - 1}")
 
 
-@pytest.mark.parametrize("kv_heads, wrong", [(8, 0), (4, 6), (2, 4), (1, 0)])
-def test_the_tiled_order_crosses_wires_only_where_it_matters(wiring, kv_heads, wrong):
-    turn_dial(wiring, kv_heads)
+def test_the_tiled_order_crosses_wires_only_where_it_matters(wiring):
     wiring.get_by_label("x.repeat (tiled)").check()
-    assert wiring.locator("path.hw-wrong").count() == wrong
-    verdict = wiring.locator(".hw-verdict").inner_text()
-    assert verdict.startswith(f"≠ {wrong} of 8" if wrong else "With ")
+    for kv_heads, wrong in {8: 0, 4: 6, 2: 4, 1: 0}.items():
+        turn_dial(wiring, kv_heads)
+        assert wiring.locator("path.hw-wrong").count() == wrong
+        verdict = wiring.locator(".hw-verdict").inner_text()
+        assert verdict.startswith(f"≠ {wrong} of 8" if wrong else "With ")
 
 
-@pytest.mark.parametrize("dial, kv_heads", [(8, 1), (4, 2), (2, 4), (1, 8)])
-def test_a_number_taken_for_the_group_size_gives_another_cache(wiring, dial, kv_heads):
-    turn_dial(wiring, dial)
+def test_a_number_taken_for_the_group_size_gives_another_cache(wiring):
     wiring.get_by_role("switch").check()
-    assert shown(wiring)[0] == f"{HeadWiring().cache(kv_heads, 1).num_bytes():,}"
-    assert wiring.locator(".hw-verdict").inner_text().startswith(f"≠ {dial} was meant")
+    for dial, kv_heads in {8: 1, 4: 2, 2: 4, 1: 8}.items():
+        turn_dial(wiring, dial)
+        assert shown(wiring)[0] == f"{HeadWiring().cache(kv_heads, 1).num_bytes():,}"
+        assert wiring.locator(".hw-verdict").inner_text().startswith(f"≠ {dial} was meant")
 
 
 def test_the_bar_answers_to_arrow_keys_and_to_the_mouse(wiring):
@@ -193,14 +203,14 @@ def test_the_bar_answers_to_arrow_keys_and_to_the_mouse(wiring):
     for _ in range(4):
         wiring.keyboard.press("ArrowLeft")
     assert handle.get_attribute("aria-valuenow") == "1"
-    knob = handle.locator(".hw-knob").bounding_box()
+    knob = handle.locator(".mm-grip").bounding_box()
     rail = wiring.locator(".hw-rail").first.bounding_box()
     wiring.mouse.move(knob["x"] + knob["width"] / 2, knob["y"] + knob["height"] / 2)
     wiring.mouse.down()
     wiring.mouse.move(rail["x"] + rail["width"], knob["y"], steps=4)
     wiring.mouse.up()
     assert handle.get_attribute("aria-valuenow") == "8"
-    knob = handle.locator(".hw-knob").bounding_box()
+    knob = handle.locator(".mm-grip").bounding_box()
     wiring.mouse.move(knob["x"] + knob["width"] / 2, knob["y"] + knob["height"] / 2)
     wiring.mouse.down()
     wiring.mouse.move(knob["x"], wiring.locator(".hw-rail").nth(2).bounding_box()["y"], steps=4)

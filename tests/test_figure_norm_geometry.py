@@ -4,11 +4,12 @@ import math
 
 import pytest
 import torch
-from browser import Watch, open_figure, run_js_module, serve
+from browser import Watch, open_figures, run_js_each, run_js_module, serve, settle
+from figure_examples import assert_refused
 from torch.nn import functional as F
 
 from minimind_edu.figures import NormGeometry, module_source
-from minimind_edu.figures.norm_geometry import channel_stats
+from minimind_edu.figures.norm_geometry import channel_stats, example_values
 
 MATH = "norm_geometry_math"
 SIZES = (1280, 360)
@@ -63,8 +64,8 @@ def test_curve_equals_the_norms_of_torch():
 def test_an_offset_raises_the_mean_and_narrows_the_spread_of_rms_norm_only():
     curve = NormGeometry().curve
     at = [curve["c"].index(c) for c in (0.0, 1.0, 5.0)]
-    assert [curve["rms"]["mean"][i] for i in at] == pytest.approx([-0.04, 0.65, 0.98], abs=0.01)
-    assert [curve["rms"]["std"][i] for i in at] == pytest.approx([1.0, 0.76, 0.22], abs=0.01)
+    assert [curve["rms"]["mean"][i] for i in at] == pytest.approx([-0.10, 0.66, 0.98], abs=0.01)
+    assert [curve["rms"]["std"][i] for i in at] == pytest.approx([0.99, 0.75, 0.21], abs=0.01)
     assert curve["rms"]["mean"] == sorted(curve["rms"]["mean"])
     for key, value in {"mean": 0, "std": 1, "rms": 1}.items():
         assert curve["layer"][key] == pytest.approx([value] * 51, abs=1e-5)
@@ -100,11 +101,22 @@ def test_table_is_honest_about_vectors_without_direction():
         ({"x": [1.0, 2.0]}, "x must have 3 channels, as many as can be drawn, got 2"),
         ({"gain": [1.0] * 4}, "gain must have 3 channels, as many as can be drawn, got 4"),
         ({"eps": 0.0}, "eps must be positive, got 0.0"),
+        ({"offset": float("nan")}, "'offset' .* a finite number"),
+        ({"values": []}, "'values' .* must be of length 1 <= L"),
+        ({"curve": {}}, '"curve" trait is read-only'),
     ],
 )
-def test_rejects_what_cannot_be_drawn(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        NormGeometry(**arguments)
+def test_what_cannot_be_drawn_is_refused(arguments, message):
+    assert_refused(NormGeometry, arguments, message)
+
+
+def test_the_longer_vector_does_not_depend_on_the_notebooks_default_dtype():
+    expected = example_values()
+    torch.set_default_dtype(torch.float32 if torch.get_default_dtype() == torch.float64 else torch.float64)
+    try:
+        assert example_values() == expected == NormGeometry().values
+    finally:
+        torch.set_default_dtype(torch.float32)
 
 
 # The same formulas in the browser
@@ -113,20 +125,21 @@ def test_rejects_what_cannot_be_drawn(arguments, message):
 @pytest.mark.parametrize("name", REFERENCES)
 def test_norms_in_the_browser_equal_torch(page, name):
     generator = torch.Generator().manual_seed(1)
+    cases = []
     for x in spread_inputs():
         gain = torch.randn(len(x), generator=generator, dtype=torch.float64)
-        for eps, own in ((1e-6, None), (1e-5, gain), (1.0, None)):
-            arguments = [x.tolist(), eps] + ([] if own is None else [own.tolist()])
-            got = tensor(run_js_module(page, MATH, name, arguments))
-            # LayerNorm divides what the subtraction of the mean left of the digits of x.
-            lost = 4e-15 * x.abs().max().item() / math.sqrt(eps) if name == "layerNorm" else 0
-            want = REFERENCES[name](x, own, eps)
-            torch.testing.assert_close(got, want, rtol=1e-12, atol=1e-15 + lost)
+        cases += [(x, 1e-6, None), (x, 1e-5, gain), (x, 1.0, None)]
+    arguments = [[x.tolist(), eps] + ([] if gain is None else [gain.tolist()]) for x, eps, gain in cases]
+    for (x, eps, gain), got in zip(cases, run_js_each(page, MATH, name, arguments), strict=True):
+        # LayerNorm divides what the subtraction of the mean left of the digits of x.
+        lost = 4e-15 * x.abs().max().item() / math.sqrt(eps) if name == "layerNorm" else 0
+        want = REFERENCES[name](x, gain, eps)
+        torch.testing.assert_close(tensor(got), want, rtol=1e-12, atol=1e-15 + lost)
 
 
 def test_stats_in_the_browser_equal_torch(page):
-    for x in spread_inputs():
-        got = run_js_module(page, MATH, "channelStats", [x.tolist()])
+    inputs = list(spread_inputs())
+    for x, got in zip(inputs, run_js_each(page, MATH, "channelStats", [[x.tolist()] for x in inputs]), strict=True):
         want = {key: value.item() for key, value in channel_stats(x).items()}
         assert got == pytest.approx(want, rel=1e-9, abs=1e-9)
 
@@ -175,16 +188,12 @@ def test_outline_of_the_stretched_sphere_is_that_of_its_points(page):
 
 
 @pytest.fixture
-def calm(browser):
-    """A page of a reader who prefers no motion: examples are there at once."""
-    context = browser.new_context(reduced_motion="reduce", viewport={"width": 1280, "height": 1200})
-    yield context.new_page()
-    context.close()
-
-
-def settle(page):
-    """Wait for two frames: one to draw, one to be sure."""
-    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+def calm(page):
+    """The page of a reader who prefers no motion: examples are there at once."""
+    page.emulate_media(reduced_motion="reduce")
+    page.set_viewport_size({"width": 1280, "height": 1200})
+    yield page
+    page.emulate_media(reduced_motion="null")
 
 
 def number(text: str) -> float | None:
@@ -194,9 +203,9 @@ def number(text: str) -> float | None:
 def table(page) -> dict[str, list[float]]:
     """The figure's own numbers: mean, std, RMS and angle by row."""
     settle(page)
-    rows = page.locator(".mm-fig table tbody tr").all()
-    cells = {row.locator("th").inner_text(): row.locator("td").all_inner_texts() for row in rows}
-    return {name: [number(text) for text in texts] for name, texts in cells.items()}
+    cells = "all => all.map((row) => [...row.cells].map((cell) => cell.innerText))"
+    rows = page.eval_on_selector_all(".mm-fig .ng-table tbody tr", cells)
+    return {name: [number(text) for text in texts] for name, *texts in rows}
 
 
 def degrees(x, y) -> float:
@@ -251,7 +260,7 @@ def drag(page, start, dx, dy):
 
 
 def test_common_offset_moves_only_rms_norm(calm):
-    open_figure(calm, NormGeometry())
+    open_figures(calm, NormGeometry())
     before = table(calm)
     for c in (1, 2.5, 5):
         slide(calm, "c, added to every channel", c)
@@ -261,7 +270,7 @@ def test_common_offset_moves_only_rms_norm(calm):
 
 
 def test_size_of_x_changes_neither_norm_while_eps_is_small(calm):
-    open_figure(calm, NormGeometry())
+    open_figures(calm, NormGeometry())
     before = table(calm)
     for power in (-0.5, 0.6):
         slide(calm, "size of x (its RMS)", power)
@@ -273,14 +282,14 @@ def test_size_of_x_changes_neither_norm_while_eps_is_small(calm):
 
 
 def test_large_eps_keeps_the_output_inside_the_sphere(calm):
-    open_figure(calm, NormGeometry(x=[0.6, -0.4, 0.5]))
+    open_figures(calm, NormGeometry(x=[0.6, -0.4, 0.5]))
     slide(calm, "eps", 0)
     assert_table(calm, [0.6, -0.4, 0.5], eps=1.0)
     assert "does not reach the sphere" in calm.locator(".mm-note").inner_text()
 
 
 def test_gain_turns_the_direction_of_rms_norm(calm):
-    open_figure(calm, NormGeometry())
+    open_figures(calm, NormGeometry())
     assert table(calm)["RMSNorm"][3] == 0
     slide(calm, "gain of channel 2", 2)
     assert_table(calm, [2.1, -1.2, 1.5], gain=tensor([1, 2, 1]))
@@ -290,7 +299,7 @@ def test_gain_turns_the_direction_of_rms_norm(calm):
 @pytest.mark.parametrize("width", SIZES)
 def test_tip_follows_the_pointer_and_numbers_follow_the_tip(calm, width):
     calm.set_viewport_size({"width": width, "height": 1200})
-    open_figure(calm, NormGeometry())
+    open_figures(calm, NormGeometry())
     start = middle(tip(calm))
     calm.mouse.move(*start)
     calm.mouse.down()
@@ -305,7 +314,7 @@ def test_tip_follows_the_pointer_and_numbers_follow_the_tip(calm, width):
 
 
 def test_arrow_keys_move_the_tip_across_the_screen(calm):
-    open_figure(calm, NormGeometry())
+    open_figures(calm, NormGeometry())
     tip(calm).focus()
     mean = table(calm)["x"][0]
     for _ in range(4):
@@ -321,7 +330,7 @@ def test_no_arrow_key_is_lost_when_several_come_within_one_frame(calm):
     }"""
     means = []
     for presses in (1, 4):
-        open_figure(calm, NormGeometry())
+        open_figures(calm, NormGeometry())
         start = table(calm)["x"][0]
         tip(calm).evaluate(press, presses)
         means.append(table(calm)["x"][0] - start)
@@ -329,7 +338,7 @@ def test_no_arrow_key_is_lost_when_several_come_within_one_frame(calm):
 
 
 def test_turning_the_globe_changes_the_picture_and_no_number(calm):
-    open_figure(calm, NormGeometry())
+    open_figures(calm, NormGeometry())
     before, place = table(calm), middle(tip(calm))
     box = calm.get_by_role("slider", name="Turn the globe").bounding_box()
     drag(calm, (box["x"] + 15, box["y"] + 15), 90, 30)
@@ -342,7 +351,7 @@ def test_turning_the_globe_changes_the_picture_and_no_number(calm):
 
 
 def test_one_channel_moves_alone(calm):
-    open_figure(calm, NormGeometry())
+    open_figures(calm, NormGeometry())
     row = calm.get_by_role("slider", name="Channel 2 of x")
     row.focus()
     calm.keyboard.press("ArrowUp")
@@ -366,31 +375,32 @@ EXAMPLES = {
 }
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_example_shows_what_torch_says(calm, name):
-    open_figure(calm, NormGeometry())
-    calm.get_by_role("button", name=name).click()
-    x, gain, remark = EXAMPLES[name]
-    if name == "All channels equal":
-        assert table(calm)["LayerNorm"] == [0, 0, 0, None]
-        assert table(calm)["RMSNorm"] == [1, 0, 1, 0]
-    else:
-        assert_table(calm, x, gain=gain)
-    assert remark in calm.locator(".mm-note").inner_text()
-    calm.get_by_role("button", name="Start again").click()
-    assert_table(calm, [2.1, -1.2, 1.5])
+def test_example_shows_what_torch_says(calm):
+    open_figures(calm, NormGeometry())
+    for name, (x, gain, remark) in EXAMPLES.items():
+        calm.get_by_role("button", name=name).click()
+        if name == "All channels equal":
+            assert table(calm)["LayerNorm"] == [0, 0, 0, None]
+            assert table(calm)["RMSNorm"] == [1, 0, 1, 0]
+        else:
+            assert_table(calm, x, gain=gain)
+        assert remark in calm.locator(".mm-note").inner_text()
+        calm.get_by_role("button", name="Start again").click()
+        assert_table(calm, [2.1, -1.2, 1.5])
 
 
 def test_example_arrives_with_motion_too(page):
-    open_figure(page, NormGeometry())
+    open_figures(page, NormGeometry())
     page.get_by_role("button", name="The notes' example").click()
-    page.wait_for_timeout(800)
+    assert channels(page) != [1, -2, 3]
+    tip = "document.querySelector('.ng-row').getAttribute('aria-valuetext')"
+    page.wait_for_function(f"{tip} === '1.00'", timeout=2000)
     assert channels(page) == [1, -2, 3]
 
 
 def test_zero_vector_is_shown_honestly_and_can_be_left(calm):
     watch = Watch(calm)
-    open_figure(calm, NormGeometry(x=[0.0, 0.0, 0.0]))
+    open_figures(calm, NormGeometry(x=[0.0, 0.0, 0.0]))
     assert table(calm) == {"x": [0, 0, 0, None], "LayerNorm": [0, 0, 0, None], "RMSNorm": [0, 0, 0, None]}
     assert "stays zero under both norms" in calm.locator(".mm-note").inner_text()
     slide(calm, "size of x (its RMS)", 0)
@@ -398,11 +408,11 @@ def test_zero_vector_is_shown_honestly_and_can_be_left(calm):
     assert watch.problems == []
 
 
-@pytest.mark.parametrize(("choice", "rows"), [("LayerNorm", ["x", "LayerNorm"]), ("RMSNorm", ["x", "RMSNorm"])])
-def test_one_norm_can_be_shown_alone(calm, choice, rows):
-    open_figure(calm, NormGeometry())
-    calm.get_by_role("radio", name=choice).check()
-    assert list(table(calm)) == rows
+def test_one_norm_can_be_shown_alone(calm):
+    open_figures(calm, NormGeometry())
+    for choice in ("LayerNorm", "RMSNorm"):
+        calm.get_by_role("radio", name=choice).check()
+        assert list(table(calm)) == ["x", choice]
 
 
 def fan_numbers(page, norm) -> list[float]:
@@ -412,7 +422,7 @@ def fan_numbers(page, norm) -> list[float]:
 
 def test_long_vector_shows_the_curves_of_the_package(calm):
     figure = NormGeometry()
-    open_figure(calm, figure)
+    open_figures(calm, figure)
     for c, at in ((0, 0), (1, 10), (5, 50)):
         slide(calm, "c, added to every channel", c)
         for name, key in (("LayerNorm", "layer"), ("RMSNorm", "rms")):
@@ -421,7 +431,7 @@ def test_long_vector_shows_the_curves_of_the_package(calm):
 
 
 def test_offset_can_be_dragged_over_the_long_vector(calm):
-    open_figure(calm, NormGeometry())
+    open_figures(calm, NormGeometry())
     picture = calm.get_by_role("img", name="RMSNorm of the longer vector")
     picture.scroll_into_view_if_needed()
     drag(calm, middle(picture), 60, 0)
@@ -444,12 +454,16 @@ STATES = [
 
 
 @pytest.mark.parametrize("width", SIZES)
-@pytest.mark.parametrize("state", STATES, ids=str)
-def test_labels_never_lie_on_each_other_and_stay_inside(calm, width, state):
+def test_labels_never_lie_on_each_other_and_stay_inside(calm, width):
     calm.set_viewport_size({"width": width, "height": 1200})
-    open_figure(calm, NormGeometry(**state))
+    open_figures(calm, *(NormGeometry(**state) for state in STATES))
     settle(calm)
-    globe = calm.locator(".mm-fig svg[aria-label^='Three channels']")
+    globes = calm.locator(".mm-fig svg[aria-label^='Three channels']").all()
+    for globe, state in zip(globes, STATES, strict=True):
+        assert_labels_apart(globe, state)
+
+
+def assert_labels_apart(globe, state):
     boxes = globe.evaluate(
         """(drawing) => Array.from(drawing.querySelectorAll("g[aria-hidden] text"), (text) => {
             const { x, y, width, height } = text.getBBox();
@@ -457,13 +471,13 @@ def test_labels_never_lie_on_each_other_and_stay_inside(calm, width, state):
         })"""
     )
     limit_x, limit_y = (float(value) for value in globe.get_attribute("viewBox").split()[2:])
-    assert {"RMSNorm", "LayerNorm"} <= {name for name, *_ in boxes}
+    assert {"RMSNorm", "LayerNorm"} <= {name for name, *_ in boxes}, state
     for i, (name, x0, y0, x1, y1) in enumerate(boxes):
-        assert x0 > -1 and y0 > -3 and x1 < limit_x + 1 and y1 < limit_y + 3, name
+        assert x0 > -1 and y0 > -3 and x1 < limit_x + 1 and y1 < limit_y + 3, (state, name)
         for other, u0, v0, u1, v1 in boxes[:i]:
             # A text's box is taller than its letters by a fifth.
             apart = x1 < u0 or u1 < x0 or y1 - 4 < v0 or v1 - 4 < y0
-            assert apart, f"{name} lies on {other}"
+            assert apart, f"{state}: {name} lies on {other}"
 
 
 def test_kernel_can_move_the_figure_and_take_it_away(calm):
@@ -483,7 +497,8 @@ def test_kernel_can_move_the_figure_and_take_it_away(calm):
                 save_changes: () => (saved += 1),
             };
             const cleanup = figure.render({ model, el: document.body });
-            const frame = () => new Promise((done) => setTimeout(done, 120));
+            const nextFrame = () => new Promise(requestAnimationFrame);
+            const frame = () => nextFrame().then(nextFrame);
             await frame();
             model.set("x", [1, 1, -2]);
             await frame();

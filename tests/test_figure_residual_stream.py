@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 import torch
 import torch.nn.functional as F
-from browser import open_figure, run_js_module
+from browser import open_figures, read_out, run_js_module
 from torch import nn
+from traitlets import TraitError
 
 from minimind_edu import MiniMindForCausalLM
 from minimind_edu.figures import ResidualStream
@@ -148,8 +149,17 @@ def test_text_form_is_short_and_fixed():
 
 
 def test_a_block_that_is_not_there_is_told():
-    with pytest.raises(ValueError, match="block must be from 0 to depth=4, got 5"):
+    with pytest.raises(TraitError, match="block must be from 0 to depth=4, got 5"):
         ResidualStream(depth=4, block=5)
+    figure = ResidualStream(depth=4)
+    with pytest.raises(TraitError, match="block must be from 0 to depth=4, got 5"):
+        figure.block = 5
+    assert figure.block == 4
+
+
+def test_what_was_measured_cannot_be_set():
+    with pytest.raises(TraitError, match="read-only"):
+        ResidualStream().guess = 1.0
 
 
 def test_the_numbers_do_not_depend_on_the_notebooks_default_dtype():
@@ -194,8 +204,7 @@ def parts_by_origin(placement, loud, depth):
     return squares / squares.sum()
 
 
-@pytest.mark.parametrize("placement", PLACEMENTS)
-@pytest.mark.parametrize("loudness", [0.25, 2.0])
+@pytest.mark.parametrize("placement, loudness", [("pre", 0.25), ("pre", 2.0), ("post", 2.0), ("none", 0.25)])
 def test_shares_are_what_the_stream_is_made_of(page, placement, loudness):
     depth, i = 8, LOUDNESS.index(loudness)
     figure = ResidualStream()
@@ -260,13 +269,13 @@ def test_axes_end_at_round_numbers(page, size, end):
 @pytest.fixture
 def stream(page):
     page.set_viewport_size({"width": 800, "height": 1400})
-    open_figure(page, ResidualStream(depth=16))
+    open_figures(page, ResidualStream(depth=16))
     return page
 
 
 def number(page, label) -> str:
-    row = page.locator(".mm-readout > div").filter(has_text=label)
-    return row.locator("dd").inner_text()
+    [told] = [value for name, value in read_out(page).items() if label in name]
+    return told
 
 
 def test_the_first_picture_is_the_default_run(stream):
@@ -276,25 +285,41 @@ def test_the_first_picture_is_the_default_run(stream):
     assert "3.26 times" in stream.locator(".rs-verdict").inner_text()
 
 
+# The loss, the sentence and the drawing's words at every stop of the two sliders, blocks outermost.
+AT_EVERY_STOP = """() => {
+    const [blocks, loudness] = document.querySelectorAll("input[type=range]");
+    const slide = (input, stop) => {
+        input.value = stop;
+        input.dispatchEvent(new Event("input"));
+    };
+    const stops = (input) => Array.from({ length: Number(input.max) + 1 }, (_, stop) => stop);
+    const rows = [...document.querySelectorAll(".mm-readout > div")];
+    return stops(blocks).flatMap((i) => stops(loudness).map((k) => {
+        slide(blocks, i);
+        slide(loudness, k);
+        const row = rows.find((one) => one.textContent.startsWith("loss"));
+        const words = [...document.querySelectorAll(".rs-stage svg text")].map((text) => text.textContent);
+        return [row.querySelector("dd").textContent, document.querySelector(".rs-verdict").textContent, words];
+    }));
+}"""
+
+
 @pytest.mark.parametrize("placement", PLACEMENTS)
-@pytest.mark.parametrize("final_norm", [True, False])
-def test_every_setting_shows_its_own_run(stream, placement, final_norm):
+def test_every_setting_shows_its_own_run(stream, placement):
     names = {"pre": "pre-norm", "post": "post-norm", "none": "none"}
     stream.get_by_label(names[placement], exact=True).check()
-    stream.get_by_role("switch").set_checked(final_norm)
-    for (i, depth), (k, loudness) in itertools.product(enumerate(DEPTHS), enumerate(LOUDNESS)):
-        stream.get_by_label("blocks", exact=True).fill(str(i))
-        stream.get_by_label("what the sublayers add").fill(str(k))
-        figure = ResidualStream(depth=depth, loudness=loudness, final_norm=final_norm)
-        run = figure.chosen(placement)
-        told = number(stream, "loss (")
-        if run["loss"] is None:
-            assert told == "overflow"
-            assert stream.get_by_text("no gradient").count() == 1
-        else:
-            assert stream.locator(".rs-verdict").inner_text() != ""
-            if run["loss"] < 1000:
-                assert float(told) == pytest.approx(run["loss"], rel=6e-3)
+    for final_norm in (True, False):
+        stream.get_by_role("switch").set_checked(final_norm)
+        settings = list(itertools.product(DEPTHS, LOUDNESS))
+        for (depth, loudness), shown in zip(settings, stream.evaluate(AT_EVERY_STOP), strict=True):
+            loss, verdict, words = shown
+            run = ResidualStream(depth=depth, loudness=loudness, final_norm=final_norm).chosen(placement)
+            assert verdict
+            assert ("no gradient: the numbers overflowed" in words) == (run["gradient"][0] is None)
+            if run["loss"] is None:
+                assert loss == "overflow"
+            else:
+                assert float(loss.replace(",", "")) == pytest.approx(run["loss"], rel=6e-3)
 
 
 def test_the_line_goes_to_the_embedding_by_keys_and_its_numbers_follow(stream):

@@ -6,7 +6,8 @@ import random
 
 import pytest
 import torch
-from browser import open_figure, run_js_module
+from browser import open_figures, read_out, run_js_each, run_js_module
+from figure_examples import assert_refused
 
 from minimind_edu.figures import RotationDials
 from minimind_edu.rope import (
@@ -17,6 +18,7 @@ from minimind_edu.rope import (
 )
 from minimind_edu.rope_frequencies import rope_frequencies
 
+MATH = "rope_math"
 LAYOUTS = ("half-split", "interleaved")
 DIMS = (2, 8, 64, 96)
 BASES = (100.0, 1e4, 1e6)
@@ -47,31 +49,30 @@ def close(actual, expected, tolerance: float = 1e-9) -> bool:
 
 
 def test_frequencies_are_the_packages(page):
-    for dim, base in itertools.product(DIMS, BASES):
-        actual = run_js_module(page, "rope_math", "ropeFrequencies", [dim, base])
-        assert close(actual, rope_frequencies(dim, base, dtype=torch.float64), 1e-15), (dim, base)
+    cases = list(itertools.product(DIMS, BASES))
+    for case, actual in zip(cases, run_js_each(page, MATH, "ropeFrequencies", cases), strict=True):
+        assert close(actual, rope_frequencies(*case, dtype=torch.float64), 1e-15), case
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_rotation_is_the_packages_up_to_the_last_position(page, layout):
-    for dim, base, position in itertools.product(DIMS, BASES, POSITIONS):
-        x = vector(dim, position)
-        args = [x, position, base, layout, layout]
-        actual = run_js_module(page, "rope_math", "turnForPosition", args)
-        assert close(actual, turned(x, position, base, layout)), (dim, base, position)
+    cases = [(vector(dim, at), at, base) for dim, base, at in itertools.product(DIMS, BASES, POSITIONS)]
+    arguments = [[*case, layout, layout] for case in cases]
+    for case, actual in zip(cases, run_js_each(page, MATH, "turnForPosition", arguments), strict=True):
+        assert close(actual, turned(*case, layout)), case
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_score_depends_on_the_distance_only(page, layout):
     rng = random.Random(0)
+    cases, shifts = [], []
     for _ in range(40):
         dim, base = rng.choice(DIMS), rng.choice(BASES)
         m, n, shift = (rng.randrange(16384) for _ in range(3))
-        query, key = vector(dim, m), vector(dim, n + 1)
-        args = [query, key, m, n, base, layout, layout]
-        here = run_js_module(page, "rope_math", "ropeScore", args)
-        args[2:4] = [m + shift, n + shift]
-        there = run_js_module(page, "rope_math", "ropeScore", args)
+        cases.append([vector(dim, m), vector(dim, n + 1), m, n, base, layout, layout])
+        shifts.append([*cases[-1][:2], m + shift, n + shift, *cases[-1][4:]])
+    scores, shifted = (run_js_each(page, MATH, "ropeScore", arguments) for arguments in (cases, shifts))
+    for (query, key, m, n, base, *_), here, there in zip(cases, scores, shifted, strict=True):
         expected = turned(query, m, base, layout) @ turned(key, n, base, layout)
         assert abs(here - there) < 1e-6
         assert abs(here - expected) < 1e-8
@@ -79,14 +80,14 @@ def test_score_depends_on_the_distance_only(page, layout):
 
 def test_permutation_is_the_packages(page):
     for dim in DIMS:
-        actual = run_js_module(page, "rope_math", "halfSplitPermutation", [dim])
+        actual = run_js_module(page, MATH, "halfSplitPermutation", [dim])
         assert actual == half_split_permutation(dim).tolist()
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_pair_products_add_up_to_the_dot_product(page, layout):
     query, key = vector(8, 1), vector(8, 2)
-    products = run_js_module(page, "rope_math", "pairProducts", [query, key, layout])
+    products = run_js_module(page, MATH, "pairProducts", [query, key, layout])
     pairs = (
         torch.tensor([query, key]).view(2, 2, 4)
         if layout == "half-split"
@@ -103,22 +104,22 @@ def test_cosine_alone_is_the_score_only_for_parallel_arrows(page):
     cosine = float(((a1 * b1 + a2 * b2) * angles.cos()).sum())
     crossed = float(((a2 * b1 - a1 * b2) * angles.sin()).sum())
     args = [a, b, distance, 1e4, "half-split"]
-    assert close(run_js_module(page, "rope_math", "cosineOnlyScore", args), cosine)
+    assert close(run_js_module(page, MATH, "cosineOnlyScore", args), cosine)
     score_args = [a, b, distance, 0, 1e4, "half-split", "half-split"]
-    score = run_js_module(page, "rope_math", "ropeScore", score_args)
+    score = run_js_module(page, MATH, "ropeScore", score_args)
     assert abs(crossed) > 0.1
     assert close(score, cosine - crossed)
     args[1] = [2 * x for x in a]
     score_args[1] = args[1]
-    parallel = run_js_module(page, "rope_math", "ropeScore", score_args)
-    assert close(run_js_module(page, "rope_math", "cosineOnlyScore", args), parallel)
+    parallel = run_js_module(page, MATH, "ropeScore", score_args)
+    assert close(run_js_module(page, MATH, "cosineOnlyScore", args), parallel)
 
 
 def test_angle_between_is_counter_clockwise(page):
     for degrees in (-170, -90, -1, 0, 1, 45, 179):
         angle = math.radians(degrees)
         args = [[0.0, 2.0], [-3 * math.sin(angle), 3 * math.cos(angle)]]
-        assert close(run_js_module(page, "rope_math", "angleBetween", args), angle)
+        assert close(run_js_module(page, MATH, "angleBetween", args), angle)
 
 
 # The Python side
@@ -147,13 +148,21 @@ def test_text_form_is_short_and_fixed():
         ({"query": [1.0, 2.0]}, "the same even length from 2 to 16.*got 2 and 8"),
         ({"query": [1.0] * 3, "key": [1.0] * 3}, "got 3 and 3"),
         ({"query": [], "key": []}, "got 0 and 0"),
-        ({"query_position": 64}, "query_position must be from 0 to 63, got 64"),
-        ({"key_position": -1}, "key_position must be from 0 to 63, got -1"),
+        ({"query_position": 999}, "'query_position' .* should not be greater than 63, but a value of 999"),
+        ({"key_position": -1}, "'key_position' .* should not be less than 0, but a value of -1"),
+        ({"rope_base": 0.0}, "'rope_base' .* should not be less than 1.0, but a value of 0.0"),
+        ({"key": [float("inf")] * 8}, "a finite number"),
     ],
 )
-def test_impossible_arguments_are_told(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        RotationDials(**arguments)
+def test_impossible_values_are_refused(arguments, message):
+    assert_refused(RotationDials, arguments, message)
+
+
+def test_both_vectors_can_change_their_length_together():
+    dials = RotationDials()
+    with dials.hold_trait_notifications():
+        dials.query, dials.key = [1.0, 2.0], [3.0, 4.0]
+    assert dials.pair_products(0, 0).tolist() == [11.0]
 
 
 # The figure in the browser
@@ -161,9 +170,7 @@ def test_impossible_arguments_are_told(arguments, message):
 
 def numbers(page) -> dict[str, float]:
     """The read-out as a reader sees it."""
-    rows = page.locator(".mm-readout > div").all()
-    text = [(row.locator("dt").inner_text(), row.locator("dd").inner_text()) for row in rows]
-    return {label: float(value.replace("−", "-")) for label, value in text}
+    return {label: float(value.replace("−", "-")) for label, value in read_out(page).items()}
 
 
 def arrows(page) -> list[str]:
@@ -178,7 +185,7 @@ def wedges(page) -> list[str]:
 @pytest.fixture
 def dials(page):
     page.set_viewport_size({"width": 800, "height": 1300})
-    open_figure(page, RotationDials())
+    open_figures(page, RotationDials())
     return page
 
 
@@ -186,14 +193,14 @@ def test_first_frame_shows_the_packages_score(dials):
     assert numbers(dials)["score at m = 8, n = 5"] == round(RotationDials().score, 6)
 
 
-@pytest.mark.parametrize("first", [0, 1, 30, 60])
-def test_sliding_both_turns_every_arrow_and_changes_no_sum(dials, first):
-    before = (arrows(dials), wedges(dials), numbers(dials)["score at m = 8, n = 5"])
-    dials.get_by_label("slide both, starting at").fill(str(first))
-    m, n = first + 3, first
-    assert all(a != b for a, b in zip(arrows(dials), before[0], strict=True))
-    assert wedges(dials) == before[1]
-    assert numbers(dials)[f"score at m = {m}, n = {n}"] == before[2]
+def test_sliding_both_turns_every_arrow_and_changes_no_sum(dials):
+    before = (wedges(dials), numbers(dials)["score at m = 8, n = 5"])
+    for first in (0, 1, 30, 60):
+        pointed = arrows(dials)
+        dials.get_by_label("slide both, starting at").fill(str(first))
+        assert all(a != b for a, b in zip(arrows(dials), pointed, strict=True))
+        assert wedges(dials) == before[0]
+        assert numbers(dials)[f"score at m = {first + 3}, n = {first}"] == before[1]
 
 
 def test_both_slides_stop_together_at_the_end(dials):
@@ -208,11 +215,11 @@ def test_order_matters(dials):
     assert abs(swapped - RotationDials().score) > 1
 
 
-@pytest.mark.parametrize("base", [100.0, 1e6])
-def test_another_base_gives_the_packages_score(dials, base):
-    dials.get_by_label(f"{base:,.0f}", exact=True).check()
-    expected = RotationDials(rope_base=base).score
-    assert numbers(dials)["score at m = 8, n = 5"] == round(expected, 6)
+def test_another_base_gives_the_packages_score(dials):
+    for base in (100.0, 1e6):
+        dials.get_by_label(f"{base:,.0f}", exact=True).check()
+        expected = RotationDials(rope_base=base).score
+        assert numbers(dials)["score at m = 8, n = 5"] == round(expected, 6)
 
 
 def test_slow_pairs_move_less(dials):
@@ -278,7 +285,7 @@ def test_comparing_shows_what_cosine_alone_would_say(dials):
 
 def test_playing_ends_with_the_same_score_and_can_be_paused(dials):
     dials.get_by_role("button", name="Slide both").click()
-    dials.wait_for_timeout(700)
+    dials.wait_for_function("document.querySelector('.rd-token.rd-q').getAttribute('aria-valuenow') >= 10")
     dials.get_by_role("button", name="Pause").click()
     [label] = [name for name in numbers(dials) if name.startswith("score at")]
     assert label != "score at m = 8, n = 5"
@@ -287,13 +294,14 @@ def test_playing_ends_with_the_same_score_and_can_be_paused(dials):
 
 def test_with_reduced_motion_the_button_jumps(page):
     page.emulate_media(reduced_motion="reduce")
-    open_figure(page, RotationDials())
+    open_figures(page, RotationDials())
     page.get_by_role("button", name="Slide both").click()
     assert "score at m = 16, n = 13" in numbers(page)
+    page.emulate_media(reduced_motion="null")
 
 
 def test_dials_widen_for_arrows_that_start_longer(page):
-    open_figure(page, RotationDials(query=[3.0, 0.6, -4.0, 0.9], key=[0.4, 1.2, 0.8, 0.7]))
+    open_figures(page, RotationDials(query=[3.0, 0.6, -4.0, 0.9], key=[0.4, 1.2, 0.8, 0.7]))
     tip = page.get_by_role("slider", name="query arrow of pair 0")
     assert "length 5.00" in tip.get_attribute("aria-valuetext")
     rim, handle = page.locator(".rd-face").first.bounding_box(), tip.bounding_box()

@@ -1,0 +1,72 @@
+"""Figures that several test modules look at: every one as it starts, a quiz, and one without meaning."""
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import traitlets
+
+import minimind_edu.figures as figures
+from minimind_edu.figures import Figure, Quiz, Roofline, figure_names, host
+from minimind_edu.figures.roofline import stored_machine
+
+CHOICE = {
+    "question": "Which letter comes first? </script><b>bold</b>",
+    "options": [
+        {"text": "`b`", "why": "It comes second."},
+        {"text": "`a`", "correct": True, "why": "Nothing comes before it."},
+        {"text": "`c`", "why": "It comes third & last <here>."},
+    ],
+}
+NUMBER = {"question": "What is 7 / 3?", "answer": 7 / 3, "tolerance": 0.01, "why": "Seven thirds."}
+LARGE_NUMBER = {"question": "How many?", "answer": 25829888.0, "tolerance": 0, "why": "Counted."}
+QUESTIONS = [CHOICE, NUMBER, LARGE_NUMBER]
+
+EVERY_FIGURE = pytest.mark.parametrize("name", figure_names())
+
+
+def figure_class(name: str) -> type[Figure]:
+    """The class whose ES module is `name`."""
+    classes = [value for value in vars(figures).values() if isinstance(value, type) and issubclass(value, Figure)]
+    [cls] = [cls for cls in classes if getattr(cls, "_module", "") == name]
+    return cls
+
+
+def example(name: str) -> Figure:
+    """The figure `name`, as it starts on a static page."""
+    if name == "quiz":
+        return Quiz(QUESTIONS)
+    return Roofline(stored_machine()) if name == "roofline" else figure_class(name)()
+
+
+class Probe(Figure):
+    """A figure without meaning, to look at the base class and the host alone."""
+
+    _module = "quiz"
+    _repr_traits = ("values", "name")
+    values = traitlets.List([1 / 3, -0.0, 12345678.9, 2, True]).tag(sync=True)
+    name = traitlets.Unicode("a < b").tag(sync=True)
+    hidden = traitlets.Float(float("nan"))
+    counted = traitlets.Int(3, read_only=True).tag(sync=True)
+
+    def _summary(self):
+        return "A sentence & more.", [("<label>", "1 < 2")]
+
+
+def state_in(html: str) -> dict:
+    """The state that a figure's element holds."""
+    return json.loads(re.search(f'<script type="{host.STATE_TYPE}">(.*?)</script>', html, re.DOTALL)[1])
+
+
+def assert_refused(make: Callable[..., Figure], changes: dict[str, Any], message: str) -> None:
+    """Neither as arguments nor by assignment are these values taken, and the figure stays as it was."""
+    with pytest.raises(traitlets.TraitError, match=message):
+        make(**changes)
+    figure = make()
+    before = figure.state()
+    with pytest.raises(traitlets.TraitError, match=message), figure.hold_trait_notifications():
+        for name, value in changes.items():
+            setattr(figure, name, value)
+    assert figure.state() == before

@@ -1,0 +1,82 @@
+"""The joiner writes helpers once and first, and refuses every line that it does not understand."""
+
+import re
+
+import pytest
+
+from minimind_edu.figures._join import join
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write_files(**texts: str):
+        for name, text in texts.items():
+            (tmp_path / f"{name}.js").write_text(text, encoding="utf-8")
+        return tmp_path / "figure.js"
+
+    return write_files
+
+
+def test_helpers_come_once_and_before_those_who_use_them(write):
+    entry = write(
+        kit="export function one() {}\nexport const two = 2, unused = 3;\n",
+        middle='import { one } from "./kit.js";\nexport class Three {}\n',
+        figure='import { one, two } from "./kit.js";\nimport { Three } from "./middle.js";\nexport default { one };\n',
+    )
+    assert join(entry).split() == (
+        "function one() {} const two = 2, unused = 3; class Three {} export default { one };".split()
+    )
+
+
+def test_comments_stay_in_the_sources(write):
+    entry = write(
+        figure="// What it is.\n/** One. */\nconst one = `//`; // still one\n/**\n * Two,\n * at length.\n */\n"
+        'const two = "`"; /* not alone */\n  // inside\nexport default { one };\n'
+    )
+    assert join(entry) == (
+        'const one = `//`; // still one\nconst two = "`"; /* not alone */\nexport default { one };\n'
+    )
+
+
+@pytest.mark.parametrize(
+    "line, message",
+    [
+        ('import kit from "./kit.js";', "is understood"),
+        ('import * as kit from "./kit.js";', "is understood"),
+        ('import { one as uno } from "./kit.js";', "is understood"),
+        ("import {\n  one,\n} from './kit.js';", "is understood"),
+        ('  import { one } from "./kit.js";', "is understood"),
+        ('import { one } from "https://elsewhere/kit.js";', "is understood"),
+        ('import "./kit.js";', "is understood"),
+        ("const kit = await import('./kit.js');", "is understood"),
+        ('import { one } from "./kid.js";', "no file kid.js"),
+        ('import { one, three, four } from "./kit.js";', "kit.js does not export three, four"),
+        ('import { inner } from "./kit.js";', "kit.js does not export inner"),
+        ("export { one };", "only `function`"),
+        ('export * from "./kit.js";', "only `function`"),
+        ("const { a, b } = {};", "only `function`"),
+        ("const text = `one\n// two`;", "figure.js:1: const text = `one: a template literal must end on the line"),
+        ("const a = 1;\nlet a = 2;", "figure.js:2: let a = 2;: a is already declared in figure.js"),
+        ('import { one } from "./kit.js";\nfunction inner() {}', "inner is already declared in kit.js; rename one"),
+        ("export const a = 1;\nexport class a {}", "already declared"),
+    ],
+)
+def test_joiner_refuses_what_it_does_not_understand(write, line, message):
+    kit = "export function one() {}\nfunction inner() {}\n"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        join(write(kit=kit, figure=f"{line}\nexport default {{}};\n"))
+
+
+def test_joiner_refuses_a_default_export_in_a_helper(write):
+    with pytest.raises(ValueError, match="kit.js:2"):
+        join(
+            write(
+                kit="export const one = 1;\nexport default {};\n",
+                figure='import { one } from "./kit.js";\nexport default { one };\n',
+            )
+        )
+
+
+def test_joiner_refuses_a_figure_without_a_default_export(write):
+    with pytest.raises(ValueError, match="figure.js has no default export"):
+        join(write(figure="export const render = 1;\n"))

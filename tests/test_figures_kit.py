@@ -1,0 +1,97 @@
+"""The kit's controls tell what the reader did and nothing else, and its numbers are written for reading."""
+
+import pytest
+from browser import run_js_each, run_js_module, serve
+
+
+@pytest.mark.parametrize(
+    "args, text",
+    [
+        ([1.005], "1.00"),
+        ([-0.001, 2], "0.00"),
+        ([-1.5, 1], "−1.5"),
+        ([3, 0], "3"),
+        ([float("inf")], "∞"),
+        ([-float("inf")], "−∞"),
+        ([float("nan")], "–"),
+    ],
+)
+def test_numbers_are_written_for_reading(page, args, text):
+    assert run_js_module(page, "kit", "fmt", args) == text
+
+
+@pytest.mark.parametrize("number, text", [(0, "0"), (999.4, "999"), (999.5, "1,000"), (25829888, "25,829,888")])
+def test_thousands_stand_apart(page, number, text):
+    assert run_js_module(page, "kit", "grouped", [number]) == text
+
+
+def test_a_number_is_kept_between_its_bounds(page):
+    assert run_js_each(page, "kit", "clamp", [(-1, 0, 5), (3, 0, 5), (9, 0, 5)]) == [0, 3, 5]
+
+
+@pytest.mark.parametrize(
+    "key, shift, step",
+    [
+        ("ArrowRight", False, 1),
+        ("ArrowUp", True, 5),
+        ("ArrowLeft", False, -1),
+        ("ArrowDown", True, -5),
+        ("a", True, 0),
+        (None, False, 0),
+    ],
+)
+def test_arrow_keys_lead_up_and_down(page, key, shift, step):
+    assert run_js_module(page, "kit", "arrowStep", [{"key": key, "shiftKey": shift}]) == step
+
+
+KIT_PAGE = """<!doctype html><html lang="en"><title>kit</title><div class="mm-fig" id="here"></div>
+<script type="module">
+import { button, choice, h, slider, toggle } from "/kit.js";
+window.heard = [];
+const hear = (name) => (value) => heard.push([name, value]);
+const format = (x) => `${x} turns`;
+window.kit = {
+  slider: slider({ label: "Speed", min: -2, max: 2, step: 0.5, value: 1, format, onInput: hear("slider") }),
+  toggle: toggle({ label: "Scale", checked: true, onChange: hear("toggle") }),
+  choice: choice({
+    label: "Norm",
+    options: [{ value: null, label: "None" }, { value: [1], label: "RMS" }, { value: 0, label: "Layer" }],
+    value: 0,
+    onChange: hear("choice"),
+  }),
+  other: choice({ label: "Other", options: [{ value: 1, label: "One" }, { value: 2, label: "Two" }], value: 2 }),
+  button: button({ label: "Go", onClick: () => hear("button")("clicked") }),
+};
+document.querySelector("#here").append(...Object.values(kit).map((control) => control.root));
+document.querySelector("#here").append(h("p", { hidden: false, title: null }, 0, null, false, ["one", ["two"]]));
+</script>"""
+
+
+def heard(page) -> list:
+    return page.evaluate("heard.splice(0)")
+
+
+def test_controls_tell_what_the_reader_did_and_nothing_else(page):
+    serve(page, KIT_PAGE)
+    page.get_by_role("slider", name="Speed").press("ArrowRight")
+    assert heard(page) == [["slider", 1.5]]
+    assert page.get_by_role("slider").get_attribute("aria-valuetext") == "1.5 turns"
+    assert page.locator("output").inner_text() == "1.5 turns"
+    page.get_by_role("switch", name="Scale").press("Space")
+    assert heard(page) == [["toggle", False]]
+    page.get_by_role("radio", name="RMS").check()
+    assert heard(page) == [["choice", [1]]]
+    assert page.get_by_role("radio", name="Two").is_checked()
+    page.get_by_role("button", name="Go").press("Enter")
+    assert heard(page) == [["button", "clicked"]]
+    page.evaluate("kit.slider.set(-1), kit.toggle.set(true), kit.choice.set(null)")
+    assert page.evaluate("[kit.slider.get(), kit.toggle.get(), kit.choice.get()]") == [-1, True, None]
+    assert page.get_by_role("radio", name="None").is_checked()
+    assert page.locator("output").inner_text() == "-1 turns"
+    assert heard(page) == []
+
+
+def test_elements_drop_what_is_nothing_and_keep_zero(page):
+    serve(page, KIT_PAGE)
+    assert page.locator("#here p").inner_text() == "0onetwo"
+    assert page.locator("#here p").evaluate("node => node.getAttributeNames()") == []
