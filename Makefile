@@ -6,7 +6,7 @@ BUILD := $(BIN)/jupyter-book build . --all -W -n --keep-going --quiet
 PAGE := _build/html/index.html
 FRONT_END := $(wildcard src/minimind_edu/figures/static/*.js src/minimind_edu/figures/static/*.css book/_ext/*.js book/assets/*.css)
 
-.PHONY: book env test mutants refresh colab lab live bench lint format clean
+.PHONY: book env test mutants types refresh colab lab live bench lint format clean
 
 book: $(READY)
 	@echo "Building the book."

@@ -14,6 +14,7 @@ from traitlets import Bool, Bunch, Enum, Int, List, TraitError, Unicode, validat
 from minimind_edu.attention import attention
 from minimind_edu.figures._base import Figure
 from minimind_edu.figures._traits import Finite, proposed
+from minimind_edu.masks import causal_mask
 from minimind_edu.norms import RMSNorm
 from minimind_edu.rope import apply_rotary_pos_emb, precompute_freqs_cis
 

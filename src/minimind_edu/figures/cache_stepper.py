@@ -5,9 +5,10 @@ to cut the prompt and every bug. The text is given, so that all runs read the sa
 The ES module steps through these runs and draws them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import accumulate
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -19,12 +20,13 @@ from minimind_edu.config import MiniMindConfig
 from minimind_edu.device import one_thread
 from minimind_edu.figures._base import Figure
 from minimind_edu.figures._traits import Finite
-from minimind_edu.kv_cache import CatCache
+from minimind_edu.layer_cache import CatCache, KeyValue
+from minimind_edu.masks import causal_mask
 from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.rope import apply_rotary_pos_emb
 
-WORDS = "what was once read is kept so that it need not be read again".split()
-EARLIER = "an earlier prompt".split()  # what a cache that was not reset still holds
+WORDS: list[str] = list(map(str, "what was once read is kept so that it need not be read again".split()))
+EARLIER: list[str] = list(map(str, "an earlier prompt".split()))  # what a cache that was not reset still holds
 BUGS = ("none", "offset", "again", "stale", "square")
 LONGEST_PROMPT = 8
 IDENTICAL = 1e-9  # logits closer than this are the same numbers, summed in another order
@@ -173,7 +175,7 @@ def _vocabulary() -> list[str]:
     return list(dict.fromkeys(EARLIER + WORDS))
 
 
-def _ids(words: list[str]) -> Tensor:
+def _ids(words: Sequence[str]) -> Tensor:
     vocabulary = _vocabulary()
     return torch.tensor([[vocabulary.index(word) for word in words]])  # [1, S]
 
@@ -222,16 +224,22 @@ def _join(caches: Sequence[CatCache]) -> CatCache:
     """Caches of equal length and one row each, as one of many rows."""
     joined = CatCache()
     if caches[0].length:
-        joined.key = torch.cat([kept.key for kept in caches])  # [1, T, K, D] of each -> [B, T, K, D]
-        joined.value = torch.cat([kept.value for kept in caches])
+        keys, values = zip(*(_held(kept) for kept in caches), strict=True)
+        joined.append(torch.cat(keys), torch.cat(values))  # [1, T, K, D] of each -> [B, T, K, D]
     return joined
 
 
 def _row(cache: CatCache, row: int) -> CatCache:
     """One row of a joined cache: `[1, T, K, D]`."""
+    key, value = _held(cache)
     own = CatCache()
-    own.append(cache.key[row : row + 1], cache.value[row : row + 1])
+    own.append(key[row : row + 1], value[row : row + 1])
     return own
+
+
+def _held(cache: CatCache) -> KeyValue:
+    assert cache.key is not None and cache.value is not None, "only caches that hold something are read"
+    return cache.key, cache.value
 
 
 def _call(ids: Tensor, caches: list[CatCache], bug: str) -> Tensor:
@@ -241,7 +249,7 @@ def _call(ids: Tensor, caches: list[CatCache], bug: str) -> Tensor:
     rows = slice(start, start + ids.shape[1])
     tables = model.model.freqs_cos[rows], model.model.freqs_sin[rows]
     x = model.model.embed_tokens(ids)  # [B, S] -> [B, S, E]
-    for layer, kept in zip(model.model.layers, caches, strict=True):
+    for layer, kept in zip(cast(Iterable[MiniMindBlock], model.model.layers), caches, strict=True):
         if bug == "again" and kept.length:
             _turn_again(kept)
         x = _block(layer, x, tables, kept, bug)
@@ -265,7 +273,8 @@ def _turn_again(kept: CatCache) -> None:
     """Turn the cached keys for their positions once more, as code does that applies RoPE after joining the cache."""
     model = tiny_model().model
     tables = model.freqs_cos[: kept.length], model.freqs_sin[: kept.length]
-    kept.key, _ = apply_rotary_pos_emb(kept.key, kept.key, *tables)
+    key, _ = _held(kept)
+    kept.key, _ = apply_rotary_pos_emb(key, key, *tables)
 
 
 def _differences(cut: Cut, bug: str) -> list[float]:

@@ -5,6 +5,7 @@ in its table come from `minimind_edu.rope`, in float64.
 """
 
 import math
+from typing import Literal, cast
 
 import torch
 from torch import Tensor
@@ -73,7 +74,8 @@ class FrequencyComb(Figure):
         return float((2 - 2 * slip.cos()).mean().sqrt())
 
     def _rope_scaling(self, formula: str) -> RopeScaling:
-        return RopeScaling(self.factor, self.context, self.beta_fast, self.beta_slow, formula=formula)
+        named = cast(Literal["yarn", "minimind2"], formula)
+        return RopeScaling(self.factor, self.context, self.beta_fast, self.beta_slow, formula=named)
 
     def _summary(self) -> tuple[str, list[tuple[str, str]]]:
         extended = self.context * self.factor

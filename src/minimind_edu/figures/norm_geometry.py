@@ -4,6 +4,7 @@ Every number that the page stores comes from `minimind_edu.norms` in float64. Th
 that the picture follows the hand without a kernel; a test compares it with torch.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -51,7 +52,7 @@ def _normed(norm: str, x: Tensor, gain: Tensor, eps: float) -> Tensor:
         return module(x)
 
 
-def _numbers(values: Tensor | list[float]) -> str:
+def _numbers(values: Iterable[Tensor | float]) -> str:
     return ", ".join(f"{float(value) + 0.0:z.4f}" for value in values)
 
 

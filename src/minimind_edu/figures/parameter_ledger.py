@@ -18,7 +18,7 @@ def count_by_part(config: MiniMindConfig) -> dict[str, int]:
     """Parameters of each of `PARTS`, counted on a model of the meta device; a tied matrix counts as embedding only."""
     with torch.device("meta"):
         model = MiniMindForCausalLM(config)
-    counts = dict.fromkeys(PARTS, 0)
+    counts: dict[str, int] = dict.fromkeys(PARTS, 0)
     for name, parameter in model.named_parameters():
         counts[_part(name)] += parameter.numel()
     return counts

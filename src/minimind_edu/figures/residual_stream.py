@@ -7,8 +7,9 @@ chooses among these runs and draws them.
 """
 
 import math
+from collections.abc import Iterable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 import torch.nn.functional as F
@@ -196,7 +197,7 @@ def run_forward(placement: str) -> tuple[Forward, list[Tensor]]:
     tables = model.model.freqs_cos[:LENGTH], model.model.freqs_sin[:LENGTH]
     start = model.model.embed_tokens(ids).repeat(len(LOUDNESS), 1, 1).requires_grad_()
     x, streams, measured = start, [start], []
-    for layer in model.model.layers:
+    for layer in cast(Iterable[MiniMindBlock], model.model.layers):
         for norm, function in sublayers(layer, tables):
             added, total, x = step(placement, norm, function, x, loud)
             measured.append((_rms(added), _rms(total)))
