@@ -7,7 +7,7 @@ import torch
 from model_builders import tiny_config, token_ids
 from pretended_device import pretended
 
-from minimind_edu.device import devices_here, pick_device, pick_dtype
+from minimind_edu.device import devices_here, one_thread, pick_device, pick_dtype
 from minimind_edu.model import MiniMindForCausalLM
 
 
@@ -105,3 +105,19 @@ def test_the_whole_model_moves(name, kind, monkeypatch):
         loss = model(ids.to(device), labels=ids.to(device)).loss
         loss.backward()
         assert loss.device.type == name
+
+
+def test_one_thread_computes_inside_and_all_of_them_after_it():
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        with one_thread():
+            assert torch.get_num_threads() == 1
+        assert torch.get_num_threads() == 3
+        with pytest.raises(ZeroDivisionError), one_thread():
+            1 / 0  # noqa: B018
+        assert torch.get_num_threads() == 3
+        assert one_thread()(torch.get_num_threads)() == 1
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)

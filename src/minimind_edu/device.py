@@ -1,10 +1,13 @@
-"""Where to compute, and in which precision: the one place that asks.
+"""Where to compute, in which precision and with how many threads: the one place that asks.
 
 device = pick_device()
 model = MiniMindForCausalLM(config).to(device, pick_dtype(device))
 
 MPS has no float64, so what is float64 is converted before it moves: `x.float().to(device)`.
 """
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 
@@ -34,3 +37,18 @@ def pick_dtype(device: torch.device | str) -> torch.dtype:
         major, _ = torch.cuda.get_device_capability(device)
         return torch.bfloat16 if major >= 8 else torch.float16
     return torch.float16 if device.type == "mps" else torch.float32
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute on one CPU thread inside the block, and on as many as before after it, whatever happens in between.
+
+    For many small tensors: each operation is over before a second thread has been woken, and where other programs keep
+    the cores busy the threads wait for each other far longer than they compute. Works as a decorator, too.
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
