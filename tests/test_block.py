@@ -1,3 +1,5 @@
+"""A block adds attention and feed-forward to the stream, in pre-norm and in post-norm, and sees no later position."""
+
 import pytest
 import torch
 from hypothesis import given

@@ -1,3 +1,5 @@
+"""What is picked is what the machine has: the device, a dtype that it computes natively, one thread for small work."""
+
 import os
 import subprocess
 import sys

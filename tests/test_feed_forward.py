@@ -1,3 +1,5 @@
+"""SwiGLU and its plain counterpart are their formulas, position by position."""
+
 import math
 
 import pytest

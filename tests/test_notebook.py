@@ -1,3 +1,5 @@
+"""Progress shows itself where a reader waits, and nowhere that outputs are stored."""
+
 import sys
 import time
 

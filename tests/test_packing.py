@@ -1,3 +1,5 @@
+"""Laying weights out another way changes their order in memory and nothing else."""
+
 import copy
 
 import pytest

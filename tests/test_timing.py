@@ -1,3 +1,5 @@
+"""Calls are timed in turns, with the clock that their device needs."""
+
 import math
 import time
 
