@@ -25,8 +25,8 @@ from minimind_edu.masks import causal_mask
 from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.rope import apply_rotary_pos_emb
 
-WORDS: list[str] = list(map(str, "what was once read is kept so that it need not be read again".split()))
-EARLIER: list[str] = list(map(str, "an earlier prompt".split()))  # what a cache that was not reset still holds
+WORDS: list[str] = [*"what was once read is kept so that it need not be read again".split()]
+EARLIER: list[str] = [*"an earlier prompt".split()]  # what a cache that was not reset still holds
 BUGS = ("none", "offset", "again", "stale", "square")
 LONGEST_PROMPT = 8
 IDENTICAL = 1e-9  # logits closer than this are the same numbers, summed in another order
@@ -175,7 +175,7 @@ def _vocabulary() -> list[str]:
     return list(dict.fromkeys(EARLIER + WORDS))
 
 
-def _ids(words: Sequence[str]) -> Tensor:
+def _ids(words: list[str]) -> Tensor:
     vocabulary = _vocabulary()
     return torch.tensor([[vocabulary.index(word) for word in words]])  # [1, S]
 
