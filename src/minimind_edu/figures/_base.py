@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import anywidget
+from traitlets import Bool
 
+from minimind_edu import palette
 from minimind_edu.device import one_thread
 from minimind_edu.figures import host
 from minimind_edu.figures._join import join
@@ -41,8 +43,9 @@ def module_source(name: str) -> str:
 
 
 def shared_stylesheet() -> str:
-    """The CSS that all figures share."""
-    return (STATIC / "figure.css").read_text(encoding="utf-8")
+    """The CSS that all figures share: the palette as variables, and the rules that use them."""
+    colors = f".mm-fig, .minimind-figure {{ {palette.css_variables()} }}\n"
+    return colors + (STATIC / "figure.css").read_text(encoding="utf-8")
 
 
 def own_stylesheet(name: str) -> str:
@@ -82,6 +85,9 @@ class Figure(anywidget.AnyWidget):
     `_summary`. `_repr_traits` names the few traits that belong in its text form. Traits bound their own values, so
     that an assignment is refused like an argument; what is measured, not chosen, is read-only.
 
+    Args:
+        compact: the picture and its one control alone, as at the head of a chapter.
+
     Raises:
         TypeError: if an argument is no trait of the figure.
         TraitError: if a value is not one that its trait takes.
@@ -89,6 +95,8 @@ class Figure(anywidget.AnyWidget):
 
     _module: ClassVar[str]
     _repr_traits: ClassVar[tuple[str, ...]] = ()
+
+    compact = Bool(False).tag(sync=True)
 
     # ipywidgets 7 shows widgets through this method, which IPython prefers to the bundle below; 8 has it no longer.
     _ipython_display_ = None
@@ -124,7 +132,8 @@ class Figure(anywidget.AnyWidget):
     @one_thread()
     def state(self) -> dict[str, Any]:
         """The figure's own traits: what the ES module reads through `model.get`."""
-        return {name: getattr(self, name) for name in self._own_traits()}
+        shape = {"compact": True} if self.compact else {}  # a whole figure, as notebooks store it, says nothing of this
+        return shape | {name: getattr(self, name) for name in self._own_traits()}
 
     def _fallback_html(self) -> str:
         """What a viewer without scripts sees, and what the book folds below the figure."""

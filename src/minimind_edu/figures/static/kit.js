@@ -63,7 +63,7 @@ export function grouped(x) {
   return String(Math.round(x)).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
-// A native range with visible label and value. tone: "accent", "accent2", "good", "bad" or nothing (neutral).
+// A native range with visible label and value. tone: a name of the palette, such as "q" or "good", or nothing (neutral).
 export function slider({ label, min, max, step, value, format = (x) => fmt(x), onInput, tone }) {
   const id = uniqueId();
   const input = h("input", { type: "range", id, min, max, step: step ?? "any" });
@@ -264,6 +264,41 @@ export function observeSize(el, cb) {
   return () => observer.disconnect();
 }
 
+// The words of a figure in the language of the page. table: { en: { title, caption, … }, … }; English stands in for a
+// language that the table lacks.
+export function wordsOf(table) {
+  const language = document.documentElement.lang.split("-")[0];
+  return table[language] ?? table.en;
+}
+
+// The shape that all figures have: the claim as a title, the picture with its one control right below it, at most three
+// numbers, a caption of a sentence or two, and everything else folded behind `words.more`. Compact, as at the head of a
+// chapter, it is title, picture and control. words: { title, caption, more }; every part is an element, or null.
+export function frame(words, { stage, control = null, numbers = null, more = [] }, isCompact = false) {
+  const id = uniqueId();
+  const title = h("figcaption", { id, class: "mm-title" }, words.title);
+  const caption = h("p", { class: "mm-note" }, words.caption);
+  const fold = h("details", { class: "mm-more" }, h("summary", {}, words.more), more);
+  const whole = isCompact ? [] : [numbers, caption, more.length ? fold : null];
+  const root = h("figure", { class: "mm-fig", "aria-labelledby": id, "data-compact": isCompact });
+  root.append(title, stage, ...[control, ...whole].filter(Boolean));
+  return root;
+}
+
+// Once, when a figure is first seen, its handles show that they can be dragged. Returns the clean-up.
+function nudgeHandles(root) {
+  const observer = new IntersectionObserver(
+    ([entry]) => {
+      if (!entry.isIntersecting) return;
+      root.classList.add("mm-seen");
+      observer.disconnect();
+    },
+    { threshold: 0.6 },
+  );
+  observer.observe(root);
+  return () => observer.disconnect();
+}
+
 // Puts a figure on the page and keeps it drawn: as soon as every box has a width, and again whenever a width or one of
 // the traits changes. draw gets the widths; `parts` have something to release. Returns the clean-up.
 export function mount(el, root, { model, traits, draw, boxes = [], parts = [] }) {
@@ -272,6 +307,7 @@ export function mount(el, root, { model, traits, draw, boxes = [], parts = [] })
   const unlisten = observeTraits(model, traits, redraw);
   redraw();
   el.append(root);
+  const unobserveSight = nudgeHandles(root);
   const unobserve = boxes.map((box, i) =>
     observeSize(box, (width) => {
       if (width === widths[i]) return; // a change of height is of our own making
@@ -280,7 +316,7 @@ export function mount(el, root, { model, traits, draw, boxes = [], parts = [] })
     }),
   );
   return () => {
-    [...unobserve, unlisten].forEach((stop) => stop());
+    [...unobserve, unobserveSight, unlisten].forEach((stop) => stop());
     parts.forEach((part) => part.release());
     root.remove();
   };
