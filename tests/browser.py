@@ -15,7 +15,7 @@ ORIGIN = "http://figures.test"  # answered by the test itself, never by a networ
 SIZE = {"width": 1280, "height": 720}
 EMPTY = "<!doctype html><title>empty</title>"
 STATIC = Path(__file__).parents[1] / "src/minimind_edu/figures/static"
-HOST = Path(__file__).parents[1] / "book/_ext/figure_host.js"
+HOST = Path(__file__).parents[1] / "book/theme/static/figure_host.js"
 
 FIGURE = f".{host.FIGURE_CLASS}"
 FALLBACK = f".{host.FALLBACK_CLASS}"

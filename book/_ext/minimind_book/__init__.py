@@ -1,0 +1,62 @@
+"""Sphinx extension: the book's pages, with a theme of their own, need no kernel and no network.
+
+It gives each page the scripts of the figures that stand on it, sets formulas when the book is built, folds code, offers
+each chapter as a notebook that carries the package, and marks the blockquotes that work as callouts.
+"""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+from minimind_book import figures, folding, mathematics, pages
+
+ROOT = Path(__file__).resolve().parents[3]
+ASSETS = ROOT / "book" / "assets"
+NOTEBOOKS = "notebooks"  # the folder of the output for them
+
+
+def write_static_files(app: Sphinx) -> None:
+    """Write the figures and the card that is shown where a link is shared."""
+    if app.builder.format != "html":
+        return
+    static = Path(app.outdir) / "_static"
+    figures.write_figures(static / "figures")
+    shutil.copyfile(ASSETS / "share.png", static / "share.png")
+
+
+def write_notebooks(app: Sphinx, env) -> None:
+    """Write every chapter of the table of contents into the output as a notebook that carries the package."""
+    paths = (Path(env.doc2path(name)) for name in sorted(env.found_docs))
+    chapters = [str(path) for path in paths if path.suffix == ".ipynb"]
+    if app.builder.format != "html" or not chapters:
+        return
+    tool = [sys.executable, "-m", "tools.self_contained", str(Path(app.outdir) / NOTEBOOKS)]
+    done = subprocess.run([*tool, *chapters], cwd=ROOT, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"the notebooks for download could not be written: {done.stderr}")
+
+
+def mark_callouts(app: Sphinx, doctree: nodes.document) -> None:
+    """Give a blockquote that begins with bold words a class made from them.
+
+    Chapters use plain Markdown only, so that they read well anywhere; in the book such a blockquote is a callout.
+    """
+    for quote in doctree.findall(nodes.block_quote):
+        paragraph = next(iter(quote.findall(nodes.paragraph)), None)
+        words = [child for child in paragraph or [] if child.astext()]  # the parser may put an empty text first
+        if words and isinstance(words[0], nodes.strong):
+            quote["classes"] += ["callout", f"callout-{nodes.make_id(words[0].astext())}"]
+
+
+def setup(app: Sphinx) -> dict:
+    """Connect the steps above to the build."""
+    for part in (pages, mathematics, folding, figures):
+        part.setup(app)
+    app.connect("builder-inited", write_static_files)
+    app.connect("doctree-read", mark_callouts)
+    app.connect("env-updated", write_notebooks)
+    return {"version": "2", "parallel_read_safe": True, "parallel_write_safe": True}

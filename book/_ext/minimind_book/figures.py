@@ -1,0 +1,134 @@
+"""The figures of the pages: their scripts, the one that opens each chapter, and how each looks before scripts run.
+
+A figure's element holds its state. The build adds a number and a still: what the figure's own module drew from this
+state in a browser (`python -m tools.stills` stores it). It is there at first paint, without scripts too, and the host
+script puts the living figure in its place.
+"""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from minimind_edu.figures import figure_names, host, module_source, own_stylesheet, shared_stylesheet
+from minimind_book.words import words
+
+ROOT = Path(__file__).resolve().parents[3]
+STATIC = ROOT / "book" / "theme" / "static"
+STILLS = ROOT / "book" / "stills"
+HOST = "figure_host.js"
+
+# The figure that opens a chapter: the idea in one control, before a word is said. The whole figure follows in the text.
+OPENINGS: dict[str, tuple[str, dict[str, Any]]] = {
+    "chapters/02_rmsnorm_vs_layernorm": ("NormGeometry", {}),
+    "chapters/03_rope_rotation": ("RotationDials", {}),
+    "chapters/04_rope_frequencies": ("FrequencyComb", {}),
+    "chapters/05_attention": ("AttentionXRay", {}),
+    "chapters/06_gqa_shapes": ("HeadWiring", {}),
+    "chapters/07_kv_cache": ("CacheStepper", {}),
+    "chapters/10_block_and_model": ("ResidualStream", {}),
+    "chapters/11_weight_tying": ("ParameterLedger", {}),
+    "chapters/14_speed": ("Roofline", {}),
+}
+UNNUMBERED = {"quiz"}
+
+
+def write_figures(target: Path) -> None:
+    """Write a script for each figure, and the host."""
+    target.mkdir(parents=True, exist_ok=True)
+    for name in figure_names():
+        (target / f"{name}.js").write_text(host.registration(name, module_source(name)), encoding="utf-8")
+    (target / HOST).write_text(host.script((STATIC / HOST).read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def element_file(name: str, arguments: dict[str, Any]) -> str:
+    """The file of the element of a figure that stands in no notebook.
+
+    The element is stored, not made anew: its numbers come from computations that differ in their last digits between
+    machines, and a still belongs to the state from which it was drawn.
+    """
+    asked = json.dumps([name, arguments], sort_keys=True)
+    return f"{name}-{hashlib.sha256(asked.encode()).hexdigest()[:12]}.element.html"
+
+
+def raw(name: str, arguments: dict[str, Any]) -> nodes.raw:
+    """A figure as a node of a page."""
+    return nodes.raw("", read(element_file(name, arguments)), format="html")
+
+
+def read(file: str) -> str:
+    """What `python -m tools.stills` has stored.
+
+    Raises:
+        RuntimeError: if it was never drawn.
+    """
+    path = STILLS / file
+    if not path.is_file():
+        raise RuntimeError(f"book/stills/{file} is missing, so a figure was never drawn: run `python -m tools.stills`")
+    return path.read_text(encoding="utf-8").rstrip("\n")
+
+
+def open_with_figure(app: Sphinx, doctree: nodes.document) -> None:
+    """Put the compact figure of a chapter right below its title."""
+    if app.env.docname not in OPENINGS:
+        return
+    name, arguments = OPENINGS[app.env.docname]
+    title = next(doctree.findall(nodes.title))
+    node = raw(name, {**arguments, "compact": True})
+    node["opening"] = True
+    title.parent.insert(title.parent.index(title) + 1, node)
+
+
+class Numbering:
+    """Numbers the figures of a page in the order in which they stand on it."""
+
+    def __init__(self, language: str | None):
+        self.words = words(language)
+        self.count = 0
+
+    def complete(self, html: str, opening: bool = False) -> str:
+        """The elements of figures in `html` with their numbers and stills; the rest of it as it is."""
+
+        def completed(name: str, state: str) -> dict[str, str]:
+            extra = {"still": "" if name in UNNUMBERED else read(host.still_name(name, state))}
+            if name not in UNNUMBERED:
+                self.count += 1
+                extra["id"] = f"figure-{self.count}"
+                extra["number"] = self.words["figure"].format(self.count)
+            return extra
+
+        return host.complete(html, completed, opening)
+
+
+def figures_on(doctree: nodes.document | None) -> list[str]:
+    """Names of the figures on a page, in the order in which they stand on it."""
+    if doctree is None:
+        return []
+    found = (host.figures_in(node.astext()) for node in doctree.findall(nodes.raw) if "html" in node.get("format", ""))
+    return list(dict.fromkeys(name for names in found for name in names))
+
+
+def styles_of(names: list[str]) -> str:
+    """The styles of these figures, and those that all share."""
+    return shared_stylesheet() + "".join(own_stylesheet(name) for name in sorted(names)) if names else ""
+
+
+class LiveFigure(SphinxDirective):
+    """A figure of the package on a page that is no notebook; each line of the content is `argument: JSON value`."""
+
+    required_arguments = 1
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        pairs = (line.split(":", 1) for line in self.content if line.strip())
+        return [raw(self.arguments[0], {name.strip(): json.loads(value) for name, value in pairs})]
+
+
+def setup(app: Sphinx) -> None:
+    """Register the directive, and the figures that open chapters."""
+    app.add_directive("live-figure", LiveFigure)
+    app.connect("doctree-read", open_with_figure, priority=600)

@@ -1,0 +1,100 @@
+"""Code that a reader can leave folded: one line says what it defines and how long it is.
+
+Notebooks stay as they are. A cell tagged `keep` stays open, in reading too; one tagged `hide-cell` folds with its
+outputs. Without scripts the folds are what they are: details that open when they are pressed.
+"""
+
+import re
+from html import escape
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from minimind_book.words import words
+
+KEEP = "keep"
+NOT_ATTEMPTED = "not attempted yet"  # what minimind_edu.checks prints before there is an answer
+
+
+class Fold(nodes.Element):
+    """Code or words behind one line."""
+
+
+def visit_fold(translator, node: Fold) -> None:
+    """Open the details; their line is `what` and, for code, the number of lines."""
+    kind = node["kind"]
+    lines = f'<span class="lines">{escape(node["lines"])}</span>' if node["lines"] else ""
+    translator.body.append(
+        f'<details class="{kind}"{" open" if node["open"] else ""}><summary>'
+        f'<span class="what">{escape(node["what"])}</span>{lines}</summary>\n'
+    )
+
+
+def depart_fold(translator, node: Fold) -> None:
+    """Close the details."""
+    translator.body.append("</details>\n")
+
+
+def label_of(source: str) -> str:
+    """What a cell is called: its title, or the functions and classes that it defines."""
+    title = re.search(r"^# @title (.*)", source, re.MULTILINE)
+    names = re.findall(r"^(?:def|class) (\w+)", source, re.MULTILINE)
+    return title[1] if title else ", ".join(names)
+
+
+def fold_cells(app: Sphinx, doctree: nodes.document) -> None:
+    """Put the code of every cell behind its line."""
+    w = words(app.config.language)
+    for cell in list(doctree.findall(nodes.container)):
+        if cell.get("nb_element") == "cell_code" and cell.children:
+            fold_cell(cell, w)
+
+
+def fold_cell(cell: nodes.container, w: dict[str, str]) -> None:
+    """Fold the source of one cell, or all of it; take out what an unanswered exercise prints."""
+    source, *outputs = cell.children
+    if source.get("nb_element") != "cell_code_source":
+        return
+    tags = cell.get("cell_metadata", {}).get("tags", [])
+    cell.attributes.pop("hide_mode", None)  # myst-nb's own folds
+    text = source.astext().rstrip()
+    count = text.count("\n") + 1
+    fold = Fold(
+        kind="code",
+        open=KEEP in tags,
+        what=label_of(text),
+        lines=w["one_line"] if count == 1 else w["lines"].format(count),
+    )
+    if any(NOT_ATTEMPTED in output.astext() for output in outputs):
+        fold["open"] = True
+        outputs = [nodes.paragraph("", w["not_run"], classes=["not-run"])]
+    whole = "hide-cell" in tags
+    fold += [source, *outputs] if whole else source
+    cell.children = []
+    cell += fold
+    if not whole:
+        cell += outputs
+    cell["classes"].append("whole" if whole else "printed" if outputs else "silent")
+    if KEEP in tags:
+        cell["classes"].append(KEEP)
+
+
+class Dropdown(SphinxDirective):
+    """Words behind a title."""
+
+    has_content = True
+    required_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self) -> list[nodes.Node]:
+        fold = Fold(kind="words", open=False, what=self.arguments[0], lines="")
+        self.state.nested_parse(self.content, self.content_offset, fold)
+        return [fold]
+
+
+def setup(app: Sphinx) -> None:
+    """Register the node and the directive, and fold what is read."""
+    app.add_node(Fold, html=(visit_fold, depart_fold))
+    app.add_directive("dropdown", Dropdown)
+    app.connect("doctree-read", fold_cells)

@@ -1,0 +1,52 @@
+"""Formulas are set when the book is built, as MathML; a page needs a font for them and no script."""
+
+from html import escape
+
+from docutils import nodes
+from math_core import LatexToMathML
+from sphinx.application import Sphinx
+
+from minimind_book import symbols
+
+_CONVERTER = LatexToMathML()
+
+
+def mathml(tex: str, display: bool) -> str:
+    """The formula as one <math> element whose alternative text is its TeX.
+
+    Raises:
+        ValueError: if the converter does not understand the TeX, with the formula.
+    """
+    tex = " ".join(tex.split())
+    try:
+        text = _CONVERTER.convert_with_local_state(tex, displaystyle=display)
+    except Exception as error:
+        raise ValueError(f"the formula ${tex}$ cannot be set: {error}") from error
+    text = text.replace("<mo>′</mo>", '<mo class="prime">′</mo>')
+    return text.replace("<math", f'<math alttext="{escape(tex)}"', 1)
+
+
+def formula(translator, node: nodes.Element, display: bool) -> str:
+    """The formula of a node, its letters named as on the page that it stands on."""
+    page, tex = translator.builder.current_docname, node.astext()
+    whole = symbols.attribute(page, tex)
+    if whole and not display:
+        return f"<span{whole}>{mathml(tex, display)}</span>"
+    return symbols.mark_formula(page, mathml(tex, display))
+
+
+def visit_math(translator, node: nodes.math) -> None:
+    """A formula in a sentence."""
+    translator.body.append(formula(translator, node, False))
+    raise nodes.SkipNode
+
+
+def visit_math_block(translator, node: nodes.math_block) -> None:
+    """A formula of its own; a wide one scrolls by itself."""
+    translator.body.append(f'<div class="math">{formula(translator, node, True)}</div>\n')
+    raise nodes.SkipNode
+
+
+def setup(app: Sphinx) -> None:
+    """Register the renderer; Sphinx prefers it to its own, which sets formulas in the browser."""
+    app.add_html_math_renderer("mathml", inline_renderers=(visit_math, None), block_renderers=(visit_math_block, None))

@@ -1,0 +1,212 @@
+"""The shell around the text: one template, one stylesheet, one script, and what Sphinx writes, lighter.
+
+The stylesheet stands in the page, which paints earlier for it. The head has one inline script: it chooses the theme
+before anything is painted.
+"""
+
+import hashlib
+import re
+import shutil
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.writers.html5 import HTML5Translator
+
+from minimind_book import figures, pictures, symbols
+from minimind_book.words import icon, words
+from minimind_edu import palette
+
+ROOT = Path(__file__).resolve().parents[3]
+THEME = ROOT / "book" / "theme"
+SHELL_CSS = THEME / "shell.css"
+
+HEAD_SCRIPT = (
+    "const r=document.documentElement,s=k=>{try{return localStorage.getItem(k)}catch{}},m=s('mode')||'auto';"
+    "r.dataset.mode=m;"
+    "r.dataset.theme=m==='auto'?(matchMedia('(prefers-color-scheme: dark)').matches?'dark':'light'):m;"
+    "r.dataset.view=s('view')||'read';r.classList.add('js')"
+)
+
+# What other extensions write into the output and no page loads.
+UNUSED = ("basic.css", "pygments", "mystnb", "sphinx-design", "design-tabs", "file.png", "minus.png", "plus.png", "fonts/README")
+PLAIN_TOKENS = {"n", "p", "w", "nb"}  # token classes that no rule colors
+_TOKEN = re.compile(r'<span class="(\w+)">([^<]*)</span>')
+
+
+class Translator(HTML5Translator):
+    """Sphinx's own, but figures are completed, pictures are light, and what is wide scrolls by itself."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.numbering = figures.Numbering(self.config.language)
+
+    def visit_raw(self, node: nodes.raw) -> None:
+        if "html" in node.get("format", "").split():
+            self.body.append(self.numbering.complete(node.astext(), node.get("opening", False)))
+            raise nodes.SkipNode
+        super().visit_raw(node)
+
+    def visit_table(self, node: nodes.table) -> None:
+        self.body.append('<div class="scroll">')
+        super().visit_table(node)
+
+    def depart_table(self, node: nodes.table) -> None:
+        super().depart_table(node)
+        self.body.append("</div>")
+
+    def visit_literal(self, node: nodes.literal) -> None:
+        text = node.astext()
+        self.body.append(f"<code{symbols.attribute(self.builder.current_docname, text)}>{escape(text, quote=False)}</code>")
+        raise nodes.SkipNode
+
+    def visit_literal_block(self, node: nodes.literal_block) -> None:
+        begin = len(self.body)
+        try:
+            super().visit_literal_block(node)
+        except nodes.SkipNode:
+            written = "".join(self.body[begin:]).replace("<pre><span></span>", "<pre>")
+            plain = _TOKEN.sub(lambda token: token[2] if token[1] in PLAIN_TOKENS else token[0], written)
+            self.body[begin:] = [plain]
+            raise
+
+    def visit_image(self, node: nodes.image) -> None:
+        source = Path(self.builder.srcdir) / node["uri"]  # the translator replaces it by its place in the output
+        if source.suffix == ".svg" and source.is_file():
+            self.body.append(pictures.inline(source.read_text(encoding="utf-8"), node.get("alt", "")))
+            raise nodes.SkipNode
+        begin = len(self.body)
+        super().visit_image(node)
+        written = "".join(self.body[begin:])
+        self.body[begin:] = [written.replace("<img ", '<img loading="lazy" decoding="async" ', 1)]
+
+    def visit_reference(self, node: nodes.reference) -> None:
+        super().visit_reference(node)
+        if node.get("refuri", "").startswith(symbols.FIGURE_SCHEME):
+            self.body[-1] = self.body[-1].replace("<a ", '<a role="button" ', 1)
+
+
+def sections_of(app: Sphinx, page: str) -> list[tuple[str, str]]:
+    """Anchor and title of every section of the second level."""
+    tree = app.env.tocs.get(page)
+    first = next(iter(tree.children), None) if tree is not None else None
+    lists = [child for child in (first.children if first else []) if isinstance(child, nodes.bullet_list)]
+    references = [next(iter(item.findall(nodes.reference)), None) for one in lists for item in one.children]
+    return [(one["anchorname"], one.astext()) for one in references if one is not None]
+
+
+def contents(app: Sphinx, page: str, context: dict[str, Any]) -> str:
+    """Parts and pages of the book, and the sections of this page below its name."""
+    tree = context["toctree"](maxdepth=1, includehidden=True, titles_only=True, collapse=False) or ""
+    tree = re.sub(r'<p class="caption"[^>]*><span class="caption-text">(.*?)</span></p>', r"<h2>\1</h2>", tree)
+    tree = re.sub(r' class="toctree-l1(?: current)?"', "", tree).replace(' class="reference internal"', "")
+    items = "".join(f'<li><a href="{escape(place)}">{escape(title)}</a></li>' for place, title in sections_of(app, page))
+    here = '<a aria-current="page" href="#">'
+    tree = tree.replace('<a class="current reference internal" href="#">', here)
+    if items and here in tree:
+        end = tree.index("</a>", tree.index(here)) + len("</a>")
+        tree = f'{tree[:end]}<ol class="sections">{items}</ol>{tree[end:]}'
+    return tree
+
+
+def description_of(doctree: nodes.document | None) -> str:
+    """The first paragraph of a page that is one of words, cut at a word."""
+    paragraphs = (one.astext() for one in doctree.findall(nodes.paragraph)) if doctree is not None else ()
+    text = next((" ".join(one.split()) for one in paragraphs if len(one) > 40), "")
+    return text if len(text) <= 160 else text[:160].rsplit(" ", 1)[0] + " …"
+
+
+def lighter(body: str) -> str:
+    """What Sphinx writes and no rule or script of ours asks for, taken out."""
+    body = body.replace('<a class="headerlink"', '<a class="headerlink" tabindex="-1"')
+    body = body.replace(" docutils container", "").replace("tex2jax_ignore mathjax_ignore", "")
+    return body.replace(' class=""', "").replace('<div class="docutils">', "<div>")
+
+
+def complete_context(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Give the template its words, the page's own scripts and styles, and where the page comes from."""
+    names = figures.figures_on(doctree)
+    w = words(app.config.language)
+    scripts = [{"file": "shell.js", "loading": "defer"}]
+    if names:
+        first = [] if page not in figures.OPENINGS else names[:1]
+        scripts += [{"file": f"figures/{name}.js", "loading": "async"} for name in first]
+        scripts += [{"file": f"figures/{figures.HOST}", "loading": "async"}]
+    url, branch = app.config.book_repository, app.config.book_branch
+    source = Path(app.env.doc2path(page)) if page in app.env.found_docs else None
+    here = source.relative_to(app.srcdir).as_posix() if source else ""
+    is_notebook = here.endswith(".ipynb")
+    colab = f"https://colab.research.google.com/github/{url.removeprefix('https://github.com/')}/blob/{branch}/{here}"
+    title = re.sub(r"<[^>]*>", "", context.get("title") or w["search"]) if page != "search" else w["search"]
+    book = context["docstitle"]
+    body = lighter(context.get("body") or "")
+    base = app.config.html_baseurl or context["pathto"]("", 1)
+    context |= {
+        "w": w,
+        "icon": icon,
+        "body": body,
+        "author": app.config.author,
+        "page_title": book if page == app.config.root_doc else f"{title} · {book}",
+        "description": description_of(doctree),
+        "share_card": f"{base}_static/share.png",
+        "head_script": HEAD_SCRIPT,
+        "stylesheet": app.book_styles.replace("url(fonts/", f"url({context['pathto']('_static/fonts/', 1)}")
+        + compressed(figures.styles_of(names)),
+        "page_scripts": scripts,
+        "contents": contents(app, page, context),
+        "has_code": 'class="code"' in body,
+        "source_url": f"{url}/blob/{branch}/{here}" if source else url,
+        "colab": colab if is_notebook else "",
+        "notebook": source.name if source else "",
+    }
+
+
+def compressed(css: str) -> str:
+    """Without comments and the space around signs."""
+    css = re.sub(r"/\*.*?\*/", "", css, flags=re.DOTALL)
+    css = re.sub(r"\s*\n\s*", " ", css)
+    return re.sub(r"\s*([{};,>])\s*", r"\1", css).strip()
+
+
+def take_the_theme(app: Sphinx, config: Config) -> None:
+    """Take what Jupyter Book meant for its own theme, and set ours."""
+    options = config.html_theme_options or {}
+    config.book_repository = options.get("repository_url", "")
+    config.book_branch = options.get("repository_branch", "main")
+    config.html_theme_options = {}
+    config.html_theme = "minimind"
+    config.html_permalinks_icon = "#"
+
+
+def write_styles(app: Sphinx) -> None:
+    """Read the stylesheet once, with the palette in front of it."""
+    if app.builder.format == "html":
+        app.book_styles = compressed(f":root {{ {palette.css_variables()} }}\n{SHELL_CSS.read_text(encoding='utf-8')}")
+
+
+def remove_unused(app: Sphinx, error: Exception | None) -> None:
+    """Remove what no page loads."""
+    if error or app.builder.format != "html":
+        return
+    static = Path(app.outdir) / "_static"
+    needed = {path.name for path in (THEME / "static").iterdir()} | {"figures", "share.png"}
+    needed |= {"documentation_options.js", "doctools.js", "sphinx_highlight.js", "searchtools.js", "language_data.js"}
+    for path in static.iterdir():
+        if path.name not in needed:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def setup(app: Sphinx) -> None:
+    """Register theme and translator, and complete every page."""
+    app.add_config_value("comments_config", {}, "html")  # Jupyter Book sets it, whether anything reads it or not
+    app.add_config_value("book_repository", "", "html")
+    app.add_config_value("book_branch", "main", "html")
+    app.add_html_theme("minimind", str(THEME))
+    app.set_translator("html", Translator, override=True)
+    app.connect("config-inited", take_the_theme)
+    app.connect("builder-inited", write_styles)
+    app.connect("html-page-context", complete_context, priority=990)
+    app.connect("build-finished", remove_unused, priority=990)

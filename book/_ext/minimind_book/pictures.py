@@ -1,0 +1,25 @@
+"""Pictures drawn by matplotlib stand in the page itself, in the page's colors and lettering."""
+
+import re
+from html import escape
+
+from minimind_edu.palette import PALETTE
+
+_TO_VARIABLE = {color.either: f"var(--mm-{name})" for name, color in reversed(PALETTE.items())}
+_HEX = re.compile(r"#[0-9a-f]{6}\b")
+
+
+def inline(svg: str, alt: str) -> str:
+    """The <svg> element of a file, its colors those of the theme; `alt` describes it if it does not do so itself.
+
+    Raises:
+        ValueError: if nothing describes it.
+    """
+    svg = svg[svg.index("<svg") :].rstrip()
+    svg = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = _HEX.sub(lambda found: _TO_VARIABLE.get(found[0], found[0]), svg)
+    if "<title" not in svg:
+        if not alt or re.fullmatch(r"[\w./-]+", alt):
+            raise ValueError("a picture has no description: give it an alt text")
+        svg = svg.replace("<svg", f'<svg role="img" aria-label="{escape(alt)}"', 1)
+    return f'<div class="picture">{svg}</div>'

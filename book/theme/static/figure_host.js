@@ -1,0 +1,145 @@
+// Mounts the figures of a page that has no kernel, each with its state. The names come from minimind_edu.figures.host,
+// which writes the call below this file.
+const HOST_WORDS = {
+  en: {
+    table: "The numbers at the start, as a table",
+    failed: "This figure could not start in this browser; its numbers stand here instead.",
+  },
+};
+
+function mountFigures(names) {
+  const words = HOST_WORDS[document.documentElement.lang.split("-")[0]] ?? HOST_WORDS.en;
+  const { figureClass, fallbackClass, stillClass, openingClass, stateType, modules } = names;
+  const folder = document.currentScript?.src.replace(/[^/]*$/, "");
+  const loading = new Map();
+
+  // The page brings the script of its first figure along; the others come when they are wanted.
+  function fetched(name) {
+    const registered = () => (window[modules] || {})[name];
+    if (registered()) return Promise.resolve(registered());
+    const missing = new Error(`this page carries no figure called ${name}`);
+    if (!folder) return Promise.reject(missing);
+    return new Promise((resolve, reject) => {
+      // its script may be under way
+      const script = document.querySelector(`script[src$="/${name}.js"]`) ?? document.createElement("script");
+      script.addEventListener("load", () => (registered() ? resolve(registered()) : reject(missing)));
+      script.addEventListener("error", () => reject(missing));
+      if (script.isConnected) return;
+      script.src = `${folder}${name}.js`;
+      document.head.append(script);
+    });
+  }
+
+  function load(name) {
+    if (!loading.has(name))
+      loading.set(
+        name,
+        fetched(name).then((create) => create()),
+      );
+    return loading.get(name);
+  }
+
+  // The part of anywidget's model that figures use. As there, set() is heard only when the value differs.
+  function createModel(state, onChange) {
+    const listeners = new Map();
+    const split = (text) => text.split(/\s+/);
+    const model = {
+      get: (key) => state[key],
+      set(key, value) {
+        const same = JSON.stringify(state[key]) === JSON.stringify(value);
+        state[key] = value;
+        if (same) return;
+        for (const name of [`change:${key}`, "change"]) {
+          for (const callback of [...(listeners.get(name) || [])]) callback(model, value);
+        }
+        onChange(key, value);
+      },
+      on(text, callback) {
+        for (const name of split(text)) listeners.set(name, [...(listeners.get(name) || []), callback]);
+      },
+      off(text, callback) {
+        for (const name of text ? split(text) : [...listeners.keys()]) {
+          listeners.set(name, callback ? (listeners.get(name) || []).filter((one) => one !== callback) : []);
+        }
+      },
+      save_changes() {},
+    };
+    return model;
+  }
+
+  function element(tag, className, text = "") {
+    const node = document.createElement(tag);
+    node.className = className;
+    node.textContent = text;
+    return node;
+  }
+
+  // A table of numbers stays at hand below the figure; a fallback without one says nothing that the figure does not.
+  function fold(figure) {
+    const fallback = figure.querySelector(`:scope > .${fallbackClass}`);
+    if (!fallback) return;
+    if (figure.classList.contains(openingClass) || !fallback.querySelector("table")) return fallback.remove();
+    const details = element("details", "mm-data");
+    details.append(element("summary", "", words.table), ...fallback.childNodes);
+    fallback.replaceWith(details);
+  }
+
+  async function mount(figure) {
+    const stage = element("div", "mm-mount");
+    const still = figure.querySelector(`:scope > .${stillClass}`);
+    try {
+      const state = JSON.parse(figure.querySelector(`:scope > script[type="${stateType}"]`).textContent);
+      const tell = (key, value) =>
+        figure.dispatchEvent(new CustomEvent(names.changed, { bubbles: true, detail: { key, value } }));
+      const model = createModel(state, tell);
+      const module = await load(figure.dataset.figure);
+      // Drawn above the still, which leaves in the same moment: nothing moves.
+      figure.prepend(stage);
+      await module.render({ model, el: stage });
+      still?.remove();
+      fold(figure);
+      figure.addEventListener(names.asked, (event) => {
+        for (const [key, value] of Object.entries(event.detail)) if (key in state) model.set(key, value);
+      });
+      figure.dataset.state = names.alive;
+    } catch (error) {
+      stage.remove();
+      still?.remove();
+      figure.prepend(element("p", "mm-failed", words.failed));
+      figure.dataset.state = names.failed;
+      console.error(`figure ${figure.dataset.figure}:`, error);
+    }
+  }
+
+  // The figure that opens the page starts at once. The others start when the reader comes near, or one after the other
+  // when the page has a moment.
+  const started = new Map();
+  function start(figure) {
+    if (!started.has(figure)) started.set(figure, mount(figure));
+    return started.get(figure);
+  }
+  const waiting = () => [...document.querySelectorAll(`.${figureClass}[data-figure]:not([data-state])`)];
+  const moment = window.requestIdleCallback ?? ((callback) => setTimeout(callback, 50));
+  const near = new IntersectionObserver(
+    (entries) => entries.forEach((entry) => entry.isIntersecting && start(entry.target)),
+    { rootMargin: "800px 0px" },
+  );
+
+  async function startAll() {
+    for (const figure of waiting()) {
+      await new Promise((resolve) => moment(resolve, { timeout: 1000 }));
+      await start(figure);
+    }
+  }
+
+  function begin() {
+    const figures = waiting();
+    figures.filter((figure) => figure.classList.contains(openingClass)).forEach(start);
+    figures.forEach((figure) => near.observe(figure));
+    addEventListener("beforeprint", () => waiting().forEach(start));
+    if (document.readyState === "complete") startAll();
+    else addEventListener("load", startAll);
+  }
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin);
+  else begin();
+}

@@ -1,0 +1,131 @@
+"""Draw every figure of the book once and store what it looks like: `python -m tools.stills` (`make refresh` calls it).
+
+A page shows the still of a figure until its scripts have run, and for good where none run. The figure's own module
+draws it, in a browser, from the state that the page holds; a second way of drawing would be a second truth. A still is
+named by figure and state, so the build notices one that is missing, and those that no page shows are removed. The
+figure that opens a chapter has two, for a wide screen and a phone.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from minimind_edu import figures
+from minimind_edu.figures import host, module_source, own_stylesheet, shared_stylesheet
+from tools import notebook_environment
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path += [str(ROOT / "book" / "_ext"), str(ROOT / "tests")]
+
+from browser import launch  # noqa: E402
+from minimind_book.figures import OPENINGS, STILLS, UNNUMBERED, element_file  # noqa: E402
+
+HOST = ROOT / "book/theme/static/figure_host.js"
+BROAD, COLUMN, NARROW = 908, 738, 326  # pixels: a figure in the text, one that opens a chapter, the same on a phone
+_DIRECTIVE = re.compile(r"^```\{live-figure\} (\w+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+# What the figure has drawn, as HTML that stands anywhere: names of its own for ids, values where a reader set none,
+# numbers that no eye can tell apart rounded, and nothing that takes a Tab stop or is announced.
+_TAKE = r"""(prefix) => {
+    const figure = document.querySelector(".mm-fig");
+    figure.querySelectorAll("input").forEach((one) => {
+        if (["checkbox", "radio"].includes(one.type)) one.toggleAttribute("checked", one.checked);
+        else one.setAttribute("value", one.value);
+    });
+    const ids = new Map();
+    const used = [...document.querySelectorAll("[id], [name]")].flatMap((one) => [one.id, one.name]).filter(Boolean);
+    let html = figure.outerHTML;
+    for (const id of new Set(used)) html = html.replaceAll(`"${id}"`, `"${prefix}${ids.set(id).size}"`)
+        .replaceAll(`#${id})`, `#${prefix}${ids.size})`);
+    return html.replace(/ data-lm-suppress-shortcuts="true"| aria-live="polite"| tabindex="0"| mm-seen/g, "")
+        .replace(/<[^>]*>/g, (tag) => tag.replace(/(\d+\.\d)\d+/g, "$1"));
+}"""
+
+
+def directives() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Name and arguments of the figures on pages that are no notebooks."""
+    for page in sorted((ROOT / "book").glob("*.md")):
+        for name, lines in _DIRECTIVE.findall(page.read_text(encoding="utf-8")):
+            pairs = (line.split(":", 1) for line in lines.splitlines() if line.strip())
+            yield name, {key.strip(): json.loads(value) for key, value in pairs}
+
+
+def element(name: str, arguments: dict[str, Any]) -> tuple[str, str]:
+    """The file of the element of a figure that stands in no notebook, and the element."""
+    return element_file(name, arguments), getattr(figures, name)(**arguments).static_html()
+
+
+def in_chapters() -> list[tuple[str, str]]:
+    """Name and state of every figure that a chapter has stored, each once."""
+    found: dict[tuple[str, str], None] = {}
+    for path in sorted((ROOT / "chapters").glob("*.ipynb")):
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        for output in (one for cell in cells for one in cell.get("outputs", [])):
+            found |= dict.fromkeys(host.states_in("".join(output.get("data", {}).get("text/html", ""))))
+    return [one for one in found if one[0] not in UNNUMBERED]
+
+
+def page_of(name: str, state: str) -> str:
+    """A page with this one figure, as small as can be."""
+    scripts = [host.registration(name, module_source(name)), host.script(HOST.read_text(encoding="utf-8"))]
+    return (
+        f'<!doctype html><html lang="en" data-theme="light"><style>{shared_stylesheet()}{own_stylesheet(name)}</style>'
+        f'<body style="margin:0">{host.element(name, state, "")}'
+        + "".join(f"<script>{script}</script>" for script in scripts)
+    )
+
+
+def drawn(browser, name: str, state: str, width: int) -> str:
+    """What the figure draws at this width.
+
+    Raises:
+        RuntimeError: if it does not start, or draws on a canvas, whose pixels no page could hold.
+    """
+    page = browser.new_page(viewport={"width": width, "height": 900}, reduced_motion="reduce")
+    page.set_content(page_of(name, state))
+    page.wait_for_selector("[data-state]", state="attached", timeout=20_000)
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    if page.get_attribute("[data-figure]", "data-state") != host.ALIVE or page.query_selector("canvas"):
+        raise RuntimeError(f"the figure {name} cannot be drawn as a still")
+    html = page.evaluate(_TAKE, f"{host.still_name(name, state)[-17:-11]}{width}-")
+    page.close()
+    return html
+
+
+def all_files(browser) -> Iterator[tuple[str, str]]:
+    """Every file in book/stills, and what stands in it."""
+    for name, state in in_chapters():
+        yield host.still_name(name, state), drawn(browser, name, state, BROAD)
+    pages = [(one, [BROAD, NARROW]) for one in directives()]
+    openings = [((name, {**arguments, "compact": True}), [COLUMN, NARROW]) for name, arguments in OPENINGS.values()]
+    for (name, arguments), (broad, narrow) in pages + openings:
+        file, html = element(name, arguments)
+        yield file, html
+        for module, state in host.states_in(html):
+            sizes = {"broad": drawn(browser, module, state, broad), "narrow": drawn(browser, module, state, narrow)}
+            yield host.still_name(module, state), "".join(f'<div class="{at}">{one}</div>' for at, one in sizes.items())
+
+
+def main() -> None:
+    """Draw all, and remove what no page shows."""
+    from playwright.sync_api import sync_playwright
+
+    notebook_environment.apply()
+    STILLS.mkdir(exist_ok=True)
+    with sync_playwright() as playwright:
+        browser = launch(playwright)
+        stills = dict(all_files(browser))
+        browser.close()
+    for path in STILLS.glob("*.html"):
+        if path.name not in stills:
+            path.unlink()
+    for name, html in stills.items():
+        (STILLS / name).write_text(html + "\n", encoding="utf-8")
+    print(f"{len(stills)} files, {sum(map(len, stills.values())) / 1000:.0f} kB")
+
+
+if __name__ == "__main__":
+    main()
