@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 BUILD := $(BIN)/jupyter-book build . --all -W -n --keep-going --quiet
 PAGE := _build/html/index.html
-FRONT_END := $(wildcard src/minimind_edu/figures/static/*.js src/minimind_edu/figures/static/*.css book/_ext/*.js book/assets/*.css)
+FRONT_END := $(wildcard src/minimind_edu/figures/static/*.js src/minimind_edu/figures/static/*.css book/theme/*.css book/theme/static/*.js)
 
 .PHONY: book env test mutants types refresh colab lab live bench lint format clean
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ["book/index", *re.findall(r"file: (\S+)", (ROOT / "_toc.yml").read_text(encoding="utf-8"))]
-PAGES += ["search", "genindex"]
+PAGES += ["search"]
 CHAPTERS = [page for page in PAGES if page.startswith("chapters/")]
 
 WIDE = {"width": 1280, "height": 900}
@@ -40,7 +40,5 @@ def context_of(browser, viewport=WIDE, theme="light", **options):
 
 
 def settle(page) -> None:
-    """Wait until mathematics is typeset and figures have started, or failed to."""
-    page.wait_for_function("!window.MathJax || (window.MathJax.startup && window.MathJax.startup.promise)")
-    page.evaluate("window.MathJax ? window.MathJax.startup.promise.then(() => 0) : 0")
+    """Wait until all figures have started, or failed to."""
     page.wait_for_function("!document.querySelector('.minimind-figure:not([data-state])')", timeout=30_000)

@@ -1,14 +1,17 @@
 """The built book in a real browser: whole without a network, over http and from a file, with figures that answer."""
 
+import base64
+import hashlib
 import json
 import re
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urlsplit
 
 import pytest
-from book_builder import CHAPTERS, NARROW, PAGES, context_of, settle
-from browser import Watch
+from book_builder import CHAPTERS, NARROW, PAGES, WIDE, context_of, settle
+from browser import ALIVE, FIGURE, Watch
 
+from minimind_edu.figures import host
 from tools import install_cell
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -21,88 +24,110 @@ def addresses(html, http_address) -> dict[str, str]:
     return {"http": http_address, "file": html.as_uri()}
 
 
+@pytest.fixture
+def page(browser):
+    context = context_of(browser)
+    yield context.new_page()
+    context.close()
+
+
+def text_of(html: Path, name: str) -> str:
+    return (html / f"{name}.html").read_text(encoding="utf-8")
+
+
 def leaves_the_book(url: str, address: str) -> bool:
-    return not url.startswith((address, "blob:", "data:"))
+    return not url.startswith((address, "data:"))
 
 
 @pytest.mark.parametrize("scheme", ["http", "file"])
-def test_pages_are_whole_without_a_network_and_without_complaint(browser, addresses, scheme):
+def test_pages_are_whole_without_a_network_and_without_complaint(page, addresses, scheme):
     address = addresses[scheme]
-    context = context_of(browser)
-    page = context.new_page()
     watch = Watch(page)
     for name in PAGES:
         page.goto(f"{address}/{name}.html")
         settle(page)
         assert not watch.problems, f"{name}: {watch.problems}"
         assert not [url for url in watch.requests if leaves_the_book(url, address)], name
-        states = page.eval_on_selector_all(".minimind-figure", "all => all.map(one => one.dataset.state)")
-        assert set(states) <= {"alive"}, f"{name}: {states}"
-        # Formulas keep their TeX in .math until MathJax replaces it.
-        assert page.eval_on_selector_all(".math:not(:has(mjx-container))", "all => all.length") == 0, name
-        assert page.locator("mjx-merror").count() == 0, name
-    context.close()
+        states = page.eval_on_selector_all(FIGURE, "all => all.map(one => one.dataset.state)")
+        assert set(states) <= {host.ALIVE}, f"{name}: {states}"
 
 
-FIGURES_ARE_ALIVE = """() => document.querySelector(".minimind-figure")
-    && !document.querySelector(".minimind-figure:not([data-state=alive])")"""
+def content_security_policy(page: str) -> str:
+    """A strict policy: scripts of the book's own files and the one of the head, by its hash; nothing from elsewhere."""
+    [script] = re.findall(r"<script>(.*?)</script>", page)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return (
+        f"default-src 'none'; script-src 'self' 'sha256-{digest}'; style-src 'self' 'unsafe-inline'; "
+        "img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; "
+        "object-src 'none'; frame-ancestors 'none'"
+    )
 
 
-def page_work(browser) -> float:
-    """Seconds of processor time that the pages of this browser have taken so far."""
-    session = browser.new_browser_cdp_session()
-    processes = session.send("SystemInfo.getProcessInfo")["processInfo"]
-    session.detach()
-    return sum(process["cpuTime"] for process in processes if process["type"] == "renderer")
+def test_every_page_lives_under_a_strict_content_security_policy(html, http_address, page):
+    def answer(route):
+        response = route.fetch()
+        headers = dict(response.headers)
+        if "html" in headers.get("content-type", ""):
+            headers["content-security-policy"] = content_security_policy(response.text())
+        route.fulfill(response=response, headers=headers)
+
+    page.route("**/*", answer)
+    watch = Watch(page)
+    for name in PAGES:
+        page.goto(f"{http_address}/{name}.html" + ("?q=rotation" if name == "search" else ""))
+        settle(page)
+        if name == "search":
+            page.wait_for_selector("#search-results li a")
+        assert not watch.problems, f"{name}: {watch.problems}"
 
 
-def work_until(browser, url, ready, refused=()) -> float:
-    """What a new page with this address works until `ready(page)` returns, without the scripts that are refused."""
-    context = context_of(browser)
-    page = context.new_page()
-    for pattern in refused:
-        page.route(pattern, lambda route: route.abort())
-    before = page_work(browser)
-    page.goto(url, wait_until="commit")
-    ready(page)
-    worked = page_work(browser) - before
-    context.close()
-    return worked
-
-
-@pytest.mark.parametrize("name", CHAPTERS)
-def test_figures_are_alive_soon(browser, http_address, name):
-    """A page with its figures alive has worked less than twice what it works to be read at all, without figures.
-
-    No clock decides, since machines differ and are busy; on one that is not, this is about a second.
-    """
-
-    def read(page):
-        page.wait_for_load_state("domcontentloaded")
-
-    def alive(page):
-        page.wait_for_function(FIGURES_ARE_ALIVE, polling=20)
-        assert page.locator(".minimind-figure").count() >= 2, "a chapter has a figure and a quiz"
-
-    url, shares = f"{http_address}/{name}.html", []
-    for _ in range(3):  # a busy moment may fall on one of the two
-        bare = work_until(browser, url, read, refused=["**/_static/figures/**"])
-        shares.append(work_until(browser, url, alive) / bare)
-        if shares[-1] < 2:
-            break
-    assert min(shares) < 2, shares
+def test_no_page_loads_what_the_shell_replaced(html):
+    """No icon font, no formula script, no style framework: a page has its own script and those of its figures."""
+    for name in PAGES:
+        text = text_of(html, name)
+        scripts = [Path(urlsplit(source).path) for source in re.findall(r'<script[^>]*src="([^"]+)"', text)]
+        foreign = [path.name for path in scripts if path.name != "shell.js" and path.parent.name != "figures"]
+        assert foreign == [] or name == "search", (name, foreign)
+        assert "<link rel=" in text and 'rel="stylesheet"' not in text, name
+    written = {path.name for path in (html / "_static").iterdir()}
+    assert not [name for name in written if re.search("mathjax|fontawesome|bootstrap|pydata|sphinx-book", name)]
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
-def test_a_page_carries_the_scripts_of_its_own_figures_only(html, name):
-    page = (html / f"{name}.html").read_text(encoding="utf-8")
-    standing = set(re.findall(r'class="minimind-figure" data-figure="(\w+)"', page))
-    loaded = set(re.findall(r'src="[./]*_static/figures/(\w+)\.js', page)) - {"figure_host"}
-    assert standing and loaded == standing
+def test_a_chapter_opens_with_its_figure_in_the_first_screen(browser, http_address, name):
+    """On a desktop and on a phone, before any script has run and after; nothing above it takes many Tab stops."""
+    for viewport in (WIDE, NARROW):
+        context = context_of(browser, viewport)
+        page = context.new_page()
+        page.route("**/*.js", lambda route: route.abort())
+        page.goto(f"{http_address}/{name}.html")
+        seen = [page.locator(".mm-opening .mm-still .mm-fig:visible").bounding_box()]
+        page.unroute("**/*.js")
+        page.goto(f"{http_address}/{name}.html")
+        page.wait_for_selector(f".mm-opening{ALIVE}")
+        seen.append(page.locator(".mm-opening .mm-fig").bounding_box())
+        for box in seen:
+            assert box["y"] + box["height"] <= viewport["height"], (viewport, seen)
+        assert abs(seen[0]["height"] - seen[1]["height"]) <= 4, "the living figure takes the place of the still"
+        stops = 0
+        while not page.evaluate("Boolean(document.activeElement.closest('.mm-opening'))"):
+            page.keyboard.press("Tab")
+            stops += 1
+            assert stops <= 15, "too many Tab stops before the first figure"
+        context.close()
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_a_page_fetches_the_scripts_of_its_own_figures_only(page, http_address, html, name):
+    watch = Watch(page)
+    page.goto(f"{http_address}/{name}.html")
+    settle(page)
+    fetched = {Path(urlsplit(url).path).stem for url in watch.requests if "/figures/" in url} - {"figure_host"}
+    assert fetched == set(re.findall(r'data-figure="(\w+)"', text_of(html, name)))
 
 
 def test_pages_without_figures_carry_none_of_their_scripts(html):
-    assert "_static/figures/" not in (html / "book/notation.html").read_text(encoding="utf-8")
+    assert "_static/figures/" not in text_of(html, "book/notation")
 
 
 def test_every_link_inside_the_book_leads_somewhere(html):
@@ -119,45 +144,198 @@ def test_every_link_inside_the_book_leads_somewhere(html):
                 assert fragment in anchors, f"{name} links to {target}"
 
 
-def test_first_page_of_the_folder_leads_to_the_book(browser, html):
-    context = context_of(browser)
-    page = context.new_page()
+def test_first_page_of_the_folder_leads_to_the_book(page, html):
     page.goto((html / "index.html").as_uri())
     page.wait_for_url("**/book/index.html")
-    context.close()
 
 
-def test_search_finds_words_of_the_chapters(browser, http_address):
-    context = context_of(browser)
-    page = context.new_page()
-    page.goto(f"{http_address}/search.html?q=rotation")
+@pytest.mark.parametrize("scheme", ["http", "file"])
+def test_search_finds_words_of_the_chapters(page, addresses, scheme):
+    """Over http with an excerpt; from a file, where a browser fetches nothing, without."""
+    watch = Watch(page)
+    page.goto(f"{addresses[scheme]}/search.html?q=rotation")
     page.wait_for_selector("#search-results li a")
-    assert "rope_rotation" in " ".join(
-        page.eval_on_selector_all("#search-results li a", "all => all.map(one => one.href)")
+    found = page.eval_on_selector_all("#search-results li a", "all => all.map(one => one.href)")
+    assert "rope_rotation" in " ".join(found)
+    if scheme == "http":
+        page.wait_for_selector("#search-results p.context")
+    assert not watch.problems
+
+
+def test_a_word_that_was_sought_is_shown_even_in_folded_code(page, http_address):
+    name = "chapters/03_rope_rotation"
+    page.goto(f"{http_address}/{name}.html")
+    settle(page)
+    word = page.evaluate(
+        """() => {
+            const folded = [...document.querySelectorAll("details.code:not([open]) pre")].map((one) => one.textContent);
+            const words = folded.join(" ").match(/[a-z_]{9,}/g);
+            const shown = document.querySelector("article").innerText;
+            return words.find((word) => !shown.includes(word));
+        }"""
     )
+    assert word
+    page.goto(f"{http_address}/search.html?q={word}")
+    page.locator(f"#search-results a[href*='{name}']").first.click()
+    page.wait_for_url(f"**/{name}.html**")
+    page.wait_for_function("getSelection().toString()")
+    assert page.evaluate("getSelection().toString()").lower() == word.lower()
+    assert page.evaluate("getSelection().anchorNode.parentElement.closest('details').open")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_theme_of_the_system_is_there_before_any_script(browser, http_address, theme):
+    """Without scripts the colors are there, too: those of the page, and those of a figure."""
+    context = context_of(browser, theme=theme)
+    page = context.new_page()
+    page.route("**/*.js", lambda route: route.abort())
+    page.goto(f"{http_address}/{CHAPTERS[0]}.html")
+    page.evaluate("document.documentElement.removeAttribute('data-theme')")  # what the head's script has set
+    for place in ("body", ".mm-opening .mm-fig:visible"):
+        color = page.locator(place).first.evaluate("one => getComputedStyle(one).backgroundColor")
+        red = int(re.findall(r"\d+", color)[0])
+        assert red > 200 if theme == "light" else red < 60, (place, color)
     context.close()
 
 
-def test_outputs_stand_on_no_light_panel_in_the_dark(browser, http_address):
-    context = context_of(browser, theme="dark")
+def test_the_theme_button_reaches_all_modes_and_the_choice_is_kept(page, http_address):
+    page.goto(f"{http_address}/book/notation.html")
+    seen = []
+    for _ in range(3):
+        page.locator(".theme-switch").click()
+        seen.append(page.evaluate("[document.documentElement.dataset.mode, document.documentElement.dataset.theme]"))
+    assert {mode for mode, _ in seen} == {"auto", "light", "dark"} and {theme for _, theme in seen} == {"light", "dark"}
+    while page.evaluate("document.documentElement.dataset.mode") != "dark":
+        page.locator(".theme-switch").click()
+    page.goto(f"{http_address}/book/how_to_read.html")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+def open_code(page) -> list[bool]:
+    return page.eval_on_selector_all("details.code", "all => all.map(one => one.open)")
+
+
+def test_reading_folds_code_and_the_switch_opens_all_of_it_and_is_remembered(page, http_address):
+    page.goto(f"{http_address}/{CHAPTERS[0]}.html")
+    reading = open_code(page)
+    assert not all(reading) and len(reading) > 30
+    page.get_by_role("button", name="Code", exact=True).click()
+    assert all(open_code(page))
+    page.goto(f"{http_address}/{CHAPTERS[1]}.html")
+    assert all(open_code(page))
+    page.get_by_role("button", name="Read", exact=True).click()
+    assert not all(open_code(page))
+    page.goto(f"{http_address}/{CHAPTERS[0]}.html")
+    assert open_code(page) == reading
+
+
+def test_the_switch_keeps_what_is_being_read_where_it_is(page, http_address):
+    page.goto(f"{http_address}/{CHAPTERS[1]}.html")
+    settle(page)
+    heading = page.locator("article h2").nth(4)
+    heading.evaluate("one => scrollTo(0, one.getBoundingClientRect().top + scrollY - 200)")
+    page.wait_for_timeout(200)
+    before = heading.bounding_box()["y"]
+    page.get_by_role("button", name="Code", exact=True).click()
+    page.wait_for_timeout(200)
+    assert abs(heading.bounding_box()["y"] - before) < 40
+
+
+def test_without_scripts_folds_open_and_figures_are_drawn(browser, http_address):
+    context = context_of(browser, java_script_enabled=False)
     page = context.new_page()
+    page.goto(f"{http_address}/{CHAPTERS[1]}.html")
+    fold = page.locator("details.code:not([open])").first
+    fold.locator("summary").click()
+    assert fold.locator("pre").is_visible()
+    stills = page.locator(f'{FIGURE}:not([data-figure="quiz"]) .mm-still')
+    assert stills.count() >= 2
+    assert all(stills.nth(i).locator(".mm-fig:visible svg").count() for i in range(stills.count()))
+    assert page.locator(".theme-switch, .view").first.is_hidden()
+    context.close()
+
+
+def test_the_contents_follow_the_reader(page, http_address):
     page.goto(f"{http_address}/{CHAPTERS[0]}.html")
     settle(page)
-    style = "all => all.map(one => [getComputedStyle(one).backgroundColor, getComputedStyle(one).filter].join())"
-    seen = page.eval_on_selector_all(".cell_output .text_html, .cell_output img", style)
-    assert seen and set(seen) == {"rgba(0, 0, 0, 0),none"}
-    context.close()
+    for index in (1, 3):
+        heading = page.locator("article h2").nth(index)
+        heading.evaluate("one => scrollTo(0, one.getBoundingClientRect().top + scrollY - 180)")
+        current = page.locator(".sections a[aria-current=true]")
+        current.wait_for()
+        page.wait_for_function(
+            "([selector, words]) => document.querySelector(selector)?.textContent === words",
+            arg=[".sections a[aria-current=true]", heading.inner_text().removesuffix("#")],
+        )
 
 
-def test_the_theme_button_reaches_both_themes(browser, http_address):
+def test_copied_formulas_are_their_tex(page, http_address):
+    page.goto(f"{http_address}/chapters/05_attention.html")
+    copied = page.evaluate(
+        """() => {
+            const formula = document.querySelector("article p math[alttext]");
+            const range = document.createRange();
+            range.selectNode(formula.closest("p"));
+            getSelection().removeAllRanges();
+            getSelection().addRange(range);
+            const data = new DataTransfer();
+            const event = new ClipboardEvent("copy", { clipboardData: data, bubbles: true, cancelable: true });
+            formula.dispatchEvent(event);
+            return [data.getData("text/plain"), formula.getAttribute("alttext")];
+        }"""
+    )
+    assert copied[1] and f"${copied[1]}$" in copied[0]
+
+
+def test_letters_that_stand_for_the_same_light_up_in_text_and_figure(page, http_address):
+    page.goto(f"{http_address}/chapters/03_rope_rotation.html")
+    settle(page)
+    letter = page.locator('article p [data-sym="q"]').first
+    letter.hover()
+    lit = page.eval_on_selector_all(".mm-lit", "all => all.map(one => [one.dataset.sym, !!one.closest('.mm-fig')])")
+    assert {name for name, _ in lit} == {"q"} and {inside for _, inside in lit} == {True, False}
+    page.mouse.move(0, 0)
+    assert page.locator(".mm-lit").count() == 0
+    in_figure = page.locator('.mm-opening .mm-fig [data-sym="k"]').first
+    in_figure.dispatch_event("pointerover")
+    assert page.locator('article p [data-sym="k"].mm-lit').count() > 0
+
+
+def moved(page, figure, by: int) -> None:
+    slider = figure.locator("input[type=range]:visible").first
+    slider.focus()
+    for _ in range(by):
+        slider.press("ArrowRight")
+
+
+def test_a_figure_is_as_it_was_left_and_can_be_handed_on_and_reset(browser, http_address):
+    address = f"{http_address}/chapters/06_gqa_shapes.html"
     context = context_of(browser)
     page = context.new_page()
-    page.goto(f"{http_address}/book/notation.html")
-    seen = set()
-    for _ in range(3):  # automatic, light, dark
-        page.locator(".bd-header-article .theme-switch-button").click()
-        seen.add(page.evaluate("document.documentElement.dataset.theme"))
-    assert seen == {"light", "dark"}
+    page.goto(address)
+    settle(page)
+    figure = page.locator(f'{FIGURE}:not(.{host.OPENING_CLASS}):not([data-figure="quiz"])').first
+    shown = "one => one.querySelector('.mm-stage').textContent"
+    start = figure.evaluate(shown)
+    moved(page, figure, 1)
+    left = figure.evaluate(shown)
+    assert left != start
+    page.wait_for_timeout(500)  # the store is written when the hand rests
+    page.goto(address)
+    settle(page)
+    assert figure.evaluate(shown) == left
+    figure.evaluate("one => one.querySelectorAll('details').forEach((fold) => (fold.open = true))")
+    figure.get_by_role("button", name="Copy a link to this state").click()
+    handed_on = page.url
+    figure.get_by_role("button", name="Back to the start").click()
+    assert figure.evaluate(shown) == start
+    context.close()
+    context = context_of(browser)  # somebody else
+    page = context.new_page()
+    page.goto(handed_on)
+    settle(page)
+    other = page.locator(f'{FIGURE}:not(.{host.OPENING_CLASS}):not([data-figure="quiz"])').first
+    assert other.evaluate(shown) == left
     context.close()
 
 
@@ -169,7 +347,8 @@ def test_figures_answer_to_keyboard_mouse_and_touch(browser, http_address, name)
     watch = Watch(page)
     page.goto(f"{http_address}/{name}.html")
     settle(page)
-    sliders = page.locator(".minimind-figure input[type=range]:visible")
+    page.eval_on_selector_all(f"{FIGURE} details", "all => all.forEach((one) => (one.open = true))")
+    sliders = page.locator(f"{FIGURE} input[type=range]:visible")
     assert sliders.count() > 0
     for index in range(sliders.count()):
         slider = sliders.nth(index)
@@ -188,19 +367,39 @@ def test_figures_answer_to_keyboard_mouse_and_touch(browser, http_address, name)
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
-def test_launch_and_download_buttons_lead_to_the_chapter(browser, http_address, html, name):
+def test_a_prediction_is_chosen_answered_and_remembered(page, http_address, name):
+    page.goto(f"{http_address}/{name}.html")
+    quote = page.locator("blockquote:has(.guess)").first
+    guesses = quote.locator(".guess")
+    assert guesses.count() >= 2
+    assert quote.locator("details").evaluate("one => one.open") is False
+    guesses.first.click()
+    assert quote.locator("details").evaluate("one => one.open")
+    assert quote.locator(".guess[data-right]").count() == 1, "one of the guesses is the right one"
+    verdict = quote.locator(".verdict").inner_text()
+    assert verdict
+    page.goto(f"{http_address}/{name}.html")
+    assert quote.locator(".verdict").inner_text() == verdict
+    assert guesses.first.get_attribute("aria-pressed") == "true"
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_an_exercise_shows_no_dead_output(html, name):
+    text = text_of(html, name)
+    assert "not attempted yet" not in text and text.count('class="not-run"') >= 3
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_run_leads_to_colab_and_to_the_notebook_with_the_package_inside(browser, http_address, name):
     repository = install_cell.repository_url().removeprefix("https://github.com/")
     context = context_of(browser, NARROW)
     page = context.new_page()
     page.goto(f"{http_address}/{name}.html")
-    page.locator(".dropdown-launch-buttons > button").click()
-    colab = page.locator(".dropdown-launch-buttons").get_by_role("link", name="Colab")
-    colab.wait_for()  # until it is seen
-    assert colab.get_attribute("href") == (
+    page.locator(".more > summary").click()
+    assert page.get_by_role("link", name="Open in Colab").get_attribute("href") == (
         f"https://colab.research.google.com/github/{repository}/blob/main/{name}.ipynb"
     )
     assert (ROOT / f"{name}.ipynb").is_file()
-    page.locator(".dropdown-download-buttons > button").click()
     with page.expect_download() as download:
         page.get_by_role("link", name="Notebook, package inside").click()
     stem = name.removeprefix("chapters/")
@@ -217,4 +416,13 @@ def test_launch_and_download_buttons_lead_to_the_chapter(browser, http_address, 
 def test_only_chapters_are_offered_as_notebooks(html):
     written = {path.stem for path in (html / "notebooks").iterdir()}
     assert written == {name.removeprefix("chapters/") for name in CHAPTERS}
-    assert "package inside" not in (html / "book/notation.html").read_text(encoding="utf-8")
+    assert "package inside" not in text_of(html, "book/notation")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_shared_link_says_what_the_page_is(html, name):
+    text = text_of(html, name)
+    tags = dict(re.findall(r'<meta (?:name|property)="([\w:]+)" content="([^"]*)"', text))
+    assert tags["og:title"] and (html / "_static" / tags["og:image"].rsplit("/", 1)[-1]).is_file()
+    assert tags["og:image"].startswith("https://")
+    assert name == "search" or len(tags["description"]) > 40

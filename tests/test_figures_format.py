@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ["src/minimind_edu/figures/static", "book/_ext", "book/assets"]
+FOLDERS = ["src/minimind_edu/figures/static", "book/theme", "book/theme/static"]
 FILES = sorted(file for folder in FOLDERS for kind in ("js", "css") for file in (ROOT / folder).glob(f"*.{kind}"))
 
 

@@ -26,7 +26,7 @@ def build(tmp_path):
     def builds(text):
         source, out = tmp_path / "source", tmp_path / "out"
         source.mkdir()
-        (source / "conf.py").write_text("extensions = ['myst_parser', 'sphinx_design', 'stored_benchmark']\n")
+        (source / "conf.py").write_text("extensions = ['myst_parser', 'minimind_book.folding', 'stored_benchmark']\n")
         (source / "index.md").write_text(text, encoding="utf-8")
         status = build_main(["-q", "-W", "-b", "html", str(source), str(out)])
         page = out / "index.html"

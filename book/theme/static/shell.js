@@ -2,7 +2,16 @@
 // in them is sought, letters that light up together, and figures that text, address and earlier visits can set.
 (() => {
   const WORDS = {
-    en: { copy: "Copy", copied: "Copied", mode: (mode) => `Color mode: ${mode}`, modes: ["auto", "light", "dark"] },
+    en: {
+      copy: "Copy",
+      copied: "Copied",
+      mode: (mode) => `Color mode: ${mode}`,
+      share: "Copy a link to this state",
+      shared: "Link copied",
+      reset: "Back to the start",
+      right: "Right.",
+      wrong: "Not quite.",
+    },
   };
   const root = document.documentElement;
   const words = WORDS[root.lang.split("-")[0]] ?? WORDS.en;
@@ -188,4 +197,174 @@
     lit.forEach((one) => one.classList.add("mm-lit"));
   }
   ["pointerover", "pointerout", "focusin", "focusout"].forEach((type) => document.addEventListener(type, light));
+
+  // Figures. The state of each is kept for the next visit, can be handed on as an address, and can be set by a link in
+  // the text: [40](figure:rotation_dials?query_position=40). A number in such a link can be dragged, and follows.
+  const CHANGED = "minimind-figure-changed";
+  const SET = "minimind-figure-set";
+  const page = location.pathname.split("/").slice(-2).join("/");
+  const isSmall = (value) => JSON.stringify(value).length < 200;
+  const states = JSON.parse(kept.read("figures") ?? "{}"); // page#figure -> what the reader has changed
+  const startOf = new Map(); // figure -> its state as the page has it
+  const figures = all(".minimind-figure[data-figure][id]");
+  const place = (figure) => `${page}#${figure.id}`;
+
+  const tell = (figure, values) => figure.dispatchEvent(new CustomEvent(SET, { detail: values }));
+  function whenAlive(figure, act) {
+    if (figure.dataset.state) return act();
+    const observer = new MutationObserver(() => {
+      observer.disconnect();
+      act();
+    });
+    observer.observe(figure, { attributes: true, attributeFilter: ["data-state"] });
+  }
+
+  function offerSharing(figure) {
+    if (figure.querySelector(".mm-keep")) return;
+    const bar = document.createElement("p");
+    bar.className = "mm-keep";
+    const add = (text, act) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = text;
+      button.addEventListener("click", () => act(button));
+      bar.append(button);
+    };
+    add(words.share, async (button) => {
+      const query = Object.entries(states[place(figure)] ?? {}).map(
+        ([key, value]) => `${key}=${encodeURIComponent(JSON.stringify(value))}`,
+      );
+      const address = `${location.href.split("#")[0]}#${figure.id}?${query.join("&")}`;
+      history.replaceState(null, "", address);
+      await navigator.clipboard?.writeText(address).catch(() => {});
+      button.textContent = words.shared;
+      setTimeout(() => (button.textContent = words.share), 1500);
+    });
+    add(words.reset, () => {
+      tell(figure, startOf.get(figure));
+      delete states[place(figure)];
+      kept.write("figures", JSON.stringify(states));
+      bar.remove();
+    });
+    (figure.querySelector(".mm-more") ?? figure).append(bar);
+  }
+
+  let writing = 0;
+  function remember(figure, key, value) {
+    if (!isSmall(value)) return;
+    (states[place(figure)] ??= {})[key] = value;
+    clearTimeout(writing); // a drag says a lot, and the store is slow
+    writing = setTimeout(() => kept.write("figures", JSON.stringify(states)), 300);
+    offerSharing(figure);
+  }
+
+  figures.forEach((figure) => {
+    startOf.set(figure, JSON.parse(figure.querySelector(":scope > script").textContent));
+    figure.addEventListener(CHANGED, (event) => remember(figure, event.detail.key, event.detail.value));
+    if (states[place(figure)]) whenAlive(figure, () => (tell(figure, states[place(figure)]), offerSharing(figure)));
+  });
+
+  // #figure-3?query_position=40
+  function setFromAddress() {
+    const [, id, query] = location.hash.match(/^#(figure-\d+)\?(.*)$/) ?? [];
+    const figure = id && document.getElementById(id);
+    if (!figure) return;
+    const values = {};
+    for (const [key, text] of new URLSearchParams(query)) {
+      try {
+        values[key] = JSON.parse(text);
+      } catch {
+        values[key] = text;
+      }
+    }
+    figure.scrollIntoView({ block: "center" });
+    whenAlive(figure, () => tell(figure, values));
+  }
+  addEventListener("hashchange", setFromAddress);
+  setFromAddress();
+
+  all('a[href^="figure:"]').forEach((link) => {
+    const [name, query] = link.getAttribute("href").slice("figure:".length).split("?");
+    const values = Object.fromEntries([...new URLSearchParams(query)].map(([key, text]) => [key, JSON.parse(text)]));
+    const targets = figures.filter((figure) => figure.dataset.figure === name);
+    const set = (next) => targets.forEach((figure) => whenAlive(figure, () => tell(figure, next)));
+    link.addEventListener("click", (event) => {
+      event.preventDefault();
+      if (link.dataset.dragged) return delete link.dataset.dragged;
+      set(values);
+    });
+    const keys = Object.keys(values);
+    if (keys.length !== 1 || String(values[keys[0]]) !== link.textContent.trim()) return;
+
+    // A number that can be dragged
+    const [key] = keys;
+    const current = () => Number(link.textContent);
+    const change = (value) => set({ [key]: value });
+    link.classList.add("scrub");
+    link.role = "spinbutton";
+    link.setAttribute("aria-valuenow", values[key]);
+    targets.forEach((figure) =>
+      figure.addEventListener(CHANGED, (event) => {
+        if (event.detail.key !== key) return;
+        link.textContent = event.detail.value;
+        link.setAttribute("aria-valuenow", event.detail.value);
+      }),
+    );
+    let from = null;
+    link.addEventListener("pointerdown", (event) => {
+      from = { x: event.clientX, value: current() };
+      link.setPointerCapture(event.pointerId);
+    });
+    link.addEventListener("pointermove", (event) => {
+      if (!from) return;
+      const moved = Math.round((event.clientX - from.x) / 8);
+      if (moved) link.dataset.dragged = "true";
+      change(Math.max(0, from.value + moved));
+    });
+    ["pointerup", "pointercancel"].forEach((type) => link.addEventListener(type, () => (from = null)));
+    link.addEventListener("dragstart", (event) => event.preventDefault());
+    link.addEventListener("keydown", (event) => {
+      const step = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      change(Math.max(0, current() + step));
+    });
+  });
+
+  // A prediction: a quotation with a list of guesses and a folded answer that begins with the right one in bold.
+  const guesses = JSON.parse(kept.read("predictions") ?? "{}");
+  all('blockquote[class*="callout-predict"]:has(ul):has(details)').forEach((quote, number) => {
+    const answer = quote.querySelector("details");
+    const right = answer.querySelector("strong")?.textContent.trim().replace(/\.$/, "");
+    const key = `${page}#${number}`;
+    const verdict = document.createElement("p");
+    verdict.className = "verdict";
+    verdict.setAttribute("aria-live", "polite");
+    const buttons = all("ul > li", quote).map((item) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.className = "guess";
+      button.append(...(item.querySelector("p") ?? item).childNodes);
+      item.replaceChildren(button);
+      return button;
+    });
+    const textOf = (button) => button.textContent.trim().replace(/\.$/, "");
+    function choose(index) {
+      buttons.forEach((button, i) => {
+        button.setAttribute("aria-pressed", i === index);
+        if (textOf(button) === right) button.dataset.right = "true";
+      });
+      verdict.textContent = textOf(buttons[index]) === right ? words.right : words.wrong;
+      answer.open = true;
+    }
+    buttons.forEach((button, index) =>
+      button.addEventListener("click", () => {
+        guesses[key] = index;
+        kept.write("predictions", JSON.stringify(guesses));
+        choose(index);
+      }),
+    );
+    answer.querySelector("summary").after(verdict);
+    if (buttons[guesses[key]]) choose(guesses[key]);
+  });
 })();
