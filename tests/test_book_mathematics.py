@@ -9,7 +9,6 @@ from minimind_book.mathematics import mathml
 pytestmark = pytest.mark.timeout(300)
 
 
-
 def test_a_formula_is_one_element_with_its_tex():
     text = mathml(r"\frac{q}{\sqrt{D}}", display=False)
     assert text.startswith("<math") and r'alttext="\frac{q}{\sqrt{D}}"' in text

@@ -1,18 +1,19 @@
 """The chapter check: every chapter was executed, is compared, reads well anywhere, and stands on no one machine."""
 
-import json
 import re
 from pathlib import Path
 
 import pytest
-from nbval.plugin import comment_markers, find_comment_markers
+from nbval.plugin import comment_markers
 
 from tools import install_cell
+from tools.compared import all_code_cells, code_cells, commanding_comments, is_compared, load, tags, text
 from tools.refresh import CHAPTERS, IGNORED, WIDGET_VIEW, canonical, dumps, machine_words, read
 
 PATHS = sorted(CHAPTERS.glob("*.ipynb"))
 HIDDEN_TAGS = {"hide-input", "hide-cell", "hide-output"}
-KNOWN_TAGS = HIDDEN_TAGS | {IGNORED}
+KEPT = "keep"  # stays open on the page of someone who reads
+KNOWN_TAGS = HIDDEN_TAGS | {IGNORED, KEPT}
 COMPARED_SHARE = 0.95
 LONGEST_CELL = 30  # lines
 
@@ -21,42 +22,9 @@ MYST = re.compile(r"^(?:```|:::+)\{|\{[a-z][\w:-]*\}`|^\([\w-]+\)=$|^%|^\+\+\+",
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
-def load(path: Path) -> dict:
-    return json.loads(path.read_text(encoding="utf-8"))
-
-
-def text(cell: dict) -> str:
-    return "".join(cell["source"])
-
-
-def code_cells(notebook: dict) -> list[dict]:
-    return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
-
-
-def tags(cell: dict) -> set[str]:
-    return set(cell["metadata"].get("tags", []))
-
-
 def outside_code(markdown: str) -> str:
     """The text without fenced blocks and code spans."""
     return re.sub(r"`[^`\n]*`", "", re.sub(r"^```\w*$.*?^```$", "", markdown, flags=re.DOTALL | re.MULTILINE))
-
-
-def commanding_comments(cell: dict) -> list:
-    """What comments in the code tell nbval, such as not to compare what the cell shows."""
-    return list(find_comment_markers(text(cell)))
-
-
-def is_compared(cell: dict) -> bool:
-    """Whether nbval compares what the cell shows: it compares text, tables and SVG, and no photographs of them.
-
-    A tag can tell it not to, and so can a comment in the code.
-    """
-    seen = [output for output in cell["outputs"] if output["output_type"] == "stream"]
-    for output in cell["outputs"]:
-        seen += [kind for kind in output.get("data", {}) if not kind.startswith(("image/png", "image/jpeg"))]
-    told = tags(cell) & {IGNORED, "nbval-skip"} or commanding_comments(cell)
-    return not told and (bool(seen) or not cell["outputs"])
 
 
 @pytest.fixture(params=PATHS, ids=lambda path: path.stem)
@@ -113,7 +81,7 @@ def test_markdown_is_plain(notebook):
 def test_links_between_pages_lead_to_files(path, notebook):
     for cell in notebook["cells"]:
         for target in LINK.findall(outside_code(text(cell)) if cell["cell_type"] == "markdown" else ""):
-            if not target.startswith(("http://", "https://", "#")):
+            if not target.startswith(("http://", "https://", "figure:", "#")):
                 assert (path.parent / target.split("#")[0]).is_file(), f"cell {cell['id']} links to {target}"
 
 
@@ -146,7 +114,7 @@ def test_an_ignored_cell_says_why_and_the_next_cell_checks_what_must_hold(notebo
 
 
 def test_more_than_95_percent_of_the_code_cells_are_compared(record_property):
-    cells = [cell for path in PATHS for cell in code_cells(load(path))]
+    cells = all_code_cells()
     compared = sum(map(is_compared, cells))
     record_property("told", f"{compared} of {len(cells)} code cells are compared: {compared / len(cells):.1%}")
     assert compared / len(cells) > COMPARED_SHARE
@@ -168,6 +136,21 @@ def test_shape_of_a_chapter(notebook):
     assert "you can" in " ".join(text(cell) for cell in cells[:3])
     assert any("Predict" in text(cell) for cell in cells[:4])
     assert any("Where this lives in MiniMind" in line for line in headings if line.startswith("#"))
+
+
+def test_three_to_six_cells_stay_open_for_someone_who_reads(notebook):
+    kept = [cell for cell in code_cells(notebook) if KEPT in tags(cell)]
+    assert 3 <= len(kept) <= 6
+    assert not [cell["id"] for cell in kept if tags(cell) & HIDDEN_TAGS]
+
+
+def test_a_chapter_opens_with_a_prediction_whose_answer_is_one_of_its_guesses(notebook):
+    """What the page turns into buttons is plain Markdown anywhere else: a quotation, a list, a folded answer."""
+    [opening] = [text(cell) for cell in notebook["cells"][:4] if "**Predict.**" in text(cell)]
+    quoted = "\n".join(line.removeprefix(">").strip() for line in opening.splitlines() if line.startswith(">"))
+    guesses = re.findall(r"^- (.*)", quoted, re.MULTILINE)
+    [right] = re.findall(r"<summary>Answer</summary>\n\n\*\*(.*?)\.?\*\*", quoted)
+    assert len(guesses) >= 2 and guesses.count(right) == 1
 
 
 def test_a_chapter_has_four_checked_exercises_with_folded_solutions_and_a_quiz(notebook):

@@ -1,6 +1,6 @@
-"""Make the four fonts of the pages from their sources: `python -m tools.subset_fonts FOLDER`, needs fonttools and brotli.
+"""Make the four fonts of the pages from their sources: `python -m tools.subset_fonts FOLDER`.
 
-FOLDER holds, anywhere below it, the variable Latin fonts of Source Serif 4 and Source Sans 3 as Fontsource packs them,
+It needs fonttools and brotli, which nothing else does. FOLDER holds, anywhere below it, the variable Latin fonts of Source Serif 4 and Source Sans 3 as Fontsource packs them,
 and texgyrepagella-math.otf of the TeX Gyre collection. Each keeps the characters that the pages use and loses its
 name: a changed font may not carry the reserved one. The licenses stand beside the fonts.
 """
@@ -42,7 +42,9 @@ def subset(source: Path, target: Path, family: str, characters: list[int], featu
         font.flavor = None
         font.save(plain)
         font = TTFont(BytesIO(plain.getvalue()))
-    options = cut.Options(layout_features=features, hinting=False, desubroutinize=True, name_IDs=[0, 1, 2, 3, 4, 5, 6, 13, 14])
+    options = cut.Options(
+        layout_features=features, hinting=False, desubroutinize=True, name_IDs=[0, 1, 2, 3, 4, 5, 6, 13, 14]
+    )
     options.notdef_outline = True
     cutter = cut.Subsetter(options)
     cutter.populate(unicodes=characters)

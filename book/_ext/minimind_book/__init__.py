@@ -12,9 +12,11 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.application import Sphinx
 
-from minimind_book import figures, folding, mathematics, pages
-
 ROOT = Path(__file__).resolve().parents[3]
+sys.path.append(str(ROOT))  # jupyter-book does not look there for the tools
+
+from minimind_book import facts, figures, folding, mathematics, pages  # noqa: E402
+
 ASSETS = ROOT / "book" / "assets"
 NOTEBOOKS = "notebooks"  # the folder of the output for them
 
@@ -54,7 +56,7 @@ def mark_callouts(app: Sphinx, doctree: nodes.document) -> None:
 
 def setup(app: Sphinx) -> dict:
     """Connect the steps above to the build."""
-    for part in (pages, mathematics, folding, figures):
+    for part in (pages, mathematics, folding, figures, facts):
         part.setup(app)
     app.connect("builder-inited", write_static_files)
     app.connect("doctree-read", mark_callouts)

@@ -14,8 +14,8 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from minimind_edu.figures import figure_names, host, module_source, own_stylesheet, shared_stylesheet
 from minimind_book.words import words
+from minimind_edu.figures import figure_names, host, module_source, own_stylesheet, shared_stylesheet
 
 ROOT = Path(__file__).resolve().parents[3]
 STATIC = ROOT / "book" / "theme" / "static"

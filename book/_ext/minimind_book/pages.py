@@ -4,7 +4,6 @@ The stylesheet stands in the page, which paints earlier for it. The head has one
 before anything is painted.
 """
 
-import hashlib
 import re
 import shutil
 from html import escape
@@ -32,7 +31,17 @@ HEAD_SCRIPT = (
 )
 
 # What other extensions write into the output and no page loads.
-UNUSED = ("basic.css", "pygments", "mystnb", "sphinx-design", "design-tabs", "file.png", "minus.png", "plus.png", "fonts/README")
+UNUSED = (
+    "basic.css",
+    "pygments",
+    "mystnb",
+    "sphinx-design",
+    "design-tabs",
+    "file.png",
+    "minus.png",
+    "plus.png",
+    "fonts/README",
+)
 PLAIN_TOKENS = {"n", "p", "w", "nb"}  # token classes that no rule colors
 _TOKEN = re.compile(r'<span class="(\w+)">([^<]*)</span>')
 
@@ -60,7 +69,9 @@ class Translator(HTML5Translator):
 
     def visit_literal(self, node: nodes.literal) -> None:
         text = node.astext()
-        self.body.append(f"<code{symbols.attribute(self.builder.current_docname, text)}>{escape(text, quote=False)}</code>")
+        self.body.append(
+            f"<code{symbols.attribute(self.builder.current_docname, text)}>{escape(text, quote=False)}</code>"
+        )
         raise nodes.SkipNode
 
     def visit_literal_block(self, node: nodes.literal_block) -> None:
@@ -103,7 +114,9 @@ def contents(app: Sphinx, page: str, context: dict[str, Any]) -> str:
     tree = context["toctree"](maxdepth=1, includehidden=True, titles_only=True, collapse=False) or ""
     tree = re.sub(r'<p class="caption"[^>]*><span class="caption-text">(.*?)</span></p>', r"<h2>\1</h2>", tree)
     tree = re.sub(r' class="toctree-l1(?: current)?"', "", tree).replace(' class="reference internal"', "")
-    items = "".join(f'<li><a href="{escape(place)}">{escape(title)}</a></li>' for place, title in sections_of(app, page))
+    items = "".join(
+        f'<li><a href="{escape(place)}">{escape(title)}</a></li>' for place, title in sections_of(app, page)
+    )
     here = '<a aria-current="page" href="#">'
     tree = tree.replace('<a class="current reference internal" href="#">', here)
     if items and here in tree:

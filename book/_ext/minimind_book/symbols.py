@@ -47,4 +47,5 @@ def mark_formula(page: str, mathml: str) -> str:
 
     return _LETTER.sub(named, mathml)
 
+
 FIGURE_SCHEME = "figure:"  # of a link that sets a figure: figure:rotation_dials?query_position=40

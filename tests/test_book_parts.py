@@ -1,0 +1,121 @@
+"""What the book's Sphinx extension makes of a page: folds, pictures, letters, figures, facts and descriptions."""
+
+import re
+
+import pytest
+from book_builder import CHAPTERS
+from docutils import nodes
+from minimind_book import facts, figures, folding, pictures, symbols
+from minimind_book.pages import compressed, description_of, lighter
+from minimind_book.words import WORDS, words
+
+from minimind_edu.figures import host
+from minimind_edu.palette import PALETTE
+
+
+def cell(source: str, *printed: str, tags: tuple[str, ...] = ()) -> nodes.container:
+    """A code cell as myst-nb gives it to the extension."""
+    code = nodes.container(nb_element="cell_code_source")
+    code += nodes.literal_block(source, source)
+    whole = nodes.container(nb_element="cell_code", cell_metadata={"tags": list(tags)}, classes=["cell"])
+    whole += code
+    if printed:
+        out = nodes.container(nb_element="cell_code_output")
+        out += [nodes.literal_block(text, text) for text in printed]
+        whole += out
+    folding.fold_cell(whole, words("en"))
+    return whole
+
+
+def test_a_cell_folds_behind_the_names_that_it_defines_and_its_length():
+    fold, output = cell("def one():\n    pass\n\n\nclass Two:\n    pass", "printed").children
+    assert (fold["what"], fold["lines"], fold["open"]) == ("one, Two", "code, 6 lines", False)
+    assert output.astext() == "printed"
+
+
+def test_a_title_names_the_fold_and_one_line_is_one_line():
+    [fold] = cell("# @title Solution 1").children
+    assert (fold["what"], fold["lines"]) == ("Solution 1", "code, 1 line")
+
+
+def test_what_a_reader_must_see_stays_open_and_a_hidden_cell_folds_with_its_outputs():
+    assert cell("x = 1", tags=("keep",)).children[0]["open"]
+    hidden = cell("x = 1", "printed", tags=("hide-cell",))
+    [fold] = hidden.children
+    assert "printed" in fold.astext() and not fold["open"] and "whole" in hidden["classes"]
+
+
+def test_an_exercise_says_where_to_solve_it_instead_of_what_it_printed():
+    fold, note = cell("def mine(): ...", "check_mine\n  not attempted yet: replace the dots").children
+    assert fold["open"] and note.astext() == WORDS["en"]["not_run"]
+
+
+def test_a_picture_takes_the_colors_of_the_page_and_says_what_it_shows():
+    drawn = f'<?xml version="1.0"?><!-- by a tool --><svg width="1pt"><path stroke="{PALETTE["q"].either}"/></svg>'
+    written = pictures.inline(drawn, "A line that rises from 0 to 1")
+    assert 'stroke="var(--mm-q)"' in written and written.startswith('<div class="picture"><svg role="img"')
+    assert 'aria-label="A line that rises from 0 to 1"' in written and "<?xml" not in written and "tool" not in written
+
+
+@pytest.mark.parametrize("alt", ["", "picture.svg", "_images/a.svg"])
+def test_a_picture_without_a_sentence_is_refused(alt):
+    with pytest.raises(ValueError, match="no description"):
+        pictures.inline("<svg></svg>", alt)
+
+
+def test_letters_are_named_only_where_they_stand_for_something():
+    rope, norms = "chapters/03_rope_rotation", "chapters/02_rmsnorm_vs_layernorm"
+    assert symbols.attribute(rope, "m - n") == ' data-sym="m-n"' and symbols.attribute(norms, "m - n") == ""
+    assert symbols.attribute(rope, "q + k") == ""
+    formula = "<math><mi>q</mi><mo>+</mo><mi>x</mi></math>"
+    assert symbols.mark_formula(rope, formula) == '<math><mi data-sym="q">q</mi><mo>+</mo><mi>x</mi></math>'
+    assert symbols.mark_formula(norms, formula) == formula
+
+
+def test_every_chapter_with_letters_exists():
+    assert set(symbols.VOCABULARY) <= set(CHAPTERS)
+
+
+def test_figures_are_numbered_in_their_order_but_for_quizzes(monkeypatch):
+    monkeypatch.setattr(figures, "read", lambda file: f"<b>{file.partition('-')[0]}</b>")
+    html = "".join(host.element(name, "{}", "<p>numbers</p>") for name in ("rotation_dials", "quiz", "roofline"))
+    done = figures.Numbering("en").complete(html, opening=True)
+    assert re.findall(r'data-figure="(\w+)" id="(figure-\d)" data-number="(.*?)"', done) == [
+        ("rotation_dials", "figure-1", "Figure 1. "),
+        ("roofline", "figure-2", "Figure 2. "),
+    ]
+    assert done.count(host.OPENING_CLASS) == 3 and done.count("inert") == 2 and "<b>rotation_dials</b>" in done
+
+
+def test_a_figure_that_was_never_drawn_stops_the_build():
+    with pytest.raises(RuntimeError, match=r"nothing-\w+\.html is missing.*tools\.stills"):
+        figures.read(host.still_name("nothing", "{}"))
+
+
+def test_every_chapter_is_opened_by_a_figure():
+    assert set(figures.OPENINGS) == set(CHAPTERS)
+
+
+def test_numbers_about_the_book_are_counted():
+    assert 0 < facts.FACTS["compared-cells"]() < facts.FACTS["code-cells"]()
+    assert facts.FACTS["chapters"]() == len(CHAPTERS)
+
+
+def test_a_page_is_described_by_its_first_paragraph_cut_at_a_word():
+    page = nodes.document("", "")
+    page += [nodes.paragraph("", "Short."), nodes.paragraph("", "One word after the other. " * 20)]
+    text = description_of(page)
+    assert len(text) <= 162 and text.endswith(" …") and text.startswith("One word")
+    assert description_of(None) == ""
+
+
+def test_styles_lose_comments_and_space_and_nothing_else():
+    assert compressed("/* why */\na > b {\n  color: red;\n}\n") == "a>b{color:red;}"
+
+
+def test_a_body_loses_what_no_rule_asks_for():
+    assert lighter('<div class="scroll docutils container"><p class="">') == '<div class="scroll"><p>'
+
+
+def test_words_fall_back_to_english():
+    assert words("zh-CN") == WORDS["en"] == words(None)

@@ -1,0 +1,56 @@
+"""The stored stills are what the figures draw today, all of them, and no others."""
+
+import re
+
+import pytest
+from minimind_book.figures import STILLS
+
+from minimind_edu.figures import host
+from tools import notebook_environment, stills
+
+pytestmark = pytest.mark.timeout(300)
+
+_NUMBER = re.compile(r"-?\d[\d.]*")
+
+
+def words_and_shapes(html: str) -> list[str]:
+    """Tags and words without numbers: other fonts set other widths, and another machine measures other times."""
+    return re.findall(r"[^\s]+", _NUMBER.sub("#", html))
+
+
+@pytest.fixture(scope="module")
+def drawn(browser):
+    notebook_environment.apply()
+    return dict(stills.all_files(browser))
+
+
+def by_figure(names) -> list[str]:
+    return sorted(name.partition("-")[0] for name in names)
+
+
+def test_every_figure_of_the_book_has_a_still_and_every_still_a_figure(drawn):
+    assert by_figure(drawn) == by_figure(path.name for path in STILLS.iterdir()), "run `python -m tools.stills`"
+
+
+def test_stills_are_what_the_figures_draw(drawn):
+    stored = {path.name: path.read_text(encoding="utf-8") for path in STILLS.iterdir()}
+    same = [name for name in drawn if name in stored]
+    assert len(same) >= len(stored) - 4, "elements with measured numbers may be named otherwise, the rest may not"
+    for name in same:
+        if name.endswith(".element.html"):
+            continue
+        assert words_and_shapes(drawn[name]) == words_and_shapes(stored[name]), f"{name}: run `python -m tools.stills`"
+
+
+def test_a_still_holds_nothing_that_acts(drawn):
+    for name, html in drawn.items():
+        if not name.endswith(".element.html"):
+            assert not re.search(r"<script|\son\w+=|tabindex|aria-live", html), name
+            ids = re.findall(r'\bid="([^"]+)"', html)
+            assert len(ids) == len(set(ids)), name
+
+
+def test_elements_hold_the_state_from_which_their_still_was_drawn():
+    for path in STILLS.glob("*.element.html"):
+        [(name, state)] = host.states_in(path.read_text(encoding="utf-8"))
+        assert (STILLS / host.still_name(name, state)).is_file(), path.name
