@@ -39,6 +39,7 @@ types: $(READY)
 
 refresh: $(READY)
 	@$(BIN)/python -m tools.refresh
+	@$(BIN)/python -m tools.stills
 
 colab: $(READY)
 	@$(BIN)/python -m tools.colab $(if $(PYTHON),--python $(PYTHON))

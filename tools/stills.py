@@ -20,7 +20,7 @@ from tools import notebook_environment
 ROOT = Path(__file__).resolve().parents[1]
 sys.path += [str(ROOT / "book" / "_ext"), str(ROOT / "tests")]
 
-from browser import launch  # noqa: E402
+from browser import chromium_path, launch  # noqa: E402
 from minimind_book.figures import OPENINGS, STILLS, UNNUMBERED, element_file  # noqa: E402
 
 HOST = ROOT / "book/theme/static/figure_host.js"
@@ -116,6 +116,8 @@ def main() -> None:
     notebook_environment.apply()
     STILLS.mkdir(exist_ok=True)
     with sync_playwright() as playwright:
+        if chromium_path(playwright) is None:
+            raise SystemExit("There is no Chromium on this machine to draw the figures with; the stills are as before.")
         browser = launch(playwright)
         stills = dict(all_files(browser))
         browser.close()

@@ -1,8 +1,9 @@
 """Make the four fonts of the pages from their sources: `python -m tools.subset_fonts FOLDER`.
 
-It needs fonttools and brotli, which nothing else does. FOLDER holds, anywhere below it, the variable Latin fonts of Source Serif 4 and Source Sans 3 as Fontsource packs them,
-and texgyrepagella-math.otf of the TeX Gyre collection. Each keeps the characters that the pages use and loses its
-name: a changed font may not carry the reserved one. The licenses stand beside the fonts.
+It needs fonttools and brotli, which nothing else does. FOLDER holds, anywhere below it, the variable Latin fonts of
+Source Serif 4 and Source Sans 3 as Fontsource packs them, and texgyrepagella-math.otf of the TeX Gyre collection. Each
+keeps the characters that the pages use and loses its name: a changed font may not carry the reserved one. The licenses
+stand beside the fonts.
 """
 
 import sys
