@@ -1,85 +1,186 @@
-"""The pictures of the chapters: numbers in, matplotlib Axes out.
+"""The pictures of the chapters: numbers in, a described picture out.
 
-Every function draws into `ax`, or into a new figure that is narrow enough for a phone, and returns the Axes. Nothing
-is computed here that a chapter should show, and no model comes in. Backgrounds are transparent and colors of middle
-lightness, so that a picture reads on a light page and on a dark one; labels are ASCII or mathematics, which every
-machine's fonts have. Colors never stand alone: lines differ in dashes too, and are named where they end.
+Every function returns a `Picture`: a matplotlib figure that shows itself as SVG, and a sentence for those who cannot
+see it. Nothing is computed here that a chapter should show, and no model comes in.
+
+The SVG is made to stand inside a page: transparent, 330 units wide with letters of 12, so that they are legible on a
+phone and of the page's size elsewhere; words are words, in the page's font where the page gives one; every color is
+one of `minimind_edu.palette` that reads on light and on dark paper, written as it is there, so that a page which knows
+its paper may put a better one in its place. The same numbers give the same bytes.
+
+Colors have the book's meanings and never stand alone: curves differ in dashes or width too, and are named where they
+end. What has no hue of its own is told apart by lightness.
 """
 
-from collections.abc import Mapping, Sequence
+import hashlib
+import io
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+from xml.etree import ElementTree
 
-import matplotlib.pyplot as plt
+import matplotlib
+import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap
-from matplotlib.patches import Circle
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Circle, PathPatch, Rectangle
+from matplotlib.path import Path
+from matplotlib.ticker import Formatter
+from matplotlib.transforms import ScaledTranslation
 
-INK = "#7a808a"  # axes and text: the same contrast on white as on a dark page
-COLORS = ("#d9772a", "#3f8fd0", "#2a9d7f", "#c94f7c", "#8f6fd1", "#8a8f3c")
-DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)))
-_ON_TABLE = "#14171c"  # text in the cells of a table, which are light or middle on both themes
-_TWO_SIDED = LinearSegmentedColormap.from_list("two_sided", [COLORS[1], "#f1f1ee", COLORS[0]])
-_FONT = 11.5  # points, 12 px when the figure is 330 px wide
+from minimind_edu.palette import PALETTE
+
+WIDTH = 330 / 72  # inches: a unit of the picture is one of 330, the width of a phone's page
+FONT = 12  # units
+SHORTEST_ALT = 20  # characters
+
+INK, MUTED, LINE = (PALETTE[name].either for name in ("ink", "muted", "line"))
+PLUS, MINUS = PALETTE["plus"].either, PALETTE["minus"].either
+HUES = ("q", "k", "v", "norm", "ffn", "stream")
+DASHES = ("-", (0, (5, 2)), (0, (1, 1.4)), (0, (7, 2, 1.2, 2)), (0, (3, 1.5, 1, 1.5, 1, 1.5)), (0, (2, 1)))
+
+# The fonts of the machine must not change the layout, nor may the reader's own settings of matplotlib.
+_SETTINGS = {
+    "svg.fonttype": "none",  # words stay words
+    "font.family": ["DejaVu Sans"],  # comes with matplotlib, and is wider than what pages use: no word leaves its place
+    "font.size": FONT,
+    "axes.unicode_minus": True,
+}
+_LINE_HEIGHT = 1.2 * FONT
+_LONGEST_NAME = 13  # characters in a line of a name at the end of a curve
+_LEVELS = 10  # of the strength of a color in a table without numbers
+_SVG = "http://www.w3.org/2000/svg"
+_FILE_NAME = re.compile(r"\S+\.[A-Za-z]{2,5}")
 
 
-def new_axes(width: float = 4.6, height: float = 3.1) -> Axes:
-    """Axes in a new transparent figure, in inches; text and lines in the ink of the book."""
-    figure, ax = plt.subplots(figsize=(width, height), dpi=120, layout="constrained")
+class Picture:
+    """A still picture that shows itself as SVG wherever notebooks do, with its description inside.
+
+    Args:
+        figure: the matplotlib figure, made with `new_axes` or by yourself, outside of pyplot.
+        alt: what is to be seen and what it shows, in a sentence or two, for readers who do not see it.
+
+    Attributes:
+        figure, alt: as given.
+        axes: the figure's Axes, for changes before it is shown.
+
+    Raises:
+        ValueError: if `alt` says nothing: empty, the name of a file, or shorter than 20 characters.
+    """
+
+    def __init__(self, figure: Figure, *, alt: str):
+        self.figure, self.alt = figure, described(alt)
+        for ax in figure.axes:
+            _lay_name_of_y(ax)
+
+    @property
+    def axes(self) -> list[Axes]:
+        return self.figure.axes
+
+    @property
+    def svg(self) -> str:
+        """The picture as one `<svg>` element, the same for the same numbers and words."""
+        return svg_of(self.figure, self.alt)
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def __repr__(self) -> str:
+        return f"Picture: {self.alt}"
+
+
+def described(alt: str) -> str:
+    """`alt` as one line; raises ValueError if it describes nothing."""
+    words = " ".join(alt.split()) if isinstance(alt, str) else ""
+    if len(words) < SHORTEST_ALT or _FILE_NAME.fullmatch(words):
+        raise ValueError(
+            f"a picture needs a description of {SHORTEST_ALT} characters or more, and alt is {alt!r}: write what is to "
+            "be seen and what it shows, in a sentence or two."
+        )
+    return words
+
+
+def picture(ax: Axes, *, alt: str) -> Picture:
+    """The picture of the figure that `ax`, from `new_axes`, belongs to: for what no function here draws."""
+    return Picture(ax.figure, alt=alt)  # type: ignore[arg-type]
+
+
+# Drawing
+
+
+def new_axes(height: float = 2.9, columns: int = 1) -> Any:
+    """Axes in a new transparent figure as wide as a phone's page, `height` inches high; a list of them if `columns`."""
+    with matplotlib.rc_context(_SETTINGS):
+        figure = Figure(figsize=(WIDTH, height), dpi=72, layout="constrained")
+        figure.get_layout_engine().set(w_pad=1 / 72, h_pad=1 / 72, wspace=0.04)
+        axes = list(figure.subplots(1, columns, squeeze=False)[0])
     figure.patch.set_alpha(0)
-    style_axes(ax)
-    return ax
+    for ax in axes:
+        style_axes(ax)
+    return axes[0] if columns == 1 else axes
 
 
 def style_axes(ax: Axes) -> None:
-    """The look of every picture: no box, a light grid, text that reads on both themes."""
+    """The look of every picture: no box, light rules across, words and the axis in ink."""
     ax.patch.set_alpha(0)
-    for side in ("top", "right"):
+    for side in ("top", "right", "left"):
         ax.spines[side].set_visible(False)
-    for side in ("left", "bottom"):
-        ax.spines[side].set_color(INK)
-    ax.tick_params(which="both", colors=INK, labelsize=_FONT)
-    for text in (ax.xaxis.label, ax.yaxis.label, ax.title):
-        text.set_color(INK)
-        text.set_fontsize(_FONT)
-    ax.grid(color=INK, alpha=0.2, linewidth=0.8)
+    ax.spines["bottom"].set(color=INK, linewidth=1)
+    ax.tick_params(which="both", length=0, labelcolor=INK, labelsize=FONT, pad=4)
+    for text in (ax.xaxis.label, ax.title):
+        text.set(color=INK, fontsize=FONT)
+    ax.grid(axis="y", color=LINE, alpha=0.5, linewidth=0.8, clip_on=False)
     ax.set_axisbelow(True)
 
 
-def plot_by_depth(
-    curves: Mapping[str, Sequence[float]],
-    ylabel: str,
-    limits: tuple[float, float] = (1e-8, 1e8),
-    ax: Axes | None = None,
-) -> Axes:
-    """One line for every network: a size (logarithmic) against the layer it was measured after.
+def _shifted(ax: Axes, right: float, up: float) -> Any:
+    """The coordinates of `ax`, moved by units."""
+    return ax.transAxes + ScaledTranslation(right / 72, up / 72, ax.figure.dpi_scale_trans)
+
+
+def _lay_out(ax: Axes) -> Any:
+    """The place of `ax` in the laid out figure, in units."""
+    with matplotlib.rc_context(_SETTINGS):
+        ax.figure.draw_without_rendering()  # type: ignore[union-attr]
+    return ax.get_window_extent()
+
+
+def _lay_name_of_y(ax: Axes) -> None:
+    """Write the name of the y axis above the axis, from the left edge of the picture on, if there is one."""
+    if name := ax.get_ylabel():
+        ax.set_ylabel("")
+        text = ax.annotate(name, (0, 1), (0, 8), "axes fraction", "offset points", color=INK, fontsize=FONT)
+        if len(ax.figure.axes) == 1:
+            text.xyann = (1 - _lay_out(ax).x0, 8)
+
+
+def curve_styles(names: Iterable[str], colors: Mapping[str, str] | None = None) -> dict[str, dict[str, Any]]:
+    """How to draw each of some named curves.
+
+    A curve that is a query, a key, a value, a norm, the feed-forward network or the stream has that hue and is solid;
+    the stream is broad, as in every figure of the book. The others are ink and gray by turns, each with its dashes.
 
     Args:
-        curves: name -> value at layer 0, 1, 2, ...
-        ylabel: what was measured.
-        limits: the sizes shown; a line that leaves them is named where it leaves.
+        names: of the curves.
+        colors: name -> "q", "k", "v", "norm", "ffn" or "stream", for those that are one.
+
+    Raises:
+        ValueError: if `colors` speaks of an unknown curve or hue.
     """
-    ax = new_axes(height=4.0) if ax is None else ax
-    low, high = limits
-    for number, (name, values) in enumerate(curves.items()):
-        color = COLORS[number % len(COLORS)]
-        ax.plot(values, color=color, linestyle=DASHES[number % len(DASHES)], linewidth=2, label=name)
-    ax.set(yscale="log", ylim=limits, xlabel="layer", ylabel=ylabel)
-    ax.set_yticks([10.0**n for n in range(-100, 101, 4) if low <= 10.0**n <= high])
-    ax.set_yticks([], minor=True)
-    _legend(ax)
-    return ax
-
-
-def plot_vectors(vectors: Mapping[str, Sequence[float]], ax: Axes | None = None) -> Axes:
-    """Bars side by side: the channels of a few vectors of the same length, the first (the input) in gray."""
-    ax = new_axes() if ax is None else ax
-    width, colors = 0.8 / len(vectors), (INK, COLORS[1], COLORS[0], *COLORS[2:])
-    for number, (name, values) in enumerate(vectors.items()):
-        places = [i + (number - (len(vectors) - 1) / 2) * width for i in range(len(values))]
-        ax.bar(places, values, width * 0.92, color=colors[number % len(colors)], label=name)
-    ax.axhline(0, color=INK, linewidth=1)
-    ax.set(xlabel="channel", ylabel="value", xticks=range(len(values)))
-    _legend(ax)
-    return ax
+    names, colors = list(names), dict(colors or {})
+    if unknown := [name for name in colors if name not in names]:
+        raise ValueError(f"colors are for the curves {names}, and {unknown[0]!r} is none of them.")
+    if unknown := [hue for hue in colors.values() if hue not in HUES]:
+        raise ValueError(f"the hues are {', '.join(HUES)}, and {unknown[0]!r} is none: leave that curve out.")
+    styles = {}
+    for number, name in enumerate(names):
+        hue = colors.get(name)
+        alike = [colors.get(other) for other in names[:number]].count(hue) if hue else number
+        color = PALETTE[hue].either if hue else (INK, MUTED)[number % 2]
+        width = 4.0 if hue == "stream" else 2.8 if hue else 2.0
+        styles[name] = {"color": color, "linestyle": DASHES[alike % len(DASHES)], "linewidth": width}
+    return styles
 
 
 def plot_lines(
@@ -87,95 +188,429 @@ def plot_lines(
     curves: Mapping[str, Sequence[float]],
     xlabel: str,
     ylabel: str,
+    *,
+    alt: str,
+    colors: Mapping[str, str] | None = None,
     log: bool = False,
-    ax: Axes | None = None,
-) -> Axes:
-    """A few named lines over the same places `x`; `log` makes the x axis logarithmic."""
-    ax = new_axes() if ax is None else ax
-    for number, (name, values) in enumerate(curves.items()):
-        color = COLORS[number % len(COLORS)]
-        ax.plot(x, values, color=color, linestyle=DASHES[number % len(DASHES)], linewidth=2, label=name)
+) -> Picture:
+    """A few named curves over the same places.
+
+    Args:
+        x: N places.
+        curves: name -> N values.
+        xlabel, ylabel: what the axes show, with units.
+        alt: the description (see Picture).
+        colors: the curves that have a hue of their own (see curve_styles).
+        log: make the x axis logarithmic.
+    """
+    alt, styles = described(alt), curve_styles(curves, colors)
+    ax = new_axes()
+    for name, values in curves.items():
+        ax.plot(_numbers(x), _numbers(values), label=name, clip_on=False, **styles[name])
     ax.set(xlabel=xlabel, ylabel=ylabel, xscale="log" if log else "linear")
+    ax.margins(x=0)
+    if log:
+        ax.xaxis.set_major_formatter(_Powers())
+        ax.set_xticks([], minor=True)
+    else:
+        ax.xaxis.set_major_formatter(_Thousands())
+        ax.locator_params(
+            axis="x",
+            nbins=7 if abs(float(x[-1])) < 1e4 else 4,
+            integer=all(place.is_integer() for place in _numbers(x)),
+        )
+    ax.locator_params(axis="y", nbins=6)
+    _name_lines(ax)
+    return Picture(ax.figure, alt=alt)
+
+
+def plot_by_depth(
+    curves: Mapping[str, Sequence[float]],
+    ylabel: str,
+    *,
+    alt: str,
+    colors: Mapping[str, str] | None = None,
+    limits: tuple[float, float] = (1e-8, 1e8),
+) -> Picture:
+    """One curve for every network: a size (logarithmic) against the layer it was measured after.
+
+    Args:
+        curves: name -> value at layer 0, 1, 2, ...
+        ylabel: what was measured.
+        alt: the description (see Picture).
+        colors: the curves that have a hue of their own (see curve_styles).
+        limits: the sizes shown; a curve that leaves them is named where it leaves.
+    """
+    alt, styles = described(alt), curve_styles(curves, colors)
+    ax = new_axes(height=3.9)
+    low, high = limits
+    for name, values in curves.items():
+        ax.plot(_numbers(values), label=name, **styles[name])
+    ax.set(yscale="log", ylim=limits, xlabel="layer", ylabel=ylabel)
+    ax.margins(x=0)
+    ax.set_yticks([10.0**n for n in range(-100, 101, 4) if low <= 10.0**n <= high])
+    ax.set_yticks([], minor=True)
+    ax.yaxis.set_major_formatter(_Powers())
+    _name_lines(ax)
+    return Picture(ax.figure, alt=alt)
+
+
+def plot_vectors(
+    vectors: Mapping[str, Sequence[float]], *, alt: str, colors: Mapping[str, str] | None = None
+) -> Picture:
+    """Bars side by side: the channels of a few vectors of the same length.
+
+    Args:
+        vectors: name -> numbers.
+        alt: the description (see Picture).
+        colors: the vectors that have a hue of their own (see curve_styles); of two with one hue the first is hollow.
+    """
+    alt, styles = described(alt), curve_styles(vectors, colors)
+    ax = new_axes()
+    width, hues = 0.8 / len(vectors), [style["color"] for style in styles.values()]
+    for number, (name, values) in enumerate(vectors.items()):
+        places = [i + (number - (len(vectors) - 1) / 2) * width for i in range(len(values))]
+        color = styles[name]["color"]
+        bars = ax.bar(places, _numbers(values), width * 0.86, color=color, edgecolor=color, linewidth=1.5, label=name)
+        if color in hues[number + 1 :]:
+            for bar in bars:
+                bar.set_facecolor("none")
+    ax.axhline(0, color=INK, linewidth=1)
+    ax.spines["bottom"].set_visible(False)
+    ax.set(xlabel="channel", ylabel="value", xticks=range(len(values)))
+    ax.locator_params(axis="y", integer=True)
     _legend(ax)
-    return ax
+    return Picture(ax.figure, alt=alt)
+
+
+def plot_tables(
+    tables: Mapping[str, Sequence[Sequence[float]]], row_labels: Sequence[Sequence[str]], *, alt: str
+) -> Picture:
+    """Small square tables side by side, every entry written into its cell above a bar of its size.
+
+    The bar begins at the left of the cell; the largest entry of all tables fills it. Its color is the sign.
+
+    Args:
+        tables: title -> square table of numbers.
+        row_labels: for each table, the names of its rows, which are also those of its columns.
+        alt: the description (see Picture).
+    """
+    alt = described(alt)
+    every = {title: [_numbers(row) for row in table] for title, table in tables.items()}
+    largest = max(abs(value) for rows in every.values() for row in rows for value in row) or 1.0
+    size = max(map(len, every.values()))
+    axes = new_axes(height=WIDTH / max(len(tables), 2) * 0.98 + 0.1, columns=len(tables))
+    for ax, (title, rows), labels in zip(axes if len(tables) > 1 else [axes], every.items(), row_labels, strict=True):
+        for i, row in enumerate(rows):
+            for j, value in enumerate(row):
+                color, share = PLUS if value >= 0 else MINUS, abs(value) / largest
+                ax.add_patch(
+                    Rectangle((j - 0.47, i - 0.47), 0.94, 0.94, color=color, alpha=0.14, linewidth=0, clip_on=False)
+                )
+                ax.add_patch(
+                    Rectangle((j - 0.47, i + 0.31), 0.94 * share, 0.16, color=color, linewidth=0, clip_on=False)
+                )
+                text = f"{round(value, 2) + 0.0:.2f}".replace("-", "−")  # the sum turns -0.0 into 0.0
+                ax.text(j, i - 0.08, text, ha="center", va="center", fontsize=FONT, color=INK)
+        ax.set(xlim=(-0.5, size - 0.5), ylim=(size - 0.5, -0.5), aspect="equal", title=title)
+        ax.set(xticks=range(len(labels)), yticks=range(len(labels)))
+        ax.set_xticklabels(labels)
+        ax.set_yticklabels(labels)
+        ax.grid(False)
+        ax.spines["bottom"].set_visible(False)
+    figure = axes[0].figure if len(tables) > 1 else axes.figure
+    return Picture(figure, alt=alt)
+
+
+def plot_arrows(arrows: Sequence[Sequence[float]], labels: Sequence[str], *, alt: str) -> Picture:
+    """Arrows from the origin on a circle, each named at its tip: one vector, rotated further and further.
+
+    Args:
+        arrows: `[N, 2]`, all of about length 1.
+        labels: N names.
+        alt: the description (see Picture).
+    """
+    alt = described(alt)
+    ax = new_axes(height=2.7)
+    ax.add_patch(Circle((0, 0), 1, fill=False, color=LINE, linewidth=1))
+    for number, (arrow, label) in enumerate(zip(arrows, labels, strict=True)):
+        x, y = _numbers(arrow)
+        look = {"arrowstyle": "-|>,head_width=0.28,head_length=0.55", "shrinkA": 0, "shrinkB": 0}
+        look |= {"color": INK if number else MUTED, "linewidth": 2, "linestyle": "-" if number else "--"}
+        ax.annotate("", (x, y), (0, 0), arrowprops=look)
+        beside = "left" if x > 0.1 else "center" if x > -0.1 else "right"
+        ax.text(x * 1.08, y * 1.13, label, color=INK, fontsize=FONT, ha=beside, va="center")
+    ax.set(xlim=(-1.1, 2.0), ylim=(-0.35, 1.3), aspect="equal", xlabel="x₁", ylabel="x₂")
+    ax.set(xticks=[-1, 0, 1], yticks=[0, 1])
+    return Picture(ax.figure, alt=alt)
+
+
+def plot_rope_table(table: Sequence[Sequence[float]], *, alt: str) -> Picture:
+    """A cos or sin table, `[positions, D]`, one row per position, with the seam between its two halves.
+
+    Paper is 0. The strength of a color has 10 steps, and neighbors in a column that have the same are one stripe.
+    """
+    alt = described(alt)
+    rows = np.array([_numbers(row) for row in table])
+    positions, channels = rows.shape
+    across, down = max(300 // channels, 1), max(round(200 / positions), 1)  # whole units: sharp, and short to write
+    ax = new_axes(height=(positions * down + 60) / 72)
+    ax.figure.set_layout_engine("none")
+    width, height = 72 * ax.figure.get_size_inches()
+    ax.set_position((25 / width, 36 / height, channels * across / width, positions * down / height))
+    for level in [*range(-_LEVELS, 0), *range(1, _LEVELS + 1)]:
+        stripes = _stripes(np.rint(rows * _LEVELS) == level)
+        if stripes:
+            color = PLUS if level > 0 else MINUS
+            shape = PathPatch(Path.make_compound_path(*stripes), color=color, alpha=abs(level) / _LEVELS, linewidth=0)
+            shape.set(gid="crisp", clip_on=False)  # neighbors touch without a seam
+            ax.add_patch(shape)
+    ax.axvline(channels / 2 - 0.5, color=INK, linewidth=2.4, clip_on=False)
+    ax.set(xlim=(-0.5, channels - 0.5), ylim=(positions - 0.5, -0.5), xlabel="channel", ylabel="position")
+    ax.set_xticks(range(0, channels, max(channels // 8, 1)))
+    ax.grid(False)
+    ax.spines["bottom"].set_visible(False)
+    _scale(ax)
+    return Picture(ax.figure, alt=alt)
+
+
+def _stripes(cells: np.ndarray) -> list[Path]:
+    """Rectangles that cover the cells that are true, one for each run down a column."""
+    stripes = []
+    for channel, column in enumerate(cells.T):
+        edges = np.flatnonzero(np.diff(np.concatenate([[False], column, [False]]).astype(int)))
+        for top, end in edges.reshape(-1, 2):
+            left, right = channel - 0.5, channel + 0.5
+            corners = [(left, top - 0.5), (right, top - 0.5), (right, end - 0.5), (left, end - 0.5)]
+            stripes.append(Path(corners, [Path.MOVETO, *[Path.LINETO] * 3]))
+    return stripes
+
+
+def _scale(ax: Axes) -> None:
+    """What the colors of a table mean, at the right above it: minus one, zero, one."""
+    for number, (value, face, edge) in enumerate([("−1", MINUS, MINUS), ("0", "none", LINE), ("1", PLUS, PLUS)]):
+        right = 40 * number - 106
+        look = {"marker": "s", "markersize": 9, "markerfacecolor": face, "markeredgecolor": edge}
+        ax.add_line(Line2D([1], [1], linestyle="none", transform=_shifted(ax, right, 12), clip_on=False, **look))
+        ax.text(1, 1, value, transform=_shifted(ax, right + 9, 12), color=INK, fontsize=FONT, va="center_baseline")
+
+
+def _numbers(values: Iterable[float]) -> list[float]:
+    """Numbers of Python, from whatever holds them."""
+    return [float(value) for value in values]
+
+
+class _Powers(Formatter):
+    """Ticks of a logarithmic axis: 1, 10, 100 while that is short, 10⁻⁴ otherwise; as words, which a page can set."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        low, high = sorted(self.axis.get_view_interval())  # type: ignore[union-attr]
+        if 1 <= low and high < 1e6:
+            return f"{x:,.0f}"
+        return "10" + str(round(np.log10(x))).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+
+
+class _Thousands(Formatter):
+    """Numbers as the book writes them: 32,768, and a minus that is one."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        return f"{round(x, 6) + 0.0:,g}".replace("-", "−") if abs(x) < 1e4 else f"{x:,.0f}".replace("-", "−")
+
+
+# Names
+
+
+def _name_lines(ax: Axes) -> None:
+    """Name each curve where it ends or leaves the picture; or all of them above it, if the ends are too close."""
+    _lay_name_of_y(ax)
+    box = _lay_out(ax)
+    ends, leaving = [], []
+    for line in ax.lines:
+        points = ax.transData.transform(np.column_stack(line.get_data()))  # units
+        (ends if box.y0 - 1 <= points[-1, 1] <= box.y1 + 1 else leaving).append((line, points))
+    ends.sort(key=lambda end: end[1][-1, 1])
+    names = [_folded(str(line.get_label())) for line, _ in ends]
+    heights = np.array([float(points[-1, 1]) for _, points in ends])
+    gaps = [_LINE_HEIGHT * (a.count("\n") + b.count("\n") + 2) / 2 for a, b in zip(names, names[1:], strict=False)]
+    places = spread(heights, gaps)
+    too_close = bool((np.diff(heights) < 3).any() or (abs(places - heights) > 0.8 * _LINE_HEIGHT).any())
+    if too_close or any(len(part) > _LONGEST_NAME for name in names for part in name.split("\n")):
+        return _legend(ax)
+    for (line, _), name, place in zip(ends, names, places, strict=True):
+        height = (place - box.y0) / box.height
+        text = ax.text(1, height, name, transform=_shifted(ax, 7, 0), va="center", linespacing=1.1)
+        text.set(color=line.get_color(), fontsize=FONT)
+    for line, points in leaving:
+        _name_at_edge(ax, line, points)
+
+
+def _folded(name: str) -> str:
+    """A long name on two lines, as even as its words allow."""
+    words = name.split(" ")
+    if len(name) <= _LONGEST_NAME or len(words) == 1:
+        return name
+    folds = [(" ".join(words[:i]), " ".join(words[i:])) for i in range(1, len(words))]
+    return "\n".join(min(folds, key=lambda fold: max(map(len, fold))))
+
+
+def spread(places: np.ndarray, gaps: Sequence[float]) -> np.ndarray:
+    """Move rising `places` as little as it takes (least squares) to have `gaps[i]` between i and i + 1."""
+    offsets = np.concatenate([[0.0], np.cumsum(gaps)])
+    blocks: list[list[float]] = []  # [mean, size] of what moves together
+    for value in places - offsets:
+        blocks.append([float(value), 1.0])
+        while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:
+            (mean, size), (low, below) = blocks.pop(), blocks.pop()
+            blocks.append([(mean * size + low * below) / (size + below), size + below])
+    return np.concatenate([np.full(int(size), mean) for mean, size in blocks] or [[]]) + offsets[: len(places)]
+
+
+def _name_at_edge(ax: Axes, line: Line2D, points: np.ndarray) -> None:
+    """The name of a curve that leaves the picture, inside at the edge where it does so for good."""
+    box = ax.get_window_extent()
+    last = int(np.flatnonzero((points[:, 1] >= box.y0) & (points[:, 1] <= box.y1)).max(initial=0))
+    x = (points[last, 0] - box.x0) / box.width
+    above = points[-1, 1] > box.y1
+    right = x < 0.5  # of the curve
+    place = {"ha": "left" if right else "right", "va": "top" if above else "bottom", "linespacing": 1.1}
+    move = _shifted(ax, 8 if right else -34, 0 if above else 3)
+    text = ax.text(x, float(above), _folded(str(line.get_label())), transform=move, **place)
+    text.set(color=line.get_color(), fontsize=FONT)
 
 
 def _legend(ax: Axes) -> None:
     """Names above the picture, where they hide nothing."""
     names = ax.get_legend_handles_labels()[1]
+    _lay_name_of_y(ax)
     ax.legend(
         loc="lower left",
-        bbox_to_anchor=(-0.08, 1.0),
-        ncols=3 if len(names) == 3 and sum(map(len, names)) < 24 else 2,
+        bbox_to_anchor=(0, 1),
+        bbox_transform=_shifted(ax, 1 - _lay_out(ax).x0, 7 + _LINE_HEIGHT + 5),
+        ncols=3 if len(names) == 3 and sum(map(len, names)) < 22 else 2,
         frameon=False,
         labelcolor=INK,
-        fontsize=_FONT,
-        borderaxespad=0.2,
-        handlelength=2.0,
-        handletextpad=0.5,
-        columnspacing=1.2,
+        fontsize=FONT,
+        borderaxespad=0,
+        borderpad=0,
+        handlelength=2.4,
+        handletextpad=0.6,
+        columnspacing=1.6,
+        labelspacing=0.35,
     )
 
 
-def plot_tables(tables: Mapping[str, Sequence[Sequence[float]]], row_labels: Sequence[Sequence[str]]) -> list[Axes]:
-    """Small square tables side by side, on one color scale, every entry written into its cell.
+# SVG
 
-    Args:
-        tables: title -> square table of numbers.
-        row_labels: for each table, the names of its rows, which are also those of its columns.
 
-    Returns:
-        the Axes of each table.
+def svg_of(figure: Figure, alt: str) -> str:
+    """A figure as one `<svg>` element that may stand in a page beside others.
+
+    It brings no style that reaches out of it, no metadata and no references to anything outside; its ids come from
+    `alt`. Coordinates have two decimals.
     """
-    size = (2.3 * len(tables), 2.5)
-    figure, [axes] = plt.subplots(1, len(tables), figsize=size, dpi=120, layout="constrained", squeeze=False)
-    figure.patch.set_alpha(0)
-    largest = max(abs(float(value)) for table in tables.values() for row in table for value in row)
-    for ax, (title, table), labels in zip(axes, tables.items(), row_labels, strict=True):
-        style_axes(ax)
-        rows = [[float(value) for value in row] for row in table]
-        ax.imshow(rows, cmap=_TWO_SIDED, vmin=-largest, vmax=largest)
-        for i, row in enumerate(rows):
-            for j, value in enumerate(row):
-                text = f"{round(value, 2) + 0.0:.2f}"  # the sum turns -0.0 into 0.0
-                ax.text(j, i, text, ha="center", va="center", fontsize=_FONT, color=_ON_TABLE)
-        ax.set(xticks=range(len(labels)), yticks=range(len(labels)), title=title)
-        ax.set_xticklabels(labels)
-        ax.set_yticklabels(labels)
-        ax.grid(False)
-        ax.tick_params(length=0)
-    return list(axes)
+    alt = described(alt)
+    name = "mm" + hashlib.sha256(alt.encode()).hexdigest()[:8]
+    written = io.StringIO()
+    with matplotlib.rc_context(_SETTINGS | {"svg.hashsalt": name, "savefig.bbox": "standard"}):
+        figure.savefig(written, format="svg", metadata={"Date": None})
+    root = ElementTree.fromstring(written.getvalue())
+    ids = _referenced(root)
+    names = {old: f"{name}-{number}" for number, old in enumerate(ids)}
+    drawn = [child for element in root for child in _cleaned(element, names)]
+    width, height = (float(number) for number in root.attrib["viewBox"].split()[2:])
+    svg = ElementTree.Element(
+        "svg",
+        {
+            "xmlns": _SVG,
+            "class": "mm-picture",
+            "role": "img",
+            "aria-labelledby": name,
+            "viewBox": f"0 0 {width:g} {height:g}",
+            "width": f"{width * 4 / 3:.0f}",  # px: the letters are then 16 high
+            "height": f"{height * 4 / 3:.0f}",
+            "font-family": "sans-serif",  # a page's own rule for the class above is stronger
+            "font-size": str(FONT),
+            "stroke-linejoin": "round",
+            "style": "max-width: 100%; height: auto",
+        },
+    )
+    ElementTree.SubElement(svg, "title", {"id": name}).text = alt
+    svg.extend(drawn)
+    ElementTree.indent(svg, space="")
+    return ElementTree.tostring(svg, encoding="unicode")
 
 
-def plot_arrows(arrows: Sequence[Sequence[float]], labels: Sequence[str], ax: Axes | None = None) -> Axes:
-    """Arrows from the origin on a circle, each named at its tip: one vector, turned further and further.
-
-    Args:
-        arrows: `[N, 2]`, all of about length 1.
-        labels: N names.
-    """
-    ax = new_axes(3.6, 2.9) if ax is None else ax
-    ax.add_patch(Circle((0, 0), 1, fill=False, color=INK, alpha=0.5, linewidth=1))
-    for number, ((x, y), label) in enumerate(zip(arrows, labels, strict=True)):
-        x, y = float(x), float(y)
-        color = COLORS[number % len(COLORS)]
-        ax.annotate("", (x, y), (0, 0), arrowprops={"arrowstyle": "-|>", "color": color, "linewidth": 2})
-        beside = "left" if x > 0.1 else "center" if x > -0.1 else "right"
-        ax.text(x * 1.08, y * 1.14, label, color=INK, fontsize=_FONT, ha=beside, va="center")
-    ax.set(xlim=(-1.1, 2.0), ylim=(-0.35, 1.3), aspect="equal", xlabel="$x_1$", ylabel="$x_2$")
-    return ax
+def _referenced(root: ElementTree.Element) -> list[str]:
+    """The ids that something else in the picture points at, in order."""
+    values = (value for element in root.iter() for value in element.attrib.values())
+    return list(dict.fromkeys(found for value in values for found in re.findall(r"^#(\S+)$|url\(#([^)]+)\)", value)
+                              for found in found if found))  # fmt: skip
 
 
-def plot_rope_table(table: Sequence[Sequence[float]], ax: Axes | None = None) -> Axes:
-    """A cos or sin table as stripes, `[positions, D]`: one row a position, with the seam between its two halves."""
-    ax = new_axes(4.6, 3.4) if ax is None else ax
-    rows = [[float(value) for value in row] for row in table]
-    channels = len(rows[0])
-    image = ax.imshow(rows, cmap=_TWO_SIDED, vmin=-1, vmax=1, aspect="auto", interpolation="none")
-    ax.axvline(channels / 2 - 0.5, color=INK, linewidth=2)
-    ax.set(xlabel="channel", ylabel="position", xticks=range(0, channels, 2))
-    ax.grid(False)
-    bar = ax.figure.colorbar(image, ax=ax, ticks=[-1, 0, 1])
-    bar.ax.tick_params(which="both", colors=INK, labelsize=_FONT)
-    bar.outline.set_edgecolor(INK)
-    return ax
+def _cleaned(element: ElementTree.Element, names: Mapping[str, str], crisp: bool = False) -> list[ElementTree.Element]:
+    """What an element of matplotlib's is worth: nothing, itself in short, or its children."""
+    tag = element.tag.rpartition("}")[2]
+    crisp = crisp or element.get("id") == "crisp"
+    if tag in ("metadata", "style"):
+        return []
+    children = [child for old in element for child in _cleaned(old, names, crisp)]
+    attributes = {}
+    for key, value in element.attrib.items():
+        key = key.rpartition("}")[2]  # xlink:href is href
+        if key == "id":
+            value = names.get(value, "")
+        elif key == "style":
+            value = _short_style(value)
+        elif key == "d":
+            value = _short_path(value)
+        else:
+            value = re.sub(r"#(\S+?)(?=\)|$)", lambda found: "#" + names.get(found[1], found[1]), value)
+            value = _rounded(value)
+        if value and not re.fullmatch(r"rotate\(-?0( .*)?\)", value):
+            attributes[key] = value
+    if tag == "path" and re.search(r"fill: none(?!.*stroke: )|(?<!-)opacity: 0(;|$)", attributes.get("style", "")):
+        return []
+    if tag in ("g", "defs", "clipPath") and not children:
+        return []
+    if (tag == "g" and not attributes) or (tag == "clipPath" and "id" not in attributes):
+        return children if tag == "g" else []
+    if crisp and tag == "path":
+        attributes["shape-rendering"] = "crispEdges"
+    new = ElementTree.Element(tag, attributes)
+    new.text = (element.text or "").strip() or None
+    new.extend(children)
+    return [new]
+
+
+def _short_style(style: str) -> str:
+    """Declarations without the fonts, which are the whole picture's, and with short numbers."""
+    kept = []
+    for declaration in filter(None, map(str.strip, style.split(";"))):
+        key, _, value = (part.strip() for part in declaration.partition(":"))
+        if not key.startswith("font"):
+            kept.append(f"{key}: {_rounded(value)}")
+    return "; ".join(kept)
+
+
+def _rounded(text: str) -> str:
+    """Numbers with two decimals at most, and paths on one line."""
+    return re.sub(r"-?\d+\.\d+(?:e-?\d+)?", lambda found: f"{round(float(found[0]), 2) + 0.0:.10g}", text)
+
+
+def _short_path(path: str) -> str:
+    """A path with short numbers, without spaces that say nothing and corners that come again."""
+    parts = re.findall(r"([A-Za-z])([^A-Za-z]*)", _rounded(path))
+    short, here, start = [], ["", ""], ["", ""]
+    for letter, numbers in parts:
+        place = numbers.split()[-2:]
+        if letter == "L" and place[0] == here[0]:
+            short.append(f"V{place[1]}")
+        elif letter == "L" and place[1] == here[1]:
+            short.append(f"H{place[0]}")
+        else:
+            short.append(letter + " ".join(numbers.split()))
+        if letter in "zZ":
+            here = start
+        else:
+            start, here = (place if letter == "M" else start), place
+    return "".join(short)
