@@ -12,8 +12,6 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 ENVIRONMENT = ONE_THREAD | {
     "MINIMIND_EDU_STATIC": "1",  # figures show themselves as HTML that needs no kernel
-    "MPLBACKEND": "module://matplotlib_inline.backend_inline",
-    "SOURCE_DATE_EPOCH": "0",  # no date inside a picture
     "PYTHONUTF8": "1",  # the same text on a machine with another locale
     "PYDEVD_DISABLE_FILE_VALIDATION": "1",  # ipykernel's debugger warns of frozen modules otherwise
 }

@@ -23,6 +23,7 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, PathPatch, Rectangle
 from matplotlib.path import Path
@@ -41,12 +42,14 @@ HUES = ("q", "k", "v", "norm", "ffn", "stream")
 DASHES = ("-", (0, (5, 2)), (0, (1, 1.4)), (0, (7, 2, 1.2, 2)), (0, (3, 1.5, 1, 1.5, 1, 1.5)), (0, (2, 1)))
 
 # The fonts of the machine must not change the layout, nor may the reader's own settings of matplotlib.
-_SETTINGS = {
+_SETTINGS: Any = {
     "svg.fonttype": "none",  # words stay words
     "font.family": ["DejaVu Sans"],  # comes with matplotlib, and is wider than what pages use: no word leaves its place
     "font.size": FONT,
     "axes.unicode_minus": True,
+    "savefig.bbox": "standard",
 }
+_AS_EVERYWHERE = matplotlib.rc_context(_SETTINGS)
 _LINE_HEIGHT = 1.2 * FONT
 _LONGEST_NAME = 13  # characters in a line of a name at the end of a curve
 _LEVELS = 10  # of the strength of a color in a table without numbers
@@ -103,22 +106,30 @@ def described(alt: str) -> str:
 
 def picture(ax: Axes, *, alt: str) -> Picture:
     """The picture of the figure that `ax`, from `new_axes`, belongs to: for what no function here draws."""
-    return Picture(ax.figure, alt=alt)  # type: ignore[arg-type]
+    return Picture(_figure(ax), alt=alt)
 
 
 # Drawing
 
 
-def new_axes(height: float = 2.9, columns: int = 1) -> Any:
-    """Axes in a new transparent figure as wide as a phone's page, `height` inches high; a list of them if `columns`."""
-    with matplotlib.rc_context(_SETTINGS):
-        figure = Figure(figsize=(WIDTH, height), dpi=72, layout="constrained")
-        figure.get_layout_engine().set(w_pad=1 / 72, h_pad=1 / 72, wspace=0.04)
-        axes = list(figure.subplots(1, columns, squeeze=False)[0])
+def _figure(ax: Axes) -> Figure:
+    """The whole figure of `ax`."""
+    figure = ax.figure
+    if not isinstance(figure, Figure):
+        raise ValueError("pictures are made of plain figures, and these Axes belong to a part of one: use new_axes.")
+    return figure
+
+
+@_AS_EVERYWHERE
+def new_axes(height: float = 2.9, columns: int = 1) -> list[Axes]:
+    """Axes side by side in a new transparent figure as wide as a phone's page and `height` inches high."""
+    layout = ConstrainedLayoutEngine(w_pad=1 / 72, h_pad=1 / 72, wspace=0.04)
+    figure = Figure(figsize=(WIDTH, height), dpi=72, layout=layout)
+    axes = list(figure.subplots(1, columns, squeeze=False)[0])
     figure.patch.set_alpha(0)
     for ax in axes:
         style_axes(ax)
-    return axes[0] if columns == 1 else axes
+    return axes
 
 
 def style_axes(ax: Axes) -> None:
@@ -136,22 +147,23 @@ def style_axes(ax: Axes) -> None:
 
 def _shifted(ax: Axes, right: float, up: float) -> Any:
     """The coordinates of `ax`, moved by units."""
-    return ax.transAxes + ScaledTranslation(right / 72, up / 72, ax.figure.dpi_scale_trans)
+    return ax.transAxes + ScaledTranslation(right / 72, up / 72, _figure(ax).dpi_scale_trans)
 
 
+@_AS_EVERYWHERE
 def _lay_out(ax: Axes) -> Any:
     """The place of `ax` in the laid out figure, in units."""
-    with matplotlib.rc_context(_SETTINGS):
-        ax.figure.draw_without_rendering()  # type: ignore[union-attr]
+    _figure(ax).draw_without_rendering()
     return ax.get_window_extent()
 
 
+@_AS_EVERYWHERE
 def _lay_name_of_y(ax: Axes) -> None:
     """Write the name of the y axis above the axis, from the left edge of the picture on, if there is one."""
     if name := ax.get_ylabel():
         ax.set_ylabel("")
         text = ax.annotate(name, (0, 1), (0, 8), "axes fraction", "offset points", color=INK, fontsize=FONT)
-        if len(ax.figure.axes) == 1:
+        if len(_figure(ax).axes) == 1:
             text.xyann = (1 - _lay_out(ax).x0, 8)
 
 
@@ -183,6 +195,7 @@ def curve_styles(names: Iterable[str], colors: Mapping[str, str] | None = None) 
     return styles
 
 
+@_AS_EVERYWHERE
 def plot_lines(
     x: Sequence[float],
     curves: Mapping[str, Sequence[float]],
@@ -204,7 +217,7 @@ def plot_lines(
         log: make the x axis logarithmic.
     """
     alt, styles = described(alt), curve_styles(curves, colors)
-    ax = new_axes()
+    [ax] = new_axes()
     for name, values in curves.items():
         ax.plot(_numbers(x), _numbers(values), label=name, clip_on=False, **styles[name])
     ax.set(xlabel=xlabel, ylabel=ylabel, xscale="log" if log else "linear")
@@ -214,16 +227,14 @@ def plot_lines(
         ax.set_xticks([], minor=True)
     else:
         ax.xaxis.set_major_formatter(_Thousands())
-        ax.locator_params(
-            axis="x",
-            nbins=7 if abs(float(x[-1])) < 1e4 else 4,
-            integer=all(place.is_integer() for place in _numbers(x)),
-        )
+        whole = all(place.is_integer() for place in _numbers(x))
+        ax.locator_params(axis="x", nbins=7 if abs(float(x[-1])) < 1e4 else 4, integer=whole)
     ax.locator_params(axis="y", nbins=6)
     _name_lines(ax)
-    return Picture(ax.figure, alt=alt)
+    return Picture(_figure(ax), alt=alt)
 
 
+@_AS_EVERYWHERE
 def plot_by_depth(
     curves: Mapping[str, Sequence[float]],
     ylabel: str,
@@ -242,7 +253,7 @@ def plot_by_depth(
         limits: the sizes shown; a curve that leaves them is named where it leaves.
     """
     alt, styles = described(alt), curve_styles(curves, colors)
-    ax = new_axes(height=3.9)
+    [ax] = new_axes(height=3.9)
     low, high = limits
     for name, values in curves.items():
         ax.plot(_numbers(values), label=name, **styles[name])
@@ -252,9 +263,10 @@ def plot_by_depth(
     ax.set_yticks([], minor=True)
     ax.yaxis.set_major_formatter(_Powers())
     _name_lines(ax)
-    return Picture(ax.figure, alt=alt)
+    return Picture(_figure(ax), alt=alt)
 
 
+@_AS_EVERYWHERE
 def plot_vectors(
     vectors: Mapping[str, Sequence[float]], *, alt: str, colors: Mapping[str, str] | None = None
 ) -> Picture:
@@ -266,7 +278,7 @@ def plot_vectors(
         colors: the vectors that have a hue of their own (see curve_styles); of two with one hue the first is hollow.
     """
     alt, styles = described(alt), curve_styles(vectors, colors)
-    ax = new_axes()
+    [ax] = new_axes()
     width, hues = 0.8 / len(vectors), [style["color"] for style in styles.values()]
     for number, (name, values) in enumerate(vectors.items()):
         places = [i + (number - (len(vectors) - 1) / 2) * width for i in range(len(values))]
@@ -280,9 +292,10 @@ def plot_vectors(
     ax.set(xlabel="channel", ylabel="value", xticks=range(len(values)))
     ax.locator_params(axis="y", integer=True)
     _legend(ax)
-    return Picture(ax.figure, alt=alt)
+    return Picture(_figure(ax), alt=alt)
 
 
+@_AS_EVERYWHERE
 def plot_tables(
     tables: Mapping[str, Sequence[Sequence[float]]], row_labels: Sequence[Sequence[str]], *, alt: str
 ) -> Picture:
@@ -296,32 +309,49 @@ def plot_tables(
         alt: the description (see Picture).
     """
     alt = described(alt)
-    every = {title: [_numbers(row) for row in table] for title, table in tables.items()}
+    every = {
+        title: [[round(value, 2) + 0.0 for value in _numbers(row)] for row in table]  # the sum turns -0.0 into 0.0
+        for title, table in tables.items()
+    }
     largest = max(abs(value) for rows in every.values() for row in rows for value in row) or 1.0
-    size = max(map(len, every.values()))
-    axes = new_axes(height=WIDTH / max(len(tables), 2) * 0.98 + 0.1, columns=len(tables))
-    for ax, (title, rows), labels in zip(axes if len(tables) > 1 else [axes], every.items(), row_labels, strict=True):
+    axes = new_axes(height=WIDTH / max(len(tables), 2) + 0.4, columns=len(tables))
+    for ax, (title, rows), labels in zip(axes, every.items(), row_labels, strict=True):
         for i, row in enumerate(rows):
             for j, value in enumerate(row):
-                color, share = PLUS if value >= 0 else MINUS, abs(value) / largest
-                ax.add_patch(
-                    Rectangle((j - 0.47, i - 0.47), 0.94, 0.94, color=color, alpha=0.14, linewidth=0, clip_on=False)
-                )
-                ax.add_patch(
-                    Rectangle((j - 0.47, i + 0.31), 0.94 * share, 0.16, color=color, linewidth=0, clip_on=False)
-                )
-                text = f"{round(value, 2) + 0.0:.2f}".replace("-", "−")  # the sum turns -0.0 into 0.0
+                look = {"color": PLUS if value > 0 else MINUS if value < 0 else LINE, "linewidth": 0, "clip_on": False}
+                ax.add_patch(Rectangle((j - 0.47, i - 0.47), 0.94, 0.94, alpha=0.14, **look))
+                if value:
+                    ax.add_patch(Rectangle((j - 0.47, i + 0.31), 0.94 * abs(value) / largest, 0.16, **look))
+                text = f"{value:.2f}".replace("-", "−")
                 ax.text(j, i - 0.08, text, ha="center", va="center", fontsize=FONT, color=INK)
-        ax.set(xlim=(-0.5, size - 0.5), ylim=(size - 0.5, -0.5), aspect="equal", title=title)
+        ax.set(xlim=(-0.5, len(rows) - 0.5), ylim=(len(rows) - 0.5, -0.5), aspect="equal", title=title)
         ax.set(xticks=range(len(labels)), yticks=range(len(labels)))
         ax.set_xticklabels(labels)
-        ax.set_yticklabels(labels)
+        ax.set_yticklabels(labels if ax is axes[0] or labels != row_labels[0] else [])
         ax.grid(False)
         ax.spines["bottom"].set_visible(False)
-    figure = axes[0].figure if len(tables) > 1 else axes.figure
-    return Picture(figure, alt=alt)
+    _place_tables(axes)
+    return Picture(_figure(axes[0]), alt=alt)
 
 
+def _place_tables(axes: Sequence[Axes]) -> None:
+    """Put square tables side by side, as large as their names leave room for, into a figure of the right height."""
+    figure = _figure(axes[0])
+    _lay_out(axes[0])
+    words = [max(label.get_window_extent().width for label in ax.get_yticklabels()) for ax in axes]
+    gap, over, under = 12, 22, 21  # units
+    side = min((72 * WIDTH - sum(words) - gap * len(axes)) / len(axes), 150)
+    height = over + side + under
+    figure.set_layout_engine("none")
+    figure.set_figheight(height / 72)
+    left = (72 * WIDTH - sum(words) - (gap + side) * len(axes)) / 2
+    for ax, width in zip(axes, words, strict=True):
+        left += width + 6
+        ax.set_position((left / (72 * WIDTH), under / height, side / (72 * WIDTH), side / height))
+        left += side + gap - 6
+
+
+@_AS_EVERYWHERE
 def plot_arrows(arrows: Sequence[Sequence[float]], labels: Sequence[str], *, alt: str) -> Picture:
     """Arrows from the origin on a circle, each named at its tip: one vector, rotated further and further.
 
@@ -331,7 +361,7 @@ def plot_arrows(arrows: Sequence[Sequence[float]], labels: Sequence[str], *, alt
         alt: the description (see Picture).
     """
     alt = described(alt)
-    ax = new_axes(height=2.7)
+    [ax] = new_axes(height=2.7)
     ax.add_patch(Circle((0, 0), 1, fill=False, color=LINE, linewidth=1))
     for number, (arrow, label) in enumerate(zip(arrows, labels, strict=True)):
         x, y = _numbers(arrow)
@@ -342,9 +372,10 @@ def plot_arrows(arrows: Sequence[Sequence[float]], labels: Sequence[str], *, alt
         ax.text(x * 1.08, y * 1.13, label, color=INK, fontsize=FONT, ha=beside, va="center")
     ax.set(xlim=(-1.1, 2.0), ylim=(-0.35, 1.3), aspect="equal", xlabel="x₁", ylabel="x₂")
     ax.set(xticks=[-1, 0, 1], yticks=[0, 1])
-    return Picture(ax.figure, alt=alt)
+    return Picture(_figure(ax), alt=alt)
 
 
+@_AS_EVERYWHERE
 def plot_rope_table(table: Sequence[Sequence[float]], *, alt: str) -> Picture:
     """A cos or sin table, `[positions, D]`, one row per position, with the seam between its two halves.
 
@@ -354,9 +385,9 @@ def plot_rope_table(table: Sequence[Sequence[float]], *, alt: str) -> Picture:
     rows = np.array([_numbers(row) for row in table])
     positions, channels = rows.shape
     across, down = max(300 // channels, 1), max(round(200 / positions), 1)  # whole units: sharp, and short to write
-    ax = new_axes(height=(positions * down + 60) / 72)
-    ax.figure.set_layout_engine("none")
-    width, height = 72 * ax.figure.get_size_inches()
+    [ax] = new_axes(height=(positions * down + 60) / 72)
+    _figure(ax).set_layout_engine("none")
+    width, height = 72 * _figure(ax).get_size_inches()
     ax.set_position((25 / width, 36 / height, channels * across / width, positions * down / height))
     for level in [*range(-_LEVELS, 0), *range(1, _LEVELS + 1)]:
         stripes = _stripes(np.rint(rows * _LEVELS) == level)
@@ -371,7 +402,7 @@ def plot_rope_table(table: Sequence[Sequence[float]], *, alt: str) -> Picture:
     ax.grid(False)
     ax.spines["bottom"].set_visible(False)
     _scale(ax)
-    return Picture(ax.figure, alt=alt)
+    return Picture(_figure(ax), alt=alt)
 
 
 def _stripes(cells: np.ndarray) -> list[Path]:
@@ -388,8 +419,7 @@ def _stripes(cells: np.ndarray) -> list[Path]:
 
 def _scale(ax: Axes) -> None:
     """What the colors of a table mean, at the right above it: minus one, zero, one."""
-    for number, (value, face, edge) in enumerate([("−1", MINUS, MINUS), ("0", "none", LINE), ("1", PLUS, PLUS)]):
-        right = 40 * number - 106
+    for right, value, face, edge in [(-100, "−1", MINUS, MINUS), (-58, "0", "none", LINE), (-24, "1", PLUS, PLUS)]:
         look = {"marker": "s", "markersize": 9, "markerfacecolor": face, "markeredgecolor": edge}
         ax.add_line(Line2D([1], [1], linestyle="none", transform=_shifted(ax, right, 12), clip_on=False, **look))
         ax.text(1, 1, value, transform=_shifted(ax, right + 9, 12), color=INK, fontsize=FONT, va="center_baseline")
@@ -404,7 +434,8 @@ class _Powers(Formatter):
     """Ticks of a logarithmic axis: 1, 10, 100 while that is short, 10⁻⁴ otherwise; as words, which a page can set."""
 
     def __call__(self, x: float, pos: int | None = None) -> str:
-        low, high = sorted(self.axis.get_view_interval())  # type: ignore[union-attr]
+        axis: Any = self.axis
+        low, high = sorted(axis.get_view_interval())
         if 1 <= low and high < 1e6:
             return f"{x:,.0f}"
         return "10" + str(round(np.log10(x))).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
@@ -466,15 +497,23 @@ def spread(places: np.ndarray, gaps: Sequence[float]) -> np.ndarray:
 
 
 def _name_at_edge(ax: Axes, line: Line2D, points: np.ndarray) -> None:
-    """The name of a curve that leaves the picture, inside at the edge where it does so for good."""
-    box = ax.get_window_extent()
-    last = int(np.flatnonzero((points[:, 1] >= box.y0) & (points[:, 1] <= box.y1)).max(initial=0))
-    x = (points[last, 0] - box.x0) / box.width
+    """The name of a curve that leaves the picture, inside at the edge, clear of the curve.
+
+    Args:
+        points: `[N, 2]`, the curve in units, of which the last lies outside.
+    """
+    box, name = ax.get_window_extent(), _folded(str(line.get_label()))
     above = points[-1, 1] > box.y1
-    right = x < 0.5  # of the curve
-    place = {"ha": "left" if right else "right", "va": "top" if above else "bottom", "linespacing": 1.1}
-    move = _shifted(ax, 8 if right else -34, 0 if above else 3)
-    text = ax.text(x, float(above), _folded(str(line.get_label())), transform=move, **place)
+    edge, depth = (box.y1 if above else box.y0), (name.count("\n") + 1) * _LINE_HEIGHT
+    dense = np.linspace(0, len(points) - 1, 50 * len(points))
+    x, y = (np.interp(dense, range(len(points)), values) for values in points.T)
+    near = abs(y - edge)
+    beside = x[near <= max(depth, near.min())]  # the curve next to its name
+    right = beside.mean() < (box.x0 + box.x1) / 2
+    place = beside.max() + 8 if right else beside.min() - 8
+    look = {"ha": "left" if right else "right", "va": "top" if above else "bottom", "linespacing": 1.1}
+    move = _shifted(ax, 0, -2 if above else 3)
+    text = ax.text((place - box.x0) / box.width, float(above), name, transform=move, **look)
     text.set(color=line.get_color(), fontsize=FONT)
 
 
@@ -502,6 +541,7 @@ def _legend(ax: Axes) -> None:
 # SVG
 
 
+@_AS_EVERYWHERE
 def svg_of(figure: Figure, alt: str) -> str:
     """A figure as one `<svg>` element that may stand in a page beside others.
 
@@ -511,8 +551,7 @@ def svg_of(figure: Figure, alt: str) -> str:
     alt = described(alt)
     name = "mm" + hashlib.sha256(alt.encode()).hexdigest()[:8]
     written = io.StringIO()
-    with matplotlib.rc_context(_SETTINGS | {"svg.hashsalt": name, "savefig.bbox": "standard"}):
-        figure.savefig(written, format="svg", metadata={"Date": None})
+    figure.savefig(written, format="svg", metadata={"Date": None})
     root = ElementTree.fromstring(written.getvalue())
     ids = _referenced(root)
     names = {old: f"{name}-{number}" for number, old in enumerate(ids)}
