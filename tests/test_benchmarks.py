@@ -3,7 +3,6 @@
 import getpass
 import json
 import platform
-import re
 import time
 from dataclasses import dataclass, replace
 from functools import partial
@@ -307,8 +306,7 @@ def test_columns_of_the_table_stand_below_each_other():
 
 def test_the_picture_is_drawn_and_the_same_every_time(tmp_path):
     assert draw(stored_run(), tmp_path / "a.svg") and draw(stored_run(), tmp_path / "b.svg")
-    root = ElementTree.parse(tmp_path / "a.svg").getroot()
-    assert len(root.findall(".//*[@id='axes_2']")) == 1
+    assert {"decode, small", "step against context, small"} <= set(written(tmp_path / "a.svg"))
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
 
 
@@ -396,8 +394,8 @@ def test_a_stored_run_is_shown_again(tmp_path, capsys):
 
 
 def written(picture):
-    """The words and numbers in an SVG of matplotlib, which draws them as shapes and tells them in comments."""
-    return re.findall("<!-- (.*?) -->", picture.read_text(encoding="utf-8"))
+    """The words and numbers in a picture."""
+    return [element.text for element in ElementTree.parse(picture).iter() if element.tag.endswith("text")]
 
 
 @pytest.mark.parametrize("name", ["amd_epyc", "intel_xeon"])

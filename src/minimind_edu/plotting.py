@@ -622,11 +622,14 @@ def _cleaned(element: ElementTree.Element, names: Mapping[str, str], crisp: bool
 
 
 def _short_style(style: str) -> str:
-    """Declarations without the fonts, which are the whole picture's, and with short numbers."""
+    """Declarations with short numbers, and without the font, which is the whole picture's, but for another size."""
     kept = []
     for declaration in filter(None, map(str.strip, style.split(";"))):
         key, _, value = (part.strip() for part in declaration.partition(":"))
-        if not key.startswith("font"):
+        size = re.search(r"([\d.]+)px", value) if key in ("font", "font-size") else None
+        if size and float(size[1]) != FONT:
+            kept.append(f"font-size: {_rounded(size[1])}px")
+        elif not key.startswith("font"):
             kept.append(f"{key}: {_rounded(value)}")
     return "; ".join(kept)
 
