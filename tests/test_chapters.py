@@ -2,15 +2,18 @@
 
 import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from nbval.plugin import comment_markers
 
+from minimind_edu import plotting
 from tools import install_cell
 from tools.compared import all_code_cells, code_cells, commanding_comments, is_compared, load, tags, text
 from tools.refresh import CHAPTERS, IGNORED, WIDGET_VIEW, canonical, dumps, machine_words, read
 
 PATHS = sorted(CHAPTERS.glob("*.ipynb"))
+TEXTS = [*sorted((CHAPTERS.parent / "book").glob("*.md")), CHAPTERS.parent / "README.md"]
 HIDDEN_TAGS = {"hide-input", "hide-cell", "hide-output"}
 KEPT = "keep"  # stays open on the page of someone who reads
 KNOWN_TAGS = HIDDEN_TAGS | {IGNORED, KEPT}
@@ -19,6 +22,7 @@ LONGEST_CELL = 30  # lines
 
 # MyST's own syntax: only the book would understand it.
 MYST = re.compile(r"^(?:```|:::+)\{|\{[a-z][\w:-]*\}`|^\([\w-]+\)=$|^%|^\+\+\+", re.MULTILINE)
+IMAGE = re.compile(r"!\[([^\]]*)\]\(|<img\b([^>]*)>")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
@@ -83,6 +87,36 @@ def test_links_between_pages_lead_to_files(path, notebook):
         for target in LINK.findall(outside_code(text(cell)) if cell["cell_type"] == "markdown" else ""):
             if not target.startswith(("http://", "https://", "figure:", "#")):
                 assert (path.parent / target.split("#")[0]).is_file(), f"cell {cell['id']} links to {target}"
+
+
+def test_a_picture_is_svg_with_a_sentence_inside(notebook):
+    """A photograph is soft on a phone, and its name is all that a reader who does not see it would hear."""
+    for cell in code_cells(notebook):
+        for data in (output.get("data", {}) for output in cell["outputs"]):
+            kinds = {kind for kind in data if kind.startswith("image/")}
+            assert kinds <= {"image/svg+xml"}, f"cell {cell['id']} stores {kinds}"
+            if kinds:
+                root = ElementTree.fromstring("".join(data["image/svg+xml"]))
+                titles = [child.text for child in root if child.tag.endswith("title")]
+                assert len(titles) == 1 and len(titles[0]) >= plotting.SHORTEST_ALT, f"cell {cell['id']}"
+                assert "".join(data["text/plain"]) == f"Picture: {titles[0]}", f"cell {cell['id']}"
+
+
+def test_no_two_pictures_have_the_same_description():
+    """It names the picture, and the ids inside are made from it."""
+    titles = re.findall(r"Picture: [^\n]*", "\n".join(path.read_text(encoding="utf-8") for path in PATHS))
+    assert titles and len(titles) == len(set(titles))
+
+
+@pytest.mark.parametrize("path", [*PATHS, *TEXTS], ids=lambda path: path.name)
+def test_an_image_in_a_text_has_a_sentence(path):
+    if path.suffix == ".md":
+        texts = [path.read_text(encoding="utf-8")]
+    else:
+        texts = [text(cell) for cell in load(path)["cells"] if cell["cell_type"] == "markdown"]
+    for found in (found for words in texts for found in IMAGE.finditer(outside_code(words))):
+        alt = found[1] or "".join(re.findall(r'\balt="([^"]*)"', found[2] or ""))
+        assert len(alt) >= plotting.SHORTEST_ALT, f"{found[0]} says too little"
 
 
 def test_code_can_be_compared_everywhere(notebook):

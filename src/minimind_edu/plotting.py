@@ -46,6 +46,8 @@ _SETTINGS: Any = {
     "svg.fonttype": "none",  # words stay words
     "font.family": ["DejaVu Sans"],  # comes with matplotlib, and is wider than what pages use: no word leaves its place
     "font.size": FONT,
+    "axes.titlesize": FONT,
+    "axes.labelsize": FONT,
     "axes.unicode_minus": True,
     "savefig.bbox": "standard",
 }
