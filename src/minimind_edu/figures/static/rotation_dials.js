@@ -1,28 +1,24 @@
 // RotationDials: one dial a pair. Positions turn the arrows, dragging an arrow changes the query or the key itself.
 
-import { h, clamp, grouped, setTraits, prefersReducedMotion, mount } from "./kit.js";
+import { h, clamp, grouped, setTraits, prefersReducedMotion, wordsOf, frame, mount } from "./kit.js";
 import { fmt, slider, toggle, choice, optionsFor, button, readout } from "./kit.js";
 import { pairChannels, turnForPosition, ropeScore, cosineOnlyScore } from "./rope_math.js";
 import { LAYOUT, LAST, situation, dialReach } from "./rotation_dials_views.js";
-import { createDial, createRuler, createSum, createStrip } from "./rotation_dials_views.js";
+import { createDial, createRuler, createStrip } from "./rotation_dials_views.js";
+import { rotationDialsWords } from "./rotation_dials_words.js";
 
 const POSITIONS_PER_SECOND = 5;
 const TRAITS = ["query", "key", "query_position", "key_position", "rope_base"];
-const NOTE =
-  "Slide both: every arrow turns, but no angle between q and k changes, so neither does the score. Drag a tip to " +
-  "change the query or key itself.";
-
 const whole = (x) => fmt(x, 0);
 
 /** Let both positions run along the ruler; with reduced motion, jump eight positions instead. */
 function createPlayer(positions, draw) {
-  let frame = null;
+  let frameId = null;
   const stop = () => {
-    if (frame === null) return;
-    cancelAnimationFrame(frame);
-    frame = null;
-    const { m, n } = positions.read();
-    positions.save(positions.slid(Math.round(Math.min(m, n)))); // rounding one by one could change their distance
+    if (frameId === null) return;
+    cancelAnimationFrame(frameId);
+    frameId = null;
+    positions.settle();
     draw();
   };
   function start() {
@@ -40,16 +36,16 @@ function createPlayer(positions, draw) {
       const first = Math.min(end, origin + ((time - began) / 1000) * POSITIONS_PER_SECOND);
       positions.pass(first);
       if (first < end) {
-        frame = requestAnimationFrame(step);
+        frameId = requestAnimationFrame(step);
         draw();
       } else stop();
     };
-    frame = requestAnimationFrame(step);
+    frameId = requestAnimationFrame(step);
   }
-  return { start, stop, playing: () => frame !== null };
+  return { start, stop, playing: () => frameId !== null };
 }
 
-/** Reads and writes the positions; `between` holds them while the figure plays, when they are no whole numbers. */
+/** Reads and writes the positions; `between` holds them while both slide, when they are no whole numbers. */
 function createPositions(model) {
   let between = null;
   const read = () => between ?? { m: model.get("query_position"), n: model.get("key_position") };
@@ -67,7 +63,19 @@ function createPositions(model) {
     const [query, key] = [m, n].map((position) => clamp(Math.round(position), 0, LAST));
     setTraits(model, { query_position: query, key_position: key });
   };
-  return { read, slid, apart, save, pass: (first) => (between = slid(first)) };
+  const settle = () => {
+    const { m, n } = read();
+    save(slid(Math.round(Math.min(m, n)))); // rounding one by one could change their distance
+  };
+  return {
+    read,
+    slid,
+    apart,
+    save,
+    settle,
+    isBetween: () => between !== null,
+    pass: (first) => (between = slid(first)),
+  };
 }
 
 /** Give the raw vector the values with which, turned for its position, its arrow points at `tip`. */
@@ -83,37 +91,65 @@ function dragArrow(model, name, position, channels, tip, reach) {
   setTraits(model, { [name]: vector.map(moved) });
 }
 
-/** The rows of the read-out. While the figure plays they stay word for word the same: that is its message. */
-function keyNumbers(s, playing, compare) {
+/** The rows of the read-out. While both slide they stay word for word the same: that is their message. */
+function keyNumbers(words, s, isSliding, compare) {
   const first = Math.min(s.m, s.n);
   const [m, n] = [Math.round(s.m - first), Math.round(s.n - first)];
   const score = (a, b) => fmt(ropeScore(s.query, s.key, a, b, s.base, LAYOUT, LAYOUT), 6);
   const cosines = () => fmt(cosineOnlyScore(s.query, s.key, s.m - s.n, s.base, LAYOUT), 6);
   const rows = [
-    [playing ? "score while both slide" : `score at m = ${whole(s.m)}, n = ${whole(s.n)}`, fmt(s.score, 6)],
-    [`slid back to m = ${m}, n = ${n}`, score(m, n)],
-    [`swapped: m = ${n}, n = ${m}`, score(n, m)],
+    [isSliding ? words.scoreSliding : words.scoreAt(whole(s.m), whole(s.n)), fmt(s.score, 6)],
+    [words.slidBack(m, n), score(m, n)],
+    [words.swapped(n, m), score(n, m)],
   ];
-  return compare ? [...rows, ["A·B·cos would say", cosines(), "bad"]] : rows;
+  return compare ? [...rows, [words.cosineOnly, cosines(), "bad"]] : rows;
 }
 
-function createSliders(move) {
-  const range = { min: 0, max: LAST, step: 1, value: 0, format: whole };
-  const m = slider({ ...range, label: "query position m", tone: "accent", onInput: (value) => move({ m: value }) });
-  const n = slider({ ...range, label: "key position n", tone: "accent2", onInput: (value) => move({ n: value }) });
-  const first = slider({ ...range, label: "slide both, starting at", onInput: (value) => move({ first: value }) });
+const RANGE = { min: 0, max: LAST, value: 0 };
+
+/** The one control that all sizes of the figure have: both positions, by hand or by themselves. */
+function createSlideBoth(words, positions, player, draw) {
+  const format = () => {
+    const { m, n } = positions.read();
+    return words.positions(whole(m), whole(n));
+  };
+  const onInput = (first) => {
+    player.stop();
+    positions.pass(first); // between two whole positions, so that the arrows rotate and do not jump
+    draw();
+  };
+  const both = slider({ ...RANGE, label: words.slideBoth, format, onInput });
+  both.input.addEventListener("change", () => {
+    if (!positions.isBetween()) return;
+    positions.settle();
+    draw();
+  });
+  const play = button({ label: words.play, onClick: () => (player.playing() ? player.stop() : player.start()) });
+  both.root.dataset.sym = "m-n";
+  const set = (s) => {
+    both.set(Math.min(s.m, s.n));
+    play.set(player.playing() ? words.pause : words.play);
+  };
+  return { root: h("div", { class: "rd-player" }, play.root, both.root), set };
+}
+
+function createSliders(words, move) {
+  const range = { ...RANGE, step: 1, format: whole };
+  const m = slider({ ...range, label: words.queryPosition, tone: "q", onInput: (value) => move({ m: value }) });
+  const n = slider({ ...range, label: words.keyPosition, tone: "k", onInput: (value) => move({ n: value }) });
+  m.root.dataset.sym = "m";
+  n.root.dataset.sym = "n";
   const set = (s) => {
     m.set(s.m);
     n.set(s.n);
-    first.set(Math.min(s.m, s.n));
   };
-  return { root: h("div", { class: "mm-controls rd-sliders" }, m.root, n.root, first.root), set };
+  return { roots: [m.root, n.root], set };
 }
 
-function createBaseChoice(model) {
+function createBaseChoice(words, model) {
   const bases = [...new Set([100, 10000, 1000000, model.get("rope_base")])].sort((a, b) => a - b);
   const onChange = (value) => setTraits(model, { rope_base: value });
-  return choice({ label: "rope_base", options: optionsFor(bases, grouped), value: model.get("rope_base"), onChange });
+  return choice({ label: words.base, options: optionsFor(bases, grouped), value: model.get("rope_base"), onChange });
 }
 
 /** Call `draw` once after any number of changes in the same moment. */
@@ -145,53 +181,56 @@ function renderDials({ model, el }) {
     dragArrow(model, name === "q" ? "query" : "key", name === "q" ? m : n, channels, tip, reach);
   };
 
+  const words = wordsOf(rotationDialsWords);
+  const isCompact = model.get("compact");
   const reach = dialReach(model.get("query"), model.get("key"));
   const pairs = pairChannels(model.get("query").length, LAYOUT);
-  const [ruler, sum, strip] = [createRuler(move), createSum(pairs.length), createStrip(move)];
-  const dials = pairs.map((channels, pair) => createDial(pair, channels, reach, onTip));
-  const [sliders, base, numbers] = [createSliders(move), createBaseChoice(model), readout([])];
-  const compare = toggle({ label: "Compare with A·B·cos (dashed)", onChange: () => draw() });
-  const play = button({ label: "", onClick: () => (player.playing() ? player.stop() : player.start()) });
-  const swap = button({
-    label: "Swap m and n",
-    onClick: () => move({ m: positions.read().n, n: positions.read().m }),
-  });
-  const distance = h("div", { class: "rd-distance" });
-  const [rulerBox, sumBox, stripBox] = [ruler, sum, strip].map((part) => h("div", {}, part.root));
-  const buttons = h("div", { class: "rd-buttons" }, play.root, swap.root);
-  const columns = `--rd-columns: ${Math.min(4, pairs.length)}`;
+  const dials = pairs.map((channels, pair) => createDial(words, pair, channels, reach, isCompact ? null : onTip));
+  const slideBoth = createSlideBoth(words, positions, player, () => draw());
+  const score = readout([]);
+  score.root.classList.add("rd-score");
+  score.root.dataset.sym = "score";
+  const [ruler, strip] = isCompact ? [] : [createRuler(words, move), createStrip(words, move)];
+  const [sliders, base, numbers] = [createSliders(words, move), createBaseChoice(words, model), readout([])];
+  const compare = toggle({ label: words.compare, onChange: () => draw() });
+  const swap = button({ label: words.swap, onClick: () => move({ m: positions.read().n, n: positions.read().m }) });
+  const equation = h(
+    "div",
+    { class: "rd-equation" },
+    h(
+      "div",
+      { class: "rd-dials", style: `--rd-columns: ${Math.min(4, pairs.length)}` },
+      dials.map((dial) => dial.root),
+    ),
+    score.root,
+  );
   const stage = h(
     "div",
     { class: "mm-stage rd-stage" },
-    h("div", { class: "rd-head-row" }, distance, buttons),
-    rulerBox,
-    h(
-      "div",
-      { class: "rd-dials", style: columns },
-      dials.map((dial) => dial.root),
-    ),
-    h("div", { class: "rd-low" }, sumBox, stripBox),
+    ruler && h("div", { class: "rd-ruler" }, ruler.root),
+    equation,
   );
-  const controls = h("div", { class: "mm-controls" }, base.root, compare.root);
-  const note = h("p", { class: "mm-note" }, NOTE);
-  const root = h("div", { class: "mm-fig" }, stage, sliders.root, controls, numbers.root, note);
+  const controls = h("div", { class: "mm-controls" }, sliders.roots, base.root, compare.root, swap.root);
+  const more = [controls, h("div", { class: "rd-strip" }, strip?.root), numbers.root];
+  const root = frame(words, { stage, control: slideBoth.root, more }, isCompact);
 
   function draw() {
-    if (!rulerBox.clientWidth) return; // hidden, or already taken away
+    const width = stage.clientWidth; // of what is folded away as well
+    if (!width) return; // hidden, or already taken away
     const { m, n } = positions.read();
     const s = situation(model.get("query"), model.get("key"), m, n, model.get("rope_base"));
-    ruler.draw(s, rulerBox.clientWidth);
     dials.forEach((dial) => dial.draw(s));
-    sum.draw(s, sumBox.clientWidth);
-    strip.draw(s, stripBox.clientWidth, compare.get());
+    slideBoth.set(s);
+    score.set([[words.score, fmt(s.score, 4)]]);
+    if (isCompact) return;
+    ruler.draw(s, width);
+    strip.draw(s, width, compare.get());
     sliders.set(s);
     base.set(s.base);
-    distance.textContent = `m − n = ${whole(m - n)}`;
-    play.set(player.playing() ? "❚❚ Pause" : "▶ Slide both");
-    numbers.set(keyNumbers(s, player.playing(), compare.get()));
+    numbers.set(keyNumbers(words, s, positions.isBetween(), compare.get()));
   }
 
-  const parts = [{ release: player.stop }, ruler, strip, ...dials];
+  const parts = [{ release: player.stop }, ruler, strip, ...dials].filter(Boolean);
   return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw: drawLater(draw), parts });
 }
 

@@ -1,4 +1,4 @@
-// The parts that RotationDials is drawn with: a dial, the ruler, the running sum, the score at every distance.
+// The parts that RotationDials is drawn with: a dial, the ruler, the score at every distance.
 // Each is { root, draw(...), release() }; none of them keeps the figure's state.
 
 import { h, svg, textAt, setAttributes, setSize, clamp, arrowStep, draggable, fmt, handle } from "./kit.js";
@@ -8,6 +8,7 @@ import { ropeScore, cosineOnlyScore, angleBetween } from "./rope_math.js";
 export const LAYOUT = "half-split"; // MiniMind's own: pair i is channels i and i + dim/2
 export const LAST = 63; // the ruler's last position
 const RIM = 96; // a dial's radius, in drawing units
+const PILL = 104; // how wide the handle that slides both is at least, in pixels
 const DEGREES = 180 / Math.PI;
 
 const signed = (x, digits) => (Number(x.toFixed(digits)) > 0 ? "+" : "") + fmt(x, digits);
@@ -20,7 +21,8 @@ export function situation(query, key, m, n, base) {
   };
   const products = pairProducts(turned.q, turned.k, LAYOUT);
   const score = products.reduce((sum, product) => sum + product, 0);
-  return { query, key, m, n, base, turned, products, score, frequencies: ropeFrequencies(query.length, base) };
+  const [frequencies, largest] = [ropeFrequencies(query.length, base), largestProduct(query, key)];
+  return { query, key, m, n, base, turned, products, score, frequencies, largest };
 }
 
 /** Where an arrow key or a drag leads on a ruler of positions. */
@@ -37,8 +39,8 @@ function arcPath(radius, from, sweep, closed) {
   return closed ? `M0 0L${at(from)}${arc}Z` : `M${at(from)}${arc}`;
 }
 
-/** An arrow on a dial: its track, its ghost before the turn, itself, and the handle at its tip. */
-function createArrow(name, label, unit, onDrag) {
+/** An arrow on a dial: its track, its ghost before the rotation, itself, and with onDrag the handle at its tip. */
+function createArrow(words, name, label, unit, onDrag) {
   const head = { q: "M4 0L-14 9L-14 -9Z", k: "M4 0L-7 8.5L-18 0L-7 -8.5Z" }[name]; // triangle and diamond
   const slides = { tabindex: 0, role: "slider", "aria-label": label, "aria-valuemin": -180, "aria-valuemax": 180 };
   const parts = {
@@ -48,18 +50,18 @@ function createArrow(name, label, unit, onDrag) {
     shaft: svg("line", { class: "rd-shaft", x1: 0, y1: 0 }),
     head: svg("path", { class: "rd-head", d: head }),
     letter: svg("text", { class: "rd-letter" }, name),
-    hit: svg("circle", { class: "rd-hit", r: 22, ...slides }),
-    ring: svg("circle", { class: "rd-ring", r: 20 }),
   };
-  const { track, raw, rawTip, shaft, ...rest } = parts;
-  const under = svg("g", { class: `rd-${name}` }, track, raw, rawTip);
-  const over = svg("g", { class: `rd-${name}` }, shaft, Object.values(rest));
+  const hit = onDrag && svg("circle", { class: "rd-hit", r: 22, ...slides });
+  const ring = onDrag && svg("circle", { class: "rd-ring", r: 20 });
+  const under = svg("g", { class: `rd-${name}`, "data-sym": name }, parts.track, parts.raw, parts.rawTip);
+  const over = svg("g", { class: `rd-${name}`, "data-sym": name }, parts.shaft, parts.head, parts.letter, hit, ring);
   let tip = [0, 0];
-  const release = draggable(parts.hit, {
+  const dragging = {
     keyStep: unit / 20,
     position: () => [tip[0] * unit, -tip[1] * unit],
     onMove: (x, y) => onDrag([x / unit, -y / unit]),
-  });
+  };
+  const release = onDrag ? draggable(hit, dragging) : () => {};
 
   function draw(before, after, sweep) {
     tip = after;
@@ -68,16 +70,17 @@ function createArrow(name, label, unit, onDrag) {
     const angle = Math.atan2(after[1], after[0]);
     const [rawX, rawY] = [before[0] * unit, -before[1] * unit];
     const beyond = length * unit + 13;
-    setAttributes(track, { d: arcPath(length * unit, Math.atan2(before[1], before[0]), sweep) });
-    setAttributes(raw, { x2: rawX, y2: rawY });
-    setAttributes(rawTip, { cx: rawX, cy: rawY });
+    setAttributes(parts.track, { d: arcPath(length * unit, Math.atan2(before[1], before[0]), sweep) });
+    setAttributes(parts.raw, { x2: rawX, y2: rawY });
+    setAttributes(parts.rawTip, { cx: rawX, cy: rawY });
     const neck = Math.max(0, 1 - 10 / Math.max(length * unit, 1));
-    setAttributes(shaft, { x2: x * neck, y2: y * neck });
+    setAttributes(parts.shaft, { x2: x * neck, y2: y * neck });
     setAttributes(parts.head, { transform: `translate(${x} ${y}) rotate(${-angle * DEGREES})` });
     setAttributes(parts.letter, { x: beyond * Math.cos(angle), y: -beyond * Math.sin(angle) });
-    for (const node of [parts.hit, parts.ring]) setAttributes(node, { cx: x, cy: y });
-    const text = `length ${fmt(length)}, ${fmt(angle * DEGREES, 0)} degrees`;
-    setAttributes(parts.hit, { "aria-valuenow": Math.round(angle * DEGREES), "aria-valuetext": text });
+    if (!onDrag) return;
+    for (const node of [hit, ring]) setAttributes(node, { cx: x, cy: y });
+    const text = words.arrow(fmt(length), fmt(angle * DEGREES, 0));
+    setAttributes(hit, { "aria-valuenow": Math.round(angle * DEGREES), "aria-valuetext": text });
   }
   return { under, over, draw, release };
 }
@@ -89,24 +92,35 @@ export function dialReach(query, key) {
   return Math.max(1.5, ...lengths);
 }
 
-export function createDial(pair, channels, reach, onDrag) {
-  const createOne = (name, whose) => {
-    return createArrow(name, `${whose} arrow of pair ${pair}`, RIM / reach, (tip) => onDrag(name, channels, tip));
+/** The largest that a pair can add, however its arrows point: the end of the bars' scale, which rotation cannot move. */
+export function largestProduct(query, key) {
+  const lengths = (vector) => pairChannels(vector.length, LAYOUT).map(([a, b]) => Math.hypot(vector[a], vector[b]));
+  const [q, k] = [lengths(query), lengths(key)];
+  return Math.max(...q.map((length, pair) => length * k[pair])) || 1;
+}
+
+/** One pair: its two arrows, and below them what it adds to the score. Without onDrag the arrows cannot be dragged. */
+export function createDial(words, pair, channels, reach, onDrag) {
+  const createOne = (name, label) => {
+    return createArrow(words, name, label, RIM / reach, onDrag && ((tip) => onDrag(name, channels, tip)));
   };
-  const arrows = [createOne("q", "query"), createOne("k", "key")];
+  const arrows = [createOne("q", words.queryArrow(pair)), createOne("k", words.keyArrow(pair))];
   const wedge = svg("path", { class: "rd-wedge" });
-  const [speed, between, adds] = [h("p"), h("p"), h("p", { class: "rd-adds" })];
+  const [speed, between] = [h("p", { class: "rd-speed", "data-sym": "theta" }), h("p", { class: "rd-between" })];
+  const adds = h("p", { class: "rd-adds" });
+  const bar = h("div");
   const drawing = svg(
     "svg",
-    { viewBox: "-113 -113 226 226", role: "group", "aria-label": `dial of pair ${pair}` },
+    { viewBox: "-113 -113 226 226", role: onDrag ? "group" : "img" },
     svg("circle", { class: "rd-face", r: RIM }),
     svg("path", { class: "rd-cross", d: `M${-RIM} 0H${RIM}M0 ${-RIM}V${RIM}` }),
     arrows.map((arrow) => arrow.under),
     wedge,
     arrows.map((arrow) => arrow.over),
   );
-  const title = h("p", {}, h("b", {}, `pair ${pair}`), ` · channels ${channels.join(", ")}`);
-  const root = h("div", { class: "rd-dial" }, drawing, title, speed, between, adds);
+  const where = h("span", { class: "rd-channels" }, ` · ${words.channels(channels)}`);
+  const title = h("p", { class: "rd-name" }, h("b", {}, words.pair(pair)), where);
+  const root = h("div", { class: "rd-dial" }, title, speed, drawing, between, adds, h("div", { class: "rd-bar" }, bar));
 
   function draw(s) {
     const of = (vector) => channels.map((channel) => vector[channel]);
@@ -118,25 +132,29 @@ export function createDial(pair, channels, reach, onDrag) {
     setAttributes(wedge, { d: arcPath(30, Math.atan2(k[1], k[0]), angle, true) });
     const degrees = s.frequencies[pair] * DEGREES;
     const digits = degrees < 0.095 ? 4 : degrees < 1 ? 2 : 1;
-    speed.textContent = `${fmt(degrees, digits)}° per position`;
-    between.textContent = `from k to q ${signed(angle * DEGREES, 1)}°`;
-    adds.textContent = `adds ${signed(s.products[pair], 3)}`;
-    adds.dataset.tone = s.products[pair] < 0 ? "bad" : "good";
+    const [apart, product] = [signed(angle * DEGREES, 1), signed(s.products[pair], 3)];
+    speed.textContent = words.speed(fmt(degrees, digits));
+    between.textContent = words.between(apart);
+    adds.textContent = words.adds(product);
+    setAttributes(drawing, { "aria-label": words.dial(pair, apart, product) });
+    const share = (50 * s.products[pair]) / s.largest; // percent of the bar, from its middle
+    bar.className = share < 0 ? "rd-minus" : "rd-plus";
+    Object.assign(bar.style, { left: `${50 + Math.min(0, share)}%`, width: `${Math.abs(share)}%` });
   }
   return { root, draw, release: () => arrows.forEach((arrow) => arrow.release()) };
 }
 
 /** The ruler of positions: the query's token above, the key's below, and between them the handle that slides both. */
-export function createRuler(move) {
-  const [top, middle, bottom, height, margin] = [18, 52, 88, 108, 18];
+export function createRuler(words, move) {
+  const [top, middle, bottom, height, margin] = [17, 48, 79, 96, 18];
   let now = { m: 0, n: 0, step: 1 };
   const x = (position) => margin + position * now.step;
   const positionAt = (px) => (px - margin) / now.step;
   const ticks = svg("g");
 
-  const token = (name, label, ...shapes) => {
+  const token = (name, symbol, label, ...shapes) => {
     const slides = { tabindex: 0, role: "slider", "aria-label": label, "aria-valuemin": 0, "aria-valuemax": LAST };
-    return svg("g", { class: `rd-token rd-${name}`, ...slides }, shapes);
+    return svg("g", { class: `rd-token rd-${name}`, "data-sym": symbol, ...slides }, shapes);
   };
   const stem = (from) => svg("line", { class: "rd-stem", y1: from, y2: middle });
   const letter = (y, text) => svg("text", { class: "rd-onbody", y }, text);
@@ -146,13 +164,14 @@ export function createRuler(move) {
   };
   const lozenge = (cls, half) => svg("rect", { class: cls, y: middle - half, height: 2 * half, rx: half });
 
-  const q = token("q", "query position m", stem(top), disk("rd-body", 14), letter(top, "q"), disk("rd-ring", 17));
+  const queryShapes = [stem(top), disk("rd-body", 14), letter(top, "q"), disk("rd-ring", 17)];
   const keyShapes = [stem(bottom), square("rd-body", 14, 5), letter(bottom, "k"), square("rd-ring", 17, 7)];
-  const k = token("k", "key position n", keyShapes);
+  const q = token("q", "m", words.queryPosition, queryShapes);
+  const k = token("k", "n", words.keyPosition, keyShapes);
   const [pill, pillRing] = [lozenge("rd-pill", 14), lozenge("rd-ring", 17)];
-  const words = textAt(null, middle, "‹ both ›", "rd-strong rd-both", "middle");
-  const both = token("both", "slide both", pill, words, pillRing);
-  const drawing = { height, role: "group", "aria-label": "ruler of positions", style: "touch-action: pan-y" };
+  const distance = textAt(null, middle, "", "rd-strong rd-both", "middle");
+  const both = token("both", "m-n", words.slideBoth, pill, distance, pillRing);
+  const drawing = { height, role: "group", "aria-label": words.ruler, style: "touch-action: pan-y" };
   const root = svg("svg", drawing, ticks, q, k, both);
 
   let offset = 0; // of the finger from the smaller position, while both slide
@@ -189,92 +208,34 @@ export function createRuler(move) {
     now = { m: s.m, n: s.n, step };
     if (isResized) drawTicks(width);
     const [low, high] = [Math.min(s.m, s.n), Math.max(s.m, s.n)];
-    const wide = Math.max(60, x(high) - x(low));
-    const from = (x(high) + x(low) - wide) / 2;
+    const wide = Math.max(PILL, x(high) - x(low));
+    const from = clamp((x(high) + x(low) - wide) / 2, 0, width - wide);
     setAttributes(pill, { x: from, width: wide });
     setAttributes(pillRing, { x: from - 3, width: wide + 6 });
-    setAttributes(words, { x: from + wide / 2 });
+    setAttributes(distance, { x: from + wide / 2 });
+    distance.textContent = `‹ ${words.distance(fmt(s.m - s.n, 0))} ›`;
     setAttributes(q, { transform: `translate(${x(s.m)} 0)`, "aria-valuenow": Math.round(s.m) });
     setAttributes(k, { transform: `translate(${x(s.n)} 0)`, "aria-valuenow": Math.round(s.n) });
-    setAttributes(both, { "aria-valuenow": Math.round(low) });
+    const text = words.positions(fmt(s.m, 0), fmt(s.n, 0));
+    setAttributes(both, { "aria-valuenow": Math.round(low), "aria-valuetext": text });
   }
   return { root, draw, release: () => releases.forEach((release) => release()) };
 }
 
-/** The smallest and largest running sum at any distance: a scale that holds still while the arrows turn. */
-function runningSumRange(s) {
-  let [low, high] = [-0.1, 0.1];
-  for (let distance = -LAST; distance <= LAST; distance++) {
-    let sum = 0;
-    for (const product of situation(s.query, s.key, distance, 0, s.base).products) {
-      sum += product;
-      [low, high] = [Math.min(low, sum), Math.max(high, sum)];
-    }
-  }
-  return [low, high];
-}
-
-/** The pairs' products one after another, each starting where the last one ended; the end is the score. */
-export function createSum(pairs) {
-  const [row, left, right, top] = [26, 58, 66, 22];
-  const height = top + row * (pairs + 1) + 8;
-  const rowTop = (i) => top + i * row;
-  const clsOf = (i) => (i === pairs ? "rd-sum" : "");
-  const rows = Array.from({ length: pairs + 1 }, (_, i) => ({
-    bar: svg("rect", { height: 14, rx: 2 }),
-    name: textAt(0, rowTop(i) + 16, i === pairs ? "score" : `pair ${i}`, clsOf(i)),
-    value: textAt(null, rowTop(i) + 16, "", clsOf(i), "end"),
-  }));
-  const links = Array.from({ length: pairs }, () => svg("line", { class: "rd-link" }));
-  const zero = svg("line", { class: "rd-zero", y1: top, y2: height - 4 });
-  const title = textAt(0, 12, "running sum of the pairs", "rd-small");
-  const shapes = ["bar", "name", "value"].map((part) => rows.map((one) => one[part]));
-  const drawing = { height, role: "img", "aria-label": "running sum of the pairs' products" };
-  const root = svg("svg", drawing, title, zero, links, shapes);
-
-  let [low, high, scaledFor] = [-1, 1, ""];
-
-  function drawRow({ bar, value }, i, from, to, text, { x, width }) {
-    const [start, end] = [x(from), x(to)];
-    const cls = i === pairs ? "rd-total" : to < from ? "rd-minus" : "rd-plus";
-    const box = { x: Math.min(start, end), y: rowTop(i) + 4, width: Math.max(1.5, Math.abs(end - start)) };
-    setAttributes(bar, { ...box, class: cls });
-    setAttributes(value, { x: width });
-    value.textContent = text;
-  }
-
-  function draw(s, width) {
-    const vectors = JSON.stringify([s.query, s.key, s.base]);
-    if (vectors !== scaledFor) [low, high] = runningSumRange(s);
-    scaledFor = vectors;
-    const x = (value) => left + ((value - low) / (high - low)) * (width - left - right);
-    setSize(root, width, height);
-    setAttributes(zero, { x1: x(0), x2: x(0) });
-    let sum = 0;
-    s.products.forEach((product, i) => {
-      drawRow(rows[i], i, sum, sum + product, signed(product, 3), { x, width });
-      sum += product;
-      setAttributes(links[i], { x1: x(sum), x2: x(sum), y1: rowTop(i) + 18, y2: rowTop(i + 1) + 4 });
-    });
-    drawRow(rows[pairs], pairs, 0, sum, fmt(s.score, 4), { x, width });
-  }
-  return { root, draw };
-}
-
 /** The score at every distance, with the point where the figure stands and its mirror image. */
-export function createStrip(move) {
+export function createStrip(words, move) {
   const [height, left, right, top, bottom] = [186, 34, 8, 22, 22];
   const wordsHeight = 18; // the line of words above the curves
   const masked = svg("rect", { class: "rd-masked", x: left, y: top, height: height - top - bottom });
-  const [frame, words] = [svg("g"), svg("g")];
+  const [grid, sides] = [svg("g"), svg("g")];
   const [curve, wrong] = [svg("path", { class: "rd-curve" }), svg("path", { class: "rd-wrong" })];
   const plumb = svg("line", { class: "rd-axis rd-plumb", y1: top, y2: height - bottom });
   const mirror = svg("circle", { class: "rd-mirror", r: 4.5 });
   const point = svg("circle", { class: "rd-point", r: 6.5 });
-  const title = textAt(0, 12, "score at every distance m − n", "rd-small");
-  const here = handle({ label: "distance m − n", min: -LAST, max: LAST, reach: 20, ring: 11, shape: point });
-  const parts = [masked, frame, words, wrong, curve, plumb, mirror, here, title];
-  const drawing = { height, role: "group", "aria-label": "score at every distance", style: "touch-action: pan-y" };
+  const title = textAt(0, 12, words.strip, "rd-small");
+  const here = handle({ label: words.stripHandle, min: -LAST, max: LAST, reach: 20, ring: 11, shape: point });
+  const parts = [masked, grid, sides, wrong, curve, plumb, mirror, here, title];
+  const drawing = { height, role: "group", "aria-label": words.strip, style: "touch-action: pan-y" };
   const root = svg("svg", drawing, parts);
   let drawnFor = "";
   let y = () => 0;
@@ -305,14 +266,14 @@ export function createStrip(move) {
     setAttributes(masked, { width: Math.max(0, x(0) - left) });
     const isInside = (level) => level >= low - pad && level <= high + pad;
     const levels = [...new Set([Math.ceil(low), 0, Math.floor(high)])].filter(isInside);
-    frame.replaceChildren(
+    grid.replaceChildren(
       ...levels.map((v) => svg("line", { class: "rd-zero", x1: left, x2: width - right, y1: y(v), y2: y(v) })),
       ...levels.map((v) => textAt(left - 6, y(v) + 4, fmt(v, 0), "rd-small", "end")),
       ...[-48, -32, -16, 0, 16, 32, 48].map((d) => textAt(x(d), height - 6, fmt(d, 0), "rd-small", "middle")),
     );
-    words.replaceChildren(
-      textAt((left + x(0)) / 2, top + 14, "key after query", "rd-small", "middle"),
-      textAt((x(0) + width - right) / 2, top + 14, "key before query", "rd-small", "middle"),
+    sides.replaceChildren(
+      textAt((left + x(0)) / 2, top + 14, words.keyAfter, "rd-small", "middle"),
+      textAt((x(0) + width - right) / 2, top + 14, words.keyBefore, "rd-small", "middle"),
     );
   }
 
@@ -325,7 +286,7 @@ export function createStrip(move) {
     const swapped = ropeScore(s.query, s.key, s.n, s.m, s.base, LAYOUT, LAYOUT);
     setAttributes(plumb, { x1: x(distance), x2: x(distance) });
     now = { distance, perPosition: (width - left - right) / (2 * LAST) };
-    const text = `${fmt(distance, 0)}, score ${fmt(s.score, 4)}; the order swapped: ${fmt(swapped, 4)}`;
+    const text = words.stripValue(fmt(distance, 0), fmt(s.score, 4), fmt(swapped, 4));
     setAttributes(here, { transform: `translate(${x(distance)} ${y(s.score)})` });
     setAttributes(here, { "aria-valuenow": Math.round(distance), "aria-valuetext": text });
     setAttributes(mirror, { cx: x(-distance), cy: y(swapped) });
