@@ -1,41 +1,39 @@
 // PairingLab: the table hands out angles by one layout, the rotation joins partners by another. Do they agree?
 
 import { h, svg, textAt, setAttributes, setSize, setTraits, clamp, arrowStep, draggable, mount } from "./kit.js";
-import { fmt, slider, choice, optionsFor, button, readout, announcement, handle, grip } from "./kit.js";
+import { fmt, slider, choice, optionsFor, button, readout, announcement, handle, grip, wordsOf, frame } from "./kit.js";
 import { ropeFrequencies, pairChannels, tableColumns, ropeScore, halfSplitPermutation } from "./rope_math.js";
+import { pairingLabWords } from "./pairing_lab_words.js";
 
 const VECTORS = ["query", "key", "query_position", "key_position", "rope_base"];
 const SETTINGS = ["table", "rotation", "permuted", "shift"];
 const LAYOUTS = ["half-split", "interleaved"];
 const SHIFTS = [0, 10, 100, 1000];
 const LAST_SHIFT = 1000;
+const NARROW = 460; // pixels, below which the chart is lower, so that a phone shows the whole figure
 const SUBSCRIPTS = "₀₁₂₃₄₅₆₇";
-const NOTE =
-  "Both partners of a pair must get the same angle; only then is the distance all that counts. Permuting the " +
-  "channels of query and key turns one convention into the other.";
-
-const pairColor = (pair) => `--pl-color: var(--pl-c${pair % 4})`;
+const pairShade = (pair) => `--pl-shade: var(--pl-shade-${pair % 4})`;
 
 /** Angles handed out by the table (upper cells) to the channels that the rotation joins (lower cells and arcs). */
-function createWiring(dim) {
-  const [tableTop, faceSize, gap] = [20, 66, 44];
-  const [channelTop, channelHeight] = [tableTop + faceSize + gap, 36];
+function createWiring(words, dim) {
+  const [tableTop, faceSize, gap] = [20, 58, 34];
+  const [channelTop, channelHeight] = [tableTop + faceSize + gap, 28];
   const arcTop = channelTop + channelHeight;
-  const height = arcTop + 76;
+  const height = arcTop + 58;
   let drawnWidth = 0; // cells glide when the channels are permuted, not when the page is resized
 
   const createAngleCell = () => {
     const parts = {
       cell: svg("rect", { class: "pl-cell", y: 0, height: faceSize, rx: 7 }),
-      face: svg("circle", { class: "pl-face", cy: 24, r: 15 }),
-      hand: svg("line", { class: "pl-hand", x1: 0, y1: 24 }),
-      name: svg("text", { class: "pl-name", y: 57 }),
+      face: svg("circle", { class: "pl-face", cy: 21, r: 14 }),
+      hand: svg("line", { class: "pl-hand", x1: 0, y1: 21 }),
+      name: svg("text", { class: "pl-name", y: 51, "data-sym": "theta" }),
     };
     return { ...parts, root: svg("g", {}, Object.values(parts)) };
   };
   const createChannelCell = (channel) => {
     const cell = svg("rect", { class: "pl-cell", y: channelTop, height: channelHeight, rx: 7 });
-    const name = svg("text", { class: "pl-name", y: channelTop + 23 }, String(channel));
+    const name = svg("text", { class: "pl-name", y: channelTop + 20 }, String(channel));
     return { cell, root: svg("g", {}, cell, name) };
   };
   const createFall = () => svg("line", { class: "pl-fall", y1: tableTop + faceSize, y2: channelTop });
@@ -51,28 +49,28 @@ function createWiring(dim) {
     angleCells.map((one) => one.root),
     arcs,
     channelCells.map((one) => one.root),
-    textAt(0, 12, "the table gives every channel an angle", "pl-small"),
-    textAt(0, channelTop - 10, "the rotation joins channels as partners", "pl-small pl-halo"),
+    textAt(0, 12, words.tableRow, "pl-small"),
+    textAt(0, channelTop - 9, words.rotationRow, "pl-small pl-halo"),
   );
 
   function drawArc(x, [first, second], pair, agree) {
     const isLong = second - first > 1; // long arcs cross, so each has its own depth
-    const depth = isLong ? 48 + (30 * pair) / (dim / 2 - 1) : 46;
+    const depth = isLong ? 36 + (24 * pair) / (dim / 2 - 1) : 38;
     const [from, to, low] = [x(first), x(second), arcTop + depth];
     const [cx, cy] = [(from + to) / 2, arcTop + 0.75 * depth];
-    const [style, broken] = [pairColor(pair), agree ? "" : " pl-broken"];
+    const broken = agree ? "" : " pl-broken";
     const d = `M${from} ${arcTop}C${from} ${low} ${to} ${low} ${to} ${arcTop}`;
     const disk = svg("circle", { class: `pl-badge${broken}`, cx, cy, r: 11 });
     const sign = svg("text", { class: `pl-sign${broken}`, x: cx, y: cy }, agree ? "✓" : "≠");
-    return [svg("path", { class: `pl-arc${broken}`, style, d }), svg("g", { style }, disk, sign)];
+    return [svg("path", { class: `pl-arc${broken}`, d }), svg("g", {}, disk, sign)];
   }
 
   function drawAngles(s, x, cellWidth, columns) {
     angleCells.forEach((cell, slot) => {
       const angle = s.position * s.frequencies[columns[slot]];
-      setAttributes(cell.root, { transform: `translate(${x(slot)} ${tableTop})`, style: pairColor(columns[slot]) });
+      setAttributes(cell.root, { transform: `translate(${x(slot)} ${tableTop})`, style: pairShade(columns[slot]) });
       setAttributes(cell.cell, { x: -cellWidth / 2, width: cellWidth });
-      setAttributes(cell.hand, { x2: 13 * Math.cos(angle), y2: 24 - 13 * Math.sin(angle) });
+      setAttributes(cell.hand, { x2: 12 * Math.cos(angle), y2: 21 - 12 * Math.sin(angle) });
       cell.name.textContent = `θ${SUBSCRIPTS[columns[slot]]}`;
       setAttributes(falls[slot], { x1: x(slot), x2: x(slot) });
     });
@@ -83,7 +81,7 @@ function createWiring(dim) {
       const { cell, root: group } = channelCells[channel];
       const pair = pairs.findIndex((partners) => partners.includes(slot));
       group.style.transform = `translateX(${x(slot)}px)`;
-      group.style.setProperty("--pl-color", `var(--pl-c${pair % 4})`);
+      group.style.setProperty("--pl-shade", `var(--pl-shade-${pair % 4})`);
       setAttributes(cell, { x: -cellWidth / 2, width: cellWidth });
     });
   }
@@ -104,23 +102,22 @@ function createWiring(dim) {
       return drawArc(x, partners, pair, first === second);
     });
     arcs.replaceChildren(...drawn.map(([path]) => path), ...drawn.map(([, badge]) => badge));
-    const named = (slot) => `channel ${s.order[slot]} with angle ${columns[slot]}`;
-    const joined = pairs.map((partners) => partners.map(named).join(" and "));
-    setAttributes(root, { "aria-label": `Partners: ${joined.join("; ")}` });
+    const named = (slot) => [s.order[slot], columns[slot]];
+    setAttributes(root, { "aria-label": words.partners(pairs.map((partners) => partners.map(named))) });
   }
   return { root, draw };
 }
 
 /** The score at every common shift, on an axis that gives 0, 10, 100 and 1000 room. */
-function createShiftChart(onShift) {
-  const [height, left, right, top, bottom] = [216, 34, 16, 14, 40];
-  const floor = height - bottom;
+function createShiftChart(words, onShift) {
+  const [left, right, top, bottom] = [34, 16, 4, 38];
+  let [height, floor] = [0, 0]; // of what a narrow page leaves
   const grid = svg("g");
   const line = svg("path");
   const marks = svg("g");
-  const plumb = svg("line", { class: "pl-plumb", y1: top, y2: floor });
-  const here = handle({ label: "common shift", min: 0, max: LAST_SHIFT, ring: 11, shape: grip(6) });
-  const root = svg("svg", { height, role: "group", style: "touch-action: pan-y" }, grid, plumb, line, marks, here);
+  const plumb = svg("line", { class: "pl-plumb", y1: top });
+  const here = handle({ label: words.shiftHandle, min: 0, max: LAST_SHIFT, ring: 11, shape: grip(6) });
+  const root = svg("svg", { role: "group", style: "touch-action: pan-y" }, grid, plumb, line, marks, here);
   let now = { shift: 0, scale: 1 };
   const release = draggable(here, {
     onMove: (px, _, event) => {
@@ -134,12 +131,11 @@ function createShiftChart(onShift) {
     const level = (cls, score) => svg("line", { class: cls, x1: left, x2: width - right, y1: y(score), y2: y(score) });
     const [low, high] = s.range;
     const levels = Array.from({ length: Math.floor(high) - Math.ceil(low) + 1 }, (_, i) => Math.ceil(low) + i);
-    const title = "common shift of both positions (logarithmic)";
     return [
       ...levels.map((score) => level("pl-grid", score)),
       ...levels.map((score) => textAt(left - 7, y(score) + 4, fmt(score, 0), "pl-small", "end")),
       ...SHIFTS.map((shift) => textAt(x(shift), floor + 17, fmt(shift, 0), "pl-small", "middle")),
-      textAt((left + width - right) / 2, height - 5, title, "pl-small", "middle"),
+      textAt((left + width - right) / 2, height - 4, words.shiftAxis, "pl-small", "middle"),
       ...s.matched.map((score) => level("pl-matched", score)),
     ];
   }
@@ -148,7 +144,7 @@ function createShiftChart(onShift) {
     const onFirst = s.flat && Math.abs(s.curve[0] - s.matched[0]) < 1e-6; // its values stand above the line
     const nameOf = (layout, i) => {
       const offset = i === 0 && !onFirst ? -7 : 15;
-      return textAt(x(3), y(s.matched[i]) + offset, `${layout} ✓`, "pl-small pl-halo", "middle");
+      return textAt(x(3), y(s.matched[i]) + offset, words.matchedLine(words[layout]), "pl-small pl-halo", "middle");
     };
     const dot = (shift) => {
       return svg("circle", {
@@ -167,6 +163,8 @@ function createShiftChart(onShift) {
   }
 
   function draw(s, width) {
+    height = width < NARROW ? 138 : 190;
+    floor = height - bottom;
     now = { shift: s.shift, scale: (width - left - right) / Math.log1p(LAST_SHIFT) };
     const [low, high] = s.range;
     const x = (shift) => left + Math.log1p(shift) * now.scale;
@@ -176,12 +174,11 @@ function createShiftChart(onShift) {
     grid.replaceChildren(...drawGrid(s, width, x, y));
     setAttributes(line, { class: s.flat ? "pl-line" : "pl-line pl-broken", d: `M${points.join("L")}` });
     marks.replaceChildren(...drawMarks(s, x, y));
-    setAttributes(plumb, { x1: x(s.shift), x2: x(s.shift) });
-    const text = `${s.shift}, score ${fmt(s.curve[s.shift], 4)}`;
+    setAttributes(plumb, { x1: x(s.shift), x2: x(s.shift), y2: floor });
+    const text = words.shiftValue(s.shift, fmt(s.curve[s.shift], 4));
     setAttributes(here, { transform: `translate(${x(s.shift)} ${y(s.curve[s.shift])})` });
     setAttributes(here, { "aria-valuenow": s.shift, "aria-valuetext": text });
-    const scores = SHIFTS.map((shift) => `${fmt(s.curve[shift], 3)} at ${shift}`);
-    setAttributes(root, { "aria-label": `score against shift: ${scores.join(", ")}` });
+    setAttributes(root, { "aria-label": words.chart(SHIFTS.map((shift) => [shift, fmt(s.curve[shift], 3)])) });
   }
   return { root, draw, release };
 }
@@ -201,13 +198,9 @@ function createScores() {
   };
 }
 
-function labVerdict(s) {
-  if (!s.flat) return ["≠ Mixed: no error is raised, but the score moves with the shift.", "bad"];
-  const isConverted = s.permuted && s.rotation === "half-split";
-  return [
-    isConverted ? "✓ Matched and permuted: the interleaved score." : "✓ Matched: one score at every shift.",
-    "good",
-  ];
+function labVerdict(words, s) {
+  if (!s.flat) return [words.mixed, "bad"];
+  return [s.permuted && s.rotation === "half-split" ? words.converted : words.matched, "good"];
 }
 
 function labState(model, scores) {
@@ -233,20 +226,22 @@ function labState(model, scores) {
 }
 
 function renderLab({ model, el }) {
+  const words = wordsOf(pairingLabWords);
   const change = (name) => (value) => setTraits(model, { [name]: value });
   const scores = createScores();
-  const wiring = createWiring(model.get("query").length);
-  const chart = createShiftChart(change("shift"));
+  const wiring = createWiring(words, model.get("query").length);
+  const chart = createShiftChart(words, change("shift"));
   const layoutOf = (name, label) => {
-    return choice({ label, options: optionsFor(LAYOUTS), value: model.get(name), onChange: change(name) });
+    const options = optionsFor(LAYOUTS, (layout) => words[layout]);
+    return choice({ label, options, value: model.get(name), onChange: change(name) });
   };
-  const [table, rotation] = [layoutOf("table", "table layout"), layoutOf("rotation", "rotation")];
+  const [table, rotation] = [layoutOf("table", words.table), layoutOf("rotation", words.rotation)];
   const permute = button({
-    label: "Permute channels",
+    label: words.permute,
     onClick: () => setTraits(model, { permuted: !model.get("permuted") }),
   });
   const shift = slider({
-    label: "slide both positions by",
+    label: words.shift,
     min: 0,
     max: LAST_SHIFT,
     step: 1,
@@ -256,10 +251,18 @@ function renderLab({ model, el }) {
   });
   const verdict = announcement("pl-verdict");
   const numbers = readout([]);
-  const settings = h("div", { class: "pl-settings" }, table.root, rotation.root, permute.root);
-  const [wiringBox, chartBox] = [h("div", {}, wiring.root), h("div", {}, chart.root)];
-  const stage = h("div", { class: "mm-stage pl-stage" }, settings, shift.root, wiringBox, verdict.root, chartBox);
-  const root = h("div", { class: "mm-fig pl-fig" }, stage, numbers.root, h("p", { class: "mm-note" }, NOTE));
+  const [wiringBox, chartBox] = [h("div", {}, wiring.root), h("div", { "data-sym": "score" }, chart.root)];
+  const stage = h(
+    "div",
+    { class: "mm-stage pl-stage" },
+    wiringBox,
+    verdict.root,
+    model.get("compact") ? null : chartBox,
+  );
+  const control = h("div", { class: "mm-controls pl-control" }, rotation.root);
+  const more = [h("div", { class: "mm-controls" }, table.root, permute.root, shift.root), numbers.root];
+  const root = frame(words, { stage, control, more }, model.get("compact"));
+  root.classList.add("pl-fig");
 
   function draw(width) {
     const s = labState(model, scores);
@@ -268,13 +271,13 @@ function renderLab({ model, el }) {
     table.set(s.table);
     rotation.set(s.rotation);
     shift.set(s.shift);
-    permute.set(s.permuted ? "Undo the permutation" : "Permute channels");
+    permute.set(s.permuted ? words.undo : words.permute);
     permute.root.setAttribute("aria-pressed", s.permuted);
-    const [text, tone] = labVerdict(s);
+    const [text, tone] = labVerdict(words, s);
     verdict.set(text, tone);
     numbers.set([
-      ...SHIFTS.map((at) => [`score at shift ${at}`, fmt(s.curve[at], 6), tone]),
-      [`now, at ${s.shift}`, fmt(s.curve[s.shift], 6)],
+      ...SHIFTS.map((at) => [words.scoreAt(at), fmt(s.curve[at], 6), tone]),
+      [words.scoreNow(s.shift), fmt(s.curve[s.shift], 6)],
     ]);
   }
 
