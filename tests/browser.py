@@ -131,6 +131,11 @@ def read_out(page) -> dict[str, str]:
     return dict(page.eval_on_selector_all(".mm-readout > div", rows))
 
 
+def unfold(page) -> None:
+    """Open what the figures on the page keep folded below "more"."""
+    page.eval_on_selector_all(".mm-more", "all => all.forEach((one) => (one.open = true))")
+
+
 def settle(page) -> None:
     """Wait for two frames: one to draw, one to be sure."""
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")

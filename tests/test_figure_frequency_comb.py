@@ -5,7 +5,7 @@ import math
 
 import pytest
 import torch
-from browser import open_figures, read_out, run_js_each
+from browser import open_figures, read_out, run_js_each, unfold
 from figure_examples import assert_refused
 
 from minimind_edu.figures import FrequencyComb
@@ -154,6 +154,7 @@ def test_periods_and_counts_are_the_packages(page):
 def comb(page):
     page.set_viewport_size({"width": 800, "height": 1200})
     open_figures(page, FrequencyComb())
+    unfold(page)
     return page
 
 
@@ -163,9 +164,9 @@ def choose(page, group: str, label: str) -> None:
 
 def test_first_frame_shows_what_yarn_does(comb):
     shown = read_out(comb)
-    assert shown["without a turn in 2,048"] == "27 of 48 pairs"
-    assert shown["without a turn in 32,768"] == "18 of 48 pairs"
-    assert shown["meet new angles in 32,768"] == "0 of 48 pairs"
+    assert shown["without a turn in 2,048"] == "27 of 48"
+    assert shown["without a turn in 32,768"] == "18 of 48"
+    assert shown["new angles in 32,768"] == "0 of 48"
     assert (shown["pairs left alone"], shown["slowed a little"]) == ("0–8", "9–20")
     assert shown["slowed 16 times"] == "21–47"
     assert shown["attention factor (paper)"] == "1.2773"
@@ -176,10 +177,10 @@ def test_every_formula_shows_the_packages_read_out(comb):
     for formula in FORMULAS:
         choose(comb, "context extension", labels[formula])
         figure, shown = FrequencyComb(), read_out(comb)
-        assert shown["meet new angles in 32,768"] == f"{figure.new_angles(formula)} of 48 pairs"
-        change = shown.get("change of scores at distance 1", "0.0000")
+        assert shown["new angles in 32,768"] == f"{figure.new_angles(formula)} of 48"
+        change = shown.get("score change at distance 1", "0.0000")
         assert change == f"{figure.score_change(formula, 1):.4f}"
-        assert comb.locator(".fc-new .fc-point").count() == figure.new_angles(formula) + 1  # the legend
+        assert comb.locator(".fc-new .fc-point").count() == figure.new_angles(formula)
 
 
 def test_sliders_that_mean_nothing_are_hidden(comb):
@@ -198,11 +199,62 @@ def test_the_grips_answer_to_arrow_keys(comb):
     base.focus()
     comb.keyboard.press("ArrowLeft")
     assert float(base.get_attribute("aria-valuenow")) == pytest.approx(10**5.9, rel=1e-5)
-    assert read_out(comb)["without a turn in 4,096"].endswith("of 48 pairs")
+    assert read_out(comb)["without a turn in 4,096"].endswith("of 48")
 
 
 def test_a_smaller_head_has_fewer_teeth_and_another_ramp(comb):
     choose(comb, "head_dim", "64")
     shown = read_out(comb)
-    assert shown["without a turn in 2,048"] == "18 of 32 pairs"
+    assert shown["without a turn in 2,048"] == "18 of 32"
     assert (shown["pairs left alone"], shown["slowed 16 times"]) == ("0–5", "14–31")
+
+
+@pytest.mark.parametrize("width, window", [(928, 900), (328, 740)])
+def test_it_fits_the_window(page, width, window):
+    page.set_viewport_size({"width": width + 16, "height": window})
+    open_figures(page, FrequencyComb())
+    for formula in FORMULAS:
+        page.locator(f'input[type="radio"] >> nth={FORMULAS.index(formula)}').check()
+        box = page.locator(".mm-fig").bounding_box()
+        assert box["width"] == width
+        assert box["height"] <= 0.85 * window
+
+
+INSIDE = """all => all.every((text) => {
+    const [box, around] = [text.getBoundingClientRect(), text.ownerSVGElement.getBoundingClientRect()];
+    return box.left >= around.left - 1 && box.right <= around.right + 1;
+})"""
+
+
+@pytest.mark.parametrize("context", [512, 32768])
+def test_no_word_is_cut_off(page, context):
+    page.set_viewport_size({"width": 344, "height": 740})
+    open_figures(page, FrequencyComb(context=context, factor=64.0))
+    unfold(page)
+    assert page.eval_on_selector_all(".fc-fig svg text", INSIDE)
+
+
+@pytest.mark.parametrize("width, most", [(738, 400), (328, 420)])
+def test_compact_winds_up_the_pairs_with_the_distance(page, width, most):
+    page.set_viewport_size({"width": width + 16, "height": 740})
+    open_figures(page, FrequencyComb(compact=True))
+    assert page.locator(".mm-fig").bounding_box()["height"] <= most
+    assert page.locator(".mm-fig :is(input, button, summary, [tabindex])").count() == 1
+    slider = page.get_by_label("distance m − n")
+    shown, periods = [], FrequencyComb().periods()
+    for power, distance in ((0, 1), (math.log10(2048), 2048), (math.log10(32768), 32768)):
+        slider.fill(str(power))
+        done = 48 - FrequencyComb().unfinished(distance)
+        assert page.locator(".fc-verdict").inner_text() == f"{done} of 48 pairs have made a full turn."
+        label = page.get_by_role("img").get_attribute("aria-label")
+        assert label == f"48 rings, one per pair: at distance {distance:,}, {done} are full circles"
+        assert slider.get_attribute("aria-valuetext") == ("1 position" if distance == 1 else f"{distance:,} positions")
+        tips = page.eval_on_selector_all(
+            ".fc-tip", "all => all.map((tip) => [tip.cx, tip.cy].map((n) => n.baseVal.value))"
+        )
+        assert len(tips) == 48
+        for period, (x, y) in zip(periods.tolist(), tips, strict=True):
+            angle = 2 * math.pi * distance / period
+            assert math.cos(math.atan2(-y, x) - angle) == pytest.approx(1, abs=1e-4)
+        shown.append(page.locator(".fc-open").first.get_attribute("d"))
+    assert len(set(shown)) == 3

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 import torch
-from browser import open_figures, run_js_each, run_js_module
+from browser import open_figures, run_js_each, run_js_module, unfold
 from figure_examples import assert_refused
 
 from minimind_edu.figures import PairingLab
@@ -123,6 +123,7 @@ def settle(page, table: str, rotation: str) -> None:
 def lab(page):
     page.set_viewport_size({"width": 800, "height": 1200})
     open_figures(page, PairingLab())
+    unfold(page)
     return page
 
 
@@ -134,7 +135,7 @@ def test_every_setting_shows_the_packages_scores_and_marks_unequal_partners(lab)
         signs = lab.locator(".pl-sign").all_text_contents()
         assert signs == (["✓"] * 4 if table == rotation else ["≠"] * 4)
         verdict = lab.locator(".pl-verdict").inner_text()
-        assert verdict.startswith("✓ Matched" if table == rotation else "≠ Mixed: no error")
+        assert verdict.startswith("✓ Matched" if table == rotation else "≠ Mixed: the score drifts")
 
 
 def test_partners_are_named_for_those_who_do_not_see_them(lab):
@@ -170,3 +171,42 @@ def test_the_point_on_the_line_answers_to_arrow_keys(lab):
     lab.keyboard.press("ArrowRight")
     lab.keyboard.press("Shift+ArrowRight")
     assert point.get_attribute("aria-valuenow") == "26"
+
+
+def test_green_and_red_are_verdicts_only(lab):
+    colors = """() => {
+        const paint = (selector) => [...document.querySelectorAll(selector)].flatMap((node) => {
+            const style = getComputedStyle(node);
+            return [style.fill, style.stroke];
+        });
+        const mark = (name) => getComputedStyle(document.querySelector(name)).fill;
+        return [paint(".pl-cell, .pl-face, .pl-hand, .pl-name, .pl-arc"), mark(".pl-sign")];
+    }"""
+    drawn, good = lab.evaluate(colors)
+    assert good not in drawn
+    settle(lab, "half-split", "interleaved")
+    assert lab.evaluate(colors)[1] != good
+
+
+@pytest.mark.parametrize("width, window", [(928, 900), (328, 740)])
+def test_it_fits_the_window(page, width, window):
+    page.set_viewport_size({"width": width + 16, "height": window})
+    open_figures(page, PairingLab())
+    for layout in LAYOUTS:
+        page.get_by_role("group", name="rotation").get_by_label(layout).check()
+        box = page.locator(".mm-fig").bounding_box()
+        assert box["width"] == width
+        assert box["height"] <= 0.85 * window
+
+
+@pytest.mark.parametrize("width, most", [(738, 400), (328, 420)])
+def test_compact_is_the_wiring_and_the_choice_of_rotation(page, width, most):
+    page.set_viewport_size({"width": width + 16, "height": 740})
+    open_figures(page, PairingLab(compact=True))
+    assert page.locator(".mm-fig").bounding_box()["height"] <= most
+    assert page.locator(".mm-fig :is(fieldset, button, summary, [tabindex], [type=range])").count() == 1
+    before = page.get_by_role("img").get_attribute("aria-label")
+    page.get_by_label("interleaved").check()
+    assert page.get_by_role("img").get_attribute("aria-label") != before
+    assert page.locator(".pl-sign").all_text_contents() == ["≠"] * 4
+    assert page.locator(".pl-verdict").inner_text() == "≠ Mixed: the score drifts."

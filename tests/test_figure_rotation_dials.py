@@ -6,7 +6,7 @@ import random
 
 import pytest
 import torch
-from browser import open_figures, read_out, run_js_each, run_js_module
+from browser import open_figures, read_out, run_js_each, run_js_module, unfold
 from figure_examples import assert_refused
 
 from minimind_edu.figures import RotationDials
@@ -179,32 +179,35 @@ def arrows(page) -> list[str]:
 
 def wedges(page) -> list[str]:
     """What stands under each dial: the angle between its arrows, and what it adds."""
-    return page.locator(".rd-dial p:nth-of-type(n+3)").all_inner_texts()
+    return page.locator(":is(.rd-between, .rd-adds)").all_inner_texts()
 
 
 @pytest.fixture
 def dials(page):
     page.set_viewport_size({"width": 800, "height": 1300})
     open_figures(page, RotationDials())
+    unfold(page)
     return page
 
 
 def test_first_frame_shows_the_packages_score(dials):
     assert numbers(dials)["score at m = 8, n = 5"] == round(RotationDials().score, 6)
+    assert numbers(dials)["score"] == round(RotationDials().score, 4)
 
 
 def test_sliding_both_turns_every_arrow_and_changes_no_sum(dials):
     before = (wedges(dials), numbers(dials)["score at m = 8, n = 5"])
     for first in (0, 1, 30, 60):
         pointed = arrows(dials)
-        dials.get_by_label("slide both, starting at").fill(str(first))
+        dials.locator("input").and_(dials.get_by_label("slide both")).fill(str(first))
         assert all(a != b for a, b in zip(arrows(dials), pointed, strict=True))
         assert wedges(dials) == before[0]
+        assert numbers(dials)["score"] == round(RotationDials().score, 4)
         assert numbers(dials)[f"score at m = {first + 3}, n = {first}"] == before[1]
 
 
 def test_both_slides_stop_together_at_the_end(dials):
-    dials.get_by_label("slide both, starting at").fill("63")
+    dials.locator("input").and_(dials.get_by_label("slide both")).fill("63")
     assert "score at m = 63, n = 60" in numbers(dials)
 
 
@@ -252,7 +255,7 @@ def test_dragging_both_along_the_ruler_keeps_the_distance(dials):
     [label] = [name for name in numbers(dials) if name.startswith("score at")]
     assert label not in ("score at m = 8, n = 5",)
     assert numbers(dials)[label] == before
-    assert dials.locator(".rd-distance").inner_text() == "m − n = 3"
+    assert dials.locator(".rd-both text").text_content() == "‹ m − n = 3 ›"
 
 
 def test_dragging_a_tip_changes_that_pair_only(dials):
@@ -284,7 +287,7 @@ def test_comparing_shows_what_cosine_alone_would_say(dials):
 
 
 def test_playing_ends_with_the_same_score_and_can_be_paused(dials):
-    dials.get_by_role("button", name="Slide both").click()
+    dials.get_by_role("button", name="Play").click()
     dials.wait_for_function("document.querySelector('.rd-token.rd-q').getAttribute('aria-valuenow') >= 10")
     dials.get_by_role("button", name="Pause").click()
     [label] = [name for name in numbers(dials) if name.startswith("score at")]
@@ -295,7 +298,8 @@ def test_playing_ends_with_the_same_score_and_can_be_paused(dials):
 def test_with_reduced_motion_the_button_jumps(page):
     page.emulate_media(reduced_motion="reduce")
     open_figures(page, RotationDials())
-    page.get_by_role("button", name="Slide both").click()
+    unfold(page)
+    page.get_by_role("button", name="Play").click()
     assert "score at m = 16, n = 13" in numbers(page)
     page.emulate_media(reduced_motion="null")
 
@@ -307,3 +311,55 @@ def test_dials_widen_for_arrows_that_start_longer(page):
     rim, handle = page.locator(".rd-face").first.bounding_box(), tip.bounding_box()
     middle = handle["x"] + handle["width"] / 2
     assert rim["x"] - 1 <= middle <= rim["x"] + rim["width"] + 1
+
+
+BARS = """all => all.map((bar) => {
+    const [box, around] = [bar.getBoundingClientRect(), bar.parentElement.getBoundingClientRect()];
+    const middle = around.left + around.width / 2;
+    return [bar.className, (box.left < middle - 0.1 ? -1 : 1) * box.width / around.width];
+})"""
+
+
+def test_bars_show_what_each_pair_adds_with_its_sign(dials):
+    products = RotationDials().pair_products(8, 5).tolist()
+    bars = dials.eval_on_selector_all(".rd-bar > div", BARS)
+    query, key = torch.tensor([RotationDials().query, RotationDials().key]).view(2, 2, 4)
+    most = float((query.norm(dim=0) * key.norm(dim=0)).max())
+    assert [cls for cls, _ in bars] == ["rd-minus" if product < 0 else "rd-plus" for product in products]
+    assert [share for _, share in bars] == pytest.approx([p / most / 2 for p in products], abs=0.01)
+
+
+def test_a_hand_on_the_slider_rotates_the_arrows_between_two_positions(dials):
+    slider = dials.locator("input").and_(dials.get_by_label("slide both"))
+    slider.evaluate("node => { node.value = 20.4; node.dispatchEvent(new Event('input')); }")
+    dials.evaluate("null")  # the drawing follows in the same moment
+    between = arrows(dials)
+    assert numbers(dials)["score while both slide"] == round(RotationDials().score, 6)
+    slider.evaluate("node => node.dispatchEvent(new Event('change'))")
+    assert "score at m = 23, n = 20" in numbers(dials)
+    assert arrows(dials)[0] != between[0]
+
+
+@pytest.mark.parametrize("width, window", [(928, 900), (328, 740)])
+def test_it_fits_the_window(page, width, window):
+    page.set_viewport_size({"width": width + 16, "height": window})
+    open_figures(page, RotationDials())
+    box = page.locator(".mm-fig").bounding_box()
+    assert box["width"] == width
+    assert box["height"] <= 0.85 * window
+
+
+@pytest.mark.parametrize("width, most", [(738, 400), (328, 420)])
+def test_compact_is_the_dials_and_the_one_slider(page, width, most):
+    page.set_viewport_size({"width": width + 16, "height": 740})
+    open_figures(page, RotationDials(compact=True))
+    assert page.locator(".mm-fig").bounding_box()["height"] <= most
+    assert page.locator(".mm-fig :is(input, [tabindex], summary)").count() == 1
+    assert page.get_by_role("button").all_inner_texts() == ["▶ Play"]
+    before, score = arrows(page), read_out(page)
+    said = page.get_by_role("img").first.get_attribute("aria-label")
+    assert said == "pair 0: from k to q +43.8 degrees, adds +1.100 to the score"
+    page.get_by_role("slider", name="slide both").fill("40")
+    assert all(a != b for a, b in zip(arrows(page), before, strict=True))
+    assert read_out(page) == score == {"score": "2.0427"}
+    assert page.get_by_role("img").first.get_attribute("aria-label") == said

@@ -2,7 +2,7 @@
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from browser import FALLBACK, FIGURE, Watch, open_figures, serve, settle, static_page
+from browser import FALLBACK, FIGURE, Watch, open_figures, serve, settle, static_page, unfold
 from figure_examples import EVERY_FIGURE, example, state_in
 
 from minimind_edu.figures import figure_names, host, module_source, own_stylesheet, shared_stylesheet
@@ -192,6 +192,7 @@ def touched(browser):
 def test_sliders_answer_to_mouse_keyboard_and_touch(touched, name):
     page = touched
     open_figures(page, example(name))
+    unfold(page)
     page.evaluate(DIFFERS)
     for control in page.locator('input[type="range"]:visible').all():
         control.scroll_into_view_if_needed()
@@ -209,6 +210,7 @@ def test_sliders_answer_to_mouse_keyboard_and_touch(touched, name):
 def test_handles_answer_to_mouse_keyboard_and_touch(touched, name):
     page = touched
     open_figures(page, example(name))
+    unfold(page)
     page.evaluate(DIFFERS)
     for handle in page.locator(".mm-draggable").all():
         handle.scroll_into_view_if_needed()

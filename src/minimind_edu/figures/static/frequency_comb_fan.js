@@ -3,7 +3,7 @@
 import { h, svg, textAt, setAttributes, setSize, fmt, grouped, slider, announcement } from "./kit.js";
 
 const LAST_POWER = Math.log10(32768); // the longest distance, in powers of ten
-const START = 2.4; // the first one
+const START = Math.log10(256);
 const FIRST = 0.6; // where the comb's axis begins: just before pair 0
 const NARROW = 460; // pixels, below which the comb goes below the rings
 
@@ -50,8 +50,8 @@ function createRings(words) {
 function createTeeth(words) {
   const root = svg("svg", { "aria-hidden": "true" }); // the rings say the same
 
-  function draw(periods, distance, width) {
-    const [top, foot, left, right] = [4, width < NARROW ? 38 : 54, 6, 6];
+  function draw(periods, distance, width, isNarrow) {
+    const [top, foot, left, right] = [4, isNarrow ? 38 : 64, 6, 6];
     const last = Math.ceil(Math.log10(periods.at(-1)) * 10) / 10;
     const x = (positions) => left + ((Math.log10(positions) - FIRST) / (last - FIRST)) * (width - left - right);
     const at = Math.max(left, x(distance));
@@ -61,7 +61,7 @@ function createTeeth(words) {
         .filter((period) => distance >= period === isDone)
         .map(tooth)
         .join("");
-    const powers = [1, 2, 3, 4, 5, 6, 7].filter((power) => power < last && (width > NARROW || power % 2));
+    const powers = [1, 2, 3, 4, 5, 6, 7].filter((power) => power < last && (!isNarrow || power % 2));
     setSize(root, width, foot + 42);
     root.replaceChildren(
       svg("rect", { class: "fc-passed", x: left, y: 0, width: at - left, height: foot + 6 }),
@@ -92,7 +92,7 @@ export function createFan(words, onInput) {
     const size = isNarrow ? 152 : 240;
     const now = distanceAt(distance.get());
     const done = rings.draw(periods, now, size);
-    teeth.draw(periods, now, isNarrow ? width : width - size - 28);
+    teeth.draw(periods, now, isNarrow ? width : width - size - 28, isNarrow);
     verdict.set(words.done(fmt(done, 0), periods.length));
   }
   return { stage, control: h("div", { class: "fc-slide" }, distance.root), draw };

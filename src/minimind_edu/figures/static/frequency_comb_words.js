@@ -48,7 +48,7 @@ export const frequencyCombWords = {
       done: (done, pairs) => `${done} of ${pairs} pairs have made a full turn.`,
       rings: (distance, done, pairs) =>
         `${pairs} rings, one per pair: at distance ${distance}, ${done} are full circles`,
-      teeth: "one line per pair, at the distance of one full turn",
+      teeth: "one ring and one line per pair, fastest first",
     },
   },
 };
