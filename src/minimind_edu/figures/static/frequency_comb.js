@@ -41,7 +41,7 @@ function combState(model) {
   return { ...settings, periods, scaling, kinds, others: others.map(scalingBy) };
 }
 
-/** "0–8", "5" or the word for none: which pairs the condition holds for. They are neighbors, because scales only fall. */
+/** "0–8", "5" or the word for none: which pairs the condition holds for. They are neighbors: scales only fall. */
 function pairsWhere(words, scaling, condition) {
   const pairs = scaling.map((_, pair) => pair).filter((pair) => condition(scaling[pair]));
   if (!pairs.length) return words.nobody;

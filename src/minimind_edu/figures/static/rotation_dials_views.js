@@ -92,7 +92,7 @@ export function dialReach(query, key) {
   return Math.max(1.5, ...lengths);
 }
 
-/** The largest that a pair can add, however its arrows point: the end of the bars' scale, which rotation cannot move. */
+/** The most that a pair can add, however its arrows point: the end of the bars, which no rotation can move. */
 export function largestProduct(query, key) {
   const lengths = (vector) => pairChannels(vector.length, LAYOUT).map(([a, b]) => Math.hypot(vector[a], vector[b]));
   const [q, k] = [lengths(query), lengths(key)];
@@ -170,7 +170,7 @@ export function createRuler(words, move) {
   const k = token("k", "n", words.keyPosition, keyShapes);
   const [pill, pillRing] = [lozenge("rd-pill", 14), lozenge("rd-ring", 17)];
   const distance = textAt(null, middle, "", "rd-strong rd-both", "middle");
-  const both = token("both", "m-n", words.slideBoth, pill, distance, pillRing);
+  const both = token("both", "m-n", words.slideOnRuler, pill, distance, pillRing);
   const drawing = { height, role: "group", "aria-label": words.ruler, style: "touch-action: pan-y" };
   const root = svg("svg", drawing, ticks, q, k, both);
 

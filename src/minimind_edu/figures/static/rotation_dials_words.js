@@ -9,6 +9,7 @@ export const rotationDialsWords = {
     play: "▶ Play",
     pause: "❚❚ Pause",
     slideBoth: "slide both",
+    slideOnRuler: "slide both along the ruler",
     positions: (m, n) => `m = ${m}, n = ${n}`,
     score: "score",
     ruler: "positions of the query and the key",
