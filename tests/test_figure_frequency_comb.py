@@ -164,8 +164,8 @@ def choose(page, group: str, label: str) -> None:
 
 def test_first_frame_shows_what_yarn_does(comb):
     shown = read_out(comb)
-    assert shown["without a turn in 2,048"] == "27 of 48"
-    assert shown["without a turn in 32,768"] == "18 of 48"
+    assert shown["no full turn in 2,048"] == "27 of 48"
+    assert shown["no full turn in 32,768"] == "18 of 48"
     assert shown["new angles in 32,768"] == "0 of 48"
     assert (shown["pairs left alone"], shown["slowed a little"]) == ("0–8", "9–20")
     assert shown["slowed 16 times"] == "21–47"
@@ -199,20 +199,20 @@ def test_the_grips_answer_to_arrow_keys(comb):
     base.focus()
     comb.keyboard.press("ArrowLeft")
     assert float(base.get_attribute("aria-valuenow")) == pytest.approx(10**5.9, rel=1e-5)
-    assert read_out(comb)["without a turn in 4,096"].endswith("of 48")
+    assert read_out(comb)["no full turn in 4,096"].endswith("of 48")
 
 
 def test_a_smaller_head_has_fewer_teeth_and_another_ramp(comb):
     choose(comb, "head_dim", "64")
     shown = read_out(comb)
-    assert shown["without a turn in 2,048"] == "18 of 32"
+    assert shown["no full turn in 2,048"] == "18 of 32"
     assert (shown["pairs left alone"], shown["slowed 16 times"]) == ("0–5", "14–31")
 
 
 @pytest.mark.parametrize("width, window", [(928, 900), (328, 740)])
 def test_it_fits_the_window(page, width, window):
     page.set_viewport_size({"width": width + 16, "height": window})
-    open_figures(page, FrequencyComb())
+    open_figures(page, FrequencyComb(context=32768, factor=64.0))  # the longest words
     for formula in FORMULAS:
         page.locator(f'input[type="radio"] >> nth={FORMULAS.index(formula)}').check()
         box = page.locator(".mm-fig").bounding_box()

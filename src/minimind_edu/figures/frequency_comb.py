@@ -22,6 +22,8 @@ _NAMES = {"none": "no scaling", "linear": "linear", "yarn": "YaRN", "minimind2":
 class FrequencyComb(Figure):
     """Stretch the comb of wavelengths by base and head_dim, and choose how a longer context slows its pairs.
 
+    Compact, it has one slider, the distance of two tokens, and shows how far each pair has rotated at it.
+
     Args:
         rope_base: the base of the falling frequencies, 1e4 to 1e7.
         head_dim: channels of one head, 64, 96 or 128; half as many pairs.

@@ -27,12 +27,14 @@ SHIFTS = (0, 10, 100, 1000)
 class PairingLab(Figure):
     """Switch the layout of the table and of the rotation independently, and slide query and key together.
 
+    Compact, it is the channels and their partners, and the choice of the rotation.
+
     Args:
-        query, key: what is turned, `[D]` each, D even and at most 16.
+        query, key: what is rotated, `[D]` each, D even and at most 16.
         query_position, key_position: the positions at shift 0.
         rope_base: the base of the falling frequencies.
         table: which channels of the table hold the same angle, `half-split` or `interleaved`.
-        rotation: which channels are turned together, `half-split` or `interleaved`.
+        rotation: which channels are rotated together, `half-split` or `interleaved`.
         shift: how far both positions are slid, 0 to 1000.
         permuted: whether the channels of both vectors stand in the order of `half_split_permutation`.
 
@@ -84,7 +86,7 @@ class PairingLab(Figure):
 
 
 def _turn(x: Tensor, positions: Tensor, base: float, table: str, rotation: str) -> Tensor:
-    """Turn x `[B, S, H, D]`; with unequal layouts the rotation is fed the table of the other one."""
+    """Rotate x `[B, S, H, D]`; with unequal layouts the rotation is fed the table of the other one."""
     dim, end = x.shape[-1], int(positions.max()) + 1
     angles = rope_angles(dim, end, base, dtype=torch.float64)[positions]  # [S, D/2]
     if table == rotation == "interleaved":

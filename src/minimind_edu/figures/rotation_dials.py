@@ -18,10 +18,12 @@ KEY = [-1.2, 0.7, -0.9, -0.4, -0.2, 1.2, -0.7, 0.9]
 
 
 class RotationDials(Figure):
-    """Turn a query and a key for their positions, pair by pair.
+    """Rotate a query and a key for their positions, pair by pair.
+
+    Compact, it is the dials, their score, and one slider that moves both positions.
 
     Args:
-        query, key: the arrows before any turn, `[D]` each, D even and at most 16; pair i is channels i and i + D/2.
+        query, key: the arrows before any rotation, `[D]` each, D even and at most 16; pair i is channels i and i + D/2.
         query_position, key_position: 0 to 63.
         rope_base: the base of the falling frequencies.
 
@@ -55,7 +57,7 @@ class RotationDials(Figure):
 
     @property
     def score(self) -> float:
-        """The dot product of the turned query and the turned key."""
+        """The dot product of the rotated query and the rotated key."""
         return float(self.pair_products(self.query_position, self.key_position).sum())
 
     def _summary(self) -> tuple[str, list[tuple[str, str]]]:

@@ -3,7 +3,7 @@
 import { h, svg, textAt, setAttributes, setSize, setTraits, clamp, arrowStep, draggable, mount } from "./kit.js";
 import { fmt, grouped, slider, choice, optionsFor, readout, handle, grip, wordsOf, frame } from "./kit.js";
 import { ropePeriods, pairScaling, unfinishedPairs, meetsNewAngles, scoreChange } from "./frequency_comb_math.js";
-import { createFan } from "./frequency_comb_fan.js";
+import { NARROW, createFan } from "./frequency_comb_fan.js";
 import { frequencyCombWords } from "./frequency_comb_words.js";
 
 const TRAITS = ["rope_base", "head_dim", "context", "factor", "beta_fast", "beta_slow", "formula"];
@@ -12,8 +12,6 @@ const HEAD_DIMS = [64, 96, 128];
 const AXIS = { first: 0.6, last: 9.6, left: 36, right: 10 }; // powers of ten: room for base 1e7, slowed 64 times
 const BASE = { low: 4, high: 7, step: 0.05 }; // powers of ten
 const CONTEXT = { low: 9, high: 15 }; // powers of two
-const ROWS = { handle: 26, upper: [46, 88], lower: [128, 170], axis: 186 }; // y in the comb
-const HEIGHT = 226;
 const PLOT = { top: 44, bottom: 150, height: 190 }; // y in the plot of scales
 const SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 const baseStep = (power) => clamp(Math.round(power / BASE.step) * BASE.step, BASE.low, BASE.high);
@@ -21,6 +19,14 @@ const baseFrom = (power) => Number((10 ** baseStep(power)).toPrecision(6));
 const contextFrom = (power) => 2 ** clamp(Math.round(power), CONTEXT.low, CONTEXT.high);
 const mean = (numbers) => numbers.reduce((sum, x) => sum + x, 0) / numbers.length;
 const pathOf = (points) => `M${points.map(([x, y]) => `${x.toFixed(1)} ${y.toFixed(1)}`).join("L")}`;
+
+/** Where the rows of the comb are: [from, to] of the teeth as trained and as slowed, y of the handle and of the axis. */
+function rowsOf(width) {
+  const [tooth, gap] = width <= NARROW ? [38, 36] : [60, 46];
+  const upper = [46, 46 + tooth];
+  const lower = [upper[1] + gap, upper[1] + gap + tooth];
+  return { handle: 26, upper, lower, axis: lower[1] + 15, height: lower[1] + 54 };
+}
 
 /** Where so many positions are on the axis of a drawing of this width. */
 function axisOf(width) {
@@ -91,9 +97,9 @@ function pointOf(kind, cx, cy) {
   return svg("circle", { class: "fc-point", cx, cy, r: 2.6 });
 }
 
-function drawAxis(words, x, width) {
+function drawAxis(words, x, width, y) {
   const powers = [1, 2, 3, 4, 5, 6, 7, 8, 9];
-  const [y, middle] = [ROWS.axis, (AXIS.left + width - AXIS.right) / 2];
+  const middle = (AXIS.left + width - AXIS.right) / 2;
   const tick = (power) => svg("line", { class: "fc-axis", x1: x(10 ** power), x2: x(10 ** power), y1: y, y2: y + 4 });
   return [
     svg("line", { class: "fc-axis", x1: AXIS.left, x2: width - AXIS.right, y1: y, y2: y }),
@@ -104,8 +110,8 @@ function drawAxis(words, x, width) {
 }
 
 /** Every pair as a tooth, as trained above and slowed below, joined by a line. */
-function drawTeeth(s, x) {
-  const [[a, b], [c, d]] = [ROWS.upper, ROWS.lower];
+function drawTeeth(s, x, rows) {
+  const [[a, b], [c, d]] = [rows.upper, rows.lower];
   const before = (pair) => x(s.periods[pair]).toFixed(1);
   const after = (pair) => x(s.periods[pair] / s.scaling[pair]).toFixed(1);
   return ["known", "safe", "new"].map((kind) => {
@@ -137,21 +143,20 @@ function createComb(words, change) {
     to: (px) => change("rope_base", baseFrom((powerAt(px) - Math.log10(2 * Math.PI)) / (1 - 2 / now.s.dim))),
   });
   const [axis, teeth, names] = [svg("g"), svg("g", { "data-sym": "theta" }), svg("g")];
-  const zone = svg("rect", { class: "fc-zone", y: ROWS.handle, height: ROWS.axis - ROWS.handle });
-  const trained = svg("line", { class: "fc-trained", y1: ROWS.handle, y2: ROWS.axis });
-  const extended = svg("line", { class: "fc-extended", y1: 18, y2: ROWS.axis });
+  const zone = svg("rect", { class: "fc-zone" });
+  const [trained, extended] = ["fc-trained", "fc-extended"].map((cls) => svg("line", { class: cls }));
   const drawing = { role: "group", style: "touch-action: pan-y" };
   const root = svg("svg", drawing, zone, axis, extended, trained, teeth, names, base.root, context.root);
 
-  function drawNames(s, x, width) {
+  function drawNames(s, x, width, rows) {
     const ends = [
       textAt(x(s.context) - 6, 13, words.trained(grouped(s.context)), "fc-strong fc-halo", "end"),
       textAt(x(s.extended) + 5, 13, words.extended(grouped(s.extended)), "fc-strong fc-halo"),
     ];
     names.replaceChildren(
       ...ends,
-      textAt(0, ROWS.upper[0] - 8, words.asTrained, "fc-small fc-halo"),
-      textAt(0, ROWS.lower[0] - 8, s.formula === "none" ? words.notSlowed : words.slowed, "fc-small fc-halo"),
+      textAt(0, rows.upper[0] - 8, words.asTrained, "fc-small fc-halo"),
+      textAt(0, rows.lower[0] - 8, s.formula === "none" ? words.notSlowed : words.slowed, "fc-small fc-halo"),
     );
     ends.forEach((text) => keepInside(text, width));
   }
@@ -166,18 +171,19 @@ function createComb(words, change) {
   }
 
   function draw(s, width) {
-    const perPower = (width - AXIS.left - AXIS.right) / (AXIS.last - AXIS.first);
-    const x = axisOf(width);
-    now = { s, perPower };
-    setSize(root, width, HEIGHT);
-    axis.replaceChildren(...drawAxis(words, x, width));
-    teeth.replaceChildren(...drawTeeth(s, x));
-    drawNames(s, x, width);
-    setAttributes(zone, { x: x(s.context), width: Math.max(0, width - AXIS.right - x(s.context)) });
-    setAttributes(trained, { x1: x(s.context), x2: x(s.context) });
-    setAttributes(extended, { x1: x(s.extended), x2: x(s.extended) });
-    setAttributes(context.root, { transform: `translate(${x(s.context)} ${ROWS.handle})` });
-    setAttributes(base.root, { transform: `translate(${x(s.periods.at(-1))} ${mean(ROWS.upper)})` });
+    const [x, rows] = [axisOf(width), rowsOf(width)];
+    now = { s, perPower: (width - AXIS.left - AXIS.right) / (AXIS.last - AXIS.first) };
+    setSize(root, width, rows.height);
+    axis.replaceChildren(...drawAxis(words, x, width, rows.axis));
+    teeth.replaceChildren(...drawTeeth(s, x, rows));
+    drawNames(s, x, width, rows);
+    const [from, to] = [x(s.context), x(s.extended)];
+    const unturned = { x: from, width: Math.max(0, width - AXIS.right - from) };
+    setAttributes(zone, { ...unturned, y: rows.handle, height: rows.axis - rows.handle });
+    setAttributes(trained, { x1: from, x2: from, y1: rows.handle, y2: rows.axis });
+    setAttributes(extended, { x1: to, x2: to, y1: 18, y2: rows.axis });
+    setAttributes(context.root, { transform: `translate(${from} ${rows.handle})` });
+    setAttributes(base.root, { transform: `translate(${x(s.periods.at(-1))} ${mean(rows.upper)})` });
     describe(s);
   }
   return { root, draw, release: () => [context, base].forEach((one) => one.release()) };

@@ -5,7 +5,7 @@ import { h, svg, textAt, setAttributes, setSize, fmt, grouped, slider, announcem
 const LAST_POWER = Math.log10(32768); // the longest distance, in powers of ten
 const START = Math.log10(256);
 const FIRST = 0.6; // where the comb's axis begins: just before pair 0
-const NARROW = 460; // pixels, below which the comb goes below the rings
+export const NARROW = 560; // pixels; up to there, as in the styles, parts stand below each other and are lower
 
 /** From angle 0, counter-clockwise, for so many turns; a full circle needs two arcs. */
 function ringPath(radius, turns) {
@@ -61,7 +61,7 @@ function createTeeth(words) {
         .filter((period) => distance >= period === isDone)
         .map(tooth)
         .join("");
-    const powers = [1, 2, 3, 4, 5, 6, 7].filter((power) => power < last && (!isNarrow || power % 2));
+    const powers = [1, 2, 3, 4, 5, 6, 7].filter((power) => power < last && (width > 400 || power % 2));
     setSize(root, width, foot + 42);
     root.replaceChildren(
       svg("rect", { class: "fc-passed", x: left, y: 0, width: at - left, height: foot + 6 }),
@@ -88,7 +88,7 @@ export function createFan(words, onInput) {
   const stage = h("div", { class: "mm-stage fc-fan" }, rings.root, side);
 
   function draw(periods, width) {
-    const isNarrow = width < NARROW;
+    const isNarrow = width <= NARROW;
     const size = isNarrow ? 152 : 240;
     const now = distanceAt(distance.get());
     const done = rings.draw(periods, now, size);

@@ -2,8 +2,8 @@
 
 export const frequencyCombWords = {
   en: {
-    title: "Longer texts lead slow pairs to new angles, unless slowed down.",
-    caption: "The price: slowing fast pairs changes the scores of neighboring tokens.",
+    title: "Longer texts bring slow pairs to angles they never met.",
+    caption: "Slowing these pairs prevents that, but slowing fast ones changes the scores of neighboring tokens.",
     more: "More: each pair's scale, base, lengths",
     formula: "context extension",
     formulas: { none: "none", linear: "linear", yarn: "YaRN", minimind2: "MiniMind2" },
@@ -32,7 +32,7 @@ export const frequencyCombWords = {
     scalesLabel: (first, last) => `what each pair's frequency is multiplied by, from ${first} to ${last}`,
     pair: "pair",
     turns: (beta, count) => `${count} ${beta === 1 ? "turn" : "turns"}`,
-    unfinished: (length) => `without a turn in ${length}`,
+    unfinished: (length) => `no full turn in ${length}`,
     meetNew: (length) => `new angles in ${length}`,
     ofPairs: (count, pairs) => `${count} of ${pairs}`,
     change: "score change at distance 1",
