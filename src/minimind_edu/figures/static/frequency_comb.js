@@ -20,7 +20,7 @@ const contextFrom = (power) => 2 ** clamp(Math.round(power), CONTEXT.low, CONTEX
 const mean = (numbers) => numbers.reduce((sum, x) => sum + x, 0) / numbers.length;
 const pathOf = (points) => `M${points.map(([x, y]) => `${x.toFixed(1)} ${y.toFixed(1)}`).join("L")}`;
 
-/** Where the rows of the comb are: [from, to] of the teeth as trained and as slowed, y of the handle and of the axis. */
+/** Where the rows of the comb are: [from, to] of the teeth as trained and as slowed, y of handle and axis. */
 function rowsOf(width) {
   const [tooth, gap] = width <= NARROW ? [38, 36] : [60, 46];
   const upper = [46, 46 + tooth];
