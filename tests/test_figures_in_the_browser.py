@@ -86,10 +86,12 @@ LOOKS = """() => {
 
 def test_every_figures_styles_outdo_the_shared_ones_in_any_order(page):
     """In a notebook each figure brings the shared styles with it, after the own styles of those before it."""
+    page.emulate_media(reduced_motion="reduce")  # handles that show themselves would differ from moment to moment
     open_all(page)
     page.evaluate(f"window.before = ({LOOKS})()")
     page.add_style_tag(content=shared_stylesheet())
     assert page.evaluate(f"({LOOKS})().filter((look, i) => look !== before[i])") == []
+    page.emulate_media(reduced_motion="no-preference")
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

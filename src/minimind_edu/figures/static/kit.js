@@ -63,7 +63,7 @@ export function grouped(x) {
   return String(Math.round(x)).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
-// A native range with visible label and value. tone: a name of the palette, such as "q" or "good", or nothing (neutral).
+// A native range with visible label and value. tone: a name of the palette, such as "q" or "good", or nothing: ink.
 export function slider({ label, min, max, step, value, format = (x) => fmt(x), onInput, tone }) {
   const id = uniqueId();
   const input = h("input", { type: "range", id, min, max, step: step ?? "any" });
