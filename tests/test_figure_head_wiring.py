@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 import torch
-from browser import open_figures, run_js_module
+from browser import open_figures, run_js_module, settle
 from figure_examples import assert_refused
 
 from minimind_edu import MiniMindConfig
@@ -156,66 +156,57 @@ def test_sizes_are_written_short(page, size, text):
 def wiring(page):
     page.set_viewport_size({"width": 800, "height": 1400})
     open_figures(page, HeadWiring())
+    page.locator(".mm-more > summary").click()
     return page
 
 
 def shown(page) -> list[str]:
-    return page.locator(".mm-readout dd").all_inner_texts()
+    return page.locator(".hw-below .mm-readout dd").all_inner_texts()
 
 
-def turn_dial(page, kv_heads: int) -> None:
-    page.get_by_label("KV heads", exact=True).fill(str([8, 4, 2, 1].index(kv_heads)))
+def set_heads(page, kv_heads: int) -> None:
+    page.get_by_label("key/value heads", exact=True).fill(str([1, 2, 4, 8].index(kv_heads)))
 
 
-def test_the_dial_shows_the_bytes_of_a_real_cache(wiring):
+def test_the_slider_shows_the_bytes_of_a_real_cache(wiring):
     figure = HeadWiring()
     for kv_heads in (8, 4, 2, 1):
-        turn_dial(wiring, kv_heads)
+        set_heads(wiring, kv_heads)
         token = figure.cache(kv_heads, 1).num_bytes()
         context = figure.cache(kv_heads, 32768).num_bytes() // 2**20
-        assert shown(wiring)[:3] == [f"{token:,}", f"{context} MiB", f"{100 * kv_heads / 8:.1f} %"]
-        wires = wiring.locator("svg[role=img]").get_attribute("aria-label")
-        assert wires.endswith(f"query 7 reads key head {kv_heads - 1}")
+        assert shown(wiring) == [f"{token:,}", f"{context} MiB", f"{100 * kv_heads / 8:.1f} %"]
+        wires = wiring.locator(".mm-fig > .mm-stage svg[role=img]")
+        assert wires.get_attribute("aria-label").endswith(f"query head 7 reads key/value head {kv_heads - 1}")
+        assert wires.locator(".hw-piece").count() == wires.locator(".hw-k").count() == kv_heads
+        assert f"{context} MiB of 768 MiB" in wires.text_content()
 
 
 def test_the_tiled_order_crosses_wires_only_where_it_matters(wiring):
     wiring.get_by_label("x.repeat (tiled)").check()
     for kv_heads, wrong in {8: 0, 4: 6, 2: 4, 1: 0}.items():
-        turn_dial(wiring, kv_heads)
+        set_heads(wiring, kv_heads)
         assert wiring.locator("path.hw-wrong").count() == wrong
-        verdict = wiring.locator(".hw-verdict").inner_text()
-        assert verdict.startswith(f"≠ {wrong} of 8" if wrong else "With ")
+        assert wiring.locator(".hw-name.hw-wrong").count() == wrong  # among the copies
+        verdict = wiring.locator(".hw-verdict")
+        assert verdict.inner_text().startswith(f"≠ {wrong} of 8" if wrong else "With ")
+        assert verdict.get_attribute("data-tone") == ("bad" if wrong else None)
+
+
+def test_a_right_wiring_is_told_without_a_verdicts_color(wiring):
+    said = {8: "MHA", 4: "GQA: 2 neighboring", 2: "GQA: 4 neighboring", 1: "MQA: all 8"}
+    for kv_heads, words in said.items():
+        set_heads(wiring, kv_heads)
+        assert wiring.locator(".hw-verdict").inner_text().startswith(words)
+        assert wiring.locator("[data-tone]").count() == 0
 
 
 def test_a_number_taken_for_the_group_size_gives_another_cache(wiring):
     wiring.get_by_role("switch").check()
     for dial, kv_heads in {8: 1, 4: 2, 2: 4, 1: 8}.items():
-        turn_dial(wiring, dial)
+        set_heads(wiring, dial)
         assert shown(wiring)[0] == f"{HeadWiring().cache(kv_heads, 1).num_bytes():,}"
-        assert wiring.locator(".hw-verdict").inner_text().startswith(f"≠ {dial} was meant")
-
-
-def test_the_bar_answers_to_arrow_keys_and_to_the_mouse(wiring):
-    handle = wiring.get_by_role("slider", name="key/value heads, by the end of the bar")
-    handle.focus()
-    wiring.keyboard.press("ArrowRight")
-    assert handle.get_attribute("aria-valuenow") == "8"
-    for _ in range(4):
-        wiring.keyboard.press("ArrowLeft")
-    assert handle.get_attribute("aria-valuenow") == "1"
-    knob = handle.locator(".mm-grip").bounding_box()
-    rail = wiring.locator(".hw-rail").first.bounding_box()
-    wiring.mouse.move(knob["x"] + knob["width"] / 2, knob["y"] + knob["height"] / 2)
-    wiring.mouse.down()
-    wiring.mouse.move(rail["x"] + rail["width"], knob["y"], steps=4)
-    wiring.mouse.up()
-    assert handle.get_attribute("aria-valuenow") == "8"
-    knob = handle.locator(".mm-grip").bounding_box()
-    wiring.mouse.move(knob["x"] + knob["width"] / 2, knob["y"] + knob["height"] / 2)
-    wiring.mouse.down()
-    wiring.mouse.move(knob["x"], wiring.locator(".hw-rail").nth(2).bounding_box()["y"], steps=4)
-    wiring.mouse.up()
-    assert handle.get_attribute("aria-valuenow") == "2"
+        verdict = wiring.locator(".hw-verdict").inner_text()
+        assert verdict == f"≠ Misread as queries per key/value head, {dial} keeps {kv_heads}."
 
 
 def test_layers_context_head_size_and_dtype_scale_the_memory(wiring):
@@ -226,3 +217,61 @@ def test_layers_context_head_size_and_dtype_scale_the_memory(wiring):
     figure = HeadWiring(num_layers=16, length=1024, head_dim=64, dtype="float32")
     assert shown(wiring)[0] == f"{figure.cache(4, 1).num_bytes():,}"
     assert shown(wiring)[1] == f"{figure.cache(4, 1024).num_bytes() // 2**20} MiB"
+
+
+# Every box of words in the drawing, and every wire as points.
+DRAWN = """(drawing) => {
+    const boxes = [...drawing.querySelectorAll("text")].map((text) => {
+        const { x, y, width, height } = text.getBBox();
+        return [text.textContent, x, y, x + width, y + height];
+    });
+    const wires = [...drawing.querySelectorAll(".hw-wire")].map((wire) => {
+        const length = wire.getTotalLength();
+        return Array.from({ length: 40 }, (_, i) => wire.getPointAtLength((length * i) / 39)).map((p) => [p.x, p.y]);
+    });
+    return { boxes, wires };
+}"""
+
+
+@pytest.mark.parametrize("width", [944, 344])
+def test_no_label_cuts_a_wire_or_leaves_the_drawing(page, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    for heads, kv_heads, order in [(8, 8, "repeat_kv"), (8, 4, "tiled"), (8, 1, "repeat_kv"), (16, 16, "repeat_kv")]:
+        open_figures(page, HeadWiring(num_heads=heads, num_kv_heads=kv_heads, order=order))
+        settle(page)
+        drawing = page.locator(".mm-fig > .mm-stage svg")
+        drawn, limit = drawing.evaluate(DRAWN), float(drawing.get_attribute("width"))
+        assert len(drawn["wires"]) == heads
+        for words, x0, y0, x1, y1 in drawn["boxes"]:
+            assert x0 > -1 and x1 < limit + 1, words
+            cut = [(x, y) for wire in drawn["wires"] for x, y in wire if x0 < x < x1 and y0 + 2 < y < y1 - 2]
+            assert not cut, words
+
+
+@pytest.mark.parametrize("width, height", [(928, 765), (328, 629)])
+def test_it_fits_the_window(page, width, height):
+    page.set_viewport_size({"width": width + 16, "height": 900})
+    heights = set()
+    for options in [{}, {"num_kv_heads": 1}, {"order": "tiled"}, {"as_group_size": True}, {"num_heads": 16}]:
+        open_figures(page, HeadWiring(**options))
+        settle(page)
+        box = page.locator(".mm-fig").bounding_box()
+        assert box["width"] == width and box["height"] <= height
+        heights.add(box["height"])
+    assert len(heights) == 1  # nothing moves while a hand is at the slider
+
+
+@pytest.mark.parametrize("width, height", [(738, 400), (328, 420)])
+def test_compact_is_the_wires_and_one_slider(page, width, height):
+    page.set_viewport_size({"width": width + 16, "height": 900})
+    open_figures(page, HeadWiring(compact=True))
+    settle(page)
+    assert page.locator(".mm-fig").bounding_box()["height"] <= height
+    assert page.locator(".mm-fig :is(input, button, summary, [tabindex])").count() == 1
+    wires = page.locator(".mm-stage svg")
+    drawings = []
+    for kv_heads in (8, 4, 2, 1):
+        set_heads(page, kv_heads)
+        assert wires.locator(".hw-piece").count() == kv_heads
+        drawings.append(wires.inner_html())
+    assert len(set(drawings)) == 4

@@ -1,4 +1,4 @@
-"""HeadWiring: turn one dial from MHA over GQA to MQA, and see who reads whom and what the cache weighs.
+"""HeadWiring: one slider from MHA through GQA to MQA, which query head reads which key/value head, and the cache.
 
 The figure computes in JavaScript (static/head_wiring_math.js, compared with the package in the tests); the numbers in
 its table are those of real caches, filled with tensors that have a shape and a dtype but no memory.
@@ -17,7 +17,7 @@ LENGTHS = tuple(2**power for power in range(16))  # 1 to 32,768, the stops of th
 
 
 class HeadWiring(Figure):
-    """Drag the number of key/value heads, the context, the layers and the dtype.
+    """Query heads that share key/value heads, and the cache that keeps only these.
 
     Args:
         num_heads: query heads, 2 to 16.
@@ -56,7 +56,7 @@ class HeadWiring(Figure):
         return proposal["value"]
 
     def stops(self) -> list[int]:
-        """The numbers of key/value heads that the dial can stand at, MHA first."""
+        """The numbers of key/value heads that divide the query heads, MHA first."""
         return [n for n in range(self.num_heads, 0, -1) if self.num_heads % n == 0]
 
     def cache(self, num_kv_heads: int, length: int) -> KVCache:

@@ -1,184 +1,155 @@
-// HeadWiring: one dial from MHA over GQA to MQA. Who reads whom, what is copied, and what the cache weighs.
+// HeadWiring: one dial from MHA over GQA to MQA. Which key/value head each query head reads, and what the cache weighs.
 
-import { h, svg, textAt, setAttributes, setSize, setTraits, clamp, arrowStep, draggable, mount } from "./kit.js";
-import { fmt, grouped, slider, toggle, choice, optionsFor, readout, announcement, handle, grip } from "./kit.js";
+import { h, svg, textAt, setAttributes, setSize, setTraits, mount, frame, wordsOf } from "./kit.js";
+import { fmt, grouped, slider, toggle, choice, optionsFor, readout, announcement } from "./kit.js";
 import { ITEM_SIZES, kvHeadStops, sourceHeads, stepShapes } from "./head_wiring_math.js";
 import { cacheBytes, copiedBytes, projectionWeights, formatBytes } from "./head_wiring_math.js";
+import { headWiringWords } from "./head_wiring_words.js";
 
 const TRAITS = ["num_kv_heads", "head_dim", "num_layers", "length", "dtype", "order", "as_group_size"];
 const LAST_EXPONENT = 15;
-const HEAD_DIM_NAMES = { 64: "64 (MiniMind2)", 96: "96 (MiniMind3)" };
-const ORDER_NAMES = { repeat_kv: "repeat_kv", tiled: "x.repeat (tiled)" };
-const NOTE =
-  "The cache holds the few heads at the bottom; the striped copies live only while one layer attends. Their shape is " +
-  "the same in either order, so only the wires tell.";
+const NARROW = 26; // pixels of a column: below it a head shows its number alone
 
-const headColor = (head) => `--hw-color: var(--hw-c${head % 4})`;
+/** Query heads above, the heads that are kept below, the wires between them, and the memory of all layers. */
+function createWires(words, isCompact) {
+  const root = svg("svg", { role: "img" });
 
-function kvName(kvHeads, heads) {
-  const kind = kvHeads === heads ? " (MHA)" : kvHeads === 1 ? " (MQA)" : "";
-  return `${kvHeads} KV head${kvHeads > 1 ? "s" : ""}${kind}`;
-}
-
-/** Query heads, the copies they are multiplied with, and the heads that are kept, from top to bottom. */
-function createWires() {
-  const height = 268;
-  const [queryY, copyY, copyHeight, keptY, keptHeight] = [42, 96, 34, 222, 34];
-  const copyEnd = copyY + copyHeight;
-  const root = svg("svg", { height, role: "img" });
-
-  function stripes(x, width) {
-    const lines = [];
-    for (let at = -copyHeight; at < width; at += 11) {
-      const [from, to] = [Math.max(at, 0), Math.min(at + copyHeight, width)];
-      const ends = { x1: x + from, x2: x + to, y1: copyEnd - (from - at), y2: copyEnd - (to - at) };
-      lines.push(svg("line", { class: "hw-stripe", ...ends }));
-    }
-    return lines;
+  /** A soft field under the query heads that should share a head. */
+  function drawGroup(s, head, column, rows) {
+    const size = s.heads / s.kvHeads;
+    const box = { x: head * size * column + 2, y: rows.query - 22, width: size * column - 4, height: 44, rx: 22 };
+    return svg("rect", { class: "hw-group", "data-sym": "group", ...box });
   }
 
-  function drawQuery(query, x) {
-    return [
-      svg("line", { class: "hw-link", x1: x, x2: x, y1: queryY + 15, y2: copyY }),
-      svg("circle", { class: "hw-query", cx: x, cy: queryY, r: 15 }),
-      textAt(x, queryY, `q${query}`, "hw-name"),
-    ];
+  function drawQuery(query, x, y, column) {
+    const r = Math.min(15, column / 2 - 1.5);
+    return svg(
+      "g",
+      { class: "hw-q", "data-sym": "q" },
+      svg("circle", { cx: x, cy: y, r }),
+      textAt(x, y, column < NARROW ? query : `q${query}`, "hw-name"),
+    );
   }
 
-  /** What a query is multiplied with: a striped copy, or, where nothing is copied, the kept head itself. */
-  function drawCopy(head, x, width, isShared, isRight) {
-    const box = { x: x - width / 2, y: copyY, width, height: copyHeight, rx: 3 };
-    const cls = isRight ? "hw-name hw-copied" : "hw-name hw-copied hw-wrong";
-    return [
-      svg("rect", { class: isShared ? "hw-copy hw-same" : "hw-copy", style: headColor(head), ...box }),
-      isShared ? [] : stripes(box.x, width),
-      textAt(x, copyY + copyHeight / 2, `k${head}${isRight ? "" : "≠"}`, cls),
-    ];
+  /** What the cache keeps of one head: keys above, values below. */
+  function drawKept(head, x, y, width) {
+    const half = (letter, top) => {
+      const box = { x: x - width / 2, y: top, width, height: 24, rx: 4 };
+      const name = textAt(x, top + 12, width < NARROW - 4 ? head : `${letter}${head}`, "hw-name");
+      return svg("g", { class: `hw-${letter}`, "data-sym": letter }, svg("rect", box), name);
+    };
+    return [half("k", y), half("v", y + 26)];
   }
 
-  function drawKept(head, x, width) {
-    const box = { x: x - width / 2, y: keptY, width, height: keptHeight, rx: 6 };
-    return [
-      svg("rect", { class: "hw-head", style: headColor(head), ...box }),
-      textAt(x, keptY + keptHeight / 2, `k${head}`, "hw-name"),
-    ];
+  function drawWire(from, to, rows, isRight) {
+    const [top, bottom] = [rows.query + 15, rows.kept];
+    const middle = (top + bottom) / 2;
+    const d = `M${from} ${bottom}C${from} ${middle} ${to} ${middle} ${to} ${top}`;
+    return svg("path", { class: isRight ? "hw-wire" : "hw-wire hw-wrong", d });
   }
 
-  function drawWire(head, from, to, isRight) {
-    const middle = (copyEnd + keptY) / 2;
-    const path = `M${from} ${keptY}C${from} ${middle} ${to} ${middle} ${to} ${copyEnd}`;
-    return svg("path", { class: isRight ? "hw-wire" : "hw-wire hw-wrong", style: headColor(head), d: path });
+  /** A rail as long as MHA's cache, filled with a piece for every kept head. */
+  function drawMemory(s, y, width) {
+    const piece = width / s.heads;
+    const pieces = Array.from({ length: s.kvHeads }, (_, head) => {
+      return svg("rect", { class: "hw-piece", x: head * piece + 1, y, width: piece - 2, height: 12, rx: 2 });
+    });
+    const text = words.memoryOf(formatBytes(s.bytes), formatBytes(s.bytesOfMha));
+    return svg(
+      "g",
+      { "data-sym": "cache" },
+      textAt(0, y - 8, words.kept, "hw-small"),
+      textAt(width, y - 8, text, "hw-now", "end"),
+      svg("rect", { class: "hw-rail", x: 0, y, width, height: 12, rx: 2 }),
+      pieces,
+    );
   }
 
   function draw(s, width) {
+    const isLow = isCompact || width < 460;
+    const rows = { query: 46, kept: isLow ? 116 : 160 };
+    const bottom = rows.kept + 50; // of the kept heads
     const column = width / s.heads;
-    const x = (slot) => (slot + 0.5) * column;
+    const queryX = (query) => (query + 0.5) * column;
     const keptX = (head) => ((head + 0.5) * width) / s.kvHeads;
-    const copyWidth = Math.min(column - 6, 64);
-    const keptWidth = Math.min(width / s.kvHeads - 6, 96);
-    const isShared = s.copied === 0;
+    const kept = Math.min(column - 4, 64);
+    const heads = Array.from({ length: s.kvHeads }, (_, head) => head);
     const isRight = (query) => s.sources[query] === s.right[query];
     const parts = [
-      s.sources.map((head, query) => drawWire(head, keptX(head), x(query), isRight(query))),
-      s.sources.map((_, query) => drawQuery(query, x(query))),
-      s.sources.map((head, query) => drawCopy(head, x(query), copyWidth, isShared, isRight(query))),
-      Array.from({ length: s.kvHeads }, (_, head) => drawKept(head, keptX(head), keptWidth)),
-      textAt(0, 14, "query heads", "hw-small"),
-      textAt(
-        0,
-        copyY - 8,
-        isShared ? "read the kept heads themselves" : "read copies, made for one moment",
-        "hw-small",
-      ),
-      textAt(0, keptY - 8, "kept in the cache", "hw-small"),
+      textAt(0, 14, words.queryHeads, "hw-small"),
+      heads.map((head) => drawGroup(s, head, column, rows)),
+      s.sources.map((head, query) => drawWire(keptX(head), queryX(query), rows, isRight(query))),
+      s.sources.map((_, query) => drawQuery(query, queryX(query), rows.query, column)),
+      heads.map((head) => drawKept(head, keptX(head), rows.kept, kept)),
+      drawMemory(s, bottom + 36, width),
     ];
-    setSize(root, width, height);
+    setSize(root, width, bottom + 50);
     root.replaceChildren(...parts.flat(Infinity));
-    const reads = s.sources.map((head, query) => `query ${query} reads key head ${head}`);
+    const reads = s.sources.map((head, query) => words.reads(query, head));
     setAttributes(root, { "aria-label": reads.join(", ") });
   }
   return { root, draw };
 }
 
-/** A bar for every number of key/value heads; the end of the current one can be dragged. */
-function createRuler(onKvHeads) {
-  const [row, barTop, barHeight, pad] = [38, 18, 13, 18];
-  const bars = svg("g");
-  const end = handle({ label: "key/value heads, by the end of the bar", ring: 13, shape: grip(8) });
-  const root = svg("svg", { role: "group", style: "touch-action: pan-y" }, bars, end);
-  let now = { stops: [1], kvHeads: 1, heads: 1, room: 1 };
-  let start = 1;
-  const stopAt = (index) => now.stops[clamp(index, 0, now.stops.length - 1)];
-  const release = draggable(end, {
-    onStart: () => (start = now.kvHeads),
-    onMove: (x, y, event) => {
-      const step = Math.sign(arrowStep(event)); // the stops fall, so that the bar grows towards the first
-      if (step) return onKvHeads(stopAt(now.stops.indexOf(now.kvHeads) - step));
-      // along the bar to another length, or down to another bar
-      const distance = (stop) => Math.abs(Math.log2((stop / now.heads) * now.room) - Math.log2(Math.max(x, 1)));
-      const byLength = now.stops.reduce((best, stop) => (distance(stop) < distance(best) ? stop : best));
-      onKvHeads(byLength === start ? stopAt(Math.round((y - barTop - barHeight / 2) / row)) : byLength);
-    },
-  });
+/** What the queries are multiplied with: striped copies, or, where nothing is copied, the kept heads themselves. */
+function createCopies(words) {
+  const [top, height] = [26, 30];
+  const root = svg("svg", { role: "img" });
 
-  function drawBar(s, stop, top, room) {
-    const isHere = stop === s.kvHeads;
-    const bytes = cacheBytes(1, s.length, s.layers, stop, s.headDim, s.itemSize);
-    const text = isHere ? "hw-small hw-now" : "hw-small";
-    const bar = { x: 0, y: top + barTop, height: barHeight, rx: 3 };
-    return [
-      textAt(0, top + 13, kvName(stop, s.heads), text),
-      textAt(room, top + 13, formatBytes(bytes), text, "end"),
-      svg("rect", { class: "hw-rail", ...bar, width: room }),
-      svg("rect", { class: isHere ? "hw-bar hw-here" : "hw-bar", ...bar, width: (room * stop) / s.heads }),
-    ];
+  function stripes(x, width) {
+    const lines = [];
+    for (let at = -height; at < width; at += 11) {
+      const [from, to] = [Math.max(at, 0), Math.min(at + height, width)];
+      const ends = { x1: x + from, x2: x + to, y1: top + height - (from - at), y2: top + height - (to - at) };
+      lines.push(svg("line", { class: "hw-stripe", ...ends }));
+    }
+    return lines;
   }
 
   function draw(s, width) {
-    const room = width - pad;
-    now = { stops: s.stops, kvHeads: s.kvHeads, heads: s.heads, room };
-    setSize(root, width, s.stops.length * row);
-    bars.replaceChildren(...s.stops.flatMap((stop, i) => drawBar(s, stop, i * row, room)));
-    const text = `${kvName(s.kvHeads, s.heads)}, ${formatBytes(s.bytes)}`;
-    const y = s.stops.indexOf(s.kvHeads) * row + barTop + barHeight / 2;
-    setAttributes(end, { transform: `translate(${(room * s.kvHeads) / s.heads} ${y})` });
-    setAttributes(end, { "aria-valuemin": 1, "aria-valuemax": s.heads });
-    setAttributes(end, { "aria-valuenow": s.kvHeads, "aria-valuetext": text });
-    setAttributes(root, { "aria-label": `memory of the cache: ${text}` });
+    const column = width / s.heads;
+    const wide = Math.min(column - 4, 64);
+    const isShared = s.copied === 0;
+    const copies = s.sources.map((head, query) => {
+      const middle = (query + 0.5) * column;
+      const isRight = head === s.right[query];
+      const box = { x: middle - wide / 2, y: top, width: wide, height, rx: 4 };
+      const name = `${column < NARROW ? "" : "k"}${head}${isRight ? "" : "≠"}`;
+      return svg(
+        "g",
+        { class: isShared ? "hw-k" : "hw-k hw-copy", "data-sym": "k" },
+        svg("rect", box),
+        isShared ? null : stripes(box.x, wide),
+        textAt(middle, top + height / 2, name, isRight ? "hw-name" : "hw-name hw-wrong"),
+      );
+    });
+    setSize(root, width, top + height + 4);
+    root.replaceChildren(textAt(0, 14, isShared ? words.shared : words.copies, "hw-small"), ...copies);
+    setAttributes(root, { "aria-label": words.copiesRead(s.sources) });
   }
-  return { root, draw, release };
+  return { root, draw };
 }
 
 /** The shapes of one decode step, and the memory that each line takes. */
-function createShapes() {
+function createShapes(words) {
   const body = h("tbody");
-  const titles = ["keys of one layer, one new token", "shape", "new memory"];
-  const head = h(
-    "thead",
-    {},
-    h(
-      "tr",
-      {},
-      titles.map((title) => h("th", { scope: "col" }, title)),
-    ),
-  );
-  const root = h("table", { class: "hw-shapes" }, head, body);
+  const titles = words.columns.map((title) => h("th", { scope: "col" }, title));
+  const root = h("table", { class: "hw-shapes" }, h("thead", {}, h("tr", {}, titles)), body);
 
   function costOf(s, step, bytes) {
-    if (bytes === null) return "–";
+    if (bytes === null) return words.nothing;
     const isRepeating = ["[:, :, :, None]", "expand", "reshape"].includes(step);
-    if (isRepeating && s.kvHeads === s.heads && s.order === "repeat_kv") return "0, not needed";
-    return bytes === 0 ? "0, a view" : formatBytes(bytes);
+    if (isRepeating && s.kvHeads === s.heads && s.order === "repeat_kv") return words.notNeeded;
+    return bytes === 0 ? words.view : formatBytes(bytes);
   }
 
   function drawStep(s, [step, shape, bytes]) {
-    const isTiled = s.order === "tiled";
     const isWrong = step === "reshape" && !s.harmless;
-    const name = step === "reshape" && isTiled ? "x.repeat" : step;
-    const text = `[${shape.join(", ")}]${isWrong ? " ≠ order" : ""}`;
+    const name = step === "reshape" && s.order === "tiled" ? "x.repeat" : (words.steps[step] ?? step);
+    const text = `[${shape.join(", ")}]${isWrong ? words.wrongOrder : ""}`;
     return h(
       "tr",
-      { class: step === "cached keys" ? "hw-kept" : null },
+      { class: step === "keys" ? "hw-kept" : null },
       h("th", { scope: "row" }, name),
       h("td", { class: isWrong ? "hw-wrong" : null }, text),
       h("td", {}, costOf(s, step, bytes)),
@@ -210,55 +181,54 @@ function wiringState(model) {
     right,
     wrong,
     bytes: cacheBytes(1, length, layers, kvHeads, headDim, itemSize),
+    bytesOfMha: cacheBytes(1, length, layers, heads, headDim, itemSize),
     copied: copiedBytes(1, length, heads, kvHeads, headDim, itemSize, order),
     harmless: wrong === 0,
     stops: kvHeadStops(heads),
   };
 }
 
-function wiringVerdict(s) {
-  if (s.misread && s.kvHeads !== s.dial) {
-    return [`≠ ${s.dial} was meant as KV heads and taken as queries per KV head: ${s.kvHeads} KV heads.`, "bad"];
-  }
-  if (!s.harmless) {
-    return [`≠ ${s.wrong} of ${s.heads} queries read another head than they should, and no error is raised.`, "bad"];
-  }
-  if (s.order === "tiled") {
-    return [`With ${kvName(s.kvHeads, s.heads)} both orders are the same: a test here would not notice.`, null];
-  }
-  if (s.kvHeads === s.heads) return ["✓ MHA: every query has a head of its own.", "good"];
-  if (s.kvHeads === 1) return [`✓ MQA: all ${s.heads} queries share one head, and even the reshape is a view.`, "good"];
-  return [`✓ GQA: ${s.heads / s.kvHeads} neighboring queries share a head.`, "good"];
+function wiringVerdict(s, words) {
+  const { misread, wrong, unnoticed, mha, mqa, gqa } = words.verdict;
+  if (s.misread && s.kvHeads !== s.dial) return [misread(s.dial, s.kvHeads), "bad"];
+  if (!s.harmless) return [wrong(s.wrong, s.heads), "bad"];
+  if (s.order === "tiled") return [unnoticed(s.kvHeads), null];
+  if (s.kvHeads === s.heads) return [mha, null];
+  return [s.kvHeads === 1 ? mqa(s.heads) : gqa(s.heads / s.kvHeads), null];
 }
 
-function wiringNumbers(s) {
+function wiringNumbers(s, words) {
   const token = cacheBytes(1, 1, s.layers, s.kvHeads, s.headDim, s.itemSize);
+  return [
+    [words.perToken, grouped(token)],
+    [words.atLength(grouped(s.length)), formatBytes(s.bytes)],
+    [words.ofMha, words.percent(fmt((100 * s.kvHeads) / s.heads, 1))],
+  ];
+}
+
+function wiringCosts(s, words) {
   const weights = projectionWeights(s.heads * s.headDim, s.kvHeads, s.headDim);
   return [
-    ["bytes per token, all layers", grouped(token)],
-    [`at ${grouped(s.length)} positions`, formatBytes(s.bytes)],
-    ["of MHA's", `${fmt((100 * s.kvHeads) / s.heads, 1)} %`],
-    ["k_proj and v_proj, one layer", `${grouped(weights)} weights`],
-    ["copied in one layer, keys and values", formatBytes(s.copied)],
+    [words.copied, formatBytes(s.copied)],
+    [words.weights, words.weightCount(grouped(weights))],
   ];
 }
 
 /** All controls, each writing one trait. */
-function createControls(model) {
+function createControls(model, words) {
   const change = (name) => (value) => setTraits(model, { [name]: value });
   const stops = kvHeadStops(model.get("num_heads"));
   const dial = slider({
-    label: "KV heads",
+    label: words.kvHeads,
     min: 0,
     max: stops.length - 1,
     step: 1,
     value: stops.indexOf(model.get("num_kv_heads")),
-    format: (i) => kvName(stops[i], stops[0]).replace(/ KV heads?/, ""),
+    format: (i) => words.stop(stops[i], stops.at(-1)),
     onInput: (i) => setTraits(model, { num_kv_heads: stops[i] }),
-    tone: "accent2",
   });
   const length = slider({
-    label: "positions in the cache",
+    label: words.length,
     min: 0,
     max: LAST_EXPONENT,
     step: 1,
@@ -267,7 +237,7 @@ function createControls(model) {
     onInput: (power) => setTraits(model, { length: 2 ** power }),
   });
   const layers = slider({
-    label: "layers",
+    label: words.layers,
     min: 1,
     max: 32,
     step: 1,
@@ -279,13 +249,13 @@ function createControls(model) {
     return choice({ label, options, value: model.get(name), onChange: change(name) });
   };
   const sizes = [...new Set([64, 96, model.get("head_dim")])].sort((a, b) => a - b);
-  const headDims = optionsFor(sizes, (size) => HEAD_DIM_NAMES[size] || String(size));
-  const orders = optionsFor(Object.keys(ORDER_NAMES), (name) => ORDER_NAMES[name]);
-  const headDim = choiceOf("head_dim", "head_dim", headDims);
-  const dtype = choiceOf("dtype", "dtype", optionsFor(Object.keys(ITEM_SIZES)));
-  const order = choiceOf("order", "repeated by", orders);
+  const headDims = optionsFor(sizes, (size) => words.headDims[size] || String(size));
+  const orders = optionsFor(Object.keys(words.orders), (name) => words.orders[name]);
+  const headDim = choiceOf("head_dim", words.headDim, headDims);
+  const dtype = choiceOf("dtype", words.dtype, optionsFor(Object.keys(ITEM_SIZES)));
+  const order = choiceOf("order", words.order, orders);
   const misread = toggle({
-    label: "misread the number as queries per KV head",
+    label: words.misread,
     checked: model.get("as_group_size"),
     onChange: change("as_group_size"),
   });
@@ -299,40 +269,48 @@ function createControls(model) {
     order.set(s.order);
     misread.set(s.misread);
   }
+  const together = (...controls) =>
+    h(
+      "div",
+      { class: "mm-controls" },
+      controls.map((one) => one.root),
+    );
   return {
-    heads: h("div", { class: "hw-settings" }, dial.root, order.root),
-    sizes: h("div", { class: "hw-settings" }, length.root, layers.root),
-    others: h("div", { class: "mm-controls" }, headDim.root, dtype.root, misread.root),
+    dial: together(dial),
+    mistakes: together(order, misread),
+    sizes: [together(length, layers), together(headDim, dtype)],
     set,
   };
 }
 
 function renderWiring({ model, el }) {
-  const controls = createControls(model);
-  const wires = createWires();
-  const ruler = createRuler((kvHeads) => {
-    const number = model.get("as_group_size") ? model.get("num_heads") / kvHeads : kvHeads;
-    setTraits(model, { num_kv_heads: number });
-  });
-  const shapes = createShapes();
+  const words = wordsOf(headWiringWords);
+  const isCompact = model.get("compact");
+  const controls = createControls(model, words);
+  const wires = createWires(words, isCompact);
+  const copies = createCopies(words);
+  const shapes = createShapes(words);
   const verdict = announcement("hw-verdict");
-  const numbers = readout([]);
-  const parts = [controls.heads, wires.root, verdict.root, controls.sizes, ruler.root, shapes.root];
-  const stage = h("div", { class: "mm-stage hw-stage" }, parts);
-  const note = h("p", { class: "mm-note" }, NOTE);
-  const root = h("div", { class: "mm-fig hw-fig" }, stage, controls.others, numbers.root, note);
+  const [numbers, costs] = [readout([]), readout([])];
+  const stage = h("div", { class: "mm-stage hw-stage" }, wires.root);
+  const strip = h("div", { class: "mm-stage hw-stage" }, copies.root);
+  const below = h("div", { class: "hw-below" }, verdict.root, numbers.root);
+  const more = [controls.mistakes, strip, shapes.root, ...controls.sizes, costs.root];
+  const root = frame(words, { stage, control: controls.dial, numbers: below, more }, isCompact);
 
   function draw(width) {
     const s = wiringState(model);
     wires.draw(s, width);
-    ruler.draw(s, width);
-    shapes.draw(s);
     controls.set(s);
-    verdict.set(...wiringVerdict(s));
-    numbers.set(wiringNumbers(s));
+    if (isCompact) return;
+    copies.draw(s, width);
+    shapes.draw(s);
+    verdict.set(...wiringVerdict(s, words));
+    numbers.set(wiringNumbers(s, words));
+    costs.set(wiringCosts(s, words));
   }
 
-  return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw, parts: [ruler] });
+  return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw });
 }
 
 export default { render: renderWiring };

@@ -2,9 +2,9 @@
 
 export const ITEM_SIZES = { float32: 4, bfloat16: 2, float16: 2 };
 
-/** The numbers of key/value heads that divide the query heads, largest (MHA) first, 1 (MQA) last. */
+/** The numbers of key/value heads that divide the query heads, from 1 (MQA) to all of them (MHA). */
 export function kvHeadStops(heads) {
-  return Array.from({ length: heads }, (_, i) => heads - i).filter((kvHeads) => heads % kvHeads === 0);
+  return Array.from({ length: heads }, (_, i) => i + 1).filter((kvHeads) => heads % kvHeads === 0);
 }
 
 /** The key/value head behind each query head: repeat_kv writes h0 h0 h1 h1, x.repeat ("tiled") h0 h1 h0 h1. */
@@ -38,7 +38,7 @@ export function stepShapes(batch, length, heads, kvHeads, headDim, itemSize, ord
   const repeated = copiedBytes(batch, length, heads, kvHeads, headDim, itemSize, order) / 2;
   return [
     ["query", [batch, 1, heads, headDim], null],
-    ["cached keys", [batch, length, kvHeads, headDim], null],
+    ["keys", [batch, length, kvHeads, headDim], null],
     ["[:, :, :, None]", [batch, length, kvHeads, 1, headDim], 0],
     ["expand", [batch, length, kvHeads, group, headDim], 0],
     ["reshape", [batch, length, heads, headDim], repeated],
