@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 import torch.nn.functional as F
-from browser import open_figures, read_out, run_js_module
+from browser import open_figures, read_out, run_js_module, settle
 from torch import nn
 from traitlets import TraitError
 
@@ -186,17 +186,15 @@ def test_measuring_leaves_the_random_numbers_alone():
 
 
 def parts_by_origin(placement, loud, depth):
-    """Every position's stream, taken apart exactly: what the embedding and each block have in it, summed squares."""
+    """Every position's stream, taken apart exactly: the embedding's and each sublayer's share of its square."""
     model = module.small_model(placement)
     tables = tuple(table[: module.LENGTH] for table in model_tables())
     start = model.model.embed_tokens(module.text()[0])
     parts = [start]  # their sum is the stream
     for layer in model.model.layers[:depth]:
-        parts.append(torch.zeros_like(start))
         for norm, function in module.sublayers(layer, tables):
-            x = sum(parts)
-            added, total, after = module.step(placement, norm, function, x, torch.tensor(loud))
-            parts[-1] = parts[-1] + added
+            added, total, after = module.step(placement, norm, function, sum(parts), torch.tensor(loud))
+            parts.append(added)
             if placement == "post":
                 shrink = after.norm(dim=-1, keepdim=True) / total.norm(dim=-1, keepdim=True)
                 parts = [part * shrink for part in parts]
@@ -222,13 +220,30 @@ def test_shares_are_what_the_stream_is_made_of(page, placement, loudness):
 def test_shares_of_three_additions_by_hand(page):
     args = [[1.0, 2.0, 2.0, 0.0], [1.0, 1.5, 2.0, 3.0, 3.0], 2]
     shares = run_js_module(page, "residual_stream_math", "streamShares", args)
-    assert shares[0] == [1, 0, 0]
-    assert shares[1] == pytest.approx([1 / 2, 1 / 2, 0])
+    assert shares[0] == [1, 0, 0, 0, 0]
+    assert shares[1] == pytest.approx([1 / 2, 1 / 2, 0, 0, 0])
     before, added = 1.5**2, 2.0**2
-    third = [before / 2 / (before + added), (before / 2 + added) / (before + added), 0]
-    assert shares[2] == pytest.approx(third)
-    assert shares[3] == pytest.approx([third[0] / 2, third[1] / 2, 1 / 2])
-    assert shares[4] == pytest.approx(shares[3])
+    third = [before / 2 / (before + added), before / 2 / (before + added), added / (before + added)]
+    assert shares[2] == pytest.approx([*third, 0, 0])
+    assert shares[3] == pytest.approx([*(share / 2 for share in third), 1 / 2, 0])
+
+
+def test_shares_by_kind_are_those_of_attention_and_of_the_feed_forward_networks(page):
+    shares = [0.1, 0.2, 0.3, 0.15, 0.25]
+    assert run_js_module(page, "residual_stream_math", "sharesByKind", [shares]) == pytest.approx([0.1, 0.35, 0.55])
+
+
+def test_smooth_path_goes_through_every_point_and_never_beyond_them(page):
+    points = [[0, 10], [10, 4], [20, 4], [25, 0], [60, 8]]
+    text = run_js_module(page, "residual_stream_math", "smoothPath", [points])
+    start, *curves = [[float(number) for number in part.split()] for part in text.split("M")[-1].split("C")]
+    assert start == points[0]
+    assert [curve[4:] for curve in curves] == points[1:]
+    for (_, low), (_, high), curve in zip(points, points[1:], curves, strict=False):
+        assert min(low, high) <= curve[1] <= max(low, high) and min(low, high) <= curve[3] <= max(low, high)
+    for before, after in itertools.pairwise(curves):  # no kink: the same slope on both sides of a point
+        (x, y), left, right = before[4:], before[2:4], after[:2]
+        assert (y - left[1]) / (x - left[0]) == pytest.approx((right[1] - y) / (right[0] - x), abs=0.05)
 
 
 def test_sizes_end_where_the_numbers_overflow(page):
@@ -244,7 +259,7 @@ def test_sizes_end_where_the_numbers_overflow(page):
 def test_shares_survive_sizes_whose_squares_overflow(page):
     args = [[1e200, 1e100], [1.0, 1e200, 1e200], 1]
     shares = run_js_module(page, "residual_stream_math", "streamShares", args)
-    assert shares[2] == pytest.approx([0, 1])
+    assert shares[2] == pytest.approx([0, 1, 0])
 
 
 @pytest.mark.parametrize("size", [1e-3, 0.02, 1.0, 30.0])
@@ -257,12 +272,6 @@ def test_size_behind_a_pre_norm_is_the_packages(page, size):
         assert run_js_module(page, "residual_stream_math", "sizeSeen", [size, placement]) == size
 
 
-@pytest.mark.parametrize("size, end", [(1.3, 1.5), (1.0, 1), (3.1, 4), (9.0, 10), (13.4, 15), (0.2, 0.2)])
-def test_axes_end_at_round_numbers(page, size, end):
-    actual = run_js_module(page, "residual_stream_math", "roundAbove", [size])
-    assert actual == pytest.approx(end)
-
-
 # The figure in the browser
 
 
@@ -270,6 +279,7 @@ def test_axes_end_at_round_numbers(page, size, end):
 def stream(page):
     page.set_viewport_size({"width": 800, "height": 1400})
     open_figures(page, ResidualStream(depth=16))
+    page.locator(".mm-more > summary").click()
     return page
 
 
@@ -278,28 +288,50 @@ def number(page, label) -> str:
     return told
 
 
+def percent(share) -> str:
+    share *= 100
+    return "< 0.1 %" if share < 0.1 else f"{share:.{1 if share < 9.95 else 0}f} %"
+
+
 def test_the_first_picture_is_the_default_run(stream):
     assert number(stream, "stream after block 16") == "1.24"
     assert number(stream, "the next sublayer reads") == "1.00"
-    assert stream.locator(".rs-layer").count() == 17
-    assert "3.26 times" in stream.locator(".rs-verdict").inner_text()
+    assert stream.locator(".rs-attn").count() == stream.locator(".rs-ffn").count() == 16
+    assert stream.locator(".rs-embed").count() == 1
+    assert "grows to 1.24 in 16 blocks" in stream.locator(".rs-verdict").first.inner_text()
+    assert "3.26 times" in stream.locator(".mm-more .rs-verdict").inner_text()
 
 
-# The loss, the sentence and the drawing's words at every stop of the two sliders, blocks outermost.
+@pytest.mark.parametrize("placement", PLACEMENTS)
+def test_the_three_shares_are_those_of_the_runs(page, placement):
+    figure = ResidualStream(depth=8, placement=placement, block=4)
+    run = {name: values[LOUDNESS.index(1.0)] for name, values in figure.forward_runs[placement].items()}
+    args = [run["total"], placement, figure.embedding, 8]
+    sizes = run_js_module(page, "residual_stream_math", "streamSizes", args)
+    shares = run_js_module(page, "residual_stream_math", "streamShares", [run["added"], sizes, 8])[8]
+    open_figures(page, figure)
+    told = {name: number(page, name) for name in ("embedding", "attention", "feed-forward")}
+    expected = (shares[0], sum(shares[1::2]), sum(shares[2::2]))
+    assert list(told.values()) == [percent(share) for share in expected]
+
+
+# The loss, the sentence and the drawings' words at every stop of the two sliders, blocks outermost.
 AT_EVERY_STOP = """() => {
-    const [blocks, loudness] = document.querySelectorAll("input[type=range]");
+    const [loudness, blocks] = document.querySelectorAll("input[type=range]");
     const slide = (input, stop) => {
         input.value = stop;
         input.dispatchEvent(new Event("input"));
     };
     const stops = (input) => Array.from({ length: Number(input.max) + 1 }, (_, stop) => stop);
-    const rows = [...document.querySelectorAll(".mm-readout > div")];
     return stops(blocks).flatMap((i) => stops(loudness).map((k) => {
         slide(blocks, i);
         slide(loudness, k);
+        const rows = [...document.querySelectorAll(".mm-more .mm-readout > div")];
         const row = rows.find((one) => one.textContent.startsWith("loss"));
         const words = [...document.querySelectorAll(".rs-stage svg text")].map((text) => text.textContent);
-        return [row.querySelector("dd").textContent, document.querySelector(".rs-verdict").textContent, words];
+        const heights = [document.querySelector(".mm-fig").offsetHeight];
+        const verdict = document.querySelector(".rs-verdict").textContent;
+        return [row.querySelector("dd").textContent, verdict, words, heights];
     }));
 }"""
 
@@ -308,18 +340,21 @@ AT_EVERY_STOP = """() => {
 def test_every_setting_shows_its_own_run(stream, placement):
     names = {"pre": "pre-norm", "post": "post-norm", "none": "none"}
     stream.get_by_label(names[placement], exact=True).check()
+    heights = set()
     for final_norm in (True, False):
         stream.get_by_role("switch").set_checked(final_norm)
         settings = list(itertools.product(DEPTHS, LOUDNESS))
         for (depth, loudness), shown in zip(settings, stream.evaluate(AT_EVERY_STOP), strict=True):
-            loss, verdict, words = shown
+            loss, verdict, words, height = shown
             run = ResidualStream(depth=depth, loudness=loudness, final_norm=final_norm).chosen(placement)
             assert verdict
+            heights.update(height)
             assert ("no gradient: the numbers overflowed" in words) == (run["gradient"][0] is None)
             if run["loss"] is None:
                 assert loss == "overflow"
             else:
                 assert float(loss.replace(",", "")) == pytest.approx(run["loss"], rel=6e-3)
+    assert len(heights) == 1  # no sentence's length moves the controls
 
 
 def test_the_line_goes_to_the_embedding_by_keys_and_its_numbers_follow(stream):
@@ -328,8 +363,10 @@ def test_the_line_goes_to_the_embedding_by_keys_and_its_numbers_follow(stream):
     for key in ["Shift+ArrowLeft"] * 3 + ["ArrowLeft"]:
         stream.keyboard.press(key)
     assert handle.get_attribute("aria-valuenow") == "0"
+    assert handle.get_attribute("aria-valuetext") == "the embedding"
     assert number(stream, "the embedding, RMS").startswith("0.0")
     assert number(stream, "added so far") == "nothing"
+    assert list(read_out(stream).values())[:3] == ["100 %", "< 0.1 %", "< 0.1 %"]
     stream.keyboard.press("ArrowRight")
     run = ResidualStream(depth=16).chosen("pre")
     added = (run["added"][0] ** 2 + run["added"][1] ** 2) ** 0.5
@@ -347,14 +384,53 @@ def test_the_line_stays_inside_when_the_model_becomes_shallow(stream):
 def test_an_overflow_is_told_in_words_and_in_place(stream):
     stream.get_by_label("none", exact=True).check()
     stream.get_by_label("what the sublayers add").fill("5")
-    assert "passes 65,504" in stream.locator(".rs-verdict").inner_text()
+    assert "passes 65,504" in stream.locator(".rs-verdict").first.inner_text()
     assert number(stream, "stream after block 16") == "overflow"
+    assert number(stream, "attention") == "–"
 
 
 def test_only_pre_norm_has_a_dashed_line_for_what_is_read(stream):
-    assert stream.locator(".rs-stage > div > svg .rs-one").count() == 1
-    stream.get_by_label("none", exact=True).check()
-    assert stream.locator(".rs-one").count() == 0
-    stream.get_by_label("post-norm", exact=True).check()
-    stream.get_by_label("what the sublayers add").fill("4")
-    assert stream.locator(".rs-sum").count() > 20
+    assert stream.locator(".rs-one").count() == 1
+    for name in ("none", "post-norm"):
+        stream.get_by_label(name, exact=True).check()
+        assert stream.locator(".rs-one").count() == 0
+
+
+def test_the_embedding_never_gets_thinner_than_two_pixels(stream):
+    assert stream.locator(".rs-embed").evaluate("(stripe) => stripe.getBBox().height") > 5  # all there is at first
+    thickness = """(stripe) => {
+        const { x, y, width, height } = stripe.getBBox();
+        const at = (dy) => stripe.isPointInFill(new DOMPoint(x + 0.9 * width, y + height - dy));
+        return [at(1.5), at(4)];
+    }"""
+    assert stream.locator(".rs-embed").evaluate(thickness) == [True, False]
+
+
+@pytest.mark.parametrize("width, height", [(928, 765), (328, 629)])
+def test_it_fits_the_window(page, width, height):
+    page.set_viewport_size({"width": width + 16, "height": 900})
+    open_figures(page, ResidualStream())
+    for name in ("post-norm", "none", "pre-norm"):
+        page.get_by_label(name, exact=True).check()
+        settle(page)
+        box = page.locator(".mm-fig").bounding_box()
+        assert box["width"] == width and box["height"] <= height
+
+
+@pytest.mark.parametrize("width, height", [(738, 400), (328, 420)])
+def test_compact_is_the_stream_and_one_slider(page, width, height):
+    page.set_viewport_size({"width": width + 16, "height": 900})
+    open_figures(page, ResidualStream(compact=True))
+    settle(page)
+    assert page.locator(".mm-fig").bounding_box()["height"] <= height
+    assert page.locator(".mm-fig :is(input, button, summary, [tabindex])").count() == 1
+    sizes, tops, levels = [], [], []
+    for stop in range(len(LOUDNESS)):
+        page.get_by_label("what the sublayers add").fill(str(stop))
+        end = page.locator(".rs-end")
+        sizes.append(float(end.inner_html()))
+        tops.append(float(end.get_attribute("y")))
+        levels.append(page.locator(".rs-one").get_attribute("y1"))
+    assert sizes == pytest.approx([run[-1] for run in ResidualStream().forward_runs["pre"]["total"]], rel=6e-3)
+    assert all(after < before - 5 for before, after in itertools.pairwise(tops))  # the stream swells
+    assert len(set(levels)) == 1  # what is read keeps its size

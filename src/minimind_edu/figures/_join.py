@@ -3,7 +3,7 @@
 A module that runs from a blob URL (anywidget and our static host both do that) cannot import its siblings, so the
 helpers are written in front of it. This is no bundler: it understands single-line named imports of files next to the
 module, and exports in front of a declaration. Everything else is refused, so that what runs is what stands in the
-sources, but for the lines of comments: a seventh of a page's scripts, which no browser needs.
+sources, but for indentation and the lines of comments: a fifth of a page's scripts, which no browser needs.
 """
 
 import re
@@ -33,7 +33,7 @@ def join(entry: Path) -> str:
         exported[path] = set()
         lines = _without_comments(path.read_text(encoding="utf-8").splitlines())
         kept = [one_line(line, path, f"{path.name}:{number}: {line.strip()}") for number, line in lines]
-        texts.append("\n".join(line for line in kept if line is not None).strip() + "\n")
+        texts.append("\n".join(line.lstrip() for line in kept if line is not None).strip() + "\n")
 
     def one_line(line: str, path: Path, where: str) -> str | None:
         if found := _IMPORT.fullmatch(line):

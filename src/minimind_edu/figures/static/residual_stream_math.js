@@ -11,29 +11,46 @@ export function streamSizes(total, placement, embedding, depth) {
 }
 
 /**
- * Whose additions the stream consists of, at the start and after each sublayer: shares of [embedding, block 1, ...],
- * each the square of its size. Vectors of many channels are nearly at right angles, so that squares of sizes add up.
+ * Whose additions the stream consists of, at the start and after each sublayer: shares of [embedding, attention 1,
+ * feed-forward 1, attention 2, ...], each the square of its size. Vectors of many channels are nearly at right angles,
+ * so that squares of sizes add up.
  */
 export function streamShares(added, sizes, depth) {
-  let shares = [1, ...new Array(depth).fill(0)];
+  let shares = [1, ...new Array(2 * depth).fill(0)];
   return sizes.map((size, at) => {
     if (at === 0) return shares;
     const [before, add] = [sizes[at - 1], added[at - 1]];
     const largest = Math.max(before, add); // squares of ratios cannot overflow
     shares = shares.map((share) => share * (before / largest) ** 2);
-    shares[Math.ceil(at / 2)] += (add / largest) ** 2;
+    shares[at] += (add / largest) ** 2;
     const sum = shares.reduce((a, b) => a + b);
     return (shares = shares.map((share) => share / sum));
   });
 }
 
-/** RMS of what the next sublayer reads: behind a pre-norm nearly 1, else the stream as it is. */
+/** [embedding, all attention, all feed-forward] of such shares. */
+export function sharesByKind([embedding, ...others]) {
+  const sumOf = (kind) => others.filter((_, i) => i % 2 === kind).reduce((a, b) => a + b, 0);
+  return [embedding, sumOf(0), sumOf(1)];
+}
+
+/** RMS of what the next sublayer reads: after a pre-norm nearly 1, else the stream as it is. */
 export function sizeSeen(size, placement, eps = 1e-5) {
   return placement === "pre" ? size / Math.sqrt(size * size + eps) : size;
 }
 
-/** A round number for the end of an axis, at least `size`. */
-export function roundAbove(size) {
-  const power = 10 ** Math.floor(Math.log10(size));
-  return [1, 1.5, 2, 3, 4, 6, 8, 10].find((digit) => digit * power >= size * (1 - 1e-9)) * power;
+/** A smooth path through points from left to right that never overshoots them: monotone cubics (Fritsch, Carlson). */
+export function smoothPath(points) {
+  const slopes = points.slice(1).map(([x, y], i) => (y - points[i][1]) / (x - points[i][0]));
+  const tangents = points.map((_, i) => {
+    const [left, right] = [slopes[i - 1] ?? slopes[i], slopes[i] ?? slopes[i - 1]];
+    return left * right <= 0 ? 0 : (2 * left * right) / (left + right); // the harmonic mean
+  });
+  const text = (...numbers) => numbers.map((number) => number.toFixed(1)).join(" ");
+  const curves = points.slice(1).map(([x, y], i) => {
+    const [x0, y0] = points[i];
+    const third = (x - x0) / 3;
+    return `C${text(x0 + third, y0 + third * tangents[i], x - third, y - third * tangents[i + 1], x, y)}`;
+  });
+  return text(...points[0]) + curves.join("");
 }
