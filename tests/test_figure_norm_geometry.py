@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from browser import Watch, open_figures, run_js_each, run_js_module, serve, settle
+from browser import Watch, open_figures, read_out, run_js_each, run_js_module, serve, settle
 from figure_examples import assert_refused
 from torch.nn import functional as F
 
@@ -196,6 +196,13 @@ def calm(page):
     page.emulate_media(reduced_motion="null")
 
 
+def open_wide(page, *figures) -> None:
+    """The figures with everything that they fold."""
+    open_figures(page, *figures)
+    page.eval_on_selector_all("details.mm-more", "all => all.forEach((one) => (one.open = true))")
+    settle(page)
+
+
 def number(text: str) -> float | None:
     return float(text.replace("−", "-").rstrip("°")) if text not in ("", "–") else None
 
@@ -260,7 +267,7 @@ def drag(page, start, dx, dy):
 
 
 def test_common_offset_moves_only_rms_norm(calm):
-    open_figures(calm, NormGeometry())
+    open_wide(calm, NormGeometry())
     before = table(calm)
     for c in (1, 2.5, 5):
         slide(calm, "c, added to every channel", c)
@@ -270,7 +277,7 @@ def test_common_offset_moves_only_rms_norm(calm):
 
 
 def test_size_of_x_changes_neither_norm_while_eps_is_small(calm):
-    open_figures(calm, NormGeometry())
+    open_wide(calm, NormGeometry())
     before = table(calm)
     for power in (-0.5, 0.6):
         slide(calm, "size of x (its RMS)", power)
@@ -282,14 +289,14 @@ def test_size_of_x_changes_neither_norm_while_eps_is_small(calm):
 
 
 def test_large_eps_keeps_the_output_inside_the_sphere(calm):
-    open_figures(calm, NormGeometry(x=[0.6, -0.4, 0.5]))
+    open_wide(calm, NormGeometry(x=[0.6, -0.4, 0.5]))
     slide(calm, "eps", 0)
     assert_table(calm, [0.6, -0.4, 0.5], eps=1.0)
-    assert "does not reach the sphere" in calm.locator(".mm-note").inner_text()
+    assert "does not reach the sphere" in calm.locator(".ng-remark").inner_text()
 
 
 def test_gain_turns_the_direction_of_rms_norm(calm):
-    open_figures(calm, NormGeometry())
+    open_wide(calm, NormGeometry())
     assert table(calm)["RMSNorm"][3] == 0
     slide(calm, "gain of channel 2", 2)
     assert_table(calm, [2.1, -1.2, 1.5], gain=tensor([1, 2, 1]))
@@ -299,7 +306,7 @@ def test_gain_turns_the_direction_of_rms_norm(calm):
 @pytest.mark.parametrize("width", SIZES)
 def test_tip_follows_the_pointer_and_numbers_follow_the_tip(calm, width):
     calm.set_viewport_size({"width": width, "height": 1200})
-    open_figures(calm, NormGeometry())
+    open_wide(calm, NormGeometry())
     start = middle(tip(calm))
     calm.mouse.move(*start)
     calm.mouse.down()
@@ -314,7 +321,7 @@ def test_tip_follows_the_pointer_and_numbers_follow_the_tip(calm, width):
 
 
 def test_arrow_keys_move_the_tip_across_the_screen(calm):
-    open_figures(calm, NormGeometry())
+    open_wide(calm, NormGeometry())
     tip(calm).focus()
     mean = table(calm)["x"][0]
     for _ in range(4):
@@ -330,17 +337,17 @@ def test_no_arrow_key_is_lost_when_several_come_within_one_frame(calm):
     }"""
     means = []
     for presses in (1, 4):
-        open_figures(calm, NormGeometry())
+        open_wide(calm, NormGeometry())
         start = table(calm)["x"][0]
         tip(calm).evaluate(press, presses)
         means.append(table(calm)["x"][0] - start)
     assert means[1] > 3 * means[0] > 0
 
 
-def test_turning_the_globe_changes_the_picture_and_no_number(calm):
-    open_figures(calm, NormGeometry())
+def test_rotating_the_globe_changes_the_picture_and_no_number(calm):
+    open_wide(calm, NormGeometry())
     before, place = table(calm), middle(tip(calm))
-    box = calm.get_by_role("slider", name="Turn the globe").bounding_box()
+    box = calm.get_by_role("slider", name="Rotate the globe").bounding_box()
     drag(calm, (box["x"] + 15, box["y"] + 15), 90, 30)
     turned = middle(tip(calm))
     assert math.dist(turned, place) > 20
@@ -351,7 +358,7 @@ def test_turning_the_globe_changes_the_picture_and_no_number(calm):
 
 
 def test_one_channel_moves_alone(calm):
-    open_figures(calm, NormGeometry())
+    open_wide(calm, NormGeometry())
     row = calm.get_by_role("slider", name="Channel 2 of x")
     row.focus()
     calm.keyboard.press("ArrowUp")
@@ -376,7 +383,7 @@ EXAMPLES = {
 
 
 def test_example_shows_what_torch_says(calm):
-    open_figures(calm, NormGeometry())
+    open_wide(calm, NormGeometry())
     for name, (x, gain, remark) in EXAMPLES.items():
         calm.get_by_role("button", name=name).click()
         if name == "All channels equal":
@@ -384,13 +391,13 @@ def test_example_shows_what_torch_says(calm):
             assert table(calm)["RMSNorm"] == [1, 0, 1, 0]
         else:
             assert_table(calm, x, gain=gain)
-        assert remark in calm.locator(".mm-note").inner_text()
-        calm.get_by_role("button", name="Start again").click()
+        assert remark in calm.locator(".ng-remark").inner_text()
+        calm.get_by_role("button", name="Reset").click()
         assert_table(calm, [2.1, -1.2, 1.5])
 
 
 def test_example_arrives_with_motion_too(page):
-    open_figures(page, NormGeometry())
+    open_wide(page, NormGeometry())
     page.get_by_role("button", name="The notes' example").click()
     assert channels(page) != [1, -2, 3]
     tip = "document.querySelector('.ng-row').getAttribute('aria-valuetext')"
@@ -400,29 +407,29 @@ def test_example_arrives_with_motion_too(page):
 
 def test_zero_vector_is_shown_honestly_and_can_be_left(calm):
     watch = Watch(calm)
-    open_figures(calm, NormGeometry(x=[0.0, 0.0, 0.0]))
+    open_wide(calm, NormGeometry(x=[0.0, 0.0, 0.0]))
     assert table(calm) == {"x": [0, 0, 0, None], "LayerNorm": [0, 0, 0, None], "RMSNorm": [0, 0, 0, None]}
-    assert "stays zero under both norms" in calm.locator(".mm-note").inner_text()
+    assert "stays zero under both norms" in calm.locator(".ng-remark").inner_text()
     slide(calm, "size of x (its RMS)", 0)
     assert channels(calm) == [1, 1, 1]
     assert watch.problems == []
 
 
 def test_one_norm_can_be_shown_alone(calm):
-    open_figures(calm, NormGeometry())
+    open_wide(calm, NormGeometry())
     for choice in ("LayerNorm", "RMSNorm"):
         calm.get_by_role("radio", name=choice).check()
         assert list(table(calm)) == ["x", choice]
 
 
 def fan_numbers(page, norm) -> list[float]:
-    text = page.locator(f"div[data-tone]:has-text('{norm}') > span").inner_text()
+    text = page.locator(f".ng-head:has-text('{norm}') > span").inner_text()
     return [number(part.split()[1]) for part in text.split(" · ")]
 
 
 def test_long_vector_shows_the_curves_of_the_package(calm):
     figure = NormGeometry()
-    open_figures(calm, figure)
+    open_wide(calm, figure)
     for c, at in ((0, 0), (1, 10), (5, 50)):
         slide(calm, "c, added to every channel", c)
         for name, key in (("LayerNorm", "layer"), ("RMSNorm", "rms")):
@@ -431,7 +438,7 @@ def test_long_vector_shows_the_curves_of_the_package(calm):
 
 
 def test_offset_can_be_dragged_over_the_long_vector(calm):
-    open_figures(calm, NormGeometry())
+    open_wide(calm, NormGeometry())
     picture = calm.get_by_role("img", name="RMSNorm of the longer vector")
     picture.scroll_into_view_if_needed()
     drag(calm, middle(picture), 60, 0)
@@ -456,7 +463,7 @@ STATES = [
 @pytest.mark.parametrize("width", SIZES)
 def test_labels_never_lie_on_each_other_and_stay_inside(calm, width):
     calm.set_viewport_size({"width": width, "height": 1200})
-    open_figures(calm, *(NormGeometry(**state) for state in STATES))
+    open_wide(calm, *(NormGeometry(**state) for state in STATES))
     settle(calm)
     globes = calm.locator(".mm-fig svg[aria-label^='Three channels']").all()
     for globe, state in zip(globes, STATES, strict=True):
@@ -480,6 +487,82 @@ def assert_labels_apart(globe, state):
             assert apart, f"{state}: {name} lies on {other}"
 
 
+def sphere(page) -> list[float]:
+    """Middle and radius of the sphere on the screen."""
+    settle(page)
+    return page.locator(".ng-passive circle[fill^=url]").evaluate(
+        "(circle) => ['cx', 'cy', 'r'].map((name) => Number(circle.getAttribute(name)))"
+    )
+
+
+def marks(page) -> list[tuple[float, float]]:
+    """Where LayerNorm's square and RMSNorm's disk are."""
+    settle(page)
+    return [middle(page.locator(f".ng-passive {shape}[data-sym=norm]")) for shape in ("rect", "circle")]
+
+
+def test_the_sphere_keeps_its_size_while_x_moves(calm):
+    open_wide(calm, NormGeometry())
+    before = sphere(calm)
+    for c in (1, 2.5, 5):
+        slide(calm, "c, added to every channel", c)
+        assert sphere(calm) == before
+    slide(calm, "size of x (its RMS)", 0.6)
+    assert sphere(calm) == before
+    slide(calm, "gain of channel 2", 2)  # its ellipsoid needs more room
+    assert sphere(calm)[2] < before[2]
+
+
+@pytest.mark.parametrize("width", SIZES)
+def test_a_tip_out_of_the_picture_is_held_at_its_edge_and_comes_back(calm, width):
+    calm.set_viewport_size({"width": width, "height": 1200})
+    open_figures(calm, NormGeometry(offset=5.0))
+    picture = calm.locator(".ng-globe svg").bounding_box()
+    x, y = middle(tip(calm))
+    assert picture["y"] <= y <= picture["y"] + 20
+    assert "x + c, RMS 5.9" in calm.locator(".ng-globe").text_content()
+    assert tip(calm).get_attribute("aria-valuetext").startswith("5.9")
+    drag(calm, (x, y), 20, 60)
+    assert middle(tip(calm)) == pytest.approx((x + 20, y + 60), abs=1)
+
+
+def test_the_three_numbers_are_the_means(calm):
+    open_figures(calm, NormGeometry())
+    for c in (0, 1, 5):
+        slide(calm, "c, added to every channel", c)
+        x = tensor([2.1 + c, -1.2 + c, 1.5 + c])
+        told = [number(text) for text in read_out(calm).values()]
+        assert told == pytest.approx([x.mean().item(), 0, rms_norm(x).mean().item()], abs=0.0051)
+
+
+@pytest.mark.parametrize("width, height", [(928, 765), (328, 629)])
+def test_it_fits_the_window(calm, width, height):
+    calm.set_viewport_size({"width": width + 16, "height": 900})
+    open_figures(calm, NormGeometry())
+    heights = set()
+    for c in (0, 1, 5):
+        slide(calm, "c, added to every channel", c)
+        box = calm.locator(".mm-fig").bounding_box()
+        assert box["width"] == width and box["height"] <= height
+        heights.add(box["height"])
+    assert len(heights) == 1
+
+
+@pytest.mark.parametrize("width, height", [(738, 400), (328, 420)])
+def test_compact_is_the_globe_and_one_slider(calm, width, height):
+    calm.set_viewport_size({"width": width + 16, "height": 900})
+    open_figures(calm, NormGeometry(compact=True))
+    settle(calm)
+    assert calm.locator(".mm-fig").bounding_box()["height"] <= height
+    assert calm.locator(".mm-fig :is(input, button, summary)").count() == 1
+    names = [one.get_attribute("aria-label") for one in calm.locator("svg [tabindex]").all()]
+    assert names == ["Rotate the globe", "Tip of x: RMS"]
+    layer, rms = zip(*(slide(calm, "c, added to every channel", c) or marks(calm) for c in (0, 0.5, 1, 2)), strict=True)
+    assert len(set(layer)) == 1
+    heights = [y for _, y in rms]
+    assert heights == sorted(heights, reverse=True) and heights[0] - heights[-1] > 25
+
+
 def test_kernel_can_move_the_figure_and_take_it_away(calm):
     serve(calm)
     state = NormGeometry().state()
@@ -501,6 +584,9 @@ def test_kernel_can_move_the_figure_and_take_it_away(calm):
             const frame = () => nextFrame().then(nextFrame);
             await frame();
             model.set("x", [1, 1, -2]);
+            await frame();
+            document.querySelector("details").open = true;
+            await frame();
             await frame();
             const text = document.querySelector("tbody").textContent;
             const slider = document.querySelector("input[type=range]");

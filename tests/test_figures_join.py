@@ -28,6 +28,11 @@ def test_helpers_come_once_and_before_those_who_use_them(write):
     )
 
 
+def test_indentation_stays_in_the_sources(write):
+    entry = write(figure="function one() {\n  return `  two`;\n}\nexport default { one };\n")
+    assert join(entry) == "function one() {\nreturn `  two`;\n}\nexport default { one };\n"
+
+
 def test_comments_stay_in_the_sources(write):
     entry = write(
         figure="// What it is.\n/** One. */\nconst one = `//`; // still one\n/**\n * Two,\n * at length.\n */\n"

@@ -1,10 +1,11 @@
 // The norm figure: three channels as a globe whose axis is (1, 1, 1), bars of the same channels, and 64 channels below.
 
-import { h, svg, setAttributes, setTraits, clamp, draggable, prefersReducedMotion } from "./kit.js";
+import { h, svg, setAttributes, setSize, setTraits, clamp, draggable, prefersReducedMotion } from "./kit.js";
 import { observeSize, observeTraits, mount, fmt, slider, choice, button } from "./kit.js";
+import { announcement, readout, frame } from "./kit.js";
 import { channelStats, dot3, scale3, azimuthOf, unproject } from "./norm_geometry_math.js";
-import { INK, NORMS, epsText, smallText, resultsOf, remarkOn } from "./norm_geometry_result.js";
-import { fitView, paintGlobe } from "./norm_geometry_globe.js";
+import { INK, NORMS, normWords, epsText, smallText, resultsOf, remarkOn } from "./norm_geometry_result.js";
+import { paintGlobe } from "./norm_geometry_globe.js";
 import { ROW, barScale, drawBars, numbersTable, drawFan } from "./norm_geometry_charts.js";
 
 const LIMIT = 8; // of a channel of x that is dragged
@@ -15,10 +16,10 @@ const ASIDE = 0.62; // how far right of the middle the reader sees x at first, i
 const TRAITS = ["x", "offset", "gain", "eps"];
 
 const EXAMPLES = [
-  { label: "All channels equal", x: [1.2, 1.2, 1.2] },
-  { label: "Mean zero", x: [1.3, -2, 0.7] },
-  { label: "Tiny vector", x: [0.0021, -0.0012, 0.0015] },
-  { label: "The notes' example", x: [1, -2, 3], gain: [1, 1.5, 1.2] },
+  { label: normWords.equal, x: [1.2, 1.2, 1.2] },
+  { label: normWords.centered, x: [1.3, -2, 0.7] },
+  { label: normWords.tiny, x: [0.0021, -0.0012, 0.0015] },
+  { label: normWords.notes, x: [1, -2, 3], gain: [1, 1.5, 1.2] },
 ];
 
 // From a to b, numbers or vectors, as t goes from 0 to 1.
@@ -82,57 +83,44 @@ function shadeGradient(id) {
 
 const degrees = (radians) => Math.round((radians * 180) / Math.PI);
 
-function globePanel({ model, change, schedule, animator }) {
+function globePanel({ model, change, schedule, isCompact }) {
   const yaw = (azimuthOf(model.get("x")) || 0) + ASIDE;
-  const camera = { yaw, pitch: PITCH, width: 380, height: 399, frozen: null };
+  const camera = { yaw, pitch: PITCH, width: 380, height: 250 };
   const tools = { shade: `mm-globe-${Math.random().toString(36).slice(2)}`, memory: new Map() };
   let drawn = null;
 
   const slides = (label, min, max) => {
     return { role: "slider", tabindex: 0, "aria-label": label, "aria-valuemin": min, "aria-valuemax": max };
   };
-  const turns = slides("Turn the globe", -180, 180);
+  const turns = slides(normWords.rotate, -180, 180);
   const back = svg("rect", { class: "ng-back", width: "100%", height: "100%", ...turns });
   const scenery = svg("g", { class: "ng-passive" });
   const words = svg("g", { class: "ng-passive", "aria-hidden": "true" });
   const reach = svg("circle", { r: 18, fill: "transparent" });
-  const handle = svg("g", slides("Tip of x: RMS", 0, 20), reach, svg("circle", { class: "ng-tip", r: 9 }));
-  const label = "Three channels in space: the sphere of RMS 1 and the plane of mean zero";
+  const handle = svg("g", slides(normWords.tip, 0, 20), reach, svg("circle", { class: "ng-tip", r: 9 }));
   const parts = [shadeGradient(tools.shade), back, scenery, handle, words];
-  const picture = svg("svg", { role: "group", "aria-label": label }, parts);
-  const root = h("div", { class: "ng-column ng-globe" }, picture);
+  const picture = svg("svg", { role: "group" }, parts);
+  const root = h("div", { class: "ng-globe" }, picture);
   tools.measure = makeRuler(picture);
 
   // In the plane through the old tip that faces the reader.
   function moveTip(px, py) {
     const { scene, result } = drawn;
-    const right = (clamp(px, 10, camera.width - 10) - scene.center[0]) / scene.unit;
-    const up = (scene.center[1] - clamp(py, 10, camera.height - 10)) / scene.unit;
+    const right = (px - scene.center[0]) / scene.unit;
+    const up = (scene.center[1] - py) / scene.unit;
     const tip = unproject(scene.view, [right, up, dot3(scene.view.toward, result.input)]);
     change({ x: tip.map((value) => clamp(value - result.offset, -LIMIT, LIMIT)) });
   }
 
-  function zoomToFit() {
-    const [from, to] = [camera.frozen, fitView(drawn.result, camera)];
-    animator.run(260, (t) => {
-      camera.frozen = t === 1 ? null : { unit: mix(from.unit, to.unit, t), center: mix(from.center, to.center, t) };
-      schedule();
-    });
-  }
-
   let grip = null; // from the tip to where the pointer took it
   const releaseTip = dragQuietly(handle, {
-    onStart: () => {
-      camera.frozen = { unit: drawn.scene.unit, center: drawn.scene.center };
-      grip = null;
-    },
+    onStart: () => (grip = null),
     onMove: (x, y, event) => {
       if (event.type === "keydown") return moveTip(x, y);
-      const tip = drawn.scene.at(drawn.result.input);
+      const tip = drawn.scene.at(drawn.scene.seen(drawn.result.input));
       grip ??= [x - tip[0], y - tip[1]];
       moveTip(x - grip[0], y - grip[1]);
     },
-    onEnd: zoomToFit,
     keyStep: 8,
     position: () => drawn.scene.at(resultsOf(model).input), // not as drawn: two keys may come within one frame
   });
@@ -154,26 +142,31 @@ function globePanel({ model, change, schedule, animator }) {
 
   const unobserve = observeSize(root, (width) => {
     if (width < 1) return;
-    Object.assign(camera, { width, height: width * 1.05 });
-    setAttributes(picture, { width, height: camera.height, viewBox: `0 0 ${width} ${camera.height}` });
+    Object.assign(camera, {
+      width,
+      height: isCompact ? 236 : clamp(width * 0.5, 230, 400),
+      isPlain: isCompact || width < 460,
+    });
+    setSize(picture, width, camera.height);
     schedule();
   });
 
-  function draw(result) {
+  function draw(result, remark) {
     const { scene, nodes, words: labels } = paintGlobe(result, camera, tools);
     drawn = { scene, result };
     scenery.replaceChildren(...nodes);
     words.replaceChildren(...labels);
-    const [x, y] = scene.at(result.input);
+    const [x, y] = scene.at(scene.seen(result.input));
     const { rms } = result.stats;
-    const tip = `${smallText(rms)}, channels ${result.input.map(smallText).join(", ")}`;
+    const tip = normWords.tipAt(smallText(rms), result.input.map(smallText));
+    setAttributes(picture, { "aria-label": normWords.globe(remark) });
     setAttributes(handle, {
       transform: `translate(${x} ${y})`,
       "aria-valuenow": rms.toFixed(2),
       "aria-valuetext": tip,
     });
     const around = degrees(Math.atan2(Math.sin(camera.yaw), Math.cos(camera.yaw)));
-    const seen = `${around} degrees around, ${degrees(camera.pitch)} from above`;
+    const seen = normWords.seenFrom(around, degrees(camera.pitch));
     setAttributes(back, { "aria-valuenow": around, "aria-valuetext": seen });
   }
 
@@ -195,13 +188,13 @@ function barsPanel({ model, change, schedule }) {
   let [width, limit] = [280, 3];
   const table = numbersTable();
   const block = (name, attrs) => {
-    const title = h("div", { class: "ng-title", "data-tone": NORMS[name]?.tone });
+    const title = h("div", { class: "ng-title", style: { color: NORMS[name]?.color ?? INK } });
     const bars = svg("g", {});
     const picture = svg("svg", { height: ROW * 3, ...attrs }, bars);
     return { title, bars, picture, root: h("div", { class: "ng-block" }, title, picture) };
   };
   const blocks = {
-    input: block("input", { role: "group", "aria-label": "The three channels of the input" }),
+    input: block("input", { role: "group", "aria-label": normWords.threeChannels }),
     layer: block("layer", { "aria-hidden": "true" }),
     rms: block("rms", { "aria-hidden": "true" }),
   };
@@ -221,7 +214,7 @@ function barsPanel({ model, change, schedule }) {
     const ground = svg("rect", { y: ROW * i, height: ROW, width: "100%", fill: "transparent" });
     const slides = {
       role: "slider",
-      "aria-label": `Channel ${i + 1} of x`,
+      "aria-label": normWords.channelOfX(i + 1),
       "aria-valuemin": -LIMIT,
       "aria-valuemax": LIMIT,
     };
@@ -257,18 +250,20 @@ function barsPanel({ model, change, schedule }) {
     const held = grips.some(({ row }) => row.matches(":active")); // the scale must not run away from the hand
     if (!held || longest > limit) limit = Math.max(3, Math.ceil(longest));
     const outputLimit = Math.max(2, ...shown.flatMap((name) => outputs[name].final.map(Math.abs)));
-    blocks.input.title.textContent = `${argument}, the input`;
+    blocks.input.title.textContent = normWords.inputOf(argument);
     fill("input", input, stats, { opacity: 0.55, limit, text: smallText });
     for (const name of Object.keys(NORMS)) {
       blocks[name].root.style.display = shown.includes(name) ? "" : "none";
-      blocks[name].title.textContent = `${NORMS[name].title}(${argument})${stretched ? ", with gain" : ""}`;
+      const title = normWords.ofInput(NORMS[name].title, argument);
+      blocks[name].title.textContent = stretched ? normWords.withGain(title) : title;
       const { final, stats: own } = outputs[name];
       fill(name, final, own, { opacity: 0.85, limit: outputLimit, text: (value) => fmt(value) });
     }
     grips.forEach(({ row, knob }, i) => {
-      const shifted = offset ? `, with c ${smallText(input[i])}` : "";
+      const own = smallText(x[i]);
+      const text = offset ? normWords.withC(own, smallText(input[i])) : own;
       setAttributes(knob, { cx: barScale(width, limit).at(input[i]) });
-      setAttributes(row, { "aria-valuenow": x[i].toFixed(2), "aria-valuetext": `${smallText(x[i])}${shifted}` });
+      setAttributes(row, { "aria-valuenow": x[i].toFixed(2), "aria-valuetext": text });
     });
     table.set(result);
   }
@@ -280,7 +275,7 @@ function controlsPanel({ model, change }) {
   let direction = [1, 1, 1]; // of x, kept while x is zero
   const size = () => channelStats(model.get("x")).rms;
   const offset = slider({
-    label: "c, added to every channel",
+    label: normWords.offset,
     min: 0,
     max: 5,
     step: 0.1,
@@ -289,7 +284,7 @@ function controlsPanel({ model, change }) {
     onInput: (c) => change({ offset: c }),
   });
   const length = slider({
-    label: "size of x (its RMS)",
+    label: normWords.size,
     min: SMALLEST,
     max: 0.6,
     step: 0.02,
@@ -298,7 +293,7 @@ function controlsPanel({ model, change }) {
     onInput: (power) => change({ x: scale3(direction, 10 ** power) }),
   });
   const eps = slider({
-    label: "eps",
+    label: normWords.eps,
     min: -6,
     max: 0,
     step: 0.25,
@@ -308,7 +303,7 @@ function controlsPanel({ model, change }) {
   });
   const gainOf = (i) => {
     const onInput = (value) => change({ gain: model.get("gain").map((own, k) => (k === i ? value : own)) });
-    return slider({ label: `gain of channel ${i + 1}`, min: 0.2, max: 2, step: 0.05, value: 1, onInput });
+    return slider({ label: normWords.gainOf(i + 1), min: 0.2, max: 2, step: 0.05, value: 1, onInput });
   };
   const gains = [0, 1, 2].map(gainOf);
   const sliders = [...gains, length, eps].map((one) => one.root);
@@ -328,11 +323,11 @@ function controlsPanel({ model, change }) {
 function fansPanel({ model, change, schedule }) {
   const height = 164;
   const title = h("p", { class: "mm-label ng-fans" });
-  const createFan = ([name, { title: norm, tone }]) => {
-    const label = `${norm} of the longer vector while c grows from 0 to 5`;
+  const createFan = ([name, { title: norm, color }]) => {
+    const label = normWords.fan(norm);
     const picture = svg("svg", { class: "ng-fan", role: "img", height, "aria-label": label });
     const numbers = h("span", {});
-    const head = h("div", { class: "ng-head", "data-tone": tone }, norm, numbers);
+    const head = h("div", { class: "ng-head", style: { color } }, norm, numbers);
     const fan = { name, picture, numbers, plot: null, root: h("div", { class: "ng-column ng-wide" }, head, picture) };
     const onMove = (x, y, event) => {
       if (event.type === "keydown" || !fan.plot) return;
@@ -351,8 +346,7 @@ function fansPanel({ model, change, schedule }) {
 
   function rebuild() {
     const [values, curve] = [model.get("values"), model.get("curve")];
-    const lines = "each thin line is one channel of the output, the thick line their mean, the band mean ± std";
-    title.textContent = `The same c on ${values.length} channels: ${lines}.`;
+    title.textContent = normWords.fans(values.length);
     for (const fan of fans) {
       const width = fan.root.clientWidth;
       if (!width) continue;
@@ -370,7 +364,7 @@ function fansPanel({ model, change, schedule }) {
     const at = clamp(Math.round(offset * 10), 0, curve.c.length - 1); // the curves have a point every tenth
     for (const { name, numbers, plot } of fans) {
       const [mean, std, rms] = ["mean", "std", "rms"].map((key) => fmt(curve[name][key][at]));
-      numbers.textContent = `mean ${mean} · std ${std} · RMS ${rms}`;
+      numbers.textContent = normWords.fanStats(mean, std, rms);
       plot?.mark(curve.c[at], at);
     }
   }
@@ -389,9 +383,9 @@ function examplesRow({ model, change, animator }, turnTo) {
       change(Object.fromEntries(TRAITS.map((name) => [name, mix(from[name], to[name], t)])), t === 1);
     });
   };
-  const all = [{ label: "Start again", ...start }, ...EXAMPLES];
+  const all = [{ label: normWords.reset, ...start }, ...EXAMPLES];
   const buttons = all.map(({ label, ...example }) => button({ label, onClick: () => goTo(example) }));
-  const group = { class: "ng-examples", role: "group", "aria-label": "Examples" };
+  const group = { class: "ng-examples", role: "group", "aria-label": normWords.examples };
   return h(
     "div",
     group,
@@ -423,7 +417,7 @@ function renderGeometry({ model, el }) {
     animator.cancel();
     change(values);
   };
-  const shared = { model, schedule: scheduler.schedule, animator, change: byHand };
+  const shared = { model, schedule: scheduler.schedule, animator, change: byHand, isCompact: model.get("compact") };
 
   const globe = globePanel(shared);
   const bars = barsPanel(shared);
@@ -432,22 +426,35 @@ function renderGeometry({ model, el }) {
   const examples = examplesRow({ ...shared, change }, globe.turnTo);
   const norms = Object.entries(NORMS).map(([value, { title }]) => ({ value, label: title }));
   const selector = choice({
-    label: "Show",
-    options: [{ value: "both", label: "Both" }, ...norms],
+    label: normWords.show,
+    options: [{ value: "both", label: normWords.both }, ...norms],
     value: model.get("norm"),
     onChange: (norm) => setTraits(model, { norm }),
   });
-  const note = h("p", { class: "mm-note ng-note", role: "status" });
-  globe.root.append(controls.offset);
-  const stage = h("div", { class: "mm-stage" }, globe.root, bars.root);
-  const root = h("div", { class: "mm-fig" }, selector.root, stage, note, examples, controls.root, fans.root);
+  const remark = announcement("ng-remark");
+  const numbers = readout([]);
+  const stage = h("div", { class: "mm-stage" }, globe.root);
+  const details = h("div", { class: "mm-stage ng-stage" }, bars.root);
+  const more = [selector.root, examples, remark.root, details, controls.root, fans.root];
+  const below = h("div", { class: "ng-below" }, numbers.root);
+  const control = h("div", { class: "mm-controls" }, controls.offset);
+  const root = frame(normWords, { stage, control, numbers: below, more }, shared.isCompact);
 
   function draw() {
     const result = resultsOf(model);
-    for (const panel of [globe, bars, controls, fans]) panel.draw(result);
-    selector.set(model.get("norm"));
     const text = remarkOn(result);
-    if (note.textContent !== text) note.textContent = text;
+    globe.draw(result, text);
+    controls.draw(result);
+    if (shared.isCompact) return;
+    // what is folded away is drawn when it opens, by its change of size
+    for (const panel of [bars, fans]) if (panel.root.checkVisibility()) panel.draw(result);
+    selector.set(model.get("norm"));
+    remark.set(text);
+    const means = result.shown.map((name) => [
+      normWords.meanAfter(NORMS[name].title),
+      fmt(result.outputs[name].stats.mean),
+    ]);
+    numbers.set([[normWords.meanOf(result.argument), smallText(result.stats.mean)], ...means]);
   }
 
   const parts = [scheduler, { release: animator.cancel }, globe, bars, fans];

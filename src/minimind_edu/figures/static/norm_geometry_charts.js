@@ -1,7 +1,7 @@
 // The flat drawings of the norm figure: bars of three channels, their numbers, and the lines of 64 channels over c.
 
 import { h, svg, textAt, setAttributes, clamp, fmt } from "./kit.js";
-import { NORMS, smallText } from "./norm_geometry_result.js";
+import { NORMS, normWords, smallText } from "./norm_geometry_result.js";
 
 export const ROW = 24; // pixels for one bar
 const LEFT = 20;
@@ -41,21 +41,21 @@ export function drawBars(values, { mean, std }, { color, opacity, width, limit, 
 
 // Mean, std and RMS of the input and of each output, and the angle between the two.
 export function numbersTable() {
-  const titles = ["mean", "std", "RMS", "turned by"].map((text) => h("th", { scope: "col" }, text));
+  const titles = normWords.stats.map((text) => h("th", { scope: "col" }, text));
   const body = h("tbody", { "aria-live": "polite" });
   const root = h("table", { class: "ng-table" }, h("thead", {}, h("tr", {}, h("td"), titles)), body);
-  const row = (title, tone, numbers) => {
+  const row = (title, color, numbers) => {
     const cells = numbers.map((text) => h("td", {}, text));
-    return h("tr", {}, h("th", { scope: "row", "data-tone": tone }, title), cells);
+    return h("tr", {}, h("th", { scope: "row", style: { color } }, title), cells);
   };
   const three = ({ mean, std, rms }, text) => [mean, std, rms].map((value) => text(value));
-  const turned = ({ angle }) => (Number.isNaN(angle) ? "–" : `${fmt(angle, 1)}°`);
+  const turned = ({ angle }) => (Number.isNaN(angle) ? normWords.none : normWords.degrees(fmt(angle, 1)));
   const set = ({ argument, stats, outputs, shown }) => {
     const rows = shown.map((name) => {
-      const { title, tone } = NORMS[name];
-      return row(title, tone, [...three(outputs[name].stats, fmt), turned(outputs[name])]);
+      const { title, color } = NORMS[name];
+      return row(title, color, [...three(outputs[name].stats, fmt), turned(outputs[name])]);
     });
-    body.replaceChildren(row(argument, null, [...three(stats, smallText), ""]), ...rows);
+    body.replaceChildren(row(argument, "", [...three(stats, smallText), ""]), ...rows);
   };
   return { root, set };
 }
@@ -81,7 +81,7 @@ export function drawFan({ name, values, curve, eps, width, height }) {
   const lower = points(mean.map((m, i) => m - std[i])).reverse();
   const channels = values.map((_, channel) => path(outputs.map((output) => output[channel])));
   const level = (y) => svg("line", { class: "ng-level", x1: left, x2: width - right, y1: py(y), y2: py(y) });
-  const tick = (c) => textAt(px(c), height - 6, c === 0 ? "c = 0" : `${c}`, "ng-small", "middle");
+  const tick = (c) => textAt(px(c), height - 6, c === 0 ? normWords.cIs(c) : `${c}`, "ng-small", "middle");
   const thin = { fill: "none", stroke: color, "stroke-width": 0.8, "stroke-opacity": 0.42 };
   const marker = svg("line", { class: "ng-marker", y1: top, y2: height - bottom });
   const knob = svg("circle", { class: "ng-knob", r: 5, fill: color });

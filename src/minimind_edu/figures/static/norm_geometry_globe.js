@@ -3,11 +3,12 @@
 import { svg, setAttributes, clamp } from "./kit.js";
 import { POLE, RADIUS, dot3, scale3, add3, multiply3, viewFrom, project } from "./norm_geometry_math.js";
 import { outlineOf, parallel, meridianThrough } from "./norm_geometry_math.js";
-import { INK, MUTED, PAPER, NORMS } from "./norm_geometry_result.js";
+import { INK, MUTED, PAPER, NORMS, normWords, smallText } from "./norm_geometry_result.js";
 
 const GROUND = 1.32; // radius of the drawn part of the plane, in radii of the sphere
 const AXIS = 1.4; // length of the axis (1, 1, 1), likewise
 const ORIGIN = [0, 0, 0];
+const EDGE = 14; // pixels from the picture's edge where a tip that is outside is held
 
 // Layers, back to front. Within a layer the depth decides.
 const BEHIND = 0;
@@ -15,10 +16,12 @@ const INSIDE = 1;
 const SURFACE = 2;
 const BEFORE = 3;
 
+const ROOM = 1.5; // how far a gain may stretch the sphere before the view steps back
+
 // What is drawn, with the way from channels to the page.
 class Scene {
   constructor(camera, { unit, center }) {
-    Object.assign(this, { view: viewFrom(camera.yaw, camera.pitch), unit, center });
+    Object.assign(this, { view: viewFrom(camera.yaw, camera.pitch), unit, center, size: camera });
     this.items = [];
     this.segments = []; // [x1, y1, x2, y2, weight]: what a label should not cross
     this.dots = []; // [x, y]: what a label must not hide
@@ -28,6 +31,15 @@ class Scene {
   at(point) {
     const [x, y] = project(this.view, point);
     return [this.center[0] + this.unit * x, this.center[1] - this.unit * y];
+  }
+
+  // The point itself or, of one that is out of the picture, where its ray leaves the picture.
+  seen(point) {
+    const { center, size } = this;
+    const [dx, dy] = this.at(point).map((z, i) => z - center[i]);
+    const across = (size.width / 2 - EDGE) / Math.abs(dx);
+    const along = (dy < 0 ? center[1] - EDGE : size.height - EDGE - center[1]) / Math.abs(dy);
+    return scale3(point, Math.min(1, across, along));
   }
 
   distance(from, to) {
@@ -58,13 +70,18 @@ class Scene {
     });
   }
 
-  arrow(from, to, { color, width, dash = null, gap = 0 }) {
+  arrow(from, to, { color, width, dash = null, gap = 0, sym }) {
     const [[x1, y1], [x2, y2]] = [this.at(from), this.at(to)];
     const length = Math.hypot(x2 - x1, y2 - y1);
     const head = Math.min(6 + 2 * width, length - gap);
     if (head < 2) return;
     const before = (distance) => add3(to, scale3(add3(from, scale3(to, -1)), distance / length));
-    this.line(from, before(gap + head * 0.8), { stroke: color, "stroke-width": width, "stroke-dasharray": dash }, 4);
+    this.line(
+      from,
+      before(gap + head * 0.8),
+      { stroke: color, "stroke-width": width, "stroke-dasharray": dash, "data-sym": sym },
+      4,
+    );
     const [x, y] = this.at(before(gap));
     const turn = (Math.atan2(y2 - y1, x2 - x1) * 180) / Math.PI;
     const d = `M0,0 L${-head},${-head * 0.42} L${-head * 0.78},0 L${-head},${head * 0.42} Z`;
@@ -100,9 +117,9 @@ class Scene {
   }
 
   // side: index of the preferred one of SIDES. rings: how far off it may stand. needed: it is never left out.
-  label(point, text, { color = MUTED, bold = false, needed = false, side = 0, size = 13, apart = 6, rings = 3 } = {}) {
+  label(point, text, { color = MUTED, bold, needed, side = 0, size = 13, apart = 6, rings = 3, sym } = {}) {
     const [x, y] = this.at(point);
-    this.labels.push({ x, y, text, color, bold, needed, side, size, apart, rings });
+    this.labels.push({ x, y, text, color, bold, needed, side, size, apart, rings, sym });
   }
 
   sorted() {
@@ -110,16 +127,12 @@ class Scene {
   }
 }
 
-// The view reaches as far as it must and no farther: pixels for one unit, and where the center of the globe stands.
-export function fitView({ centered, stats, gain }, { width, height, pitch }) {
-  const [flat, up] = [Math.hypot(...centered), stats.mean * RADIUS];
-  const [c, s] = [Math.cos(pitch), Math.sin(pitch)];
-  const shell = RADIUS * Math.max(1, ...gain.map(Math.abs));
-  const above = Math.max(RADIUS * AXIS * c, shell, up * c + flat * s);
-  const below = Math.max(shell, flat * s - Math.min(0, up) * c);
-  const room = height - 56;
-  const unit = Math.min((width / 2 - 12) / Math.max(flat, shell, RADIUS * GROUND), room / (above + below));
-  return { unit, center: [width / 2, 30 + above * unit + (room - (above + below) * unit) / 2] };
+// The sphere keeps its size while x moves; only a gain that stretches it far makes the view step back. Pixels for one
+// unit, and where the center of the globe is.
+export function fitView({ gain }, { width, height }) {
+  const back = Math.max(1, ...gain.map((one) => Math.abs(one) / ROOM));
+  const unit = Math.min((width / 2 - 10) / (RADIUS * GROUND), (height - 38) / (RADIUS * (AXIS + 1))) / back;
+  return { unit, center: [width / 2, height - 12 - (height - 38) / (AXIS + 1)] };
 }
 
 function drawGround(scene, color) {
@@ -152,14 +165,16 @@ function drawShell(scene, gain, ring) {
   scene.items.push({ layer: BEHIND, depth: -100, node: svg("ellipse", { cx, cy, rx, ry, transform, ...style }) });
 }
 
-function axisTips() {
+// Where the axes of the three channels end; a plain globe goes without them.
+function axisTips(isPlain) {
+  if (isPlain) return [];
   return [0, 1, 2].map((i) => ORIGIN.map((_, k) => (k === i ? RADIUS * 1.22 : 0)));
 }
 
-function drawAxes(scene) {
+function drawAxes(scene, isPlain) {
   const style = { stroke: MUTED, "stroke-width": 1, "stroke-opacity": 0.75 };
   scene.line(scale3(POLE, -RADIUS * 1.12), scale3(POLE, RADIUS * AXIS), { ...style, "stroke-dasharray": "5 3" });
-  for (const tip of axisTips()) scene.line(ORIGIN, tip, style);
+  for (const tip of axisTips(isPlain)) scene.line(ORIGIN, tip, style);
 }
 
 const MARKS = {
@@ -171,9 +186,9 @@ function drawOutput(scene, name, { plain, final }, stretched) {
   const { color } = NORMS[name];
   if (stretched) {
     scene.dot(plain, svg("circle", { r: 3.5, fill: PAPER, stroke: color, "stroke-width": 1.5 }));
-    scene.arrow(plain, final, { color, width: 1.6, dash: "2 3", gap: 6 });
+    scene.arrow(plain, final, { color, width: 1.6, dash: "2 3", gap: 6, sym: "gamma" });
   }
-  const style = { fill: color, stroke: PAPER, "stroke-width": 1.5 };
+  const style = { fill: color, stroke: PAPER, "stroke-width": 1.5, "data-sym": "norm" };
   scene.dot(final, svg(name === "rms" ? "circle" : "rect", { ...MARKS[name], ...style }));
 }
 
@@ -182,62 +197,55 @@ function drawMoves(scene, { input, centered, outputs, shown, stretched }) {
   scene.line(ORIGIN, input, { stroke: INK, "stroke-width": 1.8 }, 1);
   if (shown.includes("layer")) {
     const { color } = NORMS.layer;
-    scene.arrow(input, centered, { color, width: 2, dash: "5 4", gap: 2 });
+    scene.arrow(input, centered, { color, width: 2, dash: "5 4", gap: 2, sym: "mean" });
     scene.line(ORIGIN, centered, { stroke: color, "stroke-width": 1, "stroke-opacity": 0.55 });
-    scene.arrow(centered, outputs.layer.plain, { color, width: 3, gap: 5 });
+    scene.arrow(centered, outputs.layer.plain, { color, width: 3, dash: "7 3", gap: 5 });
     drawOutput(scene, "layer", outputs.layer, stretched);
   }
   if (shown.includes("rms")) {
     const { color } = NORMS.rms;
     const way = meridianThrough(input, RADIUS, 48);
     if (way) scene.curve(way, { color, width: 1.8, front: 0.9, back: 0.35, dash: "1.5 3.5" });
-    scene.arrow(input, outputs.rms.plain, { color, width: 3, gap: 6 });
+    scene.arrow(input, outputs.rms.plain, { color, width: 3, gap: 6, sym: "rms" });
     drawOutput(scene, "rms", outputs.rms, stretched);
   }
 }
 
-function labelMoves(scene, { input, centered, outputs, shown, stretched, argument }) {
-  scene.dots.push(scene.at(input));
-  scene.label(input, argument, { color: INK, bold: true, needed: true, apart: 13, size: 14 });
-  for (const name of shown) {
-    const { title, color } = NORMS[name];
-    const side = name === "rms" ? 3 : 2;
-    scene.label(outputs[name].final, title, { color, bold: true, needed: true, apart: 11, side });
+function labelMoves(scene, { input, centered, stats, outputs, shown, stretched, argument }) {
+  const seen = scene.seen(input);
+  const isOutside = seen[0] !== input[0];
+  scene.dots.push(scene.at(seen));
+  const name = isOutside ? normWords.outside(argument, smallText(stats.rms)) : argument;
+  scene.label(seen, name, { color: INK, bold: true, needed: true, apart: 13, size: 14 });
+  for (const norm of shown) {
+    const { title, color } = NORMS[norm];
+    const side = norm === "rms" ? 3 : 2;
+    scene.label(outputs[norm].final, title, { color, bold: true, needed: true, apart: 11, side, sym: "norm" });
   }
+  const over = add3(centered, scale3(POLE, clamp(dot3(POLE, input), -RADIUS, RADIUS)));
+  const { minusMean, overStd, overRms, timesGain } = normWords;
   const moves = [
-    [input, centered, "− mean", "layer"],
-    [centered, outputs.layer.plain, "÷ std", "layer"],
-    [input, outputs.rms.plain, "÷ RMS", "rms"],
+    [over, centered, minusMean, "layer", "mean"],
+    [centered, outputs.layer.plain, overStd, "layer"],
+    [seen, outputs.rms.plain, overRms, "rms", "rms"],
   ];
-  const gains = shown.map((name) => [outputs[name].plain, outputs[name].final, "× gain", name]);
-  for (const [from, to, text, name] of stretched ? [...moves, ...gains] : moves) {
-    if (!shown.includes(name) || scene.distance(from, to) < 16) continue;
-    scene.label(scale3(add3(from, to), 0.5), text, { color: NORMS[name].color, rings: 2 });
+  const gains = shown.map((norm) => [outputs[norm].plain, outputs[norm].final, timesGain, norm, "gamma"]);
+  for (const [from, to, text, norm, sym] of stretched ? [...moves, ...gains] : moves) {
+    if (!shown.includes(norm) || scene.distance(from, to) < 16) continue;
+    scene.label(scale3(add3(from, to), 0.5), text, { color: NORMS[norm].color, rings: 2, sym });
   }
 }
 
-// Beside the dotted half circle, between RMSNorm's output and the pole.
-function labelClimb(scene, { input, outputs, shown, stretched }) {
-  const way = shown.includes("rms") && !stretched && meridianThrough(input, RADIUS, 48);
-  if (!way) return;
-  const height = dot3(outputs.rms.plain, POLE) / Math.hypot(...outputs.rms.plain);
-  const latitude = Math.asin(clamp(height, -1, 1));
-  if (latitude > 1.1) return;
-  const half = latitude + (Math.PI / 2 - latitude) * 0.55;
-  const middle = way[Math.round(48 * (0.5 + half / Math.PI))];
-  scene.label(middle, "as c grows", { color: NORMS.rms.color, size: 12, apart: 5, side: 4 });
-}
-
-function labelGlobe(scene, ground) {
-  scene.label(scale3(POLE, RADIUS * AXIS), "(1, 1, 1)", { side: 6, apart: 5 });
-  axisTips().forEach((tip, i) => scene.label(tip, `channel ${i + 1}`, { size: 12, apart: 4, rings: 1 }));
+function labelGlobe(scene, isPlain) {
+  scene.label(scale3(POLE, RADIUS * AXIS), normWords.pole, { side: 6, apart: 5 });
+  axisTips(isPlain).forEach((tip, i) => scene.label(tip, normWords.channel(i + 1), { size: 12, apart: 4, rings: 1 }));
   const { right, up } = scene.view;
   const rim = parallel(0, RADIUS * GROUND, 72);
   const lowLeft = (point) => 0.8 * dot3(right, point) + 2 * dot3(up, point);
   const corner = rim.reduce((best, point) => (lowLeft(point) < lowLeft(best) ? point : best));
-  scene.label(corner, "mean 0", { color: ground, size: 12, side: 7, apart: 3, rings: 1 });
+  scene.label(corner, normWords.meanZero, { size: 12, side: 7, apart: 3, rings: 1, sym: "mean" });
   const lowRight = add3(scale3(right, RADIUS * 0.8), scale3(up, -RADIUS * 0.6));
-  scene.label(lowRight, "RMS 1", { size: 12, side: 2, apart: 4, rings: 1 });
+  scene.label(lowRight, normWords.rmsOne, { size: 12, side: 2, apart: 4, rings: 1, sym: "rms" });
 }
 
 const BLOCKED = 1e5; // the cost of lying on another label, more than all else together; on a dot a little less
@@ -301,24 +309,22 @@ function placeLabels(scene, { width, height }, measure, memory) {
   });
 }
 
-function writeLabel({ text, color, size, bold }, x, y) {
+function writeLabel({ text, color, size, bold, sym }, x, y) {
   const style = { fill: color, fontSize: `${size}px` };
-  return svg("text", { x, y, class: bold ? "ng-label ng-bold" : "ng-label", style }, text);
+  return svg("text", { x, y, class: bold ? "ng-label ng-bold" : "ng-label", style, "data-sym": sym }, text);
 }
 
 // The whole picture for one result: nodes, labels, and the scene that tells where things stand.
 export function paintGlobe(result, camera, { shade, measure, memory }) {
-  const scene = new Scene(camera, camera.frozen ?? fitView(result, camera));
-  const ground = result.shown.includes("layer") ? NORMS.layer.color : MUTED;
-  const ring = { color: ground, width: 1.8, front: 0.9, back: 0.4 };
+  const scene = new Scene(camera, fitView(result, camera));
+  const ring = { color: MUTED, width: 1.8, front: 0.9, back: 0.4 };
   drawSphere(scene, shade);
   scene.curve(parallel(0, RADIUS, 96), ring);
   if (result.stretched) drawShell(scene, result.gain, ring);
-  drawAxes(scene);
+  drawAxes(scene, camera.isPlain);
   drawMoves(scene, result);
   labelMoves(scene, result);
-  labelGlobe(scene, ground);
-  labelClimb(scene, result);
-  const nodes = [drawGround(scene, ground), ...scene.sorted()];
+  labelGlobe(scene, camera.isPlain);
+  const nodes = [drawGround(scene, MUTED), ...scene.sorted()];
   return { scene, nodes, words: placeLabels(scene, camera, measure, memory) };
 }

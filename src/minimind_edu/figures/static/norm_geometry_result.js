@@ -1,14 +1,21 @@
 // What the norm figure knows about its traits: the outputs of both norms, their numbers as text, and a remark on them.
 
-import { fmt } from "./kit.js";
+import { fmt, wordsOf } from "./kit.js";
+import { normGeometryWords } from "./norm_geometry_words.js";
 import { rmsNorm, layerNorm, channelStats, angleBetween, multiply3 } from "./norm_geometry_math.js";
 
 export const INK = "var(--mm-ink)";
 export const MUTED = "var(--mm-muted)";
 export const PAPER = "var(--mm-bg)";
+export const normWords = wordsOf(normGeometryWords);
+// One hue for both: LayerNorm is closer to ink, dashed and square, RMSNorm plain and round.
 export const NORMS = {
-  layer: { title: "LayerNorm", of: layerNorm, color: "var(--mm-accent2)", tone: "accent2" },
-  rms: { title: "RMSNorm", of: rmsNorm, color: "var(--mm-accent)", tone: "accent" },
+  layer: {
+    title: normWords.norms.layer,
+    of: layerNorm,
+    color: "color-mix(in oklab, var(--mm-norm) 45%, var(--mm-ink))",
+  },
+  rms: { title: normWords.norms.rms, of: rmsNorm, color: "var(--mm-norm)" },
 };
 
 export function epsText(eps) {
@@ -44,36 +51,23 @@ export function resultsOf(model) {
     centered: input.map((value) => value - stats.mean),
     shown: norm === "both" ? Object.keys(NORMS) : [norm],
     stretched: gain.some((one) => one !== 1),
-    argument: offset === 0 ? "x" : "x + c",
+    argument: offset === 0 ? normWords.x : normWords.shifted,
   };
 }
 
 // One sentence or two on what is to be seen now: the strangest thing first.
 export function remarkOn({ stats, centered, outputs, eps, shown, stretched, offset, gain }) {
+  const { zero, flat, short, stopsAt, gain: stretches, same, lifted, plain } = normWords.remarks;
   const isFlat = Math.max(...centered.map(Math.abs)) < 1e-9 * Math.abs(stats.mean);
   const isBoth = shown.length === 2;
   const reached = (name) => channelStats(outputs[name].plain).rms;
-  const short = shown.filter((name) => reached(name) < 0.99);
-  if (stats.rms === 0) return "A vector of zeros stays zero under both norms: eps keeps them from dividing 0 by 0.";
-  if (isFlat && shown.includes("layer")) {
-    const left = "All channels are equal, so nothing is left once the mean is removed";
-    return `${left}: LayerNorm gives 0. RMSNorm keeps the common value.`;
-  }
-  if (short.length) {
-    const where = short.map((name) => `${NORMS[name].title} stops at RMS ${fmt(reached(name))}`).join(", ");
-    return `x is so short that eps = ${epsText(eps)} counts, and the output does not reach the sphere: ${where}.`;
-  }
-  const stretches = "The gain stretches the sphere to an ellipsoid (dashed)";
-  if (stretched && shown.includes("rms")) {
-    const turn = fmt(angleBetween(multiply3(outputs.rms.plain, gain), outputs.rms.plain));
-    return `${stretches}. It turns RMSNorm's output ${turn}° away from the ray of x.`;
-  }
-  if (stretched) return `${stretches}, and the mean of the output is no longer zero.`;
-  if (isBoth && Math.abs(stats.mean) < 1e-3 * stats.rms)
-    return "The mean is zero already: both norms make the same move.";
-  if (isBoth && offset > 0) {
-    const same = "LayerNorm drops it onto the same point as before";
-    return `c lifts x straight up. ${same}; RMSNorm's output climbs toward (1, 1, 1).`;
-  }
-  return "Height is the mean of the channels. Drag the tip of x, or drag beside it to turn the globe.";
+  const low = shown.filter((name) => reached(name) < 0.99);
+  if (stats.rms === 0) return zero;
+  if (isFlat && shown.includes("layer")) return flat;
+  if (low.length)
+    return short(epsText(eps), low.map((name) => stopsAt(NORMS[name].title, fmt(reached(name)))).join(", "));
+  if (stretched && !shown.includes("rms")) return stretches(null);
+  if (stretched) return stretches(fmt(angleBetween(multiply3(outputs.rms.plain, gain), outputs.rms.plain)));
+  if (isBoth && Math.abs(stats.mean) < 1e-3 * stats.rms) return same;
+  return isBoth && offset > 0 ? lifted : plain;
 }
