@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 import torch
-from browser import open_figures, run_js_module, settle
+from browser import open_figures, run_js_module, settle, unfold
 from figure_examples import assert_refused
 
 from minimind_edu import MiniMindConfig
@@ -156,7 +156,7 @@ def test_sizes_are_written_short(page, size, text):
 def wiring(page):
     page.set_viewport_size({"width": 800, "height": 1400})
     open_figures(page, HeadWiring())
-    page.locator(".mm-more > summary").click()
+    unfold(page)
     return page
 
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from browser import Watch, open_figures, read_out, run_js_each, run_js_module, serve, settle
+from browser import Watch, open_figures, read_out, run_js_each, run_js_module, serve, settle, unfold
 from figure_examples import assert_refused
 from torch.nn import functional as F
 
@@ -196,10 +196,9 @@ def calm(page):
     page.emulate_media(reduced_motion="null")
 
 
-def open_wide(page, *figures) -> None:
-    """The figures with everything that they fold."""
+def open_unfolded(page, *figures) -> None:
     open_figures(page, *figures)
-    page.eval_on_selector_all("details.mm-more", "all => all.forEach((one) => (one.open = true))")
+    unfold(page)
     settle(page)
 
 
@@ -267,7 +266,7 @@ def drag(page, start, dx, dy):
 
 
 def test_common_offset_moves_only_rms_norm(calm):
-    open_wide(calm, NormGeometry())
+    open_unfolded(calm, NormGeometry())
     before = table(calm)
     for c in (1, 2.5, 5):
         slide(calm, "c, added to every channel", c)
@@ -277,7 +276,7 @@ def test_common_offset_moves_only_rms_norm(calm):
 
 
 def test_size_of_x_changes_neither_norm_while_eps_is_small(calm):
-    open_wide(calm, NormGeometry())
+    open_unfolded(calm, NormGeometry())
     before = table(calm)
     for power in (-0.5, 0.6):
         slide(calm, "size of x (its RMS)", power)
@@ -289,14 +288,14 @@ def test_size_of_x_changes_neither_norm_while_eps_is_small(calm):
 
 
 def test_large_eps_keeps_the_output_inside_the_sphere(calm):
-    open_wide(calm, NormGeometry(x=[0.6, -0.4, 0.5]))
+    open_unfolded(calm, NormGeometry(x=[0.6, -0.4, 0.5]))
     slide(calm, "eps", 0)
     assert_table(calm, [0.6, -0.4, 0.5], eps=1.0)
     assert "does not reach the sphere" in calm.locator(".ng-remark").inner_text()
 
 
 def test_gain_turns_the_direction_of_rms_norm(calm):
-    open_wide(calm, NormGeometry())
+    open_unfolded(calm, NormGeometry())
     assert table(calm)["RMSNorm"][3] == 0
     slide(calm, "gain of channel 2", 2)
     assert_table(calm, [2.1, -1.2, 1.5], gain=tensor([1, 2, 1]))
@@ -306,7 +305,7 @@ def test_gain_turns_the_direction_of_rms_norm(calm):
 @pytest.mark.parametrize("width", SIZES)
 def test_tip_follows_the_pointer_and_numbers_follow_the_tip(calm, width):
     calm.set_viewport_size({"width": width, "height": 1200})
-    open_wide(calm, NormGeometry())
+    open_unfolded(calm, NormGeometry())
     start = middle(tip(calm))
     calm.mouse.move(*start)
     calm.mouse.down()
@@ -321,7 +320,7 @@ def test_tip_follows_the_pointer_and_numbers_follow_the_tip(calm, width):
 
 
 def test_arrow_keys_move_the_tip_across_the_screen(calm):
-    open_wide(calm, NormGeometry())
+    open_unfolded(calm, NormGeometry())
     tip(calm).focus()
     mean = table(calm)["x"][0]
     for _ in range(4):
@@ -337,7 +336,7 @@ def test_no_arrow_key_is_lost_when_several_come_within_one_frame(calm):
     }"""
     means = []
     for presses in (1, 4):
-        open_wide(calm, NormGeometry())
+        open_unfolded(calm, NormGeometry())
         start = table(calm)["x"][0]
         tip(calm).evaluate(press, presses)
         means.append(table(calm)["x"][0] - start)
@@ -345,7 +344,7 @@ def test_no_arrow_key_is_lost_when_several_come_within_one_frame(calm):
 
 
 def test_rotating_the_globe_changes_the_picture_and_no_number(calm):
-    open_wide(calm, NormGeometry())
+    open_unfolded(calm, NormGeometry())
     before, place = table(calm), middle(tip(calm))
     box = calm.get_by_role("slider", name="Rotate the globe").bounding_box()
     drag(calm, (box["x"] + 15, box["y"] + 15), 90, 30)
@@ -358,7 +357,7 @@ def test_rotating_the_globe_changes_the_picture_and_no_number(calm):
 
 
 def test_one_channel_moves_alone(calm):
-    open_wide(calm, NormGeometry())
+    open_unfolded(calm, NormGeometry())
     row = calm.get_by_role("slider", name="Channel 2 of x")
     row.focus()
     calm.keyboard.press("ArrowUp")
@@ -383,7 +382,7 @@ EXAMPLES = {
 
 
 def test_example_shows_what_torch_says(calm):
-    open_wide(calm, NormGeometry())
+    open_unfolded(calm, NormGeometry())
     for name, (x, gain, remark) in EXAMPLES.items():
         calm.get_by_role("button", name=name).click()
         if name == "All channels equal":
@@ -397,7 +396,7 @@ def test_example_shows_what_torch_says(calm):
 
 
 def test_example_arrives_with_motion_too(page):
-    open_wide(page, NormGeometry())
+    open_unfolded(page, NormGeometry())
     page.get_by_role("button", name="The notes' example").click()
     assert channels(page) != [1, -2, 3]
     tip = "document.querySelector('.ng-row').getAttribute('aria-valuetext')"
@@ -407,7 +406,7 @@ def test_example_arrives_with_motion_too(page):
 
 def test_zero_vector_is_shown_honestly_and_can_be_left(calm):
     watch = Watch(calm)
-    open_wide(calm, NormGeometry(x=[0.0, 0.0, 0.0]))
+    open_unfolded(calm, NormGeometry(x=[0.0, 0.0, 0.0]))
     assert table(calm) == {"x": [0, 0, 0, None], "LayerNorm": [0, 0, 0, None], "RMSNorm": [0, 0, 0, None]}
     assert "stays zero under both norms" in calm.locator(".ng-remark").inner_text()
     slide(calm, "size of x (its RMS)", 0)
@@ -416,7 +415,7 @@ def test_zero_vector_is_shown_honestly_and_can_be_left(calm):
 
 
 def test_one_norm_can_be_shown_alone(calm):
-    open_wide(calm, NormGeometry())
+    open_unfolded(calm, NormGeometry())
     for choice in ("LayerNorm", "RMSNorm"):
         calm.get_by_role("radio", name=choice).check()
         assert list(table(calm)) == ["x", choice]
@@ -429,7 +428,7 @@ def fan_numbers(page, norm) -> list[float]:
 
 def test_long_vector_shows_the_curves_of_the_package(calm):
     figure = NormGeometry()
-    open_wide(calm, figure)
+    open_unfolded(calm, figure)
     for c, at in ((0, 0), (1, 10), (5, 50)):
         slide(calm, "c, added to every channel", c)
         for name, key in (("LayerNorm", "layer"), ("RMSNorm", "rms")):
@@ -438,7 +437,7 @@ def test_long_vector_shows_the_curves_of_the_package(calm):
 
 
 def test_offset_can_be_dragged_over_the_long_vector(calm):
-    open_wide(calm, NormGeometry())
+    open_unfolded(calm, NormGeometry())
     picture = calm.get_by_role("img", name="RMSNorm of the longer vector")
     picture.scroll_into_view_if_needed()
     drag(calm, middle(picture), 60, 0)
@@ -463,7 +462,7 @@ STATES = [
 @pytest.mark.parametrize("width", SIZES)
 def test_labels_never_lie_on_each_other_and_stay_inside(calm, width):
     calm.set_viewport_size({"width": width, "height": 1200})
-    open_wide(calm, *(NormGeometry(**state) for state in STATES))
+    open_unfolded(calm, *(NormGeometry(**state) for state in STATES))
     settle(calm)
     globes = calm.locator(".mm-fig svg[aria-label^='Three channels']").all()
     for globe, state in zip(globes, STATES, strict=True):
@@ -502,7 +501,7 @@ def marks(page) -> list[tuple[float, float]]:
 
 
 def test_the_sphere_keeps_its_size_while_x_moves(calm):
-    open_wide(calm, NormGeometry())
+    open_unfolded(calm, NormGeometry())
     before = sphere(calm)
     for c in (1, 2.5, 5):
         slide(calm, "c, added to every channel", c)

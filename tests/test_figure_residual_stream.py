@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 import torch.nn.functional as F
-from browser import open_figures, read_out, run_js_module, settle
+from browser import open_figures, read_out, run_js_module, settle, unfold
 from torch import nn
 from traitlets import TraitError
 
@@ -279,7 +279,7 @@ def test_size_behind_a_pre_norm_is_the_packages(page, size):
 def stream(page):
     page.set_viewport_size({"width": 800, "height": 1400})
     open_figures(page, ResidualStream(depth=16))
-    page.locator(".mm-more > summary").click()
+    unfold(page)
     return page
 
 

@@ -202,7 +202,9 @@ def test_sliders_answer_to_mouse_keyboard_and_touch(touched, name):
         box = control.bounding_box()
         left, width, middle = box["x"], box["width"], box["y"] + box["height"] / 2
         assert label and box["height"] >= 32
-        assert responds(page, page.mouse.click, left + 0.8 * width, middle), f"{label}: mouse"
+        # a slider of few stops may be at one of the two already
+        clicked = any(responds(page, page.mouse.click, left + part * width, middle) for part in (0.8, 0.95))
+        assert clicked, f"{label}: mouse"
         assert responds(page, page.touchscreen.tap, left + 0.3 * width, middle), f"{label}: touch"
         assert responds(page, control.press, "End"), f"{label}: keyboard"
         assert "-" not in control.get_attribute("aria-valuetext")  # a true minus sign

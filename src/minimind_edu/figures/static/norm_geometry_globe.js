@@ -37,7 +37,7 @@ class Scene {
   seen(point) {
     const { center, size } = this;
     const [dx, dy] = this.at(point).map((z, i) => z - center[i]);
-    const across = (size.width / 2 - EDGE) / Math.abs(dx);
+    const across = (dx < 0 ? center[0] - EDGE : size.width - EDGE - center[0]) / Math.abs(dx);
     const along = (dy < 0 ? center[1] - EDGE : size.height - EDGE - center[1]) / Math.abs(dy);
     return scale3(point, Math.min(1, across, along));
   }
@@ -131,8 +131,9 @@ class Scene {
 // unit, and where the center of the globe is.
 export function fitView({ gain }, { width, height }) {
   const back = Math.max(1, ...gain.map((one) => Math.abs(one) / ROOM));
-  const unit = Math.min((width / 2 - 10) / (RADIUS * GROUND), (height - 38) / (RADIUS * (AXIS + 1))) / back;
-  return { unit, center: [width / 2, height - 12 - (height - 38) / (AXIS + 1)] };
+  const unit = Math.min((0.42 * width - 4) / (RADIUS * GROUND), (height - 38) / (RADIUS * (AXIS + 1))) / back;
+  const aside = width < 460 ? 0.42 : 0.5; // x and its labels are on the right
+  return { unit, center: [aside * width, height - 12 - (height - 38) / (AXIS + 1)] };
 }
 
 function drawGround(scene, color) {
@@ -265,10 +266,13 @@ function boxesMeet(a, b, margin) {
   return acrossMeets && a.y < b.y + b.h + margin && b.y < a.y + a.h + margin;
 }
 
+// The weight of all lines that a box would hide something of.
 function weightCrossed(box, segments) {
-  const within = (x, y) => x > box.x - 1 && x < box.x + box.w + 1 && y > box.y && y < box.y + box.h;
-  const steps = Array.from({ length: 17 }, (_, i) => i / 16);
-  const crossed = ([x1, y1, x2, y2]) => steps.some((t) => within(x1 + t * (x2 - x1), y1 + t * (y2 - y1)));
+  const crossed = ([x1, y1, x2, y2]) => {
+    const span = (from, to, low, high) => [(low - from) / (to - from), (high - from) / (to - from)];
+    const [across, along] = [span(x1, x2, box.x - 1, box.x + box.w + 1), span(y1, y2, box.y, box.y + box.h)];
+    return Math.max(0, Math.min(...across), Math.min(...along)) < Math.min(1, Math.max(...across), Math.max(...along));
+  };
   return segments.filter(crossed).reduce((sum, segment) => sum + 1 + segment[4], 0);
 }
 

@@ -4,7 +4,7 @@ export const normGeometryWords = {
   en: {
     title: "Add c to every channel: LayerNorm's output stays, RMSNorm's climbs.",
     caption:
-      "Height is the mean of the channels. LayerNorm drops x to mean 0, then scales it to RMS 1; RMSNorm only scales it.",
+      "Height is the mean of the channels. LayerNorm drops x to mean 0 and scales it to RMS 1; RMSNorm only scales.",
     more: "More: examples, gain, eps, 64 channels",
     norms: { layer: "LayerNorm", rms: "RMSNorm" },
     x: "x",
