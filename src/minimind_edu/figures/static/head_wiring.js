@@ -21,8 +21,7 @@ function createWires(words, isCompact) {
     return svg("rect", { class: "hw-group", "data-sym": "group", ...box });
   }
 
-  function drawQuery(query, x, y, column) {
-    const r = Math.min(15, column / 2 - 1.5);
+  function drawQuery(query, x, y, column, r) {
     return svg(
       "g",
       { class: "hw-q", "data-sym": "q" },
@@ -41,8 +40,8 @@ function createWires(words, isCompact) {
     return [half("k", y), half("v", y + 26)];
   }
 
-  function drawWire(from, to, rows, isRight) {
-    const [top, bottom] = [rows.query + 15, rows.kept];
+  function drawWire(from, to, rows, isRight, r) {
+    const [top, bottom] = [rows.query + r, rows.kept];
     const middle = (top + bottom) / 2;
     const d = `M${from} ${bottom}C${from} ${middle} ${to} ${middle} ${to} ${top}`;
     return svg("path", { class: isRight ? "hw-wire" : "hw-wire hw-wrong", d });
@@ -70,20 +69,22 @@ function createWires(words, isCompact) {
     const rows = { query: 46, kept: isLow ? 116 : 160 };
     const bottom = rows.kept + 50; // of the kept heads
     const column = width / s.heads;
+    const r = Math.min(15, column / 2 - 1); // of a query head
     const queryX = (query) => (query + 0.5) * column;
     const keptX = (head) => ((head + 0.5) * width) / s.kvHeads;
-    const kept = Math.min(column - 4, 64);
+    const kept = Math.min(column - 3, 64);
     const heads = Array.from({ length: s.kvHeads }, (_, head) => head);
     const isRight = (query) => s.sources[query] === s.right[query];
     const parts = [
       textAt(0, 14, words.queryHeads, "hw-small"),
       heads.map((head) => drawGroup(s, head, column, rows)),
-      s.sources.map((head, query) => drawWire(keptX(head), queryX(query), rows, isRight(query))),
-      s.sources.map((_, query) => drawQuery(query, queryX(query), rows.query, column)),
+      s.sources.map((head, query) => drawWire(keptX(head), queryX(query), rows, isRight(query), r)),
+      s.sources.map((_, query) => drawQuery(query, queryX(query), rows.query, column, r)),
       heads.map((head) => drawKept(head, keptX(head), rows.kept, kept)),
       drawMemory(s, bottom + 36, width),
     ];
     setSize(root, width, bottom + 50);
+    root.classList.toggle("hw-tight", column < NARROW);
     root.replaceChildren(...parts.flat(Infinity));
     const reads = s.sources.map((head, query) => words.reads(query, head));
     setAttributes(root, { "aria-label": reads.join(", ") });
@@ -93,8 +94,10 @@ function createWires(words, isCompact) {
 
 /** What the queries are multiplied with: striped copies, or, where nothing is copied, the kept heads themselves. */
 function createCopies(words) {
-  const [top, height] = [26, 30];
-  const root = svg("svg", { role: "img" });
+  const [top, height] = [2, 30];
+  const picture = svg("svg", { role: "img" });
+  const label = h("p", { class: "mm-label" });
+  const root = h("div", { class: "mm-stage hw-stage" }, label, picture);
 
   function stripes(x, width) {
     const lines = [];
@@ -108,7 +111,7 @@ function createCopies(words) {
 
   function draw(s, width) {
     const column = width / s.heads;
-    const wide = Math.min(column - 4, 64);
+    const wide = Math.min(column - 3, 64);
     const isShared = s.copied === 0;
     const copies = s.sources.map((head, query) => {
       const middle = (query + 0.5) * column;
@@ -123,9 +126,11 @@ function createCopies(words) {
         textAt(middle, top + height / 2, name, isRight ? "hw-name" : "hw-name hw-wrong"),
       );
     });
-    setSize(root, width, top + height + 4);
-    root.replaceChildren(textAt(0, 14, isShared ? words.shared : words.copies, "hw-small"), ...copies);
-    setAttributes(root, { "aria-label": words.copiesRead(s.sources) });
+    setSize(picture, width, top + height + 4);
+    label.textContent = isShared ? words.shared : words.copies;
+    picture.classList.toggle("hw-tight", column < NARROW);
+    picture.replaceChildren(...copies);
+    setAttributes(picture, { "aria-label": words.copiesRead(s.sources) });
   }
   return { root, draw };
 }
@@ -293,9 +298,8 @@ function renderWiring({ model, el }) {
   const verdict = announcement("hw-verdict");
   const [numbers, costs] = [readout([]), readout([])];
   const stage = h("div", { class: "mm-stage hw-stage" }, wires.root);
-  const strip = h("div", { class: "mm-stage hw-stage" }, copies.root);
   const below = h("div", { class: "hw-below" }, verdict.root, numbers.root);
-  const more = [controls.mistakes, strip, shapes.root, ...controls.sizes, costs.root];
+  const more = [controls.mistakes, copies.root, shapes.root, ...controls.sizes, costs.root];
   const root = frame(words, { stage, control: controls.dial, numbers: below, more }, isCompact);
 
   function draw(width) {
