@@ -1,8 +1,11 @@
 """CacheStepper: its runs are the package's, its bugs part where they must, and the browser counts as Python does."""
 
+import re
+from itertools import groupby, pairwise
+
 import pytest
 import torch
-from browser import open_figures, run_js_each, run_js_module
+from browser import open_figures, read_out, run_js_each, run_js_module
 from figure_examples import assert_refused
 
 from minimind_edu.figures import CacheStepper
@@ -210,25 +213,96 @@ def pressed(page, name):
     page.get_by_role("button", name=name, exact=True).click()
 
 
+def opened(page):
+    page.locator(".mm-more summary").click()
+
+
+def size_of(page):
+    """Of the rows in the cache and their bytes, as a reader sees them."""
+    label, value = next(iter(read_out(page).items()))
+    return label, value
+
+
+@pytest.mark.parametrize(
+    ("compact", "width", "bug", "highest"),
+    [
+        (False, 928, "none", 765),
+        (False, 928, "stale", 765),
+        (False, 328, "none", 629),
+        (True, 738, "none", 400),
+        (True, 328, "none", 420),
+    ],
+)
+def test_it_fits_the_window(page, compact, width, bug, highest):
+    page.set_viewport_size({"width": width + 16, "height": 900})
+    open_figures(page, CacheStepper(compact=compact, calls=10, bug=bug))
+    box = page.locator(".mm-fig").bounding_box()
+    assert box["width"] == width
+    assert box["height"] <= highest
+
+
 def test_stepping_fills_the_cache_row_by_row(page):
     open_figures(page, CacheStepper(calls=0, prompt_length=5, chunk_size=2))
-    held = page.locator(".mm-readout dd").first
-    assert held.inner_text() == "0 rows, 0 bytes"
-    for rows in (2, 4, 5):
-        pressed(page, "Prefill a chunk")
-        assert held.inner_text() == f"{rows} rows, {512 * rows:,} bytes"
-    assert page.get_by_role("button", name="Prefill a chunk").is_disabled()
-    pressed(page, "Decode one")
-    assert held.inner_text() == "6 rows, 3,072 bytes"
-    pressed(page, "One call back")
-    assert held.inner_text() == "5 rows, 2,560 bytes"
-    pressed(page, "Reset")
-    assert held.inner_text() == "0 rows, 0 bytes"
+    assert size_of(page) == ("bytes in 0 rows", "0")
+    for rows in (2, 4, 5, 6):
+        pressed(page, "Step")
+        assert size_of(page) == (f"bytes in {rows} rows", f"{512 * rows:,}")
+    assert read_out(page)["rows computed"] == "6"
+    assert read_out(page)["without a cache"] == "17"  # 2 + 4 + 5 + 6
+    pressed(page, "Back")
+    assert size_of(page) == ("bytes in 5 rows", "2,560")
+    pressed(page, "Start over")
+    assert size_of(page) == ("bytes in 0 rows", "0")
+    assert page.get_by_role("button", name="Back").is_disabled()
+
+
+def test_every_column_names_its_call(page):
+    open_figures(page, CacheStepper(calls=0))
+    assert page.locator("text.cs-strong").all_text_contents() == ["no call yet"]
+    for number, kind in enumerate(["prefill", "prefill", "decode"], start=1):
+        pressed(page, "Step")
+        assert page.locator("text.cs-strong").first.text_content() == f"call {number} ({kind})"
+        assert page.locator("rect.cs-work").count() == 1 + number + min(number, 2)  # one in the legend
+    assert page.locator("circle.cs-read").count() == 1 + 2 + 4
+
+
+def test_numbers_on_one_line_keep_apart(page):
+    for width, calls in [(928, 14), (328, 3), (328, 10), (328, 14)]:
+        page.set_viewport_size({"width": width + 16, "height": 900})
+        open_figures(page, CacheStepper(calls=calls, prompt_length=1))
+        numbers = page.locator(".mm-stage text").filter(has_text=re.compile(r"^[\d]+$")).all()
+        boxes = sorted((round(box["y"]), box["x"], box["width"]) for box in (one.bounding_box() for one in numbers))
+        lines = [list(line) for _, line in groupby(boxes, key=lambda box: box[0])]
+        assert len(max(lines, key=len)) >= 6  # the calls
+        for line in lines:
+            assert all(left[1] + left[2] + 3 < right[1] for left, right in pairwise(line))
+
+
+def test_play_runs_to_the_end_and_pauses(page):
+    open_figures(page, CacheStepper(calls=0))
+    page.clock.install()
+    pressed(page, "Play")
+    assert size_of(page)[0] == "bytes in 2 rows"  # the first call waits for nothing
+    page.clock.run_for(1000)
+    assert size_of(page)[0] == "bytes in 4 rows"
+    pressed(page, "Pause")
+    page.clock.run_for(5000)
+    assert size_of(page)[0] == "bytes in 4 rows"
+    pressed(page, "Play")
+    page.clock.run_for(20_000)
+    assert size_of(page)[0] == f"bytes in {len(WORDS)} rows"
+    assert page.get_by_role("button", name="Step").is_disabled()
+    pressed(page, "Play")  # again, from the beginning
+    assert size_of(page)[0] == "bytes in 2 rows"
+    pressed(page, "Step")  # a hand stops it
+    page.clock.run_for(5000)
+    assert size_of(page)[0] == "bytes in 4 rows"
 
 
 def test_the_verdict_is_that_of_the_run(page):
     figure = CacheStepper(prompt_length=6, chunk_size=3, calls=4)
     open_figures(page, figure)
+    opened(page)
     for bug, radio in zip(BUGS, page.get_by_role("radio").all(), strict=True):
         radio.check()
         verdict = page.locator(".cs-verdict").inner_text()
@@ -238,21 +312,32 @@ def test_the_verdict_is_that_of_the_run(page):
         else:
             assert f"Call {parted[0]} is the first" in verdict
             assert f"{parted[1]:.2f}" in verdict
-        assert page.locator(".cs-apart").count() == sum(d > 0 for d in figure._run(bug)[:4])
+        for drawing in (".mm-stage", ".cs-more"):  # below the calls, and in the chart of the distances
+            wrong = page.locator(f"{drawing} g[data-sym=logits] .cs-apart, {drawing} svg:has(.cs-spread) .cs-apart")
+            assert wrong.count() == sum(d > 0 for d in figure._run(bug)[:4])
+
+
+def test_passes_are_counted_for_the_readers_own_number(page):
+    open_figures(page, CacheStepper())
+    opened(page)
+    numbers = page.locator(".mm-more .mm-readout dd")
+    assert numbers.all_inner_texts()[:2] == ["20,700", "203"]
+    page.get_by_label("new tokens").fill("10")
+    assert numbers.all_inner_texts()[:2] == [f"{n:,}" for n in token_passes(4, 10)]
 
 
 def test_the_keyboard_alone_gets_from_prompt_to_end(page):
     open_figures(page, CacheStepper(calls=0))
-    page.get_by_role("button", name="Prefill a chunk").focus()
-    for _ in range(12):  # the focus moves to the other button when the prompt is read
+    page.get_by_role("button", name="Step").focus()
+    for _ in range(len(call_sizes(4, 2, len(WORDS)))):
         page.keyboard.press("Enter")
-    assert page.locator(".mm-readout dd").first.inner_text().startswith(f"{len(WORDS)} rows")
-    assert page.evaluate("document.activeElement.textContent") == "Reset"
+    assert size_of(page)[0] == f"bytes in {len(WORDS)} rows"
+    assert page.evaluate("document.activeElement.textContent") == "Play"
 
 
 def test_a_chunk_longer_than_the_prompt_is_the_whole_prompt(page):
     open_figures(page, CacheStepper(prompt_length=3, chunk_size=8, calls=1))
-    assert page.locator(".mm-readout dd").first.inner_text().startswith("3 rows")
+    assert size_of(page)[0] == "bytes in 3 rows"
 
 
 def test_nothing_moves_for_those_who_want_no_motion(browser):
@@ -260,6 +345,17 @@ def test_nothing_moves_for_those_who_want_no_motion(browser):
         context = browser.new_context(reduced_motion=motion)
         page = context.new_page()
         open_figures(page, CacheStepper(calls=0))
-        pressed(page, "Prefill a chunk")
-        assert page.locator(".cs-arrive").count() == arriving
+        for button in ("Step", "Play"):
+            pressed(page, button)
+            assert page.locator(".cs-arrive").count() == arriving
         context.close()
+
+
+def test_compact_it_plays_and_steps_and_counts(page):
+    open_figures(page, CacheStepper(compact=True, calls=0))
+    assert page.locator(".mm-fig :is(button, input)").all_inner_texts() == ["Play", "Step"]
+    before = page.locator(".mm-stage").inner_html()
+    for _ in range(3):
+        pressed(page, "Step")
+    assert page.locator(".mm-stage").inner_html() != before
+    assert page.locator(".cs-legend").inner_text().split("\n") == ["computed: 5", "read, not recomputed: 6"]
