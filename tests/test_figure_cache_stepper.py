@@ -358,4 +358,4 @@ def test_compact_it_plays_and_steps_and_counts(page):
     for _ in range(3):
         pressed(page, "Step")
     assert page.locator(".mm-stage").inner_html() != before
-    assert page.locator(".cs-legend").inner_text().split("\n") == ["computed: 5", "read, not recomputed: 6"]
+    assert page.locator(".cs-legend").inner_text().split("\n") == ["computed: 5", "read from the cache: 6"]

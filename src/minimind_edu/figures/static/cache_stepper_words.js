@@ -25,7 +25,7 @@ export const cacheStepperWords = {
     computed: "computed in this call",
     reused: "read from the cache",
     computedSoFar: (count) => `computed: ${count}`,
-    reusedSoFar: (count) => `read, not recomputed: ${count}`,
+    reusedSoFar: (count) => `read from the cache: ${count}`,
     picture: (call, calls, held, size) =>
       `After ${call} of ${calls} calls the cache holds ${rowCount(held)}. ` +
       `The last call computed ${size} and read ${held - size} from the cache.`,
