@@ -6,7 +6,7 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from browser import open_figures, run_js_each, run_js_module
+from browser import open_figures, run_js_each, run_js_module, settle
 from figure_examples import assert_refused
 
 from minimind_edu.figures import AttentionXRay
@@ -135,7 +135,56 @@ def test_largest_change_compares_token_by_token(page):
 def xray(page):
     page.set_viewport_size({"width": 900, "height": 1500})
     open_figures(page, AttentionXRay())
+    page.locator(".mm-more summary").click()
     return page
+
+
+@pytest.mark.parametrize(
+    ("compact", "width", "highest"), [(False, 928, 765), (False, 328, 629), (True, 738, 400), (True, 328, 420)]
+)
+def test_it_fits_the_window(page, compact, width, highest):
+    page.set_viewport_size({"width": width + 16, "height": 900})
+    open_figures(page, AttentionXRay(compact=compact))
+    box = page.locator(".mm-fig").bounding_box()
+    assert box["width"] == width
+    assert box["height"] <= highest
+
+
+@pytest.mark.parametrize("width", [900, 344])
+def test_the_sums_fold_where_they_have_no_room_and_come_back(page, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    open_figures(page, AttentionXRay())
+    sums = page.locator(".ax-sums")
+    assert sums.is_visible() == (width == 900)
+    page.locator(".mm-more summary").click()
+    assert sums.is_visible()
+    page.set_viewport_size({"width": 900, "height": 900})
+    settle(page)
+    assert page.locator(".ax-stage .ax-sums").is_visible()
+
+
+def test_compact_the_chosen_token_reads_and_its_weights_show(page):
+    open_figures(page, AttentionXRay(compact=True))
+    assert page.locator(".mm-fig :is(button, input)").count() == len(TOKENS)  # one group of radios
+    weights = AttentionXRay().stages().weights
+    for row in (4, 1, 0):
+        page.get_by_role("radio", name=TOKENS[row], exact=True).check()
+        shares = page.locator("text.ax-share").all_text_contents()
+        assert shares == [f"{w:.2f}" if j <= row else "future" for j, w in enumerate(weights[row].tolist())]
+        widths = page.locator(".ax-line").evaluate_all(
+            "lines => lines.map((line) => parseFloat(line.style.strokeWidth))"
+        )
+        expected = [1 + 20 * w if j <= row else 0 for j, w in enumerate(weights[row].tolist())]
+        assert widths == pytest.approx(expected, abs=1e-3)
+        assert page.locator("svg[role=img]").get_attribute("aria-label").startswith(f"{TOKENS[row]} reads the ")
+
+
+def test_signs_have_their_own_colors(xray):
+    """Orange and blue are queries and keys, whatever sign a number has."""
+    tones = xray.locator(".ax-cell, .ax-products i").evaluate_all(
+        "all => all.map((one) => one.style.getPropertyValue('--ax-tone'))"
+    )
+    assert set(tones) == {"var(--mm-plus)", "var(--mm-minus)", "var(--mm-v)"}
 
 
 def table(page, name: str) -> list[list[str]]:

@@ -1,22 +1,15 @@
 // AttentionXRay: every stage of one head. Scores and weights are two tables and never one.
 
-import { h, clamp, setAttributes, setTraits, mount } from "./kit.js";
-import { fmt, slider, toggle, readout, announcement } from "./kit.js";
+import { h, svg, textAt, clamp, setAttributes, setSize, setTraits, mount } from "./kit.js";
+import { fmt, slider, toggle, choice, readout, announcement, frame, wordsOf } from "./kit.js";
 import { attentionStages, channelProducts, largestChange } from "./attention_xray_math.js";
+import { attentionXrayWords } from "./attention_xray_words.js";
 
 const HEAD_DIMS = [4, 8, 16, 32, 64, 128];
 const SETTINGS = ["head_dim", "scaled", "causal", "rope", "qk_norm", "permuted", "row", "column"];
-const SWITCH_LABELS = {
-  scaled: "divide by √D",
-  causal: "causal mask",
-  rope: "RoPE",
-  qk_norm: "QK-norm",
-  permuted: "permute",
-};
 const WRITTEN_TERMS = 4;
-const NOTE =
-  "A row is a query, a column a key; choose any cell. The vectors are random, and one key (naps) is twice as long as " +
-  "the others.";
+const WIDE = 600; // pixels from which the sums have room below the tables
+const LOUD = 2; // the key that is twice as long
 
 const scoreText = (x) => fmt(x, Math.abs(x) < 9.95 ? 2 : 1);
 const total = (numbers) => numbers.reduce((sum, x) => sum + x, 0);
@@ -29,7 +22,7 @@ function sumOfProducts(pairs) {
 }
 
 /** A table of buttons: one tab stop, arrow keys inside, and hovering chooses as well. */
-function createTable(count, kind, caption, sums, onChoose) {
+function createTable(words, count, kind, sums, onChoose) {
   const buttons = [];
   const names = Array.from({ length: count }, () => h("th", { scope: "col" }));
   const createCell = (i, j) => {
@@ -57,11 +50,17 @@ function createTable(count, kind, caption, sums, onChoose) {
       ),
     };
   });
-  const corner = h("td", {}, h("span", { class: "mm-hidden" }, "query"));
-  const head = h("tr", {}, corner, names, sums ? h("td", { class: "ax-sum" }, "sum") : null);
+  const corner = h("td", {}, h("span", { class: "mm-hidden" }, words.query));
+  const head = h("tr", {}, corner, names, sums ? h("td", { class: "ax-sum" }, words.sum) : null);
   const body = rows.map((row) => row.root);
-  const table = h("table", { class: "ax-table", "aria-label": kind }, h("thead", {}, head), h("tbody", {}, body));
-  const root = h("div", {}, h("p", { class: "ax-title" }, kind, h("span", {}, ` ${caption}`)), table);
+  const table = h(
+    "table",
+    { class: "ax-table", "aria-label": words[kind] },
+    h("thead", {}, head),
+    h("tbody", {}, body),
+  );
+  const title = h("p", { class: "ax-title" }, words[kind], h("span", {}, ` ${words[`${kind}Note`]}`));
+  const root = h("div", { "data-sym": kind }, title, table);
 
   function step(event, i, j) {
     const way = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
@@ -92,22 +91,22 @@ function createTable(count, kind, caption, sums, onChoose) {
     cell.style.setProperty("--ax-tone", `var(--mm-${tone})`);
     cell.style.setProperty("--ax-part", `${part}%`);
     cell.textContent = text;
-    setAttributes(cell, { "aria-label": `${s.tokens[i]} reads ${s.tokens[j]}: ${text}`, "aria-pressed": chosen });
+    setAttributes(cell, { "aria-label": words.cell(s.tokens[i], s.tokens[j], text), "aria-pressed": chosen });
   }
   return { root, draw };
 }
 
 /** The products of all channels as bars, and their sum written out. */
-function createDotProduct() {
+function createDotProduct(words) {
   const title = h("p", { class: "ax-title" });
   const bars = h("div", { class: "ax-products", role: "img" });
   const written = h("p", { class: "ax-written" });
-  const root = h("div", { class: "ax-wide" }, title, bars, written);
+  const root = h("div", { "data-sym": "scores" }, title, bars, written);
 
   function bar(product, largest) {
     const height = (50 * Math.abs(product)) / largest; // percent of the strip
     const top = ((product > 0 ? 50 - height : 50) / (100 - height)) * 100;
-    const tone = product > 0 ? "accent" : "accent2";
+    const tone = product > 0 ? "plus" : "minus";
     const [tall, below] = [height, top].map((percent) => `${percent.toFixed(1)}%`);
     return h("i", { style: `--ax-tone: var(--mm-${tone}); --ax-height: ${tall}; --ax-top: ${below}` });
   }
@@ -117,43 +116,77 @@ function createDotProduct() {
     const products = channelProducts(q, k);
     const largest = Math.max(...products.map(Math.abs));
     const dot = fmt(s.dots[s.row][s.column]);
-    const from = h("b", { "data-tone": "accent" }, s.tokens[s.row]);
-    const to = h("b", { "data-tone": "accent2" }, s.tokens[s.column]);
-    const origin = h("span", {}, ` a product from each of ${s.dim} channels, added`);
-    title.replaceChildren("The score ", from, " · ", to, origin);
+    const from = h("b", { "data-tone": "q" }, s.tokens[s.row]);
+    const to = h("b", { "data-tone": "k" }, s.tokens[s.column]);
+    const origin = h("span", {}, words.origin(s.dim));
+    title.replaceChildren(words.score, from, " · ", to, origin);
     bars.replaceChildren(...products.map((product) => bar(product, largest)));
     const positive = products.filter((x) => x > 0).length;
-    bars.setAttribute("aria-label", `${positive} of ${s.dim} products are positive; the sum is ${dot}`);
+    bars.setAttribute("aria-label", words.products(positive, s.dim, dot));
     const first = sumOfProducts(q.slice(0, WRITTEN_TERMS).map((x, i) => [x, k[i]]));
     const more = s.dim > WRITTEN_TERMS ? " + …" : "";
-    const score = s.scaled ? `, and ${dot} / √${s.dim} = ${fmt(s.scores[s.row][s.column])}` : " (not scaled)";
-    const hidden = s.causal && s.column > s.row ? "; it lies in the future, so the mask puts −∞ in its place" : "";
-    written.textContent = `${first}${more} = ${dot}${score}${hidden}.`;
+    const score = s.scaled ? words.scaled(dot, s.dim, fmt(s.scores[s.row][s.column])) : words.bare;
+    const hidden = s.causal && s.column > s.row ? words.masked : "";
+    written.textContent = [words.dot(first + more, dot), score, hidden, words.end].join("");
   }
   return { root, draw };
 }
 
 /** The chosen row's weights as lengths, and the vector they mix. */
-function createMixture(count) {
+function createMixture(words, count) {
   const title = h("p", { class: "ax-title" });
   const parts = Array.from({ length: count }, () => h("div", {}));
   const bar = h("div", { class: "ax-mixture", role: "img" }, parts);
   const written = h("p", { class: "ax-written" });
-  const root = h("div", { class: "ax-wide" }, title, bar, written);
+  const root = h("div", { "data-sym": "output" }, title, bar, written);
 
-  function draw(s) {
+  function draw(s, width) {
+    const least = width < 460 ? 0.18 : 0.12; // the weight whose part has room for its token
     const weights = s.weights[s.row];
-    const reader = h("b", { "data-tone": "accent" }, s.tokens[s.row]);
-    title.replaceChildren("What ", reader, " receives", h("span", {}, " the values, mixed by this row of weights"));
+    const reader = h("b", { "data-tone": "q" }, s.tokens[s.row]);
+    title.replaceChildren(words.receives[0], reader, words.receives[1], h("span", {}, words.mixed));
     parts.forEach((part, j) => {
       part.style.flexBasis = `${100 * weights[j]}%`;
       part.hidden = weights[j] < 0.005;
-      part.textContent = weights[j] > 0.12 ? s.tokens[j] : "";
+      part.textContent = weights[j] > least ? s.tokens[j] : "";
     });
-    const terms = weights.map((w, j) => `${fmt(w)}·value(${s.tokens[j]})`).filter((_, j) => weights[j] >= 0.005);
+    const terms = weights.map((w, j) => words.value(fmt(w), s.tokens[j])).filter((_, j) => weights[j] >= 0.005);
     const output = s.outputs[s.row].map((x) => fmt(x)).join(", ");
-    bar.setAttribute("aria-label", s.tokens.map((token, j) => `${token} ${fmt(weights[j])}`).join(", "));
+    bar.setAttribute("aria-label", sharesOf(s, words));
     written.textContent = `${terms.join(" + ")} = (${output})`;
+  }
+  return { root, bar, draw };
+}
+
+const sharesOf = (s, words) => s.tokens.map((token, j) => words.share(token, fmt(s.weights[s.row][j]))).join(", ");
+
+/** Compact: one token reads, and a line to each key is as wide as its weight. */
+function createReading(words, tokens, onRow) {
+  const height = 128;
+  const options = tokens.map((token, value) => ({ value, label: token }));
+  const reader = choice({ label: words.reader, options, value: 0, onChange: onRow });
+  reader.root.querySelector("legend").classList.add("mm-hidden");
+  const keys = tokens.map((token) => textAt(0, 34, token, "ax-key", "middle"));
+  const shares = tokens.map(() => textAt(0, 14, "", "ax-share", "middle"));
+  const lines = tokens.map(() => svg("path", { class: "ax-line" }));
+  const drawing = svg("svg", { role: "img", "data-sym": "weights" }, lines, keys, shares);
+  const root = h("div", { class: "ax-reading" }, drawing, reader.root);
+
+  function draw(s, width) {
+    const x = (place) => ((place + 0.5) * width) / tokens.length;
+    setSize(drawing, width, height);
+    tokens.forEach((_, j) => {
+      const [weight, isHidden] = [s.weights[s.row][j], s.causal && j > s.row];
+      const bend = `${x(s.row)} 64 ${x(j)} 108`;
+      setAttributes(lines[j], { d: `M${x(s.row)} ${height}C${bend} ${x(j)} 42` });
+      lines[j].style.strokeWidth = isHidden ? 0 : 1 + 20 * weight;
+      setAttributes(keys[j], { x: x(j) });
+      setAttributes(shares[j], { x: x(j) });
+      keys[j].classList.toggle("ax-far", isHidden);
+      shares[j].textContent = isHidden ? words.future : fmt(weight);
+    });
+    reader.set(s.row);
+    setAttributes(drawing, { "aria-label": words.reads(s.tokens[s.row], sharesOf(s, words)) });
   }
   return { root, draw };
 }
@@ -179,29 +212,21 @@ function xrayState(model) {
   return { ...settings, ...stages, change, permuted, row, column, tokens };
 }
 
-function xrayVerdict(s) {
-  if (s.permuted && s.change < 1e-9)
-    return ["✓ Permuted: every token receives exactly what it received before.", "good"];
-  if (s.permuted) {
-    const tellers = s.rope && s.causal ? "RoPE and the mask tell" : `${s.rope ? "RoPE" : "The mask"} tells`;
-    return [`≠ Permuted: outputs change by up to ${fmt(s.change)}. ${tellers} the head what stands where.`, "accent"];
-  }
+/** A sentence, and whether it is good or bad news; most are neither. */
+function xrayVerdict(s, words) {
+  if (s.permuted && s.change < 1e-9) return [words.verdictSame, "good"];
+  if (s.permuted) return [words.verdictChange(fmt(s.change), s.rope, s.causal)];
   const largest = Math.max(...s.weights[s.row]);
-  const token = `"${s.tokens[s.row]}"`;
-  if (s.causal && s.row === 0) {
-    return [`The first token has no past: ${token} reads itself, with weight 1, whatever its score.`, "good"];
-  }
-  if (largest > 0.95) {
-    const share = `${fmt(100 * largest, 1)} %`;
-    return [`Saturated: ${token} gives one token ${share} of its weight, the others hardly count.`, "bad"];
-  }
-  return [`${token} reads from several tokens; the largest weight is ${fmt(largest)}.`, "good"];
+  const token = s.tokens[s.row];
+  if (s.causal && s.row === 0) return [words.verdictFirst(token)];
+  if (largest > 0.95) return [words.verdictSaturated(token, words.percent(fmt(100 * largest, 1))), "bad"];
+  return [words.verdictSpread(token, fmt(largest))];
 }
 
 /** The slider and the switches. */
-function createControls(model) {
+function createControls(model, words) {
   const headDim = slider({
-    label: "head_dim D",
+    label: words.headDim,
     min: 0,
     max: HEAD_DIMS.length - 1,
     step: 1,
@@ -209,7 +234,7 @@ function createControls(model) {
     format: (i) => fmt(HEAD_DIMS[i], 0),
     onInput: (i) => setTraits(model, { head_dim: HEAD_DIMS[i] }),
   });
-  const switches = Object.entries(SWITCH_LABELS).map(([name, label]) => {
+  const switches = Object.entries(words.switches).map(([name, label]) => {
     const onChange = (on) => setTraits(model, { [name]: on });
     return [name, toggle({ label, checked: model.get(name), onChange })];
   });
@@ -222,60 +247,84 @@ function createControls(model) {
     { class: "mm-controls ax-switches" },
     switches.map(([, control]) => control.root),
   );
-  return { roots: [headDim.root, row], set };
+  return { headDim: headDim.root, switches: row, set };
 }
 
-function xrayNumbers(s, tone) {
+function xrayNumbers(s, words) {
   const scores = s.scores.flat();
   const middle = mean(scores);
   const spread = Math.sqrt(mean(scores.map((x) => (x - middle) ** 2)));
   const largest = mean(s.weights.map((row) => Math.max(...row)));
   return [
-    ["spread of the scores (std)", fmt(spread)],
-    ["largest weight, mean of the rows", fmt(largest, 3), tone === "bad" ? "bad" : undefined],
-    ["change by permuting", s.permuted ? fmt(s.change, 3) : "–"],
+    [words.spread, fmt(spread)],
+    [words.largest, fmt(largest, 3)],
+    [words.change, s.permuted ? fmt(s.change, 3) : words.none],
   ];
 }
 
-function renderXray({ model, el }) {
-  const choose = (row, column) => {
-    if (row !== model.get("row") || column !== model.get("column")) setTraits(model, { row, column });
+/** The whole figure: both tables and the sums that lead to the chosen cell; where these have no room, they fold. */
+function createXray(model, words, choose) {
+  const tokens = model.get("tokens");
+  const scores = createTable(words, tokens.length, "scores", false, choose);
+  const weights = createTable(words, tokens.length, "weights", true, choose);
+  const [product, mixture] = [createDotProduct(words), createMixture(words, tokens.length)];
+  const controls = createControls(model, words);
+  const [verdict, numbers] = [announcement("ax-verdict"), readout([])];
+  const sums = h("div", { class: "ax-sums" }, verdict.root, product.root, mixture.root);
+  const stage = h("div", { class: "mm-stage ax-stage" }, scores.root, weights.root, sums);
+  const folded = h("div", { class: "ax-folded" });
+  const note = h("p", { class: "mm-note" }, words.note(tokens[LOUD]));
+  const parts = {
+    stage,
+    control: h("div", { class: "mm-controls" }, controls.headDim),
+    more: [controls.switches, folded, numbers.root, note],
   };
-  const count = model.get("tokens").length;
-  const scoreTable = createTable(count, "Scores", "before softmax", false, choose);
-  const weightTable = createTable(count, "Weights", "after softmax", true, choose);
-  const [product, mixture] = [createDotProduct(), createMixture(count)];
-  const controls = createControls(model);
-  const verdict = announcement("ax-verdict ax-wide");
-  const numbers = readout([]);
-  const parts = [scoreTable, weightTable, verdict, product, mixture];
-  const stage = h(
-    "div",
-    { class: "mm-stage ax-stage" },
-    parts.map((part) => part.root),
-  );
-  const root = h("div", { class: "mm-fig" }, controls.roots, stage, numbers.root, h("p", { class: "mm-note" }, NOTE));
+  const root = frame(words, parts);
 
-  function draw() {
-    const s = xrayState(model);
+  function draw(s, width) {
+    const home = width < WIDE ? folded : stage;
+    if (sums.parentNode !== home) home.append(sums);
     const isHidden = (i, j) => s.causal && j > i;
     const seen = s.scores.flatMap((row, i) => row.filter((_, j) => !isHidden(i, j)));
     const largest = Math.max(...seen.map(Math.abs));
-    scoreTable.draw(s, (i, j) => {
+    scores.draw(s, (i, j) => {
       const x = s.scores[i][j];
       const text = isHidden(i, j) ? "−∞" : scoreText(x);
-      return { text, tone: x > 0 ? "accent" : "accent2", part: (34 * Math.abs(x)) / largest };
+      return { text, tone: x > 0 ? "plus" : "minus", part: (45 * Math.abs(x)) / largest };
     });
-    weightTable.draw(s, (i, j) => ({ text: fmt(s.weights[i][j]), tone: "good", part: 40 * s.weights[i][j] }));
+    weights.draw(s, (i, j) => ({ text: fmt(s.weights[i][j]), tone: "v", part: 45 * s.weights[i][j] }));
     product.draw(s);
-    mixture.draw(s);
+    mixture.draw(s, width);
     controls.set();
-    const [text, tone] = xrayVerdict(s);
-    verdict.set(text, tone);
-    numbers.set(xrayNumbers(s, tone));
+    verdict.set(...xrayVerdict(s, words));
+    numbers.set(xrayNumbers(s, words));
   }
+  return { root, stage, draw };
+}
 
-  return mount(el, root, { model, traits: SETTINGS, draw });
+/** Compact: who reads what, and the mixture that comes of it. */
+function createOpening(model, words, choose) {
+  const { tokens } = xrayState(model);
+  const reading = createReading(words, tokens, (row) => choose(row, model.get("column")));
+  const mixture = createMixture(words, tokens.length);
+  const stage = h("div", { class: "mm-stage ax-opening" }, reading.root, mixture.bar);
+  const root = frame({ ...words, title: words.opening }, { stage }, true);
+
+  function draw(s, width) {
+    reading.draw(s, width);
+    mixture.draw(s, width);
+  }
+  return { root, stage, draw };
+}
+
+function renderXray({ model, el }) {
+  const words = wordsOf(attentionXrayWords);
+  const choose = (row, column) => {
+    if (row !== model.get("row") || column !== model.get("column")) setTraits(model, { row, column });
+  };
+  const create = model.get("compact") ? createOpening : createXray;
+  const { root, stage, draw } = create(model, words, choose);
+  return mount(el, root, { model, traits: SETTINGS, boxes: [stage], draw: (width) => draw(xrayState(model), width) });
 }
 
 export default { render: renderXray };
