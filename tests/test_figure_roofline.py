@@ -90,6 +90,7 @@ def test_numbers_for_reading(page, number, text):
         (2.5, "2.50 s"),
         (0.168, "168 ms"),
         (3e-5, "30.0 µs"),
+        (1630, "27.2 min"),
         (54924, "15.3 h"),
     ],
 )
@@ -181,39 +182,83 @@ def verdict(page):
     return page.locator(".ro-verdict").inner_text()
 
 
-def test_the_verdict_is_the_packages(page):
+def opened(page, *figures):
+    open_figures(page, *figures)
+    page.locator(".mm-more summary").click()
+
+
+@pytest.mark.parametrize("limit", ["memory", "arithmetic"])
+@pytest.mark.parametrize(
+    ("compact", "width", "highest"), [(False, 928, 765), (False, 328, 629), (True, 738, 400), (True, 328, 420)]
+)
+def test_it_fits_the_window(page, compact, width, highest, limit):
+    page.set_viewport_size({"width": width + 16, "height": 900})
+    batch = 1 if limit == "memory" else 512
+    open_figures(page, Roofline(stored_machine(), compact=compact, batch=batch, context=batch))
+    box = page.locator(".mm-fig").bounding_box()
+    assert box["width"] == width
+    assert box["height"] <= highest
+
+
+def test_the_words_and_numbers_are_the_packages(page):
     figure = Roofline(measured())
-    open_figures(page, figure)
+    opened(page, figure)
     machine = Machine(**MACHINE)
     decode, prefill = decode_cost(figure.config(), 512), prefill_cost(figure.config(), 512)
-    assert f"at most {1 / machine.seconds(decode):,.0f} tokens a second" in verdict(page)
-    assert verdict(page).startswith("Decode waits for memory")
-    assert f"Prefill is busy computing: at most {512 / machine.seconds(prefill):,.0f}" in verdict(page)
+    assert told(page, "each sequence gets") == f"{1 / machine.seconds(decode):,.0f}"
+    unused = 1 - decode.operations / machine.peak / machine.seconds(decode)
+    assert verdict(page) == f"Decode waits for memory: {100 * unused:.0f} % of its arithmetic is unused."
+    assert told(page, "prefill, tokens") == f"{512 / machine.seconds(prefill):,.0f}"
+    labels = page.locator(".ro-labels text").all_text_contents()
+    assert labels == [
+        "decode, batch 1",
+        f"≤ {1 / machine.seconds(decode):,.0f} tokens/s",
+        "prefill, 512 tokens",
+        f"≤ {512 / machine.seconds(prefill):,.0f} tokens/s",
+    ]
     assert told(page, "ridge") == "5.0"
 
 
-def test_a_larger_batch_lifts_decode_until_it_computes(page):
-    open_figures(page, Roofline(measured()))
-    slide(page, "batch", 5)
-    assert verdict(page).startswith("Decode is busy computing")
+def test_one_token_is_no_tokens(page):
+    open_figures(page, Roofline(measured(), context=1))
+    assert "prefill, 1 token" in page.locator(".ro-labels text").all_text_contents()
+    assert page.get_by_role("slider", name="prompt length").get_attribute("aria-valuetext").startswith("1 token:")
+
+
+@pytest.mark.parametrize("compact", [False, True])
+def test_a_larger_batch_lifts_decode_until_it_computes(page, compact):
     figure = Roofline(measured(), batch=32)
+    open_figures(page, Roofline(measured(), compact=compact))
+    height = page.get_by_role("slider", name="batch, in the chart").bounding_box()["y"]
+    slide(page, "batch", 5)
+    assert page.get_by_role("slider", name="batch, in the chart").bounding_box()["y"] < height - 20
+    if compact:
+        return
+    assert verdict(page).startswith("Decode is busy computing")
     intensity = decode_cost(figure.config(), 512, 32).intensity
     assert told(page, "decode, operations") == f"{intensity:.2f}"
 
 
+def test_compact_it_has_the_batch_alone(page):
+    open_figures(page, Roofline(measured(), compact=True))
+    controls = page.locator(".mm-fig :is(input, button, [tabindex])")
+    assert controls.count() == 2  # the slider, and its handle in the picture
+    assert page.get_by_role("slider", name="prompt length").count() == 0
+
+
 def test_fewer_key_value_heads_make_long_contexts_faster(page):
-    open_figures(page, Roofline(measured(), context=32768, num_key_value_heads=8))
-    slow = float(told(page, "a sequence gets"))
+    opened(page, Roofline(measured(), context=32768, num_key_value_heads=8))
+    slow = float(told(page, "each sequence gets"))
     page.get_by_role("radio", name="8", exact=True).focus()
     for _ in range(3):
         page.keyboard.press("ArrowRight")
-    quick = float(told(page, "a sequence gets"))
+    quick = float(told(page, "each sequence gets"))
     assert quick > 4 * slow
     assert told(page, "cache") == "128 MiB"
 
 
 def test_bytes_of_a_number_move_the_point_along_the_slope(page):
-    open_figures(page, Roofline(measured()))
+    opened(page, Roofline(measured()))
     before = float(told(page, "decode, operations"))
     page.get_by_role("radio", name="4", exact=True).last.focus()
     page.keyboard.press("ArrowRight")
@@ -252,7 +297,7 @@ def test_the_points_stand_on_the_roof(page):
 
 
 def test_measured_bars_show_only_where_they_were_measured(page):
-    open_figures(page, Roofline(stored_machine()))
+    opened(page, Roofline(stored_machine()))
     runs = stored_machine()["runs"]
     assert page.locator("rect.ro-real").count() == len(runs) + 1  # and one in the legend
     slide(page, "layers", 1)
@@ -261,10 +306,37 @@ def test_measured_bars_show_only_where_they_were_measured(page):
     assert page.locator("rect.ro-real").count() == len(runs) + 1
 
 
-def test_labels_of_the_two_points_keep_apart(page):
-    open_figures(page, Roofline(measured(), batch=64, context=8))
-    boxes = page.locator("text.ro-name", has_text="batch").or_(page.locator("text.ro-name", has_text="tokens"))
-    decode, prefill = (boxes.nth(i).bounding_box() for i in range(2))
-    apart_x = decode["x"] + decode["width"] < prefill["x"] or prefill["x"] + prefill["width"] < (decode["x"])
-    apart_y = abs(decode["y"] - prefill["y"]) >= 14
-    assert apart_x or apart_y
+def test_the_times_fold_where_they_have_no_room(page):
+    page.set_viewport_size({"width": 344, "height": 900})
+    open_figures(page, Roofline(stored_machine()))
+    times = page.locator(".ro-times")
+    assert not times.is_visible()
+    page.locator(".mm-more summary").click()
+    assert times.is_visible()
+
+
+@pytest.mark.parametrize(("width", "batch", "context"), [(928, 64, 8), (328, 64, 8), (328, 512, 1), (328, 1, 32768)])
+def test_labels_of_the_two_points_keep_apart_and_inside(page, width, batch, context):
+    page.set_viewport_size({"width": width + 16, "height": 900})
+    open_figures(page, Roofline(stored_machine(), batch=batch, context=context))
+    boxes = [one.bounding_box() for one in page.locator(".ro-labels text").all()]
+    figure = page.locator("svg[role=group]").bounding_box()
+    for box in boxes:
+        assert box["x"] >= figure["x"] - 0.5
+        assert box["x"] + box["width"] <= figure["x"] + figure["width"] + 0.5
+        assert box["y"] + box["height"] <= figure["y"] + figure["height"] - 30  # the numbers of the axis
+    for one, other in [(a, b) for a in boxes[:2] for b in boxes[2:]]:
+        apart_x = one["x"] + one["width"] < other["x"] or other["x"] + other["width"] < one["x"]
+        assert apart_x or abs(one["y"] - other["y"]) >= 14
+
+
+def test_of_two_points_in_one_place_both_are_seen_and_grabbed(page):
+    """A batch of 512 that decodes without a past costs what a prefill of one token costs, 512 times."""
+    open_figures(page, Roofline(stored_machine(), batch=512, context=1))
+    disk = page.locator("circle.ro-disk").bounding_box()
+    square = page.locator("rect.ro-square").bounding_box()
+    assert square["x"] < disk["x"] - 2 and disk["x"] + disk["width"] + 2 < square["x"] + square["width"]
+    x, y = square["x"] + 1, square["y"] + 1
+    hit = "([x, y]) => document.elementFromPoint(x, y).closest('.mm-handle').getAttribute('aria-label')"
+    assert page.evaluate(hit, [x, y]) == "prompt length, in the chart"
+    assert page.evaluate(hit, [disk["x"] + 5, disk["y"] + 5]) == "batch, in the chart"

@@ -178,7 +178,7 @@ function createReading(words, tokens, onRow) {
     tokens.forEach((_, j) => {
       const [weight, isHidden] = [s.weights[s.row][j], s.causal && j > s.row];
       const bend = `${x(s.row)} 64 ${x(j)} 108`;
-      setAttributes(lines[j], { d: `M${x(s.row)} ${height}C${bend} ${x(j)} 42` });
+      setAttributes(lines[j], { d: `M${x(s.row)} ${height}C${bend} ${x(j)} 46` });
       lines[j].style.strokeWidth = isHidden ? 0 : 1 + 20 * weight;
       setAttributes(keys[j], { x: x(j) });
       setAttributes(shares[j], { x: x(j) });

@@ -1,13 +1,16 @@
 // Roofline: decode and prefill under a machine's two limits, and which of the two a call waits for.
 
 import { h, svg, textAt, setAttributes, setSize, setTraits, clamp, arrowStep, draggable, mount } from "./kit.js";
-import { fmt, grouped, slider, choice, optionsFor, readout, announcement, handle } from "./kit.js";
+import { fmt, grouped, slider, choice, optionsFor, readout, announcement, handle, frame, wordsOf } from "./kit.js";
 import { decodeCost, prefillCost, underRoof, attainableAt, nearestIntensity } from "./roofline_math.js";
 import { withPrefix, duration } from "./roofline_math.js";
+import { rooflineWords } from "./roofline_words.js";
 
 const SIZES = ["hidden_size", "num_hidden_layers", "num_key_value_heads", "batch", "context", "itemsize"];
 const MEASURED = ["machine", "runs", "measured_at"];
 const LONGEST = 15; // 2 ** 15 positions
+const WIDE = 600; // pixels from which the times have room beside the roof
+const GAP = 28; // between the roof and the times
 const LARGEST = 9; // a batch of 2 ** 9
 const MODELS = {
   "512 × 8": { hidden_size: 512, num_hidden_layers: 8 },
@@ -47,6 +50,7 @@ function roofState(model) {
   const prefillAt = (length) => at(prefillCost(sizes, length));
   const isAsMeasured = Object.entries(get("measured_at")).every(([name, value]) => get(name) === value);
   const runs = isAsMeasured ? get("runs") : [];
+  const [decode, prefill] = [decodeAt(batch), prefillAt(context)];
   return {
     sizes,
     context,
@@ -54,32 +58,37 @@ function roofState(model) {
     machine,
     decodeAt,
     prefillAt,
-    decode: decodeAt(batch),
-    prefill: prefillAt(context),
+    decode,
+    prefill,
+    decodeRate: batch / decode.seconds, // tokens per second
+    prefillRate: (batch * context) / prefill.seconds,
     runs,
   };
 }
 
-/** Operations a second against operations a byte, both logarithmic; the two handles change batch and context. */
-function createRoof(onBatch, onContext) {
-  const [left, right, top, bottom] = [46, 12, 26, 46];
+/**
+ * Operations per second against operations per byte, both logarithmic. The disk is decode, dragged along the batches;
+ * the square is the prefill, dragged along the contexts, but not when compact.
+ */
+function createRoof(words, isCompact, onBatch, onContext) {
+  const [left, right, bottom] = [46, 12, 42];
   const [xLow, xHigh] = [0.1, 1e5];
   const under = svg("path", { class: "ro-under" });
   const roof = svg("path", { class: "ro-roof" });
   const grid = svg("g");
-  const words = svg("g");
-  const plumbs = {
-    decode: svg("line", { class: "ro-plumb ro-decode" }),
-    prefill: svg("line", { class: "ro-plumb ro-prefill" }),
-  };
-  const disk = svg("circle", { class: "ro-dot", r: 8 });
-  const square = svg("rect", { class: "ro-dot", x: -7, y: -7, width: 14, height: 14, rx: 2 });
-  const prefill = { label: "prompt length, in the chart", min: 1, max: 2 ** LONGEST, ring: 13, shape: square };
+  const [limits, labels] = [svg("g"), svg("g", { class: "ro-labels" })];
+  const plumbs = { decode: svg("line", { class: "ro-plumb" }), prefill: svg("line", { class: "ro-plumb" }) };
+  const disk = svg("circle", { class: "ro-disk", r: 7 });
+  const square = svg("rect", { class: "ro-square", x: -11, y: -11, width: 22, height: 22, rx: 3 }); // around the disk
   const handles = {
-    decode: handle({ label: "batch, in the chart", min: 1, max: 2 ** LARGEST, ring: 13, shape: disk }),
-    prefill: handle(prefill),
+    decode: handle({ label: words.batchHandle, min: 1, max: 2 ** LARGEST, reach: 14, ring: 11, shape: disk }),
   };
-  const layers = [under, grid, plumbs.decode, plumbs.prefill, roof, words, handles.prefill, handles.decode];
+  if (!isCompact) {
+    const prompt = { label: words.promptHandle, min: 1, max: 2 ** LONGEST, reach: 20, ring: 17, shape: square };
+    handles.prefill = handle(prompt);
+  }
+  const points = { decode: handles.decode, prefill: handles.prefill ?? svg("g", {}, square) };
+  const layers = [under, grid, plumbs.decode, plumbs.prefill, roof, limits, points.prefill, points.decode, labels];
   const root = svg("svg", { role: "group", style: "touch-action: pan-y" }, layers);
   let now = null;
 
@@ -96,12 +105,13 @@ function createRoof(onBatch, onContext) {
   const prefillAt = (context) => now.s.prefillAt(context).intensity;
   const releases = [
     follow(handles.decode, LARGEST, () => now.s.batch, decodeAt, onBatch),
-    follow(handles.prefill, LONGEST, () => now.s.context, prefillAt, onContext),
+    ...(isCompact ? [] : [follow(handles.prefill, LONGEST, () => now.s.context, prefillAt, onContext)]),
   ];
 
+  const isTight = (width) => width < 360;
+
   function drawGrid({ x, y, yLow, yHigh, ridge, peak, floor, width }) {
-    const isTight = width < 360;
-    const isNumbered = (v) => v < xHigh && (!isTight || (v !== 10 && v !== 1000));
+    const isNumbered = (v) => v < xHigh && (!isTight(width) || (v !== 10 && v !== 1000));
     const level = (v) => svg("line", { class: "ro-grid", x1: left, x2: width - right, y1: y(v), y2: y(v) });
     const text = (v) => (v < 1 ? String(v) : grouped(v));
     return [
@@ -110,25 +120,25 @@ function createRoof(onBatch, onContext) {
         .filter(isNumbered)
         .map((v) => word(x(v), floor + 17, text(v), "ro-small")),
       svg("line", { class: "ro-ridge", x1: x(ridge), x2: x(ridge), y1: y(peak), y2: floor }),
-      word(0, 12, "operations a second", "ro-small", "start"),
-      word((left + width - right) / 2, floor + bottom - 8, "operations for each byte moved", "ro-small"),
+      word(0, 12, words.operationsPerSecond, "ro-small", "start"),
+      word((left + width - right) / 2, floor + bottom - 8, words.operationsPerByte, "ro-small"),
     ];
   }
 
   /** What the two parts of the roof are. Where the slope leaves no room on its left, its words go above it. */
   function drawLimits({ x, y, ridge, peak, width }, bandwidth) {
     const limit = (at, below, text, anchor) => word(at, y(peak) + below, text, "ro-limit", anchor);
-    const speed = `${withPrefix(bandwidth)}B/s`;
-    const arithmetic = limit(width - right, -9, `arithmetic: ${withPrefix(peak)} operations/s`, "end");
-    const isRoomy = x(ridge) - left > 130;
-    if (!isRoomy) return [limit(left, -27, `memory: ${speed}`, "start"), arithmetic];
-    return [limit(left + 6, 4, "memory", "start"), limit(left + 6, 20, speed, "start"), arithmetic];
+    const speed = words.speed(withPrefix(bandwidth));
+    const arithmetic = limit(width - right, -16, words.arithmetic(withPrefix(peak)), "end");
+    const isRoomy = x(ridge) - left > 66;
+    if (!isRoomy) return [limit(left, -33, words.memorySpeed(speed), "start"), arithmetic];
+    return [limit(left + 6, 4, words.memory, "start"), limit(left + 6, 20, speed, "start"), arithmetic];
   }
 
   function draw(s, width) {
     const { machine } = s;
-    const height = Math.round(clamp(0.72 * width, 280, 360));
-    const floor = height - bottom;
+    const height = Math.round(clamp(0.76 * width, 190, isCompact ? 240 : 340));
+    const [top, floor] = [isTight(width) ? 42 : 26, height - bottom];
     const ridge = machine.peak / machine.bandwidth;
     const [yLow, yHigh] = [attainableAt(xLow, machine) * 0.7, machine.peak * 2.2];
     const part = (v, low, high) => Math.log(v / low) / Math.log(high / low);
@@ -142,32 +152,40 @@ function createRoof(onBatch, onContext) {
     setAttributes(roof, { d: line });
     setAttributes(under, { d: `${line}V${floor}H${x(xLow)}Z` });
     grid.replaceChildren(...drawGrid(axes));
-    words.replaceChildren(...drawLimits(axes, machine.bandwidth));
+    limits.replaceChildren(...drawLimits(axes, machine.bandwidth));
+    labels.replaceChildren();
     drawPoints(s, axes);
   }
 
-  /** Both handles, each with two lines of words that keep apart and inside. */
+  /** Both points, each with two lines of words that keep apart and inside. */
   function drawPoints(s, { x, y, floor, width }) {
-    const lines = { decode: ["decode", `batch ${s.batch}`], prefill: ["prefill", `${grouped(s.context)} tokens`] };
+    const lines = {
+      decode: [words.decodeAt(grouped(s.batch)), words.atMost(rate(s.decodeRate))],
+      prefill: [words.prefillAt(grouped(s.context)), words.atMost(rate(s.prefillRate))],
+    };
     const places = Object.entries(lines).map(([name, texts]) => {
       const [px, py] = [x(s[name].intensity), y(s[name].attainable)];
-      setAttributes(handles[name], { transform: `translate(${px} ${py})` });
+      setAttributes(points[name], { transform: `translate(${px} ${py})` });
       setAttributes(plumbs[name], { x1: px, x2: px, y1: py, y2: floor });
-      const wide = 8.2 * Math.max(...texts.map((text) => text.length));
-      const textLeft = px + 14 + wide > width ? px - 12 - wide : px + 12;
-      return { name, texts, left: textLeft, wide, top: py + 22 };
+      const drawn = texts.map((text, i) => word(0, 0, text, i ? "ro-small" : "ro-name", "start"));
+      labels.append(...drawn);
+      const wide = Math.max(...drawn.map((text) => text.getComputedTextLength()));
+      const textLeft = clamp(px + 14, 0, width - wide - 4);
+      return { drawn, left: textLeft, wide, top: py + 24 };
     });
     const [one, other] = places;
     const doMeet = one.left < other.left + other.wide && other.left < one.left + one.wide;
-    if (doMeet && Math.abs(one.top - other.top) < 34) one.top = other.top + 34;
-    for (const { name, texts, left: at, top: line } of places) {
-      words.append(...texts.map((text, i) => word(at, line + 16 * i, text, `ro-name ro-${name}`, "start")));
+    if (doMeet && Math.abs(one.top - other.top) < 38) one.top = other.top + 38;
+    for (const { drawn, left: at, top: line } of places) {
+      drawn.forEach((text, i) => setAttributes(text, { x: at, y: line + 16 * i }));
     }
-    const told = { decode: `batch ${s.batch}`, prefill: `${grouped(s.context)} tokens` };
-    const values = { decode: s.batch, prefill: s.context };
+    setAttributes(root, { "aria-label": words.picture(lines.decode.join(" "), lines.prefill.join(" ")) });
+    const told = {
+      decode: [s.batch, words.atBatch(grouped(s.batch), fmt(s.decode.intensity, 1))],
+      prefill: [s.context, words.atPrompt(grouped(s.context), fmt(s.prefill.intensity, 1))],
+    };
     for (const [name, element] of Object.entries(handles)) {
-      const text = `${told[name]}: ${fmt(s[name].intensity, 1)} operations a byte`;
-      setAttributes(element, { "aria-valuenow": values[name], "aria-valuetext": text });
+      setAttributes(element, { "aria-valuenow": told[name][0], "aria-valuetext": told[name][1] });
     }
   }
 
@@ -175,22 +193,26 @@ function createRoof(onBatch, onContext) {
 }
 
 /** What a call waits for: moving above computing, the longer is the least time; below, times that were measured. */
-function createBars(name, title) {
+function createBars(words, title) {
   const [top, thick, gap, label] = [24, 18, 7, 78];
   const root = svg("svg", { role: "img", class: "ro-bars" });
+  const nameOf = ({ name }) => {
+    const kind = name.split(", ")[1];
+    return kind ? (words.runs[kind] ?? kind) : words.measured;
+  };
   const y = (row) => top + row * (thick + gap) + (row > 1 ? 5 : 0);
 
   /** room: how many measured times there may be. where: lines for that room while there are none. */
   function draw(at, runs, room, where, width) {
-    const measured = runs.map((run) => [run.name.split(", ")[1] || "measured", run.seconds]);
-    const rows = [["moving", at.moving], ["computing", at.computing], ...measured];
+    const measured = runs.map((run) => [nameOf(run), run.seconds]);
+    const rows = [[words.moving, at.moving], [words.computing, at.computing], ...measured];
     const scale = (width - label - 66) / Math.max(...rows.map(([, seconds]) => seconds));
     const { weightBytes, cacheBytes } = at.cost;
     const weights = (at.moving * weightBytes) / (weightBytes + cacheBytes);
     const least = label + at.seconds * scale;
-    const bar = (cls, from, seconds, row) => {
+    const bar = (cls, from, seconds, row, symbol) => {
       const [x, width] = [label + from * scale, Math.max(seconds * scale, 1)];
-      return svg("rect", { class: cls, x, y: y(row), width, height: thick });
+      return svg("rect", { class: cls, x, y: y(row), width, height: thick, "data-sym": symbol });
     };
     const nameAndTime = ([text, seconds], row) => {
       const end = label + seconds * scale;
@@ -202,13 +224,13 @@ function createBars(name, title) {
       ];
     };
     setSize(root, width, y(2 + room));
-    const times = rows.map(([text, seconds]) => `${text} ${duration(seconds)}`);
-    setAttributes(root, { "aria-label": `${title}: ${times.join(", ")}` });
+    const times = rows.map(([text, seconds]) => words.timeOf(text, duration(seconds)));
+    setAttributes(root, { "aria-label": words.times(title, times.join(", ")) });
     root.replaceChildren(
-      svg("text", { class: `ro-name ro-${name}`, x: 0, y: 14 }, title),
-      bar("ro-weights", 0, weights, 0),
-      bar("ro-cache", weights, at.moving - weights, 0),
-      bar("ro-ops", 0, at.computing, 1),
+      word(0, 14, title, "ro-name", "start"),
+      bar("ro-weights", 0, weights, 0, "bytes"),
+      bar("ro-cache", weights, at.moving - weights, 0, "cache"),
+      bar("ro-ops", 0, at.computing, 1, "flops"),
       ...runs.map((run, i) => bar("ro-real", 0, run.seconds, i + 2)),
       svg("line", { class: "ro-least", x1: least, x2: least, y1: top - 4, y2: y(rows.length) - gap + 4 }),
       ...(runs.length ? [] : where.slice(0, room).map((text, i) => word(0, y(2 + i) + 13, text, "ro-small", "start"))),
@@ -218,71 +240,63 @@ function createBars(name, title) {
   return { root, draw };
 }
 
-function createLegend() {
+function createLegend(words) {
   const box = { x: 1, y: 1, width: 12, height: 12 };
-  const square = (cls) => {
-    return svg("svg", { width: 14, height: 14, "aria-hidden": "true" }, svg("rect", { class: cls, ...box }));
+  const square = (key) => {
+    return svg("svg", { width: 14, height: 14, "aria-hidden": "true" }, svg("rect", { class: `ro-${key}`, ...box }));
   };
-  const keys = { "ro-weights": "weights", "ro-cache": "cache", "ro-ops": "operations", "ro-real": "measured" };
-  const parts = Object.entries(keys).map(([cls, text]) => h("span", {}, square(cls), text));
+  const parts = Object.entries(words.legend).map(([key, text]) => h("span", {}, square(key), text));
   const measured = parts.at(-1);
   const draw = (s) => (measured.style.visibility = s.runs.length ? "" : "hidden");
   return { root: h("p", { class: "ro-legend" }, parts), draw };
 }
 
-/** Two short lines: the only setting at which a model was really run. */
-function measuredWhere(at) {
+function roofVerdict(s, words) {
+  if (s.decode.limit === "arithmetic") return words.computes;
+  return words.waits(fmt(100 * (1 - s.decode.computing / s.decode.seconds), 0));
+}
+
+function roofNumbers(s, words) {
   return [
-    `measured only at ${at.hidden_size} × ${at.num_hidden_layers}, batch ${at.batch},`,
-    `context ${at.context}, ${at.num_key_value_heads} heads, ${at.itemsize} bytes`,
+    [words.decodeIntensity, fmt(s.decode.intensity, s.decode.intensity < 100 ? 2 : 0)],
+    [words.share, rate(1 / s.decode.seconds)],
   ];
 }
 
-function roofVerdict(s) {
-  const waits = (at) => (at.limit === "memory" ? "waits for memory" : "is busy computing");
-  const unused = 1 - s.decode.computing / s.decode.seconds;
-  const idle = s.decode.limit === "memory" ? `, ${fmt(100 * unused, 0)} % of its arithmetic unused` : "";
-  const decode = rate(s.batch / s.decode.seconds);
-  const prefill = rate((s.batch * s.context) / s.prefill.seconds);
-  const first = `Decode ${waits(s.decode)}${idle}: at most ${decode} tokens a second.`;
-  return `${first} Prefill ${waits(s.prefill)}: at most ${prefill}.`;
-}
-
-function roofNumbers(s) {
+function foldedNumbers(s, words) {
   return [
-    ["decode, operations a byte", fmt(s.decode.intensity, 2), "accent"],
-    ["prefill", rate(s.prefill.intensity), "accent2"],
-    ["ridge of this machine", fmt(s.machine.peak / s.machine.bandwidth, 1)],
-    ["a sequence gets, tokens a second", rate(1 / s.decode.seconds)],
-    ["weights", binaryBytes(s.decode.cost.weightBytes)],
-    ["cache", binaryBytes(s.decode.cost.cacheBytes)],
+    [words.ridge, fmt(s.machine.peak / s.machine.bandwidth, 1)],
+    [words.prefillIntensity, rate(s.prefill.intensity)],
+    [words.prefillRate, rate(s.prefillRate)],
+    [words.weights, binaryBytes(s.decode.cost.weightBytes)],
+    [words.cache, binaryBytes(s.decode.cost.cacheBytes)],
   ];
 }
 
 /** All controls, each writing one trait, but for the presets, which write two. */
-function createControls(model) {
+function createControls(model, words) {
   const change = (name) => (value) => setTraits(model, { [name]: value });
   const whole = (name, label, min, max, step) => {
     return slider({ label, min, max, step, value: model.get(name), format: grouped, onInput: change(name) });
   };
-  const power = (name, label, max, tone) => {
+  const power = (name, label, max) => {
     const [value, format] = [Math.log2(model.get(name)), (x) => grouped(2 ** x)];
-    return slider({ label, min: 0, max, step: 1, value, format, tone, onInput: (x) => change(name)(2 ** x) });
+    return slider({ label, min: 0, max, step: 1, value, format, onInput: (x) => change(name)(2 ** x) });
   };
   const choiceOf = (name, label, values) => {
     return choice({ label, options: optionsFor(values), value: model.get(name), onChange: change(name) });
   };
   const preset = choice({
-    label: "hidden size × layers",
+    label: words.preset,
     options: optionsFor(Object.keys(MODELS)),
     onChange: (name) => setTraits(model, MODELS[name]),
   });
-  const batch = power("batch", "batch", LARGEST, "accent");
-  const context = power("context", "context: tokens read or attended to", LONGEST, "accent2");
-  const kvHeads = choiceOf("num_key_value_heads", "key/value heads (of 8)", [8, 4, 2, 1]);
-  const bytes = choiceOf("itemsize", "bytes of a number", [4, 2, 1]);
-  const hidden = whole("hidden_size", "hidden size", 128, 4096, 128);
-  const layers = whole("num_hidden_layers", "layers", 1, 48, 1);
+  const batch = power("batch", words.batch, LARGEST);
+  const context = power("context", words.context, LONGEST);
+  const kvHeads = choiceOf("num_key_value_heads", words.kvHeads, [8, 4, 2, 1]);
+  const bytes = choiceOf("itemsize", words.bytes, [4, 2, 1]);
+  const hidden = whole("hidden_size", words.hidden, 128, 4096, 128);
+  const layers = whole("num_hidden_layers", words.layers, 1, 48, 1);
 
   function set({ sizes, context: length }) {
     const isShown = (size) => size.hidden_size === sizes.hidden && size.num_hidden_layers === sizes.layers;
@@ -294,51 +308,65 @@ function createControls(model) {
     layers.set(sizes.layers);
     preset.set(Object.keys(MODELS).find((name) => isShown(MODELS[name])));
   }
-  const all = [batch, context, kvHeads, bytes, hidden, layers, preset];
-  return {
-    root: h(
+  const rootOf = (parts) => {
+    return h(
       "div",
       { class: "mm-controls" },
-      all.map((control) => control.root),
-    ),
-    set,
+      parts.map((control) => control.root),
+    );
   };
+  return { batch: rootOf([batch]), others: rootOf([context, kvHeads, bytes, hidden, layers, preset]), set };
 }
 
 function renderRoofline({ model, el }) {
+  const words = wordsOf(rooflineWords);
+  const isCompact = Boolean(model.get("compact"));
   const change = (name) => (value) => setTraits(model, { [name]: value });
-  const roof = createRoof(change("batch"), change("context"));
-  const bars = { decode: createBars("decode", "one decode step"), prefill: createBars("prefill", "the prefill") };
-  const [verdict, numbers, legend] = [announcement("ro-verdict"), readout([]), createLegend()];
-  const controls = createControls(model);
-  const roofBox = h("div", {}, roof.root);
-  const barBox = h("div", {}, bars.decode.root, bars.prefill.root, legend.root);
-  const stage = h("div", { class: "mm-stage ro-stage" }, h("div", { class: "ro-top" }, verdict.root), roofBox, barBox);
+  const roof = createRoof(words, isCompact, change("batch"), change("context"));
+  const bars = { decode: createBars(words, words.decodeTime), prefill: createBars(words, words.prefillTime) };
+  const [verdict, legend] = [announcement("ro-verdict"), createLegend(words)];
+  const [numbers, foldedOnes] = [readout([]), readout([])];
+  const controls = createControls(model, words);
+  const barBox = h("div", { class: "ro-times" }, bars.decode.root, bars.prefill.root, legend.root);
+  const folded = h("div", {});
+  const stage = h("div", { class: "mm-stage ro-stage" }, isCompact ? null : verdict.root, roof.root);
   const note = h("p", { class: "mm-note" });
-  const root = h("div", { class: "mm-fig ro-fig" }, stage, controls.root, numbers.root, note);
+  const more = [controls.others, folded, foldedOnes.root, note];
+  const root = frame(words, { stage, control: controls.batch, numbers: numbers.root, more }, isCompact);
 
   function drawBars(s, width) {
     const runsOf = (runs, name) => runs.filter((run) => run.name.startsWith(name));
-    const where = { decode: measuredWhere(model.get("measured_at")), prefill: [] };
+    const where = { decode: words.measuredOnly(model.get("measured_at")), prefill: [] };
     for (const [name, bar] of Object.entries(bars)) {
       const room = runsOf(model.get("runs"), name).length; // it stays when there are none to show
       bar.draw(s[name], runsOf(s.runs, name), room, where[name], width);
     }
   }
 
-  function draw(roofWidth, barWidth) {
-    const s = roofState(model);
-    roof.draw(s, roofWidth);
-    drawBars(s, barWidth);
+  /** Everything but the roof and the batch. */
+  function drawRest(s, width, timeWidth) {
+    const home = width < WIDE ? folded : stage;
+    if (barBox.parentNode !== home) home.append(barBox);
+    barBox.style.width = `${timeWidth}px`;
+    drawBars(s, timeWidth);
     legend.draw(s);
-    controls.set(s);
-    verdict.set(roofVerdict(s));
-    numbers.set(roofNumbers(s));
-    const limits = `Limits measured on ${s.machine.name}, ${s.machine.dtype}, ${s.machine.date}.`;
+    verdict.set(roofVerdict(s, words));
+    numbers.set(roofNumbers(s, words));
+    foldedOnes.set(foldedNumbers(s, words));
+    const limits = words.note(s.machine.name, s.machine.dtype, s.machine.date);
     if (note.textContent !== limits) note.textContent = limits;
   }
 
-  return mount(el, root, { model, traits: [...SIZES, ...MEASURED], boxes: [roofBox, barBox], draw, parts: [roof] });
+  function draw(width) {
+    const s = roofState(model);
+    const hasTwo = !isCompact && width >= WIDE;
+    const timeWidth = hasTwo ? Math.round((width - GAP) * 0.4) : width;
+    roof.draw(s, hasTwo ? width - GAP - timeWidth : width);
+    controls.set(s);
+    if (!isCompact) drawRest(s, width, timeWidth);
+  }
+
+  return mount(el, root, { model, traits: [...SIZES, ...MEASURED], boxes: [stage], draw, parts: [roof] });
 }
 
 export default { render: renderRoofline };

@@ -69,12 +69,13 @@ export function withPrefix(x) {
 
 const UNITS = [
   [3600, "h"],
+  [60, "min"],
   [1, "s"],
   [1e-3, "ms"],
   [1e-6, "µs"],
 ];
 
-/** Seconds for reading, to three digits: "7.92 ms", "120 µs", "3.10 s". */
+/** Seconds for reading, to three digits: "7.92 ms", "120 µs", "27.2 min". */
 export function duration(seconds) {
   const [size, unit] = UNITS.find(([least]) => seconds >= least) || UNITS[UNITS.length - 1];
   const scaled = seconds / size;
