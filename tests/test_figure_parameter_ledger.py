@@ -1,6 +1,7 @@
 """ParameterLedger: the browser's formulas count what the package builds, and tying takes away one table."""
 
 import itertools
+import re
 
 import pytest
 from browser import open_figures, run_js_each, run_js_module
@@ -127,11 +128,42 @@ def test_vocabulary_steps_lead_there_and_back(page):
 def ledger(page):
     page.set_viewport_size({"width": 800, "height": 1400})
     open_figures(page, ParameterLedger())
+    page.locator(".mm-more summary").click()
     return page
 
 
 def numbers(page) -> list[str]:
     return page.locator(".mm-readout dd").all_inner_texts()
+
+
+def row_of(page, name):
+    return page.get_by_role("row", name=name)
+
+
+def row(page, name) -> list[str]:
+    return row_of(page, name).inner_text().split()
+
+
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize(
+    ("compact", "width", "highest"), [(False, 928, 765), (False, 328, 629), (True, 738, 400), (True, 328, 420)]
+)
+def test_it_fits_the_window(page, compact, width, highest, tied):
+    page.set_viewport_size({"width": width + 16, "height": 900})
+    open_figures(page, ParameterLedger(compact=compact, tied=tied))
+    box = page.locator(".mm-fig").bounding_box()
+    assert box["width"] == width
+    assert box["height"] <= highest
+
+
+def test_compact_the_switch_takes_the_head_away(page):
+    open_figures(page, ParameterLedger(compact=True, tied=False))
+    assert page.locator(".mm-fig :is(input, button, [tabindex])").count() == 1
+    assert row(page, "total")[1] == "29,106,688"
+    page.get_by_role("switch").check()
+    assert row(page, "total")[1] == "25,829,888"
+    assert page.locator(".le-saved").count() == 1
+    assert page.locator(".le-verdict").inner_text().startswith("Tying saves 3,276,800 parameters")
 
 
 def test_presets_are_the_real_models(ledger):
@@ -140,34 +172,67 @@ def test_presets_are_the_real_models(ledger):
         "MiniMind2": ["104,030,976", "108,946,176", "4.51 %", "9.02 %"],
         "MiniMind3": ["63,912,192", "68,827,392", "7.14 %", "14.28 %"],
     }
-    for preset, expected in shown.items():
+    for preset, (tied, untied, saved, both) in shown.items():
         ledger.get_by_label("hidden size").fill("1024")
         assert ledger.get_by_role("radio", checked=True).count() == 0
         ledger.get_by_label(preset, exact=True).check()
-        assert numbers(ledger) == expected
+        assert row(ledger, "total")[1] == tied
+        assert numbers(ledger) == [untied, both]
+        assert f", {saved} of the untied model" in ledger.locator(".le-verdict").inner_text()
+
+
+def test_bars_are_as_long_as_their_counts(ledger):
+    counts = count_by_part(ParameterLedger().config(False))
+    widths = {name: row_of(ledger, name).locator(".le-part").bounding_box()["width"] for name in PARTS}
+    for name in ("embedding", "attention", "head"):
+        expected = counts[name] / counts["feed-forward"]
+        assert widths[name] / widths["feed-forward"] == pytest.approx(expected, abs=0.01)
 
 
 def test_untying_adds_the_head_and_says_what_tying_would_save(ledger):
     ledger.get_by_role("switch").uncheck()
-    assert numbers(ledger)[:2] == ["29,106,688", "25,829,888"]
+    assert row(ledger, "total")[1] == "29,106,688"
+    assert numbers(ledger)[0] == "25,829,888"
     assert ledger.locator(".le-saved").count() == 0
     words = ledger.locator(".le-verdict").inner_text()
     assert words == "Tying would save 3,276,800 parameters, 11.26 % of the untied model."
-    head = ledger.get_by_role("row", name="head").inner_text()
-    assert head.split() == ["head", "3,276,800", "11.26", "%"]
+    assert row(ledger, "head") == ["head", "3,276,800", "11.26", "%"]
 
 
-def test_tied_the_head_is_an_outline_in_bar_chart_and_table(ledger):
-    assert ledger.locator(".le-saved").count() == 3
-    assert ledger.get_by_role("row", name="head").inner_text().split()[1:3] == ["0", "(tied)"]
+def test_tied_the_head_is_an_outline_in_chart_and_table(ledger):
+    assert ledger.locator(".le-saved").count() == 2
+    assert row(ledger, "head")[1:3] == ["0", "(tied)"]
 
 
 def test_with_a_big_vocabulary_the_tables_dominate_and_depth_undoes_it(ledger):
     ledger.get_by_label("vocabulary").fill("44")
-    both = float(numbers(ledger)[3].split()[0])
+    both = float(numbers(ledger)[1].split()[0])
     assert both > 90
     ledger.get_by_label("layers", exact=True).fill("32")
-    assert float(numbers(ledger)[3].split()[0]) < both - 15
+    assert float(numbers(ledger)[1].split()[0]) < both - 15
+
+
+@pytest.mark.parametrize("vocabulary", [800, 6400, 204_800])
+def test_names_in_the_chart_keep_apart_and_inside(page, vocabulary):
+    page.set_viewport_size({"width": 928, "height": 900})
+    open_figures(page, ParameterLedger(vocab_size=vocabulary))
+    chart = page.locator("svg[role=group]").bounding_box()
+    names = page.locator("svg[role=group] text").filter(has_text=re.compile("head|embedding|attention|feed")).all()
+    boxes = [name.bounding_box() for name in names]
+    assert len(boxes) == 4
+    assert all(other["y"] - one["y"] > 13 for one, other in itertools.pairwise(boxes))
+    assert all(box["x"] + box["width"] <= chart["x"] + chart["width"] for box in boxes)
+    assert all(box["y"] + box["height"] <= chart["y"] + chart["height"] for box in boxes)
+
+
+@pytest.mark.parametrize("width", [928, 344])
+def test_the_chart_folds_where_it_has_no_room(page, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    open_figures(page, ParameterLedger())
+    chart = page.get_by_role("slider", name="layers, in the chart")
+    assert chart.is_visible() == (width == 928)
+    page.locator(".mm-more summary").click()
+    assert chart.is_visible()
 
 
 def test_every_slider_shows_the_packages_total(ledger):
@@ -181,11 +246,12 @@ def test_every_slider_shows_the_packages_total(ledger):
         ledger.get_by_label(label).last.fill(position)
         changes[name] = value
         tied = sum(count_by_part(ParameterLedger(**changes).config(True)).values())
-        assert numbers(ledger)[0] == f"{tied:,}"
+        assert row(ledger, "total")[1] == f"{tied:,}"
 
 
 def test_a_vocabulary_between_the_steps_is_shown_as_it_is(page):
     open_figures(page, ParameterLedger(vocab_size=50_257))
+    page.locator(".mm-more summary").click()
     assert page.get_by_label("vocabulary").get_attribute("aria-valuetext") == "50,257"
 
 

@@ -1,0 +1,41 @@
+// What the parameter ledger says.
+
+export const parameterLedgerWords = {
+  en: {
+    title: "Tie the head to the embedding, and a whole table disappears.",
+    caption: "Embedding and head are tables of one shape: a row of hidden size for each word of the vocabulary.",
+    more: "More: vocabulary, depth, width, presets",
+    parts: {
+      embedding: "embedding",
+      attention: "attention",
+      feedForward: "feed-forward",
+      norms: "norms",
+      head: "head",
+    },
+    columns: { part: "part", bar: "size", count: "parameters", share: "share" },
+    total: "total",
+    tiedCount: "0 (tied)",
+    headSaved: "head (saved)",
+    percent: (number) => `${number} %`,
+    saves: (count, share) => `Tying saves ${count} parameters, ${share} of the untied model.`,
+    wouldSave: (count, share) => `Tying would save ${count} parameters, ${share} of the untied model.`,
+    tie: "tie the head to the embedding",
+    untied: "parameters if untied",
+    tied: "parameters if tied",
+    both: "both tables, share if untied",
+    depths: "shares of the untied model, by depth",
+    layersHandle: "layers, in the chart",
+    atDepth: (layers, share) => `${layers} layers, the head is ${share}`,
+    headShare: (share, layers) => `${share} at ${layers}`,
+    headShares: (shares) => `share of the head by depth: ${shares}`,
+    preset: "start from",
+    vocabulary: "vocabulary (logarithmic)",
+    layers: "layers",
+    hidden: "hidden size",
+    kvHeads: "key/value heads (of 8)",
+    rules: {
+      minimind2: (channels) => `MiniMind2's rules: ${channels} feed-forward channels.`,
+      minimind3: (channels) => `MiniMind3's rules: ${channels} feed-forward channels, norms on queries and keys.`,
+    },
+  },
+};
