@@ -1,5 +1,6 @@
 // A quiz: choose or type, check, read why. The first answer to each question is remembered; trying on is welcome.
-import { h, button, readout, mount } from "./kit.js";
+import { h, button, readout, mount, wordsOf } from "./kit.js";
+import { quizWords } from "./quiz_words.js";
 
 // "`x` is y" as [<code>x</code>, " is y"].
 function inline(text) {
@@ -22,7 +23,7 @@ function written(number) {
   return String(number).replace("-", "−");
 }
 
-function choiceAnswer(item, onChange) {
+function choiceAnswer(item, words, onChange) {
   const inputs = item.options.map(() => h("input", { type: "radio", name: "answer", onChange })); // a group in its form
   const rows = item.options.map((option, i) =>
     h("label", { class: "mm-option" }, inputs[i], h("span", {}, inline(option.text))),
@@ -38,20 +39,20 @@ function choiceAnswer(item, onChange) {
     unmark: () => mark(-1),
     judge() {
       const chosen = inputs.findIndex((input) => input.checked);
-      if (chosen < 0) return { empty: "Choose an answer first." };
+      if (chosen < 0) return { empty: words.chooseFirst };
       mark(chosen);
       return { right: item.options[chosen].correct, why: inline(item.options[chosen].why) };
     },
   };
 }
 
-function numberAnswer(item, onChange) {
+function numberAnswer(item, words, onChange) {
   const input = h("input", {
     type: "text",
     inputmode: "decimal",
     autocomplete: "off",
     class: "mm-number",
-    "aria-label": "Your answer, a number",
+    "aria-label": words.yourNumber,
     onInput: onChange,
   });
   return {
@@ -60,31 +61,31 @@ function numberAnswer(item, onChange) {
     unmark: () => delete input.dataset.mark,
     judge() {
       const value = parseNumber(input.value);
-      if (!Number.isFinite(value)) return { empty: "Type a number, for example 0.25." };
+      if (!Number.isFinite(value)) return { empty: words.typeFirst };
       const right = Math.abs(value - item.answer) <= item.tolerance * (1 + 1e-9);
       input.dataset.mark = right ? "right" : "wrong";
       if (right) return { right, why: inline(item.why) };
-      return { right, why: [`${written(value)} is too ${value < item.answer ? "small" : "large"}.`] };
+      return { right, why: [words[value < item.answer ? "tooSmall" : "tooLarge"](written(value))] };
     },
-    reveal: () => [h("b", {}, `The answer is ${written(item.answer)}. `), inline(item.why)],
+    reveal: () => [h("b", {}, words.answerIs(written(item.answer))), inline(item.why)],
   };
 }
 
-function questionCard(item, number, onResult) {
+function questionCard(item, number, words, onResult) {
   const feedback = h("div", { class: "mm-feedback", role: "status" });
   const badge = h("span", { class: "mm-badge", "aria-hidden": "true" }, number);
-  const tell = (tone, ...words) => {
+  const tell = (tone, ...sentence) => {
     feedback.dataset.tone = tone;
-    feedback.replaceChildren(h("p", {}, words));
+    feedback.replaceChildren(h("p", {}, sentence));
   };
   const quiet = () => {
     answer.unmark();
     feedback.replaceChildren();
     delete badge.dataset.mark;
   };
-  const answer = (item.options ? choiceAnswer : numberAnswer)(item, quiet);
+  const answer = (item.options ? choiceAnswer : numberAnswer)(item, words, quiet);
   const reveal = button({
-    label: "Show the answer",
+    label: words.showAnswer,
     onClick: () => {
       answer.unmark();
       tell("plain", answer.reveal());
@@ -96,7 +97,7 @@ function questionCard(item, number, onResult) {
     const { empty, right, why } = answer.judge();
     if (empty) return tell("plain", empty);
     badge.dataset.mark = right ? "right" : "wrong";
-    tell(right ? "good" : "bad", h("b", {}, right ? "Right. " : "Not yet. "), why);
+    tell(right ? "good" : "bad", h("b", {}, right ? words.right : words.notYet), why);
     reveal.root.hidden = right || !answer.reveal;
     onResult(right);
   };
@@ -106,9 +107,9 @@ function questionCard(item, number, onResult) {
     event.preventDefault();
     event.currentTarget.requestSubmit();
   };
-  const submit = h("button", { class: "mm-button" }, "Check");
+  const submit = h("button", { class: "mm-button" }, words.check);
   const actions = h("div", { class: "mm-actions" }, answer.input, submit, reveal.root);
-  const legend = h("legend", {}, h("span", { class: "mm-hidden" }, `Question ${number}. `), inline(item.question));
+  const legend = h("legend", {}, h("span", { class: "mm-hidden" }, words.question(number)), inline(item.question));
   const fields = h("fieldset", {}, legend, answer.rows, actions);
   const form = h("form", { onSubmit: check, onKeydown: enter }, badge, fields, feedback);
   return {
@@ -122,17 +123,18 @@ function questionCard(item, number, onResult) {
 }
 
 function renderQuiz({ model, el }) {
+  const words = wordsOf(quizWords);
   const questions = model.get("questions");
   let results = questions.map(() => []); // for each question, whether each try was right
   const cards = questions.map((item, i) =>
-    questionCard(item, i + 1, (isRight) => {
+    questionCard(item, i + 1, words, (isRight) => {
       results[i].push(isRight);
       draw();
     }),
   );
   const score = readout([]);
   const again = button({
-    label: "Start again",
+    label: words.again,
     onClick: () => {
       results = questions.map(() => []);
       cards.forEach((card) => card.reset());
@@ -148,10 +150,10 @@ function renderQuiz({ model, el }) {
   const root = h("div", { class: "mm-fig mm-quiz" }, list, h("div", { class: "mm-score" }, score.root, again.root));
 
   function draw() {
-    const count = (test) => `${results.filter(test).length} of ${questions.length}`;
+    const count = (test) => words.ofAll(results.filter(test).length, questions.length);
     score.set([
-      ["Right", count((tries) => tries.includes(true))],
-      ["Right at the first try", count((tries) => tries[0])],
+      [words.scoreRight, count((tries) => tries.includes(true))],
+      [words.scoreFirst, count((tries) => tries[0])],
     ]);
     again.root.hidden = !results.some((tries) => tries.length);
   }
