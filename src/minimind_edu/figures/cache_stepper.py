@@ -57,7 +57,7 @@ def call_sizes(prompt: int, chunk: int, total: int) -> list[int]:
 
 
 class CacheStepper(Figure):
-    """Prefill a chunk, decode one, reset; with one of four bugs, or with none.
+    """Play the calls or make them one by one; with one of four bugs, or with none.
 
     Args:
         prompt_length: 1 to 8 of the text's words are the prompt; the others are decoded.

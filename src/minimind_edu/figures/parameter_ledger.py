@@ -34,7 +34,7 @@ def _part(name: str) -> str:
 
 
 class ParameterLedger(Figure):
-    """A stacked bar of a model's parameters, and the shares of its parts at every depth.
+    """A bar for each part of a model, with its parameters, and the shares of the parts at every depth.
 
     Args:
         hidden_size: a multiple of 64 from 128 to 2048; always 8 query heads.

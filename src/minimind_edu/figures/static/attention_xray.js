@@ -60,7 +60,7 @@ function createTable(words, count, kind, sums, onChoose) {
     h("tbody", {}, body),
   );
   const title = h("p", { class: "ax-title" }, words[kind], h("span", {}, ` ${words[`${kind}Note`]}`));
-  const root = h("div", { "data-sym": kind }, title, table);
+  const root = h("div", { "data-sym": kind === "scores" ? "score" : kind }, title, table);
 
   function step(event, i, j) {
     const way = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
@@ -101,7 +101,7 @@ function createDotProduct(words) {
   const title = h("p", { class: "ax-title" });
   const bars = h("div", { class: "ax-products", role: "img" });
   const written = h("p", { class: "ax-written" });
-  const root = h("div", { "data-sym": "scores" }, title, bars, written);
+  const root = h("div", { "data-sym": "score" }, title, bars, written);
 
   function bar(product, largest) {
     const height = (50 * Math.abs(product)) / largest; // percent of the strip

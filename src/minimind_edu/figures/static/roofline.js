@@ -127,9 +127,13 @@ function createRoof(words, isCompact, onBatch, onContext) {
 
   /** What the two parts of the roof are. Where the slope leaves no room on its left, its words go above it. */
   function drawLimits({ x, y, ridge, peak, width }, bandwidth) {
-    const limit = (at, below, text, anchor) => word(at, y(peak) + below, text, "ro-limit", anchor);
+    const limit = (at, below, text, anchor, symbol = "bytes") => {
+      const drawn = word(at, y(peak) + below, text, "ro-limit", anchor);
+      drawn.dataset.sym = symbol;
+      return drawn;
+    };
     const speed = words.speed(withPrefix(bandwidth));
-    const arithmetic = limit(width - right, -16, words.arithmetic(withPrefix(peak)), "end");
+    const arithmetic = limit(width - right, -16, words.arithmetic(withPrefix(peak)), "end", "flops");
     const isRoomy = x(ridge) - left > 66;
     if (!isRoomy) return [limit(left, -33, words.memorySpeed(speed), "start"), arithmetic];
     return [limit(left + 6, 4, words.memory, "start"), limit(left + 6, 20, speed, "start"), arithmetic];
