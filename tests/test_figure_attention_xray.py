@@ -163,6 +163,18 @@ def test_the_sums_fold_where_they_have_no_room_and_come_back(page, width):
     assert page.locator(".ax-stage .ax-sums").is_visible()
 
 
+@pytest.mark.parametrize("width", [928, 700, 328])
+def test_choosing_another_cell_moves_nothing(page, width):
+    page.set_viewport_size({"width": width + 16, "height": 900})
+    open_figures(page, AttentionXRay(causal=False))
+    page.locator(".mm-more summary").click()
+    height = page.locator(".mm-fig").bounding_box()["height"]
+    cells = page.get_by_role("table", name="Weights").get_by_role("button")
+    for i in range(cells.count()):
+        cells.nth(i).focus()
+        assert page.locator(".mm-fig").bounding_box()["height"] == height
+
+
 def test_compact_the_chosen_token_reads_and_its_weights_show(page):
     open_figures(page, AttentionXRay(compact=True))
     assert page.locator(".mm-fig :is(button, input)").count() == len(TOKENS)  # one group of radios

@@ -60,7 +60,7 @@ export const cacheStepperWords = {
     passes: (prompt, fresh) => `token passes for ${passCount(prompt, fresh)}, no cache`,
     passesWith: "with a cache",
     note:
-      "All runs are a real two-layer MiniMind in float64 that reads the same words. Each bug is one changed line, and " +
-      "every distance was computed, not drawn.",
+      "All runs are a real two-layer MiniMind in float64 that reads the same words; each bug is one changed line. " +
+      "Every distance was computed, not drawn.",
   },
 };
