@@ -5,10 +5,10 @@ from itertools import groupby, pairwise
 
 import pytest
 import torch
-from browser import open_figures, read_out, run_js_each, run_js_module
-from figure_examples import assert_refused
+from browser import open_figures, read_out, run_js_each, run_js_module, serve
+from figure_examples import assert_refused, state_in
 
-from minimind_edu.figures import CacheStepper
+from minimind_edu.figures import CacheStepper, module_source
 from minimind_edu.figures import cache_stepper as module
 from minimind_edu.figures.cache_stepper import (
     BUGS,
@@ -359,3 +359,24 @@ def test_compact_it_plays_and_steps_and_counts(page):
         pressed(page, "Step")
     assert page.locator(".mm-stage").inner_html() != before
     assert page.locator(".cs-legend").inner_text().split("\n") == ["computed: 5", "read from the cache: 6"]
+
+
+def test_a_figure_that_goes_stops_playing(page):
+    serve(page)
+    page.clock.install()
+    made = page.evaluate(
+        """async ([source, state]) => {
+            const model = { get: (key) => state[key], save_changes() {}, on() {}, off() {} };
+            model.set = (name, value) => (state[name] = value);
+            const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+            const el = document.body.appendChild(document.createElement("div"));
+            const cleanup = await (await import(url)).default.render({ model, el });
+            el.querySelector(".cs-play").click();
+            cleanup();
+            window.state = state;
+            return state.calls;
+        }""",
+        [module_source("cache_stepper"), state_in(CacheStepper(calls=0).static_html())],
+    )
+    page.clock.run_for(5000)
+    assert made == page.evaluate("state.calls") == 1

@@ -134,7 +134,7 @@ function createRoof(words, isCompact, onBatch, onContext) {
     };
     const speed = words.speed(withPrefix(bandwidth));
     const arithmetic = limit(width - right, -16, words.arithmetic(withPrefix(peak)), "end", "flops");
-    const isRoomy = x(ridge) - left > 66;
+    const isRoomy = x(ridge) - left > 90;
     if (!isRoomy) return [limit(left, -33, words.memorySpeed(speed), "start"), arithmetic];
     return [limit(left + 6, 4, words.memory, "start"), limit(left + 6, 20, speed, "start"), arithmetic];
   }
