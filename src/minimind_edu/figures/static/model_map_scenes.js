@@ -128,13 +128,7 @@ function modelScene(w, h, ctx) {
     "g",
     {},
     tied,
-    label(
-      small ? 2 : 0.045 * w,
-      small ? above - 30 : line - 3.4 * 24,
-      words.tokenIds,
-      "mp-sub",
-      small ? "start" : "middle",
-    ),
+    small ? label(0, line - 57, words.ids, "mp-sub", "start") : label(0.045 * w, line - 82, words.tokenIds, "mp-sub"),
     tokens,
     small ? null : [wire(`M${0.075 * w} ${line}H${tableX - 8}`), tip(tableX - 4, line)],
     mapPart(
@@ -151,13 +145,7 @@ function modelScene(w, h, ctx) {
       { tone: "stream", sym: "embed", hit: { x: tableX - 6, y: top - 6, w: tableW + 12, h: tall + 12 } },
       tableGlyph(tableX, top, tableW, tall, 9),
       label(small ? tableX - 14 : tableMiddle, above, words.embedding, "mp-name", small ? "start" : "middle"),
-      label(
-        small ? tableX - 14 : tableMiddle,
-        under,
-        `${grouped(sizes.vocabulary)} × ${sizes.hidden}`,
-        "mp-shape",
-        small ? "start" : "middle",
-      ),
+      small ? null : label(tableMiddle, under, `${grouped(sizes.vocabulary)} × ${sizes.hidden}`, "mp-shape"),
     ),
     mapPart(
       ctx,
@@ -183,13 +171,7 @@ function modelScene(w, h, ctx) {
       tableGlyph(headX, top, tableW, tall, 9),
       bars,
       label(small ? w - 2 : headMiddle, above, words.logits, "mp-name", small ? "end" : "middle"),
-      label(
-        small ? w - 2 : headMiddle,
-        under,
-        small ? shapes.logits : shapes.logits,
-        "mp-shape",
-        small ? "end" : "middle",
-      ),
+      small ? null : label(headMiddle, under, shapes.logits, "mp-shape"),
     ),
     mapPart(
       ctx,
@@ -289,7 +271,9 @@ function attentionScene(w, h, ctx) {
   const { words, sizes, shapes, small } = ctx;
   const rows = { q: 0.22 * h, k: 0.52 * h, v: 0.78 * h };
   const boxH = small ? 40 : 52;
-  const projX = small ? 22 : 0.09 * w;
+  const stream = h - (small ? 14 : 22);
+  const busX = small ? 12 : 0.05 * w;
+  const projX = small ? 22 : 0.085 * w;
   const projW = small ? 34 : 0.075 * w;
   const ropeX = small ? 84 : 0.25 * w;
   const r = small ? 12 : 17;
@@ -303,8 +287,8 @@ function attentionScene(w, h, ctx) {
   const gridH = 0.66 * h;
   const tile = Math.min(gridW / group, gridH / sizes.kv_heads) * 0.84;
   const [stepX, stepY] = [gridW / group, gridH / sizes.kv_heads];
-  const outX = small ? w - 26 : 0.88 * w;
-  const outW = small ? 24 : 0.06 * w;
+  const outX = small ? w - 28 : 0.87 * w;
+  const outW = small ? 26 : 0.06 * w;
   const middle = 0.5 * h;
   const gridCenterX = gridX + gridW / 2;
 
@@ -329,10 +313,10 @@ function attentionScene(w, h, ctx) {
     svg(
       "g",
       { "data-tone": name, "data-sym": name },
-      wire(`M${projX - (small ? 10 : 20)} ${middle}V${rows[name]}H${projX - 3}`, "mp-wire mp-of-stream"),
+      wire(`M${busX} ${rows[name]}H${projX - 3}`, "mp-wire mp-of-stream"),
       box(projX, rows[name] - boxH / 2, projW, boxH),
-      label(projX + projW / 2, rows[name] - (small ? 1 : 2), words[name]),
-      label(projX + projW / 2, rows[name] + (small ? 14 : 16), `${count} × ${sizes.head_dim}`, "mp-shape"),
+      label(projX + projW / 2, rows[name] + (small ? 5 : -2), words[name]),
+      small ? null : label(projX + projW / 2, rows[name] + 16, `${count} × ${sizes.head_dim}`, "mp-shape"),
     );
   const dial = (name, degrees) =>
     svg(
@@ -345,11 +329,11 @@ function attentionScene(w, h, ctx) {
         transform: `translate(${ropeX} ${rows[name]}) rotate(${degrees})`,
       }),
     );
-  const busX = gridX - (small ? 8 : 20);
+  const fanX = gridX - (small ? 8 : 20);
   const fan = (name, offset) =>
     Array.from({ length: sizes.kv_heads }, (_, i) => {
       const y = gridY + (i + 0.5) * stepY + offset;
-      return `M${cacheX + cacheW} ${rows[name]}C${busX} ${rows[name]} ${cacheX + cacheW} ${y} ${busX + (small ? 6 : 16)} ${y}`;
+      return `M${cacheX + cacheW} ${rows[name]}C${fanX} ${rows[name]} ${cacheX + cacheW} ${y} ${fanX + (small ? 6 : 16)} ${y}`;
     }).join("");
   const cells = ["k", "v"].map((name) =>
     Array.from({ length: small ? 3 : 6 }, (_, i) => {
@@ -371,8 +355,21 @@ function attentionScene(w, h, ctx) {
   const root = svg(
     "g",
     {},
-    wire(`M0 ${middle}H${projX - (small ? 10 : 20)}`, "mp-wire mp-of-stream"),
-    small ? null : label(4, middle - 10, words.in, "mp-sub", "start"),
+    streamLine(`M0 ${stream}H${w}`),
+    svg("circle", { cx: busX, cy: stream, r: 5, class: "mp-tap" }),
+    wire(`M${busX} ${stream}V${rows.q}`, "mp-wire mp-of-stream"),
+    svg(
+      "g",
+      { "data-tone": "norm", "data-sym": "norm" },
+      box(busX - (small ? 9 : 11), rows.v + 20, small ? 18 : 22, 8, "mp-box", 4),
+    ),
+    svg(
+      "g",
+      { "data-tone": "v" },
+      wire(`M${outX + outW / 2} ${gridY + gridH}V${stream - 12}`),
+      tip(outX + outW / 2, stream - 12, 90),
+    ),
+    plus(outX + outW / 2, stream),
     project("q", sizes.heads),
     project("k", sizes.kv_heads),
     project("v", sizes.kv_heads),
@@ -423,12 +420,11 @@ function attentionScene(w, h, ctx) {
       ctx,
       "output",
       { tone: "v", sym: "output", hit: { x: outX - 4, y: gridY - 4, w: outW + 8, h: gridH + 8 } },
-      wire(`M${gridX + gridW + 4} ${middle}H${outX - 6}M${outX + outW} ${middle}H${w}`),
+      wire(`M${gridX + gridW + 4} ${middle}H${outX - 6}`),
       tip(outX - 2, middle),
       box(outX, gridY, outW, gridH, "mp-box", 5),
       label(outX + outW / 2, middle + 4, words.output),
     ),
-    small ? null : label(w - 4, middle - 10, words.back, "mp-sub", "end"),
   );
   return { root, portals, portal: portals[Math.min(1, portals.length - 1)] };
 }
@@ -464,7 +460,8 @@ function headScene(w, h, ctx) {
           rx: 2,
           class: hidden ? "mp-masked" : "mp-cell",
           "data-tone": hidden ? null : tone(value),
-          style: hidden ? null : `--mp-share: ${Math.round(100 * share(value))}%`,
+          "data-sign": hidden || tone(value) ? null : value > 0 ? "plus" : "minus",
+          style: hidden ? null : `--mp-share: ${Math.round(42 * share(value))}%`,
         }),
         isShown && !hidden
           ? label(x + cell / 2, y + cell / 2 + 4, fmt(value, Math.abs(value) < 9.95 ? 1 : 0), "mp-value")
@@ -526,7 +523,7 @@ function headScene(w, h, ctx) {
       cells(
         left,
         example.scores,
-        (x) => (x > 0 ? "plus" : "minus"),
+        () => null,
         (x) => Math.abs(x) / largest,
         !small,
       ),
@@ -770,7 +767,7 @@ function productScene(w, h, ctx) {
       svg("tspan", { class: "mp-strong" }, `${fmt(sum)}`),
       svg("tspan", { class: "mp-sub", dx: 10 }, words.thisPair(example.pair)),
     ),
-    wire(`M${stripX + (example.pair + 0.5) * step} ${stripTop - 6}V${y0 + 2 * line + 14}H${x0 - 6}`, "mp-dashed"),
+    label(stripX + (example.pair + 0.5) * step, stripTop - 9, words.thisPair(example.pair), "mp-sub"),
     wire(`M${stripX} ${base}H${stripX + stripW}`, "mp-grid"),
     bars,
     label(
