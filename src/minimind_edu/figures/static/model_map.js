@@ -29,11 +29,11 @@ function animateFor(milliseconds, step, onEnd = () => {}) {
 
 /** The drawing: scenes one inside the other, and the camera between two of them. */
 function createMapStage(model, words, go) {
-  const drawing = svg("svg", { class: "mp-drawing", role: "group" });
+  const drawing = svg("svg", { class: "mp-drawing", role: "group", tabindex: -1 });
   const root = h("div", { class: "mm-stage mp-stage" }, drawing);
   let scenes = [];
   let [width, height, depth] = [0, 0, model.get("level")]; // depth: the level, with the way between two as a fraction
-  let chosen = { block: null, head: null }; // which of several equal parts was pressed
+  const chosen = {}; // which of several equal blocks or heads was pressed
   let [stopFlight, stopArrival] = [() => {}, () => {}];
   let wantsFocus = false;
 
@@ -49,7 +49,6 @@ function createMapStage(model, words, go) {
     const views = t ? cameraAt(t, portalAt(outer), width, height) : { outer: { x: 0, y: 0, scale: 1 } };
     scenes.forEach(({ root: scene }, level) => {
       const view = [views.outer, views.inner][level - outer];
-      scene.toggleAttribute("hidden", !view);
       scene.style.display = view ? "" : "none";
       if (!view) return;
       scene.setAttribute("transform", `translate(${view.x} ${view.y}) scale(${view.scale})`);
@@ -121,8 +120,8 @@ function createMapStage(model, words, go) {
   function press(part, target) {
     const place = placeOf(part);
     if (MAP_LEVELS.includes(part)) {
-      const { block, head } = target.closest("[data-block], [data-head]")?.dataset ?? {};
-      chosen = { block: block ?? null, head: head ?? null, ...(part === "head" ? { block: chosen.block } : {}) };
+      const one = target.closest(`[data-${part}]`);
+      if (one) chosen[part] = Number(one.dataset[part]);
       go(place.level, "");
     } else go(model.get("level"), part === model.get("part") ? "" : part);
   }
@@ -142,7 +141,6 @@ function createMapStage(model, words, go) {
     } else return;
     event.preventDefault();
   });
-  drawing.setAttribute("tabindex", -1);
   const release = () => {
     stopFlight();
     stopArrival();

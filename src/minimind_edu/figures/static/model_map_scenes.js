@@ -1,5 +1,5 @@
-// What the model map shows at each of its six levels, drawn for a stage of w by h pixels. A scene has a root, the portal
-// that leads to the next level, and perhaps something that moves when the reader arrives.
+// What the model map shows at each of its six levels, drawn for a stage of w by h pixels. A scene has a root, the
+// portal that leads to the next level, and perhaps something that moves when the reader arrives.
 
 import { fmt, grouped, svg, textAt } from "./kit.js";
 import { MAP_LEVELS, leadsTo } from "./model_map_math.js";
@@ -109,7 +109,7 @@ function modelScene(w, h, ctx) {
     const room = w - x - (small ? 3 : 0.04 * w);
     return svg("rect", { x, y: line - 30 + i * 13, width: size * room, height: 8, rx: 2, class: "mp-token" });
   });
-  const arcTop = small ? 22 : 26;
+  const arc = small ? 8 : 12;
   const tableMiddle = tableX + tableW / 2;
   const headMiddle = headX + tableW / 2;
   const tied = sizes.tied
@@ -117,7 +117,7 @@ function modelScene(w, h, ctx) {
         "g",
         {},
         wire(
-          `M${tableMiddle} ${above - 18}C${tableMiddle} ${arcTop - 14} ${headMiddle} ${arcTop - 14} ${headMiddle} ${above - 18}`,
+          `M${tableMiddle} ${above - 18}C${tableMiddle} ${arc} ${headMiddle} ${arc} ${headMiddle} ${above - 18}`,
           "mp-dashed",
         ),
         label(w / 2, small ? 30 : 34, words.tied, "mp-sub mp-halo"),
@@ -329,11 +329,12 @@ function attentionScene(w, h, ctx) {
         transform: `translate(${ropeX} ${rows[name]}) rotate(${degrees})`,
       }),
     );
+  const cacheRight = cacheX + cacheW;
   const fanX = gridX - (small ? 8 : 20);
   const fan = (name, offset) =>
     Array.from({ length: sizes.kv_heads }, (_, i) => {
       const y = gridY + (i + 0.5) * stepY + offset;
-      return `M${cacheX + cacheW} ${rows[name]}C${fanX} ${rows[name]} ${cacheX + cacheW} ${y} ${fanX + (small ? 6 : 16)} ${y}`;
+      return `M${cacheRight} ${rows[name]}C${fanX} ${rows[name]} ${cacheRight} ${y} ${fanX + (small ? 6 : 16)} ${y}`;
     }).join("");
   const cells = ["k", "v"].map((name) =>
     Array.from({ length: small ? 3 : 6 }, (_, i) => {
@@ -700,8 +701,8 @@ function productScene(w, h, ctx) {
   const { words, sizes, example, small } = ctx;
   const [q, k] = [example.rotated_q, example.rotated_k];
   const factor = (x) => (x < 0 ? `(${fmt(x)})` : fmt(x));
-  const R = small ? 0.16 * h : 0.26 * h;
-  const [cx, cy] = small ? [R + 6, R + 8] : [0.17 * w, 0.36 * h];
+  const R = small ? 0.16 * h : 0.25 * h;
+  const [cx, cy] = small ? [R + 6, R + 8] : [0.17 * w, 0.3 * h];
   const scale = (R * 0.95) / Math.max(lengthOf(q), lengthOf(k));
   const arms = [
     ["q", q],
@@ -712,8 +713,8 @@ function productScene(w, h, ctx) {
     return arm.root;
   });
   const x0 = small ? 2 * R + 26 : 0.36 * w;
-  const y0 = small ? 30 : 0.2 * h;
-  const line = small ? 27 : 0.16 * h;
+  const y0 = small ? 30 : 0.17 * h;
+  const line = small ? 27 : 0.14 * h;
   const products = [q[0] * k[0], q[1] * k[1]];
   const tone = (name, text) => svg("tspan", { class: `mp-${name}` }, text);
   const equation = (i) =>

@@ -2,7 +2,7 @@
 
 export const modelMapWords = {
   en: {
-    title: "One line runs through the whole model. Press a part to look inside.",
+    title: "One line runs through the model. Press a part to look inside.",
     more: "",
     names: {
       model: "Model",
@@ -30,14 +30,12 @@ export const modelMapWords = {
     // one sentence for each part, from the sizes of the model
     says: {
       model: (s) =>
-        `Token ids become vectors, ${s.layers} equal blocks add to them, and every token of the vocabulary gets a score.`,
-      block: () =>
-        "A block adds to the stream twice: what attention reads from other tokens, then what a network makes of each token.",
+        `Tokens become vectors, ${s.layers} equal blocks add to them, and each possible next token gets a score.`,
+      block: () => "A block adds to the stream twice: what attention reads from other tokens, then a network's result.",
       attention: (s) => `Every token asks (q), is found (k) and is read (v), in ${s.heads} heads at the same time.`,
       head: () =>
         "A head scores every pair of tokens, turns each row of scores into weights, and mixes the values by them.",
-      pair: (s) =>
-        `RoPE sorts the ${s.head_dim} channels into pairs and rotates each pair by an angle that grows with the position.`,
+      pair: (s) => `RoPE rotates the ${s.head_dim} channels in pairs, by an angle that grows with the position.`,
       product: () => "In the end, numbers are multiplied and added: one score, how much one token reads from another.",
       embedding: (s) => `A table with one row for each of ${s.vocabulary} tokens. A token's row begins its stream.`,
       stream: (s) =>
@@ -52,8 +50,7 @@ export const modelMapWords = {
       experts: (s) => `In the larger models, a router sends each token to ${s.chosen} of ${s.experts} such networks.`,
       rope: () => "Queries and keys rotate by their position, so a score depends on how far apart two tokens are.",
       cache: () => "Keys and values of earlier tokens are kept, so a new token computes only its own.",
-      groups: (s) =>
-        `${s.heads} query heads share ${s.kv_heads} key/value heads: ${s.heads / s.kv_heads} queries read the same keys and values.`,
+      groups: (s) => `${s.heads} query heads share ${s.kv_heads} key/value heads, so the cache stays small.`,
       output: (s) => `One matrix mixes what the ${s.heads} heads have found, and the result is added to the stream.`,
       scores: (s) => `Each query times each key, divided by √${s.head_dim}. A mask hides the tokens that come later.`,
       weights: () => "Softmax turns each row of scores into weights that sum to 1.",
