@@ -9,7 +9,8 @@ import pytest
 import traitlets
 
 import minimind_edu.figures as figures
-from minimind_edu.figures import Figure, Quiz, Roofline, figure_names, host
+from minimind_edu.figures import Figure, ModelMap, Quiz, Roofline, figure_names, host
+from minimind_edu.figures.model_map import chapter_links
 from minimind_edu.figures.roofline import stored_machine
 
 CHOICE = {
@@ -38,6 +39,8 @@ def example(name: str) -> Figure:
     """The figure `name`, as it starts on a static page."""
     if name == "quiz":
         return Quiz(QUESTIONS)
+    if name == "model_map":
+        return ModelMap(links=chapter_links({7: ("seven.html", "7 · The KV cache")}), here="cache")
     return Roofline(stored_machine()) if name == "roofline" else figure_class(name)()
 
 

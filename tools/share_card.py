@@ -30,7 +30,7 @@ h1 { margin: 0; font-size: 54px; line-height: 1.1; }
 p { margin: 10px 0 0; font-size: 30px; line-height: 1.25; color: %(muted)s; }
 .mm-fig.mm-fig { padding: 0; border: 0; background: none; }
 .mm-fig > :not(.mm-stage), .mm-data { display: none; }
-.minimind-figure { width: 980px; margin: 4px auto 0; }
+.minimind-figure { width: 1080px; margin: 10px 0 0; }
 """
 
 

@@ -128,9 +128,7 @@ function modelScene(w, h, ctx) {
     "g",
     {},
     tied,
-    small
-      ? label(0, line - 57, words.ids, "mp-sub", "start")
-      : label(0.045 * w, line - 82, w < 760 ? words.ids : words.tokenIds, "mp-sub"),
+    small ? label(0, line - 57, words.ids, "mp-sub", "start") : label(0.045 * w, line - 82, words.tokens, "mp-sub"),
     tokens,
     small ? null : [wire(`M${0.075 * w} ${line}H${tableX - 8}`), tip(tableX - 4, line)],
     mapPart(

@@ -72,7 +72,7 @@ export const modelMapWords = {
     isHere: (label) => `${label} (you are here)`,
     // in the drawings
     ids: "ids",
-    tokenIds: "token ids",
+    tokens: "tokens",
     embedding: "embedding",
     blocks: (count) => `${count} equal blocks`,
     norm: "norm",
