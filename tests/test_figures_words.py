@@ -1,4 +1,4 @@
-"""A figure's words stand in its table and nowhere else: translated, no English is left, and everything keeps its place."""
+"""A figure's words stand in its table and nowhere else: translated, no English is left, and all keeps its place."""
 
 import re
 

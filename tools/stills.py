@@ -15,13 +15,14 @@ from typing import Any
 
 from minimind_edu import figures
 from minimind_edu.figures import host, module_source, own_stylesheet, shared_stylesheet
+from minimind_edu.figures.model_map import chapter_links
 from tools import notebook_environment
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path += [str(ROOT / "book" / "_ext"), str(ROOT / "tests")]
 
 from browser import chromium_path, launch  # noqa: E402
-from minimind_book.figures import OPENINGS, STILLS, UNNUMBERED, element_file  # noqa: E402
+from minimind_book.figures import OPENINGS, PLACES, STILLS, element_file, strip_of  # noqa: E402
 
 HOST = ROOT / "book/theme/static/figure_host.js"
 BROAD, COLUMN, NARROW = 908, 738, 326  # pixels: a figure in the text, one that opens a chapter, the same on a phone
@@ -40,6 +41,8 @@ _TAKE = r"""(prefix) => {
     let html = figure.outerHTML;
     for (const id of new Set(used)) html = html.replaceAll(`"${id}"`, `"${prefix}${ids.set(id).size}"`)
         .replaceAll(`#${id})`, `#${prefix}${ids.size})`);
+    if (html.length > 100_000) // so many points that pixels will do
+        html = html.replace(/ (d|points)="[^"]*"/g, (path) => path.replace(/\d+\.\d+/g, (x) => Math.round(x)));
     return html.replace(/ data-lm-suppress-shortcuts="true"| aria-live="polite"| tabindex="0"| mm-seen/g, "")
         .replace(/<[^>]*>/g, (tag) => tag.replace(/(\d+\.\d)\d+/g, "$1"));
 }"""
@@ -55,7 +58,15 @@ def directives() -> Iterator[tuple[str, dict[str, Any]]]:
 
 def element(name: str, arguments: dict[str, Any]) -> tuple[str, str]:
     """The file of the element of a figure that stands in no notebook, and the element."""
-    return element_file(name, arguments), getattr(figures, name)(**arguments).static_html()
+    given = arguments | ({"links": map_links()} if name == "ModelMap" else {})
+    return element_file(name, arguments), getattr(figures, name)(**given).static_html()
+
+
+def map_links() -> dict[str, dict[str, str]]:
+    """The chapters of the table of contents, as the map on the front page leads to them."""
+    toc = (ROOT / "_toc.yml").read_text(encoding="utf-8")
+    listed = re.findall(r'file: (chapters/\S+)\n +title: "((\d+) · .*)"', toc)
+    return chapter_links({int(number): (f"../{page}.html", title) for page, title, number in listed})
 
 
 def in_chapters() -> list[tuple[str, str]]:
@@ -65,7 +76,7 @@ def in_chapters() -> list[tuple[str, str]]:
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         for output in (one for cell in cells for one in cell.get("outputs", [])):
             found |= dict.fromkeys(host.states_in("".join(output.get("data", {}).get("text/html", ""))))
-    return [one for one in found if one[0] not in UNNUMBERED]
+    return [one for one in found if one[0] != "quiz"]
 
 
 def page_of(name: str, state: str) -> str:
@@ -101,7 +112,8 @@ def all_files(browser) -> Iterator[tuple[str, str]]:
         yield host.still_name(name, state), drawn(browser, name, state, BROAD)
     pages = [(one, [BROAD, NARROW]) for one in directives()]
     openings = [((name, {**arguments, "compact": True}), [COLUMN, NARROW]) for name, arguments in OPENINGS.values()]
-    for (name, arguments), (broad, narrow) in pages + openings:
+    strips = [(("ModelMap", strip_of(part)), [COLUMN, NARROW]) for part in PLACES.values()]
+    for (name, arguments), (broad, narrow) in pages + openings + strips:
         file, html = element(name, arguments)
         yield file, html
         for module, state in host.states_in(html):

@@ -34,7 +34,25 @@ OPENINGS: dict[str, tuple[str, dict[str, Any]]] = {
     "chapters/11_weight_tying": ("ParameterLedger", {}),
     "chapters/14_speed": ("Roofline", {}),
 }
-UNNUMBERED = {"quiz"}
+UNNUMBERED = {"quiz", "model_map"}
+
+# Where each chapter is in the model: a part of the map.
+PLACES = {
+    "chapters/02_rmsnorm_vs_layernorm": "norm",
+    "chapters/03_rope_rotation": "rope",
+    "chapters/04_rope_frequencies": "frequencies",
+    "chapters/05_attention": "attention",
+    "chapters/06_gqa_shapes": "groups",
+    "chapters/07_kv_cache": "cache",
+    "chapters/10_block_and_model": "block",
+    "chapters/11_weight_tying": "embedding",
+    "chapters/14_speed": "model",
+}
+
+
+def strip_of(part: str) -> dict[str, Any]:
+    """The arguments of the map that says where a chapter is; the map of the front page is a step away."""
+    return {"compact": True, "here": part, "map_href": "../book/index.html"}
 
 
 def write_figures(target: Path) -> None:
@@ -73,14 +91,15 @@ def read(file: str) -> str:
 
 
 def open_with_figure(app: Sphinx, doctree: nodes.document) -> None:
-    """Put the compact figure of a chapter right below its title."""
+    """Put the place of a chapter in the model, and its compact figure, right below its title."""
     if app.env.docname not in OPENINGS:
         return
     name, arguments = OPENINGS[app.env.docname]
     title = next(doctree.findall(nodes.title))
     node = raw(name, {**arguments, "compact": True})
     node["opening"] = True
-    title.parent.insert(title.parent.index(title) + 1, node)
+    place = raw("ModelMap", strip_of(PLACES[app.env.docname]))
+    title.parent.insert(title.parent.index(title) + 1, [place, node])
 
 
 class Numbering:
@@ -94,7 +113,7 @@ class Numbering:
         """The elements of figures in `html` with their numbers and stills; the rest of it as it is."""
 
         def completed(name: str, state: str) -> dict[str, str]:
-            extra = {"still": "" if name in UNNUMBERED else read(host.still_name(name, state))}
+            extra = {"still": "" if name == "quiz" else read(host.still_name(name, state))}
             if name not in UNNUMBERED:
                 self.count += 1
                 extra["id"] = f"figure-{self.count}"
