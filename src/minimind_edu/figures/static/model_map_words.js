@@ -31,7 +31,8 @@ export const modelMapWords = {
     says: {
       model: (s) =>
         `Tokens become vectors, ${s.layers} equal blocks add to them, and each possible next token gets a score.`,
-      block: () => "A block adds to the stream twice: what attention reads from other tokens, then a network's result.",
+      block: () =>
+        "A block adds to the stream twice: what attention reads elsewhere, then what a small network makes of it.",
       attention: (s) => `Every token asks (q), is found (k) and is read (v), in ${s.heads} heads at the same time.`,
       head: () =>
         "A head scores every pair of tokens, turns each row of scores into weights, and mixes the values by them.",
