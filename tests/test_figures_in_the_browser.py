@@ -29,15 +29,13 @@ def open_all(page, theme: str = "light") -> None:
     settle(page)
 
 
-LARGEST = dict.fromkeys(figure_names(), 60_000) | {
-    "model_map": 72_000
-}  # the map is six drawings, on the first page only
+LARGEST = {"model_map": 72_000}  # bytes; the map is six drawings in one
 
 
 @EVERY_FIGURE
 def test_module_styles_and_state_stay_small(name):
     figure = example(name)
-    assert len((module_source(name) + own_stylesheet(name) + figure.static_html()).encode()) < LARGEST[name]
+    assert len((module_source(name) + own_stylesheet(name) + figure.static_html()).encode()) < LARGEST.get(name, 60_000)
 
 
 def test_figures_speak_without_scripts(browser):
