@@ -553,6 +553,9 @@ def svg_of(figure: Figure, alt: str) -> str:
     alt = described(alt)
     name = "mm" + hashlib.sha256(alt.encode()).hexdigest()[:8]
     written = io.StringIO()
+    figure.draw_without_rendering()
+    figure.draw_without_rendering()  # a layout begins at the one before, and the second hardly moves any more
+    figure.set_layout_engine("none")  # or every look at the picture would move it again
     figure.savefig(written, format="svg", metadata={"Date": None})
     root = ElementTree.fromstring(written.getvalue())
     ids = _referenced(root)
