@@ -75,7 +75,7 @@ def test_every_page_lives_under_a_strict_content_security_policy(html, http_addr
     watch = Watch(page)
     for name in PAGES:
         page.goto(f"{http_address}/{name}.html" + ("?q=rotation" if name == "search" else ""))
-        settle(page)
+        page.locator(f"{FIGURE}:not([data-state])").first.wait_for(state="detached")
         if name == "search":
             page.wait_for_selector("#search-results li a")
         assert not watch.problems, f"{name}: {watch.problems}"
@@ -139,7 +139,7 @@ def test_every_link_inside_the_book_leads_somewhere(html):
                 continue
             linked = (source.parent / unquote(path.split("?")[0])).resolve()
             assert linked.is_file(), f"{name} links to {target}"
-            if fragment and linked.suffix == ".html":
+            if fragment and linked.suffix == ".html" and not fragment.startswith("map/"):  # levels of the map
                 anchors = re.findall(r'\bid="([^"]+)"', linked.read_text(encoding="utf-8"))
                 assert fragment in anchors, f"{name} links to {target}"
 
@@ -245,9 +245,9 @@ def test_without_scripts_folds_open_and_figures_are_drawn(browser, http_address)
     context = context_of(browser, java_script_enabled=False)
     page = context.new_page()
     page.goto(f"{http_address}/{CHAPTERS[1]}.html")
-    fold = page.locator("details.code:not([open])").first
-    fold.locator("summary").click()
-    assert fold.locator("pre").is_visible()
+    fold = page.locator("details.code:not([open])").nth(3).element_handle()
+    fold.query_selector("summary").click()
+    assert fold.query_selector("pre").is_visible()
     stills = page.locator(f'{FIGURE}:not([data-figure="quiz"]) .mm-still')
     assert stills.count() >= 2
     assert all(stills.nth(i).locator(".mm-fig:visible svg").count() for i in range(stills.count()))

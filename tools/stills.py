@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path += [str(ROOT / "book" / "_ext"), str(ROOT / "tests")]
 
 from browser import chromium_path, launch  # noqa: E402
-from minimind_book.figures import OPENINGS, PLACES, STILLS, element_file, strip_of  # noqa: E402
+from minimind_book.figures import OPENINGS, PLACES, STILLS, element_file, strip_file  # noqa: E402
 
 HOST = ROOT / "book/theme/static/figure_host.js"
 BROAD, COLUMN, NARROW = 908, 738, 326  # pixels: a figure in the text, one that opens a chapter, the same on a phone
@@ -43,7 +43,7 @@ _TAKE = r"""(prefix) => {
         .replaceAll(`#${id})`, `#${prefix}${ids.size})`);
     if (html.length > 100_000) // so many points that pixels will do
         html = html.replace(/ (d|points)="[^"]*"/g, (path) => path.replace(/\d+\.\d+/g, (x) => Math.round(x)));
-    return html.replace(/ data-lm-suppress-shortcuts="true"| aria-live="polite"| tabindex="0"| mm-seen/g, "")
+    return html.replace(/ data-lm-suppress-shortcuts="true"| aria-live="polite"| tabindex="-?[01]"| mm-seen/g, "")
         .replace(/<[^>]*>/g, (tag) => tag.replace(/(\d+\.\d)\d+/g, "$1"));
 }"""
 
@@ -60,6 +60,12 @@ def element(name: str, arguments: dict[str, Any]) -> tuple[str, str]:
     """The file of the element of a figure that stands in no notebook, and the element."""
     given = arguments | ({"links": map_links()} if name == "ModelMap" else {})
     return element_file(name, arguments), getattr(figures, name)(**given).static_html()
+
+
+def strip(part: str) -> str:
+    """The map as a strip that says where a chapter is. It is plain HTML, whose links need no script."""
+    drawn = figures.ModelMap(compact=True, here=part, map_href="../book/index.html")
+    return drawn._fallback_html()
 
 
 def map_links() -> dict[str, dict[str, str]]:
@@ -112,8 +118,9 @@ def all_files(browser) -> Iterator[tuple[str, str]]:
         yield host.still_name(name, state), drawn(browser, name, state, BROAD)
     pages = [(one, [BROAD, NARROW]) for one in directives()]
     openings = [((name, {**arguments, "compact": True}), [COLUMN, NARROW]) for name, arguments in OPENINGS.values()]
-    strips = [(("ModelMap", strip_of(part)), [COLUMN, NARROW]) for part in PLACES.values()]
-    for (name, arguments), (broad, narrow) in pages + openings + strips:
+    for part in PLACES.values():
+        yield strip_file(part), strip(part)
+    for (name, arguments), (broad, narrow) in pages + openings:
         file, html = element(name, arguments)
         yield file, html
         for module, state in host.states_in(html):

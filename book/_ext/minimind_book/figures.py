@@ -34,7 +34,8 @@ OPENINGS: dict[str, tuple[str, dict[str, Any]]] = {
     "chapters/11_weight_tying": ("ParameterLedger", {}),
     "chapters/14_speed": ("Roofline", {}),
 }
-UNNUMBERED = {"quiz", "model_map"}
+MAP = "model_map"
+UNNUMBERED = {"quiz", MAP}
 
 # Where each chapter is in the model: a part of the map.
 PLACES = {
@@ -50,9 +51,9 @@ PLACES = {
 }
 
 
-def strip_of(part: str) -> dict[str, Any]:
-    """The arguments of the map that says where a chapter is; the map of the front page is a step away."""
-    return {"compact": True, "here": part, "map_href": "../book/index.html"}
+def strip_file(part: str) -> str:
+    """The file of the strip of the map in which `part` is lit; the map of the front page is a step away."""
+    return f"strip-{part}.html"
 
 
 def write_figures(target: Path) -> None:
@@ -98,7 +99,7 @@ def open_with_figure(app: Sphinx, doctree: nodes.document) -> None:
     title = next(doctree.findall(nodes.title))
     node = raw(name, {**arguments, "compact": True})
     node["opening"] = True
-    place = raw("ModelMap", strip_of(PLACES[app.env.docname]))
+    place = nodes.raw("", read(strip_file(PLACES[app.env.docname])), format="html")
     title.parent.insert(title.parent.index(title) + 1, [place, node])
 
 
@@ -131,9 +132,10 @@ def figures_on(doctree: nodes.document | None) -> list[str]:
     return list(dict.fromkeys(name for names in found for name in names))
 
 
-def styles_of(names: list[str]) -> str:
-    """The styles of these figures, and those that all share."""
-    return shared_stylesheet() + "".join(own_stylesheet(name) for name in sorted(names)) if names else ""
+def styles_of(page: str, names: list[str]) -> str:
+    """The styles of the figures of a page, and those that all share."""
+    used = sorted({*names, MAP} if page in PLACES else set(names))
+    return shared_stylesheet() + "".join(map(own_stylesheet, used)) if used else ""
 
 
 class LiveFigure(SphinxDirective):

@@ -167,7 +167,7 @@ def complete_context(app: Sphinx, page: str, template: str, context: dict[str, A
         "share_card": f"{base}_static/share.png",
         "head_script": HEAD_SCRIPT,
         "stylesheet": app.book_styles.replace("url(fonts/", f"url({context['pathto']('_static/fonts/', 1)}")
-        + compressed(figures.styles_of(names)),
+        + compressed(figures.styles_of(page, names)),
         "page_scripts": scripts,
         "contents": contents(app, page, context),
         "has_code": 'class="code"' in body,

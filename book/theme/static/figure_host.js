@@ -84,6 +84,12 @@ function mountFigures(names) {
     fallback.replaceWith(details);
   }
 
+  // Figures draw when they know their width, a frame after they are put on the page. Until then the still stays, and
+  // leaves in the moment in which the figure takes its place: nothing moves. A page that is hidden has no frames.
+  const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
+  const drawn = () =>
+    Promise.race([frame().then(frame).then(frame), new Promise((resolve) => setTimeout(resolve, 400))]);
+
   async function mount(figure) {
     const stage = element("div", "mm-mount");
     const still = figure.querySelector(`:scope > .${stillClass}`);
@@ -93,9 +99,11 @@ function mountFigures(names) {
         figure.dispatchEvent(new CustomEvent(names.changed, { bubbles: true, detail: { key, value } }));
       const model = createModel(state, tell);
       const module = await load(figure.dataset.figure);
-      // Drawn above the still, which leaves in the same moment: nothing moves.
+      stage.classList.toggle("mm-unseen", Boolean(still));
       figure.prepend(stage);
       await module.render({ model, el: stage });
+      if (still) await drawn();
+      stage.classList.remove("mm-unseen");
       still?.remove();
       fold(figure);
       figure.addEventListener(names.asked, (event) => {

@@ -65,7 +65,9 @@
   }
   // What stands at the top of the screen stays there.
   function changeView(name) {
-    const mark = all("article :is(h2, h3, p, figure)").find((one) => one.getBoundingClientRect().top > 60);
+    const mark = all("article :is(h2, h3, p, figure)").find(
+      (one) => one.checkVisibility() && one.getBoundingClientRect().top > 60,
+    );
     const before = mark?.getBoundingClientRect().top;
     root.style.overflowAnchor = "none"; // the browser would make up for it a second time
     setView(name);
