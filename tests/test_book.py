@@ -79,6 +79,7 @@ def test_every_page_lives_under_a_strict_content_security_policy(html, http_addr
         if name == "search":
             page.wait_for_selector("#search-results li a")
         assert not watch.problems, f"{name}: {watch.problems}"
+    page.unroute_all(behavior="ignoreErrors")
 
 
 def test_no_page_loads_what_the_shell_replaced(html):
@@ -236,7 +237,8 @@ def test_the_switch_keeps_what_is_being_read_where_it_is(page, http_address):
     heading.evaluate("one => scrollTo(0, one.getBoundingClientRect().top + scrollY - 200)")
     page.wait_for_timeout(200)
     before = heading.bounding_box()["y"]
-    page.get_by_role("button", name="Code", exact=True).click()
+    box = page.get_by_role("button", name="Code", exact=True).bounding_box()
+    page.mouse.click(box["x"] + 5, box["y"] + 5)  # a locator's own click would scroll to what sticks at the top
     page.wait_for_timeout(200)
     assert abs(heading.bounding_box()["y"] - before) < 40
 

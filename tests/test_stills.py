@@ -1,11 +1,13 @@
 """The stored stills are what the figures draw today, all of them, and no others."""
 
+import io
 import re
 
 import pytest
 from minimind_book.figures import STILLS
+from PIL import Image, ImageChops
 
-from minimind_edu.figures import host
+from minimind_edu.figures import host, own_stylesheet, shared_stylesheet
 from tools import notebook_environment, stills
 
 pytestmark = pytest.mark.timeout(300)
@@ -37,9 +39,34 @@ def test_stills_are_what_the_figures_draw(drawn):
     same = [name for name in drawn if name in stored]
     assert len(same) >= len(stored) - 4, "elements with measured numbers may be named otherwise, the rest may not"
     for name in same:
-        if name.endswith(".element.html"):
-            continue
         assert words_and_shapes(drawn[name]) == words_and_shapes(stored[name]), f"{name}: run `python -m tools.stills`"
+
+
+def picture_of(page, html: str) -> Image.Image:
+    page.set_content(html)
+    page.wait_for_function("!document.querySelector('[data-figure]:not([data-state])')")
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    page.add_style_tag(content=".mm-data { display: none; }")
+    return Image.open(io.BytesIO(page.screenshot())).convert("L")
+
+
+def differing(one: Image.Image, other: Image.Image) -> float:
+    """The share of the pixels that differ by more than an edge's softness."""
+    counts = ImageChops.difference(one, other).histogram()
+    return sum(counts[60:]) / sum(counts)
+
+
+def test_a_still_looks_like_its_figure(browser):
+    """Rounded, in steps and without its scripts, each whole figure of the chapters looks the same."""
+    page = browser.new_page(viewport={"width": stills.BROAD, "height": 900}, reduced_motion="reduce")
+    for name, state in stills.in_chapters():
+        living = picture_of(page, stills.page_of(name, state))
+        style = f"<style>{shared_stylesheet()}{own_stylesheet(name)}</style>"
+        still = (STILLS / host.still_name(name, state)).read_text(encoding="utf-8")
+        inside = f'<body style="margin:0"><div class="minimind-figure"><div class="mm-still">{still}</div></div>'
+        resting = picture_of(page, f'<!doctype html><html lang="en" data-theme="light">{style}{inside}')
+        assert differing(living, resting) < 0.001, name
+    page.close()
 
 
 def test_a_still_holds_nothing_that_acts(drawn):

@@ -1,14 +1,13 @@
 // Mounts the figures of a page that has no kernel, each with its state. The names come from minimind_edu.figures.host,
 // which writes the call below this file.
-const HOST_WORDS = {
-  en: {
-    table: "The numbers at the start, as a table",
-    failed: "This figure could not start in this browser; its numbers stand here instead.",
-  },
-};
-
 function mountFigures(names) {
-  const words = HOST_WORDS[document.documentElement.lang.split("-")[0]] ?? HOST_WORDS.en;
+  const WORDS = {
+    en: {
+      table: "The numbers at the start, as a table",
+      failed: "This figure could not start in this browser; its numbers stand here instead.",
+    },
+  };
+  const words = WORDS[document.documentElement.lang.split("-")[0]] ?? WORDS.en;
   const { figureClass, fallbackClass, stillClass, openingClass, stateType, modules } = names;
   const folder = document.currentScript?.src.replace(/[^/]*$/, "");
   const loading = new Map();
@@ -87,8 +86,7 @@ function mountFigures(names) {
   // Figures draw when they know their width, a frame after they are put on the page. Until then the still stays, and
   // leaves in the moment in which the figure takes its place: nothing moves. A page that is hidden has no frames.
   const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
-  const drawn = () =>
-    Promise.race([frame().then(frame).then(frame), new Promise((resolve) => setTimeout(resolve, 400))]);
+  const drawn = () => Promise.race([frame().then(frame), new Promise((resolve) => setTimeout(resolve, 400))]);
 
   async function mount(figure) {
     const stage = element("div", "mm-mount");
@@ -139,6 +137,10 @@ function mountFigures(names) {
       await start(figure);
     }
   }
+
+  // It stands at the top and is complete when something follows it: it need not wait for the rest of the page.
+  const opening = document.querySelector(`.${openingClass}[data-figure]:not([data-state])`);
+  if (opening?.nextElementSibling) start(opening);
 
   function begin() {
     const figures = waiting();

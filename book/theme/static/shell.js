@@ -71,12 +71,14 @@
     const before = mark?.getBoundingClientRect().top;
     root.style.overflowAnchor = "none"; // the browser would make up for it a second time
     setView(name);
-    const back = () => mark && scrollBy(0, mark.getBoundingClientRect().top - before);
+    // Opening takes some frames.
+    let frames = 8;
+    const back = () => {
+      if (mark) scrollBy(0, mark.getBoundingClientRect().top - before);
+      if (frames--) requestAnimationFrame(back);
+      else root.style.overflowAnchor = "";
+    };
     back();
-    requestAnimationFrame(() => {
-      back();
-      root.style.overflowAnchor = "";
-    });
   }
   switches.forEach((one) =>
     one.addEventListener("click", () => {
