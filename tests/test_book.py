@@ -341,6 +341,38 @@ def test_a_figure_is_as_it_was_left_and_can_be_handed_on_and_reset(browser, http
     context.close()
 
 
+def test_a_number_in_a_sentence_can_be_dragged_and_follows_the_figure(page, http_address):
+    page.goto(f"{http_address}/chapters/03_rope_rotation.html")
+    settle(page)
+    number = page.get_by_role("spinbutton", name="query position")
+    number.scroll_into_view_if_needed()
+    box = number.bounding_box()
+    page.mouse.move(box["x"] + 4, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 84, box["y"] + box["height"] / 2, steps=5)
+    page.mouse.up()
+    assert number.inner_text() == "18"
+    number.press("ArrowLeft")
+    assert number.inner_text() == "17"
+    for figure in page.locator(f'{FIGURE}[data-figure="rotation_dials"]').all():
+        assert "17" in figure.inner_text(), "the figure in the text and the one that opens the page are both set"
+    for _ in range(60):
+        number.press("ArrowRight")
+    assert number.inner_text() == "63" == number.get_attribute("aria-valuemax")
+
+
+def test_an_address_with_nonsense_leaves_a_figure_as_it_is(page, http_address):
+    watch = Watch(page)
+    address = f"{http_address}/chapters/03_rope_rotation.html"
+    page.goto(f"{address}#figure-2?query_position=here&query=[1]&key=%7B&nothing=1")
+    settle(page)
+    assert "m = 8, n = 5" in page.locator("#figure-2").inner_text() and not watch.problems
+    page.evaluate("localStorage.setItem('figures', '{{'); localStorage.setItem('predictions', '7')")
+    page.goto(f"{address}?again")
+    settle(page)
+    assert "m = 8, n = 5" in page.locator("#figure-2").inner_text() and not watch.problems
+
+
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_figures_answer_to_keyboard_mouse_and_touch(browser, http_address, name):
     """Every slider on the page: an arrow key, a click and a tap each move it."""

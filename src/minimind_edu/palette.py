@@ -30,7 +30,7 @@ PALETTE = {
     "muted": Color("#6a6057", "#ada398", "#857d75"),
     "ink": Color("#2c2723", "#ece6dd", "#7d7873"),
     # what the model is made of
-    "q": Color("#b1500b", "#f2a65e", "#d4742a"),
+    "q": Color("#a94b08", "#f2a65e", "#d4742a"),
     "k": Color("#2457a8", "#8fb4f5", "#4f86d6"),
     "v": Color("#7440a3", "#cba6ee", "#9d6dcb"),
     "norm": Color("#0b6b78", "#5fc6d1", "#23939f"),
@@ -38,7 +38,7 @@ PALETTE = {
     "stream": Color("#5b524a", "#c7bcb0", "#8b8178"),
     # the sign of a number
     "plus": Color("#46566b", "#a9bacf", "#73859c"),
-    "minus": Color("#86683f", "#c2a173", "#a98856"),
+    "minus": Color("#80623a", "#c2a173", "#a98856"),
     # verdicts
     "good": Color("#27703a", "#7fcc8d", "#439a57"),
     "bad": Color("#b02a24", "#f4938b", "#d6554d"),

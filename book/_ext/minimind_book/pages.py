@@ -6,7 +6,7 @@ before anything is painted.
 
 import re
 import shutil
-from html import escape
+from html import escape, unescape
 from pathlib import Path
 from typing import Any
 
@@ -95,8 +95,11 @@ class Translator(HTML5Translator):
         self.body[begin:] = [written.replace("<img ", '<img loading="lazy" decoding="async" ', 1)]
 
     def visit_reference(self, node: nodes.reference) -> None:
+        sets_figure = node.get("refuri", "").startswith(symbols.FIGURE_SCHEME)
+        if sets_figure:
+            node["refuri"] = unescape(node["refuri"])  # MyST has escaped it, and Sphinx will
         super().visit_reference(node)
-        if node.get("refuri", "").startswith(symbols.FIGURE_SCHEME):
+        if sets_figure:
             self.body[-1] = self.body[-1].replace("<a ", '<a role="button" ', 1)
 
 
@@ -169,6 +172,7 @@ def complete_context(app: Sphinx, page: str, template: str, context: dict[str, A
         "stylesheet": app.book_styles.replace("url(fonts/", f"url({context['pathto']('_static/fonts/', 1)}")
         + compressed(figures.styles_of(page, names)),
         "page_scripts": scripts,
+        "place": figures.PLACES.get(page, ""),
         "contents": contents(app, page, context),
         "has_code": 'class="code"' in body,
         "source_url": f"{url}/blob/{branch}/{here}" if source else url,

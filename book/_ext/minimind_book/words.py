@@ -27,7 +27,7 @@ WORDS = {
         "lines": "code, {} lines",
         "figure": "Figure {}. ",
         "not_run": "Your turn: write it in the notebook. Run opens it in Colab, or gives it to you as a file.",
-        "here": "You are here",
+        "zoom_out": "Zoom out: see this part in the whole model",
     },
 }
 

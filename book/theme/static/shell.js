@@ -18,6 +18,13 @@
   const all = (selector, inside = document) => [...inside.querySelectorAll(selector)];
 
   // What a reader has chosen is remembered, where the browser allows it.
+  const parsed = (text, otherwise) => {
+    try {
+      return JSON.parse(text) ?? otherwise;
+    } catch {
+      return otherwise;
+    }
+  };
   const kept = {
     read(key) {
       try {
@@ -208,12 +215,20 @@
   const SET = "minimind-figure-set";
   const page = location.pathname.split("/").slice(-2).join("/");
   const isSmall = (value) => JSON.stringify(value).length < 200;
-  const states = JSON.parse(kept.read("figures") ?? "{}"); // page#figure -> what the reader has changed
+  const states = parsed(kept.read("figures"), {}); // page#figure -> what the reader has changed
   const startOf = new Map(); // figure -> its state as the page has it
   const figures = all(".minimind-figure[data-figure][id]");
   const place = (figure) => `${page}#${figure.id}`;
 
-  const tell = (figure, values) => figure.dispatchEvent(new CustomEvent(SET, { detail: values }));
+  // Addresses and stores may hold anything: what is not of the kind that the figure has is left out.
+  const isLike = (value, known) =>
+    typeof value === typeof known &&
+    Array.isArray(value) === Array.isArray(known) &&
+    (!Array.isArray(known) || value.length === known.length);
+  function tell(figure, values) {
+    const fitting = Object.entries(values).filter(([key, value]) => isLike(value, startOf.get(figure)[key]));
+    figure.dispatchEvent(new CustomEvent(SET, { detail: Object.fromEntries(fitting) }));
+  }
   function whenAlive(figure, act) {
     if (figure.dataset.state) return act();
     const observer = new MutationObserver(() => {
@@ -268,28 +283,23 @@
     if (states[place(figure)]) whenAlive(figure, () => (tell(figure, states[place(figure)]), offerSharing(figure)));
   });
 
+  const valuesOf = (query) =>
+    Object.fromEntries([...new URLSearchParams(query)].map(([key, text]) => [key, parsed(text, text)]));
+
   // #figure-3?query_position=40
   function setFromAddress() {
     const [, id, query] = location.hash.match(/^#(figure-\d+)\?(.*)$/) ?? [];
     const figure = id && document.getElementById(id);
     if (!figure) return;
-    const values = {};
-    for (const [key, text] of new URLSearchParams(query)) {
-      try {
-        values[key] = JSON.parse(text);
-      } catch {
-        values[key] = text;
-      }
-    }
     figure.scrollIntoView({ block: "center" });
-    whenAlive(figure, () => tell(figure, values));
+    whenAlive(figure, () => tell(figure, valuesOf(query)));
   }
   addEventListener("hashchange", setFromAddress);
   setFromAddress();
 
   all('a[href^="figure:"]').forEach((link) => {
     const [name, query] = link.getAttribute("href").slice("figure:".length).split("?");
-    const values = Object.fromEntries([...new URLSearchParams(query)].map(([key, text]) => [key, JSON.parse(text)]));
+    const { min = 0, max, ...values } = valuesOf(query);
     const targets = figures.filter((figure) => figure.dataset.figure === name);
     const set = (next) => targets.forEach((figure) => whenAlive(figure, () => tell(figure, next)));
     link.addEventListener("click", (event) => {
@@ -297,15 +307,17 @@
       if (link.dataset.dragged) return delete link.dataset.dragged;
       set(values);
     });
-    const keys = Object.keys(values);
-    if (keys.length !== 1 || String(values[keys[0]]) !== link.textContent.trim()) return;
+    if (max === undefined) return;
 
-    // A number that can be dragged
-    const [key] = keys;
+    // A number that can be dragged, from `min` to `max`
+    const [key] = Object.keys(values);
     const current = () => Number(link.textContent);
-    const change = (value) => set({ [key]: value });
+    const change = (value) => set({ [key]: Math.min(max, Math.max(min, value)) });
     link.classList.add("scrub");
     link.role = "spinbutton";
+    link.setAttribute("aria-label", key.replaceAll("_", " "));
+    link.setAttribute("aria-valuemin", min);
+    link.setAttribute("aria-valuemax", max);
     link.setAttribute("aria-valuenow", values[key]);
     targets.forEach((figure) =>
       figure.addEventListener(CHANGED, (event) => {
@@ -323,7 +335,7 @@
       if (!from) return;
       const moved = Math.round((event.clientX - from.x) / 8);
       if (moved) link.dataset.dragged = "true";
-      change(Math.max(0, from.value + moved));
+      change(from.value + moved);
     });
     ["pointerup", "pointercancel"].forEach((type) => link.addEventListener(type, () => (from = null)));
     link.addEventListener("dragstart", (event) => event.preventDefault());
@@ -331,12 +343,12 @@
       const step = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 }[event.key];
       if (!step) return;
       event.preventDefault();
-      change(Math.max(0, current() + step));
+      change(current() + step);
     });
   });
 
   // A prediction: a quotation with a list of guesses and a folded answer that begins with the right one in bold.
-  const guesses = JSON.parse(kept.read("predictions") ?? "{}");
+  const guesses = parsed(kept.read("predictions"), {});
   all('blockquote[class*="callout-predict"]:has(ul):has(details)').forEach((quote, number) => {
     const answer = quote.querySelector("details");
     const right = answer.querySelector("strong")?.textContent.trim().replace(/\.$/, "");
