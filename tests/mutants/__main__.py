@@ -13,6 +13,7 @@ once, or when the tests could not run at all: a mutant that merely breaks the im
 """
 
 import argparse
+import gc
 import importlib.abc
 import importlib.machinery
 import importlib.util
@@ -158,6 +159,8 @@ def warm_up(tests: Iterable[str]) -> None:
     phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
     hypothesis.settings.register_profile("mutants", phases=phases, database=None)
     assert "minimind_edu" not in sys.modules
+    gc.collect()
+    gc.freeze()  # pytest collects garbage ten times a run: not through all of torch, and not in copied memory
 
 
 def verdict(run: Run, status: int) -> tuple[bool, str]:
