@@ -5,6 +5,8 @@ may change is tested in test_compiled_steps.py.
 """
 
 from contextlib import contextmanager
+from functools import cache
+from itertools import islice
 
 import pytest
 import torch
@@ -66,15 +68,24 @@ OPTIONS = {
 }
 
 
+@cache
+def plain_tokens(case, rows, masked, option):
+    """`[rows, 7 + 12]`; what every way must give."""
+    mask = padded(rows, 7) if masked else None
+    options = {"eos_token_id": None, "attention_mask": mask, **OPTIONS[option]}
+    return decoded(model_of(case), "plain", token_ids(rows, 7), 12, **options)
+
+
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("case", CASES)
 def test_every_way_gives_the_plain_tokens(uncompiled, case, way):
+    """Every option meets every number of rows, with padding and without."""
     for rows in (1,) if case.endswith("moe") and way != "packed" else (1, 3):
         model, ids = model_of(case), token_ids(rows, 7)
-        for mask in (None, padded(rows, 7)):
-            for options in OPTIONS.values():
+        for masked, mask in ((False, None), (True, padded(rows, 7))):
+            for option, options in OPTIONS.items():
                 options = {"eos_token_id": None, "attention_mask": mask, **options}
-                expected = decoded(model_of(case), "plain", ids, 12, **options)
+                expected = plain_tokens(case, rows, masked, option)
                 assert torch.equal(decoded(model, way, ids, 12, **options), expected)
 
 
@@ -158,7 +169,7 @@ def test_fixed_buffers_come_in_few_sizes(uncompiled):
     model = model_of("minimind2", max_position_embeddings=1024)
     fixed = CompiledDecoder(model, fixed=True)
     for steps in (3, 100, 251, 252, 300):
-        fixed.generate(token_ids(1, 5), steps, eos_token_id=None)
+        list(islice(fixed.stream(token_ids(1, 5), steps, eos_token_id=None), 3))
     assert uncompiled == [(1, False, 256), (1, False, 512)]
 
 

@@ -23,7 +23,7 @@ import sys
 from IPython.core.interactiveshell import InteractiveShell
 InteractiveShell().run_cell(open(sys.argv[1], encoding="utf-8").read())
 """
-MODULE_FOLDER = "import minimind_edu.figures as figures; print(figures.__file__)"
+PACKAGE_FOLDER = "import importlib.util as util; print(*util.find_spec('minimind_edu').submodule_search_locations)"
 
 needs_git = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 
@@ -32,7 +32,7 @@ class Reader:
     """A Python of its own, into which nothing is downloaded."""
 
     def __init__(self, folder: Path):
-        venv.create(folder / "venv", with_pip=True, symlinks=True)
+        venv.create(folder / "venv", symlinks=True)
         self.folder = folder
         self.python = next(folder.glob("venv/[bS][ic]*/python*"))
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")} | {
@@ -73,7 +73,7 @@ def reader(tmp_path_factory) -> Reader:
     flit_core = Path(importlib.util.find_spec("flit_core").origin).parents[1]
     borrowed = f"{sysconfig.get_path('purelib')}\n{flit_core}\n"
     (reader.site / "borrowed.pth").write_text(borrowed, encoding="utf-8")
-    if (ROOT / "src").as_posix() in reader.runs("-c", MODULE_FOLDER):
+    if (ROOT / "src").as_posix() in reader.runs("-c", PACKAGE_FOLDER):
         pytest.skip("this environment finds the package by other means than its editable install")
     return reader
 
@@ -126,7 +126,8 @@ def test_it_installs_the_package_and_nothing_else(reader, repository, monkeypatc
     assert reader.runs_cell(source) == ""
     [added] = reader.packages() ^ before
     assert added.startswith("minimind-edu @ git+file:")
-    assert str(reader.folder) in reader.runs("-c", MODULE_FOLDER)
+    package = Path(reader.runs("-c", PACKAGE_FOLDER).strip())
+    assert package == reader.site / "minimind_edu" and (package / "figures/static/kit.js").is_file()
     assert reader.runs_cell(source, PATH="") == "", "the second time nothing is to be done"
     for left in reader.site.glob("minimind_edu*"):
         shutil.rmtree(left)

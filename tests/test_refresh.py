@@ -8,6 +8,7 @@ import torch
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from tools import install_cell, refresh
+from tools.notebook_environment import ENVIRONMENT
 from tools.refresh import IGNORED, RefreshError, canonical, dumps, keep_measurements
 
 TABLE = "text/html"
@@ -131,18 +132,16 @@ def test_other_output_is_not(text):
 
 
 def test_a_chapter_is_executed_and_a_second_run_changes_nothing(tmp_path):
-    path = write_notebook(tmp_path / "01_chapter.ipynb", code("import os\nprint(os.environ['MINIMIND_EDU_STATIC'])"))
+    """In the environment that makes figures still and torch, here as in every kernel, compute with one thread."""
+    assert torch.get_num_threads() == 1
+    path = write_notebook(
+        tmp_path / "01_chapter.ipynb", code(f"import os\nprint([os.environ[name] for name in {[*ENVIRONMENT]}])")
+    )
+    assert ENVIRONMENT["MINIMIND_EDU_STATIC"] == ENVIRONMENT["OMP_NUM_THREADS"] == "1"
     assert refresh.refresh(path)
-    assert refresh.read(path).cells[-1].outputs[0].text == "1\n"
+    assert refresh.read(path).cells[-1].outputs[0].text == f"{[*ENVIRONMENT.values()]}\n"
     assert not refresh.refresh(path)
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
-
-
-def test_tests_and_kernels_compute_with_one_thread(tmp_path):
-    assert torch.get_num_threads() == 1
-    path = write_notebook(tmp_path / "01_chapter.ipynb", code("import torch\nprint(torch.get_num_threads())"))
-    refresh.refresh(path)
-    assert refresh.read(path).cells[-1].outputs[0].text == "1\n"
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """Wrong variants of the model: mistakes that people have made, or could, each of which some test must notice.
 
 A mutant replaces one piece of text in one file of the package. `tests` names where it should be noticed: test files of
-this project, or a single test as `file::name`; they are run in this order until the first one fails.
+this project, or a single test as `file::name`, which is what to name where the tests before it take more than a second;
+they are run in this order until the first one fails.
 """
 
 from dataclasses import dataclass
@@ -211,7 +212,8 @@ MUTANTS = [
     ),
     Mutant(
         "attention: dropout also in inference", "attention.py",
-        "self.dropout if self.training else 0.0", "self.dropout", ATTENTION,
+        "self.dropout if self.training else 0.0", "self.dropout",
+        ("test_attention.py::test_the_module_drops_attention_weights_at_the_rate_of_the_config",),
     ),
     # Cache and positions
     Mutant(
@@ -436,19 +438,23 @@ MUTANTS = [
     Mutant(
         "costs: weights once for every sequence", "costs.py",
         "weight_bytes=itemsize * weights_read(config, batch * new)",
-        "weight_bytes=batch * itemsize * weights_read(config, batch * new)", COSTS,
+        "weight_bytes=batch * itemsize * weights_read(config, batch * new)",
+        ("test_costs.py::test_intensity_of_decoding_is_about_half_an_operation_a_byte_and_grows_with_the_batch",),
     ),
     Mutant(
         "costs: one cache for the whole batch", "costs.py",
-        "cache_bytes=batch * (past + new)", "cache_bytes=(past + new)", COSTS,
+        "cache_bytes=batch * (past + new)", "cache_bytes=(past + new)",
+        ("test_costs.py::test_cache_bytes_are_those_of_the_tensors",),
     ),
     Mutant(
         "costs: what is written to the cache is forgotten", "costs.py",
-        "cache_bytes=batch * (past + new)", "cache_bytes=batch * past", COSTS,
+        "cache_bytes=batch * (past + new)", "cache_bytes=batch * past",
+        ("test_costs.py::test_cache_bytes_are_those_of_the_tensors",),
     ),
     Mutant(
         "costs: all experts are read", "costs.py",
-        "experts = min(config.num_experts, tokens * config.num_experts_per_tok)", "experts = config.num_experts", COSTS,
+        "experts = min(config.num_experts, tokens * config.num_experts_per_tok)", "experts = config.num_experts",
+        ("test_costs.py::test_experts_are_read_when_a_token_may_visit_them",),
     ),
     Mutant(
         "costs: a decode step does not see itself", "costs.py",
@@ -457,17 +463,19 @@ MUTANTS = [
     ),
     Mutant(
         "costs: the last new token is read", "costs.py",
-        "range(prompt + 1, prompt + new_tokens)", "range(prompt + 1, prompt + new_tokens + 1)", COSTS,
+        "range(prompt + 1, prompt + new_tokens)", "range(prompt + 1, prompt + new_tokens + 1)",
+        ("test_costs.py::test_generation_does_the_operations_that_pytorch_counts",),
     ),
     Mutant(
         "roofline: moving and computing one after the other", "costs.py",
         "return max(cost.bytes / self.bandwidth, cost.operations / self.peak)",
-        "return cost.bytes / self.bandwidth + cost.operations / self.peak", COSTS,
+        "return cost.bytes / self.bandwidth + cost.operations / self.peak",
+        ("test_costs.py::test_a_machine_is_limited_by_memory_below_its_ridge_and_by_arithmetic_above",),
     ),
     Mutant(
         "generation: a mask of ones is passed on", "generation.py",
         "if attention_mask is not None and not bool(attention_mask.all()):", "if attention_mask is not None:",
-        GENERATION,
+        ("test_generation.py::test_a_mask_of_ones_is_not_looked_at_again_for_every_token",),
     ),
     # Packing, the compiled step, and the choice
     Mutant("packing: rows and columns exchanged", "fast/packing.py", _PACK, _PACK.removesuffix(".t()"), PACKING),
@@ -611,7 +619,7 @@ MUTANTS = [
     Mutant(
         "decoding: padding is read", "fast/decoding.py",
         "mask = _fresh_copy(attention_mask.bool())[:, None, None, :]  # [B, T] -> [B, 1, 1, T]", "mask = None",
-        DECODING,
+        ("test_decoding.py::test_every_way_gives_the_plain_tokens",),
     ),
     Mutant(
         "decoding: compiled for packed weights", "fast/decoding.py",
@@ -636,7 +644,8 @@ MUTANTS = [
     # Devices
     Mutant(
         "device: bfloat16 wherever torch calls it supported", "device.py",
-        "torch.bfloat16 if major >= 8 else torch.float16", "torch.bfloat16", DEVICE,
+        "torch.bfloat16 if major >= 8 else torch.float16", "torch.bfloat16",
+        ("test_device.py::test_bfloat16_is_for_cuda_that_has_it",),
     ),
     Mutant(
         "device: without a GPU the CPU twice", "device.py",
@@ -646,17 +655,17 @@ MUTANTS = [
     Mutant(
         "device: tables stay behind when the model moves", "model.py",
         "self.freqs_cos, self.freqs_sin = cos.to(weight.device), sin.to(weight.device)",
-        "self.freqs_cos, self.freqs_sin = cos, sin", DEVICE,
+        "self.freqs_cos, self.freqs_sin = cos, sin", ("test_device.py::test_the_whole_model_moves",),
     ),
     Mutant(
         "device: the mask is made on the CPU", "masks.py",
         "causal_mask(query_length, key_length, attention_mask.device)",
-        "causal_mask(query_length, key_length)", DEVICE,
+        "causal_mask(query_length, key_length)", ("test_device.py::test_the_whole_model_moves",),
     ),
     Mutant(
         "device: what was seen is kept on the CPU", "generation.py",
         "dtype=torch.bool, device=prompt.device)\n    if attention_mask is None",
-        "dtype=torch.bool)\n    if attention_mask is None", DEVICE,
+        "dtype=torch.bool)\n    if attention_mask is None", ("test_device.py::test_the_whole_model_moves",),
     ),
     Mutant(
         "timing: the clock is read before the GPU has finished", "timing.py",
@@ -675,19 +684,20 @@ MUTANTS = [
     Mutant(
         "checkpoint: written in place", "weights/checkpoints.py",
         "save_file(tensors, partial, metadata", "partial = path; save_file(tensors, path, metadata",
-        CHECKPOINTS,
+        ("test_checkpoints.py::test_an_interrupted_save_leaves_the_old_file",),
     ),
     Mutant(
         "checkpoint: the format left out", "weights/checkpoints.py", '{"config": config, "format": "pt"}',
-        '{"config": config}', CHECKPOINTS,
+        '{"config": config}', ("test_checkpoints.py::test_a_tied_matrix_is_written_once",),
     ),
     Mutant(
         "checkpoint: the first tensor's dtype for all", "weights/checkpoints.py",
-        "dtype = reduce(torch.promote_types, dtypes)", "dtype = parameters[0].dtype", CHECKPOINTS,
+        "dtype = reduce(torch.promote_types, dtypes)", "dtype = parameters[0].dtype",
+        ("test_checkpoints.py::test_mixed_precision_loses_nothing",),
     ),
     Mutant(
         "checkpoint: tables keep the first tensor's dtype", "weights/checkpoints.py",
-        "if len(dtypes) > 1:", "if False:", CHECKPOINTS,
+        "if len(dtypes) > 1:", "if False:", ("test_checkpoints.py::test_mixed_precision_loses_nothing",),
     ),
     Mutant(
         "checkpoint: weights stay in the file", "weights/checkpoints.py",
@@ -695,57 +705,62 @@ MUTANTS = [
     ),
     Mutant(
         "checkpoint: a differing head is dropped", "weights/checkpoints.py", "if not is_tied(weights):", "if False:",
-        CHECKPOINTS,
+        ("test_checkpoints.py::test_weights_that_do_not_fit_the_config_are_refused",),
     ),
     Mutant(
         "checkpoint: names and shapes not compared", "weights/checkpoints.py",
         "model.load_state_dict(weights, assign=True)", "model.load_state_dict(weights, assign=True, strict=False)",
-        CHECKPOINTS,
+        ("test_checkpoints.py::test_weights_that_do_not_fit_the_config_are_refused",),
     ),
     Mutant(
         "checkpoint: declared sizes believed", "weights/checkpoints.py",
         "if shown := differences(config, weights):", "if (shown := differences(config, weights)) and False:",
-        CHECKPOINTS,
+        ("test_checkpoints.py::test_weights_that_do_not_fit_the_config_are_refused",),
     ),
     Mutant(
         "checkpoint: any number of positions", "weights/checkpoints.py",
-        'if tables > _MOST_TABLES and "max_position_embeddings" not in known:', "if False:", CHECKPOINTS,
+        'if tables > _MOST_TABLES and "max_position_embeddings" not in known:', "if False:",
+        ("test_checkpoints.py::test_a_config_json_is_not_believed_in_silence",),
     ),
     Mutant(
         "checkpoint: even positions that you name refused", "weights/checkpoints.py",
         'if tables > _MOST_TABLES and "max_position_embeddings" not in known:', "if tables > _MOST_TABLES:",
-        CHECKPOINTS,
+        ("test_checkpoints.py::test_more_positions_than_a_file_may_ask_for_can_still_be_named",),
     ),
     Mutant(
         "checkpoint: left in training", "weights/checkpoints.py",
-        "return model.eval()", "return model.train()", CHECKPOINTS,
+        "return model.eval()", "return model.train()",
+        ("test_checkpoints.py::test_a_model_that_was_read_is_in_eval_mode",),
     ),
     Mutant(
         "checkpoint: what you know is ignored", "weights/checkpoints.py",
         "config = infer_config(weights, stored.config_json, **known)",
-        "config = infer_config(weights, stored.config_json)", CHECKPOINTS,
+        "config = infer_config(weights, stored.config_json)",
+        ("test_checkpoints.py::test_a_bare_state_dict_is_enough",),
     ),
     Mutant(
         "checkpoint: config.json is ignored", "weights/checkpoints.py",
         "config = infer_config(weights, stored.config_json, **known)", "config = infer_config(weights, **known)",
-        CHECKPOINTS,
+        ("test_checkpoints.py::test_a_folder_of_upstream_is_read",),
     ),
     Mutant(
         "assigned weights: tables stay on meta", "model.py",
-        "self.register_load_state_dict_post_hook(_tables_follow_weights)", "pass", MODEL,
+        "self.register_load_state_dict_post_hook(_tables_follow_weights)", "pass",
+        ("test_model.py::test_weights_can_be_assigned_to_a_model_on_meta",),
     ),
     Mutant(
         "assigned weights: tied no more", "model.py",
-        "self.register_load_state_dict_post_hook(MiniMindForCausalLM._tie)", "pass", MODEL,
+        "self.register_load_state_dict_post_hook(MiniMindForCausalLM._tie)", "pass",
+        ("test_model.py::test_assigned_weights_are_tied_as_the_config_says",),
     ),
     Mutant(
         "assigned weights: tables keep their dtype", "model.py",
         "if (cos.device, cos.dtype) != (weight.device, torch.promote_types(weight.dtype, torch.float32)):",
-        "if cos.device != weight.device:", MODEL,
+        "if cos.device != weight.device:", ("test_model.py::test_assigning_wider_weights_widens_the_tables",),
     ),
     Mutant(
         "assigned weights: tables built where the surroundings say", "model.py",
-        'with torch.device("cpu"):', "if True:", MODEL,
+        'with torch.device("cpu"):', "if True:", ("test_model.py::test_weights_can_be_assigned_to_a_model_on_meta",),
     ),
     # Files, names and configs of others
     Mutant(
@@ -799,12 +814,14 @@ MUTANTS = [
     ),
     Mutant(
         "inferred: the config.json before the caller", "weights/infer_config.py",
-        "values = shown | stated | known", "values = shown | known | stated", ("test_infer_config.py",),
+        "values = shown | stated | known", "values = shown | known | stated",
+        ("test_infer_config.py::test_config_json_goes_before_presets_and_you_before_config_json",),
     ),
     Mutant(
         "inferred: shapes before the config.json", "weights/infer_config.py",
         "values = shown | stated | known", "values = stated | shown | known",
-        ("test_infer_config.py", "test_checkpoints.py"),
+       
+        ("test_infer_config.py::test_a_config_json_is_believed_against_the_shapes_so_that_the_weights_are_found_not_to_fit",),
     ),
     Mutant(
         "inferred: heads of 64 instead of eight heads", "weights/infer_config.py",
@@ -1012,11 +1029,13 @@ MUTANTS = [
     Mutant(
         "generation: the end token is 2, whatever the config says", "generation.py",
         "ends = tokens_of(config.eos_token_id if eos_token_id == -1 else eos_token_id)",
-        "ends = tokens_of(2 if eos_token_id == -1 else eos_token_id)", GENERATION,
+        "ends = tokens_of(2 if eos_token_id == -1 else eos_token_id)",
+        ("test_generation.py::test_the_config_names_the_end_token_or_several",),
     ),
     Mutant(
         "generation: only the first of several end tokens ends a row", "generation.py",
-        "torch.tensor(ends, dtype=torch.int64, device", "torch.tensor(ends[:1], dtype=torch.int64, device", GENERATION,
+        "torch.tensor(ends, dtype=torch.int64, device", "torch.tensor(ends[:1], dtype=torch.int64, device",
+        ("test_generation.py::test_the_config_names_the_end_token_or_several",),
     ),
     Mutant(
         "sampling: top-p before top-k", "sampling.py",
@@ -1047,7 +1066,8 @@ MUTANTS = [
     ),
     Mutant(
         "model: labels below zero pass", "model.py",
-        "read = labels.masked_fill(labels == -100, 0)", "read = labels.clamp(min=0)", MODEL,
+        "read = labels.masked_fill(labels == -100, 0)", "read = labels.clamp(min=0)",
+        ("test_model.py::test_rejects_what_it_cannot_compute",),
     ),
     Mutant(
         "model: the cache returned unasked", "model.py", "past if use_cache else None, tuple", "past, tuple", MODEL,
@@ -1093,12 +1113,13 @@ MUTANTS = [
         "norms: integers are rounded", "norms.py", "if not x.is_floating_point():", "if False:", NORMS,
     ),
     Mutant(
-        "mask: any number but 0 counts as a token", "validation.py", "    if strange.numel():", "    if False:", MODEL,
+        "mask: any number but 0 counts as a token", "validation.py", "    if strange.numel():", "    if False:",
+        ("test_model.py::test_rejects_what_it_cannot_compute",),
     ),
     Mutant(
         "decoding: a replaced method is not noticed", "fast/compilable.py",
         "replaced = any(isinstance(value, FunctionType | MethodType) for value in vars(part).values())",
-        "replaced = False", DECODING,
+        "replaced = False", ("test_decoding.py::test_a_model_that_somebody_changed_stays_eager",),
     ),
     Mutant(
         "decoding: the layout of the experts is taken once", "fast/decoding.py",
