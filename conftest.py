@@ -1,5 +1,6 @@
 """What every test run shares. `pytest` and `pytest --nbval` work as typed, here or below, without further options."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -35,6 +36,12 @@ def pytest_collectstart(collector):
     """
     if hasattr(collector, "skip_compare"):
         collector.skip_compare += ("image/svg+xml",)
+
+
+def pytest_collection_finish(session):
+    """What the imports left is no garbage: nobody need look through torch and transformers for it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)
