@@ -186,8 +186,9 @@ def test_no_variable_of_the_readers_keeps_it_from_unpacking(cell, tmp_path):
 
 
 def test_after_a_reset_what_was_imported_still_finds_its_files(cell, tmp_path):
-    figure = "from minimind_edu.figures import Roofline; print(Roofline().machine['peak'] > 0)"
-    assert seen_below(tmp_path, cell, "import minimind_edu.figures", "%reset -f", cell, figure) == "True\n"
+    """The folder stays, and stays the one: what was imported from it reads its files from there when they are used."""
+    before, after = "import sys; sys.before = list(sys.path)", "import sys; print(sys.path == sys.before)"
+    assert seen_below(tmp_path, cell, before, "%reset -f", cell, LOOK, after) == "True True\nTrue\n1\nTrue\n"
 
 
 OLDER = """\
