@@ -1,14 +1,13 @@
 """Hub names. A folder stands in for the Hub's cache, and a small server on this machine for the Hub; no network."""
 
 import json
-import os
-import subprocess
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 import torch
+from huggingface_hub import constants
 from model_builders import tiny_model, token_ids
 
 from minimind_edu.weights.checkpoints import from_checkpoint, save_checkpoint
@@ -138,16 +137,6 @@ class Hub(BaseHTTPRequestHandler):
         pass
 
 
-DOWNLOAD = """
-import sys
-from minimind_edu import from_checkpoint
-for name in sys.argv[2:]:
-    model = from_checkpoint(f"someone/{name}", download=True, cache_dir=sys.argv[1])
-    again = from_checkpoint(f"someone/{name}", cache_dir=sys.argv[1])
-    print(model.config.hidden_size, again.config == model.config)
-"""
-
-
 def offered(folder, names):
     """Files with the same model in several forms, and some that no reader needs."""
     model = tiny_model(dtype=torch.float32, num_attention_heads=8, head_dim=4)
@@ -161,20 +150,29 @@ def offered(folder, names):
     return files
 
 
-def test_a_download_fetches_one_kind_of_weights_and_shows_its_progress(tmp_path, cache):
-    """In a process of its own: huggingface_hub reads the address of the Hub once, when it is imported."""
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    """The address of a Hub that offers `OFFERED`; huggingface_hub has read its own when it was imported."""
     Hub.files, Hub.asked = {model: offered(tmp_path, names) for model, names in OFFERED.items()}, []
     with ThreadingHTTPServer(("127.0.0.1", 0), Hub) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         address = f"http://127.0.0.1:{server.server_port}"
-        environment = os.environ | {"HF_ENDPOINT": address, "HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
-        command = [sys.executable, "-c", DOWNLOAD, str(cache), *OFFERED]
-        done = subprocess.run(command, capture_output=True, text=True, env=environment)
+        template = constants.HUGGINGFACE_CO_URL_TEMPLATE.replace(constants.ENDPOINT, address)
+        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+        monkeypatch.setattr(constants, "ENDPOINT", address)
+        monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+        monkeypatch.setattr(constants, "HF_HUB_DISABLE_TELEMETRY", True)
+        yield Hub
         server.shutdown()
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == 3 * "32 True\n"
-    assert "100%" in done.stderr, "progress"
-    fetched = {path.split("someone/")[1] for path in Hub.asked if "/resolve/" in path}
+
+
+def test_a_download_fetches_one_kind_of_weights_and_shows_its_progress(hub, cache, capsys):
+    for name in OFFERED:
+        model = from_checkpoint(f"someone/{name}", download=True, cache_dir=cache)
+        again = from_checkpoint(f"someone/{name}", cache_dir=cache)
+        assert model.config.hidden_size == 32 and again.config == model.config
+    assert "100%" in capsys.readouterr().err, "progress"
+    fetched = {path.split("someone/")[1] for path in hub.asked if "/resolve/" in path}
     first = {model: names[0] for model, names in OFFERED.items()}
     expected = {f"{model}/resolve/{COMMIT}/{name}" for model in OFFERED for name in ("config.json", first[model])}
     assert fetched == expected
