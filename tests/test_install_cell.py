@@ -238,7 +238,7 @@ def test_cells_and_buttons_follow_when_the_address_and_the_version_change(tmp_pa
     html = page.read_text(encoding="utf-8")
     assert f"{new}@v7.0" in chapter.read_text(encoding="utf-8")
     assert f"/github/somebody/else/blob/main/chapters/{chapter.name}" in html
-    assert f'href="{new}"' in html
+    assert f'href="{new}/blob/main/chapters/{chapter.name}"' in html
     assert old not in html and old.removeprefix("https://github.com") not in html
 
 
