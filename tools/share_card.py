@@ -40,7 +40,7 @@ def page_of_the_card() -> str:
     colors = {name: palette.PALETTE[name].light for name in ("bg", "ink", "muted")}
     scripts = [
         host.registration("model_map", module_source("model_map")),
-        host.script((ROOT / "book/_ext/figure_host.js").read_text(encoding="utf-8")),
+        host.script((ROOT / "book/theme/static/figure_host.js").read_text(encoding="utf-8")),
     ]
     return (
         '<!doctype html><html lang="en" data-theme="light"><meta charset="utf-8">'
