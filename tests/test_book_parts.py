@@ -11,6 +11,7 @@ from minimind_book.words import WORDS, words
 
 from minimind_edu.figures import host
 from minimind_edu.palette import PALETTE
+from tools import install_cell
 
 
 def cell(source: str, *printed: str, tags: tuple[str, ...] = ()) -> nodes.container:
@@ -43,6 +44,13 @@ def test_what_a_reader_must_see_stays_open_and_a_hidden_cell_folds_with_its_outp
     hidden = cell("x = 1", "printed", tags=("hide-cell",))
     [fold] = hidden.children
     assert "printed" in fold.astext() and not fold["open"] and "whole" in hidden["classes"]
+
+
+def test_the_cell_that_installs_the_package_is_named_for_the_styles():
+    """It is hidden while one reads, and stands first among the code."""
+    title = next(line for line in install_cell.source().splitlines() if line.strip())
+    assert "install" in cell(install_cell.source(), tags=("hide-cell",))["classes"], title
+    assert "install" not in cell("x = 1")["classes"]
 
 
 def test_an_exercise_says_where_to_solve_it_instead_of_what_it_printed():

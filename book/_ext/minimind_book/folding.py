@@ -75,6 +75,8 @@ def fold_cell(cell: nodes.container, w: dict[str, str]) -> None:
     cell += fold
     if not whole:
         cell += outputs
+    if text.startswith("# @title Install the book"):
+        cell["classes"].append("install")  # a reader of the page needs it only in the code
     cell["classes"].append("whole" if whole else "printed" if outputs else "silent")
     if KEEP in tags:
         cell["classes"].append(KEEP)
