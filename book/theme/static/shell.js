@@ -123,6 +123,7 @@
     const hit = hits.find((node) => node.parentElement.checkVisibility()) ?? hits[0];
     if (hit) {
       open(hit.parentElement);
+      if (!hit.parentElement.checkVisibility()) setView("code"); // in what only the code shows
       const range = document.createRange();
       const start = hit.data.toLowerCase().indexOf(text);
       range.setStart(hit, start);
