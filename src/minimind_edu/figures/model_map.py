@@ -276,7 +276,7 @@ class ModelMap(Figure):
         """From the whole model to the part that the page is about."""
         if not self.here:
             return ["model"]
-        levels = list(LEVELS[: level_of(self.here) + 1])
+        levels: list[str] = list(LEVELS[: level_of(self.here) + 1])
         return levels if self.here in LEVELS else [*levels, self.here]
 
     def _summary(self) -> tuple[str, list[tuple[str, str]]]:
