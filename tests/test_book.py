@@ -430,7 +430,7 @@ def test_run_leads_to_colab_and_to_the_notebook_with_the_package_inside(browser,
     )
     assert (ROOT / f"{name}.ipynb").is_file()
     with page.expect_download() as download:
-        page.get_by_role("link", name="Notebook, package inside").click()
+        page.get_by_role("link", name="Download: a notebook that needs no network").click()
     stem = name.removeprefix("chapters/")
     assert download.value.suggested_filename == f"{stem}.ipynb"
     saved = json.loads(Path(download.value.path()).read_text(encoding="utf-8"))
@@ -445,7 +445,7 @@ def test_run_leads_to_colab_and_to_the_notebook_with_the_package_inside(browser,
 def test_only_chapters_are_offered_as_notebooks(html):
     written = {path.stem for path in (html / "notebooks").iterdir()}
     assert written == {name.removeprefix("chapters/") for name in CHAPTERS}
-    assert "package inside" not in text_of(html, "book/notation")
+    assert "needs no network" not in text_of(html, "book/notation")
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -20,7 +20,7 @@ WIDTH, HEIGHT = 1200, 630
 LARGEST = 120_000  # bytes: some networks do not fetch more
 
 TITLE = "MiniMind from the inside"
-QUESTION = "How do 26 million multiplications become the next word?"
+QUESTION = "How do 26 million weights choose the next word?"
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 
 STYLE = """

@@ -63,7 +63,8 @@ _TAKE = r"""(prefix) => {
     };
     html = html.replace(/ d="([^"]*)"/g, (_, path) => ` d="${steps(path)}"`);
     html = html.replace(/ data-lm-suppress-shortcuts="true"| aria-live="polite"| tabindex="-?[01]"| mm-seen/g, "");
-    return html.replace(/ (?!d=)[a-z-]+="[^"]*"/g, (one) => one.replace(/(\d+\.\d)\d+/g, "$1"));
+    const places = / (?:x|y|x1|x2|y1|y2|dx|dy|cx|cy|r|rx|ry|width|height|points|transform)="[^"]*"/g;
+    return html.replace(places, (one) => one.replace(/-?\d+\.\d+/g, (x) => Math.round(x * 10) / 10));
 }"""
 
 

@@ -28,7 +28,7 @@ OPENINGS: dict[str, tuple[str, dict[str, Any]]] = {
     "chapters/03_rope_rotation": ("RotationDials", {}),
     "chapters/04_rope_frequencies": ("FrequencyComb", {}),
     "chapters/05_attention": ("AttentionXRay", {}),
-    "chapters/06_gqa_shapes": ("HeadWiring", {}),
+    "chapters/06_gqa_shapes": ("HeadWiring", {"num_kv_heads": 2, "head_dim": 64}),
     "chapters/07_kv_cache": ("CacheStepper", {}),
     "chapters/10_block_and_model": ("ResidualStream", {}),
     "chapters/11_weight_tying": ("ParameterLedger", {}),

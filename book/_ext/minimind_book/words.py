@@ -6,6 +6,7 @@ WORDS = {
     "en": {
         "skip": "Skip to the text",
         "contents": "Contents",
+        "close": "Close",
         "search": "Search",
         "search_book": "Search this book",
         "search_needs_scripts": "The search runs in your browser and needs JavaScript.",
@@ -15,7 +16,7 @@ WORDS = {
         "more": "More",
         "run": "Run",
         "colab": "Open in Colab",
-        "notebook": "Notebook, package inside",
+        "notebook": "Download: a notebook that needs no network",
         "source": "Source on GitHub",
         "print": "Print",
         "theme": "Color mode",

@@ -3,7 +3,7 @@
 function mountFigures(names) {
   const WORDS = {
     en: {
-      table: "The numbers at the start, as a table",
+      table: "Starting values as a table",
       failed: "This figure could not start in this browser; its numbers stand here instead.",
     },
   };

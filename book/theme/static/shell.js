@@ -61,6 +61,19 @@
   });
   document.querySelector(".print")?.addEventListener("click", () => print());
 
+  // Menus close when something was chosen, or nothing.
+  const menu = document.querySelector(".more");
+  document.addEventListener("click", (event) => menu.contains(event.target) || (menu.open = false));
+  menu.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    menu.open = false;
+    menu.querySelector("summary").focus();
+  });
+  const contents = document.getElementById("contents");
+  contents.addEventListener("click", (event) => {
+    if (event.target.closest("a") && contents.matches(":popover-open")) contents.hidePopover();
+  });
+
   // Read or code
   const switches = all("button[data-view]");
   const folds = all("details.code");
@@ -113,14 +126,19 @@
   const sought = kept.read("sphinx_highlight_terms"); // Sphinx's search leaves it for the page that it leads to
   if (sought && !document.getElementById("search-results")) {
     kept.write("sphinx_highlight_terms", "");
-    const text = sought.toLowerCase();
     const article = document.querySelector("article");
-    const walker = document.createTreeWalker(article, NodeFilter.SHOW_TEXT, (node) =>
-      node.data.toLowerCase().includes(text) ? NodeFilter.FILTER_ACCEPT : NodeFilter.FILTER_REJECT,
-    );
-    const hits = [];
-    while (walker.nextNode()) hits.push(walker.currentNode);
-    const hit = hits.find((node) => node.parentElement.checkVisibility()) ?? hits[0];
+    const texts = [];
+    const walker = document.createTreeWalker(article, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) texts.push(walker.currentNode);
+    // All that was typed as it is, or else the first of its words; in a heading, in what is open, or anywhere.
+    const whole = sought.toLowerCase();
+    const [text, hits] = [whole, ...whole.split(/\s+/)]
+      .map((term) => [term, texts.filter((node) => node.data.toLowerCase().includes(term))])
+      .find(([term, found]) => term && found.length) ?? [whole, []];
+    const hit =
+      hits.find((node) => node.parentElement.closest("h2, h3")) ??
+      hits.find((node) => node.parentElement.checkVisibility()) ??
+      hits[0];
     if (hit) {
       open(hit.parentElement);
       if (!hit.parentElement.checkVisibility()) setView("code"); // in what only the code shows
@@ -129,7 +147,7 @@
       range.setStart(hit, start);
       range.setEnd(hit, start + text.length);
       getSelection().addRange(range);
-      if (!location.hash) hit.parentElement.scrollIntoView({ block: "center" });
+      if (!location.hash) scrollBy(0, range.getBoundingClientRect().top - innerHeight / 3);
     }
   }
 
@@ -240,7 +258,8 @@
   }
 
   function offerSharing(figure) {
-    if (figure.querySelector(".mm-keep")) return;
+    const fold = figure.querySelector(".mm-more");
+    if (!fold || fold.querySelector(".mm-keep")) return; // a figure that opens a chapter is for a first look
     const bar = document.createElement("p");
     bar.className = "mm-keep";
     const add = (text, act) => {
@@ -266,7 +285,7 @@
       kept.write("figures", JSON.stringify(states));
       bar.remove();
     });
-    (figure.querySelector(".mm-more") ?? figure).append(bar);
+    fold.append(bar);
   }
 
   let writing = 0;
@@ -307,6 +326,8 @@
       event.preventDefault();
       if (link.dataset.dragged) return delete link.dataset.dragged;
       set(values);
+      const after = targets.find((figure) => link.compareDocumentPosition(figure) & Node.DOCUMENT_POSITION_FOLLOWING);
+      (after ?? targets.at(-1))?.scrollIntoView({ block: "nearest" });
     });
     if (max === undefined) return;
 

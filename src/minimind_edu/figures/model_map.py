@@ -252,6 +252,7 @@ class ModelMap(Figure):
             "inner": config.intermediate_size,
             "experts": config.num_experts,
             "chosen": config.num_experts_per_tok,
+            "shared": config.num_shared_experts,
             "tied": config.tie_word_embeddings,
             "moe": config.use_moe,
         }

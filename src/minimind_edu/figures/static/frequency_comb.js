@@ -330,6 +330,8 @@ function renderComb({ model, el }) {
     comb.draw(s, Math.round(width));
     scales.draw(s, Math.round(width));
     controls.set(s);
+    const isSafe = !s.kinds.includes("new");
+    root.querySelector(".mm-title").textContent = isSafe ? words.titleWithoutNews : words.title;
     const numbers = combNumbers(words, s);
     first.set(numbers.first);
     rest.set(numbers.rest);

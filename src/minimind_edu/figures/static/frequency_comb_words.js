@@ -3,6 +3,7 @@
 export const frequencyCombWords = {
   en: {
     title: "Longer texts bring slow pairs to angles they never met.",
+    titleWithoutNews: "Slowed down, no pair meets an angle it did not meet in training.",
     caption: "Slowing these pairs prevents that, but slowing fast ones changes the scores of neighboring tokens.",
     more: "More: each pair's scale, base, lengths",
     formula: "context extension",

@@ -700,7 +700,8 @@ function pairScene(w, h, ctx) {
 function productScene(w, h, ctx) {
   const { words, sizes, example, small } = ctx;
   const [q, k] = [example.rotated_q, example.rotated_k];
-  const factor = (x) => (x < 0 ? `(${fmt(x)})` : fmt(x));
+  const digits = small ? 2 : 3; // three are enough to compute it by hand
+  const factor = (x) => (x < 0 ? `(${fmt(x, digits)})` : fmt(x, digits));
   const R = small ? 0.16 * h : 0.25 * h;
   const [cx, cy] = small ? [R + 6, R + 8] : [0.17 * w, 0.3 * h];
   const scale = (R * 0.95) / Math.max(lengthOf(q), lengthOf(k));
@@ -721,10 +722,10 @@ function productScene(w, h, ctx) {
     svg(
       "text",
       { x: x0, y: y0 + i * line, class: "mp-number" },
-      tone("q", fmt(q[i])),
+      tone("q", fmt(q[i], digits)),
       " × ",
       tone("k", factor(k[i])),
-      ` = ${fmt(products[i])}`,
+      ` ${small ? "≈" : "="} ${fmt(products[i])}`,
     );
   const sum = products[0] + products[1];
   const stripTop = small ? 0.5 * h : 0.66 * h;

@@ -48,7 +48,9 @@ export const modelMapWords = {
           : "A last matrix gives one score to each token that could come next.",
       generation: () => "One token is drawn from the scores and joins the input. That is how a text grows.",
       ffn: (s) => `Every token by itself: from ${s.hidden} numbers to ${s.inner}, through a gate (SwiGLU), and back.`,
-      experts: (s) => `In the larger models, a router sends each token to ${s.chosen} of ${s.experts} such networks.`,
+      experts: (s) =>
+        `With experts, a router sends each token to ${s.chosen} of ${s.experts} such networks` +
+        `${s.shared ? ", and a shared one reads every token" : ""}.`,
       rope: () => "Queries and keys rotate by their position, so a score depends on how far apart two tokens are.",
       cache: () => "Keys and values of earlier tokens are kept, so a new token computes only its own.",
       groups: (s) => `${s.heads} query heads share ${s.kv_heads} key/value heads, so the cache stays small.`,

@@ -3,7 +3,7 @@
 export const residualStreamWords = {
   en: {
     title: "Pre-norm keeps all that was ever added; post-norm lets the old fade.",
-    titleOfSlider: "Scale the sublayers up: the stream swells, what they read does not.",
+    titleOfSlider: "Louder sublayers: the stream grows, what they read does not.",
     caption: "A stripe is what one sublayer added, fainter for later blocks. Heights are square roots.",
     more: "More: scale, depth, gradients, loss",
     axis: "size of the stream (RMS)",

@@ -2,7 +2,7 @@
 
 export const rotationDialsWords = {
   en: {
-    title: "Slide both positions: every arrow rotates, the score stays.",
+    title: "Slide both: each arrow rotates at its pace, the score stays.",
     caption:
       "Both arrows of a dial rotate at the same speed, so the angle between them stays. Drag a tip to change q or k.",
     more: "More: m and n, every distance, the base",
