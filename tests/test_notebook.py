@@ -1,11 +1,15 @@
 """Progress shows itself where a reader waits, and nowhere that outputs are stored."""
 
+import re
 import sys
 import time
 
 import pytest
 
 from minimind_edu.notebook import outputs_are_stored, progress
+
+# A step may come too soon after the last one to be shown; which one that is depends on the machine.
+ON_ITS_WAY = re.compile(r"reading:  (25%\|.* 1/4|50%\|.* 2/4|75%\|.* 3/4)")
 
 
 @pytest.fixture
@@ -30,8 +34,7 @@ def test_a_reader_sees_how_far_it_is_and_nothing_afterwards(reader, capsys):
     assert not outputs_are_stored()
     assert list(slowly("abcd")) == list("abcd")
     shown = capsys.readouterr()
-    assert "reading:  50%" in shown.out
-    assert "2/4" in shown.out
+    assert ON_ITS_WAY.search(shown.out)
     assert shown.out.split("\r")[-2:] == [" " * len(shown.out.split("\r")[-2]), ""]
     assert shown.err == ""
 
@@ -40,7 +43,7 @@ def test_a_command_keeps_its_output_for_what_it_prints(reader, monkeypatch, caps
     monkeypatch.delitem(sys.modules, "ipykernel")
     assert list(slowly("abcd")) == list("abcd")
     shown = capsys.readouterr()
-    assert shown.out == "" and "reading:  50%" in shown.err
+    assert shown.out == "" and ON_ITS_WAY.search(shown.err)
 
 
 def test_stored_outputs_hold_no_bar(tool, capsys):
