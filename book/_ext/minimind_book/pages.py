@@ -23,11 +23,16 @@ ROOT = Path(__file__).resolve().parents[3]
 THEME = ROOT / "book" / "theme"
 SHELL_CSS = THEME / "shell.css"
 
+# The theme, before anything is painted; and the fonts, early enough for the first page that somebody reads. (A page
+# from file:// may not load them like this, and has them at once.)
 HEAD_SCRIPT = (
-    "const r=document.documentElement,s=k=>{try{return localStorage.getItem(k)}catch{}},m=s('mode')||'auto';"
+    "const d=document,r=d.documentElement,s=k=>{try{return localStorage.getItem(k)}catch{}},m=s('mode')||'auto';"
     "r.dataset.mode=m;"
     "r.dataset.theme=m==='auto'?(matchMedia('(prefers-color-scheme: dark)').matches?'dark':'light'):m;"
-    "r.dataset.view=s('view')||'read';r.classList.add('js')"
+    "r.dataset.view=s('view')||'read';r.classList.add('js');"
+    "if(location.protocol!=='file:')for(const f of ['text','sans']){const l=d.createElement('link');"
+    "Object.assign(l,{rel:'preload',as:'font',type:'font/woff2',crossOrigin:'',"
+    "href:r.dataset.content_root+'_static/fonts/'+f+'.woff2'});d.head.append(l)}"
 )
 
 # What other extensions write into the output and no page loads.
