@@ -18,6 +18,7 @@ The wings, which no part imports:
     fast/             the same tokens, faster: packed weights, compiled steps                  14
     weights/          checkpoints and configs in files, of MiniMind's, transformers' and our own
     hf/               into Hugging Face transformers and back (an optional extra)
+    world/            small stories in two languages whose every probability is known, to train on and to judge by
     checks/           the exercises, one file for each chapter
     figures/          the interactive figures; plotting draws the still pictures
 
