@@ -7,13 +7,14 @@ The weights are whole numbers, so that a port to another language can find the s
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from minimind_edu.world.words import IDS, NOBODY, OBJECTS, PEOPLE, PHRASES, PLACES, PRONOUNS, TRANSLATE
 
 CAST, PROPS, ROOMS = 3, 3, 5  # the most people, objects and places of one story
+
 # P and Q are people, X is an object, A and B are places.
 SENTENCES = {
     "is": ("P|is in the|A|.", "P|在|A|。"),
@@ -28,19 +29,18 @@ SENTENCES = {
     "objects": ("who has what|?", "谁拿着|什么|？"),  # then X : Q , X : Q .
 }
 SLOTS = {"P": PEOPLE, "Q": PEOPLE, "X": OBJECTS, "A": PLACES, "B": PLACES}
-WEIGHTS = {"is": 12, "go": 10, "take": 8, "drop": 3, "give": 6}  # what is told
+WEIGHTS = {"is": 20, "go": 10, "take": 8, "drop": 3, "give": 6}  # what is told
 WEIGHTS |= {"where": 5, "where object": 6, "who": 8, "people": 8, "objects": 8}  # what is asked
 TOLD = ("is", "go", "take", "drop", "give")
 
 Pick = Callable[[Sequence[int]], int]
 
 
-@dataclass(frozen=True)
-class Sentence:
+class Sentence(NamedTuple):
     """One sentence: what it is about, and its words."""
 
     kind: str  # a key of SENTENCES, or "translation"
-    language: int  # of its first word
+    language: int  # 0 or 1, of LANGUAGES
     slots: dict[str, int]  # a letter -> the index of its person, object or place
     ids: list[int]
 
@@ -168,6 +168,8 @@ class Replay:
         self.path, self.widths, self.probability = path, [], 1.0
 
     def __call__(self, weights: Sequence[int]) -> int:
+        if len(weights) == 1:
+            return 0
         if len(self.widths) == len(self.path):
             self.path.append(0)
         choice = self.path[len(self.widths)]
