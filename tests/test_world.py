@@ -13,8 +13,8 @@ from minimind_edu.world.words import OBJECTS, PEOPLE, PHRASES, PLACES, PRONOUNS
 LENGTH = 96
 STOPS = (".", "。")
 STORY_0 = (
-    "<s> 米娅在大厅。 Leo is in the hall. Mia picks up the ball in the hall. Mia goes from the hall to the attic. "
-    "who has the ball?"
+    "<s> 米娅在大厅。 Mia goes from the hall to the attic. Mia picks up the ball in the attic. "
+    "she picks up the map in the attic. who has the"
 )
 ENGLISH = {zh: en for lists in (PEOPLE, OBJECTS, PLACES) for en, zh in zip(*lists, strict=True)}
 
@@ -68,6 +68,7 @@ def test_the_words_and_their_ids_stay_as_they_are():
     words = f"<s> ⇒ {english} {chinese}"
     assert [word.replace("_", " ") for word in words.split()] == world.WORDS
     assert len(set(world.WORDS)) == 88
+    assert all(world.WORDS[world.WORDS.index(zh) - 44] == en for zh, en in ENGLISH.items())
     assert world.BOS == 0
 
 
@@ -259,12 +260,28 @@ def test_a_first_sentence_by_hand():
 
 
 def test_a_second_sentence_by_hand():
-    """After one statement: 1 in 5 is translated; else a coin, then is 20, go 10, take 8, where 5."""
+    """After one statement: 1 in 5 is translated; else a coin, then is 20, go 14, take 16, where 4; she in 2 of 5."""
     after = world.next_word_distribution(encode("<s> Mia is in the hall."))
-    share = 0.8 / 2 / 43
-    expected = {"⇒": 0.2, "where is": share * 5, "米娅": share * (18 * 3 / 5 + 5), "Mia": share * 18 * 3 / 5}
-    expected |= {"she": share * 18 * 2 / 5, "她": share * 18 * 2 / 5, "Tom": share * 20 / 7, "利奥": share * 20 / 7}
+    share = 0.8 / 2 / 54
+    expected = {"⇒": 0.2, "where is": share * 4, "米娅": share * (30 * 3 / 5 + 4), "Mia": share * 30 * 3 / 5}
+    expected |= {"she": share * 30 * 2 / 5, "她": share * 30 * 2 / 5, "Tom": share * 20 / 7, "利奥": share * 20 / 7}
     assert {word: after[world.WORDS.index(word)] for word in expected} == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("begun", "words"),
+    [
+        ("Mia goes from the hall to the", dict.fromkeys(PLACES[0][:4] + PLACES[0][5:], 1 / 7)),
+        ("she picks up the", dict.fromkeys(OBJECTS[0], 1 / 8)),
+        ("汤姆在", dict.fromkeys(PLACES[1], 1 / 14) | {"大厅": 1 / 2}),
+        ("米娅在", {"大厅": 1}),
+        ("where is Mia? in the", {"hall": 1}),
+        ("⇒", {"米娅": 1}),
+    ],
+)
+def test_what_follows_by_hand(begun, words):
+    found = world.next_word_distribution(encode("<s> Mia is in the hall. " + begun))
+    assert {world.WORDS[i]: found[i] for i in np.flatnonzero(found)} == pytest.approx(words, abs=1e-12)
 
 
 def chi_square_limit(freedom, sigmas=4.0):

@@ -1126,5 +1126,23 @@ MUTANTS = [
         "            self.stacks = self._lay_out()\n        else:", "            pass\n        else:",
         ("test_compiled_steps.py::test_a_mixture_for_one_row_is_one_graph_and_follows_replaced_experts",),
     ),
+    Mutant(
+        "world: a gift stays with the giver", "world/house.py",
+        'slots["P" if kind == "take" else "Q"]', 'slots["P"]',
+        ("test_world.py::test_every_story_agrees_with_a_reader_that_does_not_know_the_grammar",),
+    ),
+    Mutant(
+        "world: she may mean either of two women", "world/house.py", "if alike == [who]", "if who in alike",
+        ("test_world.py::test_sentences_are_told_apart_by_their_words",),
+    ),
+    Mutant(
+        "world: the exact distribution forgets the weights", "world/house.py",
+        "self.probability *= weights[choice] / sum(weights)", "self.probability *= 1 / len(weights)",
+        ("test_world.py::test_a_second_sentence_by_hand",),
+    ),
+    Mutant(
+        "world: what somebody holds still lies around", "world/house.py", 'self.lies.pop(slots["X"], None)', "pass",
+        ("test_world.py::test_every_story_agrees_with_a_reader_that_does_not_know_the_grammar",),
+    ),
 ]
 # fmt: on

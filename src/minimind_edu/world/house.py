@@ -13,7 +13,7 @@ import numpy as np
 
 from minimind_edu.world.words import IDS, NOBODY, OBJECTS, PEOPLE, PHRASES, PLACES, PRONOUNS, TRANSLATE
 
-CAST, PROPS, ROOMS = 3, 3, 5  # the most people, objects and places of one story
+CAST, PROPS, ROOMS = 3, 3, 4  # the most people, objects and places of one story
 
 # P and Q are people, X is an object, A and B are places.
 SENTENCES = {
@@ -29,8 +29,8 @@ SENTENCES = {
     "objects": ("who has what|?", "谁拿着|什么|？"),  # then X : Q , X : Q .
 }
 SLOTS = {"P": PEOPLE, "Q": PEOPLE, "X": OBJECTS, "A": PLACES, "B": PLACES}
-WEIGHTS = {"is": 20, "go": 10, "take": 8, "drop": 3, "give": 6}  # what is told
-WEIGHTS |= {"where": 5, "where object": 6, "who": 8, "people": 8, "objects": 8}  # what is asked
+WEIGHTS = {"is": 20, "go": 14, "take": 16, "drop": 5, "give": 30}  # what is told
+WEIGHTS |= {"where": 4, "where object": 8, "who": 12, "people": 6, "objects": 12}  # what is asked
 TOLD = ("is", "go", "take", "drop", "give")
 
 Pick = Callable[[Sequence[int]], int]
