@@ -242,7 +242,7 @@ def test_the_refusal_says_what_can_follow():
 
 def test_sentences_are_told_apart_by_their_words():
     """Else a text would mean two things, and the probability of a sentence would be that of one meaning."""
-    for house in houses(60, seed=2):
+    for house in houses(250, seed=2):
         options = house.sentences()
         texts = {tuple(sentence.ids) for _, sentence in options}
         assert len(texts) == len(options)
@@ -431,8 +431,8 @@ def test_the_reader_counts_whole_sentences_only():
     assert world.state_after(encode("<s>")) == world.State()
 
 
-def test_the_reader_refuses_what_is_no_statement():
-    with pytest.raises(ValueError, match="no statement of this world: '<s> to the .'"):
+def test_the_reader_refuses_what_says_nothing():
+    with pytest.raises(ValueError, match="this sentence says nothing: '<s> to the .'"):
         world.state_after(encode("<s> to the."))
 
 
@@ -508,8 +508,14 @@ def test_questions_vary_and_depend_on_the_seed():
     assert min(len(q.prompt) for q in first) < 30 and max(len(q.prompt) for q in first) > 65
 
 
+@pytest.mark.parametrize("kind", world.QUESTIONS)
+def test_short_texts_have_room_for_every_question(kind):
+    for question in world.questions(kind, 5, seed=3, length=48):
+        assert len(question.prompt) + len(question.answer) <= 48
+
+
 def test_what_is_no_question_is_refused():
     with pytest.raises(ValueError, match="the kinds where, where object, who, .*; got 'why'"):
         world.questions("why", 1, 0)
-    with pytest.raises(ValueError, match="length must be a whole number of at least 31, got 20"):
+    with pytest.raises(ValueError, match="length must be a whole number of at least 48, got 20"):
         world.questions("who", 1, 0, length=20)

@@ -18,9 +18,8 @@ QUESTIONS = {  # kind -> the kinds of sentences that ask it
     "objects": ("objects",),
     "translation": ("translation",),
 }
-
-
 LONGEST = 15  # words of the longest sentence, a roll call of three
+SHORTEST = 48  # words of a text with room for a story of two objects and a roll call of them
 
 
 @dataclass(frozen=True)
@@ -44,11 +43,13 @@ def questions(
         length: the most words of prompt and answer together; stories of all lengths up to it occur.
         told, asked: the languages of the story and of the sentence that asks; a translation is asked for in the other
             language than that of the sentence before it.
+
+    Raises a ValueError for another kind or language, and for a text too short to ask everything.
     """
     if kind not in QUESTIONS:
         raise ValueError(f"there are questions of the kinds {', '.join(QUESTIONS)}; got {kind!r}")
     check_count("count", count)
-    check_count("length", length, at_least=2 * LONGEST + 1)
+    check_count("length", length, at_least=SHORTEST)
     dice, found = Dice(seed), []
     while len(found) < count:
         house, ids, enough = House(language_indices(told)), [BOS], dice([1] * (length - 2 * LONGEST))

@@ -29,7 +29,8 @@ _ENGLISH = {zh: en for lists in (PEOPLE, OBJECTS, PLACES) for en, zh in zip(*lis
 def state_after(prefix: Iterable[int]) -> State:
     """Read a prefix [S] and keep track of the house, without the grammar. Only whole sentences count.
 
-    Raises a ValueError for a sentence that is none of this world.
+    It believes what the text says: `distributions` is what refuses an impossible text. Raises a ValueError for a
+    sentence that says nothing.
     """
     state, sentence, meant = State(), [], {}
     for word in words_of(prefix):
@@ -39,7 +40,7 @@ def state_after(prefix: Iterable[int]) -> State:
                 try:
                     _read(sentence, state, meant)
                 except IndexError:
-                    raise ValueError(f"no statement of this world: {' '.join(sentence)!r}") from None
+                    raise ValueError(f"this sentence says nothing: {' '.join(sentence)!r}") from None
             sentence = []
     return state
 

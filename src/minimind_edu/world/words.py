@@ -11,7 +11,7 @@ import numpy as np
 BOS, TRANSLATE = 0, 1  # the ids of <s> and ⇒
 LANGUAGES = ("en", "zh")
 NOBODY = 8  # the index that follows the eight people
-PEOPLE = (
+PEOPLE: tuple[list[str], list[str]] = (
     "Mia Tom Anna Jack Lily Mark Zoe Leo nobody".split(),  # she and he in turn
     "米娅 汤姆 安娜 杰克 莉莉 马克 佐伊 利奥 没有人".split(),
 )
@@ -40,7 +40,7 @@ def encode(text: str) -> np.ndarray:
     while start < len(text):
         found = _WORD.match(text, start)
         if not found:
-            unknown = re.match(r"\s*(\w+|.)", text[start:])[1]
+            unknown = re.findall(r"\w+|\S", text[start:])[0]
             raise ValueError(f"{unknown!r} is no word of this world; world.WORDS lists all {len(WORDS)}")
         ids.append(IDS[found[1]])
         start = found.end()
