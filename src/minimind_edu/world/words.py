@@ -4,14 +4,14 @@ A phrase like "goes from the" is one word, and so is 在哪里. Trained weights 
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 BOS, TRANSLATE = 0, 1  # the ids of <s> and ⇒
 LANGUAGES = ("en", "zh")
 NOBODY = 8  # the index that follows the eight people
-PEOPLE: tuple[list[str], list[str]] = (
+PEOPLE: tuple[Sequence[str], Sequence[str]] = (
     "Mia Tom Anna Jack Lily Mark Zoe Leo nobody".split(),  # she and he in turn
     "米娅 汤姆 安娜 杰克 莉莉 马克 佐伊 利奥 没有人".split(),
 )
