@@ -86,7 +86,7 @@ function mountFigures(names) {
   // Figures draw when they know their width, a frame after they are put on the page. Until then the still stays, and
   // leaves in the moment in which the figure takes its place: nothing moves. A page that is hidden has no frames.
   const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
-  const drawn = () => Promise.race([frame().then(frame), new Promise((resolve) => setTimeout(resolve, 400))]);
+  const drawn = () => Promise.race([frame().then(frame), new Promise((resolve) => setTimeout(resolve, 3000))]);
 
   async function mount(figure) {
     const stage = element("div", "mm-mount");
