@@ -123,6 +123,7 @@ def open_figures(page, *figures: Figure, theme: str = "light") -> None:
     """Show figures on one page and wait until all of them are mounted."""
     serve(page, static_page(*figures, theme=theme))
     assert page.evaluate(_STATES, FIGURE) == [host.ALIVE] * len(figures)
+    settle(page)  # a figure draws when it knows its width, a frame after it is alive
 
 
 def read_out(page) -> dict[str, str]:
