@@ -22,9 +22,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path += [str(ROOT / "book" / "_ext"), str(ROOT / "tests")]
 
 from browser import chromium_path, launch  # noqa: E402
-from minimind_book.figures import OPENINGS, PLACES, STILLS, element_file, strip_file  # noqa: E402
+from minimind_book.figures import OPENINGS, PLACES, STILLS, arguments_of, element_file, host_script, strip_file  # noqa: E402
 
-HOST = ROOT / "book/theme/static/figure_host.js"
 BROAD, COLUMN, NARROW = 908, 738, 326  # pixels: a figure in the text, one that opens a chapter, the same on a phone
 _DIRECTIVE = re.compile(r"^```\{live-figure\} (\w+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
@@ -72,8 +71,7 @@ def directives() -> Iterator[tuple[str, dict[str, Any]]]:
     """Name and arguments of the figures on pages that are no notebooks."""
     for page in sorted((ROOT / "book").glob("*.md")):
         for name, lines in _DIRECTIVE.findall(page.read_text(encoding="utf-8")):
-            pairs = (line.split(":", 1) for line in lines.splitlines() if line.strip())
-            yield name, {key.strip(): json.loads(value) for key, value in pairs}
+            yield name, arguments_of(lines.splitlines())
 
 
 def element(name: str, arguments: dict[str, Any]) -> tuple[str, str]:
@@ -107,7 +105,7 @@ def in_chapters() -> list[tuple[str, str]]:
 
 def page_of(name: str, state: str) -> str:
     """A page with this one figure, as small as can be."""
-    scripts = [host.registration(name, module_source(name)), host.script(HOST.read_text(encoding="utf-8"))]
+    scripts = [host.registration(name, module_source(name)), host_script()]
     return (
         f'<!doctype html><html lang="en" data-theme="light"><style>{shared_stylesheet()}{own_stylesheet(name)}</style>'
         f'<body style="margin:0">{host.element(name, state, "")}'

@@ -7,6 +7,7 @@ script puts the living figure in its place.
 
 import hashlib
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,18 @@ def write_figures(target: Path) -> None:
     target.mkdir(parents=True, exist_ok=True)
     for name in figure_names():
         (target / f"{name}.js").write_text(host.registration(name, module_source(name)), encoding="utf-8")
-    (target / HOST).write_text(host.script((STATIC / HOST).read_text(encoding="utf-8")), encoding="utf-8")
+    (target / HOST).write_text(host_script(), encoding="utf-8")
+
+
+def arguments_of(lines: Iterable[str]) -> dict[str, Any]:
+    """The arguments that the content of a `live-figure` gives, a line each: `name: JSON value`."""
+    pairs = (line.split(":", 1) for line in lines if line.strip())
+    return {name.strip(): json.loads(value) for name, value in pairs}
+
+
+def host_script() -> str:
+    """The script that mounts the figures of a page."""
+    return host.script((STATIC / HOST).read_text(encoding="utf-8"))
 
 
 def element_file(name: str, arguments: dict[str, Any]) -> str:
@@ -145,8 +157,7 @@ class LiveFigure(SphinxDirective):
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        pairs = (line.split(":", 1) for line in self.content if line.strip())
-        return [raw(self.arguments[0], {name.strip(): json.loads(value) for name, value in pairs})]
+        return [raw(self.arguments[0], arguments_of(self.content))]
 
 
 def setup(app: Sphinx) -> None:

@@ -35,18 +35,6 @@ HEAD_SCRIPT = (
     "href:r.dataset.content_root+'_static/fonts/'+f+'.woff2'});d.head.append(l)}"
 )
 
-# What other extensions write into the output and no page loads.
-UNUSED = (
-    "basic.css",
-    "pygments",
-    "mystnb",
-    "sphinx-design",
-    "design-tabs",
-    "file.png",
-    "minus.png",
-    "plus.png",
-    "fonts/README",
-)
 PLAIN_TOKENS = {"n", "p", "w", "nb"}  # token classes that no rule colors
 _TOKEN = re.compile(r'<span class="(\w+)">([^<]*)</span>')
 
