@@ -26,7 +26,8 @@ PHRASES = (
     "who has the|who has what|.|?|:|,".split("|"),
     "在|从|去|拿起|放下|把|交给|在哪里|大家|谁拿着|什么|。|？|：|，".split("|"),
 )
-_CLASSES = (PEOPLE, OBJECTS, PLACES, PRONOUNS, PHRASES)  # the Chinese twin of a name, thing or place is 44 ids later
+_CLASSES = (PEOPLE, OBJECTS, PLACES, PRONOUNS, PHRASES)
+TWIN = 44  # the Chinese twin of a name, thing or place is so many ids later
 WORDS = ["<s>", "⇒", *(word for language in (0, 1) for words in _CLASSES for word in words[language])]
 IDS = {word: i for i, word in enumerate(WORDS)}
 

@@ -1,0 +1,63 @@
+"""The living model: the MiniMind that this book has trained on its small world, and what is known about it.
+
+    exam        how much of the world a model has learned: questions, and the distance from the exact probabilities
+    heads       what single heads read, and what is lost without them
+    __main__    `python -m minimind_edu.living` trains the model again, with three seeds, and stores one
+
+The stored weights are int8 rows. Python and the pages of the book read the same file, so that both compute the same.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from minimind_edu import world
+from minimind_edu.config import MiniMindConfig
+from minimind_edu.model import MiniMindForCausalLM
+from minimind_edu.training import initialize
+from minimind_edu.weights.checkpoints import from_checkpoint
+
+WEIGHTS = Path(__file__).parent / "weights.safetensors"
+CARD = Path(__file__).parent / "card.json"
+
+# initializer_range: 0.02 at this width leaves the model on a plateau for most of its training; 1/sqrt(E) is 0.125
+CONFIG = MiniMindConfig(
+    vocab_size=len(world.WORDS),
+    hidden_size=64,
+    num_hidden_layers=6,
+    num_attention_heads=4,
+    num_key_value_heads=2,
+    intermediate_size=96,
+    max_position_embeddings=1024,
+    rope_theta=1e4,
+    initializer_range=0.1,
+    use_qk_norm=True,
+)
+BATCH_SIZE, LENGTH = 24, 96  # stories in a batch, words in a story
+
+
+def living_model() -> MiniMindForCausalLM:
+    """The trained model, in eval mode, on the CPU; a new object each time, so that a reader may change it."""
+    return from_checkpoint(WEIGHTS)
+
+
+def card() -> dict[str, Any]:
+    """What is known about the model: sizes, recipe, the exams of all seeds, the heads that it cannot do without."""
+    return json.loads(CARD.read_text(encoding="utf-8"))
+
+
+def new_model(seed: int, config: MiniMindConfig = CONFIG) -> MiniMindForCausalLM:
+    """A model that has learned nothing yet; the same for a seed on every machine."""
+    return initialize(MiniMindForCausalLM(config), seed)
+
+
+def story_batches(seed: int, batch_size: int = BATCH_SIZE, length: int = LENGTH) -> Iterator[Tensor]:
+    """Batches of new stories, ids [B, T], without end."""
+    generator = np.random.Generator(np.random.PCG64(seed))
+    while True:
+        yield torch.from_numpy(world.stories(batch_size, length, generator))

@@ -1,0 +1,109 @@
+"""Train the book's model again: `python -m minimind_edu.living`, about a quarter of an hour for each of three seeds.
+
+Each seed is trained and examined; the one nearest to the world is stored as int8 rows, with a card that tells all
+results. `--seeds 0` trains one, `--steps 200` tries the way in a minute, `--into FOLDER` writes somewhere else.
+"""
+
+import argparse
+import dataclasses
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from minimind_edu import world
+from minimind_edu.living import BATCH_SIZE, CARD, CONFIG, LENGTH, WEIGHTS, new_model, story_batches
+from minimind_edu.living.exam import accuracy, divergence
+from minimind_edu.living.heads import answer_reading, lost_without
+from minimind_edu.model import MiniMindForCausalLM
+from minimind_edu.training import Recipe, train
+from minimind_edu.weights.checkpoints import from_checkpoint, save_checkpoint
+
+# Seeds of what is asked in the exams, far from those of the training, which are the seeds of the runs.
+EXAM, GLANCE = 1_000_000, 2_000_000
+QUESTIONS, STORIES = 300, 100  # of the exam: questions of each kind, stories
+GLANCES = (0, 125, 250, 500, 1000, 1500, 2000, 3000, 4000, 6000, 8000)  # steps at which the model is looked at
+SMOOTH = 25  # losses that make one point of the stored curve
+HEADS_OF = ("recall", "who", "translation")  # the kinds of questions for which heads are looked at
+
+
+def exam(model: MiniMindForCausalLM, seed: int, questions: int, stories: int) -> dict[str, Any]:
+    """Accuracy for each kind of question, and the distance from the world in nats a word, over fresh stories."""
+    kl, entropy = divergence(model, world.stories(stories, LENGTH, seed))
+    asked = {kind: world.questions(kind, questions, seed + 1, LENGTH) for kind in world.QUESTIONS}
+    right = {kind: round(accuracy(model, of_kind), 4) for kind, of_kind in asked.items()}
+    return {"kl": round(kl, 4), "entropy": round(entropy, 4), "accuracy": right}
+
+
+def glance(model: MiniMindForCausalLM, step: int) -> dict[str, Any]:
+    """A short exam, and how the heads read, in the middle of the training."""
+    asked = {kind: world.questions(kind, 60, GLANCE) for kind in HEADS_OF}
+    reading = {kind: rounded(answer_reading(model, of_kind)) for kind, of_kind in asked.items()}
+    return {"step": step, **exam(model, GLANCE + 1, 60, 10), "reading": reading}
+
+
+def rounded(scores: torch.Tensor) -> list[list[float]]:
+    return [[round(value, 3) for value in row] for row in scores.tolist()]
+
+
+def run(seed: int, recipe: Recipe) -> tuple[MiniMindForCausalLM, dict[str, Any]]:
+    """One training with its results."""
+    model, begun = new_model(seed), time.process_time()
+    glances, looked = [glance(model, 0)], 0.0
+
+    def after(step: int, _: float) -> None:
+        nonlocal looked
+        if step + 1 in GLANCES or step + 1 == recipe.steps:
+            start = time.process_time()
+            glances.append(glance(model.eval(), step + 1))
+            model.train()
+            looked += time.process_time() - start
+
+    losses = train(model, story_batches(seed), recipe, after)
+    seconds = time.process_time() - begun - looked
+    points = [sum(losses[i : i + SMOOTH]) / SMOOTH for i in range(0, len(losses) - SMOOTH + 1, SMOOTH)]
+    result = {"seed": seed, "cpu_seconds": round(seconds), **exam(model, EXAM, QUESTIONS, STORIES)}
+    return model, {**result, "losses": [round(point, 4) for point in points], "glances": glances}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--steps", type=int, default=Recipe().steps)
+    parser.add_argument("--into", type=Path, default=WEIGHTS.parent)
+    given = parser.parse_args()
+    recipe, best, results = Recipe(steps=given.steps), None, []
+    for seed in given.seeds:
+        model, result = run(seed, recipe)
+        results.append(result)
+        print(f"seed {seed}: {result['kl']:.4f} nats a word from the world, {result['accuracy']}", flush=True)
+        if best is None or result["kl"] < best[1]["kl"]:
+            best = model, result
+    assert best is not None
+    path = save_checkpoint(best[0], given.into / WEIGHTS.name, int8=True)
+    (given.into / CARD.name).write_text(json.dumps(card_of(path, best[1]["seed"], recipe, results), indent=1) + "\n")
+    print(f"Stored seed {best[1]['seed']} in {path}, {path.stat().st_size:,} bytes.")
+
+
+def card_of(path: Path, stored: int, recipe: Recipe, results: list[dict[str, Any]]) -> dict[str, Any]:
+    """The card of the weights at a path."""
+    model = from_checkpoint(path)
+    asked = {kind: world.questions(kind, 150, EXAM + 2) for kind in HEADS_OF}
+    return {
+        "parameters": model.num_parameters(),
+        "bytes": path.stat().st_size,
+        "recipe": {**dataclasses.asdict(recipe), "batch_size": BATCH_SIZE, "length": LENGTH},
+        "initializer_range": CONFIG.initializer_range,
+        "questions": QUESTIONS,
+        "stored": stored,
+        "int8": exam(model, EXAM, QUESTIONS, STORIES),
+        "lost_without": {kind: rounded(lost_without(model, of_kind)) for kind, of_kind in asked.items()},
+        "reading": {kind: rounded(answer_reading(model, of_kind)) for kind, of_kind in asked.items()},
+        "runs": results,
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""What a model has learned of the house: questions with one right answer, and its distance from the exact world."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from minimind_edu import world
+from minimind_edu.model import MiniMindForCausalLM
+
+BATCH = 50  # texts at a time: small enough for any machine
+
+
+@torch.no_grad()
+def accuracy(model: MiniMindForCausalLM, asked: Sequence[world.Question]) -> float:
+    """The fraction of questions to which every word of the greedy answer is right."""
+    right = 0
+    for begin in range(0, len(asked), BATCH):
+        batch = asked[begin : begin + BATCH]
+        texts = [np.concatenate([one.prompt, one.answer]) for one in batch]
+        # filled up behind the answers, where a causal model cannot look
+        ids = np.zeros((len(texts), max(map(len, texts))), dtype=np.int64)
+        for row, text in zip(ids, texts, strict=True):
+            row[: len(text)] = text
+        said = model(torch.from_numpy(ids)).logits.argmax(-1).numpy()  # [B, S], of the word that follows each
+        for row, one in zip(said, batch, strict=True):
+            first = len(one.prompt) - 1
+            right += bool((row[first : first + len(one.answer)] == one.answer).all())
+    return right / len(asked)
+
+
+@torch.no_grad()
+def divergence(model: MiniMindForCausalLM, stories: np.ndarray) -> tuple[float, float]:
+    """KL(world, model) and the entropy of the world, in nats a word, averaged over the words of stories [B, T]."""
+    exact = torch.from_numpy(np.stack([world.distributions(story) for story in stories]))[:, :-1]  # [B, T - 1, V]
+    log_exact = torch.where(exact > 0, exact, 1.0).log()
+    kl = entropy = 0.0
+    for begin in range(0, len(stories), BATCH):
+        part = slice(begin, begin + BATCH)
+        log_model = log_probabilities(model, torch.from_numpy(stories[part]))[:, :-1]
+        kl += float((exact[part] * (log_exact[part] - log_model)).sum())
+        entropy -= float((exact[part] * log_exact[part]).sum())
+    words = exact.shape[0] * exact.shape[1]
+    return kl / words, entropy / words
+
+
+def log_probabilities(model: MiniMindForCausalLM, ids: Tensor) -> Tensor:
+    """Log-probabilities [B, T, V] in float64 of the word after each word of ids [B, T]."""
+    return model(ids).logits.double().log_softmax(-1)

@@ -1,0 +1,131 @@
+"""Training: one loop, short enough to read in one sitting.
+
+    loss of a batch -> gradients -> clipped -> AdamW takes a step at the rate that the schedule says
+
+The rate rises for a few steps (warm-up) and then falls along half a cosine. AdamW: Loshchilov and Hutter 2019, arXiv
+1711.05101; the cosine: 2017, arXiv 1608.03983. MiniMind: `trainer/train_pretrain.py`.
+
+A run is repeatable on one machine: weights and batches come from seeds. Other processors round otherwise, and small
+differences grow: the runs of two machines end equally well, with other weights.
+"""
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from minimind_edu.device import one_thread
+from minimind_edu.model import MiniMindForCausalLM
+from minimind_edu.notebook import progress
+from minimind_edu.validation import check_count, check_number
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to train. The defaults made the book's model.
+
+    Args:
+        steps: batches to learn from.
+        learning_rate: the highest, reached when the warm-up ends.
+        warmup: steps until then.
+        last: what is left of the rate at the end, as a fraction.
+        betas: over how many steps AdamW averages gradients and their squares.
+        weight_decay: of matrices; the gains of norms are left alone.
+        clip: the largest norm of all gradients together; longer ones are scaled down to it.
+
+    Raises:
+        ValueError: for a number out of its range.
+    """
+
+    steps: int = 4000
+    learning_rate: float = 5e-3
+    warmup: int = 100
+    last: float = 0.05
+    betas: tuple[float, float] = (0.9, 0.98)
+    weight_decay: float = 0.01
+    clip: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_count("steps", self.steps)
+        check_count("warmup", self.warmup, at_least=0)
+        for name in ("learning_rate", "last", "weight_decay", "clip"):
+            check_number(name, getattr(self, name))
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} must be at least 0, got {getattr(self, name)}")
+
+    def rate(self, step: int) -> float:
+        """The learning rate of a step, counted from 0."""
+        warm = min(1.0, (step + 1) / max(1, self.warmup))
+        cosine = (1 + math.cos(math.pi * step / self.steps)) / 2
+        return self.learning_rate * warm * (self.last + (1 - self.last) * cosine)
+
+
+def initialize(model: MiniMindForCausalLM, seed: int) -> MiniMindForCausalLM:
+    """Draw every matrix anew from N(0, initializer_range²), the same numbers on every machine; gains become 1.
+
+    torch draws other normal numbers with another instruction set; numpy does not. Returns the model.
+    """
+    generator = np.random.Generator(np.random.PCG64(seed))
+    with torch.no_grad():
+        for parameter in model.parameters():  # names a tied matrix once
+            if parameter.dim() < 2:
+                parameter.fill_(1.0)
+            else:
+                drawn = generator.standard_normal(tuple(parameter.shape)) * model.config.initializer_range
+                parameter.copy_(torch.from_numpy(drawn))
+    return model
+
+
+def adamw(model: MiniMindForCausalLM, recipe: Recipe) -> torch.optim.AdamW:
+    """The optimizer, with weight decay on matrices alone."""
+    matrices = [parameter for parameter in model.parameters() if parameter.dim() >= 2]
+    gains = [parameter for parameter in model.parameters() if parameter.dim() < 2]
+    groups = [{"params": matrices, "weight_decay": recipe.weight_decay}, {"params": gains, "weight_decay": 0.0}]
+    return torch.optim.AdamW(groups, lr=recipe.learning_rate, betas=recipe.betas)
+
+
+@one_thread()
+def train(
+    model: MiniMindForCausalLM,
+    batches: Iterable[Tensor],
+    recipe: Recipe | None = None,
+    after: Callable[[int, float], None] | None = None,
+) -> list[float]:
+    """Train on batches, one for each step, and return the losses [steps]; the model is changed in place.
+
+    Args:
+        model: on the device where the batches are, or can be moved to.
+        batches: ids [B, T] of texts without padding; at least `recipe.steps` of them.
+        recipe: the default is the book's.
+        after: called after each step with its number, from 0, and its loss.
+
+    Raises:
+        ValueError: if the batches end before the steps do, or a loss is no longer finite.
+    """
+    recipe = recipe or Recipe()
+    optimizer, device = adamw(model, recipe), next(model.parameters()).device
+    losses: list[float] = []
+    model.train()
+    supply = iter(batches)
+    for step in progress(range(recipe.steps), "training"):
+        ids = next(supply, None)
+        if ids is None:
+            raise ValueError(f"the batches ended after {step} of {recipe.steps} steps; give more, or fewer steps")
+        out = model(ids.to(device), labels=ids.to(device))
+        loss = out.loss if out.aux_loss is None else out.loss + out.aux_loss
+        for group in optimizer.param_groups:
+            group["lr"] = recipe.rate(step)
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), recipe.clip)
+        optimizer.step()
+        losses.append(out.loss.item())
+        if not math.isfinite(losses[-1]):
+            raise ValueError(f"the loss of step {step} is {losses[-1]}: a smaller learning_rate or clip may help")
+        if after:
+            after(step, losses[-1])
+    model.eval()
+    return losses
