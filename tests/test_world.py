@@ -12,10 +12,7 @@ from minimind_edu.world.words import OBJECTS, PEOPLE, PHRASES, PLACES, PRONOUNS
 
 LENGTH = 96
 STOPS = (".", "。")
-STORY_0 = (
-    "<s> 米娅在大厅。 Mia goes from the hall to the attic. Mia picks up the ball in the attic. "
-    "she picks up the map in the attic. who has the"
-)
+STORY_0 = "<s> 米娅在大厅。 Leo is in the hall. where is Mia? in the hall. Mia picks up the drum in the hall. ⇒ 米娅在"
 ENGLISH = {zh: en for lists in (PEOPLE, OBJECTS, PLACES) for en, zh in zip(*lists, strict=True)}
 
 
@@ -260,12 +257,20 @@ def test_a_first_sentence_by_hand():
 
 
 def test_a_second_sentence_by_hand():
-    """After one statement: 1 in 5 is translated; else a coin, then is 20, go 14, take 16, where 4; she in 2 of 5."""
+    """After one statement: 1 in 5 is translated; else a coin, then is 20, go 20, take 16, where 12; she in 2 of 5."""
     after = world.next_word_distribution(encode("<s> Mia is in the hall."))
-    share = 0.8 / 2 / 54
-    expected = {"⇒": 0.2, "where is": share * 4, "米娅": share * (30 * 3 / 5 + 4), "Mia": share * 30 * 3 / 5}
-    expected |= {"she": share * 30 * 2 / 5, "她": share * 30 * 2 / 5, "Tom": share * 20 / 7, "利奥": share * 20 / 7}
+    share = 0.8 / 2 / 68
+    expected = {"⇒": 0.2, "where is": share * 12, "米娅": share * (36 * 3 / 5 + 12), "Mia": share * 36 * 3 / 5}
+    expected |= {"she": share * 36 * 2 / 5, "她": share * 36 * 2 / 5, "Tom": share * 20 / 7, "利奥": share * 20 / 7}
     assert {word: after[world.WORDS.index(word)] for word in expected} == pytest.approx(expected, abs=1e-12)
+
+
+def test_after_a_question_something_is_told_six_times_as_often():
+    told = "<s> Mia is in the hall. 米娅从大厅去厨房。"
+    before = world.next_word_distribution(encode(told))
+    after = world.next_word_distribution(encode(told + " where is Mia? in the kitchen."))
+    where, other = world.WORDS.index("where is"), world.WORDS.index("Tom")
+    assert after[other] / after[where] == pytest.approx(6 * before[other] / before[where])
 
 
 @pytest.mark.parametrize(
@@ -510,7 +515,7 @@ def test_questions_vary_and_depend_on_the_seed():
 
 @pytest.mark.parametrize("kind", world.QUESTIONS)
 def test_short_texts_have_room_for_every_question(kind):
-    for question in world.questions(kind, 5, seed=3, length=48):
+    for question in world.questions(kind, 20, seed=3, length=48):
         assert len(question.prompt) + len(question.answer) <= 48
 
 

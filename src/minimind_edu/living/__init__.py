@@ -29,16 +29,16 @@ CARD = Path(__file__).parent / "card.json"
 CONFIG = MiniMindConfig(
     vocab_size=len(world.WORDS),
     hidden_size=64,
-    num_hidden_layers=6,
+    num_hidden_layers=4,
     num_attention_heads=4,
     num_key_value_heads=2,
-    intermediate_size=96,
+    intermediate_size=128,
     max_position_embeddings=1024,
     rope_theta=1e4,
     initializer_range=0.1,
     use_qk_norm=True,
 )
-BATCH_SIZE, LENGTH = 24, 96  # stories in a batch, words in a story
+BATCH_SIZE, LENGTH = 16, 96  # stories in a batch, words in a story
 
 
 def living_model() -> MiniMindForCausalLM:

@@ -1,8 +1,9 @@
 """Weights in and out of files: our own, upstream MiniMind's, and folders of Hugging Face transformers.
 
 `save_checkpoint` writes one .safetensors file that also holds the config, in a quarter of the bytes if asked (int8.py).
-`from_checkpoint` reads it back, and reads what others wrote: upstream's .pth state dicts, and folders with a config.json
-of upstream's or of transformers' Llama, Qwen3 and Qwen3-MoE. Each step of the reading has a file of its own:
+`from_checkpoint` reads it back, and reads what others wrote: upstream's .pth state dicts, and folders with a
+config.json of upstream's or of transformers' Llama, Qwen3 and Qwen3-MoE. Each step of the reading has a file of its
+own:
 
     hub.locate             a path, or a name on the Hub           -> a file or folder on this machine
     files.read_weights     a file or folder                       -> tensors, the config.json that describes them

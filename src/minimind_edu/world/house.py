@@ -29,9 +29,10 @@ SENTENCES = {
     "objects": ("who has what|?", "谁拿着|什么|？"),  # then X : Q , X : Q .
 }
 SLOTS = {"P": PEOPLE, "Q": PEOPLE, "X": OBJECTS, "A": PLACES, "B": PLACES}
-WEIGHTS = {"is": 20, "go": 14, "take": 16, "drop": 5, "give": 30}  # what is told
-WEIGHTS |= {"where": 4, "where object": 8, "who": 12, "people": 6, "objects": 12}  # what is asked
+WEIGHTS = {"is": 20, "go": 20, "take": 16, "drop": 6, "give": 14}  # what is told
+WEIGHTS |= {"where": 12, "where object": 24, "who": 18, "people": 26, "objects": 30}  # what is asked
 TOLD = ("is", "go", "take", "drop", "give")
+AFTER_QUESTION = 6  # times as likely is it then that something is told: a second question often has the same answer
 
 Pick = Callable[[Sequence[int]], int]
 
@@ -65,6 +66,7 @@ class House:
         self.lies: dict[int, int] = {}  # object that nobody holds -> place
         self.seen: list[int] = []  # the places that were mentioned
         self.told: Sentence | None = None  # the sentence before, if a translation may follow
+        self.asked = False  # whether the sentence before was a question
         self.named: list[int] = []  # the people of the statement before, whom "she" or "he" may mean
         self._look()
 
@@ -99,7 +101,8 @@ class House:
             return Sentence("translation", language, slots, [TRANSLATE, *say(self.told.kind, language, slots)])
         language = one(pick, self.languages)
         kinds = [kind for kind in WEIGHTS if self.able[kind]]
-        kind = kinds[pick([WEIGHTS[kind] for kind in kinds])]
+        told_more = AFTER_QUESTION if self.asked else 1
+        kind = kinds[pick([WEIGHTS[kind] * (told_more if kind in TOLD else 1) for kind in kinds])]
         who = one(pick, self.able[kind])  # or which object, or in which order
         if kind in ("people", "objects"):
             pairs = [(p, self.place[p]) for p in who] if kind == "people" else [(x, self.holder[x]) for x in who]
@@ -136,6 +139,7 @@ class House:
         self.told = sentence if kind in TOLD else None
         if kind == "translation":
             return
+        self.asked = kind not in TOLD
         self.named = [slots[letter] for letter in "PQ" if letter in slots] if kind in TOLD else []
         if kind in ("is", "go"):
             self.place[slots["P"]] = goal = slots["A" if kind == "is" else "B"]
