@@ -1,0 +1,88 @@
+"""The card of the living model on a page: its exam as a table, its recipe as a list, both from living/card.json."""
+
+from typing import Any
+
+from docutils import nodes
+from docutils.parsers.rst import Directive
+from sphinx.application import Sphinx
+
+from minimind_edu import living
+
+ASKS = {
+    "where": "where is Mia?",
+    "where object": "where is the ball?",
+    "who": "who has the ball?",
+    "recall": "a sentence that repeats where somebody is",
+    "people": "where is everybody? (each entry)",
+    "objects": "who has what? (each entry)",
+    "translation": "the sentence before, in the other language",
+}
+
+
+def percent(value: float) -> str:
+    return f"{100 * value:.1f} %"
+
+
+def spread(values: list[float], show: Any) -> str:
+    """The least and the greatest of some values."""
+    return f"{show(min(values))} to {show(max(values))}"
+
+
+def table(titles: list[str], rows: list[list[str]]) -> nodes.table:
+    """A table of text."""
+
+    def row(cells: list[str]) -> nodes.row:
+        return nodes.row("", *(nodes.entry("", nodes.paragraph("", cell)) for cell in cells))
+
+    group = nodes.tgroup("", *(nodes.colspec(colwidth=1) for _ in titles), cols=len(titles))
+    group += [nodes.thead("", row(titles)), nodes.tbody("", *map(row, rows))]
+    return nodes.table("", group)
+
+
+def exam_rows(card: dict[str, Any]) -> list[list[str]]:
+    """A row for each kind of question, and one for the distance from the world."""
+    stored, runs = card["int8"], card["runs"]
+    rows = [
+        [asks, percent(stored["accuracy"][kind]), spread([run["accuracy"][kind] for run in runs], percent)]
+        for kind, asks in ASKS.items()
+    ]
+
+    def nats(value: float) -> str:
+        return f"{value:.3f}"
+
+    return [*rows, ["KL from the world, nats a word", nats(stored["kl"]), spread([run["kl"] for run in runs], nats)]]
+
+
+def recipe_rows(card: dict[str, Any]) -> list[list[str]]:
+    """What made the weights."""
+    recipe, seconds = card["recipe"], [run["cpu_seconds"] / 60 for run in card["runs"]]
+    return [
+        ["Parameters", f"{card['parameters']:,}"],
+        ["File", f"{card['bytes']:,} bytes: int8 rows, a float32 scale for each"],
+        ["Seeds trained", ", ".join(str(run["seed"]) for run in card["runs"]) + f"; stored: {card['stored']}"],
+        ["Learned from", f"{recipe['steps']:,} batches of {recipe['batch_size']} stories of {recipe['length']} words"],
+        ["Optimizer", f"AdamW, learning rate {recipe['learning_rate']}, warm-up {recipe['warmup']} steps, cosine"],
+        ["Initialization", f"normal, standard deviation {card['initializer_range']}"],
+        ["Time", spread(seconds, lambda value: f"{value:.0f}") + " minutes of one processor core for each seed"],
+    ]
+
+
+class CardTable(Directive):
+    """`{living-card} exam` or `{living-card} recipe`."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Build the table."""
+        card = living.card()
+        if self.arguments[0] == "recipe":
+            return [table(["", ""], recipe_rows(card))]
+        if self.arguments[0] == "exam":
+            titles = ["Question", "The stored model", f"{len(card['runs'])} seeds before rounding to int8"]
+            return [table(titles, exam_rows(card))]
+        raise self.error(f"the card has an exam and a recipe, not {self.arguments[0]!r}")
+
+
+def setup(app: Sphinx) -> None:
+    """Register the directive."""
+    app.add_directive("living-card", CardTable)
