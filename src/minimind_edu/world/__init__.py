@@ -5,6 +5,7 @@
     stories     batches of stories; the exact distribution and entropy of every word
     state       who is where and who holds what, read from a text without the grammar
     questions   questions with their only right answers, to judge a model by
+    tables      words, sentences and weights as plain data, for the same grammar in a page
 
 Most words of a story repeat what follows from it, which a model can only learn by keeping track. The entropy is known
 exactly, and it is the least loss that any model can reach. A text begins with `<s>` and is cut at its length.
@@ -13,6 +14,7 @@ exactly, and it is the least loss that any model can reach. A text begins with `
 from minimind_edu.world.questions import QUESTIONS, Question, questions
 from minimind_edu.world.state import State, state_after
 from minimind_edu.world.stories import distributions, entropies, next_word_distribution, stories, write_story
+from minimind_edu.world.tables import tables
 from minimind_edu.world.words import BOS, WORDS, decode, encode
 
 __all__ = [
@@ -29,5 +31,6 @@ __all__ = [
     "questions",
     "state_after",
     "stories",
+    "tables",
     "write_story",
 ]

@@ -33,6 +33,8 @@ WEIGHTS = {"is": 20, "go": 20, "take": 16, "drop": 6, "give": 14}  # what is tol
 WEIGHTS |= {"where": 12, "where object": 24, "who": 18, "people": 26, "objects": 30}  # what is asked
 TOLD = ("is", "go", "take", "drop", "give")
 AFTER_QUESTION = 6  # times as likely is it then that something is told: a second question often has the same answer
+TRANSLATION = (4, 1)  # after a statement: something new, or its translation
+PRONOUN = (3, 2)  # where one is possible: the name, or the pronoun
 
 Pick = Callable[[Sequence[int]], int]
 
@@ -96,7 +98,7 @@ class House:
 
     def sentence(self, pick: Pick) -> Sentence:
         """Choose one sentence that may come next; `happen` makes it true."""
-        if self.told and pick([4, 1]):
+        if self.told and pick(TRANSLATION):
             language, slots = 1 - self.told.language, self.told.slots
             return Sentence("translation", language, slots, [TRANSLATE, *say(self.told.kind, language, slots)])
         language = one(pick, self.languages)
@@ -118,7 +120,7 @@ class House:
         pronoun = None
         if kind in ("go", "take", "drop", "give"):
             alike = [p for p in self.named if p % 2 == who % 2]
-            pronoun = PRONOUNS[language][who % 2] if alike == [who] and pick([3, 2]) else None
+            pronoun = PRONOUNS[language][who % 2] if alike == [who] and pick(PRONOUN) else None
         if kind == "go":
             slots["B"] = self._somewhere(pick, slots["A"])
         elif kind == "take":
