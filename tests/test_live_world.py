@@ -37,8 +37,8 @@ def live(module_page):
 
 @pytest.fixture(scope="module")
 def batch():
-    """Stories [120, 96] in both languages, in English, in Chinese."""
-    return np.concatenate([world.stories(40, LENGTH, seed, names) for seed, names in enumerate(("en zh", "en", "zh"))])
+    """Stories [102, 96] in both languages, in English, in Chinese."""
+    return np.concatenate([world.stories(34, LENGTH, seed, names) for seed, names in enumerate(("en zh", "en", "zh"))])
 
 
 def distributions(live, stories):
@@ -72,10 +72,11 @@ def test_the_distributions_are_those_of_python(live, batch):
 
 
 def test_a_story_breaks_where_python_refuses_it(live, batch):
-    """A word anywhere is replaced by any other; half of the time it can still be meant, and something later cannot."""
+    """In each story one word, anywhere, is replaced by any other."""
     generator = np.random.default_rng(0)
-    changed = batch.copy()
-    changed[np.arange(len(batch)), generator.integers(0, LENGTH, len(batch))] = generator.integers(0, 88, len(batch))
+    changed = batch[::2].copy()
+    rows = np.arange(len(changed))
+    changed[rows, generator.integers(0, LENGTH, len(rows))] = generator.integers(0, 88, len(rows))
     found = distributions(live, [*changed, [], [2, 29, 23, 42], [0, 88], [0, -1]])
     assert [broken for _, broken in found[-4:]] == [None, 0, 1, 1]
     assert [len(rows) for rows, _ in found[-4:]] == [0, 0, 1, 1]
@@ -87,11 +88,11 @@ def test_a_story_breaks_where_python_refuses_it(live, batch):
         if broken is not None:
             with pytest.raises(ValueError, match="cannot follow|begins with <s>"):
                 world.distributions(story[: broken + 1])
-    assert sum(broken is not None for _, broken in found) > 60
+    assert sum(broken is not None for _, broken in found) > 30
 
 
 def test_the_words_that_may_follow_are_those_of_positive_probability(live, batch):
-    for story in batch[::10]:
+    for story in batch[::20]:
         expected = np.flatnonzero(world.next_word_distribution(story[:31])).tolist()
         assert live.evaluate("(ids) => world.nextWords(ids)", story[:31].tolist()) == expected
     assert live.evaluate("[world.nextWords([]), world.nextWords([0, 29]), world.nextWords([5])]") == [[0], [], []]

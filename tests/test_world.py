@@ -1,5 +1,6 @@
 """The house: probabilities are exact, stories agree with a reader of their own, every question has one answer."""
 
+import json
 import re
 
 import numpy as np
@@ -332,6 +333,31 @@ def test_entropy_is_the_mean_surprise(batch, exact):
 def test_a_distribution_does_not_depend_on_what_comes_later(batch, exact):
     for end in (1, 2, 17, 60, LENGTH):
         assert np.array_equal(world.next_word_distribution(batch[0, :end]), exact[0, end - 1])
+
+
+# The tables that a page gets
+
+
+def test_the_tables_are_small_and_can_be_written_as_json():
+    text = json.dumps(world.tables(), ensure_ascii=False)
+    assert json.loads(text) == world.tables()
+    assert len(text.encode()) < 4_000
+
+
+def test_the_tables_hold_every_word_of_every_list():
+    tables = world.tables()
+    lists = [words for name in ("people", "objects", "places", "pronouns", "marks") for words in tables[name]]
+    templates = [text.split("|") for texts in tables["sentences"].values() for text in texts]
+    words = {word for words in lists + templates for word in words} - set(tables["slots"])
+    assert tables["words"] == world.WORDS and words | {"<s>", tables["translate"]} == set(world.WORDS)
+    assert {len(lists) for name, lists in tables.items() if name in tables["slots"].values()} == {2}
+    assert set(tables["sentences"]) == set(tables["weights"]) > set(tables["told"])
+
+
+def test_only_who_puts_something_down_says_the_words_for_it():
+    tables = world.tables()
+    for language, word in enumerate(tables["put_down"]):
+        assert [kind for kind, texts in SENTENCES.items() if word in texts[language].split("|")] == ["drop"]
 
 
 # Stories against a reader of their own
