@@ -1,7 +1,7 @@
-// A small dense MiniMind that is trained in the page: forward and backward written out, AdamW, and a task for it. No DOM.
+// A small dense MiniMind that is trained in the page: forward and backward pass written out, AdamW, and a task. No DOM.
 // tests/test_live_train.py compares gradients and steps with torch.
 
-/** The sizes of the translator, about 21,000 parameters; names as in MiniMindConfig. Embeddings are tied. */
+/** The sizes of the translator, 21,440 parameters with 88 words; names as in MiniMindConfig. Embeddings are tied. */
 export const TRANSLATOR = {
   hidden_size: 32,
   num_hidden_layers: 2,
@@ -16,7 +16,7 @@ export const TRANSLATOR = {
 };
 
 /**
- * A training that runs aside of the page. It learns to translate English statements to Chinese.
+ * Training in the background: a model learns to translate English statements into Chinese.
  *
  * options: tables (of minimind_edu.world), and what differs from the defaults: config (as TRANSLATOR), switches
  * { positions, residual }, steps, batch, rate (the largest learning rate), seed, samplesEvery.
@@ -25,13 +25,13 @@ export const TRANSLATOR = {
  * { type: "samples", step, rows: [{ ids, given, expected }] }: what the model writes after `given` words, and the right
  * words; { type: "done" } at the end; { type: "error", message } where nothing can be trained.
  *
- * start() begins from the first step, stop() ends it; nothing is told after that. The same options give the same numbers.
+ * start() begins from the first step; no message comes after stop(). The same options give the same numbers.
  */
 export function createTraining({ config, switches, ...others }, onMessage) {
   const options = {
-    steps: 300,
-    batch: 32,
-    rate: 0.01,
+    steps: 200,
+    batch: 16,
+    rate: 0.015,
     seed: 0,
     samplesEvery: 25,
     ...others,
@@ -86,11 +86,11 @@ function trainInWorker(options, hear, refused) {
 }
 
 /**
- * Everything that trains, in one function that refers to nothing outside of it, so that a Worker can be made of its text.
+ * All that training needs, in one function that refers to nothing outside, so that a Worker can be made of its text.
  *
  * Matrices are Float32Arrays, row by row; a weight is [out, in] as in torch. N = B * T are the positions of B rows of T
- * words; E, F, V, H, K, D as in the package. A function's backward part stands after it. It adds to the gradients of its
- * input and of its parameter. All sizes are multiples of 4, so that four sums can run at once.
+ * words; E, F, V, H, K, D as in the package. Each part is followed by its backward pass, which adds to the gradients of
+ * parameter and input where it says +=. All sizes are multiples of 4, so that four sums can run at once.
  */
 export function trainingCode() {
   // Parts
@@ -105,7 +105,10 @@ export function trainingCode() {
   function linear({ value: W, rows: O, columns: I }, x, y) {
     for (let n = 0, at = 0; n < x.length; n += I) {
       for (let o = 0; o < O * I; o += 4 * I, at += 4) {
-        let [a, b, c, d] = [0, 0, 0, 0];
+        let a = 0;
+        let b = 0;
+        let c = 0;
+        let d = 0;
         for (let i = 0, w = o; i < I; i++, w++) {
           const xi = x[n + i];
           a += xi * W[w];
@@ -125,14 +128,23 @@ export function trainingCode() {
   function linearBackward({ value: W, grad: dW, rows: O, columns: I }, dy, x, dx) {
     for (let n = 0, at = 0; n < x.length; n += I) {
       for (let o = 0; o < O * I; o += 4 * I, at += 4) {
-        const [a, b, c, d] = [dy[at], dy[at + 1], dy[at + 2], dy[at + 3]];
+        const a = dy[at];
+        const b = dy[at + 1];
+        const c = dy[at + 2];
+        const d = dy[at + 3];
         for (let i = 0, w = o; i < I; i++, w++) {
-          const xi = x[n + i];
           dx[n + i] += a * W[w] + b * W[w + I] + c * W[w + 2 * I] + d * W[w + 3 * I];
-          dW[w] += a * xi;
-          dW[w + I] += b * xi;
-          dW[w + 2 * I] += c * xi;
-          dW[w + 3 * I] += d * xi;
+        }
+      }
+    }
+    for (let n = 0, at = 0; n < x.length; n += 4 * I, at += 4 * O) {
+      for (let o = 0; o < O; o++) {
+        const a = dy[at + o];
+        const b = dy[at + o + O];
+        const c = dy[at + o + 2 * O];
+        const d = dy[at + o + 3 * O];
+        for (let i = n, w = o * I; i < n + I; i++, w++) {
+          dW[w] += a * x[i] + b * x[i + I] + c * x[i + 2 * I] + d * x[i + 3 * I];
         }
       }
     }
@@ -146,6 +158,7 @@ export function trainingCode() {
     }
   }
 
+  /** dx += and dGain +=. */
   function rmsNormBackward({ value: gain, grad: dGain, rows: E }, dy, x, dx, inverse) {
     for (let n = 0, at = 0; at < x.length; n++, at += E) {
       const r = inverse[n];
@@ -159,15 +172,17 @@ export function trainingCode() {
     }
   }
 
-  /** Rotate heads [N, heads, D] in place for their positions; direction -1 rotates back, which is the gradient's way. */
+  /** Rotate heads [N, heads, D] in place for their positions. Direction -1 rotates back: a rotation's gradient. */
   function rotate({ T, D }, { cos, sin }, x, heads, direction) {
     const half = D / 2;
     for (let at = 0, n = 0; at < x.length; n++) {
       const row = (n % T) * half;
       for (let h = 0; h < heads; h++, at += D) {
         for (let i = 0; i < half; i++) {
-          const [c, s] = [cos[row + i], direction * sin[row + i]];
-          const [a, b] = [x[at + i], x[at + half + i]];
+          const c = cos[row + i];
+          const s = direction * sin[row + i];
+          const a = x[at + i];
+          const b = x[at + half + i];
           x[at + i] = a * c - b * s;
           x[at + half + i] = b * c + a * s;
         }
@@ -186,6 +201,7 @@ export function trainingCode() {
     });
   }
 
+  /** dq, dk, dv from the gradient of joined. dWeights [T] is room for one query. */
   function attendBackward(sizes, { q, k, v, weights }, { q: dq, k: dk, v: dv, joined: dJoined, weights: dWeights }) {
     const { D, K } = sizes;
     for (const gradient of [dq, dk, dv]) gradient.fill(0);
@@ -204,7 +220,7 @@ export function trainingCode() {
     });
   }
 
-  /** visit(t, where its query begins, where the key of position 0 begins, where its row of weights [B, H, T, T] does). */
+  /** visit(t, and where its query, the key of position 0 and its row of weights [B, H, T, T] begin). */
   function forEachQuery({ B, T, H, K, D }, visit) {
     for (let b = 0; b < B; b++) {
       for (let h = 0; h < H; h++) {
@@ -219,6 +235,7 @@ export function trainingCode() {
     for (let i = 0; i < gate.length; i++) hidden[i] = (gate[i] / (1 + Math.exp(-gate[i]))) * up[i];
   }
 
+  /** dGate and dUp from the gradient of hidden. */
   function gatedBackward({ gate, up }, { gate: dGate, up: dUp, hidden: dHidden }) {
     for (let i = 0; i < gate.length; i++) {
       const open = 1 / (1 + Math.exp(-gate[i]));
@@ -268,9 +285,7 @@ export function trainingCode() {
     constructor(config, switches, B, T, random) {
       const sizes = { B, T, N: B * T, V: config.vocab_size, E: config.hidden_size, F: config.intermediate_size };
       Object.assign(sizes, { H: config.num_attention_heads, K: config.num_key_value_heads, D: config.head_dim });
-      const odd = Object.entries({ V: sizes.V, E: sizes.E, F: sizes.F, "K * D": sizes.K * sizes.D });
-      for (const [name, size] of odd) if (size % 4) throw new Error(`${name} must be a multiple of 4, got ${size}`);
-      if (sizes.H % sizes.K) throw new Error(`H must be a multiple of K, got ${sizes.H} and ${sizes.K}`);
+      checkSizes(sizes);
       Object.assign(this, { sizes, config, switches, eps: config.rms_norm_eps, parameters: [] });
       this.createParameters(gaussian(random, config.initializer_range));
       this.createRoom();
@@ -423,6 +438,13 @@ export function trainingCode() {
     }
   }
 
+  function checkSizes({ N, V, E, F, H, K, D }) {
+    for (const [name, size] of Object.entries({ "B * T": N, V, E, F, "K * D": K * D })) {
+      if (size % 4) throw new Error(`${name} must be a multiple of 4, got ${size}`);
+    }
+    if (H % K) throw new Error(`num_attention_heads must be a multiple of num_key_value_heads, got ${H} and ${K}`);
+  }
+
   /** cos and sin [T, D/2] of position * theta^(-2i/D); without positions every angle is 0. */
   function rotations({ T, D }, theta, positions) {
     const angle = (_, at) => (positions ? Math.floor(at / (D / 2)) * theta ** ((-2 * (at % (D / 2))) / D) : 0);
@@ -456,7 +478,7 @@ export function trainingCode() {
     return largest * Math.min(1, (step + 1) / 20) * (0.05 + 0.95 * cosine);
   }
 
-  /** One step of AdamW, step from 0, with gradients clipped to a norm of 1; only matrices decay. Clears the gradients. */
+  /** Step `step`, from 0, of AdamW: gradients clipped to a norm of 1, decay of matrices only. Clears the gradients. */
   function adamW(parameters, step, rate, { beta1 = 0.9, beta2 = 0.98, eps = 1e-8, decay = 0.01 } = {}) {
     const norm = Math.sqrt(parameters.reduce((sum, { grad }) => sum + dot(grad, 0, grad, 0, grad.length), 0));
     const clip = Math.min(1, 1 / (norm + 1e-6));
@@ -476,9 +498,9 @@ export function trainingCode() {
   // The task
 
   /**
-   * Rows "<s> statement ⇒ its translation", all of one length. Every choice is uniform and shows in one word, so a row's
-   * entropy is the sum of the logarithms of how many there were. Nobody ever has the object of the same index: such pairs
-   * are left for the samples.
+   * Rows "<s> statement ⇒ its translation", all of one length. Every choice is uniform and shows in one word, so the
+   * entropy of a row's words is the sum of log(how many could be chosen). Person i never occurs with object i: these
+   * pairs are left for the samples.
    */
   function translations(tables, random) {
     const id = new Map(tables.words.map((word, at) => [word, at]));
