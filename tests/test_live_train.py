@@ -41,12 +41,16 @@ def live(module_page):
 
 
 def torch_model(switches=BOTH, **changes):
-    """A model with random gains, with positions or residual streams cut out where the switches say so."""
+    """A model with random gains, without positions or residual streams where the switches say so.
+
+    Its weights are float32 numbers in float64, so that all rounding is the page's.
+    """
     torch.manual_seed(1)
     model = MiniMindForCausalLM(MiniMindConfig(**SIZES | changes))
     for parameter in model.parameters():
         if parameter.dim() == 1:
             torch.nn.init.uniform_(parameter, 0.5, 1.5)
+    model.double()
     if not switches["positions"]:
         model.model.freqs_cos.fill_(1)
         model.model.freqs_sin.fill_(0)
@@ -90,7 +94,6 @@ def batch(seed=0):
 def test_gradients_are_those_of_torch(live, switches, changes):
     model, ids = torch_model(switches, **changes), batch()
     create(live, model, switches, **changes)
-    model.double()  # so that all rounding is the page's
     out = model(ids, labels=ids)
     out.loss.backward()
     loss, gradients = live.evaluate(GRADIENTS, [ids.flatten().tolist(), ROWS * (LENGTH - 1)])
