@@ -352,6 +352,7 @@ def test_the_tables_hold_every_word_of_every_list():
     assert tables["words"] == world.WORDS and words | {"<s>", tables["translate"]} == set(world.WORDS)
     assert {len(lists) for name, lists in tables.items() if name in tables["slots"].values()} == {2}
     assert set(tables["sentences"]) == set(tables["weights"]) > set(tables["told"])
+    assert tables["marks"] == [[".", "?", ":", ","], ["。", "？", "：", "，"]]
 
 
 def test_only_who_puts_something_down_says_the_words_for_it():

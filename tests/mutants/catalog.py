@@ -1144,5 +1144,21 @@ MUTANTS = [
         "world: what somebody holds still lies around", "world/house.py", 'self.lies.pop(slots["X"], None)', "pass",
         ("test_world.py::test_every_story_agrees_with_a_reader_that_does_not_know_the_grammar",),
     ),
+    Mutant(
+        "world: a page is told the wrong word for putting down", "world/tables.py", "(1, 3)", "(1, 2)",
+        ("test_world.py::test_only_who_puts_something_down_says_the_words_for_it",),
+    ),
+    Mutant(
+        "world: a page is told less than all marks", "world/tables.py", "words[-4:]", "words[-3:]",
+        ("test_world.py::test_the_tables_hold_every_word_of_every_list",),
+    ),
+    Mutant(
+        "world: a page translates less often", "world/tables.py", '"translation": list(TRANSLATION)',
+        '"translation": [8, 1]', ("test_live_world.py::test_the_distributions_are_those_of_python",),
+    ),
+    Mutant(
+        "world: a page tells of four people", "world/tables.py", '"people": CAST', '"people": CAST + 1',
+        ("test_live_world.py::test_the_distributions_are_those_of_python",),
+    ),
 ]
 # fmt: on
