@@ -6,7 +6,18 @@ are spelled in this package only.
 
 from typing import Any
 
-from minimind_edu.world.house import CAST, PRONOUN, PROPS, ROOMS, SENTENCES, SLOTS, TOLD, TRANSLATION, WEIGHTS
+from minimind_edu.world.house import (
+    AFTER_QUESTION,
+    CAST,
+    PRONOUN,
+    PROPS,
+    ROOMS,
+    SENTENCES,
+    SLOTS,
+    TOLD,
+    TRANSLATION,
+    WEIGHTS,
+)
 from minimind_edu.world.words import LANGUAGES, OBJECTS, PEOPLE, PHRASES, PLACES, PRONOUNS, TRANSLATE, WORDS
 
 _LISTS = {"people": PEOPLE, "objects": OBJECTS, "places": PLACES}
@@ -30,6 +41,7 @@ def tables() -> dict[str, Any]:
         "slots": {letter: names[id(lists)] for letter, lists in SLOTS.items()},
         "weights": dict(WEIGHTS),
         "told": list(TOLD),
+        "after_question": AFTER_QUESTION,
         "translation": list(TRANSLATION),
         "pronoun": list(PRONOUN),
         "most": {"people": CAST, "objects": PROPS, "places": ROOMS},

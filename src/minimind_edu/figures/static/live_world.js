@@ -70,6 +70,7 @@ class House {
     this.lies = new Map(); // object that nobody holds -> place
     this.seen = []; // the places that were mentioned
     this.told = null; // the sentence before, if a translation may follow
+    this.asked = false; // whether the sentence before was a question
     this.named = []; // the people of the statement before, whom "she" or "he" may mean
     this.look();
   }
@@ -109,7 +110,7 @@ class House {
     }
     const language = oneOf(pick, this.languages);
     const kinds = grammar.kinds.filter((kind) => this.able[kind].length);
-    const kind = kinds[pick(kinds.map((each) => grammar.weights[each]))];
+    const kind = kinds[pick(kinds.map((each) => this.weightOf(each)))];
     const who = oneOf(pick, this.able[kind]); // or which object, or in which order
     if (kind === "people" || kind === "objects") {
       return { kind, language, slots: {}, ids: this.rollCall(kind, language, who) };
@@ -125,6 +126,12 @@ class House {
     else if (kind === "drop" || kind === "give") slots.X = oneOf(pick, this.held.get(who));
     if (kind === "give") slots.Q = oneOf(pick, this.near.get(who));
     return { kind, language, slots, ids: this.say(kind, language, slots, pronoun) };
+  }
+
+  /** After a question it is likelier that something is told. */
+  weightOf(kind) {
+    const { weights, told, after_question: times } = this.grammar;
+    return weights[kind] * (this.asked && told.includes(kind) ? times : 1);
   }
 
   /** Where an object is: where it lies, or where its holder is. */
@@ -173,6 +180,7 @@ class House {
     const told = this.grammar.told.includes(kind);
     this.told = told ? sentence : null;
     if (kind === "translation") return;
+    this.asked = !told;
     this.named = told ? ["P", "Q"].filter((letter) => letter in slots).map((letter) => slots[letter]) : [];
     if (kind === "is" || kind === "go") {
       const goal = kind === "is" ? slots.A : slots.B;
