@@ -13,7 +13,7 @@ from minimind_edu.world.words import OBJECTS, PEOPLE, PHRASES, PLACES, PRONOUNS
 
 LENGTH = 96
 STOPS = (".", "。")
-STORY_0 = "<s> 米娅在大厅。 Leo is in the hall. where is Mia? in the hall. Mia picks up the drum in the hall. ⇒ 米娅在"
+STORY_0 = "<s> 米娅在大厅。 Mia picks up the map in the hall. Mark is in the hall. Mia gives the map to Mark. ⇒ 米娅把"
 ENGLISH = {zh: en for lists in (PEOPLE, OBJECTS, PLACES) for en, zh in zip(*lists, strict=True)}
 
 
@@ -258,11 +258,11 @@ def test_a_first_sentence_by_hand():
 
 
 def test_a_second_sentence_by_hand():
-    """After one statement: 1 in 5 is translated; else a coin, then is 20, go 20, take 16, where 12; she in 2 of 5."""
+    """After one statement: 1 in 5 is translated; else a coin, then is 20, go 16, take 18, where 10; she in 2 of 5."""
     after = world.next_word_distribution(encode("<s> Mia is in the hall."))
-    share = 0.8 / 2 / 68
-    expected = {"⇒": 0.2, "where is": share * 12, "米娅": share * (36 * 3 / 5 + 12), "Mia": share * 36 * 3 / 5}
-    expected |= {"she": share * 36 * 2 / 5, "她": share * 36 * 2 / 5, "Tom": share * 20 / 7, "利奥": share * 20 / 7}
+    share = 0.8 / 2 / 64
+    expected = {"⇒": 0.2, "where is": share * 10, "米娅": share * (34 * 3 / 5 + 10), "Mia": share * 34 * 3 / 5}
+    expected |= {"she": share * 34 * 2 / 5, "她": share * 34 * 2 / 5, "Tom": share * 20 / 7, "利奥": share * 20 / 7}
     assert {word: after[world.WORDS.index(word)] for word in expected} == pytest.approx(expected, abs=1e-12)
 
 

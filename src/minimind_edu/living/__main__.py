@@ -24,7 +24,21 @@ from minimind_edu.weights.checkpoints import from_checkpoint, save_checkpoint
 # Seeds of what is asked in the exams, far from those of the training, which are the seeds of the runs.
 EXAM, GLANCE = 1_000_000, 2_000_000
 QUESTIONS, STORIES = 300, 100  # of the exam: questions of each kind, stories
-GLANCES = (0, 125, 250, 500, 1000, 1500, 2000, 3000, 4000, 5000, 6000, 8000)  # steps at which the model is looked at
+GLANCES = (
+    0,
+    125,
+    250,
+    500,
+    1000,
+    1500,
+    2000,
+    3000,
+    4000,
+    5000,
+    6000,
+    8000,
+    10_000,
+)  # steps at which the model is looked at
 SMOOTH = 25  # losses that make one point of the stored curve
 HEADS_OF = ("recall", "who", "translation")  # the kinds of questions for which heads are looked at
 
