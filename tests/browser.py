@@ -9,7 +9,15 @@ from weakref import WeakKeyDictionary
 
 import pytest
 
-from minimind_edu.figures import Figure, host, module_source, own_stylesheet, shared_stylesheet
+from minimind_edu.figures import (
+    Figure,
+    asks_for_living,
+    host,
+    living_script,
+    module_source,
+    own_stylesheet,
+    shared_stylesheet,
+)
 
 ORIGIN = "http://figures.test"  # answered by the test itself, never by a network
 SIZE = {"width": 1280, "height": 720}
@@ -70,6 +78,8 @@ def static_page(*figures: Figure, theme: str = "light", source: str | None = Non
         modules[figures[0]._module] = source
     styles = shared_stylesheet() + "".join(own_stylesheet(name) for name in modules)
     scripts = [host.registration(name, text) for name, text in modules.items()]
+    if any(map(asks_for_living, modules.values())):
+        scripts.append(living_script())
     scripts.append(host.script(HOST.read_text(encoding="utf-8")))
     return f"""<!doctype html>
 <html lang="en" data-theme="{theme}">

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from minimind_edu import figures
-from minimind_edu.figures import host, module_source, own_stylesheet, shared_stylesheet
+from minimind_edu.figures import asks_for_living, host, living_script, module_source, own_stylesheet, shared_stylesheet
 from minimind_edu.figures.model_map import chapter_links
 from tools import notebook_environment
 
@@ -105,7 +105,10 @@ def in_chapters() -> list[tuple[str, str]]:
 
 def page_of(name: str, state: str) -> str:
     """A page with this one figure, as small as can be."""
-    scripts = [host.registration(name, module_source(name)), host_script()]
+    module = module_source(name)
+    scripts = [host.registration(name, module), host_script()]
+    if asks_for_living(module):
+        scripts.insert(0, living_script())
     return (
         f'<!doctype html><html lang="en" data-theme="light"><style>{shared_stylesheet()}{own_stylesheet(name)}</style>'
         f'<body style="margin:0">{host.element(name, state, "")}'

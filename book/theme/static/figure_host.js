@@ -16,7 +16,7 @@ function mountFigures(names) {
   function fetched(name) {
     const registered = () => (window[modules] || {})[name];
     if (registered()) return Promise.resolve(registered());
-    const missing = new Error(`this page carries no figure called ${name}`);
+    const missing = new Error(`this page carries no script called ${name}`);
     if (!folder) return Promise.reject(missing);
     return new Promise((resolve, reject) => {
       // its script may be under way
@@ -38,19 +38,19 @@ function mountFigures(names) {
     return loading.get(name);
   }
 
-  // The part of anywidget's model that figures use. As there, set() is heard only when the value differs.
+  // The part of anywidget's model that figures use. As there, set() is heard only when the value differs, and what is
+  // sent is answered by a message; in place of a kernel, the files of the page answer.
   function createModel(state, onChange) {
     const listeners = new Map();
     const split = (text) => text.split(/\s+/);
+    const emit = (name, ...heard) => [...(listeners.get(name) || [])].forEach((callback) => callback(...heard));
     const model = {
       get: (key) => state[key],
       set(key, value) {
         const same = JSON.stringify(state[key]) === JSON.stringify(value);
         state[key] = value;
         if (same) return;
-        for (const name of [`change:${key}`, "change"]) {
-          for (const callback of [...(listeners.get(name) || [])]) callback(model, value);
-        }
+        for (const name of [`change:${key}`, "change"]) emit(name, model, value);
         onChange(key, value);
       },
       on(text, callback) {
@@ -62,6 +62,14 @@ function mountFigures(names) {
         }
       },
       save_changes() {},
+      async send({ ask }) {
+        if (ask !== names.living) return;
+        const answer = await load(ask).then(
+          (value) => ({ value }),
+          (error) => ({ error: error.message }),
+        );
+        emit("msg:custom", { asked: ask, ...answer });
+      },
     };
     return model;
   }

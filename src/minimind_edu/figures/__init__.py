@@ -1,6 +1,7 @@
 """Interactive figures: one Python class and one plain ES module each, alive with a kernel and without."""
 
 from minimind_edu.figures._base import Figure, figure_names, module_source, own_stylesheet, shared_stylesheet
+from minimind_edu.figures._living import asks_for_living, living_script
 from minimind_edu.figures.attention_xray import AttentionXRay
 from minimind_edu.figures.cache_stepper import CacheStepper
 from minimind_edu.figures.frequency_comb import FrequencyComb
@@ -28,7 +29,9 @@ __all__ = [
     "ResidualStream",
     "Roofline",
     "RotationDials",
+    "asks_for_living",
     "figure_names",
+    "living_script",
     "module_source",
     "own_stylesheet",
     "shared_stylesheet",

@@ -17,7 +17,7 @@ from traitlets import Bool
 
 from minimind_edu import palette
 from minimind_edu.device import one_thread
-from minimind_edu.figures import host
+from minimind_edu.figures import _living, host
 from minimind_edu.figures._join import join
 from minimind_edu.notebook import outputs_are_stored
 
@@ -114,6 +114,12 @@ class Figure(anywidget.AnyWidget):
                 f"{type(self).__name__} has no argument {', '.join(unknown)}; it has {', '.join(self._choices())}"
             )
         super().__init__(**kwargs)
+        self.on_msg(self._answer)
+
+    def _answer(self, _: Any, message: Any, buffers: Any) -> None:
+        """Send the living model to a view that asks for it: it is too large to travel with every figure."""
+        if message == {"ask": host.LIVING}:
+            self.send({"asked": host.LIVING, "value": _living.payload()})
 
     def _summary(self) -> tuple[str, list[tuple[str, str]]]:
         """One sentence on what the figure shows, and its key numbers as (label, value) rows."""

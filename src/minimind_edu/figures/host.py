@@ -18,6 +18,7 @@ STILL_CLASS = "mm-still"
 OPENING_CLASS = "mm-opening"
 STATE_TYPE = "application/json"
 MODULES = "minimindFigures"  # window's property: name of a figure -> function that gives its module
+LIVING = "living"  # what a figure asks for, and the name under which a page has it among the modules
 ALIVE, FAILED = "alive", "failed"  # data-state of the element once the host is done with it
 CHANGED = "minimind-figure-changed"  # event of the element: its state has changed, and is its detail
 SET = "minimind-figure-set"  # event to the element: its detail is what to set
@@ -97,5 +98,6 @@ def script(host: str) -> str:
         "failed": FAILED,
         "changed": CHANGED,
         "asked": SET,
+        "living": LIVING,
     }
     return f"{host}\nmountFigures({json.dumps(names)});\n"

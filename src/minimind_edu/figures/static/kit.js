@@ -257,6 +257,28 @@ export function observeTraits(model, names, cb) {
   return () => names.forEach((name) => model.off(`change:${name}`, cb));
 }
 
+const livings = new WeakMap(); // model -> what loadLiving has promised it
+
+// The living model, when it has arrived: { weights: its file as base64, world: the tables of the world, heads: what is
+// known about them }. The kernel sends it; where there is none, the page fetches it. Nothing travels before the first
+// figure asks.
+export function loadLiving(model) {
+  if (!livings.has(model)) {
+    const arrived = new Promise((resolve, reject) => {
+      const hear = ({ asked, value, error }) => {
+        if (asked !== "living") return;
+        model.off("msg:custom", hear);
+        if (error) reject(new Error(error));
+        else resolve(value);
+      };
+      model.on("msg:custom", hear);
+      model.send({ ask: "living" });
+    });
+    livings.set(model, arrived);
+  }
+  return livings.get(model);
+}
+
 // Calls cb(width, height) now and whenever the element's size changes. Returns the clean-up.
 export function observeSize(el, cb) {
   const observer = new ResizeObserver(([entry]) => cb(entry.contentRect.width, entry.contentRect.height));

@@ -142,15 +142,18 @@ function attend({ config, frequencies }, layer, x, position, cache, isSilenced) 
 /** softmax(q · k / √D) over all keys: [T]. */
 function attentionWeights(query, keys, head) {
   const D = query.length;
-  const scores = Float32Array.from(keys, (key) => dotProduct(query, headOf(key, head, D)) / Math.sqrt(D));
+  const scores = new Float32Array(keys.length);
+  for (let t = 0; t < keys.length; t++) scores[t] = dotProduct(query, keys[t], head * D) / Math.sqrt(D);
   return softmax(scores);
 }
 
 /** What a head reads: its values, each as much as its weight says, [D]. */
 function weightedSum(weights, values, head, D) {
   const sum = new Float64Array(D);
-  values.forEach((value, t) => headOf(value, head, D).forEach((x, i) => (sum[i] += weights[t] * x)));
-  return Float32Array.from(sum);
+  for (let t = 0; t < weights.length; t++) {
+    for (let i = 0; i < D; i++) sum[i] += weights[t] * values[t][head * D + i];
+  }
+  return new Float32Array(sum);
 }
 
 /** SwiGLU: down(silu(gate(x)) * up(x)). */
@@ -171,17 +174,14 @@ function logitsOf({ config, finalGain, head }, stream) {
 /** A matrix { shape: [rows, columns], data } times a vector [columns]. */
 function multiply({ shape: [rows, columns], data }, x) {
   const y = new Float32Array(rows);
-  for (let row = 0, at = 0; row < rows; row++) {
-    let sum = 0;
-    for (let i = 0; i < columns; i++) sum += data[at++] * x[i];
-    y[row] = sum;
-  }
+  for (let row = 0; row < rows; row++) y[row] = dotProduct(x, data, row * columns);
   return y;
 }
 
-function dotProduct(a, b) {
+/** The dot product of a with as many numbers of b, from an offset on. */
+function dotProduct(a, b, offset = 0) {
   let sum = 0;
-  for (let i = 0; i < a.length; i++) sum += a[i] * b[i];
+  for (let i = 0; i < a.length; i++) sum += a[i] * b[offset + i];
   return sum;
 }
 
@@ -222,10 +222,11 @@ function rotateHeads(x, position, frequencies) {
 
 /** exp(logits / temperature), divided by their sum. Subtracting the largest changes nothing and avoids infinity. */
 export function softmax(logits, temperature = 1) {
-  const largest = logits.reduce((a, b) => Math.max(a, b), -Infinity);
-  const powers = Float64Array.from(logits, (logit) => Math.exp((logit - largest) / temperature));
-  const sum = powers.reduce((a, b) => a + b, 0);
-  return Float32Array.from(powers, (power) => power / sum);
+  let [largest, sum] = [-Infinity, 0];
+  for (const logit of logits) largest = Math.max(largest, logit);
+  const powers = new Float32Array(logits.length);
+  for (let i = 0; i < powers.length; i++) sum += powers[i] = Math.exp((logits[i] - largest) / temperature);
+  return powers.map((power) => power / sum);
 }
 
 // The next token

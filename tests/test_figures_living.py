@@ -1,0 +1,109 @@
+"""The living model reaches a figure that asks for it, from the kernel or from the page, and no other."""
+
+import base64
+import json
+
+import pytest
+from browser import ALIVE, serve, static_page
+from figure_examples import Probe
+
+from minimind_edu import living, world
+from minimind_edu.figures import (
+    Figure,
+    _living,
+    asks_for_living,
+    figure_names,
+    host,
+    living_script,
+    module_source,
+)
+
+KIT = module_source("quiz").partition("export default")[0]
+ASKING = f"""{KIT}
+export default {{
+  async render({{ model, el }}) {{
+    const both = await Promise.all([loadLiving(model), loadLiving(model)]);
+    window.arrived = {{ living: both[0], once: both[0] === both[1] }};
+    el.append("alive");
+  }},
+}};
+"""
+
+
+def test_the_payload_is_the_file_the_tables_and_the_card():
+    payload = _living.payload()
+    assert base64.b64decode(payload["weights"]) == living.WEIGHTS.read_bytes()
+    assert payload["world"] == world.tables()
+    assert payload["heads"] == {name: living.card()[name] for name in ("lost_without", "reading")}
+
+
+def test_a_figure_on_a_page_gets_the_payload_as_it_is_with_the_order_of_its_keys(page):
+    serve(page, static_page(Probe(), source=ASKING))
+    page.wait_for_selector(ALIVE)
+    assert page.evaluate("window.arrived.once")
+    arrived = json.loads(page.evaluate("JSON.stringify(window.arrived.living)"))
+    assert arrived == _living.payload()
+    assert list(arrived["world"]["weights"]) == list(world.tables()["weights"])
+
+
+def test_a_page_without_the_script_says_what_is_missing(page):
+    source = ASKING.replace("await Promise", "window.asked = await Promise").replace(
+        "loadLiving(model), loadLiving(model)", "loadLiving(model).catch((error) => error.message)"
+    )
+    serve(page, static_page(Probe(), source=source).replace(living_script(), ""))
+    page.wait_for_selector(ALIVE)
+    assert page.evaluate("window.asked") == ["this page carries no script called living"]
+
+
+# As anywidget's model with a kernel: what Python sends is heard as a message.
+WITH_KERNEL = """async (answer) => {
+    const { loadLiving } = await import("/kit.js");
+    const heard = new Map();
+    const sent = [];
+    const model = {
+        on: (name, callback) => heard.set(name, callback),
+        off: (name, callback) => heard.get(name) === callback && heard.delete(name),
+        send: (content) => sent.push(content),
+    };
+    const promise = loadLiving(model);
+    heard.get("msg:custom")({ other: "message" }, []);
+    heard.get("msg:custom")(answer, []);
+    return { living: await promise, again: (await loadLiving(model)) === (await promise), sent, left: heard.size };
+}"""
+
+
+@pytest.fixture
+def sent(monkeypatch):
+    """What figures send to their views."""
+    messages = []
+    monkeypatch.setattr(Figure, "send", lambda self, content, buffers=None: messages.append(content))
+    return messages
+
+
+def test_the_kernel_answers_a_figure_that_asks_once(page, sent):
+    serve(page)
+    Probe()._handle_custom_msg({"ask": host.LIVING}, [])
+    assert len(sent) == 1
+    found = page.evaluate(WITH_KERNEL, json.loads(json.dumps(sent[0])))
+    assert found == {"living": _living.payload(), "again": True, "sent": [{"ask": host.LIVING}], "left": 0}
+
+
+@pytest.mark.parametrize("message", [{"ask": "weather"}, {}, {"asked": "living"}, "living"])
+def test_the_kernel_sends_nothing_unless_asked(sent, message):
+    Probe()._handle_custom_msg(message, [])
+    assert sent == []
+
+
+def test_the_payload_is_in_no_state_and_in_no_module():
+    assert host.LIVING not in Probe().state()
+    beginning = _living.payload()["weights"][:100]
+    assert not any(beginning in module_source(name) for name in figure_names())
+
+
+def test_a_module_asks_where_it_calls_the_helper():
+    assert asks_for_living(ASKING) and not asks_for_living(module_source("quiz"))
+
+
+def test_the_script_can_stand_in_a_page():
+    assert "<" not in living_script()
+    assert living_script() == living_script.__wrapped__()
