@@ -1,0 +1,333 @@
+"""The model in a page computes what torch computes from the same file, and refuses what it cannot compute."""
+
+import base64
+
+import numpy as np
+import pytest
+import torch
+from browser import serve
+from playwright.sync_api import Error
+
+from minimind_edu import MiniMindConfig, MiniMindForCausalLM, world
+from minimind_edu.living import WEIGHTS, living_model
+from minimind_edu.living.heads import attention_weights, silenced
+from minimind_edu.sampling import keep_top_k, keep_top_p
+from minimind_edu.weights.checkpoints import save_checkpoint
+
+CLOSE = 1e-4  # between logits of the page and of torch
+CLEAR = 1e-3  # between the two best logits; where they are closer, either may be the first
+LENGTH = 96
+UNPACK = """async (file) => {
+    const live = await import("/live_model.js");
+    const text = (array) => btoa(String.fromCharCode(...new Uint8Array(array.buffer)));
+    Object.assign(window, { live, text, model: live.createLiveModel(live.unpackWeights(live.bytesOf(file))) });
+}"""
+# The vectors of every position that `path` names in the traces, such as "blocks.0.normed".
+TRACED = """([ids, paths, options]) => {
+    const { traces } = model.run(ids, { ...options, silenced: new Set(options.silenced) });
+    const at = (trace, path) => path.split(".").reduce((part, key) => part[key], trace);
+    return paths.map((path) => traces.map((trace) => text(at(trace, path))));
+}"""
+
+
+def encoded(path):
+    return base64.b64encode(path.read_bytes()).decode()
+
+
+def decoded(texts):
+    return torch.from_numpy(np.stack([np.frombuffer(base64.b64decode(text), dtype=np.float32) for text in texts]))
+
+
+@pytest.fixture(scope="module")
+def live(module_page):
+    """A page with `model`, the living one."""
+    serve(module_page)
+    module_page.evaluate(UNPACK, encoded(WEIGHTS))
+    return module_page
+
+
+@pytest.fixture(scope="module")
+def model():
+    return living_model()
+
+
+def traced(live, ids, *paths, **options):
+    """A tensor [T, ...] of each path in the traces of a text."""
+    return [decoded(rows) for rows in live.evaluate(TRACED, [np.asarray(ids).tolist(), paths, options])]
+
+
+def stories():
+    """Texts of 1 to 96 words, by turns in both languages, in English, in Chinese."""
+    told = ("en zh", "en", "zh")
+    return [world.stories(1, length, length, told[length % 3])[0] for length in range(1, LENGTH + 1)]
+
+
+def asked(count):
+    """The prompts of questions of all kinds."""
+    return [one.prompt for kind in world.QUESTIONS for one in world.questions(kind, count, 7, LENGTH)]
+
+
+@torch.no_grad()
+def logits_of(model, ids):
+    return model(torch.as_tensor(ids)[None]).logits[0]
+
+
+def test_logits_and_greedy_words_are_torchs_token_by_token(live, model):
+    texts = stories() + asked(15)
+    assert len(texts) >= 200
+    close = total = 0
+    for ids in texts:
+        [found], expected = traced(live, ids, "logits"), logits_of(model, ids)
+        torch.testing.assert_close(found, expected, rtol=0, atol=CLOSE)
+        best = expected.topk(2).values
+        clear = best[:, 0] - best[:, 1] > CLEAR
+        assert (found.argmax(-1) == expected.argmax(-1))[clear].all()
+        close, total = close + int((~clear).sum()), total + len(ids)
+    assert close < 0.01 * total, f"the two best words are too close to tell apart at {close} of {total} positions"
+
+
+def test_the_cache_may_be_filled_step_by_step_and_read_again(live, model):
+    ids = stories()[40].tolist()
+    found = live.evaluate(
+        """(ids) => {
+            const { cache } = model.run(ids.slice(0, 20));
+            const traces = ids.slice(20).map((token) => model.step(token, cache));
+            const shapes = cache.layers.map((layer) => [layer.keys.length, layer.values.length, layer.keys[0].length]);
+            const { token, position } = traces.at(-1);
+            return { logits: traces.map((trace) => text(trace.logits)), length: cache.length, shapes, token, position };
+        }""",
+        ids,
+    )
+    torch.testing.assert_close(decoded(found["logits"]), logits_of(model, ids)[20:], rtol=0, atol=CLOSE)
+    config = model.config
+    row = config.num_key_value_heads * config.head_dim
+    assert found["shapes"] == [[41, 41, row]] * config.num_hidden_layers
+    assert (found["length"], found["token"], found["position"]) == (41, ids[-1], 40)
+
+
+# Parts of a block -> the paths of what they get and of what they give
+PARTS = {
+    "": ("input", "output"),
+    "input_layernorm": ("input", "normed"),
+    "self_attn.q_norm": (None, "qRaw"),
+    "self_attn.k_norm": (None, "kRaw"),
+    "self_attn.v_proj": ("normed", "v"),
+    "self_attn.o_proj": (None, "attended"),
+    "post_attention_layernorm": ("middle", "normed2"),
+    "mlp.gate_proj": ("normed2", "gate"),
+    "mlp.up_proj": (None, "up"),
+    "mlp.down_proj": ("hidden", "fed"),
+}
+
+
+@torch.no_grad()
+def trace_of(model, ids):
+    """What passes through the parts of every block: path -> [T, ...]."""
+    found, hooks = {}, []
+
+    def note(part, before, after):
+        def hook(_, given, returned):
+            returned = returned[0] if isinstance(returned, tuple) else returned
+            for path, value in ((before, given[0]), (after, returned)):
+                if path:
+                    found[f"{part}.{path}"] = value[0].flatten(1)
+
+        return hook
+
+    for index, layer in enumerate(model.model.layers):
+        for name, paths in PARTS.items():
+            hooks.append(layer.get_submodule(name).register_forward_hook(note(f"blocks.{index}", *paths)))
+    found["logits"] = logits_of(model, ids)
+    for hook in hooks:
+        hook.remove()
+    found["embedding"] = model.model.embed_tokens(torch.as_tensor(ids))
+    found["final"] = found[f"blocks.{len(model.model.layers) - 1}.output"]
+    return found
+
+
+def test_the_trace_holds_what_passes_through_every_part(live, model):
+    ids = stories()[-1]
+    expected = trace_of(model, ids)
+    assert len(expected) == 3 + 14 * model.config.num_hidden_layers
+    for path, found in zip(expected, traced(live, ids, *expected), strict=True):
+        torch.testing.assert_close(found, expected[path], rtol=0, atol=CLOSE, msg=path)
+
+
+@torch.no_grad()
+def test_queries_and_keys_are_rotated_and_the_cache_holds_them(live, model):
+    ids = stories()[-1]
+    expected = trace_of(model, ids)
+    positions = model.model.freqs_cos[: len(ids)], model.model.freqs_sin[: len(ids)]
+    for index, layer in enumerate(model.model.layers):
+        q, k, v = layer.self_attn.project(expected[f"blocks.{index}.normed"][None], *positions)
+        for name, value in zip("qkv", (q, k, v), strict=True):
+            [found] = traced(live, ids, f"blocks.{index}.{name}")
+            torch.testing.assert_close(found, value[0].flatten(1), rtol=0, atol=CLOSE)
+    kept = live.evaluate("(ids) => model.run(ids).cache.layers.at(-1).keys.map(text)", ids.tolist())
+    torch.testing.assert_close(decoded(kept), k[0].flatten(1), rtol=0, atol=CLOSE)
+
+
+@torch.no_grad()
+def test_the_lens_is_the_norm_and_the_head_of_every_blocks_stream(live, model):
+    for ids in (stories()[-1], asked(1)[-1]):
+        for index in range(model.config.num_hidden_layers):
+            stream, lens = traced(live, ids, f"blocks.{index}.output", f"blocks.{index}.lens", lens=True)
+            expected = model.lm_head(model.model.norm(stream))
+            torch.testing.assert_close(lens, expected, rtol=0, atol=CLOSE)
+    said = live.evaluate(
+        "(ids) => { const [t] = model.run(ids).traces; return [t.blocks[0].lens ?? null, text(model.read(t.final))]; }",
+        [0],
+    )
+    assert said[0] is None, "without the option nothing is read"
+    torch.testing.assert_close(decoded(said[1:])[0], logits_of(model, [0])[0], rtol=0, atol=CLOSE)
+
+
+def test_the_weights_of_attention_are_torchs(live, model):
+    config = model.config
+    for ids in (stories()[-1], asked(1)[0]):
+        expected = attention_weights(model, torch.from_numpy(ids)[None])  # [L, H, S, S]
+        for index in range(config.num_hidden_layers):
+            for head in range(config.num_attention_heads):
+                rows = live.evaluate(
+                    "([ids, l, head]) => model.run(ids).traces.map((trace) => [...trace.blocks[l].weights[head]])",
+                    [ids.tolist(), index, head],
+                )
+                found = torch.tensor([row + [0.0] * (len(ids) - len(row)) for row in rows])
+                torch.testing.assert_close(found, expected[index, head], rtol=0, atol=1e-5)
+
+
+def test_a_silenced_head_adds_nothing_and_the_others_go_on(live, model):
+    ids = asked(1)[3]
+    config, whole = model.config, logits_of(model, ids)
+    heads = [(layer, head) for layer in range(config.num_hidden_layers) for head in range(config.num_attention_heads)]
+    for layer, head in heads:
+        [found] = traced(live, ids, "logits", silenced=[f"{layer}.{head}"])
+        with silenced(model, layer, head):
+            expected = logits_of(model, ids)
+        torch.testing.assert_close(found, expected, rtol=0, atol=CLOSE)
+        assert (expected - whole).abs().max() > 10 * CLOSE, "nothing would be noticed"
+    [found] = traced(live, ids, "logits", silenced=[f"{layer}.{head}" for layer, head in heads])
+    assert (found - whole).abs().max() > 1
+    [found] = traced(live, ids, "logits")
+    torch.testing.assert_close(found, whole, rtol=0, atol=CLOSE)
+
+
+# Other models
+
+OTHERS = {
+    "without QK-norm, untied": {"use_qk_norm": False, "tie_word_embeddings": False},
+    "one key/value head": {"num_key_value_heads": 1},
+    "as many key/value heads": {"num_key_value_heads": 4, "head_dim": 6, "rope_theta": 100.0, "rms_norm_eps": 1e-2},
+}
+
+
+def saved(tmp_path, int8=False, **changes):
+    sizes = {"vocab_size": 13, "hidden_size": 20, "num_hidden_layers": 2, "num_attention_heads": 4}
+    sizes |= {"num_key_value_heads": 2, "head_dim": 10, "intermediate_size": 7, "max_position_embeddings": 9}
+    config = MiniMindConfig(**sizes | {"use_qk_norm": True, "initializer_range": 0.5, "rope_theta": 1e4} | changes)
+    torch.manual_seed(0)
+    model = MiniMindForCausalLM(config).eval()
+    for parameter in model.parameters():
+        if parameter.dim() == 1:
+            torch.nn.init.uniform_(parameter, 0.5, 2)
+    return model, save_checkpoint(model, tmp_path / "other.safetensors", int8=int8)
+
+
+@pytest.fixture(scope="module")
+def other(browser):
+    """A page of its own, on which models of other files run."""
+    page = browser.new_page()
+    serve(page)
+    yield page
+    page.close()
+
+
+@pytest.mark.parametrize("changes", OTHERS.values(), ids=OTHERS)
+def test_other_dense_models_run_from_their_checkpoints(other, tmp_path, changes):
+    model, path = saved(tmp_path, **changes)
+    other.evaluate(UNPACK, encoded(path))
+    ids = [3, 12, 0, 7, 7, 1, 5, 2, 9]
+    [found] = traced(other, ids, "logits")
+    torch.testing.assert_close(found, logits_of(model, ids), rtol=0, atol=CLOSE)
+
+
+REFUSED = {
+    "experts": ({"use_moe": True}, "only dense models"),
+    "norms after the parts": ({"norm_placement": "post"}, "only dense models"),
+    "RoPE scaling": ({"rope_scaling": RopeScaling(4.0, original_max_position_embeddings=4)}, "only dense models"),
+}
+
+
+@pytest.mark.parametrize("changes, message", REFUSED.values(), ids=REFUSED)
+def test_a_model_of_another_kind_is_refused(other, tmp_path, changes, message):
+    with pytest.raises(Error, match=message):
+        other.evaluate(UNPACK, encoded(saved(tmp_path, **changes)[1]))
+
+
+def test_a_file_in_half_precision_is_refused_by_name(other, tmp_path):
+    path = save_checkpoint(saved(tmp_path)[0].half(), tmp_path / "half.safetensors")
+    with pytest.raises(Error, match="weight holds F16, but only F32 and I8 are understood"):
+        other.evaluate(UNPACK, encoded(path))
+
+
+@pytest.mark.parametrize("token", [-1, 13, 1.5, None])
+def test_a_token_outside_the_vocabulary_is_refused(other, tmp_path, token):
+    other.evaluate(UNPACK, encoded(saved(tmp_path, int8=True)[1]))
+    with pytest.raises(Error, match=f"a token is from 0 to 12: {'null' if token is None else token}"):
+        other.evaluate("(token) => model.run([token])", token)
+
+
+def test_a_full_cache_takes_no_more(other, tmp_path):
+    other.evaluate(UNPACK, encoded(saved(tmp_path, int8=True)[1]))
+    with pytest.raises(Error, match="the cache is full: this model reads at most 9 tokens"):
+        other.evaluate("model.run(Array(10).fill(1))")
+
+
+# Sampling
+
+SAMPLE = """([logits, options, random]) => {
+    const { token, probabilities } = live.sample(Float32Array.from(logits), options, () => random);
+    return { token, probabilities: Array.from(probabilities) };
+}"""
+
+
+def probabilities_of(logits, temperature, top_k, top_p):
+    """The distribution from which minimind_edu.sampling draws."""
+    logits = (logits - logits.max()) / temperature
+    logits = logits if top_k is None else keep_top_k(logits, top_k)
+    return (logits if top_p is None else keep_top_p(logits, top_p)).softmax(-1)
+
+
+@pytest.mark.parametrize("temperature", [0.3, 1.0, 2.0])
+@pytest.mark.parametrize("top_k", [None, 1, 5, 200])
+@pytest.mark.parametrize("top_p", [None, 0.05, 0.5, 0.9, 1.0])
+def test_it_draws_from_the_probabilities_of_the_package(live, temperature, top_k, top_p):
+    generator = torch.Generator().manual_seed(0)
+    options = {"temperature": temperature, "topK": top_k, "topP": top_p}
+    options = {name: value for name, value in options.items() if value is not None}
+    for logits in 3 * torch.randn(6, 88, generator=generator):
+        found = live.evaluate(SAMPLE, [logits.tolist(), options, 0.5])
+        expected = probabilities_of(logits, temperature, top_k, top_p)
+        torch.testing.assert_close(torch.tensor(found["probabilities"]), expected, rtol=0, atol=1e-6)
+        assert ((torch.tensor(found["probabilities"]) == 0) == (expected == 0)).all()
+
+
+def test_equal_logits_at_the_edge_of_top_k_stay_together(live):
+    found = live.evaluate(SAMPLE, [[2.0, 1.0, 1.0, 0.0], {"topK": 2}, 0.5])["probabilities"]
+    torch.testing.assert_close(torch.tensor(found), probabilities_of(torch.tensor([2.0, 1.0, 1.0, 0.0]), 1, 2, None))
+
+
+def test_temperature_0_takes_the_largest(live):
+    found = live.evaluate(SAMPLE, [[0.0, 3.0, 3.0, -1.0], {"temperature": 0, "topK": 3}, 0.99])
+    assert found == {"token": 1, "probabilities": [0, 1, 0, 0]}
+
+
+def test_tokens_come_as_often_as_their_probabilities_say(live):
+    logits = torch.tensor([0.1, 0.4, 0.3, 0.2]).log().tolist()
+    drawn = live.evaluate(
+        """(logits) => Array.from({ length: 1000 }, (_, i) => live.sample(logits, {}, () => (i + 0.5) / 1000).token)""",
+        logits,
+    )
+    assert np.bincount(drawn).tolist() == [100, 400, 300, 200]
+    cut = live.evaluate(SAMPLE, [logits, {"topP": 0.6}, 0.999999])
+    assert cut["token"] == 2 and cut["probabilities"][0] == 0
