@@ -11,6 +11,7 @@ from playwright.sync_api import Error
 from minimind_edu import MiniMindConfig, MiniMindForCausalLM, world
 from minimind_edu.living import WEIGHTS, living_model
 from minimind_edu.living.heads import attention_weights, silenced
+from minimind_edu.rope_frequencies import RopeScaling
 from minimind_edu.sampling import keep_top_k, keep_top_p
 from minimind_edu.weights.checkpoints import save_checkpoint
 
