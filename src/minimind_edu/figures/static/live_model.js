@@ -239,7 +239,10 @@ export function sample(logits, { temperature = 1, topK, topP } = {}, random = Ma
   const order = [...logits.keys()].sort((a, b) => logits[b] - logits[a]); // the largest first
   if (temperature === 0)
     return { token: order[0], probabilities: logits.map((_, token) => Number(token === order[0])) };
-  const kept = topP ? nucleus(order, keepTopK(logits, order, topK), temperature, topP) : keepTopK(logits, order, topK);
+  const kept =
+    topP > 0 && topP < 1
+      ? nucleus(order, keepTopK(logits, order, topK), temperature, topP)
+      : keepTopK(logits, order, topK);
   const probabilities = softmax(kept, temperature);
   let rest = random();
   const token = order.find((one) => (rest -= probabilities[one]) < 0);
