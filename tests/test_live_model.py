@@ -309,7 +309,9 @@ def test_it_draws_from_the_probabilities_of_the_package(live, temperature, top_k
     for logits in 3 * torch.randn(6, 88, generator=generator):
         found = live.evaluate(SAMPLE, [logits.tolist(), options, 0.5])
         expected = probabilities_of(logits, temperature, top_k, top_p)
-        torch.testing.assert_close(torch.tensor(found["probabilities"], dtype=torch.float32), expected, rtol=0, atol=1e-6)
+        torch.testing.assert_close(
+            torch.tensor(found["probabilities"], dtype=torch.float32), expected, rtol=0, atol=1e-6
+        )
 
 
 def test_equal_logits_at_the_edge_of_top_k_stay_together(live):

@@ -29,10 +29,10 @@ class Recipe:
 
     Args:
         steps: batches to learn from.
-        learning_rate: the highest, reached when the warm-up ends.
-        warmup: steps until then.
+        learning_rate: the highest, nearly reached when the warm-up ends.
+        warmup: steps until then; 0 begins at the highest.
         last: what is left of the rate at the end, as a fraction.
-        betas: over how many steps AdamW averages gradients and their squares.
+        betas: how slowly AdamW's averages forget old gradients and their squares; below 1.
         weight_decay: of matrices; the gains of norms are left alone.
         clip: the largest norm of all gradients together; longer ones are scaled down to it.
 
@@ -55,6 +55,12 @@ class Recipe:
             check_number(name, getattr(self, name))
             if getattr(self, name) < 0:
                 raise ValueError(f"{name} must be at least 0, got {getattr(self, name)}")
+        if self.last > 1:
+            raise ValueError(f"last is a fraction from 0 to 1, got {self.last}")
+        if self.clip == 0:
+            raise ValueError("clip must be above 0, got 0: no gradient would be left; a large one clips nothing")
+        if not all(0 <= beta < 1 for beta in self.betas):
+            raise ValueError(f"betas must be at least 0 and below 1, got {self.betas}")
 
     def rate(self, step: int) -> float:
         """The learning rate of a step, counted from 0."""
@@ -94,7 +100,7 @@ def train(
     recipe: Recipe | None = None,
     after: Callable[[int, float], None] | None = None,
 ) -> list[float]:
-    """Train on batches, one for each step, and return the losses [steps]; the model is changed in place.
+    """Train on batches, one for each step, and return the losses [steps]; the model is changed, and left in eval mode.
 
     Args:
         model: on the device where the batches are, or can be moved to.
@@ -108,24 +114,33 @@ def train(
     recipe = recipe or Recipe()
     optimizer, device = adamw(model, recipe), next(model.parameters()).device
     losses: list[float] = []
-    model.train()
     supply = iter(batches)
-    for step in progress(range(recipe.steps), "training"):
-        ids = next(supply, None)
-        if ids is None:
-            raise ValueError(f"the batches ended after {step} of {recipe.steps} steps; give more, or fewer steps")
-        out = model(ids.to(device), labels=ids.to(device))
-        loss = out.loss if out.aux_loss is None else out.loss + out.aux_loss
-        for group in optimizer.param_groups:
-            group["lr"] = recipe.rate(step)
-        optimizer.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), recipe.clip)
-        optimizer.step()
-        losses.append(out.loss.item())
-        if not math.isfinite(losses[-1]):
-            raise ValueError(f"the loss of step {step} is {losses[-1]}: a smaller learning_rate or clip may help")
-        if after:
-            after(step, losses[-1])
-    model.eval()
+    model.train()
+    try:
+        for step in progress(range(recipe.steps), "training"):
+            ids = next(supply, None)
+            if ids is None:
+                raise ValueError(f"the batches ended after {step} of {recipe.steps} steps; give more, or fewer steps")
+            losses.append(_take_step(model, ids.to(device), optimizer, recipe, step))
+            if after:
+                after(step, losses[-1])
+    finally:
+        model.eval()
     return losses
+
+
+def _take_step(
+    model: MiniMindForCausalLM, ids: Tensor, optimizer: torch.optim.AdamW, recipe: Recipe, step: int
+) -> float:
+    """Learn from ids [B, T], and return their loss before the step."""
+    out = model(ids, labels=ids)
+    assert out.loss is not None  # there were labels
+    if not math.isfinite(out.loss.item()):
+        raise ValueError(f"the loss of step {step} is {out.loss.item()}: a smaller learning_rate or clip may help")
+    for group in optimizer.param_groups:
+        group["lr"] = recipe.rate(step)
+    optimizer.zero_grad()
+    (out.loss if out.aux_loss is None else out.loss + out.aux_loss).backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), recipe.clip)
+    optimizer.step()
+    return out.loss.item()

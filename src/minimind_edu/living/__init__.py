@@ -37,6 +37,8 @@ CONFIG = MiniMindConfig(
     rope_theta=1e4,
     initializer_range=0.1,
     use_qk_norm=True,
+    bos_token_id=world.BOS,
+    eos_token_id=None,  # stories are cut, they do not end
 )
 BATCH_SIZE, LENGTH = 16, 96  # stories in a batch, words in a story
 

@@ -24,21 +24,10 @@ from minimind_edu.weights.checkpoints import from_checkpoint, save_checkpoint
 # Seeds of what is asked in the exams, far from those of the training, which are the seeds of the runs.
 EXAM, GLANCE = 1_000_000, 2_000_000
 QUESTIONS, STORIES = 300, 100  # of the exam: questions of each kind, stories
-GLANCES = (
-    0,
-    125,
-    250,
-    500,
-    1000,
-    1500,
-    2000,
-    3000,
-    4000,
-    5000,
-    6000,
-    8000,
-    10_000,
-)  # steps at which the model is looked at
+FEW_QUESTIONS, FEW_STORIES = 60, 10  # of a glance
+HEAD_QUESTIONS = 150  # of each kind, for the scores of heads
+# steps at which the model is looked at
+GLANCES = (0, 125, 250, 500, 1000, 1500, 2000, 3000, 4000, 5000, 6000, 8000, 10_000)
 SMOOTH = 25  # losses that make one point of the stored curve
 HEADS_OF = ("recall", "who", "translation")  # the kinds of questions for which heads are looked at
 
@@ -53,9 +42,9 @@ def exam(model: MiniMindForCausalLM, seed: int, questions: int, stories: int) ->
 
 def glance(model: MiniMindForCausalLM, step: int) -> dict[str, Any]:
     """A short exam, and how the heads read, in the middle of the training."""
-    asked = {kind: world.questions(kind, 60, GLANCE) for kind in HEADS_OF}
+    asked = {kind: world.questions(kind, FEW_QUESTIONS, GLANCE) for kind in HEADS_OF}
     reading = {kind: rounded(answer_reading(model, of_kind)) for kind, of_kind in asked.items()}
-    return {"step": step, **exam(model, GLANCE + 1, 60, 10), "reading": reading}
+    return {"step": step, **exam(model, GLANCE + 1, FEW_QUESTIONS, FEW_STORIES), "reading": reading}
 
 
 def rounded(scores: torch.Tensor) -> list[list[float]]:
@@ -64,8 +53,8 @@ def rounded(scores: torch.Tensor) -> list[list[float]]:
 
 def run(seed: int, recipe: Recipe) -> tuple[MiniMindForCausalLM, dict[str, Any]]:
     """One training with its results."""
-    model, begun = new_model(seed), time.process_time()
-    glances, looked = [glance(model, 0)], 0.0
+    model = new_model(seed)
+    glances, looked, begun = [glance(model.eval(), 0)], 0.0, time.process_time()
 
     def after(step: int, _: float) -> None:
         nonlocal looked
@@ -88,6 +77,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=Recipe().steps)
     parser.add_argument("--into", type=Path, default=WEIGHTS.parent)
     given = parser.parse_args()
+    given.into.mkdir(parents=True, exist_ok=True)
     recipe, best, results = Recipe(steps=given.steps), None, []
     for seed in given.seeds:
         model, result = run(seed, recipe)
@@ -104,7 +94,7 @@ def main() -> None:
 def card_of(path: Path, stored: int, recipe: Recipe, results: list[dict[str, Any]]) -> dict[str, Any]:
     """The card of the weights at a path."""
     model = from_checkpoint(path)
-    asked = {kind: world.questions(kind, 150, EXAM + 2) for kind in HEADS_OF}
+    asked = {kind: world.questions(kind, HEAD_QUESTIONS, EXAM + 2) for kind in HEADS_OF}
     return {
         "parameters": model.num_parameters(),
         "bytes": path.stat().st_size,

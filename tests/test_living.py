@@ -1,0 +1,295 @@
+"""The living model: it can be made again, its exams measure what they say, and its card is true of the stored weights."""
+
+import dataclasses
+import hashlib
+import json
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from minimind_edu import world
+from minimind_edu.living import CARD, CONFIG, WEIGHTS, __main__, card, living_model, new_model, story_batches
+from minimind_edu.living.exam import accuracy, divergence, log_probabilities
+from minimind_edu.living.heads import answer_reading, attention_weights, lost_without, silenced
+from minimind_edu.weights.checkpoints import from_checkpoint
+
+SMALL = dataclasses.replace(CONFIG, num_hidden_layers=2, hidden_size=32, head_dim=8, intermediate_size=24)
+MOST_BYTES = 250_000
+
+
+@pytest.fixture(scope="module")
+def model():
+    return living_model()
+
+
+@pytest.fixture(scope="module")
+def small():
+    return new_model(0, SMALL).eval()
+
+
+def parameters(model):
+    return torch.cat([parameter.detach().flatten() for parameter in model.parameters()])
+
+
+# Stored weights
+
+
+def test_the_stored_model_is_small_and_ready(model):
+    assert WEIGHTS.stat().st_size <= MOST_BYTES
+    assert model.config.vocab_size == len(world.WORDS)
+    assert not model.training
+    assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
+    assert all(parameter.isfinite().all() for parameter in model.parameters())
+
+
+def test_each_call_gives_a_model_of_its_own(model):
+    with torch.no_grad():
+        living_model().lm_head.weight.zero_()
+    assert torch.equal(parameters(living_model()), parameters(model))
+
+
+# Models that have learned nothing, and what they would learn from
+
+
+def test_a_new_model_is_the_same_on_every_machine():
+    numbers = parameters(new_model(3, SMALL)).double().numpy().round(4) + 0.0
+    assert hashlib.sha256(numbers.tobytes()).hexdigest()[:16] == "HASH"
+    assert not torch.equal(parameters(new_model(3, SMALL)), parameters(new_model(4, SMALL)))
+
+
+def test_the_batches_of_a_seed_are_stories_and_repeat():
+    first, second = (batch for batch, _ in zip(story_batches(5, 3, 20), range(2), strict=False))
+    assert (first.shape, first.dtype) == ((3, 20), torch.int64)
+    assert not torch.equal(first, second)
+    assert torch.equal(next(story_batches(5, 3, 20)), first)
+    for story in torch.cat([first, second]).numpy():
+        world.distributions(story)  # raises where a word cannot follow
+
+
+# Exams
+
+
+class Knows:
+    """A model that knows the world: its logits are the exact log-probabilities; of texts, for zeros end them."""
+
+    def __call__(self, ids):
+        logits = torch.full((*ids.shape, len(world.WORDS)), -1e3, dtype=torch.float64)
+        for row, text in zip(logits, ids.numpy(), strict=True):
+            end = 1 + int(np.flatnonzero(text)[-1])
+            exact = torch.from_numpy(world.distributions(text[:end]))
+            row[:end] = exact.log().clamp(min=-1e3)
+        return SimpleNamespace(logits=logits)
+
+
+class Knows_not(Knows):
+    """Thinks that the most probable word is the least."""
+
+    def __call__(self, ids):
+        return SimpleNamespace(logits=-super().__call__(ids).logits)
+
+
+class Guesses:
+    """All words are as likely."""
+
+    def __call__(self, ids):
+        return SimpleNamespace(logits=torch.zeros(*ids.shape, len(world.WORDS)))
+
+
+@pytest.mark.parametrize("kind", world.QUESTIONS)
+def test_who_knows_the_world_answers_everything(kind):
+    asked = world.questions(kind, 4, 1, 60)
+    assert accuracy(Knows(), asked) == 1.0
+    assert accuracy(Knows_not(), asked) == 0.0
+
+
+def test_every_word_of_an_answer_must_be_right():
+    asked = world.questions("translation", 3, 1, 60)
+
+    class LastWordWrong(Knows):
+        def __call__(self, ids):
+            out = super().__call__(ids)
+            for row, one in zip(out.logits, asked, strict=True):
+                row[len(one.prompt) + len(one.answer) - 2] = 0
+            return out
+
+    assert accuracy(LastWordWrong(), asked) == 0.0
+
+
+def test_batches_of_an_exam_do_not_change_it(small, monkeypatch):
+    asked = [one for kind in world.QUESTIONS for one in world.questions(kind, 5, 2, 60)]
+    found = [tuple(asked_so_far) for asked_so_far in (asked,)]
+    whole = accuracy(small, asked)
+    monkeypatch.setattr("minimind_edu.living.exam.BATCH", 3)
+    assert accuracy(small, found[0]) == whole
+
+
+def test_the_world_is_no_distance_from_itself():
+    stories = world.stories(3, 40, 4)
+    kl, entropy = divergence(Knows(), stories)
+    assert kl == pytest.approx(0, abs=1e-12)
+    assert entropy == pytest.approx(np.mean([world.entropies(story) for story in stories]))
+
+
+def test_a_guess_is_as_far_as_it_must_be():
+    stories = world.stories(3, 40, 4)
+    kl, entropy = divergence(Guesses(), stories)
+    assert kl == pytest.approx(np.log(len(world.WORDS)) - entropy)
+
+
+def test_the_distance_is_loss_less_entropy_where_words_are_drawn_from_the_world(small):
+    """On the average over what may come next, not on one text: the loss of the words themselves would differ."""
+    [story] = world.stories(1, 30, 4)
+    exact = torch.from_numpy(world.distributions(story))[:-1]
+    loss = -(exact * log_probabilities(small, torch.from_numpy(story)[None])[0, :-1]).sum(-1).mean().item()
+    kl, entropy = divergence(small, story[None])
+    assert kl + entropy == pytest.approx(loss)
+
+
+# Heads
+
+
+def test_a_silenced_head_comes_back(small):
+    before, ids = parameters(small), torch.tensor([[0, 2, 29]])
+    said = small(ids).logits
+    with silenced(small, 1, 2):
+        assert not torch.equal(small(ids).logits, said)
+        size = SMALL.head_dim
+        columns = small.model.layers[1].self_attn.o_proj.weight
+        assert (columns[:, 2 * size : 3 * size] == 0).all()
+        assert (columns == 0).sum() == columns.shape[0] * size
+    assert torch.equal(parameters(small), before)
+    with pytest.raises(KeyError), silenced(small, 0, 0):
+        raise KeyError
+    assert torch.equal(parameters(small), before)
+
+
+@torch.no_grad()
+def test_attention_weights_are_those_with_which_the_model_reads(small):
+    ids = torch.from_numpy(world.stories(1, 20, 3))
+    weights = attention_weights(small, ids)  # [L, H, S, S]
+    assert weights.shape == (2, 4, 20, 20)
+    torch.testing.assert_close(weights.sum(-1), torch.ones(2, 4, 20))
+    assert (weights.triu(1) == 0).all()
+    layer, given, returned = small.model.layers[1], [], []
+    hooks = [
+        layer.input_layernorm.register_forward_hook(lambda _, x, y: given.append(y)),
+        layer.self_attn.o_proj.register_forward_hook(lambda _, x, y: returned.append(x[0])),
+    ]
+    small(ids)
+    [hook.remove() for hook in hooks]
+    values = layer.self_attn.v_proj(given[0]).view(20, 2, 8).repeat_interleave(2, 1)  # [S, H, D]
+    read = torch.einsum("hst,thd->shd", weights[1], values).flatten(1)  # [S, H*D]
+    torch.testing.assert_close(read, returned[0][0], rtol=1e-4, atol=1e-5)
+
+
+@torch.no_grad()
+def test_reading_is_the_weight_on_mentions_of_the_answer_in_either_language(small):
+    question = next(
+        one
+        for one in world.questions("where", 50, 3, 60)
+        if {int(one.answer[0]), int(one.answer[0]) + 44} <= set(one.prompt.tolist())
+    )
+    answer = int(question.answer[0])
+    weights = attention_weights(small, torch.from_numpy(question.prompt)[None])[:, :, -1]
+    mentions = [i for i, word in enumerate(question.prompt) if word in (answer, answer + 44)]
+    torch.testing.assert_close(answer_reading(small, [question]), weights[:, :, mentions].sum(-1))
+    torch.testing.assert_close(answer_reading(small, [question, question]), weights[:, :, mentions].sum(-1))
+
+
+def test_what_is_lost_without_a_head_is_accuracy(model):
+    asked = world.questions("recall", 12, 3, 60)
+    one_layer = new_model(0, dataclasses.replace(SMALL, num_hidden_layers=1)).eval()
+    for each in (one_layer,):
+        lost = lost_without(each, asked)
+        assert lost.shape == (1, 4)
+        for head in range(4):
+            with silenced(each, 0, head):
+                without = accuracy(each, asked)
+            assert lost[0, head].item() == pytest.approx(accuracy(each, asked) - without, abs=1e-6)
+
+
+# The program that makes it, and its card
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """What the program writes after two steps, with exams as small as can be."""
+    folder = tmp_path_factory.mktemp("made") / "new"
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("QUESTIONS", "FEW_QUESTIONS", "HEAD_QUESTIONS", "STORIES", "FEW_STORIES"):
+            patch.setattr(__main__, name, 1)
+        patch.setattr(sys, "argv", ["living", "--steps", "2", "--seeds", "0", "1", "--into", str(folder)])
+        __main__.main()
+    return folder
+
+
+def test_the_program_makes_a_model_and_its_card(made):
+    written, stored = json.loads((made / CARD.name).read_text()), from_checkpoint(made / WEIGHTS.name)
+    assert stored.config == CONFIG
+    assert written.keys() == card().keys()
+    assert [run["seed"] for run in written["runs"]] == [0, 1]
+    best = min(written["runs"], key=lambda run: run["kl"])
+    assert (written["stored"], written["recipe"]["steps"]) == (best["seed"], 2)
+    assert written["bytes"] == (made / WEIGHTS.name).stat().st_size
+    assert written["parameters"] == stored.num_parameters()
+    assert [glance["step"] for glance in best["glances"]] == [0, 2]
+    shape = (CONFIG.num_hidden_layers, CONFIG.num_attention_heads)
+    for scores in (written["lost_without"], written["reading"]):
+        assert scores.keys() == set(__main__.HEADS_OF)
+        assert {np.shape(rows) for rows in scores.values()} == {shape}
+
+
+def test_the_nearest_seed_is_stored_and_int8_changes_it_little(made):
+    written = json.loads((made / CARD.name).read_text())
+    assert written["int8"]["kl"] == pytest.approx(min(run["kl"] for run in written["runs"]), abs=0.02)
+    assert written["int8"]["entropy"] == written["runs"][0]["entropy"]
+
+
+def test_the_card_is_of_the_stored_weights(model):
+    known = card()
+    assert known["bytes"] == WEIGHTS.stat().st_size
+    assert known["parameters"] == model.num_parameters()
+    assert known["int8"]["accuracy"].keys() == world.QUESTIONS.keys()
+    assert known["stored"] in [run["seed"] for run in known["runs"]]
+    shape = (model.config.num_hidden_layers, model.config.num_attention_heads)
+    for scores in (*known["lost_without"].values(), *known["reading"].values()):
+        assert np.shape(scores) == shape
+
+
+trained = pytest.mark.skipif(card()["recipe"]["steps"] < 1000, reason="these weights are not the final ones")
+
+
+@trained
+def test_the_stored_config_is_the_books(model):
+    assert model.config == CONFIG
+
+
+@trained
+def test_the_card_tells_the_distance_of_the_stored_weights(model):
+    """Of eight of its hundred stories."""
+    kl, entropy = divergence(model, world.stories(8, __main__.LENGTH, __main__.EXAM))
+    assert kl == pytest.approx(card()["int8"]["kl"], abs=0.01)
+    assert entropy == pytest.approx(card()["int8"]["entropy"], rel=0.2)
+
+
+@trained
+def test_the_card_tells_what_is_lost_without_the_head_that_matters_most(model):
+    """Where is somebody? One head knows, and translates nothing."""
+    lost = torch.tensor(card()["lost_without"]["recall"])
+    layer, head = divmod(int(lost.argmax()), lost.shape[1])
+    asked = world.questions("recall", __main__.HEAD_QUESTIONS, __main__.EXAM + 2)
+    with silenced(model, layer, head):
+        found = accuracy(model, asked)
+    assert accuracy(model, asked) - found == pytest.approx(float(lost.max()), abs=0.02)
+
+
+@trained
+def test_it_has_learned_the_world(model):
+    known = card()["int8"]
+    assert known["kl"] <= 0.03
+    assert min(known["accuracy"].values()) >= 0.97, known["accuracy"]
+    asked = world.questions("who", 300, __main__.EXAM + 3)
+    assert accuracy(model, asked) >= 0.96, "of other questions than those of the card"
