@@ -159,42 +159,42 @@ def test_queries_and_keys_are_rotated_and_the_cache_holds_them(live, model):
     ids = stories()[-1]
     expected = trace_of(model, ids)
     positions = model.model.freqs_cos[: len(ids)], model.model.freqs_sin[: len(ids)]
+    calculated = {}
     for index, layer in enumerate(model.model.layers):
         q, k, v = layer.self_attn.project(expected[f"blocks.{index}.normed"][None], *positions)
-        for name, value in zip("qkv", (q, k, v), strict=True):
-            [found] = traced(live, ids, f"blocks.{index}.{name}")
-            torch.testing.assert_close(found, value[0].flatten(1), rtol=0, atol=CLOSE)
+        calculated |= {f"blocks.{index}.q": q, f"blocks.{index}.k": k, f"blocks.{index}.v": v}
+    for found, value in zip(traced(live, ids, *calculated), calculated.values(), strict=True):
+        torch.testing.assert_close(found, value[0].flatten(1), rtol=0, atol=CLOSE)
     kept = live.evaluate("(ids) => model.run(ids).cache.layers.at(-1).keys.map(text)", ids.tolist())
     torch.testing.assert_close(decoded(kept), k[0].flatten(1), rtol=0, atol=CLOSE)
 
 
 @torch.no_grad()
 def test_the_lens_is_the_norm_and_the_head_of_every_blocks_stream(live, model):
+    blocks = range(model.config.num_hidden_layers)
+    paths = [f"blocks.{index}.{name}" for index in blocks for name in ("output", "lens")]
     for ids in (stories()[-1], asked(1)[-1]):
-        for index in range(model.config.num_hidden_layers):
-            stream, lens = traced(live, ids, f"blocks.{index}.output", f"blocks.{index}.lens", lens=True)
-            expected = model.lm_head(model.model.norm(stream))
-            torch.testing.assert_close(lens, expected, rtol=0, atol=CLOSE)
-    said = live.evaluate(
-        "(ids) => { const [t] = model.run(ids).traces; return [t.blocks[0].lens ?? null, text(model.read(t.final))]; }",
-        [0],
-    )
-    assert said[0] is None, "without the option nothing is read"
-    torch.testing.assert_close(decoded(said[1:])[0], logits_of(model, [0])[0], rtol=0, atol=CLOSE)
+        found = traced(live, ids, *paths, lens=True)
+        for stream, lens in zip(found[::2], found[1::2], strict=True):
+            torch.testing.assert_close(lens, model.lm_head(model.model.norm(stream)), rtol=0, atol=CLOSE)
+    lens, logits = live.evaluate("""() => {
+        const [trace] = model.run([0]).traces;
+        return [trace.blocks[0].lens ?? null, text(model.read(trace.final))];
+    }""")
+    assert lens is None, "nobody asked for it"
+    torch.testing.assert_close(decoded([logits]), logits_of(model, [0]), rtol=0, atol=CLOSE)
 
 
 def test_the_weights_of_attention_are_torchs(live, model):
-    config = model.config
     for ids in (stories()[-1], asked(1)[0]):
+        rows = live.evaluate(
+            "(ids) => model.run(ids).traces.map((one) => one.blocks.map((block) => block.weights.map((w) => [...w])))",
+            ids.tolist(),
+        )
         expected = attention_weights(model, torch.from_numpy(ids)[None])  # [L, H, S, S]
-        for index in range(config.num_hidden_layers):
-            for head in range(config.num_attention_heads):
-                rows = live.evaluate(
-                    "([ids, l, head]) => model.run(ids).traces.map((trace) => [...trace.blocks[l].weights[head]])",
-                    [ids.tolist(), index, head],
-                )
-                found = torch.tensor([row + [0.0] * (len(ids) - len(row)) for row in rows])
-                torch.testing.assert_close(found, expected[index, head], rtol=0, atol=1e-5)
+        for position, row in enumerate(rows):
+            found = torch.tensor(row, dtype=torch.float32)  # [L, H, T]
+            torch.testing.assert_close(found, expected[:, :, position, : position + 1], rtol=0, atol=1e-5)
 
 
 def test_a_silenced_head_adds_nothing_and_the_others_go_on(live, model):
