@@ -1166,7 +1166,10 @@ MUTANTS = [
         "abs().amax().expand(len(matrix)) / LARGEST", INT8,
     ),
     Mutant("int8: cut instead of rounded", "weights/int8.py", "[:, None]).round()", "[:, None]).trunc()", INT8),
-    Mutant("int8: the scale of a row of zeros is 0", "weights/int8.py", "masked_fill(scales == 0, 1.0)", "float()", INT8),
+    Mutant(
+        "int8: the scale of a row of zeros is 0", "weights/int8.py",
+        "masked_fill(scales == 0, 1.0)", "float()", INT8,
+    ),
     Mutant("int8: gains are rounded, too", "weights/int8.py", "if tensor.dim() == 2:", "if True:", INT8),
     Mutant(
         "int8: missing scales are not noticed", "weights/int8.py",
@@ -1177,7 +1180,10 @@ MUTANTS = [
         'if stored.metadata.get("weights") == FORMAT', "if True", (*INT8, "test_state_dicts.py"),
     ),
     Mutant("training: no warm-up", "training.py", "min(1.0, (step + 1) / max(1, self.warmup))", "1.0", TRAINING),
-    Mutant("training: the rate falls to 0", "training.py", "(self.last + (1 - self.last) * cosine)", "cosine", TRAINING),
+    Mutant(
+        "training: the rate falls to 0", "training.py",
+        "(self.last + (1 - self.last) * cosine)", "cosine", TRAINING,
+    ),
     Mutant("training: gradients add up", "training.py", "    optimizer.zero_grad()\n", "", TRAINING),
     Mutant(
         "training: gradients are not clipped", "training.py",
@@ -1189,19 +1195,31 @@ MUTANTS = [
     ),
     Mutant("training: the rate stays", "training.py", 'group["lr"] = recipe.rate(step)', "pass", TRAINING),
     Mutant("training: ends in training mode", "training.py", "        model.eval()", "        pass", TRAINING),
-    Mutant("training: a bad loss is learned from", "training.py", "if not math.isfinite(out.loss.item()):", "if False:", TRAINING),
+    Mutant(
+        "training: a bad loss is learned from", "training.py",
+        "if not math.isfinite(out.loss.item()):", "if False:", TRAINING,
+    ),
     Mutant("training: every seed is the same", "training.py", "np.random.PCG64(seed)", "np.random.PCG64(0)", TRAINING),
-    Mutant("living: gains are drawn, too", "training.py", "if parameter.dim() < 2:", "if parameter.dim() < 1:", TRAINING),
+    Mutant(
+        "living: gains are drawn, too", "training.py",
+        "if parameter.dim() < 2:", "if parameter.dim() < 1:", TRAINING,
+    ),
     Mutant(
         "exam: the first word of an answer is enough", "living/exam.py",
         "(row[first : first + len(one.answer)] == one.answer).all()", "row[first] == one.answer[0]", LIVING,
     ),
-    Mutant("exam: read a word too late", "living/exam.py", "first = len(one.prompt) - 1", "first = len(one.prompt)", LIVING),
+    Mutant(
+        "exam: read a word too late", "living/exam.py",
+        "first = len(one.prompt) - 1", "first = len(one.prompt)", LIVING,
+    ),
     Mutant(
         "exam: the distance the other way", "living/exam.py", "exact[part] * (log_exact[part] - log_model)",
         "log_model.exp() * (log_model - log_exact[part])", LIVING,
     ),
-    Mutant("exam: per story, not per word", "living/exam.py", "exact.shape[0] * exact.shape[1]", "exact.shape[0]", LIVING),
+    Mutant(
+        "exam: per story, not per word", "living/exam.py",
+        "exact.shape[0] * exact.shape[1]", "exact.shape[0]", LIVING,
+    ),
     Mutant("heads: what is silenced stays silent", "living/heads.py", "columns.copy_(kept)", "pass", LIVING),
     Mutant(
         "heads: what is silenced goes on", "living/heads.py", "columns.zero_()", "pass", LIVING,
@@ -1212,7 +1230,10 @@ MUTANTS = [
     Mutant(
         "heads: read where the prompt begins", "living/heads.py", "[:, :, -1, mentions]", "[:, :, 0, mentions]", LIVING,
     ),
-    Mutant("heads: gained instead of lost", "living/heads.py", "whole - accuracy(model, asked)", "accuracy(model, asked) - whole", LIVING),
+    Mutant(
+        "heads: gained instead of lost", "living/heads.py",
+        "whole - accuracy(model, asked)", "accuracy(model, asked) - whole", LIVING,
+    ),
     Mutant(
         "living: what a page gets has no order", "figures/_living.py", 'separators=(",", ":")',
         'separators=(",", ":"), sort_keys=True', ("test_figures_living.py",),
