@@ -2,10 +2,12 @@
 
 import base64
 import json
+import mimetypes
 
 import pytest
-from browser import ALIVE, serve, static_page
+from browser import ALIVE, Watch, serve, static_page
 from figure_examples import Probe
+from minimind_book.figures import write_figures
 
 from minimind_edu import living, world
 from minimind_edu.figures import (
@@ -28,6 +30,8 @@ export default {{
   }},
 }};
 """
+
+NOT_ASKING = f"{KIT}\nexport default {{ render({{ el }}) {{ el.append('alive'); }} }};\n"
 
 
 def test_the_payload_is_the_file_the_tables_and_the_card():
@@ -53,6 +57,50 @@ def test_a_page_without_the_script_says_what_is_missing(page):
     serve(page, static_page(Probe(), source=source).replace(living_script(), ""))
     page.wait_for_selector(ALIVE)
     assert page.evaluate("window.asked") == ["this page carries no script called living"]
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory):
+    """A page as the build writes it, with a folder of scripts of which two figures are replaced: `quiz` asks."""
+    folder = tmp_path_factory.mktemp("book")
+    write_figures(folder / "figures")
+    (folder / "figures" / "quiz.js").write_text(host.registration("quiz", ASKING), encoding="utf-8")
+    (folder / "figures" / "roofline.js").write_text(host.registration("roofline", NOT_ASKING), encoding="utf-8")
+    for name in ("quiz", "roofline"):
+        figure = Probe().static_html().replace('data-figure="quiz"', f'data-figure="{name}"')
+        scripts = "".join(f'<script src="figures/{one}.js" async></script>' for one in (name, "figure_host"))
+        page = f'<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,">{figure}{scripts}'
+        (folder / f"{name}.html").write_text(page, encoding="utf-8")
+    return folder
+
+
+def opened(browser, book, name, address):
+    """A page of this book, alive, and what it has fetched."""
+    page = browser.new_page()
+    watch = Watch(page)
+
+    def answer(route):
+        path = book / route.request.url.removeprefix("http://book.test/")
+        headers = {"content-security-policy": "default-src 'none'; script-src 'self'; img-src data:"}
+        route.fulfill(path=path, headers=headers | {"content-type": mimetypes.guess_type(path)[0]})
+
+    page.route("http://book.test/**", answer)
+    page.goto(f"{address or book.as_uri()}/{name}.html")
+    page.wait_for_selector(ALIVE)
+    assert watch.problems == []
+    return page, [url.rpartition("/")[2] for url in watch.requests]
+
+
+@pytest.mark.parametrize("address", ["http://book.test", ""], ids=["strict policy", "from a file"])
+def test_a_page_fetches_it_once_a_figure_asks_and_not_before(browser, book, address):
+    page, fetched = opened(browser, book, "quiz", address)
+    arrived = json.loads(page.evaluate("JSON.stringify(window.arrived.living)"))
+    assert arrived == _living.payload()
+    assert fetched.count("living.js") == 1
+    page.close()
+    page, fetched = opened(browser, book, "roofline", address)
+    assert "living.js" not in fetched
+    page.close()
 
 
 # As anywidget's model with a kernel: what Python sends is heard as a message.
