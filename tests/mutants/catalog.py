@@ -1162,6 +1162,8 @@ MUTANTS = [
     Mutant(
         "world: a page tells of four people", "world/tables.py", '"people": CAST', '"people": CAST + 1',
         ("test_live_world.py::test_the_distributions_are_those_of_python",),
+    ),
+    Mutant(
         "int8: one scale for all rows", "weights/int8.py", "abs().amax(1) / LARGEST",
         "abs().amax().expand(len(matrix)) / LARGEST", INT8,
     ),
