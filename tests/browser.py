@@ -1,5 +1,6 @@
 """The real browser that tests look through: where it is, what it may not say or fetch, and the figures' pages in it."""
 
+import functools
 import os
 import shutil
 from collections.abc import Iterable, Sequence
@@ -71,9 +72,14 @@ class Watch:
             self.problems.append(f"{message.type}: {message.text}")
 
 
+@functools.cache
+def _source(name: str) -> str:
+    return module_source(name)
+
+
 def static_page(*figures: Figure, theme: str = "light", source: str | None = None) -> str:
     """Figures on a page with everything they need inside; with `source` as the module of the first."""
-    modules = {figure._module: module_source(figure._module) for figure in figures}
+    modules = {figure._module: _source(figure._module) for figure in figures}
     if source is not None:
         modules[figures[0]._module] = source
     styles = shared_stylesheet() + "".join(own_stylesheet(name) for name in modules)
@@ -110,6 +116,17 @@ def serve(page, html: str = EMPTY) -> None:
     page.goto(f"{ORIGIN}/")
 
 
+def show(page, html: str) -> None:
+    """Write `html` into the document at ORIGIN: going there takes three times the work, and is left for what needs it.
+
+    What the window keeps from the document before (its variables, what is stored) stays; its listeners do not.
+    """
+    if page.url != f"{ORIGIN}/" or page not in _documents:
+        return serve(page, html)
+    _documents[page] = html
+    page.set_content(html)
+
+
 def rest(page) -> None:
     """Take back what the test before wished of a page that it shared: its size, and where the mouse is."""
     if page.viewport_size != SIZE:
@@ -131,7 +148,7 @@ _STATES = """(selector) => new Promise((done) => {
 
 def open_figures(page, *figures: Figure, theme: str = "light") -> None:
     """Show figures on one page and wait until all of them are mounted."""
-    serve(page, static_page(*figures, theme=theme))
+    show(page, static_page(*figures, theme=theme))
     assert page.evaluate(_STATES, FIGURE) == [host.ALIVE] * len(figures)
     settle(page)  # a figure draws when it knows its width, a frame after it is alive
 

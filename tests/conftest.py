@@ -1,5 +1,6 @@
 """Fixtures that several test modules share. What they import is imported only where they are used."""
 
+import contextlib
 import functools
 import http.server
 import os
@@ -9,16 +10,37 @@ from pathlib import Path
 import pytest
 
 
+_running = contextlib.ExitStack()  # the browser of this process, while there is one
+_chromium = pytest.StashKey[object]()
+
+
 @pytest.fixture(scope="module")
-def browser():
-    """Chromium, one for each test module: left running, playwright's event loop would hinder the notebooks' kernels."""
+def browser(request):
+    """Chromium, one for all modules that use it: they come one after the other, see pytest_runtest_setup."""
     from browser import launch
     from playwright.sync_api import sync_playwright
 
-    with sync_playwright() as playwright:
-        chromium = launch(playwright)
-        yield chromium
-        chromium.close()
+    stash = request.session.stash
+    if _chromium not in stash:
+        stash[_chromium] = launch(_running.enter_context(sync_playwright()))
+        _running.callback(stash.__delitem__, _chromium)
+        _running.callback(stash[_chromium].close)
+    return stash[_chromium]
+
+
+@functools.cache
+def _modules_with_a_browser(session) -> set[Path]:
+    return {item.path for item in session.items if "browser" in item.fixturenames}
+
+
+def pytest_runtest_setup(item):
+    """End the browser before a module without one: playwright's event loop would hinder the kernels of notebooks."""
+    if item.path not in _modules_with_a_browser(item.session):
+        _running.close()
+
+
+def pytest_sessionfinish():
+    _running.close()
 
 
 @pytest.fixture(scope="module")
