@@ -159,6 +159,13 @@ def read_out(page) -> dict[str, str]:
     return dict(page.eval_on_selector_all(".mm-readout > div", rows))
 
 
+def sizes(locator) -> list[dict[str, float]]:
+    """Width and height of each that is there, in one journey to the browser."""
+    return locator.evaluate_all(
+        """all => all.map((one) => one.getBoundingClientRect()).map(({ width, height }) => ({ width, height }))"""
+    )
+
+
 def unfold(page) -> None:
     """Open what the figures on the page keep folded below "more"."""
     page.eval_on_selector_all(".mm-more", "all => all.forEach((one) => (one.open = true))")

@@ -5,7 +5,18 @@ from dataclasses import replace
 
 import pytest
 import torch
-from browser import ALIVE, FALLBACK, open_figures, run_js_each, run_js_module, serve, settle, static_page
+from browser import (
+    ALIVE,
+    FALLBACK,
+    FIGURE,
+    open_figures,
+    run_js_each,
+    run_js_module,
+    serve,
+    settle,
+    sizes,
+    static_page,
+)
 from torch import nn
 from traitlets import TraitError
 
@@ -296,12 +307,18 @@ def test_every_portal_leads_one_level_deeper(touched, way):
         assert NAMES[after] in text_of(page)
 
 
+@pytest.fixture(scope="module")
+def at_level(touched, request):
+    """The page with the map at one level, and the level; tests leave both as they found them."""
+    wide(touched)
+    open_figures(touched, ModelMap(level=request.param, links=LINKS))
+    return touched, request.param
+
+
 @pytest.mark.parametrize("way", ["mouse", "Enter", " ", "touch"])
-@pytest.mark.parametrize("level, name", [place for place in PLACES if place[1]])
-def test_every_side_branch_says_what_it_is_and_leads_to_its_chapter(touched, level, name, way):
-    page = touched
-    wide(page)
-    open_figures(page, ModelMap(level=level, links=LINKS))
+@pytest.mark.parametrize("at_level, name", [place for place in PLACES if place[1]], indirect=["at_level"])
+def test_every_side_branch_says_what_it_is_and_leads_to_its_chapter(at_level, name, way):
+    page, level = at_level
     flow = flows_of(MiniMindConfig())[name]
     target = part(page, name)
     if way == "mouse":
@@ -452,17 +469,24 @@ def test_the_address_belongs_to_the_page_unless_it_is_given_to_the_map(touched):
     assert page.url.endswith("#map/pair")
 
 
-OVERLAPS = """() => {
-    const stage = document.querySelector(".mp-drawing").getBoundingClientRect();
-    const boxes = [...document.querySelectorAll(".mp-scene:not([style*='none']) text")]
+# For each figure: words that leave the drawing or lie on each other, and the smaller side of each part's own area.
+LAID_OUT = """(maps) => maps.map((map) => {
+    const stage = map.querySelector(".mp-drawing").getBoundingClientRect();
+    const scene = ".mp-scene:not([style*='none'])";
+    const boxes = [...map.querySelectorAll(`${scene} text`)]
         .map((text) => [text.textContent, text.getBoundingClientRect()]);
     const outside = boxes.filter(([, box]) => box.left < stage.left - 1 || box.right > stage.right + 1
         || box.top < stage.top - 1 || box.bottom > stage.bottom + 1);
     const meet = (a, b) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 4 && b.top < a.bottom - 4;
     const pairs = boxes.flatMap(([one, a], i) =>
         boxes.slice(i + 1).filter(([, b]) => meet(a, b)).map(([other]) => [one, other]));
-    return [...outside.map(([text]) => text), ...pairs];
-}"""
+    const areas = [...map.querySelectorAll(`${scene} .mp-hit`)].map((area) => area.getBoundingClientRect());
+    return {
+        words: boxes.length,
+        wrong: [...outside.map(([text]) => text), ...pairs],
+        areas: areas.map(({ width, height }) => Math.min(width, height)),
+    };
+})"""
 
 
 @pytest.mark.parametrize("config", ["minimind2", "minimind3", "experts"])
@@ -470,27 +494,22 @@ OVERLAPS = """() => {
 def test_words_keep_apart_and_inside_and_parts_have_room_for_a_finger(touched, width, config):
     page = touched
     wide(page, width)
-    for level in range(len(LEVELS)):
-        open_figures(page, ModelMap(CONFIGS[config], level=level))
-        settle(page)
-        assert page.evaluate(OVERLAPS) == [], LEVELS[level]
-        for box in page.locator(f"{SHOWN} .mp-hit").all():
-            size = box.bounding_box()
-            assert min(size["width"], size["height"]) >= 24
+    open_figures(page, *(ModelMap(CONFIGS[config], level=level) for level in LEVELS))
+    laid_out = page.eval_on_selector_all(FIGURE, LAID_OUT)
+    for level, seen in zip(LEVELS, laid_out, strict=True):
+        assert seen["words"] and seen["wrong"] == [], level
+        assert all(side >= 24 for side in seen["areas"]) and bool(seen["areas"]) == (level != LEVELS[-1]), level
 
 
 @pytest.mark.parametrize("width, highest", [(928, 765), (738, 765), (328, 629)])
 def test_it_fits_the_window(touched, width, highest):
     page = touched
     wide(page, width)
-    heights = set()
-    for level, name in PLACES:
-        open_figures(page, ModelMap(level=level, part=name, links=LINKS))
-        box = page.locator(".mm-fig").bounding_box()
-        assert box["width"] == width
-        heights.add(box["height"])
-    assert max(heights) <= highest
-    assert len(heights) == 1, "nothing below the map moves while it zooms"
+    open_figures(page, *(ModelMap(level=level, part=part, links=LINKS) for level, part in PLACES))
+    boxes = sizes(page.locator(".mm-fig"))
+    assert {box["width"] for box in boxes} == {width}
+    [height] = {box["height"] for box in boxes}  # nothing below the map moves while it zooms
+    assert len(boxes) == len(PLACES) and height <= highest
 
 
 @pytest.mark.parametrize("width", [738, 328])
@@ -498,19 +517,26 @@ def test_it_fits_the_window(touched, width, highest):
 def test_the_strip_of_a_chapter_is_one_line_with_and_without_scripts(browser, width, scripts):
     context = browser.new_context(java_script_enabled=scripts, viewport={"width": width + 16, "height": 600})
     page = context.new_page()
-    for here in PARTS:
-        serve(page, static_page(ModelMap(compact=True, here=here, map_href="../book/index.html")))
-        if scripts:
-            page.wait_for_selector(ALIVE)
-            assert page.locator(FALLBACK).count() == 0
-        strip = page.locator(".mp-strip")
-        assert strip.bounding_box()["height"] <= 90
-        assert strip.locator(".mp-mini.mp-lit").count() >= 1
-        assert strip.locator("[aria-current=location]").inner_text() == NAMES[here]
-        steps = strip.locator("a").evaluate_all("all => all.map((one) => one.getAttribute('href'))")
+    figures = [ModelMap(compact=True, here=here, map_href="../book/index.html") for here in PARTS]
+    if scripts:
+        open_figures(page, *figures)
+        assert page.locator(FALLBACK).count() == 0
+    else:
+        serve(page, static_page(*figures))
+    strips = page.locator(".mp-strip")
+    assert all(box["height"] <= 90 for box in sizes(strips))
+    told = strips.evaluate_all(
+        """all => all.map((strip) => ({
+            lit: strip.querySelectorAll(".mp-mini.mp-lit").length,
+            here: [...strip.querySelectorAll("[aria-current=location]")].map((one) => one.innerText),
+            steps: [...strip.querySelectorAll("a")].map((one) => one.getAttribute("href")),
+        }))"""
+    )
+    for here, strip in zip(PARTS, told, strict=True):
+        assert strip["lit"] >= 1 and strip["here"] == [NAMES[here]], here
         levels = LEVELS[: level_of(here) + 1]
         way = levels if here in LEVELS else (*levels, here)
-        assert steps == [f"../book/index.html#map/{step}" for step in way]
+        assert strip["steps"] == [f"../book/index.html#map/{step}" for step in way]
     context.close()
 
 
