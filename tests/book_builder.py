@@ -1,5 +1,7 @@
 """Build the book, or a copy of it, as `make book` does, and open its pages."""
 
+import base64
+import hashlib
 import os
 import re
 import subprocess
@@ -13,6 +15,20 @@ CHAPTERS = [page for page in PAGES if page.startswith("chapters/")]
 
 WIDE = {"width": 1280, "height": 900}
 NARROW = {"width": 360, "height": 740}
+
+MOST_SHIFT = 0.02  # cumulative layout shift; more than 0.1 is felt
+
+# Collected in the page from its beginning: first paint, shifts that no hand has caused, when the first figure is alive.
+OBSERVE = """(() => {
+    const seen = (window.seen = { paint: 0, alive: 0, shifts: [] });
+    const observe = (type, callback) => new PerformanceObserver((list) => list.getEntries().forEach(callback))
+        .observe({ type, buffered: true });
+    observe("paint", (one) => { if (one.name === "first-contentful-paint") seen.paint = one.startTime; });
+    observe("layout-shift", (one) => { if (!one.hadRecentInput) seen.shifts.push(one.value); });
+    new MutationObserver(() => {
+        if (!seen.alive && document.querySelector(".minimind-figure[data-state=alive]")) seen.alive = performance.now();
+    }).observe(document, { attributes: true, subtree: true, attributeFilter: ["data-state"] });
+})()"""
 
 COMMAND = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()", "build", "."]
 OPTIONS = ["--all", "--keep-going", "--quiet"]
@@ -34,11 +50,49 @@ def build(project: Path, target: Path, strict: bool = True) -> Path:
     return target / "_build" / "html"
 
 
+def content_security_policy(page: str) -> str:
+    """A strict policy: scripts of the book's own files and the one of the head, by its hash; nothing from elsewhere."""
+    [script] = re.findall(r"<script>(.*?)</script>", page)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return (
+        f"default-src 'none'; script-src 'self' 'sha256-{digest}'; style-src 'self' 'unsafe-inline'; "
+        "img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; "
+        "object-src 'none'; frame-ancestors 'none'"
+    )
+
+
+def files_of(html: Path, name: str) -> set[Path]:
+    """The page `name` and all files that it names for the browser to fetch: scripts, pictures, fonts, figures."""
+    page = html / f"{name}.html"
+    text = page.read_text(encoding="utf-8")
+    named = re.findall(r'<(?:script|img)\b[^>]*? src="([^"#?]+)|<link rel="icon" href="([^"#?]+)', text)
+    named += re.findall(r"url\(()[\"']?([^)\"'#?]+)", text)
+    paths = ["".join(one) for one in named if not "".join(one).startswith("data:")]
+    figures = {html / f"_static/figures/{figure}.js" for figure in re.findall(r'data-figure="(\w+)"', text)}
+    return {page, *figures, *((page.parent / path).resolve() for path in paths)}
+
+
 def context_of(browser, viewport=WIDE, theme="light", **options):
     """A browser's context with this size and the reader's theme, in which nothing moves by itself."""
     return browser.new_context(viewport=viewport, color_scheme=theme, reduced_motion="reduce", **options)
 
 
+def wait_until(page, condition: str, arg=None) -> None:
+    """Wait for a function in JavaScript to be true; playwright's own way is forbidden by a strict policy."""
+    page.evaluate(
+        f"""(arg) => new Promise((done, fail) => {{
+            const end = performance.now() + 30_000;
+            const look = () => {{
+                if (({condition})(arg)) done();
+                else if (performance.now() < end) setTimeout(look, 20);
+                else fail(new Error("in vain, for 30 s"));
+            }};
+            look();
+        }})""",
+        arg,
+    )
+
+
 def settle(page) -> None:
     """Wait until all figures have started, or failed to."""
-    page.wait_for_function("!document.querySelector('.minimind-figure:not([data-state])')", timeout=30_000)
+    wait_until(page, "() => !document.querySelector('.minimind-figure:not([data-state])')")

@@ -83,11 +83,18 @@ def html(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def http_address(html):
-    """The address of the book on a server of this process."""
+    """The address of the book on a server of this process, which sends a strict content security policy."""
+    from book_builder import content_security_policy
 
     class Quiet(http.server.SimpleHTTPRequestHandler):
         def log_message(self, *args):
             pass
+
+        def end_headers(self):
+            page = Path(self.translate_path(self.path))
+            if page.suffix == ".html" and page.is_file():
+                self.send_header("Content-Security-Policy", content_security_policy(page.read_text("utf-8")))
+            super().end_headers()
 
     handler = functools.partial(Quiet, directory=str(html))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:

@@ -1,15 +1,16 @@
 """The built book in a real browser: whole without a network, over http and from a file, with figures that answer."""
 
-import base64
-import hashlib
 import json
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urlsplit
 
 import pytest
-from book_builder import CHAPTERS, NARROW, PAGES, WIDE, context_of, settle
+from book_builder import CHAPTERS, MOST_SHIFT, NARROW, OBSERVE, PAGES, context_of, files_of, settle, wait_until
 from browser import ALIVE, FIGURE, Watch
+from playwright.sync_api import Page, Route
 
 from minimind_edu.figures import host
 from tools import install_cell
@@ -19,62 +20,206 @@ ROOT = Path(__file__).resolve().parents[1]
 pytestmark = pytest.mark.timeout(600)
 
 
+# Chapters first: what is asked of chapters only and of all pages is then asked of the same visit.
+VISITED = [*CHAPTERS, *(name for name in PAGES if name not in CHAPTERS)]
+STILL = ".mm-opening .mm-still .mm-fig:visible"
+
+
+@dataclass
+class Visit:
+    """A page of the book that a reader has opened: tests ask it one after the other, and leave its figures changed."""
+
+    name: str
+    address: str
+    page: Page
+    watch: Watch
+    headers: dict[str, str]
+    still: dict[str, float]  # where the figure of the opening was before any script ran; {} where none is
+
+    @classmethod
+    def to(cls, name: str, address: str, page: Page, watch: Watch) -> "Visit":
+        """Open the page `name`, but hold its scripts back until the still is measured."""
+        watch.problems.clear()
+        watch.requests.clear()
+        held: list[Route] = []
+        page.route("**/*.js", lambda route: held.append(route))
+        question = "?q=rotation" if name == "search" else ""
+        response = page.goto(f"{address}/{name}.html{question}", wait_until="commit")
+        still = {}
+        if name in CHAPTERS:
+            page.wait_for_selector(STILL)
+            page.evaluate("document.fonts.ready")
+            still = page.locator(STILL).bounding_box()
+        for route in held:
+            route.continue_()
+        page.unroute("**/*.js")
+        page.wait_for_load_state("load")
+        settle(page)
+        return cls(name, address, page, watch, response.all_headers() if response else {}, still)
+
+    def assert_whole(self, html: Path) -> None:
+        """No complaint, nothing fetched but the files that the page names, every figure alive, and nothing moved."""
+        fetched = {url for url in self.watch.requests if not url.startswith("data:")}
+        if self.name == "search":  # looks into the pages that it finds
+            self.page.wait_for_selector("#search-results li a")
+            assert all(url.startswith(self.address) for url in fetched)
+        else:
+            named = {f"{self.address}/{path.relative_to(html)}" for path in files_of(html, self.name)}
+            assert len(fetched) > 3 and fetched <= named
+        assert not self.watch.problems
+        assert sum(self.page.evaluate("window.seen.shifts")) < MOST_SHIFT
+        states = self.page.eval_on_selector_all(FIGURE, "all => all.map(one => one.dataset.state)")
+        assert set(states) <= {host.ALIVE}
+
+    def assert_begins_with_its_figure(self) -> None:
+        """In the first screen, the living figure where its still was, after few Tab stops."""
+        living = self.page.locator(f".mm-opening{ALIVE} .mm-fig").bounding_box()
+        for box in (self.still, living):
+            assert box["y"] + box["height"] <= self.page.viewport_size["height"]
+        assert abs(self.still["height"] - living["height"]) <= 4
+        stops = 0
+        while not self.page.evaluate("Boolean(document.activeElement.closest('.mm-opening'))"):
+            self.page.keyboard.press("Tab")
+            stops += 1
+            assert stops <= 15, "too many Tab stops before the first figure"
+
+
+def on_a_page(browser, *args, **options) -> Iterator[tuple[Page, Watch]]:
+    context = context_of(browser, *args, **options)
+    context.add_init_script(OBSERVE)
+    page = context.new_page()
+    yield page, Watch(page)
+    context.close()
+
+
+@pytest.fixture(scope="module")
+def desktop(browser):
+    yield from on_a_page(browser)
+
+
+@pytest.fixture(scope="module")
+def phone(browser):
+    yield from on_a_page(browser, NARROW, has_touch=True)
+
+
+@pytest.fixture(scope="module", params=VISITED)
+def on_desktop(request, desktop, html) -> Visit:
+    """A page from a folder."""
+    return Visit.to(request.param, html.as_uri(), *desktop)
+
+
+@pytest.fixture(scope="module", params=VISITED)
+def on_phone(request, phone, http_address) -> Visit:
+    """A page from a server with a strict content security policy."""
+    return Visit.to(request.param, http_address, *phone)
+
+
+CHAPTERS_ON_DESKTOP = pytest.mark.parametrize("on_desktop", CHAPTERS, indirect=True)
+CHAPTERS_ON_PHONE = pytest.mark.parametrize("on_phone", CHAPTERS, indirect=True)
+
+
 @pytest.fixture
 def addresses(html, http_address) -> dict[str, str]:
     return {"http": http_address, "file": html.as_uri()}
 
 
 @pytest.fixture
-def page(browser):
-    context = context_of(browser)
-    yield context.new_page()
-    context.close()
+def page(desktop, http_address):
+    """The page of a reader who comes for the first time."""
+    page, _ = desktop
+    page.goto(f"{http_address}/_static/favicon.svg")  # the light way to what is remembered for the address
+    page.evaluate("localStorage.clear()")
+    return page
 
 
 def text_of(html: Path, name: str) -> str:
     return (html / f"{name}.html").read_text(encoding="utf-8")
 
 
-def look_at_all(page, address: str) -> None:
-    """Open every page; none complains, none leaves the book, and every figure is alive."""
-    watch = Watch(page)
-    for name in PAGES:
-        page.goto(f"{address}/{name}.html" + ("?q=rotation" if name == "search" else ""))
-        page.locator(f"{FIGURE}:not([data-state])").first.wait_for(state="detached")
-        if name == "search":
-            page.wait_for_selector("#search-results li a")
-        assert not watch.problems, f"{name}: {watch.problems}"
-        assert not [url for url in watch.requests if not url.startswith((address, "data:"))], name
-        states = page.eval_on_selector_all(FIGURE, "all => all.map(one => one.dataset.state)")
-        assert set(states) <= {host.ALIVE}, f"{name}: {states}"
+def test_a_page_is_whole_and_without_complaint_from_a_folder(on_desktop, html):
+    on_desktop.assert_whole(html)
 
 
-def test_pages_are_whole_and_without_complaint_from_a_folder(page, addresses):
-    look_at_all(page, addresses["file"])
+@CHAPTERS_ON_DESKTOP
+def test_a_chapter_opens_with_its_figure_in_the_first_screen(on_desktop):
+    on_desktop.assert_begins_with_its_figure()
 
 
-def content_security_policy(page: str) -> str:
-    """A strict policy: scripts of the book's own files and the one of the head, by its hash; nothing from elsewhere."""
-    [script] = re.findall(r"<script>(.*?)</script>", page)
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return (
-        f"default-src 'none'; script-src 'self' 'sha256-{digest}'; style-src 'self' 'unsafe-inline'; "
-        "img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; "
-        "object-src 'none'; frame-ancestors 'none'"
+def test_a_page_is_whole_and_without_complaint_under_a_strict_content_security_policy(on_phone, html):
+    assert "default-src 'none'" in on_phone.headers["content-security-policy"]
+    on_phone.assert_whole(html)
+
+
+@CHAPTERS_ON_PHONE
+def test_a_chapter_opens_with_its_figure_in_the_first_screen_of_a_phone(on_phone):
+    on_phone.assert_begins_with_its_figure()
+
+
+@CHAPTERS_ON_PHONE
+def test_a_page_fetches_the_scripts_of_its_own_figures_only(on_phone, html):
+    fetched = {Path(urlsplit(url).path).stem for url in on_phone.watch.requests if "/figures/" in url}
+    assert fetched - {"figure_host"} == set(re.findall(r'data-figure="(\w+)"', text_of(html, on_phone.name)))
+
+
+@CHAPTERS_ON_PHONE
+def test_figures_answer_to_keyboard_mouse_and_touch(on_phone):
+    """Every slider on the page: an arrow key, a click and a tap each move it."""
+    page = on_phone.page
+    page.eval_on_selector_all(f"{FIGURE} details", "all => all.forEach((one) => (one.open = true))")
+    sliders = page.query_selector_all(f"{FIGURE} input[type=range]:visible")
+    assert sliders
+    for index, slider in enumerate(sliders):
+        slider.evaluate("one => one.scrollIntoView({ block: 'center' })")
+        box = slider.bounding_box()
+        y = box["y"] + box["height"] / 2
+        seen = []
+        for act, *args in (
+            (page.touchscreen.tap, box["x"] + box["width"] * 0.2, y),
+            (page.mouse.click, box["x"] + box["width"] * 0.8, y),
+            (page.keyboard.press, "ArrowLeft"),
+        ):
+            act(*args)
+            seen.append(slider.input_value())
+        assert seen[0] != seen[1] != seen[2], f"slider {index}: {seen}"
+    assert not on_phone.watch.problems
+
+
+@CHAPTERS_ON_PHONE
+def test_a_prediction_is_chosen_answered_and_remembered(on_phone):
+    page = on_phone.page
+    quote = page.locator("blockquote:has(.guess)").first
+    guesses = quote.locator(".guess")
+    assert guesses.count() >= 2
+    assert quote.locator("details").evaluate("one => one.open") is False
+    guesses.first.click()
+    assert quote.locator("details").evaluate("one => one.open")
+    assert quote.locator(".guess[data-right]").count() == 1, "one of the guesses is the right one"
+    verdict = quote.locator(".verdict").inner_text()
+    assert verdict
+    page.reload()
+    assert quote.locator(".verdict").inner_text() == verdict
+    assert guesses.first.get_attribute("aria-pressed") == "true"
+
+
+@CHAPTERS_ON_PHONE
+def test_run_leads_to_colab_and_to_the_notebook_with_the_package_inside(on_phone):
+    page, name = on_phone.page, on_phone.name
+    repository = install_cell.repository_url().removeprefix("https://github.com/")
+    page.locator(".more > summary").click()
+    assert page.get_by_role("link", name="Open in Colab").get_attribute("href") == (
+        f"https://colab.research.google.com/github/{repository}/blob/main/{name}.ipynb"
     )
-
-
-def test_pages_are_whole_and_without_complaint_under_a_strict_content_security_policy(http_address, page):
-    def answer(route):
-        response = route.fetch()
-        headers = dict(response.headers)
-        if "html" in headers.get("content-type", ""):
-            headers["content-security-policy"] = content_security_policy(response.text())
-        route.fulfill(response=response, headers=headers)
-
-    page.route("**/*", answer)
-    look_at_all(page, http_address)
-    page.unroute_all(behavior="ignoreErrors")
+    assert (ROOT / f"{name}.ipynb").is_file()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download: a notebook that needs no network").click()
+    stem = name.removeprefix("chapters/")
+    assert download.value.suggested_filename == f"{stem}.ipynb"
+    saved = json.loads(Path(download.value.path()).read_text(encoding="utf-8"))
+    stored = json.loads((ROOT / f"{name}.ipynb").read_text(encoding="utf-8"))
+    [new], [old] = ([cell for cell in one["cells"] if cell["id"] == install_cell.CELL_ID] for one in (saved, stored))
+    assert "WHEEL = " in "".join(new["source"])
+    new["source"], new["metadata"] = old["source"], old["metadata"]
+    assert saved == stored
 
 
 def test_no_page_loads_what_the_shell_replaced(html):
@@ -87,39 +232,6 @@ def test_no_page_loads_what_the_shell_replaced(html):
         assert "<link rel=" in text and 'rel="stylesheet"' not in text, name
     written = {path.name for path in (html / "_static").iterdir()}
     assert not [name for name in written if re.search("mathjax|fontawesome|bootstrap|pydata|sphinx-book", name)]
-
-
-@pytest.mark.parametrize("name", CHAPTERS)
-def test_a_chapter_opens_with_its_figure_in_the_first_screen(browser, http_address, name):
-    """On a desktop and on a phone, before any script has run and after; nothing above it takes many Tab stops."""
-    for viewport in (WIDE, NARROW):
-        context = context_of(browser, viewport)
-        page = context.new_page()
-        page.route("**/*.js", lambda route: route.abort())
-        page.goto(f"{http_address}/{name}.html")
-        seen = [page.locator(".mm-opening .mm-still .mm-fig:visible").bounding_box()]
-        page.unroute("**/*.js")
-        page.goto(f"{http_address}/{name}.html")
-        page.wait_for_selector(f".mm-opening{ALIVE}")
-        seen.append(page.locator(".mm-opening .mm-fig").bounding_box())
-        for box in seen:
-            assert box["y"] + box["height"] <= viewport["height"], (viewport, seen)
-        assert abs(seen[0]["height"] - seen[1]["height"]) <= 4, "the living figure takes the place of the still"
-        stops = 0
-        while not page.evaluate("Boolean(document.activeElement.closest('.mm-opening'))"):
-            page.keyboard.press("Tab")
-            stops += 1
-            assert stops <= 15, "too many Tab stops before the first figure"
-        context.close()
-
-
-@pytest.mark.parametrize("name", CHAPTERS)
-def test_a_page_fetches_the_scripts_of_its_own_figures_only(page, http_address, html, name):
-    watch = Watch(page)
-    page.goto(f"{http_address}/{name}.html")
-    settle(page)
-    fetched = {Path(urlsplit(url).path).stem for url in watch.requests if "/figures/" in url} - {"figure_host"}
-    assert fetched == set(re.findall(r'data-figure="(\w+)"', text_of(html, name)))
 
 
 def test_pages_without_figures_carry_none_of_their_scripts(html):
@@ -174,16 +286,15 @@ def test_a_word_that_was_sought_is_shown_even_in_folded_code(page, http_address)
     page.goto(f"{http_address}/search.html?q={word}")
     page.locator(f"#search-results a[href*='{name}']").first.click()
     page.wait_for_url(f"**/{name}.html**")
-    page.wait_for_function("getSelection().toString()")
+    wait_until(page, "() => getSelection().toString()")
     assert page.evaluate("getSelection().toString()").lower() == word.lower()
     assert page.evaluate("getSelection().anchorNode.parentElement.closest('details').open")
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_theme_of_the_system_is_there_before_any_script(browser, http_address, theme):
+def test_the_theme_of_the_system_is_there_before_any_script(page, http_address, theme):
     """Without scripts the colors are there, too: those of the page, and those of a figure."""
-    context = context_of(browser, theme=theme)
-    page = context.new_page()
+    page.emulate_media(color_scheme=theme)
     page.route("**/*.js", lambda route: route.abort())
     page.goto(f"{http_address}/{CHAPTERS[0]}.html")
     page.evaluate("document.documentElement.removeAttribute('data-theme')")  # what the head's script has set
@@ -191,7 +302,8 @@ def test_the_theme_of_the_system_is_there_before_any_script(browser, http_addres
         color = page.locator(place).first.evaluate("one => getComputedStyle(one).backgroundColor")
         red = int(re.findall(r"\d+", color)[0])
         assert red > 200 if theme == "light" else red < 60, (place, color)
-    context.close()
+    page.unroute("**/*.js")
+    page.emulate_media(color_scheme="light")
 
 
 def test_the_theme_button_reaches_all_modes_and_the_choice_is_kept(page, http_address):
@@ -230,11 +342,10 @@ def test_the_switch_keeps_what_is_being_read_where_it_is(page, http_address):
     settle(page)
     heading = page.locator("article h2").nth(4)
     heading.evaluate("one => scrollTo(0, one.getBoundingClientRect().top + scrollY - 200)")
-    page.wait_for_timeout(200)
     before = heading.bounding_box()["y"]
     box = page.get_by_role("button", name="Code", exact=True).bounding_box()
     page.mouse.click(box["x"] + 5, box["y"] + 5)  # a locator's own click would scroll to what sticks at the top
-    page.wait_for_timeout(200)
+    wait_until(page, "() => document.documentElement.style.overflowAnchor === ''")  # the folds have opened
     assert abs(heading.bounding_box()["y"] - before) < 40
 
 
@@ -260,9 +371,10 @@ def test_the_contents_follow_the_reader(page, http_address):
         heading.evaluate("one => scrollTo(0, one.getBoundingClientRect().top + scrollY - 180)")
         current = page.locator(".sections a[aria-current=true]")
         current.wait_for()
-        page.wait_for_function(
+        wait_until(
+            page,
             "([selector, words]) => document.querySelector(selector)?.textContent === words",
-            arg=[".sections a[aria-current=true]", heading.inner_text().removesuffix("#")],
+            [".sections a[aria-current=true]", heading.inner_text().removesuffix("#")],
         )
 
 
@@ -305,10 +417,8 @@ def moved(page, figure, by: int) -> None:
         slider.press("ArrowRight")
 
 
-def test_a_figure_is_as_it_was_left_and_can_be_handed_on_and_reset(browser, http_address):
+def test_a_figure_is_as_it_was_left_and_can_be_handed_on_and_reset(browser, page, http_address):
     address = f"{http_address}/chapters/06_gqa_shapes.html"
-    context = context_of(browser)
-    page = context.new_page()
     page.goto(address)
     settle(page)
     figure = page.locator(f'{FIGURE}:not(.{host.OPENING_CLASS}):not([data-figure="quiz"])').first
@@ -317,7 +427,7 @@ def test_a_figure_is_as_it_was_left_and_can_be_handed_on_and_reset(browser, http
     moved(page, figure, 1)
     left = figure.evaluate(shown)
     assert left != start
-    page.wait_for_timeout(500)  # the store is written when the hand rests
+    wait_until(page, "() => localStorage.getItem('figures')")  # it is written when the hand rests
     page.goto(address)
     settle(page)
     assert figure.evaluate(shown) == left
@@ -326,7 +436,6 @@ def test_a_figure_is_as_it_was_left_and_can_be_handed_on_and_reset(browser, http
     handed_on = page.url
     figure.get_by_role("button", name="Back to the start").click()
     assert figure.evaluate(shown) == start
-    context.close()
     context = context_of(browser)  # somebody else
     page = context.new_page()
     page.goto(handed_on)
@@ -369,77 +478,9 @@ def test_an_address_with_nonsense_leaves_a_figure_as_it_is(page, http_address):
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
-def test_figures_answer_to_keyboard_mouse_and_touch(browser, http_address, name):
-    """Every slider on the page: an arrow key, a click and a tap each move it."""
-    context = context_of(browser, NARROW, has_touch=True)
-    page = context.new_page()
-    watch = Watch(page)
-    page.goto(f"{http_address}/{name}.html")
-    settle(page)
-    page.eval_on_selector_all(f"{FIGURE} details", "all => all.forEach((one) => (one.open = true))")
-    sliders = page.locator(f"{FIGURE} input[type=range]:visible")
-    assert sliders.count() > 0
-    for index in range(sliders.count()):
-        slider = sliders.nth(index)
-        slider.scroll_into_view_if_needed()
-        size = slider.bounding_box()
-        seen = [slider.input_value()]
-        slider.tap(position={"x": size["width"] * 0.2, "y": size["height"] / 2})
-        seen.append(slider.input_value())
-        slider.click(position={"x": size["width"] * 0.8, "y": size["height"] / 2})
-        seen.append(slider.input_value())
-        slider.press("ArrowLeft")
-        seen.append(slider.input_value())
-        assert seen[1] != seen[2] != seen[3], f"slider {index} of {name}: {seen}"
-    assert not watch.problems
-    context.close()
-
-
-@pytest.mark.parametrize("name", CHAPTERS)
-def test_a_prediction_is_chosen_answered_and_remembered(page, http_address, name):
-    page.goto(f"{http_address}/{name}.html")
-    quote = page.locator("blockquote:has(.guess)").first
-    guesses = quote.locator(".guess")
-    assert guesses.count() >= 2
-    assert quote.locator("details").evaluate("one => one.open") is False
-    guesses.first.click()
-    assert quote.locator("details").evaluate("one => one.open")
-    assert quote.locator(".guess[data-right]").count() == 1, "one of the guesses is the right one"
-    verdict = quote.locator(".verdict").inner_text()
-    assert verdict
-    page.goto(f"{http_address}/{name}.html")
-    assert quote.locator(".verdict").inner_text() == verdict
-    assert guesses.first.get_attribute("aria-pressed") == "true"
-
-
-@pytest.mark.parametrize("name", CHAPTERS)
 def test_an_exercise_shows_no_dead_output(html, name):
     text = text_of(html, name)
     assert "not attempted yet" not in text and text.count('class="not-run"') >= 3
-
-
-@pytest.mark.parametrize("name", CHAPTERS)
-def test_run_leads_to_colab_and_to_the_notebook_with_the_package_inside(browser, http_address, name):
-    repository = install_cell.repository_url().removeprefix("https://github.com/")
-    context = context_of(browser, NARROW)
-    page = context.new_page()
-    page.goto(f"{http_address}/{name}.html")
-    page.locator(".more > summary").click()
-    assert page.get_by_role("link", name="Open in Colab").get_attribute("href") == (
-        f"https://colab.research.google.com/github/{repository}/blob/main/{name}.ipynb"
-    )
-    assert (ROOT / f"{name}.ipynb").is_file()
-    with page.expect_download() as download:
-        page.get_by_role("link", name="Download: a notebook that needs no network").click()
-    stem = name.removeprefix("chapters/")
-    assert download.value.suggested_filename == f"{stem}.ipynb"
-    saved = json.loads(Path(download.value.path()).read_text(encoding="utf-8"))
-    stored = json.loads((ROOT / f"{name}.ipynb").read_text(encoding="utf-8"))
-    [new], [old] = ([cell for cell in one["cells"] if cell["id"] == install_cell.CELL_ID] for one in (saved, stored))
-    assert "WHEEL = " in "".join(new["source"])
-    new["source"], new["metadata"] = old["source"], old["metadata"]
-    assert saved == stored
-    context.close()
 
 
 def test_only_chapters_are_offered_as_notebooks(html):

@@ -2,10 +2,10 @@
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from browser import FALLBACK, FIGURE, Watch, open_figures, serve, settle, static_page, unfold
+from browser import EMPTY, FALLBACK, FIGURE, Watch, open_figures, serve, settle, show, static_page, unfold
 from figure_examples import EVERY_FIGURE, example, state_in
 
-from minimind_edu.figures import figure_names, host, module_source, own_stylesheet, shared_stylesheet
+from minimind_edu.figures import Figure, figure_names, host, module_source, own_stylesheet, shared_stylesheet
 
 # Sizes on the screen, after an svg's scaling, of all words that are shown.
 TEXT_SIZES = """() => [...document.querySelectorAll(".mm-fig *")].flatMap((node) => {
@@ -17,16 +17,14 @@ TEXT_SIZES = """() => [...document.querySelectorAll(".mm-fig *")].flatMap((node)
 
 
 ALL_DONE = "count => document.querySelectorAll('[data-state]').length === count"
-FIGURES = [example(name) for name in figure_names()]
 OVERFLOWING = """() => [...document.querySelectorAll(".mm-fig")]
     .filter((figure) => figure.scrollWidth > figure.clientWidth || figure.getBoundingClientRect().right > innerWidth)
     .map((figure) => figure.closest("[data-figure]").dataset.figure)"""
 
 
-def open_all(page, theme: str = "light") -> None:
-    """Show all figures on one page, drawn."""
-    open_figures(page, *FIGURES, theme=theme)
-    settle(page)
+@pytest.fixture(scope="module")
+def examples() -> list[Figure]:
+    return [example(name) for name in figure_names()]
 
 
 LARGEST = {"model_map": 72_000}  # bytes; the map is six drawings in one
@@ -38,28 +36,28 @@ def test_module_styles_and_state_stay_small(name):
     assert len((module_source(name) + own_stylesheet(name) + figure.static_html()).encode()) < LARGEST.get(name, 60_000)
 
 
-def test_figures_speak_without_scripts(browser):
+def test_figures_speak_without_scripts(browser, examples):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
-    serve(page, static_page(*FIGURES))
+    serve(page, static_page(*examples))
     fallbacks = page.locator(f"{FALLBACK} > :is(table, ol)").all()
-    assert len(fallbacks) == len(FIGURES)
+    assert len(fallbacks) == len(examples)
     assert all(fallback.is_visible() for fallback in fallbacks)
     context.close()
 
 
 @pytest.mark.parametrize("over", ["http", "file"])
-def test_all_figures_live_on_one_static_page(browser, tmp_path, over):
+def test_all_figures_live_on_one_static_page(browser, examples, tmp_path, over):
     context = browser.new_context()
     page = context.new_page()
     watch = Watch(page)
-    html = static_page(*FIGURES)
+    html = static_page(*examples)
     if over == "http":
         serve(page, html)
     else:
         (tmp_path / "page.html").write_text(html, encoding="utf-8")
         page.goto((tmp_path / "page.html").as_uri())
-    page.wait_for_function(ALL_DONE, arg=len(FIGURES))
+    page.wait_for_function(ALL_DONE, arg=len(examples))
     states = page.eval_on_selector_all(FIGURE, "all => all.map((one) => [one.dataset.figure, one.dataset.state])")
     assert states == [[name, host.ALIVE] for name in figure_names()]
     for width in (1280, 360):
@@ -87,10 +85,10 @@ LOOKS = """() => {
 }"""
 
 
-def test_every_figures_styles_outdo_the_shared_ones_in_any_order(page):
+def test_every_figures_styles_outdo_the_shared_ones_in_any_order(page, examples):
     """In a notebook each figure brings the shared styles with it, after the own styles of those before it."""
     page.emulate_media(reduced_motion="reduce")  # handles that show themselves would differ from moment to moment
-    open_all(page)
+    open_figures(page, *examples)
     page.evaluate(f"window.before = ({LOOKS})()")
     page.add_style_tag(content=shared_stylesheet())
     assert page.evaluate(f"({LOOKS})().filter((look, i) => look !== before[i])") == []
@@ -98,18 +96,20 @@ def test_every_figures_styles_outdo_the_shared_ones_in_any_order(page):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_figures_are_accessible(page, theme):
-    open_all(page, theme)
+def test_figures_are_accessible(page, examples, theme):
+    open_figures(page, *examples, theme=theme)
     page.eval_on_selector_all("details", "all => all.forEach((one) => (one.open = true))")
     settle(page)
-    rules = None if theme == "light" else {"runOnly": ["color-contrast"]}  # all that another theme can change
-    found = Axe().run(page, options=rules).response["violations"]
+    options = {"preload": False, "resultTypes": ["violations"]}  # all styles are inside the page
+    if theme == "dark":
+        options["runOnly"] = ["color-contrast"]  # all that another theme can change
+    found = Axe().run(page, options=options).response["violations"]
     assert [(rule["id"], node["html"], node["failureSummary"]) for rule in found for node in rule["nodes"]] == []
 
 
 @EVERY_FIGURE
 def test_figure_cleans_up_after_itself(page, name):
-    serve(page)
+    show(page, EMPTY)
     leftovers = page.evaluate(
         """async ([source, state]) => {
             const heard = { model: 0, page: 0, sizes: 0 };
@@ -233,9 +233,9 @@ def test_handles_answer_to_mouse_keyboard_and_touch(touched, name):
         assert any(responds(page, page.keyboard.press, key) for key in arrows), f"{label}: keyboard"
 
 
-def test_keys_belong_to_the_figure_inside_jupyterlab(page):
-    open_all(page)
+def test_keys_belong_to_the_figure_inside_jupyterlab(page, examples):
+    open_figures(page, *examples)
     focusable = ".mm-fig :is(input, button, select, [tabindex])"
-    for figure in page.locator(FIGURE).all():
-        assert figure.locator(focusable).count() > 0
+    counts = "(all, selector) => all.map((figure) => figure.querySelectorAll(selector).length)"
+    assert all(page.eval_on_selector_all(FIGURE, counts, focusable))
     assert page.locator(f"{focusable}:not([data-lm-suppress-shortcuts])").count() == 0

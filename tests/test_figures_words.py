@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from browser import ALIVE, Watch, serve, settle, static_page
+from browser import ALIVE, Watch, settle, show, static_page
 from figure_examples import example
 
 from minimind_edu.figures import module_source
@@ -45,8 +45,8 @@ OUTSIDE = """() => [...document.querySelectorAll(".mm-fig *")].flatMap((node) =>
 })"""
 
 
-def show(page, figure, source=None):
-    serve(page, static_page(figure, source=source))
+def opened(page, figure, source=None):
+    show(page, static_page(figure, source=source))
     page.wait_for_selector(ALIVE)
     page.eval_on_selector_all("details", "all => all.forEach((one) => (one.open = true))")
     settle(page)
@@ -62,7 +62,7 @@ def test_translated_a_figure_has_no_english_and_keeps_inside(page, name, compact
     watch = Watch(page)
     for width in (944, 344):
         page.set_viewport_size({"width": width, "height": 900})
-        show(page, figure, source.replace(CHOSEN, TRANSLATED))
+        opened(page, figure, source.replace(CHOSEN, TRANSLATED))
         texts = [re.sub(rf"\b({NAMES[name]})\b", "", text) for text in page.evaluate(READ)]
         assert any("字" in text for text in texts)
         assert [text for text in texts if re.search(r"[A-Za-z]{2}", text)] == []
@@ -72,7 +72,7 @@ def test_translated_a_figure_has_no_english_and_keeps_inside(page, name, compact
 
 @pytest.mark.parametrize("name", NAMES)
 def test_parts_name_the_symbols_that_the_text_uses(page, name):
-    show(page, example(name))
+    opened(page, example(name))
     symbols = page.eval_on_selector_all(".mm-fig [data-sym]", "all => all.map((one) => one.dataset.sym)")
     assert set(symbols) <= set(SYMBOLS)
     assert bool(symbols) == (name != "quiz")

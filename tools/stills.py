@@ -116,27 +116,26 @@ def page_of(name: str, state: str) -> str:
     )
 
 
-def drawn(browser, name: str, state: str, width: int) -> str:
-    """What the figure draws at this width.
+def drawn(page, name: str, state: str, width: int) -> str:
+    """What the figure draws at this width; `page` gets another document.
 
     Raises:
         RuntimeError: if it does not start, or draws on a canvas, whose pixels no page could hold.
     """
-    page = browser.new_page(viewport={"width": width, "height": 900}, reduced_motion="reduce")
+    page.set_viewport_size({"width": width, "height": 900})
     page.set_content(page_of(name, state))
     page.wait_for_selector("[data-state]", state="attached", timeout=20_000)
     page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     if page.get_attribute("[data-figure]", "data-state") != host.ALIVE or page.query_selector("canvas"):
         raise RuntimeError(f"the figure {name} cannot be drawn as a still")
-    html = page.evaluate(_TAKE, f"{host.still_name(name, state)[-17:-11]}{width}-")
-    page.close()
-    return html
+    return page.evaluate(_TAKE, f"{host.still_name(name, state)[-17:-11]}{width}-")
 
 
 def all_files(browser) -> Iterator[tuple[str, str]]:
     """Every file in book/stills, and what stands in it."""
+    page = browser.new_page(reduced_motion="reduce")
     for name, state in in_chapters():
-        yield host.still_name(name, state), drawn(browser, name, state, BROAD)
+        yield host.still_name(name, state), drawn(page, name, state, BROAD)
     pages = [(one, [BROAD, NARROW]) for one in directives()]
     openings = [((name, {**arguments, "compact": True}), [COLUMN, NARROW]) for name, arguments in OPENINGS.values()]
     for part in PLACES.values():
@@ -145,8 +144,9 @@ def all_files(browser) -> Iterator[tuple[str, str]]:
         file, html = element(name, arguments)
         yield file, html
         for module, state in host.states_in(html):
-            sizes = {"broad": drawn(browser, module, state, broad), "narrow": drawn(browser, module, state, narrow)}
+            sizes = {"broad": drawn(page, module, state, broad), "narrow": drawn(page, module, state, narrow)}
             yield host.still_name(module, state), "".join(f'<div class="{at}">{one}</div>' for at, one in sizes.items())
+    page.close()
 
 
 def main() -> None:
