@@ -6,6 +6,9 @@ BUILD := $(BIN)/jupyter-book build . --all -W -n --keep-going --quiet
 PAGE := _build/html/index.html
 FRONT_END := $(wildcard src/minimind_edu/figures/static/*.js src/minimind_edu/figures/static/*.css book/theme/*.css book/theme/static/*.js)
 
+# Otherwise every process of the tests would compile all of them again.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: book env test mutants types refresh colab lab live bench lint format clean
 
 book: $(READY)

@@ -163,6 +163,12 @@ def warm_up(tests: Iterable[str]) -> None:
     gc.freeze()  # pytest collects garbage ten times a run: not through all of torch, and not in copied memory
 
 
+def share_bytecode(folder: Path) -> None:
+    """Let every fork use what another has compiled, tests with pytest's assertions too, also where none may be kept."""
+    sys.pycache_prefix = str(folder)
+    sys.dont_write_bytecode = False
+
+
 def verdict(run: Run, status: int) -> tuple[bool, str]:
     """Whether the run ended as it must, and what there is to tell of it."""
     if status == HUNG:  # a mutant that hangs where the model as it is does not has been noticed
@@ -231,6 +237,7 @@ def main() -> int:
     begun = time.monotonic()
     warm_up({test for mutant in chosen for test in mutant.tests})
     with tempfile.TemporaryDirectory() as folder:
+        share_bytecode(Path(folder) / "bytecode")
         failures = check_all(chosen, arguments.jobs, Path(folder))
     told = f"{failures} runs went wrong" if failures else f"{len(chosen)} of {len(chosen)} mutants noticed"
     print(f"{told} in {time.monotonic() - begun:.0f} s")
