@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-
 _running = contextlib.ExitStack()  # the browser of this process, while there is one
 _chromium = pytest.StashKey[object]()
 

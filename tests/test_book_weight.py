@@ -49,6 +49,7 @@ def heaviest(html: Path, kind: str) -> str:
 @pytest.fixture(scope="module")
 def packing_address(html):
     """The address of the book on a server that packs text, as those do that publish pages."""
+
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
