@@ -68,8 +68,9 @@ def files_of(html: Path, name: str) -> set[Path]:
     named = re.findall(r'<(?:script|img)\b[^>]*? src="([^"#?]+)|<link rel="icon" href="([^"#?]+)', text)
     named += re.findall(r"url\(()[\"']?([^)\"'#?]+)", text)
     paths = ["".join(one) for one in named if not "".join(one).startswith("data:")]
-    figures = {html / f"_static/figures/{figure}.js" for figure in re.findall(r'data-figure="(\w+)"', text)}
-    return {page, *figures, *((page.parent / path).resolve() for path in paths)}
+    figures = re.findall(r'<div [^>]*data-figure="(\w+)"', text)
+    paths += [os.path.relpath(html / f"_static/figures/{figure}.js", page.parent) for figure in figures]
+    return {page, *((page.parent / path).resolve() for path in paths)}
 
 
 def context_of(browser, viewport=WIDE, theme="light", **options):
