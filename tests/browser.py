@@ -136,7 +136,7 @@ def rest(page) -> None:
 
 # What the host has made of all figures, as soon as it is done with the last of them.
 _STATES = """(selector) => new Promise((done) => {
-    const until = performance.now() + 10_000;
+    const until = performance.now() + 60_000;
     const look = () => {
         const states = [...document.querySelectorAll(selector)].map((figure) => figure.dataset.state);
         if (states.every(Boolean) || performance.now() > until) done(states);
