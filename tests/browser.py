@@ -146,9 +146,9 @@ _STATES = """(selector) => new Promise((done) => {
 })"""
 
 
-def open_figures(page, *figures: Figure, theme: str = "light", afresh: bool = False) -> None:
-    """Show figures on one page and wait until all of them are mounted; `afresh` goes to the page for that."""
-    (serve if afresh else show)(page, static_page(*figures, theme=theme))
+def open_figures(page, *figures: Figure, theme: str = "light") -> None:
+    """Show figures on one page and wait until all of them are mounted."""
+    show(page, static_page(*figures, theme=theme))
     assert page.evaluate(_STATES, FIGURE) == [host.ALIVE] * len(figures)
     settle(page)  # a figure draws when it knows its width, a frame after it is alive
 

@@ -277,7 +277,7 @@ def dragged(page, name, dx):
 
 
 def test_dragging_the_points_changes_batch_and_context(page):
-    open_figures(page, Roofline(measured()), afresh=True)  # in a document that was written anew no drag arrives
+    open_figures(page, Roofline(measured()))
     assert dragged(page, "batch, in the chart", 80) > 4
     assert dragged(page, "batch, in the chart", -300) == 1
     assert dragged(page, "prompt length, in the chart", -100) < 100
