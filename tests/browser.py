@@ -90,6 +90,7 @@ def static_page(*figures: Figure, theme: str = "light", source: str | None = Non
     return f"""<!doctype html>
 <html lang="en" data-theme="{theme}">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{figures[0]!r}</title>
+<script>addEventListener("gotpointercapture", () => (window.pointerWasCaptured = true), true)</script>
 <link rel="icon" href="data:,"><style>{styles}</style>
 <style>body {{ margin: 8px; }} html[data-theme="dark"] body {{ background: #121212; color: #ddd; }}</style></head>
 <body><main><h1>A figure</h1>{"".join(figure.static_html() for figure in figures)}</main>
@@ -119,9 +120,10 @@ def serve(page, html: str = EMPTY) -> None:
 def show(page, html: str) -> None:
     """Write `html` into the document at ORIGIN: going there takes three times the work, and is left for what needs it.
 
-    What the window keeps from the document before (its variables, what is stored) stays; its listeners do not.
+    What the window keeps from the document before (its variables, what is stored) stays; its listeners do not. Chromium
+    lets nothing capture the pointer in a document that is written over one in which the pointer was captured.
     """
-    if page.url != f"{ORIGIN}/" or page not in _documents:
+    if page.url != f"{ORIGIN}/" or page not in _documents or page.evaluate("Boolean(window.pointerWasCaptured)"):
         return serve(page, html)
     _documents[page] = html
     page.set_content(html)
