@@ -90,7 +90,6 @@ def static_page(*figures: Figure, theme: str = "light", source: str | None = Non
     return f"""<!doctype html>
 <html lang="en" data-theme="{theme}">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{figures[0]!r}</title>
-<script>addEventListener("gotpointercapture", () => (window.pointerWasCaptured = true), true)</script>
 <link rel="icon" href="data:,"><style>{styles}</style>
 <style>body {{ margin: 8px; }} html[data-theme="dark"] body {{ background: #121212; color: #ddd; }}</style></head>
 <body><main><h1>A figure</h1>{"".join(figure.static_html() for figure in figures)}</main>
@@ -117,16 +116,31 @@ def serve(page, html: str = EMPTY) -> None:
     page.goto(f"{ORIGIN}/")
 
 
-def show(page, html: str) -> None:
-    """Write `html` into the document at ORIGIN: going there takes three times the work, and is left for what needs it.
+# Another document in the window that is there. Not with document.open(): what is written so never captures a pointer.
+_REPLACE = """(html) => {
+    const next = new DOMParser().parseFromString(html, "text/html");
+    const root = document.documentElement;
+    for (const { name, value } of next.documentElement.attributes) root.setAttribute(name, value);
+    document.head.replaceChildren(...next.head.childNodes);
+    document.body.replaceChildren(...next.body.childNodes);
+    scrollTo(0, 0);
+    for (const inert of document.querySelectorAll("script:not([type])")) {
+        const script = document.createElement("script");
+        script.textContent = inert.textContent;
+        inert.replaceWith(script);
+    }
+}"""
 
-    What the window keeps from the document before (its variables, what is stored) stays; its listeners do not. Chromium
-    lets nothing capture the pointer in a document that is written over one in which the pointer was captured.
+
+def show(page, html: str) -> None:
+    """Put `html` into the page at ORIGIN: going there takes three times the work, and is left for what needs it.
+
+    What the window keeps from the page before (its variables and listeners, what is stored) stays.
     """
-    if page.url != f"{ORIGIN}/" or page not in _documents or page.evaluate("Boolean(window.pointerWasCaptured)"):
+    if page.url != f"{ORIGIN}/" or page not in _documents:
         return serve(page, html)
     _documents[page] = html
-    page.set_content(html)
+    page.evaluate(_REPLACE, html)
 
 
 def rest(page) -> None:
