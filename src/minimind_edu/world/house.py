@@ -29,10 +29,10 @@ SENTENCES = {
     "objects": ("who has what|?", "谁拿着|什么|？"),  # then X : Q , X : Q .
 }
 SLOTS = {"P": PEOPLE, "Q": PEOPLE, "X": OBJECTS, "A": PLACES, "B": PLACES}
-WEIGHTS = {"is": 20, "go": 16, "take": 18, "drop": 10, "give": 36}  # what is told
-WEIGHTS |= {"where": 10, "where object": 24, "who": 24, "people": 16, "objects": 36}  # what is asked
+WEIGHTS = {"is": 20, "go": 12, "take": 18, "drop": 10, "give": 36}  # what is told
+WEIGHTS |= {"where": 6, "where object": 24, "who": 40, "people": 10, "objects": 50}  # what is asked
 TOLD = ("is", "go", "take", "drop", "give")
-AFTER_QUESTION = 6  # times as likely is it then that something is told: a second question often has the same answer
+AFTER_QUESTION = 4  # times as likely is it then that something is told: a second question often has the same answer
 TRANSLATION = (4, 1)  # after a statement: something new, or its translation
 PRONOUN = (3, 2)  # where one is possible: the name, or the pronoun
 
