@@ -16,6 +16,7 @@ from minimind_edu.costs import (
     decode_cost,
     generation_cost,
     layer_matrix_weights,
+    parts_of,
     prefill_cost,
     weights_read,
 )
@@ -224,3 +225,25 @@ def test_other_impossible_counts_are_refused():
         cache_bytes_per_position(PRESETS[0], 0)
     with pytest.raises(ValueError, match=r"must be positive, got 0 and 5"):
         Machine(0, 5)
+
+
+@pytest.mark.parametrize("context", [1, 7, 300])
+def test_the_parts_make_the_whole(config, context):
+    parts = parts_of(config, context)
+    assert sum(part.weights for part in parts.values()) == built(config).num_parameters()
+    assert 2 * sum(part.multiply_adds for part in parts.values()) == decode_cost(config, context).operations
+
+
+def test_a_part_has_the_weights_of_its_modules(config):
+    model = built(config).model
+    assert parts_of(config, 1)["norms"].weights == sum(
+        weight.numel() for name, weight in model.named_parameters() if "norm" in name
+    )
+    assert parts_of(config, 1)["feed-forward"].weights == sum(
+        weight.numel() for layer in model.layers for weight in layer.mlp.parameters()
+    )
+
+
+def test_parts_refuse_a_token_that_attends_to_nothing():
+    with pytest.raises(ValueError, match="context must be a whole number of at least 1, got 0"):
+        parts_of(MiniMindConfig(), 0)

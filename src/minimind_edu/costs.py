@@ -84,15 +84,60 @@ def layer_matrix_weights(config: MiniMindConfig, experts: int | None = None) -> 
     Args:
         experts: how many of the routed experts count; None: those that one token visits.
     """
+    return _attention_weights(config) + _feed_forward_weights(config, experts)
+
+
+def _attention_weights(config: MiniMindConfig) -> int:
     heads = config.num_attention_heads + config.num_key_value_heads  # q and o; k and v
-    attention = 2 * config.hidden_size * config.head_dim * heads
+    return 2 * config.hidden_size * config.head_dim * heads
+
+
+def _feed_forward_weights(config: MiniMindConfig, experts: int | None) -> int:
     if not config.use_moe:
-        return attention + 3 * config.hidden_size * config.intermediate_size
+        return 3 * config.hidden_size * config.intermediate_size
     if experts is None:
         experts = config.num_experts_per_tok
     router = config.num_experts * config.hidden_size
     one_expert = 3 * config.hidden_size * config.moe_intermediate_size
-    return attention + router + (experts + config.num_shared_experts) * one_expert
+    return router + (experts + config.num_shared_experts) * one_expert
+
+
+def _norm_weights(config: MiniMindConfig) -> int:
+    """Gains of all norms: two in a layer, those of its queries and keys, and the final one."""
+    layer = 2 * config.hidden_size + (2 * config.head_dim if config.use_qk_norm else 0)
+    return config.num_hidden_layers * layer + config.hidden_size
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one part of the model has learned, and what it computes for one token."""
+
+    weights: int
+    multiply_adds: int
+
+
+def parts_of(config: MiniMindConfig, context: int) -> dict[str, Part]:
+    """Weights and multiply-adds of every part, over all layers, while one token is read with a cache.
+
+    The weights add up to `num_parameters()`, and twice the multiply-adds to the operations of `decode_cost`.
+
+    Args:
+        context: positions that the token attends to, itself included.
+    """
+    check_count("context", context)
+    layers, table = config.num_hidden_layers, config.vocab_size * config.hidden_size
+    projections = layers * _attention_weights(config)
+    pairs = layers * config.num_attention_heads * context
+    return {
+        "embedding": Part(table, 0),  # a row is looked up
+        "attention: projections": Part(projections, projections),
+        "attention: scores, mixing": Part(0, 2 * pairs * config.head_dim),
+        "feed-forward": Part(
+            layers * _feed_forward_weights(config, config.num_experts), layers * _feed_forward_weights(config, None)
+        ),
+        "norms": Part(_norm_weights(config), 0),
+        "output layer": Part(0 if config.tie_word_embeddings else table, table),
+    }
 
 
 def weights_read(config: MiniMindConfig, tokens: int = 1) -> int:
@@ -105,10 +150,8 @@ def weights_read(config: MiniMindConfig, tokens: int = 1) -> int:
     """
     check_count("tokens", tokens)
     experts = min(config.num_experts, tokens * config.num_experts_per_tok)
-    norms = 2 * config.hidden_size + (2 * config.head_dim if config.use_qk_norm else 0)
-    layer = layer_matrix_weights(config, experts) + norms
     head = config.vocab_size * config.hidden_size
-    return config.num_hidden_layers * layer + config.hidden_size + head
+    return config.num_hidden_layers * layer_matrix_weights(config, experts) + _norm_weights(config) + head
 
 
 def cache_bytes_per_position(config: MiniMindConfig, itemsize: int = 4) -> int:
