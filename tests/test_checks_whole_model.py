@@ -1,0 +1,75 @@
+"""checks.whole_model: right answers in other words pass, and what a comparison of results cannot show is noticed."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from minimind_edu import checks
+from minimind_edu.bpe import BPE
+
+
+def encoded_by_the_package(word, merges):
+    return BPE(tuple(merges)).encode(word)
+
+
+def next_word_by_pytorch(stream, gain, table):
+    return F.linear(F.rms_norm(stream, gain.shape, gain, eps=1e-5), table).softmax(-1)
+
+
+def greedy_with_a_list(step, ids, count):
+    words = ids.tolist()
+    for _ in range(count):
+        words.append(int(step(torch.tensor(words))[-1].argmax()))
+    return words
+
+
+def silenced_by_slices(weight, head, head_dim):
+    weight = weight.clone()
+    weight[:, head * head_dim : (head + 1) * head_dim] = 0
+    return weight
+
+
+def divergence_by_pytorch(exact, logits):
+    return F.kl_div(logits.log_softmax(-1), exact, reduction="batchmean")
+
+
+RIGHT = [
+    (checks.check_encode_word, encoded_by_the_package),
+    (checks.check_next_word, next_word_by_pytorch),
+    (checks.check_greedy, greedy_with_a_list),
+    (checks.check_silence, silenced_by_slices),
+    (checks.check_divergence, divergence_by_pytorch),
+]
+
+
+@pytest.mark.parametrize(("check", "answer"), RIGHT, ids=lambda part: part.__name__)
+def test_a_right_answer_passes(check, answer):
+    assert check(answer) is True
+
+
+def silenced_for_ever(weight, head, head_dim):
+    weight[:, head * head_dim : (head + 1) * head_dim] = 0
+    return weight
+
+
+def words_learned_last_first(word, merges):
+    ids = tuple(word.encode())
+    for new, (left, right) in reversed([*enumerate(merges, start=256)]):
+        while (left, right) in zip(ids, ids[1:], strict=False):
+            place = [*zip(ids, ids[1:], strict=False)].index((left, right))
+            ids = (*ids[:place], new, *ids[place + 2 :])
+    return list(ids)
+
+
+WRONG = [
+    (checks.check_silence, silenced_for_ever, "the head stays silent for ever"),
+    (checks.check_encode_word, words_learned_last_first, "expected"),
+    (checks.check_divergence, lambda exact, logits: divergence_by_pytorch(exact, logits) / 0.6931, "expected"),
+    (checks.check_greedy, lambda step, ids, count: None if count else ids, "returns None here"),
+]
+
+
+@pytest.mark.parametrize(("check", "answer", "words"), WRONG, ids=lambda part: getattr(part, "__name__", part))
+def test_a_wrong_answer_gets_the_hint_that_fits(check, answer, words, capsys):
+    assert check(answer) is False
+    assert words in capsys.readouterr().out.split("hint: ")[1]
