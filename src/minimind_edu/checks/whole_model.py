@@ -188,15 +188,16 @@ GREEDY = Exercise(
     mistakes=(
         Mistake(
             _from_the_end_of_the_prompt,
-            "the text grows, but you read the logits where the prompt ended; the next word is at the last position",
+            "one word again and again: the model reads your text, but you take the logits at the end of the prompt, or "
+            "never append the word; the next word is at the last position of a growing text",
         ),
         Mistake(
             _without_the_past,
             "you show the model only the last word: without a cache it must read the whole text again",
         ),
         Mistake(
-            lambda step, ids, count: torch.cat([ids, *[step(ids)[-1:].argmax(-1)] * count]),
-            "every word must be appended before the next one is asked for: the model has to read what it has written",
+            lambda step, ids, count: torch.cat([ids, *[step(ids)[:1].argmax(-1)] * count]),
+            "these are the logits of the first position, which predict the second word of the prompt",
         ),
         Mistake(
             lambda step, ids, count: _greedy(step, ids, count)[len(ids) :],
