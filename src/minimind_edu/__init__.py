@@ -11,6 +11,7 @@ The parts, each standing only on those before it, and the chapter that teaches i
     feed_forward, moe       what every position does by itself, in one network or in experts
     block, model      parts into a block, blocks into a language model, tied weights           10, 11
     sampling, generation    from logits to a token, from tokens to a text
+    bpe               where tokens come from: pieces of text, learned by counting                01
     costs, timing, machine  what a call must move and compute, and what it takes here          14
 
 The wings, which no part imports:

@@ -25,6 +25,7 @@ HOST = "figure_host.js"
 
 # The figure that opens a chapter: the idea in one control, before a word is said. The whole figure follows in the text.
 OPENINGS: dict[str, tuple[str, dict[str, Any]]] = {
+    "chapters/01_whole_model": ("ResidualStream", {}),
     "chapters/02_rmsnorm_vs_layernorm": ("NormGeometry", {}),
     "chapters/03_rope_rotation": ("RotationDials", {}),
     "chapters/04_rope_frequencies": ("FrequencyComb", {}),
@@ -40,6 +41,7 @@ UNNUMBERED = {"quiz", MAP}
 
 # Where each chapter is in the model: a part of the map.
 PLACES = {
+    "chapters/01_whole_model": "model",
     "chapters/02_rmsnorm_vs_layernorm": "norm",
     "chapters/03_rope_rotation": "rope",
     "chapters/04_rope_frequencies": "frequencies",
