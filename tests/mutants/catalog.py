@@ -32,6 +32,7 @@ PACKING = ("test_packing.py",)
 STEP = ("test_token_step.py",)
 DECODING = ("test_decoding.py",)
 COSTS = ("test_costs.py",)
+BPE = ("test_bpe.py",)
 DEVICE = ("test_device.py",)
 TIMING = ("test_timing.py",)
 CHECKPOINTS = ("test_checkpoints.py",)
@@ -474,6 +475,33 @@ MUTANTS = [
         "return max(cost.bytes / self.bandwidth, cost.operations / self.peak)",
         "return cost.bytes / self.bandwidth + cost.operations / self.peak",
         ("test_costs.py::test_a_machine_is_limited_by_memory_below_its_ridge_and_by_arithmetic_above",),
+    ),
+    Mutant(
+        "costs: the parts leave out the norms of queries and keys", "costs.py",
+        "layer = 2 * config.hidden_size + (2 * config.head_dim if config.use_qk_norm else 0)",
+        "layer = 2 * config.hidden_size", COSTS,
+    ),
+    Mutant(
+        "costs: in the parts a tied output layer has weights of its own", "costs.py",
+        "Part(0 if config.tie_word_embeddings else table, table)", "Part(table, table)",
+        ("test_costs.py::test_the_parts_make_the_whole",),
+    ),
+    # Pieces of text
+    Mutant(
+        "bpe: merges in the order of the text", "bpe.py",
+        "first = min(possible, key=lambda pair: learned[pair])", "first = possible[0]", BPE,
+    ),
+    Mutant(
+        "bpe: every word counts once", "bpe.py",
+        "pairs[pair] += count", "pairs[pair] += 1", BPE,
+    ),
+    Mutant(
+        "bpe: ties go to the larger ids", "bpe.py",
+        "(-pairs[pair], pair)", "(-pairs[pair], -pair[0], -pair[1])", BPE,
+    ),
+    Mutant(
+        "bpe: a space is a word of its own", "bpe.py",
+        'r" ?\\w+| ?[^\\w\\s]+|', 'r"\\w+|[^\\w\\s]+|', BPE,
     ),
     Mutant(
         "generation: a mask of ones is passed on", "generation.py",
