@@ -24,8 +24,8 @@ def _in_one_pass(word: str, merges: Sequence[Pair]) -> list[int]:
     joined: list[int] = []
     for piece in word.encode():
         joined.append(piece)
-        while (pair := tuple(joined[-2:])) in learned:
-            joined[-2:] = [learned[pair]]
+        while len(joined) > 1 and (joined[-2], joined[-1]) in learned:
+            joined[-2:] = [learned[joined[-2], joined[-1]]]
     return joined
 
 
