@@ -33,6 +33,7 @@ CONFIG = MiniMindConfig(
     num_attention_heads=4,
     num_key_value_heads=2,
     intermediate_size=128,
+    head_dim=32,
     max_position_embeddings=1024,
     rope_theta=1e4,
     initializer_range=0.1,
