@@ -6,6 +6,7 @@ from minimind_edu.figures.attention_xray import AttentionXRay
 from minimind_edu.figures.cache_stepper import CacheStepper
 from minimind_edu.figures.frequency_comb import FrequencyComb
 from minimind_edu.figures.head_wiring import HeadWiring
+from minimind_edu.figures.minimind_live import MiniMindLive
 from minimind_edu.figures.model_map import ModelMap
 from minimind_edu.figures.norm_geometry import NormGeometry
 from minimind_edu.figures.pairing_lab import PairingLab
@@ -21,6 +22,7 @@ __all__ = [
     "Figure",
     "FrequencyComb",
     "HeadWiring",
+    "MiniMindLive",
     "ModelMap",
     "NormGeometry",
     "PairingLab",

@@ -1,0 +1,166 @@
+// The words of the living model's page, by language.
+
+const percentOf = (part) => {
+  const value = 100 * part;
+  return `${value > 99 || value < 1 ? value.toFixed(1) : value.toFixed(0)} %`;
+};
+const counted = (count, one, many) => (count === 1 ? `1 ${one}` : `${count} ${many}`);
+
+export const minimindLiveWords = {
+  en: {
+    title: "Tell MiniMind a story, ask about it, and look inside while it answers.",
+    titleCompact: "This model runs in your browser. Ask it something.",
+    caption: (words, parameters, trained) =>
+      `${words} words and the rules of one house: that is all this model of ${parameters} weights has ever seen. It ` +
+      `fails beyond ${trained} words. This is not language understanding.`,
+    more: "More",
+    percent: percentOf,
+    quoted: (word) => `“${word}”`,
+    glossed: (word, gloss) => (gloss ? `${word} (${gloss})` : word),
+    glosses: {
+      在: "is in",
+      从: "from",
+      去: "goes to",
+      拿起: "picks up",
+      放下: "puts down",
+      把: "takes",
+      交给: "gives to",
+      在哪里: "where is",
+      大家: "everybody",
+      谁拿着: "who has",
+      什么: "what",
+      "⇒": "translation",
+    },
+    loading: "The weights are on their way…",
+    unavailable: "The weights did not arrive, so this page shows its first state only. Reload it to try again.",
+
+    story: "The story so far: arrow keys move along it",
+    examples: ["Who has the ball?", "Where did the key go?", "Where is everybody?"],
+    exampleLabel: "Other stories:",
+    begin: "Start empty",
+    undo: "Undo",
+    chipWritten: "written by the model",
+    chipBroken: "against the rules of the world",
+    chipAfter: "after a break of the rules",
+    instead: (word) => `Instead of “${word}”`,
+    noInstead: "No other word fits here.",
+    beginning: "Every story begins here.",
+    unjudged: "The rules were broken before this word.",
+    broken: (word) => `By the rules of this world, “${word}” cannot stand here. The model reads it anyway.`,
+
+    after: (word) => `What comes after “${word}”?`,
+    bar: (word, model, exact) =>
+      `${word}: ${model === null ? "not known yet" : percentOf(model)}${exact === null ? "" : `, exactly ${percentOf(exact)}`}`,
+    legend: "the exact probability in this world",
+    noLegend: "The story has left the rules: there is no exact answer to compare with.",
+    next: "Next word",
+    play: "Play",
+    stop: "Stop",
+    sampling: "How a word is drawn",
+    temperature: "temperature",
+    greedy: "0, the likeliest",
+    topK: "top-k",
+    topP: "top-p",
+    all: "all",
+
+    palette: "Write the next word yourself",
+    languages: ["English", "中文"],
+    language: "words in",
+    groups: { people: "people", objects: "things", places: "places", verbs: "verbs", questions: "questions", marks: "marks" },
+    anything: "offer what the rules forbid, too",
+
+    inside: "Inside, at this word",
+    insideNote:
+      "Each square is a head: its rows read, its columns are read. Press any part to open it; hover over a head to see what it reads.",
+    embedding: "embedding",
+    block: (layer) => `block ${layer}`,
+    norm: "norm",
+    ffn: "feed-forward",
+    stream: "stream",
+    finalNorm: "final norm",
+    says: "would say",
+    head: (layer, head) => `Block ${layer}, head ${head}`,
+    headShort: (head) => `head ${head}`,
+    silent: "silent",
+    open: (part, layer) => (layer ? `${part} of block ${layer}` : part),
+    chapter: (label) => `Chapter ${label}`,
+    close: "Close",
+
+    zoom: {
+      embedding: (word, width) => `“${word}” is ${width} numbers, a row of the embedding table`,
+      nearest: "rows that point the same way (cosine)",
+      norm: (layer) => `The norm before the attention of block ${layer}`,
+      norm2: "and the one before its feed-forward network",
+      finalNorm: "The norm before the logits",
+      before: "before",
+      afterwards: "after",
+      rms: (value) => `rms ${value}`,
+      gains: (low, high) => `divided by its rms, then multiplied by learned gains from ${low} to ${high}`,
+      silence: "silence this head",
+      reads: (word, position) => `“${word}” at position ${position} reads`,
+      dials: (reader, read) => `Query of “${reader}” and key of “${read}”, pair by pair: dotted before RoPE, solid after`,
+      dialHint: "The first pairs rotate fastest. A score is the sum of these pairs' products.",
+      score: (q, k, value) => `score ${q} · ${k} / √D = ${value}`,
+      ffn: (layer, count) => `The strongest of ${count} neurons of block ${layer}`,
+      columns: ["neuron", "gate", "SiLU(gate)", "up", "product"],
+      stream: (layer) => `What block ${layer} adds to the stream`,
+      parts: ["comes in", "attention adds", "feed-forward adds", "goes out"],
+      lens: "read with the final norm and the embedding table, the stream would say here",
+    },
+
+    cache: (kib) => `KV cache: ${kib}`,
+    cacheNote: (positions, layers, kvHeads, dim, kib, heads, all) =>
+      `${counted(positions, "position", "positions")} × ${layers} blocks × 2 (key and value) × ${kvHeads} heads × ` +
+      `${dim} numbers × 4 bytes = ${kib}. With keys and values of their own for all ${heads} query heads it would be ${all}.`,
+    cacheLabel: (positions) => `Keys and values of ${counted(positions, "position", "positions")} in every block`,
+    kib: (bytes) => `${(bytes / 1024).toFixed(1)} KiB`,
+
+    breakIt: "Break it",
+    breaks: {
+      silence: "Silence the head that knows where everybody is",
+      long: (words) => `Go on past ${words} words`,
+      unknown: "Ask about somebody who is not there",
+    },
+    guideLabel: "Six presses",
+    guideStart: (parameters) => `${parameters} weights, running here in your browser. Six presses show what they do.`,
+    guideStep: (number, text) => `${number} · ${text}`,
+    guideAgain: "Start again",
+    guide: {
+      ask: "Ask in Chinese where Mia is",
+      change: "Change one word of the story",
+      look: "Open the head that finds the answer",
+      silence: "Silence this head",
+      translate: "Ask for a translation instead",
+      write: "Let it write by itself",
+    },
+    saw: {
+      right: "That is right.",
+      wrong: (word) => `Right would be ${word}.`,
+      ask: (answer, part, verdict) =>
+        `The story is English, the question Chinese. It says ${answer} with ${percentOf(part)}. ${verdict}`,
+      change: (from, to, before, beforePart, now, nowPart, verdict) =>
+        before === now
+          ? `You wrote “${to}” for “${from}”, and it still says ${now} (${percentOf(nowPart)}). ${verdict}`
+          : `You wrote “${to}” for “${from}”: the answer flips from ${before} (${percentOf(beforePart)}) to ${now} ` +
+            `(${percentOf(nowPart)}). ${verdict}`,
+      look: (layer, head, word, part, isAnswer) =>
+        `Head ${head} of block ${layer} gives ${percentOf(part)} of its weight to “${word}”` +
+        `${isAnswer ? ", the very word it needs" : ""}. The arcs show where it reads.`,
+      silence: (answer, before, after, said, saidPart, isRight) =>
+        `Without this one head ${answer} ${after < before ? "falls" : "goes"} from ${percentOf(before)} to ` +
+        `${percentOf(after)}${isRight ? "; it still says it." : `, and it says ${said} (${percentOf(saidPart)}) instead.`}`,
+      translate: (answer, part, isRight) =>
+        `The head is still silent. Translating ${isRight ? "does not need it" : "suffers, too"}: it says ${answer} ` +
+        `with ${percentOf(part)}.`,
+      write: (count, brokenWord) =>
+        `All heads are back, and it wrote ${count} words. ` +
+        (brokenWord ? `One breaks the rules of this world: “${brokenWord}”.` : "The rules allow every one of them."),
+      long: (trained, nearRight, near, farRight, far) =>
+        `Of the words that the rules leave no choice about, it knows ${nearRight} of ${near} up to word ${trained}, ` +
+        `where its training ended, and ${farRight} of ${far} beyond.`,
+      unknown: (answer, part) =>
+        `The story never mentions Zoe, and this world has no word for “I don't know”. It says ${answer} with ` +
+        `${percentOf(part)}.`,
+    },
+  },
+};
