@@ -149,8 +149,10 @@ export function createSession(world, ids, changed) {
     };
   }
 
-  function attach(live) {
+  /** The model arrives, with the tensors that it was made of. */
+  function attach(live, tensors) {
     model = live;
+    session.tensors = tensors;
     update();
   }
 
