@@ -1,2 +1,215 @@
-// x
-export default { render() {} };
+// MiniMindLive: compose a story, ask about it, and look inside the trained model while it answers. One story, one
+// position, one open part. The first picture comes from Python; the weights arrive after it.
+
+import { h, frame, grouped, loadLiving, mount, observeTraits, button, announcement, wordsOf } from "./kit.js";
+import { bytesOf, createLiveModel, unpackWeights } from "./live_model.js";
+import { hashOfStory, keepStory, onStory, storyOf } from "./live_story.js";
+import { createWorld } from "./live_world.js";
+import { createBars, createSampling } from "./minimind_live_bars.js";
+import { createBlocks } from "./minimind_live_blocks.js";
+import { createCache } from "./minimind_live_cache.js";
+import { createBreaks, createGuide, createPresses } from "./minimind_live_guide.js";
+import { glossary } from "./minimind_live_marks.js";
+import { createPalette } from "./minimind_live_palette.js";
+import { MOST_WORDS, createSession } from "./minimind_live_session.js";
+import { createAlternatives, createStory } from "./minimind_live_story.js";
+import { minimindLiveWords } from "./minimind_live_words.js";
+import { createZoom } from "./minimind_live_zoom.js";
+
+const PLAY_TIME = 350; // milliseconds for a word
+const PATIENCE = 1500; // milliseconds in which the weights may still be part of the first picture
+
+/** The session of a figure, and the promise of its model: load() begins it. */
+function openSession(model, ids, changed) {
+  const tables = model.get("world");
+  const session = createSession({ world: createWorld(tables), tables }, ids, changed);
+  let arriving = null;
+  const load = () => {
+    arriving ??= loadLiving(model).then(({ weights, heads }) => {
+      const unpacked = unpackWeights(bytesOf(weights));
+      session.attach(createLiveModel(unpacked), unpacked.tensors);
+      return heads;
+    });
+    return arriving;
+  };
+  return { session, load };
+}
+
+/** The first story of the figure, and what Python computed for it. */
+function firstPicture(model, world) {
+  const { story, bars } = model.get("first");
+  return { ids: [0, ...world.encode(story)], bars };
+}
+
+/** Next, Play and Undo. */
+function createWriting(words, session) {
+  let timer = null;
+  const stop = () => {
+    clearInterval(timer);
+    timer = null;
+    play.set(words.play);
+  };
+  const step = () => {
+    session.next();
+    if (session.ids.length >= MOST_WORDS) stop();
+  };
+  const next = button({ label: words.next, onClick: () => (stop(), step()) });
+  const play = button({
+    label: words.play,
+    onClick: () => {
+      if (timer) return stop();
+      timer = setInterval(step, PLAY_TIME);
+      return play.set(words.stop);
+    },
+  });
+  const undo = button({ label: words.undo, onClick: () => (stop(), session.undo()) });
+  const root = h("div", { class: "ml-presses" }, next.root, play.root, undo.root);
+  const draw = () => {
+    next.root.disabled = play.root.disabled = !session.model || session.ids.length >= MOST_WORDS;
+    undo.root.disabled = !session.canUndo;
+  };
+  return { root, draw, release: stop };
+}
+
+/** The buttons of the stories to begin with. */
+function createExamples(words, session, stories) {
+  const texts = [...stories.examples, ""];
+  const buttons = [...words.examples, words.begin].map((label, at) => {
+    const onClick = () => session.load([0, ...session.world.encode(texts[at])]);
+    return h("button", { type: "button", class: "ml-chip", onClick }, label);
+  });
+  return { root: h("div", { class: "ml-examples" }, h("span", { class: "ml-label" }, words.exampleLabel), buttons) };
+}
+
+/** Keeps the story where other figures, other tabs and the address find it, and follows them. */
+function shareStory(model, session) {
+  let shared = `${session.ids}`;
+  const isNew = (ids) => `${ids}` !== shared;
+  const release = onStory(session.world, (ids) => {
+    if (!isNew(ids)) return;
+    shared = `${ids}`;
+    session.load(ids);
+  });
+  const draw = () => {
+    if (!isNew(session.ids)) return;
+    shared = `${session.ids}`;
+    keepStory(session.ids, session.world, { inAddress: model.get("in_url") });
+  };
+  return { draw, release };
+}
+
+/** The whole page. */
+async function renderPage({ model, el }) {
+  const words = wordsOf(minimindLiveWords);
+  const [sizes, stories] = [model.get("sizes"), model.get("stories")];
+  const world = createWorld(model.get("world"));
+  const first = firstPicture(model, world);
+  let looked = null; // the head under the mouse or the focus
+  let views = [];
+  const changed = () => views.forEach((view) => view.draw());
+  const { session, load } = openSession(model, storyOf(world, model.get("story")), changed);
+  const glossOf = glossary(session.tables, words);
+
+  const story = createStory(words, session, glossOf);
+  const drawArcs = () => {
+    const head = looked ?? (session.zoom?.part === "head" ? session.zoom : null);
+    story.drawArcs(head && session.traces[session.selected]?.blocks[head.layer].weights[head.head]);
+  };
+  const look = (head) => {
+    looked = head;
+    drawArcs();
+  };
+  const zoom = createZoom(words, session, glossOf, model.get("links"));
+  const blocks = createBlocks(words, session, sizes, glossOf, look, zoom.root);
+  const broken = announcement("ml-broken");
+  const warn = {
+    draw() {
+      const at = session.brokenAt;
+      broken.set(at === null ? "" : words.broken(world.words[session.ids[at]]));
+    },
+  };
+  const [bars, sampling] = [createBars(words, session, glossOf, first), createSampling(words, session)];
+  const palette = createPalette(words, session, session.tables, glossOf);
+  const alternatives = createAlternatives(words, session, glossOf);
+  const [writing, cache] = [createWriting(words, session), createCache(words, session, sizes)];
+  const examples = createExamples(words, session, stories);
+  const sharing = shareStory(model, session);
+
+  let presses = null; // from the moment in which the model is here
+  const press = async (name) => {
+    try {
+      const heads = await load();
+      presses ??= createPresses(words, session, stories, sizes, glossOf, heads);
+      return await { ...presses.guide, ...presses.breaks }[name]();
+    } catch (error) {
+      if (session.model) throw error;
+      return words.unavailable;
+    }
+  };
+  const guide = createGuide(words, grouped(sizes.parameters), press);
+  const breaks = createBreaks(words, sizes, press);
+
+  views = [story, alternatives, bars, palette, zoom, blocks, cache, writing, warn, sharing, { draw: drawArcs }];
+  const stage = h(
+    "div",
+    { class: "mm-stage ml-stage" },
+    guide.root,
+    h("div", { class: "ml-telling" }, story.root, broken.root, alternatives.root),
+    h("div", { class: "ml-column" }, bars.root, writing.root, sampling.root),
+    h("div", { class: "ml-column" }, palette.root, examples.root),
+    blocks.root,
+    cache.root,
+    breaks.root,
+  );
+  const caption = words.caption(world.words.length, grouped(sizes.parameters), sizes.trained);
+  const root = frame({ ...words, caption }, { stage });
+  const unlisten = observeTraits(model, ["story"], () => session.load([0, ...world.encode(model.get("story"))]));
+  const release = () => {
+    unlisten();
+    model.off("msg:custom"); // an answer that is still to come
+    sharing.release();
+    writing.release();
+  };
+  const unmount = mount(el, root, { model, traits: [], draw: changed, boxes: [stage], parts: [{ release }] });
+  const arrived = load().catch(() => guide.say(words.unavailable));
+  await Promise.race([arrived, new Promise((resolve) => setTimeout(resolve, PATIENCE))]);
+  return unmount;
+}
+
+/** The story with its question and its bars, as another page shows it; the weights come at the first press. */
+function renderHero({ model, el }) {
+  const words = wordsOf(minimindLiveWords);
+  const world = createWorld(model.get("world"));
+  const first = firstPicture(model, world);
+  let views = [];
+  const { session, load } = openSession(model, first.ids, () => views.forEach((view) => view.draw()));
+  const glossOf = glossary(session.tables, words);
+  const story = createStory(words, session, glossOf);
+  const bars = createBars(words, session, glossOf, first);
+  const said = announcement("ml-seen");
+  const next = button({
+    label: words.next,
+    onClick: async () => {
+      try {
+        if (!session.model) said.set(words.loading);
+        await load();
+        said.set("");
+        session.next();
+      } catch {
+        said.set(words.unavailable);
+      }
+    },
+  });
+  const more = h("a", { class: "ml-open" }, words.openPage);
+  const link = { draw: () => (more.href = `${model.get("page")}${hashOfStory(session.ids, world)}`) };
+  views = [story, bars, link];
+  const stage = h("div", { class: "mm-stage ml-stage ml-hero" }, story.root, bars.root);
+  const control = h("div", { class: "ml-presses" }, next.root, model.get("page") ? more : null, said.root);
+  const root = frame({ ...words, title: words.titleCompact }, { stage, control }, true);
+  const parts = [{ release: () => model.off("msg:custom") }];
+  return mount(el, root, { model, traits: [], draw: () => views.forEach((view) => view.draw()), boxes: [stage], parts });
+}
+
+const renderLive = (view) => (view.model.get("compact") ? renderHero(view) : renderPage(view));
+
+export default { render: renderLive };

@@ -94,7 +94,9 @@ export function createPresses(words, session, stories, sizes, glossOf, heads) {
     const begun = session.ids.length;
     for (let count = 0; count < WRITTEN; count++) {
       session.next();
+      const { ids } = session;
       if (!prefersReducedMotion()) await pause(WORD_TIME);
+      if (session.ids !== ids) break; // the reader went on to something else
     }
     const { brokenAt } = session;
     const written = session.ids.length - begun;

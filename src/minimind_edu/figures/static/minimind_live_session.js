@@ -24,7 +24,7 @@ export function largestHead(table) {
 export const headNumbers = (key) => key.split(".").map(Number);
 
 /**
- * The session of a world. Its fields are read by the views, which change it by its methods alone; changed() is called
+ * The session of a world and the tables that made it. Its fields are read by the views, which change it by its methods alone; changed() is called
  * after each change.
  *
  *   ids, selected, written   the story, the position that everything is about, the positions that the model wrote
@@ -33,10 +33,10 @@ export const headNumbers = (key) => key.split(".").map(Number);
  *   settings                 { temperature, topK, topP } of the sampling
  *   brokenAt                 where the story leaves the rules of the world, or null
  */
-export function createSession(world, ids, changed) {
+export function createSession({ world, tables }, ids, changed) {
   let [model, cache, traces, kept] = [null, null, [], { ids: [], silenced: "" }];
   const history = [];
-  const session = { world, ids, selected: ids.length - 1, written: new Set(), zoom: null, silenced: new Set() };
+  const session = { world, tables, ids, selected: ids.length - 1, written: new Set(), zoom: null, silenced: new Set() };
   session.settings = { temperature: 1, topK: 0, topP: 1 };
   let exact = world.distributions(ids);
 

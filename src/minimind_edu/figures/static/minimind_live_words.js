@@ -14,6 +14,7 @@ export const minimindLiveWords = {
       `${words} words and the rules of one house: that is all this model of ${parameters} weights has ever seen. It ` +
       `fails beyond ${trained} words. This is not language understanding.`,
     more: "More",
+    openPage: "Six presses through it: open the whole page",
     percent: percentOf,
     quoted: (word) => `“${word}”`,
     glossed: (word, gloss) => (gloss ? `${word} (${gloss})` : word),
