@@ -42,7 +42,12 @@ function storedText() {
 /** The story of the address, else the one that was kept, else the default text. */
 export function storyOf(world, byDefault = "") {
   const texts = [storyInHash(location.hash), storedText(), byDefault];
-  return texts.filter((text) => text !== null).map((text) => storyIds(text, world)).find(Boolean) ?? [0];
+  return (
+    texts
+      .filter((text) => text !== null)
+      .map((text) => storyIds(text, world))
+      .find(Boolean) ?? [0]
+  );
 }
 
 /** Keeps a story for the next visit and tells the other figures and tabs; with inAddress the page's address, too. */

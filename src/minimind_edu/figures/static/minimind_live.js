@@ -155,8 +155,8 @@ async function renderPage({ model, el }) {
     { class: "mm-stage ml-stage" },
     guide.root,
     h("div", { class: "ml-telling" }, story.root, broken.root, alternatives.root),
-    h("div", { class: "ml-column" }, bars.root, writing.root, sampling.root),
-    h("div", { class: "ml-column" }, palette.root, examples.root),
+    h("div", { class: "ml-column" }, bars.root, writing.root, examples.root, sampling.root),
+    h("div", { class: "ml-column" }, palette.root),
     blocks.root,
     cache.root,
     breaks.root,
@@ -207,7 +207,13 @@ function renderHero({ model, el }) {
   const control = h("div", { class: "ml-presses" }, next.root, model.get("page") ? more : null, said.root);
   const root = frame({ ...words, title: words.titleCompact }, { stage, control }, true);
   const parts = [{ release: () => model.off("msg:custom") }];
-  return mount(el, root, { model, traits: [], draw: () => views.forEach((view) => view.draw()), boxes: [stage], parts });
+  return mount(el, root, {
+    model,
+    traits: [],
+    draw: () => views.forEach((view) => view.draw()),
+    boxes: [stage],
+    parts,
+  });
 }
 
 const renderLive = (view) => (view.model.get("compact") ? renderHero(view) : renderPage(view));

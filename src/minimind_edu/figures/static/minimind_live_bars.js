@@ -31,7 +31,7 @@ export function createBars(words, session, glossOf, first) {
       word.replaceChildren(...wordWithGloss(text, glossOf(id)).filter(Boolean));
       fill.style.width = `${100 * (share ?? 0)}%`;
       tick.style.left = `${100 * (one.exact ?? 0)}%`;
-      tick.hidden = one.exact === null;
+      tick.hidden = !one.exact;
       number.textContent = share === null ? "…" : words.percent(share);
       bar.dataset.cut = one.drawn === 0;
       bar.setAttribute("aria-label", words.bar(words.glossed(text, glossOf(id)), share, one.exact));
@@ -49,7 +49,12 @@ export function createBars(words, session, glossOf, first) {
       });
     const known = model ?? exact ?? new Float32Array(session.world.words.length);
     const ids = descending(known).slice(0, SHOWN_BARS);
-    return ids.map((id) => ({ id, model: model?.[id] ?? null, drawn: drawn?.[id] ?? null, exact: exact?.[id] ?? null }));
+    return ids.map((id) => ({
+      id,
+      model: model?.[id] ?? null,
+      drawn: drawn?.[id] ?? null,
+      exact: exact?.[id] ?? null,
+    }));
   }
 
   function draw() {
@@ -96,6 +101,10 @@ export function createSampling(words, session) {
       onInput: (value) => session.set({ topP: value }),
     }),
   ];
-  const controls = h("div", { class: "ml-sampling" }, sliders.map((one) => one.root));
+  const controls = h(
+    "div",
+    { class: "ml-sampling" },
+    sliders.map((one) => one.root),
+  );
   return { root: h("details", { class: "mm-more" }, h("summary", {}, words.sampling), controls) };
 }

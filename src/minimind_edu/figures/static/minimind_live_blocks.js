@@ -91,7 +91,11 @@ export function createBlocks(words, session, sizes, glossOf, look, zoom) {
       { class: "ml-block", role: "group", "aria-label": words.block(layer + 1) },
       h("span", { class: "ml-block-name" }, words.block(layer + 1)),
       norm.root,
-      h("div", { class: "ml-heads", style: `--ml-heads:${sizes.heads}` }, heads.map((one) => one.root)),
+      h(
+        "div",
+        { class: "ml-heads", style: `--ml-heads:${sizes.heads}` },
+        heads.map((one) => one.root),
+      ),
       ffn.root,
       stream.root,
       said,
@@ -100,7 +104,13 @@ export function createBlocks(words, session, sizes, glossOf, look, zoom) {
   });
   const ends = (one) => h("div", { class: "ml-block ml-end" }, one.root);
   const rows = [ends(embedding), ...blocks.map((one) => one.root), ends(final)];
-  const root = h("section", { class: "ml-inside" }, h("h3", {}, words.inside), h("p", { class: "ml-hint" }, words.insideNote), rows);
+  const root = h(
+    "section",
+    { class: "ml-inside" },
+    h("h3", {}, words.inside),
+    h("p", { class: "ml-hint" }, words.insideNote),
+    rows,
+  );
   let drawn = null;
 
   /** The row under which the open part is shown. */
@@ -119,7 +129,11 @@ export function createBlocks(words, session, sizes, glossOf, look, zoom) {
     norm.draw(trace?.normed, session.zoom);
     ffn.draw(trace?.hidden, session.zoom);
     stream.draw(trace?.output, session.zoom);
-    if (trace) said.replaceChildren(h("span", { class: "ml-label" }, words.says), ...saidBy(words, session, glossOf, trace.lens));
+    if (trace)
+      said.replaceChildren(
+        h("span", { class: "ml-label" }, words.says),
+        ...saidBy(words, session, glossOf, trace.lens),
+      );
   }
 
   function draw() {

@@ -37,7 +37,12 @@ export function createPalette(words, session, tables, glossOf) {
   const sheets = groups.map((sheet) => {
     const rows = WORD_GROUPS.map((name) => {
       const label = h("span", { class: "ml-label" }, words.groups[name]);
-      return h("div", { class: "ml-group", role: "group", "aria-label": words.groups[name] }, label, sheet[name].map(createWord));
+      return h(
+        "div",
+        { class: "ml-group", role: "group", "aria-label": words.groups[name] },
+        label,
+        sheet[name].map(createWord),
+      );
     });
     return h("div", { class: "ml-sheet" }, rows);
   });

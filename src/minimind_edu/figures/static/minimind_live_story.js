@@ -31,7 +31,13 @@ export function createStory(words, session, glossOf) {
     const word = session.world.words[id];
     const state = stateOf(at);
     const hint = { broken: words.chipBroken, after: words.chipAfter, written: words.chipWritten }[state];
-    const attrs = { type: "button", class: "ml-chip", "data-is": state, title: hint, onClick: () => session.select(at) };
+    const attrs = {
+      type: "button",
+      class: "ml-chip",
+      "data-is": state,
+      title: hint,
+      onClick: () => session.select(at),
+    };
     return h("button", attrs, wordWithGloss(word, glossOf(id)));
   }
 

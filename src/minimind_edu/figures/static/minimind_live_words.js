@@ -2,7 +2,8 @@
 
 const percentOf = (part) => {
   const value = 100 * part;
-  return `${value > 99 || value < 1 ? value.toFixed(1) : value.toFixed(0)} %`;
+  const isRound = (value >= 1 && value <= 99) || value >= 99.95 || value < 0.05;
+  return `${value.toFixed(isRound ? 0 : 1)} %`;
 };
 const counted = (count, one, many) => (count === 1 ? `1 ${one}` : `${count} ${many}`);
 
@@ -31,6 +32,7 @@ export const minimindLiveWords = {
       谁拿着: "who has",
       什么: "what",
       "⇒": "translation",
+      "<s>": "start",
     },
     loading: "The weights are on their way…",
     unavailable: "The weights did not arrive, so this page shows its first state only. Reload it to try again.",
@@ -44,7 +46,7 @@ export const minimindLiveWords = {
     chipBroken: "against the rules of the world",
     chipAfter: "after a break of the rules",
     instead: (word) => `Instead of “${word}”`,
-    noInstead: "No other word fits here.",
+    noInstead: "Press any word of the story to change it.",
     beginning: "Every story begins here.",
     unjudged: "The rules were broken before this word.",
     broken: (word) => `By the rules of this world, “${word}” cannot stand here. The model reads it anyway.`,
@@ -67,12 +69,19 @@ export const minimindLiveWords = {
     palette: "Write the next word yourself",
     languages: ["English", "中文"],
     language: "words in",
-    groups: { people: "people", objects: "things", places: "places", verbs: "verbs", questions: "questions", marks: "marks" },
+    groups: {
+      people: "people",
+      objects: "things",
+      places: "places",
+      verbs: "verbs",
+      questions: "questions",
+      marks: "marks",
+    },
     anything: "offer what the rules forbid, too",
 
     inside: "Inside, at this word",
     insideNote:
-      "Each square is a head: its rows read, its columns are read. Press any part to open it; hover over a head to see what it reads.",
+      "Each square is a head: its rows read, its columns are read. Press any part to open it; point at a head to see what it reads.",
     embedding: "embedding",
     block: (layer) => `block ${layer}`,
     norm: "norm",
@@ -99,7 +108,8 @@ export const minimindLiveWords = {
       gains: (low, high) => `divided by its rms, then multiplied by learned gains from ${low} to ${high}`,
       silence: "silence this head",
       reads: (word, position) => `“${word}” at position ${position} reads`,
-      dials: (reader, read) => `Query of “${reader}” and key of “${read}”, pair by pair: dotted before RoPE, solid after`,
+      dials: (reader, read) =>
+        `Query of “${reader}” and key of “${read}”, pair by pair: dotted before RoPE, solid after`,
       dialHint: "The first pairs rotate fastest. A score is the sum of these pairs' products.",
       score: (q, k, value) => `score ${q} · ${k} / √D = ${value}`,
       ffn: (layer, count) => `The strongest of ${count} neurons of block ${layer}`,
@@ -129,7 +139,7 @@ export const minimindLiveWords = {
     guide: {
       ask: "Ask in Chinese where Mia is",
       change: "Change one word of the story",
-      look: "Open the head that finds the answer",
+      look: "Open the head that matters most here",
       silence: "Silence this head",
       translate: "Ask for a translation instead",
       write: "Let it write by itself",

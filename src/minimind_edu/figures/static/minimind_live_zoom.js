@@ -5,7 +5,14 @@ import { softmax } from "./live_model.js";
 import { descending, headNumbers } from "./minimind_live_session.js";
 import { createStrip, rootMeanSquare, wordWithGloss } from "./minimind_live_marks.js";
 
-const CHAPTER_PARTS = { embedding: "embedding", final: "norm", norm: "norm", ffn: "ffn", stream: "stream", head: "head" };
+const CHAPTER_PARTS = {
+  embedding: "embedding",
+  final: "norm",
+  norm: "norm",
+  ffn: "ffn",
+  stream: "stream",
+  head: "head",
+};
 const NEURONS = 5;
 const NEAREST = 4;
 const READS = 4;
@@ -19,7 +26,13 @@ function stripRows(rows, scale) {
   return rows.map(([name, values, number]) => {
     const strip = createStrip(name);
     strip.draw(values, scale);
-    return h("div", { class: "ml-strip-row" }, h("span", { class: "ml-label" }, name), strip.root, h("span", {}, number));
+    return h(
+      "div",
+      { class: "ml-strip-row" },
+      h("span", { class: "ml-label" }, name),
+      strip.root,
+      h("span", {}, number),
+    );
   });
 }
 
@@ -140,7 +153,13 @@ function ffnZoom({ words }, trace, { layer }) {
   const { gate, up, hidden } = trace.blocks[layer];
   const strongest = descending(hidden.map(Math.abs)).slice(0, NEURONS);
   const numbers = (i) => [gate[i], silu(gate[i]), up[i], hidden[i]];
-  const row = (i) => h("tr", {}, h("th", { scope: "row" }, String(i)), numbers(i).map((x) => h("td", {}, fmt(x))));
+  const row = (i) =>
+    h(
+      "tr",
+      {},
+      h("th", { scope: "row" }, String(i)),
+      numbers(i).map((x) => h("td", {}, fmt(x))),
+    );
   const titles = words.zoom.columns.map((title) => h("th", { scope: "col" }, title));
   return [
     h("h4", {}, words.zoom.ffn(layer + 1, hidden.length)),
