@@ -17,6 +17,7 @@ import { minimindLiveWords } from "./minimind_live_words.js";
 import { createZoom } from "./minimind_live_zoom.js";
 
 const PLAY_TIME = 350; // milliseconds for a word
+const HERO_BARS = 4;
 const PATIENCE = 1500; // milliseconds in which the weights may still be part of the first picture
 
 /** The session of a figure, and the promise of its model: load() begins it. */
@@ -112,8 +113,9 @@ async function renderPage({ model, el }) {
 
   const story = createStory(words, session, glossOf);
   const drawArcs = () => {
-    const head = looked ?? (session.zoom?.part === "head" ? session.zoom : null);
-    story.drawArcs(head && session.traces[session.selected]?.blocks[head.layer].weights[head.head]);
+    const open = session.zoom?.part === "head" ? session.zoom : null;
+    const head = looked ?? open;
+    story.drawArcs(head && session.traces[session.selected]?.blocks[head.layer].weights[head.head], Boolean(open));
   };
   const look = (head) => {
     looked = head;
@@ -140,6 +142,7 @@ async function renderPage({ model, el }) {
     try {
       const heads = await load();
       presses ??= createPresses(words, session, stories, sizes, glossOf, heads);
+      [guide, breaks].forEach((view) => view.say(""));
       return await { ...presses.guide, ...presses.breaks }[name]();
     } catch (error) {
       if (session.model) throw error;
@@ -185,24 +188,25 @@ function renderHero({ model, el }) {
   const { session, load } = openSession(model, first.ids, () => views.forEach((view) => view.draw()));
   const glossOf = glossary(session.tables, words);
   const story = createStory(words, session, glossOf);
-  const bars = createBars(words, session, glossOf, first);
+  const bars = createBars(words, session, glossOf, first, HERO_BARS);
   const said = announcement("ml-seen");
   const next = button({
     label: words.next,
-    onClick: async () => {
-      try {
-        if (!session.model) said.set(words.loading);
-        await load();
-        said.set("");
-        session.next();
-      } catch {
-        said.set(words.unavailable);
-      }
-    },
+    onClick: () => begin().then(() => session.next()),
   });
+  /** The weights come when something is asked of them. */
+  async function begin() {
+    if (session.model) return;
+    said.set(words.loading);
+    await load().then(
+      () => said.set(""),
+      () => said.set(words.unavailable),
+    );
+  }
   const more = h("a", { class: "ml-open" }, words.openPage);
   const link = { draw: () => (more.href = `${model.get("page")}${hashOfStory(session.ids, world)}`) };
-  views = [story, bars, link];
+  const wanted = { draw: () => session.selected === first.ids.length - 1 || begin() };
+  views = [story, bars, link, wanted];
   const stage = h("div", { class: "mm-stage ml-stage ml-hero" }, story.root, bars.root);
   const control = h("div", { class: "ml-presses" }, next.root, model.get("page") ? more : null, said.root);
   const root = frame({ ...words, title: words.titleCompact }, { stage, control }, true);

@@ -4,15 +4,15 @@ import { h, slider } from "./kit.js";
 import { descending } from "./minimind_live_session.js";
 import { wordWithGloss } from "./minimind_live_marks.js";
 
-const SHOWN_BARS = 7;
+const MOST_BARS = 7;
 
 /** first: what Python computed for the first story, { ids, bars: [word, model, exact] }, until the model is here. */
-export function createBars(words, session, glossOf, first) {
+export function createBars(words, session, glossOf, first, count = MOST_BARS) {
   const title = h("h3", { "aria-live": "polite" });
   const list = h("div", { class: "ml-bars" });
   const legend = h("p", { class: "ml-legend" });
   const root = h("section", { class: "ml-answer" }, title, list, legend);
-  const rows = Array.from({ length: SHOWN_BARS }, () => createRow());
+  const rows = Array.from({ length: count }, () => createRow());
   list.append(...rows.map((row) => row.root));
 
   function createRow() {
@@ -44,11 +44,11 @@ export function createBars(words, session, glossOf, first) {
     const { model, drawn, exact } = session.after();
     const isFirst = !model && session.selected === first.ids.length - 1 && `${session.ids}` === `${first.ids}`;
     if (isFirst)
-      return first.bars.map(([word, share, right]) => {
+      return first.bars.slice(0, count).map(([word, share, right]) => {
         return { id: session.world.words.indexOf(word), model: share, drawn: share, exact: right };
       });
     const known = model ?? exact ?? new Float32Array(session.world.words.length);
-    const ids = descending(known).slice(0, SHOWN_BARS);
+    const ids = descending(known).slice(0, count);
     return ids.map((id) => ({
       id,
       model: model?.[id] ?? null,

@@ -3,7 +3,7 @@
 import { h, svg } from "./kit.js";
 import { softmax } from "./live_model.js";
 import { descending } from "./minimind_live_session.js";
-import { cellPaths, createStrip, rootMeanSquare, wordWithGloss } from "./minimind_live_marks.js";
+import { createCells, createStrip, rootMeanSquare, wordWithGloss } from "./minimind_live_marks.js";
 
 const SAID = 2; // words that a stream would say
 
@@ -19,7 +19,7 @@ function createHeadMap(words, session, layer, head, look) {
       type: "button",
       class: "ml-part ml-head",
       "aria-label": words.head(layer + 1, head + 1),
-      onClick: () => session.open({ part: "head", layer, head }),
+      onClick: () => session.toggle({ part: "head", layer, head }),
       onPointerenter: () => look({ layer, head }),
       onPointerleave: () => look(null),
       onFocus: () => look({ layer, head }),
@@ -33,10 +33,11 @@ function createHeadMap(words, session, layer, head, look) {
   function drawStory() {
     const { traces } = session;
     map.setAttribute("viewBox", `0 0 ${traces.length || 1} ${traces.length || 1}`);
-    const found = traces.flatMap((trace, y) =>
-      Array.from(trace.blocks[layer].weights[head], (weight, x) => [x, y, weight, "ml-read"]),
+    const found = createCells();
+    traces.forEach((trace, y) =>
+      trace.blocks[layer].weights[head].forEach((weight, x) => found.add(x, y, weight, "ml-read")),
     );
-    cells.replaceChildren(...cellPaths(found));
+    cells.replaceChildren(...found.nodes());
     mark.setAttribute("width", traces.length || 1);
   }
 
@@ -53,7 +54,7 @@ function createHeadMap(words, session, layer, head, look) {
 function createPart(session, label, name, place, tone) {
   const strip = createStrip(name);
   strip.root.setAttribute("aria-hidden", "true");
-  const onClick = () => session.open(place);
+  const onClick = () => session.toggle(place);
   const attrs = { type: "button", class: "ml-part", "data-tone": tone, "aria-label": name, onClick };
   const root = h("button", attrs, h("span", { class: "ml-part-name" }, label), strip.root);
   const draw = (values, zoom) => {

@@ -28,16 +28,16 @@ export function twinOf(tables, id) {
 /** A word with its gloss, as the content of a button or a line. */
 export const wordWithGloss = (word, gloss) => [word, gloss ? h("small", {}, gloss) : null];
 
-/** Paths of the cells of a table that are not faint: cells is [x, y, share of the strongest, sign]. */
-export function cellPaths(cells) {
+/** Cells of a table as few paths, a path for each shade: add(x, y, share of the strongest, class), then nodes(). */
+export function createCells() {
   const paths = new Map();
-  for (const [x, y, share, sign] of cells) {
-    if (share < FAINT) continue;
-    const level = Math.min(LEVELS, Math.ceil(share * LEVELS));
-    const key = `ml-level ml-level-${level} ${sign}`;
+  const add = (x, y, share, cls) => {
+    if (share < FAINT) return;
+    const key = `ml-level-${Math.min(LEVELS, Math.ceil(share * LEVELS))} ${cls}`;
     paths.set(key, `${paths.get(key) ?? ""}M${x} ${y}h1v1h-1z`);
-  }
-  return [...paths].map(([cls, d]) => svg("path", { class: cls, d }));
+  };
+  const nodes = () => [...paths].map(([name, d]) => svg("path", { class: name, d }));
+  return { add, nodes };
 }
 
 /** A vector as a row of cells: the sign is the hue, the size the shade. */
@@ -45,8 +45,9 @@ export function createStrip(label) {
   const root = svg("svg", { class: "ml-strip", preserveAspectRatio: "none", role: "img", "aria-label": label });
   const draw = (values, scale = 2 * rootMeanSquare(values)) => {
     root.setAttribute("viewBox", `0 0 ${values.length} 1`);
-    const cells = Array.from(values, (x, i) => [i, 0, Math.abs(x) / (scale || 1), x > 0 ? "ml-plus" : "ml-minus"]);
-    root.replaceChildren(...cellPaths(cells));
+    const cells = createCells();
+    values.forEach((x, i) => cells.add(i, 0, Math.abs(x) / (scale || 1), x > 0 ? "ml-plus" : "ml-minus"));
+    root.replaceChildren(...cells.nodes());
   };
   return { root, draw };
 }

@@ -124,6 +124,12 @@ export function createSession({ world, tables }, ids, changed) {
     changed();
   }
 
+  /** Open a part, or close it if it is the one that is open. */
+  function toggle(zoom) {
+    const { part, layer, head } = session.zoom ?? {};
+    open(part === zoom.part && layer === zoom.layer && head === zoom.head ? null : zoom);
+  }
+
   function silence(key, isSilent) {
     if (session.silenced.has(key) === isSilent) return;
     remember();
@@ -156,7 +162,7 @@ export function createSession({ world, tables }, ids, changed) {
     update();
   }
 
-  const methods = { load, append, replace, answer, next, undo, select, open, silence, set, after, attach };
+  const methods = { load, append, replace, answer, next, undo, select, open, toggle, silence, set, after, attach };
   const views = {
     brokenAt: { get: () => exact.brokenAt },
     traces: { get: () => traces },

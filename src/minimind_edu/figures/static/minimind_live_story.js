@@ -1,6 +1,6 @@
 // The story: its words as chips, the arcs of an open head over them, and what could stand instead of a word.
 
-import { h, svg, setSize } from "./kit.js";
+import { h, svg, setSize, textAt } from "./kit.js";
 import { wordWithGloss } from "./minimind_live_marks.js";
 
 const LEAST_ARC = 0.04; // weight: below it no arc is drawn
@@ -12,7 +12,7 @@ export function createStory(words, session, glossOf) {
   const arcs = svg("svg", { class: "ml-arcs", "aria-hidden": "true" });
   const line = h("div", { class: "ml-chips", role: "group", "aria-label": words.story });
   const root = h("div", { class: "ml-story" }, arcs, line);
-  let [chips, drawn] = [[], null];
+  let [chips, drawn, tinted, places] = [[], null, [], null];
 
   line.addEventListener("keydown", (event) => {
     const step = STEPS[event.key];
@@ -47,6 +47,7 @@ export function createStory(words, session, glossOf) {
     line.replaceChildren(...chips);
     if (focused >= 0) chips[session.selected].focus({ preventScroll: true });
     drawn = { ids: session.ids, written: session.written };
+    places = null;
   }
 
   function select() {
@@ -56,30 +57,46 @@ export function createStory(words, session, glossOf) {
     });
   }
 
-  /** Weights [T] of the head that is open, or null: a tint for each word, an arc for those that are read most. */
-  function drawArcs(weights) {
-    root.dataset.open = Boolean(weights);
-    chips.forEach((chip, at) => chip.style.setProperty("--ml-read", `${100 * (weights?.[at] ?? 0)}%`));
-    arcs.replaceChildren();
-    if (!weights) return;
+  /** Where the chips are in the box; measured once, for nothing that a hand does to a head moves them. */
+  function measure() {
     const box = root.getBoundingClientRect();
     setSize(arcs, box.width, box.height);
-    const middles = chips.map((chip) => {
-      const place = chip.getBoundingClientRect();
-      return [place.left + place.width / 2 - box.left, place.top - box.top];
+    return chips.map((chip) => {
+      const { left, width, top } = chip.getBoundingClientRect();
+      return [left + width / 2 - box.left, top - box.top];
     });
-    const [x, y] = middles[session.selected];
-    const labels = [];
-    weights.forEach((weight, at) => {
-      if (weight < LEAST_ARC) return;
-      const [fromX, fromY] = middles[at];
-      const rise = at === session.selected ? 14 : 12 + Math.min(22, 0.08 * Math.abs(fromX - x));
-      const d = `M${fromX} ${fromY}C${fromX} ${fromY - rise} ${x} ${y - rise} ${x} ${y}`;
-      arcs.append(svg("path", { class: "ml-arc", d, "stroke-width": 1 + 5 * weight, opacity: 0.3 + 0.7 * weight }));
-      if (weight >= LABELLED) labels.push([fromX, fromY - 4, words.percent(weight)]);
-    });
-    for (const [left, top, text] of labels)
-      arcs.append(svg("text", { x: left, y: top, class: "ml-weight", "text-anchor": "middle" }, text));
+  }
+
+  /** From the word that is read to the one that reads. */
+  function arcTo([x, y], [fromX, fromY], weight) {
+    const rise = 12 + Math.min(22, 0.08 * Math.abs(fromX - x));
+    const d = `M${fromX} ${fromY}C${fromX} ${fromY - rise} ${x} ${y - rise} ${x} ${y}`;
+    return svg("path", { class: "ml-arc", d, "stroke-width": 1 + 5 * weight, opacity: 0.3 + 0.7 * weight });
+  }
+
+  /**
+   * The weights [T] of a head, or null: a tint for each word that is read, an arc for those that are read most. Only for
+   * a head that is open (isOpen) the lines of the story make room, since what the mouse touches must not move.
+   */
+  function drawArcs(weights, isOpen) {
+    root.dataset.open = isOpen;
+    tinted.forEach((chip) => chip.style.removeProperty("--ml-read"));
+    tinted = [];
+    arcs.replaceChildren();
+    if (!weights) return;
+    const key = `${isOpen} ${root.clientWidth}`;
+    if (places?.key !== key) places = { key, middles: measure() };
+    const { middles } = places;
+    const read = [...weights.keys()].filter((at) => weights[at] >= LEAST_ARC);
+    for (const at of read) {
+      tinted.push(chips[at]);
+      chips[at].style.setProperty("--ml-read", `${100 * weights[at]}%`);
+      arcs.append(arcTo(middles[session.selected], middles[at], weights[at]));
+    }
+    for (const at of read.filter((one) => weights[one] >= LABELLED)) {
+      const [x, y] = middles[at];
+      arcs.append(textAt(x, y - 4, words.percent(weights[at]), "ml-weight", "middle"));
+    }
   }
 
   function draw() {

@@ -10,7 +10,7 @@ const counted = (count, one, many) => (count === 1 ? `1 ${one}` : `${count} ${ma
 export const minimindLiveWords = {
   en: {
     title: "Tell MiniMind a story, ask about it, and look inside while it answers.",
-    titleCompact: "This model runs in your browser. Ask it something.",
+    titleCompact: "This model runs in your browser. It reads the story and answers the question.",
     caption: (words, parameters, trained) =>
       `${words} words and the rules of one house: that is all this model of ${parameters} weights has ever seen. It ` +
       `fails beyond ${trained} words. This is not language understanding.`,
