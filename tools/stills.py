@@ -25,6 +25,7 @@ from browser import chromium_path, launch  # noqa: E402
 from minimind_book.figures import OPENINGS, PLACES, STILLS, arguments_of, element_file, host_script, strip_file  # noqa: E402
 
 BROAD, COLUMN, NARROW = 908, 738, 326  # pixels: a figure in the text, one that opens a chapter, the same on a phone
+LINKED = {"ModelMap", "MiniMindLive"}  # figures whose parts lead to chapters
 _DIRECTIVE = re.compile(r"^```\{live-figure\} (\w+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 # What the figure has drawn, as HTML that stands anywhere: names of its own for ids, values where a reader set none,
@@ -76,7 +77,7 @@ def directives() -> Iterator[tuple[str, dict[str, Any]]]:
 
 def element(name: str, arguments: dict[str, Any]) -> tuple[str, str]:
     """The file of the element of a figure that stands in no notebook, and the element."""
-    given = arguments | ({"links": map_links()} if name == "ModelMap" else {})
+    given = arguments | ({"links": map_links()} if name in LINKED else {})
     return element_file(name, arguments), getattr(figures, name)(**given).static_html()
 
 
