@@ -24,8 +24,8 @@ export function largestHead(table) {
 export const headNumbers = (key) => key.split(".").map(Number);
 
 /**
- * The session of a world and the tables that made it. Its fields are read by the views, which change it by its methods alone; changed() is called
- * after each change.
+ * The session of a world and the tables that made it. Its fields are read by the views, which change it by its methods
+ * alone; changed() is called after each change.
  *
  *   ids, selected, written   the story, the position that everything is about, the positions that the model wrote
  *   zoom                     null, or { part, layer, head }: what is open

@@ -75,8 +75,8 @@ export function createStory(words, session, glossOf) {
   }
 
   /**
-   * The weights [T] of a head, or null: a tint for each word that is read, an arc for those that are read most. Only for
-   * a head that is open (isOpen) the lines of the story make room, since what the mouse touches must not move.
+   * The weights [T] of a head, or null: a tint for each word that is read, an arc for those that are read most. The
+   * lines of the story make room only for a head that is open (isOpen), since what the mouse touches must not move.
    */
   function drawArcs(weights, isOpen) {
     root.dataset.open = isOpen;

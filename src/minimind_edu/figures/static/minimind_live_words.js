@@ -53,7 +53,8 @@ export const minimindLiveWords = {
 
     after: (word) => `What comes after “${word}”?`,
     bar: (word, model, exact) =>
-      `${word}: ${model === null ? "not known yet" : percentOf(model)}${exact === null ? "" : `, exactly ${percentOf(exact)}`}`,
+      `${word}: ${model === null ? "not known yet" : percentOf(model)}` +
+      (exact === null ? "" : `, exactly ${percentOf(exact)}`),
     legend: "the exact probability in this world",
     noLegend: "The story has left the rules: there is no exact answer to compare with.",
     next: "Next word",
@@ -81,7 +82,8 @@ export const minimindLiveWords = {
 
     inside: "Inside, at this word",
     insideNote:
-      "Each square is a head: its rows read, its columns are read. Press any part to open it; point at a head to see what it reads.",
+      "Each square is a head: its rows read, its columns are read. Press any part to open it; point at a head to see " +
+      "what it reads.",
     embedding: "embedding",
     block: (layer) => `block ${layer}`,
     norm: "norm",
@@ -122,7 +124,7 @@ export const minimindLiveWords = {
     cache: (kib) => `KV cache: ${kib}`,
     cacheNote: (positions, layers, kvHeads, dim, kib, heads, all) =>
       `${counted(positions, "position", "positions")} × ${layers} blocks × 2 (key and value) × ${kvHeads} heads × ` +
-      `${dim} numbers × 4 bytes = ${kib}. With keys and values of their own for all ${heads} query heads it would be ${all}.`,
+      `${dim} numbers × 4 bytes = ${kib}. If each of the ${heads} query heads had a key/value head of its own: ${all}.`,
     cacheLabel: (positions) => `Keys and values of ${counted(positions, "position", "positions")} in every block`,
     kib: (bytes) => `${(bytes / 1024).toFixed(1)} KiB`,
 
@@ -159,7 +161,8 @@ export const minimindLiveWords = {
         `${isAnswer ? ", the very word it needs" : ""}. The arcs show where it reads.`,
       silence: (answer, before, after, said, saidPart, isRight) =>
         `Without this one head ${answer} ${after < before ? "falls" : "goes"} from ${percentOf(before)} to ` +
-        `${percentOf(after)}${isRight ? "; it still says it." : `, and it says ${said} (${percentOf(saidPart)}) instead.`}`,
+        percentOf(after) +
+        (isRight ? "; it still says it." : `, and it says ${said} (${percentOf(saidPart)}) instead.`),
       translate: (answer, part, isRight) =>
         `The head is still silent. Translating ${isRight ? "does not need it" : "suffers, too"}: it says ${answer} ` +
         `with ${percentOf(part)}.`,
