@@ -79,7 +79,9 @@ function createExamples(words, session, stories) {
     const onClick = () => session.load([0, ...session.world.encode(texts[at])]);
     return h("button", { type: "button", class: "ml-chip", onClick }, label);
   });
-  return { root: h("div", { class: "ml-examples" }, h("span", { class: "ml-label" }, words.exampleLabel), buttons) };
+  return {
+    root: h("div", { class: "ml-examples scripted" }, h("span", { class: "ml-label" }, words.exampleLabel), buttons),
+  };
 }
 
 /** Keeps the story where other figures, other tabs and the address find it, and follows them. */

@@ -22,7 +22,7 @@ export function createBars(words, session, glossOf, first, count = MOST_BARS) {
     const tick = h("i", { class: "ml-tick" });
     const number = h("span", { class: "ml-number" });
     const press = () => id !== null && session.answer(id);
-    const bar = h("button", { type: "button", class: "ml-bar", onClick: press });
+    const bar = h("button", { type: "button", class: "ml-bar mm-shows", onClick: press });
     bar.append(word, h("span", { class: "ml-track" }, fill, tick), number);
     const set = (one) => {
       ({ id } = one);

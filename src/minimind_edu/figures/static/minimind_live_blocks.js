@@ -17,7 +17,7 @@ function createHeadMap(words, session, layer, head, look) {
     "button",
     {
       type: "button",
-      class: "ml-part ml-head",
+      class: "ml-part ml-head mm-shows",
       "aria-label": words.head(layer + 1, head + 1),
       onClick: () => session.toggle({ part: "head", layer, head }),
       onPointerenter: () => look({ layer, head }),
@@ -55,7 +55,7 @@ function createPart(session, label, name, place, tone) {
   const strip = createStrip(name);
   strip.root.setAttribute("aria-hidden", "true");
   const onClick = () => session.toggle(place);
-  const attrs = { type: "button", class: "ml-part", "data-tone": tone, "aria-label": name, onClick };
+  const attrs = { type: "button", class: "ml-part mm-shows", "data-tone": tone, "aria-label": name, onClick };
   const root = h("button", attrs, h("span", { class: "ml-part-name" }, label), strip.root);
   const draw = (values, zoom) => {
     if (values) strip.draw(values);

@@ -146,7 +146,7 @@ export function createGuide(words, parameters, press) {
   });
   const root = h(
     "div",
-    { class: "ml-guide", role: "group", "aria-label": words.guideLabel },
+    { class: "ml-guide scripted", role: "group", "aria-label": words.guideLabel },
     h("div", { class: "ml-presses" }, big, h("div", { class: "ml-steps" }, steps)),
     seen.root,
   );
@@ -178,7 +178,7 @@ export function createBreaks(words, sizes, press) {
   });
   const root = h(
     "section",
-    { class: "ml-breaks" },
+    { class: "ml-breaks scripted" },
     h("h3", {}, words.breakIt),
     h("div", { class: "ml-presses" }, buttons),
     seen.root,

@@ -64,7 +64,7 @@ export function createPalette(words, session, tables, glossOf) {
   });
   const root = h(
     "section",
-    { class: "ml-palette" },
+    { class: "ml-palette scripted" },
     h("div", { class: "ml-bar-head" }, h("h3", {}, words.palette), tongue.root),
     sheets,
     free.root,

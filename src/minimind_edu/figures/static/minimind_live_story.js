@@ -33,7 +33,7 @@ export function createStory(words, session, glossOf) {
     const hint = { broken: words.chipBroken, after: words.chipAfter, written: words.chipWritten }[state];
     const attrs = {
       type: "button",
-      class: "ml-chip",
+      class: "ml-chip mm-shows",
       "data-is": state,
       title: hint,
       onClick: () => session.select(at),
@@ -110,7 +110,7 @@ export function createStory(words, session, glossOf) {
 export function createAlternatives(words, session, glossOf) {
   const title = h("span", { class: "ml-label" });
   const list = h("div", { class: "ml-scroll", tabindex: -1 });
-  const root = h("div", { class: "ml-instead" }, title, list);
+  const root = h("div", { class: "ml-instead scripted" }, title, list);
   let shown = "";
 
   function draw() {
