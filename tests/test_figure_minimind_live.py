@@ -1,0 +1,310 @@
+"""The page of the living model, as a visitor uses it. What it says is compared with the package's own model."""
+
+import re
+
+import pytest
+import torch
+from browser import FIGURE, Watch, open_figures, run_js_module, settle, static_page
+from figure_examples import assert_refused, state_in
+
+from minimind_edu import world
+from minimind_edu.figures import MiniMindLive
+from minimind_edu.figures.minimind_live import STORIES, next_words
+from minimind_edu.living import card, living_model
+from minimind_edu.living.heads import silenced
+
+TOLD, QUESTION = STORIES["told"], STORIES["question"]
+FROM, TO = STORIES["change"]
+ASKED = f"{TOLD} {QUESTION}"
+CHANGED = ASKED.replace(FROM, TO)
+PRESSES = ["ask", "change", "look", "silence", "translate", "write"]
+
+
+def said_after(story: str) -> torch.Tensor:
+    """The model's probabilities [V] of the next word."""
+    with torch.no_grad():
+        return living_model()(torch.from_numpy(world.encode(f"<s> {story}"))[None]).logits[0, -1].softmax(-1)
+
+
+def where_head() -> tuple[int, int]:
+    """Layer and head without which most is lost."""
+    lost = card()["lost_without"]["recall"]
+    return max(
+        ((layer, head) for layer, row in enumerate(lost) for head in range(len(row))), key=lambda at: lost[at[0]][at[1]]
+    )
+
+
+# The Python side
+
+
+def test_the_first_picture_holds_the_models_and_the_worlds_probabilities():
+    live = MiniMindLive()
+    said, exact = said_after(TOLD), world.next_word_distribution(world.encode(f"<s> {TOLD}"))
+    words, shares, truths = zip(*live.first["bars"], strict=True)
+    ids = [world.IDS[word] if hasattr(world, "IDS") else world.WORDS.index(word) for word in words]
+    assert ids == said.argsort(descending=True, stable=True)[: len(ids)].tolist()
+    assert shares == pytest.approx(said[ids].tolist())
+    assert truths == pytest.approx(exact[ids].tolist())
+
+
+@pytest.mark.parametrize(
+    "story", [TOLD, ASKED, CHANGED, f"{TOLD.rsplit('Mia', 1)[0]} {STORIES['translation']}", *STORIES["examples"]]
+)
+def test_the_stories_of_the_page_are_possible(story):
+    assert next_words(story)
+
+
+def test_all_questions_of_the_page_have_one_answer_and_the_unknown_has_none():
+    for story in [ASKED, CHANGED, *STORIES["examples"]]:
+        assert world.next_word_distribution(world.encode(f"<s> {story}")).max() == 1
+    with pytest.raises(ValueError, match="'Zoe' cannot follow"):
+        world.next_word_distribution(world.encode(f"<s> {TOLD} {STORIES['unknown']}"))
+
+
+def test_impossible_values_are_refused():
+    with pytest.raises(ValueError, match="'house' is no word of this world"):
+        MiniMindLive(story="house")
+    with pytest.raises(ValueError, match="'Tom' cannot follow"):
+        MiniMindLive(story="Mia Tom")
+    assert_refused(MiniMindLive, {"links": {"wheel": {"href": "a", "label": "b"}}}, "links must give href and label")
+
+
+def test_the_table_tells_the_answer():
+    sentence, rows = MiniMindLive(compact=True)._summary()
+    assert ASKED in sentence
+    assert rows[0][0] in world.WORDS and re.fullmatch(r"[\d.]+ %, by the rules [\d.]+ %", rows[0][1])
+
+
+def test_whole_and_compact_hold_what_the_page_needs():
+    whole, compact = (state_in(MiniMindLive(compact=small).static_html()) for small in (False, True))
+    assert whole["story"] == TOLD
+    assert compact["story"] == ASKED
+    assert whole["sizes"]["parameters"] == living_model().num_parameters()
+
+
+# The groups of words
+
+
+def test_every_word_is_in_one_group(page):
+    groups = run_js_module(page, "minimind_live_palette", "groupsOf", [world.tables()])
+    words = [word for sheet in groups for group in sheet.values() for word in group]
+    assert sorted(words) == sorted(world.WORDS[1:])
+
+
+# A visit
+
+
+@pytest.fixture
+def visit(page):
+    """The whole page, still, with the story of the book."""
+    page.emulate_media(reduced_motion="reduce")
+    open_figures(page, MiniMindLive(in_url=True))
+    page.evaluate("localStorage.clear(); history.replaceState(null, '', location.pathname)")
+    yield page
+    page.evaluate("localStorage.clear()")
+    page.emulate_media(reduced_motion="no-preference")
+
+
+def story_of(page) -> str:
+    """The story on the page as text."""
+    words = page.eval_on_selector_all(".ml-chips .ml-chip", "all => all.map((chip) => chip.firstChild.data)")
+    return world.decode([world.WORDS.index(word) for word in words[1:]])
+
+
+def bars_of(page) -> dict[str, str]:
+    """Word -> percentage, from the top."""
+    rows = "all => all.map((bar) => [bar.children[0].firstChild.data, bar.querySelector('.ml-number').textContent])"
+    return dict(page.eval_on_selector_all(".ml-bar", rows))
+
+
+def share(text: str) -> float:
+    return float(text.removesuffix(" %")) / 100
+
+
+def press(page, name: str) -> str:
+    """What the page says after one of the six presses."""
+    page.locator(".ml-step").nth(PRESSES.index(name)).click()
+    page.wait_for_function("document.querySelector('.ml-guide .ml-seen').textContent")
+    settle(page)
+    return page.inner_text(".ml-guide .ml-seen")
+
+
+def assert_bars_are_of(page, said: torch.Tensor) -> None:
+    bars = bars_of(page)
+    best = said.argmax().item()
+    assert next(iter(bars)) == world.WORDS[best]
+    for word, text in bars.items():
+        assert share(text) == pytest.approx(said[world.WORDS.index(word)].item(), abs=0.006)
+
+
+def test_a_question_in_chinese_and_one_changed_word(visit):
+    saw = press(visit, "ask")
+    said = said_after(ASKED)
+    assert world.encode(story_of(visit)).tolist() == world.encode(ASKED).tolist()
+    assert_bars_are_of(visit, said)
+    assert world.WORDS[said.argmax()] in saw
+    saw = press(visit, "change")
+    changed = said_after(CHANGED)
+    assert_bars_are_of(visit, changed)
+    both = {world.WORDS[one.argmax()] for one in (said, changed)}
+    assert all(word in saw for word in both)
+    assert ("flips" in saw) == (len(both) == 2)
+
+
+def test_a_head_is_opened_and_silenced_and_what_is_lost_is_told(visit):
+    layer, head = where_head()
+    assert f"Head {head + 1} of block {layer + 1}" in press(visit, "look")
+    assert visit.locator(".ml-arc").count() > 0
+    assert visit.inner_text(".ml-zoom h4") == f"Block {layer + 1}, head {head + 1}"
+    press(visit, "silence")
+    assert visit.locator('.ml-head[data-silent="true"]').count() == 1
+    assert visit.locator(".ml-zoom input").is_checked()
+    model = living_model()
+    with torch.no_grad(), silenced(model, layer, head):
+        said = model(torch.from_numpy(world.encode(f"<s> {CHANGED}"))[None]).logits[0, -1].softmax(-1)
+    assert_bars_are_of(visit, said)
+    visit.locator(".ml-zoom .mm-toggle").click()
+    assert visit.locator('.ml-head[data-silent="true"]').count() == 0
+    assert_bars_are_of(visit, said_after(CHANGED))
+
+
+def test_the_last_presses_translate_and_write(visit):
+    assert "still silent" in press(visit, "translate")
+    assert story_of(visit).endswith("⇒ 汤姆在")
+    saw = press(visit, "write")
+    assert visit.locator('.ml-head[data-silent="true"]').count() == 0
+    assert visit.locator('.ml-chip[data-is="written"], .ml-chip[data-is="broken"]').count() > 0
+    assert "12 words" in saw
+
+
+def test_beyond_the_training_and_about_somebody_who_is_not_there(visit):
+    buttons = visit.locator(".ml-breaks button")
+    buttons.nth(1).click()
+    visit.wait_for_function("document.querySelector('.ml-breaks .ml-seen').textContent")
+    assert visit.locator(".ml-chips .ml-chip").count() == 160
+    assert re.search(r"knows \d+ of \d+ up to word 96.* \d+ of \d+ beyond", visit.inner_text(".ml-breaks .ml-seen"))
+    buttons.nth(2).click()
+    settle(visit)
+    assert "never mentions Zoe" in visit.inner_text(".ml-breaks .ml-seen")
+    assert visit.locator('.ml-chip[data-is="broken"]').inner_text() == "Zoe"
+    assert "“Zoe” cannot stand here" in visit.inner_text(".ml-broken")
+
+
+def test_words_are_written_changed_and_taken_back(visit):
+    lit = visit.locator(".ml-sheet:visible .ml-chip:enabled")
+    exact = world.next_word_distribution(world.encode(f"<s> {TOLD}"))
+    texts = lit.evaluate_all("all => all.map((one) => one.firstChild.data)")
+    english = [word for i, word in enumerate(world.WORDS) if exact[i] > 0 and word.isascii() or word == "⇒"]
+    assert set(texts) == {word for word in english if exact[world.WORDS.index(word)] > 0}
+    lit.get_by_text("where is", exact=True).click()
+    assert story_of(visit) == f"{TOLD} where is"
+    visit.locator(".ml-chips .ml-chip").nth(3).click()  # the kitchen
+    visit.locator(".ml-instead .ml-chip").get_by_text("barn", exact=True).click()
+    assert story_of(visit).startswith("Mia is in the barn. Tom")
+    assert visit.locator('.ml-chip[data-is="broken"]').inner_text() == "kitchen"
+    assert visit.locator('.ml-chip[data-is="after"]').count() > 0
+    for _ in range(2):
+        visit.get_by_role("button", name="Undo").click()
+    assert story_of(visit) == TOLD
+
+
+def test_sampling_grays_out_what_is_cut(visit):
+    visit.get_by_text("How a word is drawn").click()
+    visit.locator('.ml-sampling input[type="range"]').nth(1).fill("2")
+    assert visit.locator('.ml-bar[data-cut="true"]').count() == 5
+    visit.locator('.ml-sampling input[type="range"]').nth(0).fill("0")
+    assert visit.locator('.ml-bar[data-cut="true"]').count() == 6
+    assert next(iter(bars_of(visit).values())) == "100 %"
+
+
+def test_every_part_opens_alone_and_closes(visit):
+    for part in visit.locator(".ml-part").all():
+        part.click()
+        assert visit.locator('.ml-part[aria-expanded="true"]').count() == 1
+        assert visit.locator(".ml-zoom h4").count() > 0
+    part.click()
+    assert not visit.locator(".ml-zoom").is_visible()
+
+
+def test_pointing_at_a_head_moves_nothing(visit):
+    head = visit.locator(".ml-head").nth(5)
+    before = head.bounding_box()
+    head.hover()
+    assert visit.locator(".ml-arc").count() > 0
+    assert head.bounding_box() == before
+
+
+def test_the_cache_grows_by_a_column_for_each_word(visit):
+    config = living_model().config
+    token = config.num_hidden_layers * 2 * config.num_key_value_heads * config.head_dim * 4
+    words = len(world.encode(f"<s> {TOLD}"))
+    assert f"{words * token / 1024:.1f} KiB" in visit.inner_text(".ml-inside ~ details summary")
+    visit.get_by_role("button", name="Next word").click()
+    assert f"{(words + 1) * token / 1024:.1f} KiB" in visit.inner_text(".ml-inside ~ details summary")
+
+
+def test_the_keyboard_alone_reaches_everything(visit):
+    visit.locator(".ml-go").focus()
+    visit.keyboard.press("Enter")
+    settle(visit)
+    assert_bars_are_of(visit, said_after(ASKED))
+    for _ in range(7):  # the six numbers, then the one Tab stop of the story
+        visit.keyboard.press("Tab")
+    assert visit.evaluate("document.activeElement.getAttribute('aria-current')") == "true"
+    visit.keyboard.press("ArrowLeft")
+    visit.keyboard.press("ArrowLeft")
+    assert visit.evaluate("document.activeElement.firstChild.data") == "在哪里"
+    visit.keyboard.press("Home")
+    assert visit.evaluate("document.activeElement.firstChild.data") == "<s>"
+
+
+def test_the_address_brings_the_story_back(visit):
+    press(visit, "ask")
+    assert "#story=" in visit.url
+    visit.evaluate("localStorage.clear()")
+    visit.reload()
+    visit.wait_for_selector(f'{FIGURE}[data-state="alive"]')
+    settle(visit)
+    assert world.encode(story_of(visit)).tolist() == world.encode(ASKED).tolist()
+    assert_bars_are_of(visit, said_after(ASKED))
+
+
+def test_from_a_file_on_a_phone_without_a_request_or_a_complaint(browser, tmp_path):
+    (tmp_path / "page.html").write_text(static_page(MiniMindLive(in_url=True)), encoding="utf-8")
+    context = browser.new_context(viewport={"width": 360, "height": 740}, reduced_motion="reduce")
+    page = context.new_page()
+    watch = Watch(page)
+    page.goto((tmp_path / "page.html").as_uri())
+    page.wait_for_selector(f'{FIGURE}[data-state="alive"]')
+    for name in PRESSES:
+        assert press(page, name)
+        assert page.evaluate("document.documentElement.scrollWidth") == 360
+    assert watch.problems == []
+    assert [url for url in watch.requests[1:] if not url.startswith(("blob:", "data:"))] == []
+    context.close()
+
+
+# Before the weights, and without them
+
+
+def test_the_hero_asks_for_the_weights_when_something_is_asked_of_it(page):
+    open_figures(page, MiniMindLive(compact=True, page="live.html"))
+    shown = {word: share for word, share, _ in next_words(ASKED)[:4]}
+    assert {word: share(text) for word, text in bars_of(page).items()} == pytest.approx(shown, abs=0.006)
+    assert page.get_attribute(".ml-open", "href").startswith("live.html#story=Mia_")
+    page.get_by_role("button", name="Next word").click()
+    settle(page)
+    assert page.locator(".ml-chips .ml-chip").count() == len(world.encode(ASKED)) + 2
+
+
+def test_without_weights_the_first_state_stays_and_says_so(page):
+    from browser import serve
+
+    html = re.sub(r"<script>[^<]*\[\"living\"\] = .*?</script>", "", static_page(MiniMindLive()), flags=re.DOTALL)
+    serve(page, html)
+    page.wait_for_selector(f'{FIGURE}[data-state="alive"]')
+    page.wait_for_function("document.querySelector('.ml-seen').textContent.includes('did not arrive')")
+    assert_bars_are_of(page, said_after(TOLD))
+    page.locator(".ml-go").click()
+    settle(page)
+    assert "did not arrive" in page.inner_text(".ml-guide .ml-seen")
