@@ -4,7 +4,7 @@ import re
 
 import pytest
 import torch
-from browser import FIGURE, Watch, open_figures, run_js_module, settle, static_page
+from browser import FIGURE, Watch, open_figures, run_js_module, serve, settle, static_page
 from figure_examples import assert_refused, state_in
 
 from minimind_edu import world
@@ -28,10 +28,8 @@ def said_after(story: str) -> torch.Tensor:
 
 def where_head() -> tuple[int, int]:
     """Layer and head without which most is lost."""
-    lost = card()["lost_without"]["recall"]
-    return max(
-        ((layer, head) for layer, row in enumerate(lost) for head in range(len(row))), key=lambda at: lost[at[0]][at[1]]
-    )
+    lost = torch.tensor(card()["lost_without"]["recall"])
+    return divmod(int(lost.argmax()), lost.shape[1])
 
 
 # The Python side
@@ -41,7 +39,7 @@ def test_the_first_picture_holds_the_models_and_the_worlds_probabilities():
     live = MiniMindLive()
     said, exact = said_after(TOLD), world.next_word_distribution(world.encode(f"<s> {TOLD}"))
     words, shares, truths = zip(*live.first["bars"], strict=True)
-    ids = [world.IDS[word] if hasattr(world, "IDS") else world.WORDS.index(word) for word in words]
+    ids = [world.WORDS.index(word) for word in words]
     assert ids == said.argsort(descending=True, stable=True)[: len(ids)].tolist()
     assert shares == pytest.approx(said[ids].tolist())
     assert truths == pytest.approx(exact[ids].tolist())
@@ -194,8 +192,8 @@ def test_words_are_written_changed_and_taken_back(visit):
     lit = visit.locator(".ml-sheet:visible .ml-chip:enabled")
     exact = world.next_word_distribution(world.encode(f"<s> {TOLD}"))
     texts = lit.evaluate_all("all => all.map((one) => one.firstChild.data)")
-    english = [word for i, word in enumerate(world.WORDS) if exact[i] > 0 and word.isascii() or word == "⇒"]
-    assert set(texts) == {word for word in english if exact[world.WORDS.index(word)] > 0}
+    allowed = {word for word, share in zip(world.WORDS, exact, strict=True) if share > 0}
+    assert set(texts) == {word for word in allowed if word.isascii() or word == "⇒"}
     lit.get_by_text("where is", exact=True).click()
     assert story_of(visit) == f"{TOLD} where is"
     visit.locator(".ml-chips .ml-chip").nth(3).click()  # the kitchen
@@ -228,6 +226,7 @@ def test_every_part_opens_alone_and_closes(visit):
 
 def test_pointing_at_a_head_moves_nothing(visit):
     head = visit.locator(".ml-head").nth(5)
+    head.scroll_into_view_if_needed()
     before = head.bounding_box()
     head.hover()
     assert visit.locator(".ml-arc").count() > 0
@@ -298,8 +297,6 @@ def test_the_hero_asks_for_the_weights_when_something_is_asked_of_it(page):
 
 
 def test_without_weights_the_first_state_stays_and_says_so(page):
-    from browser import serve
-
     html = re.sub(r"<script>[^<]*\[\"living\"\] = .*?</script>", "", static_page(MiniMindLive()), flags=re.DOTALL)
     serve(page, html)
     page.wait_for_selector(f'{FIGURE}[data-state="alive"]')
