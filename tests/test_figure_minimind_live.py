@@ -153,7 +153,7 @@ def test_a_head_is_opened_and_silenced_and_what_is_lost_is_told(visit):
     layer, head = where_head()
     assert f"Head {head + 1} of block {layer + 1}" in press(visit, "look")
     assert visit.locator(".ml-arc").count() > 0
-    assert visit.inner_text(".ml-zoom h4") == f"Block {layer + 1}, head {head + 1}"
+    assert visit.inner_text(".ml-zoom .ml-title") == f"Block {layer + 1}, head {head + 1}"
     press(visit, "silence")
     assert visit.locator('.ml-head[data-silent="true"]').count() == 1
     assert visit.locator(".ml-zoom input").is_checked()
@@ -219,7 +219,7 @@ def test_every_part_opens_alone_and_closes(visit):
     for part in visit.locator(".ml-part").all():
         part.click()
         assert visit.locator('.ml-part[aria-expanded="true"]').count() == 1
-        assert visit.locator(".ml-zoom h4").count() > 0
+        assert visit.locator(".ml-zoom .ml-title").count() > 0
     part.click()
     assert not visit.locator(".ml-zoom").is_visible()
 

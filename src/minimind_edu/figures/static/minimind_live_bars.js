@@ -8,7 +8,7 @@ const MOST_BARS = 7;
 
 /** first: what Python computed for the first story, { ids, bars: [word, model, exact] }, until the model is here. */
 export function createBars(words, session, glossOf, first, count = MOST_BARS) {
-  const title = h("h3", { "aria-live": "polite" });
+  const title = h("p", { class: "ml-title", "aria-live": "polite" });
   const list = h("div", { class: "ml-bars" });
   const legend = h("p", { class: "ml-legend" });
   const root = h("section", { class: "ml-answer" }, title, list, legend);

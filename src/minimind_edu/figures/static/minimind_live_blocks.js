@@ -108,7 +108,7 @@ export function createBlocks(words, session, sizes, glossOf, look, zoom) {
   const root = h(
     "section",
     { class: "ml-inside" },
-    h("h3", {}, words.inside),
+    h("p", { class: "ml-title" }, words.inside),
     h("p", { class: "ml-hint" }, words.insideNote),
     rows,
   );

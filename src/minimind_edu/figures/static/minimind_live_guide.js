@@ -179,7 +179,7 @@ export function createBreaks(words, sizes, press) {
   const root = h(
     "section",
     { class: "ml-breaks scripted" },
-    h("h3", {}, words.breakIt),
+    h("p", { class: "ml-title" }, words.breakIt),
     h("div", { class: "ml-presses" }, buttons),
     seen.root,
   );

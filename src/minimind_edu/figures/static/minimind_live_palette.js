@@ -65,7 +65,7 @@ export function createPalette(words, session, tables, glossOf) {
   const root = h(
     "section",
     { class: "ml-palette scripted" },
-    h("div", { class: "ml-bar-head" }, h("h3", {}, words.palette), tongue.root),
+    h("div", { class: "ml-bar-head" }, h("p", { class: "ml-title" }, words.palette), tongue.root),
     sheets,
     free.root,
   );

@@ -55,7 +55,7 @@ function embeddingZoom({ words, session, glossOf }, trace) {
   const cosines = Float32Array.from({ length: count }, (_, id) => (id === trace.token ? -1 : cosine(row(id))));
   const nearest = descending(cosines).slice(0, NEAREST);
   return [
-    h("h4", {}, words.zoom.embedding(session.world.words[trace.token], width)),
+    h("p", { class: "ml-title" }, words.zoom.embedding(session.world.words[trace.token], width)),
     stripRows([[words.embedding, own, words.zoom.rms(fmt(rootMeanSquare(own)))]]),
     h("p", { class: "ml-label" }, words.zoom.nearest),
     wordList(
@@ -71,7 +71,7 @@ function oneNorm(words, title, before, gains) {
   const after = before.map((x, i) => (x / scale) * gains[i]);
   const { zoom } = words;
   return [
-    h("h4", {}, title),
+    h("p", { class: "ml-title" }, title),
     stripRows([
       [zoom.before, before, zoom.rms(fmt(scale))],
       [zoom.afterwards, after, zoom.rms(fmt(rootMeanSquare(after)))],
@@ -134,7 +134,7 @@ function headZoom({ words, session, glossOf }, trace, { layer, head }) {
   const dot = q.reduce((sum, x, i) => sum + x * k[i], 0);
   const { zoom } = words;
   return [
-    h("div", { class: "ml-bar-head" }, h("h4", {}, words.head(layer + 1, head + 1)), off.root),
+    h("div", { class: "ml-bar-head" }, h("p", { class: "ml-title" }, words.head(layer + 1, head + 1)), off.root),
     h("p", { class: "ml-label" }, zoom.reads(word(session.selected), session.selected)),
     wordList(
       session,
@@ -162,7 +162,7 @@ function ffnZoom({ words }, trace, { layer }) {
     );
   const titles = words.zoom.columns.map((title) => h("th", { scope: "col" }, title));
   return [
-    h("h4", {}, words.zoom.ffn(layer + 1, hidden.length)),
+    h("p", { class: "ml-title" }, words.zoom.ffn(layer + 1, hidden.length)),
     h("table", { class: "ml-table" }, h("thead", {}, h("tr", {}, titles)), h("tbody", {}, strongest.map(row))),
   ];
 }
@@ -177,7 +177,7 @@ function streamZoom({ words, session, glossOf }, trace, { layer }) {
   const chances = softmax(lens);
   const said = descending(chances).slice(0, LENS);
   return [
-    h("h4", {}, zoom.stream(layer + 1)),
+    h("p", { class: "ml-title" }, zoom.stream(layer + 1)),
     stripRows(rows, scale),
     h("p", { class: "ml-label" }, zoom.lens),
     wordList(
