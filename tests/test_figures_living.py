@@ -5,6 +5,7 @@ import json
 import mimetypes
 
 import pytest
+import torch
 from browser import ALIVE, Watch, serve, static_page
 from figure_examples import Probe
 from minimind_book.figures import write_figures
@@ -25,7 +26,7 @@ ASKING = f"""{KIT}
 export default {{
   async render({{ model, el }}) {{
     const both = await Promise.all([loadLiving(model), loadLiving(model)]);
-    window.arrived = {{ living: both[0], once: both[0] === both[1] }};
+    window.arrived = {{ ...both[0], once: both[0] === both[1] }};
     el.append("alive");
   }},
 }};
@@ -41,13 +42,34 @@ def test_the_payload_is_the_file_the_tables_and_the_card():
     assert payload["heads"] == {name: living.card()[name] for name in ("lost_without", "reading")}
 
 
-def test_a_figure_on_a_page_gets_the_payload_as_it_is_with_the_order_of_its_keys(page):
+# What the opened model says of itself: its world, and the logits after two words.
+OPENED = """({ model, tensors, world, tables, heads, story, page }) => ({
+    kinds: Object.keys(tables.weights),
+    words: world.words,
+    shapes: Object.keys(tensors).length,
+    logits: [...model.run([0, 1]).traces[1].logits],
+    story: world.encode(story),
+    heads,
+    page,
+})"""
+
+
+def assert_opened(found):
+    """It is the stored model in the package's world, and its heads are the card's."""
+    with torch.no_grad():
+        logits = living.living_model()(torch.tensor([[0, 1]])).logits[0, 1]
+    assert torch.allclose(torch.tensor(found["logits"]), logits, 0, 1e-3)
+    assert found["kinds"] == list(world.tables()["weights"])  # their order has a meaning
+    assert found["words"] == list(world.WORDS)
+    assert found["story"] == world.encode(_living.payload()["story"]).tolist()
+    assert found["heads"] == _living.payload()["heads"] and found["page"] == host.LIVING_PAGE
+
+
+def test_a_figure_on_a_page_gets_the_opened_model_once(page):
     serve(page, static_page(Probe(), source=ASKING))
     page.wait_for_selector(ALIVE)
     assert page.evaluate("window.arrived.once")
-    arrived = json.loads(page.evaluate("JSON.stringify(window.arrived.living)"))
-    assert arrived == _living.payload()
-    assert list(arrived["world"]["weights"]) == list(world.tables()["weights"])
+    assert_opened(page.evaluate(f"({OPENED})(window.arrived)"))
 
 
 def test_a_page_without_the_script_says_what_is_missing(page):
@@ -116,8 +138,10 @@ WITH_KERNEL = """async (answer) => {
     const promise = loadLiving(model);
     heard.get("msg:custom")({ other: "message" }, []);
     heard.get("msg:custom")(answer, []);
-    return { living: await promise, again: (await loadLiving(model)) === (await promise), sent, left: heard.size };
-}"""
+    const opened = await promise;
+    const again = (await loadLiving(model)) === opened;
+    return { opened: (OPENED)(opened), again, sent, left: heard.size };
+}""".replace("OPENED", OPENED)
 
 
 @pytest.fixture
@@ -133,7 +157,8 @@ def test_the_kernel_answers_a_figure_that_asks_once(page, sent):
     Probe()._handle_custom_msg({"ask": host.LIVING}, [])
     assert len(sent) == 1
     found = page.evaluate(WITH_KERNEL, json.loads(json.dumps(sent[0])))
-    assert found == {"living": _living.payload(), "again": True, "sent": [{"ask": host.LIVING}], "left": 0}
+    assert_opened(found.pop("opened"))
+    assert found == {"again": True, "sent": [{"ask": host.LIVING}], "left": 0}
 
 
 @pytest.mark.parametrize("message", [{"ask": "weather"}, {}, {"asked": "living"}, "living"])
@@ -146,6 +171,16 @@ def test_the_payload_is_in_no_state_and_in_no_module():
     assert host.LIVING not in Probe().state()
     beginning = _living.payload()["weights"][:100]
     assert not any(beginning in module_source(name) for name in figure_names())
+    assert host.LIVING not in figure_names()
+
+
+def test_the_code_travels_with_the_weights_and_in_no_figure_that_only_asks():
+    asking = [name for name in figure_names() if asks_for_living(module_source(name)) and name != "minimind_live"]
+    assert asking, "some figure asks"
+    for name in asking:
+        assert "function createLiveModel(" not in module_source(name), name
+        assert "function createWorld(" not in module_source(name), name
+    assert "function createLiveModel(" in living_script()
 
 
 def test_a_module_asks_where_it_calls_the_helper():
@@ -153,5 +188,5 @@ def test_a_module_asks_where_it_calls_the_helper():
 
 
 def test_the_script_can_stand_in_a_page():
-    assert "<" not in living_script()
+    assert "</script" not in living_script() and "<!--" not in living_script()
     assert living_script() == living_script.__wrapped__()

@@ -30,8 +30,8 @@ _short.maxstring = 40
 
 
 def figure_names() -> list[str]:
-    """Names of all figures, sorted: every module in static/ that has a default export."""
-    return sorted(path.stem for path in STATIC.glob("*.js") if "\nexport default " in path.read_text(encoding="utf-8"))
+    """Names of all figures, sorted: every module in static/ whose default export renders."""
+    return sorted(path.stem for path in STATIC.glob("*.js") if "\nexport default {" in path.read_text(encoding="utf-8"))
 
 
 def module_source(name: str) -> str:
@@ -119,7 +119,7 @@ class Figure(anywidget.AnyWidget):
     def _answer(self, _: Any, message: Any, buffers: Any) -> None:
         """Send the living model to a view that asks for it: it is too large to travel with every figure."""
         if message == {"ask": host.LIVING}:
-            self.send({"asked": host.LIVING, "value": _living.payload()})
+            self.send({"asked": host.LIVING, "value": _living.message()})
 
     def _summary(self) -> tuple[str, list[tuple[str, str]]]:
         """One sentence on what the figure shows, and its key numbers as (label, value) rows."""

@@ -19,6 +19,7 @@ OPENING_CLASS = "mm-opening"
 STATE_TYPE = "application/json"
 MODULES = "minimindFigures"  # window's property: name of a figure -> function that gives its module
 LIVING = "living"  # what a figure asks for, and the name under which a page has it among the modules
+LIVING_PAGE = "live.html"  # the page, from the root of the book, on which a reader writes a story
 ALIVE, FAILED = "alive", "failed"  # data-state of the element once the host is done with it
 CHANGED = "minimind-figure-changed"  # event of the element: its state has changed, and is its detail
 SET = "minimind-figure-set"  # event to the element: its detail is what to set

@@ -14,13 +14,14 @@ from traitlets import Bool, Bunch, Dict, TraitError, Unicode, default, validate
 
 from minimind_edu import world
 from minimind_edu.figures._base import Figure
+from minimind_edu.figures._living import TOLD
 from minimind_edu.figures.model_map import PARTS, Links
 from minimind_edu.living import LENGTH, card, living_model
 from minimind_edu.world.tables import tables
 
 # The stories of the six presses, and three to begin with. A story ends where its next word is worth a look.
 STORIES: dict[str, Any] = {
-    "told": "Mia is in the kitchen. Tom is in the garden. Mia goes from the kitchen to the hall.",
+    "told": TOLD,
     "question": "米娅在哪里？在",
     "change": ["hall", "attic"],  # a word of what is told, and what takes its place
     "translation": "⇒ 汤姆在",  # follows what is told before its last sentence

@@ -259,9 +259,16 @@ export function observeTraits(model, names, cb) {
 
 const livings = new WeakMap(); // model -> what loadLiving has promised it
 
-// The living model, when it has arrived: { weights: its file as base64, world: the tables of the world, heads: what is
-// known about them }. The kernel sends it; where there is none, the page fetches it. Nothing travels before the first
-// figure asks.
+// A kernel sends the code of the living model along; it runs as a figure's own module does, from the URL of a blob.
+async function openedLiving({ code, payload }) {
+  const url = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
+  const opening = await import(url);
+  URL.revokeObjectURL(url);
+  return opening.default(payload);
+}
+
+// The living model, when it has arrived, as living.js opens it: { model, tensors, world, tables, heads, … }. The kernel
+// sends it; where there is none, the page fetches it. Nothing travels before the first figure asks.
 export function loadLiving(model) {
   if (!livings.has(model)) {
     const arrived = new Promise((resolve, reject) => {
@@ -269,7 +276,7 @@ export function loadLiving(model) {
         if (asked !== "living") return;
         model.off("msg:custom", hear);
         if (error) reject(new Error(error));
-        else resolve(value);
+        else resolve(value.code ? openedLiving(value) : value);
       };
       model.on("msg:custom", hear);
       model.send({ ask: "living" });

@@ -2,7 +2,6 @@
 // position, one open part. The first picture comes from Python; the weights arrive after it.
 
 import { h, frame, grouped, loadLiving, mount, observeTraits, button, announcement, wordsOf } from "./kit.js";
-import { bytesOf, createLiveModel, unpackWeights } from "./live_model.js";
 import { hashOfStory, keepStory, onStory, storyOf } from "./live_story.js";
 import { createWorld } from "./live_world.js";
 import { createBars, createSampling } from "./minimind_live_bars.js";
@@ -26,9 +25,8 @@ function openSession(model, ids, changed) {
   const session = createSession({ world: createWorld(tables), tables }, ids, changed);
   let arriving = null;
   const load = () => {
-    arriving ??= loadLiving(model).then(({ weights, heads }) => {
-      const unpacked = unpackWeights(bytesOf(weights));
-      session.attach(createLiveModel(unpacked), unpacked.tensors);
+    arriving ??= loadLiving(model).then(({ model: live, tensors, heads }) => {
+      session.attach(live, tensors);
       return heads;
     });
     return arriving;
