@@ -3,6 +3,7 @@
 import { h, svg, textAt, clamp, setAttributes, setSize, setTraits, mount } from "./kit.js";
 import { fmt, slider, toggle, choice, readout, announcement, frame, wordsOf } from "./kit.js";
 import { attentionStages, channelProducts, largestChange } from "./attention_xray_math.js";
+import { createSource, createWordLine } from "./live_source.js";
 import { attentionXrayWords } from "./attention_xray_words.js";
 
 const HEAD_DIMS = [4, 8, 16, 32, 64, 128];
@@ -133,10 +134,10 @@ function createDotProduct(words) {
 }
 
 /** The chosen row's weights as lengths, and the vector they mix. */
-function createMixture(words, count) {
+function createMixture(words) {
   const title = h("p", { class: "ax-title" });
-  const parts = Array.from({ length: count }, () => h("div", {}));
-  const bar = h("div", { class: "ax-mixture", role: "img" }, parts);
+  let parts = [];
+  const bar = h("div", { class: "ax-mixture", role: "img" });
   const written = h("p", { class: "ax-written" });
   const root = h("div", { "data-sym": "output" }, title, bar, written);
 
@@ -144,16 +145,19 @@ function createMixture(words, count) {
     const least = width < 460 ? 0.18 : 0.12; // the weight whose part has room for its token
     const weights = s.weights[s.row];
     const reader = h("b", { "data-tone": "q" }, s.tokens[s.row]);
+    const isWritten = (weight) => weight >= (s.isStory ? 0.05 : 0.005);
+    if (parts.length !== weights.length) bar.replaceChildren(...(parts = weights.map(() => h("div", {}))));
     title.replaceChildren(words.receives[0], reader, words.receives[1], h("span", {}, words.mixed));
     parts.forEach((part, j) => {
       part.style.flexBasis = `${100 * weights[j]}%`;
       part.hidden = weights[j] < 0.005;
       part.textContent = weights[j] > least ? s.tokens[j] : "";
     });
-    const terms = weights.map((w, j) => words.value(fmt(w), s.tokens[j])).filter((_, j) => weights[j] >= 0.005);
-    const output = s.outputs[s.row].map((x) => fmt(x)).join(", ");
+    const terms = weights.map((w, j) => words.value(fmt(w), s.tokens[j])).filter((_, j) => isWritten(weights[j]));
+    const [first, rest] = [s.outputs[s.row].slice(0, WRITTEN_TERMS), s.outputs[s.row].length > WRITTEN_TERMS];
+    const output = first.map((x) => fmt(x)).join(", ") + (rest ? ", …" : "");
     bar.setAttribute("aria-label", sharesOf(s, words));
-    written.textContent = `${terms.join(" + ")} = (${output})`;
+    written.textContent = `${terms.join(" + ")}${s.isStory ? " + …" : ""} = (${output})`;
   }
   return { root, bar, draw };
 }
@@ -212,6 +216,24 @@ function xrayState(model) {
   return { ...settings, ...stages, change, permuted, row, column, tokens };
 }
 
+/** The same stages of a head of the living model, for the words that the chosen one may read. */
+function storyStages({ tokens, traces, at, layer, head, living }) {
+  const { head_dim: dim, num_attention_heads: H, num_key_value_heads: K } = living.model.config;
+  const kvHead = Math.floor((head * K) / H);
+  const block = traces[at].blocks[layer];
+  const headIn = (vector, one) => [...vector.subarray(one * dim, (one + 1) * dim)];
+  const at1 = (value) => ({ [at]: value }); // the one row that is shown
+  const q = headIn(block.q, head);
+  const k = traces.slice(0, at + 1).map((trace) => headIn(trace.blocks[layer].k, kvHead));
+  const dots = k.map((key) => total(channelProducts(q, key)));
+  const weights = [...block.weights[head]];
+  const column = weights.indexOf(Math.max(...weights));
+  const scores = dots.map((dot) => dot / Math.sqrt(dim));
+  const shown = { q: at1(q), k, dots: at1(dots), scores: at1(scores), weights: at1(weights) };
+  const settings = { dim, scaled: true, causal: true, rope: true, permuted: false, isStory: true };
+  return { ...settings, ...shown, outputs: at1([...block.heads[head]]), tokens, row: at, column };
+}
+
 /** A sentence, and whether it is good or bad news; most are neither. */
 function xrayVerdict(s, words) {
   if (s.permuted && s.change < 1e-9) return [words.verdictSame, "good"];
@@ -263,27 +285,51 @@ function xrayNumbers(s, words) {
 }
 
 /** The whole figure: both tables and the sums that lead to the chosen cell; where these have no room, they fold. */
-function createXray(model, words, choose) {
+function createXray(model, words, choose, source) {
   const tokens = model.get("tokens");
   const scores = createTable(words, tokens.length, "scores", false, choose);
   const weights = createTable(words, tokens.length, "weights", true, choose);
-  const [product, mixture] = [createDotProduct(words), createMixture(words, tokens.length)];
+  const [product, mixture] = [createDotProduct(words), createMixture(words)];
+  const line = createWordLine((at) => source.choose({ at }));
+  const told = h("div", { class: "ax-told" }, h("p", { class: "mm-note" }, words.choose), line.root);
   const controls = createControls(model, words);
   const [verdict, numbers] = [announcement("ax-verdict"), readout([])];
   const sums = h("div", { class: "ax-sums" }, verdict.root, product.root, mixture.root);
   const stage = h("div", { class: "mm-stage ax-stage" }, scores.root, weights.root, sums);
   const folded = h("div", { class: "ax-folded" });
   const note = h("p", { class: "mm-note" }, words.note(tokens[LOUD]));
-  const parts = {
-    stage,
-    control: h("div", { class: "mm-controls" }, controls.headDim),
-    more: [controls.switches, folded, numbers.root, note],
-  };
+  const control = h("div", { class: "mm-controls" }, controls.headDim);
+  const [settings, rest] = [h("div", {}, controls.switches), h("div", {}, numbers.root, note)]; // of the example alone
+  const parts = { stage, control, more: [source.root, settings, folded, rest] };
   const root = frame(words, parts);
 
-  function draw(s, width) {
+  function draw(width) {
+    const reading = source.reading();
+    root.dataset.story = Boolean(reading);
+    for (const one of [control, settings, rest]) one.hidden = Boolean(reading);
     const home = width < WIDE ? folded : stage;
-    if (sums.parentNode !== home) home.append(sums);
+    const shown = [...(reading ? [told] : [scores.root, weights.root]), home === stage && sums].filter(Boolean);
+    if (shown.some((part, i) => stage.children[i] !== part)) stage.replaceChildren(...shown);
+    if (home === folded && sums.parentNode !== folded) folded.append(sums);
+    if (reading) drawStory(storyStages(reading), width);
+    else drawExample(xrayState(model), width);
+  }
+
+  /** The word that reads, those that it reads in the color of values, as full as their weights. */
+  function drawStory(s, width) {
+    const row = s.weights[s.row];
+    line.draw(s.tokens, s.row, (place) => {
+      const weight = row[place] ?? 0; // what comes later is not read
+      const tone = place === s.row ? "q" : place === s.column ? "k" : "";
+      const note = weight >= 0.05 ? fmt(weight) : "";
+      return { tone, fill: "v", part: 60 * weight, note, spoken: place > s.row ? words.future : fmt(weight) };
+    });
+    product.draw(s);
+    mixture.draw(s, width);
+    verdict.set(words.verdictStory(s.tokens[s.row], s.tokens[s.column], fmt(row[s.column])));
+  }
+
+  function drawExample(s, width) {
     const isHidden = (i, j) => s.causal && j > i;
     const seen = s.scores.flatMap((row, i) => row.filter((_, j) => !isHidden(i, j)));
     const largest = Math.max(...seen.map(Math.abs));
@@ -306,11 +352,12 @@ function createXray(model, words, choose) {
 function createOpening(model, words, choose) {
   const { tokens } = xrayState(model);
   const reading = createReading(words, tokens, (row) => choose(row, model.get("column")));
-  const mixture = createMixture(words, tokens.length);
+  const mixture = createMixture(words);
   const stage = h("div", { class: "mm-stage ax-opening" }, reading.root, mixture.bar);
   const root = frame({ ...words, title: words.opening }, { stage }, true);
 
-  function draw(s, width) {
+  function draw(width) {
+    const s = xrayState(model);
     reading.draw(s, width);
     mixture.draw(s, width);
   }
@@ -322,9 +369,14 @@ function renderXray({ model, el }) {
   const choose = (row, column) => {
     if (row !== model.get("row") || column !== model.get("column")) setTraits(model, { row, column });
   };
-  const create = model.get("compact") ? createOpening : createXray;
-  const { root, stage, draw } = create(model, words, choose);
-  return mount(el, root, { model, traits: SETTINGS, boxes: [stage], draw: (width) => draw(xrayState(model), width) });
+  const source = model.get("compact") ? null : createSource(model, redraw, { picks: "head" });
+  const create = source ? createXray : createOpening;
+  const { root, stage, draw } = create(model, words, choose, source);
+  const parts = source ? [source] : [];
+  function redraw() {
+    draw(stage.clientWidth);
+  }
+  return mount(el, root, { model, traits: SETTINGS, boxes: [stage], draw, parts });
 }
 
 export default { render: renderXray };

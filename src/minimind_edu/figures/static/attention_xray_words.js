@@ -5,6 +5,7 @@ export const attentionXrayWords = {
     title: "Softmax turns scores into weights: every row adds up to 1.",
     opening: "Choose a token: its weights add up to 1, and they mix the values.",
     caption: "A row is a query, a column a key; choose any cell.",
+    choose: "Choose a word: it reads itself and the words before it. The fuller the ground, the larger the weight.",
     more: "More: scaling, mask, RoPE, QK-norm",
     headDim: "head_dim D",
     switches: {
@@ -45,6 +46,7 @@ export const attentionXrayWords = {
     verdictSaturated: (token, share) =>
       `Saturated: “${token}” gives one token ${share} of its weight, and the others hardly count.`,
     verdictSpread: (token, largest) => `“${token}” reads from several tokens; the largest weight is ${largest}.`,
+    verdictStory: (token, key, weight) => `“${token}” reads “${key}” most, with weight ${weight}.`,
     percent: (number) => `${number} %`,
     spread: "spread of the scores (std)",
     largest: "largest weight, mean of the rows",

@@ -24,10 +24,11 @@ function rememberWish(name) {
   }
 }
 
-/** Place and size of the largest item of a table [L][H] of the card. */
-function largestOf(table) {
-  const items = table.flatMap((row, layer) => row.map((value, head) => ({ layer, head, value })));
-  return items.reduce((best, one) => (one.value > best.value ? one : best));
+/** The head that looks at the answers of such questions and is missed there: the largest product of both. */
+function tellingHead({ lost_without: lost, reading }, kind) {
+  const score = (layer, head) => lost[kind][layer][head] * reading[kind][layer][head];
+  const heads = lost[kind].flatMap((row, layer) => row.map((_, head) => ({ layer, head, score: score(layer, head) })));
+  return heads.reduce((best, one) => (one.score > best.score ? one : best));
 }
 
 /** The page on which the reader can change the story; none where no page of the book is around the figure. */
@@ -38,8 +39,8 @@ function addressOfStory(living, ids) {
 
 /**
  * The switch of a figure. model: the figure's, which can ask for the living model; changed() is called after each
- * change. picks: for figures that show one layer, or one head of it: "layer" or "head"; the one that costs most when
- * it is silenced in questions of this `kind` is chosen first.
+ * change. picks: for figures that show one layer, or one head of it: "layer" or "head"; the one that counts most in
+ * questions of this `kind` is chosen first.
  *
  *   root        the control, to be folded below the figure
  *   reading()   null while the example is shown, else
@@ -64,7 +65,7 @@ export function createSource(model, changed, { picks = null, kind = "recall" } =
 
   function readStory(ids) {
     const { traces, cache } = living.model.run(ids, { lens: true });
-    const chosen = read ?? largestOf(living.heads.lost_without[kind]);
+    const chosen = read ?? tellingHead(living.heads, kind);
     const tokens = ids.map((id) => living.world.words[id]);
     read = { living, ids, tokens, traces, cache, at: ids.length - 1, layer: chosen.layer, head: chosen.head };
   }
@@ -88,8 +89,8 @@ export function createSource(model, changed, { picks = null, kind = "recall" } =
     pickers.hidden = !isOn;
     link.hidden = !isOn || !addressOfStory(living, read.ids);
     if (!isOn) return;
-    const { layer, head, value } = largestOf(living.heads.lost_without[kind]);
-    const share = words.percent(fmt(100 * value, 0));
+    const { layer, head } = tellingHead(living.heads, kind);
+    const share = words.percent(fmt(100 * living.heads.lost_without[kind][layer][head], 0));
     const telling = picks === "head" ? ` ${words.telling[kind](layer + 1, head + 1, share)}` : "";
     said.set(words.reads(read.tokens.length, read.tokens.at(-1)) + telling);
     if (!link.hidden) link.href = addressOfStory(living, read.ids);

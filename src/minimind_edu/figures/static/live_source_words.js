@@ -6,15 +6,14 @@ export const liveSourceWords = {
     sources: { example: "Example", story: "This story" },
     loading: "The trained model is on its way…",
     unavailable: "The trained model is not within reach: there is no kernel and no script of this page that brings it.",
-    reads: (count, last) => `The book's trained model reads your story: ${count} tokens, the last is “${last}”.`,
+    reads: (count, last) => `The book's trained model reads this story: ${count} tokens, the last is “${last}”.`,
     change: "change the story",
     words: "the words of the story",
     layer: "layer",
     head: "head",
     telling: {
       recall: (layer, head, lost) =>
-        `Silence head ${head} of layer ${layer}, and ${lost} of what a text says about places is forgotten: ` +
-        "no other head costs as much.",
+        `Head ${head} of layer ${layer} looks for the place that was told; without it, ${lost} of such answers are lost.`,
     },
     percent: (number) => `${number} %`,
   },
