@@ -5,7 +5,7 @@ export const attentionXrayWords = {
     title: "Softmax turns scores into weights: every row adds up to 1.",
     opening: "Choose a token: its weights add up to 1, and they mix the values.",
     caption: "A row is a query, a column a key; choose any cell.",
-    choose: "Choose a word: it reads itself and the words before it. The fuller the ground, the larger the weight.",
+    choose: "Choose a word: it reads itself and the words before it. The stronger its color, the larger the weight.",
     more: "More: scaling, mask, RoPE, QK-norm",
     headDim: "head_dim D",
     switches: {

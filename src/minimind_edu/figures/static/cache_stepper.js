@@ -3,6 +3,7 @@
 import { h, svg, textAt, setAttributes, setSize, setTraits, clamp, prefersReducedMotion, mount } from "./kit.js";
 import { fmt, grouped, slider, choice, button, readout, announcement, frame, wordsOf } from "./kit.js";
 import { tokenPasses, callSizes, cacheCall, visibleKeys, cacheBytes, firstParting } from "./cache_stepper_math.js";
+import { coverable, createSource } from "./live_source.js";
 import { cacheStepperWords } from "./cache_stepper_words.js";
 
 const TRAITS = ["prompt_length", "chunk_size", "bug", "calls", "new_tokens", "differences"];
@@ -15,6 +16,11 @@ const FOOTER = 24; // the row of verdicts on the logits
 // height of a row.
 const ROOMY = { word: 70, id: 38, cell: 20, gap: 16, step: 46, row: 19 };
 const TIGHT = { word: 52, id: 26, cell: 12, gap: 8, step: 30, row: 14 };
+// A trained model has more layers than the example, and longer words.
+const ROOMY_STORY = { word: 104, id: 30, cell: 15, gap: 12, step: 46, row: 16 };
+const TIGHT_STORY = { word: 88, id: 0, cell: 7, gap: 5, step: 30, row: 14 };
+const MOST_ROWS = 20; // words of a story that are shown
+const FLOAT_BYTES = 4;
 const KINDS = ["k", "v"];
 
 const total = (numbers) => numbers.reduce((sum, x) => sum + x, 0);
@@ -23,17 +29,33 @@ const crossAt = (cx, cy, r, cls) => {
   return svg("path", { class: cls, d: `M${cx - r} ${cy - r}l${2 * r} ${2 * r}m0 ${-2 * r}l${-2 * r} ${2 * r}` });
 };
 
-/** Everything the drawing needs to know about the calls made so far. */
-function stepperState(model) {
+/** What a story and the living model put in place of the example's traits. */
+function storyTraits({ living, tokens }, calls) {
+  const { num_hidden_layers: layers, num_key_value_heads: heads, head_dim: channels } = living.model.config;
+  const rowBytes = 2 * heads * channels * FLOAT_BYTES;
+  return { words: tokens.slice(0, MOST_ROWS), bug: "none", calls, num_layers: layers, layer_row_bytes: rowBytes };
+}
+
+/** What a position of a story costs, and how much of the story is shown. */
+function storyNote({ living, tokens }, words) {
+  const { num_hidden_layers: layers, num_key_value_heads: heads, head_dim: channels } = living.model.config;
+  const cost = words.costOfPosition(layers, heads, channels, grouped(2 * layers * heads * channels * FLOAT_BYTES));
+  return tokens.length > MOST_ROWS ? cost + words.firstOf(MOST_ROWS, tokens.length) : cost;
+}
+
+/** Everything the drawing needs to know about the calls made so far. A story has no run with a bug to differ from. */
+function stepperState(model, isStory = false) {
   const get = (name) => model.get(name);
-  const [prompt, bug, words] = [get("prompt_length"), get("bug"), get("words")];
+  const [bug, words] = [get("bug"), get("words")];
+  const prompt = Math.min(get("prompt_length"), words.length);
   const chunk = Math.min(get("chunk_size"), prompt);
   const sizes = callSizes(prompt, chunk, words.length);
   const calls = Math.min(get("calls"), sizes.length);
   const earlier = bug === "stale" ? get("earlier") : [];
   const made = sizes.slice(0, calls).map((_, i) => cacheCall(sizes, i, earlier.length, bug === "offset"));
-  const differences = get("differences")[bug][prompt - 1][chunk - 1];
+  const differences = isStory ? sizes.map(() => 0) : get("differences")[bug][prompt - 1][chunk - 1];
   return {
+    isStory,
     prompt,
     chunk,
     bug,
@@ -138,7 +160,8 @@ function createGrowth(words, isCompact) {
     const now = s.calls - 1;
     return s.sizes.map((_, i) => {
       const isNow = i === now;
-      if (step < 22 && !isNow && (i % 2 || Math.abs(i - now) < 2)) return null; // two digits need that room
+      const every = step < 11 ? 4 : 2;
+      if (step < 22 && !isNow && (i % every || Math.abs(i - now) < every)) return null; // two digits need that room
       return label(x(i), HEADER - 6, String(i + 1), isNow ? "cs-small cs-strong" : "cs-small");
     });
   }
@@ -157,15 +180,17 @@ function createGrowth(words, isCompact) {
   }
 
   function draw(s, width, isArriving) {
-    const base = width < WIDE ? TIGHT : ROOMY;
-    const showsIds = ["offset", "again"].includes(s.bug) || (base === ROOMY && !isCompact);
+    const [tight, roomy] = s.isStory ? [TIGHT_STORY, ROOMY_STORY] : [TIGHT, ROOMY];
+    const base = width < WIDE ? tight : roomy;
+    const showsIds = ["offset", "again"].includes(s.bug) || (base === roomy && !isCompact);
     const sizes = { ...base, id: showsIds ? base.id : 0, row: base.row - (isCompact && base === ROOMY ? 3.5 : 0) };
     const left = sizes.word + sizes.id + s.layers * (2 * sizes.cell + sizes.gap) + 4;
     const step = Math.min(sizes.step, (width - left) / s.sizes.length);
     const wide = left + step * s.sizes.length;
     const [x, y] = [(call) => left + (call + 0.5) * step, (row) => HEADER + row * sizes.row];
     const bottom = y(s.rows.length);
-    const height = bottom + (isCompact ? 4 : FOOTER);
+    const showsLogits = !isCompact && !s.isStory;
+    const height = bottom + (showsLogits ? FOOTER : 4);
     const split = left + s.prefills * step;
     const band = { class: "cs-band", y: HEADER - 19, width: step, height: height - HEADER + 19, rx: 5 };
     const idName = s.bug === "again" ? words.rotations : words.position;
@@ -179,7 +204,7 @@ function createGrowth(words, isCompact) {
       cacheCells(s, sizes, words, y, isArriving ? x(s.calls - 1) : null),
       s.now.held < s.rows.length && label(left + 4, bottom - sizes.row / 2 + 4, words.later, "cs-small", "start"),
       callColumns(s, x, y, step, sizes.row),
-      !isCompact && logitMarks(s, words, x, bottom + 15),
+      showsLogits && logitMarks(s, words, x, bottom + 15),
     ];
     setSize(root, wide, height);
     root.replaceChildren(...parts.flat(Infinity).filter(Boolean));
@@ -363,9 +388,11 @@ function createWorkshop(model, words) {
   const cut = h("div", { class: "cs-column" }, prompt.root, chunk.root, distances.root);
   const seen = h("div", { class: "cs-column" }, mask.root);
   const root = h("div", { class: "cs-more" }, bugs.root, verdict.root, cut, seen);
-  const rest = [h("div", { class: "mm-controls" }, fresh.root), passes.root, h("p", { class: "mm-note" }, words.note)];
+  const note = h("p", { class: "mm-note" }, words.note);
+  const rest = [h("div", { class: "mm-controls" }, fresh.root), passes.root, note];
 
   function draw(s, width) {
+    for (const one of [bugs.root, verdict.root, distances.root, note]) one.toggleAttribute("hidden", s.isStory);
     const column = width < WIDE ? width : (width - 28) / 2;
     mask.draw(s, column);
     distances.draw(s, column);
@@ -377,7 +404,8 @@ function createWorkshop(model, words) {
   return { roots: [root, ...rest], draw };
 }
 
-function renderStepper({ model, el }) {
+function renderStepper({ model: given, el }) {
+  const model = coverable(given);
   const words = wordsOf(cacheStepperWords);
   const isCompact = Boolean(model.get("compact"));
   const growth = createGrowth(words, isCompact);
@@ -385,21 +413,32 @@ function renderStepper({ model, el }) {
   const workshop = createWorkshop(model, words);
   const numbers = readout([]);
   const legend = createLegend(words, isCompact);
-  const stage = h("div", { class: "mm-stage cs-stage" }, growth.root);
+  const source = isCompact ? null : createSource(given, follow);
+  const told = h("p", { class: "mm-note cs-told" });
+  const stage = h("div", { class: "mm-stage cs-stage" }, growth.root, isCompact ? [] : told);
   const control = h("div", { class: "cs-control" }, transport.root, legend.root);
-  const parts = { stage, control, numbers: numbers.root, more: workshop.roots };
+  const parts = { stage, control, numbers: numbers.root, more: [source?.root ?? [], workshop.roots] };
   const root = frame(words, parts, isCompact);
   let arriving = false;
 
+  const stateNow = () => stepperState(model, Boolean(source?.reading()));
+
+  function follow() {
+    const reading = source.reading();
+    model.cover(reading && storyTraits(reading, model.get("calls")));
+    told.textContent = reading ? storyNote(reading, words) : "";
+    draw(stage.clientWidth);
+  }
+
   function go(direction) {
-    const s = stepperState(model);
+    const s = stateNow();
     arriving = direction === 1 && !prefersReducedMotion();
     setTraits(model, { calls: clamp(s.calls + direction, 0, s.sizes.length) });
     arriving = false;
   }
 
   function draw(width) {
-    const s = stepperState(model);
+    const s = stateNow();
     growth.draw(s, width, arriving);
     transport.set(s);
     legend.set(s);
@@ -408,7 +447,7 @@ function renderStepper({ model, el }) {
     numbers.set(stepperNumbers(s, words));
   }
 
-  return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw, parts: [transport] });
+  return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw, parts: [transport, source].filter(Boolean) });
 }
 
 export default { render: renderStepper };

@@ -175,6 +175,7 @@ export function coverable(model) {
       model.off(event, callback);
     },
     save_changes: () => model.save_changes(),
+    send: (content) => model.send(content),
     cover: (values) => (covered = values),
   };
 }

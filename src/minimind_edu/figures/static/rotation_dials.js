@@ -2,6 +2,7 @@
 
 import { h, clamp, grouped, setTraits, prefersReducedMotion, wordsOf, frame, mount } from "./kit.js";
 import { fmt, slider, toggle, choice, optionsFor, button, readout } from "./kit.js";
+import { coverable, createSource, createWordLine } from "./live_source.js";
 import { pairChannels, turnForPosition, ropeScore, cosineOnlyScore } from "./rope_math.js";
 import { LAYOUT, LAST, situation, dialReach } from "./rotation_dials_views.js";
 import { createDial, createRuler, createStrip } from "./rotation_dials_views.js";
@@ -152,6 +153,62 @@ function createBaseChoice(words, model) {
   return choice({ label: words.base, options: optionsFor(bases, grouped), value: model.get("rope_base"), onChange });
 }
 
+/** A word's query and another one's key in a head of the living model, before rotation, for the traits of the figure. */
+function storyTraits({ living, traces, layer, head }, m, n) {
+  const { head_dim: D, num_attention_heads: H, num_key_value_heads: K, rope_theta: base } = living.model.config;
+  const headIn = (vector, one) => [...vector.subarray(one * D, (one + 1) * D)];
+  const query = headIn(traces[m].blocks[layer].qRaw, head);
+  const key = headIn(traces[n].blocks[layer].kRaw, Math.floor((head * K) / H));
+  return { query, key, query_position: m, key_position: n, rope_base: base };
+}
+
+/** The words of the story above the ruler: one gives the query, another the key. */
+function createStoryWords(words, model, changed) {
+  const options = ["q", "k"].map((value) => ({ value, label: words.roles[value] }));
+  const role = choice({ label: words.chooses, options, value: "q" });
+  role.root.querySelector("legend").classList.add("mm-hidden");
+  const line = createWordLine(choose);
+  const source = createSource(model, follow, { picks: "head" });
+  const root = h("div", { class: "rd-words" }, role.root, line.root);
+  let [m, n, followed, version] = [0, 0, "", 0];
+
+  /** Takes the key that this query reads most, whenever the query is another one. */
+  function follow() {
+    const reading = source.reading();
+    if (reading) {
+      const { at, layer, head, ids, traces } = reading;
+      m = Math.min(at, LAST);
+      const weights = traces[m].blocks[layer].weights[head];
+      if (`${[m, layer, head, ids]}` !== followed) n = weights.indexOf(Math.max(...weights));
+      followed = `${[m, layer, head, ids]}`;
+    }
+    model.cover(reading && storyTraits(reading, m, n));
+    version += 1;
+    changed();
+  }
+
+  function choose(place) {
+    if (role.get() === "q") return source.choose({ at: place });
+    n = place;
+    return follow();
+  }
+
+  function draw() {
+    const reading = source.reading();
+    root.hidden = !reading;
+    if (!reading) return;
+    const weights = reading.traces[m].blocks[reading.layer].weights[reading.head];
+    line.draw(reading.tokens.slice(0, LAST + 1), role.get() === "q" ? m : n, (place) => {
+      const [tone, letter] = place === m ? ["q", "q"] : place === n ? ["k", "k"] : ["", ""];
+      const both = m === n && place === m;
+      return { tone, fill: "v", part: 60 * (weights[place] ?? 0), note: both ? "q k" : letter };
+    });
+  }
+  const isOn = () => Boolean(source.reading());
+  // version: another one for other vectors, which may need other dials
+  return { root, control: source.root, draw, isOn, version: () => version, release: source.release };
+}
+
 /** Call `draw` once after any number of changes in the same moment. */
 function drawLater(draw) {
   let isWaiting = false;
@@ -166,7 +223,8 @@ function drawLater(draw) {
   };
 }
 
-function renderDials({ model, el }) {
+function renderDials({ model: given, el }) {
+  const model = coverable(given);
   const positions = createPositions(model);
   const player = createPlayer(positions, () => draw());
   const move = (change) => {
@@ -183,9 +241,9 @@ function renderDials({ model, el }) {
 
   const words = wordsOf(rotationDialsWords);
   const isCompact = model.get("compact");
-  const reach = dialReach(model.get("query"), model.get("key"));
-  const pairs = pairChannels(model.get("query").length, LAYOUT);
-  const dials = pairs.map((channels, pair) => createDial(words, pair, channels, reach, isCompact ? null : onTip));
+  let [dials, reach, dialed] = [[], 0, null];
+  const row = h("div", { class: "rd-dials" });
+  const story = isCompact ? null : createStoryWords(words, model, () => (player.stop(), draw()));
   const slideBoth = createSlideBoth(words, positions, player, () => draw());
   const score = readout([]);
   score.root.classList.add("rd-score");
@@ -194,35 +252,41 @@ function renderDials({ model, el }) {
   const [sliders, base, numbers] = [createSliders(words, move), createBaseChoice(words, model), readout([])];
   const compare = toggle({ label: words.compare, onChange: () => draw() });
   const swap = button({ label: words.swap, onClick: () => move({ m: positions.read().n, n: positions.read().m }) });
-  const equation = h(
-    "div",
-    { class: "rd-equation" },
-    h(
-      "div",
-      { class: "rd-dials", style: `--rd-columns: ${Math.min(4, pairs.length)}` },
-      dials.map((dial) => dial.root),
-    ),
-    score.root,
-  );
+  const equation = h("div", { class: "rd-equation" }, row, score.root);
   const stage = h(
     "div",
     { class: "mm-stage rd-stage" },
+    story?.root ?? null,
     ruler && h("div", { class: "rd-ruler" }, ruler.root),
     equation,
   );
   const controls = h("div", { class: "mm-controls" }, sliders.roots, base.root, compare.root, swap.root);
-  const more = [controls, h("div", { class: "rd-strip" }, strip?.root), numbers.root];
+  const more = [story?.control ?? [], controls, h("div", { class: "rd-strip" }, strip?.root), numbers.root];
   const root = frame(words, { stage, control: slideBoth.root, more }, isCompact);
+
+  /** Dials for these vectors: as many as they have pairs, and large enough. Dragging makes no new ones. */
+  function createDials() {
+    const pairs = pairChannels(model.get("query").length, LAYOUT);
+    dials.forEach((dial) => dial.release());
+    reach = dialReach(model.get("query"), model.get("key"));
+    dials = pairs.map((channels, pair) => createDial(words, pair, channels, reach, isCompact ? null : onTip));
+    row.style.setProperty("--rd-columns", story?.isOn() ? pairs.length : Math.min(4, pairs.length));
+    row.replaceChildren(...dials.map((dial) => dial.root));
+  }
 
   function draw() {
     const width = stage.clientWidth; // of what is folded away as well
     if (!width) return; // hidden, or already taken away
+    if (dialed !== (story?.version() ?? 0)) createDials();
+    dialed = story?.version() ?? 0;
     const { m, n } = positions.read();
     const s = situation(model.get("query"), model.get("key"), m, n, model.get("rope_base"));
     dials.forEach((dial) => dial.draw(s));
     slideBoth.set(s);
     score.set([[words.score, fmt(s.score, 4)]]);
     if (isCompact) return;
+    root.dataset.story = story.isOn();
+    story.draw();
     ruler.draw(s, width);
     strip.draw(s, width, compare.get());
     sliders.set(s);
@@ -230,7 +294,8 @@ function renderDials({ model, el }) {
     numbers.set(keyNumbers(words, s, positions.isBetween(), compare.get()));
   }
 
-  const parts = [{ release: player.stop }, ruler, strip, ...dials].filter(Boolean);
+  const releaseDials = () => dials.forEach((dial) => dial.release());
+  const parts = [{ release: player.stop }, { release: releaseDials }, ruler, strip, story].filter(Boolean);
   return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw: drawLater(draw), parts });
 }
 

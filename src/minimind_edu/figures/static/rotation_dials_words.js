@@ -5,6 +5,8 @@ export const rotationDialsWords = {
     title: "Slide both: each arrow rotates at its pace, the score stays.",
     caption:
       "Both arrows of a dial rotate at the same speed, so the angle between them stays. Drag a tip to change q or k.",
+    chooses: "what a press on a word does",
+    roles: { q: "pick query", k: "pick key" },
     more: "More: m and n, every distance, the base",
     play: "▶ Play",
     pause: "❚❚ Pause",
