@@ -18,8 +18,9 @@ const ROOMY = { word: 70, id: 38, cell: 20, gap: 16, step: 46, row: 19 };
 const TIGHT = { word: 52, id: 26, cell: 12, gap: 8, step: 30, row: 14 };
 // A trained model has more layers than the example, and longer words.
 const ROOMY_STORY = { word: 104, id: 30, cell: 15, gap: 12, step: 46, row: 16 };
-const TIGHT_STORY = { word: 88, id: 0, cell: 7, gap: 5, step: 30, row: 14 };
-const MOST_ROWS = 20; // words of a story that are shown
+const TIGHT_STORY = { word: 98, id: 0, cell: 8.5, gap: 4, step: 30, row: 15 };
+const mostRows = (width) => (width < WIDE ? 12 : 20); // words of a story that are shown
+const CALL_NAME = 94; // pixels of "call 9 (decode)"
 const FLOAT_BYTES = 4;
 const KINDS = ["k", "v"];
 
@@ -33,20 +34,21 @@ const crossAt = (cx, cy, r, cls) => {
 function storyTraits({ living, tokens }, calls) {
   const { num_hidden_layers: layers, num_key_value_heads: heads, head_dim: channels } = living.model.config;
   const rowBytes = 2 * heads * channels * FLOAT_BYTES;
-  return { words: tokens.slice(0, MOST_ROWS), bug: "none", calls, num_layers: layers, layer_row_bytes: rowBytes };
+  return { words: tokens, bug: "none", calls, num_layers: layers, layer_row_bytes: rowBytes };
 }
 
 /** What a position of a story costs, and how much of the story is shown. */
-function storyNote({ living, tokens }, words) {
+function storyNote({ living, tokens }, most, words) {
   const { num_hidden_layers: layers, num_key_value_heads: heads, head_dim: channels } = living.model.config;
   const cost = words.costOfPosition(layers, heads, channels, grouped(2 * layers * heads * channels * FLOAT_BYTES));
-  return tokens.length > MOST_ROWS ? cost + words.firstOf(MOST_ROWS, tokens.length) : cost;
+  return tokens.length > most ? cost + words.firstOf(most, tokens.length) : cost;
 }
 
 /** Everything the drawing needs to know about the calls made so far. A story has no run with a bug to differ from. */
-function stepperState(model, isStory = false) {
+function stepperState(model, isStory, most) {
   const get = (name) => model.get(name);
-  const [bug, words] = [get("bug"), get("words")];
+  const bug = get("bug");
+  const words = isStory ? get("words").slice(0, most) : get("words");
   const prompt = Math.min(get("prompt_length"), words.length);
   const chunk = Math.min(get("chunk_size"), prompt);
   const sizes = callSizes(prompt, chunk, words.length);
@@ -166,11 +168,14 @@ function createGrowth(words, isCompact) {
     });
   }
 
-  function phases(s, x, left, split) {
+  function phases(s, x, left, split, wide) {
     const isEarly = s.calls < s.sizes.length / 2;
-    const [here, anchor] = isEarly
-      ? [left + 2 + Math.max(0, x(s.calls - 1) - x(0)), "start"]
-      : [x(s.calls - 1) + 8, "end"];
+    const start = left + 2 + Math.max(0, x(s.calls - 1) - x(0));
+    const [here, anchor] = !isEarly
+      ? [x(s.calls - 1) + 8, "end"]
+      : start + CALL_NAME > wide
+        ? [wide, "end"]
+        : [start, "start"];
     const callName = s.calls ? words.call(s.calls, s.calls <= s.prefills) : words.noCall;
     return [
       label(split - 7, HEADER - 36, words.prefill, "cs-small", "end"),
@@ -198,7 +203,7 @@ function createGrowth(words, isCompact) {
       s.calls > 0 && svg("rect", { ...band, x: x(s.calls - 1) - step / 2 }),
       svg("path", { class: "cs-rule", d: `M${split} 2V14M${split} ${HEADER - 17}V${bottom}` }),
       showsIds && label(sizes.word + sizes.id / 2 - 4, HEADER - 6, idName),
-      phases(s, x, left, split),
+      phases(s, x, left, split, wide),
       callNumbers(s, x, step),
       rowNames(s, sizes, y),
       cacheCells(s, sizes, words, y, isArriving ? x(s.calls - 1) : null),
@@ -385,14 +390,15 @@ function createWorkshop(model, words) {
   const [mask, distances, verdict] = [createMask(words), createDistances(words), announcement("cs-verdict")];
   const passes = readout([]);
   const { prompt_length: prompt, chunk_size: chunk, new_tokens: fresh } = sliders;
-  const cut = h("div", { class: "cs-column" }, prompt.root, chunk.root, distances.root);
+  const apart = h("div", {}, distances.root);
+  const cut = h("div", { class: "cs-column" }, prompt.root, chunk.root, apart);
   const seen = h("div", { class: "cs-column" }, mask.root);
   const root = h("div", { class: "cs-more" }, bugs.root, verdict.root, cut, seen);
   const note = h("p", { class: "mm-note" }, words.note);
   const rest = [h("div", { class: "mm-controls" }, fresh.root), passes.root, note];
 
   function draw(s, width) {
-    for (const one of [bugs.root, verdict.root, distances.root, note]) one.toggleAttribute("hidden", s.isStory);
+    for (const one of [bugs.root, verdict.root, apart, note]) one.hidden = s.isStory;
     const column = width < WIDE ? width : (width - 28) / 2;
     mask.draw(s, column);
     distances.draw(s, column);
@@ -414,19 +420,19 @@ function renderStepper({ model: given, el }) {
   const numbers = readout([]);
   const legend = createLegend(words, isCompact);
   const source = isCompact ? null : createSource(given, follow);
-  const told = h("p", { class: "mm-note cs-told" });
+  const told = h("p", { class: "mm-note cs-told", hidden: true });
   const stage = h("div", { class: "mm-stage cs-stage" }, growth.root, isCompact ? [] : told);
   const control = h("div", { class: "cs-control" }, transport.root, legend.root);
   const parts = { stage, control, numbers: numbers.root, more: [source?.root ?? [], workshop.roots] };
   const root = frame(words, parts, isCompact);
   let arriving = false;
 
-  const stateNow = () => stepperState(model, Boolean(source?.reading()));
+  let most = mostRows(WIDE);
+  const stateNow = () => stepperState(model, Boolean(source?.reading()), most);
 
   function follow() {
     const reading = source.reading();
     model.cover(reading && storyTraits(reading, model.get("calls")));
-    told.textContent = reading ? storyNote(reading, words) : "";
     draw(stage.clientWidth);
   }
 
@@ -438,7 +444,10 @@ function renderStepper({ model: given, el }) {
   }
 
   function draw(width) {
+    most = mostRows(width);
     const s = stateNow();
+    told.hidden = !s.isStory;
+    told.textContent = s.isStory ? storyNote(source.reading(), most, words) : "";
     growth.draw(s, width, arriving);
     transport.set(s);
     legend.set(s);
