@@ -86,7 +86,7 @@ export function createSource(model, changed, { picks = null, kind = "recall" } =
   }
 
   function tell() {
-    pickers.hidden = !isOn;
+    pickers.hidden = !isOn || !picks;
     link.hidden = !isOn || !addressOfStory(living, read.ids);
     if (!isOn) return;
     const { layer, head } = tellingHead(living.heads, kind);

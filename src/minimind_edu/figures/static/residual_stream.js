@@ -3,7 +3,9 @@
 import { h, svg, textAt, setAttributes, setSize, setTraits, clamp, arrowStep, draggable, mount } from "./kit.js";
 import { fmt, grouped, slider, toggle, choice, optionsFor, readout, announcement, handle, grip } from "./kit.js";
 import { frame, wordsOf } from "./kit.js";
+import { coverable, createSource, createWordLine } from "./live_source.js";
 import { streamSizes, streamShares, sharesByKind, sizeSeen, smoothPath } from "./residual_stream_math.js";
+import { cosineOf, rootMeanSquare, traceSizes } from "./residual_stream_math.js";
 import { residualStreamWords } from "./residual_stream_words.js";
 
 const words = wordsOf(residualStreamWords);
@@ -31,7 +33,8 @@ function told(x) {
 
 function percentOf(share) {
   const percent = 100 * share;
-  if (percent < 0.1) return words.lessThan(fmt(0.1, 1));
+  if (percent > 99.95 && percent < 100) return words.nearly(fmt(99.9, 1));
+  if (Math.abs(percent) < 0.1) return words.lessThan(fmt(0.1, 1));
   return words.percent(fmt(percent, percent < 9.95 ? 1 : 0));
 }
 
@@ -60,6 +63,38 @@ function streamState(model) {
   };
 }
 
+/** The stream of one word of the story in the living model, in the terms of the example. */
+function storyState({ living, traces, tokens, at, ids }, block) {
+  const { model, tensors, world, softmax } = living;
+  const trace = traces[at];
+  const run = traceSizes(trace);
+  const depth = trace.blocks.length;
+  const atBlocks = run.streams.filter((_, i) => i % 2 === 0);
+  const said = atBlocks.map((stream) => {
+    const likely = softmax(model.read(stream));
+    const word = likely.indexOf(Math.max(...likely));
+    return { word: world.words[word], share: likely[word] };
+  });
+  const end = trace.final.map((x, i) => (tensors["model.norm.weight"].data[i] * x) / run.sizes.at(-1));
+  return {
+    ...run,
+    placement: "pre",
+    finalNorm: true,
+    depth,
+    block: Math.min(block, depth),
+    leaving: rootMeanSquare(end),
+    adds: trace.blocks.map(({ input, output }) => rootMeanSquare(output.map((x, i) => x - input[i]))),
+    cosine: atBlocks.map((stream) => cosineOf(stream, trace.embedding)),
+    reads: [...trace.blocks.map(({ normed }) => rootMeanSquare(normed)), rootMeanSquare(end)],
+    said,
+    token: tokens[at],
+    key: [...ids.slice(0, at + 1)].join(),
+    isStory: true,
+    isWhole: true,
+    reached: depth,
+  };
+}
+
 /** The axis of sizes, whose steps are square roots, so that 0.02 and 13 fit on it. */
 function riverScale(s, { top, height, isCompact }) {
   const end = isCompact ? LOUDEST : clamp(Math.max(...s.sizes), 1.3, TALLEST);
@@ -72,7 +107,7 @@ function riverPoints(s, x, width) {
   const points = s.sizes.map((size, at) => ({ at: x(at), size, shares: s.shares[at] }));
   if (!s.isWhole) return points;
   const [end, out] = [points.at(-1), x(2 * s.depth)];
-  const leaving = { ...end, size: s.finalNorm ? 1 : end.size };
+  const leaving = { ...end, size: s.leaving ?? (s.finalNorm ? 1 : end.size) };
   return [...points, { ...end, at: out + 14 }, { ...leaving, at: out + 40 }, { ...leaving, at: width - 1 }];
 }
 
@@ -80,7 +115,9 @@ function riverPoints(s, x, width) {
 function drawStripes(s, points, { y, floor }) {
   const ends = points.map(({ size, shares }) => {
     let sum = 0;
-    return shares.map((share) => floor - Math.max(LEAST, (sum += share) * (floor - y(size))));
+    const shown = shares.reduce((all, share) => all + Math.max(0, share), 0);
+    const height = (share) => (Math.max(0, share) / shown) * (floor - y(size));
+    return shares.map((share) => floor - Math.max(LEAST, (sum += height(share))));
   });
   const stripe = (_, part) => {
     const first = Math.min(Math.max(part - 1, 0), points.length - 2);
@@ -103,10 +140,11 @@ function drawRiver(s, x, width, scale, isCompact) {
     svg("line", { class: "rs-grid", x1: SIDES.left, x2: width, y1: y(size), y2: y(size) }),
     say(SIDES.left - 6, y(size) + 4, String(size), "rs-small", "end"),
   ]);
-  const read = s.placement === "pre" && [
-    svg("line", { class: "rs-one", x1: SIDES.left, x2: out, y1: y(1), y2: y(1) }),
-    svg("g", { "data-sym": "norm" }, say(out - 12, y(1) - 6, words.reads, "rs-read", "end")),
-  ];
+  const read = !s.isStory &&
+    s.placement === "pre" && [
+      svg("line", { class: "rs-one", x1: SIDES.left, x2: out, y1: y(1), y2: y(1) }),
+      svg("g", { "data-sym": "norm" }, say(out - 12, y(1) - 6, words.reads, "rs-read", "end")),
+    ];
   const exit = (out + width) / 2 + 6;
   const below = s.finalNorm ? words.finalNorm : words.noNorm;
   return [
@@ -115,7 +153,7 @@ function drawRiver(s, x, width, scale, isCompact) {
     read,
     !s.isWhole && say(x(s.sizes.length - 1) + 8, y(end) + 24, words.overflow, "rs-bad"),
     s.isWhole && svg("g", { "data-sym": "norm" }, say(exit, floor + 18, below, "rs-small", "middle")),
-    s.isWhole && say(out + 6, y(s.sizes.at(-1)) - 6, told(s.sizes.at(-1)), "rs-end"),
+    s.isWhole && say(out + (s.isStory ? 14 : 6), y(s.sizes.at(-1)) - 6, told(s.sizes.at(-1)), "rs-end"),
   ];
 }
 
@@ -124,6 +162,15 @@ function drawBlockAxis(s, x, floor, room) {
   const isNumbered = (block) => block % every === 0 || (block === 1 && every < 4);
   const blocks = Array.from({ length: s.depth }, (_, i) => i + 1).filter(isNumbered);
   return blocks.map((block) => say(x(2 * block - 1), floor + 18, block, "rs-small", "middle"));
+}
+
+/** What the model would say after each block, where there is room. */
+function drawSaid(s, x, floor, width) {
+  if (!s.isStory || width < 460) return [];
+  return s.said.map(({ word, share }, block) => {
+    const cls = block === s.block ? "rs-end" : "rs-small";
+    return say(x(2 * block), floor + 36, words.asText(word, percentOf(share)), cls, "middle");
+  });
 }
 
 /** One bar a block on a logarithmic axis: its gradient relative to that of the last block. */
@@ -160,6 +207,7 @@ function drawPowers(low, high, y, right) {
 
 /** What the picture says in one sentence. */
 function streamVerdict(s) {
+  if (s.isStory) return words.wouldSay(s.block, s.said[s.block].word, percentOf(s.said[s.block].share));
   const { pre, post, none, overflow } = words.verdict;
   if (!s.isWhole) return overflow(s.reached + 1);
   if (s.placement === "post") return post(s.depth, percentOf(s.shares.at(-1)[0]));
@@ -179,6 +227,7 @@ function shareRows(s, block) {
 
 function streamNumbers(s) {
   const { block } = s;
+  if (s.isStory) return storyNumbers(s, block);
   const size = s.sizes[2 * block]; // undefined where it overflowed
   const added = size && Math.hypot(s.added[2 * block - 2], s.added[2 * block - 1]);
   const isLost = s.loss === null || s.loss > 1.5 * s.guess;
@@ -190,6 +239,15 @@ function streamNumbers(s) {
     [words.gradient, block ? told(s.gradient[block - 1]) : words.nothing],
     [words.loss(fmt(s.guess, 2)), told(s.loss), isLost ? "bad" : undefined],
     [words.spread, told(s.spread)],
+  ];
+}
+
+function storyNumbers(s, block) {
+  return [
+    [words.streamAfter(block), told(s.sizes[2 * block])],
+    [words.nextReads, told(s.reads[block])],
+    block ? [words.adds(block), told(s.adds[block - 1])] : [words.addedBefore, words.none],
+    [words.cosine, fmt(s.cosine[block], 2)],
   ];
 }
 
@@ -225,14 +283,16 @@ function createStream(onBlock, isCompact) {
     const scale = riverScale(s, { top: isCompact ? 24 : 44, height, isCompact });
     const room = x(2 * s.depth) - x(0);
     now = { step: room / s.depth, block: s.block, depth: s.depth };
-    const key = [width, s.placement, s.finalNorm, s.depth, s.loudness].join();
+    const key = [width, s.placement, s.finalNorm, s.depth, s.loudness, s.isStory && [s.key, s.block]].join();
     if (key !== drawn) {
       const river = drawRiver(s, x, width, scale, isCompact);
       const axes = [say(0, 14, words.axis), drawBlockAxis(s, x, scale.floor, room)];
-      const name = !isCompact && say(x(0), scale.floor + 34, words.block);
+      const name = !isCompact && !s.isStory && say(x(0), scale.floor + 34, words.block);
       setSize(root, width, scale.floor + (isCompact ? 24 : 40));
       setAttributes(root, { "aria-label": streamVerdict(s) });
-      drawing.replaceChildren(...[axes, name, river].flat(Infinity).filter(Boolean));
+      drawing.replaceChildren(
+        ...[axes, name, river, drawSaid(s, x, scale.floor, width)].flat(Infinity).filter(Boolean),
+      );
       drawn = key;
     }
     drawProbe(s, x(2 * s.block), scale.floor - height, scale.floor);
@@ -276,25 +336,53 @@ function createControls(model, isCompact) {
   };
 }
 
-function renderStream({ model, el }) {
+function renderStream({ model: given, el }) {
+  const model = coverable(given);
   const isCompact = model.get("compact");
   const stream = createStream((block) => setTraits(model, { block }), isCompact);
   const controls = createControls(model, isCompact);
+  const source = isCompact ? null : createSource(given, follow);
+  let lastBlock = null; // that was looked at in a story
+  const line = createWordLine((at) => source.choose({ at }));
+  const caption = h("p", { class: "mm-note", hidden: true });
+  const story = h("div", { hidden: true }, line.root);
   const [verdict, backward] = [announcement("rs-verdict"), announcement("rs-verdict")];
   const [shares, numbers] = [readout([]), readout([])];
   const back = svg("svg", { role: "img" });
-  const stage = h("div", { class: "mm-stage rs-stage" }, shares.root, stream.root);
-  const more = [controls.others, h("div", { class: "mm-stage rs-stage" }, back), backward.root, numbers.root];
+  const stage = h("div", { class: "mm-stage rs-stage" }, isCompact ? [] : story, shares.root, stream.root, caption);
+  const gradients = h("div", { class: "mm-stage rs-stage" }, back);
+  const example = h("div", {}, controls.others, gradients, backward.root);
+  const more = [source?.root ?? [], example, numbers.root];
   const title = isCompact ? words.titleOfSlider : words.title;
   const root = frame({ ...words, title }, { stage, control: controls.primary, numbers: verdict.root, more }, isCompact);
 
+  /** The story has a depth of its own, and a line that moves in it. */
+  function follow() {
+    const depth = source.reading()?.living.model.config.num_hidden_layers;
+    model.cover(depth ? { depth, block: lastBlock ?? depth } : null);
+    draw(stage.clientWidth);
+  }
+
+  function drawStory(s, reading) {
+    root.dataset.story = s.isStory ?? false;
+    for (const one of [story, caption]) one.hidden = !s.isStory;
+    for (const one of [controls.primary, example]) one.hidden = Boolean(s.isStory);
+    if (!s.isStory) return;
+    lastBlock = s.block;
+    caption.textContent = words.captionOfStory(s.token);
+    line.draw(reading.tokens, reading.at, (place) => ({ tone: place === reading.at ? "ink" : "" }));
+  }
+
   function draw(width) {
-    const s = streamState(model);
+    const reading = source?.reading();
+    const s = reading ? storyState(reading, model.get("block")) : streamState(model);
+    drawStory(s, reading);
     const x = (p) => SIDES.left + (p * (width - SIDES.left - SIDES.exit)) / (2 * s.depth);
     stream.draw(s, width, x);
-    controls.set(s);
     shares.set(shareRows(s, isCompact ? s.depth : s.block));
     verdict.set(streamVerdict(s));
+    if (s.isStory) return numbers.set(streamNumbers(s));
+    controls.set(s);
     backward.set(backVerdict(s));
     numbers.set(streamNumbers(s));
     setSize(back, width, BACK.whole);
@@ -302,7 +390,7 @@ function renderStream({ model, el }) {
     back.replaceChildren(...drawBack(s, x).flat(Infinity));
   }
 
-  return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw, parts: [stream] });
+  return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw, parts: [stream, source].filter(Boolean) });
 }
 
 export default { render: renderStream };

@@ -28,6 +28,42 @@ export function streamShares(added, sizes, depth) {
   });
 }
 
+/** Root mean square of a vector. */
+export function rootMeanSquare(vector) {
+  return Math.sqrt(vector.reduce((sum, x) => sum + x * x, 0) / vector.length);
+}
+
+/** Cosine of the angle between two vectors. */
+export function cosineOf(a, b) {
+  const size = Math.hypot(...a) * Math.hypot(...b);
+  return a.reduce((sum, x, i) => sum + x * b[i], 0) / size;
+}
+
+/** What parts have in the stream that is their sum: their projections on it, as shares that add up to 1. */
+export function projectedShares(parts, stream) {
+  const dot = (a) => a.reduce((sum, x, i) => sum + x * stream[i], 0);
+  return parts.map((part) => dot(part) / dot(stream));
+}
+
+/**
+ * The run of one word through a model, from the trace of live_model.js. At the embedding and after each sublayer: the
+ * streams, their sizes, and the shares [embedding, attention 1, feed-forward 1, ...] of what was added so far.
+ */
+export function traceSizes({ embedding, blocks }) {
+  const parts = [embedding, ...blocks.flatMap(({ attended, fed }) => [attended, fed])];
+  const streams = [embedding, ...blocks.flatMap(({ middle, output }) => [middle, output])];
+  const none = (count) => new Array(count).fill(0);
+  return {
+    streams,
+    sizes: streams.map(rootMeanSquare),
+    added: parts.slice(1).map(rootMeanSquare),
+    shares: streams.map((stream, at) => [
+      ...projectedShares(parts.slice(0, at + 1), stream),
+      ...none(streams.length - 1 - at),
+    ]),
+  };
+}
+
 /** [embedding, all attention, all feed-forward] of such shares. */
 export function sharesByKind([embedding, ...others]) {
   const sumOf = (kind) => others.filter((_, i) => i % 2 === kind).reduce((a, b) => a + b, 0);

@@ -6,6 +6,9 @@ export const residualStreamWords = {
     titleOfSlider: "Louder sublayers: the stream grows, what they read does not.",
     caption: "A stripe is what one sublayer added, fainter for later blocks. Heights are square roots.",
     more: "More: scale, depth, gradients, loss",
+    captionOfStory: (word) =>
+      `The stream of “${word}”. A stripe is what one sublayer has in it, measured along the stream: ` +
+      "what points against it has no stripe.",
     axis: "size of the stream (RMS)",
     reads: "what a sublayer reads: RMS 1",
     block: "block",
@@ -29,6 +32,10 @@ export const residualStreamWords = {
       none: (depth, size) => `Without norms, sublayers read the stream as it is: RMS ${size} after ${depth} blocks.`,
       overflow: (block) => `Without norms, every block amplifies: block ${block} passes 65,504, where float16 ends.`,
     },
+    wouldSay: (block, word, share) =>
+      `${block ? `After block ${block}` : "From the embedding alone"} the model would go on with “${word}” (${share}).`,
+    asText: (word, share) => `${word} ${share}`,
+    nearly: (number) => `> ${number} %`,
     gradients: "gradient after each block (the last: 1)",
     noGradient: "no gradient: the numbers overflowed",
     backwardVerdict: (ratio) => `Block 1 gets ${ratio} times the gradient of the last block.`,
