@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from browser import open_figures, run_js_each, run_js_module, settle
 from figure_examples import assert_refused
+from story_reader import read_story, show_story, telling_head
 
 from minimind_edu.figures import AttentionXRay
 from minimind_edu.figures.attention_xray import HEAD_DIMS, ORDER, TOKENS
@@ -259,3 +260,32 @@ def test_verdict_tells_saturation_and_equivariance(xray):
     assert table(xray, "Scores")[0][0] != "−∞"
     xray.get_by_label("RoPE").check()
     assert verdict.inner_text().startswith("≠ Permuted")
+
+
+# The reader's story
+
+
+def test_the_story_shows_the_trained_heads_weights_and_score(page):
+    open_figures(page, AttentionXRay())
+    show_story(page)
+    reading, (layer, head) = read_story(), telling_head()
+    block = reading.blocks[layer]
+    row = block.weights[head, -1]
+    key = int(row.argmax())
+    shown = page.eval_on_selector_all(".mm-word", "all => all.map((one) => one.getAttribute('aria-label'))")
+    assert shown == [f"{word} {weight:.2f}" for word, weight in zip(reading.words, row.tolist(), strict=True)]
+    assert f"reads “{reading.words[key]}” most, with weight {row[key]:.2f}" in page.inner_text(".ax-verdict")
+    score = float(block.scores[head, -1, key])
+    root = block.query.shape[-1]
+    written = page.inner_text("[data-sym=score] .ax-written")
+    assert f"= {score:.2f}, and {score:.2f} / √{root} = {score / root**0.5:.2f}." in written
+
+
+def test_a_word_of_the_story_reads_no_later_one(page):
+    open_figures(page, AttentionXRay())
+    show_story(page)
+    page.locator(".mm-word").nth(7).click()
+    settle(page)
+    row = read_story().blocks[telling_head()[0]].weights[telling_head()[1], 7]
+    shown = page.eval_on_selector_all(".mm-word", "all => all.map((one) => one.getAttribute('aria-label'))")
+    assert shown[7].endswith(f" {row[7]:.2f}") and all(label.endswith("future") for label in shown[8:])

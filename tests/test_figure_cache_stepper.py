@@ -5,8 +5,9 @@ from itertools import groupby, pairwise
 
 import pytest
 import torch
-from browser import open_figures, read_out, run_js_each, run_js_module, serve
+from browser import open_figures, read_out, run_js_each, run_js_module, serve, settle
 from figure_examples import assert_refused, state_in
+from story_reader import read_story, show_story
 
 from minimind_edu.figures import CacheStepper, module_source
 from minimind_edu.figures import cache_stepper as module
@@ -380,3 +381,32 @@ def test_a_figure_that_goes_stops_playing(page):
     )
     page.clock.run_for(5000)
     assert made == page.evaluate("state.calls") == 1
+
+
+# The reader's story
+
+
+def test_the_storys_words_enter_the_cache_with_the_living_models_bytes(page):
+    open_figures(page, CacheStepper())
+    show_story(page)
+    reading = read_story()
+    held = reading.model(torch.zeros(1, 1, dtype=torch.long), use_cache=True).past_key_values
+    a_position = held.num_bytes()
+    assert f"= {a_position:,} bytes" in page.inner_text(".cs-told")
+    names = page.eval_on_selector_all(".cs-word", "all => all.map((one) => one.textContent)")
+    assert names == reading.words[:20]
+    assert page.locator(".cs-kind").count() == 2 * len(held)
+    page.get_by_role("button", name="Start over").click()
+    for rows in (2, 4, 5, 6):
+        page.get_by_role("button", name="Step").click()
+        assert read_out(page)[f"bytes in {rows} rows"] == f"{rows * a_position:,}"
+
+
+def test_a_long_story_is_cut_and_says_so(page):
+    open_figures(page, CacheStepper())
+    show_story(page)
+    text = "Mia is in the hall. Tom is in the attic. Zoe is in the hall. Mia goes from the hall to the attic. " * 2
+    page.evaluate("(text) => dispatchEvent(new CustomEvent('minimind-story-changed', { detail: text }))", text)
+    settle(page)
+    assert page.locator(".cs-word").count() == 20
+    assert "the first 20 of 37 tokens" in page.inner_text(".cs-told")

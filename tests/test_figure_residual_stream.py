@@ -1,16 +1,18 @@
 """ResidualStream: its runs are the package's models, its picture adds up, and its claims hold at every setting."""
 
 import itertools
+import re
 from dataclasses import replace
 
 import pytest
 import torch
 import torch.nn.functional as F
 from browser import open_figures, read_out, run_js_module, settle, unfold
+from story_reader import read_story, show_story
 from torch import nn
 from traitlets import TraitError
 
-from minimind_edu import MiniMindForCausalLM
+from minimind_edu import MiniMindForCausalLM, world
 from minimind_edu.figures import ResidualStream
 from minimind_edu.figures import residual_stream as module
 from minimind_edu.figures.residual_stream import DEPTHS, LOUDNESS, PLACEMENTS, SEQUENCES
@@ -434,3 +436,52 @@ def test_compact_is_the_stream_and_one_slider(page, width, height):
     assert sizes == pytest.approx([run[-1] for run in ResidualStream().forward_runs["pre"]["total"]], rel=6e-3)
     assert all(after < before - 5 for before, after in itertools.pairwise(tops))  # the stream swells
     assert len(set(levels)) == 1  # what is read keeps its size
+
+
+# The reader's story
+
+
+def test_the_story_shows_the_trained_models_stream(page):
+    open_figures(page, ResidualStream())
+    show_story(page)
+    reading = read_story()
+    shown = read_out(page)
+    last = reading.blocks[-1]
+    stream = last.output[-1]
+    before = reading.blocks[-2].output[-1]
+    final = reading.model.model.norm(stream)
+    number = {name: float(text.replace("−", "-")) for name, text in shown.items() if "%" not in text}
+    depth = len(reading.blocks)
+    rms = lambda x: float(x.detach().pow(2).mean().sqrt())  # noqa: E731
+    assert number[f"stream after block {depth}, RMS"] == pytest.approx(rms(stream), rel=5e-3)
+    assert number["the next sublayer reads, RMS"] == pytest.approx(rms(final), rel=5e-3)
+    assert number[f"block {depth} adds, RMS"] == pytest.approx(rms(stream - before), rel=5e-3)
+    cosine = float(torch.cosine_similarity(stream, reading.embedding[-1], dim=0))
+    assert number["cosine with the embedding"] == pytest.approx(cosine, abs=6e-3)
+    parts = {
+        "embedding": reading.embedding[-1],
+        "attention": torch.stack([block.attended[-1] for block in reading.blocks]).sum(0),
+        "feed-forward": torch.stack([block.fed[-1] for block in reading.blocks]).sum(0),
+    }
+    for name, part in parts.items():
+        share = 100 * float(part @ stream / (stream @ stream))
+        assert float(shown[name].strip("< %").replace("−", "-")) == pytest.approx(share, abs=0.51), name
+
+
+@torch.no_grad()
+def test_the_story_says_what_the_model_would_say_after_each_block(page):
+    open_figures(page, ResidualStream())
+    show_story(page)
+    reading = read_story()
+    probe = page.locator(".mm-handle")
+    streams = [reading.embedding[-1], *(block.output[-1] for block in reading.blocks)]
+    for stream in reversed(streams):
+        likely = reading.model.lm_head(reading.model.model.norm(stream)).softmax(-1)
+        share, word = likely.max(0)
+        verdict = page.inner_text(".rs-verdict")
+        assert f"“{world.WORDS[int(word)]}”" in verdict
+        said = re.search(r"\((> )?([\d.]+) %\)", verdict)
+        assert said and float(said[2]) == pytest.approx(100 * float(share), abs=0.51)
+        probe.focus()
+        page.keyboard.press("ArrowLeft")
+        settle(page)

@@ -6,8 +6,9 @@ import random
 
 import pytest
 import torch
-from browser import open_figures, read_out, run_js_each, run_js_module, unfold
+from browser import open_figures, read_out, run_js_each, run_js_module, settle, unfold
 from figure_examples import assert_refused
+from story_reader import read_story, show_story, telling_head
 
 from minimind_edu.figures import RotationDials
 from minimind_edu.rope import (
@@ -363,3 +364,42 @@ def test_compact_is_the_dials_and_the_one_slider(page, width, most):
     assert all(a != b for a, b in zip(arrows(page), before, strict=True))
     assert read_out(page) == score == {"score": "2.0427"}
     assert page.get_by_role("img").first.get_attribute("aria-label") == said
+
+
+# The reader's story
+
+
+def test_the_story_shows_the_trained_heads_score_of_two_words(page):
+    open_figures(page, RotationDials())
+    show_story(page)
+    reading, (layer, head) = read_story(), telling_head()
+    block, last = reading.blocks[layer], len(reading.words) - 1
+
+    def score_shown():
+        return float(page.inner_text(".rd-score dd").replace("−", "-"))
+
+    most = int(block.weights[head, -1].argmax())
+    assert score_shown() == pytest.approx(float(block.scores[head, last, most]), abs=2e-3)
+    assert page.locator(".rd-dial").count() == block.query.shape[-1] // 2
+    page.get_by_label("pick key").check()
+    page.locator(".mm-word").nth(3).click()
+    settle(page)
+    assert score_shown() == pytest.approx(float(block.scores[head, last, 3]), abs=2e-3)
+    page.get_by_label("pick query").check()
+    page.locator(".mm-word").nth(11).click()
+    settle(page)
+    most = int(block.weights[head, 11].argmax())
+    assert score_shown() == pytest.approx(float(block.scores[head, 11, most]), abs=2e-3)
+
+
+def test_in_the_story_both_words_slide_and_the_score_stays(page):
+    open_figures(page, RotationDials())
+    show_story(page)
+    state = "() => document.querySelector('.minimind-figure > script').textContent"
+    before, stored = page.inner_text(".rd-score dd"), page.evaluate(state)
+    page.get_by_label("slide both", exact=True).fill("40")
+    settle(page)
+    after = page.inner_text(".rd-score dd")
+    assert float(after) == pytest.approx(float(before), abs=2e-4)
+    assert "m = 4" in page.inner_text(".rd-player output")
+    assert page.evaluate(state) == stored

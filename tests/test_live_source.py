@@ -21,7 +21,9 @@ def switch(page, label="This story"):
     """Choose in the switch, and wait until the figure has done it."""
     page.get_by_label(label).check()
     on = label == "This story"
-    page.wait_for_function(f"(document.querySelector('.mm-source .mm-note').textContent.length > 60) === {str(on).lower()}")
+    page.wait_for_function(
+        f"(document.querySelector('.mm-source .mm-note').textContent.length > 60) === {str(on).lower()}"
+    )
     settle(page)
 
 
@@ -113,9 +115,7 @@ def test_the_wish_is_remembered_and_can_be_taken_back(page, name):
 def test_a_figure_follows_the_story(page, name):
     show(page, name)
     switch(page)
-    page.evaluate(
-        "(text) => dispatchEvent(new CustomEvent('minimind-story-changed', { detail: text }))", OTHER_STORY
-    )
+    page.evaluate("(text) => dispatchEvent(new CustomEvent('minimind-story-changed', { detail: text }))", OTHER_STORY)
     page.wait_for_function(f"document.querySelector('{TOLD}').textContent.includes('9 tokens')")
     shown = page.inner_text(".mm-fig")
     assert "barn" in shown and "kitchen" not in shown
