@@ -1,13 +1,16 @@
 """What the living model does with a story, by the package: what figures must say when they show the reader's story."""
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor
 
 from minimind_edu import world
+from minimind_edu.block import MiniMindBlock
 from minimind_edu.figures._living import payload
 from minimind_edu.living import card, living_model
+from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.rope import apply_rotary_pos_emb
 
 
@@ -30,7 +33,7 @@ class Reading(NamedTuple):
     words: list[str]
     embedding: Tensor  # [T, E]
     blocks: list[Block]
-    model: torch.nn.Module
+    model: MiniMindForCausalLM
 
 
 @torch.no_grad()
@@ -42,7 +45,7 @@ def read_story() -> Reading:
     tables = body.freqs_cos[:count], body.freqs_sin[:count]
     identity = torch.ones_like(tables[0]), torch.zeros_like(tables[1])
     blocks = []
-    for layer in body.layers:
+    for layer in cast(Iterable[MiniMindBlock], body.layers):
         normed, attention = layer.input_layernorm(x), layer.self_attn
         q, k, _ = attention.project(normed, *identity)
         turned_q, turned_k = apply_rotary_pos_emb(q, k, *tables)
