@@ -4,6 +4,8 @@ import { h, svg, textAt, setAttributes, setSize, setTraits, mount, frame, wordsO
 import { fmt, grouped, slider, toggle, choice, optionsFor, readout, announcement } from "./kit.js";
 import { ITEM_SIZES, kvHeadStops, sourceHeads, stepShapes } from "./head_wiring_math.js";
 import { cacheBytes, copiedBytes, projectionWeights, formatBytes } from "./head_wiring_math.js";
+import { createReads, groupVerdict, wiringTraits } from "./head_wiring_reads.js";
+import { coverable, createSource, createWordLine } from "./live_source.js";
 import { headWiringWords } from "./head_wiring_words.js";
 
 const TRAITS = ["num_kv_heads", "head_dim", "num_layers", "length", "dtype", "order", "as_group_size"];
@@ -64,8 +66,8 @@ function createWires(words, isCompact) {
     );
   }
 
-  function draw(s, width) {
-    const isLow = isCompact || width < 460;
+  function draw(s, width, hasReads) {
+    const isLow = isCompact || hasReads || width < 460;
     const rows = { query: 46, kept: isLow ? 116 : 160 };
     const bottom = rows.kept + 50; // of the kept heads
     const column = width / s.heads;
@@ -291,30 +293,50 @@ function createControls(model, words) {
 function renderWiring({ model, el }) {
   const words = wordsOf(headWiringWords);
   const isCompact = model.get("compact");
+  const shown = coverable(model);
   const controls = createControls(model, words);
   const wires = createWires(words, isCompact);
   const copies = createCopies(words);
   const shapes = createShapes(words);
   const verdict = announcement("hw-verdict");
   const [numbers, costs] = [readout([]), readout([])];
-  const stage = h("div", { class: "mm-stage hw-stage" }, wires.root);
+  const source = isCompact ? null : createSource(model, () => width && draw(width), { picks: "layer" });
+  const line = createWordLine((at) => source.choose({ at }));
+  const reads = createReads(words);
+  const telling = h("div", { class: "hw-telling", hidden: true }, line.root, reads.root);
+  const stage = h("div", { class: "mm-stage hw-stage" }, telling, wires.root);
   const below = h("div", { class: "hw-below" }, verdict.root, numbers.root);
-  const more = [controls.mistakes, copies.root, shapes.root, ...controls.sizes, costs.root];
+  const ofExample = [controls.dial, controls.mistakes, ...controls.sizes]; // what the living model has settled
+  const more = [source?.root, controls.mistakes, copies.root, shapes.root, ...controls.sizes, costs.root];
   const root = frame(words, { stage, control: controls.dial, numbers: below, more }, isCompact);
+  let width = 0;
 
-  function draw(width) {
-    const s = wiringState(model);
-    wires.draw(s, width);
+  function drawReading(reading) {
+    shown.cover(reading && wiringTraits(reading));
+    telling.hidden = !reading;
+    for (const control of ofExample) control.hidden = Boolean(reading);
+    if (!reading) return;
+    line.draw(reading.tokens, reading.at, (at) => ({ tone: at === reading.at ? "q" : "" }));
+    reads.draw(reading);
+  }
+
+  function draw(now) {
+    width = now;
+    const reading = source?.reading() ?? null;
+    drawReading(reading);
+    const s = wiringState(shown);
+    wires.draw(s, width, Boolean(reading));
     controls.set(s);
     if (isCompact) return;
     copies.draw(s, width);
     shapes.draw(s);
-    verdict.set(...wiringVerdict(s, words));
+    verdict.set(...(reading ? [groupVerdict(reading, words)] : wiringVerdict(s, words)));
     numbers.set(wiringNumbers(s, words));
     costs.set(wiringCosts(s, words));
   }
 
-  return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw });
+  const parts = source ? [source] : [];
+  return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw, parts });
 }
 
 export default { render: renderWiring };

@@ -57,3 +57,10 @@ export function formatBytes(bytes) {
   }
   return `${Number(bytes.toFixed(2))} ${units[unit]}`;
 }
+
+/** The words that attention weights [T] read most, as [word, share]; equal words are counted together. */
+export function mostRead(weights, tokens, count) {
+  const shares = new Map();
+  tokens.slice(0, weights.length).forEach((word, at) => shares.set(word, (shares.get(word) ?? 0) + weights[at]));
+  return [...shares].sort(([, a], [, b]) => b - a).slice(0, count);
+}

@@ -19,6 +19,13 @@ export const headWiringWords = {
       mqa: (heads) => `MQA: all ${heads} query heads share one key/value head.`,
       gqa: (group) => `GQA: ${group} neighboring query heads share one key/value head.`,
     },
+    readsAt: (layer, word) => `layer ${layer} at “${word}”: what each query head reads`,
+    readsOf: (head) => `query head ${head}`,
+    looksAt: (query, word, share) => `q${query} looks at “${word}” (${share})`,
+    serves: (queries, head, parts, doDiffer) => {
+      const group = queries.map((query) => `q${query}`).join(" and ");
+      return `${group} share k${head}${doDiffer ? ", not the question" : ""}: ${parts.join(", ")}.`;
+    },
     perToken: "cache per token, bytes",
     atLength: (length) => `at ${length} positions`,
     ofMha: "compared with MHA",

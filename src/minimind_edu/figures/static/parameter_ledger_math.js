@@ -8,15 +8,16 @@ export function intermediateSize(hidden, generation) {
 
 /**
  * Parameters by part. sizes: {hidden, layers, vocabulary, heads, kvHeads, generation, tied}; hidden is a multiple of
- * heads.
+ * heads. A model by no generation's rules says its own {headDim, inner: F, hasQkNorm}.
  */
 export function parameterLedger(sizes) {
   const { hidden, layers, vocabulary, heads, kvHeads, generation, tied } = sizes;
-  const headDim = hidden / heads;
+  const { headDim = hidden / heads, hasQkNorm = generation === "minimind3" } = sizes;
+  const { inner = intermediateSize(hidden, generation) } = sizes;
   const table = vocabulary * hidden;
   const attention = layers * 2 * hidden * headDim * (heads + kvHeads); // query and output, key and value
-  const feedForward = layers * 3 * hidden * intermediateSize(hidden, generation);
-  const norms = layers * (2 * hidden + (generation === "minimind3" ? 2 * headDim : 0)) + hidden;
+  const feedForward = layers * 3 * hidden * inner;
+  const norms = layers * (2 * hidden + (hasQkNorm ? 2 * headDim : 0)) + hidden;
   const head = tied ? 0 : table;
   return {
     embedding: table,
@@ -42,4 +43,15 @@ export function vocabularyAt(step) {
 /** The step that comes nearest to a vocabulary. */
 export function vocabularyStep(vocabulary) {
   return Math.round(4 * Math.log2(vocabulary / 100));
+}
+
+/** The rows of a matrix { shape: [rows, columns], data } nearest to one of them: [{ row, cosine }], nearest first. */
+export function nearestRows({ shape: [rows, columns], data }, row, count) {
+  const vector = (at) => data.subarray(at * columns, (at + 1) * columns);
+  const dot = (a, b) => a.reduce((sum, value, i) => sum + value * b[i], 0);
+  const own = vector(row);
+  const cosineWith = (other) => dot(own, other) / Math.sqrt(dot(own, own) * dot(other, other));
+  const all = Array.from({ length: rows }, (_, at) => ({ row: at, cosine: cosineWith(vector(at)) }));
+  const others = all.filter((one) => one.row !== row).sort((a, b) => b.cosine - a.cosine);
+  return others.slice(0, count);
 }

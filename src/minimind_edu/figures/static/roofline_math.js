@@ -4,15 +4,16 @@ import { intermediateSize } from "./parameter_ledger_math.js";
 
 /**
  * sizes: {hidden, layers, heads, kvHeads, vocabulary, batch, itemsize}; `fresh` new positions after `past` cached ones.
+ * A model that is not built by MiniMind2's rules says its own {headDim, inner: F, hasQkNorm}.
  */
 export function callCost(sizes, fresh, past) {
   const { hidden, layers, heads, kvHeads, vocabulary, batch, itemsize } = sizes;
-  const headDim = hidden / heads;
+  const { headDim = hidden / heads, inner = intermediateSize(hidden, "minimind2"), hasQkNorm = false } = sizes;
   const projections = 2 * hidden * headDim * (heads + kvHeads);
-  const matrices = layers * (projections + 3 * hidden * intermediateSize(hidden, "minimind2"));
+  const matrices = layers * (projections + 3 * hidden * inner);
   const head = vocabulary * hidden;
-  const norms = (2 * layers + 1) * hidden;
-  const attention = 2 * layers * hidden * fresh * (past + fresh);
+  const norms = layers * (2 * hidden + (hasQkNorm ? 2 * headDim : 0)) + hidden;
+  const attention = 2 * layers * heads * headDim * fresh * (past + fresh);
   return {
     operations: 2 * batch * (fresh * matrices + attention + head),
     weightBytes: itemsize * (matrices + norms + head),
