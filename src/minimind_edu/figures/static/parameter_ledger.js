@@ -5,6 +5,8 @@ import { fmt, grouped, slider, toggle, choice, optionsFor, readout, announcement
 import { frame, wordsOf } from "./kit.js";
 import { intermediateSize, parameterLedger, savedByTying } from "./parameter_ledger_math.js";
 import { vocabularyAt, vocabularyStep } from "./parameter_ledger_math.js";
+import { createNearest, nearestWords, sizesOfLiving, tellingPosition } from "./parameter_ledger_rows.js";
+import { coverable, createSource, createWordLine } from "./live_source.js";
 import { parameterLedgerWords } from "./parameter_ledger_words.js";
 
 const TRAITS = ["hidden_size", "num_hidden_layers", "vocab_size", "num_key_value_heads", "generation", "tied"];
@@ -132,10 +134,8 @@ function createTable(words) {
   return { root, draw };
 }
 
-function ledgerState(model) {
-  const get = (name) => model.get(name);
-  const tied = get("tied");
-  const sizes = {
+function sizesOfTraits(get) {
+  return {
     hidden: get("hidden_size"),
     layers: get("num_hidden_layers"),
     vocabulary: get("vocab_size"),
@@ -143,9 +143,15 @@ function ledgerState(model) {
     kvHeads: get("num_key_value_heads"),
     generation: get("generation"),
   };
+}
+
+/** reading: what the living model has read, or null for the sizes of the traits. */
+function ledgerState(model, reading) {
+  const tied = model.get("tied");
+  const sizes = reading ? sizesOfLiving(reading) : sizesOfTraits(model.get);
   const depths = Array.from({ length: DEPTHS }, (_, i) => parameterLedger({ ...sizes, layers: i + 1, tied: false }));
   const current = parameterLedger({ ...sizes, tied });
-  return { sizes, tied, depths, untied: depths[sizes.layers - 1], current, saved: savedByTying(sizes) };
+  return { sizes, tied, depths, untied: depths[sizes.layers - 1], current, saved: savedByTying(sizes), reading };
 }
 
 function presetName(model) {
@@ -155,7 +161,10 @@ function presetName(model) {
 }
 
 function ledgerVerdict(s, words, percent) {
-  return words[s.tied ? "saves" : "wouldSave"](grouped(s.saved.parameters), percent(s.saved.share));
+  const saved = words[s.tied ? "saves" : "wouldSave"](grouped(s.saved.parameters), percent(s.saved.share));
+  if (!s.reading || !s.tied) return saved;
+  const [{ word, cosine }] = nearestWords(s.reading, s.reading.at, 1);
+  return `${saved} ${words.oneRow(s.reading.tokens[s.reading.at], word, fmt(cosine))}`;
 }
 
 function ledgerNumbers(s, words, percent) {
@@ -221,53 +230,92 @@ function createControls(model, words) {
     onInput: (power) => setTraits(model, { num_key_value_heads: 2 ** power }),
   });
 
-  function set({ sizes, tied: isTied }) {
+  function set({ sizes, tied: isTied, reading }) {
+    for (const control of others) control.hidden = Boolean(reading); // the living model has settled these
+    if (reading) return tied.set(isTied);
     preset.set(presetName(model));
     tied.set(isTied);
     hidden.set(sizes.hidden);
     layers.set(sizes.layers);
     vocabulary.set(vocabularyStep(sizes.vocabulary));
-    kvHeads.set(Math.log2(sizes.kvHeads));
+    return kvHeads.set(Math.log2(sizes.kvHeads));
   }
   const sliders = [vocabulary, layers, hidden, kvHeads].map((control) => control.root);
-  return { tied: tied.root, others: [preset.root, h("div", { class: "mm-controls" }, sliders)], set };
+  const others = [preset.root, h("div", { class: "mm-controls" }, sliders)];
+  return { tied: tied.root, others, set };
 }
 
 function renderLedger({ model, el }) {
   const words = wordsOf(parameterLedgerWords);
   const isCompact = Boolean(model.get("compact"));
   const percent = (share) => words.percent(fmt(100 * share, 2));
+  const shown = coverable(model);
   const chart = createDepthChart(words, percent, (layers) => setTraits(model, { num_hidden_layers: layers }));
   const table = createTable(words);
-  const controls = createControls(model, words);
+  const controls = createControls(shown, words);
   const [verdict, numbers] = [announcement("le-verdict"), readout([])];
+  const source = isCompact ? null : createSource(model, () => changeSource());
+  const line = createWordLine((at) => source.choose({ at }));
+  const nearest = createNearest(words);
+  const rows = h("div", { class: "le-rows" }, line.root, nearest.root);
   const tableBox = h("div", { class: "le-box" }, table.root, verdict.root);
   const stage = h("div", { class: "mm-stage le-stage" }, tableBox);
   const folded = h("div", { class: "le-folded" });
   const note = h("p", { class: "mm-note" });
   const control = h("div", { class: "mm-controls" }, controls.tied);
-  const more = [folded, controls.others, note];
+  const more = [source?.root, folded, controls.others, note];
   const root = frame(words, { stage, control, numbers: numbers.root, more }, isCompact);
+  let [width, told] = [0, null]; // told: the story whose telling word was chosen
 
-  /** Everything but the table and its switch. */
-  function drawRest(s, width) {
+  /** The living model is tied, and a reader who unties it does so in this figure alone. */
+  function changeSource() {
+    const reading = source.reading();
+    if (Boolean(reading) !== shown.isCovered("tied"))
+      shown.cover(reading && { tied: reading.living.model.config.tie_word_embeddings });
+    if (reading && reading.ids !== told) {
+      told = reading.ids;
+      return source.choose({ at: tellingPosition(reading) });
+    }
+    return width && draw(width);
+  }
+
+  function drawRows(reading) {
+    chart.root.remove();
+    if (rows.parentNode !== stage) stage.append(rows);
+    line.draw(reading.tokens, reading.at, (at) => ({ tone: at === reading.at ? "ink" : "" }));
+    nearest.draw(reading);
+  }
+
+  function drawDepths(s) {
+    rows.remove();
     const home = width < WIDE ? folded : stage;
     if (chart.root.parentNode !== home) home.append(chart.root);
     chart.draw(s, width < WIDE ? width : Math.round((width - GAP) * 0.46));
+  }
+
+  /** Everything but the table and its switch. */
+  function drawRest(s) {
+    if (s.reading) drawRows(s.reading);
+    else drawDepths(s);
     numbers.set(ledgerNumbers(s, words, percent));
-    const rules = words.rules[s.sizes.generation](grouped(intermediateSize(s.sizes.hidden, s.sizes.generation)));
+    const { inner, hidden, generation } = s.sizes;
+    const rules = s.reading
+      ? words.living(grouped(inner))
+      : words.rules[generation](grouped(intermediateSize(hidden, generation)));
     if (note.textContent !== rules) note.textContent = rules;
   }
 
-  function draw(width) {
-    const s = ledgerState(model);
+  function draw(now) {
+    width = now;
+    const s = ledgerState(shown, source?.reading() ?? null);
     table.draw(s, percent);
     controls.set(s);
     verdict.set(ledgerVerdict(s, words, percent));
-    if (!isCompact) drawRest(s, width);
+    if (!isCompact) drawRest(s);
   }
 
-  return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw, parts: [chart] });
+  const parts = [chart, ...(source ? [source] : [])];
+  return mount(el, root, { model: shown, traits: TRAITS, boxes: [stage], draw, parts });
 }
 
 export default { render: renderLedger };

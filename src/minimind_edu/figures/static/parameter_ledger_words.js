@@ -33,6 +33,10 @@ export const parameterLedgerWords = {
     layers: "layers",
     hidden: "hidden size",
     kvHeads: "key/value heads (of 8)",
+    nearestTo: (word) => `rows nearest to the row of “${word}”, by cosine`,
+    oneRow: (word, nearest, cosine) =>
+      `One row reads “${word}” and scores it; nearest to that row is “${nearest}”, cosine ${cosine}.`,
+    living: (channels) => `The book's trained model: ${channels} feed-forward channels, norms on queries and keys.`,
     rules: {
       minimind2: (channels) => `MiniMind2's rules: ${channels} feed-forward channels.`,
       minimind3: (channels) => `MiniMind3's rules: ${channels} feed-forward channels, norms on queries and keys.`,
