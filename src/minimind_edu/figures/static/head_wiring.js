@@ -314,6 +314,7 @@ function renderWiring({ model, el }) {
   function drawReading(reading) {
     shown.cover(reading && wiringTraits(reading));
     telling.hidden = !reading;
+    root.dataset.story = Boolean(reading);
     for (const control of ofExample) control.hidden = Boolean(reading);
     if (!reading) return;
     line.draw(reading.tokens, reading.at, (at) => ({ tone: at === reading.at ? "q" : "" }));

@@ -265,13 +265,13 @@ function renderLedger({ model, el }) {
   const control = h("div", { class: "mm-controls" }, controls.tied);
   const more = [source?.root, folded, controls.others, note];
   const root = frame(words, { stage, control, numbers: numbers.root, more }, isCompact);
-  let [width, told] = [0, null]; // told: the story whose telling word was chosen
+  let [width, isStory, told] = [0, false, null]; // told: the story whose telling word was chosen
 
   /** The living model is tied, and a reader who unties it does so in this figure alone. */
   function changeSource() {
     const reading = source.reading();
-    if (Boolean(reading) !== shown.isCovered("tied"))
-      shown.cover(reading && { tied: reading.living.model.config.tie_word_embeddings });
+    if (Boolean(reading) !== isStory) shown.cover(reading && { tied: reading.living.model.config.tie_word_embeddings });
+    isStory = root.dataset.story = Boolean(reading);
     if (reading && reading.ids !== told) {
       told = reading.ids;
       return source.choose({ at: tellingPosition(reading) });

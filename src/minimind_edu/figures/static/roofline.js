@@ -4,6 +4,8 @@ import { h, svg, textAt, setAttributes, setSize, setTraits, clamp, arrowStep, dr
 import { fmt, grouped, slider, choice, optionsFor, readout, announcement, handle, frame, wordsOf } from "./kit.js";
 import { decodeCost, prefillCost, underRoof, attainableAt, nearestIntensity } from "./roofline_math.js";
 import { withPrefix, duration } from "./roofline_math.js";
+import { costSizes, secondsPerToken } from "./roofline_story.js";
+import { coverable, createSource } from "./live_source.js";
 import { rooflineWords } from "./roofline_words.js";
 
 const SIZES = ["hidden_size", "num_hidden_layers", "num_key_value_heads", "batch", "context", "itemsize"];
@@ -23,6 +25,7 @@ const word = (x, y, text, cls, anchor = "middle") => textAt(x, y, text, cls, anc
 const powersOfTwo = (last) => Array.from({ length: last + 1 }, (_, power) => 2 ** power);
 
 function binaryBytes(bytes) {
+  if (bytes < 2 ** 20) return `${fmt(bytes / 2 ** 10, bytes < 2 ** 14 ? 1 : 0)} KiB`;
   if (bytes >= 2 ** 30) return `${fmt(bytes / 2 ** 30, 1)} GiB`;
   return `${fmt(bytes / 2 ** 20, bytes < 2 ** 24 ? 1 : 0)} MiB`;
 }
@@ -33,23 +36,28 @@ function decades(low, high) {
   return Array.from({ length: last - first + 1 }, (_, i) => 10 ** (first + i));
 }
 
-function roofState(model) {
-  const get = (name) => model.get(name);
-  const [context, batch, machine] = [get("context"), get("batch"), get("machine")];
-  const sizes = {
+function sizesOfTraits(get) {
+  return {
     hidden: get("hidden_size"),
     layers: get("num_hidden_layers"),
     heads: get("num_attention_heads"),
     kvHeads: get("num_key_value_heads"),
     vocabulary: get("vocab_size"),
-    batch,
-    itemsize: get("itemsize"),
   };
+}
+
+/** story: null, or the living model's reading with the `seconds` that a token took in this page. */
+function roofState(model, story) {
+  const get = (name) => model.get(name);
+  const [context, batch, machine] = [get("context"), get("batch"), get("machine")];
+  const sizes = { ...(story ? costSizes(story) : sizesOfTraits(get)), batch, itemsize: get("itemsize") };
   const at = (cost) => ({ cost, ...underRoof(cost, machine) });
   const decodeAt = (b) => at(decodeCost({ ...sizes, batch: b }, context));
   const prefillAt = (length) => at(prefillCost(sizes, length));
-  const isAsMeasured = Object.entries(get("measured_at")).every(([name, value]) => get(name) === value);
-  const runs = isAsMeasured ? get("runs") : [];
+  const isAsMeasured = story
+    ? batch === 1
+    : Object.entries(get("measured_at")).every(([name, value]) => get(name) === value);
+  const measured = story ? [{ name: "decode, page", seconds: story.seconds }] : get("runs");
   const [decode, prefill] = [decodeAt(batch), prefillAt(context)];
   return {
     sizes,
@@ -62,7 +70,8 @@ function roofState(model) {
     prefill,
     decodeRate: batch / decode.seconds, // tokens per second
     prefillRate: (batch * context) / prefill.seconds,
-    runs,
+    runs: isAsMeasured ? measured : [],
+    story,
   };
 }
 
@@ -257,13 +266,16 @@ function createLegend(words) {
 
 function roofVerdict(s, words) {
   if (s.decode.limit === "arithmetic") return words.computes;
-  return words.waits(fmt(100 * (1 - s.decode.computing / s.decode.seconds), 0));
+  const unused = fmt(100 * (1 - s.decode.computing / s.decode.seconds), 0);
+  if (s.story) return words.smallWaits(grouped(s.decode.cost.weightBytes / s.sizes.itemsize), unused);
+  return words.waits(unused);
 }
 
 function roofNumbers(s, words) {
   return [
     [words.decodeIntensity, fmt(s.decode.intensity, s.decode.intensity < 100 ? 2 : 0)],
     [words.share, rate(1 / s.decode.seconds)],
+    ...(s.story ? [[words.readHere, rate(1 / s.story.seconds)]] : []),
   ];
 }
 
@@ -302,9 +314,11 @@ function createControls(model, words) {
   const hidden = whole("hidden_size", words.hidden, 128, 4096, 128);
   const layers = whole("num_hidden_layers", words.layers, 1, 48, 1);
 
-  function set({ sizes, context: length }) {
-    const isShown = (size) => size.hidden_size === sizes.hidden && size.num_hidden_layers === sizes.layers;
+  function set({ sizes, context: length, story }) {
     batch.set(Math.log2(sizes.batch));
+    others.hidden = Boolean(story); // the living model and its story have settled these
+    if (story) return;
+    const isShown = (size) => size.hidden_size === sizes.hidden && size.num_hidden_layers === sizes.layers;
     context.set(Math.log2(length));
     kvHeads.set(sizes.kvHeads);
     bytes.set(sizes.itemsize);
@@ -319,36 +333,50 @@ function createControls(model, words) {
       parts.map((control) => control.root),
     );
   };
-  return { batch: rootOf([batch]), others: rootOf([context, kvHeads, bytes, hidden, layers, preset]), set };
+  const others = rootOf([context, kvHeads, bytes, hidden, layers, preset]);
+  return { batch: rootOf([batch]), others, set };
 }
 
 function renderRoofline({ model, el }) {
   const words = wordsOf(rooflineWords);
   const isCompact = Boolean(model.get("compact"));
-  const change = (name) => (value) => setTraits(model, { [name]: value });
+  const shown = coverable(model);
+  const change = (name) => (value) => setTraits(shown, { [name]: value });
   const roof = createRoof(words, isCompact, change("batch"), change("context"));
   const bars = { decode: createBars(words, words.decodeTime), prefill: createBars(words, words.prefillTime) };
   const [verdict, legend] = [announcement("ro-verdict"), createLegend(words)];
   const [numbers, foldedOnes] = [readout([]), readout([])];
-  const controls = createControls(model, words);
+  const controls = createControls(shown, words);
+  const source = isCompact ? null : createSource(model, () => changeSource());
   const barBox = h("div", { class: "ro-times" }, bars.decode.root, bars.prefill.root, legend.root);
   const folded = h("div", {});
   const stage = h("div", { class: "mm-stage ro-stage" }, isCompact ? null : verdict.root, roof.root);
   const note = h("p", { class: "mm-note" });
-  const more = [controls.others, folded, foldedOnes.root, note];
+  const more = [source?.root, controls.others, folded, foldedOnes.root, note];
   const root = frame(words, { stage, control: controls.batch, numbers: numbers.root, more }, isCompact);
 
-  function drawBars(s, width) {
+  let [width, story] = [0, null];
+
+  /** The story covers the context; its words are timed once. */
+  function changeSource() {
+    const reading = source.reading();
+    story = reading && { ...reading, seconds: secondsPerToken(reading) };
+    shown.cover(reading && { context: reading.ids.length, itemsize: 4 });
+    root.dataset.story = Boolean(reading);
+    if (width) draw(width);
+  }
+
+  function drawBars(s, barWidth) {
     const runsOf = (runs, name) => runs.filter((run) => run.name.startsWith(name));
-    const where = { decode: words.measuredOnly(model.get("measured_at")), prefill: [] };
+    const where = { decode: s.story ? words.timedOnly : words.measuredOnly(model.get("measured_at")), prefill: [] };
     for (const [name, bar] of Object.entries(bars)) {
       const room = runsOf(model.get("runs"), name).length; // it stays when there are none to show
-      bar.draw(s[name], runsOf(s.runs, name), room, where[name], width);
+      bar.draw(s[name], runsOf(s.runs, name), room, where[name], barWidth);
     }
   }
 
   /** Everything but the roof and the batch. */
-  function drawRest(s, width, timeWidth) {
+  function drawRest(s, timeWidth) {
     const home = width < WIDE ? folded : stage;
     if (barBox.parentNode !== home) home.append(barBox);
     barBox.style.width = `${timeWidth}px`;
@@ -357,20 +385,22 @@ function renderRoofline({ model, el }) {
     verdict.set(roofVerdict(s, words));
     numbers.set(roofNumbers(s, words));
     foldedOnes.set(foldedNumbers(s, words));
-    const limits = words.note(s.machine.name, s.machine.dtype, s.machine.date);
+    const limits = words.note(s.machine.name, s.machine.dtype, s.machine.date) + (s.story ? words.timed : "");
     if (note.textContent !== limits) note.textContent = limits;
   }
 
-  function draw(width) {
-    const s = roofState(model);
+  function draw(now) {
+    width = now;
+    const s = roofState(shown, story);
     const hasTwo = !isCompact && width >= WIDE;
     const timeWidth = hasTwo ? Math.round((width - GAP) * 0.4) : width;
     roof.draw(s, hasTwo ? width - GAP - timeWidth : width);
     controls.set(s);
-    if (!isCompact) drawRest(s, width, timeWidth);
+    if (!isCompact) drawRest(s, timeWidth);
   }
 
-  return mount(el, root, { model, traits: [...SIZES, ...MEASURED], boxes: [stage], draw, parts: [roof] });
+  const parts = [roof, ...(source ? [source] : [])];
+  return mount(el, root, { model: shown, traits: [...SIZES, ...MEASURED], boxes: [stage], draw, parts });
 }
 
 export default { render: renderRoofline };
