@@ -6,6 +6,8 @@ import { announcement, readout, frame } from "./kit.js";
 import { channelStats, dot3, scale3, azimuthOf, unproject } from "./norm_geometry_math.js";
 import { INK, NORMS, normWords, epsText, smallText, resultsOf, remarkOn } from "./norm_geometry_result.js";
 import { paintGlobe } from "./norm_geometry_globe.js";
+import { createStream } from "./norm_geometry_stream.js";
+import { createSource } from "./live_source.js";
 import { ROW, barScale, drawBars, numbersTable, drawFan } from "./norm_geometry_charts.js";
 
 const LIMIT = 8; // of a channel of x that is dragged
@@ -433,14 +435,31 @@ function renderGeometry({ model, el }) {
   });
   const remark = announcement("ng-remark");
   const numbers = readout([]);
-  const stage = h("div", { class: "mm-stage" }, globe.root);
+  const source = shared.isCompact ? null : createSource(model, scheduler.schedule);
+  const stream = createStream(source, scheduler.schedule);
+  const stage = h("div", { class: "mm-stage" }, globe.root, stream.root);
   const details = h("div", { class: "mm-stage ng-stage" }, bars.root);
-  const more = [selector.root, examples, remark.root, details, controls.root, fans.root];
+  const ofExample = h("div", {}, selector.root, examples, remark.root, details, controls.root, fans.root);
+  const more = [source?.root, ofExample];
   const below = h("div", { class: "ng-below" }, numbers.root);
-  const control = h("div", { class: "mm-controls" }, controls.offset);
+  const control = h("div", { class: "mm-controls" }, controls.offset, stream.control);
   const root = frame(normWords, { stage, control, numbers: below, more }, shared.isCompact);
 
+  function showStory(isStory) {
+    root.dataset.story = isStory;
+    root.firstChild.textContent = isStory ? normWords.streamTitle : normWords.title;
+    for (const part of [globe.root, ofExample, controls.offset]) part.hidden = isStory;
+    for (const part of [stream.root, stream.control]) part.hidden = !isStory;
+  }
+
   function draw() {
+    const reading = source?.reading() ?? null;
+    showStory(Boolean(reading));
+    if (reading) return numbers.set(stream.draw(reading));
+    return drawExample();
+  }
+
+  function drawExample() {
     const result = resultsOf(model);
     const text = remarkOn(result);
     globe.draw(result, text);
@@ -457,7 +476,7 @@ function renderGeometry({ model, el }) {
     numbers.set([[normWords.meanOf(result.argument), smallText(result.stats.mean)], ...means]);
   }
 
-  const parts = [scheduler, { release: animator.cancel }, globe, bars, fans];
+  const parts = [scheduler, { release: animator.cancel }, globe, bars, fans, ...(source ? [source] : [])];
   return mount(el, root, { model, traits: [...TRAITS, "norm"], draw: scheduler.schedule, parts });
 }
 

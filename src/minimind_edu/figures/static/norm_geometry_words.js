@@ -6,6 +6,21 @@ export const normGeometryWords = {
     caption:
       "Height is the mean of the channels. LayerNorm drops x to mean 0 and scales it to RMS 1; RMSNorm only scales.",
     more: "More: examples, gain, eps, 64 channels",
+    streamTitle: "However large the stream, RMSNorm hands on a vector of RMS 1.",
+    whichNorm: "norm of the model",
+    sites: {
+      attention: (layer) => `layer ${layer}, before attention`,
+      feedForward: (layer) => `layer ${layer}, before feed-forward`,
+      final: "the last one, before the head",
+    },
+    strips: {
+      x: (rms) => `x, the stream: RMS ${rms}`,
+      plain: (rms) => `x ÷ RMS: RMS ${rms}`,
+      final: (rms) => `× gain, what is handed on: RMS ${rms}`,
+    },
+    streamRms: "RMS of the stream",
+    streamMean: "mean of its channels",
+    apart: "LayerNorm's output, apart by",
     norms: { layer: "LayerNorm", rms: "RMSNorm" },
     x: "x",
     shifted: "x + c",
