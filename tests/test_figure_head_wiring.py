@@ -6,6 +6,7 @@ import pytest
 import torch
 from browser import open_figures, run_js_module, settle, unfold
 from figure_examples import assert_refused
+from story_reader import read_story, show_story, telling_head
 
 from minimind_edu import MiniMindConfig
 from minimind_edu.attention import Attention, attention, repeat_kv, repeat_kv_tiled
@@ -275,3 +276,58 @@ def test_compact_is_the_wires_and_one_slider(page, width, height):
         assert wires.locator(".hw-piece").count() == kv_heads
         drawings.append(wires.inner_html())
     assert len(set(drawings)) == 4
+
+
+# The reader's story
+
+
+def test_the_story_shows_what_each_head_reads(page):
+    open_figures(page, HeadWiring())
+    show_story(page)
+    reading, (layer, head) = read_story(), telling_head()
+    config = reading.model.config
+    weights = reading.blocks[layer].weights[:, -1]
+    expected = []
+    for row in weights.tolist():
+        shares = dict.fromkeys(reading.words, 0.0)
+        for word, weight in zip(reading.words, row, strict=True):
+            shares[word] += weight
+        expected.append(sorted(shares.items(), key=lambda share: -share[1])[:3])
+    columns = page.eval_on_selector_all(
+        ".hw-columns ul",
+        "all => all.map((one) => [...one.children].map((row) => [...row.children].map((part) => part.textContent)))",
+    )
+    assert columns == [[[word, f"{100 * share:.0f} %"] for word, share in column] for column in expected]
+    size = config.num_attention_heads // config.num_key_value_heads
+    verdict = page.inner_text(".hw-verdict")
+    assert f"share k{head // size}" in verdict
+    for query in range(head // size * size, (head // size + 1) * size):
+        word, share = expected[query][0]
+        assert f"q{query} looks at “{word}” ({100 * share:.0f} %)" in verdict
+    cache = KVCache(config.num_hidden_layers)
+    for one in cache.layers:
+        one.append(*(torch.empty(1, 1, config.num_key_value_heads, config.head_dim) for _ in range(2)))
+    assert shown(page.locator(".mm-fig"))[0] == f"{cache.num_bytes():,}"
+
+
+def test_another_word_of_the_story_and_another_layer(page):
+    open_figures(page, HeadWiring())
+    show_story(page)
+    page.locator(".mm-word").nth(5).click()
+    page.locator(".mm-source .mm-choice").nth(1).locator("input").last.check()
+    settle(page)
+    reading = read_story()
+    row = reading.blocks[-1].weights[0, 5, :6]
+    best = page.inner_text(".hw-columns ul >> nth=0").split()
+    word = reading.words[int(row.argmax())]
+    assert best[0] == word.split()[0]
+    assert page.inner_text(".hw-telling .mm-label").startswith(f"layer {len(reading.blocks)} at “{reading.words[5]}”")
+
+
+def test_the_dial_gives_way_to_the_story(page):
+    open_figures(page, HeadWiring())
+    dial = page.get_by_label("key/value heads", exact=True)
+    assert dial.is_visible()
+    show_story(page)
+    assert not dial.is_visible()
+    assert page.locator(".hw-piece").count() == read_story().model.config.num_key_value_heads

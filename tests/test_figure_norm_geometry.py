@@ -6,10 +6,12 @@ import pytest
 import torch
 from browser import Watch, open_figures, read_out, run_js_each, run_js_module, serve, settle, unfold
 from figure_examples import assert_refused
+from story_reader import read_story, show_story
 from torch.nn import functional as F
 
 from minimind_edu.figures import NormGeometry, module_source
 from minimind_edu.figures.norm_geometry import channel_stats, example_values
+from minimind_edu.norms import LayerNorm, RMSNorm
 
 MATH = "norm_geometry_math"
 SIZES = (1280, 360)
@@ -605,3 +607,55 @@ def test_kernel_can_move_the_figure_and_take_it_away(calm):
     assert seen["text"].startswith("x0.001.411.41")
     assert seen["own"] == [1, 1]
     assert seen["left"] == 0
+
+
+# The reader's story
+
+
+def norm_inputs(reading) -> list[tuple[torch.Tensor, torch.nn.Module]]:
+    """What each norm of the stream gets at the last word, and the norm, in their order."""
+    body, stream, found = reading.model.model, reading.embedding, []
+    for layer, block in zip(body.layers, reading.blocks, strict=True):
+        found += [(stream, layer.input_layernorm), (stream + block.attended, layer.post_attention_layernorm)]
+        stream = block.output
+    return [(x[-1], norm) for x, norm in [*found, (stream, body.norm)]]
+
+
+@pytest.mark.parametrize("place", [0, 3, -1])
+def test_the_story_shows_the_stream_at_every_norm(page, place):
+    open_figures(page, NormGeometry())
+    show_story(page)
+    sites = norm_inputs(read_story())
+    page.get_by_label("norm", exact=True).fill(str(place % len(sites)))
+    settle(page)
+    x, norm = sites[place]
+    with torch.no_grad():
+        handed_on = norm(x)
+        plain = RMSNorm(len(x), eps=norm.eps)(x)
+        centered = LayerNorm(len(x), eps=norm.eps)(x)
+    rms = [float(y.pow(2).mean().sqrt()) for y in (x, plain, handed_on)]
+    titles = page.eval_on_selector_all(".ng-strip p", "all => all.map((one) => one.textContent.split('RMS ').at(-1))")
+    assert titles == [f"{value:.2f}" for value in rms]
+    angle = math.degrees(math.acos(float(torch.nn.functional.cosine_similarity(plain, centered, dim=0))))
+    numbers = read_out(page)
+    assert numbers["RMS of the stream"] == f"{rms[0]:.2f}"
+    assert numbers["mean of its channels"] == f"{float(x.mean()):.2f}".replace("-", "−")
+    assert float(numbers["LayerNorm's output, apart by"].rstrip("°")) == pytest.approx(angle, abs=0.06)
+    heights = page.eval_on_selector_all(
+        ".ng-strip",
+        "all => all.map((one) => [...one.querySelectorAll('rect')].map((bar) => Number(bar.getAttribute('height'))))",
+    )
+    drawn = torch.tensor(heights[0])
+    assert torch.allclose(drawn / drawn.max(), x.abs() / x.abs().max(), atol=1e-3)
+
+
+def test_the_globe_gives_way_to_the_story_and_comes_back(page):
+    open_figures(page, NormGeometry())
+    title = page.inner_text(".mm-title")
+    show_story(page)
+    assert not page.locator(".ng-globe").is_visible() and page.locator(".ng-strip").count() == 3
+    assert page.inner_text(".mm-title") != title
+    page.get_by_label("Example").check()
+    settle(page)
+    assert page.locator(".ng-globe").is_visible() and not page.locator(".ng-stream").is_visible()
+    assert page.inner_text(".mm-title") == title

@@ -4,10 +4,12 @@ import itertools
 import re
 
 import pytest
-from browser import open_figures, run_js_each, run_js_module
+import torch
+from browser import open_figures, run_js_each, run_js_module, settle
 from figure_examples import assert_refused
+from story_reader import read_story, show_story
 
-from minimind_edu import MiniMindConfig
+from minimind_edu import MiniMindConfig, world
 from minimind_edu.figures import ParameterLedger
 from minimind_edu.figures.parameter_ledger import PARTS, count_by_part
 
@@ -262,3 +264,46 @@ def test_the_point_in_the_chart_answers_to_arrow_keys(ledger):
     ledger.keyboard.press("Shift+ArrowRight")
     assert point.get_attribute("aria-valuenow") == "14"
     assert ledger.get_by_label("layers", exact=True).input_value() == "14"
+
+
+# The reader's story
+
+
+def test_the_story_counts_the_living_model_and_finds_the_nearest_row(page):
+    open_figures(page, ParameterLedger())
+    show_story(page)
+    reading = read_story()
+    config = reading.model.config
+    counts = count_by_part(config)
+    table = page.locator(".le-table").first
+    cells = table.locator("tbody tr").evaluate_all("rows => rows.map((row) => row.children[2].textContent)")
+    assert cells[:4] == [f"{counts[part]:,}" for part in ("embedding", "attention", "feed-forward", "norms")]
+    whole = reading.model.num_parameters()
+    rows = torch.nn.functional.normalize(reading.model.model.embed_tokens.weight.detach(), dim=-1)
+    cosines = (rows @ rows.T).fill_diagonal_(-1)
+    ids = world.encode(" ".join(reading.words))
+    telling = max(range(len(ids)), key=lambda at: float(cosines[ids[at]].max()))
+    nearest = cosines[ids[telling]].topk(5)
+    shown = page.eval_on_selector_all(
+        ".le-nearest tr", "rows => rows.map((row) => [row.children[0].textContent, row.children[2].textContent])"
+    )
+    assert shown == [[world.WORDS[i], f"{c:.2f}"] for c, i in zip(*map(torch.Tensor.tolist, nearest), strict=True)]
+    saved = config.vocab_size * config.hidden_size
+    verdict = page.inner_text(".le-verdict")
+    assert f"Tying saves {saved:,} parameters, {100 * saved / (whole + saved):.2f} %" in verdict
+    assert f"“{reading.words[telling]}”" in verdict and f"“{shown[0][0]}”, cosine {shown[0][1]}" in verdict
+
+
+def test_untying_the_living_model_stays_in_the_figure(page):
+    open_figures(page, ParameterLedger())
+    before = page.inner_text(".le-table")
+    show_story(page)
+    page.get_by_label("tie the head to the embedding").uncheck()
+    config = read_story().model.config
+    saved = config.vocab_size * config.hidden_size
+    assert page.inner_text(".le-verdict").startswith(f"Tying would save {saved:,} parameters")
+    page.locator(".mm-word").nth(3).click()
+    assert not page.get_by_label("tie the head to the embedding").is_checked()
+    page.get_by_label("Example").check()
+    settle(page)
+    assert page.inner_text(".le-table") == before

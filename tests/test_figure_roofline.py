@@ -4,8 +4,9 @@ import math
 from functools import partial
 
 import pytest
-from browser import open_figures, read_out, run_js_each, run_js_module
+from browser import open_figures, read_out, run_js_each, run_js_module, settle
 from figure_examples import assert_refused
+from story_reader import read_story, show_story
 
 import minimind_edu.figures.roofline as module
 from minimind_edu.config import MiniMindConfig
@@ -340,3 +341,36 @@ def test_of_two_points_in_one_place_both_are_seen_and_grabbed(page):
     hit = "([x, y]) => document.elementFromPoint(x, y).closest('.mm-handle').getAttribute('aria-label')"
     assert page.evaluate(hit, [x, y]) == "prompt length, in the chart"
     assert page.evaluate(hit, [disk["x"] + 5, disk["y"] + 5]) == "batch, in the chart"
+
+
+# The reader's story
+
+
+def test_the_story_puts_the_living_model_under_the_roof(page):
+    figure = Roofline(measured=stored_machine())
+    open_figures(page, figure)
+    show_story(page)
+    reading = read_story()
+    cost = decode_cost(reading.model.config, len(reading.words))
+    machine = Machine(figure.machine["bandwidth"], figure.machine["peak"])
+    numbers = read_out(page)
+    assert numbers["decode, operations per byte"] == f"{cost.intensity:.2f}"
+    assert numbers["each sequence gets, tokens per second"] == f"{round(1 / machine.seconds(cost)):,}"
+    assert float(numbers["read in this page, tokens per second"].replace(",", "")) > 0
+    unused = 1 - cost.operations / machine.peak / machine.seconds(cost)
+    weights = f"{cost.weight_bytes // 4:,}"
+    verdict = page.inner_text(".ro-verdict")
+    assert f"only {weights} weights" in verdict and f"{100 * unused:.0f} %" in verdict
+    assert numbers["weights"] == f"{cost.weight_bytes / 1024:.0f} KiB"
+    prefill = prefill_cost(reading.model.config, len(reading.words))
+    assert numbers["prefill, operations per byte"] == f"{prefill.intensity:.1f}"
+
+
+def test_a_batch_of_the_living_model_was_not_timed(page):
+    open_figures(page, Roofline(measured=stored_machine()))
+    show_story(page)
+    assert "this page" in page.locator(".ro-bars").first.text_content()
+    page.get_by_label("batch", exact=True).fill("3")
+    settle(page)
+    drawn = page.locator(".ro-bars").first.text_content()
+    assert "this page" not in drawn and "timed only at batch 1" in drawn

@@ -89,7 +89,7 @@ export function createStream(source, changed) {
     const eps = reading.living.model.config.rms_norm_eps;
     const all = sites.map((site) => throughNorm(site, eps));
     names = sites.map((site) => site.name);
-    place ??= sites.length - 1; // the final norm has the largest stream, as a rule
+    place ??= sites.length - 1; // where the stream is largest, as a rule
     norm.input.max = sites.length - 1;
     norm.set(place);
     line.draw(reading.tokens, reading.at, (at) => ({ tone: at === reading.at ? "ink" : "" }));

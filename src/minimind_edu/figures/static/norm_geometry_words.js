@@ -7,11 +7,11 @@ export const normGeometryWords = {
       "Height is the mean of the channels. LayerNorm drops x to mean 0 and scales it to RMS 1; RMSNorm only scales.",
     more: "More: examples, gain, eps, 64 channels",
     streamTitle: "However large the stream, RMSNorm hands on a vector of RMS 1.",
-    whichNorm: "norm of the model",
+    whichNorm: "norm",
     sites: {
       attention: (layer) => `layer ${layer}, before attention`,
       feedForward: (layer) => `layer ${layer}, before feed-forward`,
-      final: "the last one, before the head",
+      final: "the last, before the head",
     },
     strips: {
       x: (rms) => `x, the stream: RMS ${rms}`,
