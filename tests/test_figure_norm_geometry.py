@@ -639,7 +639,7 @@ def test_the_story_shows_the_stream_at_every_norm(page, place):
     angle = math.degrees(math.acos(float(torch.nn.functional.cosine_similarity(plain, centered, dim=0))))
     numbers = read_out(page)
     assert numbers["RMS of the stream"] == f"{rms[0]:.2f}"
-    assert numbers["mean of its channels"] == f"{float(x.mean()):.2f}".replace("-", "−")
+    assert numbers["mean of its channels"] == f"{float(x.mean()):z.2f}".replace("-", "−")
     assert float(numbers["LayerNorm's output, apart by"].rstrip("°")) == pytest.approx(angle, abs=0.06)
     heights = page.eval_on_selector_all(
         ".ng-strip",
@@ -655,7 +655,7 @@ def test_the_globe_gives_way_to_the_story_and_comes_back(page):
     show_story(page)
     assert not page.locator(".ng-globe").is_visible() and page.locator(".ng-strip").count() == 3
     assert page.inner_text(".mm-title") != title
-    page.get_by_label("Example").check()
+    page.get_by_label("Example", exact=True).check()
     settle(page)
     assert page.locator(".ng-globe").is_visible() and not page.locator(".ng-stream").is_visible()
     assert page.inner_text(".mm-title") == title

@@ -298,12 +298,12 @@ def test_untying_the_living_model_stays_in_the_figure(page):
     open_figures(page, ParameterLedger())
     before = page.inner_text(".le-table")
     show_story(page)
-    page.get_by_label("tie the head to the embedding").uncheck()
+    page.get_by_role("switch").uncheck()
     config = read_story().model.config
     saved = config.vocab_size * config.hidden_size
     assert page.inner_text(".le-verdict").startswith(f"Tying would save {saved:,} parameters")
     page.locator(".mm-word").nth(3).click()
-    assert not page.get_by_label("tie the head to the embedding").is_checked()
+    assert not page.get_by_role("switch").is_checked()
     page.get_by_label("Example").check()
     settle(page)
     assert page.inner_text(".le-table") == before

@@ -22,7 +22,7 @@ TOLD = ".mm-source .mm-note"
 
 def switch(page, label="This story"):
     """Choose in the switch, and wait until the figure has done it."""
-    page.get_by_label(label).check()
+    page.get_by_label(label, exact=True).check()
     on = label == "This story"
     page.wait_for_function(
         f"(document.querySelector('.mm-source .mm-note').textContent.length > 60) === {str(on).lower()}"
@@ -98,7 +98,7 @@ def test_without_the_script_it_says_so_and_keeps_the_example(page, name):
     unfold(page)
     page.get_by_label("This story").click()
     page.wait_for_function(f"document.querySelector('{TOLD}').textContent.includes('not within reach')")
-    assert page.get_by_label("Example").is_checked()
+    assert page.get_by_label("Example", exact=True).is_checked()
 
 
 @EACH
@@ -111,7 +111,7 @@ def test_the_wish_is_remembered_and_can_be_taken_back(page, name):
     switch(page, "Example")
     show(page, name)
     page.wait_for_timeout(200)
-    assert page.get_by_label("Example").is_checked() and page.text_content(TOLD) == ""
+    assert page.get_by_label("Example", exact=True).is_checked() and page.text_content(TOLD) == ""
 
 
 @EACH
