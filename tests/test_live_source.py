@@ -33,6 +33,7 @@ def switch(page, label="This story"):
 def show(page, name):
     open_figures(page, example(name))
     unfold(page)
+    settle(page)  # some draw what was folded when it opens
 
 
 def chosen(page):

@@ -271,7 +271,7 @@ function renderLedger({ model, el }) {
   function changeSource() {
     const reading = source.reading();
     if (Boolean(reading) !== isStory) shown.cover(reading && { tied: reading.living.model.config.tie_word_embeddings });
-    isStory = root.dataset.story = Boolean(reading);
+    isStory = Boolean(reading);
     if (reading && reading.ids !== told) {
       told = reading.ids;
       return source.choose({ at: tellingPosition(reading) });
@@ -308,6 +308,7 @@ function renderLedger({ model, el }) {
   function draw(now) {
     width = now;
     const s = ledgerState(shown, source?.reading() ?? null);
+    root.dataset.story = Boolean(s.reading);
     table.draw(s, percent);
     controls.set(s);
     verdict.set(ledgerVerdict(s, words, percent));

@@ -362,7 +362,6 @@ function renderRoofline({ model, el }) {
     const reading = source.reading();
     story = reading && { ...reading, seconds: secondsPerToken(reading) };
     shown.cover(reading && { context: reading.ids.length, itemsize: 4 });
-    root.dataset.story = Boolean(reading);
     if (width) draw(width);
   }
 
@@ -392,6 +391,7 @@ function renderRoofline({ model, el }) {
   function draw(now) {
     width = now;
     const s = roofState(shown, story);
+    root.dataset.story = Boolean(story);
     const hasTwo = !isCompact && width >= WIDE;
     const timeWidth = hasTwo ? Math.round((width - GAP) * 0.4) : width;
     roof.draw(s, hasTwo ? width - GAP - timeWidth : width);
