@@ -1,0 +1,79 @@
+"""Train every variant and store what it did: `python -m minimind_edu.ablations`, a quarter of an hour on one core.
+
+`--variants "no norm" ReLU` trains some and keeps the stored runs of the others; `--seeds 0` takes one seed; `--into
+FILE` writes somewhere else.
+"""
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from minimind_edu.ablations import BATCH_SIZE, LENGTH, RECIPE, RUNS, VARIANTS, batches, new_model
+from minimind_edu.ablations.exam import accuracy, accuracy_along, greedy_answer, loss, stretched
+from minimind_edu.ablations.lists import entropy, write_rows
+from minimind_edu.model import MiniMindForCausalLM
+from minimind_edu.rope_frequencies import RopeScaling
+from minimind_edu.training import train
+
+HELD_OUT = write_rows(40, LENGTH, seed=1_000_000)
+ASKED = write_rows(150, LENGTH, seed=1_000_001)
+LONGER = write_rows(150, LENGTH, seed=1_000_002, digits=(6, 8))
+FARTHER = write_rows(60, 3 * LENGTH, seed=1_000_003)
+PROMPTS = ("copy 3 1 4 1 5 =", "reverse 3 1 4 1 5 =", "sort 3 1 4 1 5 =", "sort 9 3 6 0 8 2 5 =")
+EVERY = 50  # steps between two looks at the loss
+YARN = RopeScaling(
+    factor=3.0, original_max_position_embeddings=LENGTH, beta_fast=4.0, beta_slow=1.0, attention_factor=1.0
+)
+WITHOUT_ROPE = ("no positions", "learned positions", "no attention")
+
+
+def run(name: str, seed: int) -> dict[str, Any]:
+    """One training with its results."""
+    model, curve, begun, looked = new_model(name, seed), [], time.process_time(), 0.0
+    curve.append(loss(model, HELD_OUT))
+
+    def after(step: int, _: float) -> None:
+        nonlocal looked
+        if (step + 1) % EVERY == 0:
+            start = time.process_time()
+            curve.append(loss(model, HELD_OUT))
+            looked += time.process_time() - start
+
+    losses = train(model, batches(name, seed), RECIPE, after)
+    seconds = time.process_time() - begun - looked
+    points = [sum(losses[i : i + EVERY]) / EVERY for i in range(0, len(losses), EVERY)]
+    result = {
+        "variant": name,
+        "seed": seed,
+        "parameters": model.num_parameters(),
+        "cpu_seconds": round(seconds, 1),
+        "held_out": curve,
+        "training": points,
+        "accuracy": accuracy(model, ASKED),
+        "longer": accuracy(model, LONGER),
+        "farther": accuracy_along(model, FARTHER, LENGTH),
+        "said": [greedy_answer(model, prompt) for prompt in PROMPTS],
+    }
+    if name not in WITHOUT_ROPE:
+        result["yarn"] = yarn(name, model)
+    return rounded(result)
+
+
+def yarn(name: str, model: MiniMindForCausalLM) -> dict[str, Any]:
+    """The two exams beyond the training, with RoPE stretched by 3 after it."""
+    other = new_model(name, 0)
+    body = stretched(MiniMindForCausalLM(model.config), YARN).model
+    other.load_state_dict(model.state_dict())
+    other.model.freqs_cos, other.model.freqs_sin = body.freqs_cos, body.freqs_sin
+    return {"longer": accuracy(other, LONGER), "farther": accuracy_along(other, FARTHER, LENGTH)}
+
+
+def rounded(value: Any) -> Any:
+    """Floats to three digits after the point, wherever they are."""
+    if isinstance(value, dict):
+        return {key: rounded(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [rounded(item) for item in value]
+    return round(value, 3) if isinstance(value, float) else value
