@@ -1,0 +1,48 @@
+// What the ablation lab says.
+
+export const ablationLabWords = {
+  en: {
+    title: "Take one part away and train again: some parts are missed at once, others not at this size.",
+    caption:
+      "A small model learns to copy, reverse and sort lists of digits. Every version was trained with two seeds; " +
+      "the thin dashes are the whole model.",
+    more: "More: changes that this task does not notice",
+    missing: "What is different",
+    unnoticed: "And these",
+    variants: {
+      whole: "nothing",
+      "no attention": "no attention",
+      "no residual": "no residual",
+      "no positions": "no positions",
+      "learned positions": "learned positions",
+      "no feed-forward": "no feed-forward",
+      "1 layer": "one layer",
+      "initialization 0.02": "initialization 0.02",
+      "300 rows": "300 fixed rows",
+      "no norm": "no norm",
+      LayerNorm: "LayerNorm",
+      "post-norm": "post-norm",
+      "QK-norm": "QK-norm",
+      ReLU: "ReLU, no gate",
+      MHA: "MHA",
+      MQA: "MQA",
+      untied: "untied",
+    },
+    lossAxis: "loss, nats per word",
+    stepsAxis: "steps",
+    floor: (entropy) => `entropy ${entropy}`,
+    onItsRows: "on its own rows",
+    accuracy: "2 to 5 digits, as in training: right",
+    longer: "6 to 8 digits, never seen: right",
+    tasks: ["copy", "reverse", "sort"],
+    percent: (number) => `${number} %`,
+    row: (task, ...seeds) => `${task} ${seeds.join(" and ")}`,
+    curves: (losses) => `Held-out loss of each seed after training: ${losses.join(" and ")} nats per word.`,
+    says: "It answers:",
+    excess: "above the entropy, nats",
+    wholeExcess: "the whole model",
+    parameters: "parameters",
+    span: (low, high) => (low === high ? low : `${low} to ${high}`),
+    verdict: {},
+  },
+};
