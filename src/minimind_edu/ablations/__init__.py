@@ -30,7 +30,7 @@ RUNS = Path(__file__).parent / "runs.json"
 CONFIG = MiniMindConfig(
     vocab_size=len(WORDS),
     hidden_size=48,
-    num_hidden_layers=3,
+    num_hidden_layers=2,
     num_attention_heads=4,
     num_key_value_heads=2,
     intermediate_size=128,
@@ -40,14 +40,14 @@ CONFIG = MiniMindConfig(
     bos_token_id=0,
     eos_token_id=None,
 )
-RECIPE = Recipe(steps=1200)
-BATCH_SIZE, LENGTH = 16, 48  # rows in a batch, words in a row
+RECIPE = Recipe(steps=1200, learning_rate=8e-3, warmup=50)
+BATCH_SIZE, LENGTH = 16, 32  # rows in a batch, words in a row
 
 
 class WithoutResidual(MiniMindBlock):
     """A block that replaces the stream instead of adding to it."""
 
-    def forward(self, x, position_embeddings, cache=None, mask=None):  # noqa: D102
+    def forward(self, x, position_embeddings, cache=None, mask=None):
         x, _ = self.self_attn(self.input_layernorm(x), position_embeddings, cache, mask)
         return self._feed(self.post_attention_layernorm(x))
 

@@ -1,18 +1,18 @@
-"""Train every variant and store what it did: `python -m minimind_edu.ablations`, a quarter of an hour on one core.
+"""Train every variant and store what it did: `python -m minimind_edu.ablations`, about ten minutes on one core.
 
-`--variants "no norm" ReLU` trains some and keeps the stored runs of the others; `--seeds 0` takes one seed; `--into
-FILE` writes somewhere else.
+`--variants "no norm" ReLU` trains some and keeps the stored runs of the others; `--into FILE` writes somewhere else.
 """
 
 import argparse
+import itertools
 import json
 import time
 from pathlib import Path
 from typing import Any
 
 from minimind_edu.ablations import BATCH_SIZE, LENGTH, RECIPE, RUNS, VARIANTS, batches, new_model
-from minimind_edu.ablations.exam import accuracy, accuracy_along, greedy_answer, loss, stretched
-from minimind_edu.ablations.lists import entropy, write_rows
+from minimind_edu.ablations.exam import accuracy, accuracy_along, greedy_answer, loss, with_yarn
+from minimind_edu.ablations.lists import TASKS, entropy, write_rows
 from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.rope_frequencies import RopeScaling
 from minimind_edu.training import train
@@ -22,11 +22,12 @@ ASKED = write_rows(150, LENGTH, seed=1_000_001)
 LONGER = write_rows(150, LENGTH, seed=1_000_002, digits=(6, 8))
 FARTHER = write_rows(60, 3 * LENGTH, seed=1_000_003)
 PROMPTS = ("copy 3 1 4 1 5 =", "reverse 3 1 4 1 5 =", "sort 3 1 4 1 5 =", "sort 9 3 6 0 8 2 5 =")
-EVERY = 50  # steps between two looks at the loss
+EVERY = 60  # steps between two looks at the loss
 YARN = RopeScaling(
     factor=3.0, original_max_position_embeddings=LENGTH, beta_fast=4.0, beta_slow=1.0, attention_factor=1.0
 )
 WITHOUT_ROPE = ("no positions", "learned positions", "no attention")
+SEEDS = (0, 1)
 
 
 def run(name: str, seed: int) -> dict[str, Any]:
@@ -57,17 +58,14 @@ def run(name: str, seed: int) -> dict[str, Any]:
         "said": [greedy_answer(model, prompt) for prompt in PROMPTS],
     }
     if name not in WITHOUT_ROPE:
-        result["yarn"] = yarn(name, model)
+        result["yarn"] = yarn(model)
     return rounded(result)
 
 
-def yarn(name: str, model: MiniMindForCausalLM) -> dict[str, Any]:
-    """The two exams beyond the training, with RoPE stretched by 3 after it."""
-    other = new_model(name, 0)
-    body = stretched(MiniMindForCausalLM(model.config), YARN).model
-    other.load_state_dict(model.state_dict())
-    other.model.freqs_cos, other.model.freqs_sin = body.freqs_cos, body.freqs_sin
-    return {"longer": accuracy(other, LONGER), "farther": accuracy_along(other, FARTHER, LENGTH)}
+def yarn(model: MiniMindForCausalLM) -> dict[str, Any]:
+    """The two exams beyond the training, with RoPE stretched by 3 after it; the model is changed."""
+    with_yarn(model, YARN)
+    return {"longer": accuracy(model, LONGER), "farther": accuracy_along(model, FARTHER, LENGTH)}
 
 
 def rounded(value: Any) -> Any:
@@ -77,3 +75,43 @@ def rounded(value: Any) -> Any:
     if isinstance(value, list):
         return [rounded(item) for item in value]
     return round(value, 3) if isinstance(value, float) else value
+
+
+def right_answer(prompt: str) -> str:
+    """ "sort 3 1 2 =" -> "1 2 3 ;"."""
+    task, *digits, _ = prompt.split()
+    return " ".join([*map(str, TASKS[task]([int(digit) for digit in digits])), ";"])
+
+
+def write(results: list[dict[str, Any]], path: Path) -> None:
+    """Store the runs, a line each, with what holds for all of them."""
+    general = {
+        "steps": RECIPE.steps,
+        "every": EVERY,
+        "batch_size": BATCH_SIZE,
+        "length": LENGTH,
+        "entropy": round(entropy(HELD_OUT), 4),
+        "prompts": PROMPTS,
+        "answers": [right_answer(prompt) for prompt in PROMPTS],
+    }
+    lines = ",\n".join(json.dumps(result) for result in results)
+    path.write_text(json.dumps(general)[:-1] + f', "runs": [\n{lines}\n]}}\n', encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--variants", nargs="+", choices=list(VARIANTS), default=list(VARIANTS), metavar="NAME")
+    parser.add_argument("--into", type=Path, default=RUNS)
+    given = parser.parse_args()
+    kept = json.loads(given.into.read_text(encoding="utf-8"))["runs"] if given.into.is_file() else []
+    results = {(run["variant"], run["seed"]): run for run in kept}
+    for seed in SEEDS:
+        for name in given.variants:
+            results[name, seed] = run(name, seed)
+            told = results[name, seed]
+            print(f"{name}, seed {seed}: {told['held_out'][-1]:.3f}, {told['accuracy']}", flush=True)
+            write([results[key] for key in itertools.product(VARIANTS, SEEDS) if key in results], given.into)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,7 +1,5 @@
 """What a model has learned of the lists: its loss against the exact entropy, and how many answers are all right."""
 
-from dataclasses import replace
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -9,6 +7,7 @@ from torch import Tensor
 from minimind_edu.ablations.lists import END, TASKS, answers, distributions, encode
 from minimind_edu.ablations.lists import decode as text_of
 from minimind_edu.model import MiniMindForCausalLM
+from minimind_edu.rope import precompute_freqs_cis
 from minimind_edu.rope_frequencies import RopeScaling
 
 BATCH = 25  # rows at a time
@@ -54,11 +53,10 @@ def accuracy_along(model: MiniMindForCausalLM, rows: np.ndarray, block: int) -> 
     return [float(np.mean(verdicts)) for verdicts in blocks]
 
 
-def stretched(model: MiniMindForCausalLM, scaling: RopeScaling) -> MiniMindForCausalLM:
-    """A model with the same weights whose RoPE is scaled for longer texts, without further training."""
-    other = MiniMindForCausalLM(replace(model.config, rope_scaling=scaling))
-    other.load_state_dict(model.state_dict())
-    return other.eval()
+def with_yarn(model: MiniMindForCausalLM, scaling: RopeScaling) -> None:
+    """Scale a model's RoPE for longer texts, without further training."""
+    sizes = model.config.head_dim, model.config.max_position_embeddings, model.config.rope_theta
+    model.model.freqs_cos, model.model.freqs_sin = precompute_freqs_cis(*sizes, scaling)
 
 
 @torch.no_grad()

@@ -53,6 +53,7 @@ from minimind_edu.checks.speed import (
     check_step_bytes,
     check_step_operations,
 )
+from minimind_edu.checks.training import check_excess, check_loop, check_needs_order, check_rate
 from minimind_edu.checks.tying import (
     check_drop_shared,
     check_logits_from_embedding,
@@ -80,6 +81,7 @@ __all__ = [
     "check_drop_shared",
     "check_encode_word",
     "check_greedy",
+    "check_excess",
     "check_grouped_attention",
     "check_kv_cache_bytes",
     "check_kv_head_of",
@@ -87,8 +89,10 @@ __all__ = [
     "check_least_seconds",
     "check_ledger",
     "check_logits_from_embedding",
+    "check_loop",
     "check_masked_softmax",
     "check_multi_head",
+    "check_needs_order",
     "check_next_token_loss",
     "check_next_word",
     "check_norm_weights",
@@ -99,6 +103,7 @@ __all__ = [
     "check_post_norm_block",
     "check_pre_norm_block",
     "check_precompute_freqs_cis",
+    "check_rate",
     "check_rectangular_mask",
     "check_repeat_kv",
     "check_rms_norm",
