@@ -77,7 +77,11 @@ def rate_without_cosine(step, steps, highest, warmup, last):
 
 WRONG = [
     (checks.check_excess, lambda p, logits: F.cross_entropy(logits, p), "distance from the floor"),
-    (checks.check_excess, lambda p, logits: excess_by_kl_div(p, logits) / p.shape[1], "average over the vocabulary too"),
+    (
+        checks.check_excess,
+        lambda p, logits: excess_by_kl_div(p, logits) / p.shape[1],
+        "average over the vocabulary too",
+    ),
     (checks.check_rate, rate_without_cosine, "expected"),
     (checks.check_rate, lambda *plan: math.pi, "expected"),
     (checks.check_loop, loop_without_emptying, "gradients add up"),

@@ -33,14 +33,14 @@ CONFIG = MiniMindConfig(
     num_hidden_layers=2,
     num_attention_heads=4,
     num_key_value_heads=2,
-    intermediate_size=128,
+    intermediate_size=96,
     max_position_embeddings=256,
     rope_theta=1e4,
     initializer_range=0.12,
     bos_token_id=0,
     eos_token_id=None,
 )
-RECIPE = Recipe(steps=1200, learning_rate=8e-3, warmup=50)
+RECIPE = Recipe(steps=600, learning_rate=1e-2, warmup=50)
 BATCH_SIZE, LENGTH = 16, 32  # rows in a batch, words in a row
 
 

@@ -18,10 +18,11 @@ TASKS: dict[str, Callable[[list[int]], list[int]]] = {
     "reverse": lambda digits: digits[::-1],
     "sort": sorted,
 }
-WORDS = ["<s>", ";", "=", *TASKS, *"0123456789"]
+WORDS = ["<s>", ";", "=", *TASKS, *"01234567"]
 IDS = {word: i for i, word in enumerate(WORDS)}
 BOS, END, EQUALS, ZERO = IDS["<s>"], IDS[";"], IDS["="], IDS["0"]
-SHORTEST, LONGEST = 2, 5  # digits of a list in training
+DIGITS = len(WORDS) - ZERO
+SHORTEST, LONGEST = 2, 4  # digits of a list in training
 
 
 @dataclass(frozen=True)
@@ -62,20 +63,20 @@ def write_rows(
     check_count("batch_size", batch_size)
     check_count("length", length)
     dice, (shortest, longest) = Dice(seed), digits
-    kinds, lengths, ten = [1] * len(TASKS), [1] * (longest - shortest + 1), [1] * 10
+    kinds, lengths, every = [1] * len(TASKS), [1] * (longest - shortest + 1), [1] * DIGITS
     found = []
     for _ in range(batch_size):
         row = [BOS]
         while len(row) < length:
             task = list(TASKS)[dice(kinds)]
-            asked = [dice(ten) for _ in range(shortest + dice(lengths))]
+            asked = [dice(every) for _ in range(shortest + dice(lengths))]
             row += [IDS[task], *(ZERO + d for d in asked), EQUALS, *(ZERO + d for d in TASKS[task](asked)), END]
         found.append(row[:length])
     return np.array(found, dtype=np.int64)
 
 
 def distributions(row: np.ndarray) -> np.ndarray:
-    """The exact distributions [T, V] of the word after each word of a row [T] of lists of 2 to 5 digits."""
+    """The exact distributions [T, V] of the word after each word of a row [T] of lists of 2 to 4 digits."""
     exact = np.zeros((len(row), len(WORDS)))
     task, asked, due = "", [], []  # due: what is left of the answer
     for p, word in zip(exact, row, strict=True):
@@ -93,7 +94,7 @@ def distributions(row: np.ndarray) -> np.ndarray:
         else:
             # all lengths are equally likely: of those still possible, one is this one
             p[EQUALS] = 1 / (LONGEST + 1 - len(asked)) if len(asked) >= SHORTEST else 0
-            p[ZERO:] = (1 - p[EQUALS]) / 10
+            p[ZERO:] = (1 - p[EQUALS]) / DIGITS
     return exact
 
 
