@@ -194,3 +194,8 @@ def batches(name: str, seed: int) -> Iterator[Tensor]:
 def runs() -> dict[str, Any]:
     """What every variant did in training, with two seeds: see `__main__`."""
     return json.loads(RUNS.read_text(encoding="utf-8"))
+
+
+def runs_of(name: str) -> list[dict[str, Any]]:
+    """The stored runs of one variant, a seed each."""
+    return [run for run in runs()["runs"] if run["variant"] == name]

@@ -2,6 +2,7 @@
 
 from minimind_edu.figures._base import Figure, figure_names, module_source, own_stylesheet, shared_stylesheet
 from minimind_edu.figures._living import asks_for_living, living_script
+from minimind_edu.figures.ablation_lab import AblationLab
 from minimind_edu.figures.attention_xray import AttentionXRay
 from minimind_edu.figures.cache_stepper import CacheStepper
 from minimind_edu.figures.frequency_comb import FrequencyComb
@@ -17,6 +18,7 @@ from minimind_edu.figures.roofline import Roofline
 from minimind_edu.figures.rotation_dials import RotationDials
 
 __all__ = [
+    "AblationLab",
     "AttentionXRay",
     "CacheStepper",
     "Figure",

@@ -63,12 +63,11 @@ class AblationLab(Figure):
             for i, task in enumerate(TASKS):
                 for key, length in (("accuracy", "2 to 4"), ("longer", "5 or 6")):
                     rows.append((f"{name}: {task} {length} digits, right", _each(seed[key][i] for seed in seeds)))
-        sentence = (
-            f"A small model that copies, reverses and sorts lists of digits, trained whole and as “{self.variant}” with "
-            f"two seeds; the entropy of the task, the least loss there can be, is {self.results['entropy']:.2f} nats "
-            "a word."
+        return (
+            f"A small model learns to copy, reverse and sort lists of digits, with two seeds: {self.variant!r} and the "
+            f"whole model. No loss can be below the entropy, {self.results['entropy']:.2f} nats per word.",
+            rows,
         )
-        return sentence, rows
 
 
 def _each(values: Any) -> str:

@@ -8,6 +8,7 @@ import { ablationLabWords } from "./ablation_lab_words.js";
 const TRAITS = ["variant"];
 const WIDE = 600; // pixels from which the bars have room beside the curves, as in the stylesheet
 const GAP = 28;
+const LONGER = 460; // pixels that the folded bars take at most
 const LOSSES = [0, 3]; // of the axis, in nats
 // What a reader sees missing at once, for the control; the others are folded.
 const NOTICED = [
@@ -23,7 +24,7 @@ const NOTICED = [
 
 /** Held-out loss of both seeds while they train, the whole model's as thin dashes, and the entropy below them. */
 function createCurves(words) {
-  const [left, right, top, bottom] = [34, 10, 26, 40];
+  const [left, right, top, bottom] = [34, 10, 26, 22];
   const root = svg("svg", { role: "img" });
 
   function pathOf(values, every, x, y, cls) {
@@ -37,13 +38,12 @@ function createCurves(words) {
       svg("line", { class: "al-grid", x1: left, x2: width - right, y1: y(loss), y2: y(loss) }),
       textAt(left - 7, y(loss) + 4, loss, "al-small", "end"),
     ]);
-    const steps = [0, results.steps / 2, results.steps];
+    const steps = [0, results.steps / 2, results.steps]; // the last with its unit
     const anchors = ["start", "middle", "end"];
     return [
       ticks,
-      steps.map((step, i) => textAt(x(step), floor + 17, step, "al-small", anchors[i])),
+      steps.map((step, i) => textAt(x(step), floor + 17, i === 2 ? words.steps(step) : step, "al-small", anchors[i])),
       textAt(0, 12, words.lossAxis, "al-small"),
-      textAt((left + width - right) / 2, height - 4, words.stepsAxis, "al-small", "middle"),
     ];
   }
 
@@ -118,7 +118,8 @@ function createSample(words) {
   const root = h("p", { class: "al-sample", "aria-live": "polite" });
   function draw([prompt, said, right]) {
     const marked = said.map((word, i) => [" ", word === right[i] ? word : h("b", {}, word)]);
-    root.replaceChildren(`${words.says} `, h("br"), prompt, ...marked.flat());
+    const answer = h("span", { class: "al-answer" }, prompt, ...marked.flat());
+    root.replaceChildren(h("span", { class: "mm-label" }, words.says), answer);
   }
   return { root, draw };
 }
@@ -153,23 +154,25 @@ function renderLab({ model, el }) {
   const longer = createBars(words, words.longer);
   const verdict = announcement("al-verdict");
   const numbers = readout([]);
-  const beside = h("div", {}, bars.root, isCompact ? null : longer.root, sample.root);
+  const beside = h("div", {}, bars.root, sample.root);
   const stage = h("div", { class: "mm-stage al-stage" }, curves.root, beside);
-  const below = h("div", {}, verdict.root, numbers.root);
-  const root = frame(words, { stage, control: primary.root, numbers: below, more: [secondary.root] }, isCompact);
+  const control = h("div", { class: "mm-controls" }, primary.root);
+  const below = h("div", { class: "al-below" }, verdict.root, numbers.root);
+  const more = [secondary.root, h("div", { class: "mm-stage al-longer" }, longer.root)];
+  const root = frame(words, { stage, control, numbers: below, more }, isCompact);
 
   function draw(width) {
     const variant = model.get("variant");
     const isWide = width > WIDE;
     const first = isWide ? ((width - GAP) * 11) / 20 : width;
-    curves.draw(results, variant, first, isWide && !isCompact ? 290 : isWide ? 210 : 180);
+    curves.draw(results, variant, first, isWide ? 206 : 140);
     const second = isWide ? width - GAP - first : width;
     bars.draw(accuracyRows(results, variant, "accuracy"), second);
     sample.draw(sampleOf(results, variant));
     primary.set(variant);
     secondary.set(variant);
     if (isCompact) return;
-    longer.draw(accuracyRows(results, variant, "longer"), second);
+    longer.draw(accuracyRows(results, variant, "longer"), Math.min(width, LONGER));
     verdict.set(words.verdict[variant]);
     numbers.set(labNumbers(results, variant, words));
   }

@@ -1,0 +1,204 @@
+"""AblationLab: what is stored of the runs is what a reader sees, and its sentences are true of them."""
+
+import re
+
+import numpy as np
+import pytest
+from browser import open_figures, read_out, run_js_each, settle, unfold
+from figure_examples import assert_refused
+
+from minimind_edu.ablations import VARIANTS, runs, runs_of
+from minimind_edu.ablations.lists import TASKS
+from minimind_edu.figures import AblationLab
+from minimind_edu.figures.ablation_lab import results
+
+MATH = "ablation_lab_math"
+NOTICED = {
+    "nothing": "whole",
+    "attention": "no attention",
+    "residual": "no residual",
+    "positions": "no positions",
+    "feed-forward": "no feed-forward",
+    "a layer": "1 layer",
+    "large initialization": "initialization 0.02",
+    "new rows": "300 rows",
+}
+
+
+def excess(name: str) -> list[float]:
+    """How far each seed ends above the entropy."""
+    return [run["held_out"][-1] - runs()["entropy"] for run in runs_of(name)]
+
+
+def right(name: str, key: str = "accuracy") -> dict[str, float]:
+    """The mean fraction of right answers over both seeds, for each task."""
+    return {task: np.mean([run[key][task] for run in runs_of(name)]) for task in TASKS}
+
+
+# The Python side
+
+
+def test_every_variant_has_two_seeds_and_short_numbers():
+    shown = results()
+    assert list(shown["variants"]) == list(VARIANTS)
+    for name, variant in shown["variants"].items():
+        for seed, run in zip(variant["seeds"], runs_of(name), strict=True):
+            assert seed["loss"] == [round(value, 2) for value in run["held_out"]]
+            assert seed["accuracy"] == [round(run["accuracy"][task], 2) for task in TASKS]
+            assert ("training" in seed) == (name == "300 rows")
+    assert len(AblationLab().static_html()) < 20_000  # a page holds it twice
+
+
+def test_the_table_tells_the_variant_and_the_whole_model():
+    figure = AblationLab(variant="no attention")
+    sentence, rows = figure._summary()
+    assert "'no attention'" in sentence
+    assert dict(rows)["no attention: sort 2 to 4 digits, right"] == "0.00 and 0.00"
+    assert "whole: loss after training" in dict(rows)
+
+
+def test_text_form_is_short_and_fixed():
+    assert repr(AblationLab(variant="ReLU")) == "AblationLab(variant='ReLU')"
+
+
+def test_refused_values_change_nothing():
+    assert_refused(AblationLab, {"variant": "no luck"}, "no luck")
+
+
+# In the browser
+
+
+@pytest.fixture
+def lab(page):
+    open_figures(page, AblationLab())
+    return page
+
+
+def test_its_numbers_are_those_of_the_stored_runs(page):
+    shown = results()
+    calls = [[shown, name] for name in VARIANTS]
+    for name, (low, high) in zip(VARIANTS, run_js_each(page, MATH, "excessOf", calls), strict=True):
+        assert [low, high] == pytest.approx([min(excess(name)), max(excess(name))], abs=0.006)
+    for key in ("accuracy", "longer"):
+        calls = [[shown, name, key] for name in VARIANTS]
+        for name, rows in zip(VARIANTS, run_js_each(page, MATH, "accuracyRows", calls), strict=True):
+            means = [np.mean(row["seeds"]) for row in rows]
+            assert means == pytest.approx(list(right(name, key).values()), abs=0.006)
+
+
+def test_the_sample_is_a_wrong_answer_where_there_is_one(page):
+    shown = results()
+    samples = run_js_each(page, MATH, "sampleOf", [[shown, name] for name in VARIANTS])
+    for name, (prompt, said, answer) in zip(VARIANTS, samples, strict=True):
+        asked = range(len(shown["prompts"]) - 1)
+        seeds = shown["variants"][name]["seeds"]
+        has_wrong = any(seed["said"][i] != shown["answers"][i] for seed in seeds for i in asked)
+        assert (said != answer) == has_wrong
+        assert shown["answers"][shown["prompts"].index(prompt)] == " ".join(answer)
+
+
+def test_taking_something_away_changes_curves_bars_sample_and_words(lab):
+    drawings, verdicts = set(), set()
+    for label, name in NOTICED.items():
+        lab.get_by_label(label, exact=True).check()
+        curves, bars = lab.locator(".al-stage svg").all()
+        losses = " and ".join(f"{run['held_out'][-1]:.2f}" for run in runs_of(name))
+        assert losses in curves.get_attribute("aria-label")
+        assert lab.locator(".al-training").count() == (2 if name == "300 rows" else 0)
+        shares = [f"{100 * share:.0f} %" for share in right(name).values()]
+        written = bars.locator(".al-now").all_inner_texts()
+        assert [abs(float(a[:-2]) - float(b[:-2])) <= 1 for a, b in zip(written, shares, strict=True)] == [True] * 3
+        assert read_out(lab)["parameters"] == f"{runs_of(name)[0]['parameters']:,}"
+        drawings.add(curves.inner_html())
+        verdicts.add(lab.locator(".al-verdict").inner_text())
+    assert len(drawings) == len(verdicts) == len(NOTICED)
+
+
+def test_wrong_words_are_marked_and_right_ones_are_not(lab):
+    lab.get_by_label("attention", exact=True).check()
+    assert lab.locator(".al-sample b").count() > 0
+    open_figures(lab, AblationLab(variant="whole"))
+    said = [run["said"][:3] for run in runs_of("whole")]
+    assert (lab.locator(".al-sample b").count() == 0) == all(words == runs()["answers"][:3] for words in said)
+
+
+def test_the_folded_changes_write_the_same_trait(lab):
+    unfold(lab)
+    lab.get_by_label("MQA", exact=True).check()
+    assert not lab.get_by_label("positions", exact=True).is_checked()
+    assert "one key/value head" in lab.locator(".al-verdict").inner_text().lower()
+    lab.get_by_label("positions", exact=True).check()
+    assert not lab.get_by_label("MQA", exact=True).is_checked()
+
+
+# What overlaps or leaves the drawing.
+BOXES = """(drawing) => [...drawing.querySelectorAll("text")].map((text) => {
+    const { x, y, width, height } = text.getBBox();
+    return [text.textContent, x, y, x + width, y + height];
+})"""
+
+
+@pytest.mark.parametrize("width", [944, 344])
+def test_no_words_overlap_or_leave_the_drawing(page, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    for name in ("no positions", "300 rows", "no attention"):
+        open_figures(page, AblationLab(variant=name))
+        unfold(page)
+        settle(page)
+        for drawing in page.locator(".mm-fig svg").all():
+            boxes, limit = drawing.evaluate(BOXES), float(drawing.get_attribute("width"))
+            for i, (words, x0, y0, x1, y1) in enumerate(boxes):
+                assert x0 > -1 and x1 < limit + 1, words
+                for other, u0, v0, u1, v1 in boxes[:i]:
+                    assert x1 <= u0 or u1 <= x0 or y1 <= v0 + 3 or v1 <= y0 + 3, (words, other)
+
+
+@pytest.mark.parametrize("width, height", [(928, 765), (328, 765)])
+def test_it_fits_the_window_and_stays_as_it_is(page, width, height):
+    page.set_viewport_size({"width": width + 16, "height": 900})
+    open_figures(page, AblationLab())
+    heights = set()
+    for label in NOTICED:
+        page.get_by_label(label, exact=True).check()
+        settle(page)
+        box = page.locator(".mm-fig").bounding_box()
+        assert box["width"] == width and box["height"] <= height
+        heights.add(box["height"])
+    assert len(heights) == 1  # nothing moves while a hand is at the control
+
+
+@pytest.mark.parametrize("width, height", [(738, 420), (328, 520)])
+def test_compact_is_the_picture_and_one_control(page, width, height):
+    page.set_viewport_size({"width": width + 16, "height": 900})
+    open_figures(page, AblationLab(compact=True))
+    settle(page)
+    assert page.locator(".mm-fig").bounding_box()["height"] <= height
+    assert page.locator(".mm-fig fieldset").count() == 1
+    assert page.locator(".mm-fig :is(button, summary)").count() == 0
+
+
+# What the figure says of the runs
+
+
+def test_its_sentences_are_true():
+    whole = max(excess("whole"))
+    assert whole < 0.05 and min(right("whole").values()) > 0.85
+    for name in ("no attention", "no residual", "no positions", "1 layer", "initialization 0.02", "300 rows"):
+        assert min(excess(name)) > 2 * whole, name
+    blind = right("no positions")
+    assert blind["sort"] > 0.85 > 0.7 > max(blind["copy"], blind["reverse"])
+    assert max(right("no attention").values()) < 0.05 and max(right("no residual").values()) < 0.2
+    for run in runs_of("300 rows"):
+        assert run["training"][-1] < runs()["entropy"] < run["held_out"][-1]
+
+
+def test_what_is_folded_has_no_effect_at_this_size():
+    for name in set(VARIANTS) - set(NOTICED.values()):
+        assert max(excess(name)) < 0.1, name
+
+
+def test_the_words_name_every_variant():
+    source = AblationLab._esm
+    table = re.search(r"variants: \{(.*?)\}", source, re.DOTALL)[1]
+    named = [quoted or bare for quoted, bare in re.findall(r'^(?:"([^"]+)"|(\w+)): "', table, re.MULTILINE)]
+    assert named == list(VARIANTS)
