@@ -20,6 +20,7 @@ The wings, which no part imports:
     weights/          checkpoints and configs in files, of MiniMind's, transformers' and our own
     hf/               into Hugging Face transformers and back (an optional extra)
     world/            small stories in two languages whose every probability is known, to train on and to judge by
+    ablations/        what is lost without a part: variants of a small model, trained and compared         13
     checks/           the exercises, one file for each chapter
     figures/          the interactive figures; plotting draws the still pictures
 

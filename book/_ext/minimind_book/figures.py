@@ -34,6 +34,7 @@ OPENINGS: dict[str, tuple[str, dict[str, Any]]] = {
     "chapters/07_kv_cache": ("CacheStepper", {}),
     "chapters/10_block_and_model": ("ResidualStream", {}),
     "chapters/11_weight_tying": ("ParameterLedger", {}),
+    "chapters/13_training_in_minutes": ("AblationLab", {}),
     "chapters/14_speed": ("Roofline", {}),
 }
 MAP = "model_map"
@@ -50,6 +51,7 @@ PLACES = {
     "chapters/07_kv_cache": "cache",
     "chapters/10_block_and_model": "block",
     "chapters/11_weight_tying": "embedding",
+    "chapters/13_training_in_minutes": "model",
     "chapters/14_speed": "model",
 }
 

@@ -30,7 +30,7 @@ RUNS = Path(__file__).parent / "runs.json"
 CONFIG = MiniMindConfig(
     vocab_size=len(WORDS),
     hidden_size=48,
-    num_hidden_layers=2,
+    num_hidden_layers=3,
     num_attention_heads=4,
     num_key_value_heads=2,
     intermediate_size=96,
@@ -40,7 +40,7 @@ CONFIG = MiniMindConfig(
     bos_token_id=0,
     eos_token_id=None,
 )
-RECIPE = Recipe(steps=600, learning_rate=1e-2, warmup=50)
+RECIPE = Recipe(steps=1200, learning_rate=5e-3, warmup=50)
 BATCH_SIZE, LENGTH = 16, 32  # rows in a batch, words in a row
 
 
