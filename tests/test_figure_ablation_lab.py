@@ -19,7 +19,7 @@ NOTICED = {
     "residual": "no residual",
     "positions": "no positions",
     "feed-forward": "no feed-forward",
-    "a layer": "1 layer",
+    "depth": "1 layer",
     "large initialization": "initialization 0.02",
     "new rows": "300 rows",
 }
@@ -106,7 +106,7 @@ def test_taking_something_away_changes_curves_bars_sample_and_words(lab):
         assert losses in curves.get_attribute("aria-label")
         assert lab.locator(".al-training").count() == (2 if name == "300 rows" else 0)
         shares = [f"{100 * share:.0f} %" for share in right(name).values()]
-        written = bars.locator(".al-now").all_inner_texts()
+        written = bars.locator(".al-now").all_text_contents()
         assert [abs(float(a[:-2]) - float(b[:-2])) <= 1 for a, b in zip(written, shares, strict=True)] == [True] * 3
         assert read_out(lab)["parameters"] == f"{runs_of(name)[0]['parameters']:,}"
         drawings.add(curves.inner_html())
