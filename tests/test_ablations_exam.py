@@ -74,7 +74,7 @@ def test_a_greedy_answer_ends_where_it_should():
 
 def test_yarn_changes_what_is_far_and_no_weight():
     model, other = new_model("whole", 0), new_model("whole", 0)
-    with_yarn(other, RopeScaling(factor=3.0, original_max_position_embeddings=32, beta_fast=4.0))
+    with_yarn(other, RopeScaling(factor=3.0, original_max_position_embeddings=48, beta_fast=4.0))
     cos = model.model.freqs_cos - other.model.freqs_cos
     assert cos[60:].abs().max() > 0.1 and other.model.freqs_cos.shape == model.model.freqs_cos.shape
     assert all(torch.equal(a, b) for a, b in zip(model.parameters(), other.parameters(), strict=True))

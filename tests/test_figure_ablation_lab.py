@@ -32,7 +32,7 @@ def excess(name: str) -> list[float]:
 
 def right(name: str, key: str = "accuracy") -> dict[str, float]:
     """The mean fraction of right answers over both seeds, for each task."""
-    return {task: np.mean([run[key][task] for run in runs_of(name)]) for task in TASKS}
+    return {task: float(np.mean([run[key][task] for run in runs_of(name)])) for task in TASKS}
 
 
 # The Python side
@@ -53,7 +53,7 @@ def test_the_table_tells_the_variant_and_the_whole_model():
     figure = AblationLab(variant="no attention")
     sentence, rows = figure._summary()
     assert "'no attention'" in sentence
-    assert dict(rows)["no attention: sort 2 to 4 digits, right"] == "0.00 and 0.00"
+    assert dict(rows)["no attention: sort 2 to 5 digits, right"] == "0.00 and 0.00"
     assert "whole: loss after training" in dict(rows)
 
 
@@ -199,6 +199,6 @@ def test_what_is_folded_has_no_effect_at_this_size():
 
 def test_the_words_name_every_variant():
     source = AblationLab._esm
-    table = re.search(r"variants: \{(.*?)\}", source, re.DOTALL)[1]
+    [table] = re.findall(r"variants: \{(.*?)\}", source, re.DOTALL)
     named = [quoted or bare for quoted, bare in re.findall(r'^(?:"([^"]+)"|(\w+)): "', table, re.MULTILINE)]
     assert named == list(VARIANTS)

@@ -33,7 +33,7 @@ CONFIG = MiniMindConfig(
     num_hidden_layers=3,
     num_attention_heads=4,
     num_key_value_heads=2,
-    intermediate_size=96,
+    intermediate_size=128,
     max_position_embeddings=256,
     rope_theta=1e4,
     initializer_range=0.12,
@@ -41,7 +41,7 @@ CONFIG = MiniMindConfig(
     eos_token_id=None,
 )
 RECIPE = Recipe(steps=1200, learning_rate=5e-3, warmup=50)
-BATCH_SIZE, LENGTH = 16, 32  # rows in a batch, words in a row
+BATCH_SIZE, LENGTH = 16, 48  # rows in a batch, words in a row
 
 
 class WithoutResidual(MiniMindBlock):

@@ -1,6 +1,6 @@
 """Lists: tasks that a very small model can learn, of which each needs something else, with their exact entropy.
 
-    <s> reverse 3 1 4 = 4 1 3 ; sort 5 2 = 2 5 ; copy 7 7 0 1 = 7 7 0 1 ; ...
+    <s> reverse 3 1 4 = 4 1 3 ; sort 5 2 = 2 5 ; copy 7 7 0 1 9 = 7 7 0 1 9 ; ...
 
 Task, length and digits are drawn evenly; everything after "=" follows from what was asked. A row is cut at its length.
 """
@@ -18,11 +18,11 @@ TASKS: dict[str, Callable[[list[int]], list[int]]] = {
     "reverse": lambda digits: digits[::-1],
     "sort": sorted,
 }
-WORDS = ["<s>", ";", "=", *TASKS, *"01234567"]
+WORDS = ["<s>", ";", "=", *TASKS, *"0123456789"]
 IDS = {word: i for i, word in enumerate(WORDS)}
 BOS, END, EQUALS, ZERO = IDS["<s>"], IDS[";"], IDS["="], IDS["0"]
 DIGITS = len(WORDS) - ZERO
-SHORTEST, LONGEST = 2, 4  # digits of a list in training
+SHORTEST, LONGEST = 2, 5  # digits of a list in training
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def write_rows(
 
 
 def distributions(row: np.ndarray) -> np.ndarray:
-    """The exact distributions [T, V] of the word after each word of a row [T] of lists of 2 to 4 digits."""
+    """The exact distributions [T, V] of the word after each word of a row [T] of lists of 2 to 5 digits."""
     exact = np.zeros((len(row), len(WORDS)))
     task, asked, due = "", [], []  # due: what is left of the answer
     for p, word in zip(exact, row, strict=True):

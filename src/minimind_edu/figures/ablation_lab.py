@@ -61,7 +61,7 @@ class AblationLab(Figure):
         for name, seeds in ((self.variant, chosen), ("whole", whole)):
             rows.append((f"{name}: loss after training", _each(seed["loss"][-1] for seed in seeds)))
             for i, task in enumerate(TASKS):
-                for key, length in (("accuracy", "2 to 4"), ("longer", "5 or 6")):
+                for key, length in (("accuracy", "2 to 5"), ("longer", "6 to 8")):
                     rows.append((f"{name}: {task} {length} digits, right", _each(seed[key][i] for seed in seeds)))
         return (
             f"A small model learns to copy, reverse and sort lists of digits, with two seeds: {self.variant!r} and the "
