@@ -1272,5 +1272,26 @@ MUTANTS = [
         "figure: sends the living model to whoever writes", "figures/_base.py", 'if message == {"ask": host.LIVING}:',
         "if True:", ("test_figures_living.py",),
     ),
+    Mutant(
+        "lists: a length may end too soon", "ablations/lists.py",
+        "1 / (LONGEST + 1 - len(asked))", "1 / (LONGEST + 2 - len(asked))",
+        ("test_lists.py::test_after_the_equals_sign_nothing_is_open",),
+    ),
+    Mutant(
+        "ablations: an answer is read one word late", "ablations/exam.py",
+        "greedy[one.start - 1 : one.end - 1]", "greedy[one.start : one.end]",
+        ("test_ablations_exam.py::test_right_answers_are_whole_answers",),
+    ),
+    Mutant(
+        "ablations: no residual keeps the one around the feed-forward network", "ablations/__init__.py",
+        "return self._feed(self.post_attention_layernorm(x))",
+        "fed, routed = self._feed(self.post_attention_layernorm(x)); return x + fed, routed",
+        ("test_ablations.py::test_without_residual_a_block_that_adds_nothing_passes_nothing_on",),
+    ),
+    Mutant(
+        "ablations: LayerNorm begins with a bias of 1", "ablations/__init__.py",
+        "nn.init.zeros_(part.bias)", "pass",
+        ("test_ablations.py::test_norms_are_taken_away_or_replaced_everywhere_in_the_stream",),
+    ),
 ]
 # fmt: on
