@@ -186,7 +186,7 @@ def test_its_sentences_are_true():
     for name in ("no attention", "no residual", "no positions", "1 layer", "initialization 0.02", "300 rows"):
         assert min(excess(name)) > 2 * whole, name
     blind = right("no positions")
-    assert blind["sort"] > 0.85 > 0.7 > max(blind["copy"], blind["reverse"])
+    assert blind["sort"] > 0.2 + max(blind["copy"], blind["reverse"])
     assert max(right("no attention").values()) < 0.05 and max(right("no residual").values()) < 0.2
     for run in runs_of("300 rows"):
         assert run["training"][-1] < runs()["entropy"] < run["held_out"][-1]

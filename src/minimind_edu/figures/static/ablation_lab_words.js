@@ -45,7 +45,7 @@ export const ablationLabWords = {
       whole: "Nothing is missing: both seeds come close to the entropy.",
       "no attention": "No position learns of another: the grammar is learned, the digits are guessed.",
       "no residual": "Each block replaces the stream, and little gets through three of them.",
-      "no positions": "The order of the digits is nearly lost: copy and reverse suffer, sort does not.",
+      "no positions": "Only the causal mask tells of order: copy and reverse suffer most, sort least.",
       "learned positions": "Learned vectors replace the rotations.",
       "no feed-forward": "Attention alone.",
       "1 layer": "One layer is left: what needs the result of an earlier layer gets worse.",
