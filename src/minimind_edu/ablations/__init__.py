@@ -40,7 +40,7 @@ CONFIG = MiniMindConfig(
     bos_token_id=0,
     eos_token_id=None,
 )
-RECIPE = Recipe(steps=1200, learning_rate=5e-3, warmup=50)
+RECIPE = Recipe(steps=720, learning_rate=5e-3, warmup=50)
 BATCH_SIZE, LENGTH = 16, 48  # rows in a batch, words in a row
 
 

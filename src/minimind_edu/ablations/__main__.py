@@ -1,4 +1,4 @@
-"""Train every variant and store what it did: `python -m minimind_edu.ablations`, about ten minutes on one core.
+"""Train every variant and store what it did: `python -m minimind_edu.ablations`, about six minutes on one core.
 
 `--variants "no norm" ReLU` trains some and keeps the stored runs of the others; `--missing` trains what is not stored
 yet; `--into FILE` writes somewhere else.
@@ -23,7 +23,7 @@ ASKED = write_rows(150, LENGTH, seed=1_000_001)
 LONGER = write_rows(150, LENGTH, seed=1_000_002, digits=(6, 8))
 FARTHER = write_rows(60, 3 * LENGTH, seed=1_000_003)
 PROMPTS = ("copy 3 1 4 1 5 =", "reverse 3 1 4 1 5 =", "sort 3 1 4 1 5 =", "sort 9 3 6 0 8 2 5 =")
-EVERY = 60  # steps between two looks at the loss
+EVERY = 40  # steps between two looks at the loss
 YARN = RopeScaling(
     factor=3.0, original_max_position_embeddings=LENGTH, beta_fast=4.0, beta_slow=1.0, attention_factor=1.0
 )
