@@ -5,10 +5,11 @@ import re
 import pytest
 from book_builder import CHAPTERS
 from docutils import nodes
-from minimind_book import facts, figures, folding, pictures, symbols
+from minimind_book import card, facts, figures, folding, pictures, symbols
 from minimind_book.pages import compressed, description_of, lighter
 from minimind_book.words import WORDS, words
 
+from minimind_edu import living, world
 from minimind_edu.figures import host
 from minimind_edu.palette import PALETTE
 from tools import install_cell
@@ -127,3 +128,16 @@ def test_a_body_loses_what_no_rule_asks_for():
 
 def test_words_fall_back_to_english():
     assert words("zh-CN") == WORDS["en"] == words(None)
+
+
+def test_the_card_of_the_living_model_shows_its_exams():
+    """Every kind of question has a row, and the numbers are those of the stored card."""
+    known = living.card()
+    exam, recipe = card.exam_rows(known), card.recipe_rows(known)
+    assert len(exam) == len(world.QUESTIONS) + 1 and set(card.ASKS) == set(world.QUESTIONS)
+    for kind, row in zip(card.ASKS, exam, strict=False):
+        assert row[1] == f"{100 * known['int8']['accuracy'][kind]:.1f} %"
+    assert exam[-1][1] == f"{known['int8']['kl']:.3f}"
+    text = " ".join(" ".join(row) for row in recipe)
+    assert f"{known['parameters']:,}" in text and f"{known['bytes']:,} bytes" in text
+    assert card.spread([0.25, 0.5], card.percent) == "25.0 % to 50.0 %"

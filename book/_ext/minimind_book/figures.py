@@ -25,7 +25,7 @@ HOST = "figure_host.js"
 
 # The figure that opens a chapter: the idea in one control, before a word is said. The whole figure follows in the text.
 OPENINGS: dict[str, tuple[str, dict[str, Any]]] = {
-    "chapters/01_whole_model": ("ResidualStream", {}),
+    "chapters/01_whole_model": ("MiniMindLive", {"page": "../book/live.html"}),
     "chapters/02_rmsnorm_vs_layernorm": ("NormGeometry", {}),
     "chapters/03_rope_rotation": ("RotationDials", {}),
     "chapters/04_rope_frequencies": ("FrequencyComb", {}),

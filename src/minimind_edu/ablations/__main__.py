@@ -1,4 +1,4 @@
-"""Train every variant and store what it did: `python -m minimind_edu.ablations`, about six minutes on one core.
+"""Train every variant and store what it did: `python -m minimind_edu.ablations`, about ten minutes on one core.
 
 `--variants "no norm" ReLU` trains some and keeps the stored runs of the others; `--missing` trains what is not stored
 yet; `--into FILE` writes somewhere else.
