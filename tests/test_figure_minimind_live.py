@@ -28,8 +28,8 @@ def said_after(story: str) -> torch.Tensor:
 
 def where_head() -> tuple[int, int]:
     """Layer and head without which most is lost."""
-    lost = torch.tensor(card()["lost_without"]["recall"])
-    return divmod(int(lost.argmax()), lost.shape[1])
+    telling = torch.tensor(card()["lost_without"]["recall"]) * torch.tensor(card()["reading"]["recall"])
+    return divmod(int(telling.argmax()), telling.shape[1])
 
 
 # The Python side

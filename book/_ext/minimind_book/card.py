@@ -24,8 +24,9 @@ def percent(value: float) -> str:
 
 
 def spread(values: list[float], show: Any) -> str:
-    """The least and the greatest of some values."""
-    return f"{show(min(values))} to {show(max(values))}"
+    """The least and the greatest of some values, or the one there is."""
+    least, greatest = show(min(values)), show(max(values))
+    return least if least == greatest else f"{least} to {greatest}"
 
 
 def table(titles: list[str], rows: list[list[str]]) -> nodes.table:
@@ -78,7 +79,7 @@ class CardTable(Directive):
         if self.arguments[0] == "recipe":
             return [table(["", ""], recipe_rows(card))]
         if self.arguments[0] == "exam":
-            titles = ["Question", "The stored model", f"{len(card['runs'])} seeds before rounding to int8"]
+            titles = ["Question", "The stored model", "Before rounding to int8, all seeds"]
             return [table(titles, exam_rows(card))]
         raise self.error(f"the card has an exam and a recipe, not {self.arguments[0]!r}")
 

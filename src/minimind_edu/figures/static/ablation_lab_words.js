@@ -6,7 +6,7 @@ export const ablationLabWords = {
     caption: "The task: copy, reverse or sort digits. Two seeds each; dashes: whole model.",
     more: "More: longer lists, other changes",
     missing: "Taken away",
-    unnoticed: "Changed, without effect at this size",
+    unnoticed: "Other changes",
     variants: {
       whole: "nothing",
       "no attention": "attention",
@@ -46,7 +46,7 @@ export const ablationLabWords = {
       "no attention": "No position learns of another: the grammar is learned, the digits are guessed.",
       "no residual": "Each block replaces the stream, and little gets through three of them.",
       "no positions": "Only the causal mask tells of order: copy and reverse suffer most, sort least.",
-      "learned positions": "Learned vectors replace the rotations.",
+      "learned positions": "Learned vectors replace the rotations: in so few steps they hardly teach the order.",
       "no feed-forward": "Attention alone.",
       "1 layer": "One layer is left: what needs the result of an earlier layer gets worse.",
       "initialization 0.02": "All weights begin six times smaller.",

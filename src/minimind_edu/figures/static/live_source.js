@@ -3,6 +3,7 @@
 
 import { announcement, choice, clamp, fmt, h, loadLiving, optionsFor, setAttributes, wordsOf } from "./kit.js";
 import { liveSourceWords } from "./live_source_words.js";
+import { tellingHead } from "./live_heads.js";
 
 const SOURCE_KEY = "minimind-source"; // of the browser's storage
 const PATIENCE_FOR_MODEL = 20_000; // milliseconds: a kernel that is gone never answers
@@ -22,13 +23,6 @@ function rememberWish(name) {
   } catch {
     // nothing is kept
   }
-}
-
-/** The head that looks at the answers of such questions and is missed there: the largest product of both. */
-function tellingHead({ lost_without: lost, reading }, kind) {
-  const score = (layer, head) => lost[kind][layer][head] * reading[kind][layer][head];
-  const heads = lost[kind].flatMap((row, layer) => row.map((_, head) => ({ layer, head, score: score(layer, head) })));
-  return heads.reduce((best, one) => (one.score > best.score ? one : best));
 }
 
 /** The page on which the reader can change the story; none where no page of the book is around the figure. */

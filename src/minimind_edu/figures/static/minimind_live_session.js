@@ -14,12 +14,6 @@ function commonLength(a, b) {
 /** The order of the items of a vector, the largest first. */
 export const descending = (values) => [...values.keys()].sort((a, b) => values[b] - values[a]);
 
-/** The head that matters most in a table [L][H] of the card, as "layer.head". */
-export function largestHead(table) {
-  const heads = table.flatMap((row, layer) => row.map((value, head) => ({ value, key: `${layer}.${head}` })));
-  return heads.reduce((best, one) => (one.value > best.value ? one : best)).key;
-}
-
 /** The two numbers of a head's key. */
 export const headNumbers = (key) => key.split(".").map(Number);
 
