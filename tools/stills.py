@@ -9,13 +9,21 @@ figure that opens a chapter has two, for a wide screen and a phone.
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from minimind_edu import figures
-from minimind_edu.figures import asks_for_living, host, living_script, module_source, own_stylesheet, shared_stylesheet
-from minimind_edu.figures.model_map import chapter_links
+from minimind_edu.figures import (
+    asks_for_living,
+    host,
+    living_script,
+    minimind_live,
+    model_map,
+    module_source,
+    own_stylesheet,
+    shared_stylesheet,
+)
 from tools import notebook_environment
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -25,7 +33,8 @@ from browser import chromium_path, launch  # noqa: E402
 from minimind_book.figures import OPENINGS, PLACES, STILLS, arguments_of, element_file, host_script, strip_file  # noqa: E402
 
 BROAD, COLUMN, NARROW = 908, 738, 326  # pixels: a figure in the text, one that opens a chapter, the same on a phone
-LINKED = {"ModelMap", "MiniMindLive"}  # figures whose parts lead to chapters
+# figures whose parts lead to chapters: part -> number
+LINKED = {"ModelMap": model_map.CHAPTERS, "MiniMindLive": minimind_live.CHAPTERS}
 _DIRECTIVE = re.compile(r"^```\{live-figure\} (\w+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 # What the figure has drawn, as HTML that stands anywhere: names of its own for ids, values where a reader set none,
@@ -77,7 +86,7 @@ def directives() -> Iterator[tuple[str, dict[str, Any]]]:
 
 def element(name: str, arguments: dict[str, Any]) -> tuple[str, str]:
     """The file of the element of a figure that stands in no notebook, and the element."""
-    given = arguments | ({"links": map_links()} if name in LINKED else {})
+    given = arguments | ({"links": chapters_of(LINKED[name])} if name in LINKED else {})
     return element_file(name, arguments), getattr(figures, name)(**given).static_html()
 
 
@@ -87,11 +96,11 @@ def strip(part: str) -> str:
     return drawn._fallback_html()
 
 
-def map_links() -> dict[str, dict[str, str]]:
-    """The chapters of the table of contents, as the map on the front page leads to them."""
+def chapters_of(taught: Mapping[str, int]) -> dict[str, dict[str, str]]:
+    """The `links` of a figure to the chapters of the table of contents, by the chapter of each part."""
     toc = (ROOT / "_toc.yml").read_text(encoding="utf-8")
     listed = re.findall(r'file: (chapters/\S+)\n +title: "((\d+) · .*)"', toc)
-    return chapter_links({int(number): (f"../{page}.html", title) for page, title, number in listed})
+    return model_map.chapter_links({int(number): (f"../{page}.html", title) for page, title, number in listed}, taught)
 
 
 def in_chapters() -> list[tuple[str, str]]:

@@ -13,9 +13,9 @@ import torch
 from traitlets import Bool, Bunch, Dict, TraitError, Unicode, default, validate
 
 from minimind_edu import world
+from minimind_edu.figures import model_map
 from minimind_edu.figures._base import Figure
 from minimind_edu.figures._living import TOLD
-from minimind_edu.figures.model_map import PARTS, Links
 from minimind_edu.living import LENGTH, card, living_model
 from minimind_edu.world.tables import tables
 
@@ -33,6 +33,8 @@ STORIES: dict[str, Any] = {
         "安娜在阁楼。马克在地窖。安娜从阁楼去车库。 where is everybody? Mark: cellar, Anna:",
     ],
 }
+CHAPTERS = model_map.CHAPTERS | {"training": 13}  # part -> the number of its chapter
+LINKED = (*model_map.PARTS, "training")
 BARS = 7  # words that are drawn: the likeliest ones
 
 
@@ -52,7 +54,8 @@ class MiniMindLive(Figure):
 
     Args:
         story: the words to begin with, without `<s>`; default the book's own story, with its question if `compact`.
-        links: part of the model -> {"href", "label"} of its chapter, as `model_map.chapter_links` makes them.
+        links: part of the model, or "training" -> {"href", "label"} of its chapter, as `model_map.chapter_links` makes
+            them with CHAPTERS.
         in_url: whether the page's address holds the story, as `#story=…`.
         page: with `compact`, the address of the page that has the whole figure.
 
@@ -84,11 +87,11 @@ class MiniMindLive(Figure):
         return proposal["value"]
 
     @validate("links")
-    def _of_parts(self, proposal: Bunch) -> Links:
+    def _of_parts(self, proposal: Bunch) -> model_map.Links:
         for part, link in proposal["value"].items():
-            if part not in PARTS or not isinstance(link, Mapping) or set(link) != {"href", "label"}:
+            if part not in LINKED or not isinstance(link, Mapping) or set(link) != {"href", "label"}:
                 raise TraitError(
-                    f"links must give href and label of parts of the model ({', '.join(PARTS)}), got {part!r}: {link!r}"
+                    f"links must give href and label of parts ({', '.join(LINKED)}), got {part!r}: {link!r}"
                 )
         return proposal["value"]
 

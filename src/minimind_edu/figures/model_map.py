@@ -73,11 +73,16 @@ def level_of(part: str) -> int:
     return max(i for i, level in enumerate(LEVELS) if part in SIDES[level])
 
 
-def chapter_links(chapters: Mapping[int, tuple[str, str]]) -> dict[str, dict[str, str]]:
-    """The figure's `links`, from the chapters there are: number -> (address, label such as "5 · Attention")."""
+def chapter_links(
+    chapters: Mapping[int, tuple[str, str]], taught: Mapping[str, int] = CHAPTERS
+) -> dict[str, dict[str, str]]:
+    """A figure's `links`, from the chapters there are: number -> (address, label such as "5 · Attention").
+
+    taught: part -> the number of its chapter.
+    """
     return {
         part: dict(zip(("href", "label"), chapters[number], strict=True))
-        for part, number in CHAPTERS.items()
+        for part, number in taught.items()
         if number in chapters
     }
 

@@ -3,6 +3,7 @@
 
 import { bytesOf, createLiveModel, sample, softmax, unpackWeights } from "./live_model.js";
 import { hashOfStory, keepStory, onStory, storyOf } from "./live_story.js";
+import { createTraining } from "./live_train.js";
 import { createWorld } from "./live_world.js";
 
 /**
@@ -12,7 +13,7 @@ import { createWorld } from "./live_world.js";
 function openLiving({ weights, world: tables, ...others }) {
   const unpacked = unpackWeights(bytesOf(weights));
   const opened = { model: createLiveModel(unpacked), tensors: unpacked.tensors, world: createWorld(tables), tables };
-  return { ...opened, ...others, softmax, sample, storyOf, keepStory, onStory, hashOfStory };
+  return { ...opened, ...others, softmax, sample, createTraining, storyOf, keepStory, onStory, hashOfStory };
 }
 
 export default openLiving;

@@ -12,6 +12,7 @@ import { glossary } from "./minimind_live_marks.js";
 import { createPalette } from "./minimind_live_palette.js";
 import { MOST_WORDS, createSession } from "./minimind_live_session.js";
 import { createAlternatives, createStory } from "./minimind_live_story.js";
+import { createTrainView } from "./minimind_live_train.js";
 import { minimindLiveWords } from "./minimind_live_words.js";
 import { createZoom } from "./minimind_live_zoom.js";
 
@@ -151,6 +152,7 @@ async function renderPage({ model, el }) {
   };
   const guide = createGuide(words, grouped(sizes.parameters), press);
   const breaks = createBreaks(words, sizes, press);
+  const ownTraining = createTrainView(words, session.tables, () => loadLiving(model), model.get("links").training);
 
   views = [story, alternatives, bars, palette, zoom, blocks, cache, writing, warn, sharing, { draw: drawArcs }];
   const stage = h(
@@ -163,6 +165,7 @@ async function renderPage({ model, el }) {
     blocks.root,
     cache.root,
     breaks.root,
+    ownTraining.root,
   );
   const caption = words.caption(world.words.length, grouped(sizes.parameters), sizes.trained);
   const root = frame({ ...words, caption }, { stage });
@@ -172,6 +175,7 @@ async function renderPage({ model, el }) {
     model.off("msg:custom"); // an answer that is still to come
     sharing.release();
     writing.release();
+    ownTraining.release();
   };
   const unmount = mount(el, root, { model, traits: [], draw: changed, boxes: [stage], parts: [{ release }] });
   const arrived = load().catch(() => guide.say(words.unavailable));

@@ -128,6 +128,33 @@ export const minimindLiveWords = {
     cacheLabel: (positions) => `Keys and values of ${counted(positions, "position", "positions")} in every block`,
     kib: (bytes) => `${(bytes / 1024).toFixed(1)} KiB`,
 
+    train: {
+      title: "Train one yourself, here",
+      task:
+        "A smaller model of 21,440 weights, all of them random at first, learns to translate English into Chinese. " +
+        "It only predicts the next word of sentences that the grammar writes. The dashed line is their entropy, the " +
+        "lowest loss that any model can reach.",
+      start: "Train",
+      stop: "Stop",
+      changes: { positions: "no positions", residual: "no residual", initialization: "initialization 0.02" },
+      unchanged: "nothing changed",
+      lossAxis: "loss, nats per word",
+      steps: (count) => `${count} steps`,
+      entropy: (entropy) => `entropy ${entropy}`,
+      chart: (steps, loss, entropy) =>
+        `Loss after ${counted(steps, "step", "steps")}: ${loss} nats per word; entropy: ${entropy}.`,
+      chartEmpty: "The loss of each step will appear here.",
+      compared: (run, before) => `Solid: ${run}. Faint: the run before, ${before}. Both see the same sentences.`,
+      writtenAt: (step) => `What it writes after step ${step}:`,
+      insteadOf: (word) => `Right would be ${word}`,
+      reached: (steps, excess) =>
+        `After ${counted(steps, "step", "steps")} its loss is ${excess} nats above the best that any model can do.`,
+      wrote: (step, right, all, unseen) =>
+        `At step ${step} it translates ${right} of ${all} sentences right` +
+        (unseen ? `, ${unseen} of them about a person and a thing that it never saw together.` : "."),
+      failed: (message) => `The training stopped: ${message}.`,
+    },
+
     breakIt: "Break it",
     breaks: {
       silence: "Silence the head that knows where everybody is",
