@@ -5,7 +5,7 @@ import { announcement, button, fmt, h, observeSize, setAttributes, setSize, svg,
 const RUN_STEPS = 200;
 const LAST = 20; // steps whose mean is told: a batch alone is noisy
 const HIGHEST = 5; // nats per word at the top of the chart
-const CHART_HEIGHT = 184;
+const CHART_HEIGHT = 200;
 const SMALL_INITIALIZATION = 0.02;
 const CHANGES = {
   positions: { switches: { positions: false } },
@@ -85,21 +85,26 @@ function createLossChart(words) {
   return { root, draw };
 }
 
-/** What the model writes after the given words: right words plain, wrong words struck out. */
+/** What the model writes after the given words: right words plain, wrong words marked. */
 function createWritten(words, tables) {
   const title = h("p", { class: "ml-label" });
   const list = h("ul", { class: "ml-written" });
   const root = h("div", {}, title, list);
 
   function sentence({ ids, given, expected }) {
-    const text = (some) => some.map((id) => tables.words[id]).join(" ");
+    const statement = ids.slice(1, given - 1).map((id) => tables.words[id]); // without <s> and the sign to translate
     const answer = ids.slice(given).map((id, at) => {
       const word = tables.words[id];
       return id === expected[at]
         ? h("span", {}, word)
-        : h("del", { title: words.insteadOf(text([expected[at]])) }, word);
+        : h("del", { title: words.insteadOf(tables.words[expected[at]]) }, word);
     });
-    return h("li", {}, h("span", { class: "ml-given" }, text(ids.slice(1, given))), h("span", {}, answer));
+    return h(
+      "li",
+      {},
+      h("span", { class: "ml-given" }, statement.join(" ").replace(/ (?=\.)/, "")),
+      h("span", {}, answer),
+    );
   }
 
   function draw(run) {
@@ -121,7 +126,7 @@ function toldOf(run, words, tables) {
     return ids.slice(2, given).some((id) => indexOf(tables.objects, id) === person);
   };
   const steps = run.progress.length;
-  const reached = words.reached(steps, fmt(Math.max(0, excessOf(run))));
+  const reached = words.reached(steps, Math.min(steps, LAST), fmt(Math.max(0, excessOf(run))));
   if (!run.rows) return reached;
   const right = run.rows.filter(isRight);
   return `${reached} ${words.wrote(run.rowsAt, right.length, run.rows.length, right.filter(isNew).length)}`;
@@ -143,7 +148,16 @@ export function createTrainView(allWords, tables, load, link) {
     { class: "mm-more ml-train scripted" },
     h("summary", {}, words.title),
     h("p", { class: "ml-hint" }, words.task),
-    h("div", { class: "ml-presses" }, press.root, ...switches.map((one) => one.root)),
+    h(
+      "div",
+      { class: "ml-presses" },
+      press.root,
+      h(
+        "div",
+        { class: "ml-changes" },
+        switches.map((one) => one.root),
+      ),
+    ),
     box,
     legend,
     written.root,

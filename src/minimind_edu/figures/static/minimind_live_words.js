@@ -147,8 +147,9 @@ export const minimindLiveWords = {
       compared: (run, before) => `Solid: ${run}. Faint: the run before, ${before}. Both see the same sentences.`,
       writtenAt: (step) => `What it writes after step ${step}:`,
       insteadOf: (word) => `Right would be ${word}`,
-      reached: (steps, excess) =>
-        `After ${counted(steps, "step", "steps")} its loss is ${excess} nats above the best that any model can do.`,
+      reached: (steps, averaged, excess) =>
+        `After ${counted(steps, "step", "steps")} its loss, averaged over the last ${averaged}, is ${excess} nats ` +
+        "above the best that any model can do.",
       wrote: (step, right, all, unseen) =>
         `At step ${step} it translates ${right} of ${all} sentences right` +
         (unseen ? `, ${unseen} of them about a person and a thing that it never saw together.` : "."),
