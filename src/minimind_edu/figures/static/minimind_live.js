@@ -152,7 +152,7 @@ async function renderPage({ model, el }) {
   };
   const guide = createGuide(words, grouped(sizes.parameters), press);
   const breaks = createBreaks(words, sizes, press);
-  const ownTraining = createTrainView(words, session.tables, () => loadLiving(model), model.get("links").training);
+  const ownTraining = createTrainView(words, session, () => loadLiving(model), model.get("links").training);
 
   views = [story, alternatives, bars, palette, zoom, blocks, cache, writing, warn, sharing, { draw: drawArcs }];
   const stage = h(

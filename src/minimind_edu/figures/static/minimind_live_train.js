@@ -86,25 +86,19 @@ function createLossChart(words) {
 }
 
 /** What the model writes after the given words: right words plain, wrong words marked. */
-function createWritten(words, tables) {
+function createWritten(words, { tables, world }) {
   const title = h("p", { class: "ml-label" });
   const list = h("ul", { class: "ml-written" });
   const root = h("div", {}, title, list);
 
   function sentence({ ids, given, expected }) {
-    const statement = ids.slice(1, given - 1).map((id) => tables.words[id]); // without <s> and the sign to translate
     const answer = ids.slice(given).map((id, at) => {
       const word = tables.words[id];
       return id === expected[at]
         ? h("span", {}, word)
         : h("del", { title: words.insteadOf(tables.words[expected[at]]) }, word);
     });
-    return h(
-      "li",
-      {},
-      h("span", { class: "ml-given" }, statement.join(" ").replace(/ (?=\.)/, "")),
-      h("span", {}, answer),
-    );
+    return h("li", {}, h("span", { class: "ml-given" }, world.decode(ids.slice(1, given - 1))), h("span", {}, answer));
   }
 
   function draw(run) {
@@ -135,13 +129,14 @@ function toldOf(run, words, tables) {
 /**
  * Train a model here. load() gives a promise of what living.js opens; link is { href, label } of the chapter, or nothing.
  */
-export function createTrainView(allWords, tables, load, link) {
+export function createTrainView(allWords, session, load, link) {
   const words = allWords.train;
+  const { tables } = session;
   const switches = Object.keys(CHANGES).map((name) => ({ name, ...toggle({ label: words.changes[name] }) }));
   const press = button({ label: words.start, onClick: () => (isRunning ? finish() : begin()) });
   const told = announcement("ml-seen");
   const legend = h("p", { class: "ml-label ml-loss-legend" });
-  const [chart, written] = [createLossChart(words), createWritten(words, tables)];
+  const [chart, written] = [createLossChart(words), createWritten(words, session)];
   const box = h("div", { class: "mm-stage ml-loss-box" }, chart.root);
   const root = h(
     "details",
