@@ -436,13 +436,13 @@ function renderGeometry({ model, el }) {
   const remark = announcement("ng-remark");
   const numbers = readout([]);
   const source = shared.isCompact ? null : createSource(model, scheduler.schedule);
-  const stream = createStream(source, scheduler.schedule);
-  const stage = h("div", { class: "mm-stage" }, globe.root, stream.root);
+  const stream = source && createStream(source, scheduler.schedule);
+  const stage = h("div", { class: "mm-stage" }, globe.root, stream?.root);
   const details = h("div", { class: "mm-stage ng-stage" }, bars.root);
   const ofExample = h("div", {}, selector.root, examples, remark.root, details, controls.root, fans.root);
   const more = [source?.root, ofExample];
   const below = h("div", { class: "ng-below" }, numbers.root);
-  const control = h("div", { class: "mm-controls" }, controls.offset, stream.control);
+  const control = h("div", { class: "mm-controls" }, controls.offset, stream?.control);
   const root = frame(normWords, { stage, control, numbers: below, more }, shared.isCompact);
 
   function showStory(isStory) {
@@ -454,7 +454,7 @@ function renderGeometry({ model, el }) {
 
   function draw() {
     const reading = source?.reading() ?? null;
-    showStory(Boolean(reading));
+    if (source) showStory(Boolean(reading));
     if (reading) return numbers.set(stream.draw(reading));
     return drawExample();
   }
