@@ -201,6 +201,8 @@ export function createWordLine(onChoose) {
   function draw(tokens, at, looksOf) {
     if (tokens.join() !== shown) root.replaceChildren(...(buttons = tokens.map(createWord)));
     shown = tokens.join();
+    // a long story scrolls within its box: the chosen word stays in sight
+    root.scrollTop = buttons[at].offsetTop - root.offsetTop - root.clientHeight / 2;
     buttons.forEach((button, place) => {
       const { tone = "", fill = "soft", part = 0, note = "", spoken = "" } = looksOf(place);
       button.tabIndex = place === at ? 0 : -1;
