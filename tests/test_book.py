@@ -68,6 +68,8 @@ class Visit:
             assert all(url.startswith(self.address) for url in fetched)
         else:
             named = {f"{self.address}/{path.relative_to(html)}" for path in files_of(html, self.name)}
+            if self.name == "book/live":
+                named.add(f"{self.address}/_static/figures/{host.LIVING}.js")  # this page asks at once
             assert len(fetched) > 3 and fetched <= named
             assert sum(self.page.evaluate("window.seen.shifts")) < MOST_SHIFT
         assert not self.watch.problems
@@ -118,6 +120,7 @@ def on_phone(request, phone, http_address) -> Visit:
 
 
 CHAPTERS_ON_DESKTOP = pytest.mark.parametrize("on_desktop", CHAPTERS, indirect=True)
+WITHOUT_SLIDERS = {"chapters/01_whole_model", "chapters/13_training_in_minutes"}  # their figures have buttons and choices
 CHAPTERS_ON_PHONE = pytest.mark.parametrize("on_phone", CHAPTERS, indirect=True)
 
 
@@ -170,7 +173,7 @@ def test_figures_answer_to_keyboard_mouse_and_touch(on_phone):
     page = on_phone.page
     page.eval_on_selector_all(f"{FIGURE} details", "all => all.forEach((one) => (one.open = true))")
     sliders = page.query_selector_all(f"{FIGURE} input[type=range]:visible")
-    assert sliders
+    assert sliders or on_phone.name in WITHOUT_SLIDERS
     for index, slider in enumerate(sliders):
         slider.evaluate("one => one.scrollIntoView({ block: 'center' })")
         box = slider.bounding_box()
@@ -250,7 +253,8 @@ def test_every_link_inside_the_book_leads_somewhere(html):
                 continue
             linked = (source.parent / unquote(path.split("?")[0])).resolve()
             assert linked.is_file(), f"{name} links to {target}"
-            if fragment and linked.suffix == ".html" and not fragment.startswith("map/"):  # levels of the map
+            written = fragment.startswith(("map/", "story="))  # levels of the map, stories
+            if fragment and linked.suffix == ".html" and not written:
                 anchors = re.findall(r'\bid="([^"]+)"', linked.read_text(encoding="utf-8"))
                 assert fragment in anchors, f"{name} links to {target}"
 

@@ -167,7 +167,7 @@ def test_it_fits_the_window_and_stays_as_it_is(page, width, height):
     assert len(heights) == 1  # nothing moves while a hand is at the control
 
 
-@pytest.mark.parametrize("width, height", [(738, 420), (328, 520)])
+@pytest.mark.parametrize("width, height", [(738, 420), (328, 460)])
 def test_compact_is_the_picture_and_one_control(page, width, height):
     page.set_viewport_size({"width": width + 16, "height": 900})
     open_figures(page, AblationLab(compact=True))

@@ -116,8 +116,7 @@ def opened(browser, book, name, address):
 @pytest.mark.parametrize("address", ["http://book.test", ""], ids=["strict policy", "from a file"])
 def test_a_page_fetches_it_once_a_figure_asks_and_not_before(browser, book, address):
     page, fetched = opened(browser, book, "quiz", address)
-    arrived = json.loads(page.evaluate("JSON.stringify(window.arrived.living)"))
-    assert arrived == _living.payload()
+    assert_opened(page.evaluate(f"({OPENED})(window.arrived)"))
     assert fetched.count("living.js") == 1
     page.close()
     page, fetched = opened(browser, book, "roofline", address)

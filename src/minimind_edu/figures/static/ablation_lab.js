@@ -165,7 +165,7 @@ function renderLab({ model, el }) {
     const variant = model.get("variant");
     const isWide = width > WIDE;
     const first = isWide ? ((width - GAP) * 11) / 20 : width;
-    curves.draw(results, variant, first, isWide ? 206 : 132);
+    curves.draw(results, variant, first, isWide ? 206 : isCompact ? 78 : 132);
     const second = isWide ? width - GAP - first : width;
     bars.draw(accuracyRows(results, variant, "accuracy"), second);
     sample.draw(sampleOf(results, variant));

@@ -8,7 +8,7 @@ export const cacheStepperWords = {
     title: "Each call computes only its new rows and reads the rest.",
     caption: "Without a cache, every circle would be computed again, in every layer.",
     costOfPosition: (layers, heads, channels, bytes) =>
-      `A position costs ${layers} layers × 2 (k, v) × ${heads} heads × ${channels} channels × 4 bytes = ${bytes} bytes.`,
+      `Per position: ${layers} layers × 2 (k, v) × ${heads} heads × ${channels} channels × 4 bytes = ${bytes} bytes.`,
     firstOf: (shown, count) => ` Shown are the first ${shown} of ${count} tokens.`,
     more: "More: four bugs, the mask, the logits",
     play: "Play",

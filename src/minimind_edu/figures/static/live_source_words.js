@@ -13,7 +13,7 @@ export const liveSourceWords = {
     head: "head",
     telling: {
       recall: (layer, head, lost) =>
-        `Head ${head} of layer ${layer} looks for the place that was told; without it, ${lost} of such answers are lost.`,
+        `Head ${head} of layer ${layer} looks for the place; without it, ${lost} of such answers are lost.`,
     },
     percent: (number) => `${number} %`,
   },

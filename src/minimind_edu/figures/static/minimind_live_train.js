@@ -127,7 +127,8 @@ function toldOf(run, words, tables) {
 }
 
 /**
- * Train a model here. load() gives a promise of what living.js opens; link is { href, label } of the chapter, or nothing.
+ * Train a model here. load() gives a promise of what living.js opens.
+ * link is { href, label } of the chapter, or nothing.
  */
 export function createTrainView(allWords, session, load, link) {
   const words = allWords.train;

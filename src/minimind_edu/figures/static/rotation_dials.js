@@ -153,7 +153,7 @@ function createBaseChoice(words, model) {
   return choice({ label: words.base, options: optionsFor(bases, grouped), value: model.get("rope_base"), onChange });
 }
 
-/** A word's query and another one's key in a head of the living model, before rotation, for the traits of the figure. */
+/** A word's query and another one's key in a head of the living model, before rotation. */
 function storyTraits({ living, traces, layer, head }, m, n) {
   const { head_dim: D, num_attention_heads: H, num_key_value_heads: K, rope_theta: base } = living.model.config;
   const headIn = (vector, one) => [...vector.subarray(one * D, (one + 1) * D)];
