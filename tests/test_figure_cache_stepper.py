@@ -304,7 +304,7 @@ def test_the_verdict_is_that_of_the_run(page):
     figure = CacheStepper(prompt_length=6, chunk_size=3, calls=4)
     open_figures(page, figure)
     opened(page)
-    for bug, radio in zip(BUGS, page.get_by_role("radio").all(), strict=True):
+    for bug, radio in zip(BUGS, page.locator(".mm-choice:not(.mm-source *) input").all(), strict=True):
         radio.check()
         verdict = page.locator(".cs-verdict").inner_text()
         parted = figure.parting(bug)
