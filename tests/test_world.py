@@ -13,7 +13,10 @@ from minimind_edu.world.words import OBJECTS, PEOPLE, PHRASES, PLACES, PRONOUNS
 
 LENGTH = 96
 STOPS = (".", "。")
-STORY_0 = "<s> 米娅在大厅。 Mia picks up the map in the hall. where is Mia? in the hall. Mia goes from the hall to the garden. 谁拿着"
+STORY_0 = (
+    "<s> 米娅在大厅。 Mia picks up the map in the hall. where is Mia? in the hall. "
+    "Mia goes from the hall to the garden. 谁拿着"
+)
 ENGLISH = {zh: en for lists in (PEOPLE, OBJECTS, PLACES) for en, zh in zip(*lists, strict=True)}
 
 

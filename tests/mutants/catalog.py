@@ -718,8 +718,8 @@ MUTANTS = [
         ("test_checkpoints.py::test_an_interrupted_save_leaves_the_old_file",),
     ),
     Mutant(
-        "checkpoint: the format left out", "weights/checkpoints.py", '{"config": config, "format": "pt"}',
-        '{"config": config}', ("test_checkpoints.py::test_a_tied_matrix_is_written_once",),
+        "checkpoint: the format left out", "weights/checkpoints.py", ', "format": "pt"}',
+        "}", ("test_checkpoints.py::test_a_tied_matrix_is_written_once",),
     ),
     Mutant(
         "checkpoint: the first tensor's dtype for all", "weights/checkpoints.py",
