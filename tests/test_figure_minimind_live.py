@@ -27,9 +27,10 @@ def said_after(story: str) -> torch.Tensor:
 
 
 def where_head() -> tuple[int, int]:
-    """Layer and head without which most is lost."""
-    telling = torch.tensor(card()["lost_without"]["recall"]) * torch.tensor(card()["reading"]["recall"])
-    return divmod(int(telling.argmax()), telling.shape[1])
+    """Layer and head without which people get lost and translations do not."""
+    lost = {kind: torch.tensor(table) for kind, table in card()["lost_without"].items()}
+    missed = lost["recall"] * (1 - lost["translation"])
+    return divmod(int(missed.argmax()), missed.shape[1])
 
 
 # The Python side

@@ -290,3 +290,19 @@ def test_it_has_learned_the_world(model):
     assert min(known["accuracy"][kind] for kind in UNSURE) >= 0.85, known["accuracy"]
     asked = world.questions("people", 300, __main__.EXAM + 3)
     assert accuracy(model, asked) >= 0.97, "of other questions than those of the card"
+
+
+def test_one_head_knows_where_people_are_and_translates_nothing(model):
+    """What the fourth press of the living page shows."""
+    lost = {kind: torch.tensor(table) for kind, table in card()["lost_without"].items()}
+    layer, head = divmod(int((lost["recall"] * (1 - lost["translation"])).argmax()), lost["recall"].shape[1])
+
+    def says(text: str) -> str:
+        return world.WORDS[model(torch.from_numpy(world.encode(f"<s> {text}"))[None]).logits[0, -1].argmax()]
+
+    told = "Mia is in the kitchen. Tom is in the garden. "
+    question = told + "Mia goes from the kitchen to the attic. 米娅在哪里？在"
+    assert says(question) == "阁楼"
+    with silenced(model, layer, head):
+        assert says(question) == "花园"  # where Tom is
+        assert says(told + "⇒ 汤姆在") == "花园"  # and here it is right

@@ -1,8 +1,18 @@
-// Which head of the living model to look at, found from the card: its numbers change with every training.
+// Which heads of the living model to look at, found from the card: their numbers change with every training.
+
+/** The head, { layer, head } from 0, with the largest score(layer, head) of all in a table [L][H]. */
+function bestHead(table, score) {
+  const heads = table.flatMap((row, layer) => row.map((_, head) => ({ layer, head, value: score(layer, head) })));
+  const { layer, head } = heads.reduce((best, one) => (one.value > best.value ? one : best));
+  return { layer, head };
+}
 
 /** The head that looks at the answers of such questions and is missed there: the largest product of both. */
 export function tellingHead({ lost_without: lost, reading }, kind) {
-  const score = (layer, head) => lost[kind][layer][head] * reading[kind][layer][head];
-  const heads = lost[kind].flatMap((row, layer) => row.map((_, head) => ({ layer, head, score: score(layer, head) })));
-  return heads.reduce((best, one) => (one.score > best.score ? one : best));
+  return bestHead(lost[kind], (layer, head) => lost[kind][layer][head] * reading[kind][layer][head]);
+}
+
+/** The head without which the model forgets where people are, and still translates. */
+export function missedHead({ lost_without: lost }) {
+  return bestHead(lost.recall, (layer, head) => lost.recall[layer][head] * (1 - lost.translation[layer][head]));
 }

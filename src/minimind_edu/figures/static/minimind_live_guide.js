@@ -1,7 +1,7 @@
 // Six presses that show what the model can do, three that break it. What was seen is said from what has happened.
 
 import { h, announcement, prefersReducedMotion } from "./kit.js";
-import { tellingHead } from "./live_heads.js";
+import { missedHead } from "./live_heads.js";
 import { descending } from "./minimind_live_session.js";
 import { twinOf } from "./minimind_live_marks.js";
 import { zoomOfHead } from "./minimind_live_zoom.js";
@@ -25,8 +25,8 @@ export function createPresses(words, session, stories, sizes, glossOf, heads) {
   const place = asked.lastIndexOf(from);
   const changed = asked.with(place, to);
   const told = stories.told.split(/(?<=\.)/).slice(0, -1);
-  const telling = tellingHead(heads, "recall");
-  const whereHead = `${telling.layer}.${telling.head}`;
+  const missed = missedHead(heads);
+  const whereHead = `${missed.layer}.${missed.head}`;
   const named = (id) => words.glossed(words.quoted(world.words[id]), glossOf(id));
   const isStory = (ids) => `${session.ids}` === `${ids}`;
   const goTo = (ids) => (isStory(ids) ? session.select(ids.length - 1) : session.load(ids));

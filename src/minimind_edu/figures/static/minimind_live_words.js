@@ -13,7 +13,7 @@ export const minimindLiveWords = {
     titleCompact: "This model runs in your browser. It reads the story and answers the question.",
     caption: (words, parameters, trained) =>
       `${words} words and the rules of one house: that is all this model of ${parameters} weights has ever seen. It ` +
-      `fails beyond ${trained} words. This is not language understanding.`,
+      `gets worse beyond ${trained} words. This is not language understanding.`,
     more: "More",
     openPage: "Six presses through it: open the whole page",
     percent: percentOf,
