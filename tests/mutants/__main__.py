@@ -56,13 +56,17 @@ class ChangedImport(importlib.abc.MetaPathFinder):
     def __init__(self, mutant: Mutant):
         path = PACKAGE / mutant.file
         parts = path.relative_to(PACKAGE).with_suffix("").parts
-        self.name = ".".join((PACKAGE.name, *parts))
+        folder = parts[:-1] if parts[-1] == "__init__" else parts  # a package is called after its folder
+        self.name = ".".join((PACKAGE.name, *folder))
         self.loader = ChangedSource(self.name, str(path), changed_text(mutant))
 
     def find_spec(self, fullname, path=None, target=None):
         if fullname != self.name:
             return None
-        return importlib.util.spec_from_file_location(fullname, self.loader.path, loader=self.loader)
+        folder = [str(Path(self.loader.path).parent)] if self.loader.path.endswith("__init__.py") else None
+        return importlib.util.spec_from_file_location(
+            fullname, self.loader.path, loader=self.loader, submodule_search_locations=folder
+        )
 
 
 def changed_text(mutant: Mutant) -> str:
