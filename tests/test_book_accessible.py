@@ -97,11 +97,12 @@ def test_a_page_is_accessible_and_fits_in_both_themes_and_at_both_widths(reader,
     reader.set_viewport_size(WIDE)
     reader.emulate_media(color_scheme="dark")
     open_page(reader, http_address, name)
-    assert reader.evaluate(ONE_WORD_OF_EACH_KIND) > 10
+    least = 5 if name == "search" else 10  # a search that nobody has typed yet has few kinds of words
+    assert reader.evaluate(ONE_WORD_OF_EACH_KIND) > least
     assert not axe_problems(reader)
     assert too_wide(reader) <= 0
     turn(reader, "light")
-    assert reader.evaluate(ONE_WORD_OF_EACH_KIND) > 10
+    assert reader.evaluate(ONE_WORD_OF_EACH_KIND) > least
     assert not axe_problems(reader, only=[COLORS])
     assert too_wide(reader) <= 0
     reader.set_viewport_size(NARROW)
