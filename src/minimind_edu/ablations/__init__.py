@@ -86,7 +86,8 @@ def without_positions(model: MiniMindForCausalLM) -> None:
 def learned_positions(model: MiniMindForCausalLM) -> None:
     """Positions that are learned and added to the embeddings, in place of RoPE."""
     without_positions(model)
-    model.model.dropout = LearnedPositions(model.config)  # what follows the embedding, and is idle otherwise
+    # the dropout follows the embedding, and is idle otherwise
+    model.model.add_module("dropout", LearnedPositions(model.config))
 
 
 def without_residual(model: MiniMindForCausalLM) -> None:
@@ -101,7 +102,7 @@ def with_norms(make: Callable[[int], nn.Module]) -> Callable[[MiniMindForCausalL
         width = model.config.hidden_size
         for layer in model.model.layers:
             layer.input_layernorm, layer.post_attention_layernorm = make(width), make(width)
-        model.model.norm = make(width)
+        model.model.add_module("norm", make(width))
 
     return change
 
@@ -181,7 +182,7 @@ def new_model(name: str, seed: int) -> MiniMindForCausalLM:
 def batches(name: str, seed: int) -> Iterator[Tensor]:
     """Batches of rows [B, T] for a variant, without end: new rows, or the variant's few over and over."""
     generator = np.random.Generator(np.random.PCG64(seed))
-    few = VARIANTS[name].rows
+    few = VARIANTS[name].rows or 0
     pool = write_rows(few, LENGTH, generator) if few else None
     while True:
         if pool is None:

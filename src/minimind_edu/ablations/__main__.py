@@ -107,7 +107,8 @@ def main() -> None:
     given = parser.parse_args()
     kept = json.loads(given.into.read_text(encoding="utf-8"))["runs"] if given.into.is_file() else []
     results = {(run["variant"], run["seed"]): run for run in kept}
-    for seed, name in itertools.product(SEEDS, given.variants):
+    variants: list[str] = given.variants
+    for seed, name in itertools.product(SEEDS, variants):
         if given.missing and (name, seed) in results:
             continue
         told = results[name, seed] = run(name, seed)

@@ -2,22 +2,29 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import cast
 
 import torch
 from torch import Tensor
 
 from minimind_edu import world
+from minimind_edu.block import MiniMindBlock
 from minimind_edu.living.exam import accuracy
 from minimind_edu.masks import causal_mask
 from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.world.words import TWIN
 
 
+def block(model: MiniMindForCausalLM, layer: int) -> MiniMindBlock:
+    """One block of the model."""
+    return cast(MiniMindBlock, model.model.layers[layer])
+
+
 @contextmanager
 def silenced(model: MiniMindForCausalLM, layer: int, head: int) -> Iterator[None]:
     """Inside the block this head adds nothing to the stream: its columns of o_proj are zeros."""
     size = model.config.head_dim
-    columns = model.model.layers[layer].self_attn.o_proj.weight.data[:, head * size : (head + 1) * size]
+    columns = block(model, layer).self_attn.o_proj.weight.data[:, head * size : (head + 1) * size]
     kept = columns.clone()
     columns.zero_()
     try:
@@ -33,7 +40,7 @@ def attention_weights(model: MiniMindForCausalLM, ids: Tensor) -> Tensor:
     x, found = body.embed_tokens(ids), []
     positions = body.freqs_cos[: ids.shape[1]], body.freqs_sin[: ids.shape[1]]
     mask = causal_mask(ids.shape[1], ids.shape[1], ids.device)
-    for layer in body.layers:
+    for layer in (block(model, index) for index in range(len(body.layers))):
         _, weights = layer.self_attn(layer.input_layernorm(x), positions, mask=mask, return_weights=True)
         found.append(weights[0])
         x, _ = layer(x, positions)

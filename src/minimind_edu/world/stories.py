@@ -47,7 +47,7 @@ def language_indices(names: str) -> list[int]:
 # Exact probabilities, of stories in both languages
 
 
-def distributions(story: Sequence[int]) -> np.ndarray:
+def distributions(story: Sequence[int] | np.ndarray) -> np.ndarray:
     """The exact distributions [T, V] of the word after each word of a story [T], aligned like a model's logits.
 
     Raises a ValueError where a word cannot follow those before it.
@@ -75,12 +75,12 @@ def distributions(story: Sequence[int]) -> np.ndarray:
     return rows
 
 
-def next_word_distribution(prefix: Sequence[int]) -> np.ndarray:
+def next_word_distribution(prefix: Sequence[int] | np.ndarray) -> np.ndarray:
     """The exact distribution [V] of the word after a prefix [S]; raises a ValueError as `distributions` does."""
     return distributions(prefix)[-1]
 
 
-def entropies(story: Sequence[int]) -> np.ndarray:
+def entropies(story: Sequence[int] | np.ndarray) -> np.ndarray:
     """The exact entropy [T - 1] in nats of each word of a story [T] after the first, given all words before it."""
     rows = distributions(story)[:-1]
     return -(rows * np.log(np.where(rows > 0, rows, 1))).sum(-1)
