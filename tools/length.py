@@ -1,0 +1,49 @@
+"""How long the chapters are for someone who reads them: `python -m tools.length [02 03]`.
+
+What a first reader meets counts. Sections under "Going deeper" do not, nor what is folded: answers, solutions, the cell
+that installs.
+"""
+
+import re
+import sys
+
+from tools.compared import load, tags, text
+from tools.refresh import CHAPTERS
+
+GOING_DEEPER = "Going deeper"
+MOST_WORDS, MOST_CELLS = 3000, 35
+
+
+def main_path(notebook: dict) -> list[dict]:
+    """The cells of a chapter that are not in the section "Going deeper"."""
+    found, skipped = [], False
+    for cell in notebook["cells"]:
+        heading = re.match(r"## (.*)", text(cell)) if cell["cell_type"] == "markdown" else None
+        if heading:
+            skipped = heading[1].strip() == GOING_DEEPER
+        if not skipped:
+            found.append(cell)
+    return found
+
+
+def words_and_cells(notebook: dict) -> tuple[int, int]:
+    """The words and the code cells of the main path. A word has a letter or a digit."""
+    words, cells = 0, 0
+    for cell in main_path(notebook):
+        if cell["cell_type"] == "code":
+            cells += "hide-cell" not in tags(cell)
+        else:
+            prose = re.sub(r"<details>.*?</details>|<[^>]*>|\]\([^)]*\)", " ", text(cell), flags=re.DOTALL)
+            words += sum(any(map(str.isalnum, word)) for word in prose.split())
+    return words, cells
+
+
+def main() -> None:
+    for path in sorted(CHAPTERS.glob("[0-9]*.ipynb")):
+        if not sys.argv[1:] or path.name.startswith(tuple(sys.argv[1:])):
+            words, cells = words_and_cells(load(path))
+            print(f"{path.stem}: {words} of at most {MOST_WORDS} words, {cells} of at most {MOST_CELLS} code cells")
+
+
+if __name__ == "__main__":
+    main()
