@@ -11,7 +11,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ["book/index", *re.findall(r"file: (\S+)", (ROOT / "_toc.yml").read_text(encoding="utf-8"))]
 PAGES += ["search"]
-CHAPTERS = [page for page in PAGES if page.startswith("chapters/")]
+NOTEBOOKS = [page for page in PAGES if page.startswith("chapters/")]
+CHAPTERS = [page for page in NOTEBOOKS if page.removeprefix("chapters/")[0].isdigit()]
 
 WIDE = {"width": 1280, "height": 900}
 NARROW = {"width": 360, "height": 740}

@@ -8,7 +8,18 @@ from pathlib import Path
 from urllib.parse import unquote, urldefrag, urlsplit
 
 import pytest
-from book_builder import CHAPTERS, MOST_SHIFT, NARROW, OBSERVE, PAGES, context_of, files_of, settle, wait_until
+from book_builder import (
+    CHAPTERS,
+    MOST_SHIFT,
+    NARROW,
+    NOTEBOOKS,
+    OBSERVE,
+    PAGES,
+    context_of,
+    files_of,
+    settle,
+    wait_until,
+)
 from browser import ALIVE, FIGURE, Watch
 from playwright.sync_api import Page, Route
 
@@ -495,7 +506,7 @@ def test_an_exercise_shows_no_dead_output(html, name):
 
 def test_only_chapters_are_offered_as_notebooks(html):
     written = {path.stem for path in (html / "notebooks").iterdir()}
-    assert written == {name.removeprefix("chapters/") for name in CHAPTERS}
+    assert written == {name.removeprefix("chapters/") for name in NOTEBOOKS}
     assert "needs no network" not in text_of(html, "book/notation")
 
 

@@ -8,17 +8,27 @@ import pytest
 from nbval.plugin import comment_markers
 
 from minimind_edu import plotting
-from tools import install_cell
+from tools import install_cell, length
 from tools.compared import all_code_cells, code_cells, commanding_comments, is_compared, load, tags, text
 from tools.refresh import CHAPTERS, IGNORED, WIDGET_VIEW, canonical, dumps, machine_words, read
 
-PATHS = sorted(CHAPTERS.glob("*.ipynb"))
-TEXTS = [*sorted((CHAPTERS.parent / "book").glob("*.md")), CHAPTERS.parent / "README.md"]
+PATHS = sorted(CHAPTERS.glob("*.ipynb"))  # chapters, and the corrections of the notes
+LESSONS = sorted(CHAPTERS.glob("[0-9]*.ipynb"))
+TEXTS = [*sorted((CHAPTERS.parent / "book").glob("**/*.md")), CHAPTERS.parent / "README.md"]
 HIDDEN_TAGS = {"hide-input", "hide-cell", "hide-output"}
 KEPT = "keep"  # stays open on the page of someone who reads
 KNOWN_TAGS = HIDDEN_TAGS | {IGNORED, KEPT}
 COMPARED_SHARE = 0.95
 LONGEST_CELL = 30  # lines
+SECTIONS = [
+    "Going deeper",
+    "Common mistakes",
+    "Exercises",
+    "Quiz",
+    "In short",
+    "Where this lives in MiniMind",
+    "Next",
+]  # after the numbered ones
 
 # MyST's own syntax: only the book would understand it.
 MYST = re.compile(r"^(?:```|:::+)\{|\{[a-z][\w:-]*\}`|^\([\w-]+\)=$|^%|^\+\+\+", re.MULTILINE)
@@ -41,8 +51,13 @@ def notebook(path) -> dict:
     return load(path)
 
 
+@pytest.fixture(params=LESSONS, ids=lambda path: path.stem)
+def lesson(request) -> dict:
+    return load(request.param)
+
+
 def test_there_are_chapters():
-    assert PATHS
+    assert LESSONS and len(PATHS) > len(LESSONS)
 
 
 def test_every_code_cell_was_executed_in_order_and_without_an_error(notebook):
@@ -161,34 +176,57 @@ def test_first_code_cell_installs_the_package(notebook):
     assert first["outputs"] == []
 
 
-def test_shape_of_a_chapter(notebook):
-    cells = notebook["cells"]
-    assert cells[0]["cell_type"] == "markdown"
-    assert text(cells[0]).startswith("# ")
-    headings = [line for cell in cells if cell["cell_type"] == "markdown" for line in text(cell).splitlines()]
-    assert sum(line.startswith("# ") for line in headings) == 1
-    assert "you can" in " ".join(text(cell) for cell in cells[:3])
-    assert any("Predict" in text(cell) for cell in cells[:4])
-    assert any("Where this lives in MiniMind" in line for line in headings if line.startswith("#"))
+def headings_of(notebook: dict) -> list[str]:
+    cells = [text(cell) for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
+    return [line for words in cells for line in outside_code(words).splitlines() if re.match("#+ ", line)]
 
 
-def test_three_to_six_cells_stay_open_for_someone_who_reads(notebook):
-    kept = [cell for cell in code_cells(notebook) if KEPT in tags(cell)]
+def test_shape_of_a_notebook(notebook):
+    assert notebook["cells"][0]["cell_type"] == "markdown"
+    assert text(notebook["cells"][0]).startswith("# ")
+    assert sum(line.startswith("# ") for line in headings_of(notebook)) == 1
+
+
+def test_chapters_have_the_same_sections_in_the_same_order(lesson):
+    sections = [line.removeprefix("## ") for line in headings_of(lesson) if line.startswith("## ")]
+    numbered = sections[: -len(SECTIONS)]
+    assert sections[-len(SECTIONS) :] == SECTIONS
+    assert [name.split(".")[0] for name in numbered] == [str(number + 1) for number in range(len(numbered))]
+    opening = " ".join(text(cell) for cell in lesson["cells"][:4])
+    assert "After this chapter you can" in opening and "You need" in opening and "**Predict.**" in opening
+
+
+def test_a_chapter_can_be_finished_in_an_hour(lesson):
+    """What a first reader meets: `python -m tools.length` shows all chapters."""
+    words, cells = length.words_and_cells(lesson)
+    assert words <= length.MOST_WORDS and cells <= length.MOST_CELLS
+
+
+def test_what_lies_deeper_and_what_is_folded_is_not_counted():
+    cells = [("markdown", "# A 1\n\ntwo [words](link.md)"), ("code", "x = 1"), ("markdown", "## Going deeper\n\nmore")]
+    cells += [("code", "y = 1"), ("markdown", "## Quiz\n\n<details>no</details> yes"), ("code", "# @title Solution")]
+    notebook = {"cells": [{"cell_type": kind, "source": [words], "metadata": {}} for kind, words in cells]}
+    notebook["cells"][-1]["metadata"]["tags"] = ["hide-cell"]
+    assert length.words_and_cells(notebook) == (6, 1)
+
+
+def test_three_to_six_cells_stay_open_for_someone_who_reads(lesson):
+    kept = [cell for cell in code_cells(lesson) if KEPT in tags(cell)]
     assert 3 <= len(kept) <= 6
     assert not [cell["id"] for cell in kept if tags(cell) & HIDDEN_TAGS]
 
 
-def test_a_chapter_opens_with_a_prediction_whose_answer_is_one_of_its_guesses(notebook):
+def test_a_chapter_opens_with_a_prediction_whose_answer_is_one_of_its_guesses(lesson):
     """What the page turns into buttons is plain Markdown anywhere else: a quotation, a list, a folded answer."""
-    [opening] = [text(cell) for cell in notebook["cells"][:4] if "**Predict.**" in text(cell)]
+    [opening] = [text(cell) for cell in lesson["cells"][:4] if "**Predict.**" in text(cell)]
     quoted = "\n".join(line.removeprefix(">").strip() for line in opening.splitlines() if line.startswith(">"))
     guesses = re.findall(r"^- (.*)", quoted, re.MULTILINE)
     [right] = re.findall(r"<summary>Answer</summary>\n\n\*\*(.*?)\.?\*\*", quoted)
     assert len(guesses) >= 2 and guesses.count(right) == 1
 
 
-def test_a_chapter_has_four_checked_exercises_with_folded_solutions_and_a_quiz(notebook):
-    cells = code_cells(notebook)
+def test_a_chapter_has_four_checked_exercises_with_folded_solutions_and_a_quiz(lesson):
+    cells = code_cells(lesson)
     solutions = [cell for cell in cells if "hide-cell" in tags(cell) and text(cell).startswith("# @title Solution")]
     assert len(solutions) >= 4
     for cell in solutions:
@@ -201,5 +239,7 @@ def test_a_chapter_has_four_checked_exercises_with_folded_solutions_and_a_quiz(n
 def test_every_chapter_is_in_the_table_of_contents_with_its_number():
     """Texts speak of chapter 6; the sidebar is where a reader looks for it."""
     toc = (CHAPTERS.parent / "_toc.yml").read_text(encoding="utf-8")
-    listed = re.findall(r'file: chapters/(\S+)\n +title: "(\d+) · ', toc)
-    assert listed == [(path.stem, str(int(path.stem[:2]))) for path in PATHS]
+    listed = re.findall(r'file: chapters/(\S+)\n +title: "(\w+) · ', toc)
+    numbered = [(path.stem, path.stem[:2].removeprefix("0")) for path in PATHS]
+    assert sorted(listed) == sorted(numbered)
+    assert [one for one in listed if one[1].isdigit()] == [one for one in numbered if one[1].isdigit()]

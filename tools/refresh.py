@@ -241,7 +241,7 @@ def refresh(path: Path, measure: bool = False) -> bool:
 
 def chosen(names: list[str]) -> list[Path]:
     """The chapters whose file names begin with one of `names` (all of them if there are none)."""
-    chapters = sorted(CHAPTERS.glob("[0-9]*.ipynb"))
+    chapters = sorted(CHAPTERS.glob("*.ipynb"))
     if not names:
         return chapters
     starts = [Path(name).name for name in names]

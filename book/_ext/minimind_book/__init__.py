@@ -15,7 +15,7 @@ from sphinx.application import Sphinx
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.append(str(ROOT))  # jupyter-book does not look there for the tools
 
-from minimind_book import card, facts, figures, folding, mathematics, pages  # noqa: E402
+from minimind_book import card, facts, figures, folding, mathematics, pages, reference  # noqa: E402
 
 ASSETS = ROOT / "book" / "assets"
 NOTEBOOKS = "notebooks"  # the folder of the output for them
@@ -56,7 +56,7 @@ def mark_callouts(app: Sphinx, doctree: nodes.document) -> None:
 
 def setup(app: Sphinx) -> dict:
     """Connect the steps above to the build."""
-    for part in (pages, mathematics, folding, figures, facts, card):
+    for part in (pages, mathematics, folding, figures, facts, card, reference):
         part.setup(app)
     app.connect("builder-inited", write_static_files)
     app.connect("doctree-read", mark_callouts)

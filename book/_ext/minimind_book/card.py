@@ -1,5 +1,6 @@
 """The card of the living model on a page: its exam as a table, its recipe as a list, both from living/card.json."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from docutils import nodes
@@ -29,11 +30,12 @@ def spread(values: list[float], show: Any) -> str:
     return least if least == greatest else f"{least} to {greatest}"
 
 
-def table(titles: list[str], rows: list[list[str]]) -> nodes.table:
-    """A table of text."""
+def table(titles: list[str], rows: Sequence[Sequence[str | list[nodes.Node]]]) -> nodes.table:
+    """A table; a cell is text, or nodes of a paragraph."""
 
-    def row(cells: list[str]) -> nodes.row:
-        return nodes.row("", *(nodes.entry("", nodes.paragraph("", cell)) for cell in cells))
+    def row(cells: Sequence[str | list[nodes.Node]]) -> nodes.row:
+        parts = ([nodes.Text(cell)] if isinstance(cell, str) else cell for cell in cells)
+        return nodes.row("", *(nodes.entry("", nodes.paragraph("", "", *part)) for part in parts))
 
     group = nodes.tgroup("", *(nodes.colspec(colwidth=1) for _ in titles), cols=len(titles))
     group += [nodes.thead("", row(titles)), nodes.tbody("", *map(row, rows))]

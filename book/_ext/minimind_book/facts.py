@@ -1,32 +1,20 @@
 """Numbers about the book itself, counted when it is built: {book}`compared-cells`."""
 
-import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
 
-from tools.compared import all_code_cells, is_compared, load, text
+from tools.compared import all_code_cells, is_compared
+from tools.corrections import corrections
 from tools.refresh import CHAPTERS
-
-
-def claims_settled() -> int:
-    """Claims of the sources that the chapters quote, each followed by the cell that decides it."""
-    cells = [cell for path in CHAPTERS.glob("*.ipynb") for cell in load(path)["cells"]]
-    return sum(
-        len(re.findall(r"^> \*\*The notes say", text(cell), re.MULTILINE))
-        for cell in cells
-        if cell["cell_type"] == "markdown"
-    )
-
 
 FACTS: dict[str, Callable[[], int]] = {
     "compared-cells": lambda: sum(map(is_compared, all_code_cells())),
     "code-cells": lambda: len(all_code_cells()),
-    "claims-settled": claims_settled,
-    "chapters": lambda: len(list(Path(CHAPTERS).glob("*.ipynb"))),
+    "corrections": lambda: len(corrections()),
+    "chapters": lambda: len(list(CHAPTERS.glob("[0-9]*.ipynb"))),
 }
 
 

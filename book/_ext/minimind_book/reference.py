@@ -1,0 +1,81 @@
+"""Tables to look things up in: the rows of `book/reference/*.tsv`, and the corrections, with links to where each is.
+
+    ```{reference} glossary
+    ```
+
+The first line of a file names its columns. Cells are Markdown. A column called "Where" holds the file of a page or a
+notebook and one of its headings, `chapters/05_attention.ipynb#Two heads`, or the number of a correction, `E71`.
+"""
+
+import csv
+import os
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from minimind_book.card import table
+from tools.corrections import corrections, notebooks
+from tools.places import plain
+from tools.refresh import ROOT
+
+FOLDER = ROOT / "book" / "reference"
+WHERE = "Where"
+
+
+def rows_of(name: str) -> tuple[list[str], list[list[str]]]:
+    """The titles of the columns and the rows of a stored table."""
+    with (FOLDER / f"{name}.tsv").open(encoding="utf-8", newline="") as file:
+        titles, *rows = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+    return titles, rows
+
+
+def corrections_rows() -> tuple[list[str], list[list[str]]]:
+    """A row for each correction: which, where in the notes, what they claim, what is true, where it is settled."""
+    rows = [[entry.number, entry.place, entry.claim, entry.short, entry.number] for entry in corrections()]
+    return ["", "In the notes", "The claim", "The truth", WHERE], rows
+
+
+def address(where: str, page: str) -> tuple[str, str]:
+    """What a link to a place says, and where it leads from a page."""
+    if "#" not in where:
+        entry = next(entry for entry in corrections() if entry.number == where)
+        where = f"{entry.path.relative_to(ROOT)}#{entry.number} · {entry.claim}"
+    file, heading = where.split("#", 1)
+    target = f"{Path(file).with_suffix('.html')}#{nodes.make_id(plain(heading))}"
+    stem = Path(file).stem.split("_")[0]
+    name = str(int(stem)) if stem.isdigit() else stem if stem.startswith("C") else Path(file).stem.replace("_", " ")
+    return f"{name} · {plain(heading)}", os.path.relpath(target, Path(page).parent)
+
+
+class Reference(SphinxDirective):
+    """`{reference} NAME`: the table of `book/reference/NAME.tsv`; `corrections` is made from their notebooks."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Build the table."""
+        name = self.arguments[0]
+        if name == "corrections":
+            titles, rows = corrections_rows()
+            for path in notebooks():
+                self.env.note_dependency(str(path))
+        else:
+            titles, rows = rows_of(name)
+            self.env.note_dependency(str(FOLDER / f"{name}.tsv"))
+        cells = [[self.cell(title, text) for title, text in zip(titles, row, strict=True)] for row in rows]
+        return [table(titles, cells)]
+
+    def cell(self, title: str, text: str) -> list[nodes.Node]:
+        """One cell: Markdown, or a link to a place."""
+        if title == WHERE and text != "-":
+            label, target = address(text, self.env.docname)
+            return [nodes.reference("", label, refuri=target, internal=True)]
+        parsed, messages = self.parse_inline(text)
+        return [*parsed, *messages]
+
+
+def setup(app: Sphinx) -> None:
+    """Register the directive."""
+    app.add_directive("reference", Reference)

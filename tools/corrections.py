@@ -1,0 +1,67 @@
+"""The corrections of the source notes, read from their notebooks `chapters/C*.ipynb`.
+
+An entry is a Markdown cell, and the code cells after it settle it:
+
+    ### E71 · The claim, in a few words
+
+    *"The claim as the source says it, translated"* (004 §1.3)
+
+    **In fact:** what is true.
+
+    **In short:** the truth, in a few words.
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools.compared import load, text
+from tools.refresh import CHAPTERS
+
+MOST_WORDS = 8  # of a claim or a truth in short
+
+_ENTRY = re.compile(
+    r"### (?P<number>[EI]\d{2,3}[a-z]?) · (?P<claim>[^\n]+)\n\n"
+    r'(?P<quotes>\*"[^\n]+)\n\n'
+    r"\*\*In fact:\*\* (?P<truth>.+?)\n\n"
+    r"\*\*In short:\*\* (?P<short>[^\n]+)",
+    re.DOTALL,
+)
+_PLACE = re.compile(r"\(((?:00\d)[^()]*)\)")
+
+
+@dataclass(frozen=True)
+class Correction:
+    """One entry: where it is, what the source claims there, and what is true."""
+
+    number: str
+    claim: str
+    place: str  # documents and sections, as in "004 §1.3"
+    short: str
+    path: Path
+    settled: tuple[str, ...]  # ids of the code cells
+
+
+def notebooks() -> list[Path]:
+    """The notebooks that hold corrections, one for each part of the book."""
+    return sorted(CHAPTERS.glob("C[0-9]_*.ipynb"))
+
+
+def corrections() -> list[Correction]:
+    """All entries in their order; raises a ValueError for one that has another form."""
+    return [entry for path in notebooks() for entry in _of(path)]
+
+
+def _of(path: Path) -> list[Correction]:
+    found: list[Correction] = []
+    for cell in load(path)["cells"]:
+        if cell["cell_type"] == "code":
+            if found:
+                found[-1] = Correction(**{**vars(found[-1]), "settled": (*found[-1].settled, cell["id"])})
+        elif text(cell).startswith("### "):
+            entry = _ENTRY.fullmatch(text(cell).strip())
+            place = _PLACE.search(entry["quotes"]) if entry else None
+            if entry is None or place is None:
+                raise ValueError(f"{path.name}, cell {cell['id']}: not of the form that tools.corrections describes")
+            found.append(Correction(entry["number"], entry["claim"], place[1], entry["short"].rstrip("."), path, ()))
+    return found
