@@ -37,6 +37,7 @@ class Correction:
     number: str
     claim: str
     place: str  # documents and sections, as in "004 §1.3"
+    truth: str
     short: str
     path: Path
     settled: tuple[str, ...]  # ids of the code cells
@@ -63,5 +64,7 @@ def _of(path: Path) -> list[Correction]:
             place = _PLACE.search(entry["quotes"]) if entry else None
             if entry is None or place is None:
                 raise ValueError(f"{path.name}, cell {cell['id']}: not of the form that tools.corrections describes")
-            found.append(Correction(entry["number"], entry["claim"], place[1], entry["short"].rstrip("."), path, ()))
+            found.append(
+                Correction(entry["number"], entry["claim"], place[1], *entry.group("truth", "short"), path, ())
+            )
     return found

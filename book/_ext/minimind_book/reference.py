@@ -33,7 +33,7 @@ def rows_of(name: str) -> tuple[list[str], list[list[str]]]:
 
 def corrections_rows() -> tuple[list[str], list[list[str]]]:
     """A row for each correction: which, where in the notes, what they claim, what is true, where it is settled."""
-    rows = [[entry.number, entry.place, entry.claim, entry.short, entry.number] for entry in corrections()]
+    rows = [[entry.number, entry.place, entry.claim, entry.short.rstrip("."), entry.number] for entry in corrections()]
     return ["", "In the notes", "The claim", "The truth", WHERE], rows
 
 

@@ -1,0 +1,89 @@
+"""What the reference tables name is there: places, functions, classes, questions; and no item of the notes is lost."""
+
+import importlib
+import re
+from typing import Any
+
+import pytest
+from minimind_book import reference
+
+from tools.corrections import MOST_WORDS, corrections
+from tools.places import headings
+
+TABLES = sorted(path.stem for path in reference.FOLDER.glob("*.tsv"))
+ENTRIES = corrections()
+NUMBERS = [entry.number for entry in ENTRIES]
+
+
+def column(table: str, title: str) -> list[str]:
+    titles, rows = reference.rows_of(table)
+    return [row[titles.index(title)] for row in rows]
+
+
+def found(name: str) -> Any:
+    """What a dotted path leads to: `package.module.Class.method`."""
+    parts = name.split(".")
+    for end in range(len(parts), 0, -1):
+        try:
+            value = importlib.import_module(".".join(parts[:end]))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[end:]:
+            value = getattr(value, part)
+        return value
+    raise ModuleNotFoundError(name)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_table_is_whole_and_what_it_names_is_where_it_says(table):
+    titles, rows = reference.rows_of(table)
+    assert rows and all(len(row) == len(titles) and all(cell.strip() for cell in row) for row in rows)
+    assert len({tuple(row) for row in rows}) == len(rows)
+    for where in column(table, reference.WHERE) if reference.WHERE in titles else ():
+        if "#" in where:
+            file, heading = where.split("#", 1)
+            assert heading in headings(file), f"{file} has no heading {heading!r}"
+        else:
+            assert where in NUMBERS
+
+
+def test_every_item_of_the_notes_has_its_place():
+    assert column("inventory", "") == [f"I{number:03}" for number in range(1, 255)]
+
+
+def test_every_question_of_the_notes_has_its_answer():
+    assert column("questions", "") == [f"Q{number}" for number in range(1, 20)]
+    assert all(len(answer.split()) <= 45 for answer in column("questions", "Answer"))
+
+
+def test_every_formula_is_computed_by_something_that_can_be_imported():
+    for code in column("formulas", "Computed by"):
+        assert callable(found(code.strip("`"))), code
+
+
+@pytest.mark.parametrize("title", ["transformers", "This package"])
+def test_the_source_map_names_what_there_is(title):
+    named = [name for cell in column("sources", title) for name in re.findall(r"`([\w.]+)`", cell)]
+    assert len(named) > 20
+    for name in named:
+        assert found(name) is not None
+
+
+def test_a_wrong_name_is_not_found():
+    with pytest.raises((AttributeError, ModuleNotFoundError)):
+        found("minimind_edu.attention.Atention")
+    with pytest.raises(FileNotFoundError):
+        headings("chapters/99_nothing.ipynb")
+
+
+def test_every_erratum_has_one_entry():
+    errata = [f"E{number:02}" if number < 100 else f"E{number}" for number in range(1, 124)]
+    assert len(set(NUMBERS)) == len(NUMBERS)
+    assert not [number for number in errata if number not in NUMBERS]
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.number)
+def test_an_entry_is_short_and_settled(entry):
+    """By a cell that prints something, or by a source with its year."""
+    assert len(entry.claim.split()) <= MOST_WORDS and len(entry.short.split()) <= MOST_WORDS
+    assert entry.settled or re.search(r"\b(?:19|20)\d\d\b|`\w+", entry.truth)
