@@ -9,7 +9,7 @@ FRONT_END := $(wildcard src/minimind_edu/figures/static/*.js src/minimind_edu/fi
 # Otherwise every process of the tests would compile all of them again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: book env test mutants types refresh colab lab live bench lint format clean
+.PHONY: book env test mutants types refresh colab lab live bench release lint format clean
 
 book: $(READY)
 	@echo "Building the book."
@@ -50,6 +50,9 @@ colab: $(READY)
 lab: $(READY)
 	@$(BIN)/python -m pip install --quiet jupyterlab==4.6.6
 	@$(BIN)/python -m jupyter lab chapters
+
+release: $(READY)
+	@$(BIN)/python -m tools.release $(VERSION) $(ARGS)
 
 bench: $(READY)
 	@$(BIN)/python -m benchmarks $(if $(QUICK),--quick) $(ARGS)

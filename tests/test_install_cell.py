@@ -212,7 +212,10 @@ def test_no_other_file_names_the_repository():
             text = text.replace(f'SOURCE = \\"git+{install_cell.repository_url()}@', "")
         if place in text:
             naming.add(path.relative_to(ROOT).as_posix())
-    assert naming == {"_config.yml"}
+    assert naming == {"_config.yml", "CITATION.cff"}  # which is no place for a variable
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["repository-code"] == install_cell.repository_url()
+    assert citation["version"] == install_cell.version()
 
 
 @needs_git
