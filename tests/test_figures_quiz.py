@@ -6,7 +6,7 @@ import pytest
 from browser import open_figures
 from figure_examples import CHOICE, LARGE_NUMBER, NUMBER, QUESTIONS
 
-from minimind_edu.figures import Quiz
+from minimind_edu.figures import Quiz, choice
 
 
 def changed_options(**changes) -> dict:
@@ -41,6 +41,13 @@ def test_quiz_refuses_a_faulty_question_by_its_text(question, message):
     with pytest.raises(ValueError, match=message):
         quiz.questions = [NUMBER, question]
     assert quiz.questions == before
+
+
+def test_a_choice_is_written_as_options_with_reasons_and_the_right_one():
+    options = [{"text": "a", "why": "no"}, {"text": "b", "why": "yes", "correct": True}, {"text": "c", "why": "no"}]
+    written = choice("Which?", ("a", "no"), ("b", "yes", True), ("c", "no"))
+    assert written == {"question": "Which?", "options": options}
+    assert [option["correct"] for option in Quiz([written]).questions[0]["options"]] == [False, True, False]
 
 
 def test_quiz_refuses_to_be_empty():

@@ -12,7 +12,7 @@ from minimind_edu.figures.model_map import ModelMap
 from minimind_edu.figures.norm_geometry import NormGeometry
 from minimind_edu.figures.pairing_lab import PairingLab
 from minimind_edu.figures.parameter_ledger import ParameterLedger
-from minimind_edu.figures.quiz import Quiz
+from minimind_edu.figures.quiz import Quiz, choice
 from minimind_edu.figures.residual_stream import ResidualStream
 from minimind_edu.figures.roofline import Roofline
 from minimind_edu.figures.rotation_dials import RotationDials
@@ -34,6 +34,7 @@ __all__ = [
     "Roofline",
     "RotationDials",
     "asks_for_living",
+    "choice",
     "figure_names",
     "living_script",
     "module_source",

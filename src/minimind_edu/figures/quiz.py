@@ -18,6 +18,11 @@ _NUMBER_KEYS = {"question", "answer", "tolerance", "why"}
 _OPTION_KEYS = {"text", "correct", "why"}
 
 
+def choice(question: str, *options: tuple) -> dict[str, Any]:
+    """A question between options, each (text, why), with True as a third for the right one."""
+    return {"question": question, "options": [dict(zip(("text", "why", "correct"), o, strict=False)) for o in options]}
+
+
 def _check_keys(given: dict, allowed: set[str], required: set[str], question: str) -> None:
     if unknown := sorted(set(given) - allowed):
         raise ValueError(
