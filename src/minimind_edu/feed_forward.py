@@ -31,8 +31,8 @@ class FeedForward(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        gated = F.silu(self.gate_proj(x)) * self.up_proj(x)  # [..., E] -> [..., F]
-        return self.dropout(self.down_proj(gated))  # [..., F] -> [..., E]
+        gated = F.silu(self.gate_proj(x)) * self.up_proj(x)  # [..., E] -> [..., I]
+        return self.dropout(self.down_proj(gated))  # [..., I] -> [..., E]
 
 
 class PlainFeedForward(nn.Module):
@@ -47,4 +47,4 @@ class PlainFeedForward(nn.Module):
         self.down_proj = nn.Linear(intermediate_size, hidden_size, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.down_proj(F.relu(self.up_proj(x)))  # [..., E] -> [..., F] -> [..., E]
+        return self.down_proj(F.relu(self.up_proj(x)))  # [..., E] -> [..., I] -> [..., E]

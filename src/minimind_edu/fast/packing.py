@@ -47,7 +47,7 @@ def stack_experts(experts: Sequence[FeedForward]) -> tuple[Tensor, Tensor, Tenso
     after the other, nothing is moved.
 
     Returns:
-        `[N, F, E]`, `[N, F, E]` and `[N, E, F]`.
+        `[N, I, E]`, `[N, I, E]` and `[N, E, I]`.
     """
     gate, up, down = (
         _stack([getattr(expert, name).weight for expert in experts]) for name in ("gate_proj", "up_proj", "down_proj")

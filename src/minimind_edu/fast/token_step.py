@@ -124,8 +124,8 @@ def _feed(part: FeedForward | MoEFeedForward, stack: Stack | None, x: Tensor) ->
     # Taking the chosen experts out of the stack has the same shape whichever they are, so the graph need not know. It
     # is no copy: compiled, the loops below read the stack at the chosen places.
     gate, up, down = (matrices[routed.experts[0]] for matrices in stack)  # [N, ...] -> [k, ...]
-    gated = F.silu((gate * x).sum(-1)) * (up * x).sum(-1)  # [k, F, E] * [1, 1, E] -> [k, F]
-    outputs = (down * gated[:, None]).sum(-1)  # [k, E, F] * [k, 1, F] -> [k, E]
+    gated = F.silu((gate * x).sum(-1)) * (up * x).sum(-1)  # [k, I, E] * [1, 1, E] -> [k, I]
+    outputs = (down * gated[:, None]).sum(-1)  # [k, E, I] * [k, 1, I] -> [k, E]
     output = (routed.weights[0, :, None] * outputs).sum(0).view_as(x)  # [k, E] -> [1, 1, E]
     for expert in cast(Sequence[FeedForward], part.shared_experts):
         output = output + _swiglu(expert, x)

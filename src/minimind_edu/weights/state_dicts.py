@@ -3,8 +3,8 @@
 Training scripts wrap weights in dictionaries and put prefixes before their names; transformers 5 keeps the experts of
 a mixture in two fused tensors per layer. Fused, for N experts, E and F as everywhere:
 
-    mlp.experts.gate_up_proj  [N, 2F, E]    expert i: gate_proj is its first F rows, up_proj the other F
-    mlp.experts.down_proj     [N, E, F]
+    mlp.experts.gate_up_proj  [N, 2I, E]    expert i: gate_proj is its first F rows, up_proj the other F
+    mlp.experts.down_proj     [N, E, I]
 """
 
 from collections.abc import Mapping
@@ -100,12 +100,12 @@ def _separate_experts(prefix: str, weights: dict[str, Tensor], source: str) -> d
     if down is None or not cubes or gate_up.shape != (len(down), 2 * down.shape[2], down.shape[1]):
         shapes = [None if tensor is None else list(tensor.shape) for tensor in (gate_up, down)]
         raise ValueError(
-            f"{source}: {prefix}gate_up_proj must be [N, 2F, E] and {prefix}down_proj [N, E, F], got {shapes[0]} and "
+            f"{source}: {prefix}gate_up_proj must be [N, 2I, E] and {prefix}down_proj [N, E, I], got {shapes[0]} and "
             f"{shapes[1]}"
         )
     separate = {}
     for index in range(len(gate_up)):
-        gate, up = gate_up[index].chunk(2)  # [2F, E] -> 2 x [F, E]
-        projections = {"gate_proj": gate, "up_proj": up, "down_proj": down[index]}  # down [E, F]
+        gate, up = gate_up[index].chunk(2)  # [2I, E] -> 2 x [I, E]
+        projections = {"gate_proj": gate, "up_proj": up, "down_proj": down[index]}  # down [E, I]
         separate |= {f"{prefix}{index}.{name}.weight": value for name, value in projections.items()}
     return separate

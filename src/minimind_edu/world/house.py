@@ -29,9 +29,10 @@ SENTENCES = {
     "objects": ("who has what|?", "谁拿着|什么|？"),  # then X : Q , X : Q .
 }
 SLOTS = {"P": PEOPLE, "Q": PEOPLE, "X": OBJECTS, "A": PLACES, "B": PLACES}
-WEIGHTS = {"is": 20, "go": 12, "take": 18, "drop": 10, "give": 36}  # what is told
-WEIGHTS |= {"where": 6, "where object": 24, "who": 40, "people": 10, "objects": 50}  # what is asked
+WEIGHTS = {"is": 40, "go": 14, "take": 60, "drop": 8, "give": 30}  # what is told
+WEIGHTS |= {"where": 6, "where object": 6, "who": 8, "people": 10, "objects": 50}  # what is asked
 TOLD = ("is", "go", "take", "drop", "give")
+BY_OBJECTS = ("where object", "who")  # weighs more with the square of the objects: one object has one answer
 AFTER_QUESTION = 4  # times as likely is it then that something is told: a second question often has the same answer
 TRANSLATION = (4, 1)  # after a statement: something new, or its translation
 PRONOUN = (3, 2)  # where one is possible: the name, or the pronoun
@@ -76,13 +77,14 @@ class House:
         """Find out who can do what."""
         people, objects = list(self.place), list(self.holder)
         self.held = {p: [x for x in objects if self.holder[x] == p] for p in people}
-        self.near = {p: [q for q in people if q != p and self.place[q] == self.place[p]] for p in people}
+        free = [p for p in people if not self.held[p]]  # everybody holds one thing at most: who has it matters
+        self.near = {p: [q for q in free if q != p and self.place[q] == self.place[p]] for p in people}
         self.lying = {p: [x for x in self.lies if self.lies[x] == self.place[p]] for p in people}
         self.unseen = [x for x in range(8) if x not in self.holder] if len(objects) < PROPS else []
         self.able = {
             "is": [p for p in range(8) if p not in self.place] if len(people) < CAST else [],
             "go": people,
-            "take": [p for p in people if self.lying[p] or self.unseen],
+            "take": [p for p in free if self.lying[p] or self.unseen],
             "drop": [p for p in people if self.held[p]],
             "give": [p for p in people if self.held[p] and self.near[p]],
             "where": people,
@@ -103,8 +105,7 @@ class House:
             return Sentence("translation", language, slots, [TRANSLATE, *say(self.told.kind, language, slots)])
         language = one(pick, self.languages)
         kinds = [kind for kind in WEIGHTS if self.able[kind]]
-        told_more = AFTER_QUESTION if self.asked else 1
-        kind = kinds[pick([WEIGHTS[kind] * (told_more if kind in TOLD else 1) for kind in kinds])]
+        kind = kinds[pick([self.weight(kind) for kind in kinds])]
         who = one(pick, self.able[kind])  # or which object, or in which order
         if kind in ("people", "objects"):
             pairs = [(p, self.place[p]) for p in who] if kind == "people" else [(x, self.holder[x]) for x in who]
@@ -130,6 +131,12 @@ class House:
         if kind == "give":
             slots["Q"] = one(pick, self.near[who])
         return Sentence(kind, language, slots, say(kind, language, slots, pronoun))
+
+    def weight(self, kind: str) -> int:
+        """How likely a kind of sentence is now, compared with the others."""
+        if kind in TOLD:
+            return WEIGHTS[kind] * (AFTER_QUESTION if self.asked else 1)
+        return WEIGHTS[kind] * (len(self.holder) ** 2 if kind in BY_OBJECTS else 1)
 
     def _somewhere(self, pick: Pick, but: int | None = None) -> int:
         new = [a for a in range(8) if a not in self.seen] if len(self.seen) < ROOMS else []

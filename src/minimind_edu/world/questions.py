@@ -1,4 +1,7 @@
-"""Questions about stories of the house, with their only right answers: what a trained model is judged by."""
+"""Questions about stories of the house, with their only right answers: what a trained model is judged by.
+
+They are asked only where a guess can fail: where another person is elsewhere, or another object has another holder.
+"""
 
 from dataclasses import dataclass
 
@@ -59,6 +62,8 @@ def questions(
             ids += sentence.ids
         if kind != "translation":
             house.languages = language_indices(asked)
+            if len(set(_answers_there_are(kind, house))) < 2:
+                continue
         for _ in range(100):  # until the grammar asks; some stories give it nothing to ask
             sentence = house.sentence(dice)
             if sentence.kind in QUESTIONS[kind]:
@@ -68,6 +73,13 @@ def questions(
                 found.append(Question(kind, np.array(prompt, dtype=np.int64), np.array(answer, dtype=np.int64)))
                 break
     return found
+
+
+def _answers_there_are(kind: str, house: House) -> list[int]:
+    """The answers to this question for everybody, or everything, of whom it can be asked."""
+    if kind == "where object":
+        return [house.place_of(x) for x in house.holder]
+    return list(house.holder.values() if kind in ("who", "objects") else house.place.values())
 
 
 def _answers(kind: str, sentence: Sentence) -> list[tuple[int, int]]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from minimind_edu.world.house import (
     AFTER_QUESTION,
+    BY_OBJECTS,
     CAST,
     PRONOUN,
     PROPS,
@@ -42,6 +43,7 @@ def tables() -> dict[str, Any]:
         "weights": dict(WEIGHTS),
         "told": list(TOLD),
         "after_question": AFTER_QUESTION,
+        "by_objects": list(BY_OBJECTS),
         "translation": list(TRANSLATION),
         "pronoun": list(PRONOUN),
         "most": {"people": CAST, "objects": PROPS, "places": ROOMS},

@@ -82,14 +82,15 @@ class House {
     const objects = [...holder.keys()];
     const ofEach = (list) => new Map(people.map((p) => [p, list(p)]));
     this.held = ofEach((p) => objects.filter((x) => holder.get(x) === p));
-    this.near = ofEach((p) => people.filter((q) => q !== p && place.get(q) === place.get(p)));
+    const free = people.filter((p) => !this.held.get(p).length); // everybody holds one thing at most
+    this.near = ofEach((p) => free.filter((q) => q !== p && place.get(q) === place.get(p)));
     this.lying = ofEach((p) => [...lies.keys()].filter((x) => lies.get(x) === place.get(p)));
     this.unseen = objects.length < grammar.most.objects ? EIGHT.filter((x) => !holder.has(x)) : [];
     const some = (list) => list.length > 0;
     this.able = {
       is: people.length < grammar.most.people ? EIGHT.filter((p) => !place.has(p)) : [],
       go: people,
-      take: people.filter((p) => some(this.lying.get(p)) || some(this.unseen)),
+      take: free.filter((p) => some(this.lying.get(p)) || some(this.unseen)),
       drop: people.filter((p) => some(this.held.get(p))),
       give: people.filter((p) => some(this.held.get(p)) && some(this.near.get(p))),
       where: people,
@@ -128,10 +129,11 @@ class House {
     return { kind, language, slots, ids: this.say(kind, language, slots, pronoun) };
   }
 
-  /** After a question it is likelier that something is told. */
+  /** After a question it is likelier that something is told; the more objects, the likelier is a question about one. */
   weightOf(kind) {
-    const { weights, told, after_question: times } = this.grammar;
-    return weights[kind] * (this.asked && told.includes(kind) ? times : 1);
+    const { weights, told, after_question: times, by_objects: byObjects } = this.grammar;
+    if (told.includes(kind)) return weights[kind] * (this.asked ? times : 1);
+    return weights[kind] * (byObjects.includes(kind) ? this.holder.size ** 2 : 1);
   }
 
   /** Where an object is: where it lies, or where its holder is. */
