@@ -139,7 +139,8 @@ def test_who_is_where_and_holds_what_is_what_python_reads(live, batch):
 
 def test_a_state_can_be_read_from_what_leaves_the_world(live):
     """A page shows what somebody composed, or a model wrote: a sentence that says nothing must not stop it."""
-    text = "<s> Mia is in the hall. Tom picks up the ball in the barn. is in the. puts down the ball. Mia to. Leo"
+    text = "<s> Mia is in the hall. the ball is picked up by Tom in the barn. is in the. is put down by the ball. "
+    text += "Mia to. Leo"
     assert live.evaluate("(text) => world.stateAfter(world.encode(text))", text) == {
         "place": {"Mia": "hall"}, "holder": {"ball": "Tom"}, "where": {"Mia": "hall"},
     }  # fmt: skip

@@ -13,10 +13,7 @@ from minimind_edu.world.words import OBJECTS, PEOPLE, PHRASES, PLACES, PRONOUNS
 
 LENGTH = 96
 STOPS = (".", "。")
-STORY_0 = (
-    "<s> 米娅在大厅。 Mia picks up the map in the hall. where is Mia? in the hall. "
-    "Mia goes from the hall to the garden. 谁拿着"
-)
+STORY_0 = "<s> 米娅在大厅。鼓被米娅在大厅拿起了。马克在大厅。 the drum is given by Mia to Mark. the"
 ENGLISH = {zh: en for lists in (PEOPLE, OBJECTS, PLACES) for en, zh in zip(*lists, strict=True)}
 
 
@@ -59,12 +56,13 @@ def test_the_words_and_their_ids_stay_as_they_are():
     """Trained weights have a row for each of them: another order would spoil every stored model."""
     english = (
         "Mia Tom Anna Jack Lily Mark Zoe Leo nobody ball key book cup hat lamp map drum "
-        "garden kitchen attic cellar hall study barn garage she he is_in_the goes_from_the to_the picks_up_the in_the "
-        "puts_down_the gives_the to where_is where_is_the everybody who_has_the who_has_what . ? : ,"
+        "garden kitchen attic cellar hall study barn garage she he is_in_the goes_from_the to_the the "
+        "is_picked_up_by in_the is_put_down_by is_given_by to where_is everybody who_has_the who_has_what . ? : ,"
     )
     chinese = (
         "米娅 汤姆 安娜 杰克 莉莉 马克 佐伊 利奥 没有人 球 钥匙 书 杯子 帽子 灯 地图 鼓 "
-        "花园 厨房 阁楼 地窖 大厅 书房 谷仓 车库 她 他 在 从 去 拿起 放下 把 交给 在哪里 大家 谁拿着 什么 。 ？ ： ，"
+        "花园 厨房 阁楼 地窖 大厅 书房 谷仓 车库 她 他 在 从 去 被 拿起了 放下了 交给了 "
+        "在哪里 大家 谁拿着 什么 。 ？ ： ，"
     )
     words = f"<s> ⇒ {english} {chinese}"
     assert [word.replace("_", " ") for word in words.split()] == world.WORDS
@@ -106,15 +104,9 @@ EXAMPLES = [
     ("go", "Tom goes from the hall to the kitchen.", "汤姆从大厅去厨房。"),
     ("go", "she goes from the garden to the attic.", "她从花园去阁楼。"),
     ("go", "he goes from the cellar to the barn.", "他从地窖去谷仓。"),
-    ("take", "Anna picks up the ball in the study.", "安娜在书房拿起球。"),
-    ("take", "she picks up the key in the garage.", "她在车库拿起钥匙。"),
-    ("take", "he picks up the lamp in the barn.", "他在谷仓拿起灯。"),
-    ("drop", "Jack puts down the book in the kitchen.", "杰克在厨房放下书。"),
-    ("drop", "she puts down the cup in the hall.", "她在大厅放下杯子。"),
-    ("drop", "he puts down the drum in the garden.", "他在花园放下鼓。"),
-    ("give", "Lily gives the hat to Mark.", "莉莉把帽子交给马克。"),
-    ("give", "she gives the map to Zoe.", "她把地图交给佐伊。"),
-    ("give", "he gives the ball to Leo.", "他把球交给利奥。"),
+    ("take", "the ball is picked up by Anna in the study.", "球被安娜在书房拿起了。"),
+    ("drop", "the book is put down by Jack in the kitchen.", "书被杰克在厨房放下了。"),
+    ("give", "the hat is given by Lily to Mark.", "帽子被莉莉交给了马克。"),
     ("where", "where is Mia? in the attic.", "米娅在哪里？在阁楼。"),
     ("where object", "where is the key? in the cellar.", "钥匙在哪里？在地窖。"),
     ("who", "who has the lamp? Leo.", "谁拿着灯？利奥。"),
@@ -241,6 +233,20 @@ def test_the_refusal_says_what_can_follow():
         world.next_word_distribution(encode("<s> Mia is in the hall. Mia goes from the barn"))
 
 
+def test_everybody_holds_one_thing_at_most():
+    held = [things for house in houses(250, seed=3) for things in house.held.values()]
+    assert max(map(len, held)) == 1 and sum(map(len, held)) > 100
+
+
+def test_a_question_about_things_weighs_the_square_of_their_number():
+    """One object has one holder, and to name it needs no search."""
+    for house in houses(250, seed=4):
+        likely = sum(p for p, sentence in house.sentences() if sentence.kind == "who")
+        others = sum(p for p, sentence in house.sentences() if sentence.kind == "where")
+        if likely and others:
+            assert likely / others == pytest.approx(len(house.holder) ** 2 * WEIGHTS["who"] / WEIGHTS["where"])
+
+
 def test_sentences_are_told_apart_by_their_words():
     """Else a text would mean two things, and the probability of a sentence would be that of one meaning."""
     for house in houses(250, seed=2):
@@ -261,11 +267,12 @@ def test_a_first_sentence_by_hand():
 
 
 def test_a_second_sentence_by_hand():
-    """After one statement: 1 in 5 is translated; else a coin, then is 20, go 12, take 18, where 6; she in 2 of 5."""
+    """1 in 5 is translated; else English in 5 of 6, then is 40, go 14, take 60, where 6; she in 2 of 5."""
     after = world.next_word_distribution(encode("<s> Mia is in the hall."))
-    share = 0.8 / 2 / 56
-    expected = {"⇒": 0.2, "where is": share * 6, "米娅": share * (30 * 3 / 5 + 6), "Mia": share * 30 * 3 / 5}
-    expected |= {"she": share * 30 * 2 / 5, "她": share * 30 * 2 / 5, "Tom": share * 20 / 7, "利奥": share * 20 / 7}
+    english, chinese = 0.8 * 5 / 6 / 120, 0.8 / 6 / 120
+    expected = {"⇒": 0.2, "where is": english * 6, "Mia": english * 14 * 3 / 5, "she": english * 14 * 2 / 5}
+    expected |= {"the": english * 60, "Tom": english * 40 / 7, "利奥": chinese * 40 / 7, "球": chinese * 60 / 8}
+    expected |= {"米娅": chinese * (14 * 3 / 5 + 6), "她": chinese * 14 * 2 / 5}
     assert {word: after[world.WORDS.index(word)] for word in expected} == pytest.approx(expected, abs=1e-12)
 
 
@@ -281,9 +288,10 @@ def test_after_a_question_something_is_told_four_times_as_often():
     ("begun", "words"),
     [
         ("Mia goes from the hall to the", dict.fromkeys(PLACES[0][:4] + PLACES[0][5:], 1 / 7)),
-        ("she picks up the", dict.fromkeys(OBJECTS[0], 1 / 8)),
+        ("the", dict.fromkeys(OBJECTS[0], 1 / 8)),
+        ("the ball is picked up by", {"Mia": 1}),
         ("汤姆在", dict.fromkeys(PLACES[1], 1 / 14) | {"大厅": 1 / 2}),
-        ("米娅在", {"大厅": 1}),
+        ("球被米娅在", {"大厅": 1}),
         ("where is Mia? in the", {"hall": 1}),
         ("⇒", {"米娅": 1}),
     ],
@@ -382,7 +390,7 @@ def subject(words, named):
     if words[0] in ("she", "he", "她", "他"):
         (person,) = [person for person in named if woman(person) == (words[0] in ("she", "她"))]
         return person
-    return ENGLISH.get(words[0], words[0])
+    return parts(words)[0][0]
 
 
 def heard(words, named):
@@ -421,13 +429,13 @@ def claims(words, state, named, before):
     told = [(place, state.place[who]) for place in places[:1]]
     if len(places) == 2:
         return [*told, (places[1] != places[0], True)]
-    if {"picks up the", "拿起"} & set(words):
+    if {"is picked up by", "拿起了"} & set(words):
         lies = (state.holder.get(things[0], "nobody"), state.place.get(things[0], places[0]))
         return [*told, (("nobody", places[0]), lies), (len(places), 1)]
     told.append((who, state.holder[things[0]]))
-    if {"gives the", "把"} & set(words):
+    if {"is given by", "交给了"} & set(words):
         return [*told, (state.place[people[-1]], state.place[who]), (people[-1] != who, True)]
-    return [*told, (bool({"puts down the", "放下"} & set(words)), True), (len(places), 1)]
+    return [*told, (bool({"is put down by", "放下了"} & set(words)), True), (len(places), 1)]
 
 
 def test_every_story_agrees_with_a_reader_that_does_not_know_the_grammar():
@@ -445,14 +453,15 @@ def test_every_story_agrees_with_a_reader_that_does_not_know_the_grammar():
 
 
 def test_the_reader_reads_a_story_by_hand():
-    text = "<s> Mia is in the hall. 汤姆在大厅。米娅在大厅拿起球。she gives the ball to Tom. 他从大厅去厨房。"
+    text = "<s> Mia is in the hall. 汤姆在大厅。球被米娅在大厅拿起了。the ball is given by Mia to Tom. 他从大厅去厨房。"
     text += "⇒ Tom goes from the"
     ids = encode(text)
     state = world.state_after(ids)
     assert state.place == {"Mia": "hall", "Tom": "kitchen"}
     assert state.holder == {"ball": "Tom"}
     assert state.where("ball") == "kitchen" and state.where("Mia") == "hall"
-    later = world.state_after(encode(text + " hall to the kitchen. he puts down the ball in the kitchen. 谁拿着球？"))
+    text += " hall to the kitchen. the ball is put down by Tom in the kitchen. 谁拿着球？"
+    later = world.state_after(encode(text))
     assert later.holder == {"ball": "nobody"} and later.where("ball") == "kitchen"
     assert world.next_word_distribution(ids).max() > 0
 

@@ -27,9 +27,10 @@ STORIES: dict[str, Any] = {
     "translation": "⇒ 汤姆在",  # follows what is told before its last sentence
     "unknown": "where is Zoe? in the",  # the story has no Zoe
     "examples": [
-        "Mia is in the hall. Tom is in the hall. Mia picks up the ball in the hall. she gives the ball to Tom."
-        " 谁拿着球？",
-        "Zoe is in the barn. Zoe picks up the key in the barn. she goes from the barn to the study. 钥匙在哪里？在",
+        "Mia is in the hall. Tom is in the hall. the ball is picked up by Mia in the hall. "
+        "the ball is given by Mia to Tom. 谁拿着球？",
+        "Zoe is in the barn. the key is picked up by Zoe in the barn. Zoe goes from the barn to the study. "
+        "钥匙在哪里？在",
         "安娜在阁楼。马克在地窖。安娜从阁楼去车库。 where is everybody? Mark: cellar, Anna:",
     ],
 }

@@ -15,15 +15,16 @@ from minimind_edu.world.words import IDS, NOBODY, OBJECTS, PEOPLE, PHRASES, PLAC
 
 CAST, PROPS, ROOMS = 3, 3, 4  # the most people, objects and places of one story
 
-# P and Q are people, X is an object, A and B are places.
+# P and Q are people, X is an object, A and B are places. The subject of a sentence is what it tells something about: a
+# small model learns who has the ball only where "the ball" comes before the person, as in the question.
 SENTENCES = {
     "is": ("P|is in the|A|.", "P|在|A|。"),
     "go": ("P|goes from the|A|to the|B|.", "P|从|A|去|B|。"),
-    "take": ("P|picks up the|X|in the|A|.", "P|在|A|拿起|X|。"),
-    "drop": ("P|puts down the|X|in the|A|.", "P|在|A|放下|X|。"),
-    "give": ("P|gives the|X|to|Q|.", "P|把|X|交给|Q|。"),
+    "take": ("the|X|is picked up by|P|in the|A|.", "X|被|P|在|A|拿起了|。"),
+    "drop": ("the|X|is put down by|P|in the|A|.", "X|被|P|在|A|放下了|。"),
+    "give": ("the|X|is given by|P|to|Q|.", "X|被|P|交给了|Q|。"),
     "where": ("where is|P|?|in the|A|.", "P|在哪里|？|在|A|。"),
-    "where object": ("where is the|X|?|in the|A|.", "X|在哪里|？|在|A|。"),
+    "where object": ("where is|the|X|?|in the|A|.", "X|在哪里|？|在|A|。"),
     "who": ("who has the|X|?|Q|.", "谁拿着|X|？|Q|。"),
     "people": ("where is|everybody|?", "大家|在哪里|？"),  # then P : A , P : A .
     "objects": ("who has what|?", "谁拿着|什么|？"),  # then X : Q , X : Q .
@@ -34,6 +35,7 @@ WEIGHTS |= {"where": 6, "where object": 6, "who": 8, "people": 10, "objects": 50
 TOLD = ("is", "go", "take", "drop", "give")
 BY_OBJECTS = ("where object", "who")  # weighs more with the square of the objects: one object has one answer
 AFTER_QUESTION = 4  # times as likely is it then that something is told: a second question often has the same answer
+LANGUAGE = (5, 1)  # that of the sentence before, or the other one
 TRANSLATION = (4, 1)  # after a statement: something new, or its translation
 PRONOUN = (3, 2)  # where one is possible: the name, or the pronoun
 
@@ -68,6 +70,7 @@ class House:
         self.holder: dict[int, int] = {}  # object -> person or NOBODY
         self.lies: dict[int, int] = {}  # object that nobody holds -> place
         self.seen: list[int] = []  # the places that were mentioned
+        self.spoken: int | None = None  # the language of the sentence before
         self.told: Sentence | None = None  # the sentence before, if a translation may follow
         self.asked = False  # whether the sentence before was a question
         self.named: list[int] = []  # the people of the statement before, whom "she" or "he" may mean
@@ -103,7 +106,7 @@ class House:
         if self.told and pick(TRANSLATION):
             language, slots = 1 - self.told.language, self.told.slots
             return Sentence("translation", language, slots, [TRANSLATE, *say(self.told.kind, language, slots)])
-        language = one(pick, self.languages)
+        language = self._language(pick)
         kinds = [kind for kind in WEIGHTS if self.able[kind]]
         kind = kinds[pick([self.weight(kind) for kind in kinds])]
         who = one(pick, self.able[kind])  # or which object, or in which order
@@ -119,7 +122,7 @@ class House:
         else:
             slots = {"P": who, "A": self.place[who]}
         pronoun = None
-        if kind in ("go", "take", "drop", "give"):
+        if kind == "go":
             alike = [p for p in self.named if p % 2 == who % 2]
             pronoun = PRONOUNS[language][who % 2] if alike == [who] and pick(PRONOUN) else None
         if kind == "go":
@@ -131,6 +134,11 @@ class House:
         if kind == "give":
             slots["Q"] = one(pick, self.near[who])
         return Sentence(kind, language, slots, say(kind, language, slots, pronoun))
+
+    def _language(self, pick: Pick) -> int:
+        if self.spoken is None or len(self.languages) == 1:
+            return one(pick, self.languages)
+        return (self.spoken, 1 - self.spoken)[pick(LANGUAGE)]
 
     def weight(self, kind: str) -> int:
         """How likely a kind of sentence is now, compared with the others."""
@@ -144,7 +152,7 @@ class House:
 
     def happen(self, sentence: Sentence) -> None:
         """Change the house as the sentence says."""
-        kind, slots = sentence.kind, sentence.slots
+        kind, slots, self.spoken = sentence.kind, sentence.slots, sentence.language
         self.told = sentence if kind in TOLD else None
         if kind == "translation":
             return

@@ -54,7 +54,7 @@ def _read(sentence: list[str], state: State, meant: dict[str, str]) -> None:
         meant |= {"she": person, "她": person} if woman else {"he": person, "他": person}
     if not things:
         state.place[people[0]] = places[-1]
-    elif "puts down the" in sentence or "放下" in sentence:
+    elif "is put down by" in sentence or "放下了" in sentence:
         state.holder[things[0]], state.place[things[0]] = "nobody", places[0]
     else:
         state.holder[things[0]] = people[-1]  # who picks it up, or to whom it is given

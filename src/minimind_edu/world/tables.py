@@ -10,6 +10,7 @@ from minimind_edu.world.house import (
     AFTER_QUESTION,
     BY_OBJECTS,
     CAST,
+    LANGUAGE,
     PRONOUN,
     PROPS,
     ROOMS,
@@ -37,13 +38,14 @@ def tables() -> dict[str, Any]:
         **{name: [list(words) for words in lists] for name, lists in _LISTS.items()},
         "pronouns": [list(words) for words in PRONOUNS],  # of those whose index is even, of those whose index is odd
         "marks": [list(words[-4:]) for words in PHRASES],  # full stop, question mark, colon, comma
-        "put_down": [texts.split("|")[at] for texts, at in zip(SENTENCES["drop"], (1, 3), strict=True)],
+        "put_down": [texts.split("|")[at] for texts, at in zip(SENTENCES["drop"], (2, 5), strict=True)],
         "sentences": {kind: list(texts) for kind, texts in SENTENCES.items()},
         "slots": {letter: names[id(lists)] for letter, lists in SLOTS.items()},
         "weights": dict(WEIGHTS),
         "told": list(TOLD),
         "after_question": AFTER_QUESTION,
         "by_objects": list(BY_OBJECTS),
+        "language": list(LANGUAGE),
         "translation": list(TRANSLATION),
         "pronoun": list(PRONOUN),
         "most": {"people": CAST, "objects": PROPS, "places": ROOMS},

@@ -22,9 +22,9 @@ PLACES = (
 )
 PRONOUNS = (("she", "he"), ("她", "他"))
 PHRASES = (
-    "is in the|goes from the|to the|picks up the|in the|puts down the|gives the|to|where is|where is the|everybody|"
+    "is in the|goes from the|to the|the|is picked up by|in the|is put down by|is given by|to|where is|everybody|"
     "who has the|who has what|.|?|:|,".split("|"),
-    "在|从|去|拿起|放下|把|交给|在哪里|大家|谁拿着|什么|。|？|：|，".split("|"),
+    "在|从|去|被|拿起了|放下了|交给了|在哪里|大家|谁拿着|什么|。|？|：|，".split("|"),
 )
 _CLASSES = (PEOPLE, OBJECTS, PLACES, PRONOUNS, PHRASES)
 TWIN = 44  # the Chinese twin of a name, thing or place is so many ids later

@@ -69,6 +69,7 @@ class House {
     this.holder = new Map(); // object -> person or NOBODY
     this.lies = new Map(); // object that nobody holds -> place
     this.seen = []; // the places that were mentioned
+    this.spoken = null; // the language of the sentence before
     this.told = null; // the sentence before, if a translation may follow
     this.asked = false; // whether the sentence before was a question
     this.named = []; // the people of the statement before, whom "she" or "he" may mean
@@ -109,7 +110,7 @@ class House {
       const ids = [grammar.id.get(grammar.translate), ...this.say(told.kind, language, told.slots)];
       return { kind: "translation", language, slots: told.slots, ids };
     }
-    const language = oneOf(pick, this.languages);
+    const language = this.languageOf(pick);
     const kinds = grammar.kinds.filter((kind) => this.able[kind].length);
     const kind = kinds[pick(kinds.map((each) => this.weightOf(each)))];
     const who = oneOf(pick, this.able[kind]); // or which object, or in which order
@@ -121,12 +122,18 @@ class House {
       return { kind, language, slots, ids: this.say(kind, language, slots) };
     }
     const slots = { P: who, A: kind === "is" ? this.somewhere(pick) : this.place.get(who) };
-    const pronoun = kind !== "is" && grammar.told.includes(kind) ? this.pronounFor(pick, who, language) : null;
+    const pronoun = kind === "go" ? this.pronounFor(pick, who, language) : null;
     if (kind === "go") slots.B = this.somewhere(pick, slots.A);
     else if (kind === "take") slots.X = oldOrNew(pick, this.lying.get(who), this.unseen);
     else if (kind === "drop" || kind === "give") slots.X = oneOf(pick, this.held.get(who));
     if (kind === "give") slots.Q = oneOf(pick, this.near.get(who));
     return { kind, language, slots, ids: this.say(kind, language, slots, pronoun) };
+  }
+
+  /** Most often that of the sentence before. */
+  languageOf(pick) {
+    if (this.spoken === null || this.languages.length === 1) return oneOf(pick, this.languages);
+    return pick(this.grammar.language) ? 1 - this.spoken : this.spoken;
   }
 
   /** After a question it is likelier that something is told; the more objects, the likelier is a question about one. */
@@ -180,6 +187,7 @@ class House {
   happen(sentence) {
     const { kind, slots } = sentence;
     const told = this.grammar.told.includes(kind);
+    this.spoken = sentence.language;
     this.told = told ? sentence : null;
     if (kind === "translation") return;
     this.asked = !told;
