@@ -40,7 +40,7 @@ class Recipe:
         ValueError: for a number out of its range.
     """
 
-    steps: int = 10_000
+    steps: int = 12_000
     learning_rate: float = 5e-3
     warmup: int = 100
     last: float = 0.05

@@ -27,7 +27,7 @@ QUESTIONS, STORIES = 300, 100  # of the exam: questions of each kind, stories
 FEW_QUESTIONS, FEW_STORIES = 60, 10  # of a glance
 HEAD_QUESTIONS = 150  # of each kind, for the scores of heads
 # steps at which the model is looked at
-GLANCES = (0, 125, 250, 500, 1000, 1500, 2000, 3000, 4000, 5000, 6000, 8000)
+GLANCES = (0, 125, 250, 500, 1000, 1500, 2000, 3000, 4000, 5000, 6000, 8000, 10000)
 SMOOTH = 25  # losses that make one point of the stored curve
 HEADS_OF = ("recall", "who", "translation")  # the kinds of questions for which heads are looked at
 
