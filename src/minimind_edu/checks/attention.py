@@ -75,6 +75,10 @@ CAUSAL_HEAD = Exercise(
             "query and key are swapped: a row is a query, so query @ key.T",
         ),
         Mistake(lambda q, k, v: _masked(_scores(q, k)).softmax(-1) @ k, "you mix the keys; mix the values"),
+        Mistake(
+            lambda q, k, v: _masked(_scores(q, k)).softmax(0) @ v,
+            "the softmax runs over the queries: use the last axis",
+        ),
     ),
 )
 
@@ -121,11 +125,14 @@ VISIBLE = Exercise(
         Mistake(lambda m: _triangle(m) | padding_mask(m), "a key must satisfy both rules: use & (and), not | (or)"),
         Mistake(
             lambda m: _triangle(m) & m.bool()[:, None, :, None],
-            "you hide padding as a query (rows); hide it as a key, along the last axis: [B, 1, 1, T]",
+            "you hide padding as a query (rows): hide it only as a key, along the last axis, [B, 1, 1, T]",
         ),
         Mistake(
             lambda m: _triangle(m).tril(-1) & padding_mask(m),
             "your triangle lacks the diagonal: a query may see its own position",
+        ),
+        Mistake(
+            lambda m: _triangle(m).mT & padding_mask(m), "the triangle is upside down: tril keeps what came before"
         ),
     ),
 )
@@ -193,6 +200,10 @@ MULTI_HEAD = Exercise(
             _heads(join=_join_by_view),
             "you join the heads without transposing back, which mixes positions: transpose(1, 2) first",
         ),
+        Mistake(
+            lambda q, k, v, heads: _heads()(q / math.sqrt(heads), k, v, heads),
+            "divide by the root of the channels of one head, not of all heads together",
+        ),
         Mistake(_heads(mask=lambda scores: scores), "nothing hides the future: every head needs the causal mask"),
     ),
 )
@@ -232,6 +243,10 @@ MASKED_SOFTMAX = Exercise(
         Mistake(
             lambda s, m: s.softmax(-1) * m,
             "you mask after the softmax only, so the rows do not sum to 1: hide the scores before it",
+        ),
+        Mistake(
+            lambda s, m: (s - 1e9 * ~m).softmax(-1),
+            "an added -1e9 keeps the gaps: a row of hidden keys comes out as if nothing were hidden",
         ),
         Mistake(lambda s, m: (s * m).softmax(-1), "a score of 0 is not hidden, because exp(0) is 1: use -inf"),
         Mistake(lambda s, m: _masked_softmax(s, ~m), "you read the mask the wrong way round: True means visible"),
