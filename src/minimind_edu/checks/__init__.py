@@ -3,7 +3,13 @@
 `check_rms_norm(my_function)` prints one line for every property it tries and returns whether all of them hold.
 """
 
-from minimind_edu.checks.attention import check_causal_head, check_masked_softmax, check_multi_head, check_visible
+from minimind_edu.checks.attention import (
+    check_causal_head,
+    check_divisors,
+    check_masked_softmax,
+    check_multi_head,
+    check_visible,
+)
 from minimind_edu.checks.block import (
     check_ledger,
     check_next_token_loss,
@@ -78,6 +84,7 @@ __all__ = [
     "check_causal_head",
     "check_convert_rows",
     "check_divergence",
+    "check_divisors",
     "check_drop_shared",
     "check_encode_word",
     "check_greedy",

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from minimind_edu.attention import attention
-from minimind_edu.checks.exercise import Attempt, Case, Exercise, Mistake, Property, difference, numbers
+from minimind_edu.checks.exercise import Attempt, Case, Exercise, Mistake, Property, numbers
 from minimind_edu.masks import causal_mask, padding_mask
 
 
@@ -64,6 +64,21 @@ CAUSAL_HEAD = Exercise(
             lambda q, k, v: _scores(q, k).tril().softmax(-1) @ v,
             "a hidden score must be -inf, not 0: exp(0) is 1, so the future still gets weight",
         ),
+        Mistake(
+            lambda q, k, v: (
+                _scores(q, k).masked_fill(torch.ones(len(q), len(q)).tril().bool(), -torch.inf).softmax(-1) @ v
+            ),
+            "you fill what may be seen: masked_fill writes where the mask is True, so it needs the future (~ inverts)",
+        ),
+        Mistake(
+            lambda q, k, v: _masked(_scores(k, q)).softmax(-1) @ v,
+            "query and key are swapped: a row is a query, so query @ key.T",
+        ),
+        Mistake(lambda q, k, v: _masked(_scores(q, k)).softmax(-1) @ k, "you mix the keys; mix the values"),
+        Mistake(
+            lambda q, k, v: _masked(_scores(q, k)).softmax(0) @ v,
+            "the softmax runs over the queries: use the last axis",
+        ),
     ),
 )
 
@@ -110,11 +125,14 @@ VISIBLE = Exercise(
         Mistake(lambda m: _triangle(m) | padding_mask(m), "a key must satisfy both rules: use & (and), not | (or)"),
         Mistake(
             lambda m: _triangle(m) & m.bool()[:, None, :, None],
-            "you hide padding as a query (rows); hide it as a key, along the last axis: [B, 1, 1, T]",
+            "you hide padding as a query (rows): hide it only as a key, along the last axis, [B, 1, 1, T]",
         ),
         Mistake(
             lambda m: _triangle(m).tril(-1) & padding_mask(m),
             "your triangle lacks the diagonal: a query may see its own position",
+        ),
+        Mistake(
+            lambda m: _triangle(m).mT & padding_mask(m), "the triangle is upside down: tril keeps what came before"
         ),
     ),
 )
@@ -156,16 +174,6 @@ def _heads(split: Attempt = _split, join: Attempt = _join, mask: Attempt = _mask
     return answer
 
 
-def _heads_stay_apart(attempt: Attempt) -> str | None:
-    q, k, v = _qkv(2, 5, 12)
-    before = torch.as_tensor(attempt(q.clone(), k.clone(), v.clone(), 3))
-    q[..., :4] += 1
-    after = torch.as_tensor(attempt(q, k.clone(), v.clone(), 3))
-    if difference(after[..., 4:], before[..., 4:]) is None:
-        return None
-    return "a new query in head 0 changed the channels of other heads; heads do not mix before o_proj"
-
-
 MULTI_HEAD = Exercise(
     "check_multi_head",
     answer=_multi_head,
@@ -173,7 +181,6 @@ MULTI_HEAD = Exercise(
         Case("3 heads of 4 channels, five tokens", (*_qkv(2, 5, 12), 3)),
         Case("2 heads of 6 channels, three tokens", (*_qkv(1, 3, 12), 2)),
         Case("one head", (*_qkv(2, 4, 5), 1)),
-        Property("a head keeps its channels to itself", _heads_stay_apart),
     ),
     mistakes=(
         Mistake(
@@ -192,6 +199,10 @@ MULTI_HEAD = Exercise(
         Mistake(
             _heads(join=_join_by_view),
             "you join the heads without transposing back, which mixes positions: transpose(1, 2) first",
+        ),
+        Mistake(
+            lambda q, k, v, heads: _heads()(q / math.sqrt(heads), k, v, heads),
+            "divide by the root of the channels of one head, not of all heads together",
         ),
         Mistake(_heads(mask=lambda scores: scores), "nothing hides the future: every head needs the causal mask"),
     ),
@@ -233,6 +244,10 @@ MASKED_SOFTMAX = Exercise(
             lambda s, m: s.softmax(-1) * m,
             "you mask after the softmax only, so the rows do not sum to 1: hide the scores before it",
         ),
+        Mistake(
+            lambda s, m: (s - 1e9 * ~m).softmax(-1),
+            "an added -1e9 keeps the gaps: a row of hidden keys comes out as if nothing were hidden",
+        ),
         Mistake(lambda s, m: (s * m).softmax(-1), "a score of 0 is not hidden, because exp(0) is 1: use -inf"),
         Mistake(lambda s, m: _masked_softmax(s, ~m), "you read the mask the wrong way round: True means visible"),
     ),
@@ -242,3 +257,46 @@ MASKED_SOFTMAX = Exercise(
 def check_masked_softmax(attempt: Attempt) -> bool:
     """Does `attempt(scores, mask)` give weights over the visible keys, and zeros to a row without any?"""
     return MASKED_SOFTMAX.check(attempt)
+
+
+def _divisors(scores: Tensor, weights: Tensor) -> Tensor:
+    return (scores[..., :1] - scores[..., 1:]) / (weights[..., :1] / weights[..., 1:]).log()
+
+
+def _table(divisor: float) -> tuple[Tensor, Tensor]:
+    scores = 3 * numbers(3, 5)
+    return scores, (scores / divisor).softmax(-1)
+
+
+DIVISORS = Exercise(
+    "check_divisors",
+    answer=_divisors,
+    cases=(
+        Case("a row without a divisor: all ones", (_table(1.0)[0][0], _table(1.0)[1][0])),
+        Case("three rows, divided by 7", _table(7.0)),
+        Case("weights that no softmax made", (numbers(4), torch.tensor([0.5, 0.2, 0.1, 0.2]).double())),
+    ),
+    mistakes=(
+        Mistake(
+            lambda s, w: (s[..., :1] - s[..., 1:]) / (w[..., :1] / w[..., 1:]),
+            "the ratio of two weights is e to the gap of their scores: take its logarithm",
+        ),
+        Mistake(
+            lambda s, w: (s[..., :1] - s[..., 1:]) / (w[..., :1] - w[..., 1:]).log(),
+            "divide the two weights; their difference still depends on the whole row",
+        ),
+        Mistake(lambda s, w: 1 / _divisors(s, w), "upside down: gap / divisor = log of the ratio"),
+        Mistake(
+            lambda s, w: -_divisors(s, w), "the sign: the gap and the ratio must both have the first entry in front"
+        ),
+        Mistake(
+            lambda s, w: (s[..., :-1] - s[..., 1:]) / (w[..., :-1] / w[..., 1:]).log(),
+            "compare with the first entry, not with the neighbor",
+        ),
+    ),
+)
+
+
+def check_divisors(attempt: Attempt) -> bool:
+    """Does `attempt(scores, weights)` find the divisor that each entry implies against the first, `[..., T - 1]`?"""
+    return DIVISORS.check(attempt)

@@ -42,7 +42,8 @@ export const attentionXrayWords = {
       const tellers = hasRope && hasMask ? "RoPE and the mask tell" : `${hasRope ? "RoPE" : "The mask"} tells`;
       return `≠ Permuted: outputs change by up to ${change}. ${tellers} the head where each token is.`;
     },
-    verdictFirst: (token) => `The first token has no past: “${token}” reads itself, with weight 1, whatever its score.`,
+    verdictFirst: (token) =>
+      `Nothing comes before the first token: “${token}” reads itself, with weight 1, whatever its score.`,
     verdictSaturated: (token, share) =>
       `Saturated: “${token}” gives one token ${share} of its weight, and the others hardly count.`,
     verdictSpread: (token, largest) => `“${token}” reads from several tokens; the largest weight is ${largest}.`,
