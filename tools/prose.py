@@ -16,7 +16,7 @@ _UNIT = r"(?:position|token|layer|head|row|step|byte|block|weight|word|channel|p
 
 ADVICE = {
     r"\bthe way back\b": "the backward pass",
-    r"\bthe notes(?:'| say| claim| call| write)": "a common mistake, or a correction in C1 to C3",
+    r"\bthe notes(?: say| claim| call| write)\b": "a common mistake, or a correction in C1 to C3",
     rf"\b{_COUNT} {_THING} an? {_UNIT}\b": "per: one row per position",
     r"\b(?:Xavier|Kaiming|He|Glorot|Linear|model|upstream|MiniMind|Llama)'s start\b": "initialization",
     r"\b(?:a|the|this) start that\b": "an initialization that",
