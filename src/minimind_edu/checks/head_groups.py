@@ -262,7 +262,7 @@ REORDERED = Exercise(
 
 
 def check_reordered(attempt: Attempt) -> bool:
-    """Does `attempt(weight, num_kv_heads, head_dim)` sort q_proj's rows `[H*D, E]`, made for x.repeat, for repeat_kv?"""
+    """Does `attempt(weight, num_kv_heads, head_dim)` sort q_proj's rows `[H*D, E]` from x.repeat's to repeat_kv's?"""
     return REORDERED.check(attempt)
 
 
