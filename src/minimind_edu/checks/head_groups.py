@@ -99,7 +99,7 @@ def _heads_that_fit(
 
 
 _MIB = 2**20
-_TWELVE = MiniMindConfig(hidden_size=96, num_attention_heads=12, num_hidden_layers=3)  # D = 8: 288 bytes a head
+_TWELVE = MiniMindConfig(hidden_size=96, num_attention_heads=12, num_hidden_layers=3)  # 96 bytes per head and position
 
 HEADS_THAT_FIT = Exercise(
     "check_heads_that_fit",
