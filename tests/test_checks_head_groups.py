@@ -6,18 +6,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from minimind_edu import MiniMindConfig, checks
-from minimind_edu.attention import Attention, attention, repeat_kv_interleave
-from minimind_edu.checks.head_groups import GROUPED_ATTENTION
-
-
-def head_by_proportion(query_head, num_heads, num_kv_heads):
-    return query_head * num_kv_heads // num_heads
-
-
-def head_by_list(query_head, num_heads, num_kv_heads):
-    size = num_heads // num_kv_heads
-    return [head for head in range(num_kv_heads) for _ in range(size)][query_head]
+from minimind_edu import checks
+from minimind_edu.attention import attention, repeat_kv_interleave, repeat_kv_tiled
+from minimind_edu.checks.head_groups import GROUPED_ATTENTION, REORDERED
+from minimind_edu.kv_cache import KVCache
 
 
 def repeat_by_stack(x, n_rep):
@@ -28,9 +20,16 @@ def repeat_by_index(x, n_rep):
     return x[:, :, torch.arange(x.shape[2] * n_rep) // n_rep]
 
 
-def parameters_by_module(config):
-    layer = Attention(config)
-    return sum(p.numel() for name, p in layer.named_parameters() if "norm" not in name)
+def heads_by_real_caches(config, batch, length, budget):
+    heads = config.num_attention_heads
+    best = 0
+    for count in range(1, heads + 1):
+        cache = KVCache(config.num_hidden_layers)
+        for layer in cache.layers:
+            layer.append(*torch.empty(2, batch, length, count, config.head_dim, dtype=torch.half, device="meta"))
+        if heads % count == 0 and cache.num_bytes() <= budget:
+            best = count
+    return best
 
 
 def grouped_by_rows(query, key, value):
@@ -53,6 +52,16 @@ def grouped_by_loop(query, key, value):
     return torch.stack(outputs, dim=2)
 
 
+def reordered_by_list(weight, num_kv_heads, head_dim):
+    heads = weight.split(head_dim)
+    return torch.cat([heads[i] for i in sorted(range(len(heads)), key=lambda i: i % num_kv_heads)])
+
+
+def reordered_by_index(weight, num_kv_heads, head_dim):
+    order = torch.arange(len(weight) // head_dim).view(-1, num_kv_heads).T.flatten()
+    return weight.view(len(order), head_dim, -1)[order].view_as(weight)
+
+
 def pool_by_loop(weight, num_heads, num_kv_heads):
     blocks = weight.chunk(num_heads)
     size = num_heads // num_kv_heads
@@ -61,13 +70,13 @@ def pool_by_loop(weight, num_heads, num_kv_heads):
 
 
 RIGHT = [
-    (checks.check_kv_head_of, head_by_proportion),
-    (checks.check_kv_head_of, head_by_list),
     (checks.check_repeat_kv, repeat_by_stack),
     (checks.check_repeat_kv, repeat_by_index),
-    (checks.check_attention_parameters, parameters_by_module),
+    (checks.check_heads_that_fit, heads_by_real_caches),
     (checks.check_grouped_attention, grouped_by_rows),
     (checks.check_grouped_attention, grouped_by_loop),
+    (checks.check_reordered, reordered_by_list),
+    (checks.check_reordered, reordered_by_index),
     (checks.check_pool_heads, pool_by_loop),
 ]
 
@@ -97,7 +106,7 @@ WRONG = [
     (checks.check_repeat_kv, lambda x, n: torch.repeat_interleave(x, n, 2), "without repeat_interleave"),
     (checks.check_grouped_attention, repeats_for_sdpa, "every key was repeated"),
     (checks.check_grouped_attention, broadcasts, "every key was repeated"),
-    (checks.check_attention_parameters, lambda config: 8 * parameters_by_module(MiniMindConfig()), "count one layer"),
+    (checks.check_heads_that_fit, lambda c, b, t, m: min(8, m // (32 * c.head_dim * b * t)), "must divide"),
 ]
 
 
@@ -110,3 +119,11 @@ def test_a_wrong_answer_gets_the_hint_that_fits(check, answer, words, capsys):
 def test_the_reference_is_the_packages_attention():
     for case in GROUPED_ATTENTION.cases[:-1]:
         torch.testing.assert_close(GROUPED_ATTENTION.answer(*case.arguments), attention(*case.arguments)[0])
+
+
+def test_a_reordered_checkpoint_attends_as_it_was_trained_to():
+    q, k, v = torch.randn(1, 4, 24), torch.randn(1, 4, 3, 4), torch.randn(1, 4, 3, 4)
+    trained, _ = attention(q.unflatten(-1, (6, 4)), repeat_kv_tiled(k, 2), repeat_kv_tiled(v, 2))
+    moved = REORDERED.answer(q[0].T, 3, 4).T[None].unflatten(-1, (6, 4))  # channels of the queries as rows
+    output, _ = attention(moved, k, v)
+    torch.testing.assert_close(output.flatten(2)[0].T, REORDERED.answer(trained.flatten(2)[0].T, 3, 4))

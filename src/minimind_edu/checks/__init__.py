@@ -18,10 +18,10 @@ from minimind_edu.checks.block import (
     check_stream_sizes,
 )
 from minimind_edu.checks.head_groups import (
-    check_attention_parameters,
     check_grouped_attention,
-    check_kv_head_of,
+    check_heads_that_fit,
     check_pool_heads,
+    check_reordered,
     check_repeat_kv,
 )
 from minimind_edu.checks.kv_cache import (
@@ -79,7 +79,6 @@ __all__ = [
     "check_append",
     "check_apply_rotary_pos_emb",
     "check_attention_pairs",
-    "check_attention_parameters",
     "check_cached_generate",
     "check_causal_head",
     "check_convert_rows",
@@ -87,11 +86,11 @@ __all__ = [
     "check_divisors",
     "check_drop_shared",
     "check_encode_word",
-    "check_greedy",
     "check_excess",
+    "check_greedy",
     "check_grouped_attention",
+    "check_heads_that_fit",
     "check_kv_cache_bytes",
-    "check_kv_head_of",
     "check_layer_norm",
     "check_least_seconds",
     "check_ledger",
@@ -112,6 +111,7 @@ __all__ = [
     "check_precompute_freqs_cis",
     "check_rate",
     "check_rectangular_mask",
+    "check_reordered",
     "check_repeat_kv",
     "check_rms_norm",
     "check_rms_norm_gradient",

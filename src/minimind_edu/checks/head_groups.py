@@ -5,59 +5,21 @@ that a wrong axis or order shows: almost all mistakes give the right shape.
 """
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from minimind_edu.attention import attention, repeat_kv, repeat_kv_tiled
 from minimind_edu.checks.exercise import Attempt, Case, Exercise, Mistake, Property, each, numbers
 from minimind_edu.config import MiniMindConfig
+from minimind_edu.costs import cache_bytes_per_position
 from minimind_edu.masks import causal_mask
-
-
-def _all_heads(heads: int, kv_heads: int) -> tuple[tuple[int, int, int], ...]:
-    return tuple((head, heads, kv_heads) for head in range(heads))
-
-
-KV_HEAD_OF = Exercise(
-    "check_kv_head_of",
-    answer=each(lambda query, heads, kv: query // (heads // kv)),
-    cases=(
-        Case("8 query heads, 2 key/value heads", _all_heads(8, 2)),
-        Case("12 query heads, 4 key/value heads", _all_heads(12, 4)),
-        Case("MQA: 6 query heads, 1 key/value head", _all_heads(6, 1)),
-        Case("MHA: 5 query heads, 5 key/value heads", _all_heads(5, 5)),
-    ),
-    mistakes=(
-        Mistake(
-            each(lambda query, heads, kv: query % kv),
-            "that is the order of x.repeat, h0 h1 h0 h1: in repeat_kv neighboring queries share a head",
-        ),
-        Mistake(
-            each(lambda query, heads, kv: query // kv),
-            "you divide by the number of key/value heads; divide by the group size, num_heads // num_kv_heads",
-        ),
-        Mistake(
-            each(lambda query, heads, kv: query % (heads // kv)),
-            "the remainder is the query's place inside its group; the group itself is the quotient, //",
-        ),
-        Mistake(
-            each(lambda query, heads, kv: query),
-            "that holds in MHA only: here there are fewer key/value heads than query heads",
-        ),
-        Mistake(each(lambda query, heads, kv: query / (heads // kv)), "a head is a whole number: use // instead of /"),
-    ),
-)
-
-
-def check_kv_head_of(attempt: Attempt) -> bool:
-    """Does `attempt(query_head, num_heads, num_kv_heads)` give the key/value head that a query head reads?"""
-    return KV_HEAD_OF.check(each(attempt))
-
+from minimind_edu.traffic import Traffic
 
 REPEAT_KV = Exercise(
     "check_repeat_kv",
@@ -114,45 +76,75 @@ def check_repeat_kv(attempt: Attempt) -> bool:
     return REPEAT_KV.check(watched)
 
 
-def _parameters(config: MiniMindConfig, query_maps: int = 2, kv_maps: int = 2) -> int:
-    """Weights of the projections of one layer: `query_maps` as wide as all queries, `kv_maps` as wide as all keys."""
-    heads = query_maps * config.num_attention_heads + kv_maps * config.num_key_value_heads
-    return config.hidden_size * config.head_dim * heads
+def _kept_bytes(config: MiniMindConfig, heads: int, batch: int = 1, length: int = 1, itemsize: int = 2) -> int:
+    """The bytes of a cache; `heads` need not divide the query heads."""
+    return heads * batch * length * cache_bytes_per_position(replace(config, num_key_value_heads=1), itemsize)
 
 
-ATTENTION_PARAMETERS = Exercise(
-    "check_attention_parameters",
-    answer=_parameters,
+def _largest(fits: Callable[[int], bool], counts: Iterable[int]) -> int:
+    return max(filter(fits, counts), default=0)
+
+
+def _divisors(config: MiniMindConfig) -> list[int]:
+    heads = config.num_attention_heads
+    return [count for count in range(1, heads + 1) if heads % count == 0]
+
+
+def _heads_that_fit(
+    config: MiniMindConfig, batch: int, length: int, budget: int, itemsize: int = 2, factor: float = 1
+) -> int:
+    """The largest number of key/value heads; a wrong count of bytes is the right one times `factor`."""
+    bytes_of = partial(_kept_bytes, config, batch=batch, length=length, itemsize=itemsize)
+    return _largest(lambda heads: factor * bytes_of(heads) <= budget, _divisors(config))
+
+
+_MIB = 2**20
+_TWELVE = MiniMindConfig(hidden_size=96, num_attention_heads=12, num_hidden_layers=3)  # 96 bytes per head and position
+
+HEADS_THAT_FIT = Exercise(
+    "check_heads_that_fit",
+    answer=each(_heads_that_fit),
     cases=(
-        Case("minimind2: 8 heads, 2 of them kept", (MiniMindConfig.minimind2(),)),
         Case(
-            "15 heads of 8 channels in a stream of 90",
-            (MiniMindConfig.minimind2(hidden_size=90, num_attention_heads=15, num_key_value_heads=5, head_dim=8),),
+            "MiniMind2 small: one text of 4,096 positions",
+            tuple((MiniMindConfig(), 1, 4096, mib * _MIB) for mib in (64, 40, 20, 10)),
         ),
-        Case("minimind3: 8 heads, 4 of them kept", (MiniMindConfig.minimind3(),)),
+        Case("not enough for a single head: 0", ((MiniMindConfig(), 1, 4096, 7 * _MIB),)),
+        Case("exactly enough", ((MiniMindConfig(), 1, 4096, 16 * _MIB),)),
+        Case(
+            "five texts of 512 positions",
+            tuple((MiniMindConfig(), 5, 512, kib * 1024) for kib in (41_000, 11_000, 6_000)),
+        ),
+        Case("12 query heads, and room for five: 4", ((_TWELVE, 1, 100, 100 * 96 * 5),)),
+        Case("MiniMind3, whose heads have 96 channels", ((MiniMindConfig.minimind3(), 1, 4096, 40 * _MIB),)),
     ),
     mistakes=(
         Mistake(
-            lambda c: _parameters(c, query_maps=4, kv_maps=0),
-            "this is MHA: k_proj and v_proj have only num_key_value_heads * head_dim outputs",
+            each(
+                lambda c, b, t, m: _largest(lambda n: _kept_bytes(c, n, b, t) <= m, range(1, c.num_attention_heads + 1))
+            ),
+            "as many heads would fit, but they must divide num_attention_heads",
         ),
         Mistake(
-            lambda c: _parameters(c, query_maps=1),
-            "o_proj is missing: it maps num_heads * head_dim back to hidden_size",
+            each(partial(_heads_that_fit, factor=1 / 2)), "a number has two bytes, and there are keys *and* values"
         ),
-        Mistake(lambda c: _parameters(c, kv_maps=1), "keys and values have one projection each"),
+        Mistake(each(partial(_heads_that_fit, itemsize=4)), "float16 takes two bytes for a number, not four"),
+        Mistake(each(lambda c, b, t, m: _heads_that_fit(c, 1, t, m)), "every text of the batch has its own keys"),
         Mistake(
-            lambda c: _parameters(replace(c, head_dim=c.hidden_size // c.num_attention_heads)),
-            "head_dim need not be hidden_size // num_heads: use config.head_dim",
+            each(lambda c, b, t, m: _heads_that_fit(c, b, t, m, factor=1 / c.num_hidden_layers)),
+            "that is one layer: every layer keeps its own keys and values",
         ),
-        Mistake(lambda c: _parameters(c) * c.num_hidden_layers, "count one layer, not all of them"),
+        Mistake(
+            each(lambda c, b, t, m: _largest(lambda n: _kept_bytes(c, n, b, t) < m, _divisors(c))),
+            "a cache that fills the budget to the last byte fits: <=, not <",
+        ),
     ),
 )
 
 
-def check_attention_parameters(attempt: Attempt) -> bool:
-    """Does `attempt(config)` give the weights of q_proj, k_proj, v_proj and o_proj of one layer?"""
-    return ATTENTION_PARAMETERS.check(attempt)
+def check_heads_that_fit(attempt: Attempt) -> bool:
+    """Is `attempt(config, batch, length, budget)` the most key/value heads whose float16 cache fits, in bytes, or 0?"""
+    return HEADS_THAT_FIT.check(each(attempt))
 
 
 def _by_einsum(softmax: int = -1, scaled: bool = True, tiled: bool = False) -> Attempt:
@@ -182,27 +174,12 @@ def _inputs(batch: int, queries: int, keys: int, heads: int, kv_heads: int, dim:
     return 2 * numbers(batch, queries, heads, dim), k, numbers(batch, keys, kv_heads, dim).roll(1, dims=1)
 
 
-class _LargestNew(TorchDispatchMode):
-    """Remembers the largest storage that any operation returned, in bytes."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.bytes = 0
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
-        for tensor in result if isinstance(result, tuple | list) else (result,):
-            if isinstance(tensor, Tensor):
-                self.bytes = max(self.bytes, tensor.untyped_storage().nbytes())
-        return result
-
-
 def _repeats_nothing(attempt: Attempt) -> str | None:
     # Two queries and many channels: the scores are small compared with the keys, so only a repetition is that large.
     q, k, v = _inputs(1, 2, 48, 12, 3, dim=32)
-    with _LargestNew() as watch:
+    with Traffic() as traffic:
         attempt(q, k, v)
-    if watch.bytes < k.nbytes * q.shape[2] // k.shape[2]:
+    if traffic.written < k.nbytes * q.shape[2] // k.shape[2]:
         return None
     return (
         "the numbers are right, but somewhere every key was repeated for its queries (repeat_kv, or a product that "
@@ -246,6 +223,47 @@ GROUPED_ATTENTION = Exercise(
 def check_grouped_attention(attempt: Attempt) -> bool:
     """Does `attempt(query, key, value)` attend (no mask), `[B, S, H, D]`, without repeating keys and values?"""
     return GROUPED_ATTENTION.check(attempt)
+
+
+def _for_repeat_kv(weight: Tensor, num_kv_heads: int, head_dim: int) -> Tensor:
+    tiled = weight.unflatten(0, (-1, num_kv_heads, head_dim))  # [G, K, D, E]: query g * K + k reads head k
+    return tiled.transpose(0, 1).flatten(0, 2)  # [K, G, D, E] -> [H*D, E]
+
+
+REORDERED = Exercise(
+    "check_reordered",
+    answer=_for_repeat_kv,
+    cases=(
+        Case("6 query heads, 2 key/value heads", (numbers(24, 5), 2, 4)),
+        Case("8 query heads, 4 key/value heads", (numbers(24, 7), 4, 3)),
+        Case("MQA: nothing to do", (numbers(20, 3), 1, 4)),
+        Case("MHA: nothing to do", (numbers(20, 3), 5, 4)),
+    ),
+    mistakes=(
+        Mistake(lambda w, kv, d: w, "nothing has moved: with x.repeat query i reads head i % K, not i // G"),
+        Mistake(
+            lambda w, kv, d: w.unflatten(0, (kv, -1, d)).transpose(0, 1).flatten(0, 2),
+            "that leads from repeat_kv's order to that of x.repeat: here the old heads split into [G, K]",
+        ),
+        Mistake(
+            lambda w, kv, d: w.unflatten(0, (-1, kv)).transpose(0, 1).flatten(0, 1),
+            "you sort single rows: the D rows of a head stay together, weight.unflatten(0, (G, K, D))",
+        ),
+        Mistake(
+            lambda w, kv, d: w.unflatten(0, (-1, kv, d)).transpose(0, 1).flip(0).flatten(0, 2),
+            "the groups are right, but the first must be the one that reads head 0",
+        ),
+        Mistake(
+            lambda w, kv, d: w.unflatten(0, (-1, kv, d))[:, 0].repeat(kv, 1, 1).flatten(0, 1),
+            "some query heads are lost and others are there twice: every head moves to one new place",
+        ),
+    ),
+)
+
+
+def check_reordered(attempt: Attempt) -> bool:
+    """Does `attempt(weight, num_kv_heads, head_dim)` sort q_proj's rows `[H*D, E]` from x.repeat's to repeat_kv's?"""
+    return REORDERED.check(attempt)
 
 
 def _pool_heads(weight: Tensor, num_heads: int, num_kv_heads: int) -> Tensor:
