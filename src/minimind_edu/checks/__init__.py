@@ -26,8 +26,8 @@ from minimind_edu.checks.kv_cache import (
     check_rectangular_mask,
 )
 from minimind_edu.checks.norms import (
+    check_invariances,
     check_layer_norm,
-    check_norm_weights,
     check_rms_norm,
     check_rms_norm_gradient,
     check_steady_std,
@@ -83,6 +83,7 @@ __all__ = [
     "check_greedy",
     "check_excess",
     "check_grouped_attention",
+    "check_invariances",
     "check_kv_cache_bytes",
     "check_kv_head_of",
     "check_layer_norm",
@@ -95,7 +96,6 @@ __all__ = [
     "check_needs_order",
     "check_next_token_loss",
     "check_next_word",
-    "check_norm_weights",
     "check_pack",
     "check_periods",
     "check_pool_heads",
