@@ -82,6 +82,7 @@ WRONG = [
     (checks.check_rms_norm, rms_norm_in_place, "writes into x"),
     (checks.check_rms_norm, cast_before_gain, "cast the whole product"),
     (checks.check_rms_norm, lambda x, w, e: rms_norm(x, w, 1e-6), "expected"),
+    (checks.check_steady_std, lambda fan_in: 1 / (0.584 * fan_in**0.5), "keep the mean square"),
     (checks.check_layer_norm, layer_norm_in_place, "writes into x"),
     (checks.check_layer_norm, as_in_exercise_2, "expected"),
     (checks.check_layer_norm, lambda x, w, b, e: layer_norm(x, w, b, 1e-6), "expected"),

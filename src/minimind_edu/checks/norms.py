@@ -98,6 +98,10 @@ RMS_NORM = Exercise(
             "you subtract the mean: that is LayerNorm. RMSNorm divides x as it is",
         ),
         Mistake(
+            lambda x, weight, eps: _scaled(x, _mean_square(weight * x), weight, eps),
+            "your gain is inside the mean square: take the mean square of x alone, and multiply by the gain at the end",
+        ),
+        Mistake(
             lambda x, weight, eps: _scaled(x, x.var(-1, keepdim=True), weight, eps),
             "you divide by the standard deviation, taken around the mean; the RMS is around zero: x.pow(2).mean(...)",
         ),
@@ -214,15 +218,15 @@ INVARIANCES = Exercise(
             "your factor is negative: it reverses every arrow, and no norm hides that; take a positive one",
         ),
         Mistake(
-            _tried_on(torch.ones(7, dtype=torch.float64)),
-            "your vector is a special case: mix signs and sizes, so that no two channels are alike",
-        ),
-        Mistake(
             lambda norm: (
                 abs(norm(5 * numbers(7)).norm() - norm(numbers(7)).norm()).item() < 1e-6,
                 abs(norm(numbers(7) + 2).norm() - norm(numbers(7)).norm()).item() < 1e-6,
             ),
             "you compare only the sizes of the results: compare all channels",
+        ),
+        Mistake(
+            _tried_on(torch.ones(7, dtype=torch.float64)),
+            "your vector is a special case: mix signs and sizes, so that no two channels are alike",
         ),
     ),
 )
@@ -255,6 +259,7 @@ STEADY_STD = Exercise(
             "that keeps the standard deviation of the outputs, but their mean is not 0: keep the mean square",
         ),
     ),
+    rtol=1e-3,  # a rounded 0.584 is that mistake, too
 )
 
 
@@ -307,6 +312,10 @@ RMS_NORM_GRADIENT = Exercise(
         Mistake(
             lambda x, w, eps, g: torch.rsqrt(_mean_square(x) + eps) * (w * g - (w * g).mean(-1, keepdim=True)),
             "you subtract the mean of the gradient, which belongs to LayerNorm: subtract the part along x",
+        ),
+        Mistake(
+            lambda x, w, eps, g: _without_part_along_x(x, 0.0, w * g),
+            "eps is missing: RMSNorm divides by the root of mean square plus eps, and so does its gradient",
         ),
     ),
 )
