@@ -379,7 +379,7 @@ EXAMPLES = {
     "All channels equal": ([1.2, 1.2, 1.2], None, "LayerNorm gives 0"),
     "Mean zero": ([1.3, -2.0, 0.7], None, "both norms make the same move"),
     "Tiny vector": ([0.0021, -0.0012, 0.0015], None, "does not reach the sphere"),
-    "The notes' example": ([1.0, -2.0, 3.0], tensor([1.0, 1.5, 1.2]), "6.87°"),
+    "With a gain": ([1.0, -2.0, 3.0], tensor([1.0, 1.5, 1.2]), "6.87°"),
 }
 
 
@@ -405,7 +405,7 @@ def test_example_arrives_with_motion_too(page):
         for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame);
         return {tip};
     }}"""
-    assert page.get_by_role("button", name="The notes' example").evaluate(click_and_look) != "1.00"
+    assert page.get_by_role("button", name="With a gain").evaluate(click_and_look) != "1.00"
     page.wait_for_function(f"{tip} === '1.00'", timeout=2000)
     assert channels(page) == [1, -2, 3]
 

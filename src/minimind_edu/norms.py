@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 
 def _in_float32(x: Tensor) -> Tensor:
-    """Half precision is widened: 300² overflows float16, and a mean of many squares loses digits in bfloat16."""
+    """Half precision is widened: 300² overflows float16, and every step in bfloat16 would round to 8 binary digits."""
     return x.to(torch.promote_types(x.dtype, torch.float32))
 
 

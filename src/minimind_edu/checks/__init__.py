@@ -32,8 +32,8 @@ from minimind_edu.checks.kv_cache import (
     check_rectangular_mask,
 )
 from minimind_edu.checks.norms import (
+    check_invariances,
     check_layer_norm,
-    check_norm_weights,
     check_rms_norm,
     check_rms_norm_gradient,
     check_steady_std,
@@ -89,7 +89,11 @@ __all__ = [
     "check_excess",
     "check_greedy",
     "check_grouped_attention",
+<<<<<<< HEAD
     "check_heads_that_fit",
+=======
+    "check_invariances",
+>>>>>>> c02
     "check_kv_cache_bytes",
     "check_layer_norm",
     "check_least_seconds",
@@ -101,7 +105,6 @@ __all__ = [
     "check_needs_order",
     "check_next_token_loss",
     "check_next_word",
-    "check_norm_weights",
     "check_pack",
     "check_periods",
     "check_pool_heads",

@@ -5,14 +5,16 @@ writes by hand, and so small that only the tiny vector shows what was done with 
 """
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 from torch.func import functional_call
 
-from minimind_edu.checks.exercise import Attempt, Case, Exercise, Mistake, Property
-from minimind_edu.config import MiniMindConfig
+from minimind_edu.checks.exercise import Attempt, Case, Exercise, Mistake, Property, numbers
 from minimind_edu.norms import LayerNorm, RMSNorm
+
+Box = Callable[[Tensor], Tensor]
 
 _EPS = 5e-6
 _POSITION = torch.tensor([[[1.0, -2.0, 0.0, 3.0]]], dtype=torch.float64)  # [B=1, S=1, E=4]
@@ -28,6 +30,10 @@ def _rows(*shape: int) -> Tensor:
     """Rows of different sizes and means, so that a mean over the wrong axis shows."""
     n = torch.arange(math.prod(shape), dtype=torch.float64)
     return (torch.sin(3 * n) * (1 + n / 2) + 0.5).reshape(shape)
+
+
+def _mean(x: Tensor) -> Tensor:
+    return x.mean(-1, keepdim=True)
 
 
 def _mean_square(x: Tensor) -> Tensor:
@@ -69,7 +75,7 @@ RMS_NORM = Exercise(
     cases=(
         Case("one position, a gain of ones", (_POSITION, _ONES, _EPS)),
         Case("a gain of its own for every channel", (_POSITION, _GAIN, _EPS)),
-        Case("a tiny vector: eps stands inside the root", (_POSITION / 1000, _GAIN, _EPS)),
+        Case("a tiny vector: eps is inside the root", (_POSITION / 1000, _GAIN, _EPS)),
         Case("a batch [4, 4], every row by itself", (_rows(4, 4), _GAIN, _EPS)),
         Case("a batch [2, 3, 4], every position by itself", (_rows(2, 3, 4), _GAIN, _EPS)),
         Case("x is left as it was", (_rows(2, 4), _GAIN, _EPS), untouched=_WRITES_INTO_X),
@@ -90,6 +96,10 @@ RMS_NORM = Exercise(
         Mistake(
             lambda x, weight, eps: weight * LayerNorm(x.shape[-1], eps)(x),
             "you subtract the mean: that is LayerNorm. RMSNorm divides x as it is",
+        ),
+        Mistake(
+            lambda x, weight, eps: _scaled(x, _mean_square(weight * x), weight, eps),
+            "your gain is inside the mean square: take the mean square of x alone, and multiply by the gain at the end",
         ),
         Mistake(
             lambda x, weight, eps: _scaled(x, x.var(-1, keepdim=True), weight, eps),
@@ -131,22 +141,26 @@ LAYER_NORM = Exercise(
     cases=(
         Case("one position, gain of ones, bias of zeros", (_POSITION, _ONES, 0 * _BIAS, _EPS), _WRITES_INTO_X),
         Case("a gain and a bias for every channel", (_POSITION, _GAIN, _BIAS, _EPS)),
-        Case("a tiny vector: eps stands inside the root", (_POSITION / 1000, _GAIN, _BIAS, _EPS)),
+        Case("a tiny vector: eps is inside the root", (_POSITION / 1000, _GAIN, _BIAS, _EPS)),
         Case("a batch [4, 4], every row by itself", (_rows(4, 4), _GAIN, _BIAS, _EPS)),
         Case("a batch [2, 3, 4], every position by itself", (_rows(2, 3, 4), _GAIN, _BIAS, _EPS)),
         Case("a common offset of 100 changes nothing", (_POSITION + 100, _GAIN, _BIAS, _EPS)),
     ),
     mistakes=(
         Mistake(
-            lambda x, w, b, eps: _scaled(x - x.mean(-1, keepdim=True), x.var(-1, keepdim=True), w, eps) + b,
+            lambda x, w, b, eps: _scaled(x - _mean(x), x.var(-1, keepdim=True), w, eps) + b,
             "your variance divides by n - 1, the default of x.var and x.std; LayerNorm divides by n",
         ),
         Mistake(
             lambda x, w, b, eps: _rms_norm(x, w, eps) + b, "you do not subtract the mean: that is RMSNorm with a bias"
         ),
         Mistake(
-            lambda x, w, b, eps: _scaled(x, x.var(-1, keepdim=True, correction=0), w, eps) + b,
-            "you divide x itself by the standard deviation: divide the centered vector, x minus its mean",
+            lambda x, w, b, eps: w * (_layer_norm(x, torch.ones_like(w), torch.zeros_like(b), eps) + b),
+            "your gain multiplies the bias, too: apply the gain first, then add the bias",
+        ),
+        Mistake(
+            lambda x, w, b, eps: w * (x - _mean(x)) / (_mean_square(x - _mean(x)).sqrt() + eps) + b,
+            "eps is outside the root: add it to the variance before you take the root",
         ),
         Mistake(
             lambda x, w, b, eps: _layer_norm(x, w, b, 1e-5),
@@ -166,49 +180,61 @@ def check_layer_norm(attempt: Attempt) -> bool:
     return LAYER_NORM.check(attempt)
 
 
-def _norm_weights(config: MiniMindConfig, block: int = 2, qk_width: int | None = None, final: int = 1) -> int:
-    """Weights of all norms, by default the right number of them; `qk_width`: those of q_norm and k_norm together."""
-    qk = (2 * config.head_dim if qk_width is None else qk_width) if config.use_qk_norm else 0
-    return config.num_hidden_layers * (block * config.hidden_size + qk) + final * config.hidden_size
+def _invariances(norm: Box) -> tuple[bool, bool]:
+    x = numbers(7)
+    larger, shifted = norm(5 * x), norm(x + 2)
+    return torch.allclose(larger, norm(x)), torch.allclose(shifted, norm(x))
 
 
-NORM_WEIGHTS = Exercise(
-    "check_norm_weights",
-    answer=_norm_weights,
-    cases=(
-        Case("minimind2, 512 wide, 8 blocks", (MiniMindConfig.minimind2(),)),
-        Case("minimind2, 768 wide, 16 blocks", (MiniMindConfig.minimind2(hidden_size=768, num_hidden_layers=16),)),
-        Case("minimind3, with norms on queries and keys", (MiniMindConfig.minimind3(),)),
-    ),
+def _tried_on(x: Tensor, factor: float = 5.0, same: Callable[[Tensor, Tensor], bool] = torch.allclose) -> Attempt:
+    """A way to try a box that uses this vector, this factor and this idea of sameness."""
+    return lambda norm: (same(norm(factor * x), norm(x)), same(norm(x + 2), norm(x)))
+
+
+_BOXES: dict[str, Box] = {  # eps is 0: it would tell large vectors from small ones
+    "softmax": lambda x: x.softmax(-1),
+    "the signs of the channels": torch.sign,
+    "RMSNorm": RMSNorm(7, eps=0.0).norm,
+    "LayerNorm": LayerNorm(7, eps=0.0).norm,
+    "x minus its mean": lambda x: x - x.mean(),
+    "x over its largest channel": lambda x: x / x.abs().max(),
+    "clipped to [-1, 1]": lambda x: x.clamp(-1, 1),
+    "nothing at all": lambda x: x,
+    "smallest channel to 0, largest to 1": lambda x: (x - x.min()) / (x.max() - x.min()),
+}
+
+INVARIANCES = Exercise(
+    "check_invariances",
+    answer=_invariances,
+    cases=tuple(Case(name, (box,)) for name, box in _BOXES.items()),
     mistakes=(
-        # First, because in minimind3 all k_norms together have as many weights as the final norm.
+        Mistake(lambda norm: _invariances(norm)[::-1], "the other way round: return first the factor, then the offset"),
         Mistake(
-            lambda c: _norm_weights(c, qk_width=c.head_dim),
-            "you count only one of q_norm and k_norm: a block has both, each head_dim wide",
+            _tried_on(numbers(7), same=torch.equal),
+            "equal up to rounding is equal: compare with torch.allclose, not bit by bit",
         ),
         Mistake(
-            lambda c: _norm_weights(c, final=0),
-            "one norm is missing: the final one, after the last block and before lm_head",
+            _tried_on(numbers(7), factor=-5.0),
+            "your factor is negative: it reverses every arrow, and no norm hides that; take a positive one",
         ),
         Mistake(
-            lambda c: _norm_weights(c, block=1),
-            "you count one norm per block: there are two, before attention and before the feed-forward network",
+            lambda norm: (
+                abs(norm(5 * numbers(7)).norm() - norm(numbers(7)).norm()).item() < 1e-6,
+                abs(norm(numbers(7) + 2).norm() - norm(numbers(7)).norm()).item() < 1e-6,
+            ),
+            "you compare only the sizes of the results: compare all channels",
         ),
         Mistake(
-            lambda c: _norm_weights(c, qk_width=0),
-            "the norms on queries and keys are missing: with config.use_qk_norm every block has two more",
-        ),
-        Mistake(
-            lambda c: _norm_weights(c, qk_width=2 * c.hidden_size),
-            "the norms on queries and keys run over the channels of one head: they are head_dim wide, not hidden_size",
+            _tried_on(torch.ones(7, dtype=torch.float64)),
+            "your vector is a special case: mix signs and sizes, so that no two channels are alike",
         ),
     ),
 )
 
 
-def check_norm_weights(attempt: Attempt) -> bool:
-    """Does `attempt(config)` give the number of weights in all RMSNorms of a MiniMind?"""
-    return NORM_WEIGHTS.check(attempt)
+def check_invariances(attempt: Attempt) -> bool:
+    """Does `attempt(norm)` find by trying whether a function of 7 channels ignores a factor, and an offset?"""
+    return INVARIANCES.check(attempt)
 
 
 STEADY_STD = Exercise(
@@ -226,13 +252,14 @@ STEADY_STD = Exercise(
         ),
         Mistake(
             lambda n: math.sqrt(1 / (3 * n)),
-            "that is the initialization of nn.Linear, which made the signal shrink by 0.41 in every layer",
+            "that is the initialization of nn.Linear, with which the size shrinks by a factor of 0.41 in every layer",
         ),
         Mistake(
             lambda n: math.sqrt(1 / ((1 / 2 - 1 / (2 * math.pi)) * n)),
             "that keeps the standard deviation of the outputs, but their mean is not 0: keep the mean square",
         ),
     ),
+    rtol=1e-3,  # a rounded 0.584 is that mistake, too
 )
 
 
@@ -285,6 +312,10 @@ RMS_NORM_GRADIENT = Exercise(
         Mistake(
             lambda x, w, eps, g: torch.rsqrt(_mean_square(x) + eps) * (w * g - (w * g).mean(-1, keepdim=True)),
             "you subtract the mean of the gradient, which belongs to LayerNorm: subtract the part along x",
+        ),
+        Mistake(
+            lambda x, w, eps, g: _without_part_along_x(x, 0.0, w * g),
+            "eps is missing: RMSNorm divides by the root of mean square plus eps, and so does its gradient",
         ),
     ),
 )

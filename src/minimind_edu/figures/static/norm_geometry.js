@@ -21,7 +21,7 @@ const EXAMPLES = [
   { label: normWords.equal, x: [1.2, 1.2, 1.2] },
   { label: normWords.centered, x: [1.3, -2, 0.7] },
   { label: normWords.tiny, x: [0.0021, -0.0012, 0.0015] },
-  { label: normWords.notes, x: [1, -2, 3], gain: [1, 1.5, 1.2] },
+  { label: normWords.gained, x: [1, -2, 3], gain: [1, 1.5, 1.2] },
 ];
 
 // From a to b, numbers or vectors, as t goes from 0 to 1.

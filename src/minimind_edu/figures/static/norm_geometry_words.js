@@ -64,7 +64,7 @@ export const normGeometryWords = {
     equal: "All channels equal",
     centered: "Mean zero",
     tiny: "Tiny vector",
-    notes: "The notes' example",
+    gained: "With a gain",
     show: "Show",
     both: "Both",
     remarks: {
