@@ -89,11 +89,8 @@ __all__ = [
     "check_excess",
     "check_greedy",
     "check_grouped_attention",
-<<<<<<< HEAD
     "check_heads_that_fit",
-=======
     "check_invariances",
->>>>>>> c02
     "check_kv_cache_bytes",
     "check_layer_norm",
     "check_least_seconds",
