@@ -205,6 +205,7 @@ LOOPS = [
     (cut_afterwards, "computed them first"),
 ]
 
+
 def comparing(cuts=(1, 3), equal=torch.allclose, begins_again=True, part=slice(None)):
     """A test that reads a text whole and cut at these places, with one thing replaced."""
 

@@ -351,15 +351,20 @@ _TEXT = torch.tensor([[5, 17, 30, 9, 22, 3]])
 
 
 def _judges(bug: str, hint: str) -> FindProblem:
+    """The attempt's verdict on a reader with this bug must be right."""
     return lambda attempt: None if bool(attempt(_Reader(bug), _TEXT.clone())) is (bug == "none") else hint
+
+
+def _is_right(reader: Attempt, ids: Tensor) -> bool:
+    whole, _ = reader(ids, None)
+    first, cache = reader(ids[:, :3], None)
+    second, _ = reader(ids[:, 3:], cache)
+    return torch.allclose(torch.cat([first, second], dim=1), whole)
 
 
 CACHE_TEST = Exercise(
     "check_cache_test",
-    answer=lambda reader, ids: all(
-        torch.allclose(torch.cat([logits for logits, _ in _read_in_pieces(reader, ids, size)], dim=1), reader(ids)[0])
-        for size in (6, 3, 1)
-    ),
+    answer=_is_right,
     cases=(
         Property(
             "it accepts a right reader",
@@ -392,21 +397,18 @@ CACHE_TEST = Exercise(
 )
 
 
-def _read_in_pieces(reader: Attempt, ids: Tensor, size: int) -> list[tuple[Tensor, list[Pair]]]:
-    read: list[tuple[Tensor, list[Pair]]] = []
-    for piece in ids.split(size, dim=1):
-        read.append(reader(piece, read[-1][1] if read else None))
-    return read
-
-
 def check_cache_test(attempt: Attempt) -> bool:
     """Does `attempt(reader, ids)` tell a model that reads rightly with a cache from one with any of the four bugs?"""
     return CACHE_TEST.check(attempt)
 
 
 def _longest(config: MiniMindConfig, weights: int, users: int, memory: int, itemsize: int) -> int:
-    per_token = users * cache_bytes_per_position(config, itemsize)
-    return max(0, memory - weights * itemsize) // per_token
+    return max(0, _fitting(config, weights * itemsize, users, memory, itemsize))
+
+
+def _fitting(config: MiniMindConfig, taken: int, users: int, memory: int, itemsize: int, share: float = 1) -> int:
+    """Tokens per user in what `taken` bytes leave, negative if they are too many, for a cache `share` times as large."""
+    return int((memory - taken) // (users * share * cache_bytes_per_position(config, itemsize)))
 
 
 _ODD = MiniMindConfig(hidden_size=90, num_hidden_layers=7, num_attention_heads=15, num_key_value_heads=5)
@@ -423,42 +425,32 @@ LONGEST_TEXT = Exercise(
     ),
     mistakes=(
         Mistake(
-            lambda c, weights, users, memory, size: (memory - weights * size) // (users * cache_bytes_per_position(c, size) * 3),
+            lambda c, weights, users, memory, size: _fitting(c, weights * size, users, memory, size, share=3),
             "you count query heads (num_attention_heads, hidden_size); the cache holds only key/value heads",
         ),
         Mistake(
-            lambda c, weights, users, memory, size: (memory - weights * size) // (users * cache_bytes_per_position(c, size) // 2),
+            lambda c, weights, users, memory, size: _fitting(c, weights * size, users, memory, size, share=1 / 2),
             "the factor 2 is missing: both keys and values are cached",
         ),
         Mistake(
-            lambda c, weights, users, memory, size: (
-                (memory - weights * size) * c.num_hidden_layers // (users * cache_bytes_per_position(c, size))
-            ),
+            lambda c, weights, users, memory, size: _fitting(c, weights * size, users, memory, size, share=1 / 7),
             "you count one layer; every layer has keys and values of its own",
         ),
         Mistake(
-            lambda c, weights, users, memory, size: memory // (users * cache_bytes_per_position(c, size)),
-            "the weights take room as well: subtract weights * itemsize bytes first",
+            lambda c, weights, users, memory, size: _fitting(c, weights, users, memory, size),
+            "`weights` is a count of numbers: each takes itemsize bytes, which you must subtract first",
         ),
         Mistake(
-            lambda c, weights, users, memory, size: (memory - weights) // (users * cache_bytes_per_position(c, size)),
-            "`weights` is a number of numbers: each takes itemsize bytes",
-        ),
-        Mistake(
-            lambda c, weights, users, memory, size: (memory - weights * users * size) // (users * cache_bytes_per_position(c, size)),
+            lambda c, weights, users, memory, size: _fitting(c, users * weights * size, users, memory, size),
             "the weights are there once, for all users; only the caches are there once per user",
         ),
         Mistake(
-            lambda c, weights, users, memory, size: _longest(c, weights, 1, memory, size),
-            "one user has the whole memory here: every user needs a cache",
+            lambda c, weights, users, memory, size: _fitting(c, weights * size, 1, memory, size),
+            "here one user has all the memory: every user needs a cache",
         ),
         Mistake(
-            lambda c, weights, users, memory, size: -((weights * size - memory) // (users * cache_bytes_per_position(c, size))),
-            "the last token does not fit any more: round down",
-        ),
-        Mistake(
-            lambda c, weights, users, memory, size: (memory - weights * size) // (users * cache_bytes_per_position(c, size)),
-            "if not even the weights fit, 0 tokens do, and not fewer than none",
+            lambda c, weights, users, memory, size: _fitting(c, weights * size, users, memory, size),
+            "if not even the weights fit, the answer is 0, not a number below it",
         ),
     ),
 )
