@@ -6,38 +6,22 @@ import torch
 from minimind_edu import MiniMindConfig, MiniMindForCausalLM, checks
 from minimind_edu.checks import kv_cache as module
 from minimind_edu.layer_cache import BufferCache, CatCache
+from minimind_edu.rope import rotate_half
 
 
-def rotate_by_the_last_layer(x, cos, sin, cache):
-    """Broadcast by hand, and counted on the values of the last layer."""
-    start = cache[-1][1].size(1) if cache else 0
-    positions = torch.arange(start, start + x.shape[1])
-    cos, sin = (table[positions, None] for table in (cos, sin))
-    low, high = x.chunk(2, dim=-1)
-    return x * cos + torch.cat([-high, low], dim=-1) * sin
+def extend_with(cache_type):
+    """Rotated by hand, kept by a cache of the package."""
 
-
-def append_with(cache_type):
-    def append(past, key, value):
+    def extend(q, k, v, cos, sin, pair):
         cache = cache_type()
-        if past is not None:
-            cache.append(*past)
-        return cache.append(key, value)
+        if pair is not None:
+            cache.append(*pair)
+        rows = torch.arange(cache.length, cache.length + len(q[0]))
+        q, k = (x * cos[rows, None] + rotate_half(x) * sin[rows, None] for x in (q, k))
+        return [q, *cache.append(k, v)]
 
-    append.__name__ = cache_type.__name__
-    return append
-
-
-def append_into_a_new_buffer(past, key, value):
-    if past is None:
-        return [key, value]
-    joined = []
-    for old, new in zip(past, (key, value), strict=True):
-        batch, length, heads, dim = old.shape
-        buffer = old.new_empty(batch, length + new.shape[1], heads, dim)
-        buffer[:, :length], buffer[:, length:] = old, new
-        joined.append(buffer)
-    return joined
+    extend.__name__ = cache_type.__name__
+    return extend
 
 
 def generate_from_pairs(model, input_ids, max_new_tokens, eos_token_id):
@@ -97,10 +81,8 @@ def longest_by_trying(config, weights, users, memory, itemsize):
 
 
 RIGHT = [
-    (checks.check_append, append_with(CatCache)),
-    (checks.check_append, append_with(BufferCache)),
-    (checks.check_append, append_into_a_new_buffer),
-    (checks.check_rotate_new, rotate_by_the_last_layer),
+    (checks.check_extend, extend_with(CatCache)),
+    (checks.check_extend, extend_with(BufferCache)),
     (checks.check_cached_generate, generate_from_pairs),
     (checks.check_cached_generate, generate_with_a_prefill_token_by_token),
     (checks.check_cache_test, compares_all_cuts),
@@ -118,11 +100,11 @@ def second_best(logits):
     return logits[:, -1:].topk(2).indices[..., 1]
 
 
-def append_into_the_past(past, key, value):
-    joined = append_into_a_new_buffer(past, key, value)
-    if past is not None:
-        past[0].zero_()
-    return joined
+def extend_and_empty_the_cache(q, k, v, cos, sin, pair):
+    extended = extend_with(CatCache)(q, k, v, cos, sin, pair)
+    if pair is not None:
+        pair[0].zero_()
+    return extended
 
 
 def looping(
@@ -237,13 +219,9 @@ TESTS = [
 ]
 
 WRONG = [
-    (checks.check_append, append_into_the_past, "writes into the old tensors"),
-    (
-        checks.check_append,
-        lambda past, key, value: past and append_into_a_new_buffer(past, key, value),
-        "a return missing",
-    ),
-    (checks.check_append, lambda past, key, value: key, "return 2 tensors, keys and values"),
+    (checks.check_extend, extend_and_empty_the_cache, "writes into the old tensors"),
+    (checks.check_extend, lambda *given: given[-1] and extend_with(CatCache)(*given), "a return missing"),
+    (checks.check_extend, lambda q, *others: q, "return 3 tensors, queries and keys and values"),
     (checks.check_longest_text, lambda *sizes: longest_by_trying(*sizes) + 7, "expected 465"),
     *((checks.check_cached_generate, loop, words) for loop, words in LOOPS),
     *((checks.check_cache_test, attempt, words) for attempt, words in TESTS),

@@ -19,11 +19,10 @@ from minimind_edu.checks.head_groups import (
     check_repeat_kv,
 )
 from minimind_edu.checks.kv_cache import (
-    check_append,
     check_cache_test,
     check_cached_generate,
+    check_extend,
     check_longest_text,
-    check_rotate_new,
 )
 from minimind_edu.checks.norms import (
     check_layer_norm,
@@ -70,7 +69,6 @@ from minimind_edu.checks.whole_model import (
 )
 
 __all__ = [
-    "check_append",
     "check_apply_rotary_pos_emb",
     "check_attention_pairs",
     "check_attention_parameters",
@@ -82,6 +80,7 @@ __all__ = [
     "check_drop_shared",
     "check_encode_word",
     "check_excess",
+    "check_extend",
     "check_greedy",
     "check_grouped_attention",
     "check_kv_head_of",
@@ -108,7 +107,6 @@ __all__ = [
     "check_rms_norm",
     "check_rms_norm_gradient",
     "check_rotate_from",
-    "check_rotate_new",
     "check_rotate_pair",
     "check_saved_share",
     "check_silence",

@@ -1,7 +1,7 @@
 """Exercises on the KV cache (chapter 07).
 
-All axes have different sizes, so that a wrong axis shows. The loop is watched while it runs: which tokens it feeds, with
-which cache, and how many in all. A reader's own test is tried on a right model and on one with each of the four bugs.
+All axes have different sizes, so that a wrong axis shows. The loop is watched while it runs: which tokens it feeds,
+with which cache, and how many in all. A test that a reader writes is tried on a right model and on four broken ones.
 Left out on purpose: sampling; the loop here is greedy.
 """
 
@@ -22,9 +22,8 @@ from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.rope import apply_rotary_pos_emb, precompute_freqs_cis
 
 Pair = tuple[Tensor, Tensor]
-Past = list[Pair] | None
 
-_BATCH, _LAYERS, _HEADS, _HEAD_DIM, _ROWS = 2, 3, 4, 6, 12
+_BATCH, _HEADS, _HEAD_DIM, _ROWS = 2, 4, 6, 12
 
 
 def _pair(length: int, shift: float = 0.0) -> Pair:
@@ -33,108 +32,83 @@ def _pair(length: int, shift: float = 0.0) -> Pair:
     return numbers(*shape, shift=shift), numbers(*shape, shift=shift + 4.0)
 
 
-def _rotate_at(positions: slice) -> Attempt:
-    """Rotate by these rows of the tables, whatever is cached."""
-    return lambda x, cos, sin, past=None: apply_rotary_pos_emb(x, x, cos[positions], sin[positions])[0]
-
-
-def _rotate_new(x: Tensor, cos: Tensor, sin: Tensor, past: Past, axis: int = 1, more: int = 0) -> Tensor:
-    start = more + (0 if past is None else past[0][0].shape[axis])
-    return _rotate_at(slice(start, start + x.shape[1]))(x, cos, sin)
-
-
 def _new_after(cached: int, new: int) -> tuple:
-    tables = precompute_freqs_cis(_HEAD_DIM, _ROWS, 100.0, dtype=torch.float64)
     queries = numbers(_BATCH, new, 2 * _HEADS, _HEAD_DIM)
-    return queries, *tables, [_pair(cached)] * _LAYERS if cached else None
+    tables = precompute_freqs_cis(_HEAD_DIM, _ROWS, 100.0, dtype=torch.float64)
+    return queries, *_pair(new, shift=1.0), *tables, _pair(cached) if cached else None
 
 
-ROTATE_NEW = Exercise(
-    "check_rotate_new",
-    answer=_rotate_new,
+def _extend(q: Tensor, k: Tensor, v: Tensor, cos: Tensor, sin: Tensor, pair: Pair | None, axis: int = 1) -> tuple:
+    start = 0 if pair is None else pair[0].shape[axis]
+    rows = slice(start, start + q.shape[1])
+    return _joined(*apply_rotary_pos_emb(q, k, cos[rows], sin[rows]), v, pair)
+
+
+def _joined(q: Tensor, k: Tensor, v: Tensor, pair: Pair | None) -> tuple:
+    return (q, k, v) if pair is None else (q, torch.cat([pair[0], k], dim=1), torch.cat([pair[1], v], dim=1))
+
+
+def _rotated_from_0(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    return apply_rotary_pos_emb(x, x, cos[: x.shape[1]], sin[: x.shape[1]])[0]
+
+
+def _rotated_again(q: Tensor, k: Tensor, v: Tensor, cos: Tensor, sin: Tensor, pair: Pair | None) -> tuple:
+    rotated, _, _ = _extend(q, k, v, cos, sin, pair)
+    _, keys, values = _joined(q, k, v, pair)
+    return rotated, _rotated_from_0(keys, cos, sin), values
+
+
+EXTEND = Exercise(
+    "check_extend",
+    answer=_extend,
     cases=(
         Case("a prompt of five, nothing cached", _new_after(0, 5)),
         Case("three new tokens after seven", _new_after(7, 3)),
         Case("one new token after five", _new_after(5, 1)),
-        Case("the last rows of the tables, 8 to 11", _new_after(8, 4)),
-    ),
-    mistakes=(
-        Mistake(
-            lambda x, cos, sin, past: _rotate_new(x, cos, sin, None),
-            "you number every call from 0; the first new position is the number of positions cached",
-        ),
-        Mistake(
-            lambda x, cos, sin, past: _rotate_new(x, cos, sin, None, more=len(past or ())),
-            "len(cache) is the number of layers; the positions are axis 1 of its keys, cache[0][0].shape[1]",
-        ),
-        Mistake(
-            lambda x, cos, sin, past: _rotate_new(x, cos, sin, past, axis=2),
-            "shape[2] is the number of key/value heads in MiniMind's layout [B, T, K, D]; the positions are shape[1] "
-            "(the caches of transformers are [B, K, T, D], where shape[2] would be right)",
-        ),
-        Mistake(
-            lambda x, cos, sin, past: _rotate_at(slice(-x.shape[1], None))(x, cos, sin),
-            "you take the last rows of the tables; the rows begin at the number of positions cached",
-        ),
-        Mistake(
-            lambda x, cos, sin, past: _rotate_new(x, cos, sin, past, more=1),
-            "you are one row too far: positions begin at 0, so after T cached ones the first new one is T itself",
-        ),
-    ),
-)
-
-
-def check_rotate_new(attempt: Attempt) -> bool:
-    """Does `attempt(x, cos, sin, cache)` rotate the new tokens' x `[B, S, H, D]` by the rows after those cached?"""
-    return ROTATE_NEW.check(attempt)
-
-
-def _append(past: Pair | None, key: Tensor, value: Tensor) -> Pair:
-    return (key, value) if past is None else (torch.cat([past[0], key], dim=1), torch.cat([past[1], value], dim=1))
-
-
-APPEND = Exercise(
-    "check_append",
-    answer=_append,
-    cases=(
-        Case("no past: the new keys and values themselves", (None, *_pair(5))),
-        Case("one position behind five", (_pair(5), *_pair(1, shift=1.0))),
-        Case("a chunk of three behind five", (_pair(5), *_pair(3, shift=1.0))),
         Case(
-            "the old tensors are left as they were",
-            (_pair(5), *_pair(1, shift=1.0)),
-            untouched="your function writes into the old tensors, so a second text that continues the same past reads "
+            "the last rows of the tables, and the old tensors are left as they were",
+            _new_after(8, 4),
+            untouched="your function writes into the old tensors, so a second text that continues the same cache reads "
             "your numbers: build new ones",
         ),
     ),
     mistakes=(
         Mistake(
-            lambda past, key, value: (key, value), "you return the new positions only; put the old ones before them"
+            lambda q, k, v, *tables_and_pair: _joined(_extend(q, k, v, *tables_and_pair)[0], k, v, tables_and_pair[-1]),
+            "the new keys are not rotated: they are cached after RoPE",
         ),
         Mistake(
-            lambda past, key, value: (key, value) if past is None else _append((key, value), *past),
-            "the new positions come before the old ones; time runs along axis 1, so the old ones come first",
+            lambda q, k, v, *rest: _extend(q, k, _extend(q, v, v, *rest[:2], None)[1], *rest),
+            "you rotate the values, too: only queries and keys carry positions",
         ),
         Mistake(
-            lambda past, key, value: _append(past, key, value)[::-1],
-            "keys and values have changed places: return the keys first",
+            lambda q, k, v, cos, sin, pair: _joined(
+                _rotated_from_0(q, cos, sin), _rotated_from_0(k, cos, sin), v, pair
+            ),
+            "you number every call from 0; the first new position is the number of positions cached",
         ),
         Mistake(
-            lambda past, key, value: (key, value) if past is None else (_append(past, key, value)[0],) * 2,
-            "the values are a second copy of the keys: append the new value to past[1]",
+            lambda *arguments: _extend(*arguments, axis=2),
+            "shape[2] is the number of key/value heads in MiniMind's layout [B, T, K, D]; the positions are shape[1] "
+            "(the caches of transformers are [B, K, T, D], where shape[2] would be right)",
+        ),
+        Mistake(_rotated_again, "you rotate the joined keys, and so the old ones once more: rotate first, then join"),
+        Mistake(
+            lambda *arguments: tuple(part[:, -arguments[0].shape[1] :] for part in _extend(*arguments)),
+            "you return the new positions only; put the cached ones before them",
         ),
         Mistake(
-            lambda past, key, value: (key, value) if past is None else _append(past, key[:, -1:], value[:, -1:]),
-            "you append the last new position only; a chunk has several, and all of them belong in the cache",
+            lambda *arguments: tuple(part.roll(arguments[0].shape[1], dims=1) for part in _extend(*arguments)),
+            "the new positions come before the cached ones; time runs along axis 1, so the cached ones come first",
         ),
     ),
-    parts=("keys", "values"),
+    parts=("queries", "keys", "values"),
 )
 
 
-def check_append(attempt: Attempt) -> bool:
-    """Does `attempt(past, key, value)` return the keys and values of all positions, `[B, T + S, K, D]` each?"""
-    return APPEND.check(attempt)
+def check_extend(attempt: Attempt) -> bool:
+    """Does `attempt(q, k, v, cos, sin, pair)` rotate what is new, and append keys and values to those cached?"""
+    return EXTEND.check(attempt)
 
 
 class _Watched:
@@ -318,10 +292,10 @@ class _Reader:
 
     def __init__(self, bug: str = "none"):
         self.bug = bug
-        self.left: Past = None  # the cache of the very first call, which "stale" does not empty
+        self.left: list[Pair] | None = None  # the cache of the very first call, which "stale" does not empty
 
     @torch.no_grad()
-    def __call__(self, ids: Tensor, past: Past = None) -> tuple[Tensor, list[Pair]]:
+    def __call__(self, ids: Tensor, past: list[Pair] | None = None) -> tuple[Tensor, list[Pair]]:
         if past is None and self.bug == "stale":
             past = self.left
         model = _tiny_model()
@@ -407,7 +381,7 @@ def _longest(config: MiniMindConfig, weights: int, users: int, memory: int, item
 
 
 def _fitting(config: MiniMindConfig, taken: int, users: int, memory: int, itemsize: int, share: float = 1) -> int:
-    """Tokens per user in what `taken` bytes leave, negative if they are too many, for a cache `share` times as large."""
+    """Tokens per user in what `taken` bytes leave (or lack), for a cache `share` times as large."""
     return int((memory - taken) // (users * share * cache_bytes_per_position(config, itemsize)))
 
 
@@ -421,7 +395,7 @@ LONGEST_TEXT = Exercise(
         Case("7 layers, 5 of 15 heads, 11 users, float32", (_ODD, 100_003, 11, 9_000_000, 4)),
         Case("MiniMind2 small, 10 users, float16, 1 GiB", (MiniMindConfig(), 25_829_888, 10, 2**30, 2)),
         Case("room for exactly 13 tokens, and not a byte more", (_ODD, 1_000, 3, 2_000 + 3 * 13 * 840, 2)),
-        Case("not even the weights fit: 0", (MiniMindConfig(), 25_829_888, 1, 2**20, 2)),
+        Case("not even the weights fit: 0", (MiniMindConfig(), 25_829_888, 2, 2**20, 2)),
     ),
     mistakes=(
         Mistake(
