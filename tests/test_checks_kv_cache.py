@@ -6,43 +6,22 @@ import torch
 from minimind_edu import MiniMindConfig, MiniMindForCausalLM, checks
 from minimind_edu.checks import kv_cache as module
 from minimind_edu.layer_cache import BufferCache, CatCache
+from minimind_edu.rope import rotate_half
 
 
-def positions_by_the_last_layer(past, input_ids):
-    total = input_ids.shape[1] + (past[-1][1].size(1) if past else 0)
-    return torch.tensor(range(total))[-input_ids.shape[1] :]
+def extend_with(cache_type):
+    """Rotated by hand, kept by a cache of the package."""
 
-
-def append_with(cache_type):
-    def append(past, key, value):
+    def extend(q, k, v, cos, sin, pair):
         cache = cache_type()
-        if past is not None:
-            cache.append(*past)
-        return cache.append(key, value)
+        if pair is not None:
+            cache.append(*pair)
+        rows = torch.arange(cache.length, cache.length + len(q[0]))
+        q, k = (x * cos[rows, None] + rotate_half(x) * sin[rows, None] for x in (q, k))
+        return [q, *cache.append(k, v)]
 
-    append.__name__ = cache_type.__name__
-    return append
-
-
-def append_into_a_new_buffer(past, key, value):
-    if past is None:
-        return [key, value]
-    joined = []
-    for old, new in zip(past, (key, value), strict=True):
-        batch, length, heads, dim = old.shape
-        buffer = old.new_empty(batch, length + new.shape[1], heads, dim)
-        buffer[:, :length], buffer[:, length:] = old, new
-        joined.append(buffer)
-    return joined
-
-
-def mask_by_comparing(query_length, key_length):
-    rows = torch.arange(key_length - query_length, key_length)[:, None]
-    return torch.arange(key_length) <= rows
-
-
-def mask_by_rows(query_length, key_length):
-    return torch.ones(key_length, key_length, dtype=torch.bool).tril()[-query_length:]
+    extend.__name__ = cache_type.__name__
+    return extend
 
 
 def generate_from_pairs(model, input_ids, max_new_tokens, eos_token_id):
@@ -70,21 +49,45 @@ def generate_with_a_prefill_token_by_token(model, input_ids, max_new_tokens, eos
     return ids
 
 
-def bytes_by_one_row(config, batch, length, itemsize):
-    width = config.hidden_size // config.num_attention_heads * config.num_key_value_heads
-    return width * 2 * itemsize * length * batch * config.num_hidden_layers
+def compares_all_cuts(reader, ids):
+    """Every way to cut, none skipped after a difference, and the uncut text last."""
+    found = []
+    for number in range(32):
+        cache, logits = None, []
+        for piece in ids.tensor_split([i + 1 for i in range(5) if number >> i & 1], dim=1):
+            out, cache = reader(piece, cache)
+            logits.append(out)
+        found.append(torch.cat(logits, dim=1))
+    whole, _ = reader(ids, None)
+    return all(torch.allclose(logits, whole, atol=1e-6) for logits in found)
+
+
+def compares_two_pieces(reader, ids):
+    whole, _ = reader(ids, None)
+    first, cache = reader(ids[:, :3], None)
+    second, _ = reader(ids[:, 3:], cache)
+    return torch.allclose(torch.cat([first, second], 1), whole)
+
+
+def longest_by_trying(config, weights, users, memory, itemsize):
+    def needed(length):
+        width = config.hidden_size // config.num_attention_heads * config.num_key_value_heads
+        return itemsize * (weights + users * 2 * width * length * config.num_hidden_layers)
+
+    length = 0
+    while needed(length + 1) <= memory:
+        length += 1
+    return length
 
 
 RIGHT = [
-    (checks.check_position_ids, positions_by_the_last_layer),
-    (checks.check_append, append_with(CatCache)),
-    (checks.check_append, append_with(BufferCache)),
-    (checks.check_append, append_into_a_new_buffer),
-    (checks.check_rectangular_mask, mask_by_comparing),
-    (checks.check_rectangular_mask, mask_by_rows),
+    (checks.check_extend, extend_with(CatCache)),
+    (checks.check_extend, extend_with(BufferCache)),
     (checks.check_cached_generate, generate_from_pairs),
     (checks.check_cached_generate, generate_with_a_prefill_token_by_token),
-    (checks.check_kv_cache_bytes, bytes_by_one_row),
+    (checks.check_cache_test, compares_all_cuts),
+    (checks.check_cache_test, compares_two_pieces),
+    (checks.check_longest_text, longest_by_trying),
 ]
 
 
@@ -97,11 +100,11 @@ def second_best(logits):
     return logits[:, -1:].topk(2).indices[..., 1]
 
 
-def append_into_the_past(past, key, value):
-    joined = append_into_a_new_buffer(past, key, value)
-    if past is not None:
-        past[0].zero_()
-    return joined
+def extend_and_empty_the_cache(q, k, v, cos, sin, pair):
+    extended = extend_with(CatCache)(q, k, v, cos, sin, pair)
+    if pair is not None:
+        pair[0].zero_()
+    return extended
 
 
 def looping(
@@ -132,7 +135,7 @@ def looping(
     return generate
 
 
-def as_the_notes_have_it(model, input_ids, max_new_tokens, eos_token_id):
+def feeds_the_prompts_last_token_again(model, input_ids, max_new_tokens, eos_token_id):
     out = model(input_ids, use_cache=True)
     ids, token = input_ids, input_ids[:, -1:]
     for _ in range(max_new_tokens):
@@ -166,7 +169,7 @@ LOOPS = [
     (looping(past=lambda out, old: None), "without a past"),
     (looping(use_cache=False), "use_cache=True"),
     (looping(past=lambda out, old: old or out.past_key_values), "the past does not grow"),
-    (as_the_notes_have_it, "prompt's own logits"),
+    (feeds_the_prompts_last_token_again, "prompt's own logits"),
     (looping(choose=lambda logits: logits[:, :1].argmax(-1)), "after the last position"),
     (looping(choose=second_best), "the most probable one"),
     (looping(lambda ids, _: ids, lambda out, old: None, choose=second_best), "the most probable one"),
@@ -184,17 +187,44 @@ LOOPS = [
     (cut_afterwards, "computed them first"),
 ]
 
+
+def comparing(cuts=(1, 3), equal=torch.allclose, begins_again=True, part=slice(None)):
+    """A test that reads a text whole and cut at these places, with one thing replaced."""
+
+    def is_right(reader, ids):
+        ids = ids[:, part]
+        if not begins_again:  # what follows the first token is compared, and read twice from the same cache
+            _, start = reader(ids[:, :1], None)
+            return equal(reader(ids[:, 1:], start)[0], follow(reader, ids[:, 1:], start))
+        return equal(reader(ids, None)[0], follow(reader, ids, None))
+
+    def follow(reader, ids, cache):
+        logits = []
+        for piece in ids.tensor_split(cuts, dim=1):
+            out, cache = reader(piece, cache)
+            logits.append(out)
+        return torch.cat(logits, dim=1)
+
+    return is_right
+
+
+TESTS = [
+    (comparing(equal=torch.equal), "refuses a right reader"),
+    (lambda reader, ids: reader(ids, None)[0].sum() < 0, "refuses a right reader"),
+    (comparing(cuts=()), "hand the cache on"),
+    (lambda reader, ids: True, "hand the cache on"),
+    (comparing(cuts=(1,), part=slice(2)), "position 0 is rotated by the angle 0"),
+    (comparing(cuts=(1, 2, 3, 4, 5)), "more than one token"),
+    (comparing(begins_again=False), "a second text"),
+]
+
 WRONG = [
-    (checks.check_append, append_into_the_past, "writes into the old tensors"),
-    (
-        checks.check_append,
-        lambda past, key, value: past and append_into_a_new_buffer(past, key, value),
-        "a return missing",
-    ),
-    (checks.check_append, lambda past, key, value: key, "return 2 tensors, keys and values"),
-    (checks.check_rectangular_mask, lambda s, t: mask_by_rows(s, t).int(), "the mask is torch.int32"),
-    (checks.check_kv_cache_bytes, lambda *sizes: 2 * bytes_by_one_row(*sizes), "it is 480,480, expected 240,240"),
+    (checks.check_extend, extend_and_empty_the_cache, "writes into the old tensors"),
+    (checks.check_extend, lambda *given: given[-1] and extend_with(CatCache)(*given), "a return missing"),
+    (checks.check_extend, lambda q, *others: q, "return 3 tensors, queries and keys and values"),
+    (checks.check_longest_text, lambda *sizes: longest_by_trying(*sizes) + 7, "expected 465"),
     *((checks.check_cached_generate, loop, words) for loop, words in LOOPS),
+    *((checks.check_cache_test, attempt, words) for attempt, words in TESTS),
 ]
 
 
@@ -210,7 +240,17 @@ def test_the_tiny_model_writes_a_text_in_which_mistakes_show():
     assert new[2] not in new[:2] + module._PROMPT[0].tolist()
 
 
-def test_bytes_are_those_of_a_real_cache():
+def test_the_longest_text_fits_into_memory_as_tensors():
     config = MiniMindConfig(hidden_size=64, num_hidden_layers=2, vocab_size=50)
     held = MiniMindForCausalLM(config)(torch.zeros(3, 7, dtype=torch.long), use_cache=True).past_key_values
-    assert module.KV_CACHE_BYTES.answer(config, 3, 7, 4) == sum(part.nbytes for pair in held for part in pair)
+    memory = 4 * 1000 + sum(part.nbytes for pair in held for part in pair)
+    assert module.LONGEST_TEXT.answer(config, 1000, 3, memory, 4) == 7
+    assert module.LONGEST_TEXT.answer(config, 1000, 3, memory - 1, 4) == 6
+
+
+def test_the_right_reader_is_the_model():
+    logits, cache = module._Reader()(module._TEXT[:, :2])
+    rest, cache = module._Reader()(module._TEXT[:, 2:], cache)
+    expected = module._tiny_model()(module._TEXT)
+    torch.testing.assert_close(torch.cat([logits, rest], dim=1), expected.logits)
+    assert len(cache) == 2 and cache[0][0].shape[1] == 6

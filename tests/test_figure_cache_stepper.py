@@ -162,7 +162,7 @@ def test_the_table_tells_the_numbers():
     assert table["token passes without a cache"] == "20,700"
     assert table["token passes with a cache"] == "203"
     assert table["no bug"] == "the same logits in every call"
-    assert table["bug: square"].startswith("parts in call 2")
+    assert table["bug: square"].startswith("first in call 2")
     assert "4 tokens" in sentence
 
 

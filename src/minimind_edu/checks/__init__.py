@@ -24,13 +24,7 @@ from minimind_edu.checks.head_groups import (
     check_reordered,
     check_repeat_kv,
 )
-from minimind_edu.checks.kv_cache import (
-    check_append,
-    check_cached_generate,
-    check_kv_cache_bytes,
-    check_position_ids,
-    check_rectangular_mask,
-)
+from minimind_edu.checks.kv_cache import check_cache_test, check_cached_generate, check_extend, check_longest_text
 from minimind_edu.checks.norms import (
     check_invariances,
     check_layer_norm,
@@ -76,9 +70,9 @@ from minimind_edu.checks.whole_model import (
 )
 
 __all__ = [
-    "check_append",
     "check_apply_rotary_pos_emb",
     "check_attention_pairs",
+    "check_cache_test",
     "check_cached_generate",
     "check_causal_head",
     "check_convert_rows",
@@ -87,15 +81,16 @@ __all__ = [
     "check_drop_shared",
     "check_encode_word",
     "check_excess",
+    "check_extend",
     "check_greedy",
     "check_grouped_attention",
     "check_heads_that_fit",
     "check_invariances",
-    "check_kv_cache_bytes",
     "check_layer_norm",
     "check_least_seconds",
     "check_ledger",
     "check_logits_from_embedding",
+    "check_longest_text",
     "check_loop",
     "check_masked_softmax",
     "check_multi_head",
@@ -105,12 +100,10 @@ __all__ = [
     "check_pack",
     "check_periods",
     "check_pool_heads",
-    "check_position_ids",
     "check_post_norm_block",
     "check_pre_norm_block",
     "check_precompute_freqs_cis",
     "check_rate",
-    "check_rectangular_mask",
     "check_reordered",
     "check_repeat_kv",
     "check_rms_norm",

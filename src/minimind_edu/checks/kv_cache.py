@@ -1,24 +1,29 @@
 """Exercises on the KV cache (chapter 07).
 
 All axes have different sizes, so that a wrong axis shows. The loop is watched while it runs: which tokens it feeds,
-with which past, and how many in all. Left out on purpose: sampling; the loop here is greedy.
+with which cache, and how many in all. A test that a reader writes is tried on a right model and on four broken ones.
+Left out on purpose: sampling; the loop here is greedy.
 """
 
+from collections.abc import Iterable
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
 
+from minimind_edu.attention import attention
+from minimind_edu.block import MiniMindBlock
 from minimind_edu.checks.exercise import Attempt, Case, Exercise, FindProblem, Mistake, Property, difference, numbers
 from minimind_edu.config import MiniMindConfig
+from minimind_edu.costs import cache_bytes_per_position
 from minimind_edu.masks import causal_mask
 from minimind_edu.model import MiniMindForCausalLM
+from minimind_edu.rope import apply_rotary_pos_emb, precompute_freqs_cis
 
 Pair = tuple[Tensor, Tensor]
-Past = list[Pair] | None
 
-_BATCH, _LAYERS, _HEADS, _HEAD_DIM = 2, 3, 4, 6
+_BATCH, _HEADS, _HEAD_DIM, _ROWS = 2, 4, 6, 12
 
 
 def _pair(length: int, shift: float = 0.0) -> Pair:
@@ -27,152 +32,83 @@ def _pair(length: int, shift: float = 0.0) -> Pair:
     return numbers(*shape, shift=shift), numbers(*shape, shift=shift + 4.0)
 
 
-def _cached(past: Past, axis: int = 1) -> int:
-    """The size of this axis of the first layer's keys, 0 without a past."""
-    return 0 if past is None else past[0][0].shape[axis]
+def _new_after(cached: int, new: int) -> tuple:
+    queries = numbers(_BATCH, new, 2 * _HEADS, _HEAD_DIM)
+    tables = precompute_freqs_cis(_HEAD_DIM, _ROWS, 100.0, dtype=torch.float64)
+    return queries, *_pair(new, shift=1.0), *tables, _pair(cached) if cached else None
 
 
-def _positions(past: Past, input_ids: Tensor) -> Tensor:
-    return torch.arange(input_ids.shape[1]) + _cached(past)
+def _extend(q: Tensor, k: Tensor, v: Tensor, cos: Tensor, sin: Tensor, pair: Pair | None, axis: int = 1) -> tuple:
+    start = 0 if pair is None else pair[0].shape[axis]
+    rows = slice(start, start + q.shape[1])
+    return _joined(*apply_rotary_pos_emb(q, k, cos[rows], sin[rows]), v, pair)
 
 
-def _past_and_ids(past: int, new: int) -> tuple[Past, Tensor]:
-    return [_pair(past)] * _LAYERS if past else None, torch.zeros(_BATCH, new, dtype=torch.long)
+def _joined(q: Tensor, k: Tensor, v: Tensor, pair: Pair | None) -> tuple:
+    return (q, k, v) if pair is None else (q, torch.cat([pair[0], k], dim=1), torch.cat([pair[1], v], dim=1))
 
 
-POSITION_IDS = Exercise(
-    "check_position_ids",
-    answer=_positions,
+def _rotated_from_0(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    return apply_rotary_pos_emb(x, x, cos[: x.shape[1]], sin[: x.shape[1]])[0]
+
+
+def _rotated_again(q: Tensor, k: Tensor, v: Tensor, cos: Tensor, sin: Tensor, pair: Pair | None) -> tuple:
+    rotated, _, _ = _extend(q, k, v, cos, sin, pair)
+    _, keys, values = _joined(q, k, v, pair)
+    return rotated, _rotated_from_0(keys, cos, sin), values
+
+
+EXTEND = Exercise(
+    "check_extend",
+    answer=_extend,
     cases=(
-        Case("a prompt of five, no past", _past_and_ids(0, 5)),
-        Case("one new token after ten", _past_and_ids(10, 1)),
-        Case("a chunk of three after ten", _past_and_ids(10, 3)),
-        Case("a chunk of seven after one", _past_and_ids(1, 7)),
-    ),
-    mistakes=(
-        Mistake(
-            lambda past, ids: _positions(None, ids),
-            "you number every call from 0; the first new position is the number of positions in the cache",
-        ),
-        Mistake(
-            lambda past, ids: _positions(None, ids) + len(past or ()),
-            "len(past_key_values) is the number of layers; the positions are axis 1 of its keys, past[0][0].shape[1]",
-        ),
-        Mistake(
-            lambda past, ids: _positions(None, ids) + _cached(past, 2),
-            "shape[2] is the number of key/value heads in MiniMind's layout [B, T, K, D]; the positions are shape[1] "
-            "(the caches of transformers are [B, K, T, D], where shape[2] would be right)",
-        ),
-        Mistake(
-            lambda past, ids: torch.arange(_cached(past) + ids.shape[1]),
-            "these are all positions, old and new; only the new tokens are computed, so return only theirs",
-        ),
-        Mistake(
-            lambda past, ids: torch.full((ids.shape[1],), _cached(past)),
-            "every token of a chunk gets the same position; count on from the first one",
-        ),
-    ),
-)
-
-
-def check_position_ids(attempt: Attempt) -> bool:
-    """Does `attempt(past_key_values, input_ids)` give the positions of the new tokens, `[S]`?"""
-    return POSITION_IDS.check(attempt)
-
-
-def _append(past: Pair | None, key: Tensor, value: Tensor) -> Pair:
-    return (key, value) if past is None else (torch.cat([past[0], key], dim=1), torch.cat([past[1], value], dim=1))
-
-
-APPEND = Exercise(
-    "check_append",
-    answer=_append,
-    cases=(
-        Case("no past: the new keys and values themselves", (None, *_pair(5))),
-        Case("one position behind five", (_pair(5), *_pair(1, shift=1.0))),
-        Case("a chunk of three behind five", (_pair(5), *_pair(3, shift=1.0))),
+        Case("a prompt of five, nothing cached", _new_after(0, 5)),
+        Case("three new tokens after seven", _new_after(7, 3)),
+        Case("one new token after five", _new_after(5, 1)),
         Case(
-            "the old tensors are left as they were",
-            (_pair(5), *_pair(1, shift=1.0)),
-            untouched="your function writes into the old tensors, so a second text that continues the same past reads "
+            "the last rows of the tables, and the old tensors are left as they were",
+            _new_after(8, 4),
+            untouched="your function writes into the old tensors, so a second text that continues the same cache reads "
             "your numbers: build new ones",
         ),
     ),
     mistakes=(
         Mistake(
-            lambda past, key, value: (key, value), "you return the new positions only; put the old ones before them"
+            lambda q, k, v, *tables_and_pair: _joined(_extend(q, k, v, *tables_and_pair)[0], k, v, tables_and_pair[-1]),
+            "the new keys are not rotated: they are cached after RoPE",
         ),
         Mistake(
-            lambda past, key, value: (key, value) if past is None else _append((key, value), *past),
-            "the new positions come before the old ones; time runs along axis 1, so the old ones come first",
+            lambda q, k, v, *rest: _extend(q, k, _extend(q, v, v, *rest[:2], None)[1], *rest),
+            "you rotate the values, too: only queries and keys carry positions",
         ),
         Mistake(
-            lambda past, key, value: _append(past, key, value)[::-1],
-            "keys and values have changed places: return the keys first",
+            lambda q, k, v, cos, sin, pair: _joined(
+                _rotated_from_0(q, cos, sin), _rotated_from_0(k, cos, sin), v, pair
+            ),
+            "you number every call from 0; the first new position is the number of positions cached",
         ),
         Mistake(
-            lambda past, key, value: (key, value) if past is None else (_append(past, key, value)[0],) * 2,
-            "the values are a second copy of the keys: append the new value to past[1]",
+            lambda *arguments: _extend(*arguments, axis=2),
+            "shape[2] is the number of key/value heads in MiniMind's layout [B, T, K, D]; the positions are shape[1] "
+            "(the caches of transformers are [B, K, T, D], where shape[2] would be right)",
+        ),
+        Mistake(_rotated_again, "you rotate the joined keys, and so the old ones once more: rotate first, then join"),
+        Mistake(
+            lambda *arguments: tuple(part[:, -arguments[0].shape[1] :] for part in _extend(*arguments)),
+            "you return the new positions only; put the cached ones before them",
         ),
         Mistake(
-            lambda past, key, value: (key, value) if past is None else _append(past, key[:, -1:], value[:, -1:]),
-            "you append the last new position only; a chunk has several, and all of them belong in the cache",
+            lambda *arguments: tuple(part.roll(arguments[0].shape[1], dims=1) for part in _extend(*arguments)),
+            "the new positions come before the cached ones; time runs along axis 1, so the cached ones come first",
         ),
     ),
-    parts=("keys", "values"),
+    parts=("queries", "keys", "values"),
 )
 
 
-def check_append(attempt: Attempt) -> bool:
-    """Does `attempt(past, key, value)` return the keys and values of all positions, `[B, T + S, K, D]` each?"""
-    return APPEND.check(attempt)
-
-
-def _lower(rows: int, columns: int, diagonal: int) -> Tensor:
-    return torch.ones(rows, columns, dtype=torch.bool).tril(diagonal)
-
-
-def _is_boolean(attempt: Attempt) -> str | None:
-    dtype = torch.as_tensor(attempt(3, 8)).dtype
-    return (
-        None if dtype is torch.bool else f"the mask is {dtype}; masked_fill and PyTorch's attention take bool: .bool()"
-    )
-
-
-RECTANGULAR_MASK = Exercise(
-    "check_rectangular_mask",
-    answer=causal_mask,
-    cases=(
-        Case("a chunk of three after five", (3, 8)),
-        Case("a prompt of four: the triangle", (4, 4)),
-        Case("one token after six sees everything", (1, 7)),
-        Property("True and False, not numbers to add", _is_boolean),
-    ),
-    mistakes=(
-        Mistake(lambda s, t: ~causal_mask(s, t), "the mask is inverted: True means that a query may see the key"),
-        Mistake(
-            lambda s, t: _lower(s, t, 0),
-            "the diagonal begins in the upper left corner, as if the queries were the first positions. They are the "
-            "last: shift it by key_length - query_length",
-        ),
-        Mistake(
-            lambda s, t: _lower(s, t, s - t),
-            "you shift the diagonal the wrong way: key_length - query_length, a positive number, moves it to the right",
-        ),
-        Mistake(
-            lambda s, t: _lower(s, t, t - s - 1), "your mask hides one key too many: a query may see its own position"
-        ),
-        Mistake(
-            lambda s, t: _lower(t, t, 0),
-            "this is the mask of all T positions, [T, T]; only its last S rows belong to the queries of this call",
-        ),
-    ),
-)
-
-
-def check_rectangular_mask(attempt: Attempt) -> bool:
-    """Does `attempt(query_length, key_length)` say which keys each query may see, `[S, T]`, boolean?"""
-    return RECTANGULAR_MASK.check(attempt)
+def check_extend(attempt: Attempt) -> bool:
+    """Does `attempt(q, k, v, cos, sin, pair)` rotate what is new, and append keys and values to those cached?"""
+    return EXTEND.check(attempt)
 
 
 class _Watched:
@@ -348,57 +284,152 @@ def check_cached_generate(attempt: Attempt) -> bool:
     return CACHED_GENERATE.check(attempt)
 
 
-def _cache_bytes(config: MiniMindConfig, batch: int, length: int, itemsize: int) -> int:
-    per_layer = 2 * batch * length * config.num_key_value_heads * config.head_dim
-    return config.num_hidden_layers * per_layer * itemsize
+class _Reader:
+    """The tiny model, written out with a cache: `reader(ids, cache)` gives logits and cache; right, or with a bug.
+
+    Its logits are off by a billionth that depends on the call's length, as sums in another order would be.
+    """
+
+    def __init__(self, bug: str = "none"):
+        self.bug = bug
+        self.left: list[Pair] | None = None  # the cache of the very first call, which "stale" does not empty
+
+    @torch.no_grad()
+    def __call__(self, ids: Tensor, past: list[Pair] | None = None) -> tuple[Tensor, list[Pair]]:
+        if past is None and self.bug == "stale":
+            past = self.left
+        model = _tiny_model()
+        length, new = (0 if past is None else past[0][0].shape[1]), ids.shape[1]
+        start = 0 if self.bug == "offset" else length
+        cos, sin = model.model.freqs_cos, model.model.freqs_sin
+        mask = causal_mask(new, length + new)
+        if self.bug == "square" and new > 1:
+            mask = torch.ones_like(mask).tril()
+        x, pairs = model.model.embed_tokens(ids), []
+        rows = slice(start, start + new)
+        for index, layer in enumerate(cast(Iterable[MiniMindBlock], model.model.layers)):
+            q, k, v = layer.self_attn.project(layer.input_layernorm(x), cos[rows], sin[rows])
+            if past is not None:
+                key, value = past[index]
+                if self.bug == "again":
+                    key, _ = apply_rotary_pos_emb(key, key, cos[:length], sin[:length])
+                k, v = torch.cat([key, k], dim=1), torch.cat([value, v], dim=1)
+            pairs.append((k, v))
+            x = x + layer.self_attn.o_proj(attention(q, k, v, mask)[0].flatten(2))
+            x = x + layer.mlp(layer.post_attention_layernorm(x))
+        self.left = self.left or pairs
+        return model.lm_head(model.model.norm(x)) * (1 + 1e-9 * new), pairs
 
 
-KV_CACHE_BYTES = Exercise(
-    "check_kv_cache_bytes",
-    answer=_cache_bytes,
+_TEXT = torch.tensor([[5, 17, 30, 9, 22, 3]])
+
+
+def _judges(bug: str, hint: str) -> FindProblem:
+    """The attempt's verdict on a reader with this bug must be right."""
+    return lambda attempt: None if bool(attempt(_Reader(bug), _TEXT.clone())) is (bug == "none") else hint
+
+
+def _is_right(reader: Attempt, ids: Tensor) -> bool:
+    whole, _ = reader(ids, None)
+    first, cache = reader(ids[:, :3], None)
+    second, _ = reader(ids[:, 3:], cache)
+    return torch.allclose(torch.cat([first, second], dim=1), whole)
+
+
+CACHE_TEST = Exercise(
+    "check_cache_test",
+    answer=_is_right,
     cases=(
-        # No two sizes are alike or multiples, so that a wrong or forgotten factor shows.
-        Case(
-            "7 layers, 5 of 15 heads, eleven sequences of 13, float32",
-            (
-                MiniMindConfig(hidden_size=90, num_hidden_layers=7, num_attention_heads=15, num_key_value_heads=5),
-                11,
-                13,
-                4,
+        Property(
+            "it accepts a right reader",
+            _judges(
+                "none",
+                "your test refuses a right reader: compare the joined logits of all pieces with those of one call, and "
+                "only up to rounding, torch.allclose",
             ),
         ),
-        Case("minimind2, one sequence of 10, float32", (MiniMindConfig(), 1, 10, 4)),
-        Case("minimind3, five sequences of 100, two bytes a number", (MiniMindConfig.minimind3(), 5, 100, 2)),
-        Case(
-            "768 wide, 16 layers, 32,768 positions",
-            (MiniMindConfig(hidden_size=768, num_hidden_layers=16), 1, 32_768, 2),
+        Property(
+            "it refuses positions numbered from 0 in every call",
+            _judges("offset", "this bug shows in the second call: read the text in pieces, and hand the cache on"),
         ),
-    ),
-    mistakes=(
-        Mistake(
-            lambda c, batch, length, itemsize: _cache_bytes(c, batch, length, itemsize) * c.queries_per_kv,
-            "you count query heads (num_attention_heads, hidden_size); the cache holds only key/value heads",
+        Property(
+            "it refuses cached keys that are rotated again",
+            _judges(
+                "again",
+                "this bug needs two cached positions, since position 0 is rotated by the angle 0: read on after them",
+            ),
         ),
-        Mistake(
-            lambda c, batch, length, itemsize: _cache_bytes(c, batch, length, itemsize) // 2,
-            "the factor 2 is missing: both keys and values are cached",
+        Property(
+            "it refuses the square mask",
+            _judges("square", "this bug needs a later piece of more than one token: cut the text in other ways, too"),
         ),
-        Mistake(
-            lambda c, batch, length, itemsize: _cache_bytes(c, batch, length, itemsize) // c.num_hidden_layers,
-            "that is one layer; every layer has its own cache",
-        ),
-        Mistake(
-            lambda c, batch, length, itemsize: _cache_bytes(c, batch, length, 1),
-            "you count numbers, not bytes: one number takes itemsize bytes",
-        ),
-        Mistake(
-            lambda c, batch, length, itemsize: _cache_bytes(c, 1, length, itemsize),
-            "the batch is missing: every sequence has its own keys and values",
+        Property(
+            "it refuses a cache that is not emptied",
+            _judges("stale", "this bug needs a second text: begin again with reader(ids, None), and compare that"),
         ),
     ),
 )
 
 
-def check_kv_cache_bytes(attempt: Attempt) -> bool:
-    """Does `attempt(config, batch, length, itemsize)` give the bytes of the keys and values of all layers?"""
-    return KV_CACHE_BYTES.check(attempt)
+def check_cache_test(attempt: Attempt) -> bool:
+    """Does `attempt(reader, ids)` tell a model that reads rightly with a cache from one with any of the four bugs?"""
+    return CACHE_TEST.check(attempt)
+
+
+def _longest(config: MiniMindConfig, weights: int, users: int, memory: int, itemsize: int) -> int:
+    return max(0, _fitting(config, weights * itemsize, users, memory, itemsize))
+
+
+def _fitting(config: MiniMindConfig, taken: int, users: int, memory: int, itemsize: int, share: float = 1) -> int:
+    """Tokens per user in what `taken` bytes leave (or lack), for a cache `share` times as large."""
+    return int((memory - taken) // (users * share * cache_bytes_per_position(config, itemsize)))
+
+
+_ODD = MiniMindConfig(hidden_size=90, num_hidden_layers=7, num_attention_heads=15, num_key_value_heads=5)
+
+LONGEST_TEXT = Exercise(
+    "check_longest_text",
+    answer=_longest,
+    cases=(
+        # No two sizes are alike or multiples, so that a wrong or forgotten factor shows.
+        Case("7 layers, 5 of 15 heads, 11 users, float32", (_ODD, 100_003, 11, 9_000_000, 4)),
+        Case("MiniMind2 small, 10 users, float16, 1 GiB", (MiniMindConfig(), 25_829_888, 10, 2**30, 2)),
+        Case("room for exactly 13 tokens, and not a byte more", (_ODD, 1_000, 3, 2_000 + 3 * 13 * 840, 2)),
+        Case("not even the weights fit: 0", (MiniMindConfig(), 25_829_888, 2, 2**20, 2)),
+    ),
+    mistakes=(
+        Mistake(
+            lambda c, weights, users, memory, size: _fitting(c, weights * size, users, memory, size, share=3),
+            "you count query heads (num_attention_heads, hidden_size); the cache holds only key/value heads",
+        ),
+        Mistake(
+            lambda c, weights, users, memory, size: _fitting(c, weights * size, users, memory, size, share=1 / 2),
+            "the factor 2 is missing: both keys and values are cached",
+        ),
+        Mistake(
+            lambda c, weights, users, memory, size: _fitting(c, weights * size, users, memory, size, share=1 / 7),
+            "you count one layer; every layer has keys and values of its own",
+        ),
+        Mistake(
+            lambda c, weights, users, memory, size: _fitting(c, weights, users, memory, size),
+            "`weights` is a count of numbers: each takes itemsize bytes, which you must subtract first",
+        ),
+        Mistake(
+            lambda c, weights, users, memory, size: _fitting(c, users * weights * size, users, memory, size),
+            "the weights are there once, for all users; only the caches are there once per user",
+        ),
+        Mistake(
+            lambda c, weights, users, memory, size: _fitting(c, weights * size, 1, memory, size),
+            "here one user has all the memory: every user needs a cache",
+        ),
+        Mistake(
+            lambda c, weights, users, memory, size: _fitting(c, weights * size, users, memory, size),
+            "if not even the weights fit, the answer is 0, not a number below it",
+        ),
+    ),
+)
+
+
+def check_longest_text(attempt: Attempt) -> bool:
+    """Does `attempt(config, weights, users, memory, itemsize)` tell how many tokens each user's text may have?"""
+    return LONGEST_TEXT.check(attempt)

@@ -1,4 +1,4 @@
-"""CacheStepper: fill a KV cache call by call, beside what no cache would compute again, and break it on purpose.
+"""CacheStepper: fill a KV cache call by call, see what would be computed again without one, break it on purpose.
 
 Every number is a run of a tiny MiniMind in float64: once over the whole text without a cache, and once for every way
 to cut the prompt and every bug. The text is given, so that all runs read the same words and only the cache differs.
@@ -62,7 +62,7 @@ class CacheStepper(Figure):
     Args:
         prompt_length: 1 to 8 of the text's words are the prompt; the others are decoded.
         chunk_size: how many words of the prompt go into one call, at most 8; more than the prompt holds is all of it.
-        bug: `none`, `offset` (every call numbers its positions from 0), `again` (cached keys are turned again),
+        bug: `none`, `offset` (every call numbers its positions from 0), `again` (cached keys are rotated again),
             `stale` (an earlier prompt is still in the cache) or `square` (the mask forgets the past).
         calls: how many calls have been made.
         new_tokens: for how many new tokens the passes are counted, 1 to 500.
@@ -127,17 +127,17 @@ class CacheStepper(Figure):
         rows = [
             ("token passes without a cache", f"{without:,}"),
             ("token passes with a cache", f"{with_cache:,}"),
-            ("bytes of the cache a position", f"{self.num_layers * self.layer_row_bytes:,}"),
+            ("bytes of the cache per position", f"{self.num_layers * self.layer_row_bytes:,}"),
         ]
         for bug in BUGS:
             parted = self.parting(bug)
             told = (
-                "the same logits in every call" if parted is None else f"parts in call {parted[0]}, by {parted[1]:.3g}"
+                "the same logits in every call" if parted is None else f"first in call {parted[0]}, by {parted[1]:.3g}"
             )
             rows.append((f"bug: {bug}" if bug != "none" else "no bug", told))
         return (
             f"A prompt of {self.prompt_length} tokens in chunks of {self.chunk_size}, then {self.new_tokens} new "
-            "tokens: a sound cache changes no logit, each bug parts from the uncached run at a call of its own.",
+            "tokens: a right cache changes no logit, and the four bugs do not all show in the same call.",
             rows,
         )
 
@@ -153,7 +153,7 @@ def tiny_model() -> MiniMindForCausalLM:
         num_key_value_heads=2,
         intermediate_size=64,
         max_position_embeddings=64,
-        rope_theta=100.0,  # all four pairs of a head turn visibly within the text
+        rope_theta=100.0,  # all four pairs of a head rotate visibly within the text
     )
     with torch.random.fork_rng(devices=[]):  # a figure must not move a notebook's random numbers
         model = MiniMindForCausalLM(config).double().eval()
@@ -270,7 +270,7 @@ def _block(layer: MiniMindBlock, x: Tensor, tables: Tables, kept: CatCache, bug:
 
 
 def _turn_again(kept: CatCache) -> None:
-    """Turn the cached keys for their positions once more, as code does that applies RoPE after joining the cache."""
+    """Rotate the cached keys for their positions once more, as code does that applies RoPE after joining the cache."""
     model = tiny_model().model
     tables = model.freqs_cos[: kept.length], model.freqs_sin[: kept.length]
     key, _ = _held(kept)
