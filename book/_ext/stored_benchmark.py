@@ -25,9 +25,10 @@ from sphinx.util.docutils import SphinxDirective
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # jupyter-book does not look there
 
+from minimind_book.pictures import inline
+
 from benchmarks import picture, report
 from benchmarks.findings import AGAINST, LIMIT, OURS, Finding, findings
-from minimind_book.pictures import inline
 from minimind_edu.plotting import Picture
 
 COLUMNS = ("notes", *OURS, LIMIT)
