@@ -1,18 +1,10 @@
-"""checks.speed: right answers in other words pass, and a matrix is packed in memory, not only in numbers."""
+"""checks.speed: right answers in other words pass, and the pretended machine is as treacherous as a real one."""
 
 import pytest
-import torch
 
-from minimind_edu import MiniMindForCausalLM, checks
+from minimind_edu import checks
 from minimind_edu.checks import speed as module
-from minimind_edu.fast.packing import pack_weights
-
-
-def bytes_by_tensors(config, context, batch, itemsize):
-    with torch.device("meta"):
-        numbers = sum(weight.numel() for weight in MiniMindForCausalLM(config).parameters())
-    kept = config.num_key_value_heads * config.head_dim
-    return itemsize * (numbers + 2 * config.num_hidden_layers * batch * context * kept)
+from minimind_edu.costs import decode_cost
 
 
 def operations_by_products(config, context, batch):
@@ -22,8 +14,15 @@ def operations_by_products(config, context, batch):
     return 2 * batch * (config.num_hidden_layers * layer + config.hidden_size * config.vocab_size)
 
 
-def seconds_by_roof(operations, moved, bandwidth, peak):
-    return operations / min(peak, bandwidth * operations / moved)
+def readers_by_division(config, context, machine, seconds):
+    one = decode_cost(config, context)
+    by_memory = (seconds * machine.bandwidth - one.weight_bytes) // one.cache_bytes
+    return max(0, min(by_memory, seconds * machine.peak // one.operations))
+
+
+def readers_from_above(config, context, machine, seconds):
+    tried = range(4096, 0, -1)
+    return next((n for n in tried if machine.seconds(decode_cost(config, context, n)) <= seconds), 0)
 
 
 def pairs_by_calls(prompt, new_tokens, use_cache):
@@ -34,31 +33,27 @@ def pairs_by_calls(prompt, new_tokens, use_cache):
     return pairs
 
 
-def packed_by_columns(weight):
-    columns = torch.empty(weight.shape[1], weight.shape[0], dtype=weight.dtype)
-    columns.copy_(weight.T)
-    return columns.T
-
-
-def packed_like_the_package(weight):
-    linear = torch.nn.Linear(weight.shape[1], weight.shape[0], bias=False)
-    linear.weight.data = weight.clone(memory_format=torch.preserve_format)
-    pack_weights(linear)
-    return linear.weight.data
-
-
-def packed_by_numpy(weight):
-    return weight.numpy().copy(order="F")
+def times_with_a_round_before(calls, wait, clock, rounds):
+    for call in calls.values():
+        call()
+    wait()
+    best = {}
+    for _ in range(rounds):
+        for name in sorted(calls, reverse=True):
+            wait()
+            start = clock()
+            calls[name]()
+            wait()
+            best[name] = min(clock() - start, best.get(name, float("inf")))
+    return best
 
 
 RIGHT = [
-    (checks.check_step_bytes, bytes_by_tensors),
     (checks.check_step_operations, operations_by_products),
-    (checks.check_least_seconds, seconds_by_roof),
+    (checks.check_readers, readers_by_division),
+    (checks.check_readers, readers_from_above),
     (checks.check_attention_pairs, pairs_by_calls),
-    (checks.check_pack, packed_by_columns),
-    (checks.check_pack, packed_like_the_package),
-    (checks.check_pack, packed_by_numpy),
+    (checks.check_fair_times, times_with_a_round_before),
 ]
 
 
@@ -67,27 +62,21 @@ def test_a_right_answer_passes(check, answer):
     assert check(answer) is True
 
 
-def packed_in_place(weight):
-    weight.data = weight.data.t().contiguous().t()
-    return weight
-
-
-def packed_back_and_forth(weight):
-    return packed_by_columns(weight) if weight.is_contiguous() else weight.contiguous()
-
-
-def slower_than_both(operations, moved, bandwidth, peak):
-    return ((moved / bandwidth) ** 2 + (operations / peak) ** 2) ** 0.5
+def broken(calls, wait, clock, rounds):
+    """What the exercise shows."""
+    times = {}
+    for name, call in calls.items():
+        start = clock()
+        for _ in range(rounds):
+            call()
+        times[name] = (clock() - start) / rounds
+    return times
 
 
 WRONG = [
-    (checks.check_least_seconds, slower_than_both, "it is 0.00502, expected 0.00500"),
-    (checks.check_pack, lambda weight: weight.as_strided(weight.shape, (1, weight.shape[0])), "with new strides"),
-    (checks.check_pack, lambda weight: weight.clone(), "rows are still contiguous"),
-    (checks.check_pack, lambda weight: weight.contiguous(), "two transpositions in a row"),
-    (checks.check_pack, lambda weight: weight.t().t(), "two transpositions in a row"),
-    (checks.check_pack, packed_in_place, "shares the memory"),
-    (checks.check_pack, packed_back_and_forth, "in another order again"),
+    (checks.check_fair_times, broken, "a call only queues its work"),
+    (checks.check_readers, lambda *arguments: readers_by_division(*arguments) + 1, "one too many"),
+    (checks.check_step_operations, lambda config, context, batch: 60_030_975, "it is 60,030,975, expected 60,030,976"),
 ]
 
 

@@ -159,10 +159,10 @@ def test_the_table_tells_the_limits():
     sentence, rows = figure._summary()
     table = dict(rows)
     cost = decode_cost(figure.config(), 512)
-    assert table["ridge, operations a byte"] == "5.0"
+    assert table["ridge, operations per byte"] == "5.0"
     assert table["decode is limited by"] == "memory"
     assert table["prefill is limited by"] == "arithmetic"
-    assert table["decode, tokens a second at most"] == f"{2e10 / cost.bytes:,.0f}"
+    assert table["decode, tokens per second at most"] == f"{2e10 / cost.bytes:,.0f}"
     assert "512 x 8" in sentence
 
 

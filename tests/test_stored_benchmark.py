@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from sphinx.cmd.build import build_main
-from stored_benchmark import cell, comparison
+from stored_benchmark import cell, chart, comparison
 
 from benchmarks import report
 from benchmarks.findings import Finding, findings
@@ -37,7 +37,7 @@ def build(tmp_path):
 
 def test_a_cell_has_the_median_and_both_ends():
     line = Finding("decode", "plain", rounds=(1.0, 1.25, 1.1), against="x transformers")
-    assert cell(line) == "**1.10** ×<br>1.00–1.25"
+    assert cell(line) == "**1.10**<br>1.00–1.25"
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -57,8 +57,8 @@ def test_the_table_has_every_comparison_with_transformers(name):
     ]
     assert len(compared) > 20
     for line in compared:
-        written = rows[line.scenario.replace("->", "→")][line.what]
-        assert written.startswith(f"**{report.number(line.spread.median)}** ×")
+        [row] = [row for name, row in rows.items() if name.startswith(line.scenario.replace("->", "→") + " (")]
+        assert row[f"{line.what}, ×"].startswith(f"**{report.number(line.spread.median)}**<br>")
     assert sum(bool(text) for row in rows.values() for text in row.values()) == (
         len(compared) + 2 * len(rows)  # and the name and the speed of transformers in each row
     )
@@ -72,8 +72,39 @@ def test_a_page_shows_a_run_with_its_picture_and_its_whole_table(build, name):
     assert page.count("<table") == 2 and f"_images/{name}.svg" in page
     assert run["machine"]["processor"] in page and run["date"] in page
     limits = [found["value"] for found in run["findings"] if found["scenario"] == "machine"]
-    assert len(limits) == 4 and all(f"<p>{value}</p>" in page for value in limits)
+    assert len(limits) == 4 and all(f"<p>{value.split()[0]}</p>" in page for value in limits)
     assert f"{sum(f['reached'] is True for f in run['findings'])} of " in page
+
+
+def test_one_chart_shows_several_runs(build):
+    status, page = build(f"# Runs\n\n```{{benchmark-chart}} {' '.join(RUNS)}\n```\n")
+    assert status == 0 and page.count("<svg") == 1
+    runs = [stored(name) for name in RUNS]
+    assert all(run["machine"]["processor"] in page for run in runs)
+    assert "transformers static" not in page and chart(runs).svg == chart(runs).svg
+
+
+def spread(name, what, against="x transformers", scenario="decode, small, 32 -> 288, batch 1"):
+    [line] = [
+        line
+        for line in stored(name)["findings"]
+        if (line["scenario"], line["what"], line["against"]) == (scenario, what, against)
+    ]
+    return line["spread"]["median"]
+
+
+def test_the_numbers_in_the_text_are_those_of_the_runs():
+    text = " ".join(PAGE.read_text(encoding="utf-8").split())
+    fast = [f"{spread(name, 'compiled'):.1f}" for name in RUNS]
+    share = [f"{spread(name, 'compiled', 'of the read limit'):.0%}".replace("%", " %") for name in RUNS]
+    assert "{} times as fast as transformers on the EPYC and {} times on the Xeon".format(*fast) in text
+    assert "{} and {} of what reading its bytes allows".format(*share) in text
+    plain, packed = (f"{spread('amd_epyc', what, 'of the read limit'):.0%}"[:-1] for what in ("plain", "packed"))
+    assert f"from {plain} % of the read limit to {packed} %" in text
+    compared = [line for name in RUNS for line in stored(name)["findings"] if line["against"] == "x transformers"]
+    ours = [line for line in compared if line["what"] in ("plain", "packed", "compiled")]
+    eight = [line["spread"]["median"] for line in ours if line["scenario"].endswith("batch 8")]
+    assert f"between {min(eight):.2f} and {max(eight):.2f} times" in text
 
 
 def test_a_run_that_is_not_stored_is_refused_with_the_names_of_those_that_are(build, capsys):

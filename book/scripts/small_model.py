@@ -22,7 +22,9 @@ PreTrainedTokenizerFast(tokenizer_object=tokens, pad_token=PADDING, bos_token=BE
 )
 
 torch.manual_seed(0)
-config = MiniMindConfig.minimind3(vocab_size=tokens.get_vocab_size(), hidden_size=64, num_hidden_layers=2)
+# heads of 64 channels, as serving engines expect them
+sizes = {"hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 64}
+config = MiniMindConfig.minimind3(vocab_size=tokens.get_vocab_size(), **sizes)
 model = MiniMindForCausalLM(config)
 ids = torch.tensor([tokens.encode(SENTENCE + END).ids])  # [1, S]
 optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)

@@ -38,6 +38,10 @@ def train_step(model: torch.nn.Module, batch: BatchEncoding, rank: int, world: i
     # what is predicted in all the texts, not in this process's share
     counted = (batch.labels[:, 1:] != -100).sum()
     share = {name: values[rank::world] for name, values in batch.items()}
+    if rank >= len(batch.labels):
+        # no text is left for this process: it lends a hand with one that counts for nothing
+        share = {name: values[:1] for name, values in batch.items()}
+        share["labels"] = torch.full_like(share["labels"], -100)
     loss = shared(**share, num_items_in_batch=counted).loss
     # each loss is a part; DDP averages gradients, and the factor makes it a sum
     (world * loss).backward()

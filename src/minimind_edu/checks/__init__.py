@@ -46,13 +46,7 @@ from minimind_edu.checks.rope_scaling import (
     check_yarn_range,
     check_yarn_scaling,
 )
-from minimind_edu.checks.speed import (
-    check_attention_pairs,
-    check_least_seconds,
-    check_pack,
-    check_step_bytes,
-    check_step_operations,
-)
+from minimind_edu.checks.speed import check_attention_pairs, check_fair_times, check_readers, check_step_operations
 from minimind_edu.checks.training import check_excess, check_loop, check_needs_order, check_rate
 from minimind_edu.checks.tying import (
     check_drop_shared,
@@ -82,12 +76,12 @@ __all__ = [
     "check_encode_word",
     "check_excess",
     "check_extend",
+    "check_fair_times",
     "check_greedy",
     "check_grouped_attention",
     "check_heads_that_fit",
     "check_invariances",
     "check_layer_norm",
-    "check_least_seconds",
     "check_ledger",
     "check_logits_from_embedding",
     "check_longest_text",
@@ -97,13 +91,13 @@ __all__ = [
     "check_needs_order",
     "check_next_token_loss",
     "check_next_word",
-    "check_pack",
     "check_periods",
     "check_pool_heads",
     "check_post_norm_block",
     "check_pre_norm_block",
     "check_precompute_freqs_cis",
     "check_rate",
+    "check_readers",
     "check_reordered",
     "check_repeat_kv",
     "check_rms_norm",
@@ -113,7 +107,6 @@ __all__ = [
     "check_saved_share",
     "check_silence",
     "check_steady_std",
-    "check_step_bytes",
     "check_step_operations",
     "check_stream_sizes",
     "check_table_bytes",

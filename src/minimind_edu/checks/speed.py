@@ -1,17 +1,16 @@
 """Exercises on speed (chapter 14).
 
-The sizes in one case are all different, so that no forgotten factor hides another. Left out on purpose: measured times,
-which differ on every machine.
+The sizes in one case are all different, so that no forgotten factor hides another. Nothing is timed: the exercise on
+timing runs on a machine that is pretended, with a clock of its own.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
-import torch
-from torch import Tensor
-
-from minimind_edu.checks.exercise import Attempt, Case, Exercise, Mistake, Property, each
+from minimind_edu.checks.exercise import Attempt, Case, Exercise, Mistake
 from minimind_edu.config import MiniMindConfig
-from minimind_edu.costs import cache_bytes_per_position, decode_cost, weights_read
+from minimind_edu.costs import Machine, decode_cost
 
 _SMALL, _NEWER = MiniMindConfig.minimind2(), MiniMindConfig.minimind3()
 _ODD = MiniMindConfig.minimind2(
@@ -25,90 +24,64 @@ _ODD = MiniMindConfig.minimind2(
 )
 
 
-def _step_bytes(config: MiniMindConfig, context: int, batch: int, itemsize: int) -> int:
-    return decode_cost(config, context, batch, itemsize).bytes
-
-
-def _cache(config: MiniMindConfig, context: int, batch: int, itemsize: int) -> int:
-    return batch * context * cache_bytes_per_position(config, itemsize)
-
-
-STEP_BYTES = Exercise(
-    "check_step_bytes",
-    answer=_step_bytes,
-    cases=(
-        Case("3 layers, 5 of 15 heads, 7 sequences of 41", (_ODD, 41, 7, 4)),
-        Case("minimind2, 11 sequences of 512, float32", (_SMALL, 512, 11, 4)),
-        Case("minimind2, the whole table of positions", (_SMALL, 32768, 1, 4)),
-        Case("minimind3, two bytes a number", (_NEWER, 1000, 3, 2)),
-    ),
-    mistakes=(
-        Mistake(
-            lambda c, t, b, i: _step_bytes(c, t, b, i) + (b - 1) * i * weights_read(c),
-            "you read the weights once for every sequence: all sequences of a batch share one reading",
-        ),
-        Mistake(
-            lambda c, t, b, i: i * weights_read(c) + _cache(c, t, 1, i),
-            "every sequence of the batch has its own cache: multiply the cache by the batch",
-        ),
-        Mistake(
-            lambda c, t, b, i: i * weights_read(c),
-            "the cache is missing: each step reads the keys and values of the whole context",
-        ),
-        Mistake(
-            lambda c, t, b, i: i * weights_read(c) + _cache(c, t, b, i) * c.queries_per_kv,
-            "you count the cache with query heads: only num_key_value_heads are kept and read",
-        ),
-        Mistake(
-            lambda c, t, b, i: _step_bytes(c, t, b, i) - i * c.vocab_size * c.hidden_size,
-            "the output layer is missing: every step computes the logits, so it reads that matrix too",
-        ),
-    ),
-)
-
-
-def check_step_bytes(attempt: Attempt) -> bool:
-    """Does `attempt(config, context, batch, itemsize)` give the bytes that one decode step moves?"""
-    return STEP_BYTES.check(attempt)
-
-
-def _step_operations(config: MiniMindConfig, context: int, batch: int) -> int:
+def _step(config: MiniMindConfig, context: int, batch: int) -> int:
     return decode_cost(config, context, batch).operations
 
 
-def _attention_operations(config: MiniMindConfig, context: int, batch: int) -> int:
-    """Scores and mixture of values, over all layers."""
-    return 4 * batch * context * config.num_hidden_layers * config.num_attention_heads * config.head_dim
+def _without(missing: Callable[[MiniMindConfig, int], int]) -> Attempt:
+    """The operations without these multiply-adds of one sequence."""
+    return lambda c, t, b: _step(c, t, b) - 2 * b * missing(c, t)
+
+
+def _queries(config: MiniMindConfig) -> int:
+    """Width of all query heads, over all layers."""
+    return config.num_hidden_layers * config.num_attention_heads * config.head_dim
 
 
 STEP_OPERATIONS = Exercise(
     "check_step_operations",
-    answer=_step_operations,
+    answer=_step,
     cases=(
+        Case("minimind2, one sequence of 512: 60,030,976", (_SMALL, 512, 1)),
         Case("3 layers, 15 heads, 7 sequences of 41", (_ODD, 41, 7)),
-        Case("minimind2, one sequence of 512", (_SMALL, 512, 1)),
         Case("minimind2, the whole table of positions", (_SMALL, 32768, 1)),
         Case("minimind3, 5 sequences of 100", (_NEWER, 100, 5)),
     ),
     mistakes=(
         Mistake(
-            lambda c, t, b: _step_operations(c, t, b) // 2,
+            lambda c, t, b: _step(c, t, b) // 2,
             "those are multiply-adds: each is two operations, a multiplication and an addition",
         ),
         Mistake(
-            lambda c, t, b: _step_operations(c, t, b) - _attention_operations(c, t, b),
+            _without(lambda c, t: 2 * t * _queries(c)),
             "attention is missing: every query meets all positions of the context, in every layer",
         ),
         Mistake(
-            lambda c, t, b: _step_operations(c, t, b) - 2 * b * c.vocab_size * c.hidden_size,
+            _without(lambda c, t: 2 * _queries(c)),
+            "your context is one position short: the new token attends to itself too",
+        ),
+        Mistake(
+            _without(lambda c, t: c.vocab_size * c.hidden_size),
             "the logits are missing: a product with vocab_size rows for every sequence",
         ),
         Mistake(
-            lambda c, t, b: _step_operations(c, t, 1),
+            _without(lambda c, t: c.hidden_size * _queries(c)),
+            "a product is missing: o_proj, or one of attention's two (the scores, and the mixture of the values)",
+        ),
+        Mistake(
+            _without(lambda c, t: 2 * c.hidden_size * _queries(c) // c.queries_per_kv),
+            "k_proj and v_proj are missing: the new token needs a key and a value of its own",
+        ),
+        Mistake(
+            lambda c, t, b: _step(replace(c, num_key_value_heads=c.num_attention_heads), t, b),
+            "k_proj and v_proj are num_key_value_heads * head_dim wide, not as wide as the queries",
+        ),
+        Mistake(
+            lambda c, t, b: _step(c, t, 1),
             "that is one sequence: the batch shares the reading of the weights, not the computing",
         ),
         Mistake(
-            lambda c, t, b: _step_operations(replace(c, head_dim=c.hidden_size // c.num_attention_heads), t, b),
+            lambda c, t, b: _step(replace(c, head_dim=c.hidden_size // c.num_attention_heads), t, b),
             "the projections are num_heads * head_dim wide, which need not be hidden_size: use config.head_dim",
         ),
     ),
@@ -120,39 +93,65 @@ def check_step_operations(attempt: Attempt) -> bool:
     return STEP_OPERATIONS.check(attempt)
 
 
-_DECODE, _PREFILL = (5e7, 1e8, 2e10, 1e11), (3e10, 1.1e8, 2e10, 1e11)  # operations, bytes, bandwidth, peak
+def _readers(fits: Callable[[MiniMindConfig, int, Machine, float, int], bool]) -> Attempt:
+    """The largest batch that `fits`; from there on none does."""
 
-LEAST_SECONDS = Exercise(
-    "check_least_seconds",
-    answer=each(lambda operations, moved, bandwidth, peak: max(moved / bandwidth, operations / peak)),
+    def largest(config: MiniMindConfig, context: int, machine: Machine, seconds: float) -> int:
+        batch = 0
+        while fits(config, context, machine, seconds, batch + 1):
+            batch += 1
+        return batch
+
+    return largest
+
+
+_EXAMPLE = Machine(bandwidth=20e9, peak=100e9)
+
+READERS = Exercise(
+    "check_readers",
+    answer=_readers(lambda c, t, m, s, b: m.seconds(decode_cost(c, t, b)) <= s),
     cases=(
-        # Two calls in one case: from one alone, the shorter time cannot be told from the wrong choice.
-        Case("a decode step and a prefill on one machine", (_DECODE, _PREFILL)),
-        Case("exactly at the ridge", ((6e9, 1.2e9, 2e10, 1e11),)),
-        Case("a machine that computes slowly", ((5e7, 1e8, 2e10, 1e9),)),
+        Case("minimind2, short texts: 256 positions, 50 ms", (_SMALL, 256, _EXAMPLE, 0.05)),
+        Case("4 ms: too little for a single reader", (_SMALL, 512, _EXAMPLE, 0.004)),
+        Case("long texts: 8,192 positions, 50 ms", (_SMALL, 8192, _EXAMPLE, 0.05)),
+        Case("a newer model on a faster machine", (_NEWER, 2000, Machine(300e9, 1e12), 0.02)),
     ),
     mistakes=(
         Mistake(
-            each(lambda o, m, w, p: m / w + o / p),
+            _readers(lambda c, t, m, s, b: b * m.seconds(decode_cost(c, t)) <= s),
+            "you let every reader have a step of its own: all texts of a batch share one reading of the weights",
+        ),
+        Mistake(
+            _readers(lambda c, t, m, s, b: decode_cost(c, t, b).bytes / m.bandwidth <= s),
+            "that is memory alone: with so many texts the arithmetic takes longer",
+        ),
+        Mistake(
+            _readers(lambda c, t, m, s, b: m.seconds(replace(decode_cost(c, t, b), cache_bytes=0)) <= s),
+            "the caches are missing: every text has its own, and every step reads all of them",
+        ),
+        Mistake(
+            _readers(lambda c, t, m, s, b: b * _step(c, t, 1) / m.peak <= s),
+            "that is arithmetic alone: here reading the caches, or the weights, takes longer",
+        ),
+        Mistake(
+            _readers(
+                lambda c, t, m, s, b: (
+                    decode_cost(c, t, b).bytes / m.bandwidth + decode_cost(c, t, b).operations / m.peak <= s
+                )
+            ),
             "a processor moves and computes at the same time: the longer of the two counts, not their sum",
         ),
         Mistake(
-            each(lambda o, m, w, p: min(m / w, o / p)),
-            "that is the shorter of the two: the call is done when both are done",
-        ),
-        Mistake(each(lambda o, m, w, p: m / w), "that is memory alone: computing may take longer"),
-        Mistake(each(lambda o, m, w, p: o / p), "that is arithmetic alone: moving may take longer"),
-        Mistake(
-            each(lambda o, m, w, p: min(p, o / m * w)),
-            "that is the roof, in operations per second; return the time that the operations take at that speed",
+            _readers(lambda c, t, m, s, b: b == 1 or m.seconds(decode_cost(c, t, b - 1)) <= s),
+            "with the last of these readers a step takes too long: that is one too many",
         ),
     ),
 )
 
 
-def check_least_seconds(attempt: Attempt) -> bool:
-    """Does `attempt(operations, moved, bandwidth, peak)` give the least time of a call, in seconds?"""
-    return LEAST_SECONDS.check(each(attempt))
+def check_readers(attempt: Attempt) -> bool:
+    """Does `attempt(config, context, machine, seconds)` give the most texts whose decode step takes at most so long?"""
+    return READERS.check(attempt)
 
 
 def _attention_pairs(prompt: int, new_tokens: int, use_cache: bool) -> int:
@@ -171,8 +170,8 @@ ATTENTION_PAIRS = Exercise(
     "check_attention_pairs",
     answer=_attention_pairs,
     cases=(
-        Case("a prompt of 4, 3 new tokens, with a cache", (4, 3, True)),
-        Case("the same without", (4, 3, False)),
+        Case("a prompt of 5, 3 new tokens, with a cache", (5, 3, True)),
+        Case("the same without", (5, 3, False)),
         Case("one new token: the prompt's call is all", (5, 1, True)),
         Case("a prompt of 10, 500 new tokens, with a cache", (10, 500, True)),
         Case("the same without", (10, 500, False)),
@@ -198,6 +197,10 @@ ATTENTION_PAIRS = Exercise(
             _unmasked_pairs,
             "you leave out what the causal mask hides: count the pairs computed, queries x keys, before any mask",
         ),
+        Mistake(
+            lambda prompt, new, cached: new * (prompt + new),
+            "you multiply the calls by the final length: T grows from call to call, so add the calls up one by one",
+        ),
     ),
 )
 
@@ -207,81 +210,86 @@ def check_attention_pairs(attempt: Attempt) -> bool:
     return ATTENTION_PAIRS.check(attempt)
 
 
-def _pack(weight: Tensor) -> Tensor:
-    """The same matrix, its columns contiguous: `[out, in]` with strides (1, out)."""
-    return weight.t().contiguous().t()
+def _pretended(attempt: Attempt) -> Attempt:
+    """`attempt` on a machine that queues its calls, runs them when somebody waits, and has a clock of its own.
+
+    Returns:
+        (seconds of each call, seconds more for its first run, moment until which all takes three times as long,
+        rounds) -> what the attempt says that each call takes.
+    """
+
+    def run(works: dict[str, float], first: float, busy: float, rounds: int) -> Any:
+        now, queue, known = 0.0, [], set()
+
+        def wait() -> None:
+            nonlocal now
+            for name in queue:
+                seconds = works[name] + (name not in known) * first
+                now += 3 * seconds if now < busy else seconds
+                known.add(name)
+            queue.clear()
+
+        calls = {name: lambda name=name: queue.append(name) for name in works}
+        taken = attempt(calls, wait, lambda: now, rounds)
+        return [taken[name] for name in works] if isinstance(taken, dict) else taken
+
+    return run
 
 
-def _matrix(rows: int, columns: int) -> Tensor:
-    return torch.arange(rows * columns, dtype=torch.float64).view(rows, columns)
+def _shortest(calls: Any, wait: Any, clock: Any, rounds: int, summary: Any = min, warm: bool = True) -> Any:
+    """The reference: a run that does not count, then rounds in which the calls take turns."""
+    taken = {name: [] for name in calls}
+    for _ in range(rounds + warm):
+        for name, call in calls.items():
+            start = clock()
+            call()
+            wait()
+            taken[name].append(clock() - start)
+    return {name: summary(seconds[warm:]) for name, seconds in taken.items()}
 
 
-def _share_memory(one: Tensor, other: Tensor) -> bool:
-    return one.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()
+def _one_by_one(calls: Any, wait: Any, clock: Any, rounds: int) -> Any:
+    return {name: _shortest({name: call}, wait, clock, rounds)[name] for name, call in calls.items()}
 
 
-def _columns_together(attempt: Attempt) -> str | None:
-    weight = _matrix(4, 7)
-    answer = attempt(weight)
-    if isinstance(answer, list):
-        return "return a tensor: a list has no order in memory"
-    packed = torch.as_tensor(answer)
-    if packed.stride() == _pack(weight).stride():
-        return None
-    if _share_memory(packed, weight):
-        return (
-            "the result is the given matrix in its own memory (two transpositions in a row cancel out): make the "
-            "transposed matrix contiguous in between"
-        )
-    return (
-        "the numbers are right, but the rows are still contiguous in memory (strides (in, 1)): copy between two "
-        "transpositions"
-    )
+def _mean(seconds: list[float]) -> float:
+    return sum(seconds) / len(seconds)
 
 
-def _leaves_the_weight(attempt: Attempt) -> str | None:
-    weight = _matrix(4, 7)
-    packed = torch.as_tensor(attempt(weight))
-    if not _share_memory(packed, weight) and weight.is_contiguous() and torch.equal(weight, _matrix(4, 7)):
-        return None
-    return "the result shares the memory of the given weight: make a copy in the new order, and leave the old one alone"
-
-
-def _packs_twice(attempt: Attempt) -> str | None:
-    once = torch.as_tensor(attempt(_matrix(4, 7)))
-    twice = torch.as_tensor(attempt(once))
-    if torch.equal(once, twice) and once.stride() == twice.stride():
-        return None
-    return (
-        "a packed matrix comes out in another order again: .t() of a packed matrix is contiguous already, so nothing "
-        "should happen"
-    )
-
-
-PACK = Exercise(
-    "check_pack",
-    answer=_pack,
+FAIR_TIMES = Exercise(
+    "check_fair_times",
+    answer=_pretended(_shortest),
     cases=(
-        Case("the same numbers in the same places, [3, 5]", (_matrix(3, 5),)),
-        Case("the same for a square matrix", (_matrix(3, 3),)),
-        Property("down a column, memory goes on by one", _columns_together),
-        Property("the weight that was given is left as it was", _leaves_the_weight),
-        Property("packed once more, nothing changes", _packs_twice),
+        Case("a quiet machine that has seen the calls before", ({"a": 2.0, "b": 3.0}, 0.0, 0.0, 5)),
+        Case("a machine that compiles a call at its first run", ({"a": 2.0, "b": 3.0}, 20.0, 0.0, 1)),
+        Case("a machine with a busy neighbor for a while", ({"a": 2.0, "b": 3.0}, 0.0, 40.0, 6)),
     ),
     mistakes=(
         Mistake(
-            lambda w: w.t().contiguous(),
-            "that is the transposed matrix: transpose it back with .t(), which changes strides only",
+            _pretended(lambda calls, wait, clock, rounds: _shortest(calls, lambda: None, clock, rounds)),
+            "a call only queues its work: wait() until it is done, then look at the clock",
         ),
         Mistake(
-            lambda w: w.reshape(w.shape[1], w.shape[0]).t(),
-            "you read the old memory with new strides (reshape, view and as_strided move nothing), so the numbers are "
-            "in other places: copy the transposed matrix",
+            _pretended(lambda calls, wait, clock, rounds: _shortest(calls, wait, clock, rounds, sum)),
+            "that is the time of all runs together: return the shortest single run",
+        ),
+        Mistake(
+            _pretended(lambda calls, wait, clock, rounds: _shortest(calls, wait, clock, rounds, warm=False)),
+            "your first run counts, and it pays for what happens only once: run each call before you time it",
+        ),
+        Mistake(
+            _pretended(_one_by_one),
+            "you time one call to the end before the next begins, so a busy moment hits one of them: let them take "
+            "turns, round by round",
+        ),
+        Mistake(
+            _pretended(lambda calls, wait, clock, rounds: _shortest(calls, wait, clock, rounds, _mean)),
+            "that is a mean, and a mean keeps every disturbance: the shortest run was disturbed least",
         ),
     ),
 )
 
 
-def check_pack(attempt: Attempt) -> bool:
-    """Does `attempt(weight)` give the same `[out, in]` matrix with its columns contiguous in memory?"""
-    return PACK.check(attempt)
+def check_fair_times(attempt: Attempt) -> bool:
+    """Does `attempt(calls, wait, clock, rounds)` give the shortest undisturbed time of each call, by name?"""
+    return FAIR_TIMES.check(_pretended(attempt))

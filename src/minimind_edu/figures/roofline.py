@@ -102,14 +102,14 @@ class Roofline(Figure):
         sizes = self.config(), self.context, self.batch, self.itemsize
         decode, prefill = decode_cost(*sizes), prefill_cost(*sizes)
         rows = [
-            ("memory, bytes a second", f"{machine.bandwidth:.3g}"),
-            ("arithmetic, operations a second", f"{machine.peak:.3g}"),
-            ("ridge, operations a byte", f"{machine.ridge:.1f}"),
+            ("memory, bytes per second", f"{machine.bandwidth:.3g}"),
+            ("arithmetic, operations per second", f"{machine.peak:.3g}"),
+            ("ridge, operations per byte", f"{machine.ridge:.1f}"),
         ]
         for name, cost, tokens in [("decode", decode, self.batch), ("prefill", prefill, self.batch * self.context)]:
-            rows.append((f"{name}, operations a byte", f"{cost.intensity:.2f}"))
+            rows.append((f"{name}, operations per byte", f"{cost.intensity:.2f}"))
             rows.append((f"{name} is limited by", machine.limited_by(cost)))
-            rows.append((f"{name}, tokens a second at most", f"{tokens / machine.seconds(cost):,.0f}"))
+            rows.append((f"{name}, tokens per second at most", f"{tokens / machine.seconds(cost):,.0f}"))
         for run in self.runs:
             rows.append((f"512 x 8, batch 1, measured: {run['name']}, ms", f"{1e3 * run['seconds']:.3g}"))
         return (
