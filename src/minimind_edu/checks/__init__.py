@@ -4,13 +4,7 @@
 """
 
 from minimind_edu.checks.attention import check_causal_head, check_masked_softmax, check_multi_head, check_visible
-from minimind_edu.checks.block import (
-    check_ledger,
-    check_next_token_loss,
-    check_post_norm_block,
-    check_pre_norm_block,
-    check_stream_sizes,
-)
+from minimind_edu.checks.block import check_factor, check_ledger, check_norms_of, check_pre_norm_block, check_stack
 from minimind_edu.checks.head_groups import (
     check_attention_parameters,
     check_grouped_attention,
@@ -82,6 +76,7 @@ __all__ = [
     "check_encode_word",
     "check_greedy",
     "check_excess",
+    "check_factor",
     "check_grouped_attention",
     "check_kv_cache_bytes",
     "check_kv_head_of",
@@ -93,14 +88,13 @@ __all__ = [
     "check_masked_softmax",
     "check_multi_head",
     "check_needs_order",
-    "check_next_token_loss",
     "check_next_word",
     "check_norm_weights",
+    "check_norms_of",
     "check_pack",
     "check_periods",
     "check_pool_heads",
     "check_position_ids",
-    "check_post_norm_block",
     "check_pre_norm_block",
     "check_precompute_freqs_cis",
     "check_rate",
@@ -112,10 +106,10 @@ __all__ = [
     "check_rotate_pair",
     "check_saved_share",
     "check_silence",
+    "check_stack",
     "check_steady_std",
     "check_step_bytes",
     "check_step_operations",
-    "check_stream_sizes",
     "check_table_bytes",
     "check_tie_weights",
     "check_tied_gradient",
