@@ -1,8 +1,10 @@
 """checks.block: right answers in other words pass, and the references are what the package computes."""
 
+import copy
+
 import pytest
 import torch
-import torch.nn.functional as F
+from torch import nn
 
 from minimind_edu import MiniMindConfig, MiniMindForCausalLM, checks
 from minimind_edu.checks import block as module
@@ -24,16 +26,20 @@ def pre_in_a_loop(x, norm1, attention, norm2, feed_forward):
     return x
 
 
-def post_in_one_line(x, norm1, attention, norm2, feed_forward):
-    return norm2((y := norm1(attention(x) + x)) + feed_forward(y))
+def stack_by_appending(make, depth):
+    layers = nn.ModuleList()
+    while len(layers) < depth:
+        layers.append(make())
+    return layers
 
 
-def sizes_one_by_one(embedding, added):
-    sizes, square = [], embedding**2
-    for size in added:
-        square += size**2
-        sizes.append(square**0.5)
-    return sizes
+def stack_in_sequence(make, depth):
+    return nn.Sequential(*[make() for _ in range(depth)])
+
+
+def factor_in_tensors(target, embedding, added, depth):
+    sizes = torch.tensor([target, embedding], dtype=torch.float64).pow(2)
+    return (sizes[0] - sizes[1]).div(2 * depth * added**2).sqrt()
 
 
 def ledger_by_counting(config):
@@ -41,24 +47,25 @@ def ledger_by_counting(config):
     return [counts[part] for part in ("embedding", "attention", "feed-forward", "norms")]
 
 
-def loss_by_gathering(logits, ids):
-    chosen = logits.log_softmax(-1)[:, :-1].gather(-1, ids[:, 1:].unsqueeze(-1))
-    return -chosen.mean()
-
-
-def loss_with_ignored_label(logits, ids):
-    labels = F.pad(ids[:, 1:], (0, 1), value=-100)
-    return F.cross_entropy(logits.transpose(1, 2), labels)
+def norms_by_the_shape_of_outputs(half):
+    """With random vectors, in float32, and with other sublayers than the reference's."""
+    x, v = torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(0)), torch.tensor([1.0, -2.0, 0.5, 3.0])
+    read = []
+    for factor in (1, 1000):
+        half(factor * x, lambda z: read.append(z) or z)
+    added = [half(x, lambda z, size=size: size * v + 0 * z) for size in (1, 50)]
+    total = [half(factor * x, lambda z: 0 * z) for factor in (1, 1000)]
+    return [torch.allclose(*pair, rtol=1e-3) for pair in (read, added, total)]
 
 
 RIGHT = [
     (checks.check_pre_norm_block, pre_as_in_llama),
     (checks.check_pre_norm_block, pre_in_a_loop),
-    (checks.check_post_norm_block, post_in_one_line),
-    (checks.check_stream_sizes, sizes_one_by_one),
+    (checks.check_stack, stack_by_appending),
+    (checks.check_stack, stack_in_sequence),
+    (checks.check_factor, factor_in_tensors),
     (checks.check_ledger, ledger_by_counting),
-    (checks.check_next_token_loss, loss_by_gathering),
-    (checks.check_next_token_loss, loss_with_ignored_label),
+    (checks.check_norms_of, norms_by_the_shape_of_outputs),
 ]
 
 
@@ -68,9 +75,18 @@ def test_a_right_answer_passes(check, answer):
 
 
 WRONG = [
-    (checks.check_pre_norm_block, lambda x, n1, attention, n2, f: x + attention(n1(x)), "expected"),
     (checks.check_pre_norm_block, lambda x, n1, attention, n2, f: (x, None), "got tuple"),
+    (checks.check_stack, lambda make, depth: nn.ModuleList([make()] * depth), "is one block used twice?"),
+    (checks.check_stack, lambda make, depth: [make() for _ in range(depth)], "list is no module"),
+    (checks.check_stack, lambda make, depth: nn.ModuleList(make() for _ in range(depth - 1)), "there are 2 blocks"),
+    (checks.check_stack, lambda make, depth: nn.ModuleList([make] * depth), "TypeError"),
+    (
+        checks.check_stack,
+        lambda make, depth: nn.ModuleList(map(copy.deepcopy, [make()] * depth)),
+        "two blocks begin with the same numbers",
+    ),
     (checks.check_ledger, lambda config: ledger_by_counting(config)[:3], "shape [3], expected [4]"),
+    (checks.check_norms_of, lambda half: (True, False), "shape [2], expected [3]"),
 ]
 
 
@@ -80,20 +96,11 @@ def test_a_wrong_answer_gets_the_hint_that_fits(check, answer, words, capsys):
     assert words in capsys.readouterr().out.split("hint: ")[1]
 
 
-@pytest.mark.parametrize("placement", ["pre", "post"])
-def test_the_reference_blocks_are_the_packages(placement):
+def test_the_reference_block_is_the_packages():
     sizes = {"hidden_size": 16, "num_attention_heads": 2, "num_key_value_heads": 1}
-    config = MiniMindConfig(num_hidden_layers=1, norm_placement=placement, vocab_size=5, **sizes)
+    config = MiniMindConfig(num_hidden_layers=1, vocab_size=5, **sizes)
     core = MiniMindForCausalLM(config).double().model
     layer, x = core.layers[0], core.embed_tokens(torch.tensor([[1, 4, 2]]))
     tables = core.freqs_cos[:3], core.freqs_sin[:3]
-    reference = module.pre_norm_block if placement == "pre" else module.post_norm_block
     parts = (layer.input_layernorm, lambda h: layer.self_attn(h, tables)[0], layer.post_attention_layernorm, layer.mlp)
-    torch.testing.assert_close(reference(x, *parts), layer(x, tables)[0])
-
-
-def test_the_reference_loss_is_the_packages():
-    config = MiniMindConfig(hidden_size=16, num_attention_heads=2, vocab_size=9, num_hidden_layers=1)
-    ids = torch.tensor([[1, 4, 2, 8], [0, 7, 7, 3]])
-    out = MiniMindForCausalLM(config)(ids, labels=ids)
-    torch.testing.assert_close(module.next_token_loss(out.logits, ids), out.loss)
+    torch.testing.assert_close(module.pre_norm_block(x, *parts), layer(x, tables)[0])

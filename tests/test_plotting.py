@@ -41,6 +41,9 @@ DRAW = {
         {"one": TABLE, "two": TABLE.T}, [["a", "coding"], ["coding", "a"]], alt=alt
     ),
     "plot_arrows": lambda alt=ALT: plotting.plot_arrows([(1.0, 0.0), (0.6, 0.8)], ["first", "second"], alt=alt),
+    "plot_block": lambda alt=ALT: plotting.plot_block(
+        [("input_layernorm", "attention", "v"), ("post_attention_layernorm", "feed-forward", "ffn")], alt=alt
+    ),
     "plot_rope_table": lambda alt=ALT: plotting.plot_rope_table(COS, alt=alt),
 }
 # More of plot_lines: a logarithmic axis, large numbers, long names, names that cannot stand at the ends
@@ -415,6 +418,14 @@ def test_arrows_begin_at_the_origin_and_are_named_at_their_tips():
     assert [tuple(arrow.xyann) for arrow in drawn] == [(0, 0), (0, 0)]
     assert {"first", "second"} <= {text.get_text() for text in ax.texts}
     assert ax.get_aspect() == 1
+
+
+def test_a_block_is_a_straight_line_with_branches_that_return_to_it():
+    [ax] = plotting.plot_block([("norm", "attention", "v"), ("other norm", "feed-forward", "ffn")], alt=ALT).axes
+    stream, *branches = [line for line in ax.lines if len(line.get_xdata()) > 1]
+    assert list(stream.get_ydata()) == [0, 0]
+    assert [line.get_color() for line in branches] == [PALETTE[hue].either for hue in ("v", "ffn")]
+    assert all(line.get_xdata()[0] < line.get_xdata()[-1] <= stream.get_xdata()[1] for line in branches)
 
 
 def test_a_rope_table_is_drawn_row_by_row_with_its_seam_in_the_middle():

@@ -378,6 +378,31 @@ def plot_arrows(arrows: Sequence[Sequence[float]], labels: Sequence[str], *, alt
 
 
 @_AS_EVERYWHERE
+def plot_block(halves: Sequence[tuple[str, str, str]], *, alt: str) -> Picture:
+    """A block: one straight line for the residual stream, and a branch for each half that leaves it and is added to it.
+
+    Args:
+        halves: for each branch from left to right the norm on it, its sublayer, and the sublayer's hue.
+        alt: the description (see Picture).
+    """
+    alt = described(alt)
+    [ax] = new_axes(height=1.8)
+    stream, norm = PALETTE["stream"].either, PALETTE["norm"].either
+    ax.plot([-0.3, 5 * len(halves) - 0.3], [0, 0], color=stream, linewidth=5)
+    for number, (name, sublayer, hue) in enumerate(halves):
+        x, color = 5 * number, PALETTE[hue].either
+        ax.plot([x, x, x + 4.3, x + 4.3], [0, 2, 2, 0.4], color=color, linewidth=2)
+        ax.plot(x + 4.3, 0.4, "v", color=color)
+        ax.plot(x, 1, "o", color=norm)
+        ax.text(x + 0.2, 1, name, color=norm, fontsize=FONT, va="center")
+        ax.text(x + 0.2, 2.2, sublayer, color=color, fontsize=FONT)
+        ax.text(x + 4.3, -0.3, "+", color=color, fontsize=FONT, ha="center", va="top")
+    ax.set(xlim=(-0.3, 5 * len(halves) - 0.3), ylim=(-0.9, 2.9))
+    ax.axis("off")
+    return Picture(_figure(ax), alt=alt)
+
+
+@_AS_EVERYWHERE
 def plot_rope_table(table: Sequence[Sequence[float]], *, alt: str) -> Picture:
     """A cos or sin table, `[positions, D]`, one row per position, with the seam between its two halves.
 

@@ -10,13 +10,7 @@ from minimind_edu.checks.attention import (
     check_multi_head,
     check_visible,
 )
-from minimind_edu.checks.block import (
-    check_ledger,
-    check_next_token_loss,
-    check_post_norm_block,
-    check_pre_norm_block,
-    check_stream_sizes,
-)
+from minimind_edu.checks.block import check_factor, check_ledger, check_norms_of, check_pre_norm_block, check_stack
 from minimind_edu.checks.head_groups import (
     check_grouped_attention,
     check_heads_that_fit,
@@ -76,6 +70,7 @@ __all__ = [
     "check_encode_word",
     "check_excess",
     "check_extend",
+    "check_factor",
     "check_fair_times",
     "check_greedy",
     "check_grouped_attention",
@@ -89,11 +84,10 @@ __all__ = [
     "check_masked_softmax",
     "check_multi_head",
     "check_needs_order",
-    "check_next_token_loss",
     "check_next_word",
+    "check_norms_of",
     "check_periods",
     "check_pool_heads",
-    "check_post_norm_block",
     "check_pre_norm_block",
     "check_precompute_freqs_cis",
     "check_rate",
@@ -106,9 +100,9 @@ __all__ = [
     "check_rotate_pair",
     "check_saved_share",
     "check_silence",
+    "check_stack",
     "check_steady_std",
     "check_step_operations",
-    "check_stream_sizes",
     "check_table_bytes",
     "check_tie_weights",
     "check_tied_gradient",

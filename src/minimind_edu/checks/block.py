@@ -4,17 +4,19 @@ The sublayers and norms that an attempt receives are small functions, all differ
 shows in the numbers.
 """
 
-from collections.abc import Callable, Sequence
-from itertools import accumulate
+from collections.abc import Callable
+from itertools import count
+from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
-from minimind_edu.checks.exercise import Attempt, Case, Exercise, Mistake, numbers
+from minimind_edu.checks.exercise import Attempt, Case, Exercise, Mistake, Property, numbers
 from minimind_edu.config import MiniMindConfig
 
 Function = Callable[[Tensor], Tensor]
+HalfBlock = Callable[[Tensor, Function], Tensor]  # x and a sublayer -> the stream after it
 
 
 def pre_norm_block(x: Tensor, norm1: Function, attend: Function, norm2: Function, feed: Function) -> Tensor:
@@ -23,16 +25,9 @@ def pre_norm_block(x: Tensor, norm1: Function, attend: Function, norm2: Function
     return x + feed(norm2(x))
 
 
-def post_norm_block(x: Tensor, norm1: Function, attend: Function, norm2: Function, feed: Function) -> Tensor:
-    """The stream after a post-norm block."""
+def _post_norm_block(x: Tensor, norm1: Function, attend: Function, norm2: Function, feed: Function) -> Tensor:
     x = norm1(x + attend(x))
     return norm2(x + feed(x))
-
-
-def _norms_in_the_stream(x: Tensor, norm1: Function, attend: Function, norm2: Function, feed: Function) -> Tensor:
-    x = norm1(x)
-    x = norm2(x + attend(x))
-    return x + feed(x)
 
 
 def _norm(*gain: float) -> Function:
@@ -46,41 +41,54 @@ def _sublayer(shift: float) -> Function:
     return lambda x: torch.tanh(x @ matrix)
 
 
-def _block_cases(both_silent: str) -> tuple[Case, ...]:
-    """The whole block first: where a sublayer is silent, different mistakes look alike."""
+def _block_cases() -> tuple[Case, ...]:
     x, norm1, norm2 = 2 * numbers(2, 3, 4), _norm(1.0, 2.0, 0.5, 1.5), _norm(0.8, 1.0, 3.0, 0.4)
     attend, feed, silent = _sublayer(0.3), _sublayer(0.7), torch.zeros_like
     return (
-        Case("attention, then the feed-forward network", (x, norm1, attend, norm2, feed)),
-        Case("attention alone", (x, norm1, attend, norm2, silent)),
+        Case("attention alone (the feed-forward network adds zeros)", (x, norm1, attend, norm2, silent)),
         Case("the feed-forward network alone", (x, norm1, silent, norm2, feed)),
-        Case(both_silent, (x, norm1, silent, norm2, silent)),
+        Case("both", (x, norm1, attend, norm2, feed)),
+        Case("where both add zeros, the stream stays as it is", (x, norm1, silent, norm2, silent)),
     )
 
 
-_LOST = "the second addition starts from the old x, so attention's output is lost from the stream"
+_KEEP_X = (
+    "the residual connection carries a normalized stream: keep x as it is, and normalize only what the sublayer reads"
+)
 
 PRE_NORM_BLOCK = Exercise(
     "check_pre_norm_block",
     answer=pre_norm_block,
-    cases=_block_cases("where both say nothing, the stream stays as it is"),
+    cases=_block_cases(),
     mistakes=(
         Mistake(
-            post_norm_block, "this is post-norm: you normalize the sum; pre-norm normalizes the input of each sublayer"
+            _post_norm_block, "this is post-norm: you normalize the sum; pre-norm normalizes what a sublayer reads"
         ),
+        Mistake(lambda x, n1, a, n2, f: (z := n2((y := n1(x)) + a(y))) + f(z), _KEEP_X),
         Mistake(
-            _norms_in_the_stream,
-            "you overwrite x with its norm, so the residual connection carries a normalized stream; keep x, and "
-            "normalize only what the sublayer reads",
+            lambda x, n1, a, n2, f: (y := x + a(x)) + f(y),
+            "there is no norm in this block: a sublayer reads a normalized copy of the stream",
         ),
         Mistake(
             lambda x, n1, a, n2, f: x + a(n1(x)) + f(n2(x)),
-            "both sublayers read the old x, in parallel; the second must read the stream after attention was added",
+            "both sublayers read the old x; the second must read the stream after attention was added",
         ),
-        Mistake(lambda x, n1, a, n2, f: x + f(n2(x + a(n1(x)))), _LOST),
+        Mistake(
+            lambda x, n1, a, n2, f: x + f(n2(x + a(n1(x)))),
+            "the second addition begins with the old x, so what attention added is lost",
+        ),
         Mistake(
             lambda x, n1, a, n2, f: f(n2(x + a(n1(x)))),
-            "the second residual connection is missing: add the feed-forward network's output to the stream",
+            "the second residual connection is missing: add what the feed-forward network returns to the stream",
+        ),
+        Mistake(
+            lambda x, n1, a, n2, f: (y := a(n1(x))) + f(n2(y)),
+            "the first residual connection is missing: add what attention returns to the stream",
+        ),
+        Mistake(lambda x, n1, a, n2, f: x + a(n1(x)), "the second half of the block is missing"),
+        Mistake(
+            lambda x, n1, a, n2, f: pre_norm_block(x, n2, a, n1, f),
+            "the norms are swapped: norm1 is attention's, norm2 the feed-forward network's",
         ),
     ),
 )
@@ -91,77 +99,99 @@ def check_pre_norm_block(attempt: Attempt) -> bool:
     return PRE_NORM_BLOCK.check(attempt)
 
 
-POST_NORM_BLOCK = Exercise(
-    "check_post_norm_block",
-    answer=post_norm_block,
-    cases=_block_cases("where both say nothing, the stream is normalized twice"),
-    mistakes=(
-        Mistake(
-            pre_norm_block, "this is pre-norm: you normalize the input of each sublayer; post-norm normalizes the sum"
-        ),
-        Mistake(
-            lambda x, n1, a, n2, f: post_norm_block(x, n1, a, n1, f),
-            "you use one norm twice, as in the notes' listing; there are two, each with its own gain",
-        ),
-        Mistake(
-            lambda x, n1, a, n2, f: n2((y := x + a(x)) + f(y)),
-            "the sum with attention is not normalized: every addition is followed by a norm, not only the last",
-        ),
-        Mistake(
-            lambda x, n1, a, n2, f: (y := n1(x + a(x))) + f(y),
-            "the second sum is not normalized: every addition is followed by a norm",
-        ),
-        Mistake(lambda x, n1, a, n2, f: n2(x + f(n1(x + a(x)))), _LOST),
+_DEPTH, _SEEDS = 3, count()
+
+
+def _make_block() -> nn.Linear:
+    """A stand-in for a block, different each time; the notebook's random numbers are left as they were."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(next(_SEEDS))
+        return nn.Linear(2, 2)
+
+
+def _stack_of(attempt: Attempt) -> nn.Module:
+    stack = attempt(_make_block, _DEPTH)
+    if not isinstance(stack, nn.Module):
+        raise TypeError(
+            f"{type(stack).__name__} is no module: parameters() of a model does not look into it; use nn.ModuleList"
+        )
+    return stack
+
+
+def _count(attempt: Attempt) -> str | None:
+    found: Any = _stack_of(attempt)
+    return None if len(list(found)) == _DEPTH else f"there are {len(list(found))} blocks, expected {_DEPTH}"
+
+
+def _parameters(attempt: Attempt) -> str | None:
+    found = sum(parameter.numel() for parameter in _stack_of(attempt).parameters())
+    expected = _DEPTH * 6
+    return None if found == expected else f"parameters() finds {found}, expected {expected}: is one block used twice?"
+
+
+def _drawn_anew(attempt: Attempt) -> str | None:
+    weights = [weight for weight in _stack_of(attempt).parameters() if weight.dim() == 2]
+    same = any(torch.equal(weight, other) for i, weight in enumerate(weights) for other in weights[:i])
+    return "two blocks begin with the same numbers: call make() for each, copies are copies" if same else None
+
+
+STACK = Exercise(
+    "check_stack",
+    answer=lambda make, depth: nn.ModuleList(make() for _ in range(depth)),
+    cases=(
+        Property(f"{_DEPTH} blocks in a module", _count),
+        Property("each with parameters of its own", _parameters),
+        Property("each with numbers of its own", _drawn_anew),
     ),
 )
 
 
-def check_post_norm_block(attempt: Attempt) -> bool:
-    """Does `attempt(x, norm1, attention, norm2, feed_forward)` give the stream after a post-norm block?"""
-    return POST_NORM_BLOCK.check(attempt)
+def check_stack(attempt: Attempt) -> bool:
+    """Does `attempt(make, depth)` stack `depth` blocks, each of them made by `make()`, in a module?"""
+    return STACK.check(attempt)
 
 
-def _stream_sizes(embedding: float, added: Sequence[float]) -> Tensor:
-    """RMS after every addition at right angles, `[len(added)]`."""
-    return torch.tensor([embedding, *added], dtype=torch.float64).pow(2).cumsum(0).sqrt()[1:]
+def _factor(target: float, embedding: float, added: float, depth: int) -> float:
+    """The factor on what sublayers add, so that the squares of all sizes sum to the target's."""
+    return ((target**2 - embedding**2) / (2 * depth)) ** 0.5 / added
 
 
-STREAM_SIZES = Exercise(
-    "check_stream_sizes",
-    answer=_stream_sizes,
+FACTOR = Exercise(
+    "check_factor",
+    answer=_factor,
     cases=(
-        Case("four additions of different sizes", (0.5, [1.0, 0.25, 2.0, 0.75])),
-        Case("3 and then 4 make 5", (3.0, [4.0])),
-        Case("sixteen equal ones: sizes that grow like a root", (0.02, [0.3] * 16)),
+        Case("from 3 to 5 in one block whose sublayers add 4", (5.0, 3.0, 4.0, 1)),
+        Case("from 0.02 to 1 in 8 blocks", (1.0, 0.02, 0.13, 8)),
+        Case("from 0.7 to 2 in 32 blocks", (2.0, 0.7, 0.4, 32)),
     ),
     mistakes=(
         Mistake(
-            lambda embedding, added: list(accumulate(added, initial=embedding))[1:],
-            "sizes add up only for vectors in the same direction; at right angles their squares do (Pythagoras)",
+            lambda target, embedding, added, depth: (target - embedding) / (2 * depth * added),
+            "sizes add up only along one direction; at right angles their squares do (Pythagoras)",
         ),
         Mistake(
-            lambda embedding, added: _stream_sizes(embedding, added) ** 2,
-            "this is the mean square; take the root at the end",
+            lambda target, embedding, added, depth: _factor(target, embedding, added, depth) * 2**0.5,
+            "a block adds twice: once attention, once the feed-forward network",
         ),
         Mistake(
-            lambda embedding, added: _stream_sizes(0.0, added),
+            lambda target, embedding, added, depth: _factor(target, 0.0, added, depth),
             "the stream does not begin empty: it begins with the embedding",
         ),
         Mistake(
-            lambda embedding, added: [embedding, *_stream_sizes(embedding, added).tolist()],
-            "return one number for each addition; leave out the size before the first",
+            lambda target, embedding, added, depth: _factor(target, embedding, added, depth) ** 2,
+            "this is the square of the factor; take the root at the end",
         ),
         Mistake(
-            lambda embedding, added: [(embedding**2 + size**2) ** 0.5 for size in added],
-            "each addition meets everything that was added before it, not the embedding alone",
+            lambda target, embedding, added, depth: _factor(target, embedding, 1.0, depth),
+            "this is the size that an addition should have; the factor is that size divided by the present one",
         ),
     ),
 )
 
 
-def check_stream_sizes(attempt: Attempt) -> bool:
-    """Does `attempt(embedding, added)` give the RMS of a pre-norm stream after every addition?"""
-    return STREAM_SIZES.check(attempt)
+def check_factor(attempt: Attempt) -> bool:
+    """Does `attempt(target, embedding, added, depth)` scale the additions so that the stream ends at `target`?"""
+    return FACTOR.check(attempt)
 
 
 def _ledger(
@@ -171,11 +201,13 @@ def _ledger(
     matrices: int = 3,
     final: int = 1,
     tables: int = 1,
+    head_dim: int | None = None,
 ) -> tuple[int, int, int, int]:
     """Parameters of embedding, attention, feed-forward networks and norms; by default the right ones."""
     hidden, layers, heads = config.hidden_size, config.num_hidden_layers, config.num_attention_heads
     kv_heads = config.num_key_value_heads if kv_heads is None else kv_heads
-    attention = hidden * config.head_dim * ((1 + output_maps) * heads + 2 * kv_heads)
+    head_dim = config.head_dim if head_dim is None else head_dim
+    attention = hidden * head_dim * ((1 + output_maps) * heads + 2 * kv_heads)
     feed_forward = matrices * hidden * config.intermediate_size
     norms = (2 * layers + final) * hidden
     return tables * config.vocab_size * hidden, layers * attention, layers * feed_forward, norms
@@ -188,7 +220,7 @@ LEDGER = Exercise(
         Case("MiniMind2 small, 25,829,888 in all", (MiniMindConfig.minimind2(),)),
         Case("MiniMind2, 104,030,976 in all", (MiniMindConfig.minimind2(hidden_size=768, num_hidden_layers=16),)),
         Case(
-            "90 wide, 7 blocks, 5 of 15 heads",
+            "90 wide, 7 blocks, 5 of 15 heads with 10 channels each",
             (
                 MiniMindConfig(
                     vocab_size=100,
@@ -196,6 +228,7 @@ LEDGER = Exercise(
                     num_hidden_layers=7,
                     num_attention_heads=15,
                     num_key_value_heads=5,
+                    head_dim=10,
                     intermediate_size=130,
                 ),
             ),
@@ -209,6 +242,18 @@ LEDGER = Exercise(
         Mistake(lambda c: _ledger(c, output_maps=0), "o_proj is missing: attention has four matrices"),
         Mistake(lambda c: _ledger(c, matrices=2), "SwiGLU has three matrices: gate, up and down"),
         Mistake(lambda c: _ledger(c, final=0), "one norm is missing: the final one, after the last block"),
+        Mistake(
+            lambda c: _ledger(c, head_dim=c.hidden_size // c.num_attention_heads),
+            "all heads together, num_attention_heads * head_dim, may be wider than the stream",
+        ),
+        Mistake(
+            lambda c: tuple(_ledger(c)[i] for i in (1, 2, 3, 0)),
+            "return them in this order: embedding, attention, feed-forward networks, norms",
+        ),
+        Mistake(
+            lambda c: tuple(n // (c.num_hidden_layers if i in (1, 2) else 1) for i, n in enumerate(_ledger(c))),
+            "attention and feed-forward network are those of one block; count them in all blocks",
+        ),
         Mistake(lambda c: _ledger(c, tables=2), "the head uses the embedding's matrix: a tied table counts once"),
     ),
 )
@@ -219,53 +264,83 @@ def check_ledger(attempt: Attempt) -> bool:
     return LEDGER.check(attempt)
 
 
-def next_token_loss(logits: Tensor, ids: Tensor) -> Tensor:
-    """Mean cross-entropy of the next token."""
-    return _entropy(logits[:, :-1], ids[:, 1:])
+_GAIN = torch.tensor([1.5, 0.5, 2.0, 0.7], dtype=torch.float64)
 
 
-def _entropy(logits: Tensor, targets: Tensor) -> Tensor:
-    return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
+def _normalized(x: Tensor) -> Tensor:
+    return _GAIN * F.rms_norm(x, x.shape[-1:], eps=1e-6)
 
 
-def _logits_and_ids(batch: int, length: int, vocabulary: int = 7) -> tuple[Tensor, Tensor]:
-    ids = (torch.arange(batch * length) ** 2 + 3) % vocabulary
-    return 3 * numbers(batch, length, vocabulary), ids.view(batch, length)
+_HALVES: dict[str, HalfBlock] = {
+    "no norm": lambda x, sublayer: x + sublayer(x),
+    "post-norm": lambda x, sublayer: _normalized(x + sublayer(x)),
+    "pre-norm": lambda x, sublayer: x + sublayer(_normalized(x)),
+    "a norm on the output": lambda x, sublayer: x + _normalized(sublayer(x)),
+    "a norm before and one after the sublayer": lambda x, sublayer: x + _normalized(sublayer(_normalized(x))),
+}
+_X, _V = numbers(1, 1, 4), numbers(1, 1, 4, shift=1.0)
 
 
-NEXT_TOKEN_LOSS = Exercise(
-    "check_next_token_loss",
-    answer=next_token_loss,
-    cases=(
-        Case("one sequence of two: a single prediction", _logits_and_ids(1, 2)),
-        Case("one sequence of six", _logits_and_ids(1, 6)),
-        Case("three sequences of five", _logits_and_ids(3, 5)),
-    ),
+def _reads(half: HalfBlock, x: Tensor) -> Tensor:
+    """What the sublayer of `half` receives."""
+    read: list[Tensor] = []
+
+    def sublayer(z: Tensor) -> Tensor:
+        read.append(z)
+        return torch.zeros_like(z)
+
+    half(x, sublayer)
+    return read[0]
+
+
+def _same_size(function: Function, x: Tensor) -> bool:
+    return torch.allclose(function(x), function(100 * x), rtol=1e-3)
+
+
+def _norms_of(half: HalfBlock, x: Tensor = _X) -> tuple[bool, bool, bool]:
+    """Whether a norm acts on what the sublayer reads, on what it adds, on the sum: does its scale get through?"""
+    return (
+        _same_size(lambda z: _reads(half, z), _X),
+        _same_size(lambda v: half(x, lambda z: v), _V),
+        _same_size(lambda z: half(z, torch.zeros_like), _X),
+    )
+
+
+def _of_size_one(half: HalfBlock) -> tuple[bool, bool, bool]:
+    results = _reads(half, _X), half(_X, lambda z: _V) - _X, half(_X, torch.zeros_like)
+    reads, adds, total = (bool((result.pow(2).mean().sqrt() - 1).abs() < 1e-3) for result in results)
+    return reads, adds, total
+
+
+NORMS_OF = Exercise(
+    "check_norms_of",
+    answer=_norms_of,
+    cases=tuple(Case(name, (half,)) for name, half in _HALVES.items()),
     mistakes=(
         Mistake(
-            _entropy,
-            "you compare every position with its own token, which it has read; position s predicts token s + 1",
+            lambda half: tuple(not norm for norm in _norms_of(half)),
+            "the other way round: a norm is where a hundred times the size makes no difference",
         ),
         Mistake(
-            lambda logits, ids: _entropy(logits[:, 1:], ids[:, :-1]),
-            "you shift the wrong way: drop the last position of the logits and the first of the ids",
+            _of_size_one,
+            "a norm has a gain, so what leaves it need not have RMS 1; change the size and compare instead",
         ),
         Mistake(
-            lambda logits, ids: _entropy(logits, ids.roll(-1, 1)),
-            "roll puts the first token after the last, but the last position has nothing to predict: leave it out",
+            lambda half: (_same_size(lambda z: half(z, lambda r: r), _X), *_norms_of(half)[1:]),
+            "for the first answer, look at what the sublayer receives, not at what comes out of the block",
         ),
         Mistake(
-            lambda logits, ids: _entropy(logits[:, :-1].softmax(-1), ids[:, 1:]),
-            "cross_entropy takes logits; it applies the softmax itself",
+            lambda half: _norms_of(half, torch.zeros_like(_X)),
+            "with x = 0 the sum is what the sublayer adds, and a norm of the one looks like a norm of the other",
         ),
         Mistake(
-            lambda logits, ids: next_token_loss(logits, ids) * (ids.shape[1] - 1) / ids.shape[1],
-            "you divide by B * S, but there are only B * (S - 1) predictions",
+            lambda half: _norms_of(half)[::-1],
+            "return the three in this order: what the sublayer reads, what it adds, the sum",
         ),
     ),
 )
 
 
-def check_next_token_loss(attempt: Attempt) -> bool:
-    """Does `attempt(logits, ids)` give the mean cross-entropy of the next token?"""
-    return NEXT_TOKEN_LOSS.check(attempt)
+def check_norms_of(attempt: Attempt) -> bool:
+    """Does `attempt(half_block)` find by experiment where the norms are: `(reads, adds, total)`, each a bool?"""
+    return NORMS_OF.check(attempt)

@@ -233,6 +233,7 @@ def run_backward(placement: str, streams: list[Tensor], depth: int, final_norm: 
 
 @cache
 @one_thread()
+@torch.enable_grad()
 def measurements() -> dict[str, Any]:
     """Every run, as numbers that JSON can hold: three significant digits, None where float16 would overflow."""
     forward, backward = {}, {}
