@@ -33,11 +33,11 @@ from minimind_edu.checks.norms import (
     check_steady_std,
 )
 from minimind_edu.checks.rope import (
-    check_apply_rotary_pos_emb,
+    check_best_key,
     check_convert_rows,
-    check_precompute_freqs_cis,
+    check_rope,
+    check_rotary_attention,
     check_rotate_from,
-    check_rotate_pair,
 )
 from minimind_edu.checks.rope_scaling import (
     check_periods,
@@ -71,9 +71,9 @@ from minimind_edu.checks.whole_model import (
 
 __all__ = [
     "check_append",
-    "check_apply_rotary_pos_emb",
     "check_attention_pairs",
     "check_attention_parameters",
+    "check_best_key",
     "check_cached_generate",
     "check_causal_head",
     "check_convert_rows",
@@ -102,14 +102,14 @@ __all__ = [
     "check_position_ids",
     "check_post_norm_block",
     "check_pre_norm_block",
-    "check_precompute_freqs_cis",
     "check_rate",
     "check_rectangular_mask",
     "check_repeat_kv",
     "check_rms_norm",
     "check_rms_norm_gradient",
+    "check_rope",
+    "check_rotary_attention",
     "check_rotate_from",
-    "check_rotate_pair",
     "check_saved_share",
     "check_silence",
     "check_steady_std",
