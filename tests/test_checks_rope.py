@@ -62,10 +62,10 @@ def rotate_from_with_a_guard(x, cos, sin, start):
     return by_halves(x, cos[positions, None], sin[positions, None])
 
 
-def convert_as_transformers_does(weight, num_heads):
+def convert_by_views(weight, num_heads):
     rows, columns = weight.shape
-    pairs = weight.view(num_heads, rows // num_heads // 2, 2, columns)
-    return pairs.transpose(1, 2).reshape(rows, columns)
+    halves = weight.view(num_heads, 2, rows // num_heads // 2, columns)
+    return halves.transpose(1, 2).reshape(rows, columns)
 
 
 RIGHT = [
@@ -76,7 +76,7 @@ RIGHT = [
     (checks.check_rotary_attention, attention_by_einsum),
     (checks.check_best_key, key_through_rope),
     (checks.check_rotate_from, rotate_from_with_a_guard),
-    (checks.check_convert_rows, convert_as_transformers_does),
+    (checks.check_convert_rows, convert_by_views),
 ]
 
 

@@ -124,15 +124,16 @@ def check_rope(attempt: Attempt) -> bool:
     return ROPE.check(attempt)
 
 
-def _attend(axis: int = 0, quarter_turn: Attempt = rotate_half, rotated: str = "qk") -> Attempt:
-    """Attention `[B, S, H, D]` with tables `[S, D]`, whose heads' axis is `axis` of `[B, H, S, D]`."""
+def _attend(axis: int = 0, quarter_turn: Attempt = rotate_half, rotated: str = "qk", clockwise: str = "") -> Attempt:
+    """Attention `[B, S, H, D]` with tables `[S, D]`, whose heads' axis is put at `axis` of `[B, H, S, D]`."""
 
     def attend(q: Tensor, k: Tensor, v: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
         cos, sin = cos.unsqueeze(axis), sin.unsqueeze(axis)
 
         def placed(name: str, x: Tensor) -> Tensor:
             x = x.transpose(1, 2)  # [B, S, H, D] -> [B, H, S, D]
-            return x * cos + quarter_turn(x) * sin if name in rotated else x
+            side = -1 if name in clockwise else 1
+            return x * cos + side * quarter_turn(x) * sin if name in rotated else x
 
         q, k, v = placed("q", q), placed("k", k), placed("v", v)
         return ((q @ k.mT / math.sqrt(q.shape[-1])).softmax(-1) @ v).transpose(1, 2)
@@ -173,6 +174,14 @@ ROTARY_ATTENTION = Exercise(
     ),
     mistakes=(
         *(_left(bugs) for count in (1, 2, 3) for bugs in combinations(_BUGS, count)),
+        Mistake(
+            _attend(clockwise="qk"),
+            "you rotate by minus the angle, clockwise: the quarter turn is [-second, first], with the minus in front",
+        ),
+        Mistake(
+            _attend(clockwise="k"),
+            "the keys are rotated the other way than the queries, so the score depends on the sum of their positions",
+        ),
         Mistake(_attend(rotated="q"), "only the queries are rotated: the score then depends on absolute positions"),
     ),
     atol=_TOLERANCE,
@@ -324,7 +333,7 @@ def _rows_by(order: Attempt) -> Attempt:
 
 CONVERT_ROWS = Exercise(
     "check_convert_rows",
-    answer=_rows_by(half_split_permutation),
+    answer=_rows_by(lambda dim: half_split_permutation(dim).argsort()),
     cases=(
         Case("one head of eight channels", (numbers(8, 4), 1)),
         Case("three heads of eight channels", (numbers(24, 6), 3)),
@@ -333,22 +342,22 @@ CONVERT_ROWS = Exercise(
     mistakes=(
         Mistake(
             lambda weight, num_heads: weight,
-            "the rows are in their old order: within a head, rows 0, 2, 4, ... come first, then 1, 3, 5, ...",
+            "the rows are in their old order: within a head, rows 0 and D/2 come first, then 1 and D/2 + 1, and so on",
         ),
         Mistake(
-            _rows_by(lambda dim: half_split_permutation(dim).argsort()),
-            "this is the opposite conversion, from half-split to interleaved. You need rows 0, 2, 4, ..., 1, 3, 5, ...",
+            _rows_by(half_split_permutation),
+            "this is the opposite conversion, from interleaved to half-split. You need rows 0, D/2, 1, D/2 + 1, ...",
         ),
         Mistake(
-            _rows_by(lambda dim: half_split_permutation(dim).roll(dim // 2)),
-            "you put the odd rows first, which swaps the channels of each pair and so reverses the rotation",
+            _rows_by(lambda dim: half_split_permutation(dim).argsort().view(-1, 2).flip(1).flatten()),
+            "the second half comes first in each pair, which swaps its channels and so reverses the rotation",
         ),
         Mistake(
-            lambda weight, num_heads: weight[half_split_permutation(weight.shape[0])],
+            lambda weight, num_heads: weight[half_split_permutation(weight.shape[0]).argsort()],
             "you reorder all rows at once, across the heads: do it head by head, weight.view(H, D, E)[:, order]",
         ),
         Mistake(
-            lambda weight, num_heads: weight[:, half_split_permutation(weight.shape[1])],
+            lambda weight, num_heads: weight[:, half_split_permutation(weight.shape[1]).argsort()],
             "you reorder the columns, which are the input channels; the channels of q are the rows",
         ),
     ),
@@ -356,5 +365,5 @@ CONVERT_ROWS = Exercise(
 
 
 def check_convert_rows(attempt: Attempt) -> bool:
-    """Does `attempt(weight, num_heads)` reorder `[H*D, E]` rows from interleaved to half-split pairs, head by head?"""
+    """Does `attempt(weight, num_heads)` reorder `[H*D, E]` rows from half-split to interleaved pairs, head by head?"""
     return CONVERT_ROWS.check(attempt)
