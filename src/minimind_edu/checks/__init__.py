@@ -27,11 +27,11 @@ from minimind_edu.checks.norms import (
     check_steady_std,
 )
 from minimind_edu.checks.rope import (
-    check_apply_rotary_pos_emb,
+    check_best_key,
     check_convert_rows,
-    check_precompute_freqs_cis,
+    check_rope,
+    check_rotary_attention,
     check_rotate_from,
-    check_rotate_pair,
 )
 from minimind_edu.checks.rope_scaling import (
     check_periods,
@@ -58,8 +58,8 @@ from minimind_edu.checks.whole_model import (
 )
 
 __all__ = [
-    "check_apply_rotary_pos_emb",
     "check_attention_pairs",
+    "check_best_key",
     "check_cache_test",
     "check_cached_generate",
     "check_causal_head",
@@ -89,15 +89,15 @@ __all__ = [
     "check_periods",
     "check_pool_heads",
     "check_pre_norm_block",
-    "check_precompute_freqs_cis",
     "check_rate",
     "check_readers",
     "check_reordered",
     "check_repeat_kv",
     "check_rms_norm",
     "check_rms_norm_gradient",
+    "check_rope",
+    "check_rotary_attention",
     "check_rotate_from",
-    "check_rotate_pair",
     "check_saved_share",
     "check_silence",
     "check_stack",

@@ -5,6 +5,8 @@ position differences only: a wrong base, exponent, order, direction or pairing k
 """
 
 import math
+from itertools import combinations
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -21,193 +23,226 @@ from minimind_edu.rope import (
 Pair = tuple[Tensor, Tensor]
 
 _TOLERANCE = 1e-5  # tables may be computed in float32 or in float64
-_CLOCKWISE = (
-    "you rotate by minus the angle, clockwise. That works as long as queries and keys share the convention (nanochat "
-    "does it), but weights trained with the other direction need the other direction"
-)
 
 
 def _reference_tables(dim: int, end: int, rope_base: float) -> Pair:
     return precompute_freqs_cis(dim, end, rope_base, dtype=torch.float64)
 
 
-def _rotate_pair(x: Tensor, angle: float) -> Tensor:
-    """`[2]`, rotated counter-clockwise."""
-    cos, sin = math.cos(angle), math.sin(angle)
-    return torch.stack([x[0] * cos - x[1] * sin, x[0] * sin + x[1] * cos])
+def _rope(x: Tensor, positions: Tensor, rope_base: float) -> Tensor:
+    """`[B, S, H, D]` rotated for positions `[S]`, half-split."""
+    cos, sin = _reference_tables(x.shape[-1], int(positions.max()) + 1, rope_base)
+    return apply_rotary_pos_emb(x, x, cos[positions], sin[positions])[0]
 
 
-def _mirrored(x: Tensor, angle: float) -> Tensor:
-    cos, sin = math.cos(angle), math.sin(angle)
-    return torch.stack([x[0] * cos + x[1] * sin, x[0] * sin - x[1] * cos])
+def _exponents(dim: int) -> Tensor:
+    """Those of the half-split form, 2i / dim for each of the `dim` channels."""
+    return (2 * torch.arange(dim // 2, dtype=torch.float64) / dim).repeat(2)
 
 
-def _overwritten(x: Tensor, angle: float) -> Tensor:
-    first = x[0] * math.cos(angle) - x[1] * math.sin(angle)
-    return torch.stack([first, first * math.sin(angle) + x[1] * math.cos(angle)])
+def _with(exponents: Attempt = _exponents, quarter_turn: Attempt = rotate_half, heads_axis: bool = True) -> Attempt:
+    """`_rope` by the formula, so that one piece of it can be replaced."""
+
+    def rope(x: Tensor, positions: Tensor, rope_base: float) -> Tensor:
+        angles = positions[:, None] * rope_base ** -exponents(x.shape[-1])  # [S, D]
+        if heads_axis:
+            angles = angles[:, None]  # [S, 1, D]
+        return x * angles.cos() + quarter_turn(x) * angles.sin()
+
+    return rope
 
 
-def _vector(first: float, second: float) -> Tensor:
-    return torch.tensor([first, second], dtype=torch.float64)
+def _positions(*positions: int) -> Tensor:
+    return torch.tensor(positions)
 
 
-ROTATE_PAIR = Exercise(
-    "check_rotate_pair",
-    answer=_rotate_pair,
+ROPE = Exercise(
+    "check_rope",
+    answer=_rope,
     cases=(
-        Case("(1, 0), turned by 0.5, moves up", (_vector(1.0, 0.0), 0.5)),
-        Case("(0.6, -1.1), turned by 2", (_vector(0.6, -1.1), 2.0)),
-        Case("a negative angle turns the other way", (_vector(0.6, -1.1), -0.8)),
-        Case("an angle of more than a whole turn", (_vector(-0.3, 0.9), 20.0)),
-    ),
-    mistakes=(
-        Mistake(
-            lambda x, angle: _rotate_pair(x, math.radians(angle)),
-            "you take the angle for degrees; it is in radians, as math.cos expects it",
-        ),
-        Mistake(lambda x, angle: _rotate_pair(x, -angle), _CLOCKWISE),
-        Mistake(_mirrored, "this is a reflection: the minus sign belongs to x[1] * sin in the first component only"),
-        Mistake(
-            lambda x, angle: torch.stack([_rotate_pair(x, -angle)[0], _rotate_pair(x, angle)[1]]),
-            "a sign is missing: the first component is x[0] * cos MINUS x[1] * sin",
-        ),
-        Mistake(_overwritten, "the second component needs the old x[0], which you have already overwritten"),
-    ),
-    atol=_TOLERANCE,
-)
-
-
-def check_rotate_pair(attempt: Attempt) -> bool:
-    """Does `attempt(x, angle)` rotate `x`, `[2]`, counter-clockwise by `angle` radians?"""
-    return ROTATE_PAIR.check(attempt)
-
-
-def _tables(dim: int, end: int, rope_base: float, exponent: float = 1.0, first: int = 0, swap: bool = False) -> Pair:
-    """The right tables; or the exponents times `exponent`, positions from `first`, or columns a a b b (`swap`)."""
-    inv_freq = rope_base ** (-exponent * torch.arange(0, dim, 2, dtype=torch.float64) / dim)  # [D/2]
-    angles = torch.outer(torch.arange(first, first + end, dtype=torch.float64), inv_freq)  # [end, D/2]
-    doubled = angles.repeat_interleave(2, -1) if swap else torch.cat([angles, angles], -1)  # [end, D]
-    return doubled.cos(), doubled.sin()
-
-
-def _has_table_shapes(attempt: Attempt) -> str | None:
-    dim, end = 8, 6
-    answer = attempt(dim, end, 10_000.0)
-    if not isinstance(answer, tuple | list) or len(answer) != 2:
-        return f"return two tensors, cos and sin: your function returned {type(answer).__name__}"
-    for name, table in zip(("cos", "sin"), answer, strict=True):
-        shape = tuple(torch.as_tensor(table).shape)
-        hints: dict[tuple[int, ...], str] = {
-            (end, dim // 2): "it has one column per pair, but both channels of a pair need it: "
-            "torch.cat([angles, angles], dim=-1)",
-            (dim, end): "rows and columns have changed places: torch.outer(positions, inv_freq)",
-            (2 * end, dim // 2): "you doubled the rows: double the columns, dim=-1",
-        }
-        if shape != (end, dim):
-            hint = hints.get(shape, "it needs one row per position and one column per channel")
-            return f"{name} has shape {list(shape)}, expected {[end, dim]}: {hint}"
-    return None
-
-
-PRECOMPUTE_FREQS_CIS = Exercise(
-    "check_precompute_freqs_cis",
-    answer=_reference_tables,
-    cases=(
-        Property("two tables of shape [end, dim]", _has_table_shapes),
         # No base is a power of another: a wrong exponent could be taken for a wrong base.
-        Case("dim 4, base 50, ten positions", (4, 10, 50.0)),
-        Case("dim 8, base 10,000, six positions", (8, 6, 10_000.0)),
-        Case("dim 16, base 1,000,000, forty positions", (16, 40, 1e6)),
-    ),
-    mistakes=(
-        Mistake(
-            lambda dim, end, base: _tables(dim, end, base, first=1),
-            "your positions begin with 1: the first row belongs to position 0, where nothing is rotated",
-        ),
-        Mistake(
-            lambda dim, end, base: _tables(dim, end, base, swap=True),
-            "your columns are a a b b, for interleaved pairs (repeat_interleave); half-split pairs need a b a b: "
-            "torch.cat([angles, angles], dim=-1)",
-        ),
-        Mistake(
-            lambda dim, end, base: _tables(dim, end, base, exponent=1 / 2),
-            "your exponent is i / dim: it must be 2i / dim, which torch.arange(0, dim, 2) gives",
-        ),
-        Mistake(
-            lambda dim, end, base: _tables(dim, end, base, exponent=-1),
-            "your frequencies grow with i: take 1 / base ** (2i / dim), so that they fall",
-        ),
-        Mistake(
-            lambda dim, end, base: _tables(dim, end, 10_000.0), "your base is always 10,000: use the argument rope_base"
-        ),
-    ),
-    parts=("cos", "sin"),
-    atol=_TOLERANCE,
-)
-
-
-def check_precompute_freqs_cis(attempt: Attempt) -> bool:
-    """Does `attempt(dim, end, rope_base)` give the half-split tables cos and sin, `[end, dim]` each?"""
-    return PRECOMPUTE_FREQS_CIS.check(attempt)
-
-
-def _rotate(quarter_turn: Attempt, axis: int | None = 1) -> Attempt:
-    """Rotation of queries and keys with this quarter turn, the heads' axis inserted at `axis` or not at all."""
-
-    def apply(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor) -> Pair:
-        if axis is not None:
-            cos, sin = cos.unsqueeze(axis), sin.unsqueeze(axis)
-        return q * cos + quarter_turn(q) * sin, k * cos + quarter_turn(k) * sin
-
-    return apply
-
-
-def _inputs(batch: int, length: int, heads: int, kv_heads: int, dim: int) -> tuple[Tensor, ...]:
-    q, k = numbers(batch, length, heads, dim), numbers(batch, length, kv_heads, dim).cos()
-    return q, k, *_reference_tables(dim, length, 100.0)
-
-
-APPLY_ROTARY_POS_EMB = Exercise(
-    "check_apply_rotary_pos_emb",
-    answer=apply_rotary_pos_emb,
-    cases=(
-        Case("four positions, four heads", _inputs(1, 4, 4, 4, 8)),
-        Case("six positions, three query heads, one key head", _inputs(2, 6, 3, 1, 8)),
-        Case("more channels, a single position", _inputs(1, 1, 2, 2, 64)),
+        Case("positions 0 to 3, as many heads", (numbers(1, 4, 4, 8), _positions(0, 1, 2, 3), 50.0)),
+        Case("positions in any order, two heads", (numbers(2, 3, 2, 6), _positions(9, 2, 30), 1e4)),
+        Case("one position, 64 channels", (numbers(1, 1, 2, 64), _positions(700), 1e6)),
         Case(
-            "q and k are left as they were",
-            _inputs(1, 3, 2, 2, 8),
-            untouched="your function writes into q or k (in place, such as q *= cos): build new tensors",
+            "x is left as it was",
+            (numbers(1, 3, 1, 8), _positions(4, 5, 6), 100.0),
+            untouched="your function writes into x (in place, such as x *= cos): build a new tensor",
         ),
     ),
     mistakes=(
         Mistake(
-            _rotate(rotate_half, axis=None),
-            "the tables [S, D] were aligned with the axes [H, D], so the angle depends on the head: insert an axis for "
-            "the heads, cos.unsqueeze(1)",
+            _with(heads_axis=False),
+            "your angles [S, D] were aligned with the axes [H, D], so they depend on the head: insert an axis for the "
+            "heads, [S, 1, D]",
         ),
         Mistake(
-            _rotate(rotate_interleaved),
-            "you pair neighbors, (0, 1), (2, 3) and so on, but the tables are half-split: pair channel i with i + D/2",
-        ),
-        Mistake(_rotate(lambda x: -rotate_half(x)), _CLOCKWISE),
-        Mistake(
-            _rotate(lambda x: x.roll(x.shape[-1] // 2, -1)),
-            "your quarter turn swaps the halves without a minus sign: it is [-second, first]",
+            _with(quarter_turn=rotate_interleaved),
+            "you rotate neighbors, (0, 1), (2, 3) and so on, but the angles are half-split: pair i with i + D/2",
         ),
         Mistake(
-            lambda q, k, cos, sin: (apply_rotary_pos_emb(q, k, cos, sin)[0], k),
-            "the keys are not rotated: without that the score depends on the query's position alone",
+            _with(lambda dim: _exponents(dim).view(2, -1).T.flatten(), rotate_interleaved),
+            "you use interleaved pairs, (0, 1), (2, 3) and so on; here they are half-split, i and i + D/2",
+        ),
+        Mistake(
+            _with(quarter_turn=lambda x: -rotate_half(x)),
+            "you rotate by minus the angle, clockwise. That works as long as queries and keys share it, but weights "
+            "trained with the other direction need the other direction",
+        ),
+        Mistake(
+            _with(quarter_turn=lambda x: x.roll(x.shape[-1] // 2, -1)),
+            "a minus sign is missing: rotated by 90 degrees, [first, second] becomes [-second, first]",
+        ),
+        Mistake(
+            _with(lambda dim: torch.arange(dim, dtype=torch.float64) / dim),
+            "every channel has a frequency of its own: the two channels of a pair must share one, so there are D/2, "
+            "each used twice",
+        ),
+        Mistake(
+            _with(lambda dim: _exponents(dim) / 2),
+            "your exponent is i / D: it must be 2i / D, which torch.arange(0, D, 2) gives",
+        ),
+        Mistake(
+            _with(lambda dim: -_exponents(dim)),
+            "your frequencies grow with i: take 1 / base ** (2i / D), so that they fall",
+        ),
+        Mistake(
+            lambda x, positions, base: _rope(x, torch.arange(len(positions)), base),
+            "you count the positions 0, 1, 2, ... yourself: use the argument positions",
+        ),
+        Mistake(
+            lambda *given: _rope(*given[:2], 1e4),
+            "your base is always 10,000: use the argument rope_base",
         ),
     ),
-    parts=("q", "k"),
     atol=_TOLERANCE,
 )
 
 
-def check_apply_rotary_pos_emb(attempt: Attempt) -> bool:
-    """Does `attempt(q, k, cos, sin)` rotate q `[B, S, H, D]` and k `[B, S, K, D]` by tables `[S, D]`, half-split?"""
-    return APPLY_ROTARY_POS_EMB.check(attempt)
+def check_rope(attempt: Attempt) -> bool:
+    """Does `attempt(x, positions, rope_base)` rotate x `[B, S, H, D]` for positions `[S]`, half-split?"""
+    return ROPE.check(attempt)
+
+
+def _attend(axis: int = 0, quarter_turn: Attempt = rotate_half, rotated: str = "qk", clockwise: str = "") -> Attempt:
+    """Attention `[B, S, H, D]` with tables `[S, D]`, whose heads' axis is put at `axis` of `[B, H, S, D]`."""
+
+    def attend(q: Tensor, k: Tensor, v: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+        cos, sin = cos.unsqueeze(axis), sin.unsqueeze(axis)
+
+        def placed(name: str, x: Tensor) -> Tensor:
+            x = x.transpose(1, 2)  # [B, S, H, D] -> [B, H, S, D]
+            side = -1 if name in clockwise else 1
+            return x * cos + side * quarter_turn(x) * sin if name in rotated else x
+
+        q, k, v = placed("q", q), placed("k", k), placed("v", v)
+        return ((q @ k.mT / math.sqrt(q.shape[-1])).softmax(-1) @ v).transpose(1, 2)
+
+    return attend
+
+
+def _attention_inputs(batch: int, length: int, heads: int, dim: int) -> tuple[Tensor, ...]:
+    q, k, v = (2 * numbers(batch, length, heads, dim, shift=shift) for shift in (0.0, 1.0, 2.0))
+    return q, k, v, *_reference_tables(dim, length, 20.0)
+
+
+# What is wrong in the exercise's function, and how `_attend` goes wrong in the same way.
+_BUGS: dict[str, dict[str, Any]] = {
+    "the table's rows meet the heads: after transpose(1, 2) the layout is [B, H, S, D], so the axis for the heads must "
+    "be in front of the positions, [1, S, D]": {"axis": 1},
+    "the tables are half-split and the rotation pairs neighbors: use [-second half, first half]": {
+        "quarter_turn": rotate_interleaved
+    },
+    "the values are rotated: they are summed, so nothing cancels their absolute angles": {"rotated": "qkv"},
+}
+
+
+def _left(bugs: tuple[str, ...]) -> Mistake:
+    """An attempt in which these bugs are left; its hint names one of them."""
+    hint = "this is what the broken function computes" if len(bugs) == len(_BUGS) else bugs[0]
+    more = "; and there is one more bug" if len(bugs) == 2 else ""
+    return Mistake(_attend(**{name: value for bug in bugs for name, value in _BUGS[bug].items()}), hint + more)
+
+
+ROTARY_ATTENTION = Exercise(
+    "check_rotary_attention",
+    answer=_attend(),
+    cases=(
+        Case("four positions, four heads", _attention_inputs(1, 4, 4, 8)),
+        Case("two texts of five positions, three heads", _attention_inputs(2, 5, 3, 6)),
+        Case("one head", _attention_inputs(1, 6, 1, 4)),
+    ),
+    mistakes=(
+        *(_left(bugs) for count in (1, 2, 3) for bugs in combinations(_BUGS, count)),
+        Mistake(
+            _attend(clockwise="qk"),
+            "you rotate by minus the angle, clockwise: the quarter turn is [-second, first], with the minus in front",
+        ),
+        Mistake(
+            _attend(clockwise="k"),
+            "the keys are rotated the other way than the queries, so the score depends on the sum of their positions",
+        ),
+        Mistake(_attend(rotated="q"), "only the queries are rotated: the score then depends on absolute positions"),
+    ),
+    atol=_TOLERANCE,
+)
+
+
+def check_rotary_attention(attempt: Attempt) -> bool:
+    """Is `attempt(q, k, v, cos, sin)`, `[B, S, H, D]` and tables `[S, D]`, attention with RoPE and without a mask?"""
+    return ROTARY_ATTENTION.check(attempt)
+
+
+def _key(turn: float = 1.0, quarter_turn: Attempt = rotate_half, base: float | None = None) -> Attempt:
+    """The query rotated by `turn` times the angles of the distance."""
+
+    def best_key(query: Tensor, distance: int, rope_base: float) -> Tensor:
+        cos, sin = _reference_tables(len(query), distance + 1, rope_base if base is None else base)
+        angle = torch.atan2(sin[distance], cos[distance]) * turn
+        return query * angle.cos() + quarter_turn(query) * angle.sin()
+
+    return best_key
+
+
+BEST_KEY = Exercise(
+    "check_best_key",
+    answer=_key(),
+    cases=(
+        Case("the previous word, 8 channels", (numbers(8), 1, 50.0)),
+        Case("seven words back, 16 channels", (numbers(16, shift=1.0), 7, 1e4)),
+        Case("the word itself", (numbers(4, shift=2.0), 0, 1e4)),
+    ),
+    mistakes=(
+        Mistake(
+            _key(turn=-1.0),
+            "your key is best `distance` positions AFTER the query: at distance d the query has been rotated d steps "
+            "further, so the key needs a head start",
+        ),
+        Mistake(
+            lambda query, distance, base: query.clone(),
+            "your key is the query itself, which scores highest at distance 0",
+        ),
+        Mistake(
+            lambda query, distance, base: -_key()(query, distance, base),
+            "your key has the LOWEST possible score there: it points the opposite way",
+        ),
+        Mistake(
+            lambda query, distance, base: torch.nn.functional.normalize(_key()(query, distance, base), dim=0),
+            "the direction is right, but the key has length 1: it shall be as long as the query",
+        ),
+        Mistake(
+            _key(quarter_turn=rotate_interleaved),
+            "your angles are half-split and your rotation pairs neighbors: pair channel i with i + D/2",
+        ),
+        Mistake(_key(base=10_000.0), "your base is always 10,000: use the argument rope_base"),
+    ),
+    atol=_TOLERANCE,
+)
+
+
+def check_best_key(attempt: Attempt) -> bool:
+    """Is `attempt(query, distance, rope_base)` the key `[D]`, as long as the query, that scores highest there?"""
+    return BEST_KEY.check(attempt)
 
 
 def _rotate_rows(x: Tensor, cos: Tensor, sin: Tensor, rows: slice) -> Tensor:
@@ -298,7 +333,7 @@ def _rows_by(order: Attempt) -> Attempt:
 
 CONVERT_ROWS = Exercise(
     "check_convert_rows",
-    answer=_rows_by(half_split_permutation),
+    answer=_rows_by(lambda dim: half_split_permutation(dim).argsort()),
     cases=(
         Case("one head of eight channels", (numbers(8, 4), 1)),
         Case("three heads of eight channels", (numbers(24, 6), 3)),
@@ -307,22 +342,22 @@ CONVERT_ROWS = Exercise(
     mistakes=(
         Mistake(
             lambda weight, num_heads: weight,
-            "the rows are in their old order: within a head, rows 0, 2, 4, ... come first, then 1, 3, 5, ...",
+            "the rows are in their old order: within a head, rows 0 and D/2 come first, then 1 and D/2 + 1, and so on",
         ),
         Mistake(
-            _rows_by(lambda dim: half_split_permutation(dim).argsort()),
-            "this is the opposite conversion, from half-split to interleaved. You need rows 0, 2, 4, ..., 1, 3, 5, ...",
+            _rows_by(half_split_permutation),
+            "this is the opposite conversion, from interleaved to half-split. You need rows 0, D/2, 1, D/2 + 1, ...",
         ),
         Mistake(
-            _rows_by(lambda dim: half_split_permutation(dim).roll(dim // 2)),
-            "you put the odd rows first, which swaps the channels of each pair and so reverses the rotation",
+            _rows_by(lambda dim: half_split_permutation(dim).argsort().view(-1, 2).flip(1).flatten()),
+            "the second half comes first in each pair, which swaps its channels and so reverses the rotation",
         ),
         Mistake(
-            lambda weight, num_heads: weight[half_split_permutation(weight.shape[0])],
+            lambda weight, num_heads: weight[half_split_permutation(weight.shape[0]).argsort()],
             "you reorder all rows at once, across the heads: do it head by head, weight.view(H, D, E)[:, order]",
         ),
         Mistake(
-            lambda weight, num_heads: weight[:, half_split_permutation(weight.shape[1])],
+            lambda weight, num_heads: weight[:, half_split_permutation(weight.shape[1]).argsort()],
             "you reorder the columns, which are the input channels; the channels of q are the rows",
         ),
     ),
@@ -330,5 +365,5 @@ CONVERT_ROWS = Exercise(
 
 
 def check_convert_rows(attempt: Attempt) -> bool:
-    """Does `attempt(weight, num_heads)` reorder `[H*D, E]` rows from interleaved to half-split pairs, head by head?"""
+    """Does `attempt(weight, num_heads)` reorder `[H*D, E]` rows from half-split to interleaved pairs, head by head?"""
     return CONVERT_ROWS.check(attempt)
