@@ -27,7 +27,7 @@ _ENTRY = re.compile(
     r"\*\*In short:\*\* (?P<short>[^\n]+)",
     re.DOTALL,
 )
-_PLACE = re.compile(r"\(((?:00\d)[^()]*)\)")
+_PLACE = re.compile(r"\(((?:[^()]|\([^()]*\))*)\)$")
 
 
 @dataclass(frozen=True)
