@@ -40,7 +40,9 @@ def corrections_rows() -> tuple[list[str], list[list[str]]]:
 def address(where: str, page: str) -> tuple[str, str]:
     """What a link to a place says, and where it leads from a page."""
     if "#" not in where:
-        entry = next(entry for entry in corrections() if entry.number == where)
+        entry = next((entry for entry in corrections() if entry.number == where), None)
+        if entry is None:
+            raise ValueError(f"{where!r} is neither file#heading nor the number of a correction")
         where = f"{entry.path.relative_to(ROOT)}#{entry.number} · {entry.claim}"
     file, heading = where.split("#", 1)
     target = f"{Path(file).with_suffix('.html')}#{nodes.make_id(plain(heading))}"
