@@ -14,27 +14,19 @@ GOING_DEEPER = "Going deeper"
 MOST_WORDS, MOST_CELLS = 3000, 35
 
 
-def main_path(notebook: dict) -> list[dict]:
-    """The cells of a chapter that are not in the section "Going deeper"."""
-    found, skipped = [], False
-    for cell in notebook["cells"]:
-        heading = re.match(r"## (.*)", text(cell)) if cell["cell_type"] == "markdown" else None
-        if heading:
-            skipped = heading[1].strip() == GOING_DEEPER
-        if not skipped:
-            found.append(cell)
-    return found
-
-
 def words_and_cells(notebook: dict) -> tuple[int, int]:
     """The words and the code cells of the main path. A word has a letter or a digit."""
-    words, cells = 0, 0
-    for cell in main_path(notebook):
+    words, cells, deeper = 0, 0, False
+    for cell in notebook["cells"]:
         if cell["cell_type"] == "code":
-            cells += "hide-cell" not in tags(cell)
-        else:
-            prose = re.sub(r"<details>.*?</details>|<[^>]*>|\]\([^)]*\)", " ", text(cell), flags=re.DOTALL)
-            words += sum(any(map(str.isalnum, word)) for word in prose.split())
+            cells += not deeper and "hide-cell" not in tags(cell)
+            continue
+        prose = re.sub(r"<details>.*?</details>|<[^>]*>|\]\([^)]*\)", " ", text(cell), flags=re.DOTALL)
+        for line in prose.splitlines():
+            if line.startswith("## "):
+                deeper = line.removeprefix("## ").strip() == GOING_DEEPER
+            if not deeper:
+                words += sum(any(map(str.isalnum, word)) for word in line.split())
     return words, cells
 
 

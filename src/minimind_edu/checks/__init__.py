@@ -40,10 +40,9 @@ from minimind_edu.checks.rope import (
     check_rotate_pair,
 )
 from minimind_edu.checks.rope_scaling import (
-    check_periods,
-    check_table_bytes,
+    check_first_lost_position,
+    check_largest_base,
     check_unfinished_pairs,
-    check_yarn_range,
     check_yarn_scaling,
 )
 from minimind_edu.checks.speed import (
@@ -80,11 +79,13 @@ __all__ = [
     "check_divergence",
     "check_drop_shared",
     "check_encode_word",
+    "check_first_lost_position",
     "check_greedy",
     "check_excess",
     "check_grouped_attention",
     "check_kv_cache_bytes",
     "check_kv_head_of",
+    "check_largest_base",
     "check_layer_norm",
     "check_least_seconds",
     "check_ledger",
@@ -97,7 +98,6 @@ __all__ = [
     "check_next_word",
     "check_norm_weights",
     "check_pack",
-    "check_periods",
     "check_pool_heads",
     "check_position_ids",
     "check_post_norm_block",
@@ -116,11 +116,9 @@ __all__ = [
     "check_step_bytes",
     "check_step_operations",
     "check_stream_sizes",
-    "check_table_bytes",
     "check_tie_weights",
     "check_tied_gradient",
     "check_unfinished_pairs",
     "check_visible",
-    "check_yarn_range",
     "check_yarn_scaling",
 ]
