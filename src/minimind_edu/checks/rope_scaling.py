@@ -32,7 +32,7 @@ UNFINISHED_PAIRS = Exercise(
     mistakes=(
         Mistake(
             lambda dim, base, context: dim // 2 - unfinished_pairs(dim, base, context),
-            "this is how many pairs do complete a rotation (and the index of the first that does not); count the others",
+            "this is how many pairs do complete a rotation (and the index of the first that does not); count the rest",
         ),
         Mistake(
             lambda dim, base, context: 2 * unfinished_pairs(dim, base, context),
@@ -96,7 +96,7 @@ LARGEST_BASE = Exercise(
         ),
         Mistake(
             lambda dim, context: (context / (2 * math.pi)) ** (dim / (dim - 1)),
-            "the exponents are 2i / dim for i up to dim / 2 - 1, so the last one is (dim - 2) / dim, not (dim - 1) / dim",
+            "i ends at dim / 2 - 1, so the last exponent, 2i / dim, is (dim - 2) / dim and not (dim - 1) / dim",
         ),
     ),
     rtol=_TOLERANCE,
