@@ -7,63 +7,61 @@ import torch
 
 from minimind_edu import checks
 from minimind_edu.checks import rope_scaling as module
-from minimind_edu.config import MiniMindConfig
-from minimind_edu.rope import precompute_freqs_cis
-from minimind_edu.rope_frequencies import RopeScaling, rope_frequencies, scaling_of_each_pair, yarn_correction_range
+from minimind_edu.rope_frequencies import RopeScaling, rope_frequencies, scaling_of_each_pair
 
 
 def test_the_references_are_the_packages():
     for dim, base, context in [(64, 1e6, 2048), (96, 1e4, 4096), (128, 5e5, 1024), (64, 1e4, 128)]:
-        inv_freq = rope_frequencies(dim, base, dtype=torch.float64)
-        torch.testing.assert_close(module.periods(dim, base), 2 * math.pi / inv_freq)
-        turns = context * inv_freq / (2 * math.pi)
-        assert module.unfinished_pairs(dim, base, context) == int((turns < 1).sum())
-        scaling = RopeScaling(8.0, context)
-        low, high = yarn_correction_range(dim, base, scaling)
-        assert module.yarn_range(dim, base, context, 32.0, 1.0) == (low, high)
-        expected = scaling_of_each_pair(dim, base, scaling, torch.float64)
-        torch.testing.assert_close(module.yarn_scaling(dim, low, high, 8.0), expected)
+        rotations = context * rope_frequencies(dim, base, dtype=torch.float64) / (2 * math.pi)
+        assert module.unfinished_pairs(dim, base, context) == int((rotations < 1).sum())
+        expected = scaling_of_each_pair(dim, base, RopeScaling(8.0, context), torch.float64)
+        torch.testing.assert_close(module.yarn_scaling(dim, base, context, 8.0), expected)
 
 
-def test_bytes_are_those_of_real_tables():
-    config = MiniMindConfig.minimind3(max_position_embeddings=512)
-    tables = precompute_freqs_cis(config.head_dim, 512)
-    expected = sum(table.nbytes for table in tables)
-    assert module.table_bytes(config.hidden_size, config.num_attention_heads, 512, 4) == expected
-
-
-def periods_one_by_one(dim, rope_base):
-    return [2 * math.pi / rope_base ** (-2 * i / dim) for i in range(dim // 2)]
+@pytest.mark.parametrize(("dim", "context"), [(64, 2048), (96, 32768), (4, 100)])
+def test_with_the_largest_base_no_pair_is_unfinished_and_with_a_larger_one_the_last_is(dim, context):
+    base = module.largest_base(dim, context)
+    assert module.unfinished_pairs(dim, base * (1 - 1e-9), context) == 0
+    assert module.unfinished_pairs(dim, base * (1 + 1e-9), context) == 1
 
 
 def unfinished_by_frequency(dim, rope_base, context):
     return int((context * rope_frequencies(dim, rope_base) < 2 * math.pi).sum())
 
 
-def bytes_by_measuring(hidden_size, num_heads, end, bytes_per_number):
-    dtype = {2: torch.float16, 4: torch.float32, 8: torch.float64}[bytes_per_number]
-    return sum(t.nbytes for t in precompute_freqs_cis(hidden_size // num_heads, end, dtype=dtype))
+def base_by_halving(dim, context):
+    low, high = 1.0, 1e12
+    for _ in range(200):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if module.unfinished_pairs(dim, middle, context) else (middle, high)
+    return low
 
 
-def range_by_counting(dim, rope_base, context, beta_fast, beta_slow):
-    turns = context / torch.tensor(periods_one_by_one(dim, rope_base))
-    return max(int((turns >= beta_fast).sum()) - 1, 0), int((turns > beta_slow).sum())
-
-
-def scaling_by_loop(dim, low, high, factor):
+def yarn_by_loop(dim, rope_base, context, factor):
+    rotations = context * rope_frequencies(dim, rope_base, dtype=torch.float64) / (2 * math.pi)
+    low, high = max(int((rotations >= 32).sum()) - 1, 0), int((rotations > 1).sum())
     scale = []
     for pair in range(dim // 2):
         ramp = min(max((pair - low) / (high - low), 0.0), 1.0)
         scale.append(1 - ramp * (1 - 1 / factor))
-    return torch.tensor(scale)
+    return scale
+
+
+def yarn_by_the_package(dim, rope_base, context, factor):
+    return scaling_of_each_pair(dim, rope_base, RopeScaling(factor, context))
+
+
+def position_by_trying(dtype):
+    positions = torch.arange(2**24 + 2)
+    return int((positions.to(dtype)[1:] == positions.to(dtype)[:-1]).nonzero()[0])
 
 
 RIGHT = [
-    (checks.check_periods, periods_one_by_one),
     (checks.check_unfinished_pairs, unfinished_by_frequency),
-    (checks.check_table_bytes, bytes_by_measuring),
-    (checks.check_yarn_range, range_by_counting),
-    (checks.check_yarn_scaling, scaling_by_loop),
+    (checks.check_largest_base, base_by_halving),
+    (checks.check_yarn_scaling, yarn_by_loop),
+    (checks.check_yarn_scaling, yarn_by_the_package),
+    (checks.check_first_lost_position, position_by_trying),
 ]
 
 

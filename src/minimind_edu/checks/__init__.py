@@ -34,10 +34,9 @@ from minimind_edu.checks.rope import (
     check_rotate_from,
 )
 from minimind_edu.checks.rope_scaling import (
-    check_periods,
-    check_table_bytes,
+    check_first_lost_position,
+    check_largest_base,
     check_unfinished_pairs,
-    check_yarn_range,
     check_yarn_scaling,
 )
 from minimind_edu.checks.speed import check_attention_pairs, check_fair_times, check_readers, check_step_operations
@@ -72,10 +71,12 @@ __all__ = [
     "check_extend",
     "check_factor",
     "check_fair_times",
+    "check_first_lost_position",
     "check_greedy",
     "check_grouped_attention",
     "check_heads_that_fit",
     "check_invariances",
+    "check_largest_base",
     "check_layer_norm",
     "check_ledger",
     "check_logits_from_embedding",
@@ -86,7 +87,6 @@ __all__ = [
     "check_needs_order",
     "check_next_word",
     "check_norms_of",
-    "check_periods",
     "check_pool_heads",
     "check_pre_norm_block",
     "check_rate",
@@ -103,11 +103,9 @@ __all__ = [
     "check_stack",
     "check_steady_std",
     "check_step_operations",
-    "check_table_bytes",
     "check_tie_weights",
     "check_tied_gradient",
     "check_unfinished_pairs",
     "check_visible",
-    "check_yarn_range",
     "check_yarn_scaling",
 ]

@@ -1,9 +1,10 @@
-"""Exercises on RoPE's frequencies, their table and their scaling (chapter 04).
+"""Exercises on RoPE's frequencies and their scaling (chapter 04).
 
 The references are written out in the few lines that a learner needs; the tests compare them with the package.
 """
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -13,54 +14,10 @@ from minimind_edu.checks.exercise import Attempt, Case, Exercise, Mistake
 _TOLERANCE = 1e-5  # a learner may compute in float32
 
 
-def periods(dim: int, rope_base: float, exponent: float = 1.0) -> Tensor:
-    """Positions that each pair needs for a full turn; the exponents 2i / dim times `exponent`. `[D/2]`"""
-    return 2 * math.pi * rope_base ** (exponent * torch.arange(0, dim, 2, dtype=torch.float64) / dim)
-
-
-PERIODS = Exercise(
-    "check_periods",
-    answer=periods,
-    cases=(
-        Case("dim 4, base 50", (4, 50.0)),
-        Case("dim 64, base 1,000,000: MiniMind2", (64, 1e6)),
-        Case("dim 96, base 10,000", (96, 1e4)),
-    ),
-    mistakes=(
-        Mistake(
-            lambda dim, base: 2 * math.pi / periods(dim, base),
-            "these are the frequencies, in radians per position; a period is a full turn divided by the frequency",
-        ),
-        Mistake(
-            lambda dim, base: periods(dim, base) / (2 * math.pi),
-            "these are positions per radian; a full turn has 2 pi of them, so multiply by 2 * math.pi",
-        ),
-        Mistake(
-            lambda dim, base: periods(dim, base, exponent=1 / 2),
-            "your exponent is i / dim: it must be 2i / dim, which torch.arange(0, dim, 2) gives",
-        ),
-        Mistake(
-            lambda dim, base: 2 * math.pi * base ** torch.linspace(0, 1, dim // 2, dtype=torch.float64),
-            "your last pair has the exponent 1, a period of 2 pi times the base, but the exponents end at "
-            "(dim - 2) / dim; the notes' 6,283,185 is the same slip",
-        ),
-        Mistake(
-            lambda dim, base: periods(dim, base).repeat(2),
-            "you return one period per channel; both channels of a pair share one, so return dim // 2 of them",
-        ),
-    ),
-    rtol=_TOLERANCE,
-)
-
-
-def check_periods(attempt: Attempt) -> bool:
-    """Does `attempt(dim, rope_base)` give the positions that each pair needs for a full turn, `[D/2]`?"""
-    return PERIODS.check(attempt)
-
-
 def unfinished_pairs(dim: int, rope_base: float, context: float, exponent: float = 1.0) -> int:
-    """How many pairs do not complete a turn in `context` positions."""
-    return int((periods(dim, rope_base, exponent) > context).sum())
+    """How many pairs complete no rotation in `context` positions; the exponents are 2i / dim times `exponent`."""
+    periods = 2 * math.pi * rope_base ** (exponent * torch.arange(0, dim, 2, dtype=torch.float64) / dim)  # [D/2]
+    return int((periods > context).sum())
 
 
 UNFINISHED_PAIRS = Exercise(
@@ -75,7 +32,7 @@ UNFINISHED_PAIRS = Exercise(
     mistakes=(
         Mistake(
             lambda dim, base, context: dim // 2 - unfinished_pairs(dim, base, context),
-            "this is how many pairs do complete a turn (and the index of the first that does not); count the others",
+            "this is how many pairs do complete a rotation (and the index of the first that does not); count the rest",
         ),
         Mistake(
             lambda dim, base, context: 2 * unfinished_pairs(dim, base, context),
@@ -83,7 +40,7 @@ UNFINISHED_PAIRS = Exercise(
         ),
         Mistake(
             lambda dim, base, context: unfinished_pairs(dim, base, 2 * math.pi * context),
-            "you count the pairs that rotate by less than one radian; a full turn is 2 pi radians",
+            "you count the pairs that rotate by less than one radian; a full rotation has 2 pi radians",
         ),
         Mistake(
             lambda dim, base, context: unfinished_pairs(dim, base, context) / (dim // 2),
@@ -98,154 +55,132 @@ UNFINISHED_PAIRS = Exercise(
 
 
 def check_unfinished_pairs(attempt: Attempt) -> bool:
-    """Does `attempt(dim, rope_base, context)` count the pairs that complete no turn in `context` positions?"""
+    """Does `attempt(dim, rope_base, context)` count the pairs that complete no rotation in `context` positions?"""
     return UNFINISHED_PAIRS.check(attempt)
 
 
-def table_bytes(hidden_size: int, num_heads: int, end: int, bytes_per_number: int) -> int:
-    """Bytes of the cos and the sin table together."""
-    return 2 * end * (hidden_size // num_heads) * bytes_per_number
+def largest_base(dim: int, context: float) -> float:
+    """The base whose slowest pair completes exactly one rotation in `context` positions."""
+    return (context / (2 * math.pi)) ** (dim / (dim - 2))
 
 
-TABLE_BYTES = Exercise(
-    "check_table_bytes",
-    answer=table_bytes,
+LARGEST_BASE = Exercise(
+    "check_largest_base",
+    answer=largest_base,
     cases=(
-        # 5 heads and 8 bytes, so that no two of the mistakes give the same number.
-        Case("hidden size 60, 5 heads, 10 rows, float64", (60, 5, 10, 8)),
-        Case("hidden size 512, 8 heads, 32,768 rows, float32", (512, 8, 32768, 4)),
-        Case("hidden size 768, 8 heads, 2,048 rows, float16", (768, 8, 2048, 2)),
+        Case("dim 4, 100 positions", (4, 100)),
+        Case("dim 64, 32,768 positions", (64, 32768)),
+        Case("dim 128, 2,048 positions", (128, 2048)),
     ),
     mistakes=(
         Mistake(
-            lambda hidden, heads, end, size: table_bytes(hidden, heads, end, size) // 2,
-            "this is one table (or two of half the width); there are two, each with one column per channel",
+            lambda dim, context: context / (2 * math.pi),
+            "with this base an exponent of 1 would just fit, but the last exponent is (dim - 2) / dim: "
+            "the base may be larger",
         ),
         Mistake(
-            lambda hidden, heads, end, size: table_bytes(hidden, heads, end, size) // 4,
-            "this is one table with one column per pair; there are two tables, and each holds its columns twice",
+            lambda dim, context: (context / (2 * math.pi)) ** ((dim - 2) / dim),
+            "you raised to the last exponent; the base is raised to it already, so undo that with dim / (dim - 2)",
         ),
         Mistake(
-            lambda hidden, heads, end, size: table_bytes(hidden, 1, end, size),
-            "your rows are hidden_size wide; all heads share one table, so a row has hidden_size / num_heads numbers",
+            lambda dim, context: context ** (dim / (dim - 2)),
+            "2 pi is missing: the slowest period is 2 pi * base ** ((dim - 2) / dim)",
         ),
         Mistake(
-            lambda hidden, heads, end, size: table_bytes(hidden, heads, end, 1),
-            "these are numbers; each takes bytes_per_number bytes",
+            lambda dim, context: (context / 360) ** (dim / (dim - 2)),
+            "angles are in radians here: a full rotation has 2 pi of them, not 360",
         ),
         Mistake(
-            lambda hidden, heads, end, size: table_bytes(hidden, heads, end, size) / 2**20,
-            "this is in MiB; return bytes",
+            lambda dim, context: math.log(context / (2 * math.pi)) * dim / (dim - 2),
+            "this is the logarithm of the base",
+        ),
+        Mistake(
+            lambda dim, context: (context / (2 * math.pi)) ** (dim / (dim - 1)),
+            "i ends at dim / 2 - 1, so the last exponent, 2i / dim, is (dim - 2) / dim and not (dim - 1) / dim",
         ),
     ),
+    rtol=_TOLERANCE,
 )
 
 
-def check_table_bytes(attempt: Attempt) -> bool:
-    """Does `attempt(hidden_size, num_heads, end, bytes_per_number)` give the bytes of both RoPE tables?"""
-    return TABLE_BYTES.check(attempt)
+def check_largest_base(attempt: Attempt) -> bool:
+    """Does `attempt(dim, context)` give the largest base for which no pair stays unfinished in `context` positions?"""
+    return LARGEST_BASE.check(attempt)
 
 
-def _range_by(low: Attempt, high: Attempt, two_pi: float = 2 * math.pi) -> Attempt:
-    """The ends of the ramp, rounded by `low` and `high`."""
+def _ramp(
+    dim: int,
+    rope_base: float,
+    context: float,
+    rotation: float = 2 * math.pi,
+    last: Callable[[float], float] = math.ceil,
+    lowest: float = 0,
+) -> Tensor:
+    """YaRN's ramp before it is cut off: 0 at the pair of 32 rotations, 1 at that of one. `[D/2]`"""
 
-    def ends(dim: int, rope_base: float, context: float, beta_fast: float, beta_slow: float) -> tuple:
-        def pair_with(beta: float) -> float:
-            """The fractional index of the pair that completes beta turns in the context."""
-            return dim * math.log(context / (beta * two_pi)) / (2 * math.log(rope_base))
+    def pair_with(rotations: float) -> float:
+        return dim * math.log(context / (rotation * rotations)) / (2 * math.log(rope_base))
 
-        return low(pair_with(beta_fast)), high(pair_with(beta_slow))
-
-    return ends
-
-
-def _not_below_zero(rounded: Attempt) -> Attempt:
-    return lambda index: max(rounded(index), 0)
-
-
-yarn_range = _range_by(_not_below_zero(math.floor), math.ceil)
-
-_NEGATIVE = "low is negative here: there is no such pair, so begin at 0, max(low, 0)"
-
-YARN_RANGE = Exercise(
-    "check_yarn_range",
-    answer=yarn_range,
-    cases=(
-        # The fractions of the first ramp round to the right pairs, so that other roundings are named before `round`.
-        Case("dim 64, base 500,000, 4,096 positions", (64, 5e5, 4096, 32.0, 1.0)),
-        Case("dim 96, base 100,000, 2,048 positions", (96, 1e5, 2048, 32.0, 1.0)),
-        Case("MiniMind2: dim 64, base 1,000,000", (64, 1e6, 2048, 32.0, 1.0)),
-        Case("other betas, 4 and 2", (128, 5e5, 1024, 4.0, 2.0)),
-        Case("a context in which no pair turns 32 times", (64, 1e4, 128, 32.0, 1.0)),
-    ),
-    mistakes=(
-        Mistake(
-            lambda *arguments: yarn_range(*arguments)[::-1],
-            "the two have changed places: low first. It belongs to beta_fast, since fast pairs have small indices",
-        ),
-        Mistake(
-            _range_by(float, float),
-            "these are fractions; round low down and high up, so that the ramp is a little wider than needed",
-        ),
-        Mistake(_range_by(int, int), "you round both down; round high up, math.ceil"),
-        Mistake(
-            _range_by(_not_below_zero(math.floor), math.ceil, two_pi=1.0),
-            "2 pi is missing: a pair of period P completes context / P turns, and P is 2 pi / inv_freq",
-        ),
-        Mistake(_range_by(math.floor, math.ceil), _NEGATIVE),
-        Mistake(_range_by(int, math.ceil), _NEGATIVE),
-    ),
-)
+    low = max(math.floor(pair_with(32)), lowest)
+    return (torch.arange(dim // 2, dtype=torch.float64) - low) / (last(pair_with(1)) - low)
 
 
-def check_yarn_range(attempt: Attempt) -> bool:
-    """Does `attempt(dim, rope_base, context, beta_fast, beta_slow)` give the ends of YaRN's ramp, (low, high)?"""
-    return YARN_RANGE.check(attempt)
-
-
-def _line(dim: int, low: float, high: float) -> Tensor:
-    """A straight line, 0 at pair `low` and 1 at pair `high`. `[D/2]`"""
-    return (torch.arange(dim // 2, dtype=torch.float64) - low) / (high - low)
-
-
-def yarn_scaling(dim: int, low: int, high: int, factor: float) -> Tensor:
-    """The factor on each pair's frequency. `[D/2]`"""
-    ramp = _line(dim, low, high).clamp(0, 1)
+def _blend(ramp: Tensor, factor: float) -> Tensor:
     return 1 - ramp + ramp / factor
 
 
-def _step_at_high(dim: int, low: int, high: int, factor: float) -> Tensor:
-    return torch.where(torch.arange(dim // 2) < high, 1.0, 1 / factor)
+def yarn_scaling(dim: int, rope_base: float, context: float, factor: float) -> Tensor:
+    """What YaRN multiplies each pair's frequency by, for betas of 32 and 1. `[D/2]`"""
+    return _blend(_ramp(dim, rope_base, context).clamp(0, 1), factor)
+
+
+def _broken(dim: int, rope_base: float, context: float, factor: float) -> Tensor:
+    """What the exercise hands out."""
+    return _blend(1 - _ramp(dim, rope_base, context, rotation=1.0, last=math.floor).clamp(0, 1), factor)
 
 
 YARN_SCALING = Exercise(
     "check_yarn_scaling",
     answer=yarn_scaling,
     cases=(
-        Case("8 pairs, ramp from 2 to 6, factor 4", (16, 2, 6, 4.0)),
-        Case("32 pairs, ramp from 5 to 14, factor 16", (64, 5, 14, 16.0)),
-        Case("48 pairs, ramp from 8 to 21, factor 2", (96, 8, 21, 2.0)),
+        Case("dim 64, base 500,000, 4,096 positions, factor 4", (64, 5e5, 4096, 4.0)),
+        Case("MiniMind2: dim 64, base 1,000,000, 2,048 positions, factor 16", (64, 1e6, 2048, 16.0)),
+        Case("dim 96, base 100,000, 2,048 positions, factor 2", (96, 1e5, 2048, 2.0)),
+        Case("a context in which no pair completes 32 rotations", (64, 1e4, 128, 8.0)),
     ),
     mistakes=(
+        Mistake(_broken, "this is still what the broken function gives: three things are wrong with it"),
         Mistake(
-            lambda dim, low, high, factor: 1 + 1 / factor - yarn_scaling(dim, low, high, factor),
+            lambda dim, base, context, factor: 1 + 1 / factor - yarn_scaling(dim, base, context, factor),
             "your ramp is inverted: it slows the fast pairs and leaves the slow ones alone",
         ),
         Mistake(
-            lambda dim, low, high, factor: 1 - _line(dim, low, high) * (1 - 1 / factor),
+            lambda dim, base, context, factor: _blend(_ramp(dim, base, context, rotation=1.0).clamp(0, 1), factor),
+            "2 pi is missing: a pair completes context / P rotations, and P is 2 pi / inv_freq",
+        ),
+        Mistake(
+            lambda dim, base, context, factor: _blend(_ramp(dim, base, context, last=math.floor).clamp(0, 1), factor),
+            "your ramp ends too early: round its end up, so that it is a little wider than needed",
+        ),
+        Mistake(
+            lambda dim, base, context, factor: _blend(_ramp(dim, base, context, last=float).clamp(0, 1), factor),
+            "round the ramp's ends to whole pairs: low down, high up",
+        ),
+        Mistake(
+            lambda dim, base, context, factor: _blend(_ramp(dim, base, context), factor),
             "your line continues below low and above high: keep the ramp between 0 and 1, clamp(0, 1)",
         ),
         Mistake(
-            lambda dim, low, high, factor: torch.full((dim // 2,), 1 / factor, dtype=torch.float64),
-            "you divide every frequency: that is linear scaling (position interpolation); YaRN leaves fast pairs alone",
-        ),
-        Mistake(
-            lambda dim, low, high, factor: 1 / yarn_scaling(dim, low, high, 1 / factor),
+            lambda dim, base, context, factor: 1 / yarn_scaling(dim, base, context, 1 / factor),
             "you blend the periods; YaRN blends the frequencies, 1 - ramp + ramp / factor",
         ),
         Mistake(
-            _step_at_high,
-            "you scale in one step at high, as MiniMind2's formula does; between low and high there is a ramp",
+            lambda dim, base, context, factor: yarn_scaling(dim, base, context, factor).repeat(2),
+            "you return one scale per channel; both channels of a pair share one, so return dim // 2 of them",
+        ),
+        Mistake(
+            lambda dim, base, context, factor: _blend(_ramp(dim, base, context, lowest=-math.inf).clamp(0, 1), factor),
+            "low is negative here, and there is no such pair: begin at 0, max(low, 0)",
         ),
     ),
     rtol=_TOLERANCE,
@@ -253,5 +188,48 @@ YARN_SCALING = Exercise(
 
 
 def check_yarn_scaling(attempt: Attempt) -> bool:
-    """Does `attempt(dim, low, high, factor)` give YaRN's factor on each pair's frequency, `[D/2]`?"""
+    """Does `attempt(dim, rope_base, context, factor)` give YaRN's factor on each pair's frequency, `[D/2]`?"""
     return YARN_SCALING.check(attempt)
+
+
+def first_lost_position(dtype: torch.dtype) -> int:
+    """The smallest position that `dtype` rounds to the same number as the one after it."""
+    return round(2 / torch.finfo(dtype).eps)
+
+
+FIRST_LOST_POSITION = Exercise(
+    "check_first_lost_position",
+    answer=first_lost_position,
+    cases=(
+        Case("bfloat16, 8 binary digits", (torch.bfloat16,)),
+        Case("float16, 11 binary digits", (torch.float16,)),
+        Case("float32, 24 binary digits", (torch.float32,)),
+    ),
+    mistakes=(
+        Mistake(
+            lambda dtype: first_lost_position(dtype) // 2,
+            "this number and the next are still different in this dtype; go on to the next power of 2",
+        ),
+        Mistake(
+            lambda dtype: first_lost_position(dtype) + 1,
+            "this is the position that is rounded away; return the one before it, which it is taken for",
+        ),
+        Mistake(
+            lambda dtype: first_lost_position(dtype) - 1,
+            "this is the last position without a double; return the one after it",
+        ),
+        Mistake(
+            lambda dtype: first_lost_position(dtype) * 2,
+            "from here on even numbers two apart become equal; neighbors did so before",
+        ),
+        Mistake(
+            lambda dtype: torch.finfo(dtype).max,
+            "this is the largest number of the dtype; long before it, neighboring whole numbers become equal",
+        ),
+    ),
+)
+
+
+def check_first_lost_position(attempt: Attempt) -> bool:
+    """Does `attempt(dtype)` give the smallest position that is the same number as the position after it?"""
+    return FIRST_LOST_POSITION.check(attempt)
