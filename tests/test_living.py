@@ -278,17 +278,15 @@ def test_the_card_tells_what_is_lost_without_the_head_that_matters_most(model):
     assert accuracy(model, asked) - found == pytest.approx(float(lost.max()), abs=0.02)
 
 
-SURE, UNSURE = ("where", "recall", "people", "translation"), ("where object", "who", "objects")
-
-
 def test_it_has_learned_the_world(model):
-    """People and translations to the last question; things, which change hands, not yet: the card's page says so."""
+    """Every kind of question, and with every seed nearly so; 300 questions can miss a truth by some hundredths."""
     known = card()["int8"]
-    assert known["kl"] <= 0.04
-    assert {*SURE, *UNSURE} == set(known["accuracy"])
-    assert min(known["accuracy"][kind] for kind in SURE) >= 0.97, known["accuracy"]
-    assert min(known["accuracy"][kind] for kind in UNSURE) >= 0.85, known["accuracy"]
-    asked = world.questions("people", 300, __main__.EXAM + 3)
+    assert known["kl"] <= 0.03 and set(known["accuracy"]) == set(world.QUESTIONS)
+    assert min(known["accuracy"].values()) >= 0.97, known["accuracy"]
+    assert len(card()["runs"]) == 3
+    for run in card()["runs"]:
+        assert run["kl"] <= 0.03 and min(run["accuracy"].values()) >= 0.95, run["accuracy"]
+    asked = world.questions("who", 300, __main__.EXAM + 3)
     assert accuracy(model, asked) >= 0.97, "of other questions than those of the card"
 
 

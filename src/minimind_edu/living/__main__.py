@@ -1,4 +1,4 @@
-"""Train the book's model again: `python -m minimind_edu.living`, about a quarter of an hour for each of three seeds.
+"""Train the book's model again: `python -m minimind_edu.living`, about 16 minutes of one core for each of three seeds.
 
 Each seed is trained and examined; the one nearest to the world is stored as int8 rows, with a card that tells all
 results. `--seeds 0` trains one, `--steps 200` tries the way in a minute, `--into FOLDER` writes somewhere else.
