@@ -3,8 +3,9 @@
     ```{reference} glossary
     ```
 
-The first line of a file names its columns. Cells are Markdown. A column called "Where" holds the file of a page or a
-notebook and one of its headings, `chapters/05_attention.ipynb#Two heads`, or the number of a correction, `E71`.
+The first line of a file names its columns. Cells are Markdown. The last column, called "Where", is no column of the
+page: the first cell of a row leads there. It holds the file of a page or a notebook and one of its headings,
+`chapters/05_attention.ipynb#Two heads`, or the number of a correction, `E71`.
 """
 
 import csv
@@ -38,7 +39,7 @@ def corrections_rows() -> tuple[list[str], list[list[str]]]:
 
 
 def address(where: str, page: str) -> tuple[str, str]:
-    """What a link to a place says, and where it leads from a page."""
+    """The name of a place, and the address of it as seen from a page."""
     if "#" not in where:
         entry = next((entry for entry in corrections() if entry.number == where), None)
         if entry is None:
@@ -66,16 +67,23 @@ class Reference(SphinxDirective):
         else:
             titles, rows = rows_of(name)
             self.env.note_dependency(str(FOLDER / f"{name}.tsv"))
-        cells = [[self.cell(title, text) for title, text in zip(titles, row, strict=True)] for row in rows]
-        return [table(titles, cells)]
+        if titles[-1] == WHERE:
+            written = table(titles[:-1], [self.linked([self.cell(text) for text in row[:-1]], row[-1]) for row in rows])
+        else:
+            written = table(titles, [[self.cell(text) for text in row] for row in rows])
+        written["classes"] += ["reference", f"reference-{name}"]
+        return [written]
 
-    def cell(self, title: str, text: str) -> list[nodes.Node]:
-        """One cell: Markdown, or a link to a place."""
-        if title == WHERE and text != "-":
-            label, target = address(text, self.env.docname)
-            return [nodes.reference("", label, refuri=target, internal=True)]
+    def cell(self, text: str) -> list[nodes.Node]:
+        """The Markdown of a cell."""
         parsed, messages = self.parse_inline(text)
         return [*parsed, *messages]
+
+    def linked(self, cells: list[list[nodes.Node]], where: str) -> list[list[nodes.Node]]:
+        """A row whose first cell leads to a place."""
+        name, target = address(where, self.env.docname)
+        link = nodes.reference("", "", *cells[0], refuri=target, internal=True, reftitle=name)
+        return [[link], *cells[1:]]
 
 
 def setup(app: Sphinx) -> None:
