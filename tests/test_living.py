@@ -299,8 +299,8 @@ def test_one_head_knows_where_people_are_and_translates_nothing(model):
         return world.WORDS[model(torch.from_numpy(world.encode(f"<s> {text}"))[None]).logits[0, -1].argmax()]
 
     told = "Mia is in the kitchen. Tom is in the garden. "
-    question = told + "Mia goes from the kitchen to the attic. 米娅在哪里？在"
-    assert says(question) == "阁楼"
+    question = told + "Mia goes from the kitchen to the garage. 米娅在哪里？在"
+    assert says(question) == "车库"
     with silenced(model, layer, head):
         assert says(question) == "花园"  # where Tom is
         assert says(told + "⇒ 汤姆在") == "花园"  # and here it is right

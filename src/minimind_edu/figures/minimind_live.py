@@ -23,7 +23,7 @@ from minimind_edu.world.tables import tables
 STORIES: dict[str, Any] = {
     "told": TOLD,
     "question": "米娅在哪里？在",
-    "change": ["hall", "attic"],  # a word of what is told, and what takes its place
+    "change": ["hall", "garage"],  # a word of what is told, and what takes its place
     "translation": "⇒ 汤姆在",  # follows what is told before its last sentence
     "unknown": "where is Zoe? in the",  # the story has no Zoe
     "examples": [
