@@ -55,11 +55,11 @@ from minimind_edu.checks.speed import (
 )
 from minimind_edu.checks.training import check_excess, check_loop, check_needs_order, check_rate
 from minimind_edu.checks.tying import (
-    check_drop_shared,
+    check_fits_tied,
     check_logits_from_embedding,
-    check_saved_share,
     check_tie_weights,
     check_tied_gradient,
+    check_two_sizes,
 )
 from minimind_edu.checks.whole_model import (
     check_divergence,
@@ -78,10 +78,10 @@ __all__ = [
     "check_causal_head",
     "check_convert_rows",
     "check_divergence",
-    "check_drop_shared",
     "check_encode_word",
     "check_greedy",
     "check_excess",
+    "check_fits_tied",
     "check_grouped_attention",
     "check_kv_cache_bytes",
     "check_kv_head_of",
@@ -110,7 +110,6 @@ __all__ = [
     "check_rms_norm_gradient",
     "check_rotate_from",
     "check_rotate_pair",
-    "check_saved_share",
     "check_silence",
     "check_steady_std",
     "check_step_bytes",
@@ -119,6 +118,7 @@ __all__ = [
     "check_table_bytes",
     "check_tie_weights",
     "check_tied_gradient",
+    "check_two_sizes",
     "check_unfinished_pairs",
     "check_visible",
     "check_yarn_range",
