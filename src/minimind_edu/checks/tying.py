@@ -235,7 +235,8 @@ TWO_SIZES = Exercise(
             "a row that is read has an RMS of std, not of 1: the factor must make up for it",
         ),
         Mistake(
-            lambda e, a, s: (s, 1.0), "this suits the reading only: the matrix is shared, and the logits need their size"
+            lambda e, a, s: (s, 1.0),
+            "this suits the reading only: the matrix is shared, and the logits need their size",
         ),
     ),
 )
