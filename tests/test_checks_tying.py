@@ -28,9 +28,9 @@ def tie_embedding(embedding, head):
     return head
 
 
-def share_by_two_totals(vocab_size, hidden_size, tied_total):
-    untied_total = tied_total + vocab_size * hidden_size
-    return 1 - tied_total / untied_total
+def sizes_by_variance(hidden_size, logits, stream):
+    std = (logits**2 / hidden_size) ** 0.5
+    return torch.tensor([std, stream / std], dtype=torch.float64).tolist()
 
 
 def gradient_by_autograd(ids, grad_embedded, hidden, grad_logits):
@@ -45,20 +45,10 @@ def gradient_by_one_hot(ids, grad_embedded, hidden, grad_logits):
     return one_hot.T @ grad_embedded + grad_logits.T @ hidden
 
 
-def drop_by_pointer(state):
-    seen, kept = set(), {}
-    for name, tensor in state.items():
-        if tensor.data_ptr() not in seen:
-            seen.add(tensor.data_ptr())
-            kept[name] = tensor
-    return kept
-
-
-def drop_by_storage(state):
-    first = {}
-    for name, tensor in state.items():
-        first.setdefault(tensor.untyped_storage().data_ptr(), name)
-    return {name: state[name] for name in first.values()}
+def fits_by_every_number(state):
+    if "lm_head.weight" not in state:
+        return True
+    return (state["lm_head.weight"] == state["model.embed_tokens.weight"]).all()
 
 
 RIGHT = [
@@ -66,11 +56,10 @@ RIGHT = [
     (checks.check_logits_from_embedding, logits_by_einsum),
     (checks.check_tie_weights, tie_head),
     (checks.check_tie_weights, tie_embedding),
-    (checks.check_saved_share, share_by_two_totals),
+    (checks.check_two_sizes, sizes_by_variance),
     (checks.check_tied_gradient, gradient_by_autograd),
     (checks.check_tied_gradient, gradient_by_one_hot),
-    (checks.check_drop_shared, drop_by_pointer),
-    (checks.check_drop_shared, drop_by_storage),
+    (checks.check_fits_tied, fits_by_every_number),
 ]
 
 
@@ -156,66 +145,56 @@ TIES = [
 ]
 
 
-def drop_equal_numbers(state):
-    kept = {}
-    for name, tensor in state.items():
-        if not any(torch.equal(tensor, other) for other in kept.values()):
-            kept[name] = tensor
-    return kept
+def head_of(state):
+    return state.get("lm_head.weight", state["model.embed_tokens.weight"])
 
 
-def drop_equal_objects(state):
-    first = {}
-    for name, tensor in state.items():
-        first.setdefault(id(tensor), name)
-    return {name: state[name] for name in first.values()}
+def fits_by_memory(state):
+    return head_of(state).data_ptr() == state["model.embed_tokens.weight"].data_ptr()
 
 
-def drop_the_first(state):
-    last = {tensor.data_ptr(): name for name, tensor in state.items()}
-    return {name: tensor for name, tensor in state.items() if last[tensor.data_ptr()] == name}
+def fits_by_name(state):
+    return "lm_head.weight" not in state
 
 
-def drop_both(state):
-    pointers = [tensor.data_ptr() for tensor in state.values()]
-    return {n: t for n, t in state.items() if pointers.count(t.data_ptr()) == 1}
+def fits_by_shape(state):
+    return head_of(state).shape == state["model.embed_tokens.weight"].shape
 
 
-def drop_by_name(state):
-    return {n: t for n, t in state.items() if n not in ("lm_head.weight", "out.weight")}
+def fits_by_sum(state):
+    return torch.isclose(head_of(state).sum(), state["model.embed_tokens.weight"].sum())
 
 
-def drop_in_place(state):
-    for name in set(state) - set(drop_by_pointer(state)):
-        del state[name]
-    return state
+def fits_by_closeness(state):
+    return torch.allclose(head_of(state), state["model.embed_tokens.weight"])
 
 
-def drop_one_only(state):
-    extra = [name for name in state if name not in drop_by_pointer(state)]
-    return {name: tensor for name, tensor in state.items() if name not in extra[:1]}
+def fits_with_both_only(state):
+    return "lm_head.weight" in state and fits_by_every_number(state)
 
 
-def drop_and_copy(state):
-    return {name: tensor.clone() for name, tensor in drop_by_pointer(state).items()}
+def fits_without_looking(state):
+    return torch.equal(state["lm_head.weight"], state["model.embed_tokens.weight"])
 
 
-DROPS = [
-    (dict, "under both names"),
-    (drop_equal_objects, "id() does not help"),
-    (drop_equal_numbers, "compare data_ptr"),
-    (drop_the_first, "keep the first name"),
-    (drop_both, "keep one of them"),
-    (drop_by_name, "not at their names"),
-    (drop_in_place, "build a new one"),
-    (drop_one_only, "expected the names ['x', 'y']"),
-    (drop_and_copy, "you copy the tensors"),
-    (list, "return a dictionary, not list"),
+def fits_in_words(state):
+    return "yes"
+
+
+FITS = [
+    (fits_by_memory, "never shares memory"),
+    (fits_by_name, "never shares memory"),
+    (fits_by_shape, "would overwrite"),
+    (fits_by_sum, "in another order"),
+    (fits_by_closeness, "close is not equal"),
+    (fits_with_both_only, "only one matrix"),
+    (fits_without_looking, "KeyError: 'lm_head.weight'"),
+    (fits_in_words, "return True or False"),
 ]
 
 WRONG = [
     *((checks.check_tie_weights, tie, words) for tie, words in TIES),
-    *((checks.check_drop_shared, drop, words) for drop, words in DROPS),
+    *((checks.check_fits_tied, fits, words) for fits, words in FITS),
 ]
 
 

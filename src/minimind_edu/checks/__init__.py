@@ -42,11 +42,11 @@ from minimind_edu.checks.rope_scaling import (
 from minimind_edu.checks.speed import check_attention_pairs, check_fair_times, check_readers, check_step_operations
 from minimind_edu.checks.training import check_excess, check_loop, check_needs_order, check_rate
 from minimind_edu.checks.tying import (
-    check_drop_shared,
+    check_fits_tied,
     check_logits_from_embedding,
-    check_saved_share,
     check_tie_weights,
     check_tied_gradient,
+    check_two_sizes,
 )
 from minimind_edu.checks.whole_model import (
     check_divergence,
@@ -65,13 +65,13 @@ __all__ = [
     "check_convert_rows",
     "check_divergence",
     "check_divisors",
-    "check_drop_shared",
     "check_encode_word",
     "check_excess",
     "check_extend",
     "check_factor",
     "check_fair_times",
     "check_first_lost_position",
+    "check_fits_tied",
     "check_greedy",
     "check_grouped_attention",
     "check_heads_that_fit",
@@ -98,13 +98,13 @@ __all__ = [
     "check_rope",
     "check_rotary_attention",
     "check_rotate_from",
-    "check_saved_share",
     "check_silence",
     "check_stack",
     "check_steady_std",
     "check_step_operations",
     "check_tie_weights",
     "check_tied_gradient",
+    "check_two_sizes",
     "check_unfinished_pairs",
     "check_visible",
     "check_yarn_scaling",

@@ -146,34 +146,6 @@ def check_tie_weights(attempt: Attempt) -> bool:
     return TIE_WEIGHTS.check(attempt)
 
 
-def _saved_share(vocab_size: int, hidden_size: int, tied_total: int) -> float:
-    table = vocab_size * hidden_size
-    return table / (tied_total + table)
-
-
-SAVED_SHARE = Exercise(
-    "check_saved_share",
-    answer=_saved_share,
-    cases=(
-        Case("MiniMind2 small", (6400, 512, 25_829_888)),
-        Case("MiniMind2, 16 layers", (6400, 768, 104_030_976)),
-        Case("GPT-2 small", (50_257, 768, 124_439_808)),
-    ),
-    mistakes=(
-        Mistake(lambda v, e, n: v * e / n, "divide by the untied model, which has the second table too"),
-        Mistake(lambda v, e, n: 2 * _saved_share(v, e, n), "this is the share of both tables; tying saves one of them"),
-        Mistake(lambda v, e, n: 100 * _saved_share(v, e, n), "return a share between 0 and 1, not a percentage"),
-        Mistake(lambda v, e, n: v * e, "this is how many parameters are saved; return their share"),
-        Mistake(lambda v, e, n: 1 - _saved_share(v, e, n), "this is the share that remains; return what is saved"),
-    ),
-)
-
-
-def check_saved_share(attempt: Attempt) -> bool:
-    """Does `attempt(vocab_size, hidden_size, tied_total)` give the share of the untied model that tying saves?"""
-    return SAVED_SHARE.check(attempt)
-
-
 def _tied_gradient(ids: Tensor, grad_embedded: Tensor, hidden: Tensor, grad_logits: Tensor) -> Tensor:
     return (grad_logits.T @ hidden).index_add(0, ids, grad_embedded)
 
@@ -196,7 +168,7 @@ TIED_GRADIENT = Exercise(
     "check_tied_gradient",
     answer=_tied_gradient,
     cases=(
-        Case("one position", _one_sentence(2)),
+        Case("two different tokens", _one_sentence(2, 5)),
         Case("four different tokens", _one_sentence(5, 0, 3, 1)),
         Case("a token that comes three times", _one_sentence(4, 2, 4, 6, 4)),
     ),
@@ -218,6 +190,10 @@ TIED_GRADIENT = Exercise(
             lambda i, g, h, d: _tied_gradient(i, g, h, d) / 2,
             "this is the mean of both parts; gradients that reach one parameter add up",
         ),
+        Mistake(
+            lambda i, g, h, d: (d.T @ h / len(i)).index_add(0, i, g),
+            "you divide the head's part by S: grad_logits already holds the division by the number of predictions",
+        ),
     ),
 )
 
@@ -227,85 +203,108 @@ def check_tied_gradient(attempt: Attempt) -> bool:
     return TIED_GRADIENT.check(attempt)
 
 
-_FIRST, _NORM, _SECOND = "embed.weight", "norm.weight", "out.weight"
+def _two_sizes(hidden_size: int, logits: float, stream: float) -> tuple[float, float]:
+    std = logits / hidden_size**0.5
+    return std, stream / std
 
 
-def _result(attempt: Attempt, state: dict[str, Tensor]) -> dict[str, Tensor]:
-    answer = attempt(state)
-    if not isinstance(answer, dict):
-        raise TypeError(f"return a dictionary, not {type(answer).__name__}")
-    return answer
-
-
-def _drops_the_second_name(attempt: Attempt) -> str | None:
-    # As in a real state_dict(), a second name of a tensor is another object on the same memory.
-    table = _TABLE.clone()
-    names = list(_result(attempt, {_FIRST: table, _NORM: torch.ones(_HIDDEN), _SECOND: table.detach()}))
-    if names == [_FIRST, _NORM]:
-        return None
-    if len(names) == 3:
-        return (
-            "the tied tensor is still there under both names, and safetensors refuses that (id() does not help: "
-            "state_dict() makes a new object for every name)"
-        )
-    if _FIRST not in names and _SECOND not in names:
-        return "both names of the tied tensor are gone: keep one of them"
-    if names == [_NORM, _SECOND]:
-        return "keep the first name and drop the later one, as readers of such files expect"
-    return f"expected the names {[_FIRST, _NORM]}, got {names}"
-
-
-def _keeps_an_untied_head(attempt: Attempt) -> str | None:
-    state = {_FIRST: _TABLE.clone(), "lm_head.weight": _TABLE + 1}
-    if list(_result(attempt, state)) == list(state):
-        return None
-    return "an untied head is gone: look at which tensors share memory, not at their names"
-
-
-def _keeps_equal_numbers(attempt: Attempt) -> str | None:
-    state = {"first_norm.weight": torch.ones(_HIDDEN), "second_norm.weight": torch.ones(_HIDDEN)}
-    if list(_result(attempt, state)) == list(state):
-        return None
-    return "the two norms of a new model are all ones, and yet they are two tensors: compare data_ptr(), not numbers"
-
-
-def _drops_every_further_name(attempt: Attempt) -> str | None:
-    table = _TABLE.clone()
-    names = list(_result(attempt, {"x": table, "y": torch.ones(2), "z": table.detach(), "a": table.detach()}))
-    return None if names == ["x", "y"] else f"expected the names ['x', 'y'], got {names}"
-
-
-def _leaves_the_rest(attempt: Attempt) -> str | None:
-    table = _TABLE.clone()
-    state = {_FIRST: table, _SECOND: table.detach()}
-    answer = _result(attempt, state)
-    if len(state) != 2:
-        return "you delete from the dictionary that you were given; build a new one"
-    if answer[_FIRST].data_ptr() == table.data_ptr():
-        return None
-    return "you copy the tensors; keep the ones that you were given, because a model may not fit in memory twice"
-
-
-def _drop_shared(state_dict: dict[str, Tensor]) -> dict[str, Tensor]:
-    first: dict[int, str] = {}  # address -> name
-    for name, tensor in state_dict.items():
-        first.setdefault(tensor.data_ptr(), name)
-    return {name: state_dict[name] for name in first.values()}
-
-
-DROP_SHARED = Exercise(
-    "check_drop_shared",
-    answer=_drop_shared,
+TWO_SIZES = Exercise(
+    "check_two_sizes",
+    answer=_two_sizes,
     cases=(
-        Property("of a tied pair, the first name stays", _drops_the_second_name),
-        Property("an untied head stays", _keeps_an_untied_head),
-        Property("equal numbers in different memory stay", _keeps_equal_numbers),
-        Property("three names of one tensor become one", _drops_every_further_name),
-        Property("the tensors are not copied, the given dictionary is left", _leaves_the_rest),
+        Case("E = 512, logits of 1, stream of 1", (512, 1.0, 1.0)),
+        Case("E = 64, logits of 0.5, stream of 2", (64, 0.5, 2.0)),
+        Case("E = 1024, logits of 0.64, stream of 0.02: the factor is 1", (1024, 0.64, 0.02)),
+    ),
+    mistakes=(
+        Mistake(
+            lambda e, a, s: (a * e**0.5, s / (a * e**0.5)),
+            "such logits would be E times too large: E products add up in each",
+        ),
+        Mistake(
+            lambda e, a, s: (a / e, s * e / a),
+            "E independent products add up like their variances: divide by the square root of E",
+        ),
+        Mistake(
+            lambda e, a, s: (a / e**0.5, e**0.5),
+            "√E is the factor for logits of 1 and a stream of 1; ask what a row's RMS is before it is multiplied",
+        ),
+        Mistake(
+            lambda e, a, s: (a / e**0.5, s),
+            "a row that is read has an RMS of std, not of 1: the factor must make up for it",
+        ),
+        Mistake(
+            lambda e, a, s: (s, 1.0),
+            "this suits the reading only: the matrix is shared, and the logits need their size",
+        ),
     ),
 )
 
 
-def check_drop_shared(attempt: Attempt) -> bool:
-    """Does `attempt(state_dict)` return a dictionary that holds every tensor once, under its first name?"""
-    return DROP_SHARED.check(attempt)
+def check_two_sizes(attempt: Attempt) -> bool:
+    """Does `attempt(hidden_size, logits, stream)` give the std of the matrix and the factor for reading?"""
+    return TWO_SIZES.check(attempt)
+
+
+_EMBEDDING, _HEAD = "model.embed_tokens.weight", "lm_head.weight"
+
+
+def _fits_tied(state_dict: dict[str, Tensor]) -> bool:
+    head = state_dict.get(_HEAD)
+    return head is None or torch.equal(head, state_dict[_EMBEDDING])
+
+
+def _judges(claim: str, hint: str, head: Tensor | None) -> Property:
+    """One file with a norm, an embedding and, if given, a head, and what to say to those who misjudge it."""
+
+    def find_problem(attempt: Attempt) -> str | None:
+        state = {_EMBEDDING: _TABLE.clone(), "model.norm.weight": torch.ones(_HIDDEN)}
+        if head is not None:
+            state[_HEAD] = head.clone()
+        wanted = _fits_tied(state)
+        answer = attempt(state)
+        if isinstance(answer, str | dict):
+            raise TypeError("return True or False")
+        return None if bool(answer) == wanted else hint
+
+    return Property(claim, find_problem)
+
+
+def _one_number_off() -> Tensor:
+    head = _TABLE.clone()
+    head[-1, -1] += 1e-7
+    return head
+
+
+FITS_TIED = Exercise(
+    "check_fits_tied",
+    answer=_fits_tied,
+    cases=(
+        _judges(
+            "both names, equal numbers: True",
+            "what comes from a file never shares memory, and MiniMind's own files have both names: compare numbers",
+            _TABLE,
+        ),
+        _judges("no head in the file: True", "nothing can be overwritten if there is only one matrix", None),
+        _judges(
+            "another head: False",
+            "all names and shapes match, and yet the head would overwrite the embedding",
+            _TABLE.cos(),
+        ),
+        _judges(
+            "the rows in another order: False",
+            "sums, means and norms agree, but the rows are in another order: compare number by number",
+            _TABLE.flip(0),
+        ),
+        _judges(
+            "one number differs by 1e-7: False",
+            "close is not equal: one of the two numbers would be lost; use torch.equal",
+            _one_number_off(),
+        ),
+    ),
+)
+
+
+def check_fits_tied(attempt: Attempt) -> bool:
+    """Does `attempt(state_dict)` tell whether a tied model can load these weights without losing a number?"""
+    return FITS_TIED.check(attempt)
