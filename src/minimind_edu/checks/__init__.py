@@ -11,6 +11,7 @@ from minimind_edu.checks.block import (
     check_pre_norm_block,
     check_stream_sizes,
 )
+from minimind_edu.checks.experts import check_awake, check_balance, check_mixture, check_route, check_taught
 from minimind_edu.checks.head_groups import (
     check_attention_parameters,
     check_grouped_attention,
@@ -74,6 +75,8 @@ __all__ = [
     "check_apply_rotary_pos_emb",
     "check_attention_pairs",
     "check_attention_parameters",
+    "check_awake",
+    "check_balance",
     "check_cached_generate",
     "check_causal_head",
     "check_convert_rows",
@@ -91,6 +94,7 @@ __all__ = [
     "check_logits_from_embedding",
     "check_loop",
     "check_masked_softmax",
+    "check_mixture",
     "check_multi_head",
     "check_needs_order",
     "check_next_token_loss",
@@ -106,6 +110,7 @@ __all__ = [
     "check_rate",
     "check_rectangular_mask",
     "check_repeat_kv",
+    "check_route",
     "check_rms_norm",
     "check_rms_norm_gradient",
     "check_rotate_from",
@@ -117,6 +122,7 @@ __all__ = [
     "check_step_operations",
     "check_stream_sizes",
     "check_table_bytes",
+    "check_taught",
     "check_tie_weights",
     "check_tied_gradient",
     "check_unfinished_pairs",
