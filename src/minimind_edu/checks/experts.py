@@ -131,8 +131,9 @@ def _too_much_work(attempt: Attempt) -> str | None:
     attempt(numbers(5, 3), counted, _CHOSEN[:, :1], _WEIGHTS[:, :1])
     rows = [sum(batches) for batches in seen]
     if rows != [2, 1, 2]:
-        return f"5 tokens chose one expert each, 2, 1 and 2 of them; your experts worked on {rows[0]}, {rows[1]} and " + (
-            f"{rows[2]} rows: give each only the tokens that chose it"
+        return (
+            f"5 tokens chose one expert each, 2, 1 and 2 of them; your experts worked on {rows[0]}, {rows[1]} and "
+            + (f"{rows[2]} rows: give each only the tokens that chose it")
         )
     if any(len(batches) > 1 for batches in seen):
         return "give an expert all of its tokens in one call; token by token its matrices are read again each time"
@@ -160,7 +161,7 @@ MIXTURE = Exercise(
         ),
         Mistake(
             _mixture_with(_first, add=False),
-            "two things are wrong: outputs are overwritten instead of added, and the weight is that of the first choice",
+            "two things are wrong: outputs are overwritten, not added, and the weight is that of the first choice",
         ),
         Mistake(
             _mixture_with(lambda weights, rows, choice: torch.ones_like(weights[rows, choice]), add=True),
@@ -246,7 +247,7 @@ def _taught(num_experts: int, k: int, renormalize: bool) -> int:
     return reached if reached > 1 else 0
 
 
-_PLANS = ((4, 2, False), (4, 2, True), (4, 1, True), (4, 1, False), (8, 8, True), (6, 3, True), (1, 1, False))
+_PLANS = ((6, 2, False), (6, 2, True), (4, 1, True), (4, 1, False), (8, 8, True), (6, 3, True), (1, 1, False))
 
 TAUGHT = Exercise(
     "check_taught",
@@ -257,16 +258,16 @@ TAUGHT = Exercise(
     ),
     mistakes=(
         Mistake(
+            lambda n, k, renormalize: k if renormalize else n,
+            "a single weight divided by itself is 1 whatever its logit is, and so is the softmax over one expert",
+        ),
+        Mistake(
             lambda n, k, renormalize: k,
             "the chosen ones only? Not here: without renormalizing, every logit is in the denominator of the softmax",
         ),
         Mistake(
             lambda n, k, renormalize: n,
             "renormalized, the weights depend on the chosen logits alone: the denominator of the softmax cancels",
-        ),
-        Mistake(
-            lambda n, k, renormalize: k if renormalize else n,
-            "a single weight divided by itself is 1 whatever its logit is, and so is the softmax over one expert",
         ),
         Mistake(
             lambda n, k, renormalize: n - k,
@@ -292,7 +293,7 @@ def _awake(num_experts: int, k: int, tokens: int) -> float:
     return num_experts * (1 - (1 - k / num_experts) ** tokens)
 
 
-_BATCHES = ((4, 1, 1), (4, 1, 2), (4, 2, 3), (8, 2, 16), (128, 8, 64))
+_BATCHES = ((5, 2, 3), (4, 1, 1), (4, 1, 2), (8, 2, 16), (128, 8, 64))
 
 AWAKE = Exercise(
     "check_awake",
