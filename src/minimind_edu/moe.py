@@ -4,10 +4,10 @@ The mixture stands in a block where a dense model has its one feed-forward netwo
 over the experts; the k largest are kept and, if asked, renormalized to sum to 1; the output is the sum of the chosen
 experts' outputs with these routing weights, plus the shared experts, which every token visits.
 
-The auxiliary loss is smallest when all experts get the same load. With f_i the share of the assignments that went to
-expert i and P_i its mean router probability, it is coefficient * N * sum_i f_i P_i: an even router pays exactly the
-coefficient, whatever N and k. Fedus et al. 2021, arXiv 2101.03961. (MiniMind3 sums over the k choices instead of
-averaging, which makes its loss k times this one; its own k is 1.)
+The auxiliary loss pushes the busiest experts down. With f_i the share of the assignments that went to expert i and P_i
+its mean router probability, it is coefficient * N * sum_i f_i P_i: an even router pays exactly the coefficient,
+whatever N and k (an uneven one pays less only where f and P disagree). Fedus et al. 2021, arXiv 2101.03961. (MiniMind3
+sums over the k choices instead of averaging, which makes its loss k times this one; its own k is 1.)
 
 MiniMind: `model/model_minimind.py`, classes MoEGate and MOEFeedForward.
 """

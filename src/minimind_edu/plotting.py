@@ -270,12 +270,18 @@ def plot_by_depth(
 
 @_AS_EVERYWHERE
 def plot_vectors(
-    vectors: Mapping[str, Sequence[float]], *, alt: str, colors: Mapping[str, str] | None = None
+    vectors: Mapping[str, Sequence[float]],
+    xlabel: str = "channel",
+    ylabel: str = "value",
+    *,
+    alt: str,
+    colors: Mapping[str, str] | None = None,
 ) -> Picture:
     """Bars side by side: the channels of a few vectors of the same length.
 
     Args:
         vectors: name -> numbers.
+        xlabel, ylabel: what the axes show, with units.
         alt: the description (see Picture).
         colors: the vectors that have a hue of their own (see curve_styles); of two with one hue the first is hollow.
     """
@@ -291,8 +297,8 @@ def plot_vectors(
                 bar.set_facecolor("none")
     ax.axhline(0, color=INK, linewidth=1)
     ax.spines["bottom"].set_visible(False)
-    ax.set(xlabel="channel", ylabel="value", xticks=range(len(values)))
-    ax.locator_params(axis="y", integer=True)
+    ax.set(xlabel=xlabel, ylabel=ylabel, xticks=range(len(values)))
+    ax.locator_params(axis="y", integer=np.ptp(ax.get_ylim()) > 2)  # shares need more ticks
     _legend(ax)
     return Picture(_figure(ax), alt=alt)
 

@@ -11,6 +11,7 @@ from minimind_edu.checks.attention import (
     check_visible,
 )
 from minimind_edu.checks.block import check_factor, check_ledger, check_norms_of, check_pre_norm_block, check_stack
+from minimind_edu.checks.experts import check_awake, check_balance, check_mixture, check_route, check_taught
 from minimind_edu.checks.head_groups import (
     check_grouped_attention,
     check_heads_that_fit,
@@ -58,6 +59,8 @@ from minimind_edu.checks.whole_model import (
 
 __all__ = [
     "check_attention_pairs",
+    "check_awake",
+    "check_balance",
     "check_best_key",
     "check_cache_test",
     "check_cached_generate",
@@ -83,6 +86,7 @@ __all__ = [
     "check_longest_text",
     "check_loop",
     "check_masked_softmax",
+    "check_mixture",
     "check_multi_head",
     "check_needs_order",
     "check_next_word",
@@ -98,10 +102,12 @@ __all__ = [
     "check_rope",
     "check_rotary_attention",
     "check_rotate_from",
+    "check_route",
     "check_silence",
     "check_stack",
     "check_steady_std",
     "check_step_operations",
+    "check_taught",
     "check_tie_weights",
     "check_tied_gradient",
     "check_two_sizes",
