@@ -39,7 +39,7 @@ class MiniMindConfig:
     num_attention_heads: int = 8  # H, query heads
     num_key_value_heads: int = 2  # K
     head_dim: int = DERIVED  # D; hidden_size // num_attention_heads
-    intermediate_size: int = DERIVED  # F; 8/3 of hidden_size, rounded up to a multiple of 64
+    intermediate_size: int = DERIVED  # I; 8/3 of hidden_size, rounded up to a multiple of 64
     max_position_embeddings: int = 32768  # positions in the RoPE tables
     rope_theta: float = 1e6
     rope_scaling: RopeScaling | None = None
@@ -56,7 +56,7 @@ class MiniMindConfig:
     num_experts: int = 4  # N, routed experts
     num_experts_per_tok: int = 2  # k
     num_shared_experts: int = 1  # experts that every token visits, in addition to the routed ones
-    moe_intermediate_size: int = DERIVED  # F of one expert; intermediate_size
+    moe_intermediate_size: int = DERIVED  # I of one expert; intermediate_size
     norm_topk_prob: bool = True  # renormalize the routing weights of the chosen experts to sum to 1
     router_aux_loss_coef: float = 0.1
     seq_aux: bool = True  # balance the load within each sequence instead of over the whole batch

@@ -6,7 +6,7 @@
 
 Activations are left out of the bytes: while decoding they are thousands of times smaller than the weights. A causal
 mask saves nothing here: all S * T pairs of queries and keys are counted, as attention written out computes them.
-The letters are those of `attention.py`: B batch, S new positions, T all positions, H, K, D, E, L, and F, V, N.
+The letters are those of `attention.py`: B batch, S new positions, T all positions, H, K, D, E, L, and I, V, N.
 Roofline: Williams, Waterman, Patterson 2009. MiniMind has no such file.
 """
 

@@ -15,7 +15,7 @@ class FeedForward(nn.Module):
 
     Args:
         hidden_size: E.
-        intermediate_size: F, the wider layer.
+        intermediate_size: I, the wider layer.
         dropout: on the output, in training.
 
     State-dict keys: gate_proj, up_proj, down_proj. No biases.

@@ -74,11 +74,11 @@ EXTEND = Exercise(
     ),
     mistakes=(
         Mistake(
-            lambda q, k, v, *tables_and_pair: _joined(_extend(q, k, v, *tables_and_pair)[0], k, v, tables_and_pair[-1]),
+            lambda q, k, v, cos, sin, pair: _joined(_extend(q, k, v, cos, sin, pair)[0], k, v, pair),
             "the new keys are not rotated: they are cached after RoPE",
         ),
         Mistake(
-            lambda q, k, v, *rest: _extend(q, k, _extend(q, v, v, *rest[:2], None)[1], *rest),
+            lambda q, k, v, cos, sin, pair: _extend(q, k, _extend(q, v, v, cos, sin, None)[1], cos, sin, pair),
             "you rotate the values, too: only queries and keys carry positions",
         ),
         Mistake(

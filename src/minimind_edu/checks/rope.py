@@ -111,7 +111,7 @@ ROPE = Exercise(
             "you count the positions 0, 1, 2, ... yourself: use the argument positions",
         ),
         Mistake(
-            lambda *given: _rope(*given[:2], 1e4),
+            lambda x, positions, base: _rope(x, positions, 1e4),
             "your base is always 10,000: use the argument rope_base",
         ),
     ),
