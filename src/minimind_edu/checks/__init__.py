@@ -11,6 +11,7 @@ from minimind_edu.checks.block import (
     check_pre_norm_block,
     check_stream_sizes,
 )
+from minimind_edu.checks.generation import check_ahead, check_finish, check_residual, check_top_p
 from minimind_edu.checks.head_groups import (
     check_attention_parameters,
     check_grouped_attention,
@@ -70,6 +71,7 @@ from minimind_edu.checks.whole_model import (
 )
 
 __all__ = [
+    "check_ahead",
     "check_append",
     "check_apply_rotary_pos_emb",
     "check_attention_pairs",
@@ -80,8 +82,9 @@ __all__ = [
     "check_divergence",
     "check_drop_shared",
     "check_encode_word",
-    "check_greedy",
     "check_excess",
+    "check_finish",
+    "check_greedy",
     "check_grouped_attention",
     "check_kv_cache_bytes",
     "check_kv_head_of",
@@ -106,6 +109,7 @@ __all__ = [
     "check_rate",
     "check_rectangular_mask",
     "check_repeat_kv",
+    "check_residual",
     "check_rms_norm",
     "check_rms_norm_gradient",
     "check_rotate_from",
@@ -119,6 +123,7 @@ __all__ = [
     "check_table_bytes",
     "check_tie_weights",
     "check_tied_gradient",
+    "check_top_p",
     "check_unfinished_pairs",
     "check_visible",
     "check_yarn_range",
