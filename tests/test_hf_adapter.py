@@ -253,6 +253,7 @@ def test_guessing_ahead_gives_the_same_tokens(pair):
         {"num_beams": 4, "num_return_sequences": 3, "cache_implementation": "static"},
         {"num_beams": 3, "do_sample": True},
         {"do_sample": True, "temperature": 0.8, "top_k": 20, "top_p": 0.9},
+        {"do_sample": True, "min_p": 0.2},
         {"do_sample": True, "num_return_sequences": 3},
     ],
     ids=str,

@@ -11,7 +11,19 @@ import pytest
 import torch
 
 from minimind_edu import world
-from minimind_edu.living import CARD, CONFIG, WEIGHTS, __main__, card, living_model, new_model, story_batches
+from minimind_edu.living import (
+    CARD,
+    CONFIG,
+    DRAFT,
+    DRAFT_CONFIG,
+    WEIGHTS,
+    __main__,
+    card,
+    draft_model,
+    living_model,
+    new_model,
+    story_batches,
+)
 from minimind_edu.living.exam import accuracy, divergence, log_probabilities
 from minimind_edu.living.heads import answer_reading, attention_weights, lost_without, silenced
 from minimind_edu.weights.checkpoints import from_checkpoint
@@ -304,3 +316,26 @@ def test_one_head_knows_where_people_are_and_translates_nothing(model):
     with silenced(model, layer, head):
         assert says(question) == "花园"  # where Tom is
         assert says(told + "⇒ 汤姆在") == "花园"  # and here it is right
+
+
+# The draft, which guesses ahead
+
+
+@torch.no_grad()
+def test_the_draft_is_an_eighth_of_the_model_and_often_agrees(model):
+    draft = draft_model()
+    assert draft.config == DRAFT_CONFIG and not draft.training
+    assert DRAFT.stat().st_size <= 40_000
+    assert 7 * draft.num_parameters() <= model.num_parameters()
+    ids = torch.from_numpy(world.stories(8, __main__.LENGTH, __main__.EXAM))
+    agreed = (draft(ids).logits.argmax(-1) == model(ids).logits.argmax(-1)).float().mean()
+    assert 0.6 < agreed < 1
+
+
+def test_the_program_makes_a_draft(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(__main__, "STORIES", 1)
+    monkeypatch.setattr(sys, "argv", ["living", "--draft", "--steps", "2", "--into", str(tmp_path)])
+    __main__.main()
+    assert from_checkpoint(tmp_path / DRAFT.name).config == DRAFT_CONFIG
+    assert [path.name for path in tmp_path.iterdir()] == [DRAFT.name]
+    assert "nats per word from the world" in capsys.readouterr().out

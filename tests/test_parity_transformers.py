@@ -7,6 +7,7 @@ import torch
 from model_builders import tensor, tiny_config, token_ids
 from transformers import DynamicCache, GenerationConfig, LlamaConfig
 from transformers.generation.logits_process import (
+    MinPLogitsWarper,
     RepetitionPenaltyLogitsProcessor,
     TemperatureLogitsWarper,
     TopKLogitsWarper,
@@ -19,7 +20,7 @@ from minimind_edu.hf import to_transformers
 from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.moe import load_balancing_loss
 from minimind_edu.rope_frequencies import RopeScaling, rope_frequencies
-from minimind_edu.sampling import keep_top_k, keep_top_p, penalize_repetition
+from minimind_edu.sampling import keep_min_p, keep_top_k, keep_top_p, penalize_repetition
 
 SIZES = {"hidden_size": 64, "num_attention_heads": 8, "intermediate_size": 96, "head_dim": 16}
 PADDING, END = 0, 60
@@ -189,6 +190,13 @@ def test_top_p_is_that_of_transformers(seed, top_p):
 
 
 @pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("min_p", [0.01, 0.1, 0.5, 1.0])
+def test_min_p_is_that_of_transformers(seed, min_p):
+    logits = rows_of_logits(seed)
+    assert torch.equal(keep_min_p(logits, min_p), MinPLogitsWarper(min_p)(None, logits))
+
+
+@pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("penalty", [0.8, 1.0, 1.5])
 def test_the_repetition_penalty_is_that_of_transformers(seed, penalty):
     logits, ids = rows_of_logits(seed), token_ids(4, 9, seed=seed)
@@ -198,10 +206,10 @@ def test_the_repetition_penalty_is_that_of_transformers(seed, penalty):
 
 
 def test_sampled_tokens_are_those_of_transformers_processors():
-    """The whole chain in its order: penalty, temperature, top-k, top-p, then a draw from one generator."""
+    """The whole chain in its order: penalty, temperature, top-k, top-p, min-p, then a draw from one generator."""
     ours, _ = model_pair("minimind3")
     ids = token_ids(2, 6)
-    options = {"temperature": 0.8, "top_k": 20, "top_p": 0.9, "repetition_penalty": 1.3}
+    options = {"temperature": 0.8, "top_k": 20, "top_p": 0.9, "min_p": 0.1, "repetition_penalty": 1.3}
     tokens = ours.generate(
         ids, 10, do_sample=True, eos_token_id=None, generator=torch.Generator().manual_seed(3),
         **options,
@@ -211,6 +219,7 @@ def test_sampled_tokens_are_those_of_transformers_processors():
         TemperatureLogitsWarper(0.8),
         TopKLogitsWarper(20),
         TopPLogitsWarper(0.9),
+        MinPLogitsWarper(0.1),
     ]
     generator, text = torch.Generator().manual_seed(3), ids
     for _ in range(10):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model_builders import PROPERTY, tensor
 
-from minimind_edu.sampling import Sampling, keep_top_k, keep_top_p, penalize_repetition
+from minimind_edu.sampling import Sampling, keep_min_p, keep_top_k, keep_top_p, penalize_repetition
 
 seeds = st.integers(0, 10_000)
 logit_rows = st.tuples(st.integers(1, 3), st.integers(2, 30), seeds)
@@ -56,6 +56,19 @@ def test_top_p_keeps_the_fewest_tokens_that_reach_p(row, top_p):
 def test_top_p_keeps_at_least_the_most_probable_token():
     kept = keep_top_p(torch.tensor([[1.0, 5.0, 2.0]]), 1e-9)
     assert kept.tolist() == [[-torch.inf, 5.0, -torch.inf]]
+
+
+@PROPERTY
+@given(logit_rows, st.floats(0.01, 1.0))
+def test_min_p_keeps_what_is_near_the_most_probable(row, min_p):
+    logits = logits_of(row)
+    kept = keep_min_p(logits, min_p)
+    probabilities = logits.double().softmax(-1)
+    ratio = probabilities / probabilities.amax(-1, keepdim=True)
+    clear = (ratio - min_p).abs() > 1e-6
+    assert torch.equal(kept.isfinite()[clear], (ratio >= min_p)[clear])
+    assert torch.equal(kept[kept.isfinite()], logits[kept.isfinite()])
+    assert kept.isfinite().any(-1).all()
 
 
 @PROPERTY
@@ -120,6 +133,28 @@ def test_top_k_comes_before_top_p():
     assert drawn_shares(logits, draws=100, top_p=0.5)[1] > 0
 
 
+def test_top_p_comes_before_min_p():
+    """Without the last two, which min-p would cut, 0.4 and 0.3 are 4 : 3, and 0.4 alone would reach 0.55."""
+    logits = torch.tensor([[0.4, 0.3, 0.2, 0.1]]).log()
+    both = drawn_shares(logits, draws=100, top_p=0.55, min_p=0.6)
+    assert both[1] > 0 and both[2:].tolist() == [0.0, 0.0]
+    assert drawn_shares(keep_min_p(logits, 0.6), draws=100, top_p=0.55).tolist() == [1.0, 0.0, 0.0, 0.0]
+
+
+def test_the_temperature_changes_what_min_p_keeps():
+    logits = torch.tensor([[0.6, 0.3, 0.1]]).log()
+    assert (drawn_shares(logits, draws=2_000, min_p=0.3) > 0).tolist() == [True, True, False]
+    assert (drawn_shares(logits, draws=2_000, min_p=0.3, temperature=2.0) > 0).all()
+
+
+def test_the_probabilities_are_those_that_are_drawn_from():
+    options = {"temperature": 1.3, "top_k": 4, "top_p": 0.95, "min_p": 0.05}
+    logits = torch.tensor([[0.4, 0.3, 0.2, 0.09, 0.01]]).log()
+    expected = Sampling(**options).probabilities(logits, torch.zeros_like(logits, dtype=torch.bool))
+    assert expected.sum().item() == pytest.approx(1)
+    torch.testing.assert_close(drawn_shares(logits, **options), expected[0], atol=0.015, rtol=0)
+
+
 def test_the_penalty_comes_before_the_choice():
     logits, seen = torch.tensor([[1.0, 3.0, 2.0]]), torch.tensor([[False, True, False]])
     assert choose(logits, seen, repetition_penalty=2.0).tolist() == [2]
@@ -153,6 +188,8 @@ BAD_VALUES = [
     ({"top_k": 2.5}, "top_k must be a whole number of at least 1, got 2.5"),
     ({"top_p": 0.0}, "top_p is a probability above 0 and at most 1, got 0.0; None keeps all"),
     ({"top_p": 1.5}, "top_p is a probability above 0 and at most 1, got 1.5"),
+    ({"min_p": 0.0}, "min_p is a fraction above 0 and at most 1, got 0.0; None keeps all"),
+    ({"min_p": 1.5}, "min_p is a fraction above 0 and at most 1, got 1.5"),
     ({"repetition_penalty": 0.0}, "repetition_penalty must be above 0, got 0.0; 1 changes nothing"),
     ({"temperature": torch.nan}, "temperature must be a finite number, got nan"),
     ({"temperature": "1"}, "temperature must be a finite number, got '1'"),

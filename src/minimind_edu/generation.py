@@ -36,6 +36,7 @@ def generate(
     temperature: float = 1.0,
     top_k: int | None = None,
     top_p: float | None = None,
+    min_p: float | None = None,
     repetition_penalty: float = 1.0,
     generator: torch.Generator | None = None,
     eos_token_id: int | list[int] | tuple[int, ...] | None = -1,
@@ -45,7 +46,8 @@ def generate(
     """The prompts with their continuations; it ends early when every row has ended.
 
     Args:
-        do_sample, temperature, top_k, top_p, repetition_penalty, generator: how a token is chosen, see Sampling.
+        do_sample, temperature, top_k, top_p, min_p, repetition_penalty, generator: how a token is chosen, see
+            Sampling.
         model, input_ids and the others: as in `stream`.
 
     Returns:
@@ -54,7 +56,7 @@ def generate(
     Raises:
         ValueError: as `stream` and Sampling.
     """
-    sampling = Sampling(do_sample, temperature, top_k, top_p, repetition_penalty, generator)
+    sampling = Sampling(do_sample, temperature, top_k, top_p, min_p, repetition_penalty, generator)
     tokens = stream(
         model,
         input_ids,

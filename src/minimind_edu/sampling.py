@@ -1,8 +1,9 @@
 """From logits to one token for each row: greedy, or drawn from a distribution that has been reshaped first.
 
 Greedy takes the most probable token. Sampling draws from softmax(logits / temperature), after top-k has kept the k
-largest and top-p (nucleus) the smallest set that holds a probability of p. Holtzman et al. 2019, arXiv 1904.09751;
-repetition penalty: Keskar et al. 2019, arXiv 1909.05858.
+largest, top-p (nucleus) the smallest set that holds a probability of p, and min-p whatever is at least a fraction of
+the most probable token. Holtzman et al. 2019, arXiv 1904.09751; min-p: Nguyen et al. 2024, arXiv 2407.01082;
+repetition penalty: Keskar et al. 2019, arXiv 1909.05858. The order of the steps is that of transformers.
 MiniMind: GenerationMixin.generate in MiniMind2, an own `generate` in MiniMind3.
 """
 
@@ -43,12 +44,18 @@ def keep_top_p(logits: Tensor, top_p: float) -> Tensor:
     return torch.empty_like(logits).scatter(-1, index, ordered)
 
 
+def keep_min_p(logits: Tensor, min_p: float) -> Tensor:
+    """Keep tokens at least `min_p` times as probable as the most probable one. `[B, V]` -> same."""
+    probabilities = logits.softmax(-1)
+    return logits.masked_fill(probabilities < min_p * probabilities.amax(-1, keepdim=True), -torch.inf)
+
+
 @dataclass(frozen=True)
 class Sampling:
     """How the next token is chosen. The default is greedy.
 
-    The steps come in this order: repetition penalty, temperature, top-k, top-p, one draw. Greedy choice uses the
-    penalty only.
+    The steps come in this order: repetition penalty, temperature, top-k, top-p, min-p, one draw. Greedy choice uses
+    the penalty only.
 
     Raises:
         ValueError: for a value outside its range; the message names it.
@@ -58,6 +65,7 @@ class Sampling:
     temperature: float = 1.0  # divides the logits; below 1 sharpens the distribution, above 1 flattens it
     top_k: int | None = None  # keep only the k most probable tokens; None: all
     top_p: float | None = None  # keep the most probable tokens up to this total probability; None: all
+    min_p: float | None = None  # keep tokens at least this fraction as probable as the most probable; None: all
     repetition_penalty: float = 1.0  # above 1 makes tokens of the prompt and of the continuation less likely
     generator: torch.Generator | None = None  # source of randomness; None: torch's own
 
@@ -73,6 +81,8 @@ class Sampling:
             raise ValueError(f"top_k must be a whole number of at least 1, got {self.top_k}; None keeps all tokens")
         if self.top_p is not None and not 0 < self.top_p <= 1:
             raise ValueError(f"top_p is a probability above 0 and at most 1, got {self.top_p}; None keeps all tokens")
+        if self.min_p is not None and not 0 < self.min_p <= 1:
+            raise ValueError(f"min_p is a fraction above 0 and at most 1, got {self.min_p}; None keeps all tokens")
         if not self.repetition_penalty > 0:
             raise ValueError(f"repetition_penalty must be above 0, got {self.repetition_penalty}; 1 changes nothing")
 
@@ -89,23 +99,32 @@ class Sampling:
         Raises:
             ValueError: if the logits are not numbers.
         """
-        logits = penalize_repetition(logits, seen, self.repetition_penalty)
-        largest = logits.amax(-1, keepdim=True)  # [B, 1]
-        if bool(largest.isnan().any()):
-            raise ValueError(
-                "the logits contain NaN, so no token is the most probable one; weights that are not finite, or half "
-                "precision that overflowed, are the usual reasons"
-            )
         if not self.do_sample:
-            return logits.argmax(-1)
-        # softmax ignores a constant; without subtracting it a tiny temperature would overflow
-        logits = (logits.float() - largest.float()) / self.temperature
-        if self.top_k is not None:
-            logits = keep_top_k(logits, self.top_k)
-        if self.top_p is not None:
-            logits = keep_top_p(logits, self.top_p)
-        probabilities = logits.softmax(-1)
+            return self._penalized(logits, seen).argmax(-1)
+        probabilities = self.probabilities(logits, seen)
         # a CPU generator draws the same tokens for a model on any device
         device = probabilities.device if self.generator is None else self.generator.device
         drawn = torch.multinomial(probabilities.to(device), 1, generator=self.generator)  # [B, 1]
         return drawn[:, 0].to(logits.device)
+
+    def probabilities(self, logits: Tensor, seen: Tensor) -> Tensor:
+        """The distribution `[B, V]` from which `choose` draws with `do_sample`; arguments and errors as there."""
+        logits = self._penalized(logits, seen)
+        # softmax ignores a constant; without subtracting it a tiny temperature would overflow
+        logits = (logits.float() - logits.amax(-1, keepdim=True).float()) / self.temperature
+        if self.top_k is not None:
+            logits = keep_top_k(logits, self.top_k)
+        if self.top_p is not None:
+            logits = keep_top_p(logits, self.top_p)
+        if self.min_p is not None:
+            logits = keep_min_p(logits, self.min_p)
+        return logits.softmax(-1)
+
+    def _penalized(self, logits: Tensor, seen: Tensor) -> Tensor:
+        logits = penalize_repetition(logits, seen, self.repetition_penalty)
+        if bool(logits.isnan().any()):
+            raise ValueError(
+                "the logits contain NaN, so no token is the most probable one; weights that are not finite, or half "
+                "precision that overflowed, are the usual reasons"
+            )
+        return logits

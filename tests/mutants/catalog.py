@@ -1084,11 +1084,29 @@ MUTANTS = [
     ),
     Mutant(
         "sampling: in half precision", "sampling.py",
-        "logits = (logits.float() - largest.float()) / self.temperature",
-        "logits = (logits - largest) / self.temperature", SAMPLING,
+        "logits = (logits.float() - logits.amax(-1, keepdim=True).float()) / self.temperature",
+        "logits = (logits - logits.amax(-1, keepdim=True)) / self.temperature", SAMPLING,
     ),
     Mutant(
-        "sampling: NaN is taken for the largest", "sampling.py", "if bool(largest.isnan().any()):", "if False:",
+        "sampling: NaN is taken for the largest", "sampling.py", "if bool(logits.isnan().any()):", "if False:",
+        SAMPLING,
+    ),
+    Mutant(
+        "sampling: min-p of a probability of 1", "sampling.py",
+        "min_p * probabilities.amax(-1, keepdim=True)", "min_p", SAMPLING,
+    ),
+    Mutant(
+        "sampling: min-p before top-p", "sampling.py",
+        """        if self.top_p is not None:
+            logits = keep_top_p(logits, self.top_p)
+        if self.min_p is not None:
+            logits = keep_min_p(logits, self.min_p)
+""",
+        """        if self.min_p is not None:
+            logits = keep_min_p(logits, self.min_p)
+        if self.top_p is not None:
+            logits = keep_top_p(logits, self.top_p)
+""",
         SAMPLING,
     ),
     Mutant(

@@ -51,6 +51,7 @@ PLACES = {
     "chapters/07_kv_cache": "cache",
     "chapters/10_block_and_model": "block",
     "chapters/11_weight_tying": "embedding",
+    "chapters/12_generation": "generation",
     "chapters/13_training_in_minutes": "model",
     "chapters/14_speed": "model",
 }

@@ -12,6 +12,7 @@ from minimind_edu.checks.attention import (
 )
 from minimind_edu.checks.block import check_factor, check_ledger, check_norms_of, check_pre_norm_block, check_stack
 from minimind_edu.checks.experts import check_awake, check_balance, check_mixture, check_route, check_taught
+from minimind_edu.checks.generation import check_ahead, check_finish, check_residual, check_top_p
 from minimind_edu.checks.head_groups import (
     check_grouped_attention,
     check_heads_that_fit,
@@ -58,6 +59,7 @@ from minimind_edu.checks.whole_model import (
 )
 
 __all__ = [
+    "check_ahead",
     "check_attention_pairs",
     "check_awake",
     "check_balance",
@@ -73,6 +75,7 @@ __all__ = [
     "check_extend",
     "check_factor",
     "check_fair_times",
+    "check_finish",
     "check_first_lost_position",
     "check_fits_tied",
     "check_greedy",
@@ -97,6 +100,7 @@ __all__ = [
     "check_readers",
     "check_reordered",
     "check_repeat_kv",
+    "check_residual",
     "check_rms_norm",
     "check_rms_norm_gradient",
     "check_rope",
@@ -110,6 +114,7 @@ __all__ = [
     "check_taught",
     "check_tie_weights",
     "check_tied_gradient",
+    "check_top_p",
     "check_two_sizes",
     "check_unfinished_pairs",
     "check_visible",

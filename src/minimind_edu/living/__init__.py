@@ -2,11 +2,13 @@
 
     exam        how much of the world a model has learned: questions, and the distance from the exact probabilities
     heads       what single heads read, and what is lost without them
-    __main__    `python -m minimind_edu.living` trains the model again, with three seeds, and stores one
+    __main__    `python -m minimind_edu.living` trains the model again, with three seeds, and stores one;
+                with `--draft` it trains the small model that guesses ahead
 
 The stored weights are int8 rows. Python and the pages of the book read the same file, so that both compute the same.
 """
 
+import dataclasses
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +25,7 @@ from minimind_edu.training import initialize
 from minimind_edu.weights.checkpoints import from_checkpoint
 
 WEIGHTS = Path(__file__).parent / "weights.safetensors"
+DRAFT = Path(__file__).parent / "draft.safetensors"
 CARD = Path(__file__).parent / "card.json"
 
 # initializer_range: 0.02 at this width leaves the model on a plateau for most of its training; 1/sqrt(E) is 0.125
@@ -41,12 +44,21 @@ CONFIG = MiniMindConfig(
     bos_token_id=world.BOS,
     eos_token_id=None,  # stories are cut, they do not end
 )
+# the draft: an eighth of the weights and half the layers, for guessing what the living model will say
+DRAFT_CONFIG = dataclasses.replace(
+    CONFIG, hidden_size=32, num_hidden_layers=2, head_dim=16, intermediate_size=64, initializer_range=0.15
+)
 BATCH_SIZE, LENGTH = 16, 96  # stories in a batch, words in a story
 
 
 def living_model() -> MiniMindForCausalLM:
     """The trained model, in eval mode, on the CPU; a new object each time, so that a reader may change it."""
     return from_checkpoint(WEIGHTS)
+
+
+def draft_model() -> MiniMindForCausalLM:
+    """A much smaller model of the same world, to guess ahead for the living one; in eval mode, on the CPU."""
+    return from_checkpoint(DRAFT)
 
 
 def card() -> dict[str, Any]:

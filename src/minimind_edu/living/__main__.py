@@ -2,6 +2,7 @@
 
 Each seed is trained and examined; the one nearest to the world is stored as int8 rows, with a card that tells all
 results. `--seeds 0` trains one, `--steps 200` tries the way in a minute, `--into FOLDER` writes somewhere else.
+`--draft` trains the small model of chapter 12 instead, in a minute or two.
 """
 
 import argparse
@@ -14,7 +15,17 @@ from typing import Any
 import torch
 
 from minimind_edu import world
-from minimind_edu.living import BATCH_SIZE, CARD, CONFIG, LENGTH, WEIGHTS, new_model, story_batches
+from minimind_edu.living import (
+    BATCH_SIZE,
+    CARD,
+    CONFIG,
+    DRAFT,
+    DRAFT_CONFIG,
+    LENGTH,
+    WEIGHTS,
+    new_model,
+    story_batches,
+)
 from minimind_edu.living.exam import accuracy, divergence
 from minimind_edu.living.heads import answer_reading, lost_without
 from minimind_edu.model import MiniMindForCausalLM
@@ -28,6 +39,7 @@ FEW_QUESTIONS, FEW_STORIES = 60, 10  # of a glance
 HEAD_QUESTIONS = 150  # of each kind, for the scores of heads
 # steps at which the model is looked at
 GLANCES = (0, 125, 250, 500, 1000, 1500, 2000, 3000, 4000, 5000, 6000, 8000, 10000)
+DRAFT_RECIPE = Recipe(steps=4_000, learning_rate=1e-2)
 SMOOTH = 25  # losses that make one point of the stored curve
 HEADS_OF = ("recall", "who", "translation")  # the kinds of questions for which heads are looked at
 
@@ -71,14 +83,26 @@ def run(seed: int, recipe: Recipe) -> tuple[MiniMindForCausalLM, dict[str, Any]]
     return model, {**result, "losses": [round(point, 4) for point in points], "glances": glances}
 
 
+def make_draft(path: Path, steps: int) -> None:
+    """Train the draft model and store it as int8 rows."""
+    model = new_model(0, DRAFT_CONFIG)
+    train(model, story_batches(0), dataclasses.replace(DRAFT_RECIPE, steps=steps))
+    save_checkpoint(model, path, int8=True)
+    kl, _ = divergence(model, world.stories(STORIES, LENGTH, EXAM))
+    print(f"Stored {model.num_parameters():,} parameters in {path}, {kl:.4f} nats per word from the world.")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--steps", type=int, default=Recipe().steps)
+    parser.add_argument("--steps", type=int)
     parser.add_argument("--into", type=Path, default=WEIGHTS.parent)
+    parser.add_argument("--draft", action="store_true")
     given = parser.parse_args()
     given.into.mkdir(parents=True, exist_ok=True)
-    recipe, best, results = Recipe(steps=given.steps), None, []
+    if given.draft:
+        return make_draft(given.into / DRAFT.name, given.steps or DRAFT_RECIPE.steps)
+    recipe, best, results = Recipe(steps=given.steps or Recipe().steps), None, []
     for seed in given.seeds:
         model, result = run(seed, recipe)
         results.append(result)

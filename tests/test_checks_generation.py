@@ -1,0 +1,83 @@
+"""checks.generation: right answers in other words pass, and wrong ones get the hint that fits."""
+
+import pytest
+import torch
+
+from minimind_edu import checks
+from minimind_edu.sampling import keep_top_p
+
+
+def top_p_of_the_package(p, limit):
+    return keep_top_p(p.log()[None], limit).softmax(-1)[0]
+
+
+def top_p_by_a_loop(p, limit):
+    kept, total = torch.zeros_like(p), 0.0
+    for word in sorted(range(len(p)), key=lambda word: -p[word]):
+        if total >= limit:
+            break
+        kept[word] = p[word]
+        total += p[word].item()
+    return kept / total
+
+
+def finish_with_lists(step, ids, count, end, pad):
+    rows, ended = ids.tolist(), [False] * len(ids)
+    for _ in range(count):
+        if all(ended):
+            break
+        said = step(torch.tensor(rows))[:, -1].argmax(-1).tolist()
+        for i, word in enumerate(said):
+            rows[i].append(pad if ended[i] else word)
+            ended[i] = ended[i] or word == end
+    return rows
+
+
+def residual_by_maximum(p, q):
+    left = torch.maximum(p, q) - q
+    return left / (1 - torch.minimum(p, q).sum())
+
+
+def ahead_by_the_closed_sum(rate, cost):
+    speed = {n: (1 - rate ** (n + 1)) / (1 - rate) / (1 + n * cost) for n in range(21)}
+    return max(speed, key=speed.get)
+
+
+RIGHT = [
+    (checks.check_top_p, top_p_of_the_package),
+    (checks.check_top_p, top_p_by_a_loop),
+    (checks.check_finish, finish_with_lists),
+    (checks.check_residual, residual_by_maximum),
+    (checks.check_ahead, ahead_by_the_closed_sum),
+]
+
+
+@pytest.mark.parametrize(("check", "answer"), RIGHT, ids=lambda part: part.__name__)
+def test_a_right_answer_passes(check, answer):
+    assert check(answer) is True
+
+
+def broken(step, ids, count, end, pad):  # as the exercise prints it
+    ended = torch.zeros(len(ids), dtype=torch.bool)
+    for _ in range(count):
+        token = step(ids)[:, -1].argmax(-1)
+        ended = ended | (token == end)
+        token = torch.where(ended, pad, token)
+        ids = torch.cat([ids, token[:, None]], dim=1)
+        if ended.any():
+            break
+    return ids
+
+
+WRONG = [
+    (checks.check_finish, broken, "both bugs are still there"),
+    (checks.check_top_p, lambda p, limit: p, "expected"),
+    (checks.check_residual, lambda p, q: None, "not attempted yet"),
+    (checks.check_ahead, lambda rate, cost: 2, "expected"),
+]
+
+
+@pytest.mark.parametrize(("check", "answer", "words"), WRONG, ids=lambda part: getattr(part, "__name__", part))
+def test_a_wrong_answer_gets_the_hint_that_fits(check, answer, words, capsys):
+    assert check(answer) is False
+    assert words in capsys.readouterr().out
