@@ -34,7 +34,8 @@ def in_js(logits, seen=(), **settings):
 def assert_equal_to_the_package(page, cases):
     found = run_js_each(page, MODULE, "drawnFrom", [in_js(logits, **settings) for logits, settings in cases])
     for probabilities, (logits, settings) in zip(found, cases, strict=True):
-        torch.testing.assert_close(torch.tensor(probabilities), expected(logits, **settings), rtol=0, atol=1e-6)
+        found_here = torch.tensor(probabilities, dtype=torch.float32)
+        torch.testing.assert_close(found_here, expected(logits, **settings), rtol=0, atol=1e-6)
 
 
 @pytest.fixture(scope="module")

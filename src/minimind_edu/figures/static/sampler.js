@@ -68,7 +68,8 @@ function createKnobs(model, words) {
   let left = {};
 
   function textOf(name, value) {
-    if (value === neutral[name]) return words.off;
+    if (value === neutral[name] && name.startsWith("top")) return words.all;
+    if (value === neutral[name] && name === "min_p") return words.none;
     return name === "top_k" ? fmt(value, 0) : fmt(value, 2);
   }
 
@@ -109,10 +110,9 @@ function createActions(words, draws, text) {
   const buttons = [
     button({ label: words.drawOne, onClick: () => draws.draw(1) }),
     button({ label: words.drawMany(MANY), onClick: () => draws.draw(MANY) }),
-    button({ label: words.back, onClick: text.back }),
     take,
   ];
-  const back = buttons[2];
+  const back = button({ label: words.back, onClick: text.back });
 
   /** The drawn word joins the text, and the one after it is drawn. */
   async function takeLast() {
@@ -137,7 +137,7 @@ function createActions(words, draws, text) {
     { class: "sp-actions" },
     buttons.map((one) => one.root),
   );
-  return { root, draw };
+  return { root, back: back.root, draw };
 }
 
 /** What is drawn: the distributions before and after the knobs, and the words in the order of the first. */
@@ -155,14 +155,14 @@ function samplerState(model, text) {
 function rowsOf(state, draws, table, count, words) {
   const { before, after, order, isCut, ids, settings } = state;
   const { counts, total, last } = draws.now();
-  const share = (id) => (total ? counts[id] / total : null);
+  const shareOf = (count, p) => (count || total * p >= 1 ? count / total : null); // no dot where none was expected
   const occurred = new Set(settings.penalty === 1 ? [] : ids);
   const first = order.slice(0, count).map((id) => ({
     id,
     word: table[id],
     before: before[id],
     after: after[id],
-    share: share(id),
+    share: shareOf(counts[id], after[id]),
     isCut: isCut(id),
     isSeen: occurred.has(id),
     isLast: id === last,
@@ -174,13 +174,16 @@ function rowsOf(state, draws, table, count, words) {
     word: words.others(others.length),
     before: sumOf(before),
     after: sumOf(after),
-    share: total ? sumOf(counts) / total : null,
+    share: shareOf(sumOf(counts), sumOf(after)),
     isCut: others.every(isCut),
     isSeen: false,
     isLast: others.includes(last),
   });
   return first;
 }
+
+/** Each seed, and each length of the text, has numbers of its own. */
+const seedAt = (model, length) => Math.imul(model.get("seed") + 1, 0x9e3779b1) + length;
 
 function samplerVerdict(model, state, table, words) {
   const { before, settings, order, isCut } = state;
@@ -198,7 +201,7 @@ function samplerNumbers(state, draws, words) {
   return [
     [words.before, nats(state.before)],
     [words.after, nats(state.after)],
-    [words.gap(draws.now().total), gap === null ? words.none : words.percent(gap)],
+    [words.gap(draws.now().total), gap === null ? words.noGap : words.percent(gap)],
   ];
 }
 
@@ -224,16 +227,20 @@ function renderSampler({ model, el }) {
   const recipe = h("p", { class: "sp-recipe" });
   const [verdict, status] = [announcement("sp-verdict"), announcement("sp-status")];
   const numbers = readout([]);
-  const seed = button({ label: words.newSeed, onClick: () => setTraits(model, { seed: model.get("seed") + 1 }) });
+  const seed = button({ label: "", onClick: () => setTraits(model, { seed: model.get("seed") + 1 }) });
   const { temperature, ...folded } = knobs.knobs;
-  const beside = h("div", { class: "sp-beside" }, isCompact ? line.root : [start.root, line.root, status.root, recipe]);
-  const stage = h("div", { class: "mm-stage sp-stage" }, beside, bars.root);
+  const begin = h("div", { class: "sp-begin" }, start.root, actions.back);
+  const beside = h("div", { class: "sp-beside" }, isCompact ? line.root : [begin, line.root, status.root]);
+  const told = h("div", { class: "sp-told" }, recipe, verdict.root);
+  const stage = h("div", { class: "mm-stage sp-stage" }, beside, bars.root, isCompact ? [] : told);
   const control = h("div", { class: "mm-controls" }, temperature.root, isCompact ? [] : actions.root);
-  const below = h("div", { class: "sp-below" }, verdict.root, numbers.root);
+  const below = h("div", { class: "sp-below" }, numbers.root);
   const sliders = Object.values(folded).map((knob) => knob.root);
   const note = h("p", { class: "mm-note" }, words.order);
-  const more = [presets.root, h("div", { class: "mm-controls" }, sliders), note, seed.root, source?.root ?? []];
-  const root = frame(words, { stage, control, numbers: below, more }, isCompact);
+  const chosen = h("div", { class: "sp-chosen" }, presets.root, seed.root);
+  const more = [chosen, h("div", { class: "mm-controls sp-knobs" }, sliders), note, source?.root ?? []];
+  const shape = isCompact ? { ...words, title: words.titleCompact } : words;
+  const root = frame(shape, { stage, control, numbers: below, more }, isCompact);
 
   /** The text that is given: the reader's story, or one of the figure's own. */
   function given() {
@@ -248,16 +255,17 @@ function renderSampler({ model, el }) {
     const state = samplerState(model, text);
     const isWide = width > WIDE;
     const key = JSON.stringify([now.ids, state.settings, model.get("seed")]);
-    draws.follow(key, state.after, model.get("seed") * 4096 + now.ids.length);
-    bars.draw(rowsOf(state, draws, table, isWide ? 9 : 6, words));
+    draws.follow(key, state.after, seedAt(model, now.ids.length));
+    bars.draw(rowsOf(state, draws, table, isWide ? (isCompact ? 7 : 9) : 6, words));
     const { last, isDrawing } = draws.now();
-    line.draw(now, table, isDrawing ? null : last, isWide ? 210 : 110);
+    line.draw(now, table, isDrawing ? null : last, isWide ? 160 : 96);
     knobs.draw(state.steps);
     if (isCompact) return;
     start.root.hidden = Boolean(source.reading());
     start.set(model.get("start"));
     recipe.textContent = knobs.recipe();
     presets.draw();
+    seed.set(words.newSeed(model.get("seed") + 1));
     actions.draw(now, table);
     status.set(words.status[now.status]);
     verdict.set(samplerVerdict(model, state, table, words));
