@@ -9,7 +9,7 @@ from minimind_edu.living import card
 
 FIGURES = (
     *("attention_xray", "cache_stepper", "residual_stream", "rotation_dials"),
-    *("head_wiring", "norm_geometry", "parameter_ledger", "roofline"),
+    *("head_wiring", "norm_geometry", "parameter_ledger", "roofline", "sampler"),
 )
 EACH = pytest.mark.parametrize("name", FIGURES)
 OTHER_STORY = "Zoe is in the barn. where is Zoe? in the"

@@ -50,10 +50,10 @@ export const samplerWords = {
     take: (word) => (word ? `Take “${word}”` : "Take it"),
     back: "Undo",
     newSeed: (seed) => `Other draws: seed ${seed}`,
-    before: "model entropy",
-    after: "after knobs",
+    before: "entropy of the model",
+    after: "entropy after the knobs",
     nats: (value) => `${value} nats`,
-    gap: (count) => (count ? `gap, ${count} ${count === 1 ? "draw" : "draws"}` : "gap to draws"),
+    gap: (count) => (count ? `gap after ${count} ${count === 1 ? "draw" : "draws"}` : "gap to the draws"),
     noGap: "–",
     status: {
       ready: "",
