@@ -258,7 +258,7 @@ function renderSampler({ model, el }) {
     draws.follow(key, state.after, seedAt(model, now.ids.length));
     bars.draw(rowsOf(state, draws, table, isWide ? (isCompact ? 7 : 9) : 6, words));
     const { last, isDrawing } = draws.now();
-    line.draw(now, table, isDrawing ? null : last, isWide ? 160 : 96);
+    line.draw(now, table, isDrawing ? null : last, isWide ? 160 : 84);
     knobs.draw(state.steps);
     if (isCompact) return;
     start.root.hidden = Boolean(source.reading());

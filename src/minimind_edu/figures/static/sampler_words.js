@@ -39,7 +39,7 @@ export const samplerWords = {
     recipe: (active) => active.join(" → "),
     verdict: {
       plain: "Nothing is changed: these are the model's own probabilities.",
-      one: (word, share) => `Only “${word}” is left, so every draw gives it. The model gave it ${percent(share)}.`,
+      one: (word, share) => `All draws give “${word}”; the model gave it ${percent(share)}.`,
       cut: (left, all, share) => `${left} of ${all} words are left; the others had ${percent(share)}.`,
       penalized: "No word is cut; those that the text has already are less likely.",
       sharper: "No word is cut; likely words are likelier still.",
