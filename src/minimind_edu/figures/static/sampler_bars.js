@@ -2,6 +2,8 @@
 
 import { h, setAttributes } from "./kit.js";
 
+const INVISIBLE = 0.0005; // probability whose outline would be nothing but its border
+
 /** onPress(id) hears which word was pressed; without it the bars are no buttons. */
 export function createSamplerBars(words, onPress) {
   const list = h("div", { class: "sp-bars", "data-sym": "logits" });
@@ -31,6 +33,7 @@ export function createSamplerBars(words, onPress) {
     function set(one) {
       id = one.id;
       word.textContent = one.word;
+      before.hidden = one.before < INVISIBLE;
       before.style.width = `${(100 * one.before).toFixed(3)}%`;
       after.style.width = `${(100 * one.after).toFixed(3)}%`;
       drawn.hidden = one.share === null;
