@@ -271,6 +271,21 @@ def test_taking_words_makes_a_text_that_the_living_model_goes_on_with(page):
     assert page.get_by_text("Undo", exact=True).is_disabled()
 
 
+def test_a_text_can_be_written_with_one_key(sampler):
+    sampler.get_by_text("Draw 1", exact=True).click()
+    sampler.locator(".sp-actions button").last.focus()
+    for length in range(1, 5):
+        sampler.keyboard.press("Enter")
+        sampler.wait_for_function(f"document.querySelectorAll('.sp-text b').length === {length}")
+        assert sampler.evaluate("document.activeElement.textContent").startswith("Take “")
+
+
+def test_a_number_between_the_stops_is_shown_as_it_is(page):
+    open_figures(page, Sampler(top_k=40))
+    unfold(page)
+    assert page.get_by_label("top-k").get_attribute("aria-valuetext") == "40 · 40 left"
+
+
 def test_a_bar_adds_its_word_by_keyboard_too(sampler):
     bar = sampler.locator(f"button{ROW}", has_text="hall")
     bar.focus()

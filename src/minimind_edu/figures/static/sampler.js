@@ -61,13 +61,14 @@ function createTextLine(words) {
   return { root, draw };
 }
 
-/** One slider for each knob; draw(left) also says how many words are left after each. */
+/** One slider for each knob; draw(steps) also says how many words are left after each. */
 function createKnobs(model, words) {
   const all = model.get("words").length;
   const neutral = neutralOf(model);
   let left = {};
 
-  function textOf(name, value) {
+  function textOf(name) {
+    const value = model.get(name);
     if (value === neutral[name] && name.startsWith("top")) return words.all;
     if (value === neutral[name] && name === "min_p") return words.none;
     return name === "top_k" ? fmt(value, 0) : fmt(value, 2);
@@ -77,7 +78,7 @@ function createKnobs(model, words) {
     const [min, max, step] = RANGES[name] ?? [0, TOP_KS.length, 1];
     const valueAt = (x) => (name === "top_k" ? (TOP_KS[x] ?? all) : x);
     const stopOf = (value) => (name === "top_k" && value < all ? TOP_KS.findLastIndex((k) => k <= value) : value);
-    const format = (x) => (name in left ? words.left(textOf(name, valueAt(x)), left[name]) : textOf(name, valueAt(x)));
+    const format = () => (name in left ? words.left(textOf(name), left[name]) : textOf(name));
     const onInput = (x) => setTraits(model, { [name]: valueAt(x) });
     const one = slider({ label: words.knobs[name], min, max, step, value: min, format, onInput });
     return { root: one.root, set: () => one.set(stopOf(model.get(name))) };
@@ -90,7 +91,7 @@ function createKnobs(model, words) {
     KNOBS.forEach((name) => knobs[name].set());
   };
   const active = () => KNOBS.filter((name) => model.get(name) !== neutral[name]);
-  const recipe = () => words.recipe(active().map((name) => `${words.knobs[name]} ${textOf(name, model.get(name))}`));
+  const recipe = () => words.recipe(active().map((name) => `${words.knobs[name]} ${textOf(name)}`));
   return { knobs, draw, recipe };
 }
 
@@ -104,7 +105,7 @@ function createPresets(model, words) {
   return { root: presets.root, draw: () => presets.set(Object.keys(PRESETS).find(fits)) };
 }
 
-/** Draw one or many, take the word that was drawn last, take it back. */
+/** Draw one or many, take the word that was drawn last, take it back. While one is taken, the next is to be drawn. */
 function createActions(words, draws, text) {
   const take = button({ label: words.take(""), onClick: takeLast });
   const buttons = [
@@ -114,30 +115,34 @@ function createActions(words, draws, text) {
   ];
   const back = button({ label: words.back, onClick: text.back });
 
-  /** The drawn word joins the text, and the one after it is drawn. */
+  let isTaking = false;
+
   async function takeLast() {
-    if (await text.add(draws.now().last)) draws.draw(1);
+    isTaking = true;
+    await text.add(draws.now().last);
+    isTaking = false;
   }
 
   function draw({ added, status }, table) {
     const { last, isDrawing } = draws.now();
-    const isBusy = last === null || isDrawing || status === "loading" || status === "full";
+    const isBusy = last === null || isDrawing || status === "full";
     take.set(words.take(isBusy ? "" : table[last]));
-    keepFocus(take.root, isBusy);
-    keepFocus(back.root, !added || status === "loading");
+    disable(take.root, isBusy);
+    disable(back.root, !added);
   }
 
-  /** A button without a use keeps the focus: it says that it is disabled, and does nothing. */
-  function keepFocus(one, isDisabled) {
+  /** A disabled button gives the focus to the first. */
+  function disable(one, isDisabled) {
+    const hasFocus = one === one.getRootNode().activeElement;
     one.disabled = isDisabled;
-    if (isDisabled && one === one.getRootNode().activeElement) buttons[0].root.focus({ preventScroll: true });
+    if (isDisabled && hasFocus) buttons[0].root.focus({ preventScroll: true });
   }
   const root = h(
     "div",
     { class: "sp-actions" },
     buttons.map((one) => one.root),
   );
-  return { root, back: back.root, draw };
+  return { root, back: back.root, draw, isTaking: () => isTaking };
 }
 
 /** What is drawn: the distributions before and after the knobs, and the words in the order of the first. */
@@ -255,7 +260,7 @@ function renderSampler({ model, el }) {
     const state = samplerState(model, text);
     const isWide = width > WIDE;
     const key = JSON.stringify([now.ids, state.settings, model.get("seed")]);
-    draws.follow(key, state.after, seedAt(model, now.ids.length));
+    draws.follow(key, state.after, { seed: seedAt(model, now.ids.length), first: actions.isTaking() ? 1 : 0 });
     bars.draw(rowsOf(state, draws, table, isWide ? (isCompact ? 7 : 9) : 6, words));
     const { last, isDrawing } = draws.now();
     line.draw(now, table, isDrawing ? null : last, isWide ? 160 : 84);

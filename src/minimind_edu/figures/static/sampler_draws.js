@@ -8,19 +8,20 @@ const DRAWS_PER_FRAME = 4;
 /**
  * changed() is called after each draw that can be seen.
  *
- *   follow(key, probabilities, seed)  drops all draws if the key differs from the last one
- *   draw(count)                       draws so many more, a few in each frame
- *   now()                             { counts [V], total, last: the id that was drawn last, isDrawing }
- *   gap()                             half the sum of |share of the draws - probability|, or null without draws
+ *   follow(key, probabilities, { seed, first })  if the key differs from the last one, drops all draws, and draws `first`
+ *   draw(count)  draws so many more, a few in each frame
+ *   now()        { counts [V], total, last: the id that was drawn last, isDrawing }
+ *   gap()        half the sum of |share of the draws - probability|, or null without draws
  */
 export function createDraws(changed) {
   let [key, probabilities, random, frame] = [null, [], null, 0];
   let [counts, total, last, pending] = [[], 0, null, 0];
 
-  function follow(nextKey, next, seed) {
+  function follow(nextKey, next, { seed, first }) {
     if (nextKey === key) return;
     [key, probabilities, random] = [nextKey, next, seededRandom(seed)];
     [counts, total, last, pending] = [new Uint32Array(next.length), 0, null, 0];
+    count(first);
   }
 
   function count(most) {
