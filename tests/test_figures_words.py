@@ -17,7 +17,7 @@ NAMES = {
     "parameter_ledger": r"MiniMind\d?( small)?",
     "quiz": r"Which letter comes first|script|bold|What is|How many",
     "roofline": r"ms|µs|MiB|GiB|min",
-    "sampler": "|".join(sorted(filter(str.isascii, world.WORDS), key=len, reverse=True)).replace("?", r"\?"),
+    "sampler": "|".join(filter(re.compile("[A-Za-z ]+").fullmatch, sorted(world.WORDS, key=len, reverse=True))),
 }
 SYMBOLS = (
     "q k v m n m-n theta score weights output gamma rms mean norm ffn attn stream embed cache head group bytes flops "
