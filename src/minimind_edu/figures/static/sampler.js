@@ -263,7 +263,7 @@ function renderSampler({ model, el }) {
     draws.follow(key, state.after, { seed: seedAt(model, now.ids.length), first: actions.isTaking() ? 1 : 0 });
     bars.draw(rowsOf(state, draws, table, isWide ? (isCompact ? 7 : 9) : 6, words));
     const { last, isDrawing } = draws.now();
-    line.draw(now, table, isDrawing ? null : last, isWide ? 160 : 72);
+    line.draw(now, table, isDrawing ? null : last, isWide ? 160 : 84);
     knobs.draw(state.steps);
     if (isCompact) return;
     start.root.hidden = Boolean(source.reading());
