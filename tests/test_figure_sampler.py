@@ -157,6 +157,17 @@ def test_words_that_are_cut_are_marked_and_counted(page):
     assert page.locator(".sp-verdict").inner_text() == f"4 of {WORDS} words are left; the others had {share:.0f} %."
 
 
+def test_a_penalty_marks_the_words_of_the_text(page):
+    seen = f"{ROW}[data-seen=true] .sp-word"
+    open_figures(page, Sampler(start="broad"))
+    assert page.locator(seen).count() == 0
+    open_figures(page, Sampler(start="broad", repetition_penalty=1.5))
+    text = set(world.encode(STARTS["broad"]).tolist())
+    marked = page.locator(seen).all_text_contents()
+    assert marked == [word for word in drawn(page) if word in world.WORDS and world.WORDS.index(word) in text]
+    assert "Mia" in marked
+
+
 def test_temperature_moves_the_bars_and_says_how(sampler):
     temperature = sampler.get_by_label("temperature")
     outline = [row[0] for row in drawn(sampler).values()]
