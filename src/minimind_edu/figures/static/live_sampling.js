@@ -61,7 +61,7 @@ function keepMinP(logits, { minP = 0 }) {
   return logits.map((logit, id) => (probabilities[id] < least ? -Infinity : logit));
 }
 
-/** The probabilities [V] from which a token is drawn: 0 where it was cut. Temperature 0 leaves only the most probable. */
+/** The probabilities [V] that a token is drawn from: 0 where it was cut. Temperature 0 leaves the most probable. */
 export function drawnFrom(logits, settings = {}) {
   const { minP: reshaped } = reshape(logits, settings); // the last step
   if (settings.temperature !== 0) return softmax(reshaped);

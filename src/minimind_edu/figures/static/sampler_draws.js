@@ -8,7 +8,7 @@ const DRAWS_PER_FRAME = 4;
 /**
  * changed() is called after each draw that can be seen.
  *
- *   follow(key, probabilities, { seed, first })  if the key differs from the last one, drops all draws, and draws `first`
+ *   follow(key, probabilities, { seed, first })  if the key differs from the last one: drops all draws, draws `first`
  *   draw(count)  draws so many more, a few in each frame
  *   now()        { counts [V], total, last: the id that was drawn last, isDrawing }
  *   gap()        half the sum of |share of the draws - probability|, or null without draws
