@@ -6,6 +6,7 @@ import pytest
 from browser import ALIVE, Watch, settle, show, static_page
 from figure_examples import example
 
+from minimind_edu import world
 from minimind_edu.figures import module_source
 
 # What is no word of a figure's: names and units, and what its state holds.
@@ -16,6 +17,7 @@ NAMES = {
     "parameter_ledger": r"MiniMind\d?( small)?",
     "quiz": r"Which letter comes first|script|bold|What is|How many",
     "roofline": r"ms|µs|MiB|GiB|min",
+    "sampler": "|".join(filter(re.compile("[A-Za-z ]+").fullmatch, sorted(world.WORDS, key=len, reverse=True))),
 }
 SYMBOLS = (
     "q k v m n m-n theta score weights output gamma rms mean norm ffn attn stream embed cache head group bytes flops "

@@ -12,7 +12,6 @@ from minimind_edu import MiniMindConfig, MiniMindForCausalLM, world
 from minimind_edu.living import WEIGHTS, living_model
 from minimind_edu.living.heads import attention_weights, silenced
 from minimind_edu.rope_frequencies import RopeScaling
-from minimind_edu.sampling import keep_top_k, keep_top_p
 from minimind_edu.weights.checkpoints import save_checkpoint
 
 CLOSE = 1e-4  # between logits of the page and of torch
@@ -282,55 +281,3 @@ def test_a_full_cache_takes_no_more(other, tmp_path):
     other.evaluate(UNPACK, encoded(saved(tmp_path, int8=True)[1]))
     with pytest.raises(Error, match="the cache is full: this model reads at most 9 tokens"):
         other.evaluate("model.run(Array(10).fill(1))")
-
-
-# Sampling
-
-SAMPLE = """([logits, options, random]) => {
-    const { token, probabilities } = live.sample(Float32Array.from(logits), options, () => random);
-    return { token, probabilities: Array.from(probabilities) };
-}"""
-
-
-def probabilities_of(logits, temperature, top_k, top_p):
-    """The distribution from which minimind_edu.sampling draws."""
-    logits = (logits - logits.max()) / temperature
-    logits = logits if top_k is None else keep_top_k(logits, top_k)
-    return (logits if top_p is None else keep_top_p(logits, top_p)).softmax(-1)
-
-
-@pytest.mark.parametrize("temperature", [0.3, 1.0, 2.0])
-@pytest.mark.parametrize("top_k", [None, 1, 5, 200])
-@pytest.mark.parametrize("top_p", [None, 0.05, 0.5, 0.9, 1.0])
-def test_it_draws_from_the_probabilities_of_the_package(live, temperature, top_k, top_p):
-    generator = torch.Generator().manual_seed(0)
-    options = {"temperature": temperature, "topK": top_k, "topP": top_p}
-    options = {name: value for name, value in options.items() if value is not None}
-    for logits in 3 * torch.randn(6, 88, generator=generator):
-        found = live.evaluate(SAMPLE, [logits.tolist(), options, 0.5])
-        expected = probabilities_of(logits, temperature, top_k, top_p)
-        torch.testing.assert_close(
-            torch.tensor(found["probabilities"], dtype=torch.float32), expected, rtol=0, atol=1e-6
-        )
-
-
-def test_equal_logits_at_the_edge_of_top_k_stay_together(live):
-    found = live.evaluate(SAMPLE, [[2.0, 1.0, 1.0, 0.0], {"topK": 2}, 0.5])["probabilities"]
-    expected = probabilities_of(torch.tensor([2.0, 1.0, 1.0, 0.0]), 1, 2, None)
-    torch.testing.assert_close(torch.tensor(found, dtype=torch.float32), expected)
-
-
-def test_temperature_0_takes_the_largest(live):
-    found = live.evaluate(SAMPLE, [[0.0, 3.0, 3.0, -1.0], {"temperature": 0, "topK": 3}, 0.99])
-    assert found == {"token": 1, "probabilities": [0, 1, 0, 0]}
-
-
-def test_tokens_come_as_often_as_their_probabilities_say(live):
-    logits = torch.tensor([0.1, 0.4, 0.3, 0.2]).log().tolist()
-    drawn = live.evaluate(
-        """(logits) => Array.from({ length: 1000 }, (_, i) => live.sample(logits, {}, () => (i + 0.5) / 1000).token)""",
-        logits,
-    )
-    assert np.bincount(drawn).tolist() == [100, 400, 300, 200]
-    cut = live.evaluate(SAMPLE, [logits, {"topP": 0.6}, 0.999999])
-    assert cut["token"] == 2 and cut["probabilities"][0] == 0

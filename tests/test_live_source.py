@@ -9,7 +9,7 @@ from minimind_edu.living import card
 
 FIGURES = (
     *("attention_xray", "cache_stepper", "residual_stream", "rotation_dials"),
-    *("head_wiring", "norm_geometry", "parameter_ledger", "roofline"),
+    *("head_wiring", "norm_geometry", "parameter_ledger", "roofline", "sampler"),
 )
 EACH = pytest.mark.parametrize("name", FIGURES)
 OTHER_STORY = "Zoe is in the barn. where is Zoe? in the"
@@ -121,7 +121,8 @@ def test_a_figure_follows_the_story(page, name):
     switch(page)
     page.evaluate("(text) => dispatchEvent(new CustomEvent('minimind-story-changed', { detail: text }))", OTHER_STORY)
     page.wait_for_function(f"document.querySelector('{TOLD}').textContent.includes('9 tokens')")
-    shown = page.inner_text(".mm-fig")
+    # the bars of the sampler hold words that may come next
+    shown = page.inner_text(".sp-text" if name == "sampler" else ".mm-fig")
     if name == "roofline":  # which shows no words, but how many there are
         assert "prefill, 9 tokens" in page.text_content(".ro-labels")
     else:

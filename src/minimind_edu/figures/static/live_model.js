@@ -4,6 +4,8 @@
 // E hidden_size, L layers, H query heads, K key/value heads, D head_dim, I intermediate_size, V words, T positions that
 // were read, this one included. A vector is a Float32Array, heads joined: q [H*D] holds head 0, head 1, and so on.
 
+import { softmax } from "./live_sampling.js";
+
 // The weights
 
 /** The bytes of a base64 text. */
@@ -218,51 +220,4 @@ function rotateHeads(x, position, frequencies) {
     const partner = isFirst ? -x[at + half] : x[at - half];
     return value * Math.cos(angle) + partner * Math.sin(angle);
   });
-}
-
-/** exp(logits / temperature), divided by their sum. Subtracting the largest changes nothing and avoids infinity. */
-export function softmax(logits, temperature = 1) {
-  let [largest, sum] = [-Infinity, 0];
-  for (const logit of logits) largest = Math.max(largest, logit);
-  const powers = new Float32Array(logits.length);
-  for (let i = 0; i < powers.length; i++) sum += powers[i] = Math.exp((logits[i] - largest) / temperature);
-  return powers.map((power) => power / sum);
-}
-
-// The next token
-
-/**
- * Choose the next token, and say from which probabilities [V] it was drawn: 0 where top-k or top-p cut. Without topK
- * or topP they cut nothing; temperature 0 takes the largest logit. random() is in [0, 1).
- */
-export function sample(logits, { temperature = 1, topK, topP } = {}, random = Math.random) {
-  const order = [...logits.keys()].sort((a, b) => logits[b] - logits[a]); // the largest first
-  if (temperature === 0)
-    return { token: order[0], probabilities: logits.map((_, token) => Number(token === order[0])) };
-  const kept =
-    topP > 0 && topP < 1
-      ? nucleus(order, keepTopK(logits, order, topK), temperature, topP)
-      : keepTopK(logits, order, topK);
-  const probabilities = softmax(kept, temperature);
-  let rest = random();
-  const token = order.find((one) => (rest -= probabilities[one]) < 0);
-  return { token: token ?? order[0], probabilities };
-}
-
-/** All but the k largest logits become -Infinity; those equal to the last one stay. */
-function keepTopK(logits, order, k) {
-  const least = logits[order[Math.min(k || Infinity, order.length) - 1]];
-  return logits.map((logit) => (logit < least ? -Infinity : logit));
-}
-
-/** Keep the most probable tokens until their probabilities reach p; at least one. */
-function nucleus(order, logits, temperature, p) {
-  const probabilities = softmax(logits, temperature);
-  const kept = logits.slice();
-  let before = 0;
-  for (const token of order) {
-    if (before >= p) kept[token] = -Infinity;
-    before += probabilities[token];
-  }
-  return kept;
 }

@@ -137,7 +137,7 @@ export function createSource(model, changed, { picks = null, kind = "recall" } =
 }
 
 /** The living model, unless it takes longer than anybody waits. */
-function arrivedInTime(model) {
+export function arrivedInTime(model) {
   const late = (_, reject) => setTimeout(() => reject(new Error("no answer")), PATIENCE_FOR_MODEL);
   return Promise.race([loadLiving(model), new Promise(late)]);
 }

@@ -1,7 +1,8 @@
 // What a figure gets that asks for the living model: the model, its world, and what they can do. This code travels
 // with the weights, as a script of its own, so that no figure has to carry it for readers who never ask.
 
-import { bytesOf, createLiveModel, sample, softmax, unpackWeights } from "./live_model.js";
+import { bytesOf, createLiveModel, unpackWeights } from "./live_model.js";
+import { sample, softmax } from "./live_sampling.js";
 import { hashOfStory, keepStory, onStory, storyOf } from "./live_story.js";
 import { createTraining } from "./live_train.js";
 import { createWorld } from "./live_world.js";

@@ -1,7 +1,7 @@
 // The model from the embedding to the last norm at the selected word: every part can be pressed, every head is a map.
 
 import { h, svg } from "./kit.js";
-import { softmax } from "./live_model.js";
+import { softmax } from "./live_sampling.js";
 import { descending } from "./minimind_live_session.js";
 import { createCells, createStrip, rootMeanSquare, wordWithGloss } from "./minimind_live_marks.js";
 

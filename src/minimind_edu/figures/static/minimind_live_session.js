@@ -1,6 +1,6 @@
 // What a reader does with the living model: one story, one position, one open part, and what was silenced. No DOM.
 
-import { sample, softmax } from "./live_model.js";
+import { sample, softmax } from "./live_sampling.js";
 
 const MOST_UNDO = 100;
 export const MOST_WORDS = 192; // of a story: twice what the model was trained on

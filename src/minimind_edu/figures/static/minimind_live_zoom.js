@@ -1,7 +1,7 @@
 // The one part that is open, with its real numbers at the selected word, and the way to its chapter.
 
 import { h, svg, fmt, toggle } from "./kit.js";
-import { softmax } from "./live_model.js";
+import { softmax } from "./live_sampling.js";
 import { descending, headNumbers } from "./minimind_live_session.js";
 import { createStrip, rootMeanSquare, wordWithGloss } from "./minimind_live_marks.js";
 

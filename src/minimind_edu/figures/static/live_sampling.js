@@ -1,0 +1,99 @@
+// From logits to one token, in the order of minimind_edu.sampling: repetition penalty, temperature, top-k, top-p,
+// min-p, one draw. No DOM, no network. tests/test_live_sampling.py compares the probabilities with the package's.
+//
+// V words. Logits may be any array of numbers, probabilities are a Float32Array [V]. Settings, all of them optional:
+// { seen: the ids that have occurred, penalty, temperature, topK, topP, minP }.
+
+/** exp(logits / temperature), divided by their sum. Subtracting the largest changes nothing and avoids infinity. */
+export function softmax(logits, temperature = 1) {
+  let [largest, sum] = [-Infinity, 0];
+  for (const logit of logits) largest = Math.max(largest, logit);
+  const powers = new Float32Array(logits.length);
+  for (let i = 0; i < powers.length; i++) sum += powers[i] = Math.exp((logits[i] - largest) / temperature);
+  return powers.map((power) => power / sum);
+}
+
+// Each takes and gives logits, as a Float64Array; what it cuts becomes -Infinity.
+const SAMPLING_STEPS = { penalty: penalizeSeen, temperature: divide, topK: keepTopK, topP: keepTopP, minP: keepMinP };
+
+/** What each step leaves: { step: logits [V] }, the steps in their order. A temperature of 0 divides nothing. */
+export function reshape(logits, settings = {}) {
+  let reshaped = Float64Array.from(logits);
+  const entries = Object.entries(SAMPLING_STEPS).map(([name, step]) => [name, (reshaped = step(reshaped, settings))]);
+  return Object.fromEntries(entries);
+}
+
+/** Words that have occurred become less likely: positive logits are divided by the penalty, negative multiplied. */
+function penalizeSeen(logits, { penalty = 1, seen = [] }) {
+  const occurred = new Set(seen);
+  const penalized = (logit) => (logit > 0 ? logit / penalty : logit * penalty);
+  return logits.map((logit, id) => (occurred.has(id) ? penalized(logit) : logit));
+}
+
+function divide(logits, { temperature = 1 }) {
+  return temperature === 0 ? logits : logits.map((logit) => logit / temperature);
+}
+
+const byLogit = (logits) => [...logits.keys()].sort((a, b) => logits[b] - logits[a]); // the largest first
+
+/** Keep the k largest, and those equal to the last one. */
+function keepTopK(logits, { topK }) {
+  const least = logits[byLogit(logits)[Math.min(topK || Infinity, logits.length) - 1]];
+  return logits.map((logit) => (logit < least ? -Infinity : logit));
+}
+
+/** Keep the most probable words until their probabilities reach p; at least one. */
+function keepTopP(logits, { topP }) {
+  if (!(topP > 0 && topP < 1)) return logits;
+  const [probabilities, kept] = [softmax(logits), logits.slice()];
+  let before = 0;
+  for (const id of byLogit(logits)) {
+    if (before >= topP) kept[id] = -Infinity;
+    before += probabilities[id];
+  }
+  return kept;
+}
+
+/** Keep words at least this fraction as probable as the most probable one. */
+function keepMinP(logits, { minP = 0 }) {
+  const probabilities = softmax(logits);
+  const least = minP * Math.max(...probabilities);
+  return logits.map((logit, id) => (probabilities[id] < least ? -Infinity : logit));
+}
+
+/** The probabilities [V] that a token is drawn from: 0 where it was cut. Temperature 0 leaves the most probable. */
+export function drawnFrom(logits, settings = {}) {
+  const { minP: reshaped } = reshape(logits, settings); // the last step
+  if (settings.temperature !== 0) return softmax(reshaped);
+  const first = byLogit(reshaped)[0];
+  return Float32Array.from(reshaped, (_, id) => Number(id === first));
+}
+
+/** One token from these probabilities; random() is in [0, 1). */
+export function drawOne(probabilities, random) {
+  const order = byLogit(probabilities);
+  let rest = random();
+  return order.find((id) => (rest -= probabilities[id]) < 0) ?? order[0];
+}
+
+/** The next token, and the probabilities [V] that it was drawn from. */
+export function sample(logits, settings = {}, random = Math.random) {
+  const probabilities = drawnFrom(logits, settings);
+  return { token: drawOne(probabilities, random), probabilities };
+}
+
+/** -Σ p ln p, in nats. */
+export function entropyInNats(probabilities) {
+  return probabilities.reduce((sum, p) => (p > 0 ? sum - p * Math.log(p) : sum), 0);
+}
+
+/** random() in [0, 1), the same numbers for a seed on every machine (mulberry32). */
+export function seededRandom(seed) {
+  let state = seed | 0;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let bits = Math.imul(state ^ (state >>> 15), 1 | state);
+    bits = (bits + Math.imul(bits ^ (bits >>> 7), 61 | bits)) ^ bits;
+    return ((bits ^ (bits >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
