@@ -32,8 +32,11 @@ OPENINGS: dict[str, tuple[str, dict[str, Any]]] = {
     "chapters/05_attention": ("AttentionXRay", {}),
     "chapters/06_gqa_shapes": ("HeadWiring", {"num_kv_heads": 2, "head_dim": 64}),
     "chapters/07_kv_cache": ("CacheStepper", {}),
+    "chapters/08_swiglu": ("GateSurface", {}),
+    "chapters/09_mixture_of_experts": ("RouterFlow", {}),
     "chapters/10_block_and_model": ("ResidualStream", {}),
     "chapters/11_weight_tying": ("ParameterLedger", {}),
+    "chapters/12_generation": ("Sampler", {}),
     "chapters/13_training_in_minutes": ("AblationLab", {}),
     "chapters/14_speed": ("Roofline", {}),
 }
