@@ -9,6 +9,7 @@ from minimind_edu import checks
 from minimind_edu.checks import (
     attention,
     block,
+    feed_forward,
     head_groups,
     kv_cache,
     norms,
@@ -21,7 +22,20 @@ from minimind_edu.checks import (
 )
 from minimind_edu.checks.exercise import Case, Exercise, Mistake, Property, difference
 
-CHAPTERS = (attention, block, head_groups, kv_cache, norms, rope, rope_scaling, speed, training, tying, whole_model)
+CHAPTERS = (
+    attention,
+    block,
+    feed_forward,
+    head_groups,
+    kv_cache,
+    norms,
+    rope,
+    rope_scaling,
+    speed,
+    training,
+    tying,
+    whole_model,
+)
 EXERCISES = [value for chapter in CHAPTERS for value in vars(chapter).values() if isinstance(value, Exercise)]
 COMPARED = [exercise for exercise in EXERCISES if any(isinstance(case, Case) for case in exercise.cases)]
 MISTAKES = [(exercise, mistake) for exercise in EXERCISES for mistake in exercise.mistakes]

@@ -11,6 +11,7 @@ from minimind_edu.checks.block import (
     check_pre_norm_block,
     check_stream_sizes,
 )
+from minimind_edu.checks.feed_forward import check_alone, check_pruned, check_squares, check_swiglu
 from minimind_edu.checks.head_groups import (
     check_attention_parameters,
     check_grouped_attention,
@@ -70,6 +71,7 @@ from minimind_edu.checks.whole_model import (
 )
 
 __all__ = [
+    "check_alone",
     "check_append",
     "check_apply_rotary_pos_emb",
     "check_attention_pairs",
@@ -104,6 +106,7 @@ __all__ = [
     "check_pre_norm_block",
     "check_precompute_freqs_cis",
     "check_rate",
+    "check_pruned",
     "check_rectangular_mask",
     "check_repeat_kv",
     "check_rms_norm",
@@ -112,10 +115,12 @@ __all__ = [
     "check_rotate_pair",
     "check_saved_share",
     "check_silence",
+    "check_squares",
     "check_steady_std",
     "check_step_bytes",
     "check_step_operations",
     "check_stream_sizes",
+    "check_swiglu",
     "check_table_bytes",
     "check_tie_weights",
     "check_tied_gradient",
