@@ -9,6 +9,8 @@ from minimind_edu import checks
 from minimind_edu.checks import (
     attention,
     block,
+    experts,
+    feed_forward,
     generation,
     head_groups,
     kv_cache,
@@ -25,6 +27,8 @@ from minimind_edu.checks.exercise import Case, Exercise, Mistake, Property, diff
 CHAPTERS = (
     attention,
     block,
+    experts,
+    feed_forward,
     generation,
     head_groups,
     kv_cache,

@@ -52,6 +52,7 @@ PLACES = {
     "chapters/05_attention": "attention",
     "chapters/06_gqa_shapes": "groups",
     "chapters/07_kv_cache": "cache",
+    "chapters/08_swiglu": "ffn",
     "chapters/10_block_and_model": "block",
     "chapters/11_weight_tying": "embedding",
     "chapters/12_generation": "generation",

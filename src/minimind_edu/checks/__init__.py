@@ -12,6 +12,7 @@ from minimind_edu.checks.attention import (
 )
 from minimind_edu.checks.block import check_factor, check_ledger, check_norms_of, check_pre_norm_block, check_stack
 from minimind_edu.checks.experts import check_awake, check_balance, check_mixture, check_route, check_taught
+from minimind_edu.checks.feed_forward import check_alone, check_pruned, check_squares, check_swiglu
 from minimind_edu.checks.generation import check_ahead, check_finish, check_residual, check_top_p
 from minimind_edu.checks.head_groups import (
     check_grouped_attention,
@@ -60,6 +61,7 @@ from minimind_edu.checks.whole_model import (
 
 __all__ = [
     "check_ahead",
+    "check_alone",
     "check_attention_pairs",
     "check_awake",
     "check_balance",
@@ -96,6 +98,7 @@ __all__ = [
     "check_norms_of",
     "check_pool_heads",
     "check_pre_norm_block",
+    "check_pruned",
     "check_rate",
     "check_readers",
     "check_reordered",
@@ -108,9 +111,11 @@ __all__ = [
     "check_rotate_from",
     "check_route",
     "check_silence",
+    "check_squares",
     "check_stack",
     "check_steady_std",
     "check_step_operations",
+    "check_swiglu",
     "check_taught",
     "check_tie_weights",
     "check_tied_gradient",

@@ -1,0 +1,79 @@
+"""checks.feed_forward: right answers in other words pass, and what a comparison of results cannot show is noticed."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from minimind_edu import checks
+from minimind_edu.feed_forward import FeedForward
+
+
+def swiglu_by_the_package(x, gate, up, down):
+    network = FeedForward(x.shape[-1], len(gate)).double()
+    weights = {"gate_proj.weight": gate, "up_proj.weight": up, "down_proj.weight": down}
+    network.load_state_dict(weights)
+    return network(x)
+
+
+def squares_the_other_way():
+    return [[2, -2], [-2, 2]], [[1, 1], [1, 1]], [[0.5, -0.5]]
+
+
+def alone_by_gradients(part, x):
+    slopes = torch.autograd.functional.jacobian(part, x).norm(dim=(1, 3))  # [S, S]
+    return bool(torch.all(slopes - slopes.diag().diag() == 0))
+
+
+def pruned_by_single_outputs(x, gate, up, down):
+    sizes = []
+    for i in range(len(gate)):
+        one = F.linear(F.silu(F.linear(x, gate[i : i + 1])) * F.linear(x, up[i : i + 1]), down[:, i : i + 1])
+        sizes.append(one.norm(dim=-1).sum())
+    kept = sorted(range(len(gate)), key=lambda i: sizes[i])[1:]
+    kept.sort()
+    return gate[kept], up[kept], down[:, kept]
+
+
+RIGHT = [
+    (checks.check_swiglu, swiglu_by_the_package),
+    (checks.check_squares, squares_the_other_way),
+    (checks.check_alone, alone_by_gradients),
+    (checks.check_pruned, pruned_by_single_outputs),
+]
+
+
+@pytest.mark.parametrize(("check", "answer"), RIGHT, ids=lambda part: part.__name__)
+def test_a_right_answer_passes(check, answer):
+    assert check(answer) is True
+
+
+def product():
+    return [[1, 0], [-1, 0]], [[0, 1], [0, 1]], [[1, -1]]
+
+
+def four_neurons():
+    return torch.ones(4, 2), torch.ones(4, 2), torch.ones(1, 4)
+
+
+def zeroed(x, gate, up, down):
+    kept = torch.cat([gate[:1] * 0, gate[1:]])
+    return kept, up, down
+
+
+WRONG = [
+    (checks.check_squares, product, "this is a · b"),
+    (checks.check_squares, four_neurons, "two neurons have"),
+    (checks.check_pruned, zeroed, "gate: the answer has shape [9, 4], expected [8, 4]"),
+    (checks.check_alone, lambda part, x: True, "change one position and look at the others"),
+]
+
+
+@pytest.mark.parametrize(("check", "answer", "words"), WRONG, ids=lambda part: getattr(part, "__name__", part))
+def test_a_wrong_answer_gets_the_hint_that_fits(check, answer, words, capsys):
+    assert check(answer) is False
+    assert words in capsys.readouterr().out.split("hint: ")[1]
+
+
+def test_no_design_yet_is_not_an_error(capsys):
+    assert checks.check_squares(lambda: None) is False
+    assert "not attempted yet" in capsys.readouterr().out
