@@ -1,0 +1,118 @@
+// NeuronWords: the strongest neurons at one word of a story, the words they answer to, and the words they push.
+
+import { h, setTraits, mount, frame, wordsOf } from "./kit.js";
+import { fmt, readout, announcement } from "./kit.js";
+import { createWordLine } from "./live_word_line.js";
+import { neuronWordsWords } from "./neuron_words_words.js";
+
+const TRAITS = ["word", "reading"];
+const WIDE = 600; // pixels from which a block has room for all its neurons, as in the stylesheet
+
+/** The strongest neurons of each block at the chosen word, [block][{ index, activation, share, fires, up, down }]. */
+function neuronsAt(reading, at) {
+  return reading.top[at].map((ofBlock, block) =>
+    ofBlock.map(([index, activation, share]) => {
+      const { fires, up, down } = reading.neurons[block][index];
+      const here = Math.abs(activation) / reading.rms[at]; // from one unit of activation to what the logits change by
+      const pushed = (sign, words) => words.map(([word, push]) => [word, sign * push * here]);
+      const [raised, lowered] = activation > 0 ? [up, down] : [down, up];
+      return { index, activation, share, fires, up: pushed(1, raised), down: pushed(-1, lowered) };
+    }),
+  );
+}
+
+/** Rows of neurons under their blocks. sides: which of "up" and "down" are told. */
+function createRows(words, sides) {
+  const titles = ["strength", "fires", ...sides].map((name) => h("span", {}, words[name]));
+  const head = h("li", { class: "nw-head mm-label", "aria-hidden": "true" }, h("span", {}), titles);
+  const root = h("ul", { class: "nw-rows", "data-sides": sides.length });
+  const signed = (x) => `${x > 0 ? "+" : ""}${fmt(x, 1)}`;
+
+  function drawWords(name, pairs, marked, numberOf) {
+    const each = pairs.map(([word, value]) => {
+      const text = word === marked ? h("b", { class: "nw-marked" }, word) : word;
+      return h("span", { class: "nw-word" }, text, numberOf ? h("small", {}, numberOf(value)) : null);
+    });
+    const sym = name === "fires" ? "embed" : "logits";
+    return h("span", { class: "nw-words", "data-sym": sym }, h("span", { class: "nw-label" }, words[name]), each);
+  }
+
+  function drawStrength({ activation, share }) {
+    const text = words.ofBlock(words.percent(fmt(100 * share, 0)));
+    const fill = h("i", { style: `width: ${(100 * share).toFixed(1)}%` });
+    return h(
+      "span",
+      { class: "nw-strength" },
+      h("span", { class: activation < 0 ? "nw-minus" : "nw-plus" }, signed(activation)),
+      h("span", { class: "nw-rail", role: "img", "aria-label": text }, fill),
+    );
+  }
+
+  function drawRow(one, block, isFirst, s) {
+    const name = h("span", { class: "nw-name" }, h("span", {}, words.block(block + 1)), words.neuron(one.index));
+    const pushed = sides.map((side) => drawWords(side, one[side], s.next, signed));
+    const attrs = { class: isFirst ? "nw-row nw-first" : "nw-row", "data-sym": "ffn" };
+    return h("li", attrs, name, drawStrength(one), drawWords("fires", one.fires, s.token, null), pushed);
+  }
+
+  function draw(s, count) {
+    const rows = s.blocks.map((neurons, block) =>
+      neurons.slice(0, count).map((one, i) => drawRow(one, block, i === 0, s)),
+    );
+    root.replaceChildren(head, ...rows.flat());
+  }
+  return { root, draw };
+}
+
+function neuronState(model) {
+  const [at, reading] = [model.get("word"), model.get("reading")];
+  const [next, probability] = reading.next[at];
+  return { at, reading, token: reading.tokens[at], next, probability, blocks: neuronsAt(reading, at) };
+}
+
+/** Whether the neurons on the picture have the word that comes next among the words they push up. */
+function neuronVerdict(s, count, words) {
+  const has = (neurons) => neurons.slice(0, count).some((one) => one.up.some(([word]) => word === s.next));
+  const blocks = s.blocks.flatMap((neurons, block) => (has(neurons) ? [block + 1] : []));
+  const { pushed, spread } = words.verdict;
+  return blocks.length ? pushed(s.token, s.next, blocks) : spread(s.token, s.next);
+}
+
+function neuronNumbers(s, inner, words) {
+  const share = words.percent(fmt(100 * s.probability, 0));
+  return [
+    [words.next, words.nextWord(s.next, share)],
+    [words.half, words.halfOf(s.reading.half[s.at], inner)],
+  ];
+}
+
+function renderNeurons({ model, el }) {
+  const words = wordsOf(neuronWordsWords);
+  const isCompact = model.get("compact");
+  const { inner, stories } = model.get("sizes");
+  const line = createWordLine((word) => setTraits(model, { word }));
+  const rows = createRows(words, ["up"]);
+  const all = createRows(words, ["up", "down"]);
+  const verdict = announcement("nw-verdict");
+  const numbers = readout([]);
+  const stage = h("div", { class: "mm-stage nw-stage" }, line.root, rows.root);
+  const below = h("div", { class: "nw-below" }, verdict.root, numbers.root);
+  const more = [h("p", { class: "mm-note" }, words.note), all.root];
+  const framed = { ...words, caption: words.caption(stories) };
+  const root = frame(framed, { stage, numbers: below, more }, isCompact);
+
+  function draw(width) {
+    const s = neuronState(model);
+    const count = isCompact || width < WIDE ? 1 : Infinity;
+    line.draw(s.reading.tokens, s.at, (at) => ({ tone: at === s.at ? "ink" : "" }));
+    rows.draw(s, count);
+    if (isCompact) return;
+    all.draw(s, Infinity);
+    verdict.set(neuronVerdict(s, count, words));
+    numbers.set(neuronNumbers(s, inner, words));
+  }
+
+  return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw });
+}
+
+export default { render: renderNeurons };
