@@ -7,6 +7,7 @@ import { neuronWordsWords } from "./neuron_words_words.js";
 
 const TRAITS = ["word", "reading"];
 const WIDE = 600; // pixels from which a block has room for all its neurons, as in the stylesheet
+const BAR = 60; // pixels of the longest bar
 
 /** The strongest neurons of each block at the chosen word, [block][{ index, activation, share, fires, up, down }]. */
 function neuronsAt(reading, at) {
@@ -27,9 +28,10 @@ function createRows(words, sides) {
   const head = h("li", { class: "nw-head mm-label", "aria-hidden": "true" }, h("span", {}), titles);
   const root = h("ul", { class: "nw-rows", "data-sides": sides.length });
   const signed = (x) => `${x > 0 ? "+" : ""}${fmt(x, 1)}`;
+  let [most, largest] = [0, 1]; // words of a list, part of a block that the longest bar stands for
 
   function drawWords(name, pairs, marked, numberOf) {
-    const each = pairs.map(([word, value]) => {
+    const each = pairs.slice(0, most).map(([word, value]) => {
       const text = word === marked ? h("b", { class: "nw-marked" }, word) : word;
       return h("span", { class: "nw-word" }, text, numberOf ? h("small", {}, numberOf(value)) : null);
     });
@@ -39,23 +41,24 @@ function createRows(words, sides) {
 
   function drawStrength({ activation, share }) {
     const text = words.ofBlock(words.percent(fmt(100 * share, 0)));
-    const fill = h("i", { style: `width: ${(100 * share).toFixed(1)}%` });
     return h(
       "span",
       { class: "nw-strength" },
       h("span", { class: activation < 0 ? "nw-minus" : "nw-plus" }, signed(activation)),
-      h("span", { class: "nw-rail", role: "img", "aria-label": text }, fill),
+      h("i", { class: "nw-bar", role: "img", "aria-label": text, style: `width: ${(BAR * share) / largest}px` }),
     );
   }
 
   function drawRow(one, block, isFirst, s) {
-    const name = h("span", { class: "nw-name" }, h("span", {}, words.block(block + 1)), words.neuron(one.index));
+    const place = h("span", { class: "nw-block" }, words.block(block + 1));
+    const name = h("span", {}, place, h("span", { class: "nw-index" }, words.neuron(one.index)));
     const pushed = sides.map((side) => drawWords(side, one[side], s.next, signed));
     const attrs = { class: isFirst ? "nw-row nw-first" : "nw-row", "data-sym": "ffn" };
     return h("li", attrs, name, drawStrength(one), drawWords("fires", one.fires, s.token, null), pushed);
   }
 
-  function draw(s, count) {
+  function draw(s, count, mostWords) {
+    [most, largest] = [mostWords, Math.max(...s.blocks.flat().map((one) => one.share))];
     const rows = s.blocks.map((neurons, block) =>
       neurons.slice(0, count).map((one, i) => drawRow(one, block, i === 0, s)),
     );
@@ -75,7 +78,7 @@ function neuronVerdict(s, count, words) {
   const has = (neurons) => neurons.slice(0, count).some((one) => one.up.some(([word]) => word === s.next));
   const blocks = s.blocks.flatMap((neurons, block) => (has(neurons) ? [block + 1] : []));
   const { pushed, spread } = words.verdict;
-  return blocks.length ? pushed(s.token, s.next, blocks) : spread(s.token, s.next);
+  return blocks.length ? pushed(s.next, blocks) : spread(s.next);
 }
 
 function neuronNumbers(s, inner, words) {
@@ -103,11 +106,13 @@ function renderNeurons({ model, el }) {
 
   function draw(width) {
     const s = neuronState(model);
-    const count = isCompact || width < WIDE ? 1 : Infinity;
+    const isWide = width > WIDE;
+    const count = isWide && !isCompact ? Infinity : 1;
+    const mostWords = isWide ? Infinity : isCompact ? 1 : 2;
     line.draw(s.reading.tokens, s.at, (at) => ({ tone: at === s.at ? "ink" : "" }));
-    rows.draw(s, count);
+    rows.draw(s, count, mostWords);
     if (isCompact) return;
-    all.draw(s, Infinity);
+    all.draw(s, Infinity, mostWords);
     verdict.set(neuronVerdict(s, count, words));
     numbers.set(neuronNumbers(s, inner, words));
   }

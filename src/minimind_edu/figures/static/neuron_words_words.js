@@ -2,32 +2,32 @@
 
 export const neuronWordsWords = {
   en: {
-    title: "A neuron is a small memory: it answers to some words and adds others.",
+    title: "A neuron answers to some words and adds others.",
     caption: (stories) =>
-      `Answers to: the largest mean of |activation| over ${stories} stories. Pushes up: what the head would read in ` +
-      "the neuron's output, in logits, if no later block changed it.",
-    more: "More: all three neurons of each block, words pushed down",
+      `Answers to: largest mean |activation| in ${stories} stories. Pushes up: its output as the head reads it, in logits.`,
+    more: "More: all neurons, words pushed down",
     note:
-      "Strength is |activation| times the norm of the neuron's column of down_proj. A negative activation swaps the " +
+      "What the head reads, later blocks may still change. Strength is |activation| times the norm of the neuron's column of down_proj. A negative activation swaps the " +
       "words pushed up and down. Keys and values of a memory: Geva et al. (2021).",
     block: (number) => `block ${number}`,
     neuron: (index) => `neuron ${index}`,
-    strength: "activation, part of the block",
+    strength: "activation",
     fires: "answers to",
     up: "pushes up here",
     down: "pushes down here",
     ofBlock: (share) => `${share} of the strength of its block`,
     percent: (number) => `${number} %`,
-    next: "the model goes on with",
+    next: "the next word",
     nextWord: (word, share) => `${word} (${share})`,
-    half: "half of each block's strength",
-    halfOf: (counts, inner) => `${counts.join(", ")} of ${inner} neurons`,
+    half: "half the strength is in",
+    halfOf: (counts, inner) => `${counts.join(", ")} of ${inner}`,
     verdict: {
-      pushed: (at, next, blocks) => {
-        const where = `${blocks.length > 1 ? "blocks" : "block"} ${blocks.join(", ")}`;
-        return `At “${at}”, “${next}” comes next: in ${where} one of these neurons pushes it up.`;
+      pushed: (next, blocks) => {
+        const [first, last] = [blocks.slice(0, -1).join(", "), blocks.at(-1)];
+        const where = first ? `blocks ${first} and ${last}` : `block ${last}`;
+        return `“${next}” comes next; neurons here in ${where} push it up.`;
       },
-      spread: (at, next) => `At “${at}”, “${next}” comes next, and none of these does it: weaker neurons add up.`,
+      spread: (next) => `“${next}” comes next, though none of these neurons lists it: no single one decides.`,
     },
   },
 };
