@@ -1,7 +1,7 @@
 """GateSurface: what one neuron of a feed-forward network makes of two numbers, with a gate and without.
 
 The figure computes in JavaScript (static/gate_surface_math.js, compared with the package in the tests); the numbers in
-its table are those of a real FeedForward of one neuron.
+its table are those of PyTorch.
 """
 
 import torch

@@ -7,7 +7,7 @@ import { neuronWordsWords } from "./neuron_words_words.js";
 
 const TRAITS = ["word", "reading"];
 const WIDE = 600; // pixels from which a block has room for all its neurons, as in the stylesheet
-const BAR = 60; // pixels of the longest bar
+const BAR = 58; // pixels of the longest bar
 
 /** The strongest neurons of each block at the chosen word, [block][{ index, activation, share, fires, up, down }]. */
 function neuronsAt(reading, at) {
