@@ -11,8 +11,8 @@ const COLUMNS = 181;
 const STEP = 0.05; // of gate and value
 const HIGHEST = 9; // of the sections' axis: no output is larger in the plane
 const SHUT = 0.05; // a gate that lets less pass counts as shut
-const PLANE = { left: 18, right: 8, top: 24, bottom: 22 };
-const SECTION = { left: 24, right: 8, top: 24, bottom: 8 };
+const PLANE = { left: 23, right: 8, top: 24, bottom: 22 };
+const SECTION = { left: 23, right: 8, top: 24, bottom: 8 };
 const NARROW = 200; // pixels of a plane: below it the handle is smaller
 const TALL = 290; // a plane grows no further
 

@@ -23,8 +23,8 @@ export const gateSurfaceWords = {
     surface: (title) => `Surface over g and u, ${title}`,
     verdict: {
       open: (g, slope, u, output) => `At g = ${g} the gate is a slope of ${slope}: u = ${u} becomes ${output}.`,
-      shut: (slope) => `The gate is nearly shut: with a slope of ${slope}, little passes, whatever u is.`,
-      leaks: (slope) => `A gate below zero lets a little pass with the other sign: slope ${slope}.`,
+      shut: (slope) => `The gate is nearly shut: slope ${slope}, so little of u passes.`,
+      leaks: (slope) => `Below zero a little passes, with the other sign: slope ${slope}.`,
       plain: "Without a gate only g is read: along u nothing changes.",
     },
     slope: (name) => `slope, ${name}(g)`,
