@@ -1,4 +1,4 @@
-"""GateSurface: its outputs are the package's, its shades are where the output is, and the point goes where it is led."""
+"""GateSurface: its outputs are those of the package, its shades are where they are, its point goes where it is led."""
 
 import pytest
 import torch

@@ -5,18 +5,20 @@ up_proj are a key that some words match, its column of down_proj is a value that
 head reads as words. All numbers are computed here, from the stored weights; the ES module chooses among them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from traitlets import Bunch, Dict, Int, TraitError, Unicode, default, observe, validate
 
 from minimind_edu import world
+from minimind_edu.block import MiniMindBlock
 from minimind_edu.device import one_thread
+from minimind_edu.feed_forward import FeedForward
 from minimind_edu.figures._base import Figure
 from minimind_edu.figures._living import QUESTION, TOLD
 from minimind_edu.figures._traits import proposed
@@ -27,7 +29,7 @@ TOP = 3  # neurons of a block that are shown
 WORDS = 3  # words that a neuron answers to, and that it pushes up or down
 STORIES, SEED = 300, 8  # over which it is measured what a neuron answers to
 SEEN = 10  # times that a word must occur in them to be counted
-LONGEST = 32  # words of a story: what is told about a word takes a kilobyte
+LONGEST = 24  # words of a story with `<s>`: what is told about a word takes a kilobyte and a half
 DIGITS = 3  # significant ones
 
 
@@ -35,7 +37,7 @@ class NeuronWords(Figure):
     """Choose a word of a story: the strongest neurons of each block there, their words, and the words they push.
 
     Args:
-        story: the words, without `<s>`; 31 at most.
+        story: the words, without `<s>`; 23 at most.
         word: the position that is chosen, 0 (`<s>`) to the last, which is the default.
 
     Raises:
@@ -79,10 +81,8 @@ class NeuronWords(Figure):
         self.set_trait("reading", reading_of(self.story))
 
     @default("sizes")
-    def _sizes_of_the_model(self) -> dict[str, int]:
-        config = living_model().config
-        assert config.intermediate_size is not None
-        return {"inner": config.intermediate_size, "stories": STORIES}
+    def _sizes(self) -> dict[str, int]:
+        return {"inner": answers().shape[-1], "stories": STORIES}
 
     @default("reading")
     def _reading_of_the_story(self) -> dict[str, Any]:
@@ -119,8 +119,13 @@ def ids_of(story: str) -> np.ndarray:
     return np.concatenate([[world.BOS], world.encode(story)])
 
 
+def _networks(model: MiniMindForCausalLM) -> list[FeedForward]:
+    """The feed-forward network of each block."""
+    return [cast(FeedForward, layer.mlp) for layer in cast(Iterable[MiniMindBlock], model.model.layers)]
+
+
 @contextmanager
-def _inputs_of(modules: list[torch.nn.Module]) -> Iterator[list[Tensor]]:
+def _inputs_of(modules: list[nn.Module]) -> Iterator[list[Tensor]]:
     """What these modules are given while they run, in the order in which they do."""
     seen: list[Tensor] = []
     hooks = [module.register_forward_pre_hook(lambda _, given: seen.append(given[0])) for module in modules]
@@ -137,8 +142,7 @@ def run(model: MiniMindForCausalLM, ids: np.ndarray) -> tuple[Tensor, Tensor, Te
     Returns:
         activations of the neurons [L, B, S, I], logits [B, S, V], RMS of the stream before the final norm [B, S].
     """
-    downs = [layer.mlp.down_proj for layer in model.model.layers]
-    with torch.no_grad(), _inputs_of([*downs, model.model.norm]) as seen:
+    with torch.no_grad(), _inputs_of([*(mlp.down_proj for mlp in _networks(model)), model.model.norm]) as seen:
         logits = model(torch.from_numpy(ids)).logits
     *activations, stream = seen
     return torch.stack(activations), logits, stream.pow(2).mean(-1).sqrt()
@@ -150,7 +154,7 @@ def pushes(model: MiniMindForCausalLM) -> Tensor:
     """
     head = model.lm_head.weight * model.model.norm.weight  # [V, E]
     with torch.no_grad():
-        each = torch.stack([head @ layer.mlp.down_proj.weight for layer in model.model.layers])
+        each = torch.stack([head @ mlp.down_proj.weight for mlp in _networks(model)])
     return each - each.mean(1, keepdim=True)
 
 
@@ -159,9 +163,8 @@ def pushes(model: MiniMindForCausalLM) -> Tensor:
 def answers() -> Tensor:
     """The mean of |activation| of each neuron at each word over many stories, [L, V, I]; 0 for a word hardly seen."""
     model = living_model()
-    layers, words = model.config.num_hidden_layers, len(world.WORDS)
     ids = world.stories(STORIES, LENGTH, np.random.Generator(np.random.PCG64(SEED)))
-    total, times = torch.zeros(layers, words, model.config.intermediate_size or 0), torch.zeros(words)
+    total, times = torch.zeros_like(pushes(model)), torch.zeros(len(world.WORDS))
     for part in np.array_split(ids, 10):
         activations = run(model, part)[0].abs().flatten(1, 2)  # [L, B * S, I]
         flat = torch.from_numpy(part).flatten()
@@ -185,7 +188,7 @@ def reading_of(story: str) -> dict[str, Any]:
     model = living_model()
     ids = ids_of(story)
     activations, logits, rms = run(model, ids[None])
-    columns = torch.stack([layer.mlp.down_proj.weight.norm(dim=0) for layer in model.model.layers])  # [L, I]
+    columns = torch.stack([mlp.down_proj.weight.norm(dim=0) for mlp in _networks(model)])  # [L, I]
     strength = (activations[:, 0].abs() * columns[:, None]).detach()  # [L, S, I]
     shares = strength / strength.sum(-1, keepdim=True)
     ordered = shares.sort(dim=-1, descending=True, stable=True)
