@@ -1,4 +1,4 @@
-// GateSurface: a point in the plane of gate and value. The surface of a gated and a plain neuron, and two cross-sections.
+// GateSurface: a point in the plane of gate and value, the output of a gated and a plain neuron, two cross-sections.
 
 import { h, svg, textAt, setAttributes, setSize, setTraits, mount, frame, wordsOf } from "./kit.js";
 import { clamp, draggable, fmt, grip, handle, slider, choice, optionsFor, readout, announcement } from "./kit.js";

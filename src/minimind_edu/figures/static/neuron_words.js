@@ -74,8 +74,9 @@ function neuronState(model) {
 }
 
 /** Whether the neurons on the picture have the word that comes next among the words they push up. */
-function neuronVerdict(s, count, words) {
-  const has = (neurons) => neurons.slice(0, count).some((one) => one.up.some(([word]) => word === s.next));
+function neuronVerdict(s, count, mostWords, words) {
+  const lists = (one) => one.up.slice(0, mostWords).some(([word]) => word === s.next);
+  const has = (neurons) => neurons.slice(0, count).some(lists);
   const blocks = s.blocks.flatMap((neurons, block) => (has(neurons) ? [block + 1] : []));
   const { pushed, spread } = words.verdict;
   return blocks.length ? pushed(s.next, blocks) : spread(s.next);
@@ -113,7 +114,7 @@ function renderNeurons({ model, el }) {
     rows.draw(s, count, mostWords);
     if (isCompact) return;
     all.draw(s, Infinity, mostWords);
-    verdict.set(neuronVerdict(s, count, words));
+    verdict.set(neuronVerdict(s, count, mostWords, words));
     numbers.set(neuronNumbers(s, inner, words));
   }
 

@@ -4,7 +4,8 @@ export const neuronWordsWords = {
   en: {
     title: "A neuron answers to some words and adds others.",
     caption: (stories) =>
-      `Answers to: largest mean |activation| in ${stories} stories. Pushes up: its output as the head reads it, in logits.`,
+      `Bars: part of the block's strength. Answers to: largest mean |activation| in ${stories} stories. ` +
+      "Pushes up: its output as the head reads it, in logits.",
     more: "More: all neurons, words pushed down",
     note:
       "What the head reads, later blocks may still change. Strength is |activation| times the norm of the neuron's column of down_proj. A negative activation swaps the " +
