@@ -8,8 +8,9 @@ export const neuronWordsWords = {
       "Pushes up: its output as the head reads it, in logits.",
     more: "More: all neurons, words pushed down",
     note:
-      "What the head reads, later blocks may still change. Strength is |activation| times the norm of the neuron's column of down_proj. A negative activation swaps the " +
-      "words pushed up and down. Keys and values of a memory: Geva et al. (2021).",
+      "What the head reads, later blocks may still change. Strength is |activation| times the norm of the neuron's " +
+      "column of down_proj. A negative activation swaps the words pushed up and down. " +
+      "Keys and values of a memory: Geva et al. (2021).",
     block: (number) => `block ${number}`,
     neuron: (index) => `neuron ${index}`,
     strength: "activation",
