@@ -8,12 +8,15 @@ from figure_examples import example
 
 from minimind_edu import world
 from minimind_edu.figures import module_source
+from minimind_edu.world.words import WORDS
 
 # What is no word of a figure's: names and units, and what its state holds.
 NAMES = {
     "ablation_lab": r"copy|reverse|sort",
     "attention_xray": r"the|cat|naps|it|purrs",
     "cache_stepper": r"what|was|once|read|is|kept|so|that|it|need|not|be|again",
+    "gate_surface": r"gate_proj|up_proj",
+    "neuron_words": "|".join(map(re.escape, sorted((word for word in WORDS if word.isascii()), key=len, reverse=True))),
     "parameter_ledger": r"MiniMind\d?( small)?",
     "quiz": r"Which letter comes first|script|bold|What is|How many",
     "roofline": r"ms|µs|MiB|GiB|min",

@@ -6,9 +6,11 @@ from minimind_edu.figures.ablation_lab import AblationLab
 from minimind_edu.figures.attention_xray import AttentionXRay
 from minimind_edu.figures.cache_stepper import CacheStepper
 from minimind_edu.figures.frequency_comb import FrequencyComb
+from minimind_edu.figures.gate_surface import GateSurface
 from minimind_edu.figures.head_wiring import HeadWiring
 from minimind_edu.figures.minimind_live import MiniMindLive
 from minimind_edu.figures.model_map import ModelMap
+from minimind_edu.figures.neuron_words import NeuronWords
 from minimind_edu.figures.norm_geometry import NormGeometry
 from minimind_edu.figures.pairing_lab import PairingLab
 from minimind_edu.figures.parameter_ledger import ParameterLedger
@@ -24,9 +26,11 @@ __all__ = [
     "CacheStepper",
     "Figure",
     "FrequencyComb",
+    "GateSurface",
     "HeadWiring",
     "MiniMindLive",
     "ModelMap",
+    "NeuronWords",
     "NormGeometry",
     "PairingLab",
     "ParameterLedger",

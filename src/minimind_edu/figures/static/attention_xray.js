@@ -3,7 +3,8 @@
 import { h, svg, textAt, clamp, setAttributes, setSize, setTraits, mount } from "./kit.js";
 import { fmt, slider, toggle, choice, readout, announcement, frame, wordsOf } from "./kit.js";
 import { attentionStages, channelProducts, largestChange } from "./attention_xray_math.js";
-import { createSource, createWordLine } from "./live_source.js";
+import { createSource } from "./live_source.js";
+import { createWordLine } from "./live_word_line.js";
 import { attentionXrayWords } from "./attention_xray_words.js";
 
 const HEAD_DIMS = [4, 8, 16, 32, 64, 128];

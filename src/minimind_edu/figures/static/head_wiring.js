@@ -5,7 +5,8 @@ import { fmt, grouped, slider, toggle, choice, optionsFor, readout, announcement
 import { ITEM_SIZES, kvHeadStops, sourceHeads, stepShapes } from "./head_wiring_math.js";
 import { cacheBytes, copiedBytes, projectionWeights, formatBytes } from "./head_wiring_math.js";
 import { createReads, groupVerdict, wiringTraits } from "./head_wiring_reads.js";
-import { coverable, createSource, createWordLine } from "./live_source.js";
+import { coverable, createSource } from "./live_source.js";
+import { createWordLine } from "./live_word_line.js";
 import { headWiringWords } from "./head_wiring_words.js";
 
 const TRAITS = ["num_kv_heads", "head_dim", "num_layers", "length", "dtype", "order", "as_group_size"];

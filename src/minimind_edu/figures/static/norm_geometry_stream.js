@@ -1,7 +1,7 @@
 // The stream of the living model at one word of the story, before one of its norms and after it.
 
 import { h, svg, setSize, setAttributes, slider, fmt } from "./kit.js";
-import { createWordLine } from "./live_source.js";
+import { createWordLine } from "./live_word_line.js";
 import { angleBetween, channelStats, layerNorm, rmsNorm } from "./norm_geometry_math.js";
 import { normWords } from "./norm_geometry_result.js";
 

@@ -6,7 +6,8 @@ import { frame, wordsOf } from "./kit.js";
 import { intermediateSize, parameterLedger, savedByTying } from "./parameter_ledger_math.js";
 import { vocabularyAt, vocabularyStep } from "./parameter_ledger_math.js";
 import { createNearest, nearestWords, sizesOfLiving, tellingPosition } from "./parameter_ledger_rows.js";
-import { coverable, createSource, createWordLine } from "./live_source.js";
+import { coverable, createSource } from "./live_source.js";
+import { createWordLine } from "./live_word_line.js";
 import { parameterLedgerWords } from "./parameter_ledger_words.js";
 
 const TRAITS = ["hidden_size", "num_hidden_layers", "vocab_size", "num_key_value_heads", "generation", "tied"];

@@ -3,7 +3,8 @@
 import { h, svg, textAt, setAttributes, setSize, setTraits, clamp, arrowStep, draggable, mount } from "./kit.js";
 import { fmt, grouped, slider, toggle, choice, optionsFor, readout, announcement, handle, grip } from "./kit.js";
 import { frame, wordsOf } from "./kit.js";
-import { coverable, createSource, createWordLine } from "./live_source.js";
+import { coverable, createSource } from "./live_source.js";
+import { createWordLine } from "./live_word_line.js";
 import { streamSizes, streamShares, sharesByKind, sizeSeen, smoothPath } from "./residual_stream_math.js";
 import { cosineOf, rootMeanSquare, traceSizes } from "./residual_stream_math.js";
 import { residualStreamWords } from "./residual_stream_words.js";

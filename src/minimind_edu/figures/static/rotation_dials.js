@@ -2,7 +2,8 @@
 
 import { h, clamp, grouped, setTraits, prefersReducedMotion, wordsOf, frame, mount } from "./kit.js";
 import { fmt, slider, toggle, choice, optionsFor, button, readout } from "./kit.js";
-import { coverable, createSource, createWordLine } from "./live_source.js";
+import { coverable, createSource } from "./live_source.js";
+import { createWordLine } from "./live_word_line.js";
 import { pairChannels, turnForPosition, ropeScore, cosineOnlyScore } from "./rope_math.js";
 import { LAYOUT, LAST, situation, dialReach } from "./rotation_dials_views.js";
 import { createDial, createRuler, createStrip } from "./rotation_dials_views.js";

@@ -1,0 +1,247 @@
+"""GateSurface: its outputs are those of the package, its shades are where they are, its point goes where it is led."""
+
+import pytest
+import torch
+from browser import open_figures, read_out, run_js_each, settle, unfold
+from figure_examples import assert_refused
+
+from minimind_edu.feed_forward import FeedForward, PlainFeedForward
+from minimind_edu.figures import GateSurface
+from minimind_edu.figures.gate_surface import ACTIVATIONS, LIMIT
+
+MATH = "gate_surface_math"
+GRID = torch.linspace(-LIMIT, LIMIT, 13, dtype=torch.float64)
+POINTS = torch.cartesian_prod(GRID, GRID)  # [169, 2], g and u
+
+
+def one_neuron(*gates_and_values: tuple[float, float]) -> FeedForward:
+    """A feed-forward network that reads x = (g, u): a neuron with gate a·g and value b·u for each (a, b)."""
+    layer = FeedForward(2, len(gates_and_values)).double()
+    with torch.no_grad():
+        layer.gate_proj.weight.copy_(torch.tensor([[a, 0.0] for a, _ in gates_and_values]))
+        layer.up_proj.weight.copy_(torch.tensor([[0.0, b] for _, b in gates_and_values]))
+        layer.down_proj.weight.copy_(torch.tensor([[1.0], [0.0]]).expand(2, len(gates_and_values)))
+    return layer
+
+
+def outputs(page, name: str, gated: bool) -> list[float]:
+    return run_js_each(page, MATH, "neuronOutput", [[name, gated, g, u] for g, u in POINTS.tolist()])
+
+
+# The Python side
+
+
+def test_the_table_tells_every_activation_with_a_gate_and_without():
+    sentence, rows = GateSurface(gate=-1.0, value=2.0)._summary()
+    assert "g = -1 and value u = 2" in sentence
+    assert dict(rows)["silu: with a gate, silu(g)·u"] == "-0.54, slope along u -0.27"
+    assert dict(rows)["relu: without, relu(g)"] == "0.00, slope along u 0"
+    assert len(rows) == 6
+
+
+def test_text_form_is_short_and_fixed():
+    assert repr(GateSurface(gate=0.5)) == "GateSurface(gate=0.5, value=-1.2, activation='silu', gated=True)"
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"gate": 3.5}, "'gate' .* should not be greater than 3.0"),
+        ({"value": -4.0}, "'value' .* should not be less than -3.0"),
+        ({"value": float("nan")}, "finite"),
+        ({"activation": "tanh"}, "'activation' .* expected any of"),
+    ],
+)
+def test_impossible_values_are_refused(arguments, message):
+    assert_refused(GateSurface, arguments, message)
+
+
+# The mathematics, against the package
+
+
+def test_a_gated_neuron_is_one_of_the_packages(page):
+    with torch.no_grad():
+        expected = one_neuron((1, 1))(POINTS)[:, 0]
+    assert outputs(page, "silu", True) == pytest.approx(expected.tolist(), abs=1e-9)
+
+
+def test_a_plain_neuron_is_one_of_the_packages(page):
+    layer = PlainFeedForward(2, 1).double()
+    with torch.no_grad():
+        layer.up_proj.weight.copy_(torch.tensor([[1.0, 0.0]]))
+        layer.down_proj.weight.copy_(torch.tensor([[1.0], [0.0]]))
+        expected = layer(POINTS)[:, 0]
+    assert outputs(page, "relu", False) == pytest.approx(expected.tolist(), abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_activations_are_those_of_pytorch(page, name):
+    places = torch.linspace(-6, 6, 97, dtype=torch.float64)
+    found = run_js_each(page, MATH, "activate", [[name, x] for x in places.tolist()])
+    assert found == pytest.approx(ACTIVATIONS[name](places).tolist(), abs=1e-6)
+
+
+@pytest.mark.parametrize("gated", [True, False])
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_shades_are_where_the_output_is_beyond_the_level(page, name, gated):
+    columns = 61
+    gates = torch.linspace(-LIMIT, LIMIT, columns, dtype=torch.float64)
+    values = torch.linspace(-2.97, 2.97, 23, dtype=torch.float64)
+    output = ACTIVATIONS[name](gates)[:, None] * (values if gated else torch.ones(23))
+    levels = (0.1, 1, 4, -0.1, -1, -4)
+    found = run_js_each(page, MATH, "regionsBeyond", [[name, gated, level, columns] for level in levels])
+    for level, runs in zip(levels, found, strict=True):
+        shaded = torch.zeros(columns, 23, dtype=torch.bool)
+        for g, low, high in (column for run in runs for column in run):
+            shaded[round((g + LIMIT) / (2 * LIMIT) * (columns - 1))] |= (values >= low) & (values <= high)
+        far = output * (1 if level > 0 else -1) - abs(level)
+        column = (far >= 0).any(1).float()[None, None]
+        single = (column > 0) & (torch.nn.functional.conv1d(column, torch.ones(1, 1, 3), padding=1) == 1)
+        clear = (far.abs() > 1e-9) & ~single[0, 0, :, None]  # one column alone is no region
+        assert torch.equal(shaded[clear], (far >= 0)[clear]), level
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_two_gated_neurons_multiply_for_every_activation(name):
+    act = ACTIVATIONS[name]
+    g, u = POINTS.T
+    assert torch.allclose(act(g) * u + act(-g) * -u, g * u, atol=1e-12)
+
+
+# The figure in the browser
+
+
+@pytest.fixture
+def surface(page):
+    page.set_viewport_size({"width": 944, "height": 1200})
+    open_figures(page, GateSurface())
+    unfold(page)
+    return page
+
+
+def lead(page, gate: float, value: float) -> None:
+    page.get_by_label("gate g", exact=True).fill(str(gate))
+    page.get_by_label("value u", exact=True).fill(str(value))
+
+
+def read_number(text: str) -> float:
+    return float(text.replace("−", "-"))
+
+
+def test_the_numbers_are_those_of_the_neuron(surface):
+    layer = one_neuron((1, 1), (-1, -1))
+    for gate, value in [(1.5, -1.2), (-1.0, 2.0), (0.0, 3.0), (-2.5, -2.5)]:
+        lead(surface, gate, value)
+        x = torch.tensor([gate, value], dtype=torch.float64)
+        with torch.no_grad():
+            each = torch.nn.functional.silu(layer.gate_proj(x)) * layer.up_proj(x)
+            product = layer(x)[0].item()
+        shown = read_out(surface)
+        assert read_number(shown["output"]) == pytest.approx(each[0].item(), abs=0.005)
+        assert read_number(shown["SiLU(−g) · (−u)"]) == pytest.approx(each[1].item(), abs=0.005)
+        assert product == pytest.approx(gate * value)
+        assert read_number(shown["sum: g · u"]) == pytest.approx(product, abs=0.005)
+        slope = read_number(shown["slope, SiLU(g)"])
+        assert surface.locator(".gs-section").last.get_attribute("aria-label") == (
+            f"along u: slope {shown['slope, SiLU(g)']}"
+        )
+        assert slope == pytest.approx(GateSurface(gate=gate).opening("silu"), abs=0.005)
+
+
+def test_the_sentence_follows_the_gate(surface):
+    verdict = surface.locator(".gs-verdict")
+    said = {2.0: "At g", 0.05: "The gate is nearly shut", -1.0: "Below zero"}
+    for gate, words in said.items():
+        lead(surface, gate, 1.0)
+        assert verdict.inner_text().startswith(words)
+    surface.get_by_label("ReLU", exact=True).check()
+    assert verdict.inner_text().startswith("The gate is nearly shut")  # ReLU lets nothing leak
+    surface.get_by_label("without", exact=True).check()
+    assert verdict.inner_text().startswith("Without a gate")
+    assert read_out(surface)["times u"] == "not read"
+
+
+def test_without_a_gate_the_line_along_u_is_flat(surface):
+    points = "path => Array.from({ length: 9 }, (_, i) => path.getPointAtLength((path.getTotalLength() * i) / 8).y)"
+    along_u = surface.locator(".gs-section").last.locator(".gs-curve")
+    assert len({round(y) for y in along_u.evaluate(points)}) > 5
+    surface.get_by_label("without", exact=True).check()
+    assert len({round(y, 1) for y in along_u.evaluate(points)}) == 1
+    assert surface.locator(".gs-chosen").get_attribute("aria-label").endswith("plain: SiLU(g)")
+
+
+def test_stripes_of_a_plain_neuron_and_four_corners_of_a_gated_one(surface):
+    gated, plain = surface.locator(".gs-plane").all()
+    edges = "paths => paths.map((path) => { const { y, height } = path.getBBox(); return [y, height]; })"
+    assert len({tuple(box) for box in plain.locator("path").evaluate_all(edges)}) == 1  # each from bottom to top
+    assert len({tuple(box) for box in gated.locator("path").evaluate_all(edges)}) > 8
+
+
+def test_either_point_can_be_dragged_and_both_move(surface):
+    for handle in surface.locator(".gs-plane .mm-handle").all():
+        before = surface.locator(".gs-plane .mm-handle").evaluate_all("all => all.map((one) => one.ariaValueText)")
+        box = handle.bounding_box()
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        surface.mouse.move(x, y)
+        surface.mouse.down()
+        surface.mouse.move(x - 40, y - 30, steps=3)
+        surface.mouse.up()
+        after = surface.locator(".gs-plane .mm-handle").evaluate_all("all => all.map((one) => one.ariaValueText)")
+        assert all(old != new for old, new in zip(before, after, strict=True))
+        assert after[0].split(", ")[:2] == after[1].split(", ")[:2]
+
+
+def test_arrow_keys_move_the_point_up_and_right(surface):
+    handle = surface.locator(".gs-plane .mm-handle").first
+    handle.focus()
+    surface.keyboard.press("ArrowUp")
+    surface.keyboard.press("ArrowRight")
+    gate, value = (float(surface.get_by_label(name, exact=True).input_value()) for name in ("gate g", "value u"))
+    assert gate > 1.5 and value > -1.2
+    for _ in range(30):
+        surface.keyboard.press("Shift+ArrowRight")
+    assert float(surface.get_by_label("gate g", exact=True).input_value()) == LIMIT
+
+
+BOXES = """(drawing) => [...drawing.querySelectorAll("text")].map((text) => {
+    const { x, y, width, height } = text.getBBox();
+    return [text.textContent, x, y, x + width, y + height];
+})"""
+
+
+@pytest.mark.parametrize("width", [944, 344])
+def test_no_words_overlap_or_leave_the_drawing(page, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    for options in ({}, {"gated": False}, {"activation": "gelu", "value": -3.0}):
+        open_figures(page, GateSurface(**options))
+        for drawing in page.locator(".mm-fig svg").all():
+            boxes, limit = drawing.evaluate(BOXES), float(drawing.get_attribute("width"))
+            for i, (words, x0, y0, x1, y1) in enumerate(boxes):
+                assert x0 > -1 and x1 < limit + 1, words
+                for other, u0, v0, u1, v1 in boxes[:i]:
+                    assert x1 <= u0 or u1 <= x0 or y1 <= v0 + 3 or v1 <= y0 + 3, (words, other)
+
+
+@pytest.mark.parametrize("width, height", [(928, 700), (328, 765)])
+def test_it_fits_the_window_and_stays_as_it_is(page, width, height):
+    page.set_viewport_size({"width": width + 16, "height": 900})
+    open_figures(page, GateSurface())
+    heights = set()
+    for gate in (2.0, 0.0, -1.0, -3.0):
+        lead(page, gate, -2.5)
+        settle(page)
+        box = page.locator(".mm-fig").bounding_box()
+        assert box["width"] == width and box["height"] <= height
+        heights.add(box["height"])
+    assert len(heights) == 1  # nothing moves while a hand is at the point
+
+
+@pytest.mark.parametrize("width, height", [(738, 340), (328, 345)])
+def test_compact_is_the_planes_and_one_sentence(page, width, height):
+    page.set_viewport_size({"width": width + 16, "height": 900})
+    open_figures(page, GateSurface(compact=True))
+    assert page.locator(".mm-fig").bounding_box()["height"] <= height
+    assert page.locator(".mm-fig :is(input, button, summary)").count() == 0
+    before = page.locator(".gs-verdict").inner_text()
+    page.locator(".gs-plane .mm-handle").first.press("ArrowRight")
+    assert page.locator(".gs-verdict").inner_text() != before
