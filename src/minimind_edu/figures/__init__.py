@@ -16,6 +16,7 @@ from minimind_edu.figures.quiz import Quiz, choice
 from minimind_edu.figures.residual_stream import ResidualStream
 from minimind_edu.figures.roofline import Roofline
 from minimind_edu.figures.rotation_dials import RotationDials
+from minimind_edu.figures.router_flow import RouterFlow
 
 __all__ = [
     "AblationLab",
@@ -33,6 +34,7 @@ __all__ = [
     "ResidualStream",
     "Roofline",
     "RotationDials",
+    "RouterFlow",
     "asks_for_living",
     "choice",
     "figure_names",
