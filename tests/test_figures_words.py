@@ -15,6 +15,7 @@ NAMES = {
     "cache_stepper": r"what|was|once|read|is|kept|so|that|it|need|not|be|again",
     "parameter_ledger": r"MiniMind\d?( small)?",
     "quiz": r"Which letter comes first|script|bold|What is|How many",
+    "router_flow": r"the|ball|is picked up by|Mia|in the|hall|where is|Tom|garden",
     "roofline": r"ms|µs|MiB|GiB|min",
 }
 SYMBOLS = (

@@ -1,4 +1,4 @@
-"""RouterFlow: where a mixture's router sends the tokens of a sentence while it learns, with and without the auxiliary loss.
+"""RouterFlow: where a router sends the words of two sentences while it learns, with and without the auxiliary loss.
 
 Nothing is trained here: `python -m minimind_edu.routing` trained every variant with three seeds, and the figure shows
 what is stored of them.
@@ -67,7 +67,9 @@ class RouterFlow(Figure):
         for name, balanced in (("without the auxiliary loss", False), ("with it", True)):
             look = run_of(self.top_k, balanced, self.seed)["looks"][STOPS.index(self.step)]
             block = look["blocks"][self.block - 1]
-            rows.append((f"{name}: loads of the four experts", ", ".join(f"{100 * load:.0f} %" for load in block["loads"])))
+            rows.append(
+                (f"{name}: loads of the four experts", ", ".join(f"{100 * load:.0f} %" for load in block["loads"]))
+            )
             rows.append((f"{name}: N Σ f P", f"{block['balance']:.2f}"))
             rows.append((f"{name}: nats per word", f"{look['loss']:.2f}"))
         return (

@@ -61,7 +61,7 @@ def expert_loads(routed: RouterOutput) -> Tensor:
 
 
 def balance(routed: RouterOutput) -> float:
-    """N * sum_i f_i P_i, the auxiliary loss without its coefficient: 1 where all is even, N where one expert has all."""
+    """N * sum_i f_i P_i, the auxiliary loss without its coefficient: 1 if all is even, N if one expert has all."""
     return float(load_balancing_loss(routed.probabilities, routed.experts))
 
 

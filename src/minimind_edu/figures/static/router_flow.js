@@ -8,10 +8,12 @@ import { routerFlowWords } from "./router_flow_words.js";
 const TRAITS = ["step", "balanced", "top_k", "block", "seed"];
 const EXPERTS = 4;
 const EVEN = 100 / EXPERTS; // percent
+const UNEVEN = 1.5 * EVEN; // from here on an expert is a favorite
+const NARROW = 460; // pixels
 const THICKEST = 9; // pixels of a line whose weight is 1
 const COURSE = { width: 460, height: 150 }; // pixels of the folded chart, at most
 // Where things are, in pixels: a row for each word, and what is left of the lines and above the rows.
-const PLACES = { row: 24, compactRow: 20, words: 106, top: 30, bottom: 4 };
+const PLACES = { row: 24, lowRow: 20, words: 116, top: 30, bottom: 4 };
 
 function controlLine(x, y, end, height) {
   const middle = (x + end) / 2;
@@ -42,7 +44,7 @@ function createFlow(words) {
 
   function draw(shown, story, width, isCompact) {
     const { words: left, top, bottom } = PLACES;
-    const row = isCompact ? PLACES.compactRow : PLACES.row;
+    const row = isCompact || width < NARROW ? PLACES.lowRow : PLACES.row;
     const height = top + story.length * row + bottom;
     const yOf = (i) => top + (i + 0.5) * row;
     const length = Math.min(320, Math.max(112, width * 0.36));
@@ -57,7 +59,7 @@ function createFlow(words) {
     const lines = shown.ways.map(([word, expert, weight]) =>
       svg("path", {
         class: "rf-way",
-        d: controlLine(left, yOf(word), x - 6, expertY(expert)),
+        d: controlLine(left, yOf(word), x - 3, expertY(expert)),
         "stroke-width": ((weight / 100) * THICKEST).toFixed(2),
       }),
     );
@@ -73,7 +75,7 @@ function createFlow(words) {
 
 /** The load of the busiest expert along the training: a line for each seed, dashed with the auxiliary loss. */
 function createCourses(words) {
-  const [left, right, top, bottom] = [40, 12, 44, 22];
+  const [left, right, top, bottom] = [48, 12, 44, 22];
   const root = svg("svg", { role: "img" });
 
   function drawLegend() {
@@ -182,10 +184,10 @@ function renderRouter({ model, el }) {
   const more = [choices, h("div", { class: "mm-stage rf-along" }, courses.root)];
   const root = frame(words, { stage, control, numbers: below, more }, isCompact);
 
-  function say(loads, balance, loss) {
+  function say(loads, balance, loss, topK) {
     const { busiest, idle } = extremesOf(loads);
     const most = loads[busiest];
-    verdict.set(idle || most >= 2 * EVEN ? words.favorite(busiest + 1, most, idle) : words.level(most));
+    verdict.set(most > UNEVEN ? words.favorite(busiest + 1, most, idle, topK) : words.level(most));
     numbers.set([
       [words.busiest, words.percent(most)],
       [words.balance, fmt(balance, 2)],
@@ -204,7 +206,7 @@ function renderRouter({ model, el }) {
     controls.set(traits);
     if (isCompact) return;
     courses.draw(results, traits, stop, Math.min(width, COURSE.width));
-    say(loads, balance, loss);
+    say(loads, balance, loss, traits.top_k);
   }
 
   return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw });

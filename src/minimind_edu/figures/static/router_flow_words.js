@@ -1,13 +1,14 @@
 // What the router flow says.
 
-const idleExperts = ["", ", and one expert gets next to nothing", ", and two experts get next to nothing"];
+// How many experts of four get next to nothing.
+const idleExperts = ["", "; another gets next to nothing", "; two others get next to nothing", "; the others, nothing"];
 
 export const routerFlowWords = {
   en: {
     title: "Left alone, a router picks favorites. The auxiliary loss spreads the load.",
     caption:
-      "Each word goes to the experts that the router chooses; the thicker the line, the larger its routing weight. " +
-      "Bars: what each expert gets of 40 new stories. The tick is an even load.",
+      "Lines: the router's choices, thicker for a larger routing weight. " +
+      "Bars: each expert's load in 40 new stories; the tick is an even load.",
     more: "More: top 2, the other block, other seeds",
     steps: "training steps",
     balanced: "auxiliary loss",
@@ -20,10 +21,10 @@ export const routerFlowWords = {
     even: "even",
     percent: (number) => `${number} %`,
     busiest: "busiest expert",
-    balance: "N Σ f P (even: 1)",
+    balance: "N Σ f P (even:\u00a01)",
     loss: "loss, nats per word",
-    favorite: (number, load, idle) =>
-      `Expert ${number} gets ${load} % of the tokens${idleExperts[idle] ?? ", and the other three get next to nothing"}.`,
+    favorite: (number, load, idle, topK) =>
+      `Expert ${number} gets ${load} % of the ${topK === 1 ? "tokens" : "assignments"}${idleExperts[idle]}.`,
     level: (load) => `Everybody has work: the busiest expert gets ${load} %.`,
     picture: (words, loads, step, balanced) =>
       `After ${step} steps ${balanced ? "with" : "without"} the auxiliary loss, ${words} words go to four experts. ` +
