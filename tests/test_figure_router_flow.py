@@ -1,5 +1,7 @@
 """RouterFlow: what is stored of the runs is what a reader sees, wherever the slider and the switches are."""
 
+import itertools
+
 import numpy as np
 import pytest
 from browser import open_figures, read_out, run_js_each, settle, unfold
@@ -83,9 +85,10 @@ def test_every_word_goes_where_the_stored_router_sent_it(page):
 
 def test_the_course_of_the_busiest_expert_is_that_of_the_runs(page):
     shown = results()
-    calls = [[shown, top_k, balanced, block] for top_k in TOP_K for balanced in (False, True) for block in (0, 1)]
-    for (_, *variant, block), courses in zip(calls, run_js_each(page, MATH, "busiestAlong", calls), strict=True):
-        stored = [[100 * load for load in busiest(run_of(*variant, seed), block)] for seed in SEEDS]
+    variants = list(itertools.product(TOP_K, (False, True), (0, 1)))
+    drawn = run_js_each(page, MATH, "busiestAlong", [[shown, *variant] for variant in variants])
+    for (top_k, balanced, block), courses in zip(variants, drawn, strict=True):
+        stored = [[100 * load for load in busiest(run_of(top_k, balanced, seed), block)] for seed in SEEDS]
         assert np.allclose(courses, stored, atol=0.51)
 
 
