@@ -12,6 +12,7 @@ from minimind_edu.figures.router_flow import results
 from minimind_edu.routing import SEEDS, STOPS, TOP_K, busiest, run_of, words
 
 MATH = "router_flow_math"
+FIRST = 50  # the step that it shows first
 
 
 def block_at(step: int, balanced: bool, top_k: int = 1, block: int = 2, seed: int = 0) -> dict:
@@ -108,11 +109,11 @@ def test_slider_and_switch_show_the_stored_loads(flow):
 
 def test_lines_are_as_thick_as_the_weights_and_bars_as_long_as_the_loads(flow):
     thick = flow.locator(".rf-way").evaluate_all("all => all.map((one) => Number(one.getAttribute('stroke-width')))")
-    weights = np.ravel(block_at(100, False)["weights"])
+    weights = np.ravel(block_at(FIRST, False)["weights"])
     assert np.array(thick) / thick[0] == pytest.approx(weights / weights[0], rel=0.05)
     lengths = flow.locator(".rf-bar").evaluate_all("all => all.map((one) => parseFloat(one.style.width))")
     rail = float(flow.locator(".rf-rail").first.get_attribute("width"))
-    assert np.array(lengths) / rail == pytest.approx(block_at(100, False)["loads"], abs=0.006)
+    assert np.array(lengths) / rail == pytest.approx(block_at(FIRST, False)["loads"], abs=0.006)
 
 
 def test_what_is_folded_changes_the_picture(flow):
@@ -123,7 +124,7 @@ def test_what_is_folded_changes_the_picture(flow):
     for block, seed in ((1, 0), (2, 2)):
         flow.get_by_role("group", name="block").get_by_label(str(block)).check()
         flow.get_by_role("group", name="seed").get_by_label(str(seed)).check()
-        stored = block_at(100, False, 2, block, seed)["loads"]
+        stored = block_at(FIRST, False, 2, block, seed)["loads"]
         assert loads_shown(flow) == pytest.approx([100 * load for load in stored], abs=0.51)
 
 
@@ -187,4 +188,4 @@ def test_compact_is_the_picture_and_one_switch(page, width, height):
     assert page.locator(".mm-fig").bounding_box()["height"] <= height
     assert page.locator(".mm-fig :is(input, button, summary)").count() == 1
     page.get_by_role("switch").check()
-    assert loads_shown(page) == pytest.approx([100 * load for load in block_at(100, True)["loads"]], abs=0.51)
+    assert loads_shown(page) == pytest.approx([100 * load for load in block_at(FIRST, True)["loads"]], abs=0.51)

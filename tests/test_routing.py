@@ -1,20 +1,25 @@
 """routing: a look sees what the router did, and the stored runs keep what the figure claims of them."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 import torch
 
 from minimind_edu import world
-from minimind_edu.living import new_model
+from minimind_edu.living import new_model, story_batches
 from minimind_edu.moe import RouterOutput
 from minimind_edu.routing import (
+    BATCH_SIZE,
+    LENGTH,
     NUM_BLOCKS,
     NUM_EXPERTS,
+    RECIPE,
     SEEDS,
     STOPS,
     TOP_K,
     balance,
+    busiest,
     config,
     expert_loads,
     look,
@@ -22,8 +27,8 @@ from minimind_edu.routing import (
     runs,
     words,
 )
-from minimind_edu.routing.__main__ import READ, SHOWN, run
-from minimind_edu.training import Recipe
+from minimind_edu.routing.__main__ import HELD_OUT, READ, SHOWN, run
+from minimind_edu.training import train
 
 VARIANTS = list(itertools.product(TOP_K, (False, True), SEEDS))
 
@@ -85,7 +90,7 @@ def check_form(one):
 
 
 def test_a_short_run_has_the_form_of_the_stored_ones_and_begins_like_one():
-    made, stored = run(1, False, 0, Recipe(steps=STOPS[1], warmup=20)), run_of(1, False, 0)
+    made, stored = run(1, False, 0, replace(RECIPE, steps=STOPS[1])), run_of(1, False, 0)
     check_form(made)
     assert len(made["looks"]) == 2
     assert made["looks"][0]["loss"] == pytest.approx(stored["looks"][0]["loss"], abs=0.002)
@@ -102,4 +107,53 @@ def test_every_variant_is_stored_with_three_seeds():
     assert READ[0, -len(SHOWN) :].tolist() == SHOWN.tolist()
 
 
-# What the figure and the chapter say of the runs
+# What the figure says of the runs: of block 2 with one expert for each token, of all seeds
+
+
+def courses(balanced: bool, top_k: int = 1) -> torch.Tensor:
+    """Loads of the busiest expert of block 2, [seeds, stops]."""
+    return torch.tensor([busiest(run_of(top_k, balanced, seed), 1) for seed in SEEDS])
+
+
+def test_without_the_auxiliary_loss_one_expert_takes_nearly_all_and_stays_the_favorite():
+    free = courses(False)
+    assert (free[:, 0] < 0.4).all()
+    assert (free[:, 1] > 0.95).all() and (free[:, 2] > 0.85).all()
+    assert (free[:, -1] > 0.5).all()
+
+
+def test_with_it_the_load_is_soon_even():
+    even = courses(True)
+    assert (even[:, 1] < 0.45).all() and (even[:, 2:] < 0.33).all()
+    for seed in SEEDS:
+        for seen in run_of(1, True, seed)["looks"][2:]:
+            assert min(seen["blocks"][1]["loads"]) > 0.15
+            assert seen["blocks"][1]["balance"] == pytest.approx(1, abs=0.02)
+
+
+def test_with_two_experts_for_each_token_the_favorites_are_weaker():
+    assert (courses(False, 2)[:, -1] < 0.4).all()
+
+
+def test_balance_changes_the_loss_little():
+    for seed in SEEDS:
+        free, even = (run_of(1, balanced, seed)["looks"][-1]["loss"] for balanced in (False, True))
+        assert free == pytest.approx(even, abs=0.05)
+
+
+@torch.no_grad()
+def cosine(model) -> float:
+    """The mean cosine between what tokens bring to the router of block 2."""
+    seen = []
+    hook = model.model.layers[1].mlp.gate.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
+    model(HELD_OUT[:8])
+    hook.remove()
+    x = torch.nn.functional.normalize(seen[0].flatten(0, 1), dim=-1)
+    return float((x @ x.T).mean())
+
+
+def test_the_first_steps_give_all_tokens_nearly_one_direction():
+    model = new_model(0, config(1, False)).eval()
+    assert cosine(model) < 0.2
+    train(model, story_batches(0, BATCH_SIZE, LENGTH), replace(RECIPE, steps=STOPS[1]))
+    assert cosine(model) > 0.7

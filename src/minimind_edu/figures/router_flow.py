@@ -51,7 +51,7 @@ class RouterFlow(Figure):
     _module = "router_flow"
     _repr_traits = ("step", "balanced", "top_k")
 
-    step = Enum(STOPS, default_value=100).tag(sync=True)
+    step = Enum(STOPS, default_value=50).tag(sync=True)
     balanced = Bool(False).tag(sync=True)
     top_k = Enum(TOP_K, default_value=1).tag(sync=True)
     block = Enum(tuple(range(1, NUM_BLOCKS + 1)), default_value=2).tag(sync=True)

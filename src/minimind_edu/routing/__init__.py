@@ -2,8 +2,9 @@
 
     __main__    `python -m minimind_edu.routing` trains every variant with three seeds and stores where tokens went
 
-The weights begin with MiniMind's own initializer_range, 0.02. That small, the first steps give all tokens much the same
-direction, and a router that is free to do so sends nearly all of them to the same expert.
+The weights begin with MiniMind's own initializer_range, 0.02. That small, the first 25 steps give the tokens at block 2
+nearly one direction (mean cosine 0.9), and a router that is free to do so sends nearly all of them to the same expert.
+Later they differ again, and some of them leave; with top 2 even most of the preference goes.
 """
 
 import json

@@ -1,14 +1,20 @@
 // What the router flow says.
 
 // How many experts of four get next to nothing.
-const idleExperts = ["", "; another gets next to nothing", "; two others get next to nothing", "; the others, nothing"];
+const idleExperts = [
+  "",
+  "; another gets next to nothing",
+  "; two others get next to nothing",
+  "; the others get next to nothing",
+];
 
 export const routerFlowWords = {
   en: {
     title: "Left alone, a router picks favorites. The auxiliary loss spreads the load.",
     caption:
       "Lines: the router's choices, thicker for a larger routing weight. " +
-      "Bars: each expert's load in 40 new stories; the tick is an even load.",
+      "Bars: each expert's load in 40 new stories; the tick is an even load. " +
+      "Even over all stories need not mean even in one sentence.",
     more: "More: top 2, the other block, other seeds",
     steps: "training steps",
     balanced: "auxiliary loss",
