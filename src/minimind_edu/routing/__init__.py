@@ -4,7 +4,7 @@
 
 The weights begin with MiniMind's own initializer_range, 0.02. That small, the first 25 steps give the tokens at block 2
 nearly one direction (mean cosine 0.9), and a router that is free to do so sends nearly all of them to the same expert.
-Later they differ again, and some of them leave; with top 2 even most of the preference goes.
+Later they differ again, and some of them leave; with top 2 most of the preference goes too.
 """
 
 import json
