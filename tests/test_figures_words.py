@@ -19,6 +19,7 @@ NAMES = {
     "neuron_words": "|".join(map(re.escape, sorted((word for word in WORDS if word.isascii()), key=len, reverse=True))),
     "parameter_ledger": r"MiniMind\d?( small)?",
     "quiz": r"Which letter comes first|script|bold|What is|How many",
+    "router_flow": r"the|ball|is picked up by|Mia|in the|hall|where is|Tom|garden",
     "roofline": r"ms|µs|MiB|GiB|min",
     "sampler": "|".join(filter(re.compile("[A-Za-z ]+").fullmatch, sorted(world.WORDS, key=len, reverse=True))),
 }

@@ -53,6 +53,7 @@ PLACES = {
     "chapters/06_gqa_shapes": "groups",
     "chapters/07_kv_cache": "cache",
     "chapters/08_swiglu": "ffn",
+    "chapters/09_mixture_of_experts": "experts",
     "chapters/10_block_and_model": "block",
     "chapters/11_weight_tying": "embedding",
     "chapters/12_generation": "generation",

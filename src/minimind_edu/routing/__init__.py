@@ -1,0 +1,117 @@
+"""Routing: where the tokens of a small mixture of experts go while it learns, with and without the auxiliary loss.
+
+    __main__    `python -m minimind_edu.routing` trains every variant with three seeds and stores where tokens went
+
+The weights begin with MiniMind's own initializer_range, 0.02. That small, the first 25 steps give the tokens at block 2
+nearly one direction (mean cosine 0.9), and a router that is free to do so sends nearly all of them to the same expert.
+Later they differ again, and some of them leave; with top 2 most of the preference goes too.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from minimind_edu import world
+from minimind_edu.config import MiniMindConfig
+from minimind_edu.model import MiniMindForCausalLM
+from minimind_edu.moe import RouterOutput, load_balancing_loss
+from minimind_edu.training import Recipe
+
+RUNS = Path(__file__).parent / "runs.json"
+
+NUM_EXPERTS, NUM_BLOCKS = 4, 2
+TOP_K = (1, 2)
+SEEDS = (0, 1, 2)
+STOPS = (0, 25, 50, 100, 200, 400)  # steps after which the routing is looked at
+RECIPE = Recipe(steps=STOPS[-1], learning_rate=1e-3, warmup=20)
+BATCH_SIZE, LENGTH = 8, 48  # stories in a batch, words in a story
+SENTENCES = "the ball is picked up by Mia in the hall. where is Tom? in the garden."
+TOLD = "Mia is in the hall. Tom is in the garden. "  # what the model has read before these sentences
+
+
+def config(top_k: int, balanced: bool) -> MiniMindConfig:
+    """A mixture whose tokens visit `top_k` of four experts; balanced: with the auxiliary loss."""
+    return MiniMindConfig(
+        vocab_size=len(world.WORDS),
+        hidden_size=48,
+        num_hidden_layers=NUM_BLOCKS,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        moe_intermediate_size=64,
+        max_position_embeddings=256,
+        rope_theta=1e4,
+        bos_token_id=world.BOS,
+        eos_token_id=None,
+        use_moe=True,
+        num_experts=NUM_EXPERTS,
+        num_experts_per_tok=top_k,
+        num_shared_experts=0,
+        norm_topk_prob=top_k > 1,  # a single weight would always be 1, and teach the router nothing
+        router_aux_loss_coef=0.1 if balanced else 0.0,
+        seq_aux=False,
+    )
+
+
+def expert_loads(routed: RouterOutput) -> Tensor:
+    """The share of the assignments that each expert got, [N]; they add up to 1."""
+    counts = torch.bincount(routed.experts.flatten(), minlength=routed.probabilities.shape[-1])
+    return counts / routed.experts.numel()
+
+
+def balance(routed: RouterOutput) -> float:
+    """N * sum_i f_i P_i, the auxiliary loss without its coefficient: 1 if all is even, N if one expert has all."""
+    return float(load_balancing_loss(routed.probabilities, routed.experts))
+
+
+@torch.no_grad()
+def look(model: MiniMindForCausalLM, held_out: Tensor, shown: Tensor) -> dict[str, Any]:
+    """Where tokens go now.
+
+    Args:
+        model: a mixture, in eval mode.
+        held_out: ids [B, T], for the loads and the loss.
+        shown: ids [1, S], for the way of each token.
+
+    Returns:
+        loss in nats a word, and for each block the loads [N], the balance, and the experts and weights [S, k] of shown.
+    """
+    many, few = model(held_out, labels=held_out), model(shown)
+    blocks = [
+        {
+            "loads": expert_loads(wide).tolist(),
+            "balance": balance(wide),
+            "experts": routed.experts.tolist(),
+            "weights": routed.weights.tolist(),
+        }
+        for wide, routed in zip(many.routing, few.routing, strict=True)
+    ]
+    return {"loss": float(many.loss), "blocks": blocks}
+
+
+def words() -> list[str]:
+    """The words of the sentences whose way is stored."""
+    return _stored()["words"]
+
+
+def runs() -> list[dict[str, Any]]:
+    """What is stored of every training: top_k, balanced, seed, and one look for each of STOPS; see `__main__`."""
+    return _stored()["runs"]
+
+
+def run_of(top_k: int, balanced: bool, seed: int) -> dict[str, Any]:
+    """The stored training of one variant and seed."""
+    wanted = {"top_k": top_k, "balanced": balanced, "seed": seed}
+    [run] = [run for run in runs() if run | wanted == run]
+    return run
+
+
+def _stored() -> dict[str, Any]:
+    return json.loads(RUNS.read_text(encoding="utf-8"))
+
+
+def busiest(run: dict[str, Any], block: int) -> list[float]:
+    """The load of the busiest expert of a block (from 0) at each of STOPS."""
+    return [max(one["blocks"][block]["loads"]) for one in run["looks"]]

@@ -1,0 +1,191 @@
+"""RouterFlow: what is stored of the runs is what a reader sees, wherever the slider and the switches are."""
+
+import itertools
+
+import numpy as np
+import pytest
+from browser import open_figures, read_out, run_js_each, settle, unfold
+from figure_examples import assert_refused
+
+from minimind_edu.figures import RouterFlow
+from minimind_edu.figures.router_flow import results
+from minimind_edu.routing import SEEDS, STOPS, TOP_K, busiest, run_of, words
+
+MATH = "router_flow_math"
+FIRST = 50  # the step that it shows first
+
+
+def block_at(step: int, balanced: bool, top_k: int = 1, block: int = 2, seed: int = 0) -> dict:
+    """What is stored of one block at one moment."""
+    return run_of(top_k, balanced, seed)["looks"][STOPS.index(step)]["blocks"][block - 1]
+
+
+# The Python side
+
+
+def test_what_is_drawn_is_what_is_stored():
+    shown = results()
+    assert shown["words"] == words() and shown["stops"] == list(STOPS)
+    for short in shown["runs"]:
+        run = run_of(short["top_k"], short["balanced"], short["seed"])
+        for drawn, stored in zip(short["looks"], run["looks"], strict=True):
+            assert drawn["loss"] == pytest.approx(stored["loss"], abs=0.006)
+            for one, block in zip(drawn["blocks"], stored["blocks"], strict=True):
+                assert one["loads"] == pytest.approx([100 * load for load in block["loads"]], abs=0.51)
+                assert [int(digit) for digit in one["experts"]] == np.ravel(block["experts"]).tolist()
+                assert one["weights"] == pytest.approx(100 * np.ravel(block["weights"]), abs=0.51)
+    assert len(RouterFlow().static_html()) < 24_000  # a page holds it twice
+
+
+def test_the_table_compares_both_trainings():
+    sentence, rows = RouterFlow(step=25, block=2)._summary()
+    assert "After 25 steps" in sentence and "block 2" in sentence
+    for name, balanced in (("without the auxiliary loss", False), ("with it", True)):
+        block = block_at(25, balanced)
+        told = ", ".join(f"{100 * load:.0f} %" for load in block["loads"])
+        assert dict(rows)[f"{name}: loads of the four experts"] == told
+        assert dict(rows)[f"{name}: N Σ f P"] == f"{block['balance']:.2f}"
+
+
+def test_text_form_is_short_and_fixed():
+    assert repr(RouterFlow(step=50)) == "RouterFlow(step=50, balanced=False, top_k=1)"
+
+
+@pytest.mark.parametrize("changes, message", [({"step": 30}, "30"), ({"top_k": 3}, "3"), ({"block": 0}, "0")])
+def test_refused_values_change_nothing(changes, message):
+    assert_refused(RouterFlow, changes, message)
+
+
+# In the browser
+
+
+@pytest.fixture
+def flow(page):
+    open_figures(page, RouterFlow())
+    return page
+
+
+def go_to(page, step: int) -> None:
+    """Put the slider at a step."""
+    page.get_by_role("slider").fill(str(STOPS.index(step)))
+    settle(page)
+
+
+def loads_shown(page) -> list[float]:
+    return [float(text[:-2]) for text in page.locator(".rf-load").all_text_contents()]
+
+
+def test_every_word_goes_where_the_stored_router_sent_it(page):
+    shown = results()
+    calls = [[shown, run, 3, 1] for run in shown["runs"]]
+    for run, ways in zip(shown["runs"], run_js_each(page, MATH, "waysOf", calls), strict=True):
+        block = block_at(STOPS[3], run["balanced"], run["top_k"], 2, run["seed"])
+        assert [way[:2] for way in ways] == [[i, e] for i, chosen in enumerate(block["experts"]) for e in chosen]
+        assert [way[2] for way in ways] == pytest.approx(100 * np.ravel(block["weights"]), abs=0.51)
+
+
+def test_the_course_of_the_busiest_expert_is_that_of_the_runs(page):
+    shown = results()
+    variants = list(itertools.product(TOP_K, (False, True), (0, 1)))
+    drawn = run_js_each(page, MATH, "busiestAlong", [[shown, *variant] for variant in variants])
+    for (top_k, balanced, block), courses in zip(variants, drawn, strict=True):
+        stored = [[100 * load for load in busiest(run_of(top_k, balanced, seed), block)] for seed in SEEDS]
+        assert np.allclose(courses, stored, atol=0.51)
+
+
+def test_slider_and_switch_show_the_stored_loads(flow):
+    drawings = set()
+    for balanced in (False, True):
+        flow.get_by_role("switch").set_checked(balanced)
+        for step in STOPS:
+            go_to(flow, step)
+            block = block_at(step, balanced)
+            assert loads_shown(flow) == pytest.approx([100 * load for load in block["loads"]], abs=0.51)
+            assert float(read_out(flow)["N Σ f P (even:\u00a01)"]) == pytest.approx(block["balance"], abs=0.006)
+            assert flow.locator(".rf-way").count() == len(words())
+            drawings.add(flow.locator(".mm-stage svg").first.inner_html())
+    assert len(drawings) == 2 * len(STOPS) - 1  # before training there is no difference yet
+
+
+def test_lines_are_as_thick_as_the_weights_and_bars_as_long_as_the_loads(flow):
+    thick = flow.locator(".rf-way").evaluate_all("all => all.map((one) => Number(one.getAttribute('stroke-width')))")
+    weights = np.ravel(block_at(FIRST, False)["weights"])
+    assert np.array(thick) / thick[0] == pytest.approx(weights / weights[0], rel=0.05)
+    lengths = flow.locator(".rf-bar").evaluate_all("all => all.map((one) => parseFloat(one.style.width))")
+    rail = float(flow.locator(".rf-rail").first.get_attribute("width"))
+    assert np.array(lengths) / rail == pytest.approx(block_at(FIRST, False)["loads"], abs=0.006)
+
+
+def test_what_is_folded_changes_the_picture(flow):
+    unfold(flow)
+    flow.get_by_role("group", name="experts per token").get_by_label("2").check()
+    assert flow.locator(".rf-way").count() == 2 * len(words())
+    assert "of the assignments" in flow.locator(".rf-verdict").inner_text()
+    for block, seed in ((1, 0), (2, 2)):
+        flow.get_by_role("group", name="block").get_by_label(str(block)).check()
+        flow.get_by_role("group", name="seed").get_by_label(str(seed)).check()
+        stored = block_at(FIRST, False, 2, block, seed)["loads"]
+        assert loads_shown(flow) == pytest.approx([100 * load for load in stored], abs=0.51)
+
+
+def test_its_sentence_names_the_busiest_expert_and_those_without_work(flow):
+    for balanced in (False, True):
+        flow.get_by_role("switch").set_checked(balanced)
+        for step in STOPS:
+            go_to(flow, step)
+            told, loads = flow.locator(".rf-verdict").inner_text(), loads_shown(flow)
+            assert f"{max(loads):.0f} %" in told
+            if max(loads) > 37.5:
+                assert told.startswith(f"Expert {loads.index(max(loads)) + 1} gets")
+                idle = sum(load < 5 for load in loads)
+                assert (["assignments", "another", "two others", "the others"][idle] in told) == bool(idle)
+            else:
+                assert told.startswith("Everybody has work") and min(loads) >= 5
+
+
+# What overlaps or leaves the drawing.
+BOXES = """(drawing) => [...drawing.querySelectorAll("text")].map((text) => {
+    const { x, y, width, height } = text.getBBox();
+    return [text.textContent, x, y, x + width, y + height];
+})"""
+
+
+@pytest.mark.parametrize("width", [944, 344])
+@pytest.mark.parametrize("compact", [False, True])
+def test_no_words_overlap_or_leave_the_drawing(page, width, compact):
+    page.set_viewport_size({"width": width, "height": 900})
+    open_figures(page, RouterFlow(compact=compact))
+    unfold(page)
+    settle(page)
+    for drawing in page.locator(".mm-fig svg").all():
+        boxes, limit = drawing.evaluate(BOXES), float(drawing.get_attribute("width"))
+        for i, (text, x0, y0, x1, y1) in enumerate(boxes):
+            assert x0 > -1 and x1 < limit + 1, text
+            for other, u0, v0, u1, v1 in boxes[:i]:
+                assert x1 <= u0 or u1 <= x0 or y1 <= v0 + 3 or v1 <= y0 + 3, (text, other)
+
+
+@pytest.mark.parametrize("width, height", [(928, 765), (328, 860)])
+def test_it_fits_the_window_and_stays_as_it_is(page, width, height):
+    page.set_viewport_size({"width": width + 16, "height": 900})
+    open_figures(page, RouterFlow())
+    heights = set()
+    for balanced in (False, True):
+        page.get_by_role("switch").set_checked(balanced)
+        for step in STOPS:
+            go_to(page, step)
+            box = page.locator(".mm-fig").bounding_box()
+            assert box["width"] == width and box["height"] <= height
+            heights.add(box["height"])
+    assert len(heights) == 1  # nothing moves while a hand is at the control
+
+
+@pytest.mark.parametrize("width, height", [(738, 425), (328, 460)])
+def test_compact_is_the_picture_and_one_switch(page, width, height):
+    page.set_viewport_size({"width": width + 16, "height": 900})
+    open_figures(page, RouterFlow(compact=True))
+    settle(page)
+    assert page.locator(".mm-fig").bounding_box()["height"] <= height
+    assert page.locator(".mm-fig :is(input, button, summary)").count() == 1
+    page.get_by_role("switch").check()
+    assert loads_shown(page) == pytest.approx([100 * load for load in block_at(FIRST, True)["loads"]], abs=0.51)
