@@ -18,11 +18,8 @@ from minimind_edu.figures.quiz import Quiz, choice
 from minimind_edu.figures.residual_stream import ResidualStream
 from minimind_edu.figures.roofline import Roofline
 from minimind_edu.figures.rotation_dials import RotationDials
-<<<<<<< HEAD
-from minimind_edu.figures.sampler import Sampler
-=======
 from minimind_edu.figures.router_flow import RouterFlow
->>>>>>> f09
+from minimind_edu.figures.sampler import Sampler
 
 __all__ = [
     "AblationLab",
@@ -42,11 +39,8 @@ __all__ = [
     "ResidualStream",
     "Roofline",
     "RotationDials",
-<<<<<<< HEAD
     "Sampler",
-=======
     "RouterFlow",
->>>>>>> f09
     "asks_for_living",
     "choice",
     "figure_names",
