@@ -62,6 +62,7 @@ def chapter_state():
     """Chapters change PyTorch's defaults for their own process."""
     dtype = torch.get_default_dtype()
     yield
+    torch.set_grad_enabled(True)
     torch.set_default_dtype(dtype)
     torch.set_printoptions(profile="default")
 

@@ -504,10 +504,10 @@ export function trainingCode() {
    */
   function translations(tables, random) {
     const id = new Map(tables.words.map((word, at) => [word, at]));
-    const differs = { B: "A", Q: "P", X: "P" };
-    const sizeOf = (kind) => Math.max(...tables.sentences[kind].map((text) => text.split("|").length));
-    const longest = Math.max(...tables.told.map(sizeOf));
-    const kinds = tables.told.filter((kind) => sizeOf(kind) === longest);
+    const differs = { B: "A", Q: "P", P: "X" };
+    const sizesOf = (kind) => tables.sentences[kind].map((text) => text.split("|").length);
+    const longest = Math.max(...tables.told.flatMap(sizesOf));
+    const kinds = tables.told.filter((kind) => sizesOf(kind).every((size) => size === longest));
 
     function say(kind, language, slots) {
       const spell = (word) => (word in slots ? tables[tables.slots[word]][language][slots[word]] : word);
@@ -521,16 +521,18 @@ export function trainingCode() {
         return items[Math.floor(random() * items.length)];
       };
       const eight = [0, 1, 2, 3, 4, 5, 6, 7];
-      const slots = { P: pick(eight) };
+      const slots = {};
       const kind = pick(kinds);
-      for (const letter of tables.sentences[kind][0].split("|").slice(1)) {
+      for (const letter of tables.sentences[kind][0].split("|")) {
         if (letter in tables.slots) slots[letter] = pick(eight.filter((one) => one !== slots[differs[letter]]));
       }
       return { ids: both(kind, slots), entropy };
     }
 
     const both = (kind, slots) => [0, ...say(kind, 0, slots), id.get(tables.translate), ...say(kind, 1, slots)];
-    const samples = kinds.map((kind, i) => both(kind, { P: i, X: i, A: i + 2, B: i + 4, Q: i + 3 }));
+    const samples = [0, 1, 2, 3].map((i) =>
+      both(kinds[i % kinds.length], { P: i, X: i, A: i + 2, B: i + 4, Q: i + 3 }),
+    );
     return { row, samples, length: 2 * longest + 2, given: longest + 2 };
   }
 
