@@ -150,7 +150,7 @@ def test_a_whole_run_comes_within_a_twentieth_nat_of_the_entropy(visit):
     last = of_kind(heard, "progress")[-20:]
     assert sum(one["loss"] - one["entropy"] for one in last) / 20 < 0.05
     assert_told(visit, heard)
-    assert "4 of 4 sentences right, 3 of them about a person and a thing" in visit.inner_text(".ml-train .ml-seen")
+    assert "4 of 4 sentences right, 4 of them about a person and a thing" in visit.inner_text(".ml-train .ml-seen")
     assert visit.locator(".ml-written del").count() == 0
     assert visit.locator(".ml-train button").inner_text() == "Train"
 

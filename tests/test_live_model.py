@@ -150,7 +150,8 @@ def test_the_trace_holds_what_passes_through_every_part(live, model):
     expected = trace_of(model, ids)
     assert len(expected) == 3 + 13 * model.config.num_hidden_layers
     for path, found in zip(expected, traced(live, ids, *expected), strict=True):
-        torch.testing.assert_close(found, expected[path], rtol=CLOSE, atol=CLOSE, msg=path)
+        largest = max(1.0, expected[path].abs().max().item() / 100)  # a trained stream has entries above 1,000
+        torch.testing.assert_close(found, expected[path], rtol=CLOSE, atol=CLOSE * largest, msg=path)
 
 
 @torch.no_grad()
