@@ -1181,6 +1181,21 @@ MUTANTS = [
         ("test_world.py::test_every_story_agrees_with_a_reader_that_does_not_know_the_grammar",),
     ),
     Mutant(
+        "world: people hold several things", "world/house.py",
+        "free = [p for p in people if not self.held[p]]", "free = people",
+        ("test_world.py::test_everybody_holds_one_thing_at_most",),
+    ),
+    Mutant(
+        "world: a question about things is as likely with one as with three", "world/house.py",
+        "len(self.holder) ** 2 if kind in BY_OBJECTS else 1", "1",
+        ("test_world.py::test_a_question_about_things_weighs_the_square_of_their_number",),
+    ),
+    Mutant(
+        "world: a coin for the language of every sentence", "world/house.py",
+        "(self.spoken, 1 - self.spoken)[pick(LANGUAGE)]", "one(pick, self.languages)",
+        ("test_world.py::test_a_second_sentence_by_hand",),
+    ),
+    Mutant(
         "world: she may mean either of two women", "world/house.py", "if alike == [who]", "if who in alike",
         ("test_world.py::test_sentences_are_told_apart_by_their_words",),
     ),
@@ -1194,7 +1209,7 @@ MUTANTS = [
         ("test_world.py::test_every_story_agrees_with_a_reader_that_does_not_know_the_grammar",),
     ),
     Mutant(
-        "world: a page is told the wrong word for putting down", "world/tables.py", "(1, 3)", "(1, 2)",
+        "world: a page is told the wrong word for putting down", "world/tables.py", "(2, 5)", "(2, 4)",
         ("test_world.py::test_only_who_puts_something_down_says_the_words_for_it",),
     ),
     Mutant(
