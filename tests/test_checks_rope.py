@@ -55,13 +55,6 @@ def key_through_rope(query, distance, rope_base):
     return rope_by_loops(query[None, None, None], torch.tensor([distance]), rope_base)[0, 0, 0]
 
 
-def rotate_from_with_a_guard(x, cos, sin, start):
-    if start + x.shape[1] > len(cos):
-        raise ValueError("past the end")
-    positions = start + torch.arange(x.shape[1])
-    return by_halves(x, cos[positions, None], sin[positions, None])
-
-
 def convert_by_views(weight, num_heads):
     rows, columns = weight.shape
     halves = weight.view(num_heads, 2, rows // num_heads // 2, columns)
@@ -75,7 +68,6 @@ RIGHT = [
     (checks.check_rotary_attention, attention_rotated_first),
     (checks.check_rotary_attention, attention_by_einsum),
     (checks.check_best_key, key_through_rope),
-    (checks.check_rotate_from, rotate_from_with_a_guard),
     (checks.check_convert_rows, convert_by_views),
 ]
 
@@ -97,29 +89,10 @@ def attention_not_joined(q, k, v, cos, sin):
     return attention_rotated_first(q, k, v, cos, sin).transpose(1, 2)
 
 
-def silent_past_the_end(x, cos, sin, start):
-    positions = (start + torch.arange(x.shape[1])).clamp(max=len(cos) - 1)
-    return by_halves(x, cos[positions, None], sin[positions, None])
-
-
-def raises_an_index_error(x, cos, sin, start):
-    positions = start + torch.arange(x.shape[1])
-    return by_halves(x, cos[positions, None], sin[positions, None])
-
-
-def refuses_the_last_row(x, cos, sin, start):
-    if start + x.shape[1] >= len(cos):
-        raise ValueError("past the end")
-    return rotate_from_with_a_guard(x, cos, sin, start)
-
-
 WRONG = [
     (checks.check_rope, rope_in_place, "in place"),
     (checks.check_rope, rope_without_the_heads, "shape [1, 4, 32], expected [1, 4, 4, 8]"),
     (checks.check_rotary_attention, attention_not_joined, ", expected "),
-    (checks.check_rotate_from, silent_past_the_end, "there was no error"),
-    (checks.check_rotate_from, raises_an_index_error, "raise a ValueError"),
-    (checks.check_rotate_from, refuses_the_last_row, "stopped with ValueError: past the end"),
 ]
 
 

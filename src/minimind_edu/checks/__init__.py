@@ -34,7 +34,6 @@ from minimind_edu.checks.rope import (
     check_convert_rows,
     check_rope,
     check_rotary_attention,
-    check_rotate_from,
 )
 from minimind_edu.checks.rope_scaling import (
     check_first_lost_position,
@@ -108,7 +107,6 @@ __all__ = [
     "check_rms_norm_gradient",
     "check_rope",
     "check_rotary_attention",
-    "check_rotate_from",
     "check_route",
     "check_silence",
     "check_squares",

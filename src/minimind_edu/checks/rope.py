@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from minimind_edu.checks.exercise import Attempt, Case, Exercise, Mistake, NotAttempted, Property, numbers
+from minimind_edu.checks.exercise import Attempt, Case, Exercise, Mistake, numbers
 from minimind_edu.rope import (
     apply_rotary_pos_emb,
     half_split_permutation,
@@ -243,82 +243,6 @@ BEST_KEY = Exercise(
 def check_best_key(attempt: Attempt) -> bool:
     """Is `attempt(query, distance, rope_base)` the key `[D]`, as long as the query, that scores highest there?"""
     return BEST_KEY.check(attempt)
-
-
-def _rotate_rows(x: Tensor, cos: Tensor, sin: Tensor, rows: slice) -> Tensor:
-    """`[B, S, H, D]` rotated by these rows, however many they are: broadcasting does the rest."""
-    return x * cos[rows, None] + rotate_half(x) * sin[rows, None]
-
-
-def _rotate_from(x: Tensor, cos: Tensor, sin: Tensor, start: int) -> Tensor:
-    rows = slice(start, start + x.shape[1])
-    return apply_rotary_pos_emb(x, x, cos[rows], sin[rows])[0]  # raises a ValueError where rows are missing
-
-
-def _refuses_to_run_past_the_end(attempt: Attempt) -> str | None:
-    for start, length in ((12, 1), (10, 4)):
-        past_the_end = f"position {start + length - 1} is past the last row, 11"
-        try:
-            answer = attempt(numbers(1, length, 3, 8), *_reference_tables(8, 12, 100.0), start)
-        except ValueError:
-            continue
-        except NotAttempted:
-            raise
-        except Exception as error:
-            return (
-                f"{past_the_end}, and your code stopped with {type(error).__name__}: compare start + S with len(cos) "
-                "first, and raise a ValueError that says so"
-            )
-        return (
-            f"{past_the_end}, but there was no error: the answer has shape {list(torch.as_tensor(answer).shape)}. "
-            "Compare start + S with len(cos), and raise a ValueError"
-        )
-    return None
-
-
-def _pieces(start: int, length: int) -> tuple:
-    return numbers(1, length, 3, 8), *_reference_tables(8, 12, 100.0), start
-
-
-ROTATE_FROM = Exercise(
-    "check_rotate_from",
-    answer=_rotate_from,
-    cases=(
-        Case("one new position after five", _pieces(5, 1)),
-        Case("a piece of four after two", _pieces(2, 4)),
-        Case("a prompt of four positions, from 0", _pieces(0, 4)),
-        Case("the last rows of the table, 8 to 11", _pieces(8, 4)),
-        Property("a ValueError past the end of the table", _refuses_to_run_past_the_end),
-    ),
-    mistakes=(
-        Mistake(
-            lambda x, cos, sin, start: _rotate_rows(x, cos, sin, slice(x.shape[1])),
-            "you take rows 0 to S - 1, as if every piece of text began at position 0. Take cos[start : start + S]",
-        ),
-        Mistake(
-            lambda x, cos, sin, start: _rotate_rows(x, cos, sin, slice(start, start + 1)),
-            "you rotate all positions by row `start`, but the second needs row start + 1. Take cos[start : start + S]",
-        ),
-        Mistake(
-            lambda x, cos, sin, start: _rotate_from(x, cos, sin, start + 1),
-            "you are one row too far: counting begins at 0, so the first new position is `start` itself",
-        ),
-        Mistake(
-            lambda x, cos, sin, start: _rotate_rows(x, cos, sin, slice(start, x.shape[1])),
-            "your slice ends at S: it must end at start + S, or it is empty as soon as start reaches S",
-        ),
-        Mistake(
-            lambda x, cos, sin, start: _rotate_rows(x, cos, sin, slice(-x.shape[1], None)),
-            "you take the last rows of the whole table; the rows begin at `start`",
-        ),
-    ),
-    atol=_TOLERANCE,
-)
-
-
-def check_rotate_from(attempt: Attempt) -> bool:
-    """Does `attempt(x, cos, sin, start)` rotate x `[B, S, H, D]` by rows start to start + S - 1 of whole tables?"""
-    return ROTATE_FROM.check(attempt)
 
 
 def _rows_by(order: Attempt) -> Attempt:
