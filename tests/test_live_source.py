@@ -120,7 +120,7 @@ def test_a_figure_follows_the_story(page, name):
     show(page, name)
     switch(page)
     page.evaluate("(text) => dispatchEvent(new CustomEvent('minimind-story-changed', { detail: text }))", OTHER_STORY)
-    page.wait_for_function(f"document.querySelector('{TOLD}').textContent.includes('9 tokens')")
+    page.wait_for_function(f"document.querySelector('{TOLD}').textContent.includes(': 9 tokens')")
     # the bars of the sampler hold words that may come next
     shown = page.inner_text(".sp-text" if name == "sampler" else ".mm-fig")
     if name == "roofline":  # which shows no words, but how many there are

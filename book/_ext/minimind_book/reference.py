@@ -11,6 +11,7 @@ page: the first cell of a row leads there. It holds the file of a page or a note
 import csv
 import os
 from pathlib import Path
+from statistics import fmean
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -52,6 +53,18 @@ def address(where: str, page: str) -> tuple[str, str]:
     return f"{name} · {plain(heading)}", os.path.relpath(target, Path(page).parent)
 
 
+def widths(written: nodes.table) -> list[int]:
+    """The share of each column: its longest word (a path may break) or the mean of its cells, in characters.
+
+    A browser that had to find them would move the columns with every part of a long table that arrives.
+    """
+    cells = [[entry.astext() for entry in row.findall(nodes.entry)] for row in written.findall(nodes.row)]
+    return [
+        max(min(14, max(len(word) for text in column for word in text.split())), round(fmean(map(len, column))))
+        for column in zip(*cells, strict=True)
+    ]
+
+
 class Reference(SphinxDirective):
     """`{reference} NAME`: the table of `book/reference/NAME.tsv`; `corrections` is made from their notebooks."""
 
@@ -71,7 +84,9 @@ class Reference(SphinxDirective):
             written = table(titles[:-1], [self.linked([self.cell(text) for text in row[:-1]], row[-1]) for row in rows])
         else:
             written = table(titles, [[self.cell(text) for text in row] for row in rows])
-        written["classes"] += ["reference", f"reference-{name}"]
+        written["classes"] += ["reference", f"reference-{name}", "colwidths-given"]
+        for column, width in zip(written.findall(nodes.colspec), widths(written), strict=True):
+            column["colwidth"] = width
         return [written]
 
     def cell(self, text: str) -> list[nodes.Node]:
