@@ -54,13 +54,17 @@ def address(where: str, page: str) -> tuple[str, str]:
 
 
 def widths(written: nodes.table) -> list[int]:
-    """The share of each column: its longest word (a path may break) or the mean of its cells, in characters.
+    """The share of each column in characters: its longest word (a path may break) or the mean of its cells (up to 60),
+    and the space between columns.
 
     A browser that had to find them would move the columns with every part of a long table that arrives.
     """
     cells = [[entry.astext() for entry in row.findall(nodes.entry)] for row in written.findall(nodes.row)]
     return [
-        max(min(14, max(len(word) for text in column for word in text.split())), round(fmean(map(len, column))))
+        4
+        + max(
+            min(14, max(len(word) for text in column for word in text.split())), min(60, round(fmean(map(len, column))))
+        )
         for column in zip(*cells, strict=True)
     ]
 
