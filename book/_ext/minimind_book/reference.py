@@ -10,6 +10,8 @@ page: the first cell of a row leads there. It holds the file of a page or a note
 
 import csv
 import os
+import re
+from math import sqrt
 from pathlib import Path
 from statistics import fmean
 
@@ -54,19 +56,24 @@ def address(where: str, page: str) -> tuple[str, str]:
 
 
 def widths(written: nodes.table) -> list[int]:
-    """The share of each column in characters: its longest word (a path may break) or the mean of its cells (up to 60),
-    and the space between columns.
+    """The share of each column, in characters: room for its longest word, and for the usual length of its cells.
 
     A browser that had to find them would move the columns with every part of a long table that arrives.
     """
     cells = [[entry.astext() for entry in row.findall(nodes.entry)] for row in written.findall(nodes.row)]
-    return [
-        4
-        + max(
-            min(14, max(len(word) for text in column for word in text.split())), min(60, round(fmean(map(len, column))))
-        )
-        for column in zip(*cells, strict=True)
-    ]
+    shares = []
+    for column in zip(*cells, strict=True):
+        longest = max(len(part) for text in column for part in re.split(r"[\s._]", text))
+        usual = sqrt(fmean(len(text) ** 2 for text in column))  # an empty cell here and there counts little
+        shares.append(5 + round(max(longest, min(usual, 60))))
+    return shares
+
+
+def with_places_to_break(literal: nodes.literal) -> None:
+    """Let the browser break a dotted path where a reader would."""
+    parts = re.split(r"(?<=[._])(?=\w)", literal.astext())
+    literal.clear()
+    literal += [part for text in parts for part in (nodes.raw("", "<wbr>", format="html"), nodes.Text(text))][1:]
 
 
 class Reference(SphinxDirective):
@@ -96,6 +103,8 @@ class Reference(SphinxDirective):
     def cell(self, text: str) -> list[nodes.Node]:
         """The Markdown of a cell."""
         parsed, messages = self.parse_inline(text)
+        for literal in nodes.paragraph("", "", *parsed).findall(nodes.literal):
+            with_places_to_break(literal)
         return [*parsed, *messages]
 
     def linked(self, cells: list[list[nodes.Node]], where: str) -> list[list[nodes.Node]]:
