@@ -26,6 +26,7 @@ from tools.refresh import ROOT
 
 FOLDER = ROOT / "book" / "reference"
 WHERE = "Where"
+BREAK = r"(?<=[._])(?=[A-Za-z])"  # between the names of a dotted path, and the words of a name
 
 
 def rows_of(name: str) -> tuple[list[str], list[list[str]]]:
@@ -63,7 +64,7 @@ def widths(written: nodes.table) -> list[int]:
     cells = [[entry.astext() for entry in row.findall(nodes.entry)] for row in written.findall(nodes.row)]
     shares = []
     for column in zip(*cells, strict=True):
-        longest = max(len(part) for text in column for part in re.split(r"[\s._]", text))
+        longest = max(len(part) for text in column for part in re.split(rf"\s|{BREAK}", text))
         usual = sqrt(fmean(len(text) ** 2 for text in column))  # an empty cell here and there counts little
         shares.append(5 + round(max(longest, min(usual, 60))))
     return shares
@@ -71,7 +72,7 @@ def widths(written: nodes.table) -> list[int]:
 
 def with_places_to_break(literal: nodes.literal) -> None:
     """Let the browser break a dotted path where a reader would."""
-    parts = re.split(r"(?<=[._])(?=\w)", literal.astext())
+    parts = re.split(BREAK, literal.astext())
     literal.clear()
     literal += [part for text in parts for part in (nodes.raw("", "<wbr>", format="html"), nodes.Text(text))][1:]
 
