@@ -10,7 +10,6 @@ page: the first cell of a row leads there. It holds the file of a page or a note
 
 import csv
 import os
-import re
 from math import sqrt
 from pathlib import Path
 from statistics import fmean
@@ -26,7 +25,7 @@ from tools.refresh import ROOT
 
 FOLDER = ROOT / "book" / "reference"
 WHERE = "Where"
-BREAK = r"(?<=[._])(?=[A-Za-z])"  # between the names of a dotted path, and the words of a name
+LINE = 98  # characters of a table that stand beside each other on a wide page
 
 
 def rows_of(name: str) -> tuple[list[str], list[list[str]]]:
@@ -57,24 +56,19 @@ def address(where: str, page: str) -> tuple[str, str]:
 
 
 def widths(written: nodes.table) -> list[int]:
-    """The share of each column, in characters: room for its longest word, and for the usual length of its cells.
+    """The share of each column, in characters: room for its words first, then by the usual length of its cells.
 
     A browser that had to find them would move the columns with every part of a long table that arrives.
     """
     cells = [[entry.astext() for entry in row.findall(nodes.entry)] for row in written.findall(nodes.row)]
-    shares = []
+    least, more = [], []
     for column in zip(*cells, strict=True):
-        longest = max(len(part) for text in column for part in re.split(rf"\s|{BREAK}", text))
+        longest = 3 + min(16, max(len(word) for text in column for word in text.split()))  # a path breaks anywhere
         usual = sqrt(fmean(len(text) ** 2 for text in column))  # an empty cell here and there counts little
-        shares.append(5 + round(max(longest, min(usual, 60))))
-    return shares
-
-
-def with_places_to_break(literal: nodes.literal) -> None:
-    """Let the browser break a dotted path where a reader would."""
-    parts = re.split(BREAK, literal.astext())
-    literal.clear()
-    literal += [part for text in parts for part in (nodes.raw("", "<wbr>", format="html"), nodes.Text(text))][1:]
+        least.append(longest)
+        more.append(max(min(usual, 60) - longest, 1))
+    left = max(LINE - sum(least), 0) / sum(more)
+    return [round(words + left * rest) for words, rest in zip(least, more, strict=True)]
 
 
 class Reference(SphinxDirective):
@@ -104,8 +98,6 @@ class Reference(SphinxDirective):
     def cell(self, text: str) -> list[nodes.Node]:
         """The Markdown of a cell."""
         parsed, messages = self.parse_inline(text)
-        for literal in nodes.paragraph("", "", *parsed).findall(nodes.literal):
-            with_places_to_break(literal)
         return [*parsed, *messages]
 
     def linked(self, cells: list[list[nodes.Node]], where: str) -> list[list[nodes.Node]]:
