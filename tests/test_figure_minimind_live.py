@@ -1,15 +1,18 @@
 """The page of the living model, as a visitor uses it. What it says is compared with the package's own model."""
 
+import json
 import re
+from pathlib import Path
 
 import pytest
 import torch
-from browser import FIGURE, Watch, open_figures, run_js_module, serve, settle, static_page
+from browser import FIGURE, ORIGIN, Watch, open_figures, run_js_module, serve, settle, static_page
 from figure_examples import assert_refused, state_in
 
 from minimind_edu import world
 from minimind_edu.figures import MiniMindLive
-from minimind_edu.figures.minimind_live import STORIES, next_words
+from minimind_edu.figures.minimind_live import CHAPTERS, STORIES, next_words
+from minimind_edu.figures.model_map import chapter_links
 from minimind_edu.living import card, living_model
 from minimind_edu.living.heads import silenced
 
@@ -266,6 +269,92 @@ def test_the_address_brings_the_story_back(visit):
     settle(visit)
     assert world.encode(story_of(visit)).tolist() == world.encode(ASKED).tolist()
     assert_bars_are_of(visit, said_after(ASKED))
+
+
+# Chapters and the page: every chapter opens its part there, every part leads back
+
+
+def story_links() -> dict[str, tuple[str, str]]:
+    """Chapter -> story and part of the link in its "Where this lives in MiniMind"; "" without a part."""
+    found = {}
+    for path in sorted((Path(__file__).parents[1] / "chapters").glob("[0-9]*.ipynb")):
+        cells = ["".join(cell["source"]) for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]]
+        [place] = [text for text in cells if "## Where this lives in MiniMind" in text]
+        links = re.findall(r"\]\(\.\./book/live\.md#story=([^&)]+)(?:&part=([\w-]+))?\)", place)
+        found[path.stem] = links[0] if len(links) == 1 else ("", "")
+    return found
+
+
+LINKS_TO_STORIES = story_links()
+FOLDS = {
+    "cache": ".ml-inside ~ details:has(.ml-cache)",
+    "sampling": "details:has(.ml-sampling)",
+    "training": ".ml-train",
+}
+
+
+@pytest.fixture(scope="module")
+def opened(browser):
+    """A page of its own, whose address is followed again and again."""
+    context = browser.new_context(viewport={"width": 1280, "height": 720}, reduced_motion="reduce")
+    page = context.new_page()
+    serve(page, static_page(MiniMindLive(in_url=True)))
+    yield page
+    context.close()
+
+
+@pytest.mark.parametrize("chapter", LINKS_TO_STORIES)
+def test_a_chapter_opens_its_own_story_at_its_part(opened, chapter):
+    story, part = LINKS_TO_STORIES[chapter]
+    assert story, f"chapters/{chapter}.ipynb must have one link ../book/live.md#story=… where its part lives"
+    text = story.replace("_", " ")
+    assert next_words(text), "the world can tell this story"
+    opened.goto("about:blank")
+    opened.goto(f"{ORIGIN}/#story={story}{part and f'&part={part}'}")
+    opened.wait_for_selector(f'{FIGURE}[data-state="alive"]')
+    settle(opened)
+    assert world.encode(story_of(opened)).tolist() == world.encode(text).tolist()
+    name = part.split("-")[0]
+    shown = opened.locator(FOLDS.get(name, ".ml-zoom"))
+    if name in FOLDS:
+        assert shown.evaluate("one => one.open")
+    elif part:
+        assert shown.locator(".ml-title").count()
+        assert opened.locator('.ml-inside [aria-expanded="true"]').count() == 1
+    else:
+        assert not shown.is_visible()
+    top = "one => { const box = one.getBoundingClientRect(); return box.top < innerHeight && box.bottom > 0; }"
+    assert not part or shown.evaluate(top)
+
+
+@pytest.mark.parametrize("part", ["norm", "norm-0", "norm-9", "head-1", "head-1-5", "ffn-1-1", "toString", "%E4", ""])
+def test_a_part_that_is_none_leaves_the_page_as_it_is(opened, part):
+    opened.goto("about:blank")
+    opened.goto(f"{ORIGIN}/#story=Mia_is_in_the_hall.&part={part}")
+    opened.wait_for_selector(f'{FIGURE}[data-state="alive"]')
+    settle(opened)
+    assert story_of(opened) == "Mia is in the hall."
+    assert not opened.locator(".ml-zoom").is_visible()
+
+
+def test_an_address_that_is_pasted_opens_its_part_and_the_next_story_drops_it(visit):
+    visit.evaluate("location.hash = '#story=Mia_is_in_the_hall.&part=head-2-3'")
+    visit.wait_for_selector(".ml-zoom .ml-title")
+    assert visit.inner_text(".ml-zoom .ml-title") == "Block 2, head 3"
+    press(visit, "ask")
+    assert "part=" not in visit.url
+
+
+def test_every_chapter_is_reached_from_the_page(page):
+    chapters = {number: (f"{number}.html", f"{number} · Chapter") for number in CHAPTERS.values()}
+    open_figures(page, MiniMindLive(links=chapter_links(chapters, CHAPTERS)))
+    page.eval_on_selector_all("details", "all => all.forEach((one) => (one.open = true))")
+    seen = set()
+    parts = page.locator(".ml-part")
+    for at in range(parts.count()):
+        parts.nth(at).click()
+        seen |= set(page.locator(".ml-chapter a:visible").evaluate_all("all => all.map((a) => a.getAttribute('href'))"))
+    assert seen == {address for address, _ in chapters.values()}
 
 
 def test_from_a_file_on_a_phone_without_a_request_or_a_complaint(browser, tmp_path):
