@@ -153,7 +153,7 @@ def complete_context(app: Sphinx, page: str, template: str, context: dict[str, A
     w = words(app.config.language)
     scripts = [{"file": "shell.js", "loading": "defer"}]
     if names:
-        first = [] if page not in figures.OPENINGS else names[:1]
+        first = names[:1] if page in figures.OPENINGS else figures.AT_ONCE.get(page, ())
         scripts += [{"file": f"figures/{name}.js", "loading": "async"} for name in first]
         scripts += [{"file": f"figures/{figures.HOST}", "loading": "async"}]
     url, branch = app.config.book_repository, app.config.book_branch

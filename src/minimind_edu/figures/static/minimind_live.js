@@ -18,7 +18,6 @@ import { createZoom, zoomOfName } from "./minimind_live_zoom.js";
 
 const PLAY_TIME = 350; // milliseconds for a word
 const HERO_BARS = 4;
-const PATIENCE = 1500; // milliseconds in which the weights may still be part of the first picture
 
 /** The session of a figure, and the promise of its model: load() begins it. */
 function openSession(model, ids, changed) {
@@ -202,7 +201,8 @@ async function renderPage({ model, el }) {
     () => void openPart(),
     () => guide.say(words.unavailable),
   );
-  await Promise.race([arrived, new Promise((resolve) => setTimeout(resolve, PATIENCE))]);
+  if (`${session.ids}` === `${first.ids}`) blocks.take(el.parentElement?.querySelector(".mm-still .ml-inside"));
+  await Promise.race([arrived, new Promise((resolve) => setTimeout(resolve))]); // weights that are here are drawn at once
   return unmount;
 }
 
