@@ -232,8 +232,60 @@ def test_pointing_at_a_head_moves_nothing(visit):
     height = "document.querySelector('.ml-story').offsetHeight"
     before = visit.evaluate(height)
     visit.locator(".ml-head").nth(5).hover()
+    settle(visit)
     assert visit.locator(".ml-arc").count() > 0
     assert visit.evaluate(height) == before
+
+
+# What the page does from now on: passes through the model (each makes vectors), looks at the layout, changes of the page.
+COUNT_WORK = """() => {
+    const work = (window.work = { vectors: 0, looks: 0, changes: 0, elsewhere: 0 });
+    const Vector = window.Float32Array;
+    window.Float32Array = new Proxy(Vector, {
+        construct(target, args, as) { work.vectors++; return Reflect.construct(target, args, as); },
+    });
+    for (const [owner, name] of [[Element, "clientWidth"], [HTMLElement, "offsetWidth"], [HTMLElement, "offsetHeight"]]) {
+        const { get } = Object.getOwnPropertyDescriptor(owner.prototype, name);
+        Object.defineProperty(owner.prototype, name, {
+            configurable: true, get() { work.looks++; return get.call(this); },
+        });
+    }
+    const rectangle = Element.prototype.getBoundingClientRect;
+    Element.prototype.getBoundingClientRect = function () { work.looks++; return rectangle.call(this); };
+    new MutationObserver((changes) => changes.forEach(({ target }) => {
+        work.changes++;
+        work.elsewhere += !target.closest(".ml-story");
+    })).observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
+}"""
+HOVER_ALL = """async () => {
+    const frame = () => new Promise(requestAnimationFrame);
+    const parts = [...document.querySelectorAll(".ml-head, .ml-chips .ml-chip")];
+    for (const part of parts) {
+        part.dispatchEvent(new PointerEvent("pointerenter"));
+        await frame();
+        part.dispatchEvent(new PointerEvent("pointerleave"));
+    }
+    await frame().then(frame);
+    return window.work;
+}"""
+
+
+def test_pointing_at_words_and_heads_computes_nothing_and_measures_once(page):
+    page.emulate_media(reduced_motion="reduce")
+    serve(page, static_page(MiniMindLive()))  # a window of its own: what it counts must not stay
+    page.wait_for_selector(f'{FIGURE}[data-state="alive"]')
+    settle(page)
+    page.evaluate(COUNT_WORK)
+    work = page.evaluate(HOVER_ALL)
+    config, words = living_model().config, len(world.encode(f"<s> {TOLD}"))
+    heads = config.num_hidden_layers * config.num_attention_heads
+    assert work["vectors"] == 0, "no pass through the model"
+    assert work["looks"] <= words + 2, "the layout is read once for all heads, not once for each"
+    assert 0 < work["changes"] <= heads * 4 * words, "tints and arcs of what is read, no more"
+    assert work["elsewhere"] == 0, "nothing but the story is drawn anew"
+    page.get_by_role("button", name="Next word").click()
+    assert page.evaluate("window.work.vectors") > 0, "the count sees a pass"
+    page.emulate_media(reduced_motion="no-preference")
 
 
 def test_the_cache_grows_by_a_column_for_each_word(visit):

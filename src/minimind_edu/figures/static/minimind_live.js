@@ -133,9 +133,13 @@ async function renderPage({ model, el }) {
     const head = looked ?? open;
     story.drawArcs(head && session.traces[session.selected]?.blocks[head.layer].weights[head.head], Boolean(open));
   };
+  let waiting = null; // the mouse leaves one head and enters the next: one drawing for both
   const look = (head) => {
     looked = head;
-    drawArcs();
+    waiting ??= requestAnimationFrame(() => {
+      waiting = null;
+      drawArcs();
+    });
   };
   const zoom = createZoom(words, session, glossOf, links);
   const blocks = createBlocks(words, session, sizes, glossOf, look, zoom.root, links);
@@ -191,6 +195,7 @@ async function renderPage({ model, el }) {
     removeEventListener("hashchange", openPart);
     sharing.release();
     writing.release();
+    story.release();
     ownTraining.release();
   };
   const unmount = mount(el, root, { model, traits: [], draw: changed, boxes: [stage], parts: [{ release }] });

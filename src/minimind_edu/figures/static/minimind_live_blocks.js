@@ -154,7 +154,9 @@ export function createBlocks(words, session, sizes, glossOf, look, zoom, links) 
   /** Shows what a still of the same story has drawn inside, if there is one, until the weights are here to draw it. */
   function take(still) {
     if (drawn || !still) return;
-    const [theirs, mine] = [still, root].map((one) => one.querySelectorAll(".ml-map, .ml-map > g, .ml-strip, .ml-said"));
+    const [theirs, mine] = [still, root].map((one) =>
+      one.querySelectorAll(".ml-map, .ml-map > g, .ml-strip, .ml-said"),
+    );
     mine.forEach((one, at) => {
       if (one.matches("svg")) one.setAttribute("viewBox", theirs[at].getAttribute("viewBox"));
       if (!one.matches(".ml-map")) one.replaceChildren(...theirs[at].cloneNode(true).childNodes);
