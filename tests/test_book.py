@@ -79,8 +79,6 @@ class Visit:
             assert all(url.startswith(self.address) for url in fetched)
         else:
             named = {f"{self.address}/{path.relative_to(html)}" for path in files_of(html, self.name)}
-            if self.name == "book/live":
-                named.add(f"{self.address}/_static/figures/{host.LIVING}.js")  # this page asks at once
             assert len(fetched) > 3 and fetched <= named
             assert sum(self.page.evaluate("window.seen.shifts")) < MOST_SHIFT
         assert not self.watch.problems

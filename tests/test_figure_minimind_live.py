@@ -237,14 +237,15 @@ def test_pointing_at_a_head_moves_nothing(visit):
     assert visit.evaluate(height) == before
 
 
-# What the page does from now on: passes through the model (each makes vectors), looks at the layout, changes of the page.
+# What the page does from now on: passes through the model (each makes vectors), looks at the layout, changes.
 COUNT_WORK = """() => {
     const work = (window.work = { vectors: 0, looks: 0, changes: 0, elsewhere: 0 });
     const Vector = window.Float32Array;
     window.Float32Array = new Proxy(Vector, {
         construct(target, args, as) { work.vectors++; return Reflect.construct(target, args, as); },
     });
-    for (const [owner, name] of [[Element, "clientWidth"], [HTMLElement, "offsetWidth"], [HTMLElement, "offsetHeight"]]) {
+    const looks = [[Element, "clientWidth"], [HTMLElement, "offsetWidth"], [HTMLElement, "offsetHeight"]];
+    for (const [owner, name] of looks) {
         const { get } = Object.getOwnPropertyDescriptor(owner.prototype, name);
         Object.defineProperty(owner.prototype, name, {
             configurable: true, get() { work.looks++; return get.call(this); },
@@ -270,22 +271,19 @@ HOVER_ALL = """async () => {
 }"""
 
 
-def test_pointing_at_words_and_heads_computes_nothing_and_measures_once(page):
-    page.emulate_media(reduced_motion="reduce")
-    serve(page, static_page(MiniMindLive()))  # a window of its own: what it counts must not stay
-    page.wait_for_selector(f'{FIGURE}[data-state="alive"]')
-    settle(page)
-    page.evaluate(COUNT_WORK)
-    work = page.evaluate(HOVER_ALL)
+def test_pointing_at_words_and_heads_computes_nothing_and_measures_once(visit):
+    visit.evaluate(COUNT_WORK)
+    work = visit.evaluate(HOVER_ALL)
     config, words = living_model().config, len(world.encode(f"<s> {TOLD}"))
     heads = config.num_hidden_layers * config.num_attention_heads
     assert work["vectors"] == 0, "no pass through the model"
     assert work["looks"] <= words + 2, "the layout is read once for all heads, not once for each"
     assert 0 < work["changes"] <= heads * 4 * words, "tints and arcs of what is read, no more"
     assert work["elsewhere"] == 0, "nothing but the story is drawn anew"
-    page.get_by_role("button", name="Next word").click()
-    assert page.evaluate("window.work.vectors") > 0, "the count sees a pass"
-    page.emulate_media(reduced_motion="no-preference")
+    visit.get_by_role("button", name="Next word").click()
+    assert visit.evaluate("window.work.vectors") > 0, "the count sees a pass"
+    visit.evaluate("localStorage.clear()")
+    serve(visit)  # another window: nothing is counted any more
 
 
 def test_the_cache_grows_by_a_column_for_each_word(visit):
