@@ -134,7 +134,7 @@ def test_the_living_page_takes_presses_before_its_weights_are_there(browser, pac
     page = context.new_page()
     page.add_init_script(OBSERVE)
     held = []
-    page.route("**/living.js", held.append)
+    page.route("**/living.js", lambda route: held.append(route))
     page.goto(f"{packing_address}/{LIVE}.html", wait_until="commit")
     page.wait_for_selector(".minimind-figure[data-state=alive]")
     inside = "() => document.querySelector('.ml-inside').innerHTML.match(/ d=.[^>]*/g).length"

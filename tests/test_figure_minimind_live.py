@@ -380,11 +380,13 @@ def test_a_chapter_opens_its_own_story_at_its_part(opened, chapter):
 @pytest.mark.parametrize("part", ["norm", "norm-0", "norm-9", "head-1", "head-1-5", "ffn-1-1", "toString", "%E4", ""])
 def test_a_part_that_is_none_leaves_the_page_as_it_is(opened, part):
     opened.goto("about:blank")
+    watch = Watch(opened)
     opened.goto(f"{ORIGIN}/#story=Mia_is_in_the_hall.&part={part}")
     opened.wait_for_selector(f'{FIGURE}[data-state="alive"]')
     settle(opened)
     assert story_of(opened) == "Mia is in the hall."
     assert not opened.locator(".ml-zoom").is_visible()
+    assert not watch.problems
 
 
 def test_an_address_that_is_pasted_opens_its_part_and_the_next_story_drops_it(visit):
