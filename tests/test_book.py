@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from html import unescape
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urlsplit
 
@@ -79,8 +80,6 @@ class Visit:
             assert all(url.startswith(self.address) for url in fetched)
         else:
             named = {f"{self.address}/{path.relative_to(html)}" for path in files_of(html, self.name)}
-            if self.name == "book/live":
-                named.add(f"{self.address}/_static/figures/{host.LIVING}.js")  # this page asks at once
             assert len(fetched) > 3 and fetched <= named
             assert sum(self.page.evaluate("window.seen.shifts")) < MOST_SHIFT
         assert not self.watch.problems
@@ -240,6 +239,16 @@ def test_run_leads_to_colab_and_to_the_notebook_with_the_package_inside(on_phone
     assert "WHEEL = " in "".join(new["source"])
     new["source"], new["metadata"] = old["source"], old["metadata"]
     assert saved == stored
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_a_chapter_leads_to_the_living_page_with_its_story(html, name):
+    """That each story opens there is seen in test_figure_minimind_live.py."""
+    place = text_of(html, name).split('id="where-this-lives-in-minimind"')[1].split("</section>")[0]
+    [address] = re.findall(r'href="(\.\./book/live\.html#story=[^"]+)"', place)
+    stored = (ROOT / f"{name}.ipynb").read_text(encoding="utf-8").split("## Where this lives in MiniMind")[-1]
+    [link] = re.findall(r"\]\(\.\./book/live\.md(#story=.+?)\)", stored)
+    assert unquote(unescape(urlsplit(address).fragment)) == link.removeprefix("#")
 
 
 def test_no_page_loads_what_the_shell_replaced(html):

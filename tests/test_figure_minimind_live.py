@@ -1,15 +1,18 @@
 """The page of the living model, as a visitor uses it. What it says is compared with the package's own model."""
 
+import json
 import re
+from pathlib import Path
 
 import pytest
 import torch
-from browser import FIGURE, Watch, open_figures, run_js_module, serve, settle, static_page
+from browser import FIGURE, ORIGIN, Watch, open_figures, run_js_module, serve, settle, static_page
 from figure_examples import assert_refused, state_in
 
 from minimind_edu import world
 from minimind_edu.figures import MiniMindLive
-from minimind_edu.figures.minimind_live import STORIES, next_words
+from minimind_edu.figures.minimind_live import CHAPTERS, STORIES, next_words
+from minimind_edu.figures.model_map import chapter_links
 from minimind_edu.living import card, living_model
 from minimind_edu.living.heads import silenced
 
@@ -229,8 +232,58 @@ def test_pointing_at_a_head_moves_nothing(visit):
     height = "document.querySelector('.ml-story').offsetHeight"
     before = visit.evaluate(height)
     visit.locator(".ml-head").nth(5).hover()
+    settle(visit)
     assert visit.locator(".ml-arc").count() > 0
     assert visit.evaluate(height) == before
+
+
+# What the page does from now on: passes through the model (each makes vectors), looks at the layout, changes.
+COUNT_WORK = """() => {
+    const work = (window.work = { vectors: 0, looks: 0, changes: 0, elsewhere: 0 });
+    const Vector = window.Float32Array;
+    window.Float32Array = new Proxy(Vector, {
+        construct(target, args, as) { work.vectors++; return Reflect.construct(target, args, as); },
+    });
+    const looks = [[Element, "clientWidth"], [HTMLElement, "offsetWidth"], [HTMLElement, "offsetHeight"]];
+    for (const [owner, name] of looks) {
+        const { get } = Object.getOwnPropertyDescriptor(owner.prototype, name);
+        Object.defineProperty(owner.prototype, name, {
+            configurable: true, get() { work.looks++; return get.call(this); },
+        });
+    }
+    const rectangle = Element.prototype.getBoundingClientRect;
+    Element.prototype.getBoundingClientRect = function () { work.looks++; return rectangle.call(this); };
+    new MutationObserver((changes) => changes.forEach(({ target }) => {
+        work.changes++;
+        work.elsewhere += !target.closest(".ml-story");
+    })).observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
+}"""
+HOVER_ALL = """async () => {
+    const frame = () => new Promise(requestAnimationFrame);
+    const parts = [...document.querySelectorAll(".ml-head, .ml-chips .ml-chip")];
+    for (const part of parts) {
+        part.dispatchEvent(new PointerEvent("pointerenter"));
+        await frame();
+        part.dispatchEvent(new PointerEvent("pointerleave"));
+    }
+    await frame().then(frame);
+    return window.work;
+}"""
+
+
+def test_pointing_at_words_and_heads_computes_nothing_and_measures_once(visit):
+    visit.evaluate(COUNT_WORK)
+    work = visit.evaluate(HOVER_ALL)
+    config, words = living_model().config, len(world.encode(f"<s> {TOLD}"))
+    heads = config.num_hidden_layers * config.num_attention_heads
+    assert work["vectors"] == 0, "no pass through the model"
+    assert work["looks"] <= words + 2, "the layout is read once for all heads, not once for each"
+    assert 0 < work["changes"] <= heads * 4 * words, "tints and arcs of what is read, no more"
+    assert work["elsewhere"] == 0, "nothing but the story is drawn anew"
+    visit.get_by_role("button", name="Next word").click()
+    assert visit.evaluate("window.work.vectors") > 0, "the count sees a pass"
+    visit.evaluate("localStorage.clear()")
+    serve(visit)  # another window: nothing is counted any more
 
 
 def test_the_cache_grows_by_a_column_for_each_word(visit):
@@ -266,6 +319,94 @@ def test_the_address_brings_the_story_back(visit):
     settle(visit)
     assert world.encode(story_of(visit)).tolist() == world.encode(ASKED).tolist()
     assert_bars_are_of(visit, said_after(ASKED))
+
+
+# Chapters and the page: every chapter opens its part there, every part leads back
+
+
+def story_links() -> dict[str, tuple[str, str]]:
+    """Chapter -> story and part of the link in its "Where this lives in MiniMind"; "" without a part."""
+    found = {}
+    for path in sorted((Path(__file__).parents[1] / "chapters").glob("[0-9]*.ipynb")):
+        cells = ["".join(cell["source"]) for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]]
+        [place] = [text for text in cells if "## Where this lives in MiniMind" in text]
+        links = re.findall(r"\]\(\.\./book/live\.md#story=([^&)]+)(?:&part=([\w-]+))?\)", place)
+        found[path.stem] = links[0] if len(links) == 1 else ("", "")
+    return found
+
+
+LINKS_TO_STORIES = story_links()
+FOLDS = {
+    "cache": ".ml-inside ~ details:has(.ml-cache)",
+    "sampling": "details:has(.ml-sampling)",
+    "training": ".ml-train",
+}
+
+
+@pytest.fixture(scope="module")
+def opened(browser):
+    """A page of its own, whose address is followed again and again."""
+    context = browser.new_context(viewport={"width": 1280, "height": 720}, reduced_motion="reduce")
+    page = context.new_page()
+    serve(page, static_page(MiniMindLive(in_url=True)))
+    yield page
+    context.close()
+
+
+@pytest.mark.parametrize("chapter", LINKS_TO_STORIES)
+def test_a_chapter_opens_its_own_story_at_its_part(opened, chapter):
+    story, part = LINKS_TO_STORIES[chapter]
+    assert story, f"chapters/{chapter}.ipynb must have one link ../book/live.md#story=… where its part lives"
+    text = story.replace("_", " ")
+    assert next_words(text), "the world can tell this story"
+    opened.goto("about:blank")
+    opened.goto(f"{ORIGIN}/#story={story}{part and f'&part={part}'}")
+    opened.wait_for_selector(f'{FIGURE}[data-state="alive"]')
+    settle(opened)
+    assert world.encode(story_of(opened)).tolist() == world.encode(text).tolist()
+    name = part.split("-")[0]
+    shown = opened.locator(FOLDS.get(name, ".ml-zoom"))
+    if name in FOLDS:
+        assert shown.evaluate("one => one.open")
+    elif part:
+        assert shown.locator(".ml-title").count()
+        assert opened.locator('.ml-inside [aria-expanded="true"]').count() == 1
+    else:
+        assert not shown.is_visible()
+    top = "one => { const box = one.getBoundingClientRect(); return box.top < innerHeight && box.bottom > 0; }"
+    assert not part or shown.evaluate(top)
+
+
+@pytest.mark.parametrize("part", ["norm", "norm-0", "norm-9", "head-1", "head-1-5", "ffn-1-1", "toString", "%E4", ""])
+def test_a_part_that_is_none_leaves_the_page_as_it_is(opened, part):
+    opened.goto("about:blank")
+    watch = Watch(opened)
+    opened.goto(f"{ORIGIN}/#story=Mia_is_in_the_hall.&part={part}")
+    opened.wait_for_selector(f'{FIGURE}[data-state="alive"]')
+    settle(opened)
+    assert story_of(opened) == "Mia is in the hall."
+    assert not opened.locator(".ml-zoom").is_visible()
+    assert not watch.problems
+
+
+def test_an_address_that_is_pasted_opens_its_part_and_the_next_story_drops_it(visit):
+    visit.evaluate("location.hash = '#story=Mia_is_in_the_hall.&part=head-2-3'")
+    visit.wait_for_selector(".ml-zoom .ml-title")
+    assert visit.inner_text(".ml-zoom .ml-title") == "Block 2, head 3"
+    press(visit, "ask")
+    assert "part=" not in visit.url
+
+
+def test_every_chapter_is_reached_from_the_page(page):
+    chapters = {number: (f"{number}.html", f"{number} · Chapter") for number in CHAPTERS.values()}
+    open_figures(page, MiniMindLive(links=chapter_links(chapters, CHAPTERS)))
+    page.eval_on_selector_all("details", "all => all.forEach((one) => (one.open = true))")
+    seen = set()
+    parts = page.locator(".ml-part")
+    for at in range(parts.count()):
+        parts.nth(at).click()
+        seen |= set(page.locator(".ml-chapter a:visible").evaluate_all("all => all.map((a) => a.getAttribute('href'))"))
+    assert seen == {address for address, _ in chapters.values()}
 
 
 def test_from_a_file_on_a_phone_without_a_request_or_a_complaint(browser, tmp_path):

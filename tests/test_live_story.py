@@ -85,3 +85,10 @@ def test_where_storage_is_forbidden_the_address_still_works(blank):
     call(blank, f'story.keepStory([0, ...world.encode("{TOLD}")], world, {{ inAddress: true }})')
     assert call(blank, "return story.storyOf(world)") == ids_of(TOLD)
     blank.evaluate("Object.defineProperty(window, 'localStorage', window.own); 0")
+
+
+def test_an_address_may_name_a_part_after_the_story(blank):
+    blank.goto(f"{ORIGIN}/#story=Leo_is_in_the_barn.&part=head-4-2")
+    assert call(blank, "return story.storyOf(world)") == ids_of("Leo is in the barn.")
+    assert call(blank, "return story.partInHash(location.hash)") == "head-4-2"
+    assert call(blank, 'return story.partInHash("#story=Leo_is_in_the_barn.")') is None

@@ -40,6 +40,8 @@ OPENINGS: dict[str, tuple[str, dict[str, Any]]] = {
     "chapters/13_training_in_minutes": ("AblationLab", {}),
     "chapters/14_speed": ("Roofline", {}),
 }
+# Pages whose figure asks for the living model as soon as it is there: all of it comes with the page.
+AT_ONCE = {"book/live": ("minimind_live", host.LIVING)}
 MAP = "model_map"
 UNNUMBERED = {"quiz", MAP}
 

@@ -9,8 +9,10 @@ import shutil
 from html import escape, unescape
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.writers.html5 import HTML5Translator
@@ -121,6 +123,16 @@ def contents(app: Sphinx, page: str, context: dict[str, Any]) -> str:
     return tree
 
 
+def lead_to_stories(app: Sphinx, doctree: nodes.document) -> None:
+    """Let links such as `live.md#story=Mia_is_in_the_hall.` keep what follows `#`, which is no section of that page."""
+    for link in list(doctree.findall(addnodes.pending_xref)):
+        fragment = link.get("reftargetid") or ""
+        if fragment.startswith("story="):
+            page = app.builder.get_relative_uri(app.env.docname, link["reftarget"])
+            address = f"{page}#{quote(fragment, safe='=&?:,')}"
+            link.replace_self(nodes.reference("", "", *link.children, refuri=address, internal=True))
+
+
 def description_of(doctree: nodes.document | None) -> str:
     """The first paragraph of a page that is one of words, cut at a word."""
     paragraphs = (one.astext() for one in doctree.findall(nodes.paragraph)) if doctree is not None else ()
@@ -141,7 +153,7 @@ def complete_context(app: Sphinx, page: str, template: str, context: dict[str, A
     w = words(app.config.language)
     scripts = [{"file": "shell.js", "loading": "defer"}]
     if names:
-        first = [] if page not in figures.OPENINGS else names[:1]
+        first = names[:1] if page in figures.OPENINGS else figures.AT_ONCE.get(page, ())
         scripts += [{"file": f"figures/{name}.js", "loading": "async"} for name in first]
         scripts += [{"file": f"figures/{figures.HOST}", "loading": "async"}]
     url, branch = app.config.book_repository, app.config.book_branch
@@ -218,5 +230,6 @@ def setup(app: Sphinx) -> None:
     app.set_translator("html", Translator, override=True)
     app.connect("config-inited", take_the_theme)
     app.connect("builder-inited", write_styles)
+    app.connect("doctree-read", lead_to_stories)
     app.connect("html-page-context", complete_context, priority=990)
     app.connect("build-finished", remove_unused, priority=990)

@@ -17,15 +17,23 @@ function storyIds(text, world) {
   }
 }
 
-/** The text in an address like `#story=Mia_is_in_the_hall.`, or null. */
-export function storyInHash(hash) {
-  if (!hash.startsWith("#story=")) return null;
+/** What an address like `#story=Mia_is_in_the_hall.&part=norm-1` says of a name, or null. */
+function fieldInHash(hash, name) {
+  const field = hash
+    .slice(1)
+    .split("&")
+    .find((one) => one.startsWith(`${name}=`));
   try {
-    return decodeURIComponent(hash.slice("#story=".length)).replaceAll("_", " ");
+    return field === undefined ? null : decodeURIComponent(field.slice(name.length + 1));
   } catch {
     return null; // half of an escape, from an address that was cut
   }
 }
+
+export const storyInHash = (hash) => fieldInHash(hash, "story")?.replaceAll("_", " ") ?? null;
+
+/** The part that the address opens on the page of the story, or null. */
+export const partInHash = (hash) => fieldInHash(hash, "part");
 
 /** The address of a story: `_` for a space, so that it can be read and sent. */
 export const hashOfStory = (ids, world) => `#story=${encodeURIComponent(storyText(ids, world).replaceAll(" ", "_"))}`;

@@ -2,7 +2,7 @@
 // position, one open part. The first picture comes from Python; the weights arrive after it.
 
 import { h, frame, grouped, loadLiving, mount, observeTraits, button, announcement, wordsOf } from "./kit.js";
-import { hashOfStory, keepStory, onStory, storyOf } from "./live_story.js";
+import { hashOfStory, keepStory, onStory, partInHash, storyOf } from "./live_story.js";
 import { createWorld } from "./live_world.js";
 import { createBars, createSampling } from "./minimind_live_bars.js";
 import { createBlocks } from "./minimind_live_blocks.js";
@@ -14,11 +14,10 @@ import { MOST_WORDS, createSession } from "./minimind_live_session.js";
 import { createAlternatives, createStory } from "./minimind_live_story.js";
 import { createTrainView } from "./minimind_live_train.js";
 import { minimindLiveWords } from "./minimind_live_words.js";
-import { createZoom } from "./minimind_live_zoom.js";
+import { createZoom, zoomOfName } from "./minimind_live_zoom.js";
 
 const PLAY_TIME = 350; // milliseconds for a word
 const HERO_BARS = 4;
-const PATIENCE = 1500; // milliseconds in which the weights may still be part of the first picture
 
 /** The session of a figure, and the promise of its model: load() begins it. */
 function openSession(model, ids, changed) {
@@ -100,10 +99,26 @@ function shareStory(model, session) {
   return { draw, release };
 }
 
+/**
+ * Opens the part that the address names: one inside the model, or one of `folds`, name -> its <details>. Where nothing
+ * is shown yet, as below a still, there is nothing to scroll to.
+ */
+async function openNamed(session, sizes, folds, zoom) {
+  const name = partInHash(location.hash);
+  if (name === null || session.zoom) return;
+  const named = zoomOfName(name, sizes);
+  if (named) session.open(named);
+  const fold = Object.hasOwn(folds, name) ? folds[name] : null;
+  if (fold) fold.open = true;
+  const place = named ? zoom : fold;
+  while (place?.closest(".mm-unseen")) await new Promise(requestAnimationFrame);
+  place?.scrollIntoView({ block: "nearest" });
+}
+
 /** The whole page. */
 async function renderPage({ model, el }) {
   const words = wordsOf(minimindLiveWords);
-  const [sizes, stories] = [model.get("sizes"), model.get("stories")];
+  const [sizes, stories, links] = ["sizes", "stories", "links"].map((name) => model.get(name));
   const world = createWorld(model.get("world"));
   const first = firstPicture(model, world);
   let looked = null; // the head under the mouse or the focus
@@ -118,12 +133,16 @@ async function renderPage({ model, el }) {
     const head = looked ?? open;
     story.drawArcs(head && session.traces[session.selected]?.blocks[head.layer].weights[head.head], Boolean(open));
   };
+  let waiting = null; // the mouse leaves one head and enters the next: one drawing for both
   const look = (head) => {
     looked = head;
-    drawArcs();
+    waiting ??= requestAnimationFrame(() => {
+      waiting = null;
+      drawArcs();
+    });
   };
-  const zoom = createZoom(words, session, glossOf, model.get("links"));
-  const blocks = createBlocks(words, session, sizes, glossOf, look, zoom.root);
+  const zoom = createZoom(words, session, glossOf, links);
+  const blocks = createBlocks(words, session, sizes, glossOf, look, zoom.root, links);
   const broken = announcement("ml-broken");
   const warn = {
     draw() {
@@ -131,10 +150,10 @@ async function renderPage({ model, el }) {
       broken.set(at === null ? "" : words.broken(world.words[session.ids[at]]));
     },
   };
-  const [bars, sampling] = [createBars(words, session, glossOf, first), createSampling(words, session)];
+  const [bars, sampling] = [createBars(words, session, glossOf, first), createSampling(words, session, links)];
   const palette = createPalette(words, session, session.tables, glossOf);
   const alternatives = createAlternatives(words, session, glossOf);
-  const [writing, cache] = [createWriting(words, session), createCache(words, session, sizes)];
+  const [writing, cache] = [createWriting(words, session), createCache(words, session, sizes, links)];
   const examples = createExamples(words, session, stories);
   const sharing = shareStory(model, session);
 
@@ -152,7 +171,7 @@ async function renderPage({ model, el }) {
   };
   const guide = createGuide(words, grouped(sizes.parameters), press);
   const breaks = createBreaks(words, sizes, press);
-  const ownTraining = createTrainView(words, session, () => loadLiving(model), model.get("links").training);
+  const ownTraining = createTrainView(words, session, () => loadLiving(model), links);
 
   views = [story, alternatives, bars, palette, zoom, blocks, cache, writing, warn, sharing, { draw: drawArcs }];
   const stage = h(
@@ -173,13 +192,22 @@ async function renderPage({ model, el }) {
   const release = () => {
     unlisten();
     model.off("msg:custom"); // an answer that is still to come
+    removeEventListener("hashchange", openPart);
     sharing.release();
     writing.release();
+    story.release();
     ownTraining.release();
   };
   const unmount = mount(el, root, { model, traits: [], draw: changed, boxes: [stage], parts: [{ release }] });
-  const arrived = load().catch(() => guide.say(words.unavailable));
-  await Promise.race([arrived, new Promise((resolve) => setTimeout(resolve, PATIENCE))]);
+  const folds = { cache: cache.root, sampling: sampling.root, training: ownTraining.root };
+  const openPart = () => openNamed(session, sizes, folds, zoom.root);
+  addEventListener("hashchange", openPart);
+  const arrived = load().then(
+    () => void openPart(),
+    () => guide.say(words.unavailable),
+  );
+  if (`${session.ids}` === `${first.ids}`) blocks.take(el.parentElement?.querySelector(".mm-still .ml-inside"));
+  await Promise.race([arrived, new Promise((resolve) => setTimeout(resolve))]); // weights that are here are drawn at once
   return unmount;
 }
 

@@ -2,7 +2,7 @@
 
 import { h, slider } from "./kit.js";
 import { descending } from "./minimind_live_session.js";
-import { wordWithGloss } from "./minimind_live_marks.js";
+import { linksToChapters, wordWithGloss } from "./minimind_live_marks.js";
 
 const MOST_BARS = 7;
 
@@ -69,8 +69,8 @@ export function createBars(words, session, glossOf, first, count = MOST_BARS) {
   return { root, draw };
 }
 
-/** The three sliders of the sampling, folded. */
-export function createSampling(words, session) {
+/** The three sliders of the sampling, folded, with the chapter about them. */
+export function createSampling(words, session, links) {
   const { temperature, topK, topP } = session.settings;
   const sliders = [
     slider({
@@ -106,5 +106,6 @@ export function createSampling(words, session) {
     { class: "ml-sampling" },
     sliders.map((one) => one.root),
   );
-  return { root: h("details", { class: "mm-more" }, h("summary", {}, words.sampling), controls) };
+  const chapters = linksToChapters(words, links, ["generation"]);
+  return { root: h("details", { class: "mm-more" }, h("summary", {}, words.sampling), controls, chapters) };
 }

@@ -3,7 +3,7 @@
 import { h, svg } from "./kit.js";
 import { softmax } from "./live_sampling.js";
 import { descending } from "./minimind_live_session.js";
-import { createCells, createStrip, rootMeanSquare, wordWithGloss } from "./minimind_live_marks.js";
+import { createCells, createStrip, linksToChapters, rootMeanSquare, wordWithGloss } from "./minimind_live_marks.js";
 
 const SAID = 2; // words that a stream would say
 
@@ -76,7 +76,7 @@ function saidBy(words, session, glossOf, logits) {
 }
 
 /** look({ layer, head } or null): what the mouse or the focus is on; zoom: the element of what is open. */
-export function createBlocks(words, session, sizes, glossOf, look, zoom) {
+export function createBlocks(words, session, sizes, glossOf, look, zoom, links) {
   const part = (label, name, place, tone) => createPart(session, label, name, place, tone);
   const embedding = part(words.embedding, words.open(words.embedding), { part: "embedding" }, "stream");
   const final = part(words.finalNorm, words.open(words.finalNorm), { part: "final" }, "norm");
@@ -110,6 +110,7 @@ export function createBlocks(words, session, sizes, glossOf, look, zoom) {
     { class: "ml-inside" },
     h("p", { class: "ml-title" }, words.inside),
     h("p", { class: "ml-hint" }, words.insideNote),
+    linksToChapters(words, links, ["whole", "bytes"]),
     rows,
   );
   let drawn = null;
@@ -149,5 +150,17 @@ export function createBlocks(words, session, sizes, glossOf, look, zoom) {
     blocks.forEach((one, layer) => drawBlock(one, layer, isNew && last));
     placeZoom();
   }
-  return { root, draw };
+
+  /** Shows what a still of the same story has drawn inside, if there is one, until the weights are here to draw it. */
+  function take(still) {
+    if (drawn || !still) return;
+    const [theirs, mine] = [still, root].map((one) =>
+      one.querySelectorAll(".ml-map, .ml-map > g, .ml-strip, .ml-said"),
+    );
+    mine.forEach((one, at) => {
+      if (one.matches("svg")) one.setAttribute("viewBox", theirs[at].getAttribute("viewBox"));
+      if (!one.matches(".ml-map")) one.replaceChildren(...theirs[at].cloneNode(true).childNodes);
+    });
+  }
+  return { root, draw, take };
 }

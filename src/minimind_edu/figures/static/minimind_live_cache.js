@@ -1,15 +1,17 @@
 // The KV cache of the story: a column of keys and values for each word, in every block, and what it weighs.
 
 import { h, svg } from "./kit.js";
+import { linksToChapters } from "./minimind_live_marks.js";
 
 const ITEM_BYTES = 4; // of a number, float32
 const LEAST_COLUMNS = 32;
 
-export function createCache(words, session, sizes) {
+export function createCache(words, session, sizes, links) {
   const title = h("summary", {});
   const drawing = svg("svg", { class: "ml-cache", preserveAspectRatio: "none", role: "img" });
   const note = h("p", { class: "ml-hint" });
-  const root = h("details", { class: "mm-more" }, title, drawing, note);
+  const chapters = linksToChapters(words, links, ["cache", "groups", "speed"]);
+  const root = h("details", { class: "mm-more" }, title, drawing, note, chapters);
   const { layers, heads, kv_heads: kvHeads, head_dim: dim } = sizes;
 
   /** Keys above, values below, a column for each word. */

@@ -53,3 +53,10 @@ export function createStrip(label) {
 }
 
 export const rootMeanSquare = (values) => Math.sqrt(values.reduce((sum, x) => sum + x * x, 0) / values.length);
+
+/** Links to the chapters that teach parts of the model. links: part -> { href, label }. */
+export function linksToChapters(words, links, parts) {
+  const known = parts.map((part) => links[part]).filter(Boolean);
+  const one = ({ href, label }) => h("a", { href }, words.chapter(label));
+  return h("p", { class: "ml-chapter" }, known.map(one));
+}

@@ -1,6 +1,6 @@
 // The story: its words as chips, the arcs of an open head over them, and what could stand instead of a word.
 
-import { h, svg, setSize, textAt } from "./kit.js";
+import { h, observeSize, svg, setSize, textAt } from "./kit.js";
 import { wordWithGloss } from "./minimind_live_marks.js";
 
 const LEAST_ARC = 0.04; // weight: below it no arc is drawn
@@ -12,7 +12,8 @@ export function createStory(words, session, glossOf) {
   const arcs = svg("svg", { class: "ml-arcs", "aria-hidden": "true" });
   const line = h("div", { class: "ml-chips", role: "group", "aria-label": words.story });
   const root = h("div", { class: "ml-story" }, arcs, line);
-  let [chips, drawn, tinted, places] = [[], null, [], null];
+  let [chips, drawn, tinted] = [[], null, []];
+  let places = null; // where the chips are, until something moves them
 
   line.addEventListener("keydown", (event) => {
     const step = STEPS[event.key];
@@ -79,22 +80,20 @@ export function createStory(words, session, glossOf) {
    * lines of the story make room only for a head that is open (isOpen), since what the mouse touches must not move.
    */
   function drawArcs(weights, isOpen) {
-    root.dataset.open = isOpen;
+    if (root.dataset.open !== `${isOpen}`) [root.dataset.open, places] = [isOpen, null];
     tinted.forEach((chip) => chip.style.removeProperty("--ml-read"));
     tinted = [];
     arcs.replaceChildren();
     if (!weights) return;
-    const key = `${isOpen} ${root.clientWidth}`;
-    if (places?.key !== key) places = { key, middles: measure() };
-    const { middles } = places;
+    places ??= measure();
     const read = [...weights.keys()].filter((at) => weights[at] >= LEAST_ARC);
     for (const at of read) {
       tinted.push(chips[at]);
       chips[at].style.setProperty("--ml-read", `${100 * weights[at]}%`);
-      arcs.append(arcTo(middles[session.selected], middles[at], weights[at]));
+      arcs.append(arcTo(places[session.selected], places[at], weights[at]));
     }
     for (const at of read.filter((one) => weights[one] >= LABELLED)) {
-      const [x, y] = middles[at];
+      const [x, y] = places[at];
       arcs.append(textAt(x, y - 4, words.percent(weights[at]), "ml-weight", "middle"));
     }
   }
@@ -103,7 +102,8 @@ export function createStory(words, session, glossOf) {
     if (drawn?.ids !== session.ids || drawn.written !== session.written) build();
     select();
   }
-  return { root, draw, drawArcs };
+  const release = observeSize(root, () => (places = null));
+  return { root, draw, drawArcs, release };
 }
 
 /** The words that the rules allow in the place of the selected one. */

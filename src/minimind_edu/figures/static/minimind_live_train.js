@@ -1,6 +1,7 @@
 // A reader's own training: a smaller model learns to translate while its loss falls to what no model can get below.
 
 import { announcement, button, fmt, h, observeSize, setAttributes, setSize, svg, textAt, toggle } from "./kit.js";
+import { linksToChapters } from "./minimind_live_marks.js";
 
 const RUN_STEPS = 200;
 const LAST = 20; // steps whose mean is told: a batch alone is noisy
@@ -128,9 +129,9 @@ function toldOf(run, words, tables) {
 
 /**
  * Train a model here. load() gives a promise of what living.js opens.
- * link is { href, label } of the chapter, or nothing.
+ * links: part of the model -> { href, label } of its chapter.
  */
-export function createTrainView(allWords, session, load, link) {
+export function createTrainView(allWords, session, load, links) {
   const words = allWords.train;
   const { tables } = session;
   const switches = Object.keys(CHANGES).map((name) => ({ name, ...toggle({ label: words.changes[name] }) }));
@@ -158,7 +159,7 @@ export function createTrainView(allWords, session, load, link) {
     legend,
     written.root,
     told.root,
-    link ? h("p", { class: "ml-chapter" }, h("a", { href: link.href }, allWords.chapter(link.label))) : null,
+    linksToChapters(allWords, links, ["training"]),
   );
   let [run, before, isRunning, width] = [null, null, false, 0];
 

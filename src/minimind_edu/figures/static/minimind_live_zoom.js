@@ -3,15 +3,16 @@
 import { h, svg, fmt, toggle } from "./kit.js";
 import { softmax } from "./live_sampling.js";
 import { descending, headNumbers } from "./minimind_live_session.js";
-import { createStrip, rootMeanSquare, wordWithGloss } from "./minimind_live_marks.js";
+import { createStrip, linksToChapters, rootMeanSquare, wordWithGloss } from "./minimind_live_marks.js";
 
-const CHAPTER_PARTS = {
-  embedding: "embedding",
-  final: "norm",
-  norm: "norm",
-  ffn: "ffn",
-  stream: "stream",
-  head: "head",
+// what is open -> the parts of the model whose chapters teach it
+const TAUGHT = {
+  embedding: ["embedding"],
+  final: ["norm", "embedding"],
+  norm: ["norm"],
+  ffn: ["ffn", "experts"],
+  stream: ["stream"],
+  head: ["head", "rope", "frequencies", "groups"],
 };
 const NEURONS = 5;
 const NEAREST = 4;
@@ -202,8 +203,8 @@ export function createZoom(words, session, glossOf, links) {
   const content = h("div", {});
   const close = h("button", { type: "button", class: "ml-close", "aria-label": words.close }, "×");
   close.addEventListener("click", () => session.open(null));
-  const chapter = h("p", { class: "ml-chapter" });
-  const root = h("div", { class: "ml-zoom", role: "region", "aria-label": words.more }, close, content, chapter);
+  const chapters = h("div", {});
+  const root = h("div", { class: "ml-zoom", role: "region", "aria-label": words.more }, close, content, chapters);
   const context = { words, session, glossOf };
 
   function draw() {
@@ -214,8 +215,7 @@ export function createZoom(words, session, glossOf, links) {
     const focusIsSwitch = content.contains(document.activeElement);
     content.replaceChildren(...ZOOMS[zoom.part](context, trace, zoom).flat());
     if (focusIsSwitch) content.querySelector("input")?.focus({ preventScroll: true });
-    const link = links[CHAPTER_PARTS[zoom.part]];
-    chapter.replaceChildren(...(link ? [h("a", { href: link.href }, words.chapter(link.label))] : []));
+    chapters.replaceChildren(linksToChapters(words, links, TAUGHT[zoom.part]));
   }
   return { root, draw };
 }
@@ -224,4 +224,15 @@ export function createZoom(words, session, glossOf, links) {
 export function zoomOfHead(key) {
   const [layer, head] = headNumbers(key);
   return { part: "head", layer, head };
+}
+
+/** The zoom that an address names, counted from 1 as on the page: `final`, `norm-2`, `head-4-2`; null if it is none. */
+export function zoomOfName(name, { layers, heads }) {
+  const [part, ...numbers] = name.split("-");
+  const counts = { embedding: [], final: [], norm: [layers], ffn: [layers], stream: [layers], head: [layers, heads] };
+  const most = Object.hasOwn(counts, part) ? counts[part] : null;
+  const fits = (count, at) => /^[1-9]\d*$/.test(numbers[at]) && Number(numbers[at]) <= count;
+  if (most?.length !== numbers.length || !most.every(fits)) return null;
+  const [layer, head] = numbers.map((number) => number - 1);
+  return { part, layer, head };
 }
