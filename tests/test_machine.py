@@ -74,10 +74,10 @@ class Pretended:
     def _steps(self, way):
         self.asked.append(way)
         self.now += 1000  # the prompt
-        yield
+        yield way
         for seconds in next(self._lasting):
             self.now += seconds
-            yield
+            yield way
 
 
 def pretended(monkeypatch, lasting):
