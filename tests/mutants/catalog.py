@@ -512,7 +512,7 @@ MUTANTS = [
         "layout: columns where rows are asked for", "fast/layout.py", "    if not by_columns:", "    if False:", LAYOUT,
     ),
     Mutant("layout: a second copy", "fast/layout.py", "weight.data = piece", "pass", LAYOUT),
-    Mutant("layout: again and again", "fast/layout.py", "            return whole\n", "            pass\n", LAYOUT),
+    Mutant("layout: again and again", "fast/layout.py", "            return whole.data", "            pass", LAYOUT),
     Mutant(
         "layout: weights of inference mode", "fast/layout.py",
         "@torch.inference_mode(False)\ndef lay_out", "def lay_out", LAYOUT,

@@ -99,7 +99,8 @@ def join(maps: Sequence[nn.Linear], by_columns: bool) -> Tensor:
     sizes, width = [len(weight) for weight in weights], weights[0].shape[1]
     if not by_columns:
         shape = (sum(sizes), width)
-        return _one(weights, lambda: torch.cat([it.data for it in weights]), lambda it: it.split(sizes), shape).t()
+        joined = _one(weights, lambda: torch.cat([it.data for it in weights]), lambda it: it.split(sizes), shape)
+        return joined.t().data  # a compiled step would depend on what a view is a view of; .data is none
     return _one(
         weights,
         lambda: torch.cat([weight.data.t() for weight in weights], dim=1),  # n x [in, out] -> [in, sum of out]
@@ -138,7 +139,7 @@ def _one(
     if end * first.element_size() <= first.untyped_storage().nbytes():
         whole = first.as_strided(shape, torch.empty(shape, device="meta").stride())
         if all(_same_memory(weight, piece) for weight, piece in zip(weights, cut(whole), strict=True)):
-            return whole
+            return whole.data  # .data, as in `join`
     whole = make().contiguous()
     for weight, piece in zip(weights, cut(whole), strict=True):
         weight.data = piece
