@@ -31,8 +31,7 @@ from benchmarks import picture, report
 from benchmarks.findings import AGAINST, LIMIT, OURS, Finding, findings
 from minimind_edu.plotting import Picture
 
-BEFORE_LEAN = "packed"  # in runs that are older than lean
-COLUMNS = ("notes", *OURS, BEFORE_LEAN, LIMIT)
+COLUMNS = ("notes", *OURS, LIMIT)
 
 
 class _OfRuns(SphinxDirective):
