@@ -19,6 +19,7 @@ import torch
 import torch._dynamo.config
 import torch.compiler.config
 from torch import Tensor
+from torch.utils._pytree import tree_leaves
 
 from minimind_edu.fast.layout import Weights
 from minimind_edu.fast.token_step import token_step
@@ -108,8 +109,7 @@ def _compiled(model: MiniMindForCausalLM, weights: Weights, batch: int, masked: 
 
 
 def _tensors(weights: Weights) -> list[Tensor]:
-    leaves, _ = torch.utils._pytree.tree_flatten(tuple(weights))
-    return [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+    return [leaf for leaf in tree_leaves(tuple(weights)) if isinstance(leaf, Tensor)]
 
 
 def _twin(function: FunctionType) -> FunctionType:

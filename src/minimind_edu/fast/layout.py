@@ -84,7 +84,7 @@ def _layer(block: MiniMindBlock, by_columns: bool) -> Layer:
         join([part.q_proj, part.k_proj, part.v_proj], by_columns),
         join([part.o_proj], by_columns),
         (block.input_layernorm.weight.data, block.post_attention_layernorm.weight.data),
-        (part.q_norm.weight.data, part.k_norm.weight.data) if isinstance(part.q_norm, RMSNorm) else None,
+        (part.q_norm.weight.data, cast(RMSNorm, part.k_norm).weight.data) if isinstance(part.q_norm, RMSNorm) else None,
         [Network(join([it.gate_proj, it.up_proj], by_columns), join([it.down_proj], by_columns)) for it in networks],
         stack_experts(mlp) if isinstance(mlp, MoEFeedForward) else None,
     )
@@ -116,13 +116,13 @@ def stack_experts(mixture: MoEFeedForward) -> Experts:
     return Experts(mixture.gate, *(_stack([getattr(expert, name).weight for expert in experts]) for name in names))
 
 
-def _stack(weights: Sequence[nn.Parameter]) -> Tensor:
+def _stack(weights: Sequence[Tensor]) -> Tensor:
     shape = (len(weights), *weights[0].shape)
     return _one(weights, lambda: torch.stack([weight.data for weight in weights]), Tensor.unbind, shape)
 
 
 def _one(
-    weights: Sequence[nn.Parameter],
+    weights: Sequence[Tensor],
     make: Callable[[], Tensor],
     cut: Callable[[Tensor], Sequence[Tensor]],
     shape: tuple[int, ...],
