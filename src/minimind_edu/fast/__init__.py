@@ -2,10 +2,10 @@
 
     fast.decoder(model, "compiled").generate(ids, 100)
 
-`decoding.py` chooses the way, `packing.py` lays weights out, `token_step.py` is the step that `compiled_steps.py`
-compiles, and `compilable.py` says where that would be wrong or impossible.
+`decoding.py` chooses the way, `layout.py` lays weights out, `token_step.py` is the step that reads them, as it is or
+compiled (`compiled_steps.py`), and `compilable.py` says where that would be wrong or impossible.
 """
 
-from minimind_edu.fast.decoding import WAYS, CompiledDecoder, decoder
+from minimind_edu.fast.decoding import WAYS, CompiledDecoder, LeanDecoder, decoder
 
-__all__ = ["WAYS", "CompiledDecoder", "decoder"]
+__all__ = ["WAYS", "CompiledDecoder", "LeanDecoder", "decoder"]
