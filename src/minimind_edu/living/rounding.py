@@ -23,18 +23,11 @@ from minimind_edu.training import Recipe, train
 
 RESULTS = Path(__file__).parent / "rounding.json"
 
-WAYS: dict[str, Grid | str] = {
-    "bfloat16": BFLOAT16,
-    "int8, tensor": Grid(8, "tensor"),
-    "int8, row": Grid(8, "row"),
-    "int6, row": Grid(6, "row"),
-    "int4, tensor": Grid(4, "tensor"),
-    "int4, row": Grid(4, "row"),
-    "int4, group of 32": Grid(4, 32),
-    "int3, row": Grid(3, "row"),
-    "int3, group of 32": Grid(3, 32),
-    "int2, row": Grid(2, "row"),
-    "int2, group of 32": Grid(2, 32),
+BITS = (8, 6, 5, 4, 3, 2)
+WAYS: dict[str, Grid | str] = {BFLOAT16: BFLOAT16} | {
+    f"int{bits} {name}": Grid(bits, per)
+    for bits in BITS
+    for name, per in {"per tensor": "tensor", "per row": "row", "in 32s": 32}.items()
 }
 SENSITIVE = Grid(3, "row")  # of one matrix at a time
 FURTHER = Recipe(steps=200, learning_rate=5e-4, warmup=20)
