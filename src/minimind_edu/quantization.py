@@ -102,7 +102,8 @@ def quantize(matrix: Tensor, grid: Grid) -> Quantized:
 
 def dequantize(values: Tensor, scales: Tensor) -> Tensor:
     """The float32 matrix [R, C] that values [R, C] and scales [1, 1] or [R, groups] stand for."""
-    return values.float() * scales.repeat_interleave(values.shape[1] // scales.shape[1], dim=1)
+    sharing = values.float().unflatten(1, (scales.shape[1], -1))  # [R, groups, columns of a group]
+    return (sharing * scales[..., None]).flatten(1)
 
 
 def rounded(matrix: Tensor, to: Grid | str) -> Tensor:

@@ -59,6 +59,7 @@ PLACES = {
     "chapters/12_generation": "generation",
     "chapters/13_training_in_minutes": "model",
     "chapters/14_speed": "model",
+    "chapters/15_fewer_bytes": "model",
 }
 
 

@@ -144,7 +144,7 @@ def _same_for_long_rows(attempt: Attempt) -> str | None:
     x[-1] = 1
     one = torch.ones(1, dtype=torch.float64)
     got, expected = attempt(values, one, x, one[0]), float(127 * 127 * (columns - 1) + 127)
-    if not isinstance(got, Tensor):
+    if isinstance(got, list):
         return "return a tensor: a list has no dtype"
     problem = difference(got, torch.tensor([expected], dtype=torch.float64), rtol=1e-12)
     return problem and f"{problem}: add up in int32, which is exact here; float32 holds 24 binary digits"
@@ -228,12 +228,12 @@ FEWEST_BITS = Exercise(
             "you took the row with the smallest weights: the promise must hold for the worst row",
         ),
         Mistake(
-            _fewest(lambda matrix, bits: matrix.abs().amax() / (2**bits - 1) / 2),
-            "one of the bits is for the sign: the largest value is 2^(bits - 1) - 1",
-        ),
-        Mistake(
             _fewest(lambda matrix, bits: matrix.amax() / (2 ** (bits - 1) - 1) / 2),
             "you take the largest weight, and the largest in size may be negative: use abs()",
+        ),
+        Mistake(
+            _fewest(lambda matrix, bits: matrix.abs().amax() / (2**bits - 1) / 2),
+            "one of the bits is for the sign: the largest value is 2^(bits - 1) - 1",
         ),
     ),
 )

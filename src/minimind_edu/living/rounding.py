@@ -35,7 +35,7 @@ FURTHER_SEED, EXAM = 3_000_000, 1_000_000  # of new stories, far from those of t
 STORIES, QUESTIONS = 100, 150  # of the exam: stories, questions of each kind
 
 
-def taken_off_its_grid(recipe: Recipe = FURTHER) -> MiniMindForCausalLM:
+def taken_off_its_grid(recipe: Recipe) -> MiniMindForCausalLM:
     """The living model with float32 weights that are on no grid: trained a little further."""
     model = living_model()
     train(model, story_batches(FURTHER_SEED), recipe)
@@ -119,7 +119,7 @@ def main() -> None:
     into = parser.parse_args().into
     draft = new_model(0, DRAFT_CONFIG)
     train(draft, story_batches(0), DRAFT_RECIPE)
-    measured = {"living": _of_model(taken_off_its_grid()), "draft": _of_model(draft)}
+    measured = {"living": _of_model(taken_off_its_grid(FURTHER)), "draft": _of_model(draft)}
     into.write_text(json.dumps(_short(measured), indent=1) + "\n", encoding="utf-8")
 
 
