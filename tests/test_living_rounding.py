@@ -82,7 +82,7 @@ def test_stored_bytes_are_those_of_the_model(name, model):
     assert list(stored["rounded"]) == ["float32", *rounding.WAYS]
     for way, to in rounding.WAYS.items():
         assert stored["rounded"][way]["bytes"] == bytes_of_model(model(), to)
-    assert stored["parameters"] == sum(one.numel() for _, one in matrices(model()))
+    assert stored["weights"] == sum(one.numel() for _, one in matrices(model()))
     assert stored["alone"].keys() == {one for one, _ in matrices(model())}
 
 

@@ -1,4 +1,4 @@
-"""Quantization: a weight is off by at most half a scale, a scale serves those it should, and bytes are counted whole."""
+"""Quantization: a weight is off by at most half a scale, scales serve those they should, bytes are counted whole."""
 
 import dataclasses
 from fractions import Fraction

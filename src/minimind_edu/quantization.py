@@ -129,7 +129,7 @@ def bytes_of(rows: int, columns: int, to: Grid | str) -> float:
 def rounded_model(
     model: MiniMindForCausalLM, to: Grid | str, only: Callable[[str], bool] | None = None
 ) -> MiniMindForCausalLM:
-    """A copy of a model whose matrices are rounded and restored. It is as large and as fast as before: it shows quality.
+    """A copy of a model whose matrices are rounded and restored. It is as large as before: it shows quality.
 
     Args:
         model: is left as it is.

@@ -97,11 +97,12 @@ def mean_right(measured: dict[str, Any]) -> float:
 
 
 def _of_model(model: MiniMindForCausalLM) -> dict[str, Any]:
-    rows = {"float32": {"bytes": 4 * sum(one.numel() for _, one in matrices(model)), **measure(model, model)}}
+    weights = sum(one.numel() for _, one in matrices(model))
+    rows = {"float32": {"bytes": 4 * weights, **measure(model, model)}}
     for name, to in WAYS.items():
         rows[name] = {"bytes": bytes_of_model(model, to), **measure(rounded_model(model, to), model)}
         print(f"{name}: {rows[name]['kl']:.5f} nats, {mean_right(rows[name]):.1%} right", flush=True)
-    return {"parameters": sum(one.numel() for _, one in matrices(model)), "rounded": rows, "alone": sensitivities(model)}
+    return {"weights": weights, "rounded": rows, "alone": sensitivities(model)}
 
 
 def _short(value: Any) -> Any:
