@@ -31,7 +31,7 @@ MATRICES = {
     "up_proj": "mlp.up_proj",
     "down_proj": "mlp.down_proj",
 }
-MOST_PULL = 2.0  # times its own size
+MOST_PULL = 1.7  # times its own size
 KINDS = ("where", "where object", "who", "recall", "people", "objects")  # asked in English, answered in a word
 EACH, SEED = 2, 1  # questions of a kind, all that are drawn with this seed
 WORDS = 5  # that are told of a question, at least
@@ -46,7 +46,7 @@ class QuantizationGrid(Figure):
         layer: 1 to 4, of the row that is shown.
         matrix: of this layer, a key of MATRICES.
         row: from 0.
-        pull: how many times its own size the row's largest weight is drawn, 0 to 2; only in the picture.
+        pull: how many times its own size the row's largest weight is drawn, 0 to 1.7; only in the picture.
         question: of the twelve, whose next word is shown, 0 to 11.
 
     Raises:
@@ -62,7 +62,7 @@ class QuantizationGrid(Figure):
     matrix = Enum(tuple(MATRICES), default_value="up_proj").tag(sync=True)
     row = Int(6, min=0).tag(sync=True)
     pull = Finite(1.0, min=0.0, max=MOST_PULL).tag(sync=True)
-    question = Int(0, min=0, max=len(KINDS) * EACH - 1).tag(sync=True)
+    question = Int(5, min=0, max=len(KINDS) * EACH - 1).tag(sync=True)
     # what follows from the weights
     weights = Dict(read_only=True).tag(sync=True)
     exam = Dict(read_only=True).tag(sync=True)
@@ -92,15 +92,14 @@ class QuantizationGrid(Figure):
         asked = len(self.exam["questions"])
         rows = [
             (
-                f"{bits} bits, one scale per {per}",
-                f"{self.right(per, int(bits))} of {asked} answers right, KL {one['kl']:.3g} nats per word, "
+                f"{bits} bits",
+                f"{self.right(self.per, int(bits))} of {asked} answers right, KL {one['kl']:.3g} nats per word, "
                 f"{one['size']:.2f} bits per weight with scales",
             )
-            for per, of_per in self.exam["results"].items()
-            for bits, one in of_per.items()
+            for bits, one in self.exam["results"][self.per].items()
         ]
         return (
-            f"The book's trained model with all matrices rounded: with {self.bits} bits and one scale per {self.per} it "
+            f"The book's trained model with all matrices rounded, one scale per {self.per}: with {self.bits} bits it "
             f"answers {self.right(self.per, self.bits)} of {asked} questions.",
             rows,
         )
@@ -142,9 +141,9 @@ def exam() -> dict[str, Any]:
     """What the model says to the twelve questions, as it is and with all matrices rounded to every grid.
 
     Returns:
-        questions: of each its `text`, its `answer`, the `words` that are told of, and their probabilities `before`.
-        results: by `per` and bits, `said`: the likeliest word after each question; `after`: the probabilities of its
-            words; `kl` in nats and `rms`, of the change of the logits, both over all words of the twelve texts; `size`
+        questions: of each its `text`, its `answer`, the `words` that are told of, and `before`: their probabilities in
+            thousandths.
+        results: by `per` and bits, `said`: the likeliest word after each question; `after`: as `before`; `kl` in nats and `rms`, of the change of the logits, both over all words of the twelve texts; `size`
             in bits per weight, with scales.
     """
     model, questions = living_model(), asked()
@@ -208,8 +207,8 @@ def _words_of(question: world.Question, after: Tensor) -> list[int]:
     return list(order)[: max(WORDS, len({int(question.answer[0]), *said}))]
 
 
-def _thousandths(probabilities: Tensor) -> list[float]:
-    return [round(p, 3) for p in probabilities.tolist()]
+def _thousandths(probabilities: Tensor) -> list[int]:
+    return [round(1000 * p) for p in probabilities.tolist()]
 
 
 def _short(value: float) -> float:

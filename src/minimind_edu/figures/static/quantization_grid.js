@@ -114,15 +114,18 @@ function answersState(model, reading, readStory) {
   const chosen = model.get("question");
   const { text, answer, words, before } = questions[chosen];
   const after = result.after[chosen];
-  const rows = words.map((word, i) => ({ word, before: before[i], after: after[i], isAnswer: word === answer }));
+  const rows = words.map((word, i) => ({
+    word,
+    before: before[i] / 1000,
+    after: after[i] / 1000,
+    isAnswer: word === answer,
+  }));
   return { ...shared, text, rows, chosen, kl: result.kl, rms: result.rms };
 }
 
 function gridVerdict(row, answers, per, words) {
-  const { pulled, same, all, some, none, kept, lost } = words.verdict;
+  const { same, all, some, none, kept, lost } = words.verdict;
   const [levels, count] = [2 * row.largest + 1, answers.questions.length];
-  const [size, step] = [row.values[row.largestAt], row.spans.find(({ to }) => to > row.largestAt).scale];
-  if (row.pull !== 1) return pulled(fmt(size), fmt(step, 3), row.zeros, row.values.length);
   if (per === "row" && row.bits === MOST) return same;
   if (answers.chosen === null)
     return answers.word === answers.instead ? kept(levels, answers.word) : lost(levels, answers.word, answers.instead);
@@ -189,12 +192,12 @@ function renderGrid({ model, el }) {
   const controls = createGridControls(model, words);
   const [verdict, status] = [announcement("qg-verdict"), announcement("mm-note")];
   const numbers = readout([]);
-  const whole = h("p", { class: "mm-note" });
+  const [whole, note] = [h("p", { class: "mm-note" }), h("p", { class: "mm-note" }, words.note)];
   const below = h("div", { class: "qg-model" }, isCompact ? [] : next.root, answers.root);
   const stage = h("div", { class: "mm-stage qg-stage" }, plot.root, below);
   const control = h("div", { class: "mm-controls" }, controls.bits);
   const told = h("div", { class: "qg-told" }, verdict.root, numbers.root);
-  const more = [h("div", { class: "qg-more" }, controls.folded, status.root, whole), source?.root ?? []];
+  const more = [h("div", { class: "qg-more" }, controls.folded, status.root, whole, note), source?.root ?? []];
   const root = frame(words, { stage, control, numbers: told, more }, isCompact);
 
   function draw(width) {
@@ -206,9 +209,9 @@ function renderGrid({ model, el }) {
     answers.draw(told.questions, told.said, told.chosen);
     controls.draw(row);
     if (isCompact) return;
-    next.draw(told.text, told.rows, isWide ? 110 : 76);
+    next.draw(told.text, told.rows.slice(0, isWide ? told.rows.length : 3), isWide ? 110 : 76);
     status.set(words[rows.status()] ?? "");
-    whole.textContent = told.chosen === null ? "" : `${words.whole} ${told.text}`;
+    whole.textContent = words.whole(told.text);
     verdict.set(gridVerdict(s, told, model.get("per"), words));
     numbers.set(gridNumbers(told, words));
   }

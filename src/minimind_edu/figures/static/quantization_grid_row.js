@@ -2,13 +2,15 @@
 
 import { clamp, draggable, fmt, grip, handle, setAttributes, setSize, svg, textAt } from "./kit.js";
 
-export const MOST_PULL = 2; // times its own size
+export const MOST_PULL = 1.7; // times its own size
 const STEP_OF_PULL = 0.02;
 const SNAP = 0.04; // a pull this near to 1 is none
 const LEVELS_APART = 2.5; // pixels; what is closer is a ground instead of lines
-const MARGIN = { left: 6, right: 64, top: 30, bottom: 8 };
+const MARGIN = { left: 2, top: 24, bottom: 6 };
 const NARROW = 480; // pixels from which there is room beside the picture
-const HEIGHT = { narrow: 190, wide: 238, compact: 180 };
+const HEIGHT = { narrow: 162, wide: 228, compact: 180 };
+const RIGHT = { narrow: 48, wide: 80 }; // pixels for the step
+const TONES = { q_proj: "q", k_proj: "k", v_proj: "v", o_proj: "stream" };
 
 /** onPull(times) hears how many times its own size the largest weight is drawn. */
 export function createRowPlot(words, onPull) {
@@ -24,7 +26,7 @@ export function createRowPlot(words, onPull) {
   const bracket = svg("path", { class: "qg-bracket" });
   const step = textAt(0, 0, "", "qg-step");
   const point = handle({ label: words.handle, min: 0, max: MOST_PULL, reach: 20, ring: 11, shape: grip(6) });
-  const drawing = svg("g", { "data-sym": "ffn" }, grids, paths.ways, paths.levels, paths.dots, paths.worst);
+  const drawing = svg("g", {}, grids, paths.ways, paths.levels, paths.dots, paths.worst);
   root.append(drawing, bracket, step, place, error, hint, point);
   let [scale, now] = [null, null];
 
@@ -34,14 +36,15 @@ export function createRowPlot(words, onPull) {
     const beyond = (sign) => Math.max(0, ...own.map((weight) => sign * weight));
     const reach = (sign) => (sign * own[largestAt] > 0 ? MOST_PULL * 1.03 : 1.15) * Math.max(beyond(sign), 0.3 * size);
     const isNarrow = width < NARROW;
-    const height = HEIGHT[isCompact ? "compact" : isNarrow ? "narrow" : "wide"] + (isNarrow ? 16 : 0);
+    const height = HEIGHT[isNarrow ? "narrow" : isCompact ? "compact" : "wide"];
     const top = MARGIN.top + (isNarrow ? 16 : 0);
+    const right = RIGHT[isNarrow ? "narrow" : "wide"];
     const perUnit = (height - top - MARGIN.bottom) / (reach(1) + reach(-1));
     const zero = top + reach(1) * perUnit;
-    const pitch = (width - MARGIN.left - MARGIN.right) / own.length;
+    const pitch = (width - MARGIN.left - right) / own.length;
     const x = (i) => MARGIN.left + (i + 0.5) * pitch;
     const y = (weight) => zero - weight * perUnit;
-    return { width, height, isNarrow, size, x, y, pitch, perUnit, range: [-reach(-1), reach(1)] };
+    return { width, height, isNarrow, x, y, pitch, perUnit, range: [-reach(-1), reach(1)] };
   }
 
   /** The levels that weights from `from` to `to` can have: lines, or a ground where these would touch. */
@@ -73,17 +76,16 @@ export function createRowPlot(words, onPull) {
   }
 
   function drawStep({ spans }) {
-    const { x, y, pitch, width } = scale;
+    const { x, y, pitch, isNarrow } = scale;
     const { to, scale: apart } = spans.at(-1);
     const [left, top, floor] = [x(to - 1) + pitch / 2 + 4, y(apart), y(0)];
     setAttributes(bracket, { d: `M${left} ${top}H${left + 5}V${floor}H${left}` });
     setAttributes(step, { x: left + 9, y: clamp((top + floor) / 2 + 4, MARGIN.top + 8, floor + 4) });
-    step.textContent = words.step(fmt(apart, 3));
-    step.toggleAttribute("hidden", left + 9 > width);
+    step.textContent = isNarrow ? fmt(apart, 3) : words.step(fmt(apart, 3));
   }
 
   function drawWords(s) {
-    const { isNarrow, width, x, y, size } = scale;
+    const { isNarrow, width, x, y } = scale;
     const { layer, matrix, row } = s.place;
     place.textContent = words.place(layer, matrix, row, s.values.length);
     error.textContent = words.error(fmt(s.error, 3), fmt(s.half, 3));
@@ -92,13 +94,9 @@ export function createRowPlot(words, onPull) {
       isNarrow ? { x: 0, y: 29, "text-anchor": "start" } : { x: width, y: 13, "text-anchor": "end" },
     );
     const isRight = s.largestAt > 0.7 * s.values.length;
-    const top = y(s.values[s.largestAt]) + (Math.abs(s.values[s.largestAt]) > 1.4 * size ? 4 : 4);
-    setAttributes(hint, {
-      x: x(s.largestAt) + (isRight ? -16 : 16),
-      y: top,
-      "text-anchor": isRight ? "end" : "start",
-    });
-    hint.textContent = s.pull === 1 ? words.drag : "";
+    const left = x(s.largestAt) + (isRight ? -16 : 16);
+    setAttributes(hint, { x: left, y: y(s.values[s.largestAt]) + 4, "text-anchor": isRight ? "end" : "start" });
+    hint.textContent = s.pull === 1 ? words.drag : words.zeros(s.zeros, s.values.length);
   }
 
   /** s: { place, own, values: own with the largest one pulled, largestAt, pull, bits, largest, ...roundedRow }. */
@@ -111,6 +109,9 @@ export function createRowPlot(words, onPull) {
     drawWeights(s);
     drawStep(s);
     drawWords(s);
+    const tone = TONES[s.place.matrix] ?? "ffn";
+    drawing.style.setProperty("--qg-tone", `var(--mm-${tone})`);
+    setAttributes(drawing, { "data-sym": tone });
     const value = s.values[s.largestAt];
     setAttributes(point, {
       transform: `translate(${scale.x(s.largestAt).toFixed(1)} ${scale.y(value).toFixed(1)})`,
