@@ -209,7 +209,7 @@ function renderGrid({ model, el }) {
     answers.draw(told.questions, told.said, told.chosen);
     controls.draw(row);
     if (isCompact) return;
-    next.draw(told.text, told.rows.slice(0, isWide ? told.rows.length : 3), isWide ? 110 : 76);
+    next.draw(told.text, told.rows.slice(0, isWide ? told.rows.length : 3), isWide ? 100 : 66);
     status.set(words[rows.status()] ?? "");
     whole.textContent = words.whole(told.text);
     verdict.set(gridVerdict(s, told, model.get("per"), words));

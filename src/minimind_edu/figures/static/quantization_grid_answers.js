@@ -4,6 +4,16 @@ import { clamp, h, setAttributes } from "./kit.js";
 
 const INVISIBLE = 0.0005; // probability whose outline would be nothing but its border
 
+/** Chinese words take twice the room. */
+const lengthOf = (text) => text.length + (text.match(/[\u3000-\u9fff\uff00-\uffef]/g) ?? []).length;
+
+/** Where the longest end of a text begins, at a space, that has this room. */
+function startFor(text, room) {
+  let from = text.length;
+  while (from > 0 && lengthOf(text.slice(from - 1)) <= room) from--;
+  return Math.max(0, text.indexOf(" ", from));
+}
+
 /** The answers to all questions. onChoose(at) hears which was pressed; without it they are no buttons. */
 export function createAnswers(words, onChoose) {
   const list = h("div", { class: "qg-list", role: "group", "aria-label": words.answers });
@@ -50,8 +60,8 @@ export function createNextWord(words) {
   const root = h("div", { class: "qg-next" }, text, list);
 
   function drawText(whole, room) {
-    const from = whole.length > room ? whole.indexOf(" ", whole.length - room) : 0;
-    text.replaceChildren(from ? `…${whole.slice(from)}` : whole, " ", h("span", { class: "qg-slot" }, "?"));
+    const from = lengthOf(whole) > room ? startFor(whole, room) : 0;
+    text.replaceChildren(from ? `…${whole.slice(from)}` : whole, " ", h("span", { class: "qg-slot" }));
   }
 
   function bar(one) {

@@ -8,7 +8,7 @@ const SNAP = 0.04; // a pull this near to 1 is none
 const LEVELS_APART = 2.5; // pixels; what is closer is a ground instead of lines
 const MARGIN = { left: 2, top: 24, bottom: 6 };
 const NARROW = 480; // pixels from which there is room beside the picture
-const HEIGHT = { narrow: 162, wide: 228, compact: 180 };
+const HEIGHT = { narrow: 156, wide: 228, compact: 180 };
 const RIGHT = { narrow: 48, wide: 80 }; // pixels for the step
 const TONES = { q_proj: "q", k_proj: "k", v_proj: "v", o_proj: "stream" };
 
@@ -23,10 +23,11 @@ export function createRowPlot(words, onPull) {
   const grids = svg("g");
   const paths = Object.fromEntries(["ways", "dots", "levels", "worst"].map((name) => [name, svg("path")]));
   for (const [name, path] of Object.entries(paths)) setAttributes(path, { class: `qg-${name}` });
+  const zero = svg("path", { class: "qg-zero" });
   const bracket = svg("path", { class: "qg-bracket" });
   const step = textAt(0, 0, "", "qg-step");
   const point = handle({ label: words.handle, min: 0, max: MOST_PULL, reach: 20, ring: 11, shape: grip(6) });
-  const drawing = svg("g", {}, grids, paths.ways, paths.levels, paths.dots, paths.worst);
+  const drawing = svg("g", {}, grids, zero, paths.ways, paths.levels, paths.dots, paths.worst);
   root.append(drawing, bracket, step, place, error, hint, point);
   let [scale, now] = [null, null];
 
@@ -58,7 +59,7 @@ export function createRowPlot(words, onPull) {
     }
     const lines = [];
     for (let level = Math.ceil(low - 1e-6); level <= high + 1e-6; level++)
-      lines.push(`M${left.toFixed(1)} ${y(level * apart).toFixed(1)}H${right.toFixed(1)}`);
+      if (level) lines.push(`M${left.toFixed(1)} ${y(level * apart).toFixed(1)}H${right.toFixed(1)}`);
     return svg("path", { class: "qg-grid", d: lines.join("") });
   }
 
@@ -106,6 +107,7 @@ export function createRowPlot(words, onPull) {
     setSize(root, width, scale.height);
     setAttributes(root, { "aria-label": words.row(s.bits, s.zeros, s.values.length) });
     grids.replaceChildren(...s.spans.map((span) => drawGrid(span, s.largest)));
+    setAttributes(zero, { d: `M${MARGIN.left} ${scale.y(0).toFixed(1)}H${scale.x(s.own.length - 0.5).toFixed(1)}` });
     drawWeights(s);
     drawStep(s);
     drawWords(s);

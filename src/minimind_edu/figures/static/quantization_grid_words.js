@@ -3,8 +3,7 @@
 export const quantizationGridWords = {
   en: {
     title: "15 levels for a weight keep the answers; 3 lose them.",
-    caption:
-      "Dots move to the nearest level. Below: the trained model with all matrices rounded so; outlines are before.",
+    caption: "Each weight moves to the nearest level, in all matrices of the model. Outlines: before.",
     more: "More: scales, other rows, your story",
     bits: "bits per weight",
     levels: (bits, levels) => `${bits} bits, ${levels} levels`,
@@ -25,15 +24,15 @@ export const quantizationGridWords = {
     change: (before, after) => `${before} → ${after}`,
     verdict: {
       same: "Stored with 255 levels per row: no change.",
-      all: (levels, total) => `${levels} levels: all ${total} answers are right.`,
-      some: (levels, right, total) => `${levels} levels: ${right} of ${total} answers are right.`,
-      none: (levels, total) => `${levels} levels: none of ${total} answers is right.`,
+      all: (levels, total) => `${levels} levels: all ${total} answers right.`,
+      some: (levels, right, total) => `${levels} levels: ${right} of ${total} answers right.`,
+      none: (levels, total) => `${levels} levels: none of ${total} answers right.`,
       kept: (levels, word) => `${levels} levels: still “${word}”.`,
       lost: (levels, word, instead) => `${levels} levels: “${instead}”, not “${word}”.`,
     },
-    size: "bits, with scales",
-    rms: "logits, RMS change",
-    kl: "KL from before",
+    size: "bits with scales",
+    rms: "RMS change of logits",
+    kl: "KL per word",
     nats: (value) => `${value} nats`,
     less: (value) => `< ${value}`,
     per: "one scale for each",
