@@ -122,10 +122,11 @@ def matrix_of(layer: int, matrix: str) -> Tensor:
 
 
 def row_of(layer: int, matrix: str, row: int) -> dict[str, Any]:
-    """What the picture needs of a row: its weights, and the largest size of any weight in the other rows."""
+    """What the picture needs of a row: its weights, how many rows there are, and the largest size in the others."""
     weights = matrix_of(layer, matrix)
     others = weights[torch.arange(len(weights)) != row].abs().max().item()
-    return {"layer": layer, "matrix": matrix, "row": row, "values": weights[row].tolist(), "others": others}
+    values = weights[row].tolist()
+    return {"layer": layer, "matrix": matrix, "row": row, "rows": len(weights), "values": values, "others": others}
 
 
 def asked() -> list[world.Question]:
@@ -143,8 +144,9 @@ def exam() -> dict[str, Any]:
     Returns:
         questions: of each its `text`, its `answer`, the `words` that are told of, and `before`: their probabilities in
             thousandths.
-        results: by `per` and bits, `said`: the likeliest word after each question; `after`: as `before`; `kl` in nats and `rms`, of the change of the logits, both over all words of the twelve texts; `size`
-            in bits per weight, with scales.
+        results: by `per` and bits, `said`: the likeliest word after each question; `after`: as `before`; `kl` in nats
+            and `rms`, of the change of the logits, both over all words of the twelve texts; `size` in bits per weight,
+            with scales.
     """
     model, questions = living_model(), asked()
     ids, lengths = _filled_up([one.prompt for one in questions])

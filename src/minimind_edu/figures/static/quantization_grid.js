@@ -21,7 +21,7 @@ const PARTS = {
   down_proj: "mlp",
 };
 const WIDE = 640; // pixels from which the answers have room beside the text, as in the stylesheet
-const ROWS = 5; // words of the reader's story that are told
+const BARS = { wide: 5, narrow: 3 }; // words that are told, besides all others
 
 const tensorName = ({ layer, matrix }) => `model.layers.${layer - 1}.${PARTS[matrix]}.${matrix}.weight`;
 const placeOf = (model) => Object.fromEntries(["layer", "matrix", "row"].map((name) => [name, model.get(name)]));
@@ -79,7 +79,7 @@ function createStoryReader() {
       .traces.map((trace) => trace.logits);
     const before = traces.map((trace) => trace.logits);
     const [p, q] = [before, logits].map((all) => living.softmax(all.at(-1)));
-    const order = [...p.keys()].sort((a, b) => p[b] + q[b] - p[a] - q[a]).slice(0, ROWS);
+    const order = [...p.keys()].sort((a, b) => p[b] + q[b] - p[a] - q[a]).slice(0, BARS.wide);
     const rows = order.map((id) => ({ word: living.world.words[id], before: p[id], after: q[id] }));
     const likeliest = (all) => living.world.words[all.indexOf(Math.max(...all))];
     const text = living.world.decode(ids.slice(1)) || tokens[0];
@@ -100,7 +100,17 @@ function rowState(model, row) {
   const largestAt = sizes.indexOf(Math.max(...sizes));
   const values = row.values.map((weight, i) => (i === largestAt ? pull * weight : weight));
   const onGrid = roundedRow(values, { bits, per, others: row.others });
-  return { place: row, own: row.values, values, largestAt, pull, bits, largest: largestValue(bits), ...onGrid };
+  return {
+    place: row,
+    own: row.values,
+    others: per === "tensor" ? row.others : 0,
+    values,
+    largestAt,
+    pull,
+    bits,
+    largest: largestValue(bits),
+    ...onGrid,
+  };
 }
 
 /** What is told of the answers: of one question, or of the reader's story. */
@@ -123,6 +133,13 @@ function answersState(model, reading, readStory) {
   return { ...shared, text, rows, chosen, kl: result.kl, rms: result.rms };
 }
 
+/** So many of the rows, in their order: the answer, and the likeliest before or after. */
+function likeliestOf(rows, count) {
+  const weight = ({ before, after, isAnswer }) => (isAnswer ? 2 : Math.max(before, after));
+  const kept = [...rows].sort((a, b) => weight(b) - weight(a)).slice(0, count);
+  return rows.filter((one) => kept.includes(one));
+}
+
 function gridVerdict(row, answers, per, words) {
   const { same, all, some, none, kept, lost } = words.verdict;
   const [levels, count] = [2 * row.largest + 1, answers.questions.length];
@@ -138,7 +155,7 @@ function gridNumbers({ size, rms, kl }, words) {
   return [
     [words.size, fmt(size, 2)],
     [words.rms, small(rms)],
-    [words.kl, words.nats(small(kl))],
+    [words.kl, small(kl)],
   ];
 }
 
@@ -173,7 +190,7 @@ function createGridControls(model, words) {
     per.set(model.get("per"));
     layer.set(model.get("layer"));
     matrix.set(model.get("matrix"));
-    if (shown.rows) setAttributes(row.input, { max: shown.rows - 1 });
+    setAttributes(row.input, { max: shown.rows - 1 });
     row.set(shown.row);
   }
   return { bits: bits.root, folded: folded.map((one) => one.root ?? one), draw };
@@ -209,7 +226,7 @@ function renderGrid({ model, el }) {
     answers.draw(told.questions, told.said, told.chosen);
     controls.draw(row);
     if (isCompact) return;
-    next.draw(told.text, told.rows.slice(0, isWide ? told.rows.length : 3), isWide ? 100 : 66);
+    next.draw(told.text, likeliestOf(told.rows, BARS[isWide ? "wide" : "narrow"]), isWide ? 100 : 66);
     status.set(words[rows.status()] ?? "");
     whole.textContent = words.whole(told.text);
     verdict.set(gridVerdict(s, told, model.get("per"), words));

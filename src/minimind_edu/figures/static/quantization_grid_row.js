@@ -5,10 +5,11 @@ import { clamp, draggable, fmt, grip, handle, setAttributes, setSize, svg, textA
 export const MOST_PULL = 1.7; // times its own size
 const STEP_OF_PULL = 0.02;
 const SNAP = 0.04; // a pull this near to 1 is none
+const FEW = 3; // the largest value of 3 bits: finer grids have the same axis, and coarser ones need more of it
 const LEVELS_APART = 2.5; // pixels; what is closer is a ground instead of lines
 const MARGIN = { left: 2, top: 24, bottom: 6 };
 const NARROW = 480; // pixels from which there is room beside the picture
-const HEIGHT = { narrow: 156, wide: 228, compact: 180 };
+const HEIGHT = { narrow: 156, wide: 228, compact: 164 };
 const RIGHT = { narrow: 48, wide: 80 }; // pixels for the step
 const TONES = { q_proj: "q", k_proj: "k", v_proj: "v", o_proj: "stream" };
 
@@ -32,10 +33,12 @@ export function createRowPlot(words, onPull) {
   let [scale, now] = [null, null];
 
   /** From weights to pixels; the axis has room for the largest weight at its longest, and stays while it is pulled. */
-  function scaleFor({ own, largestAt }, width, isCompact) {
-    const size = Math.abs(own[largestAt]);
-    const beyond = (sign) => Math.max(0, ...own.map((weight) => sign * weight));
-    const reach = (sign) => (sign * own[largestAt] > 0 ? MOST_PULL * 1.03 : 1.15) * Math.max(beyond(sign), 0.3 * size);
+  function scaleFor({ own, largestAt, others, largest }, width, isCompact) {
+    const [sign, longest] = [Math.sign(own[largestAt]) || 1, MOST_PULL * Math.abs(own[largestAt])];
+    const halfStep = Math.max(longest, others) / Math.min(largest, FEW) / 2;
+    const beyond = Math.max(0, ...own.map((weight) => -sign * weight)) + halfStep;
+    const pulled = Math.max(longest, Math.min(others, longest + halfStep)) || 1;
+    const reach = (way) => 1.03 * (way === sign ? pulled : beyond);
     const isNarrow = width < NARROW;
     const height = HEIGHT[isNarrow ? "narrow" : isCompact ? "compact" : "wide"];
     const top = MARGIN.top + (isNarrow ? 16 : 0);
@@ -100,7 +103,7 @@ export function createRowPlot(words, onPull) {
     hint.textContent = s.pull === 1 ? words.drag : words.zeros(s.zeros, s.values.length);
   }
 
-  /** s: { place, own, values: own with the largest one pulled, largestAt, pull, bits, largest, ...roundedRow }. */
+  /** s: { place, own, others, values: own with the largest one pulled, largestAt, pull, bits, largest, ...roundedRow }. */
   function draw(s, width, isCompact) {
     scale = scaleFor(s, width, isCompact);
     now = s;

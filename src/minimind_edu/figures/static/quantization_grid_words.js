@@ -23,7 +23,7 @@ export const quantizationGridWords = {
     percent: (p) => `${(100 * p).toFixed(p > 0.0005 && p < 0.9995 ? 1 : 0)} %`,
     change: (before, after) => `${before} → ${after}`,
     verdict: {
-      same: "Stored with 255 levels per row: no change.",
+      same: "255 levels: as stored, no change.",
       all: (levels, total) => `${levels} levels: all ${total} answers right.`,
       some: (levels, right, total) => `${levels} levels: ${right} of ${total} answers right.`,
       none: (levels, total) => `${levels} levels: none of ${total} answers right.`,
@@ -32,8 +32,7 @@ export const quantizationGridWords = {
     },
     size: "bits with scales",
     rms: "RMS change of logits",
-    kl: "KL per word",
-    nats: (value) => `${value} nats`,
+    kl: "KL per word, nats",
     less: (value) => `< ${value}`,
     per: "one scale for each",
     perNames: { tensor: "matrix", row: "row", group: "16 weights" },
