@@ -39,6 +39,7 @@ OPENINGS: dict[str, tuple[str, dict[str, Any]]] = {
     "chapters/12_generation": ("Sampler", {}),
     "chapters/13_training_in_minutes": ("AblationLab", {}),
     "chapters/14_speed": ("Roofline", {}),
+    "chapters/15_fewer_bytes": ("QuantizationGrid", {}),
 }
 MAP = "model_map"
 UNNUMBERED = {"quiz", MAP}
