@@ -91,8 +91,8 @@ def quantize(matrix: Tensor, grid: Grid) -> Quantized:
     """
     if matrix.dim() != 2 or matrix.numel() == 0 or not bool(matrix.isfinite().all()):
         raise ValueError(f"only a matrix of finite numbers can be quantized, got the shape {list(matrix.shape)}")
-    num_scales, rows = grid.num_scales(*matrix.shape), len(matrix)
-    shape = (1, 1) if grid.per == "tensor" else (rows, num_scales // rows)
+    rows, columns = matrix.shape
+    shape = (1, 1) if grid.per == "tensor" else (rows, grid.num_scales(rows, columns) // rows)
     sharing = matrix.float().reshape(*shape, -1)  # the last axis shares a scale
     scales = sharing.abs().amax(-1) / grid.largest
     scales = scales.masked_fill(scales == 0, 1.0)
@@ -145,7 +145,7 @@ def rounded_model(
 
 def bytes_of_model(model: MiniMindForCausalLM, to: Grid | str) -> float:
     """What all matrices of a model take when they are stored, each counted once."""
-    return sum(bytes_of(*matrix.shape, to) for _, matrix in matrices(model))
+    return sum(bytes_of(matrix.shape[0], matrix.shape[1], to) for _, matrix in matrices(model))
 
 
 def matrices(model: nn.Module) -> list[tuple[str, nn.Parameter]]:
