@@ -186,6 +186,15 @@ def test_what_the_title_and_the_notes_claim():
         assert kl[0] > kl[1] > kl[2]
 
 
+def test_the_others_of_a_row_are_the_other_rows():
+    whole = matrix_of(2, "up_proj")
+    sizes = whole.abs().amax(1)
+    largest, second = sizes.sort(descending=True).values[:2].tolist()
+    assert row_of(2, "up_proj", int(sizes.argmax()))["others"] == second < largest
+    assert row_of(2, "up_proj", int(sizes.argmin()))["others"] == largest
+    assert row_of(2, "up_proj", 6)["rows"] == len(whole)
+
+
 def test_sizes_are_bits_and_scales():
     model = living_model()
     weights = sum(p.numel() for p in model.parameters() if p.dim() == 2)

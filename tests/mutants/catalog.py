@@ -1349,6 +1349,21 @@ MUTANTS = [
         "if True:", ("test_figures_living.py",),
     ),
     Mutant(
+        "grid: a short text is read beyond its end", "figures/quantization_grid.py", "lengths - 1].softmax(-1)",
+        "-1].softmax(-1)",
+        ("test_figure_quantization_grid.py::test_the_questions_are_answered_as_the_rounded_model_answers_each_alone",),
+    ),
+    Mutant(
+        "grid: what fills a text up counts", "figures/quantization_grid.py",
+        "< lengths[:, None]", "< lengths.max().expand(len(lengths), 1)",
+        ("test_figure_quantization_grid.py::test_the_questions_are_answered_as_the_rounded_model_answers_each_alone",),
+    ),
+    Mutant(
+        "grid: a row counts among the others", "figures/quantization_grid.py",
+        "weights[torch.arange(len(weights)) != row]", "weights",
+        ("test_figure_quantization_grid.py::test_the_others_of_a_row_are_the_other_rows",),
+    ),
+    Mutant(
         "lists: a length may end too soon", "ablations/lists.py",
         "1 / (LONGEST + 1 - len(asked))", "1 / (LONGEST + 2 - len(asked))",
         ("test_lists.py::test_after_the_equals_sign_nothing_is_open",),

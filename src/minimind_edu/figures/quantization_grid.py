@@ -131,8 +131,7 @@ def row_of(layer: int, matrix: str, row: int) -> dict[str, Any]:
 
 def asked() -> list[world.Question]:
     """The twelve questions, in the order of their kinds."""
-    told = {"told": "en", "asked": "en"}
-    return [one for kind in KINDS for one in world.questions(kind, EACH, SEED, **told)]
+    return [one for kind in KINDS for one in world.questions(kind, EACH, SEED, told="en", asked="en")]
 
 
 @cache

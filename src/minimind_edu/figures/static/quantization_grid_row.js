@@ -103,7 +103,7 @@ export function createRowPlot(words, onPull) {
     hint.textContent = s.pull === 1 ? words.drag : words.zeros(s.zeros, s.values.length);
   }
 
-  /** s: { place, own, others, values: own with the largest one pulled, largestAt, pull, bits, largest, ...roundedRow }. */
+  /** s: { place, own, others, values: own with one pulled, largestAt, pull, bits, largest, ...roundedRow }. */
   function draw(s, width, isCompact) {
     scale = scaleFor(s, width, isCompact);
     now = s;
