@@ -38,10 +38,10 @@ TIMING = ("test_timing.py",)
 CHECKPOINTS = ("test_checkpoints.py",)
 FILES = ("test_files.py",)
 INT8 = ("test_int8.py",)
-QUANTIZATION = ("test_quantization.py",)
-ROUNDING = ("test_living_rounding.py",)
 TRAINING = ("test_training.py",)
 LIVING = ("test_living.py",)
+QUANTIZATION = ("test_quantization.py",)
+ROUNDING = ("test_living_rounding.py",)
 
 _RMS = "return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps)"
 _RMS_FORWARD = """_check_input("RMSNorm", x, self.weight.shape[0])"""
