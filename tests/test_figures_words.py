@@ -8,6 +8,7 @@ from figure_examples import example
 
 from minimind_edu import world
 from minimind_edu.figures import module_source
+from minimind_edu.figures.quantization_grid import MATRICES
 from minimind_edu.world.words import WORDS
 
 # What is no word of a figure's: names and units, and what its state holds.
@@ -18,6 +19,9 @@ NAMES = {
     "gate_surface": r"gate_proj|up_proj",
     "neuron_words": "|".join(map(re.escape, sorted((word for word in WORDS if word.isascii()), key=len, reverse=True))),
     "parameter_ledger": r"MiniMind\d?( small)?",
+    "quantization_grid": "|".join(
+        map(re.escape, sorted((*MATRICES, *(word for word in WORDS if word.isascii())), key=len, reverse=True))
+    ),
     "quiz": r"Which letter comes first|script|bold|What is|How many",
     "router_flow": r"the|ball|is picked up by|Mia|in the|hall|where is|Tom|garden",
     "roofline": r"ms|µs|MiB|GiB|min",

@@ -13,6 +13,7 @@ The parts, each standing only on those before it, and the chapter that teaches i
     sampling, generation    from logits to a token, from tokens to a text
     bpe               where tokens come from: pieces of text, learned by counting                01
     costs, timing, machine  what a call must move and compute, and what it takes here          14
+    quantization      weights as whole numbers of few bits, and a scale that restores them     15
 
 The wings, which no part imports:
 

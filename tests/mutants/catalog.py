@@ -40,6 +40,8 @@ FILES = ("test_files.py",)
 INT8 = ("test_int8.py",)
 TRAINING = ("test_training.py",)
 LIVING = ("test_living.py",)
+QUANTIZATION = ("test_quantization.py",)
+ROUNDING = ("test_living_rounding.py",)
 
 _RMS = "return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps)"
 _RMS_FORWARD = """_check_input("RMSNorm", x, self.weight.shape[0])"""
@@ -1250,14 +1252,55 @@ MUTANTS = [
         "world: a page tells of four people", "world/tables.py", '"people": CAST', '"people": CAST + 1',
         ("test_live_world.py::test_the_distributions_are_those_of_python",),
     ),
+    Mutant("int8: another number of bits", "weights/int8.py", "Grid(bits=8", "Grid(bits=7", INT8),
+    Mutant("int8: one scale for all rows", "weights/int8.py", 'per="row"', 'per="tensor"', INT8),
     Mutant(
-        "int8: one scale for all rows", "weights/int8.py", "abs().amax(1) / LARGEST",
-        "abs().amax().expand(len(matrix)) / LARGEST", INT8,
+        "quantization: one bit too many", "quantization.py", "2 ** (self.bits - 1) - 1", "2**self.bits - 1",
+        QUANTIZATION,
     ),
-    Mutant("int8: cut instead of rounded", "weights/int8.py", "[:, None]).round()", "[:, None]).trunc()", INT8),
     Mutant(
-        "int8: the scale of a row of zeros is 0", "weights/int8.py",
-        "masked_fill(scales == 0, 1.0)", "float()", INT8,
+        "quantization: an asymmetric grid", "quantization.py", "2 ** (self.bits - 1) - 1", "2 ** (self.bits - 1)",
+        QUANTIZATION,
+    ),
+    Mutant(
+        "quantization: cut instead of rounded", "quantization.py", "[..., None]).round()", "[..., None]).trunc()",
+        QUANTIZATION,
+    ),
+    Mutant(
+        "quantization: the scale of zeros is 0", "quantization.py", "masked_fill(scales == 0, 1.0)", "float()",
+        QUANTIZATION,
+    ),
+    Mutant(
+        "quantization: the largest weight, not the largest in size", "quantization.py",
+        "sharing.abs().amax(-1)", "sharing.amax(-1).clamp(min=0)", QUANTIZATION,
+    ),
+    Mutant(
+        "quantization: a row counts as the tensor", "quantization.py",
+        '(1, 1) if grid.per == "tensor"', '(1, 1) if grid.per == "row"', QUANTIZATION,
+    ),
+    Mutant("quantization: scales are free", "quantization.py", "SCALE_BITS = 32", "SCALE_BITS = 0", QUANTIZATION),
+    Mutant(
+        "quantization: the given model is rounded", "quantization.py", "copy.deepcopy(model)", "model", QUANTIZATION,
+    ),
+    Mutant(
+        "quantization: gains are rounded, too", "quantization.py", "if parameter.dim() == 2]", "if True]", QUANTIZATION,
+    ),
+    Mutant(
+        "quantization: float16 for bfloat16", "quantization.py", "matrix.bfloat16()", "matrix.half()", QUANTIZATION,
+    ),
+    Mutant(
+        "rounding: the divergence in the other direction", "living/rounding.py",
+        "there.exp() * (there - here)", "here.exp() * (here - there)", ROUNDING,
+    ),
+    Mutant(
+        "rounding: the last position counts", "living/rounding.py", "part)[:, :-1] for one", "part) for one", ROUNDING,
+    ),
+    Mutant(
+        "rounding: all matrices but one", "living/rounding.py", "only=name.__eq__", "only=name.__ne__", ROUNDING,
+    ),
+    Mutant(
+        "rounding: the model stays on its grid", "living/rounding.py",
+        "    train(model, story_batches(FURTHER_SEED), recipe)\n", "", ROUNDING,
     ),
     Mutant("int8: gains are rounded, too", "weights/int8.py", "if tensor.dim() == 2:", "if True:", INT8),
     Mutant(
@@ -1330,6 +1373,21 @@ MUTANTS = [
     Mutant(
         "figure: sends the living model to whoever writes", "figures/_base.py", 'if message == {"ask": host.LIVING}:',
         "if True:", ("test_figures_living.py",),
+    ),
+    Mutant(
+        "grid: a short text is read beyond its end", "figures/quantization_grid.py", "lengths - 1].softmax(-1)",
+        "-1].softmax(-1)",
+        ("test_figure_quantization_grid.py::test_the_questions_are_answered_as_the_rounded_model_answers_each_alone",),
+    ),
+    Mutant(
+        "grid: what fills a text up counts", "figures/quantization_grid.py",
+        "< lengths[:, None]", "< lengths.max().expand(len(lengths), 1)",
+        ("test_figure_quantization_grid.py::test_the_questions_are_answered_as_the_rounded_model_answers_each_alone",),
+    ),
+    Mutant(
+        "grid: a row counts among the others", "figures/quantization_grid.py",
+        "weights[torch.arange(len(weights)) != row]", "weights",
+        ("test_figure_quantization_grid.py::test_the_others_of_a_row_are_the_other_rows",),
     ),
     Mutant(
         "lists: a length may end too soon", "ablations/lists.py",

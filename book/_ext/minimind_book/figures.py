@@ -39,6 +39,7 @@ OPENINGS: dict[str, tuple[str, dict[str, Any]]] = {
     "chapters/12_generation": ("Sampler", {}),
     "chapters/13_training_in_minutes": ("AblationLab", {}),
     "chapters/14_speed": ("Roofline", {}),
+    "chapters/15_fewer_bytes": ("QuantizationGrid", {}),
 }
 # Pages whose figure asks for the living model as soon as it is there: all of it comes with the page.
 AT_ONCE = {"book/live": ("minimind_live", host.LIVING)}
@@ -61,6 +62,7 @@ PLACES = {
     "chapters/12_generation": "generation",
     "chapters/13_training_in_minutes": "model",
     "chapters/14_speed": "model",
+    "chapters/15_fewer_bytes": "model",
 }
 
 

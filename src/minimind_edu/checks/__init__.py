@@ -29,6 +29,12 @@ from minimind_edu.checks.norms import (
     check_rms_norm_gradient,
     check_steady_std,
 )
+from minimind_edu.checks.quantization import (
+    check_fewest_bits,
+    check_integer_product,
+    check_quantize_row,
+    check_stored_bytes,
+)
 from minimind_edu.checks.rope import (
     check_best_key,
     check_convert_rows,
@@ -76,12 +82,14 @@ __all__ = [
     "check_extend",
     "check_factor",
     "check_fair_times",
+    "check_fewest_bits",
     "check_finish",
     "check_first_lost_position",
     "check_fits_tied",
     "check_greedy",
     "check_grouped_attention",
     "check_heads_that_fit",
+    "check_integer_product",
     "check_invariances",
     "check_largest_base",
     "check_layer_norm",
@@ -98,6 +106,7 @@ __all__ = [
     "check_pool_heads",
     "check_pre_norm_block",
     "check_pruned",
+    "check_quantize_row",
     "check_rate",
     "check_readers",
     "check_reordered",
@@ -113,6 +122,7 @@ __all__ = [
     "check_stack",
     "check_steady_std",
     "check_step_operations",
+    "check_stored_bytes",
     "check_swiglu",
     "check_taught",
     "check_tie_weights",

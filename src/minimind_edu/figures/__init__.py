@@ -14,6 +14,7 @@ from minimind_edu.figures.neuron_words import NeuronWords
 from minimind_edu.figures.norm_geometry import NormGeometry
 from minimind_edu.figures.pairing_lab import PairingLab
 from minimind_edu.figures.parameter_ledger import ParameterLedger
+from minimind_edu.figures.quantization_grid import QuantizationGrid
 from minimind_edu.figures.quiz import Quiz, choice
 from minimind_edu.figures.residual_stream import ResidualStream
 from minimind_edu.figures.roofline import Roofline
@@ -35,6 +36,7 @@ __all__ = [
     "NormGeometry",
     "PairingLab",
     "ParameterLedger",
+    "QuantizationGrid",
     "Quiz",
     "ResidualStream",
     "Roofline",

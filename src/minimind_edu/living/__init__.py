@@ -2,6 +2,7 @@
 
     exam        how much of the world a model has learned: questions, and the distance from the exact probabilities
     heads       what single heads read, and what is lost without them
+    rounding    what it loses when its weights take fewer bits
     __main__    `python -m minimind_edu.living` trains the model again, with three seeds, and stores one;
                 with `--draft` it trains the small model that guesses ahead
 
@@ -21,7 +22,7 @@ from torch import Tensor
 from minimind_edu import world
 from minimind_edu.config import MiniMindConfig
 from minimind_edu.model import MiniMindForCausalLM
-from minimind_edu.training import initialize
+from minimind_edu.training import Recipe, initialize
 from minimind_edu.weights.checkpoints import from_checkpoint
 
 WEIGHTS = Path(__file__).parent / "weights.safetensors"
@@ -48,6 +49,7 @@ CONFIG = MiniMindConfig(
 DRAFT_CONFIG = dataclasses.replace(
     CONFIG, hidden_size=32, num_hidden_layers=2, head_dim=16, intermediate_size=64, initializer_range=0.15
 )
+DRAFT_RECIPE = Recipe(steps=4_000, learning_rate=1e-2)
 BATCH_SIZE, LENGTH = 16, 96  # stories in a batch, words in a story
 
 

@@ -21,6 +21,7 @@ from minimind_edu.living import (
     CONFIG,
     DRAFT,
     DRAFT_CONFIG,
+    DRAFT_RECIPE,
     LENGTH,
     WEIGHTS,
     new_model,
@@ -39,7 +40,6 @@ FEW_QUESTIONS, FEW_STORIES = 60, 10  # of a glance
 HEAD_QUESTIONS = 150  # of each kind, for the scores of heads
 # steps at which the model is looked at
 GLANCES = (0, 125, 250, 500, 1000, 1500, 2000, 3000, 4000, 5000, 6000, 8000, 10000)
-DRAFT_RECIPE = Recipe(steps=4_000, learning_rate=1e-2)
 SMOOTH = 25  # losses that make one point of the stored curve
 HEADS_OF = ("recall", "who", "translation")  # the kinds of questions for which heads are looked at
 

@@ -1,7 +1,7 @@
 """int8 weights: every row of a matrix as whole numbers from -127 to 127, and one float32 scale that restores its size.
 
-Symmetric, rounded to the nearest, one scale for each row: the row's largest weight becomes 127. A weight takes one byte
-instead of four, and is off by at most half a scale. Vectors (the gains of norms) stay as they are: they are few.
+The rounding is one of `quantization.py`: eight bits, a scale for each row, whose largest weight becomes 127. A weight
+takes one byte instead of four. Vectors (the gains of norms) stay as they are: they are few.
 """
 
 from collections.abc import Mapping
@@ -9,7 +9,9 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-LARGEST = 127
+from minimind_edu import quantization
+
+ROWS = quantization.Grid(bits=8, per="row")
 FORMAT = "int8 rows"  # what a file's metadata says under "weights"
 SCALE = ".scale"  # after a matrix's name: the name of its scales
 
@@ -20,17 +22,13 @@ def quantize(matrix: Tensor) -> tuple[Tensor, Tensor]:
     Raises:
         ValueError: if it is no matrix, or a weight is not finite.
     """
-    if matrix.dim() != 2 or not bool(matrix.isfinite().all()):
-        raise ValueError(f"only a matrix of finite numbers has int8 rows, got the shape {list(matrix.shape)}")
-    scales = matrix.float().abs().amax(1) / LARGEST
-    scales = scales.masked_fill(scales == 0, 1.0)
-    values = (matrix.float() / scales[:, None]).round().clamp(-LARGEST, LARGEST)
-    return values.to(torch.int8), scales
+    values, scales = quantization.quantize(matrix, ROWS)
+    return values, scales[:, 0]
 
 
 def dequantize(values: Tensor, scales: Tensor) -> Tensor:
     """The float32 matrix [R, C] that int8 values [R, C] and scales [R] stand for."""
-    return values.float() * scales[:, None]
+    return quantization.dequantize(values, scales[:, None])
 
 
 def quantize_state(state: Mapping[str, Tensor]) -> dict[str, Tensor]:

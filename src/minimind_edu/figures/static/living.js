@@ -14,7 +14,18 @@ import { createWorld } from "./live_world.js";
 function openLiving({ weights, world: tables, ...others }) {
   const unpacked = unpackWeights(bytesOf(weights));
   const opened = { model: createLiveModel(unpacked), tensors: unpacked.tensors, world: createWorld(tables), tables };
-  return { ...opened, ...others, softmax, sample, createTraining, storyOf, keepStory, onStory, hashOfStory };
+  return {
+    ...opened,
+    ...others,
+    createLiveModel,
+    softmax,
+    sample,
+    createTraining,
+    storyOf,
+    keepStory,
+    onStory,
+    hashOfStory,
+  };
 }
 
 export default openLiving;
