@@ -17,7 +17,7 @@ _ROW = torch.tensor([0.65, -1.4, 0.2, 0.85], dtype=torch.float64)
 
 def _symmetric(row: Tensor, bits: int, largest: int | None = None, size: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """Values and scale, with another largest value or another size of the row if given."""
-    largest = 2 ** (bits - 1) - 1 if largest is None else largest
+    largest = (1 << bits - 1) - 1 if largest is None else largest
     scale = (row.abs().amax() if size is None else size) / largest
     return (row / scale).round(), scale
 
