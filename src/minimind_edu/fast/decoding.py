@@ -88,7 +88,7 @@ class CompiledDecoder:
 
     def __init__(self, model: MiniMindForCausalLM, fixed: bool | None = None):
         self.model, self.config = model, model.config
-        self.fixed = model.lm_head.weight.is_cuda if fixed is None else fixed
+        self.fixed = model.model.norm.weight.is_cuda if fixed is None else fixed
         self.steps = CompiledSteps(model)
         self.eager = False  # True from when on the model reads everything
         self.stacks = self._lay_out()

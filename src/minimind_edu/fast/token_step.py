@@ -21,16 +21,17 @@ from torch import Tensor
 
 from minimind_edu.attention import Attention
 from minimind_edu.block import MiniMindBlock
+from minimind_edu.fast.rows import Rows
 from minimind_edu.feed_forward import FeedForward
 from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.moe import MoEFeedForward
 from minimind_edu.rope import apply_rotary_pos_emb
 
-Stack = tuple[Tensor, Tensor, Tensor]  # all experts' gate, up and down matrices
+Stack = tuple[Tensor | Rows, Tensor | Rows, Tensor | Rows]  # all experts' gate, up and down matrices
 Stacks = Sequence[Stack | None]  # one for each layer, None in a dense one
 
 
-def linear(weight: Tensor, x: Tensor) -> Tensor:
+def linear(weight: Tensor | Rows, x: Tensor) -> Tensor:
     """`[B, 1, in]` -> `[B, 1, out]`.
 
     On a CPU one row is multiplied as what it is, a sum for each row of the weight: compiled, a loop that reads the
@@ -38,6 +39,8 @@ def linear(weight: Tensor, x: Tensor) -> Tensor:
     two places gets more of it. Several rows share what was read, which is what a matrix product is made for, and GPUs
     have a routine of their own for one.
     """
+    if isinstance(weight, Rows):
+        return weight.times(x)
     if len(x) == 1 and not x.is_cuda:
         halves = [(half * x).sum(-1) for half in weight.chunk(2)]  # [out/2, in] * [1, 1, in]
         return torch.cat(halves, -1)[:, None]  # 2 x [1, out/2] -> [1, 1, out]
@@ -74,7 +77,7 @@ def token_step(
     if isinstance(end, Tensor):
         filled = torch.arange(keys[0].shape[1], device=end.device).view(1, 1, 1, -1) < end
         mask = filled if mask is None else mask & filled
-    x = F.embedding(token, body.embed_tokens.weight)  # [B, 1] -> [B, 1, E]
+    x = body.embed_tokens(token)  # [B, 1] -> [B, 1, E]
     blocks = cast(Sequence[MiniMindBlock], body.layers)
     for block, stack, key, value in zip(blocks, stacks, keys, values, strict=True):
         if block.pre_norm:
@@ -123,13 +126,20 @@ def _feed(part: FeedForward | MoEFeedForward, stack: Stack | None, x: Tensor) ->
     routed = part.gate(x)
     # Taking the chosen experts out of the stack has the same shape whichever they are, so the graph need not know. It
     # is no copy: compiled, the loops below read the stack at the chosen places.
-    gate, up, down = (matrices[routed.experts[0]] for matrices in stack)  # [N, ...] -> [k, ...]
+    gate, up, down = (_chosen(matrices, routed.experts[0]) for matrices in stack)  # [N, ...] -> [k, ...]
     gated = F.silu((gate * x).sum(-1)) * (up * x).sum(-1)  # [k, I, E] * [1, 1, E] -> [k, I]
     outputs = (down * gated[:, None]).sum(-1)  # [k, E, I] * [k, 1, I] -> [k, E]
     output = (routed.weights[0, :, None] * outputs).sum(0).view_as(x)  # [k, E] -> [1, 1, E]
     for expert in cast(Sequence[FeedForward], part.shared_experts):
         output = output + _swiglu(expert, x)
     return output
+
+
+def _chosen(matrices: Tensor | Rows, experts: Tensor) -> Tensor:
+    """`[N, ...]` -> `[k, ...]`."""
+    if isinstance(matrices, Rows):
+        return Rows(matrices.values[experts], matrices.scales[experts], matrices.compiled).restored()
+    return matrices[experts]
 
 
 def _swiglu(part: FeedForward, x: Tensor) -> Tensor:
