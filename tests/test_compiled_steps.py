@@ -14,7 +14,6 @@ from torch import nn
 from torch._dynamo.utils import get_compilation_metrics
 
 from minimind_edu.fast.decoding import CompiledDecoder
-from minimind_edu.fast.packing import pack_weights
 
 
 def compilations():
@@ -70,7 +69,7 @@ def test_one_compilation_serves_all_positions_prompts_buffers_and_new_weights():
         up = model.model.layers[1].mlp.up_proj
         up.weight = nn.Parameter(torch.randn(up.weight.shape))
         assert_same_tokens(decoder, token_ids(1, 5), 9)
-        pack_weights(model)  # another layout in between
+        model.model.layers[0].self_attn.v_proj.weight.data = model.model.layers[0].self_attn.v_proj.weight.clone().data
         assert_same_tokens(decoder, token_ids(1, 5), 9)
 
 
@@ -164,7 +163,7 @@ def test_a_broken_compiler_is_told_and_disturbs_nobody_after(tmp_path):
     environment = {**os.environ, "CXX": str(broken), "TORCHINDUCTOR_CACHE_DIR": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
     assert done.stdout.strip() == "True", done.stderr
-    assert done.stderr.count("decoding stays eager: ") == 1
+    assert done.stderr.count("compiled decoding is not possible here, so decoding is lean: ") == 1
 
 
 def test_what_torch_keeps_on_disk_is_marked_with_the_processors_instructions(monkeypatch):

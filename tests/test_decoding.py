@@ -17,12 +17,12 @@ from model_builders import KINDS, SLOW_PROPERTY, tiny_model, token_ids
 from minimind_edu import generation
 from minimind_edu.attention import Attention
 from minimind_edu.fast import compilable, compiled_steps, decoding
-from minimind_edu.fast.decoding import CompiledDecoder, decoder
+from minimind_edu.fast.decoding import CompiledDecoder, LeanDecoder, decoder
 from minimind_edu.fast.token_step import token_step
 from minimind_edu.rope_frequencies import RopeScaling
 
 YARN = {"rope_scaling": RopeScaling(factor=4.0, original_max_position_embeddings=16)}
-WAYS = ("packed", "compiled", "fixed")
+WAYS = ("lean", "compiled", "fixed")
 CHANGES = {"post": {"norm_placement": "post"}, "yarn": YARN, "not tied": {"tie_word_embeddings": False}}
 CASES = [*KINDS, *CHANGES]
 
@@ -37,12 +37,12 @@ def uncompiled(monkeypatch):
     """Every step that is asked for is `token_step` itself; the list of what was asked for."""
     asked = []
 
-    def step(model, stacks, batch, masked, capacity):
+    def step(model, weights, batch, masked, capacity):
         asked.append((batch, masked, capacity))
         return token_step
 
     monkeypatch.setattr(compiled_steps, "_compiled", step)
-    monkeypatch.setattr(compilable, "has_cpp_compiler", lambda: True)
+    monkeypatch.setattr(decoding, "has_cpp_compiler", lambda: True)
     return asked
 
 
@@ -80,7 +80,7 @@ def plain_tokens(case, rows, masked, option):
 @pytest.mark.parametrize("case", CASES)
 def test_every_way_gives_the_plain_tokens(uncompiled, case, way):
     """Every option meets every number of rows, with padding and without."""
-    for rows in (1,) if case.endswith("moe") and way != "packed" else (1, 3):
+    for rows in (1,) if case.endswith("moe") else (1, 3):
         model, ids = model_of(case), token_ids(rows, 7)
         for masked, mask in ((False, None), (True, padded(rows, 7))):
             for option, options in OPTIONS.items():
@@ -99,7 +99,7 @@ def test_the_first_token_and_the_last_position_can_be_reached(uncompiled, way):
 
 
 @SLOW_PROPERTY
-@given(length=st.integers(1, 6), steps=st.integers(1, 9), way=st.sampled_from(["packed", "compiled"]))
+@given(length=st.integers(1, 6), steps=st.integers(1, 9), way=st.sampled_from(["lean", "compiled"]))
 def test_streaming_yields_the_tokens_of_generate(length, steps, way):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiled_steps, "_compiled", lambda *_: token_step)
@@ -109,29 +109,44 @@ def test_streaming_yields_the_tokens_of_generate(length, steps, way):
     assert torch.equal(torch.stack(tokens, 1), expected[:, length:])
 
 
-def test_each_way_lays_the_weights_out_as_it_needs_them(uncompiled):
+def test_plain_leaves_the_layout_alone_and_the_others_change_it(uncompiled):
     model = model_of("minimind2")
-    for way, by_rows in (("plain", True), ("packed", False), ("plain", False), ("compiled", True)):
+    for way, by_rows in (("plain", True), ("lean", False), ("plain", False), ("compiled", False)):
         decoder(model, way)
         assert model.lm_head.weight.is_contiguous() == by_rows
 
 
-def test_a_plain_stream_leaves_a_running_packed_one_its_layout():
+def test_a_plain_stream_may_run_beside_a_lean_one():
     model, ids = model_of("minimind2"), token_ids(1, 4)
-    packed = decoder(model, "packed").stream(ids, 9, eos_token_id=None)
-    first = [next(packed) for _ in range(3)]
+    lean = decoder(model, "lean").stream(ids, 9, eos_token_id=None)
+    first = [next(lean) for _ in range(3)]
     plain = list(model.stream(ids, 9, eos_token_id=None))
-    assert model.lm_head.weight.t().is_contiguous(), "still packed"
-    assert torch.equal(torch.stack([*first, *packed]), torch.stack(plain))
+    assert torch.equal(torch.stack([*first, *lean]), torch.stack(plain))
 
 
-def test_single_tokens_are_read_by_the_step_and_prompts_by_the_model(uncompiled, monkeypatch):
+def test_between_two_texts_a_model_may_change():
+    model, ids = model_of("minimind2"), token_ids(1, 4)
+    lean = decoder(model, "lean")
+    changes = (
+        lambda: model.load_state_dict(tiny_model(seed=1).state_dict()),
+        lambda: model.to(torch.float32),
+        lambda: setattr(model.model.layers[1].mlp.up_proj, "weight", torch.nn.Parameter(torch.randn(48, 32))),
+        lambda: setattr(model.lm_head.weight, "data", model.lm_head.weight.data.neg().contiguous()),
+    )
+    for change in changes:
+        change()
+        expected = model.generate(ids, 9, eos_token_id=None)
+        assert torch.equal(lean.generate(ids, 9, eos_token_id=None), expected)
+
+
+@pytest.mark.parametrize("way", ["lean", "compiled"])
+def test_single_tokens_are_read_by_the_step_and_prompts_by_the_model(uncompiled, monkeypatch, way):
     model, read = model_of("minimind2"), []
-    compiled = decoder(model, "compiled")
-    monkeypatch.setattr(decoding, "why_not_compiled", lambda _: None)  # it would notice that forward is watched
+    stepping = decoder(model, way)
+    monkeypatch.setattr(decoding, "why_only_plain", lambda _: None)  # it would notice that forward is watched
     monkeypatch.setattr(model, "forward", lambda ids, *_, **__: read.append(ids.shape[1]) or forward(ids, *_, **__))
     forward = type(model).forward.__get__(model)
-    compiled.generate(token_ids(1, 5), 6, eos_token_id=None)
+    stepping.generate(token_ids(1, 5), 6, eos_token_id=None)
     assert read == [5]
 
 
@@ -173,9 +188,10 @@ def test_fixed_buffers_come_in_few_sizes(uncompiled):
     assert uncompiled == [(1, False, 256), (1, False, 512)]
 
 
-def test_two_continuations_of_one_past_do_not_disturb_each_other(uncompiled):
+@pytest.mark.parametrize("way", ["lean", "compiled"])
+def test_two_continuations_of_one_past_do_not_disturb_each_other(uncompiled, way):
     model, ids = model_of("minimind2"), token_ids(1, 8)
-    compiled = decoder(model, "compiled")
+    compiled = decoder(model, way)
     with torch.no_grad():
         past = compiled(ids[:, :6]).past_key_values
         first = compiled(ids[:, 6:7], None, past)
@@ -186,7 +202,7 @@ def test_two_continuations_of_one_past_do_not_disturb_each_other(uncompiled):
     torch.testing.assert_close(again.logits, expected)
 
 
-# Progress, and staying eager
+# Progress, and the next simpler way
 
 
 def test_compiling_shows_itself_and_what_is_compiled_does_not(uncompiled, capsys, monkeypatch):
@@ -212,16 +228,17 @@ def compiler(path):
         search.cache_clear()
 
 
-def test_without_a_compiler_decoding_stays_eager_and_says_so(capsys):
+def test_without_a_compiler_decoding_is_lean_and_says_so(capsys):
     model, ids = model_of("minimind2"), token_ids(1, 4)
     expected = model.generate(ids, 9, eos_token_id=None)
     with compiler("no-such-compiler"), pytest.warns(UserWarning) as said:
-        tokens = decoder(model, "compiled").generate(ids, 9, eos_token_id=None)
+        found = decoder(model, "compiled")
+    tokens = found.generate(ids, 9, eos_token_id=None)
+    assert type(found) is LeanDecoder
     assert [str(warning.message) for warning in said] == [
-        "compiled decoding is not possible here, so decoding stays eager: torch.compile finds no C++ compiler "
+        "compiled decoding is not possible here, so decoding is lean: torch.compile finds no C++ compiler "
         "(on Debian and Ubuntu: apt install g++)"
     ]
-    assert model.lm_head.weight.t().is_contiguous(), "packed"
     assert torch.equal(tokens, expected)
     assert "compiling" not in capsys.readouterr().err
 
@@ -233,26 +250,27 @@ def test_a_step_that_cannot_be_compiled_is_tried_once(monkeypatch, capsys):
         raise RuntimeError("the compiler says no\nin many lines")
 
     monkeypatch.setattr(compiled_steps, "_compiled", fails)
-    monkeypatch.setattr(compilable, "has_cpp_compiler", lambda: True)
+    monkeypatch.setattr(decoding, "has_cpp_compiler", lambda: True)
     model, ids = model_of("minimind2", num_hidden_layers=1), token_ids(1, 4)
     compiled = decoder(model, "compiled")
     with pytest.warns(UserWarning) as said:
         tokens = compiled.generate(ids, 9, eos_token_id=None)
         again = compiled.generate(ids, 9, eos_token_id=None)
     assert [str(warning.message) for warning in said] == [
-        "compiled decoding is not possible here, so decoding stays eager: RuntimeError, the compiler says no"
+        "compiled decoding is not possible here, so decoding is lean: RuntimeError, the compiler says no"
     ]
     assert "".join(capsys.readouterr()).count("0/1") == 1, "one bar"
-    assert model.lm_head.weight.t().is_contiguous()
+    assert type(compiled.instead) is LeanDecoder
     expected = model.generate(ids, 9, eos_token_id=None)
     assert torch.equal(tokens, expected) and torch.equal(again, expected)
 
 
-def test_a_mixture_for_several_rows_stays_eager(uncompiled):
+@pytest.mark.parametrize("way", ["lean", "compiled"])
+def test_a_mixture_for_several_rows_stays_plain(uncompiled, way):
     model, ids = model_of("minimind3_moe"), token_ids(2, 4)
-    with pytest.warns(UserWarning, match="stays eager: the rows of a batch visit different exp"):
-        tokens = decoder(model, "compiled").generate(ids, 5, eos_token_id=None)
-    assert uncompiled == [] and model.lm_head.weight.t().is_contiguous()
+    with pytest.warns(UserWarning, match=f"^{way} decoding .* is plain: the rows of a batch visit different exp"):
+        tokens = decoder(model, way).generate(ids, 5, eos_token_id=None)
+    assert uncompiled == []
     assert torch.equal(tokens, model.generate(ids, 5, eos_token_id=None))
 
 
@@ -276,16 +294,18 @@ CHANGED = {
 }
 
 
+@pytest.mark.parametrize("way", ["lean", "compiled"])
 @pytest.mark.parametrize("name", CHANGED)
-def test_a_model_that_somebody_changed_stays_eager(uncompiled, name):
+def test_a_model_that_somebody_changed_stays_plain(uncompiled, name, way):
     model, ids = model_of("minimind2"), token_ids(1, 4)
     CHANGED[name](model)
-    with pytest.warns(UserWarning, match=f"does not know what was changed at .*{name}"):
-        tokens = decoder(model, "compiled").generate(ids, 5)
-    assert uncompiled == [] and torch.equal(tokens, model.generate(ids, 5))
+    with pytest.warns(UserWarning, match=f"^{way} .* is plain: .* does not know what was changed at .*{name}"):
+        found = decoder(model, way)
+    tokens = found.generate(ids, 5)
+    assert found is model and uncompiled == [] and torch.equal(tokens, model.generate(ids, 5))
 
 
-def test_a_class_that_somebody_patched_stays_eager(uncompiled, monkeypatch):
+def test_a_class_that_somebody_patched_stays_plain(uncompiled, monkeypatch):
     monkeypatch.setattr(Attention, "forward", lambda self, x, *_, original=Attention.forward: original(self, -x, *_))
     model, ids = model_of("minimind2"), token_ids(1, 4)
     with pytest.warns(UserWarning, match="does not know what was changed at model.layers.0.self_attn"):
@@ -293,7 +313,7 @@ def test_a_class_that_somebody_patched_stays_eager(uncompiled, monkeypatch):
     assert uncompiled == [] and torch.equal(tokens, model.generate(ids, 5))
 
 
-def test_a_global_hook_keeps_decoding_eager(uncompiled):
+def test_a_global_hook_keeps_decoding_plain(uncompiled):
     handle = torch.nn.modules.module.register_module_forward_hook(lambda module, args, out: None)
     try:
         with pytest.warns(UserWarning, match="changed at all modules, by a global hook"):
@@ -302,21 +322,22 @@ def test_a_global_hook_keeps_decoding_eager(uncompiled):
         handle.remove()
 
 
-def test_another_device_stays_eager():
+def test_another_device_stays_plain():
     model = model_of("minimind2").to("meta")
     with pytest.warns(UserWarning, match="made for the CPU and CUDA, and the model is on meta"):
         assert decoder(model, "compiled") is model
-    assert model.lm_head.weight.is_contiguous(), "packing is for the CPU"
+    assert model.lm_head.weight.is_contiguous()
 
 
 def test_dropout_is_not_left_out_silently(uncompiled):
     model, ids = model_of("minimind2", dropout=0.1).train(), token_ids(1, 4)
-    with pytest.raises(ValueError, match=r"has no dropout, .* dropout=0.1; call model.eval\(\) first"):
-        decoder(model, "compiled")
+    for way in ("lean", "compiled"):
+        with pytest.raises(ValueError, match=r"has no dropout, .* dropout=0.1; call model.eval\(\) first"):
+            decoder(model, way)
     decoder(model.eval(), "compiled").generate(ids, 2)
     decoder(model_of("minimind2").train(), "compiled").generate(ids, 2)
 
 
 def test_rejects_a_way_that_does_not_exist():
-    with pytest.raises(ValueError, match="must be one of 'plain', 'packed', 'compiled', got 'fast'"):
+    with pytest.raises(ValueError, match="must be one of 'plain', 'lean', 'compiled', got 'fast'"):
         decoder(model_of("minimind2"), "fast")

@@ -1,4 +1,4 @@
-"""The step, uncompiled: what it computes. That compiling changes nothing is in test_compiled_steps.py."""
+"""The step as it is: what it computes. That compiling changes nothing is in test_compiled_steps.py."""
 
 import pytest
 import torch
@@ -6,10 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model_builders import KINDS, SLOW_PROPERTY, tensor, tiny_model, token_ids
 
-from minimind_edu.fast.packing import stack_experts
-from minimind_edu.fast.token_step import linear, token_step
+from minimind_edu.fast.layout import lay_out, stack_experts
+from minimind_edu.fast.token_step import _mixed, token_step
 from minimind_edu.kv_cache import KVCache
-from minimind_edu.moe import MoEFeedForward
 from minimind_edu.rope_frequencies import RopeScaling
 
 YARN = {"rope_scaling": RopeScaling(factor=4.0, original_max_position_embeddings=16)}
@@ -18,12 +17,6 @@ MODELS["post-norm"] = tiny_model(norm_placement="post")
 MODELS["yarn"] = tiny_model("minimind3", **YARN)
 MODELS["not tied"] = tiny_model(tie_word_embeddings=False)
 every_model = pytest.mark.parametrize("name", MODELS)
-
-
-def stacks_of(model):
-    mixtures = [isinstance(layer.mlp, MoEFeedForward) for layer in model.model.layers]
-    layers = zip(mixtures, model.model.layers, strict=True)
-    return [stack_experts(layer.mlp.experts) if mixture else None for mixture, layer in layers]
 
 
 @torch.no_grad()
@@ -40,7 +33,7 @@ def stepped(model, token, past, mask=None, fixed=False):
     end = past.length
     positions = model.model.freqs_cos[end - 1 : end], model.model.freqs_sin[end - 1 : end]
     place = torch.tensor([end]) if fixed else end
-    logits = token_step(model, stacks_of(model), token, positions, place, keys, values, mask)
+    logits = token_step(model.config, lay_out(model), token, positions, place, keys, values, mask)
     return logits, past
 
 
@@ -98,10 +91,13 @@ def test_only_the_new_position_is_written():
             assert changed.nonzero()[:, 1].unique().tolist() == [5]
 
 
-@pytest.mark.parametrize("rows", [1, 2, 5])
-def test_linear_is_the_matrix_product(rows):
-    weight, x = tensor(7, 4), tensor(rows, 1, 4, seed=1)
-    torch.testing.assert_close(linear(weight, x), torch.nn.functional.linear(x, weight))
+@torch.no_grad()
+def test_a_mixture_compiled_takes_the_experts_of_the_one_that_is_not(monkeypatch):
+    mixture, x = MODELS["minimind3_moe"].model.layers[0].mlp, tensor(1, 32)
+    experts = stack_experts(mixture)
+    eager = _mixed(experts, x)
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
+    torch.testing.assert_close(_mixed(experts, x), eager)
 
 
 @pytest.mark.parametrize("dtype, atol", [(torch.float32, 1e-5), (torch.bfloat16, 4e-2)])

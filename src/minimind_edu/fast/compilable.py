@@ -1,4 +1,4 @@
-"""Whether the compiled step would compute what a model computes, and whether it can be compiled here at all."""
+"""Whether `token_step` would compute what a model computes, and whether it can be compiled here."""
 
 import warnings
 from types import FunctionType, MethodType
@@ -14,25 +14,23 @@ from minimind_edu.moe import MoEFeedForward, MoEGate
 from minimind_edu.norms import RMSNorm
 
 
-def why_not_compiled(model: MiniMindForCausalLM) -> str | None:
-    """What prevents compiling, as far as it can be known before; None: nothing.
+def why_only_plain(model: MiniMindForCausalLM) -> str | None:
+    """What keeps `token_step` from reading tokens for this model; None: nothing.
 
     Raises:
         ValueError: if dropout would be lost, which no warning could make good.
     """
     if model.training and model.config.dropout:
         raise ValueError(
-            "the compiled step has no dropout, but this model is in training mode with dropout="
+            "the step for one token has no dropout, but this model is in training mode with dropout="
             f"{model.config.dropout}; call model.eval() first"
         )
     device = model.lm_head.weight.device.type
     if device not in ("cpu", "cuda"):
-        return f"the compiled step is made for the CPU and CUDA, and the model is on {device}"
+        return f"the step for one token is made for the CPU and CUDA, and the model is on {device}"
     unsupported = _unsupported_module(model)
     if unsupported is not None:
-        return f"the compiled step does not know what was changed at {unsupported}"
-    if device == "cpu" and not has_cpp_compiler():
-        return "torch.compile finds no C++ compiler (on Debian and Ubuntu: apt install g++)"
+        return f"the step for one token does not know what was changed at {unsupported}"
     return None
 
 

@@ -20,7 +20,8 @@ import torch._dynamo.config
 import torch.compiler.config
 from torch import Tensor
 
-from minimind_edu.fast.token_step import Stacks, token_step
+from minimind_edu.fast.layout import Weights
+from minimind_edu.fast.token_step import token_step
 from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.notebook import progress
 
@@ -41,11 +42,11 @@ class CompiledSteps:
         self.failure = ""  # why compiling failed, once it has
         self._steps: dict[tuple[Any, ...], Step] = {}
 
-    def get(self, stacks: Stacks, batch: int, masked: bool, capacity: int | None = None) -> Step | None:
+    def get(self, weights: Weights, batch: int, masked: bool, capacity: int | None = None) -> Step | None:
         """The step for this many rows; None if it cannot be compiled. A line shows that compiling is at work.
 
         Args:
-            stacks: as in token_step.
+            weights: as in token_step.
             batch: B.
             masked: whether there is padding.
             capacity: of the buffers, for a step with fixed shapes; None: rows and positions may vary.
@@ -54,7 +55,7 @@ class CompiledSteps:
         if key not in self._steps and not self.failure:
             for _ in progress(["once"], "compiling the step for one token"):
                 try:
-                    self._steps[key] = _compiled(self.model, stacks, batch, masked, capacity)
+                    self._steps[key] = _compiled(self.model, weights, batch, masked, capacity)
                 except Exception as error:  # what compilers fail with has no common class
                     first_line = (str(error).strip() or "no message").splitlines()[0]
                     self.failure = f"{type(error).__name__}, {first_line}"
@@ -68,7 +69,7 @@ def _key(weight: Tensor, batch: int, masked: bool, capacity: int | None) -> tupl
     return rows, masked, capacity, weight.dtype, weight.device, *state
 
 
-def _compiled(model: MiniMindForCausalLM, stacks: Stacks, batch: int, masked: bool, capacity: int | None) -> Step:
+def _compiled(model: MiniMindForCausalLM, weights: Weights, batch: int, masked: bool, capacity: int | None) -> Step:
     """Compile by calling once with made-up inputs.
 
     dynamic=True lets sizes vary; but those that are equal at the first call are taken to be equal always. Hence
@@ -91,8 +92,7 @@ def _compiled(model: MiniMindForCausalLM, stacks: Stacks, batch: int, masked: bo
     token = torch.zeros(rows, 1, dtype=torch.int64, device=weight.device)
     mask = token.new_ones(rows, 1, 1, end).bool() if masked else None
     if capacity is not None:
-        lasting = [matrices for stack in stacks if stack for matrices in stack]
-        for tensor in (*lasting, *keys, *values):
+        for tensor in (*_tensors(weights), *keys, *values):
             torch._dynamo.mark_static_address(tensor)  # or a CUDA graph copies it at every step
     # dynamic=True would make a size even of the norms' eps, and a tensor of it at every step
     numbers_stay = torch._dynamo.config.patch(specialize_float=True)
@@ -101,8 +101,13 @@ def _compiled(model: MiniMindForCausalLM, stacks: Stacks, batch: int, masked: bo
     processor = torch.compiler.config.patch(cache_key_tag=instructions)  # pyright: ignore[reportAttributeAccessIssue]
     with torch.no_grad(), numbers_stay, processor, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch warns of its own old parts while it compiles
-        step(model, stacks, token, positions, place, keys, values, mask)
+        step(config, weights, token, positions, place, keys, values, mask)
     return step
+
+
+def _tensors(weights: Weights) -> list[Tensor]:
+    leaves, _ = torch.utils._pytree.tree_flatten(tuple(weights))
+    return [leaf for leaf in leaves if isinstance(leaf, Tensor)]
 
 
 def _twin(function: FunctionType) -> FunctionType:

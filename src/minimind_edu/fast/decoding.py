@@ -1,69 +1,54 @@
 """Ways to read one token after another. The tokens are the same in every way.
 
 A step of decoding reads every weight once and computes little with it, so it takes as long as the weights need to
-arrive.
+arrive, and as long as the calls take that do nothing but small sums.
 
     plain       the model as it is
-    packed      the model, with its matrices laid out column by column (`packing.py`)
-    compiled    prompts by the model, single tokens by one compiled function (`token_step.py`, `compiled_steps.py`)
+    lean        prompts by the model, single tokens by one function with as few calls as possible (`token_step.py`),
+                which reads the weights in the order it needs them in (`layout.py`)
+    compiled    the same function, compiled (`compiled_steps.py`)
 
 Compiling takes seconds, once for a decoder, and is over before the first token is given out. Where it is not possible,
-decoding stays eager and says so. MiniMind decodes with the model itself.
+decoding is lean, where that would be wrong, plain; a warning says so. MiniMind decodes with the model itself.
 """
 
 import warnings
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from minimind_edu import generation
-from minimind_edu.block import MiniMindBlock
-from minimind_edu.fast.compilable import why_not_compiled
+from minimind_edu.fast.compilable import has_cpp_compiler, why_only_plain
 from minimind_edu.fast.compiled_steps import CompiledSteps, Step
-from minimind_edu.fast.packing import pack_weights, stack_experts, unpack_weights
-from minimind_edu.fast.token_step import Stack
-from minimind_edu.feed_forward import FeedForward
+from minimind_edu.fast.layout import lay_out
+from minimind_edu.fast.token_step import token_step
 from minimind_edu.kv_cache import KVCache
 from minimind_edu.model import CausalLMOutput, MiniMindForCausalLM
-from minimind_edu.moe import MoEFeedForward
 
-WAYS = ("plain", "packed", "compiled")
+WAYS = ("plain", "lean", "compiled")
 
 
-def decoder(model: MiniMindForCausalLM, way: str = "compiled") -> "MiniMindForCausalLM | CompiledDecoder":
+def decoder(model: MiniMindForCausalLM, way: str = "compiled") -> "MiniMindForCausalLM | LeanDecoder":
     """What to generate with: `decoder(model, way).generate(ids, 100)`, or `generation.generate(decoder(...), ids)`.
 
     Keep the decoder as long as you generate: what it has compiled is kept with it.
 
     Args:
-        way: "plain": the model as it is, untouched. "packed": the same model, its matrices laid out column by column;
-            they stay so until `unpack_weights`. "compiled": a CompiledDecoder, for which the matrices are laid out row
-            by row; where compiling is impossible, the packed model (on the CPU), and a warning that says why.
+        way: "plain": the model as it is, untouched. "lean": a LeanDecoder. "compiled": a CompiledDecoder. Both lay the
+            model's matrices out anew, and the model goes on as before. Where one of them is impossible, the next
+            simpler way, and a warning that says why.
 
     Raises:
         ValueError: if there is no such way, or if a model in training mode would lose its dropout.
     """
     if way not in WAYS:
         raise ValueError(f"the way to decode must be one of {', '.join(map(repr, WAYS))}, got {way!r}")
-    if way == "packed":
-        pack_weights(model)
-    if way != "compiled":
+    if way == "plain":
         return model
-    reason = why_not_compiled(model)
-    if reason is not None:
-        _stay_eager(model, reason)
-        return model
-    return CompiledDecoder(model)
-
-
-def _stay_eager(model: MiniMindForCausalLM, reason: str) -> None:
-    """Warn, and give the model the faster layout for eager decoding."""
-    warnings.warn(f"compiled decoding is not possible here, so decoding stays eager: {reason}", stacklevel=3)
-    if model.lm_head.weight.device.type == "cpu":
-        pack_weights(model)
+    made = LeanDecoder(model) if way == "lean" else CompiledDecoder(model)
+    return made if made.instead is None else made.instead
 
 
 class StepOutput(NamedTuple):
@@ -73,34 +58,24 @@ class StepOutput(NamedTuple):
     past_key_values: KVCache
 
 
-class CompiledDecoder:
-    """Called like the model: reads prompts with the model itself, and single tokens with its compiled step.
+class LeanDecoder:
+    """Called like the model: reads prompts with the model itself, and single tokens with `token_step`.
 
     Without a cache there are no single tokens to read, and the model does everything.
 
     Args:
-        model: its weights are laid out row by row, and its experts stacked.
-        fixed: keep shapes and addresses fixed, as CUDA graphs need it; None: on CUDA.
+        model: its matrices are laid out as the step reads them.
     """
 
+    way = "lean"
+    fixed = False  # whether shapes and addresses stay the same from token to token
     generate = generation.generate
     stream = generation.stream
 
-    def __init__(self, model: MiniMindForCausalLM, fixed: bool | None = None):
+    def __init__(self, model: MiniMindForCausalLM):
         self.model, self.config = model, model.config
-        self.fixed = model.model.norm.weight.is_cuda if fixed is None else fixed
-        self.steps = CompiledSteps(model)
-        self.eager = False  # True from when on the model reads everything
-        self.stacks = self._lay_out()
-
-    def _lay_out(self) -> list[Stack | None]:
-        """Lay the weights out as the step reads them; where they already are, this costs next to nothing."""
-        unpack_weights(self.model)  # a compiled loop reads row by row
-        parts = (layer.mlp for layer in cast(Iterable[MiniMindBlock], self.model.model.layers))
-        return [
-            stack_experts(cast(Sequence[FeedForward], part.experts)) if isinstance(part, MoEFeedForward) else None
-            for part in parts
-        ]
+        self.instead: MiniMindForCausalLM | LeanDecoder | None = None  # decodes, once this way has proved impossible
+        self._begin()
 
     def __call__(
         self,
@@ -112,69 +87,109 @@ class CompiledDecoder:
     ) -> CausalLMOutput | StepOutput:
         """Arguments as in MiniMindForCausalLM.forward. Single tokens are not checked: generation has seen to them."""
         past = past_key_values
-        if use_cache and not self.eager:
+        if use_cache and self.instead is None:
             past = self._with_room(past)
             if past.length == 0:
                 self._begin()
             # asked for at the prompt already, so that compiling is over before the first token
-            step = self._step(len(input_ids), attention_mask is not None, past.capacity)
+            rows, masked = len(input_ids), attention_mask is not None
+            step = None if self.instead is not None else self._step(rows, masked, past.capacity)
             if step is not None and past.length > 0 and input_ids.shape[1] == 1:
                 return self._read(step, input_ids, attention_mask, past.fork())
-        return self.model(input_ids, attention_mask, past, use_cache, logits_to_keep=logits_to_keep)
+        reader = self.model if self.instead is None else self.instead
+        return reader(input_ids, attention_mask, past, use_cache, logits_to_keep=logits_to_keep)
 
     def _begin(self) -> None:
-        """A new text: since the last one the model may have been changed, converted or packed."""
-        reason = why_not_compiled(self.model)
+        """A new text: since the last one the model may have been changed or converted."""
+        reason = why_only_plain(self.model)
         if reason is None:
-            self.stacks = self._lay_out()
+            self.weights = lay_out(self.model)
         else:
-            self._give_up(reason)
+            self._give_up(reason, self.model)
 
-    def _give_up(self, reason: str) -> None:
-        self.eager = True
-        _stay_eager(self.model, reason)
+    def _give_up(self, reason: str, instead: "MiniMindForCausalLM | LeanDecoder") -> None:
+        left = instead.way if isinstance(instead, LeanDecoder) else "plain"
+        warnings.warn(f"{self.way} decoding is not possible here, so decoding is {left}: {reason}", stacklevel=4)
+        self.instead = instead
 
     def _with_room(self, past: KVCache | None) -> KVCache:
-        """Fixed buffers get a power of two as their capacity: few sizes, so few to compile for."""
-        layers = self.config.num_hidden_layers
-        if past is None:
-            past = KVCache(layers)
-        if past.length or not self.fixed:
-            return past
-        return KVCache(layers, capacity=1 << max(8, (past.capacity - 1).bit_length()), zeroed=True)
+        return KVCache(self.config.num_hidden_layers) if past is None else past
 
     def _step(self, batch: int, masked: bool, capacity: int) -> Step | None:
-        """The compiled step; None if there cannot be one."""
-        if self.eager:
-            return None
+        """What reads a single token; None once this way has been given up."""
         if batch > 1 and self.config.use_moe:
-            self._give_up("the rows of a batch visit different experts")
+            self._give_up("the rows of a batch visit different experts", self.model)
             return None
-        step = self.steps.get(self.stacks, batch, masked, capacity if self.fixed else None)
-        if step is None:
-            self._give_up(self.steps.failure)
-        return step
+        return token_step
 
     def _read(self, step: Step, token: Tensor, attention_mask: Tensor | None, past: KVCache) -> StepOutput:
         with torch.no_grad():
             keys, values = past.reserve(1)
-        end = past.length
-        cos, sin = self.model.model.freqs_cos, self.model.model.freqs_sin
-        positions = cos[end - 1 : end], sin[end - 1 : end]  # [1, D] each
-        mask = None
-        if attention_mask is not None:
-            mask = _fresh_copy(attention_mask.bool())[:, None, None, :]  # [B, T] -> [B, 1, 1, T]
-        place: int | Tensor = end
-        if self.fixed:
-            place = torch.full((1,), end, device=token.device)
-            if mask is not None:
-                mask = F.pad(mask, (0, past.capacity - end), value=True)
-        if token.is_cuda:
-            torch.compiler.cudagraph_mark_step_begin()
-        with torch.no_grad():
-            logits = step(self.model, self.stacks, _fresh_copy(token), positions, place, keys, values, mask)
-        # a CUDA graph writes its result to the same place at the next step
-        return StepOutput(logits.clone() if token.is_cuda else logits, past)
+            end = past.length
+            cos, sin = self.model.model.freqs_cos, self.model.model.freqs_sin
+            positions = cos[end - 1 : end], sin[end - 1 : end]  # [1, D] each
+            mask = None
+            if attention_mask is not None:
+                mask = _fresh_copy(attention_mask.bool())[:, None, None, :]  # [B, T] -> [B, 1, 1, T]
+            place: int | Tensor = end
+            if self.fixed:
+                place = torch.full((1,), end, device=token.device)
+                if mask is not None:
+                    mask = F.pad(mask, (0, past.capacity - end), value=True)
+            logits = step(self.config, self.weights, _fresh_copy(token), positions, place, keys, values, mask)
+        return StepOutput(logits, past)
+
+
+class CompiledDecoder(LeanDecoder):
+    """A LeanDecoder that compiles its step.
+
+    Args:
+        model: as in LeanDecoder.
+        fixed: keep shapes and addresses fixed, as CUDA graphs need it; None: on CUDA.
+    """
+
+    way = "compiled"
+
+    def __init__(self, model: MiniMindForCausalLM, fixed: bool | None = None):
+        self.fixed = model.lm_head.weight.is_cuda if fixed is None else fixed
+        self.steps = CompiledSteps(model)
+        super().__init__(model)
+
+    def _begin(self) -> None:
+        super()._begin()
+        if self.instead is None and not self.model.lm_head.weight.is_cuda and not has_cpp_compiler():
+            self._stay_lean("torch.compile finds no C++ compiler (on Debian and Ubuntu: apt install g++)")
+
+    def _stay_lean(self, reason: str) -> None:
+        self._give_up(reason, LeanDecoder(self.model))
+
+    def _with_room(self, past: KVCache | None) -> KVCache:
+        """Fixed buffers get a power of two as their capacity: few sizes, so few to compile for."""
+        past = super()._with_room(past)
+        if past.length or not self.fixed:
+            return past
+        capacity = 1 << max(8, (past.capacity - 1).bit_length())
+        return KVCache(self.config.num_hidden_layers, capacity=capacity, zeroed=True)
+
+    def _step(self, batch: int, masked: bool, capacity: int) -> Step | None:
+        if super()._step(batch, masked, capacity) is None:
+            return None
+        step = self.steps.get(self.weights, batch, masked, capacity if self.fixed else None)
+        if step is None:
+            self._stay_lean(self.steps.failure)
+        elif self.fixed and self.model.lm_head.weight.is_cuda:
+            return _replayed(step)
+        return step
+
+
+def _replayed(step: Step) -> Step:
+    """The same step, whose result a CUDA graph may not overwrite at the next one."""
+
+    def replay(*arguments: Any) -> Tensor:
+        torch.compiler.cudagraph_mark_step_begin()
+        return step(*arguments).clone()
+
+    return replay
 
 
 def _fresh_copy(x: Tensor) -> Tensor:

@@ -1,107 +1,132 @@
-"""Decoding with rounded weights: fewer bytes to wait for, and not quite the same model.
+"""Decoding with rounded weights: fewer bytes to wait for, and no longer quite the same model.
 
     fast.rounded_decoder(model, to="int8").generate(ids, 100)
 
-Every matrix is rounded, once, and prompts and single tokens are read with the same rounded matrices: the text is that
-of the model which `weights/int8.py` would store and restore, within float32's own rounding. Its tokens may differ from
-those of the model that was rounded, so this is no way of `fast.decoder`.
+Every matrix is rounded once, and prompts and single tokens are read with the same rounded matrices. So a text is
+continued by one model, the one that `weights/int8.py` would store and restore, within the rounding of float32. Its
+tokens may differ from those of the model that was rounded, so this is no way of `fast.decoder`.
 
-    weights   int8: a byte each and one scale for each row; bfloat16: two bytes each. Norms' gains stay float32.
-    prompts   matrix by matrix, each restored to float32 for as long as it is multiplied; with bfloat16, on processors
-              that have the instructions, multiplied in bfloat16 instead
-    tokens    by the compiled step, with `row_products.cpp` for the products, or loops of torch.compile's where that
-              cannot be compiled, or a mixture of experts
+    weights   int8: a byte each, and one scale for each row; bfloat16: two bytes. The gains of norms stay float32.
+    prompts   one matrix after the other is restored to float32 for as long as it is multiplied. With bfloat16, on
+              processors that have the instructions, prompts are multiplied in bfloat16 instead.
+    tokens    by `token_step`, with the loops of `row_products.cpp` for all products
+
+Nothing is compiled but those loops, once on a machine. Where they cannot be, and on a GPU, the rounded model reads
+everything by itself, which saves memory and no time; a warning says so.
 """
 
 import copy
-import warnings
 from collections.abc import Iterable, Sequence
 from typing import cast
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from minimind_edu.block import MiniMindBlock
-from minimind_edu.fast.compilable import why_not_compiled
-from minimind_edu.fast.decoding import CompiledDecoder
+from minimind_edu.fast.compilable import why_only_plain
+from minimind_edu.fast.decoding import LeanDecoder
+from minimind_edu.fast.layout import Experts, Layer, Network, Weights
 from minimind_edu.fast.row_products import why_not_loaded
 from minimind_edu.fast.rows import PRECISIONS, RoundedEmbedding, RoundedLinear, Rows, rounded
-from minimind_edu.fast.token_step import Stack
 from minimind_edu.feed_forward import FeedForward
 from minimind_edu.model import MiniMindForCausalLM
-from minimind_edu.moe import MoEFeedForward, MoEGate
+from minimind_edu.moe import MoEFeedForward
+from minimind_edu.norms import RMSNorm
 
 
 def rounded_decoder(model: MiniMindForCausalLM, to: str = "int8") -> "RoundedDecoder":
     """What to generate with: `rounded_decoder(model, "int8").generate(ids, 100)`.
 
-    It keeps rounded copies of the matrices, and nothing of the model: what changes there later is not followed.
+    It keeps rounded copies of the matrices and nothing of the model, so later changes of the model are not followed.
 
     Args:
         to: "int8" or "bfloat16".
 
     Raises:
-        ValueError: if there is no such precision, a weight is not finite, or a model in training mode would lose its
-            dropout.
+        ValueError: if there is no such precision, a part of the model is not what this package made it, a weight is
+            not finite, or a model in training mode would lose its dropout.
     """
     if to not in PRECISIONS:
-        raise ValueError(f"weights can be rounded to {', '.join(map(repr, PRECISIONS))}, got {to!r}")
+        raise ValueError(f"weights can be rounded to {' or '.join(map(repr, PRECISIONS))}, got {to!r}")
+    changed = why_only_plain(model)
+    if changed is not None:
+        raise ValueError(f"only an unchanged model can be rounded: {changed}; undo that, or round its weights by hand")
     return RoundedDecoder(model, to)
 
 
-class RoundedDecoder(CompiledDecoder):
-    """Called like the model; `self.model` is the rounded one."""
-
-    def __init__(self, model: MiniMindForCausalLM, to: str):
-        reason = why_not_compiled(model)
-        missing = reason or ("" if model.lm_head.weight.is_cuda else why_not_loaded())
-        if missing and not reason:
-            warnings.warn(f"the products are left to torch.compile, and slower: {missing}", stacklevel=3)
-        super().__init__(rounded_model(model, to, compiled=not missing))
-        if reason:
-            self._give_up(reason)
-
-    def _lay_out(self) -> list[Stack | None]:
-        """The experts, as the step reads them."""
-        parts = (layer.mlp for layer in cast(Iterable[MiniMindBlock], self.model.model.layers))
-        return [
-            stack_rows(cast(Sequence[FeedForward], part.experts)) if isinstance(part, MoEFeedForward) else None
-            for part in parts
-        ]
-
-    def _begin(self) -> None:
-        """Nobody else has this model, so it is as it was."""
-
-
-def rounded_model(model: MiniMindForCausalLM, to: str, compiled: bool) -> MiniMindForCausalLM:
-    """A model of the same structure whose matrices are rounded; all else is computed in float32.
+class RoundedDecoder(LeanDecoder):
+    """Called like the model; `self.model` is the rounded one, and `self.weights` are the same rows.
 
     Args:
         to: as in rounded_decoder.
-        compiled: whether row_products is loaded.
     """
-    matrices = {id(it): it for it in model.parameters() if it.dim() == 2}
-    own = copy.deepcopy(model, dict(matrices)).eval()  # deepcopy leaves those as they are
-    known = {key: rounded(it.detach(), to, compiled) for key, it in matrices.items()}  # a tied one is rounded once
-    for part in list(own.modules()):
-        for name, child in list(part.named_children()):
-            if isinstance(child, nn.Linear):
-                setattr(part, name, RoundedLinear(known[id(child.weight)]))
-            elif isinstance(child, nn.Embedding):
-                setattr(part, name, RoundedEmbedding(known[id(child.weight)]))
-            elif isinstance(child, MoEGate):  # a few rows, which the router reads as any other model's
-                child.weight = nn.Parameter(known[id(child.weight)].restored())
-    return own.float()
+
+    way = "rounded"
+
+    def __init__(self, model: MiniMindForCausalLM, to: str):
+        matrices = {id(it): it for it in model.parameters() if it.dim() == 2}
+        own = copy.deepcopy(model, matrices).eval()  # its gains are copies; its matrices are read here, and replaced
+        self.weights = round_weights(own, to)
+        super().__init__(own)
+        reason = "it is made for the CPU" if own.model.norm.weight.is_cuda else why_not_loaded()
+        if reason:
+            self._give_up(reason, own)
+
+    def _begin(self) -> None:
+        """Nobody else has this model: it is as it was."""
 
 
-def stack_rows(experts: Sequence[FeedForward]) -> Stack:
-    """All experts' gate, up and down rows as three, of which the experts' own become views; see stack_experts."""
-    stacks = []
-    for name in ("gate_proj", "up_proj", "down_proj"):
-        maps = [cast(RoundedLinear, getattr(expert, name)) for expert in experts]
-        compiled = maps[0].weight.compiled
-        values, scales = (torch.stack(list(parts)) for parts in zip(*(it.weight[:2] for it in maps), strict=True))
-        for index, it in enumerate(maps):
-            it.weight = Rows(values[index], scales[index], compiled)
-        stacks.append(Rows(values, scales, compiled))
-    return tuple(stacks)
+@torch.inference_mode(False)
+@torch.no_grad()
+def round_weights(model: MiniMindForCausalLM, to: str) -> Weights:
+    """Round the matrices of a model in place, and give them as a step reads them; all else becomes float32."""
+    tied = model.lm_head.weight is model.model.embed_tokens.weight
+    output = _join([(model, "lm_head")], to)
+    embedding = output if tied else rounded(model.model.embed_tokens.weight, to)
+    model.model.embed_tokens = cast(nn.Embedding, RoundedEmbedding(embedding))
+    layers = [_round_block(block, to) for block in cast(Iterable[MiniMindBlock], model.model.layers)]
+    model.float()  # in place: the gains that were taken above are float32 now
+    # a step takes rows where it takes tensors
+    return Weights(cast(Tensor, embedding), layers, model.model.norm.weight, cast(Tensor, output))
+
+
+def _round_block(block: MiniMindBlock, to: str) -> Layer:
+    part, mlp = block.self_attn, block.mlp
+    networks = [mlp] if isinstance(mlp, FeedForward) else cast(Sequence[FeedForward], mlp.shared_experts)
+    rows = _join([(part, "q_proj"), (part, "k_proj"), (part, "v_proj")], to), _join([(part, "o_proj")], to)
+    return Layer(
+        *cast(tuple[Tensor, Tensor], rows),
+        (block.input_layernorm.weight, block.post_attention_layernorm.weight),
+        (part.q_norm.weight, part.k_norm.weight) if isinstance(part.q_norm, RMSNorm) else None,
+        [_round_network(network, to) for network in networks],
+        _round_experts(mlp, to) if isinstance(mlp, MoEFeedForward) else None,
+    )
+
+
+def _round_network(part: FeedForward, to: str) -> Network:
+    rows = _join([(part, "gate_proj"), (part, "up_proj")], to), _join([(part, "down_proj")], to)
+    return Network(*cast(tuple[Tensor, Tensor], rows))
+
+
+def _round_experts(mixture: MoEFeedForward, to: str) -> Experts:
+    experts, router = list(mixture.experts), mixture.gate
+    router.weight = nn.Parameter(rounded(router.weight, to).restored())  # a row for each expert: not worth more
+    joined = [_join([(expert, name) for expert in experts], to) for name in ("gate_proj", "up_proj", "down_proj")]
+    stacks = [
+        Rows(*(rows.unflatten(0, (len(experts), -1)) for rows in both)) for both in joined
+    ]  # [N*R, ...] -> [N, R, ...]
+    return Experts(router, *cast(tuple[Tensor, Tensor, Tensor], stacks))
+
+
+Places = Sequence[tuple[nn.Module, str]]  # modules, and the names of linear maps in them
+
+
+def _join(places: Places, to: str) -> Rows:
+    """The rows of linear maps with the same input, one map after the other. The maps become views of them."""
+    matrices = [cast(nn.Linear, getattr(part, name)).weight for part, name in places]
+    sizes = [len(matrix) for matrix in matrices]
+    rows = rounded(torch.cat(list(matrices)), to)
+    pieces = map(Rows, rows.values.split(sizes), rows.scales.split(sizes))
+    for (part, name), piece in zip(places, pieces, strict=True):
+        setattr(part, name, RoundedLinear(piece))
+    return rows

@@ -24,8 +24,8 @@ TORCH = Path(torch.__file__).parent
 # sums of float32 may be taken in any order, else their loops stay one number at a time
 FLAGS = (
     "-O3", "-march=native", "-fopenmp", "-fassociative-math", "-fno-signed-zeros", "-fno-trapping-math",
-    "-fno-math-errno", "-std=c++20", "-shared", "-fPIC", f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}",
-    f"-I{TORCH / 'include'}", f"-L{TORCH / 'lib'}", "-ltorch_cpu", "-lc10",
+    "-fno-math-errno", "-std=c++20", "-shared", "-fPIC",
+    f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}", f"-I{TORCH / 'include'}", f"-L{TORCH / 'lib'}", "-ltorch_cpu", "-lc10",
 )  # fmt: skip
 
 
@@ -59,7 +59,9 @@ def _library() -> str:
     macros = subprocess.run(
         [compiler, "-march=native", "-dM", "-E", "-x", "c++", os.devnull], capture_output=True, check=True
     ).stdout
-    key = hashlib.sha256(b"\n".join([SOURCE.read_bytes(), macros, torch.__version__.encode(), " ".join(FLAGS).encode()]))
+    key = hashlib.sha256(
+        b"\n".join([SOURCE.read_bytes(), macros, torch.__version__.encode(), " ".join(FLAGS).encode()])
+    )
     path = Path(cache_dir()) / f"row_products-{key.hexdigest()[:16]}.so"
     if not path.exists():
         partial = path.with_name(f"{path.name}.{os.getpid()}")

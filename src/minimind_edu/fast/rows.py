@@ -1,9 +1,9 @@
 """Matrices whose rows take fewer bytes than float32, and the two modules that hold one: a linear map, an embedding.
 
     int8      1 byte a weight and one scale for each row, as `weights/int8.py` makes them
-    bfloat16  2 bytes a weight; its scales are 1
+    bfloat16  2 bytes a weight; the scales are 1
 
-What is rounded is what is stored. Sums are float32 (or exact, see `row_products.py`).
+What is stored is what was rounded; sums are float32, or exact (`row_products.py`).
 """
 
 from typing import NamedTuple
@@ -12,10 +12,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from minimind_edu.fast.row_products import why_not_loaded
 from minimind_edu.weights.int8 import quantize
 
-PRECISIONS = {"int8": torch.int8, "bfloat16": torch.bfloat16}
-FEW = 8  # so many vectors are multiplied row by row; for more the matrix is restored, and multiplied as a whole
+PRECISIONS = ("int8", "bfloat16")
+FEW = 16  # so many vectors are multiplied row by row; for more, restoring the matrix first is faster
 
 
 class Rows(NamedTuple):
@@ -23,31 +24,42 @@ class Rows(NamedTuple):
 
     values: Tensor  # [..., R, C], int8 or bfloat16
     scales: Tensor  # [..., R], float32
-    compiled: bool  # whether row_products is there to multiply them
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """What it computes in."""
+        return self.scales.dtype
+
+    @property
+    def device(self) -> torch.device:
+        return self.scales.device
+
+    def at(self, index: Tensor | int | slice) -> "Rows":
+        """The rows, or matrices, at these places of the first axis."""
+        return Rows(self.values[index], self.scales[index])
 
     def restored(self) -> Tensor:
         """The float32 matrix that they stand for."""
         return self.values.float() * self.scales[..., None]
 
     def times(self, x: Tensor) -> Tensor:
-        """`[B, 1, C]` -> `[B, 1, R]`, for few vectors."""
-        if self.compiled:
-            return torch.ops.minimind_edu.row_products(self.values, self.scales, x[:, 0])[:, None]
-        if len(x) > 1 or x.is_cuda:
-            return F.linear(x, self.values.to(x.dtype)) * self.scales
-        quarters = [(part.float() * x).sum(-1) for part in self.values.chunk(4)]  # [R/4, C] * [1, 1, C]
-        return torch.cat(quarters, -1)[:, None] * self.scales  # 4 x [1, R/4] -> [1, 1, R]
+        """`[n, C]` -> `[n, R]`."""
+        if len(x) <= FEW and not x.is_cuda and not why_not_loaded():
+            return torch.ops.minimind_edu.row_products(self.values, self.scales, x)
+        if self.values.dtype == torch.bfloat16 and multiplies_bfloat16():
+            return F.linear(x.to(torch.bfloat16), self.values).float()
+        return F.linear(x, self.restored())
 
 
-def rounded(matrix: Tensor, to: str, compiled: bool) -> Rows:
+def rounded(matrix: Tensor, to: str) -> Rows:
     """The rows of a matrix `[R, C]`."""
     if to == "int8":
-        return Rows(*quantize(matrix), compiled)
-    return Rows(matrix.to(torch.bfloat16).contiguous(), matrix.new_ones(len(matrix), dtype=torch.float32), compiled)
+        return Rows(*quantize(matrix))
+    return Rows(matrix.to(torch.bfloat16), torch.ones(len(matrix), device=matrix.device))
 
 
 def multiplies_bfloat16() -> bool:
-    """Whether this processor has instructions for it; without them torch widens every number first."""
+    """Whether this processor has instructions for it; without them torch would widen every number."""
     return torch.cpu._is_avx512_bf16_supported()
 
 
@@ -59,21 +71,33 @@ class RoundedLinear(nn.Module):
         self.weight = weight
 
     def forward(self, x: Tensor) -> Tensor:
-        vectors = x.flatten(0, -2)  # [..., C] -> [n, C]
-        if self.weight.compiled and len(vectors) <= FEW:
-            return self.weight.times(vectors[:, None]).view(*x.shape[:-1], -1)
-        values = self.weight.values
-        if values.dtype == torch.bfloat16 and multiplies_bfloat16():
-            return F.linear(x.to(torch.bfloat16), values).float()
-        return F.linear(x, self.weight.restored())
+        return self.weight.times(x.flatten(0, -2)).view(*x.shape[:-1], -1)
 
 
 class RoundedEmbedding(nn.Module):
-    """A table with a row for each token: ids `[B, S]` -> `[B, S, E]`."""
+    """A table with a row for each token: ids `[...]` -> `[..., E]`."""
 
     def __init__(self, weight: Rows):
         super().__init__()
         self.weight = weight
 
     def forward(self, ids: Tensor) -> Tensor:
-        return self.weight.values[ids].float() * self.weight.scales[ids][..., None]
+        return self.weight.at(ids).restored()
+
+
+# What a step does with a matrix, rounded or laid out column by column (`layout.py`).
+
+
+def look_up(embedding: Tensor | Rows, ids: Tensor) -> Tensor:
+    """`[B]` -> `[B, E]`."""
+    return embedding.at(ids).restored() if isinstance(embedding, Rows) else F.embedding(ids, embedding)
+
+
+def product(x: Tensor, matrix: Tensor | Rows) -> Tensor:
+    """`[B, in]` -> `[B, out]`; a tensor is `[in, out]`."""
+    return matrix.times(x) if isinstance(matrix, Rows) else torch.mm(x, matrix)
+
+
+def add_product(total: Tensor, x: Tensor, matrix: Tensor | Rows) -> Tensor:
+    """`[B, out]`: total and the product."""
+    return total + matrix.times(x) if isinstance(matrix, Rows) else torch.addmm(total, x, matrix)
