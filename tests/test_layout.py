@@ -132,7 +132,7 @@ def test_weights_laid_out_in_inference_mode_can_still_be_trained(kind):
 CHANGES = {
     "replaced": lambda it: setattr(it[1], "weight", nn.Parameter(torch.zeros_like(it[1].weight))),
     "a new layout": lambda it: setattr(it[1].weight, "data", it[1].weight.data.contiguous()),
-    "exchanged": lambda it: (it.insert(0, it.pop())),
+    "exchanged": lambda it: it.insert(0, it.pop()),
     "converted": lambda it: [own.to(torch.float32) for own in it],
     "the first one alone": lambda it: setattr(it[0].weight, "data", it[0].weight.data.clone()),
 }
