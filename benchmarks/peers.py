@@ -4,7 +4,7 @@ transformers          LlamaForCausalLM, DynamicCache: what `generate` does by de
 transformers static   the same with StaticCache
 notes                 torch.cat cache and repeat_kv: notes_way.py
 plain                 this package as it is
-packed, compiled      its two faster ways of decoding
+lean, compiled        its two faster ways of decoding
 no cache              the whole text again at every step
 """
 
@@ -24,7 +24,7 @@ from minimind_edu.config import MiniMindConfig
 from minimind_edu.hf import to_transformers
 from minimind_edu.model import MiniMindForCausalLM
 
-Decoder = MiniMindForCausalLM | fast.CompiledDecoder
+Decoder = MiniMindForCausalLM | fast.LeanDecoder
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def build_peers(config: MiniMindConfig, device: torch.device, dtype: torch.dtype
         ),
         "notes": _collecting(partial(notes_way.stream, model)),
         "plain": _ours(model),
-        "packed": _ours(fast.decoder(copy.deepcopy(model), "packed")),
+        "lean": _ours(fast.decoder(copy.deepcopy(model), "lean")),
         "compiled": _ours(fast.decoder(copy.deepcopy(model), "compiled"), compiles=True),
         "no cache": _ours(model, use_cache=False),
     }

@@ -17,8 +17,8 @@ from benchmarks.peers import Peer, llama_twin, random_model
 from minimind_edu.costs import generation_cost
 from minimind_edu.machine import large_product
 
-CACHED = ("transformers", "transformers static", "notes", "plain", "packed", "compiled")
-STEPPING = ("transformers", "notes", "plain", "packed", "compiled")
+CACHED = ("transformers", "transformers static", "notes", "plain", "lean", "compiled")
+STEPPING = ("transformers", "notes", "plain", "lean", "compiled")
 BRIEF = 3
 
 
@@ -133,7 +133,7 @@ class Prefill(Scenario):
 
     kind = "prefill"
     prompt: int = 512
-    peers: tuple[str, ...] = ("transformers", "notes", "plain", "packed")
+    peers: tuple[str, ...] = ("transformers", "notes", "plain", "lean")
 
     @property
     def name(self) -> str:
@@ -191,7 +191,7 @@ class Limits(Scenario):
     """The machine: bytes read a second, alone and by a matrix times one vector, and operations a second.
 
     A library may read a matrix well below the speed of memory when there is but one vector, and better along columns.
-    How far tells how much packing and compiling can gain on a machine.
+    How far tells how much another layout and compiling can gain on a machine.
     """
 
     kind = "machine"

@@ -7,15 +7,15 @@ import torch
 from model_builders import KINDS, tiny_model, token_ids
 from torch import nn
 
-from minimind_edu.fast.layout import join_columns, lay_out, stack_experts
+from minimind_edu.fast.layout import join, lay_out, stack_experts
 from minimind_edu.weights.checkpoints import from_checkpoint, save_checkpoint
 
 IDS = token_ids(2, 7)
 
 
-def laid_out(kind="minimind2", **changes):
+def laid_out(kind="minimind2", by_columns=True, **changes):
     model = tiny_model(kind, **changes)
-    lay_out(model)
+    lay_out(model, by_columns)
     return model
 
 
@@ -23,13 +23,17 @@ def tensors_of(weights):
     return [leaf for leaf in torch.utils._pytree.tree_leaves(tuple(weights)) if isinstance(leaf, torch.Tensor)]
 
 
-def places(model):
-    return [tensor.data_ptr() for tensor in tensors_of(lay_out(model))]
+def places(model, by_columns=True):
+    return [tensor.data_ptr() for tensor in tensors_of(lay_out(model, by_columns))]
 
 
+both_orders = pytest.mark.parametrize("by_columns", [True, False], ids=["by columns", "by rows"])
+
+
+@both_orders
 @pytest.mark.parametrize("kind", KINDS)
-def test_laying_out_changes_the_order_in_memory_and_nothing_else(kind):
-    model, before = laid_out(kind), tiny_model(kind)
+def test_laying_out_changes_the_order_in_memory_and_nothing_else(kind, by_columns):
+    model, before = laid_out(kind, by_columns), tiny_model(kind)
     expected = before.state_dict()
     assert list(model.state_dict()) == list(expected)
     for name, weight in model.state_dict().items():
@@ -37,10 +41,11 @@ def test_laying_out_changes_the_order_in_memory_and_nothing_else(kind):
     torch.testing.assert_close(model(IDS).logits, before(IDS).logits)
 
 
+@both_orders
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_weights_are_the_models_own_in_the_order_of_the_step(kind):
+def test_the_weights_are_the_models_own_in_the_order_of_the_step(kind, by_columns):
     model = tiny_model(kind)
-    weights = lay_out(model)
+    weights = lay_out(model, by_columns)
     owned = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
     assert {tensor.untyped_storage().data_ptr() for tensor in tensors_of(weights)} <= owned, "no second copy"
     assert torch.equal(weights.output.t(), model.lm_head.weight)
@@ -53,14 +58,23 @@ def test_the_weights_are_the_models_own_in_the_order_of_the_step(kind):
         for network, own in zip(layer.networks, networks, strict=True):
             assert torch.equal(network.gate_up.t(), torch.cat([own.gate_proj.weight, own.up_proj.weight]))
             assert torch.equal(network.down.t(), own.down_proj.weight)
-        columns = (layer.qkv, layer.out, *(matrix for network in layer.networks for matrix in network))
-        assert all(matrix.is_contiguous() for matrix in columns)
+        joined = (layer.qkv, layer.out, *(matrix for network in layer.networks for matrix in network))
+        assert all((matrix if by_columns else matrix.t()).is_contiguous() for matrix in joined)
 
 
-def test_laying_out_twice_moves_nothing():
+@both_orders
+def test_laying_out_twice_moves_nothing(by_columns):
     for kind in KINDS:
         model = tiny_model(kind)
-        assert places(model) == places(model)
+        assert places(model, by_columns) == places(model, by_columns)
+
+
+def test_rows_again_are_those_of_a_new_model():
+    model, new = laid_out(), tiny_model()
+    lay_out(model, by_columns=False)
+    for name, weight in model.state_dict().items():
+        assert weight.stride() == new.state_dict()[name].stride()
+    assert torch.equal(model(IDS).logits, new(IDS).logits), "to the last bit"
 
 
 def test_a_tied_matrix_stays_one():
@@ -131,20 +145,21 @@ def test_weights_laid_out_in_inference_mode_can_still_be_trained(kind):
 
 CHANGES = {
     "replaced": lambda it: setattr(it[1], "weight", nn.Parameter(torch.zeros_like(it[1].weight))),
-    "a new layout": lambda it: setattr(it[1].weight, "data", it[1].weight.data.contiguous()),
-    "exchanged": lambda it: it.insert(0, it.pop()),
+    "a layout of its own": lambda it: setattr(it[1].weight, "data", it[1].weight.data.clone()),
+    "exchanged": lambda it: it.insert(1, it.pop(2)),  # the first one stays, and so do the sizes
     "converted": lambda it: [own.to(torch.float32) for own in it],
     "the first one alone": lambda it: setattr(it[0].weight, "data", it[0].weight.data.clone()),
 }
 
 
+@both_orders
 @pytest.mark.parametrize("change", CHANGES)
-def test_matrices_that_no_longer_lie_together_are_joined_anew(change):
-    maps = [nn.Linear(5, width, bias=False).double() for width in (4, 4, 2, 4)]
-    join_columns(maps)
+def test_matrices_that_no_longer_lie_together_are_joined_anew(change, by_columns):
+    maps = [nn.Linear(5, width, bias=False).double() for width in (4, 4, 4, 2)]
+    join(maps, by_columns)
     CHANGES[change](maps)
     expected = torch.cat([own.weight.detach() for own in maps])
-    assert torch.equal(join_columns(maps).t(), expected)
+    assert torch.equal(join(maps, by_columns).t(), expected)
     assert torch.equal(torch.cat([own.weight for own in maps]), expected)
 
 

@@ -4,10 +4,10 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from model_builders import KINDS, SLOW_PROPERTY, tensor, tiny_model, token_ids
+from model_builders import KINDS, SLOW_PROPERTY, tiny_model, token_ids
 
-from minimind_edu.fast.layout import lay_out, stack_experts
-from minimind_edu.fast.token_step import _mixed, token_step
+from minimind_edu.fast.layout import lay_out
+from minimind_edu.fast.token_step import token_step
 from minimind_edu.kv_cache import KVCache
 from minimind_edu.rope_frequencies import RopeScaling
 
@@ -33,7 +33,7 @@ def stepped(model, token, past, mask=None, fixed=False):
     end = past.length
     positions = model.model.freqs_cos[end - 1 : end], model.model.freqs_sin[end - 1 : end]
     place = torch.tensor([end]) if fixed else end
-    logits = token_step(model.config, lay_out(model), token, positions, place, keys, values, mask)
+    logits = token_step(model, lay_out(model), token, positions, place, keys, values, mask)
     return logits, past
 
 
@@ -91,13 +91,16 @@ def test_only_the_new_position_is_written():
             assert changed.nonzero()[:, 1].unique().tolist() == [5]
 
 
-@torch.no_grad()
-def test_a_mixture_compiled_takes_the_experts_of_the_one_that_is_not(monkeypatch):
-    mixture, x = MODELS["minimind3_moe"].model.layers[0].mlp, tensor(1, 32)
-    experts = stack_experts(mixture)
-    eager = _mixed(experts, x)
+@every_model
+@pytest.mark.parametrize("rows", [1, 2])
+def test_the_form_for_compiling_computes_the_same(name, rows, monkeypatch):
+    model = MODELS[name]
+    ids = token_ids(1 if model.config.use_moe else rows, 9)
+    past = prefilled(model, ids[:, :-1])
+    expected, _ = stepped(model, ids[:, -1:], past)
     monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
-    torch.testing.assert_close(_mixed(experts, x), eager)
+    logits, _ = stepped(model, ids[:, -1:], past)
+    torch.testing.assert_close(logits, expected)
 
 
 @pytest.mark.parametrize("dtype, atol", [(torch.float32, 1e-5), (torch.bfloat16, 4e-2)])

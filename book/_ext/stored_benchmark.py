@@ -31,7 +31,8 @@ from benchmarks import picture, report
 from benchmarks.findings import AGAINST, LIMIT, OURS, Finding, findings
 from minimind_edu.plotting import Picture
 
-COLUMNS = ("notes", *OURS, LIMIT)
+BEFORE_LEAN = "packed"  # in runs that are older than lean
+COLUMNS = ("notes", *OURS, BEFORE_LEAN, LIMIT)
 
 
 class _OfRuns(SphinxDirective):
@@ -128,9 +129,10 @@ def comparison(run: dict[str, Any]) -> str:
             values[line.scenario] = line.value.split(" ", 1)
         elif line.against == AGAINST and line.what in COLUMNS:
             compared.setdefault(line.scenario, {})[line.what] = line
-    rows = [["work (unit)", "transformers", *(f"{name}, ×" for name in COLUMNS)], ["---"] * (len(COLUMNS) + 2)]
+    shown = [name for name in COLUMNS if any(name in lines for lines in compared.values())]
+    rows = [["work (unit)", "transformers", *(f"{name}, ×" for name in shown)], ["---"] * (len(shown) + 2)]
     for scenario, lines in compared.items():
-        cells = [cell(lines[name]) if name in lines else "" for name in COLUMNS]
+        cells = [cell(lines[name]) if name in lines else "" for name in shown]
         value, unit = values[scenario]
         rows.append([f"{scenario.replace('->', '→')} ({unit})", value, *cells])
     return markdown_table(rows)

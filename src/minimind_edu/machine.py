@@ -8,6 +8,7 @@ threads as torch has been given (`torch.set_num_threads`).
 """
 
 import argparse
+import copy
 import datetime
 import json
 from collections.abc import Callable, Sequence
@@ -24,7 +25,6 @@ from minimind_edu import fast
 from minimind_edu.config import MiniMindConfig
 from minimind_edu.costs import Cost, Machine, decode_cost, prefill_cost
 from minimind_edu.device import pick_device, pick_dtype
-from minimind_edu.fast.packing import unpack_weights
 from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.timing import best_seconds, clock_for
 
@@ -42,7 +42,7 @@ def readings(numbers: Tensor, width: int = 512) -> dict[str, Callable[[], Tensor
     Args:
         numbers: `[N * width]`, whatever they are.
         width: of the matrix as which two of the ways see them, multiplied with one vector as `nn.Linear` does it: lying
-            by rows, as in a new model, and by columns, as in a packed one.
+            by rows, as in a new model, and by columns, as `fast.layout` stores it.
     """
     by_rows = numbers.view(-1, width)  # [N, width]
     by_columns = numbers.view(width, -1).t()  # [N, width]
@@ -123,17 +123,18 @@ def step_seconds(
         rounds: runs of each.
     """
     best: dict[str, float] = {}
-    compiled = fast.decoder(model, "compiled") if "compiled" in modes else None  # kept: it compiles once
+    twin = (
+        copy.deepcopy(model) if set(modes) - {"plain"} else model
+    )  # "plain" is measured as a new model lies in memory
+    decoders = {mode: fast.decoder(model if mode == "plain" else twin, mode) for mode in modes}
     for _ in range(rounds):
-        for mode in modes:
-            unpack_weights(model)  # all ways share the model, and only "packed" lays its weights out anew
-            decoder = compiled if compiled and mode == "compiled" else fast.decoder(model, mode)
+        for mode, decoder in decoders.items():
             seconds = _median_step(decoder, ids, new)
             best[mode] = min(seconds, best.get(mode, seconds))
     return best
 
 
-def _median_step(decoder: MiniMindForCausalLM | fast.CompiledDecoder, ids: torch.Tensor, new: int) -> float:
+def _median_step(decoder: MiniMindForCausalLM | fast.LeanDecoder, ids: torch.Tensor, new: int) -> float:
     clock = clock_for(ids.device)
     steps = decoder.stream(ids, new + 1, eos_token_id=None)
     next(steps)
@@ -169,7 +170,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m minimind_edu.machine")
     parser.add_argument("name", help="what to call this machine, without naming its owner")
     parser.add_argument("--threads", type=int, help="threads of the CPU (default: torch's own)")
-    parser.add_argument("--modes", nargs="*", default=["plain", "packed", "compiled"])
+    parser.add_argument("--modes", nargs="*", default=list(fast.WAYS))
     parser.add_argument("--rounds", type=int, default=10)
     options = parser.parse_args(arguments)
     if options.threads:

@@ -28,7 +28,7 @@ LAYER = ("test_layer_cache.py",)
 MOE = ("test_moe.py",)
 MODEL = ("test_model.py",)
 GENERATION = ("test_generation.py",)
-PACKING = ("test_packing.py",)
+LAYOUT = ("test_layout.py",)
 STEP = ("test_token_step.py",)
 DECODING = ("test_decoding.py",)
 COSTS = ("test_costs.py",)
@@ -61,8 +61,7 @@ _DELETES = ("test_hf_export.py::test_never_deletes_what_no_export_wrote",)
 _TRAINS = ("test_hf_export.py::test_what_acts_in_training_only_is_written_as_well",)
 _GROWS = ("test_hf_adapter.py::test_the_vocabulary_can_grow_and_the_wrapped_model_grows_with_it",)
 _TIE = "self.lm_head.weight = self.model.embed_tokens.weight"
-_PACK = "weight.data = weight.data.t().contiguous().t()"
-_CHOSEN = "gate, up, down = (matrices[routed.experts[0]] for matrices in stack)  # [N, ...] -> [k, ...]"
+_PIECES = "lambda joined: [piece.t() for piece in joined.split(sizes, dim=1)],"
 _BEFORE = "before = probabilities.cumsum(-1) - probabilities"
 
 # fmt: off
@@ -508,24 +507,31 @@ MUTANTS = [
         "if attention_mask is not None and not bool(attention_mask.all()):", "if attention_mask is not None:",
         ("test_generation.py::test_a_mask_of_ones_is_not_looked_at_again_for_every_token",),
     ),
-    # Packing, the compiled step, and the choice
-    Mutant("packing: rows and columns exchanged", "fast/packing.py", _PACK, _PACK.removesuffix(".t()"), PACKING),
-    Mutant("packing: nothing is moved", "fast/packing.py", _PACK, "pass", PACKING),
-    Mutant("packing: again and again", "fast/packing.py", _PACK, _PACK.replace("contiguous", "clone"), PACKING),
+    # Layout, the step as it is and compiled, and the choice
     Mutant(
-        "packing: weights of inference mode", "fast/packing.py",
-        "@torch.inference_mode(False)\ndef pack_weights", "def pack_weights", PACKING,
+        "layout: columns where rows are asked for", "fast/layout.py", "    if not by_columns:", "    if False:", LAYOUT,
+    ),
+    Mutant("layout: a second copy", "fast/layout.py", "weight.data = piece", "pass", LAYOUT),
+    Mutant("layout: again and again", "fast/layout.py", "            return whole.data", "            pass", LAYOUT),
+    Mutant(
+        "layout: weights of inference mode", "fast/layout.py",
+        "@torch.inference_mode(False)\ndef lay_out", "def lay_out", LAYOUT,
     ),
     Mutant(
-        "experts: stacked as a second copy", "fast/packing.py", "weight.data = own", "pass", PACKING,
+        "layout: pieces in another order", "fast/layout.py", _PIECES,
+        _PIECES.replace("split(sizes, dim=1)]", "split(sizes, dim=1)[::-1]]"), LAYOUT,
     ),
     Mutant(
-        "experts: a replaced one is not noticed", "fast/packing.py",
-        "and weight.data_ptr() == first.data_ptr() + index * size", "", PACKING,
+        "layout: a replaced matrix is not noticed", "fast/layout.py",
+        "and a.data_ptr() == b.data_ptr() and", "and", LAYOUT,
     ),
     Mutant(
-        "experts: storage not compared, places only by chance", "fast/packing.py",
-        "if not _stored_in_order(weights):", "if False:", PACKING,
+        "layout: another order in the same place", "fast/layout.py", " and a.stride() == b.stride()", "", LAYOUT,
+    ),
+    Mutant(
+        "layout: keys and values exchanged", "fast/layout.py",
+        "join([part.q_proj, part.k_proj, part.v_proj], by_columns)",
+        "join([part.q_proj, part.v_proj, part.k_proj], by_columns)", STEP,
     ),
     Mutant(
         "cache: room reserved over a fork's positions", "layer_cache.py",
@@ -551,7 +557,7 @@ MUTANTS = [
     ),
     Mutant(
         "step: written one position late", "fast/token_step.py",
-        "buffer[:, end - 1 : end] = new", "buffer[:, end : end + 1] = new", STEP,
+        "buffer[:, end - 1 : end] = new[:, None]", "buffer[:, end : end + 1] = new[:, None]", STEP,
     ),
     Mutant(
         "step: the token does not see itself", "fast/token_step.py",
@@ -570,35 +576,54 @@ MUTANTS = [
     ),
     Mutant(
         "step: fixed, written one position late", "fast/token_step.py",
-        "return buffer.index_copy_(1, end - 1, new)", "return buffer.index_copy_(1, end, new)", STEP,
+        "return buffer.index_copy_(1, end - 1, new[:, None])", "return buffer.index_copy_(1, end, new[:, None])", STEP,
     ),
     Mutant(
         "step: QK-norm forgotten", "fast/token_step.py",
-        "q, k = apply_rotary_pos_emb(part.q_norm(q), part.k_norm(k), *positions)",
-        "q, k = apply_rotary_pos_emb(q, k, *positions)", STEP,
+        "if layer.head_gains is not None:", "if False:", STEP,
     ),
     Mutant(
         "step: query heads in the wrong groups", "fast/token_step.py",
-        "grouped = q.view(batch, kv_heads, heads // kv_heads, head_dim)",
-        "grouped = q.view(batch, heads // kv_heads, kv_heads, head_dim).transpose(1, 2)", STEP,
+        "grouped = qk[:, :heads].view(-1, kv_heads, heads // kv_heads, head_dim)",
+        "grouped = qk[:, :heads].view(-1, heads // kv_heads, kv_heads, head_dim).transpose(1, 2)", STEP,
     ),
-    Mutant("step: post-norm as pre-norm", "fast/token_step.py", "if block.pre_norm:", "if True:", STEP),
     Mutant(
-        "step: the embedding's matrix as output", "fast/token_step.py",
-        "return linear(model.lm_head.weight, body.norm(x))", "return linear(body.embed_tokens.weight, body.norm(x))",
+        "step: rotated the other way", "fast/token_step.py",
+        "torch.cat([-sin[:, :half], sin[:, half:]], dim=-1)", "torch.cat([sin[:, :half], -sin[:, half:]], dim=-1)",
         STEP,
     ),
     Mutant(
-        "step: always the first experts", "fast/token_step.py", _CHOSEN,
-        _CHOSEN.replace("[routed.experts[0]]", "[: len(routed.experts[0])]"), STEP,
+        "step: values rotated, too", "fast/token_step.py",
+        "_remember(value, v, end)", "_remember(value, v * cos, end)", STEP,
+    ),
+    Mutant(
+        "step: the residual lost", "fast/token_step.py",
+        "else torch.addmm(residual, x, weight)", "else torch.mm(x, weight)", STEP,
+    ),
+    Mutant(
+        "step: the residual lost in the form for compiling", "fast/token_step.py",
+        "return residual + _product(x, weight) if", "return _product(x, weight) if", STEP,
+    ),
+    Mutant("step: post-norm as pre-norm", "fast/token_step.py", 'config.norm_placement == "pre"', "True", STEP),
+    Mutant(
+        "step: the embedding's matrix as output", "fast/token_step.py",
+        "eps), weights.output)[:, None]", "eps), weights.embedding.t())[:, None]", STEP,
+    ),
+    Mutant(
+        "step: always the first experts", "fast/token_step.py", "zip(chosen.tolist(), vectors, strict=True)",
+        "zip(range(len(chosen)), vectors, strict=True)", STEP,
+    ),
+    Mutant(
+        "step: always the first experts in the form for compiling", "fast/token_step.py",
+        "(stack[chosen] * x[:, None])", "(stack[: len(chosen)] * x[:, None])", STEP,
     ),
     Mutant(
         "step: routing weights forgotten", "fast/token_step.py",
-        "output = (routed.weights[0, :, None] * outputs).sum(0).view_as(x)", "output = outputs.sum(0).view_as(x)", STEP,
+        "return routed.weights @ _products(", "return torch.ones_like(routed.weights) @ _products(", STEP,
     ),
     Mutant(
-        "step: shared experts forgotten", "fast/token_step.py",
-        "for expert in cast(Sequence[FeedForward], part.shared_experts):", "for expert in ():", STEP,
+        "step: shared experts forgotten", "fast/layout.py",
+        "else cast(Sequence[FeedForward], mlp.shared_experts)", "else ()", STEP,
     ),
     Mutant(
         "compiled: the dtype is not asked for", "fast/compiled_steps.py",
@@ -628,7 +653,7 @@ MUTANTS = [
     ),
     Mutant(
         "step: the second half of a product lost", "fast/token_step.py",
-        "return torch.cat(halves, -1)[:, None]", "return torch.cat([halves[0]] * 2, -1)[:, None]", STEP,
+        "torch.cat(list(_halves(x, weight)), dim=-1)", "torch.cat([_halves(x, weight)[0]] * 2, dim=-1)", STEP,
     ),
     Mutant(
         "compiled: forgotten at once", "fast/compiled_steps.py",
@@ -653,14 +678,14 @@ MUTANTS = [
         ("test_decoding.py::test_every_way_gives_the_plain_tokens",),
     ),
     Mutant(
-        "decoding: compiled for packed weights", "fast/decoding.py",
-        "unpack_weights(self.model)  # a compiled loop reads row by row", "pass",
+        "decoding: compiled for columns", "fast/decoding.py",
+        "    by_columns = False\n", "    by_columns = True\n",
         ("test_decoding.py::test_each_way_lays_the_weights_out_as_it_needs_them",),
     ),
     Mutant(
         "decoding: hooks are skipped silently", "fast/compilable.py",
         "has_hooks = part._forward_hooks or part._forward_pre_hooks", "has_hooks = False",
-        ("test_decoding.py::test_a_model_that_somebody_changed_stays_eager",),
+        ("test_decoding.py::test_a_model_that_somebody_changed_stays_plain",),
     ),
     Mutant(
         "decoding: the dropout is lost silently", "fast/compilable.py",
@@ -1171,9 +1196,10 @@ MUTANTS = [
         "replaced = False", ("test_decoding.py::test_a_model_that_somebody_changed_stays_eager",),
     ),
     Mutant(
-        "decoding: the layout of the experts is taken once", "fast/decoding.py",
-        "            self.stacks = self._lay_out()\n        else:", "            pass\n        else:",
-        ("test_compiled_steps.py::test_a_mixture_for_one_row_is_one_graph_and_follows_replaced_experts",),
+        "decoding: the weights are laid out once", "fast/decoding.py",
+        "self.weights = lay_out(self.model, self.by_columns)",
+        'self.weights = getattr(self, "weights", None) or lay_out(self.model, self.by_columns)',
+        ("test_decoding.py::test_between_two_texts_a_model_may_change",),
     ),
     Mutant(
         "world: a gift stays with the giver", "world/house.py",

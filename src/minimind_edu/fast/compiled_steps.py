@@ -94,6 +94,8 @@ def _compiled(model: MiniMindForCausalLM, weights: Weights, batch: int, masked: 
     if capacity is not None:
         for tensor in (*_tensors(weights), *keys, *values):
             torch._dynamo.mark_static_address(tensor)  # or a CUDA graph copies it at every step
+    for tensor in _tensors(weights):
+        torch._dynamo.mark_static(tensor)  # or dynamic=True would let the weights' own sizes vary
     # dynamic=True would make a size even of the norms' eps, and a tensor of it at every step
     numbers_stay = torch._dynamo.config.patch(specialize_float=True)
     # what torch keeps on disk is not told apart by the processor's instructions, and gave wrong tokens under others
@@ -101,7 +103,7 @@ def _compiled(model: MiniMindForCausalLM, weights: Weights, batch: int, masked: 
     processor = torch.compiler.config.patch(cache_key_tag=instructions)  # pyright: ignore[reportAttributeAccessIssue]
     with torch.no_grad(), numbers_stay, processor, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch warns of its own old parts while it compiles
-        step(config, weights, token, positions, place, keys, values, mask)
+        step(model, weights, token, positions, place, keys, values, mask)
     return step
 
 

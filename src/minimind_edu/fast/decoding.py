@@ -68,6 +68,7 @@ class LeanDecoder:
     """
 
     way = "lean"
+    by_columns = True  # how the step reads the weights
     fixed = False  # whether shapes and addresses stay the same from token to token
     generate = generation.generate
     stream = generation.stream
@@ -103,7 +104,7 @@ class LeanDecoder:
         """A new text: since the last one the model may have been changed or converted."""
         reason = why_only_plain(self.model)
         if reason is None:
-            self.weights = lay_out(self.model)
+            self.weights = lay_out(self.model, self.by_columns)
         else:
             self._give_up(reason, self.model)
 
@@ -136,7 +137,7 @@ class LeanDecoder:
                 place = torch.full((1,), end, device=token.device)
                 if mask is not None:
                     mask = F.pad(mask, (0, past.capacity - end), value=True)
-            logits = step(self.config, self.weights, _fresh_copy(token), positions, place, keys, values, mask)
+            logits = step(self.model, self.weights, _fresh_copy(token), positions, place, keys, values, mask)
         return StepOutput(logits, past)
 
 
@@ -149,6 +150,7 @@ class CompiledDecoder(LeanDecoder):
     """
 
     way = "compiled"
+    by_columns = False
 
     def __init__(self, model: MiniMindForCausalLM, fixed: bool | None = None):
         self.fixed = model.lm_head.weight.is_cuda if fixed is None else fixed

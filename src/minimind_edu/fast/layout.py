@@ -3,7 +3,7 @@
 A matrix has a shape, values, and an order in which the values are stored. PyTorch hands `x Wᵀ` to a library that is
 made for large matrices. For a single vector it reads W faster when each column is stored together: one pass over memory
 adds x[i] times column i to all outputs, where row by row every output is a sum of its own. How much faster depends on
-the processor; what a prompt costs hardly changes.
+the processor; what a prompt costs hardly changes. A compiled step has loops of its own, which read row by row.
 
 Matrices that multiply the same vector (queries, keys and values; gate and up) are stored as one, so that a single
 product reads all of them. Nothing is copied twice: a model's own parameters become views of the joined storage.
@@ -63,42 +63,49 @@ class Weights(NamedTuple):
 
 # What torch makes in inference mode can never be trained again, and weights outlive the mode.
 @torch.inference_mode(False)
-def lay_out(model: MiniMindForCausalLM) -> Weights:
+def lay_out(model: MiniMindForCausalLM, by_columns: bool = True) -> Weights:
     """Lay a model's matrices out for decoding; where they already are, this costs next to nothing.
 
-    A tied embedding is the same matrix as lm_head and is laid out with it. A token's embedding is then scattered over
-    memory, which costs microseconds; reading all of lm_head faster gains more.
+    A tied embedding is the same matrix as lm_head and is laid out with it. By columns a token's embedding is scattered
+    over memory, which costs microseconds; reading all of lm_head faster gains more.
+
+    Args:
+        by_columns: store each column together; otherwise each row, as in a new model. Experts always lie by rows.
     """
-    output = join_columns([model.lm_head])
-    layers = [_layer(block) for block in cast(Iterable[MiniMindBlock], model.model.layers)]
+    output = join([model.lm_head], by_columns)
+    layers = [_layer(block, by_columns) for block in cast(Iterable[MiniMindBlock], model.model.layers)]
     return Weights(model.model.embed_tokens.weight.data, layers, model.model.norm.weight.data, output)
 
 
-def _layer(block: MiniMindBlock) -> Layer:
+def _layer(block: MiniMindBlock, by_columns: bool) -> Layer:
     part, mlp = block.self_attn, block.mlp
     networks = [mlp] if isinstance(mlp, FeedForward) else cast(Sequence[FeedForward], mlp.shared_experts)
     return Layer(
-        join_columns([part.q_proj, part.k_proj, part.v_proj]),
-        join_columns([part.o_proj]),
+        join([part.q_proj, part.k_proj, part.v_proj], by_columns),
+        join([part.o_proj], by_columns),
         (block.input_layernorm.weight.data, block.post_attention_layernorm.weight.data),
         (part.q_norm.weight.data, part.k_norm.weight.data) if isinstance(part.q_norm, RMSNorm) else None,
-        [Network(join_columns([it.gate_proj, it.up_proj]), join_columns([it.down_proj])) for it in networks],
+        [Network(join([it.gate_proj, it.up_proj], by_columns), join([it.down_proj], by_columns)) for it in networks],
         stack_experts(mlp) if isinstance(mlp, MoEFeedForward) else None,
     )
 
 
-def join_columns(maps: Sequence[nn.Linear]) -> Tensor:
-    """The matrices of linear maps with the same input, column by column, as one: `[in, sum of out]`.
+def join(maps: Sequence[nn.Linear], by_columns: bool) -> Tensor:
+    """The matrices of linear maps with the same input as one, so that `x @ joined` is all their outputs: `[in, out]`.
 
-    Each map's own parameter becomes a view of it, `[out, in]` as before, so it may go on learning.
+    Each map's own parameter becomes a view of it, in its own shape, so it may go on learning.
     """
     weights = [it.weight for it in maps]
-    sizes = [len(weight) for weight in weights]
+    sizes, width = [len(weight) for weight in weights], weights[0].shape[1]
+    if not by_columns:
+        shape = (sum(sizes), width)
+        joined = _one(weights, lambda: torch.cat([it.data for it in weights]), lambda it: it.split(sizes), shape)
+        return joined.t().data  # a compiled step would depend on what a view is a view of; .data is none
     return _one(
         weights,
         lambda: torch.cat([weight.data.t() for weight in weights], dim=1),  # n x [in, out] -> [in, sum of out]
         lambda joined: [piece.t() for piece in joined.split(sizes, dim=1)],
-        (weights[0].shape[1], sum(sizes)),
+        (width, sum(sizes)),
     )
 
 
@@ -132,7 +139,7 @@ def _one(
     if end * first.element_size() <= first.untyped_storage().nbytes():
         whole = first.as_strided(shape, torch.empty(shape, device="meta").stride())
         if all(_same_memory(weight, piece) for weight, piece in zip(weights, cut(whole), strict=True)):
-            return whole
+            return whole.data  # .data, as in `join`
     whole = make().contiguous()
     for weight, piece in zip(weights, cut(whole), strict=True):
         weight.data = piece

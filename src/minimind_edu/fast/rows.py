@@ -83,21 +83,3 @@ class RoundedEmbedding(nn.Module):
 
     def forward(self, ids: Tensor) -> Tensor:
         return self.weight.at(ids).restored()
-
-
-# What a step does with a matrix, rounded or laid out column by column (`layout.py`).
-
-
-def look_up(embedding: Tensor | Rows, ids: Tensor) -> Tensor:
-    """`[B]` -> `[B, E]`."""
-    return embedding.at(ids).restored() if isinstance(embedding, Rows) else F.embedding(ids, embedding)
-
-
-def product(x: Tensor, matrix: Tensor | Rows) -> Tensor:
-    """`[B, in]` -> `[B, out]`; a tensor is `[in, out]`."""
-    return matrix.times(x) if isinstance(matrix, Rows) else torch.mm(x, matrix)
-
-
-def add_product(total: Tensor, x: Tensor, matrix: Tensor | Rows) -> Tensor:
-    """`[B, out]`: total and the product."""
-    return total + matrix.times(x) if isinstance(matrix, Rows) else torch.addmm(total, x, matrix)

@@ -3,11 +3,12 @@
     token -> embedding -> L times (attend to the buffers, feed forward) -> norm -> logits
 
 What makes it fast:
-    - queries, keys and values are one product, gate and up another, and each matrix is read column by column;
-    - the residual is added inside the product that ends a part, and a norm is one call;
+    - queries, keys and values are one product, gate and up another, and each matrix is read as it lies in memory;
     - RoPE rotates all query and key heads at once;
     - keys and values are written into buffers in place, and only the part that is filled is read;
-    - nothing is checked.
+    - nothing is checked;
+    - called as it is, the residual is added inside the product that ends a part;
+    - compiled, a product with one vector is a loop of its own, with what follows it inside.
 
 Left out: dropout, labels, hidden states, prompts. `decoding.py` calls it as it is or compiled, and keeps to the model
 where it does not apply.
@@ -21,11 +22,12 @@ from torch import Tensor
 
 from minimind_edu.config import MiniMindConfig
 from minimind_edu.fast.layout import Experts, Layer, Weights
-from minimind_edu.fast.rows import Rows, add_product, look_up, product
+from minimind_edu.fast.rows import Rows
+from minimind_edu.model import MiniMindForCausalLM
 
 
 def token_step(
-    config: MiniMindConfig,
+    model: MiniMindForCausalLM,
     weights: Weights,
     token: Tensor,
     positions: tuple[Tensor, Tensor],
@@ -37,7 +39,7 @@ def token_step(
     """Read one token in each row, write its keys and values into the buffers, return its logits.
 
     Args:
-        config: the model's; with mixtures of experts the step reads a single row.
+        model: gives its sizes; with mixtures of experts the step reads a single row.
         weights: the model's, as `lay_out` gives them.
         token: `[B, 1]` ids.
         positions: cos and sin of the token's position, `[1, D]` each.
@@ -53,20 +55,61 @@ def token_step(
     if isinstance(end, Tensor):
         filled = torch.arange(keys[0].shape[1], device=end.device).view(1, 1, 1, -1) < end
         mask = filled if mask is None else mask & filled
+    config = model.config
     eps, pre_norm = config.rms_norm_eps, config.norm_placement == "pre"
     cos, sin = positions
     half = config.head_dim // 2
     turn = cos, torch.cat([-sin[:, :half], sin[:, half:]], dim=-1)  # the sign of rotate_half, on the table
-    x = look_up(weights.embedding, token[:, 0])  # [B] -> [B, E]
+    x = _look_up(weights.embedding, token[:, 0])  # [B] -> [B, E]
     for layer, key, value in zip(weights.layers, keys, values, strict=True):
         before_attention, before_feeding = layer.gains
         normed = _norm(x, before_attention, eps) if pre_norm else x
         attended = _attend(config, layer, normed, turn, end, key, value, mask)
-        x = add_product(x, attended, layer.out)  # [B, H*D] -> [B, E]
+        x = _add_product(x, attended, layer.out)  # [B, H*D] -> [B, E]
         x = x if pre_norm else _norm(x, before_attention, eps)
         x = _feed(layer, x, _norm(x, before_feeding, eps) if pre_norm else x)
         x = x if pre_norm else _norm(x, before_feeding, eps)
-    return product(_norm(x, weights.gain, eps), weights.output)[:, None]  # [B, E] -> [B, 1, V]
+    return _product(_norm(x, weights.gain, eps), weights.output)[:, None]  # [B, E] -> [B, 1, V]
+
+
+def _look_up(embedding: Tensor | Rows, ids: Tensor) -> Tensor:
+    return embedding.at(ids).restored() if isinstance(embedding, Rows) else F.embedding(ids, embedding)
+
+
+def _has_own_loops(x: Tensor) -> bool:
+    """Whether a product is compiled into loops. Several rows share what was read, which is what the library's matrix
+    product is made for, and GPUs have a routine of their own for one."""
+    return torch.compiler.is_compiling() and len(x) == 1 and not x.is_cuda
+
+
+def _halves(x: Tensor, weight: Tensor | Rows) -> Sequence[Tensor]:
+    """`[B, in]` x `[in, out]` -> 2 x `[B, out/2]`.
+
+    Compiled, one row is multiplied as what it is, a sum for each row of the weight as stored: a loop that reads the
+    weight once and in the order of memory. It reads both halves at once, because a processor that waits for memory in
+    two places gets more of it.
+    """
+    if isinstance(weight, Rows):
+        return weight.times(x).chunk(2, dim=-1)
+    if _has_own_loops(x):
+        return [(half * x).sum(-1)[None] for half in weight.t().chunk(2)]  # [out/2, in] * [1, in]
+    return torch.mm(x, weight).chunk(2, dim=-1)
+
+
+def _product(x: Tensor, weight: Tensor | Rows) -> Tensor:
+    """`[B, in]` x `[in, out]` -> `[B, out]`."""
+    if isinstance(weight, Rows):
+        return weight.times(x)
+    return torch.cat(list(_halves(x, weight)), dim=-1) if _has_own_loops(x) else torch.mm(x, weight)
+
+
+def _add_product(residual: Tensor, x: Tensor, weight: Tensor | Rows) -> Tensor:
+    """`residual + x @ weight`, `[B, out]`."""
+    return (
+        residual + _product(x, weight)
+        if isinstance(weight, Rows) or _has_own_loops(x)
+        else torch.addmm(residual, x, weight)
+    )
 
 
 def _norm(x: Tensor, gain: Tensor, eps: float) -> Tensor:
@@ -85,7 +128,7 @@ def _attend(
 ) -> Tensor:
     """`[B, E]` -> `[B, H*D]`, the heads' outputs side by side."""
     heads, kv_heads, head_dim = config.num_attention_heads, config.num_key_value_heads, config.head_dim
-    qkv = product(x, layer.qkv).view(-1, heads + 2 * kv_heads, head_dim)  # [B, E] -> [B, H + 2K, D]
+    qkv = _product(x, layer.qkv).view(-1, heads + 2 * kv_heads, head_dim)  # [B, E] -> [B, H + 2K, D]
     qk, v = qkv[:, : heads + kv_heads], qkv[:, heads + kv_heads :]
     if layer.head_gains is not None:
         q_gain, k_gain = layer.head_gains
@@ -104,15 +147,15 @@ def _remember(buffer: Tensor, new: Tensor, end: int | Tensor) -> Tensor:
     """Write the new position into the buffer; return the part to read."""
     if isinstance(end, Tensor):
         return buffer.index_copy_(1, end - 1, new[:, None])
-    buffer[:, end - 1] = new
+    buffer[:, end - 1 : end] = new[:, None]  # a slice, for a compiler takes an index to be constant
     return buffer[:, :end]
 
 
 def _feed(layer: Layer, x: Tensor, normed: Tensor) -> Tensor:
     """x and what the feed-forward part adds to it, `[B, E]`."""
     for gate_up, down in layer.networks:
-        gate, up = product(normed, gate_up).chunk(2, dim=-1)  # [B, E] -> [B, 2I] -> 2 x [B, I]
-        x = add_product(x, F.silu(gate) * up, down)  # [B, I] -> [B, E]
+        gate, up = _halves(normed, gate_up)  # [B, E] -> 2 x [B, I]
+        x = _add_product(x, F.silu(gate) * up, down)  # [B, I] -> [B, E]
     return x if layer.experts is None else x + _mixed(layer.experts, normed)
 
 
@@ -124,7 +167,7 @@ def _mixed(experts: Experts, x: Tensor) -> Tensor:
     return routed.weights @ _products(experts.down, chosen, gated)  # [1, k] x [k, E] -> [1, E]
 
 
-def _products(stack: Tensor, chosen: Tensor, x: Tensor) -> Tensor:
+def _products(stack: Tensor | Rows, chosen: Tensor, x: Tensor) -> Tensor:
     """The chosen of the matrices `[N, out, in]`, each times its vector of `[k, in]`, or all times `[1, in]`."""
     if torch.compiler.is_compiling():
         # The same shapes whichever are chosen, so the graph need not know. It is no copy: compiled, the loops of the
