@@ -105,11 +105,9 @@ def _product(x: Tensor, weight: Tensor | Rows) -> Tensor:
 
 def _add_product(residual: Tensor, x: Tensor, weight: Tensor | Rows) -> Tensor:
     """`residual + x @ weight`, `[B, out]`."""
-    return (
-        residual + _product(x, weight)
-        if isinstance(weight, Rows) or _has_own_loops(x)
-        else torch.addmm(residual, x, weight)
-    )
+    if isinstance(weight, Tensor) and not _has_own_loops(x):
+        return torch.addmm(residual, x, weight)
+    return residual + _product(x, weight)
 
 
 def _norm(x: Tensor, gain: Tensor, eps: float) -> Tensor:
