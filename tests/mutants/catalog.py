@@ -737,7 +737,8 @@ MUTANTS = [
         ROUNDED,
     ),
     Mutant(
-        "rounded: the missing compiler is not told", "fast/rounded.py", "        if reason:", "        if False:", ROUNDED,
+        "rounded: the missing compiler is not told", "fast/rounded.py",
+        "        if reason:", "        if False:", ROUNDED,
     ),
     Mutant(
         "rounded: a changed model is rounded silently", "fast/rounded.py",

@@ -60,10 +60,8 @@ def _library() -> str:
     macros = subprocess.run(
         [compiler, "-march=native", "-dM", "-E", "-x", "c++", os.devnull], capture_output=True, check=True
     ).stdout
-    key = hashlib.sha256(
-        b"\n".join([SOURCE.read_bytes(), macros, torch.__version__.encode(), " ".join(FLAGS).encode()])
-    )
-    path = Path(cache_dir()) / f"row_products-{key.hexdigest()[:16]}.so"
+    key = hashlib.sha256(SOURCE.read_bytes() + macros + repr((torch.__version__, FLAGS)).encode()).hexdigest()
+    path = Path(cache_dir()) / f"row_products-{key[:16]}.so"
     if not path.exists():
         partial = path.with_name(f"{path.name}.{os.getpid()}")
         subprocess.run([compiler, str(SOURCE), *FLAGS, "-o", str(partial)], capture_output=True, check=True)
