@@ -7,9 +7,10 @@ import torch
 from model_builders import KINDS, talkative_model, tiny_model, token_ids
 
 from minimind_edu import fast
-from minimind_edu.fast import rounded, rows
+from minimind_edu.fast import compiled_steps, rounded, rows
 from minimind_edu.fast.row_products import why_not_loaded
 from minimind_edu.fast.rows import Rows
+from minimind_edu.fast.token_step import token_step
 from minimind_edu.rope_frequencies import RopeScaling
 from minimind_edu.weights.int8 import dequantize_state, quantize_state
 
@@ -44,6 +45,13 @@ def assert_close_logits(decoder, expected, ids, cut=4):
         out = decoder(ids[:, position : position + 1], None, out.past_key_values)
         largest = logits.abs().max().item()
         torch.testing.assert_close(out.logits[:, 0], logits[:, position], rtol=0, atol=3e-4 * largest)
+
+
+@pytest.fixture(autouse=True)
+def uncompiled(request, monkeypatch):
+    """The step as it is, but where compiling is what is tested."""
+    if "compiles" not in request.node.name:
+        monkeypatch.setattr(compiled_steps, "_compiled", lambda *_: token_step)
 
 
 @pytest.fixture(params=[True, False], ids=["own loops", "no loops"])
@@ -147,6 +155,35 @@ def test_single_tokens_are_read_by_the_step(monkeypatch):
     )
     decoder.generate(token_ids(1, 5), 6, eos_token_id=None)
     assert read == [5]
+
+
+@pytest.mark.skipif(why_not_loaded() != "", reason=f"no loops here: {why_not_loaded()}")
+def test_the_step_compiles_and_reads_the_same():
+    model = talkative_model("minimind3", num_hidden_layers=1)
+    decoder, expected = fast.rounded_decoder(model), restored(model, "int8")
+    for length, steps in ((5, 20), (1, 9), (40, 24)):
+        ids = token_ids(1, length)
+        tokens = decoder.generate(ids, steps, eos_token_id=None)
+        assert torch.equal(tokens, expected.generate(ids, steps, eos_token_id=None))
+    assert_close_logits(decoder, expected, token_ids(1, 20))
+    assert len(decoder.steps._steps) == 1 and decoder.instead is None
+
+
+def test_a_step_that_cannot_be_compiled_is_read_as_it_is(monkeypatch):
+    if why_not_loaded():
+        pytest.skip(why_not_loaded())
+
+    def failing(*_):
+        raise RuntimeError("out of paper")
+
+    monkeypatch.setattr(compiled_steps, "_compiled", failing)
+    model, ids = model_of("minimind2"), token_ids(1, 7)
+    decoder = fast.rounded_decoder(model)
+    with pytest.warns(UserWarning, match="rounded decoding is lean: RuntimeError, out of paper") as said:
+        tokens = [decoder.generate(ids, 9, eos_token_id=None) for _ in range(2)]
+    assert len(said) == 1
+    assert torch.equal(tokens[0], restored(model, "int8").generate(ids, 9, eos_token_id=None))
+    assert torch.equal(*tokens)
 
 
 def test_bfloat16_prompts_are_multiplied_in_bfloat16_only_where_the_processor_can(monkeypatch):

@@ -9,14 +9,16 @@ tokens may differ from those of the model that was rounded, so this is no way of
     weights   int8: a byte each, and one scale for each row; bfloat16: two bytes. The gains of norms stay float32.
     prompts   one matrix after the other is restored to float32 for as long as it is multiplied. With bfloat16, on
               processors that have the instructions, prompts are multiplied in bfloat16 instead.
-    tokens    by `token_step`, with the loops of `row_products.cpp` for all products
+    tokens    by the compiled `token_step`, with the loops of `row_products.cpp` for its products
 
-Nothing is compiled but those loops, once on a machine. Where they cannot be, and on a GPU, the rounded model reads
-everything by itself, which saves memory and no time; a warning says so.
+Those loops are compiled once on a machine, the step once for a decoder. Where the loops cannot be compiled, and on a
+GPU, the rounded model reads everything by itself, which saves memory and no time; a warning says so.
 """
 
 import copy
+import warnings
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import cast
 
 import torch
@@ -24,7 +26,7 @@ from torch import Tensor, nn
 
 from minimind_edu.block import MiniMindBlock
 from minimind_edu.fast.compilable import why_only_plain
-from minimind_edu.fast.decoding import LeanDecoder
+from minimind_edu.fast.decoding import CompiledDecoder, LeanDecoder
 from minimind_edu.fast.layout import Experts, Layer, Network, Weights
 from minimind_edu.fast.row_products import why_not_loaded
 from minimind_edu.fast.rows import PRECISIONS, RoundedEmbedding, RoundedLinear, Rows, rounded
@@ -54,7 +56,7 @@ def rounded_decoder(model: MiniMindForCausalLM, to: str = "int8") -> "RoundedDec
     return RoundedDecoder(model, to)
 
 
-class RoundedDecoder(LeanDecoder):
+class RoundedDecoder(CompiledDecoder):
     """Called like the model; `self.model` is the rounded one, and `self.weights` are the same rows.
 
     Args:
@@ -74,6 +76,11 @@ class RoundedDecoder(LeanDecoder):
 
     def _begin(self) -> None:
         """Nobody else has this model: it is as it was."""
+
+    def _stay_lean(self, reason: str) -> None:
+        """The same rows, read by the step as it is."""
+        warnings.warn(f"the step cannot be compiled here, so rounded decoding is lean: {reason}", stacklevel=5)
+        self._step = partial(LeanDecoder._step, self)
 
 
 @torch.inference_mode(False)

@@ -44,7 +44,8 @@ class Rows(NamedTuple):
 
     def times(self, x: Tensor) -> Tensor:
         """`[n, C]` -> `[n, R]`."""
-        if len(x) <= FEW and not x.is_cuda and not why_not_loaded():
+        # a compiled step asks before it is compiled
+        if len(x) <= FEW and not x.is_cuda and (torch.compiler.is_compiling() or not why_not_loaded()):
             return torch.ops.minimind_edu.row_products(self.values, self.scales, x)
         if self.values.dtype == torch.bfloat16 and multiplies_bfloat16():
             return F.linear(x.to(torch.bfloat16), self.values).float()
