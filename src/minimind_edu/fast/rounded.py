@@ -104,7 +104,7 @@ def _round_block(block: MiniMindBlock, to: str) -> Layer:
     return Layer(
         *cast(tuple[Tensor, Tensor], rows),
         (block.input_layernorm.weight, block.post_attention_layernorm.weight),
-        (part.q_norm.weight, part.k_norm.weight) if isinstance(part.q_norm, RMSNorm) else None,
+        (part.q_norm.weight, cast(RMSNorm, part.k_norm).weight) if isinstance(part.q_norm, RMSNorm) else None,
         [_round_network(network, to) for network in networks],
         _round_experts(mlp, to) if isinstance(mlp, MoEFeedForward) else None,
     )
@@ -119,9 +119,8 @@ def _round_experts(mixture: MoEFeedForward, to: str) -> Experts:
     experts, router = list(mixture.experts), mixture.gate
     router.weight = nn.Parameter(rounded(router.weight, to).restored())  # a row for each expert: not worth more
     joined = [_join([(expert, name) for expert in experts], to) for name in ("gate_proj", "up_proj", "down_proj")]
-    stacks = [
-        Rows(*(rows.unflatten(0, (len(experts), -1)) for rows in both)) for both in joined
-    ]  # [N*R, ...] -> [N, R, ...]
+    # [N*R, C] and [N*R] -> [N, R, C] and [N, R]
+    stacks = [Rows(*(part.unflatten(0, (len(experts), -1)) for part in rows)) for rows in joined]
     return Experts(router, *cast(tuple[Tensor, Tensor, Tensor], stacks))
 
 

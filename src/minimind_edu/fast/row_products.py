@@ -39,7 +39,7 @@ def why_not_loaded() -> str:
     """
     try:
         torch.ops.load_library(_library())
-    except (OSError, RuntimeError, subprocess.CalledProcessError) as error:
+    except (ImportError, OSError, RuntimeError, subprocess.CalledProcessError) as error:
         return f"{type(error).__name__}, {str(error).splitlines()[0]}"
     torch.library.register_fake("minimind_edu::row_products", _shape)
     return ""
@@ -53,7 +53,7 @@ def _shape(weights: Tensor, scales: Tensor, x: Tensor) -> Tensor:
 def _library() -> str:
     """The path of the compiled library, in the folder where torch.compile keeps what it has compiled."""
     from torch._inductor.cpp_builder import get_cpp_compiler
-    from torch._inductor.runtime.runtime_utils import cache_dir
+    from torch._inductor.runtime.cache_dir_utils import cache_dir
 
     compiler = get_cpp_compiler()
     # what the compiler calls itself and this processor's instructions: a library may not be used under others
