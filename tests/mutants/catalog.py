@@ -38,6 +38,8 @@ TIMING = ("test_timing.py",)
 CHECKPOINTS = ("test_checkpoints.py",)
 FILES = ("test_files.py",)
 INT8 = ("test_int8.py",)
+ROUNDED = ("test_rounded.py",)
+ROW_PRODUCTS = ("test_row_products.py",)
 TRAINING = ("test_training.py",)
 LIVING = ("test_living.py",)
 QUANTIZATION = ("test_quantization.py",)
@@ -698,6 +700,63 @@ MUTANTS = [
         "decoding: strides of a slice", "fast/decoding.py",
         "return x.clone(memory_format=torch.contiguous_format)", "return x",
         ("test_compiled_steps.py::test_a_mixture_for_one_row_is_one_graph_and_follows_replaced_experts",),
+    ),
+    # Rounded weights
+    Mutant(
+        "rounded: the scales forgotten", "fast/rows.py",
+        "return self.values.float() * self.scales[..., None]", "return self.values.float()", ROUNDED,
+    ),
+    Mutant(
+        "rounded: another row's scale", "fast/rows.py",
+        "return Rows(self.values[index], self.scales[index])", "return Rows(self.values[index], self.scales[:1])",
+        ROUNDED,
+    ),
+    Mutant(
+        "rounded: prompts by the model as it was", "fast/rounded.py",
+        "setattr(part, name, RoundedLinear(piece))", "pass", ROUNDED,
+    ),
+    Mutant(
+        "rounded: the router alone stays as it was", "fast/rounded.py",
+        "router.weight = nn.Parameter(rounded(router.weight, to).restored())", "pass", ROUNDED,
+    ),
+    Mutant(
+        "rounded: a tied matrix held twice", "fast/rounded.py",
+        "embedding = output if tied else", "embedding =", ROUNDED,
+    ),
+    Mutant(
+        "rounded: a tied output for every model", "fast/rounded.py",
+        "embedding = output if tied else", "embedding = output if True else",
+        ROUNDED,
+    ),
+    Mutant(
+        "rounded: the gains of the model itself", "fast/rounded.py",
+        "matrices = {id(it): it for it in model.parameters() if it.dim() == 2}",
+        "matrices = {id(it): it for it in model.parameters()}", ROUNDED,
+    ),
+    Mutant(
+        "rounded: bfloat16 prompts everywhere", "fast/rows.py",
+        "if self.values.dtype == torch.bfloat16 and multiplies_bfloat16():", "if self.values.dtype == torch.bfloat16:",
+        ROUNDED,
+    ),
+    Mutant(
+        "rounded: the missing compiler is not told", "fast/rounded.py",
+        "        if reason:", "        if False:", ROUNDED,
+    ),
+    Mutant(
+        "rounded: a changed model is rounded silently", "fast/rounded.py",
+        "if changed is not None:", "if False:", ROUNDED,
+    ),
+    Mutant(
+        "row products: a step too small for the sum", "fast/row_products.py",
+        "room = 16_900_000 - x.shape[1]", "room = 18_900_000 - x.shape[1]", ROW_PRODUCTS,
+    ),
+    Mutant(
+        "row products: a vector of 8 bits", "fast/row_products.py", "sizes.amax(1) / 32767", "sizes.amax(1) / 127",
+        ROW_PRODUCTS,
+    ),
+    Mutant(
+        "row products: one library for all processors", "fast/row_products.py",
+        "SOURCE.read_bytes() + macros +", "SOURCE.read_bytes() +", ROW_PRODUCTS,
     ),
     # Devices
     Mutant(

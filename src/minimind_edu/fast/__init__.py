@@ -1,11 +1,17 @@
 """Faster ways to read one token after another. They stand above the model, which knows nothing of them.
 
     fast.decoder(model, "compiled").generate(ids, 100)
+    fast.rounded_decoder(model, "int8").generate(ids, 100)
 
 `decoding.py` chooses the way, `layout.py` lays weights out, `token_step.py` is the step that reads them, as it is or
-compiled (`compiled_steps.py`), and `compilable.py` says where that would be wrong or impossible.
+compiled (`compiled_steps.py`), and `compilable.py` says where that would be wrong or impossible. The tokens stay the
+same.
+
+`rounded.py` decodes with weights of fewer bytes, which may choose other tokens: `rows.py` holds such weights, and
+`row_products.py` multiplies them.
 """
 
 from minimind_edu.fast.decoding import WAYS, CompiledDecoder, LeanDecoder, decoder
+from minimind_edu.fast.rounded import RoundedDecoder, rounded_decoder
 
-__all__ = ["WAYS", "CompiledDecoder", "LeanDecoder", "decoder"]
+__all__ = ["WAYS", "CompiledDecoder", "LeanDecoder", "RoundedDecoder", "decoder", "rounded_decoder"]

@@ -52,7 +52,7 @@ class CompiledSteps:
             masked: whether there is padding.
             capacity: of the buffers, for a step with fixed shapes; None: rows and positions may vary.
         """
-        key = _key(self.model.lm_head.weight, batch, masked, capacity)
+        key = _key(self.model.model.norm.weight, batch, masked, capacity)
         if key not in self._steps and not self.failure:
             for _ in progress(["once"], "compiling the step for one token"):
                 try:
@@ -76,7 +76,7 @@ def _compiled(model: MiniMindForCausalLM, weights: Weights, batch: int, masked: 
     dynamic=True lets sizes vary; but those that are equal at the first call are taken to be equal always. Hence
     primes, which no size of a model is.
     """
-    config, weight = model.config, model.lm_head.weight
+    config, weight = model.config, model.model.norm.weight
     place: int | Tensor
     if capacity is None:
         rows, room, end = (1 if batch == 1 else 13), 1009, 499

@@ -153,13 +153,13 @@ class CompiledDecoder(LeanDecoder):
     by_columns = False
 
     def __init__(self, model: MiniMindForCausalLM, fixed: bool | None = None):
-        self.fixed = model.lm_head.weight.is_cuda if fixed is None else fixed
+        self.fixed = model.model.norm.weight.is_cuda if fixed is None else fixed
         self.steps = CompiledSteps(model)
         super().__init__(model)
 
     def _begin(self) -> None:
         super()._begin()
-        if self.instead is None and not self.model.lm_head.weight.is_cuda and not has_cpp_compiler():
+        if self.instead is None and not self.model.model.norm.weight.is_cuda and not has_cpp_compiler():
             self._stay_lean("torch.compile finds no C++ compiler (on Debian and Ubuntu: apt install g++)")
 
     def _stay_lean(self, reason: str) -> None:
@@ -179,7 +179,7 @@ class CompiledDecoder(LeanDecoder):
         step = self.steps.get(self.weights, batch, masked, capacity if self.fixed else None)
         if step is None:
             self._stay_lean(self.steps.failure)
-        elif self.fixed and self.model.lm_head.weight.is_cuda:
+        elif self.fixed and self.model.model.norm.weight.is_cuda:
             return _replayed(step)
         return step
 

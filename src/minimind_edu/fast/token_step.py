@@ -22,6 +22,7 @@ from torch import Tensor
 
 from minimind_edu.config import MiniMindConfig
 from minimind_edu.fast.layout import Experts, Layer, Weights
+from minimind_edu.fast.rows import Rows
 from minimind_edu.model import MiniMindForCausalLM
 
 
@@ -59,7 +60,7 @@ def token_step(
     cos, sin = positions
     half = config.head_dim // 2
     turn = cos, torch.cat([-sin[:, :half], sin[:, half:]], dim=-1)  # the sign of rotate_half, on the table
-    x = F.embedding(token[:, 0], weights.embedding)  # [B] -> [B, E]
+    x = _look_up(weights.embedding, token[:, 0])  # [B] -> [B, E]
     for layer, key, value in zip(weights.layers, keys, values, strict=True):
         before_attention, before_feeding = layer.gains
         normed = _norm(x, before_attention, eps) if pre_norm else x
@@ -71,32 +72,42 @@ def token_step(
     return _product(_norm(x, weights.gain, eps), weights.output)[:, None]  # [B, E] -> [B, 1, V]
 
 
+def _look_up(embedding: Tensor | Rows, ids: Tensor) -> Tensor:
+    return embedding.at(ids).restored() if isinstance(embedding, Rows) else F.embedding(ids, embedding)
+
+
 def _has_own_loops(x: Tensor) -> bool:
     """Whether a product is compiled into loops. Several rows share what was read, which is what the library's matrix
     product is made for, and GPUs have a routine of their own for one."""
     return torch.compiler.is_compiling() and len(x) == 1 and not x.is_cuda
 
 
-def _halves(x: Tensor, weight: Tensor) -> Sequence[Tensor]:
+def _halves(x: Tensor, weight: Tensor | Rows) -> Sequence[Tensor]:
     """`[B, in]` x `[in, out]` -> 2 x `[B, out/2]`.
 
     Compiled, one row is multiplied as what it is, a sum for each row of the weight as stored: a loop that reads the
     weight once and in the order of memory. It reads both halves at once, because a processor that waits for memory in
     two places gets more of it.
     """
+    if isinstance(weight, Rows):
+        return weight.times(x).chunk(2, dim=-1)
     if _has_own_loops(x):
         return [(half * x).sum(-1)[None] for half in weight.t().chunk(2)]  # [out/2, in] * [1, in]
     return torch.mm(x, weight).chunk(2, dim=-1)
 
 
-def _product(x: Tensor, weight: Tensor) -> Tensor:
+def _product(x: Tensor, weight: Tensor | Rows) -> Tensor:
     """`[B, in]` x `[in, out]` -> `[B, out]`."""
+    if isinstance(weight, Rows):
+        return weight.times(x)
     return torch.cat(list(_halves(x, weight)), dim=-1) if _has_own_loops(x) else torch.mm(x, weight)
 
 
-def _add_product(residual: Tensor, x: Tensor, weight: Tensor) -> Tensor:
+def _add_product(residual: Tensor, x: Tensor, weight: Tensor | Rows) -> Tensor:
     """`residual + x @ weight`, `[B, out]`."""
-    return residual + _product(x, weight) if _has_own_loops(x) else torch.addmm(residual, x, weight)
+    if isinstance(weight, Tensor) and not _has_own_loops(x):
+        return torch.addmm(residual, x, weight)
+    return residual + _product(x, weight)
 
 
 def _norm(x: Tensor, gain: Tensor, eps: float) -> Tensor:
@@ -154,11 +165,13 @@ def _mixed(experts: Experts, x: Tensor) -> Tensor:
     return routed.weights @ _products(experts.down, chosen, gated)  # [1, k] x [k, E] -> [1, E]
 
 
-def _products(stack: Tensor, chosen: Tensor, x: Tensor) -> Tensor:
+def _products(stack: Tensor | Rows, chosen: Tensor, x: Tensor) -> Tensor:
     """The chosen of the matrices `[N, out, in]`, each times its vector of `[k, in]`, or all times `[1, in]`."""
     if torch.compiler.is_compiling():
         # The same shapes whichever are chosen, so the graph need not know. It is no copy: compiled, the loops of the
         # sum read the stack at the chosen places.
         return (stack[chosen] * x[:, None]).sum(-1)
-    vectors = x.expand(len(chosen), -1)
-    return torch.stack([torch.mv(stack[index], own) for index, own in zip(chosen.tolist(), vectors, strict=True)])
+    pairs = list(zip(chosen.tolist(), x.expand(len(chosen), -1), strict=True))
+    if isinstance(stack, Rows):
+        return torch.cat([stack.at(index).times(own[None]) for index, own in pairs])
+    return torch.stack([torch.mv(stack[index], own) for index, own in pairs])
