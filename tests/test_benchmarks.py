@@ -15,6 +15,7 @@ import torch
 from model_builders import tiny_config, tiny_model, token_ids
 
 from benchmarks import notes_way, report, timing
+from benchmarks import peers as peers_module
 from benchmarks.__main__ import arguments, main
 from benchmarks.bench import Bench, ReadLimit
 from benchmarks.findings import Finding, findings, slopes
@@ -113,6 +114,18 @@ def test_every_peer_gives_the_tokens_of_transformers(peers, name, batch):
     expected = peers["transformers"].generate(ids, 20)
     assert expected[:, 9:].unique().numel() > 5, "a constant text would agree by itself"
     assert torch.equal(peers[name].generate(ids, 20), expected)
+
+
+def test_transformers_compiled_gives_the_same_tokens_and_really_compiles(peers, monkeypatch):
+    traced = []
+    monkeypatch.setattr(
+        "benchmarks.peers.CompileConfig",
+        partial(peers_module.CompileConfig, backend=lambda graph, _: traced.append(1) or graph.forward),
+    )
+    compiled = peers_module.build_more(TINY["small"], CPU, torch.float32)["transformers compiled"]
+    ids = token_ids(2, 9)
+    assert torch.equal(compiled.generate(ids, 12), peers["transformers"].generate(ids, 12))
+    assert traced
 
 
 @pytest.mark.parametrize("name", ["transformers", "notes", "plain", "packed"])

@@ -27,11 +27,6 @@ class Kind:
     precision: str
     bytes_per_weight: float
 
-    @property
-    def exact(self) -> bool:
-        """Whether it must choose our tokens."""
-        return self.bytes_per_weight == 4
-
 
 ENGINES = {
     "llama.cpp F32": Kind("llama", "F32", 4),

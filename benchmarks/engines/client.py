@@ -4,7 +4,8 @@ import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,23 +15,25 @@ from torch import Tensor
 from benchmarks.engines import ENGINES
 
 PYTHON = Path(".venv-peers/bin/python")
+PATIENCE = 20  # seconds that an engine has to leave
 ROOT = Path(__file__).resolve().parents[2]
 
 
 class EngineError(RuntimeError):
     """An engine that cannot be installed, made, started or asked; the message is one sentence for a reader."""
 
+    def __init__(self, name: str, reason: str):
+        super().__init__(f"{name} {reason}")
+        self.name = name
+
 
 class RemoteEngine:
-    """A process that serves one engine.
+    """A process that serves one engine, once it has said that it is `ready`.
 
     Args:
         name: as it is shown, "llama.cpp F32".
         command: starts the process; `server_command` gives the usual one.
         threads: of its libraries.
-
-    Raises:
-        EngineError: if it does not become ready.
     """
 
     def __init__(self, name: str, command: Sequence[str | Path], threads: int = 1):
@@ -45,11 +48,14 @@ class RemoteEngine:
             text=True,
             env={**os.environ, **counts, "PYTHONPATH": str(ROOT), "TOKENIZERS_PARALLELISM": "false"},
         )
-        try:
-            self.version = self._answer()["version"]
-        except EngineError:
-            self.close()
-            raise
+
+    def ready(self) -> str:
+        """Wait until the engine is made and loaded; its version.
+
+        Raises:
+            EngineError: if it cannot be.
+        """
+        return self._answer()["version"]
 
     def generate(self, ids: Tensor, new: int) -> Tensor:
         """Continue prompts `[B, S]` greedily: `[B, S + new]`."""
@@ -65,13 +71,13 @@ class RemoteEngine:
         return torch.tensor(self._ask(do="logits", ids=ids.tolist())["answer"])
 
     def close(self) -> None:
-        """End the process."""
-        if self.process.poll() is None:
+        """End the process: without questions it tidies up and leaves."""
+        try:
+            self.process.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
             self.process.kill()
-        self.process.wait()
-        for stream in (self.process.stdin, self.process.stdout, self.said):
-            if stream:
-                stream.close()
+            self.process.communicate()
+        self.said.close()
 
     def _ask(self, **question: Any) -> dict[str, Any]:
         try:
@@ -84,10 +90,10 @@ class RemoteEngine:
     def _answer(self) -> dict[str, Any]:
         line = self.process.stdout.readline()
         if not line:
-            raise EngineError(f"{self.name} stopped: {self._last_words()}")
+            raise EngineError(self.name, f"stopped: {self._last_words()}")
         answer = json.loads(line)
         if "error" in answer:
-            raise EngineError(f"{self.name} failed: {answer['error']}")
+            raise EngineError(self.name, f"failed: {answer['error']}")
         return answer
 
     def _last_words(self) -> str:
@@ -97,21 +103,37 @@ class RemoteEngine:
         return f"{lines[-1] if lines else 'it said nothing'} (status {status})"
 
 
-def server_command(name: str, checkpoint: Path, python: Path = PYTHON, threads: int = 1) -> list[str | Path]:
+def server_command(name: str, checkpoint: Path, python: Path, threads: int) -> list[str | Path]:
     """What starts the server of an engine in the environment of the engines."""
     kind = ENGINES[name]
     return [python, "-m", "benchmarks.engines.server", kind.module, kind.precision, checkpoint, str(threads)]
 
 
-def start_engines(
-    names: Sequence[str], checkpoint: Path, python: Path = PYTHON, threads: int = 1
-) -> tuple[dict[str, RemoteEngine], dict[str, str]]:
-    """Start these engines, one after the other; those that run, and for the others the reason."""
-    running: dict[str, RemoteEngine] = {}
-    missing: dict[str, str] = {}
-    for name in names:
+@dataclass
+class Engines:
+    """Those that run, those that do not with the reason, and the versions of the first."""
+
+    running: dict[str, RemoteEngine] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+
+    def drop(self, name: str, error: EngineError) -> None:
+        """Go on without this one."""
+        self.missing[name] = str(error)
+        self.running.pop(name).close()
+
+    def close(self) -> None:
+        for engine in self.running.values():
+            engine.close()
+        self.running.clear()
+
+
+def start_engines(names: Iterable[str], checkpoint: Path, python: Path, threads: int = 1) -> Engines:
+    """All of these, made from one checkpoint at the same time, for making them takes long."""
+    engines = Engines({n: RemoteEngine(n, server_command(n, checkpoint, python, threads), threads) for n in names})
+    for name, engine in list(engines.running.items()):
         try:
-            running[name] = RemoteEngine(name, server_command(name, checkpoint, python, threads), threads)
+            engines.versions[name] = engine.ready()
         except EngineError as error:
-            missing[name] = str(error)
-    return running, missing
+            engines.drop(name, error)
+    return engines

@@ -1,4 +1,7 @@
-"""llama.cpp through the plain bindings of llama-cpp-python: one call for each step, no tokenizer, no sampler."""
+"""llama.cpp through the plain bindings of llama-cpp-python: one call for each step, no tokenizer, no sampler.
+
+Its settings are the usual ones: keys and values are float16, also beside weights in float32, and attention is fused.
+"""
 
 import ctypes
 from pathlib import Path
@@ -8,7 +11,6 @@ import numpy as np
 
 from benchmarks.engines.gguf import write_gguf
 
-CACHE = {"F32": 0, "Q8_0": 1}  # type of keys and values: float32 to be compared, float16 as usual
 PACKAGE = "llama-cpp-python"
 
 
@@ -30,7 +32,7 @@ class Engine:
         if not self.model:
             raise RuntimeError("llama.cpp cannot read the file that was written for it")
         self.vocab_size = llama_cpp.llama_vocab_n_tokens(llama_cpp.llama_model_get_vocab(self.model))
-        self.threads, self.cache = threads, CACHE[precision]
+        self.threads = threads
         self.shape, self.context, self.batch = (0, 0), None, None
 
     def generate(self, prompts: list[list[int]], new: int) -> list[list[int]]:
@@ -59,7 +61,6 @@ class Engine:
             settings.n_ctx, settings.n_seq_max = count * -(-length // 256) * 256, count
             settings.n_batch = count * length
             settings.n_threads = settings.n_threads_batch = self.threads
-            settings.type_k = settings.type_v = self.cache
             self.context = llama_cpp.llama_init_from_model(self.model, settings)
             if not self.context:
                 raise RuntimeError(f"llama.cpp cannot make a context for {count} texts of {length} tokens")
