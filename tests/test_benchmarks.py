@@ -116,18 +116,6 @@ def test_every_peer_gives_the_tokens_of_transformers(peers, name, batch):
     assert torch.equal(peers[name].generate(ids, 20), expected)
 
 
-def test_transformers_compiled_gives_the_same_tokens_and_really_compiles(peers, monkeypatch):
-    traced = []
-    monkeypatch.setattr(
-        "benchmarks.peers.CompileConfig",
-        partial(peers_module.CompileConfig, backend=lambda graph, _: traced.append(1) or graph.forward),
-    )
-    compiled = peers_module.build_more(TINY["small"], CPU, torch.float32)["transformers compiled"]
-    ids = token_ids(2, 9)
-    assert torch.equal(compiled.generate(ids, 12), peers["transformers"].generate(ids, 12))
-    assert traced
-
-
 @pytest.mark.parametrize("name", ["transformers", "notes", "plain", "packed"])
 def test_a_stream_yields_what_generate_returns(peers, name):
     ids = token_ids(2, 9)
@@ -140,6 +128,18 @@ def test_nobody_pays_for_laying_out_weights_that_another_one_has_changed(peers):
     plain = peers["plain"].decoder
     assert plain.lm_head.weight.is_contiguous()
     assert not packed.lm_head.weight.is_contiguous()
+
+
+def test_transformers_compiled_gives_the_same_tokens_and_really_compiles(peers, monkeypatch):
+    traced = []
+    monkeypatch.setattr(
+        "benchmarks.peers.CompileConfig",
+        partial(peers_module.CompileConfig, backend=lambda graph, _: traced.append(1) or graph.forward),
+    )
+    compiled = peers_module.build_more(TINY["small"], CPU, torch.float32)["transformers compiled"]
+    ids = token_ids(2, 9)
+    assert torch.equal(compiled.generate(ids, 12), peers["transformers"].generate(ids, 12))
+    assert traced
 
 
 @torch.no_grad()

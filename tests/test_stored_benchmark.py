@@ -1,6 +1,7 @@
 """The directive that puts a stored run of the benchmarks on a page of the book."""
 
 import re
+import statistics
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,10 @@ from sphinx.cmd.build import build_main
 from stored_benchmark import cell, chart, comparison, engine_tables, measured
 
 from benchmarks import report
+from benchmarks.among_engines import BYTES
 from benchmarks.byte_chart import byte_chart, figure_of, limits_of
 from benchmarks.findings import Finding, findings
+from benchmarks.timing import ratios
 
 PAGE = Path(__file__).resolve().parents[1] / "book" / "side_by_side.md"
 # those that the book shows; a reader's own runs lie in the same folder
@@ -235,3 +238,43 @@ def test_a_page_shows_chart_tables_and_numbers_of_a_run_with_engines(build, tmp_
 def test_a_number_that_no_run_has_stops_the_build(build, capsys):
     status, _ = build("# A run\n\n{measured}`abacus small: int8 / compiled`\n")
     assert status != 0 and "measured `abacus small" in capsys.readouterr().err
+
+
+@pytest.fixture
+def committed():
+    return stored("engines")
+
+
+def test_the_committed_run_with_engines_still_says_what_was_stored_with_it(committed):
+    assert [report.summary(line) for line in findings(committed["results"])] == committed["findings"]
+    assert {result["kind"] for result in committed["results"]} == {"engines", "engines' prefill", "engines' quality"}
+    settings = committed["settings"]
+    assert (settings["device"], settings["dtype"], settings["threads"]) == ("cpu", "float32", 1)
+    assert not any(result["missing"] for result in committed["results"])
+
+
+def test_what_the_page_says_of_the_engines_is_true_of_the_run(committed):
+    """Its numbers are the run's by themselves; this is about the words between them."""
+    speeds = {
+        result["size"]: {
+            name: statistics.median(ratios(result["seconds"]["compiled"], each))
+            for name, each in result["seconds"].items()
+        }
+        for result in committed["results"]
+        if result["kind"] == "engines" and result["batch"] == 1
+    }
+    code = {size: max(speed for name, speed in each.items() if BYTES[name] == 4) for size, each in speeds.items()}
+    for size, each in speeds.items():
+        assert all(each[name] > code[size] for name in ("ctranslate2 int8", "onnxruntime int8", "int8")), size
+    [quality] = [result["quality"] for result in committed["results"] if result["kind"] == "engines' quality"]
+    assert quality["int8"]["kl"] < 1e-6
+    assert quality["int8"]["kl"] < quality["onnxruntime int8"]["kl"] < quality["onnxruntime int4"]["kl"]
+    assert quality["onnxruntime int4"]["kl"] < quality["ctranslate2 int8"]["kl"]
+    exact = [
+        share
+        for result in committed["results"]
+        if result["kind"] == "engines"
+        for name, share in result["same_tokens"].items()
+        if BYTES[name] == 4
+    ]
+    assert set(exact) == {1.0}
