@@ -147,7 +147,8 @@ def measured(run: dict[str, Any], asked: str) -> str:
     batch = int(what.split()[1]) if what and what.startswith("batch ") else 1
     for result in run["results"]:
         if result["kind"] == "engines' quality" == kind and who in result["quality"]:
-            return report.number(result["quality"][who]["kl"])
+            kl = result["quality"][who]["kl"]
+            return f"{kl:.4f}" if kl >= 1e-4 else "less than 0.0001"
         if (result["kind"], result["size"], result.get("batch", 1)) == (kind, size, batch):
             return _ratio(result, who, whom)
     raise ValueError(f"the stored run has no {kind} of {size}, batch {batch}")
