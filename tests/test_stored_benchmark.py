@@ -10,10 +10,8 @@ from sphinx.cmd.build import build_main
 from stored_benchmark import cell, chart, comparison, engine_tables, measured
 
 from benchmarks import report
-from benchmarks.among_engines import BYTES
 from benchmarks.byte_chart import byte_chart, figure_of, limits_of
 from benchmarks.findings import Finding, findings
-from benchmarks.timing import ratios
 
 PAGE = Path(__file__).resolve().parents[1] / "book" / "side_by_side.md"
 # those that the book shows; a reader's own runs lie in the same folder
@@ -255,17 +253,12 @@ def test_the_committed_run_with_engines_still_says_what_was_stored_with_it(commi
 
 def test_what_the_page_says_of_the_engines_is_true_of_the_run(committed):
     """Its numbers are the run's by themselves; this is about the words between them."""
-    speeds = {
-        result["size"]: {
-            name: statistics.median(ratios(result["seconds"]["compiled"], each))
-            for name, each in result["seconds"].items()
-        }
-        for result in committed["results"]
-        if result["kind"] == "engines" and result["batch"] == 1
-    }
-    code = {size: max(speed for name, speed in each.items() if BYTES[name] == 4) for size, each in speeds.items()}
-    for size, each in speeds.items():
-        assert all(each[name] > code[size] for name in ("ctranslate2 int8", "onnxruntime int8", "int8")), size
+    for result in committed["results"]:
+        if result["kind"] == "engines" and result["batch"] == 1:
+            sizes = result["bytes_per_weight"]
+            speeds = {name: 1 / statistics.median(each) for name, each in result["seconds"].items()}
+            best = max(speed for name, speed in speeds.items() if sizes[name] == 4)
+            assert all(speeds[name] > best for name in ("ctranslate2 int8", "onnxruntime int8", "int8"))
     [quality] = [result["quality"] for result in committed["results"] if result["kind"] == "engines' quality"]
     assert quality["int8"]["kl"] < 1e-6
     assert quality["int8"]["kl"] < quality["onnxruntime int8"]["kl"] < quality["onnxruntime int4"]["kl"]
@@ -275,6 +268,6 @@ def test_what_the_page_says_of_the_engines_is_true_of_the_run(committed):
         for result in committed["results"]
         if result["kind"] == "engines"
         for name, share in result["same_tokens"].items()
-        if BYTES[name] == 4
+        if result["bytes_per_weight"][name] == 4
     ]
     assert set(exact) == {1.0}
