@@ -14,7 +14,7 @@ from minimind_edu.plotting import INK, Picture, spread, style_axes
 
 TITLES = {"small": "Small, 26 million weights", "base": "Base, 104 million weights"}
 MINE = (*OURS, *ROUNDED)
-NARROW = 1.5  # bytes; what has more is named on its left, where there is room
+GROUPS = ((0, 0.8), (0.8, 1.5), (1.5, 3), (3, 9))  # bytes; the first is named on its right, the others on their left
 LINE = 12.5  # units from one name to the next
 FONT = 11
 GAP = 14  # units between a group of dots and their names
@@ -67,7 +67,7 @@ def _draw_scales(ax: Axes, result: Result) -> None:
     """Both logarithmic: half the bytes and twice the tokens are steps of the same kind."""
     rates = rates_of(result)
     low, high = min(rates.values()), max(*rates.values(), *limits_of(result).values())
-    ax.set(xscale="log", yscale="log", xlim=(0.46, 4.6), ylim=(low / 1.35, high * 1.2))
+    ax.set(xscale="log", yscale="log", xlim=(0.36, 4.4), ylim=(low / 1.35, high * 1.2))
     ax.xaxis.set(major_locator=FixedLocator([0.5, 1, 2, 4]), major_formatter=FuncFormatter(lambda x, _: f"{x:g}"))
     ticks = [tick for tick in TICKS if low / 1.35 <= tick <= high * 1.2]
     ax.yaxis.set(major_locator=FixedLocator(ticks), major_formatter=FuncFormatter(lambda y, _: f"{y:g}"))
@@ -88,9 +88,9 @@ def limits_of(result: Result) -> dict[float, float]:
 def _draw_limit(ax: Axes, result: Result) -> None:
     limits = dict(sorted(limits_of(result).items()))
     ax.plot(list(limits), list(limits.values()), color=INK, alpha=0.45, linewidth=2, zorder=1)
-    place, rate = next(item for item in limits.items() if item[0] >= NARROW)
+    place, rate = next(iter(limits.items()))
     beside = {"textcoords": "offset points", "color": INK, "fontsize": FONT}
-    ax.annotate("reading limit", (place, rate), (6, 4), **beside)
+    ax.annotate("reading limit", (place, rate), (6, 0), **beside)
 
 
 def _draw_points(ax: Axes, result: Result) -> None:
@@ -99,8 +99,8 @@ def _draw_points(ax: Axes, result: Result) -> None:
     for name, rate in rates.items():
         fill = INK if name in MINE else "none"
         ax.plot(sizes[name], rate, "o", markersize=6, color=INK, markerfacecolor=fill, markeredgewidth=1.3)
-    for inside in ((0, 0.8), (0.8, NARROW), (NARROW, 3), (3, 9)):
-        group = sorted((n for n in rates if inside[0] < sizes[n] <= inside[1]), key=rates.__getitem__)
+    for above, most in GROUPS:
+        group = sorted((n for n in rates if above < sizes[n] <= most), key=rates.__getitem__)
         _draw_names(ax, group, sizes, rates)
 
 
@@ -111,7 +111,7 @@ def _draw_names(ax: Axes, names: Sequence[str], sizes: dict[str, float], rates: 
     dots = ax.transData.transform([(sizes[name], rates[name]) for name in names])  # [N, 2], in units
     rows = spread(dots[:, 1], [LINE] * (len(names) - 1))
     rows += min(0, ax.bbox.y1 - rows[-1] - LINE / 2) + max(0, ax.bbox.y0 + LINE / 2 - rows[0])
-    left = sizes[names[0]] > NARROW
+    left = sizes[names[0]] > GROUPS[0][1]
     column = dots[:, 0].min() - GAP if left else dots[:, 0].max() + GAP
     for name, dot, row in zip(names, dots, rows, strict=True):
         ends = ax.transData.inverted().transform([dot, (column, row)])

@@ -196,8 +196,11 @@ def test_the_chart_has_a_dot_and_a_name_for_everybody_and_the_reading_limit():
     assert limits_of(result)[4.0] == pytest.approx(1 / 1.2)
 
 
-def test_names_in_the_chart_do_not_lie_on_each_other_or_outside():
-    figure = figure_of([engines_result(), engines_result(size="base")])
+@pytest.mark.parametrize(
+    "run", [engines_run(engines_result(), engines_result(size="base")), stored("engines")], ids=len
+)
+def test_names_in_the_chart_do_not_lie_on_each_other_or_outside(run):
+    figure = figure_of([r for r in run["results"] if r["kind"] == "engines" and r["batch"] == 1])
     figure.draw_without_rendering()
     for ax in figure.axes:
         words = [text for text in ax.texts if isinstance(text, Annotation)]
