@@ -9,7 +9,7 @@ FRONT_END := $(wildcard src/minimind_edu/figures/static/*.js src/minimind_edu/fi
 # Otherwise every process of the tests would compile all of them again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: book env test mutants types refresh colab lab live bench release lint format clean
+.PHONY: book env test mutants types refresh colab lab live bench engines release lint format clean
 
 book: $(READY)
 	@echo "Building the book."
@@ -54,8 +54,14 @@ lab: $(READY)
 release: $(READY)
 	@$(BIN)/python -m tools.release $(VERSION) $(ARGS)
 
-bench: $(READY)
-	@$(BIN)/python -m benchmarks $(if $(QUICK),--quick) $(ARGS)
+bench: $(READY) $(if $(PEERS),engines)
+	@$(BIN)/python -m benchmarks $(if $(QUICK),--quick) $(if $(PEERS),--peers) $(ARGS)
+
+engines:
+	@for engine in ct2 ort llama; do \
+		sh tools/env.sh .venv-peers benchmarks/engines/$$engine.txt || \
+		echo "The comparison goes on without what benchmarks/engines/$$engine.txt lists. (llama.cpp is compiled here: on Debian and Ubuntu, apt install cmake g++.)"; \
+	done
 
 live: $(READY)
 	@echo "1 of 2: every chapter in JupyterLab, in a real browser; every figure is dragged. This takes minutes."

@@ -4,18 +4,19 @@ import argparse
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from benchmarks.bench import MODELS, Bench
+from benchmarks.engines.client import PYTHON
 from benchmarks.findings import Result
 from benchmarks.picture import draw
 from benchmarks.report import RESULTS, describe, load, save, table, tell
 from benchmarks.scenarios import Scenario
-from benchmarks.suites import FULL, QUICK
+from benchmarks.suites import FULL, QUICK, QUICK_WITH_ENGINES, WITH_ENGINES
 from minimind_edu.config import MiniMindConfig
 from minimind_edu.device import pick_device
 
@@ -27,6 +28,7 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
         "Ctrl-C ends it and keeps the scenarios that are finished.",
     )
     parser.add_argument("--quick", action="store_true", help="short texts, few rounds: below two minutes")
+    parser.add_argument("--peers", action="store_true", help="with the engines of .venv-peers: twenty minutes more")
     parser.add_argument("--only", metavar="WORDS", help='scenarios whose name holds this, as "decode, small"')
     parser.add_argument("--rounds", type=_positive, help="rounds of every scenario, all of them, however long it takes")
     parser.add_argument("--threads", type=_positive, default=1, help="CPU threads (default: 1)")
@@ -53,7 +55,7 @@ def main(
     if options.show:
         run, stem = load(options.show), str(options.show).removesuffix(".json")
     else:
-        run = measure(options, models, quick if options.quick else FULL)
+        run = measure(options, models, scenarios_of(options, quick))
         stem = options.output or RESULTS / ("quick" if options.quick else "latest")
         if not run["results"]:
             tell("Nothing was finished, so nothing is stored.")
@@ -65,6 +67,15 @@ def main(
     return 0
 
 
+def scenarios_of(options: argparse.Namespace, quick: Sequence[Scenario]) -> Sequence[Scenario]:
+    """Those of a full or a quick run, with or without engines."""
+    if not options.peers:
+        return quick if options.quick else FULL
+    if not PYTHON.exists():
+        raise SystemExit("the engines are missing: `make bench PEERS=1` installs them into .venv-peers and goes on")
+    return (*quick, *QUICK_WITH_ENGINES) if options.quick else (*FULL, *WITH_ENGINES)
+
+
 def measure(
     options: argparse.Namespace, models: Mapping[str, MiniMindConfig], scenarios: Sequence[Scenario]
 ) -> dict[str, Any]:
@@ -73,7 +84,7 @@ def measure(
     if not chosen:
         names = "\n  ".join(s.name for s in scenarios)
         raise SystemExit(f"no scenario's name holds {options.only!r}; there are\n  {names}")
-    with _nothing_compiled_before():
+    with _nothing_compiled_before(), closing(bench):
         return describe(bench, options.quick, _finished(bench, chosen))
 
 

@@ -1,17 +1,23 @@
 """What the scenarios share: the machine they run on, the peers, the clock, and the read limit."""
 
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from benchmarks.peers import Peer, build_peers
+from benchmarks.engines import ENGINES
+from benchmarks.engines.checkpoint import write_checkpoint
+from benchmarks.engines.client import PYTHON, Engines, start_engines
+from benchmarks.peers import Peer, build_more, build_peers, random_model
 from benchmarks.timing import Clock, paired_rounds
 from minimind_edu.config import MiniMindConfig
+from minimind_edu.living import living_model
 from minimind_edu.machine import readings
 
 MODELS = {  # weights wide enough that logits differ clearly and the chosen tokens do too
@@ -28,6 +34,7 @@ class Bench:
     Args:
         rounds: replaces every scenario's own number.
         models: the configs behind the names of sizes.
+        python: of the environment of the engines.
     """
 
     device: torch.device = torch.device("cpu")
@@ -35,18 +42,38 @@ class Bench:
     threads: int = 1
     rounds: int | None = None
     models: Mapping[str, MiniMindConfig] = field(default_factory=lambda: MODELS)
+    python: Path = PYTHON
 
     def __post_init__(self) -> None:
         torch.set_num_threads(self.threads)
         self.clock = Clock(self.device)
         self._built: tuple[str, dict[str, Peer]] | None = None
+        self._engines: tuple[str, Engines] = "", Engines()
 
-    def peers(self, size: str) -> dict[str, Peer]:
-        """The peers of a size; only the last size asked for is kept in memory."""
+    def peers(self, size: str, more: bool = False) -> dict[str, Peer]:
+        """The peers of a size, on request with those of `build_more`; only the last size asked for stays in memory."""
         if self._built is None or self._built[0] != size:
             self._built = None
             self._built = size, build_peers(self.models[size], self.device, self.dtype)
-        return self._built[1]
+        built = self._built[1]
+        if more and "transformers compiled" not in built:
+            built.update(build_more(self.models[size], self.device, self.dtype))
+        return built
+
+    def engines(self, size: str) -> Engines:
+        """The engines with the weights of a size, or of the book's trained model, "living"; one size runs at a time."""
+        if self._engines[0] != size:
+            self.close()
+            model = living_model() if size == "living" else random_model(self.models[size])
+            with tempfile.TemporaryDirectory() as folder:
+                checkpoint = write_checkpoint(model, Path(folder, "model"))
+                self._engines = size, start_engines(ENGINES, checkpoint, self.python, self.threads)
+        return self._engines[1]
+
+    def close(self) -> None:
+        """End the engines that run."""
+        self._engines[1].close()
+        self._engines = "", Engines()
 
     def prompts(self, size: str, batch: int, length: int) -> Tensor:
         """Token ids `[batch, length]`, the same every time."""

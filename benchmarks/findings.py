@@ -33,6 +33,16 @@ CACHED_AGAINST_UNCACHED = 8.0
 SLOPE_AGAINST_NOTES = 0.35
 AS_FAST = 0.97  # prefill, training
 LOGITS = 1e-5
+ROUNDED = {"int8": 1, "bfloat16": 2}  # ours with fewer bytes: how many for each weight
+AMONG = {  # (who, against whom, size, batch): at least so many times as fast
+    ("int8", "compiled", "base", 1): 2.5,
+    ("int8", "onnxruntime int8", "small", 1): 1.0,
+    ("int8", "onnxruntime int8", "base", 1): 1.0,
+    ("int8", "ctranslate2 int8", "small", 1): 0.85,
+    ("int8", "ctranslate2 int8", "base", 1): 0.85,
+    ("compiled", "ctranslate2 float32", "small", 8): 1.0,
+    ("compiled", "ctranslate2 float32", "base", 8): 1.0,
+}
 
 
 @dataclass(frozen=True)
@@ -191,7 +201,7 @@ def of_training(result: Result) -> list[Finding]:
     return [*_against_transformers(result, lambda s: f"{1e3 * s:.0f} ms"), same]
 
 
-def _against_transformers(result: Result, value: Callable[[float], str]) -> list[Finding]:
+def _against_transformers(result: Result, value: Callable[[float], str], judged: bool = True) -> list[Finding]:
     reference = result["seconds"]["transformers"]
     lines = []
     for name, each in result["seconds"].items():
@@ -201,7 +211,7 @@ def _against_transformers(result: Result, value: Callable[[float], str]) -> list
                 line,
                 rounds=tuple(ratios(reference, each)),
                 against=AGAINST,
-                target=AS_FAST if name == "plain" else None,
+                target=AS_FAST if name == "plain" and judged else None,
             )
         lines.append(line)
     return lines
@@ -240,6 +250,42 @@ def of_machine(result: Result) -> list[Finding]:
     return lines
 
 
+def of_engines(result: Result) -> list[Finding]:
+    """Speed against our compiled step, and against reading as many bytes as each has."""
+    scenario, seconds, batch = result["name"], result["seconds"], result["batch"]
+    lines = []
+    for name, each in seconds.items():
+        line = Finding(scenario, name, f"{batch / statistics.median(each):.1f} tokens/s")
+        if name != "compiled":
+            line = replace(line, rounds=tuple(ratios(seconds["compiled"], each)), against="x compiled")
+        lines.append(line)
+    for name, each in seconds.items():
+        limit = result["limits"][f"{result['bytes_per_weight'][name]:g} bytes"]
+        size = f"{result['bytes_per_weight'][name]:g} bytes a weight"
+        lines.append(Finding(scenario, name, size, tuple(ratios(limit, each)), "of the read limit"))
+    for (who, whom, size, texts), target in AMONG.items():
+        if (size, texts) == (result["size"], batch) and {who, whom} <= seconds.keys():
+            rounds = tuple(ratios(seconds[whom], seconds[who]))
+            lines.append(Finding(scenario, who, "", rounds, f"x {whom}", target))
+    return lines + [
+        Finding(scenario, name, "same tokens", (share,), "of transformers'", 1.0 if exact else None, "=")
+        for name, share in result["same_tokens"].items()
+        for exact in [result["bytes_per_weight"][name] == 4]
+    ]
+
+
+def of_engines_prefill(result: Result) -> list[Finding]:
+    return _against_transformers(result, lambda s: f"{result['prompt'] / s:.0f} tokens/s", judged=False)
+
+
+def of_quality(result: Result) -> list[Finding]:
+    lines = []
+    for name, facts in result["quality"].items():
+        lines.append(Finding(result["name"], name, f"loss {facts['loss']:.4f}", (facts["kl"],), "KL from plain, nats"))
+        lines.append(Finding(result["name"], name, "", (facts["same_choice"],), "of the same choices"))
+    return lines
+
+
 READERS: dict[str, Callable[[Result], Sequence[Finding]]] = {
     "decode": of_decode,
     "step against context": of_context,
@@ -248,4 +294,7 @@ READERS: dict[str, Callable[[Result], Sequence[Finding]]] = {
     "cache bytes": of_cache_bytes,
     "agreement": of_agreement,
     "machine": of_machine,
+    "engines": of_engines,
+    "engines' prefill": of_engines_prefill,
+    "engines' quality": of_quality,
 }

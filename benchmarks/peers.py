@@ -6,6 +6,8 @@ notes                 torch.cat cache and repeat_kv: notes_way.py
 plain                 this package as it is
 lean, compiled        its two faster ways of decoding
 no cache              the whole text again at every step
+transformers compiled StaticCache and torch.compile, which transformers does by itself on GPUs only
+int8, bfloat16        compiled, with rounded weights: not the same tokens
 """
 
 import copy
@@ -16,9 +18,10 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import DynamicCache, GenerationConfig, PreTrainedModel
+from transformers import CompileConfig, DynamicCache, GenerationConfig, PreTrainedModel
 
 from benchmarks import notes_way
+from benchmarks.findings import ROUNDED
 from minimind_edu import fast
 from minimind_edu.config import MiniMindConfig
 from minimind_edu.hf import to_transformers
@@ -56,6 +59,14 @@ def build_peers(config: MiniMindConfig, device: torch.device, dtype: torch.dtype
     }
 
 
+def build_more(config: MiniMindConfig, device: torch.device, dtype: torch.dtype) -> dict[str, Peer]:
+    """Those that are measured among the engines only."""
+    model = random_model(config).to(device, dtype).eval()
+    llama = _told_to_compile(llama_twin(model).eval())
+    compiled = partial(_llama_generate, llama, cache_implementation="static")
+    return {"transformers compiled": Peer(compiled, partial(_llama_stream, llama), compiles=True), **_rounded(model)}
+
+
 def random_model(config: MiniMindConfig) -> MiniMindForCausalLM:
     """The same random weights every time."""
     torch.manual_seed(0)
@@ -68,6 +79,21 @@ def llama_twin(model: MiniMindForCausalLM) -> PreTrainedModel:
     # random weights would end a text by chance
     twin.generation_config = GenerationConfig(pad_token_id=0)
     return twin
+
+
+def _told_to_compile(llama: PreTrainedModel) -> PreTrainedModel:
+    """Steps with a static cache are compiled on every device; by itself transformers does so on GPUs only."""
+    compiling = CompileConfig(fullgraph=True, mode=None, dynamic=None)
+    compiling._compile_all_devices = True
+    llama.generation_config.compile_config = compiling
+    return llama
+
+
+def _rounded(model: MiniMindForCausalLM) -> dict[str, Peer]:
+    """This package with fewer bytes for each weight."""
+    if not hasattr(fast, "rounded_decoder"):
+        return {}
+    return {to: _ours(fast.rounded_decoder(model, to=to), compiles=True) for to in ROUNDED}
 
 
 def _ours(decoder: Decoder, compiles: bool = False, use_cache: bool = True) -> Peer:

@@ -170,6 +170,7 @@ def _remarks(run: dict[str, Any]) -> list[str]:
         if seconds > WORTH_TELLING
     ]
     lines += sorted({text for result in run["results"] for text in result.get("warned", [])})
+    lines += sorted({f"left out: {text}" for result in run["results"] for text in result.get("missing", {}).values()})
     judged = [line.reached for line in findings(run["results"]) if line.reached is not None]
     if judged:
         lines.append(f"{sum(judged)} of {len(judged)} targets reached")

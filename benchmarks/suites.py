@@ -1,6 +1,7 @@
 """Which scenarios a full run and a quick one have, in their order: one size after the other, since models take room."""
 
 from benchmarks.agreement import Agreement, CacheBytes
+from benchmarks.among_engines import AmongEngines, PrefillAmongEngines, Quality
 from benchmarks.scenarios import Context, Decode, Limits, Prefill, Scenario, Training, Uncached
 
 FULL: tuple[Scenario, ...] = (
@@ -35,4 +36,22 @@ QUICK: tuple[Scenario, ...] = (
     CacheBytes("small", batch=2, positions=64),
     Agreement("small", new=16),
     Decode("base", 3, 10, new=6, peers=("transformers", "notes", "plain", "lean")),
+)
+
+# What `--peers` adds
+WITH_ENGINES: tuple[Scenario, ...] = (
+    AmongEngines("small", 5, 150),
+    AmongEngines("small", 3, 120, new=64, batch=8),
+    PrefillAmongEngines("small", 5, 60),
+    AmongEngines("base", 5, 150, new=48),
+    AmongEngines("base", 3, 120, new=24, batch=8),
+    PrefillAmongEngines("base", 3, 60),
+    Quality(),
+)
+QUICK_WITH_ENGINES: tuple[Scenario, ...] = (
+    AmongEngines("small", 3, 30, new=32),
+    AmongEngines("small", 2, 30, new=8, batch=8),
+    PrefillAmongEngines("small", 2, 20, prompt=256),
+    AmongEngines("base", 3, 40, new=12),
+    Quality(stories=2),
 )

@@ -15,6 +15,7 @@ import torch
 from model_builders import tiny_config, tiny_model, token_ids
 
 from benchmarks import notes_way, report, timing
+from benchmarks import peers as peers_module
 from benchmarks.__main__ import arguments, main
 from benchmarks.bench import Bench, ReadLimit
 from benchmarks.findings import Finding, findings, slopes
@@ -127,6 +128,18 @@ def test_nobody_pays_for_laying_out_weights_that_another_one_has_changed(peers):
     plain = peers["plain"].decoder
     assert plain.lm_head.weight.is_contiguous()
     assert not lean.model.lm_head.weight.is_contiguous()
+
+
+def test_transformers_compiled_gives_the_same_tokens_and_really_compiles(peers, monkeypatch):
+    traced = []
+    monkeypatch.setattr(
+        "benchmarks.peers.CompileConfig",
+        partial(peers_module.CompileConfig, backend=lambda graph, _: traced.append(1) or graph.forward),
+    )
+    compiled = peers_module.build_more(TINY["small"], CPU, torch.float32)["transformers compiled"]
+    ids = token_ids(2, 9)
+    assert torch.equal(compiled.generate(ids, 12), peers["transformers"].generate(ids, 12))
+    assert traced
 
 
 @torch.no_grad()

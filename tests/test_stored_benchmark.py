@@ -1,13 +1,16 @@
 """The directive that puts a stored run of the benchmarks on a page of the book."""
 
 import re
+import statistics
 from pathlib import Path
 
 import pytest
+from matplotlib.text import Annotation
 from sphinx.cmd.build import build_main
-from stored_benchmark import cell, chart, comparison
+from stored_benchmark import cell, chart, comparison, engine_tables, measured
 
 from benchmarks import report
+from benchmarks.byte_chart import byte_chart, figure_of, limits_of
 from benchmarks.findings import Finding, findings
 
 PAGE = Path(__file__).resolve().parents[1] / "book" / "side_by_side.md"
@@ -112,3 +115,162 @@ def test_a_run_that_is_not_stored_is_refused_with_the_names_of_those_that_are(bu
     told = capsys.readouterr().err
     assert status != 0 and "no stored run abacus.json" in told
     assert all(name in told for name in RUNS)
+
+
+# A run with engines
+
+
+def engines_result(**changes):
+    seconds = {
+        "transformers": [2.0, 4.0], "compiled": [1.0, 2.0], "int8": [0.5, 0.8], "bfloat16": [0.6, 1.0],
+        "llama.cpp F32": [1.1, 1.9], "llama.cpp Q8_0": [0.3, 0.6], "onnxruntime int4": [0.25, 0.4],
+    }  # fmt: skip
+    sizes = dict(zip(seconds, (4, 4, 1, 2, 4, 1.0625, 0.625), strict=True))
+    limits = {f"{size:g} bytes": [0.2 * size, 0.4 * size] for size in sorted(set(sizes.values()), reverse=True)}
+    return {
+        "kind": "engines", "name": "engines, small", "size": "small", "batch": 1, "prompt": 32, "new": 48,
+        "seconds": seconds, "limits": limits, "bytes_per_weight": sizes, "same_tokens": dict.fromkeys(seconds, 1.0),
+        "missing": {"ctranslate2 int8": "ctranslate2 int8 failed: No module named ctranslate2"},
+        "versions": {"llama.cpp F32": "1.2", "llama.cpp Q8_0": "1.2", "onnxruntime int4": "3.4"}, **changes,
+    }  # fmt: skip
+
+
+def quality_result():
+    facts = {"plain": (0.0, 1.0), "int8": (2e-5, 0.99), "onnxruntime int4": (0.31, 0.8)}
+    quality = {name: {"kl": kl, "loss": 0.6, "same_choice": same} for name, (kl, same) in facts.items()}
+    return {
+        "kind": "engines' quality", "name": "quality", "size": "living", "quality": quality,
+        "missing": {}, "versions": {},
+    }  # fmt: skip
+
+
+def engines_run(*results):
+    machine = {"processor": "Abacus", "cores": 2, "instructions": "AVX2"}
+    settings = {"threads": 1, "clock": "CPU time", "quick": False, "dtype": "float32"}
+    versions = {"torch": "2", "transformers": "5"}
+    return {
+        "machine": machine, "settings": settings, "versions": versions, "date": "2026-01-01",
+        "results": results or [engines_result(), engines_result(batch=8), quality_result()],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("asked", "text"),
+    [
+        ("small: int8 / compiled", "2.2"),
+        ("small: compiled / llama.cpp F32", "1.02"),
+        ("small: int8 / limit", "45 %"),
+        ("small, batch 8: llama.cpp Q8_0 / compiled", "3.3"),
+        ("quality: onnxruntime int4", "0.3100"),
+        ("quality: int8", "less than 0.0001"),
+    ],
+)
+def test_a_sentence_can_name_a_number_of_the_run(asked, text):
+    assert measured(engines_run(), asked) == text
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("small int8 / compiled", "ask for"),
+        ("base: int8 / compiled", "no engines of base"),
+        ("small: int9 / compiled", "no 'int9'; there are transformers"),
+    ],
+)
+def test_a_number_that_was_not_measured_is_refused_in_words(asked, told):
+    with pytest.raises(ValueError, match=told):
+        measured(engines_run(), asked)
+
+
+def test_the_chart_has_a_dot_and_a_name_for_everybody_and_the_reading_limit():
+    result = engines_result()
+    (ax,) = figure_of([result]).axes
+    dots = [tuple(float(v[0]) for v in line.get_data()) for line in ax.lines if len(line.get_xdata()) == 1]
+    assert sorted(dots) == sorted(
+        (result["bytes_per_weight"][name], 2 / sum(each)) for name, each in result["seconds"].items()
+    )
+    names = {text.get_text() for text in ax.texts}
+    assert names == {"transformers", "compiled", "int8", "bfloat16", "llama.cpp", "onnxruntime", "reading limit"}
+    filled = [line for line in ax.lines if line.get_marker() == "o" and line.get_markerfacecolor() != "none"]
+    assert len(filled) == 3
+    assert limits_of(result)[4.0] == pytest.approx(1 / 1.2)
+
+
+@pytest.mark.parametrize(
+    "run", [engines_run(engines_result(), engines_result(size="base")), stored("engines")], ids=len
+)
+def test_names_in_the_chart_do_not_lie_on_each_other_or_outside(run):
+    figure = figure_of([r for r in run["results"] if r["kind"] == "engines" and r["batch"] == 1])
+    figure.draw_without_rendering()
+    for ax in figure.axes:
+        words = [text for text in ax.texts if isinstance(text, Annotation)]
+        boxes = [text.get_window_extent() for text in [*words, *ax.get_yticklabels(), ax.xaxis.label]]
+        for number, box in enumerate(boxes):
+            assert figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1
+            assert not any(box.overlaps(other) for other in boxes[:number])
+
+
+def test_the_chart_says_its_numbers_in_words_and_refuses_a_run_without_engines():
+    picture = byte_chart(engines_run())
+    assert "onnxruntime int4 0.625 bytes, 3; llama.cpp Q8_0 1.0625 bytes, 2" in picture.alt
+    assert picture.svg == byte_chart(engines_run()).svg
+    with pytest.raises(ValueError, match="make bench PEERS=1"):
+        byte_chart(engines_run(quality_result()))
+
+
+def test_the_tables_name_machine_threads_and_who_is_missing():
+    text = engine_tables(engines_run())
+    assert "Abacus, 2 cores, AVX2; 1 thread; CPU time" in text
+    assert "llama.cpp 1.2, onnxruntime 3.4" in text
+    assert "Left out: ctranslate2 int8 failed: No module named ctranslate2" in text
+    assert text.count("```{dropdown}") == 3 and "| onnxruntime int4 | 0.31 | 0.6000 | 80.0 % |" in text
+    assert "| int8 | 1 | 2 | **2.25**<br>2.00–2.50 | 45 % |" in text
+
+
+def test_a_page_shows_chart_tables_and_numbers_of_a_run_with_engines(build, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(report, "RESULTS", tmp_path)
+    report.save(engines_run(), tmp_path / "mine.json")
+    text = "# A run\n\n```{byte-chart} mine\n```\n\n```{engine-tables} mine\n```\n\nTimes {measured}`mine %s`.\n"
+    status, page = build(text % "small: int8 / compiled")
+    assert status == 0 and page.count("<svg") == 1 and page.count("<table") == 3
+    assert "Times 2.2." in page
+
+
+def test_a_number_that_no_run_has_stops_the_build(build, capsys):
+    status, _ = build("# A run\n\n{measured}`abacus small: int8 / compiled`\n")
+    assert status != 0 and "measured `abacus small" in capsys.readouterr().err
+
+
+@pytest.fixture
+def committed():
+    return stored("engines")
+
+
+def test_the_committed_run_with_engines_still_says_what_was_stored_with_it(committed):
+    assert [report.summary(line) for line in findings(committed["results"])] == committed["findings"]
+    assert {result["kind"] for result in committed["results"]} == {"engines", "engines' prefill", "engines' quality"}
+    settings = committed["settings"]
+    assert (settings["device"], settings["dtype"], settings["threads"]) == ("cpu", "float32", 1)
+    assert not any(result["missing"] for result in committed["results"])
+
+
+def test_what_the_page_says_of_the_engines_is_true_of_the_run(committed):
+    """Its numbers are the run's by themselves; this is about the words between them."""
+    for result in committed["results"]:
+        if result["kind"] == "engines" and result["batch"] == 1:
+            sizes = result["bytes_per_weight"]
+            speeds = {name: 1 / statistics.median(each) for name, each in result["seconds"].items()}
+            best = max(speed for name, speed in speeds.items() if sizes[name] == 4)
+            assert all(speeds[name] > best for name in ("ctranslate2 int8", "onnxruntime int8", "int8"))
+    [quality] = [result["quality"] for result in committed["results"] if result["kind"] == "engines' quality"]
+    assert quality["int8"]["kl"] < 1e-6
+    assert quality["int8"]["kl"] < quality["onnxruntime int8"]["kl"] < quality["onnxruntime int4"]["kl"]
+    assert quality["onnxruntime int4"]["kl"] < quality["ctranslate2 int8"]["kl"]
+    exact = [
+        share
+        for result in committed["results"]
+        if result["kind"] == "engines"
+        for name, share in result["same_tokens"].items()
+        if result["bytes_per_weight"][name] == 4
+    ]
+    assert set(exact) == {1.0}

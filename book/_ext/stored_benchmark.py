@@ -9,11 +9,24 @@ gives the machine, its limits and its picture and, folded, a table of ratios and
     ```{benchmark-chart} amd_epyc intel_xeon
     ```
 
-gives one picture of several runs: how fast each writes with the small model. No number of either is written by hand,
-and a page is built again when its run is measured again.
+gives one picture of several runs: how fast each writes with the small model.
+
+    ```{byte-chart} engines
+    ```
+
+gives tokens per second against bytes per weight, for a run with engines, and
+
+    {measured}`engines small: int8 / compiled`
+
+a number inside a sentence: how many times as fast as the second the first is, with one text, as the median of the
+rounds; `limit` stands for reading the bytes of the first. A third name, as in `... / compiled, batch 8`, is another
+scenario, and `{measured}`engines quality: int8`` is the divergence. No number is written by hand, and a page is built
+again when its run is measured again.
 """
 
 import os
+import re
+import statistics
 import sys
 from pathlib import Path
 from typing import Any
@@ -21,14 +34,16 @@ from typing import Any
 from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.application import Sphinx
-from sphinx.util.docutils import SphinxDirective
+from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # jupyter-book does not look there
 
 from minimind_book.pictures import inline
 
 from benchmarks import picture, report
+from benchmarks.byte_chart import byte_chart
 from benchmarks.findings import AGAINST, LIMIT, OURS, Finding, findings
+from benchmarks.timing import ratios
 from minimind_edu.plotting import Picture
 
 COLUMNS = ("notes", *OURS, LIMIT)
@@ -72,6 +87,38 @@ class StoredBenchmark(_OfRuns):
         return [written]
 
 
+class ByteChart(_OfRuns):
+    """One run that was measured with engines."""
+
+    def run(self) -> list[nodes.Node]:
+        return [nodes.raw("", inline(byte_chart(report.load(self.path(self.arguments[0]))).svg, ""), format="html")]
+
+
+class EngineTables(_OfRuns):
+    """One run: machine and threads, and folded all its tables of engines."""
+
+    def run(self) -> list[nodes.Node]:
+        path = self.path(self.arguments[0])
+        written = nodes.container(classes=["stored-benchmark"])
+        text = StringList(engine_tables(report.load(path)).splitlines(), source=str(path))
+        self.state.nested_parse(text, self.content_offset, written)
+        return [written]
+
+
+class Measured(SphinxRole):
+    """A number of a stored run with engines, as text."""
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        run, _, asked = self.text.partition(" ")
+        path = report.RESULTS / f"{run}.json"
+        try:
+            text = measured(report.load(path), asked)
+        except (OSError, ValueError) as error:
+            return [], [self.inliner.reporter.error(f"measured `{self.text}`: {error}", line=self.lineno)]
+        self.env.note_dependency(str(path))
+        return [nodes.Text(text)], []
+
+
 def chart(runs: list[dict[str, Any]]) -> Picture:
     """Bars of the first decode scenario of each run, all in one picture, one panel for each machine."""
     panels = []
@@ -81,6 +128,91 @@ def chart(runs: list[dict[str, Any]]) -> Picture:
         panels.append({**first, "name": run["machine"]["processor"], "seconds": seconds})
     alt = "On each machine: how many times as fast as transformers each implementation writes, and the read limit."
     return Picture(picture.figure_of(panels), alt=alt)
+
+
+MEASURED = re.compile(r"(?P<size>\w+)(, (?P<what>[^:]+))?: (?P<who>[^/]+?)( / (?P<whom>.+))?")
+
+
+def measured(run: dict[str, Any], asked: str) -> str:
+    """`small: int8 / compiled` is a ratio of speeds, `quality: int8` a divergence, `base, batch 8: ...` another work.
+
+    Raises:
+        ValueError: if the run holds nothing of the kind.
+    """
+    found = MEASURED.fullmatch(asked)
+    if not found:
+        raise ValueError("ask for 'size: one / another', 'size, batch 8: one / another' or 'quality: one'")
+    size, what, who, whom = (found[name] for name in ("size", "what", "who", "whom"))
+    kind = {"prefill": "engines' prefill"}.get(what, "engines' quality" if size == "quality" else "engines")
+    batch = int(what.split()[1]) if what and what.startswith("batch ") else 1
+    for result in run["results"]:
+        if result["kind"] == "engines' quality" == kind and who in result["quality"]:
+            kl = result["quality"][who]["kl"]
+            return f"{kl:.4f}" if kl >= 1e-4 else "less than 0.0001"
+        if (result["kind"], result["size"], result.get("batch", 1)) == (kind, size, batch):
+            return _ratio(result, who, whom)
+    raise ValueError(f"the stored run has no {kind} of {size}, batch {batch}")
+
+
+def _ratio(result: dict[str, Any], who: str, whom: str) -> str:
+    seconds = result["seconds"]
+    if unknown := [name for name in (who, whom) if name not in (*seconds, "limit")]:
+        raise ValueError(f"there is no {unknown[0]!r}; there are {', '.join(seconds)}")
+    if whom == "limit":
+        limit = result["limits"][f"{result['bytes_per_weight'][who]:g} bytes"]
+        return f"{statistics.median(ratios(limit, seconds[who])):.0%}".replace("%", " %")
+    ratio = statistics.median(ratios(seconds[whom], seconds[who]))
+    return f"{ratio:.1f}" if ratio >= 1.95 else f"{ratio:.2f}"
+
+
+def engine_tables(run: dict[str, Any]) -> str:
+    """Machine and threads, who was left out, and folded a table of each work and of the quality."""
+    machine, versions = run["machine"], run["versions"]
+    threads = run["settings"]["threads"]
+    results = [result for result in run["results"] if result["kind"].startswith("engines")]
+    others = {name: version for result in results for name, version in result["versions"].items()}
+    missing = {sentence for result in results for sentence in result["missing"].values()}
+    named = {f"{name.split()[0]} {version}" for name, version in others.items()}
+    words = [
+        f"{machine['processor']}, {machine['cores']} cores, {machine['instructions']}; "
+        f"{threads} thread{'s' * (threads > 1)}; {run['settings']['clock']}; {run['date']}.",
+        f"torch {versions['torch']}, transformers {versions['transformers']}, {', '.join(sorted(named))}.",
+        *(f"Left out: {sentence}" for sentence in sorted(missing)),
+    ]
+    tables = [(title(result), engine_table(result)) for result in results]
+    folded = [f"```{{dropdown}} {heading}\n{table}\n```" for heading, table in tables]
+    return "\n\n".join(words + folded)
+
+
+def title(result: dict[str, Any]) -> str:
+    kind, size = result["kind"], result["size"].capitalize()
+    if kind == "engines' quality":
+        return "What rounding does to the trained model"
+    if kind == "engines' prefill":
+        return f"{size}, reading {result['prompt']} tokens"
+    texts = "one text" if result["batch"] == 1 else f"{result['batch']} texts"
+    return f"{size}, {texts} of {result['prompt']} tokens, {result['new']} more"
+
+
+def engine_table(result: dict[str, Any]) -> str:
+    """Markdown: the fastest, or the nearest to the unrounded model, first."""
+    if result["kind"] == "engines' quality":
+        by_kl = sorted(result["quality"].items(), key=lambda item: abs(item[1]["kl"]))
+        rows = [["", "KL, nats per word", "loss", "same choice"], ["---"] * 4]
+        for name, facts in by_kl:
+            same = f"{facts['same_choice']:.1%}".replace("%", " %")
+            rows.append([name, report.number(facts["kl"]), f"{facts['loss']:.4f}", same])
+        return markdown_table(rows)
+    seconds = result["seconds"]
+    first = "compiled" if "compiled" in seconds else "transformers"
+    rows = [["", "bytes per weight", "tokens/s", f"× {first}", "of the limit"], ["---"] * 5]
+    sizes, tokens = result.get("bytes_per_weight", {}), result.get("batch", result["prompt"])
+    for name in sorted(seconds, key=lambda name: statistics.median(seconds[name])):
+        against = Finding("", name, rounds=tuple(ratios(seconds[first], seconds[name])))
+        rate = f"{tokens / statistics.median(seconds[name]):.0f}"
+        share = _ratio(result, name, "limit") if sizes else ""
+        rows.append([name, f"{sizes[name]:g}" if sizes else "", rate, cell(against), share])
+    return markdown_table(rows)
 
 
 def markdown(run: dict[str, Any], file: str) -> str:
@@ -153,4 +285,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Register the directives."""
     app.add_directive("stored-benchmark", StoredBenchmark)
     app.add_directive("benchmark-chart", BenchmarkChart)
+    app.add_directive("byte-chart", ByteChart)
+    app.add_directive("engine-tables", EngineTables)
+    app.add_role("measured", Measured())
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
