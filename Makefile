@@ -27,7 +27,7 @@ test: $(READY)
 	@$(BUILD)
 	@echo "2 of 3: the package, the figures, the form of the chapters, and the book in a real browser (pytest)."
 	@echo "        (What needs a browser is skipped without Chromium or Chrome; on Debian: apt install chromium-headless-shell.)"
-	@BOOK_HTML=_build/html $(BIN)/python -m pytest -rs
+	@BOOK_HTML=_build/html $(BIN)/python -m pytest -rs $(if $(ALL),--all)
 	@echo "3 of 3: every chapter runs again and each output is compared (pytest --nbval)."
 	@$(BIN)/python -m pytest --nbval chapters/
 	@echo "Everything passed."

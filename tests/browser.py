@@ -31,6 +31,10 @@ FALLBACK = f".{host.FALLBACK_CLASS}"
 ALIVE = f'{FIGURE}[data-state="{host.ALIVE}"]'
 FAILED = f'{FIGURE}[data-state="{host.FAILED}"]'
 
+# The host starts the figures below the window when the page has an idle moment. A busy machine has none: each figure
+# would wait a second for it.
+NO_WAITING = "window.requestIdleCallback = (start) => setTimeout(start);"
+
 _QUIET = ("--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-gpu")
 
 
@@ -83,7 +87,7 @@ def static_page(*figures: Figure, theme: str = "light", source: str | None = Non
     if source is not None:
         modules[figures[0]._module] = source
     styles = shared_stylesheet() + "".join(own_stylesheet(name) for name in modules)
-    scripts = [host.registration(name, text) for name, text in modules.items()]
+    scripts = [NO_WAITING, *(host.registration(name, text) for name, text in modules.items())]
     if any(map(asks_for_living, modules.values())):
         scripts.append(living_script())
     scripts.append(host.script(HOST.read_text(encoding="utf-8")))

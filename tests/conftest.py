@@ -1,4 +1,7 @@
-"""Fixtures that several test modules share. What they import is imported only where they are used."""
+"""Which tests run, in which order, and fixtures that several of their modules share.
+
+What a fixture imports is imported only where it is used.
+"""
 
 import contextlib
 import functools
@@ -11,6 +14,57 @@ import pytest
 
 _running = contextlib.ExitStack()  # the browser of this process, while there is one
 _chromium = pytest.StashKey[object]()
+_left_out = pytest.StashKey[int]()
+
+# Modules that take 5 s or more, the longest first. Behind everything else, each of them would keep one process busy
+# while the others have nothing left to do. Those with a browser come before those without: it starts once.
+LONGEST = (
+    "book_accessible figure_model_map figures_in_the_browser book live_source figure_norm_geometry live_train "
+    "live_model figure_minimind_live_train figure_sampler book_weight figure_residual_stream "
+    "install_cell world compiled_steps beyond_one_machine plotting self_contained chapters_on_devices decoding "
+    "benchmarks hf_export hf_adapter colab release living model parity_transformers"
+).split()
+
+
+def pytest_addoption(parser):
+    parser.addoption("--all", action="store_true", help="also look closely at every figure and page in the browser")
+
+
+def _in_order(item) -> tuple[bool, int]:
+    name = item.path.stem.removeprefix("test_")
+    return "browser" not in item.fixturenames, LONGEST.index(name) if name in LONGEST else len(LONGEST)
+
+
+def _is_left_out(item) -> bool:
+    return "browser" in item.fixturenames and not item.get_closest_marker("always")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out what looks closely in the browser, unless it is asked for: with --all, or by its file or its name."""
+    named = any(Path(argument.partition("::")[0]).is_file() for argument in config.args)
+    left_out = [] if config.option.all or named else [item for item in items if _is_left_out(item)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+    kept = set(items).difference(left_out)
+    first = {}  # of its module: one with and without a browser stays whole
+    for item in items:
+        first[item.path] = min(first.get(item.path, (True, len(LONGEST))), _in_order(item))
+    items[:] = sorted(filter(kept.__contains__, items), key=lambda item: first[item.path])
+    config.stash[_left_out] = len(left_out)
+    if hasattr(config, "workeroutput"):  # a process of pytest-xdist, which alone has collected
+        config.workeroutput["left_out"] = len(left_out)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    node.config.stash[_left_out] = getattr(node, "workeroutput", {}).get("left_out", 0)
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    if count := config.stash.get(_left_out, 0):
+        terminalreporter.write_line(
+            f"{count} tests that look closely in the browser were left out: `pytest --all` runs them too."
+        )
 
 
 @pytest.fixture(scope="module")

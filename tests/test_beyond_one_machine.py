@@ -57,10 +57,10 @@ def environment():
     return {name: value for name, value in here.items() if name not in ("RANK", "WORLD_SIZE")}
 
 
-def shell(text, folder):
+def in_a_process(command, folder):
     """What a command prints; it runs in a process group of its own, so that nothing of it outlives the test."""
     with subprocess.Popen(
-        ["bash", "-c", text],
+        command,
         cwd=folder,
         env=environment(),
         stdout=subprocess.PIPE,
@@ -152,13 +152,42 @@ def weights_of(folder):
     return load_file(folder / "model.safetensors")
 
 
-@pytest.mark.parametrize("count", [2, 5])
-def test_several_processes_take_the_step_of_one(workplace, after_one_process, count):
+# torchrun itself. Two of its options make its processes forks of it, so everything is imported once, before them.
+TORCHRUN = """\
+import sys, torch._dynamo, train_step
+from torch.distributed.run import main
+train_step.AutoModelForCausalLM.from_pretrained("my-model")
+train_step.AutoTokenizer.from_pretrained("my-model")
+for line in sys.argv[1:]:
+    program, *arguments = line.split()
+    assert program == "torchrun"
+    main(["--start-method", "fork", "--run-path", *arguments])
+    print("that was all")
+"""
+COUNTS = [2, 5]
+
+
+def with_torchrun(count):
+    return command(f"torchrun --standalone --nproc-per-node {count}")
+
+
+@pytest.fixture(scope="module")
+def after_several(workplace):
+    """What so many processes print, by their number; the model after their step is in after-{number}."""
+    sys_path = f"import sys; sys.path.insert(0, {str(ROOT / 'book' / 'scripts')!r})\n"
+    lines = [f"{with_torchrun(count).strip()} --save after-{count}" for count in COUNTS]
+    printed = in_a_process([sys.executable, "-c", sys_path + TORCHRUN, *lines], workplace)
+    *each, rest = printed.split("that was all\n")
+    assert rest == ""
+    return dict(zip(COUNTS, each, strict=True))
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_several_processes_take_the_step_of_one(workplace, after_one_process, after_several, count):
     """With five, one of them has no text."""
     printed_by_one, after = after_one_process
-    text = command(f"torchrun --standalone --nproc-per-node {count}")
-    printed = shell(text.strip() + f" --save after-{count}", workplace)
-    assert_prints(printed, promised(text), tolerance=0.05)
+    printed = after_several[count]
+    assert_prints(printed, promised(with_torchrun(count)), tolerance=0.05)
     assert_prints(printed.replace(f"processes: {count}", "processes: 1"), printed_by_one, tolerance=5e-4)
     before, one = weights_of(workplace / "my-model"), weights_of(after)
     several = weights_of(workplace / f"after-{count}")

@@ -29,7 +29,7 @@ from tools import install_cell
 
 ROOT = Path(__file__).resolve().parents[1]
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.timeout(600), pytest.mark.always]
 
 
 # Chapters first: what is asked of chapters only and of all pages is then asked of the same visit.

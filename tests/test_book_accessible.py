@@ -3,6 +3,7 @@
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from book_builder import NARROW, PAGES, WIDE, context_of, settle, wait_until
+from browser import NO_WAITING
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -79,6 +80,7 @@ def too_wide(page) -> int:
 def reader(browser):
     """The page of a reader who likes it dark, with axe-core on all that it opens."""
     context = context_of(browser, WIDE, "dark")
+    context.add_init_script(NO_WAITING)
     yield context.new_page()
     context.close()
 

@@ -333,7 +333,7 @@ def test_the_keyboard_alone_gets_from_prompt_to_end(page):
     for _ in range(len(call_sizes(4, 2, len(WORDS)))):
         page.keyboard.press("Enter")
     assert size_of(page)[0] == f"bytes in {len(WORDS)} rows"
-    page.wait_for_function("document.activeElement.textContent === 'Play'", timeout=5_000)
+    page.wait_for_function("document.activeElement.textContent === 'Play'")
 
 
 def test_a_chunk_longer_than_the_prompt_is_the_whole_prompt(page):

@@ -123,12 +123,18 @@ def share(text: str) -> float:
     return float(text.removesuffix(" %")) / 100
 
 
+def press_and_read(page, button, part: str) -> str:
+    """What this part of the page says once the button has been pressed; nothing it said before counts."""
+    page.locator(f"{part} .ml-seen").evaluate("(said) => (said.textContent = '')")
+    button.click()
+    page.wait_for_function("(part) => document.querySelector(`${part} .ml-seen`).textContent", arg=part)
+    settle(page)
+    return page.inner_text(f"{part} .ml-seen")
+
+
 def press(page, name: str) -> str:
     """What the page says after one of the six presses."""
-    page.locator(".ml-step").nth(PRESSES.index(name)).click()
-    page.wait_for_function("document.querySelector('.ml-guide .ml-seen').textContent")
-    settle(page)
-    return page.inner_text(".ml-guide .ml-seen")
+    return press_and_read(page, page.locator(".ml-step").nth(PRESSES.index(name)), ".ml-guide")
 
 
 def assert_bars_are_of(page, said: torch.Tensor) -> None:
@@ -181,13 +187,10 @@ def test_the_last_presses_translate_and_write(visit):
 
 def test_beyond_the_training_and_about_somebody_who_is_not_there(visit):
     buttons = visit.locator(".ml-breaks button")
-    buttons.nth(1).click()
-    visit.wait_for_function("document.querySelector('.ml-breaks .ml-seen').textContent")
+    said = press_and_read(visit, buttons.nth(1), ".ml-breaks")
     assert visit.locator(".ml-chips .ml-chip").count() == 160
-    assert re.search(r"knows \d+ of \d+ up to word 96.* \d+ of \d+ beyond", visit.inner_text(".ml-breaks .ml-seen"))
-    buttons.nth(2).click()
-    settle(visit)
-    assert "never mentions Zoe" in visit.inner_text(".ml-breaks .ml-seen")
+    assert re.search(r"knows \d+ of \d+ up to word 96.* \d+ of \d+ beyond", said)
+    assert "never mentions Zoe" in press_and_read(visit, buttons.nth(2), ".ml-breaks")
     assert visit.locator('.ml-chip[data-is="broken"]').inner_text() == "Zoe"
     assert "“Zoe” cannot stand here" in visit.inner_text(".ml-broken")
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from browser import FIGURE, Watch, static_page
+from browser import FIGURE, Watch, settle, static_page
 from figure_examples import state_in
 
 from minimind_edu import MiniMindConfig, MiniMindForCausalLM, world
@@ -119,6 +119,7 @@ def test_stop_stops_and_the_switches_are_locked_while_it_runs(visit):
     visit.wait_for_function("heard.length > 2")
     assert button.inner_text() == "Stop" and all(one.is_disabled() for one in switches.all())
     button.click()
+    settle(visit)
     count = visit.evaluate("heard.length")
     told = visit.inner_text(".ml-train .ml-seen")
     visit.wait_for_timeout(300)

@@ -406,7 +406,7 @@ def test_example_arrives_with_motion_too(page):
         return {tip};
     }}"""
     assert page.get_by_role("button", name="With a gain").evaluate(click_and_look) != "1.00"
-    page.wait_for_function(f"{tip} === '1.00'", timeout=2000)
+    page.wait_for_function(f"{tip} === '1.00'")
     assert channels(page) == [1, -2, 3]
 
 

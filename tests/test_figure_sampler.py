@@ -271,6 +271,7 @@ def test_taking_words_makes_a_text_that_the_living_model_goes_on_with(page):
         length = page.locator(".sp-text b").count()
         page.get_by_role("button", name="Take “").click()
         page.wait_for_function(f"document.querySelectorAll('.sp-text b').length === {length + 1}")
+        settle(page)
         assert text_of(page) == expected
         said = next_probabilities(expected)
         for word, (before, after, _) in drawn(page).items():

@@ -38,6 +38,7 @@ def test_module_styles_and_state_stay_small(name):
     assert len((module_source(name) + own_stylesheet(name) + figure.static_html()).encode()) < LARGEST.get(name, 60_000)
 
 
+@pytest.mark.always
 def test_figures_speak_without_scripts(browser, examples):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
@@ -48,6 +49,7 @@ def test_figures_speak_without_scripts(browser, examples):
     context.close()
 
 
+@pytest.mark.always
 @pytest.mark.parametrize("over", ["http", "file"])
 def test_all_figures_live_on_one_static_page(browser, examples, tmp_path, over):
     context = browser.new_context()

@@ -108,6 +108,7 @@ def test_the_wish_is_remembered_and_can_be_taken_back(page, name):
     switch(page)
     show(page, name)
     page.wait_for_function(f"document.querySelector('{TOLD}').textContent.includes('19 tokens')")
+    settle(page)
     assert page.get_by_label("This story").is_checked()
     switch(page, "Example")
     show(page, name)
@@ -121,6 +122,7 @@ def test_a_figure_follows_the_story(page, name):
     switch(page)
     page.evaluate("(text) => dispatchEvent(new CustomEvent('minimind-story-changed', { detail: text }))", OTHER_STORY)
     page.wait_for_function(f"document.querySelector('{TOLD}').textContent.includes(': 9 tokens')")
+    settle(page)  # some draw in the frame after the words
     # the bars of the sampler hold words that may come next
     shown = page.inner_text(".sp-text" if name == "sampler" else ".mm-fig")
     if name == "roofline":  # which shows no words, but how many there are

@@ -1,0 +1,87 @@
+"""What a bare `pytest` leaves out, and what brings it back; asked of a small folder with the same conftest.py."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+TESTS = """\
+import pytest
+
+@pytest.fixture
+def browser():
+    pass
+
+def test_without():
+    pass
+
+def test_closely(browser):
+    pass
+
+@pytest.mark.always
+def test_briefly(browser):
+    pass
+"""
+SUMMARY = "{} tests that look closely in the browser were left out: `pytest --all` runs them too.\n"
+EVERY = {"test_without", "test_closely", "test_briefly"}
+SHORT = EVERY - {"test_closely"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("project")
+    (folder / "tests").mkdir()
+    shutil.copy(HERE / "conftest.py", folder / "tests")
+    (folder / "pytest.ini").write_text("[pytest]\ntestpaths = tests\nmarkers = always\n", encoding="utf-8")
+    for name in ("test_one.py", "test_world.py"):
+        (folder / "tests" / name).write_text(TESTS, encoding="utf-8")
+    return folder
+
+
+def printed(folder, *arguments):
+    command = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", *arguments]
+    environment = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""}
+    environment = {name: value for name, value in environment.items() if not name.startswith("PYTEST_XDIST")}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def ran(text):
+    return {line.split("::")[1].split()[0] for line in text.splitlines() if "PASSED" in line}
+
+
+@pytest.mark.parametrize("arguments", [(), ("tests",), ("-k", "test")], ids=" ".join)
+def test_without_all_only_the_marked_tests_use_the_browser(folder, arguments):
+    text = printed(folder, *arguments)
+    assert ran(text) == SHORT
+    assert SUMMARY.format(2) in text
+
+
+@pytest.mark.parametrize("arguments", [("--all",), ("tests/test_one.py",), ("tests/test_one.py::test_closely",)])
+def test_what_is_asked_for_runs(folder, arguments):
+    text = printed(folder, *arguments)
+    assert ran(text) == ({"test_closely"} if "::" in arguments[0] else EVERY)
+    assert "left out" not in text
+
+
+def test_several_processes_say_it_once(folder):
+    text = printed(folder, "-p", "xdist", "-n", "2")
+    assert text.count("PASSED") == 4
+    assert text.count(SUMMARY.format(2)) == 1
+
+
+def test_the_longest_modules_come_first(folder):
+    text = printed(folder)
+    assert text.index("test_world.py::") < text.index("test_one.py::")
+
+
+def test_the_longest_modules_are_there():
+    from conftest import LONGEST
+
+    missing = [name for name in LONGEST if not (HERE / f"test_{name}.py").is_file()]
+    assert not missing, "conftest.LONGEST names modules that do not exist"
