@@ -22,6 +22,7 @@ from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
 from minimind_edu.fast.layout import Weights
+from minimind_edu.fast.rows import FEW
 from minimind_edu.fast.token_step import token_step
 from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.notebook import progress
@@ -65,7 +66,7 @@ class CompiledSteps:
 
 def _key(weight: Tensor, batch: int, masked: bool, capacity: int | None) -> tuple[Any, ...]:
     """All that a compiled step takes to be constant, and that may change in a model's life."""
-    rows = batch if capacity else min(batch, 2)
+    rows = batch if capacity else 1 if batch == 1 else 2 if batch <= FEW else FEW + 1
     state = torch.get_num_threads(), torch.is_inference_mode_enabled()
     return rows, masked, capacity, weight.dtype, weight.device, *state
 
@@ -79,7 +80,7 @@ def _compiled(model: MiniMindForCausalLM, weights: Weights, batch: int, masked: 
     config, weight = model.config, model.model.norm.weight
     place: int | Tensor
     if capacity is None:
-        rows, room, end = (1 if batch == 1 else 13), 1009, 499
+        rows, room, end = (1 if batch == 1 else 13 if batch <= FEW else 31), 1009, 499
         step = torch.compile(_twin(token_step), dynamic=True, fullgraph=True)
         place = end
     else:

@@ -23,6 +23,8 @@ from minimind_edu import generation
 from minimind_edu.fast.compilable import has_cpp_compiler, why_only_plain
 from minimind_edu.fast.compiled_steps import CompiledSteps, Step
 from minimind_edu.fast.layout import lay_out
+from minimind_edu.fast.row_products import why_not_loaded
+from minimind_edu.fast.rows import in_rows
 from minimind_edu.fast.token_step import token_step
 from minimind_edu.kv_cache import KVCache
 from minimind_edu.model import CausalLMOutput, MiniMindForCausalLM
@@ -159,8 +161,13 @@ class CompiledDecoder(LeanDecoder):
 
     def _begin(self) -> None:
         super()._begin()
-        if self.instead is None and not self.model.model.norm.weight.is_cuda and not has_cpp_compiler():
+        gain = self.model.model.norm.weight
+        if self.instead is not None or gain.is_cuda:
+            return
+        if not has_cpp_compiler():
             self._stay_lean("torch.compile finds no C++ compiler (on Debian and Ubuntu: apt install g++)")
+        elif gain.dtype == torch.float32 and not why_not_loaded():
+            self.weights = in_rows(self.weights)
 
     def _stay_lean(self, reason: str) -> None:
         self._give_up(reason, LeanDecoder(self.model))

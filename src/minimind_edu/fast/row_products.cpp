@@ -1,9 +1,10 @@
-// Vectors times the rows of a matrix that takes fewer bytes than float32. row_products.py compiles this file.
+// Vectors times the rows of a matrix. row_products.py compiles this file.
 //
-//   int8      the vector is rounded to whole numbers of 16 bits, and the sums in 32 bits are exact
+//   float32   sums in float32
 //   bfloat16  a weight is widened to float32, and so are the sums
+//   int8      the vector is rounded to whole numbers of 16 bits, and the sums in 32 bits are exact
 //
-// Only plain loops: the compiler finds the instructions that the processor has for them (pmaddwd, vpdpwssd, fma, ...).
+// Only plain loops: the compiler finds the instructions that the processor has for them (fma, pmaddwd, vpdpwssd, ...).
 
 #include <ATen/Parallel.h>
 #include <torch/library.h>
@@ -15,37 +16,52 @@
 
 namespace {
 
-// Four rows at once, each from another quarter of the matrix: who waits for memory in four places gets more of it.
-template <class Sum, class Weight, class Number>
-void four_products(const Weight* const row[4], const Number* x, int64_t width, Sum sums[4]) {
-  const Weight *w0 = row[0], *w1 = row[1], *w2 = row[2], *w3 = row[3];
-  Sum a = 0, b = 0, c = 0, d = 0;
-  for (int64_t i = 0; i < width; i++) {
-    a += static_cast<Number>(w0[i]) * x[i];
-    b += static_cast<Number>(w1[i]) * x[i];
-    c += static_cast<Number>(w2[i]) * x[i];
-    d += static_cast<Number>(w3[i]) * x[i];
-  }
-  sums[0] = a, sums[1] = b, sums[2] = c, sums[3] = d;
+// So many rows at once, each from another quarter of the matrix: who waits for memory in four places gets more of it.
+constexpr int ROWS = 4;
+
+template <class Number>
+struct Vectors {
+  const Number* numbers;     // [batch, width]
+  const float* steps;        // [batch], what a number counts
+  int64_t batch, width;
+};
+
+// The rows times as many vectors, so that what was read of a row is used for all of them: sums[row][vector].
+template <int VECTORS, class Sum, class Weight, class Number>
+void multiply(const Weight* const rows[ROWS], const Number* x, int64_t width, Sum sums[ROWS][VECTORS]) {
+  Sum own[ROWS][VECTORS] = {{}};  // in registers
+  for (int64_t i = 0; i < width; i++)
+    for (int k = 0; k < ROWS; k++)
+      for (int v = 0; v < VECTORS; v++) own[k][v] += static_cast<Number>(rows[k][i]) * x[v * width + i];
+  for (int k = 0; k < ROWS; k++)
+    for (int v = 0; v < VECTORS; v++) sums[k][v] = own[k][v];
 }
 
-// [height, width] times each of [batch, width] -> [batch, height]. A row is read once for all vectors.
+// Some vectors, from `first` on, times the rows r, r + quarter, ...: into out, [batch, height].
+template <int VECTORS, class Sum, class Weight, class Number>
+void multiply_some(const Weight* const rows[ROWS], const float* scales, const Vectors<Number>& x, int64_t first,
+                   int64_t r, int64_t height, float* out) {
+  Sum sums[ROWS][VECTORS];
+  multiply<VECTORS>(rows, x.numbers + first * x.width, x.width, sums);
+  const int64_t quarter = (height + ROWS - 1) / ROWS;
+  for (int64_t k = 0, i = r; k < ROWS && i < height; k++, i += quarter)
+    for (int64_t v = 0; v < VECTORS; v++)
+      out[(first + v) * height + i] = static_cast<float>(sums[k][v]) * (scales[i] * x.steps[first + v]);
+}
+
+// [height, width] times each vector -> [batch, height]. The rows are split over torch's threads.
 template <class Sum, class Weight, class Number>
-void products(const at::Tensor& weights, const float* scales, const Number* x, const std::vector<float>& steps,
-              float* out) {
-  const int64_t height = weights.size(0), width = weights.size(1), batch = steps.size(), quarter = (height + 3) / 4;
-  const Weight* const first = weights.const_data_ptr<Weight>();
-  const int64_t fewest = 1 + 8192 / (width * batch);  // rounds of the loop that are worth a thread of their own
+void products(const at::Tensor& weights, const float* scales, const Vectors<Number>& x, float* out) {
+  const int64_t height = weights.size(0), quarter = (height + ROWS - 1) / ROWS;
+  const Weight* const matrix = weights.const_data_ptr<Weight>();
+  const int64_t fewest = 1 + 8192 / (x.width * x.batch);  // rounds of the loop that are worth a thread of their own
   at::parallel_for(0, quarter, fewest, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; r++) {
-      const Weight* row[4];
-      for (int64_t k = 0; k < 4; k++) row[k] = first + std::min(r + k * quarter, height - 1) * width;
-      for (int64_t b = 0; b < batch; b++) {
-        Sum sums[4];
-        four_products(row, x + b * width, width, sums);
-        for (int64_t k = 0, i = r; k < 4 && i < height; k++, i += quarter)
-          out[b * height + i] = static_cast<float>(sums[k]) * (scales[i] * steps[b]);
-      }
+      const Weight* rows[ROWS];
+      for (int64_t k = 0; k < ROWS; k++) rows[k] = matrix + std::min(r + k * quarter, height - 1) * x.width;
+      int64_t first = 0;
+      for (; first + 2 <= x.batch; first += 2) multiply_some<2, Sum>(rows, scales, x, first, r, height, out);
+      if (first < x.batch) multiply_some<1, Sum>(rows, scales, x, first, r, height, out);
     }
   });
 }
@@ -61,19 +77,25 @@ float round_vector(const float* x, int64_t width, int16_t* rounded) {
 }
 
 at::Tensor row_products(const at::Tensor& weights, const at::Tensor& scales, const at::Tensor& x) {
+  TORCH_CHECK(weights.is_contiguous() && scales.is_contiguous(), "rows are read in the order of memory");
   const int64_t batch = x.size(0), width = x.size(1);
   const at::Tensor vectors = x.contiguous();
   const float *numbers = vectors.const_data_ptr<float>(), *by = scales.const_data_ptr<float>();
-  at::Tensor out = x.new_empty({batch, weights.size(0)});
+  at::Tensor result = x.new_empty({batch, weights.size(0)});
+  float* const out = result.mutable_data_ptr<float>();
   std::vector<float> steps(batch, 1.0f);
   if (weights.scalar_type() == at::kChar) {
     std::vector<int16_t> rounded(batch * width);
     for (int64_t b = 0; b < batch; b++) steps[b] = round_vector(numbers + b * width, width, &rounded[b * width]);
-    products<int32_t, int8_t>(weights, by, rounded.data(), steps, out.mutable_data_ptr<float>());
+    products<int32_t, int8_t>(weights, by, Vectors<int16_t>{rounded.data(), steps.data(), batch, width}, out);
   } else {
-    products<float, at::BFloat16>(weights, by, numbers, steps, out.mutable_data_ptr<float>());
+    const Vectors<float> all{numbers, steps.data(), batch, width};
+    if (weights.scalar_type() == at::kFloat)
+      products<float, float>(weights, by, all, out);
+    else
+      products<float, at::BFloat16>(weights, by, all, out);
   }
-  return out;
+  return result;
 }
 
 }  // namespace

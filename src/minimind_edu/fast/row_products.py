@@ -1,6 +1,7 @@
-"""Products of vectors with rows of int8 or bfloat16, by loops of our own: `row_products.cpp`, compiled where it runs.
+"""Products of a few vectors with the rows of a matrix, by our own loops: `row_products.cpp`, compiled on each machine.
 
-A step of decoding waits for its weights, and fewer bytes arrive sooner. Then arithmetic holds it up: widening a weight
+A step of decoding waits for its weights. The loops read four places of a matrix at once, and use a row that was read
+for all vectors. Of fewer bytes, int8 or bfloat16, more weights arrive. Then arithmetic holds a step up: widening one
 to float32, multiplying and adding take three instructions for 8 weights. Processors multiply whole numbers in pairs and
 add them up in one. So for int8 rows the vector becomes whole numbers too, of 16 bits:
 
@@ -47,7 +48,7 @@ def why_not_loaded() -> str:
 
 def _shape(weights: Tensor, scales: Tensor, x: Tensor) -> Tensor:
     """What torch.compile needs to know of a result."""
-    return x.new_empty(len(x), len(weights))
+    return x.new_empty(x.shape[0], weights.shape[0])  # len() would take the number of vectors to be constant
 
 
 def _library() -> str:
@@ -84,7 +85,7 @@ def plain_row_products(weights: Tensor, scales: Tensor, x: Tensor) -> Tensor:
     """The same products in torch.
 
     Args:
-        weights: `[R, C]`, int8 or bfloat16.
+        weights: `[R, C]`, int8, bfloat16 or float32.
         scales: `[R]`, float32.
         x: `[B, C]`, float32.
 

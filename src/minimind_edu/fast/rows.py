@@ -1,17 +1,19 @@
-"""Matrices whose rows take fewer bytes than float32, and the two modules that hold one: a linear map, an embedding.
+"""Matrices for the loops of `row_products.cpp`, and two modules that hold one: a linear map, an embedding.
 
     int8      1 byte a weight and one scale for each row, as `weights/int8.py` makes them
     bfloat16  2 bytes a weight; the scales are 1
+    float32   the model's own weights; the scales are 1
 
 What is stored is what was rounded; sums are float32, or exact (`row_products.py`).
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from minimind_edu.fast.layout import Network, Weights
 from minimind_edu.fast.row_products import why_not_loaded
 from minimind_edu.weights.int8 import quantize
 
@@ -22,7 +24,7 @@ FEW = 16  # so many vectors are multiplied row by row; for more, restoring the m
 class Rows(NamedTuple):
     """One matrix, or several of the same shape."""
 
-    values: Tensor  # [..., R, C], int8 or bfloat16
+    values: Tensor  # [..., R, C], int8, bfloat16 or float32
     scales: Tensor  # [..., R], float32
 
     @property
@@ -40,12 +42,14 @@ class Rows(NamedTuple):
 
     def restored(self) -> Tensor:
         """The float32 matrix that they stand for."""
+        if self.values.dtype == torch.float32:
+            return self.values
         return self.values.float() * self.scales[..., None]
 
     def times(self, x: Tensor) -> Tensor:
         """`[n, C]` -> `[n, R]`."""
         # a compiled step asks before it is compiled
-        if len(x) <= FEW and not x.is_cuda and (torch.compiler.is_compiling() or not why_not_loaded()):
+        if x.shape[0] <= FEW and not x.is_cuda and (torch.compiler.is_compiling() or not why_not_loaded()):
             return torch.ops.minimind_edu.row_products(self.values, self.scales, x)
         if self.values.dtype == torch.bfloat16 and multiplies_bfloat16():
             return F.linear(x.to(torch.bfloat16), self.values).float()
@@ -57,6 +61,22 @@ def rounded(matrix: Tensor, to: str) -> Rows:
     if to == "int8":
         return Rows(*quantize(matrix))
     return Rows(matrix.to(torch.bfloat16), torch.ones(len(matrix), device=matrix.device))
+
+
+def in_rows(weights: Weights) -> Weights:
+    """The same float32 weights, which lie by rows, for the loops. Nothing is copied; experts stay as they are."""
+
+    def rows(matrix: Tensor) -> Tensor:
+        # a step takes rows where it takes tensors
+        return cast(Tensor, Rows(matrix.t().data, matrix.new_ones(matrix.shape[1])))  # [in, out] -> [out, in]
+
+    layers = [
+        layer._replace(
+            qkv=rows(layer.qkv), out=rows(layer.out), networks=[Network(*map(rows, each)) for each in layer.networks]
+        )
+        for layer in weights.layers
+    ]
+    return weights._replace(layers=layers, output=rows(weights.output))
 
 
 def multiplies_bfloat16() -> bool:

@@ -8,7 +8,7 @@ What makes it fast:
     - keys and values are written into buffers in place, and only the part that is filled is read;
     - nothing is checked;
     - called as it is, the residual is added inside the product that ends a part;
-    - compiled, a product with one vector is a loop of its own, with what follows it inside.
+    - compiled, products have loops of their own: those of `row_products.cpp`, or what torch.compile makes of a sum.
 
 Left out: dropout, labels, hidden states, prompts. `decoding.py` calls it as it is or compiled, and keeps to the model
 where it does not apply.
@@ -77,8 +77,8 @@ def _look_up(embedding: Tensor | Rows, ids: Tensor) -> Tensor:
 
 
 def _has_own_loops(x: Tensor) -> bool:
-    """Whether a product is compiled into loops. Several rows share what was read, which is what the library's matrix
-    product is made for, and GPUs have a routine of their own for one."""
+    """Whether torch.compile makes loops of a product. Several rows share what was read, which is what the library's
+    matrix product is made for, and GPUs have a routine of their own for one."""
     return torch.compiler.is_compiling() and len(x) == 1 and not x.is_cuda
 
 
