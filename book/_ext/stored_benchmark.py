@@ -175,7 +175,8 @@ def engine_tables(run: dict[str, Any]) -> str:
     named = {f"{name.split()[0]} {version}" for name, version in others.items()}
     words = [
         f"{machine['processor']}, {machine['cores']} cores, {machine['instructions']}; "
-        f"{threads} thread{'s' * (threads > 1)}; {run['settings']['clock']}; {run['date']}.",
+        f"{threads} thread{'s' * (threads > 1)}; {run['settings']['clock']}; {run['date']}"
+        f"{', a quick run' * run['settings']['quick']}.",
         f"torch {versions['torch']}, transformers {versions['transformers']}, {', '.join(sorted(named))}.",
         *(f"Left out: {sentence}" for sentence in sorted(missing)),
     ]
