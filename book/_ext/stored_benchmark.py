@@ -202,7 +202,7 @@ def engine_table(result: dict[str, Any]) -> str:
         rows = [["", "KL, nats per word", "loss", "same choice"], ["---"] * 4]
         for name, facts in by_kl:
             same = f"{facts['same_choice']:.1%}".replace("%", " %")
-            rows.append([name, report.number(facts["kl"]), f"{facts['loss']:.4f}", same])
+            rows.append([name, f"{facts['kl']:.2g}", f"{facts['loss']:.4f}", same])
         return markdown_table(rows)
     seconds = result["seconds"]
     first = "compiled" if "compiled" in seconds else "transformers"
