@@ -24,11 +24,11 @@ from minimind_edu.device import pick_device
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
-        description="Measure this package beside its peers, in turns. A full run takes about a quarter of an hour; "
+        description="Measure this package beside its peers, in turns. A full run takes about twenty minutes; "
         "Ctrl-C ends it and keeps the scenarios that are finished.",
     )
     parser.add_argument("--quick", action="store_true", help="short texts, few rounds: below two minutes")
-    parser.add_argument("--peers", action="store_true", help="with the engines of .venv-peers: twenty minutes more")
+    parser.add_argument("--peers", action="store_true", help="with the engines of .venv-peers: 25 minutes more")
     parser.add_argument("--only", metavar="WORDS", help='scenarios whose name holds this, as "decode, small"')
     parser.add_argument("--rounds", type=_positive, help="rounds of every scenario, all of them, however long it takes")
     parser.add_argument("--threads", type=_positive, default=1, help="CPU threads (default: 1)")

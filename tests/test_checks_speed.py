@@ -1,5 +1,7 @@
 """checks.speed: right answers in other words pass, and the pretended machine is as treacherous as a real one."""
 
+import statistics
+
 import pytest
 
 from minimind_edu import checks
@@ -73,8 +75,19 @@ def broken(calls, wait, clock, rounds):
     return times
 
 
+def medians(calls, wait, clock, rounds):
+    """Fair in everything but the last step."""
+    return module._shortest(calls, wait, clock, rounds, statistics.median)
+
+
+def last_runs(calls, wait, clock, rounds):
+    return module._shortest(calls, wait, clock, rounds, lambda seconds: seconds[-1])
+
+
 WRONG = [
     (checks.check_fair_times, broken, "a call only queues its work"),
+    (checks.check_fair_times, medians, "that is a mean or a median"),
+    (checks.check_fair_times, last_runs, "it is 6, expected 2"),
     (checks.check_readers, lambda *arguments: readers_by_division(*arguments) + 1, "one too many"),
     (checks.check_step_operations, lambda config, context, batch: 60_030_975, "it is 60,030,975, expected 60,030,976"),
 ]

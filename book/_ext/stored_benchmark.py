@@ -175,7 +175,8 @@ def engine_tables(run: dict[str, Any]) -> str:
     named = {f"{name.split()[0]} {version}" for name, version in others.items()}
     words = [
         f"{machine['processor']}, {machine['cores']} cores, {machine['instructions']}; "
-        f"{threads} thread{'s' * (threads > 1)}; {run['settings']['clock']}; {run['date']}.",
+        f"{threads} thread{'s' * (threads > 1)}; {run['settings']['clock']}; {run['date']}"
+        f"{', a quick run' * run['settings']['quick']}.",
         f"torch {versions['torch']}, transformers {versions['transformers']}, {', '.join(sorted(named))}.",
         *(f"Left out: {sentence}" for sentence in sorted(missing)),
     ]
@@ -201,7 +202,7 @@ def engine_table(result: dict[str, Any]) -> str:
         rows = [["", "KL, nats per word", "loss", "same choice"], ["---"] * 4]
         for name, facts in by_kl:
             same = f"{facts['same_choice']:.1%}".replace("%", " %")
-            rows.append([name, report.number(facts["kl"]), f"{facts['loss']:.4f}", same])
+            rows.append([name, f"{facts['kl']:.2g}", f"{facts['loss']:.4f}", same])
         return markdown_table(rows)
     seconds = result["seconds"]
     first = "compiled" if "compiled" in seconds else "transformers"

@@ -1,9 +1,10 @@
 """The same weights, laid out in memory as a step of decoding reads them.
 
 A matrix has a shape, values, and an order in which the values are stored. PyTorch hands `x Wᵀ` to a library that is
-made for large matrices. For a single vector it reads W faster when each column is stored together: one pass over memory
-adds x[i] times column i to all outputs, where row by row every output is a sum of its own. How much faster depends on
-the processor; what a prompt costs hardly changes. A compiled step has loops of its own, which read row by row.
+made for large matrices. For a single vector it often reads W faster when each column is stored together: one pass over
+memory adds x[i] times column i to all outputs, where row by row every output is a sum of its own. Whether it does, and
+by how much, depends on the processor and the shape; what a prompt costs hardly changes. A compiled
+step has loops of its own, which read row by row.
 
 Matrices that multiply the same vector (queries, keys and values; gate and up) are stored as one, so that a single
 product reads all of them. Nothing is copied twice: a model's own parameters become views of the joined storage.

@@ -3,7 +3,7 @@
     fast.rounded_decoder(model, to="int8").generate(ids, 100)
 
 Every matrix is rounded once, and prompts and single tokens are read with the same rounded matrices. So a text is
-continued by one model, the one that `weights/int8.py` would store and restore, within the rounding of float32. Its
+continued by one model, the one that `weights/int8.py` would store and restore, up to what its products round. Its
 tokens may differ from those of the model that was rounded, so this is no way of `fast.decoder`.
 
     weights   int8: a byte each, and one scale for each row; bfloat16: two bytes. The gains of norms stay float32.

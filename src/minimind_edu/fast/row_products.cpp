@@ -66,7 +66,7 @@ void products(const at::Tensor& weights, const float* scales, const Vectors<Numb
   });
 }
 
-// Round a vector to 16 bits and return the size of a step: so small that every number, and the sum of the products
+// Round a vector to 16 bits and return the size of a step: so large that every number, and the sum of the products
 // with any row of int8, has room, 127 * sum|rounded| < 2^31.
 float round_vector(const float* x, int64_t width, int16_t* rounded) {
   float largest = 0, sum = 0;
