@@ -116,6 +116,15 @@ def page(module_page):
 
 
 @pytest.fixture(scope="session")
+def own_loops() -> None:
+    """Our own loops for products are compiled and loaded; tests of them are skipped where that is impossible."""
+    from minimind_edu.fast.row_products import why_not_loaded
+
+    if reason := why_not_loaded():
+        pytest.skip(f"no loops here: {reason}")
+
+
+@pytest.fixture(scope="session")
 def html(tmp_path_factory) -> Path:
     """The built book: the one that BOOK_HTML names (`make test` has just built it), or one built now, once."""
     import book_builder

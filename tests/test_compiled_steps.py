@@ -13,7 +13,9 @@ from model_builders import tiny_model, token_ids
 from torch import nn
 from torch._dynamo.utils import get_compilation_metrics
 
+from minimind_edu.fast import decoding
 from minimind_edu.fast.decoding import CompiledDecoder
+from minimind_edu.fast.rows import Rows
 
 
 def compilations():
@@ -79,11 +81,29 @@ def test_one_compilation_serves_any_number_of_rows_and_one_more_their_padding():
         for rows in (2, 3, 4, 8):  # among them the numbers of heads and of key/value heads
             assert_same_tokens(decoder, token_ids(rows, 6), 12)
     with Counted(1):
+        for rows in (17, 20):  # too many for our own loops
+            assert_same_tokens(decoder, token_ids(rows, 6), 6)
+    with Counted(1):
         for rows, kind in ((2, torch.int64), (5, torch.bool)):
             mask = torch.ones(rows, 6, dtype=kind)
             mask[0, :3] = 0
             mask[1, :1] = 0
             assert_same_tokens(decoder, token_ids(rows, 6), 12, attention_mask=mask)
+
+
+def test_without_our_own_loops_it_compiles_to_the_same(monkeypatch):
+    monkeypatch.setattr(decoding, "why_not_loaded", lambda: "no compiler")
+    _, decoder = compiled(num_hidden_layers=1)
+    with Counted(1):
+        assert_same_tokens(decoder, token_ids(1, 6), 12)
+        assert_close_logits(decoder, token_ids(1, 20))
+    assert isinstance(decoder.weights.output, torch.Tensor)
+
+
+def test_float32_is_read_by_our_own_loops(own_loops):
+    _, decoder = compiled(num_hidden_layers=1)
+    assert isinstance(decoder.weights.output, Rows)
+    assert decoder.weights.output.values.data_ptr() == decoder.model.lm_head.weight.data_ptr(), "nothing is copied"
 
 
 def test_a_mixture_for_one_row_is_one_graph_and_follows_replaced_experts():

@@ -8,7 +8,6 @@ from model_builders import KINDS, talkative_model, tiny_model, token_ids
 
 from minimind_edu import fast
 from minimind_edu.fast import compiled_steps, rounded, rows
-from minimind_edu.fast.row_products import why_not_loaded
 from minimind_edu.fast.rows import Rows
 from minimind_edu.fast.token_step import token_step
 from minimind_edu.rope_frequencies import RopeScaling
@@ -57,9 +56,9 @@ def uncompiled(request, monkeypatch):
 @pytest.fixture(params=[True, False], ids=["own loops", "no loops"])
 def loops(request, monkeypatch):
     """With the loops of row_products, and as if they could not be compiled."""
-    if request.param and why_not_loaded():
-        pytest.skip(why_not_loaded())
-    if not request.param:
+    if request.param:
+        request.getfixturevalue("own_loops")
+    else:
         for module in (rows, rounded):
             monkeypatch.setattr(module, "why_not_loaded", lambda: "no compiler")
     return request.param
@@ -145,9 +144,7 @@ def test_int8_takes_a_quarter_of_the_memory():
     assert not any(it.dim() == 2 for it in decoder.model.parameters())
 
 
-def test_single_tokens_are_read_by_the_step(monkeypatch):
-    if why_not_loaded():
-        pytest.skip(why_not_loaded())
+def test_single_tokens_are_read_by_the_step(monkeypatch, own_loops):
     decoder, read = fast.rounded_decoder(model_of("minimind2")), []
     forward = decoder.model.forward
     monkeypatch.setattr(
@@ -157,8 +154,7 @@ def test_single_tokens_are_read_by_the_step(monkeypatch):
     assert read == [5]
 
 
-@pytest.mark.skipif(why_not_loaded() != "", reason=f"no loops here: {why_not_loaded()}")
-def test_the_step_compiles_and_reads_the_same():
+def test_the_step_compiles_and_reads_the_same(own_loops):
     model = talkative_model("minimind3", num_hidden_layers=1)
     decoder, expected = fast.rounded_decoder(model), restored(model, "int8")
     for length, steps in ((5, 20), (1, 9), (40, 24)):
@@ -169,10 +165,7 @@ def test_the_step_compiles_and_reads_the_same():
     assert len(decoder.steps._steps) == 1 and decoder.instead is None
 
 
-def test_a_step_that_cannot_be_compiled_is_read_as_it_is(monkeypatch):
-    if why_not_loaded():
-        pytest.skip(why_not_loaded())
-
+def test_a_step_that_cannot_be_compiled_is_read_as_it_is(monkeypatch, own_loops):
     def failing(*_):
         raise RuntimeError("out of paper")
 

@@ -11,7 +11,7 @@ from model_builders import PROPERTY, tensor
 from minimind_edu.fast import row_products
 from minimind_edu.fast.row_products import plain_row_products, rounded_vectors, why_not_loaded
 
-needs_loops = pytest.mark.skipif(why_not_loaded() != "", reason=f"no loops here: {why_not_loaded()}")
+needs_loops = pytest.mark.usefixtures("own_loops")
 
 
 def operands(height, width, batch, seed=0):
@@ -36,10 +36,18 @@ def test_int8_products_are_the_plain_ones_to_the_last_bit(height, width, batch, 
 @needs_loops
 @PROPERTY
 @given(height=st.integers(1, 70), width=st.integers(1, 150), batch=st.integers(1, 5), seed=st.integers(0, 99))
-def test_bfloat16_products_are_the_plain_ones(height, width, batch, seed):
-    weights, scales, x = operands(height, width, batch, seed)
-    weights = tensor(height, width, seed=seed).bfloat16()
-    torch.testing.assert_close(own_products(weights, scales, x), plain_row_products(weights, scales, x))
+def test_products_in_float32_are_the_plain_ones(height, width, batch, seed):
+    _, scales, x = operands(height, width, batch, seed)
+    for dtype in (torch.bfloat16, torch.float32):
+        weights = tensor(height, width, seed=seed).to(dtype)
+        torch.testing.assert_close(own_products(weights, scales, x), plain_row_products(weights, scales, x))
+
+
+@needs_loops
+def test_what_does_not_lie_by_rows_is_refused():
+    weights, scales, x = operands(6, 4, 1)
+    with pytest.raises(RuntimeError, match="in the order of memory"):
+        own_products(weights.t().contiguous().t(), scales, x)
 
 
 @needs_loops
