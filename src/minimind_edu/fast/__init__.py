@@ -5,10 +5,10 @@
 
 `decoding.py` chooses the way, `layout.py` lays weights out, `token_step.py` is the step that reads them, as it is or
 compiled (`compiled_steps.py`), and `compilable.py` says where that would be wrong or impossible. The tokens stay the
-same.
+same in each of these ways.
 
-`rounded.py` decodes with weights of fewer bytes, which may choose other tokens: `rows.py` holds such weights, and
-`row_products.py` multiplies them.
+`row_products.py` compiles loops for products of a few vectors, and `rows.py` holds the matrices that they read: those
+of a compiled step, and those of `rounded.py`, which decodes with weights of fewer bytes and may choose other tokens.
 """
 
 from minimind_edu.fast.decoding import WAYS, CompiledDecoder, LeanDecoder, decoder

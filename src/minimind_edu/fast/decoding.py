@@ -6,7 +6,8 @@ arrive, and as long as the calls take that do nothing but small sums.
     plain       the model as it is
     lean        prompts by the model, single tokens by one function with as few calls as possible (`token_step.py`),
                 which reads the weights in the order it needs them in (`layout.py`)
-    compiled    the same function, compiled (`compiled_steps.py`)
+    compiled    the same function, compiled (`compiled_steps.py`), with loops of our own for float32 products on a CPU
+                (`row_products.py`)
 
 Compiling takes seconds, once for a decoder, and is over before the first token is given out. Where it is not possible,
 decoding is lean, where that would be wrong, plain; a warning says so. MiniMind decodes with the model itself.

@@ -26,7 +26,7 @@ export const rooflineWords = {
     moving: "moving",
     computing: "computing",
     measured: "measured",
-    runs: { plain: "plain", packed: "packed", lean: "lean", compiled: "compiled", page: "this page" },
+    runs: { plain: "plain", lean: "lean", compiled: "compiled", page: "this page" },
     timeOf: (name, time) => `${name} ${time}`,
     times: (title, times) => `${title}: ${times}`,
     legend: { weights: "weights", cache: "cache", ops: "operations", real: "measured" },
