@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from minimind_edu import checks
-from minimind_edu.quantization import Grid, bytes_of
+from minimind_edu.quantization import Grid, bytes_of, rounded
 
 
 def row_with_python(row, bits):
@@ -58,12 +58,22 @@ def product_in_float32(values, scales, x, x_scale):
     return (values.float() @ x.float()).double() * scales * x_scale
 
 
+def bits_by_measuring(matrix, limit):
+    return next((bits for bits in range(2, 8) if (rounded(matrix, Grid(bits)) - matrix).abs().max() <= limit), 8)
+
+
+def bits_with_a_level_too_many(matrix, limit):
+    return next((bits for bits in range(2, 8) if matrix.abs().max() / 2 ** (bits - 1) / 2 <= limit), 8)
+
+
 WRONG = [
     (checks.check_integer_product, product_in_float32, "float32 holds 24 binary digits"),
     (checks.check_integer_product, lambda v, s, x, y: (v * x).sum(-1) * s * y, "computed in int8"),
     (checks.check_quantize_row, lambda row, bits: row, "return 2 tensors, values and scale"),
     (checks.check_stored_bytes, lambda rows, columns, bits, group: rows * columns * bits / 8, "scales are missing"),
     (checks.check_fewest_bits, lambda matrix, limit: 8, "it is 8, expected"),
+    (checks.check_fewest_bits, bits_by_measuring, "you measured the errors"),
+    (checks.check_fewest_bits, bits_with_a_level_too_many, "one too large"),
 ]
 
 

@@ -208,7 +208,9 @@ FEWEST_BITS = Exercise(
     answer=_fewest(lambda matrix, bits: _half_scales(matrix, bits).amax()),
     cases=(
         Case("the row of section 1, at most 0.12", (_ROW[None], 0.12)),
-        Case("the same, at most 0.2", (_ROW[None], 0.2)),
+        Case("the same, at most 0.055", (_ROW[None], 0.055)),
+        Case("with the signs changed, at most 0.2", (-_ROW[None], 0.2)),
+        Case("the row of section 1, at most 0.2", (_ROW[None], 0.2)),
         Case("rows of different sizes, at most 0.1", (_UNEVEN, 0.1)),
         Case("these rows, at most 0.02", (_UNEVEN, 0.02)),
         Case("these rows, at most 1", (_UNEVEN, 1.0)),
@@ -230,6 +232,14 @@ FEWEST_BITS = Exercise(
         Mistake(
             _fewest(lambda matrix, bits: matrix.amax() / (2 ** (bits - 1) - 1) / 2),
             "you take the largest weight, and the largest in size may be negative: use abs()",
+        ),
+        Mistake(
+            _fewest(lambda matrix, bits: matrix.abs().amax() / 2 ** (bits - 1) / 2),
+            "your largest value is 2^(bits - 1), which is one too large for this many bits: subtract 1",
+        ),
+        Mistake(
+            _fewest(lambda matrix, bits: (quantization.rounded(matrix, Grid(bits)) - matrix).abs().amax()),
+            "you measured the errors of these weights: the bound, half a scale, holds for whatever lies between levels",
         ),
         Mistake(
             _fewest(lambda matrix, bits: matrix.abs().amax() / (2**bits - 1) / 2),

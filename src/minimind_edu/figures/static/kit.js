@@ -73,7 +73,8 @@ export function slider({ label, min, max, step, value, format = (x) => fmt(x), o
     const text = String(format(number));
     output.textContent = text;
     input.setAttribute("aria-valuetext", text);
-    input.style.setProperty("--mm-fill", `${(100 * (number - min)) / (max - min || 1)}%`);
+    const [from, to] = [Number(input.min), Number(input.max)]; // a figure may change them
+    input.style.setProperty("--mm-fill", `${(100 * (number - from)) / (to - from || 1)}%`);
   };
   const set = (next) => {
     input.value = next;

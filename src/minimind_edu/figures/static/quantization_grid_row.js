@@ -99,7 +99,8 @@ export function createRowPlot(words, onPull) {
     );
     const isRight = s.largestAt > 0.7 * s.values.length;
     const left = x(s.largestAt) + (isRight ? -16 : 16);
-    setAttributes(hint, { x: left, y: y(s.values[s.largestAt]) + 4, "text-anchor": isRight ? "end" : "start" });
+    const clear = Math.max(1, s.pull) * s.own[s.largestAt]; // no other weight is as far out
+    setAttributes(hint, { x: left, y: y(clear) + 4, "text-anchor": isRight ? "end" : "start" });
     hint.textContent = s.pull === 1 ? words.drag : words.zeros(s.zeros, s.values.length);
   }
 
