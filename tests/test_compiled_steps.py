@@ -104,6 +104,7 @@ def test_float32_is_read_by_our_own_loops(own_loops):
     _, decoder = compiled(num_hidden_layers=1)
     assert isinstance(decoder.weights.output, Rows)
     assert decoder.weights.output.values.data_ptr() == decoder.model.lm_head.weight.data_ptr(), "nothing is copied"
+    assert_close_logits(decoder, token_ids(1, 8))
 
 
 def test_a_mixture_for_one_row_is_one_graph_and_follows_replaced_experts():

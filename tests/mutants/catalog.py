@@ -602,11 +602,11 @@ MUTANTS = [
     ),
     Mutant(
         "step: the residual lost", "fast/token_step.py",
-        "else torch.addmm(residual, x, weight)", "else torch.mm(x, weight)", STEP,
+        "return torch.addmm(residual, x, weight)", "return torch.mm(x, weight)", STEP,
     ),
     Mutant(
         "step: the residual lost in the form for compiling", "fast/token_step.py",
-        "return residual + _product(x, weight) if", "return _product(x, weight) if", STEP,
+        "return residual + _product(x, weight)", "return _product(x, weight)", STEP,
     ),
     Mutant("step: post-norm as pre-norm", "fast/token_step.py", 'config.norm_placement == "pre"', "True", STEP),
     Mutant(
@@ -614,8 +614,8 @@ MUTANTS = [
         "eps), weights.output)[:, None]", "eps), weights.embedding.t())[:, None]", STEP,
     ),
     Mutant(
-        "step: always the first experts", "fast/token_step.py", "zip(chosen.tolist(), vectors, strict=True)",
-        "zip(range(len(chosen)), vectors, strict=True)", STEP,
+        "step: always the first experts", "fast/token_step.py", "zip(chosen.tolist(), x.expand",
+        "zip(range(len(chosen)), x.expand", STEP,
     ),
     Mutant(
         "step: always the first experts in the form for compiling", "fast/token_step.py",
@@ -636,12 +636,12 @@ MUTANTS = [
     ),
     Mutant(
         "compiled: a step for one row serves many", "fast/compiled_steps.py",
-        "rows = batch if capacity else min(batch, 2)", "rows = batch if capacity else 1",
+        "else 1 if batch == 1 else 2 if batch <= FEW else FEW + 1", "else 1",
         ("test_decoding.py::test_a_step_is_asked_for_anew_when_what_it_was_compiled_for_changes",),
     ),
     Mutant(
         "compiled: made-up sizes that are equal", "fast/compiled_steps.py",
-        "(1 if batch == 1 else 13), 1009, 499", "(1 if batch == 1 else 2), 1009, 499",
+        "13 if batch <= FEW else 31), 1009", "2 if batch <= FEW else 31), 1009",
         ("test_compiled_steps.py::test_one_compilation_serves_any_number_of_rows_and_one_more_their_padding",),
     ),
     Mutant(
@@ -700,6 +700,14 @@ MUTANTS = [
         "decoding: strides of a slice", "fast/decoding.py",
         "return x.clone(memory_format=torch.contiguous_format)", "return x",
         ("test_compiled_steps.py::test_a_mixture_for_one_row_is_one_graph_and_follows_replaced_experts",),
+    ),
+    Mutant(
+        "compiled: float32 rows that count nothing", "fast/rows.py", "matrix.new_ones(", "matrix.new_zeros(",
+        ("test_compiled_steps.py::test_float32_is_read_by_our_own_loops",),
+    ),
+    Mutant(
+        "compiled: no loops of our own", "fast/decoding.py", "            self.weights = in_rows(self.weights)\n",
+        "            pass\n", ("test_compiled_steps.py::test_float32_is_read_by_our_own_loops",),
     ),
     # Rounded weights
     Mutant(
