@@ -207,7 +207,8 @@ async function renderPage({ model, el }) {
     () => guide.say(words.unavailable),
   );
   if (`${session.ids}` === `${first.ids}`) blocks.take(el.parentElement?.querySelector(".mm-still .ml-inside"));
-  await Promise.race([arrived, new Promise((resolve) => setTimeout(resolve))]); // weights that are here are drawn at once
+  // weights that are here are drawn at once
+  await Promise.race([arrived, new Promise((resolve) => setTimeout(resolve))]);
   return unmount;
 }
 
