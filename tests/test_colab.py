@@ -38,6 +38,11 @@ def test_a_notebook_that_runs_with_a_live_figure_is_told_so(tmp_path):
     assert re.fullmatch(r"2 cells ran in \d+ s, live figures: 1", told)
 
 
+def test_corrections_need_no_figure(tmp_path):
+    path = notebook(tmp_path, FIRST, "print('settled')")
+    assert run_unaided.run(path.rename(tmp_path / "C1_norms.ipynb")).endswith("live figures: 0")
+
+
 @pytest.mark.parametrize(
     "cells, error, message",
     [

@@ -18,6 +18,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from traitlets.config import Config
 
+CORRECTIONS = "C"  # how the names of their notebooks begin
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 NO_CUDA = "No CUDA runtime is found"  # torch built for CUDA says so where there is none
 NOBODY = ("192.0.2.1", 9)  # an address for documentation: packets to it vanish
@@ -68,7 +69,7 @@ def run(path: Path) -> str:
 
     Raises:
         CellExecutionError: if a cell fails.
-        AssertionError: if a reader would see a warning, or no live figure.
+        AssertionError: if a reader would see a warning, or no live figure (which corrections have not).
     """
     started = time.perf_counter()
     notebook = nbformat.read(path, as_version=4)
@@ -82,7 +83,7 @@ def run(path: Path) -> str:
     assert not code[0].outputs, f"the first cell is not silent: {code[0].outputs}"
     outputs = [output for cell in code for output in cell.outputs]
     figures = sum(WIDGET_VIEW in output.get("data", {}) for output in outputs)
-    assert figures, "no figure is alive"
+    assert figures or path.name.startswith(CORRECTIONS), "no figure is alive"
     seconds = time.perf_counter() - started
     return f"{len(code)} cells ran in {seconds:.0f} s, live figures: {figures}"
 
