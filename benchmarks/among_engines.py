@@ -107,9 +107,8 @@ class Quality(Scenario):
         texts = next(story_batches(seed=17, batch_size=self.stories, length=self.length))  # [B, T]
         engines = bench.engines(self.size)
         logits = {"plain": model(texts).logits}
-        if hasattr(fast, "rounded_decoder"):
-            for name in ROUNDED:
-                logits[name] = one_by_one(fast.rounded_decoder(living_model(), to=name), texts)
+        for name in ROUNDED:
+            logits[name] = one_by_one(fast.rounded_decoder(living_model(), to=name), texts)
         logits |= each(engines, lambda engine: torch.stack([engine.logits(text) for text in texts]))
         exact = logits["plain"].double().log_softmax(-1)  # [B, T, V]
         return {

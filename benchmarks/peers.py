@@ -91,8 +91,6 @@ def _told_to_compile(llama: PreTrainedModel) -> PreTrainedModel:
 
 def _rounded(model: MiniMindForCausalLM) -> dict[str, Peer]:
     """This package with fewer bytes for each weight."""
-    if not hasattr(fast, "rounded_decoder"):
-        return {}
     return {to: _ours(fast.rounded_decoder(model, to=to), compiles=True) for to in ROUNDED}
 
 

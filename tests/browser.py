@@ -213,3 +213,18 @@ def run_js_each(page, module: str, function: str, argument_lists: Iterable[Seque
         }""",
         [module, function, [list(args) for args in argument_lists]],
     )
+
+
+BOXES = """(drawing) => [...drawing.querySelectorAll("text")].map((text) => {
+    const { x, y, width, height } = text.getBBox();
+    return [text.textContent, x, y, x + width, y + height];
+})"""
+
+
+def assert_words_are_apart(drawing) -> None:
+    """No two words of an SVG lie on each other, and none leaves it at the sides."""
+    boxes, limit = drawing.evaluate(BOXES), float(drawing.get_attribute("width"))
+    for i, (words, x0, y0, x1, y1) in enumerate(boxes):
+        assert x0 > -1 and x1 < limit + 1, words
+        for other, u0, v0, u1, v1 in boxes[:i]:
+            assert x1 <= u0 or u1 <= x0 or y1 <= v0 + 3 or v1 <= y0 + 3, (words, other)

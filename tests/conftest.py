@@ -115,6 +115,18 @@ def page(module_page):
     return module_page
 
 
+@pytest.fixture
+def forgetful(page):
+    """The page of the module, which remembers nothing of another test, and nothing of this one afterwards."""
+    from browser import serve
+
+    serve(page)
+    page.evaluate("localStorage.clear()")
+    yield
+    serve(page)
+    page.evaluate("localStorage.clear()")
+
+
 @pytest.fixture(scope="session")
 def own_loops() -> None:
     """Our own loops for products are compiled and loaded; tests of them are skipped where that is impossible."""

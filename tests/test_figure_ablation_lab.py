@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from browser import open_figures, read_out, run_js_each, settle, unfold
+from browser import assert_words_are_apart, open_figures, read_out, run_js_each, settle, unfold
 from figure_examples import assert_refused
 
 from minimind_edu.ablations import VARIANTS, runs, runs_of
@@ -131,13 +131,6 @@ def test_the_folded_changes_write_the_same_trait(lab):
     assert not lab.get_by_label("MQA", exact=True).is_checked()
 
 
-# What overlaps or leaves the drawing.
-BOXES = """(drawing) => [...drawing.querySelectorAll("text")].map((text) => {
-    const { x, y, width, height } = text.getBBox();
-    return [text.textContent, x, y, x + width, y + height];
-})"""
-
-
 @pytest.mark.parametrize("width", [944, 344])
 def test_no_words_overlap_or_leave_the_drawing(page, width):
     page.set_viewport_size({"width": width, "height": 900})
@@ -146,11 +139,7 @@ def test_no_words_overlap_or_leave_the_drawing(page, width):
         unfold(page)
         settle(page)
         for drawing in page.locator(".mm-fig svg").all():
-            boxes, limit = drawing.evaluate(BOXES), float(drawing.get_attribute("width"))
-            for i, (words, x0, y0, x1, y1) in enumerate(boxes):
-                assert x0 > -1 and x1 < limit + 1, words
-                for other, u0, v0, u1, v1 in boxes[:i]:
-                    assert x1 <= u0 or u1 <= x0 or y1 <= v0 + 3 or v1 <= y0 + 3, (words, other)
+            assert_words_are_apart(drawing)
 
 
 @pytest.mark.parametrize("width, height", [(928, 765), (328, 765)])

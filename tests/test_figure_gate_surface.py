@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from browser import open_figures, read_out, run_js_each, settle, unfold
+from browser import assert_words_are_apart, open_figures, read_out, run_js_each, settle, unfold
 from figure_examples import assert_refused
 
 from minimind_edu.feed_forward import FeedForward, PlainFeedForward
@@ -203,23 +203,13 @@ def test_arrow_keys_move_the_point_up_and_right(surface):
     assert float(surface.get_by_label("gate g", exact=True).input_value()) == LIMIT
 
 
-BOXES = """(drawing) => [...drawing.querySelectorAll("text")].map((text) => {
-    const { x, y, width, height } = text.getBBox();
-    return [text.textContent, x, y, x + width, y + height];
-})"""
-
-
 @pytest.mark.parametrize("width", [944, 344])
 def test_no_words_overlap_or_leave_the_drawing(page, width):
     page.set_viewport_size({"width": width, "height": 900})
     for options in ({}, {"gated": False}, {"activation": "gelu", "value": -3.0}):
         open_figures(page, GateSurface(**options))
         for drawing in page.locator(".mm-fig svg").all():
-            boxes, limit = drawing.evaluate(BOXES), float(drawing.get_attribute("width"))
-            for i, (words, x0, y0, x1, y1) in enumerate(boxes):
-                assert x0 > -1 and x1 < limit + 1, words
-                for other, u0, v0, u1, v1 in boxes[:i]:
-                    assert x1 <= u0 or u1 <= x0 or y1 <= v0 + 3 or v1 <= y0 + 3, (words, other)
+            assert_words_are_apart(drawing)
 
 
 @pytest.mark.parametrize("width, height", [(928, 700), (328, 765)])

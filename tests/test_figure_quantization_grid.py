@@ -16,6 +16,8 @@ from minimind_edu.figures.quantization_grid import GROUP, KINDS, MATRICES, PER, 
 from minimind_edu.living import WEIGHTS, living_model
 from minimind_edu.quantization import Grid, quantize, rounded, rounded_model
 
+pytestmark = pytest.mark.usefixtures("forgetful")
+
 MATH = "quantization_grid_math"
 GRIDS = [(bits, per) for bits in (8, 5, 4, 3, 2) for per in PER]
 OTHER_STORY = "Zoe is in the barn. where is Zoe? in the"
@@ -67,16 +69,6 @@ def chips(page):
 
 def handle_of(page):
     return page.locator(".qg-row .mm-handle")
-
-
-@pytest.fixture(autouse=True)
-def forgetful(page):
-    """A page that remembers no story of another test."""
-    serve(page)
-    page.evaluate("localStorage.clear()")
-    yield
-    serve(page)
-    page.evaluate("localStorage.clear()")
 
 
 @pytest.fixture

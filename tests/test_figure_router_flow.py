@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from browser import open_figures, read_out, run_js_each, settle, unfold
+from browser import assert_words_are_apart, open_figures, read_out, run_js_each, settle, unfold
 from figure_examples import assert_refused
 
 from minimind_edu.figures import RouterFlow
@@ -143,13 +143,6 @@ def test_its_sentence_names_the_busiest_expert_and_those_without_work(flow):
                 assert told.startswith("Everybody has work") and min(loads) >= 5
 
 
-# What overlaps or leaves the drawing.
-BOXES = """(drawing) => [...drawing.querySelectorAll("text")].map((text) => {
-    const { x, y, width, height } = text.getBBox();
-    return [text.textContent, x, y, x + width, y + height];
-})"""
-
-
 @pytest.mark.parametrize("width", [944, 344])
 @pytest.mark.parametrize("compact", [False, True])
 def test_no_words_overlap_or_leave_the_drawing(page, width, compact):
@@ -158,11 +151,7 @@ def test_no_words_overlap_or_leave_the_drawing(page, width, compact):
     unfold(page)
     settle(page)
     for drawing in page.locator(".mm-fig svg").all():
-        boxes, limit = drawing.evaluate(BOXES), float(drawing.get_attribute("width"))
-        for i, (text, x0, y0, x1, y1) in enumerate(boxes):
-            assert x0 > -1 and x1 < limit + 1, text
-            for other, u0, v0, u1, v1 in boxes[:i]:
-                assert x1 <= u0 or u1 <= x0 or y1 <= v0 + 3 or v1 <= y0 + 3, (text, other)
+        assert_words_are_apart(drawing)
 
 
 @pytest.mark.parametrize("width, height", [(928, 765), (328, 860)])

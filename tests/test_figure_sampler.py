@@ -13,6 +13,8 @@ from minimind_edu.figures import Sampler, living_script
 from minimind_edu.figures.sampler import STARTS, WORDS, starts
 from minimind_edu.living import living_model
 
+pytestmark = pytest.mark.usefixtures("forgetful")
+
 KNOBS = [
     {},
     {"temperature": 0.5},
@@ -65,16 +67,6 @@ def wait_for_draws(page, count):
 def sampler(page):
     open_figures(page, Sampler())
     return page
-
-
-@pytest.fixture(autouse=True)
-def forgetful(page):
-    """A page that remembers no story of another test."""
-    serve(page)
-    page.evaluate("localStorage.clear()")
-    yield
-    serve(page)
-    page.evaluate("localStorage.clear()")
 
 
 # The Python side

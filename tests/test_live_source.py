@@ -7,6 +7,8 @@ from figure_examples import example
 from minimind_edu.figures import _living, living_script
 from minimind_edu.living import card
 
+pytestmark = pytest.mark.usefixtures("forgetful")
+
 FIGURES = (
     *("attention_xray", "cache_stepper", "residual_stream", "rotation_dials"),
     *("head_wiring", "norm_geometry", "parameter_ledger", "roofline", "sampler"),
@@ -41,16 +43,6 @@ def chosen(page):
     return page.eval_on_selector_all(
         ".mm-source .mm-choice input:checked + span", "all => all.slice(1).map((one) => Number(one.innerText))"
     )
-
-
-@pytest.fixture(autouse=True)
-def forgetful(page):
-    """A page that remembers nothing of another test."""
-    serve(page)
-    page.evaluate("localStorage.clear()")
-    yield
-    serve(page)
-    page.evaluate("localStorage.clear()")
 
 
 @EACH

@@ -123,9 +123,8 @@ def step_seconds(
         rounds: runs of each.
     """
     best: dict[str, float] = {}
-    twin = (
-        copy.deepcopy(model) if set(modes) - {"plain"} else model
-    )  # "plain" is measured as a new model lies in memory
+    # "plain" is measured as a new model lies in memory, and the other ways lay theirs out anew
+    twin = copy.deepcopy(model) if set(modes) - {"plain"} else model
     decoders = {mode: fast.decoder(model if mode == "plain" else twin, mode) for mode in modes}
     for _ in range(rounds):
         for mode, decoder in decoders.items():
