@@ -64,9 +64,24 @@ def test_a_run_that_takes_too_long_is_ended(runner, tmp_path, monkeypatch):
     assert status == runner.HUNG
 
 
-def test_a_file_runs_once_as_it_is_with_all_that_mutants_ask_of_it(runner):
-    def asks(*tests):
-        return runner.Mutant("name", "file.py", "old", "new", tests)
+def test_what_noticed_runs_once_as_it_is_with_all_its_cases_and_each_file_in_one_process(runner):
+    noticing = {"b.py::one[1-2]", "a.py", "a.py::one", "b.py::two", "b.py::one[a b]"}
+    assert runner.by_file(noticing) == [("a.py",), ("b.py::one", "b.py::two")]
 
-    mutants = [asks("b.py::one"), asks("a.py"), asks("a.py::one"), asks("b.py::two", "a.py")]
-    assert runner.tests_of_files(mutants) == [("a.py",), ("b.py::one", "b.py::two")]
+
+def test_the_tests_that_noticed_are_kept_and_of_a_mutant_that_hung_all(runner, tmp_path, monkeypatch, capsys):
+    failing = "FAILED tests/test_x.py::test_y - Value"
+    ends = {"noticed": (1, failing), "hung": (runner.HUNG, ""), "survived": (0, ""), "broken": (4, failing)}
+
+    def start(mutant, tests, folder):
+        path = tmp_path / mutant.name
+        path.write_text(ends[mutant.name][1], encoding="utf-8")
+        return runner.Run(mutant, tests, 0, path, time.monotonic())
+
+    monkeypatch.setattr(runner, "start", start)
+    monkeypatch.setattr(runner, "finished", lambda run: ends[run.name][0])
+    tests = ("test_x.py", "test_z.py::test_1")
+    waiting = [(runner.Mutant(name, "file.py", "old", "new", tests), tests) for name in ends]
+    wrong, noticing = runner.run_all(waiting, 2, tmp_path)
+    assert wrong == 2 and noticing == {"test_x.py::test_y", *tests}
+    assert len(capsys.readouterr().out.splitlines()) >= len(ends)

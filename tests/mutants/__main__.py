@@ -5,8 +5,8 @@
     python tests/mutants --jobs 1            one at a time
 
 One process imports torch and forks once for each mutant. The fork finds the changed source through an import hook; the
-files themselves are never touched. Tests run until the first one fails. All of these tests also run once on the model
-as it is, one fork for each file, and must pass.
+files themselves are never touched. Tests run until the first one fails. Each test that failed then runs once on the
+model as it is, one fork for each file, and must pass.
 
 The exit status is 0 when every mutant was noticed. It is 1 when one survived, when its old text is not found exactly
 once, or when the tests could not run at all: a mutant that merely breaks the import is no mutant.
@@ -184,37 +184,36 @@ def verdict(run: Run, status: int) -> tuple[bool, str]:
     return status == NOTICED, run.first_failure() if status == NOTICED else "SURVIVED: no test noticed"
 
 
-def tests_of_files(mutants: list[Mutant]) -> list[tuple[str, ...]]:
-    """What the mutants ask of each file: all of its tests, or some."""
+def by_file(tests: Iterable[str]) -> list[tuple[str, ...]]:
+    """The tests, each once and with all of its cases, those of a file together."""
     files: dict[str, list[str]] = {}
-    for test in sorted({test for mutant in mutants for test in mutant.tests}):  # a file comes before its tests
+    for test in sorted({test.partition("[")[0] for test in tests}):  # a file comes before its tests
         asked = files.setdefault(test.partition("::")[0], [])
         if asked[:1] != [test.partition("::")[0]]:
             asked.append(test)
     return [tuple(tests) for tests in files.values()]
 
 
-def check_all(mutants: list[Mutant], jobs: int, folder: Path) -> int:
-    """Run the model as it is, then the mutants, `jobs` at a time, with a line for each; return how many went wrong."""
-    waiting = [(None, tests) for tests in tests_of_files(mutants)] + [(mutant, mutant.tests) for mutant in mutants]
+def run_all(waiting: list[tuple[Mutant | None, tuple[str, ...]]], jobs: int, folder: Path) -> tuple[int, set[str]]:
+    """Run `jobs` at a time, with a line for each; return how many went wrong, and the tests that noticed a mutant."""
     running: list[Run] = []
-    failures = 0
-    width = max(len(mutant.name) for mutant in mutants)
+    wrong, noticing = 0, set()
+    width = max(len(mutant.name) for mutant in MUTANTS)
     while waiting or running:
         while waiting and len(running) < jobs:
             running.append(start(*waiting.pop(0), folder))
-        time.sleep(0.02)
+        time.sleep(0.01)
         for run in list(running):
             status = finished(run)
             if status is None:
                 continue
             running.remove(run)
             right, text = verdict(run, status)
-            failures += not right
-            if not right and run.mutant is None:
-                waiting.clear()  # no mutant proves anything
+            wrong += not right
+            if right and run.mutant:
+                noticing.update([run.first_failure()] if status == NOTICED else run.tests)
             print(f"{run.name:{width}}  {time.monotonic() - run.started:5.1f} s  {text}".rstrip(), flush=True)
-    return failures
+    return wrong, noticing
 
 
 def main() -> int:
@@ -242,7 +241,8 @@ def main() -> int:
     warm_up({test for mutant in chosen for test in mutant.tests})
     with tempfile.TemporaryDirectory() as folder:
         share_bytecode(Path(folder) / "bytecode")
-        failures = check_all(chosen, arguments.jobs, Path(folder))
+        failures, noticing = run_all([(mutant, mutant.tests) for mutant in chosen], arguments.jobs, Path(folder))
+        failures += run_all([(None, tests) for tests in by_file(noticing)], arguments.jobs, Path(folder))[0]
     told = f"{failures} runs went wrong" if failures else f"{len(chosen)} of {len(chosen)} mutants noticed"
     print(f"{told} in {time.monotonic() - begun:.0f} s")
     return 1 if failures else 0
