@@ -38,24 +38,6 @@ def pytest_collectstart(collector):
         collector.skip_compare += ("image/svg+xml",)
 
 
-def pytest_collection_modifyitems(items):
-    """Begin with the files that use a browser: they take longest, and no process shall work alone at the end.
-
-    The first that reads the built book builds it; the others come after the rest of those, for they would wait for it.
-    """
-    used: dict[Path, set[str]] = {}
-    for item in items:
-        used.setdefault(item.path, set()).update(getattr(item, "fixturenames", ()))
-    builder = next((path for path, fixtures in used.items() if "html" in fixtures), None)
-
-    def place(item) -> int:
-        if item.path == builder:
-            return 0
-        return 2 if "html" in used[item.path] else 1 if "browser" in used[item.path] else 3
-
-    items.sort(key=place)
-
-
 def pytest_collection_finish(session):
     """What the imports left is no garbage: nobody need look through torch and transformers for it again and again."""
     gc.collect()

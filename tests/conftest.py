@@ -8,6 +8,7 @@ import functools
 import http.server
 import os
 import threading
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -17,12 +18,13 @@ _chromium = pytest.StashKey[object]()
 _left_out = pytest.StashKey[int]()
 
 # Modules that take 5 s or more, the longest first. Behind everything else, each of them would keep one process busy
-# while the others have nothing left to do. Those with a browser come before those without: it starts once.
+# while the others have nothing left to do.
 LONGEST = (
-    "book_accessible figure_model_map figures_in_the_browser book live_source figure_norm_geometry live_train "
-    "live_model figure_minimind_live_train figure_sampler book_weight figure_residual_stream "
-    "install_cell world compiled_steps beyond_one_machine plotting self_contained chapters_on_devices decoding "
-    "benchmarks hf_export hf_adapter colab release living model parity_transformers"
+    "book book_accessible figures_in_the_browser live_source figure_model_map figure_minimind_live "
+    "figure_quantization_grid book_weight figure_norm_geometry figure_minimind_live_train figure_sampler live_model "
+    "live_train figure_residual_stream figure_neuron_words live_world "
+    "install_cell compiled_steps world beyond_one_machine stills decoding self_contained hf_adapter colab benchmarks "
+    "plotting hf_export rounded"
 ).split()
 
 
@@ -30,13 +32,31 @@ def pytest_addoption(parser):
     parser.addoption("--all", action="store_true", help="also look closely at every figure and page in the browser")
 
 
-def _in_order(item) -> tuple[bool, int]:
-    name = item.path.stem.removeprefix("test_")
-    return "browser" not in item.fixturenames, LONGEST.index(name) if name in LONGEST else len(LONGEST)
+def _order(modules: dict[Path, set[str]]) -> list[Path]:
+    """The order of modules, from the fixtures of each.
+
+    The first that reads the built book builds it. The others that do come late, for they would wait for it. Those with
+    a browser come together, for it starts once; and among equals first what takes longest.
+    """
+
+    def place(path: Path) -> tuple[int, int]:
+        name = path.stem.removeprefix("test_")
+        length = LONGEST.index(name) if name in LONGEST else len(LONGEST)
+        if "html" in modules[path]:
+            return 2, length
+        return 0 if "browser" in modules[path] else 1 if name in LONGEST else 3, length
+
+    ordered = sorted(modules, key=place)
+    builder = [path for path in ordered if "html" in modules[path]][:1]
+    return builder + [path for path in ordered if path not in builder]
+
+
+def _fixtures(item) -> Iterable[str]:
+    return getattr(item, "fixturenames", ())  # a cell of a chapter has none
 
 
 def _is_left_out(item) -> bool:
-    return "browser" in item.fixturenames and not item.get_closest_marker("always")
+    return "browser" in _fixtures(item) and not item.get_closest_marker("always")
 
 
 def pytest_collection_modifyitems(config, items):
@@ -46,10 +66,12 @@ def pytest_collection_modifyitems(config, items):
     if left_out:
         config.hook.pytest_deselected(items=left_out)
     kept = set(items).difference(left_out)
-    first = {}  # of its module: one with and without a browser stays whole
+    items[:] = filter(kept.__contains__, items)
+    modules: dict[Path, set[str]] = {}
     for item in items:
-        first[item.path] = min(first.get(item.path, (True, len(LONGEST))), _in_order(item))
-    items[:] = sorted(filter(kept.__contains__, items), key=lambda item: first[item.path])
+        modules.setdefault(item.path, set()).update(_fixtures(item))
+    order = {path: place for place, path in enumerate(_order(modules))}
+    items.sort(key=lambda item: order[item.path])
     config.stash[_left_out] = len(left_out)
     if hasattr(config, "workeroutput"):  # a process of pytest-xdist, which alone has collected
         config.workeroutput["left_out"] = len(left_out)
@@ -83,7 +105,7 @@ def browser(request):
 
 @functools.cache
 def _modules_with_a_browser(session) -> set[Path]:
-    return {item.path for item in session.items if "browser" in item.fixturenames}
+    return {item.path for item in session.items if "browser" in _fixtures(item)}
 
 
 def pytest_runtest_setup(item):

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from conftest import LONGEST, _order
+
 HERE = Path(__file__).parent
 TESTS = """\
 import pytest
@@ -80,8 +82,21 @@ def test_the_longest_modules_come_first(folder):
     assert text.index("test_world.py::") < text.index("test_one.py::")
 
 
-def test_the_longest_modules_are_there():
-    from conftest import LONGEST
+def test_one_module_builds_the_book_while_others_have_something_to_do():
+    fixtures = {
+        "test_rope.py": set(),
+        "test_book_reference.py": {"html"},
+        "test_world.py": set(),
+        "test_book_weight.py": {"html", "browser"},
+        "test_figure_sampler.py": {"browser"},
+        "test_book.py": {"html", "browser"},
+        "test_live_world.py": {"browser"},
+    }
+    order = _order({Path(name): names for name, names in fixtures.items()})
+    names = "book figure_sampler live_world world book_weight book_reference rope"
+    assert [path.stem.removeprefix("test_") for path in order] == names.split()
 
+
+def test_the_longest_modules_are_there():
     missing = [name for name in LONGEST if not (HERE / f"test_{name}.py").is_file()]
     assert not missing, "conftest.LONGEST names modules that do not exist"
