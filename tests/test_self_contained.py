@@ -122,8 +122,14 @@ def test_pip_accepts_the_wheel(tmp_path):
     assert (tmp_path / "site/minimind_edu/figures/static/kit.js").is_file()
 
 
-def test_the_notebook_is_the_chapter_but_for_its_first_cell(wheel):
-    text = self_contained.self_contained(CHAPTER, wheel)
+@pytest.fixture(scope="module")
+def cell(wheel) -> str:
+    """The first cell of a notebook that carries the package."""
+    return install_cell.self_contained_source(wheel)
+
+
+def test_the_notebook_is_the_chapter_but_for_its_first_cell(cell):
+    text = self_contained.self_contained(CHAPTER, cell)
     notebook = json.loads(text)
     nbformat.validate(notebook)
     chapter = json.loads(CHAPTER.read_text(encoding="utf-8"))
@@ -133,11 +139,19 @@ def test_the_notebook_is_the_chapter_but_for_its_first_cell(wheel):
     assert len(text) - CHAPTER.stat().st_size < 830_000  # the package: half of it trained weights and stored runs
 
 
-def test_a_chapter_without_an_install_cell_is_refused(wheel, tmp_path):
+def test_a_chapter_without_an_install_cell_is_refused(tmp_path):
     bare = tmp_path / "01_bare.ipynb"
     nbformat.write(nbformat.v4.new_notebook(), bare)
     with pytest.raises(ValueError, match="01_bare.ipynb has 0 install cells.*make refresh"):
-        self_contained.self_contained(bare, wheel)
+        self_contained.self_contained(bare, "")
+
+
+def test_the_package_is_compressed_once_for_all_chapters(monkeypatch, tmp_path):
+    calls = []
+    monkeypatch.setattr(install_cell, "self_contained_source", lambda wheel: calls.append(wheel) or "pass")
+    chapters = sorted(self_contained.CHAPTERS.glob("C*.ipynb"))
+    assert len(self_contained.write_all(tmp_path, chapters)) == len(chapters) > 1
+    assert len(calls) == 1
 
 
 def test_a_build_that_fails_says_what_helps(monkeypatch, tmp_path):
@@ -166,12 +180,6 @@ child = "import importlib.util; print(importlib.util.find_spec('minimind_edu').o
 print(own.name.startswith("minimind_edu-"), (found.parent / "figures/static/kit.js").is_file())
 print(subprocess.check_output([sys.executable, "-c", child], text=True).strip() == str(found))
 print(sum(entry == str(own) for entry in sys.path))"""
-
-
-@pytest.fixture(scope="module")
-def cell(wheel) -> str:
-    """The first cell of a notebook that carries the package."""
-    return install_cell.self_contained_source(wheel)
 
 
 def test_its_own_package_is_found_also_by_other_processes_and_when_run_twice(cell, tmp_path):

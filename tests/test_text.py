@@ -84,8 +84,9 @@ def test_the_lines_of_the_readme_work(folder, tmp_path, monkeypatch, capsys):
     assert torch.equal(from_checkpoint("my-model")(ids).logits, from_checkpoint("MiniMind2")(ids).logits)
 
 
-def test_nothing_optional_is_imported_before_it_is_needed():
-    optional = ("transformers", "huggingface_hub", "tokenizers", "jinja2")
-    code = f"import sys, minimind_edu; print([name for name in {optional} if name in sys.modules])"
+def test_nothing_optional_or_slow_is_imported_before_it_is_needed():
+    later = ("transformers", "huggingface_hub", "tokenizers", "jinja2", "torch._dynamo")
+    imported = "minimind_edu.checks, minimind_edu.fast, minimind_edu.figures, minimind_edu.living"
+    code = f"import sys, {imported}; print([name for name in {later} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

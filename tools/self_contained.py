@@ -65,13 +65,13 @@ def wheel_bytes() -> bytes:
         return build_wheel(Path(folder)).read_bytes()
 
 
-def self_contained(chapter: Path, wheel: bytes) -> str:
-    """The text of the chapter's notebook with `wheel` in its first code cell; all else is as it is stored."""
+def self_contained(chapter: Path, first_cell: str) -> str:
+    """The text of the chapter's notebook with `first_cell` as its first code cell; all else is as it is stored."""
     raw = json.loads(chapter.read_text(encoding="utf-8"))
     places = [i for i, cell in enumerate(raw["cells"]) if cell.get("id") == install_cell.CELL_ID]
     if len(places) != 1:
         raise ValueError(f"{chapter.name} has {len(places)} install cells, but needs one: run `make refresh`")
-    raw["cells"][places[0]] = install_cell.cell(install_cell.self_contained_source(wheel))
+    raw["cells"][places[0]] = install_cell.cell(first_cell)
     notebook = nbformat.reads(json.dumps(raw), as_version=4)
     nbformat.validate(notebook)
     return dumps(canonical(notebook))
@@ -80,10 +80,10 @@ def self_contained(chapter: Path, wheel: bytes) -> str:
 def write_all(folder: Path, chapters: list[Path]) -> list[Path]:
     """Write each chapter, with the package inside, into `folder`; return the paths."""
     folder.mkdir(parents=True, exist_ok=True)
-    wheel = wheel_bytes()
+    first_cell = install_cell.self_contained_source(wheel_bytes())
     paths = [folder / chapter.name for chapter in chapters]
     for chapter, path in zip(chapters, paths, strict=True):
-        write(path, self_contained(chapter, wheel))
+        write(path, self_contained(chapter, first_cell))
     return paths
 
 

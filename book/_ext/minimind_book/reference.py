@@ -10,6 +10,7 @@ page: the first cell of a row leads there. It holds the file of a page or a note
 
 import csv
 import os
+from functools import cache
 from math import sqrt
 from pathlib import Path
 from statistics import fmean
@@ -19,7 +20,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from minimind_book.card import table
-from tools.corrections import corrections, notebooks
+from tools.corrections import Correction, corrections, notebooks
 from tools.places import plain
 from tools.refresh import ROOT
 
@@ -41,10 +42,16 @@ def corrections_rows() -> tuple[list[str], list[list[str]]]:
     return ["", "In the notes", "The claim", "The truth", WHERE], rows
 
 
+@cache
+def corrections_by_number() -> dict[str, Correction]:
+    """All corrections, read once: hundreds of cells name one."""
+    return {entry.number: entry for entry in corrections()}
+
+
 def address(where: str, page: str) -> tuple[str, str]:
     """The name of a place, and the address of it as seen from a page."""
     if "#" not in where:
-        entry = next((entry for entry in corrections() if entry.number == where), None)
+        entry = corrections_by_number().get(where)
         if entry is None:
             raise ValueError(f"{where!r} is neither file#heading nor the number of a correction")
         where = f"{entry.path.relative_to(ROOT)}#{entry.number} · {entry.claim}"

@@ -16,7 +16,6 @@ from types import FunctionType
 from typing import Any
 
 import torch
-import torch._dynamo.config
 import torch.compiler.config
 from torch import Tensor
 from torch.utils._pytree import tree_leaves
@@ -77,6 +76,8 @@ def _compiled(model: MiniMindForCausalLM, weights: Weights, batch: int, masked: 
     dynamic=True lets sizes vary; but those that are equal at the first call are taken to be equal always. Hence
     primes, which no size of a model is.
     """
+    import torch._dynamo.config  # a second, which only what compiles shall take
+
     config, weight = model.config, model.model.norm.weight
     place: int | Tensor
     if capacity is None:
