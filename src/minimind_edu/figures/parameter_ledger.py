@@ -4,22 +4,19 @@ The figure computes its numbers in JavaScript (static/parameter_ledger_math.js, 
 the package builds); the numbers in its table are counted here, on a model without storage.
 """
 
-import torch
 from traitlets import Bool, Bunch, Enum, Int, TraitError, validate
 
 from minimind_edu.config import MiniMindConfig
 from minimind_edu.figures._base import Figure
-from minimind_edu.model import MiniMindForCausalLM
+from minimind_edu.weights.without_storage import without_storage
 
 PARTS = ("embedding", "attention", "feed-forward", "norms", "head")
 
 
 def count_by_part(config: MiniMindConfig) -> dict[str, int]:
-    """Parameters of each of `PARTS`, counted on a model of the meta device; a tied matrix counts as embedding only."""
-    with torch.device("meta"):
-        model = MiniMindForCausalLM(config)
+    """Parameters of each of `PARTS`, counted on a model without storage; a tied matrix counts as embedding only."""
     counts: dict[str, int] = dict.fromkeys(PARTS, 0)
-    for name, parameter in model.named_parameters():
+    for name, parameter in without_storage(config).named_parameters():
         counts[_part(name)] += parameter.numel()
     return counts
 

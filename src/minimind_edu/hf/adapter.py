@@ -22,6 +22,7 @@ from minimind_edu.hf.base_model import MiniMindEduModel, MiniMindEduPreTrainedMo
 from minimind_edu.hf.caches import to_dynamic_cache
 from minimind_edu.hf.config import MiniMindEduConfig, generation_config
 from minimind_edu.model import MiniMindForCausalLM
+from minimind_edu.weights.without_storage import without_storage
 
 
 class MiniMindEduForCausalLM(MiniMindEduPreTrainedModel, GenerationMixin):
@@ -50,8 +51,7 @@ class MiniMindEduForCausalLM(MiniMindEduPreTrainedModel, GenerationMixin):
     def to_minimind(self) -> MiniMindForCausalLM:
         """The model of ours with these weights, not a copy of them: the one that was wrapped, if there was one."""
         if not self._ours:
-            with torch.device("meta"):
-                model = MiniMindForCausalLM(self.model.config)
+            model = without_storage(self.model.config)
             model.model, model.lm_head = self.model, self.lm_head
             self._ours = (model,)
         return self._ours[0].train(self.training)

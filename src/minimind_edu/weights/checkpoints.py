@@ -33,6 +33,7 @@ from minimind_edu.weights.hub import locate
 from minimind_edu.weights.infer_config import differences, infer_config, is_tied
 from minimind_edu.weights.int8 import FORMAT, dequantize_state, quantize_state
 from minimind_edu.weights.state_dicts import canonical
+from minimind_edu.weights.without_storage import without_storage
 
 _EMBEDDING, _HEAD = "model.embed_tokens.weight", "lm_head.weight"  # one and the same tensor when they are tied
 _PROGRESS_FROM = 2**30  # bytes of weights; below, reading takes a moment
@@ -122,8 +123,7 @@ def from_checkpoint(
         except (ValueError, TypeError, OverflowError) as error:
             raise ValueError(f"{place}: {error}") from error
     _check_sizes(config, weights, str(place), origin)
-    with torch.device("meta"):  # sizes without memory: the file's tensors become the parameters
-        model = MiniMindForCausalLM(config)
+    model = without_storage(config)  # the file's tensors become the parameters
     try:
         model.load_state_dict(weights, assign=True)
     except RuntimeError as error:
