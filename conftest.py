@@ -38,6 +38,12 @@ def pytest_collectstart(collector):
         collector.skip_compare += ("image/svg+xml",)
 
 
+def pytest_collection_modifyitems(items):
+    """Begin with the chapters that take longest."""
+    if any(item.path.suffix == ".ipynb" for item in items):
+        items.sort(key=lambda item: notebook_environment.is_short(item.path))
+
+
 def pytest_collection_finish(session):
     """What the imports left is no garbage: nobody need look through torch and transformers for it again and again."""
     gc.collect()

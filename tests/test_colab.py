@@ -9,9 +9,9 @@ from pathlib import Path
 import nbformat
 import pytest
 from nbclient.exceptions import CellExecutionError
-from nbformat.v4 import new_code_cell, new_notebook
+from nbformat.v4 import new_code_cell, new_notebook, new_output
 
-from tools import colab, run_unaided
+from tools import colab, refresh, run_unaided
 
 # Stand-ins that cost no time: the package is an empty file near the notebook, and a figure is what a front end gets.
 FIRST = """\
@@ -22,25 +22,39 @@ os.environ["PYTHONPATH"] = folder"""
 FIGURE = f"""\
 from IPython.display import display
 display({{{run_unaided.WIDGET_VIEW!r}: {{}}}}, raw=True)"""
+STORED_FIGURE = new_output("display_data", {"text/html": "<div></div>", "text/plain": "Figure()"})
 
 
-def notebook(tmp_path, *cells: str) -> Path:
+def notebook(tmp_path, *cells: str, stored: dict[int, list] | None = None, tags: dict[int, str] | None = None) -> Path:
+    """A notebook of these cells; the last one is stored as a figure, unless `stored` says otherwise."""
     for folder in ("minimind_edu-0", "another"):
         (tmp_path / folder / "minimind_edu").mkdir(parents=True)
         (tmp_path / folder / "minimind_edu" / "__init__.py").touch()
     path = tmp_path / "chapter.ipynb"
-    nbformat.write(new_notebook(cells=[new_code_cell(cell) for cell in cells]), path)
+    written = new_notebook(cells=[new_code_cell(cell) for cell in cells])
+    for place, outputs in ({len(cells) - 1: [STORED_FIGURE]} if stored is None else stored).items():
+        written.cells[place].outputs = outputs
+    for place, tag in (tags or {}).items():
+        written.cells[place].metadata["tags"] = [tag]
+    nbformat.write(written, path)
     return path
 
 
 def test_a_notebook_that_runs_with_a_live_figure_is_told_so(tmp_path):
     told = run_unaided.run(notebook(tmp_path, FIRST, FIGURE))
-    assert re.fullmatch(r"2 cells ran in \d+ s, live figures: 1", told)
+    assert re.fullmatch(r"2 cells ran in \d+ s, 2 compared, live figures: 1", told)
 
 
-def test_corrections_need_no_figure(tmp_path):
-    path = notebook(tmp_path, FIRST, "print('settled')")
-    assert run_unaided.run(path.rename(tmp_path / "C1_norms.ipynb")).endswith("live figures: 0")
+def test_what_is_printed_and_shown_is_compared_but_for_pictures_and_measurements(tmp_path):
+    cells = [FIRST, "print('a'); print('b')\n{'image/svg+xml'}", "print(0.5)", FIGURE]
+    stored = {
+        1: [new_output("stream", text="a\n"), new_output("stream", text="b\n")],
+        2: [new_output("stream", text="0.7\n")],
+        3: [STORED_FIGURE],
+    }
+    stored[1].append(new_output("execute_result", {"text/plain": "{'image/svg+xml'}", "image/svg+xml": "<svg/>"}))
+    path = notebook(tmp_path, *cells, stored=stored, tags={2: run_unaided.IGNORED})
+    assert "3 compared, live figures: 1" in run_unaided.run(path)
 
 
 @pytest.mark.parametrize(
@@ -48,16 +62,30 @@ def test_corrections_need_no_figure(tmp_path):
     [
         ([FIRST, FIGURE, "1 / 0"], CellExecutionError, "ZeroDivisionError"),
         ([FIRST, FIGURE, "import warnings; warnings.warn('old')"], AssertionError, "old"),
-        ([FIRST, "print('no figure')"], AssertionError, "no figure is alive"),
+        ([FIRST, "None"], AssertionError, "0 figures of 1 are alive"),
+        ([FIRST, "print(0.5)"], AssertionError, r"says '0.5\\n', not ''"),
+        ([FIRST, "0.5"], AssertionError, r"says '0.5\\n', not ''"),
         ([FIRST + "; print('loud')", FIGURE], AssertionError, "first cell is not silent"),
         ([FIRST.replace("minimind_edu-0", "another"), FIGURE], CellExecutionError, "AssertionError"),
         ([FIRST + "; os.environ['PYTHONPATH'] = 'another'", FIGURE], CellExecutionError, "AssertionError"),
     ],
-    ids=["error", "warning", "no figure", "loud", "another package", "another package in processes"],
+    ids=["error", "warning", "no figure", "prints", "says", "loud", "another package", "another package in processes"],
 )
 def test_a_notebook_that_a_reader_would_not_like_fails(tmp_path, cells, error, message):
     with pytest.raises(error, match=message):
         run_unaided.run(notebook(tmp_path, *cells))
+
+
+def test_a_progress_bar_that_was_there_is_nothing_to_read(tmp_path):
+    bar = r"""
+for text in ("\r 0%", "\r 100%", "\r      \r", "a\nb\n"):
+    print(text, end="", flush=True)  # each an output of its own"""
+    path = notebook(tmp_path, FIRST, bar, FIGURE, stored={1: [new_output("stream", text="a\nb\n")], 2: [STORED_FIGURE]})
+    assert "3 compared" in run_unaided.run(path)
+
+
+def test_the_tag_of_what_is_not_compared_is_the_one_of_nbval():
+    assert run_unaided.IGNORED == refresh.IGNORED
 
 
 def test_what_failed_is_told_in_one_line(tmp_path, monkeypatch, capsys):

@@ -4,8 +4,8 @@
     python -m tools.colab --python PYTHON      with another Python than the one chosen
 
 With Colab's versions (tools/colab_requirements.txt): every chapter that carries the package runs from top to bottom,
-live, with no network and no checkout in sight; installing the package changes no installed version; and the committed
-chapters pass the strict comparison.
+live, with no network and no checkout in sight, and says what is stored; installing the package changes no installed
+version.
 """
 
 import argparse
@@ -121,6 +121,7 @@ def without_network(folder: Path) -> tuple[list[str], dict[str, str], str]:
 
 def run_unaided(chapters: list[Path]) -> str:
     """Run each chapter, with the package inside, alone in a folder; return how the network was taken away."""
+    chapters = sorted(chapters, key=notebook_environment.is_short)
     with tempfile.TemporaryDirectory() as name:
         home, reader = Path(name) / "home", Path(name) / "reader"
         home.mkdir()
@@ -130,7 +131,7 @@ def run_unaided(chapters: list[Path]) -> str:
         command = [*prefix, environments_python(), RUNNER.name, *(path.name for path in notebooks)]
         environment |= {"HOME": str(home)} | QUIET | notebook_environment.ONE_THREAD
         if run(*command, env=environment, cwd=reader).returncode:
-            raise ColabError("A chapter that carries the package does not run unaided; see above.")
+            raise ColabError("A chapter that carries the package does not run unaided as it is stored; see above.")
     return means
 
 
@@ -143,14 +144,9 @@ def install_package() -> int:
         raise ColabError(f"Installing the package changed {', '.join(sorted(changed))}.")
     if (now := pip("check", capture_output=True, text=True).stdout) != complaints:
         raise ColabError(f"Installing the package breaks requirements: {now.strip()}.")
+    if run(environments_python(), "-c", "import minimind_edu.figures", cwd=ENVIRONMENT).returncode:
+        raise ColabError("What the first cell installs cannot be imported; see above.")
     return len(before)
-
-
-def compare(chapters: list[Path]) -> None:
-    """Run the committed chapters with the installed package and compare each output with the stored one."""
-    nbval = [environments_python(), "-m", "pytest", "--nbval", "-q", "-p", "no:cacheprovider"]
-    if run(*nbval, *chapters, env=QUIET).returncode:
-        raise ColabError("With Colab's versions a chapter prints something else; see above.")
 
 
 def prove(named: str | None, chapters: list[Path]) -> str:
@@ -159,17 +155,15 @@ def prove(named: str | None, chapters: list[Path]) -> str:
     if not any(make_environment(python) for python in pythons(named)):
         raise ColabError("No environment could be made; pip says above why.")
     pip("uninstall", "--yes", "minimind-edu", capture_output=True, check=True)
-    print("1 of 3: every chapter that carries the package runs, without a network.", flush=True)
+    print("1 of 2: every chapter that carries the package runs, without a network, and is compared.", flush=True)
     means = run_unaided(chapters)
-    print("2 of 3: the package is installed, and no installed version changes.", flush=True)
+    print("2 of 2: the package is installed, and no installed version changes.", flush=True)
     count = install_package()
-    print("3 of 3: every chapter runs again and each output is compared.", flush=True)
-    compare(chapters)
     python = run(environments_python(), "--version", capture_output=True, text=True).stdout.strip()
     minutes = (time.perf_counter() - started) / 60
     return (
         f"{python} with Colab's versions: {len(chapters)} chapters ran unaided (network taken away by {means}) and "
-        f"passed the comparison; {count} installed versions are as they were. {minutes:.1f} minutes."
+        f"said what is stored; {count} installed versions are as they were. {minutes:.1f} minutes."
     )
 
 

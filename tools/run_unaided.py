@@ -4,7 +4,9 @@
 nothing of the project. Prints one line a notebook; returns 1 if one of them failed.
 """
 
+import copy
 import os
+import re
 import socket
 import sys
 import tempfile
@@ -18,7 +20,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from traitlets.config import Config
 
-CORRECTIONS = "C"  # how the names of their notebooks begin
+IGNORED = "nbval-ignore-output"  # the tag of a cell whose output differs from run to run
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 NO_CUDA = "No CUDA runtime is found"  # torch built for CUDA says so where there is none
 NOBODY = ("192.0.2.1", 9)  # an address for documentation: packets to it vanish
@@ -64,16 +66,34 @@ def execute(notebook: nbformat.NotebookNode, path: Path) -> None:
         ).execute()
 
 
+def is_figure(output: nbformat.NotebookNode) -> bool:
+    """Whether it is an interactive figure: alive, or as it is stored."""
+    return not {WIDGET_VIEW, "text/html"}.isdisjoint(output.get("data", {}))
+
+
+def words(cell: nbformat.NotebookNode) -> str:
+    """What there is to read below a cell, but for warnings and figures: all that it prints, then its values.
+
+    A progress bar goes back to the beginning of its line for what comes next, and is not there in the end.
+    """
+    printed = "".join(output.text for output in cell.outputs if output.get("name") == "stdout")
+    shown = [output.data for output in cell.outputs if "data" in output and not is_figure(output)]
+    values = "".join(data["text/plain"] + "\n" for data in shown if "text/plain" in data)
+    return re.sub(r"[^\n]*\r", "", printed) + values
+
+
 def run(path: Path) -> str:
     """Run the notebook and return what there is to tell.
 
     Raises:
         CellExecutionError: if a cell fails.
-        AssertionError: if a reader would see a warning, or no live figure (which corrections have not).
+        AssertionError: if a reader would see a warning, or else than what is stored: other words below a cell (but
+            where they differ from run to run), or a figure that is not alive.
     """
     started = time.perf_counter()
     notebook = nbformat.read(path, as_version=4)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    stored = copy.deepcopy(code)
     notebook.cells.append(nbformat.v4.new_code_cell(LAST_CELL))
     execute(notebook, path)
     for cell in code:
@@ -81,11 +101,14 @@ def run(path: Path) -> str:
         warnings = [text for text in warnings if NO_CUDA not in text]
         assert not warnings, f"cell {cell.id} warns: {warnings}"
     assert not code[0].outputs, f"the first cell is not silent: {code[0].outputs}"
-    outputs = [output for cell in code for output in cell.outputs]
-    figures = sum(WIDGET_VIEW in output.get("data", {}) for output in outputs)
-    assert figures or path.name.startswith(CORRECTIONS), "no figure is alive"
+    compared = [pair for pair in zip(stored, code, strict=True) if IGNORED not in pair[1].metadata.get("tags", [])]
+    for before, cell in compared:
+        assert words(cell) == words(before), f"cell {cell.id} says {words(cell)!r}, not {words(before)!r}"
+    alive = sum(WIDGET_VIEW in output.get("data", {}) for cell in code for output in cell.outputs)
+    figures = sum(is_figure(output) for cell in stored for output in cell.outputs)
+    assert alive == figures, f"{alive} figures of {figures} are alive"
     seconds = time.perf_counter() - started
-    return f"{len(code)} cells ran in {seconds:.0f} s, live figures: {figures}"
+    return f"{len(code)} cells ran in {seconds:.0f} s, {len(compared)} compared, live figures: {alive}"
 
 
 def outcome(name: str) -> tuple[bool, str]:
