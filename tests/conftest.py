@@ -29,7 +29,9 @@ LONGEST = (
 
 
 def pytest_addoption(parser):
-    parser.addoption("--all", action="store_true", help="also look closely at every figure and page in the browser")
+    parser.addoption(
+        "--all", action="store_true", help="also look closely at every figure and page in the browser, and run programs"
+    )
 
 
 def _order(modules: dict[Path, set[str]]) -> list[Path]:
@@ -56,11 +58,13 @@ def _fixtures(item) -> Iterable[str]:
 
 
 def _is_left_out(item) -> bool:
+    if item.get_closest_marker("long"):
+        return True
     return "browser" in _fixtures(item) and not item.get_closest_marker("always")
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leave out what looks closely in the browser, unless it is asked for: with --all, or by its file or its name."""
+    """Leave out close looks in the browser and whole programs, unless asked for: with --all, or by file or name."""
     named = any(Path(argument.partition("::")[0]).is_file() for argument in config.args)
     left_out = [] if config.option.all or named else [item for item in items if _is_left_out(item)]
     if left_out:
@@ -85,7 +89,7 @@ def pytest_testnodedown(node):
 def pytest_terminal_summary(terminalreporter, config):
     if count := config.stash.get(_left_out, 0):
         terminalreporter.write_line(
-            f"{count} tests that look closely in the browser were left out: `pytest --all` runs them too."
+            f"{count} tests were left out, close looks in the browser and whole programs: `pytest --all` runs them too."
         )
 
 

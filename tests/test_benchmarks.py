@@ -130,6 +130,7 @@ def test_nobody_pays_for_laying_out_weights_that_another_one_has_changed(peers):
     assert not lean.model.lm_head.weight.is_contiguous()
 
 
+@pytest.mark.long
 def test_transformers_compiled_gives_the_same_tokens_and_really_compiles(peers, monkeypatch):
     traced = []
     monkeypatch.setattr(
@@ -466,6 +467,7 @@ def test_a_quick_run_has_all_kinds_of_a_full_one():
     assert len({scenario.name for scenario in FULL}) == len(FULL)
 
 
+@pytest.mark.long
 def test_a_quick_run_of_tiny_models_from_end_to_end(tmp_path, capsys, monkeypatch):
     """Steps are traced but not translated into C++, which takes most of the time and is tested with the steps."""
     monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="eager"))

@@ -183,6 +183,7 @@ def after_several(workplace):
 
 
 @pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.long
 def test_several_processes_take_the_step_of_one(workplace, after_one_process, after_several, count):
     """With five, one of them has no text."""
     printed_by_one, after = after_one_process
@@ -270,6 +271,7 @@ def server(text, folder, port):
         process.wait()
 
 
+@pytest.mark.long
 def test_the_served_model_answers_with_its_sentence(workplace):
     for module in ("fastapi", "uvicorn", "openai"):
         pytest.importorskip(module, reason="pip install 'transformers[serving]'")

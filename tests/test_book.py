@@ -34,6 +34,13 @@ pytestmark = [pytest.mark.timeout(600), pytest.mark.always]
 
 # Chapters first: what is asked of chapters only and of all pages is then asked of the same visit.
 VISITED = [*CHAPTERS, *(name for name in PAGES if name not in CHAPTERS)]
+
+
+def long(names: list[str]) -> list:
+    """Pages that only `pytest --all` visits."""
+    return [pytest.param(name, marks=pytest.mark.long) for name in names]
+
+
 STILL = ".mm-opening .mm-still .mm-fig:visible"
 
 
@@ -123,7 +130,7 @@ def on_desktop(request, desktop, html) -> Visit:
     return Visit.to(request.param, html.as_uri(), *desktop)
 
 
-@pytest.fixture(scope="module", params=VISITED)
+@pytest.fixture(scope="module", params=long(VISITED))
 def on_phone(request, phone, http_address) -> Visit:
     """A page from a server with a strict content security policy."""
     return Visit.to(request.param, http_address, *phone)
@@ -134,7 +141,7 @@ WITHOUT_SLIDERS = {
     "chapters/01_whole_model",
     "chapters/13_training_in_minutes",
 }  # their figures have buttons and choices
-CHAPTERS_ON_PHONE = pytest.mark.parametrize("on_phone", CHAPTERS, indirect=True)
+CHAPTERS_ON_PHONE = pytest.mark.parametrize("on_phone", long(CHAPTERS), indirect=True)
 
 
 @pytest.fixture

@@ -103,6 +103,7 @@ def test_every_measurement_of_time_is_one_of_those():
 
 
 @pytest.mark.parametrize("path, cell_id", MEASURING)
+@pytest.mark.long
 def test_a_measuring_cell_runs_on_a_gpu_too(path, cell_id, monkeypatch, capsys, once, chapter_state):
     """On MPS, which refuses what CUDA refuses, and float64 besides."""
     sources = needed(path, cell_id)

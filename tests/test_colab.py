@@ -40,11 +40,13 @@ def notebook(tmp_path, *cells: str, stored: dict[int, list] | None = None, tags:
     return path
 
 
+@pytest.mark.long
 def test_a_notebook_that_runs_with_a_live_figure_is_told_so(tmp_path):
     told = run_unaided.run(notebook(tmp_path, FIRST, FIGURE))
     assert re.fullmatch(r"2 cells ran in \d+ s, 2 compared, live figures: 1", told)
 
 
+@pytest.mark.long
 def test_what_is_printed_and_shown_is_compared_but_for_pictures_and_measurements(tmp_path):
     cells = [FIRST, "print('a'); print('b')\n{'image/svg+xml'}", "print(0.5)", FIGURE]
     stored = {
@@ -71,11 +73,13 @@ def test_what_is_printed_and_shown_is_compared_but_for_pictures_and_measurements
     ],
     ids=["error", "warning", "no figure", "prints", "says", "loud", "another package", "another package in processes"],
 )
+@pytest.mark.long
 def test_a_notebook_that_a_reader_would_not_like_fails(tmp_path, cells, error, message):
     with pytest.raises(error, match=message):
         run_unaided.run(notebook(tmp_path, *cells))
 
 
+@pytest.mark.long
 def test_a_progress_bar_that_was_there_is_nothing_to_read(tmp_path):
     bar = r"""
 for text in ("\r 0%", "\r 100%", "\r      \r", "a\nb\n"):
@@ -88,6 +92,7 @@ def test_the_tag_of_what_is_not_compared_is_the_one_of_nbval():
     assert run_unaided.IGNORED == refresh.IGNORED
 
 
+@pytest.mark.long
 def test_what_failed_is_told_in_one_line(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(run_unaided, "network_is_gone", lambda: True)
     path = notebook(tmp_path, FIRST, "raise ValueError('the reason')")

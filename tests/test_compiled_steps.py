@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 
+import pytest
 import torch
 from model_builders import tiny_model, token_ids
 from torch import nn
@@ -167,6 +168,7 @@ def test_each_decoder_compiles_for_its_own_model():
         assert_same_tokens(decoder, token_ids(1, 5), 9)
 
 
+@pytest.mark.long
 def test_a_broken_compiler_is_told_and_disturbs_nobody_after(tmp_path):
     """In a process of its own: torch remembers a compiler that failed, whatever it is told to forget."""
     broken = tmp_path / "broken"

@@ -27,10 +27,19 @@ def test_closely(browser):
 @pytest.mark.always
 def test_briefly(browser):
     pass
+
+@pytest.mark.long
+def test_program():
+    pass
+
+@pytest.mark.always
+@pytest.mark.long
+def test_once_more(browser):
+    pass
 """
-SUMMARY = "{} tests that look closely in the browser were left out: `pytest --all` runs them too.\n"
-EVERY = {"test_without", "test_closely", "test_briefly"}
-SHORT = EVERY - {"test_closely"}
+SUMMARY = "{} tests were left out, close looks in the browser and whole programs: `pytest --all` runs them too.\n"
+EVERY = {"test_without", "test_closely", "test_briefly", "test_program", "test_once_more"}
+SHORT = {"test_without", "test_briefly"}
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +47,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("project")
     (folder / "tests").mkdir()
     shutil.copy(HERE / "conftest.py", folder / "tests")
-    (folder / "pytest.ini").write_text("[pytest]\ntestpaths = tests\nmarkers = always\n", encoding="utf-8")
+    (folder / "pytest.ini").write_text("[pytest]\ntestpaths = tests\nmarkers = always\n    long\n", encoding="utf-8")
     for name in ("test_one.py", "test_world.py"):
         (folder / "tests" / name).write_text(TESTS, encoding="utf-8")
     return folder
@@ -58,10 +67,10 @@ def ran(text):
 
 
 @pytest.mark.parametrize("arguments", [(), ("tests",), ("-k", "test")], ids=" ".join)
-def test_without_all_only_the_marked_tests_use_the_browser(folder, arguments):
+def test_without_all_only_marked_tests_use_the_browser_and_none_takes_long(folder, arguments):
     text = printed(folder, *arguments)
     assert ran(text) == SHORT
-    assert SUMMARY.format(2) in text
+    assert SUMMARY.format(6) in text
 
 
 @pytest.mark.parametrize("arguments", [("--all",), ("tests/test_one.py",), ("tests/test_one.py::test_closely",)])
@@ -74,7 +83,7 @@ def test_what_is_asked_for_runs(folder, arguments):
 def test_several_processes_say_it_once(folder):
     text = printed(folder, "-p", "xdist", "-n", "2")
     assert text.count("PASSED") == 4
-    assert text.count(SUMMARY.format(2)) == 1
+    assert text.count(SUMMARY.format(6)) == 1
 
 
 def test_the_longest_modules_come_first(folder):

@@ -120,6 +120,7 @@ def test_it_is_silent_when_the_package_is_there(capsys):
 
 
 @needs_git
+@pytest.mark.long
 def test_it_installs_the_package_and_nothing_else(reader, repository, monkeypatch):
     before = reader.packages()
     source = cell_for(monkeypatch, repository.as_uri())
@@ -145,6 +146,7 @@ def test_it_installs_the_package_and_nothing_else(reader, repository, monkeypatc
     ],
     ids=["wrong tag", "wrong address", "no network", "no git", "no pip"],
 )
+@pytest.mark.long
 def test_it_says_in_one_sentence_what_failed_and_what_helps(
     reader, repository, monkeypatch, tmp_path, url, tag, changes, reason
 ):
@@ -179,6 +181,7 @@ def test_a_python_that_is_too_old_is_told_in_one_sentence(reader):
     )
 
 
+@pytest.mark.long
 def test_another_version_that_is_installed_is_told_and_left_alone(reader):
     (reader.site / "minimind_edu").mkdir()
     (reader.site / "minimind_edu" / "__init__.py").touch()
@@ -219,6 +222,7 @@ def test_no_other_file_names_the_repository():
 
 
 @needs_git
+@pytest.mark.long
 def test_cells_and_buttons_follow_when_the_address_and_the_version_change(tmp_path):
     for path in project_files():
         target = tmp_path / path.relative_to(ROOT)

@@ -44,6 +44,7 @@ def release(folder: Path, *arguments: str) -> subprocess.CompletedProcess:
     return run(folder, sys.executable, "-m", "tools.release", *arguments)
 
 
+@pytest.mark.long
 def test_a_dry_run_builds_all_and_leaves_the_repository_as_it_was(clone):
     done = release(clone, "9.8.7", "--dry-run")
     assert done.returncode == 0, done.stderr
@@ -53,6 +54,7 @@ def test_a_dry_run_builds_all_and_leaves_the_repository_as_it_was(clone):
     assert not run(clone, "git", "status", "--porcelain").stdout and not run(clone, "git", "tag").stdout
 
 
+@pytest.mark.long
 def test_a_release_is_one_tagged_commit_that_names_its_version_everywhere(clone):
     done = release(clone, "9.8.7")
     assert done.returncode == 0, done.stderr
@@ -69,6 +71,7 @@ def test_a_release_is_one_tagged_commit_that_names_its_version_everywhere(clone)
     ("version", "reason"),
     [("new", "is no version"), ("0.0.1", "is not newer"), ("9.8.7", "commit these changes first")],
 )
+@pytest.mark.long
 def test_what_cannot_be_released_is_said_in_a_sentence(clone, version, reason):
     (clone / "CHANGELOG.md").write_text((clone / "CHANGELOG.md").read_text(encoding="utf-8") + "\nmore\n")
     done = release(clone, version)

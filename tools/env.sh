@@ -45,5 +45,8 @@ if ! "$venv/bin/python" -c 'import pip' 2>/dev/null; then
     "$python" -m venv --clear "$venv"
 fi
 echo "Installing what $requirements lists into $venv; the first time this takes some minutes."
-"$venv/bin/python" -m pip install --disable-pip-version-check --progress-bar on -r "$requirements" ||
+"$venv/bin/python" -m pip install --disable-pip-version-check --progress-bar on --no-compile -r "$requirements" ||
     stop "The installation failed; its last lines say why. Check the network and type the command again: it goes on where it stopped."
+# What pip would do with one core takes all of them. Some packages hold files for other Pythons, which fail here.
+site=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+"$venv/bin/python" -m compileall -qq -j 0 "$site" || true
