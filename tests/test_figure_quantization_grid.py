@@ -10,7 +10,7 @@ from browser import ALIVE, open_figures, read_out, run_js_each, run_js_module, s
 from figure_examples import assert_refused
 
 from minimind_edu import world
-from minimind_edu.figures import QuantizationGrid, living_script
+from minimind_edu.figures import QuantizationGrid, host, living_script
 from minimind_edu.figures._living import payload
 from minimind_edu.figures.quantization_grid import GROUP, KINDS, MATRICES, PER, asked, exam, matrix_of, row_of
 from minimind_edu.living import WEIGHTS, living_model
@@ -434,6 +434,18 @@ def test_it_reads_the_readers_story(page, bits, per):
     assert page.locator(f"{CHIP}[aria-pressed=true]").count() == 0
 
 
+def test_while_the_model_is_awaited_the_slider_stays_where_it_was_put(page):
+    awaited = host.registration(host.LIVING, "\nexport default new Promise(() => {});")
+    serve(page, static_page(QuantizationGrid()).replace(living_script(), awaited))
+    page.wait_for_selector(ALIVE)
+    unfold(page)
+    slider = page.get_by_role("slider", name="row", exact=True)
+    slider.fill("30")
+    assert "on its way" in page.locator(".qg-more").text_content()
+    assert "up_proj, row 6" in page.locator(".qg-title").text_content()
+    assert slider.input_value() == "30"
+
+
 def test_without_the_script_the_row_stays_and_the_control_works(page):
     serve(page, static_page(QuantizationGrid()).replace(living_script(), ""))
     page.wait_for_selector(ALIVE)
@@ -441,6 +453,9 @@ def test_without_the_script_the_row_stays_and_the_control_works(page):
     page.get_by_label("q_proj", exact=True).check()
     page.wait_for_function("document.querySelector('.qg-more').textContent.includes('not within reach')")
     assert "up_proj, row 6" in page.locator(".qg-title").text_content()
+    slider = page.get_by_role("slider", name="row", exact=True)
+    slider.fill("30")
+    assert slider.input_value() == "6", "it says which row is shown"
     page.get_by_label("bits per weight").fill("2")
     assert [is_right for _, is_right in chips(page)].count(True) == 1
 

@@ -185,13 +185,13 @@ function createGridControls(model, words) {
   });
   const folded = [per, h("div", { class: "mm-controls" }, layer.root, row.root), matrix];
 
-  function draw(shown) {
+  function draw(shown, isLoading) {
     bits.set(model.get("bits"));
     per.set(model.get("per"));
     layer.set(model.get("layer"));
     matrix.set(model.get("matrix"));
     setAttributes(row.input, { max: shown.rows - 1 });
-    row.set(shown.row);
+    row.set(isLoading ? model.get("row") : shown.row); // under the reader's hand, which may be ahead of the model
   }
   return { bits: bits.root, folded: folded.map((one) => one.root ?? one), draw };
 }
@@ -224,7 +224,7 @@ function renderGrid({ model, el }) {
     const isWide = width > WIDE;
     plot.draw(s, width, isCompact);
     answers.draw(told.questions, told.said, told.chosen);
-    controls.draw(row);
+    controls.draw(row, rows.status() === "loading");
     if (isCompact) return;
     next.draw(told.text, likeliestOf(told.rows, BARS[isWide ? "wide" : "narrow"]), isWide ? 100 : 66);
     status.set(words[rows.status()] ?? "");
