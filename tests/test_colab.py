@@ -157,6 +157,7 @@ def test_an_environment_is_made_again_only_when_its_pins_change(tmp_path, monkey
     def run(*command, **options):
         if command[0] == "sh":
             colab.ENVIRONMENT.mkdir()
+            (colab.ENVIRONMENT / "made_from").write_text("Python 3.13.0\n" + pins.read_text("utf-8"), encoding="utf-8")
             made.append(command)
         return subprocess.CompletedProcess(command, 0, stdout="Python 3.13.0\n")
 

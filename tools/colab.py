@@ -89,10 +89,7 @@ def make_environment(python: str) -> bool:
     if stamp.exists() and stamp.read_text(encoding="utf-8") == made_from:
         return True
     shutil.rmtree(ENVIRONMENT, ignore_errors=True)
-    if run("sh", "tools/env.sh", ENVIRONMENT.name, PINS, env={"PYTHON": python}).returncode:
-        return False
-    stamp.write_text(made_from, encoding="utf-8")
-    return True
+    return run("sh", "tools/env.sh", ENVIRONMENT.name, PINS, env={"PYTHON": python}).returncode == 0
 
 
 def environments_python() -> Path:

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Make the virtual environment that is named in the first argument and install requirements.txt into it, or the file
-# that the second argument names.
+# that the second argument names. Its file made_from says with which Python, and what was asked for.
 # Plain sh, because it must be able to say that a Python is too old.
 set -eu
 
@@ -50,3 +50,4 @@ echo "Installing what $requirements lists into $venv; the first time this takes 
 # What pip would do with one core takes all of them. Some packages hold files for other Pythons, which fail here.
 site=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 "$venv/bin/python" -m compileall -qq -j 0 "$site" || true
+{ "$venv/bin/python" --version; cat "$requirements"; } >"$venv/made_from"
