@@ -40,8 +40,7 @@ def pytest_collectstart(collector):
 
 def pytest_collection_modifyitems(items):
     """Begin with the chapters that take longest."""
-    if any(item.path.suffix == ".ipynb" for item in items):
-        items.sort(key=lambda item: notebook_environment.is_short(item.path))
+    items.sort(key=lambda item: notebook_environment.is_short(item.path))
 
 
 def pytest_collection_finish(session):
