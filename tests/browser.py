@@ -23,7 +23,7 @@ from minimind_edu.figures import (
 ORIGIN = "http://figures.test"  # answered by the test itself, never by a network
 SIZE = {"width": 1280, "height": 720}
 EMPTY = "<!doctype html><title>empty</title>"
-STATIC = Path(__file__).parents[1] / "src/minimind_edu/figures/static"
+FIGURES = Path(__file__).parents[1] / "src/minimind_edu/figures"
 HOST = Path(__file__).parents[1] / "book/theme/static/figure_host.js"
 
 FIGURE = f".{host.FIGURE_CLASS}"
@@ -104,10 +104,10 @@ _documents: WeakKeyDictionary = WeakKeyDictionary()  # page -> what it finds at 
 
 
 def serve(page, html: str = EMPTY) -> None:
-    """Answer ORIGIN with `html` and the files in static/, refuse everything else, and go there."""
+    """Answer ORIGIN with `html` and the scripts in figures/, refuse everything else, and go there."""
 
     def answer(route):
-        path = STATIC / Path(urlsplit(route.request.url).path).name
+        path = FIGURES / urlsplit(route.request.url).path.removeprefix("/")
         if path.suffix == ".js" and path.is_file():
             route.fulfill(path=path, content_type="text/javascript; charset=utf-8")
         else:
@@ -197,7 +197,7 @@ def settle(page) -> None:
 
 
 def run_js_module(page, module: str, function: str, args: list):
-    """Call `function(...args)` of static/`module`.js in the browser and return its value; typed arrays become lists."""
+    """Call `function(...args)` of figures/`module`.js in the browser; typed arrays of its value become lists."""
     return run_js_each(page, module, function, [args])[0]
 
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from minimind_edu import world
 from minimind_edu.block import MiniMindBlock
-from minimind_edu.figures._living import payload
+from minimind_edu.figures.living_model import payload
 from minimind_edu.living import card, living_model
 from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.rope import apply_rotary_pos_emb

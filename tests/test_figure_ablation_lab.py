@@ -12,7 +12,7 @@ from minimind_edu.ablations.lists import TASKS
 from minimind_edu.figures import AblationLab
 from minimind_edu.figures.ablation_lab import results
 
-MATH = "ablation_lab_math"
+MATH = "ablation_lab/math"
 NOTICED = {
     "nothing": "whole",
     "attention": "no attention",

@@ -109,7 +109,7 @@ def test_the_browser_computes_what_the_package_computes(page, dim):
     vectors = [figure.query, figure.key, figure.value]
     arguments = [[*vectors, settings_of(figure, **changes)] for changes in settings]
     for changes, actual in zip(
-        settings, run_js_each(page, "attention_xray_math", "attentionStages", arguments), strict=True
+        settings, run_js_each(page, "attention_xray/math", "attentionStages", arguments), strict=True
     ):
         expected = figure.stages(**changes)
         for name, tensor in (("scores", expected.scores), ("weights", expected.weights), ("outputs", expected.output)):
@@ -119,14 +119,14 @@ def test_the_browser_computes_what_the_package_computes(page, dim):
 
 @pytest.mark.parametrize("row", [[0.0], [1.0, 2.0], [1000.0, 1001.0, -1000.0], [-5.0] * 7])
 def test_softmax_does_not_overflow(page, row):
-    actual = run_js_module(page, "attention_xray_math", "softmaxRow", [row])
+    actual = run_js_module(page, "attention_xray/math", "softmaxRow", [row])
     assert actual == pytest.approx(torch.tensor(row, dtype=torch.float64).softmax(0).tolist())
 
 
 def test_largest_change_compares_token_by_token(page):
     before, after = [[1.0, 2.0], [3.0, 4.0]], [[3.0, 4.5], [1.0, 2.0]]
     args = [before, after, [1, 0]]
-    assert run_js_module(page, "attention_xray_math", "largestChange", args) == 0.5
+    assert run_js_module(page, "attention_xray/math", "largestChange", args) == 0.5
 
 
 # The figure in the browser

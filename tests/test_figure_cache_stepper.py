@@ -24,7 +24,7 @@ from minimind_edu.figures.cache_stepper import (
 )
 from minimind_edu.masks import causal_mask
 
-MATH = "cache_stepper_math"
+MATH = "cache_stepper/math"
 
 
 class Counted(torch.nn.Module):

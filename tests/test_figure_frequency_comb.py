@@ -20,7 +20,7 @@ FACTORS = (1.0, 16.0, 64.0)
 BETAS = ((32.0, 1.0), (4.0, 3.5), (64.0, 0.5), (7.0, 2.0))
 
 
-MATH = "frequency_comb_math"
+MATH = "frequency_comb/math"
 NAMES = ("head_dim", "rope_base", "context", "factor", "beta_fast", "beta_slow")
 
 

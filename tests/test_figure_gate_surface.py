@@ -9,7 +9,7 @@ from minimind_edu.feed_forward import FeedForward, PlainFeedForward
 from minimind_edu.figures import GateSurface
 from minimind_edu.figures.gate_surface import ACTIVATIONS, LIMIT
 
-MATH = "gate_surface_math"
+MATH = "gate_surface/math"
 GRID = torch.linspace(-LIMIT, LIMIT, 13, dtype=torch.float64)
 POINTS = torch.cartesian_prod(GRID, GRID)  # [169, 2], g and u
 

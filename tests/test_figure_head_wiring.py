@@ -17,7 +17,7 @@ HEADS = [(heads, kv) for heads in (2, 6, 8, 12) for kv in range(1, heads + 1) if
 
 
 def math(page, name, *args):
-    return run_js_module(page, "head_wiring_math", name, list(args))
+    return run_js_module(page, "head_wiring/math", name, list(args))
 
 
 def labelled_heads(kv_heads: int) -> torch.Tensor:

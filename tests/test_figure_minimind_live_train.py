@@ -9,7 +9,7 @@ from figure_examples import state_in
 
 from minimind_edu import MiniMindConfig, MiniMindForCausalLM, world
 from minimind_edu.figures import MiniMindLive, module_source
-from minimind_edu.figures._living import message
+from minimind_edu.figures.living_model import message
 from minimind_edu.figures.minimind_live import CHAPTERS
 from minimind_edu.figures.model_map import chapter_links
 

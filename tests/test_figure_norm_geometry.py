@@ -13,7 +13,7 @@ from minimind_edu.figures import NormGeometry, module_source
 from minimind_edu.figures.norm_geometry import channel_stats, example_values
 from minimind_edu.norms import LayerNorm, RMSNorm
 
-MATH = "norm_geometry_math"
+MATH = "norm_geometry/math"
 SIZES = (1280, 360)
 
 

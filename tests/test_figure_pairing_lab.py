@@ -96,13 +96,13 @@ def test_scores_are_the_packages_for_every_setting(page, table, rotation):
         key = [((29 * channel + 5) % 19 - 9) / 8 for channel in range(dim)]
         lab = PairingLab(query=query, key=key, query_position=m, key_position=n, rope_base=base)
         arguments = [[query, key, m + shift, n + shift, base, table, rotation] for shift in SHIFTS]
-        actual = run_js_each(page, "rope_math", "ropeScore", arguments)
+        actual = run_js_each(page, "kit/rope", "ropeScore", arguments)
         assert actual == pytest.approx(lab.scores(SHIFTS, table, rotation).tolist(), abs=1e-8), (dim, base, m, n)
 
 
 @pytest.mark.parametrize("layout, columns", [("half-split", "01230123"), ("interleaved", "00112233")])
 def test_table_columns_are_as_the_package_lays_them(page, layout, columns):
-    actual = run_js_module(page, "rope_math", "tableColumns", [8, layout])
+    actual = run_js_module(page, "kit/rope", "tableColumns", [8, layout])
     assert "".join(map(str, actual)) == columns
 
 

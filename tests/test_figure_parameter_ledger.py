@@ -13,7 +13,7 @@ from minimind_edu import MiniMindConfig, world
 from minimind_edu.figures import ParameterLedger
 from minimind_edu.figures.parameter_ledger import PARTS, count_by_part
 
-MATH = "parameter_ledger_math"
+MATH = "parameter_ledger/math"
 JS_PARTS = ("embedding", "attention", "feedForward", "norms", "head")
 SIZES = list(itertools.product(("minimind2", "minimind3"), (128, 704, 2048), (1, 3), (1, 4)))
 

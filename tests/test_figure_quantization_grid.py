@@ -11,14 +11,14 @@ from figure_examples import assert_refused
 
 from minimind_edu import world
 from minimind_edu.figures import QuantizationGrid, host, living_script
-from minimind_edu.figures._living import payload
+from minimind_edu.figures.living_model import payload
 from minimind_edu.figures.quantization_grid import GROUP, KINDS, MATRICES, PER, asked, exam, matrix_of, row_of
 from minimind_edu.living import WEIGHTS, living_model
 from minimind_edu.quantization import Grid, quantize, rounded, rounded_model
 
 pytestmark = pytest.mark.usefixtures("forgetful")
 
-MATH = "quantization_grid_math"
+MATH = "quantization_grid/math"
 GRIDS = [(bits, per) for bits in (8, 5, 4, 3, 2) for per in PER]
 OTHER_STORY = "Zoe is in the barn. where is Zoe? in the"
 CHIP = ".qg-answer"
@@ -29,7 +29,7 @@ BARS = """() => Object.fromEntries([...document.querySelectorAll(".qg-bar")].map
 ]))"""
 # The living model of a page with `grid` and `live`, its modules, rounded: weights by name, logits of all words of ids.
 ROUND = """async (file) => {
-    const [live, grid] = await Promise.all([import("/live_model.js"), import("/quantization_grid_math.js")]);
+    const [live, grid] = await Promise.all([import("/live/model.js"), import("/quantization_grid/math.js")]);
     const text = (array) => btoa(Array.from(new Uint8Array(array.buffer), (x) => String.fromCharCode(x)).join(""));
     Object.assign(window, { live, grid, text, unpacked: live.unpackWeights(live.bytesOf(file)) });
 }"""

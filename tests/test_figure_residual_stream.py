@@ -211,9 +211,9 @@ def test_shares_are_what_the_stream_is_made_of(page, placement, loudness):
     figure = ResidualStream()
     run = {name: values[i] for name, values in figure.forward_runs[placement].items()}
     args = [run["total"], placement, figure.embedding, depth]
-    sizes = run_js_module(page, "residual_stream_math", "streamSizes", args)
+    sizes = run_js_module(page, "residual_stream/math", "streamSizes", args)
     assert len(sizes) == 2 * depth + 1
-    shares = run_js_module(page, "residual_stream_math", "streamShares", [run["added"], sizes, depth])
+    shares = run_js_module(page, "residual_stream/math", "streamShares", [run["added"], sizes, depth])
     for at in shares:
         assert sum(at) == pytest.approx(1)
     exact = parts_by_origin(placement, loudness, depth)
@@ -222,7 +222,7 @@ def test_shares_are_what_the_stream_is_made_of(page, placement, loudness):
 
 def test_shares_of_three_additions_by_hand(page):
     args = [[1.0, 2.0, 2.0, 0.0], [1.0, 1.5, 2.0, 3.0, 3.0], 2]
-    shares = run_js_module(page, "residual_stream_math", "streamShares", args)
+    shares = run_js_module(page, "residual_stream/math", "streamShares", args)
     assert shares[0] == [1, 0, 0, 0, 0]
     assert shares[1] == pytest.approx([1 / 2, 1 / 2, 0, 0, 0])
     before, added = 1.5**2, 2.0**2
@@ -233,12 +233,12 @@ def test_shares_of_three_additions_by_hand(page):
 
 def test_shares_by_kind_are_those_of_attention_and_of_the_feed_forward_networks(page):
     shares = [0.1, 0.2, 0.3, 0.15, 0.25]
-    assert run_js_module(page, "residual_stream_math", "sharesByKind", [shares]) == pytest.approx([0.1, 0.35, 0.55])
+    assert run_js_module(page, "residual_stream/math", "sharesByKind", [shares]) == pytest.approx([0.1, 0.35, 0.55])
 
 
 def test_smooth_path_goes_through_every_point_and_never_beyond_them(page):
     points = [[0, 10], [10, 4], [20, 4], [25, 0], [60, 8]]
-    text = run_js_module(page, "residual_stream_math", "smoothPath", [points])
+    text = run_js_module(page, "residual_stream/math", "smoothPath", [points])
     start, *curves = [[float(number) for number in part.split()] for part in text.split("M")[-1].split("C")]
     assert start == points[0]
     assert [curve[4:] for curve in curves] == points[1:]
@@ -252,7 +252,7 @@ def test_smooth_path_goes_through_every_point_and_never_beyond_them(page):
 def test_sizes_end_where_the_numbers_overflow(page):
     def sizes(placement, total):
         args = [total, placement, 0.5, 2]
-        return run_js_module(page, "residual_stream_math", "streamSizes", args)
+        return run_js_module(page, "residual_stream/math", "streamSizes", args)
 
     assert sizes("pre", [1, 2, 3, 4, 9, 9]) == [0.5, 1, 2, 3, 4]
     assert sizes("none", [1, 2, None, None]) == [0.5, 1, 2]
@@ -261,7 +261,7 @@ def test_sizes_end_where_the_numbers_overflow(page):
 
 def test_shares_survive_sizes_whose_squares_overflow(page):
     args = [[1e200, 1e100], [1.0, 1e200, 1e200], 1]
-    shares = run_js_module(page, "residual_stream_math", "streamShares", args)
+    shares = run_js_module(page, "residual_stream/math", "streamShares", args)
     assert shares[2] == pytest.approx([0, 1, 0])
 
 
@@ -269,10 +269,10 @@ def test_shares_survive_sizes_whose_squares_overflow(page):
 def test_size_behind_a_pre_norm_is_the_packages(page, size):
     x = size * torch.tensor([1.0, -1.0, 1.0, 1.0], dtype=torch.float64)
     expected = RMSNorm(4).double()(x).pow(2).mean().sqrt().item()
-    seen = run_js_module(page, "residual_stream_math", "sizeSeen", [size, "pre"])
+    seen = run_js_module(page, "residual_stream/math", "sizeSeen", [size, "pre"])
     assert seen == pytest.approx(expected, rel=1e-9)
     for placement in ("post", "none"):
-        assert run_js_module(page, "residual_stream_math", "sizeSeen", [size, placement]) == size
+        assert run_js_module(page, "residual_stream/math", "sizeSeen", [size, placement]) == size
 
 
 # The figure in the browser
@@ -310,8 +310,8 @@ def test_the_three_shares_are_those_of_the_runs(page, placement):
     figure = ResidualStream(depth=8, placement=placement, block=4)
     run = {name: values[LOUDNESS.index(1.0)] for name, values in figure.forward_runs[placement].items()}
     args = [run["total"], placement, figure.embedding, 8]
-    sizes = run_js_module(page, "residual_stream_math", "streamSizes", args)
-    shares = run_js_module(page, "residual_stream_math", "streamShares", [run["added"], sizes, 8])[8]
+    sizes = run_js_module(page, "residual_stream/math", "streamSizes", args)
+    shares = run_js_module(page, "residual_stream/math", "streamShares", [run["added"], sizes, 8])[8]
     open_figures(page, figure)
     told = {name: number(page, name) for name in ("embedding", "attention", "feed-forward")}
     expected = (shares[0], sum(shares[1::2]), sum(shares[2::2]))

@@ -14,7 +14,7 @@ from minimind_edu.costs import Machine, call_cost, decode_cost, prefill_cost
 from minimind_edu.figures import Roofline
 from minimind_edu.figures.roofline import stored_machine
 
-MATH = "roofline_math"
+MATH = "roofline/math"
 MACHINE = {"bandwidth": 2e10, "peak": 1e11}  # ridge 5
 SIZES = [(512, 8, 2, 1, 4), (768, 16, 2, 8, 2), (128, 1, 8, 512, 1), (4096, 48, 1, 3, 4)]
 

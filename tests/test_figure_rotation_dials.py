@@ -19,7 +19,7 @@ from minimind_edu.rope import (
 )
 from minimind_edu.rope_frequencies import rope_frequencies
 
-MATH = "rope_math"
+MATH = "kit/rope"
 LAYOUTS = ("half-split", "interleaved")
 DIMS = (2, 8, 64, 96)
 BASES = (100.0, 1e4, 1e6)

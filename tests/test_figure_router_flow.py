@@ -11,7 +11,7 @@ from minimind_edu.figures import RouterFlow
 from minimind_edu.figures.router_flow import results
 from minimind_edu.routing import SEEDS, STOPS, TOP_K, busiest, run_of, words
 
-MATH = "router_flow_math"
+MATH = "router_flow/math"
 FIRST = 50  # the step that it shows first
 
 

@@ -7,7 +7,7 @@ from figure_examples import Probe, figure_class, state_in
 from IPython.core.formatters import DisplayFormatter
 
 from minimind_edu.figures import Figure, cache_stepper, figure_names, module_source, residual_stream
-from minimind_edu.figures._base import rounded
+from minimind_edu.figures.base import rounded
 
 
 def bundle(figure: Figure) -> dict:

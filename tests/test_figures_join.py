@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from minimind_edu.figures._join import join
+from minimind_edu.figures.join import join
 
 
 @pytest.fixture
@@ -26,6 +26,15 @@ def test_helpers_come_once_and_before_those_who_use_them(write):
     assert join(entry).split() == (
         "function one() {} const two = 2, unused = 3; class Three {} export default { one };".split()
     )
+
+
+def test_an_import_may_be_wrapped_and_lead_to_a_folder_beside(write, tmp_path):
+    (tmp_path / "kit").mkdir()
+    (tmp_path / "kit" / "kit.js").write_text("export const one = 1;\nexport const two = 2;\n", encoding="utf-8")
+    (tmp_path / "dial").mkdir()
+    entry = tmp_path / "dial" / "figure.js"
+    entry.write_text('import {\n  one,\n  two,\n} from "../kit/kit.js";\nexport default { one };\n', encoding="utf-8")
+    assert join(entry) == "const one = 1;\nconst two = 2;\n\nexport default { one };\n"
 
 
 def test_indentation_stays_in_the_sources(write):

@@ -17,16 +17,16 @@ from browser import run_js_each, run_js_module, serve
     ],
 )
 def test_numbers_are_written_for_reading(page, args, text):
-    assert run_js_module(page, "kit", "fmt", args) == text
+    assert run_js_module(page, "kit/kit", "fmt", args) == text
 
 
 @pytest.mark.parametrize("number, text", [(0, "0"), (999.4, "999"), (999.5, "1,000"), (25829888, "25,829,888")])
 def test_thousands_stand_apart(page, number, text):
-    assert run_js_module(page, "kit", "grouped", [number]) == text
+    assert run_js_module(page, "kit/kit", "grouped", [number]) == text
 
 
 def test_a_number_is_kept_between_its_bounds(page):
-    assert run_js_each(page, "kit", "clamp", [(-1, 0, 5), (3, 0, 5), (9, 0, 5)]) == [0, 3, 5]
+    assert run_js_each(page, "kit/kit", "clamp", [(-1, 0, 5), (3, 0, 5), (9, 0, 5)]) == [0, 3, 5]
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_a_number_is_kept_between_its_bounds(page):
     ],
 )
 def test_arrow_keys_lead_up_and_down(page, key, shift, step):
-    assert run_js_module(page, "kit", "arrowStep", [{"key": key, "shiftKey": shift}]) == step
+    assert run_js_module(page, "kit/kit", "arrowStep", [{"key": key, "shiftKey": shift}]) == step
 
 
 KIT_PAGE = """<!doctype html><html lang="en"><title>kit</title><div class="mm-fig" id="here"></div>

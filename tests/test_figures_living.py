@@ -13,10 +13,10 @@ from minimind_book.figures import write_figures
 from minimind_edu import living, world
 from minimind_edu.figures import (
     Figure,
-    _living,
     asks_for_living,
     figure_names,
     host,
+    living_model,
     living_script,
     module_source,
 )
@@ -36,7 +36,7 @@ NOT_ASKING = f"{KIT}\nexport default {{ render({{ el }}) {{ el.append('alive'); 
 
 
 def test_the_payload_is_the_file_the_tables_and_the_card():
-    payload = _living.payload()
+    payload = living_model.payload()
     assert base64.b64decode(payload["weights"]) == living.WEIGHTS.read_bytes()
     assert payload["world"] == world.tables()
     assert payload["heads"] == {name: living.card()[name] for name in ("lost_without", "reading")}
@@ -61,8 +61,8 @@ def assert_opened(found):
     assert torch.allclose(torch.tensor(found["logits"]), logits, 0, 1e-3)
     assert found["kinds"] == list(world.tables()["weights"])  # their order has a meaning
     assert found["words"] == list(world.WORDS)
-    assert found["story"] == world.encode(_living.payload()["story"]).tolist()
-    assert found["heads"] == _living.payload()["heads"] and found["page"] == host.LIVING_PAGE
+    assert found["story"] == world.encode(living_model.payload()["story"]).tolist()
+    assert found["heads"] == living_model.payload()["heads"] and found["page"] == host.LIVING_PAGE
 
 
 def test_a_figure_on_a_page_gets_the_opened_model_once(page):
@@ -126,7 +126,7 @@ def test_a_page_fetches_it_once_a_figure_asks_and_not_before(browser, book, addr
 
 # As anywidget's model with a kernel: what Python sends is heard as a message.
 WITH_KERNEL = """async (answer) => {
-    const { loadLiving } = await import("/kit.js");
+    const { loadLiving } = await import("/kit/kit.js");
     const heard = new Map();
     const sent = [];
     const model = {
@@ -168,7 +168,7 @@ def test_the_kernel_sends_nothing_unless_asked(sent, message):
 
 def test_the_payload_is_in_no_state_and_in_no_module():
     assert host.LIVING not in Probe().state()
-    beginning = _living.payload()["weights"][:100]
+    beginning = living_model.payload()["weights"][:100]
     assert not any(beginning in module_source(name) for name in figure_names())
     assert host.LIVING not in figure_names()
 

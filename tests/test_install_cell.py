@@ -128,7 +128,7 @@ def test_it_installs_the_package_and_nothing_else(reader, repository, monkeypatc
     [added] = reader.packages() ^ before
     assert added.startswith("minimind-edu @ git+file:")
     package = Path(reader.runs("-c", PACKAGE_FOLDER).strip())
-    assert package == reader.site / "minimind_edu" and (package / "figures/static/kit.js").is_file()
+    assert package == reader.site / "minimind_edu" and (package / "figures/kit/kit.js").is_file()
     assert reader.runs_cell(source, PATH="") == "", "the second time nothing is to be done"
     for left in reader.site.glob("minimind_edu*"):
         shutil.rmtree(left)

@@ -18,7 +18,7 @@ CLOSE = 1e-4  # between logits of the page and of torch
 CLEAR = 1e-3  # between the two best logits; where they are closer, either may be the first
 LENGTH = 96
 UNPACK = """async (file) => {
-    const live = await import("/live_model.js");
+    const live = await import("/live/model.js");
     const text = (array) => btoa(String.fromCharCode(...new Uint8Array(array.buffer)));
     Object.assign(window, { live, text, model: live.createLiveModel(live.unpackWeights(live.bytesOf(file))) });
 }"""

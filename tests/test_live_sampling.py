@@ -9,11 +9,11 @@ from browser import run_js_each, run_js_module, serve
 
 from minimind_edu.sampling import Sampling
 
-MODULE = "live_sampling"
+MODULE = "live/sampling"
 WORDS = 88
 JS_NAMES = {"top_k": "topK", "top_p": "topP", "min_p": "minP", "repetition_penalty": "penalty"}
 SAMPLE = """async ([logits, settings, value]) => {
-    const { sample } = await import("/live_sampling.js");
+    const { sample } = await import("/live/sampling.js");
     const { token, probabilities } = sample(Float32Array.from(logits), settings, () => value);
     return { token, probabilities: Array.from(probabilities) };
 }"""
@@ -102,7 +102,7 @@ def test_tokens_come_as_often_as_their_probabilities_say(page):
     serve(page)
     drawn = page.evaluate(
         """async (probabilities) => {
-            const { drawOne } = await import("/live_sampling.js");
+            const { drawOne } = await import("/live/sampling.js");
             return Array.from({ length: 1000 }, (_, i) => drawOne(probabilities, () => (i + 0.5) / 1000));
         }""",
         probabilities,
@@ -121,7 +121,7 @@ def test_random_numbers_are_those_of_the_seed_and_fill_the_unit_interval(page):
     serve(page)
     first, again, other = page.evaluate(
         """async () => {
-            const { seededRandom } = await import("/live_sampling.js");
+            const { seededRandom } = await import("/live/sampling.js");
             return [7, 7, 8].map((seed) => Array.from({ length: 2000 }, seededRandom(seed)));
         }"""
     )

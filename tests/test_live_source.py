@@ -4,7 +4,7 @@ import pytest
 from browser import ALIVE, ORIGIN, open_figures, serve, settle, static_page, unfold
 from figure_examples import example
 
-from minimind_edu.figures import _living, living_script
+from minimind_edu.figures import host, living_script
 from minimind_edu.living import card
 
 pytestmark = pytest.mark.usefixtures("forgetful")
@@ -160,7 +160,7 @@ def test_the_link_leads_to_the_page_of_the_story(page):
     assert page.locator(".mm-change").is_hidden()
     switch(page)
     href = page.locator(".mm-change").get_attribute("href")
-    assert href.startswith(f"../{_living.host.LIVING_PAGE}#story=Mia_is_in_the_kitchen.")
+    assert href.startswith(f"../{host.LIVING_PAGE}#story=Mia_is_in_the_kitchen.")
 
 
 def test_no_page_of_the_book_no_link(page):

@@ -9,7 +9,7 @@ TOLD = "Mia is in the hall. 汤姆在花园。"
 
 # In the page: everything that live_story.js does, with the world as createWorld makes it.
 WITH_STORY = """async ([tables, body]) => {
-    const [story, { createWorld }] = await Promise.all([import("/live_story.js"), import("/live_world.js")]);
+    const [story, { createWorld }] = await Promise.all([import("/live/story.js"), import("/live/world.js")]);
     const world = createWorld(tables);
     return await new Function("story", "world", `return (async () => { ${body} })()`)(story, world);
 }"""

@@ -7,10 +7,10 @@ import shutil
 import numpy as np
 import pytest
 import torch
-from browser import STATIC, serve
+from browser import FIGURES, serve
 
 from minimind_edu import MiniMindConfig, MiniMindForCausalLM, world
-from minimind_edu.figures._join import join
+from minimind_edu.figures.join import join
 from minimind_edu.world.house import SENTENCES, SLOTS, TOLD, say
 
 SIZES = {
@@ -20,7 +20,7 @@ SIZES = {
 }  # fmt: skip
 ROWS, LENGTH = 4, 10
 BOTH = {"positions": True, "residual": True}
-LOAD = """async () => Object.assign(window, await import("/live_train.js"))"""
+LOAD = """async () => Object.assign(window, await import("/live/train.js"))"""
 CREATE = """([config, switches, rows, length, weights]) => {
     const code = trainingCode();
     const model = new code.Model(config, switches, rows, length, code.seededNumbers(5));
@@ -266,9 +266,9 @@ NO_WORKER = """<script>window.Worker = class { constructor() { throw new Error("
 def open_file(browser, tmp_path_factory):
     """A function that opens a page with `start(options)`, `training` and `heard` from a file."""
     folder = tmp_path_factory.mktemp("page")
-    shutil.copy(STATIC / "live_train.js", folder)
+    shutil.copy(FIGURES / "live" / "train.js", folder)
     (folder / "page.js").write_text(
-        'import { createTraining } from "./live_train.js";\nexport default { createTraining };\n', encoding="utf-8"
+        'import { createTraining } from "./train.js";\nexport default { createTraining };\n', encoding="utf-8"
     )
     code = join(folder / "page.js").replace("export default { createTraining };", "")
     context = browser.new_context()

@@ -11,7 +11,7 @@ from minimind_edu.world import decode, encode
 
 LENGTH = 96
 WORLD = """async (tables) => {
-    const { createWorld } = await import("/live_world.js");
+    const { createWorld } = await import("/live/world.js");
     const seeded = (seed) => () => {
         seed = (seed + 0x6d2b79f5) | 0;
         let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);

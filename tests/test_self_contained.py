@@ -93,7 +93,7 @@ def test_the_wheel_holds_the_package_as_it_is(entries):
         if path.is_file() and not {"__pycache__"} & set(path.parts) and "egg-info" not in str(path)
     }
     assert {name: text for name, text in entries.items() if "dist-info" not in name} == there
-    assert any(name.endswith("static/kit.js") for name in there)
+    assert any(name.endswith("kit/kit.js") for name in there)
 
 
 def test_the_wheel_says_what_it_is(entries, tmp_path):
@@ -119,7 +119,7 @@ def test_pip_accepts_the_wheel(tmp_path):
     pip = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", *options]
     done = subprocess.run([*pip, str(path)], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert (tmp_path / "site/minimind_edu/figures/static/kit.js").is_file()
+    assert (tmp_path / "site/minimind_edu/figures/kit/kit.js").is_file()
 
 
 @pytest.fixture(scope="module")
@@ -177,7 +177,7 @@ import importlib.util, pathlib, subprocess, sys
 found = pathlib.Path(importlib.util.find_spec("minimind_edu").origin)
 own = found.parents[1]
 child = "import importlib.util; print(importlib.util.find_spec('minimind_edu').origin)"
-print(own.name.startswith("minimind_edu-"), (found.parent / "figures/static/kit.js").is_file())
+print(own.name.startswith("minimind_edu-"), (found.parent / "figures/kit/kit.js").is_file())
 print(subprocess.check_output([sys.executable, "-c", child], text=True).strip() == str(found))
 print(sum(entry == str(own) for entry in sys.path))"""
 

@@ -2,7 +2,7 @@
 
     python -m minimind_edu.machine "one core of a server CPU"
 
-measures this machine and prints what the book stores about its own (`figures/static/roofline_machine.json`): the two
+measures this machine and prints what the book stores about its own (`figures/roofline/machine.json`): the two
 limits, and how fast MiniMind2 small really is beside them. Everything is the best of several rounds, with as many
 threads as torch has been given (`torch.set_num_threads`).
 """

@@ -1434,25 +1434,26 @@ MUTANTS = [
         "whole - accuracy(model, asked)", "accuracy(model, asked) - whole", LIVING,
     ),
     Mutant(
-        "living: what a page gets has no order", "figures/_living.py", 'separators=(",", ":")',
+        "living: what a page gets has no order", "figures/living_model.py", 'separators=(",", ":")',
         'separators=(",", ":"), sort_keys=True', ("test_figures_living.py",),
     ),
     Mutant(
-        "figure: sends the living model to whoever writes", "figures/_base.py", 'if message == {"ask": host.LIVING}:',
+        "figure: sends the living model to whoever writes", "figures/base.py", 'if message == {"ask": host.LIVING}:',
         "if True:", ("test_figures_living.py",),
     ),
     Mutant(
-        "grid: a short text is read beyond its end", "figures/quantization_grid.py", "lengths - 1].softmax(-1)",
+        "grid: a short text is read beyond its end", "figures/quantization_grid/__init__.py",
+        "lengths - 1].softmax(-1)",
         "-1].softmax(-1)",
         ("test_figure_quantization_grid.py::test_the_questions_are_answered_as_the_rounded_model_answers_each_alone",),
     ),
     Mutant(
-        "grid: what fills a text up counts", "figures/quantization_grid.py",
+        "grid: what fills a text up counts", "figures/quantization_grid/__init__.py",
         "< lengths[:, None]", "< lengths.max().expand(len(lengths), 1)",
         ("test_figure_quantization_grid.py::test_the_questions_are_answered_as_the_rounded_model_answers_each_alone",),
     ),
     Mutant(
-        "grid: a row counts among the others", "figures/quantization_grid.py",
+        "grid: a row counts among the others", "figures/quantization_grid/__init__.py",
         "weights[torch.arange(len(weights)) != row]", "weights",
         ("test_figure_quantization_grid.py::test_the_others_of_a_row_are_the_other_rows",),
     ),

@@ -1,13 +1,13 @@
 """Interactive figures: one Python class and one plain ES module each, alive with a kernel and without."""
 
-from minimind_edu.figures._base import Figure, figure_names, module_source, own_stylesheet, shared_stylesheet
-from minimind_edu.figures._living import asks_for_living, living_script
 from minimind_edu.figures.ablation_lab import AblationLab
 from minimind_edu.figures.attention_xray import AttentionXRay
+from minimind_edu.figures.base import Figure, figure_names, module_source, own_stylesheet, shared_stylesheet
 from minimind_edu.figures.cache_stepper import CacheStepper
 from minimind_edu.figures.frequency_comb import FrequencyComb
 from minimind_edu.figures.gate_surface import GateSurface
 from minimind_edu.figures.head_wiring import HeadWiring
+from minimind_edu.figures.living_model import asks_for_living, living_script
 from minimind_edu.figures.minimind_live import MiniMindLive
 from minimind_edu.figures.model_map import ModelMap
 from minimind_edu.figures.neuron_words import NeuronWords

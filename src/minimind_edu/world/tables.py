@@ -1,6 +1,6 @@
 """The words, sentences and weights of the house as plain data.
 
-`figures/static/live_world.js` runs the same grammar in a page. It takes all words and weights from these tables: they
+`figures/live/world.js` runs the same grammar in a page. It takes all words and weights from these tables: they
 are spelled in this package only.
 """
 

@@ -1,0 +1,183 @@
+// AblationLab: take one part of a small model away, and see its loss, its answers and one mistake beside the whole's.
+
+import { h, svg, textAt, setAttributes, setSize, setTraits, mount, frame, wordsOf } from "../kit/kit.js";
+import { fmt, grouped, choice, optionsFor, readout, announcement } from "../kit/kit.js";
+import { accuracyRows, excessOf, sampleOf } from "./math.js";
+import { ablationLabWords } from "./words.js";
+
+const TRAITS = ["variant"];
+const WIDE = 600; // pixels from which the bars have room beside the curves, as in the stylesheet
+const GAP = 28;
+const LONGER = 460; // pixels that the folded bars take at most
+const LOSSES = [0, 3]; // of the axis, in nats
+// What a reader sees missing at once, for the control; the others are folded.
+const NOTICED = [
+  "whole",
+  "no attention",
+  "no residual",
+  "no positions",
+  "no feed-forward",
+  "1 layer",
+  "initialization 0.02",
+  "300 rows",
+];
+
+/** Held-out loss of both seeds while they train, the whole model's as thin dashes, and the entropy below them. */
+function createCurves(words) {
+  const [left, right, top, bottom] = [34, 10, 26, 22];
+  const root = svg("svg", { role: "img" });
+
+  function pathOf(values, every, x, y, cls) {
+    const points = values.map((value, i) => `${x(i * every).toFixed(1)} ${y(value).toFixed(1)}`);
+    return svg("path", { class: `al-line ${cls}`, d: `M${points.join("L")}` });
+  }
+
+  function drawAxes(results, x, y, width, height) {
+    const floor = height - bottom;
+    const ticks = [0, 1, 2, 3].map((loss) => [
+      svg("line", { class: "al-grid", x1: left, x2: width - right, y1: y(loss), y2: y(loss) }),
+      textAt(left - 7, y(loss) + 4, loss, "al-small", "end"),
+    ]);
+    const steps = [0, results.steps / 2, results.steps]; // the last with its unit
+    const anchors = ["start", "middle", "end"];
+    return [
+      ticks,
+      steps.map((step, i) => textAt(x(step), floor + 17, i === 2 ? words.steps(step) : step, "al-small", anchors[i])),
+      textAt(0, 12, words.lossAxis, "al-small"),
+    ];
+  }
+
+  function drawFloor(entropy, x, y, width) {
+    return [
+      svg("line", { class: "al-floor", x1: left, x2: width - right, y1: y(entropy), y2: y(entropy) }),
+      textAt(left + 4, y(entropy) + 15, words.floor(fmt(entropy, 2)), "al-small"),
+    ];
+  }
+
+  function draw(results, variant, width, height) {
+    const floor = height - bottom;
+    const x = (step) => left + (step / results.steps) * (width - left - right);
+    const y = (loss) => floor - ((Math.min(loss, LOSSES[1]) - LOSSES[0]) / (LOSSES[1] - LOSSES[0])) * (floor - top);
+    const { seeds } = results.variants[variant];
+    const curve = (cls, name) => (seed) => pathOf(seed[name], results.every, x, y, cls);
+    const remembered = seeds.filter((seed) => seed.training);
+    const parts = [
+      drawAxes(results, x, y, width, height),
+      drawFloor(results.entropy, x, y, width),
+      results.variants.whole.seeds.map(curve("al-whole", "loss")),
+      seeds.map(curve("al-variant", "loss")),
+      remembered.map(curve("al-training", "training")),
+      remembered.length ? textAt(width - right, floor - 6, words.onItsRows, "al-small", "end") : [],
+    ];
+    setSize(root, width, height);
+    root.replaceChildren(...parts.flat(Infinity));
+    const losses = seeds.map((seed) => fmt(seed.loss.at(-1), 2));
+    setAttributes(root, { "aria-label": words.curves(losses) });
+  }
+  return { root, draw };
+}
+
+/** For each task a bar for each seed, and a tick where the whole model is. */
+function createBars(words, title) {
+  const [left, right, top, row] = [62, 2, 24, 30];
+  const root = svg("svg", { role: "img" });
+
+  function drawRow({ seeds, whole }, i, width) {
+    const length = width - left - right - 50; // room for the numbers
+    const y = top + i * row;
+    const bars = seeds.map((fraction, seed) => {
+      const at = { x: left, y: y + seed * 11, height: 9, rx: 2 };
+      return [
+        svg("rect", { class: "al-rail", ...at, width: length }),
+        svg("rect", { class: "al-bar", ...at, width: Math.max(0, fraction * length) }),
+      ];
+    });
+    const tick = left + whole * length;
+    const mean = seeds.reduce((sum, fraction) => sum + fraction, 0) / seeds.length;
+    return [
+      textAt(0, y + 14, words.tasks[i], "al-task"),
+      bars,
+      svg("line", { class: "al-tick", x1: tick, x2: tick, y1: y - 3, y2: y + 23 }),
+      textAt(width - right, y + 14, words.percent(fmt(100 * mean, 0)), "al-now", "end"),
+    ];
+  }
+
+  function draw(rows, width) {
+    setSize(root, width, top + rows.length * row);
+    const drawn = rows.map((one, i) => drawRow(one, i, width));
+    root.replaceChildren(textAt(0, 12, title, "al-small"), ...drawn.flat(Infinity));
+    const percent = (fraction) => words.percent(fmt(100 * fraction, 0));
+    const told = rows.map((one, i) => words.row(words.tasks[i], ...one.seeds.map(percent)));
+    setAttributes(root, { "aria-label": `${title}: ${told.join(", ")}` });
+  }
+  return { root, draw };
+}
+
+/** One question with the model's answer; wrong words are marked. */
+function createSample(words) {
+  const root = h("p", { class: "al-sample", "aria-live": "polite" });
+  function draw([prompt, said, right]) {
+    const marked = said.map((word, i) => [" ", word === right[i] ? word : h("b", {}, word)]);
+    const answer = h("span", { class: "al-answer" }, prompt, ...marked.flat());
+    root.replaceChildren(h("span", { class: "mm-label" }, words.says), answer);
+  }
+  return { root, draw };
+}
+
+function labNumbers(results, variant, words) {
+  const span = ([low, high]) => words.span(fmt(low, 2), fmt(high, 2));
+  return [
+    [words.excess, span(excessOf(results, variant))],
+    [words.wholeExcess, span(excessOf(results, "whole"))],
+    [words.parameters, grouped(results.variants[variant].parameters)],
+  ];
+}
+
+function createControl(model, words, label, names) {
+  const options = optionsFor(names, (name) => words.variants[name]);
+  return choice({
+    label,
+    options,
+    value: model.get("variant"),
+    onChange: (variant) => setTraits(model, { variant }),
+  });
+}
+
+function renderLab({ model, el }) {
+  const words = wordsOf(ablationLabWords);
+  const [isCompact, results] = [model.get("compact"), model.get("results")];
+  const others = Object.keys(words.variants).filter((name) => !NOTICED.includes(name));
+  const primary = createControl(model, words, words.missing, NOTICED);
+  const secondary = createControl(model, words, words.unnoticed, others);
+  const [curves, sample] = [createCurves(words), createSample(words)];
+  const bars = createBars(words, words.accuracy);
+  const longer = createBars(words, words.longer);
+  const verdict = announcement("al-verdict");
+  const numbers = readout([]);
+  const beside = h("div", {}, bars.root, sample.root);
+  const stage = h("div", { class: "mm-stage al-stage" }, curves.root, beside);
+  const control = h("div", { class: "mm-controls" }, primary.root);
+  const below = h("div", { class: "al-below" }, verdict.root, numbers.root);
+  const more = [secondary.root, h("div", { class: "mm-stage al-longer" }, longer.root)];
+  const root = frame(words, { stage, control, numbers: below, more }, isCompact);
+
+  function draw(width) {
+    const variant = model.get("variant");
+    const isWide = width > WIDE;
+    const first = isWide ? ((width - GAP) * 11) / 20 : width;
+    curves.draw(results, variant, first, isWide ? 206 : isCompact ? 78 : 132);
+    const second = isWide ? width - GAP - first : width;
+    bars.draw(accuracyRows(results, variant, "accuracy"), second);
+    sample.draw(sampleOf(results, variant));
+    primary.set(variant);
+    secondary.set(variant);
+    if (isCompact) return;
+    longer.draw(accuracyRows(results, variant, "longer"), Math.min(width, LONGER));
+    verdict.set(words.verdict[variant]);
+    numbers.set(labNumbers(results, variant, words));
+  }
+
+  return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw });
+}
+
+export default { render: renderLab };

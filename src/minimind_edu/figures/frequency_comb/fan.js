@@ -1,0 +1,99 @@
+// The compact FrequencyComb: one distance, how far every pair has rotated at it, and the wavelengths it has passed.
+
+import { h, svg, textAt, setAttributes, setSize, fmt, grouped, slider, announcement } from "../kit/kit.js";
+
+const LAST_POWER = Math.log10(32768); // the longest distance, in powers of ten
+const START = Math.log10(256);
+const FIRST = 0.6; // where the comb's axis begins: just before pair 0
+export const NARROW = 560; // pixels; up to there, as in the styles, parts stand below each other and are lower
+
+/** From angle 0, counter-clockwise, for so many turns; a full circle needs two arcs. */
+function ringPath(radius, turns) {
+  const at = (share) =>
+    `${(radius * Math.cos(share * 2 * Math.PI)).toFixed(2)} ${(-radius * Math.sin(share * 2 * Math.PI)).toFixed(2)}`;
+  const arc = (large, to) => `A${radius} ${radius} 0 ${large} 0 ${at(to)}`;
+  if (turns >= 1) return `M${at(0)}${arc(0, 0.5)}${arc(0, 1)}`;
+  return `M${at(0)}${arc(turns > 0.5 ? 1 : 0, turns)}`;
+}
+
+/** The rings of all pairs, the fastest inside. Each is drawn as far as its pair has rotated. */
+function createRings(words) {
+  const disk = svg("circle", { class: "fc-disk" });
+  const [done, open, tips] = [svg("path", { class: "fc-done" }), svg("path", { class: "fc-open" }), svg("g")];
+  const start = svg("line", { class: "fc-start", y1: 0, y2: 0 });
+  const root = svg("svg", { role: "img", class: "fc-rings", "data-sym": "theta" }, disk, start, done, open, tips);
+
+  function draw(periods, distance, size) {
+    const [inner, outer] = [0.06 * size, 0.5 * size - 4];
+    const apart = (outer - inner) / (periods.length - 1);
+    const turns = periods.map((period) => distance / period);
+    const drawn = (isDone) =>
+      turns.map((share, pair) => (share >= 1 === isDone ? ringPath(inner + apart * pair, share) : "")).join("");
+    setAttributes(root, { width: size, height: size, viewBox: `${-size / 2} ${-size / 2} ${size} ${size}` });
+    setAttributes(disk, { r: outer + 3 });
+    setAttributes(start, { x1: 0, x2: outer + 3 });
+    setAttributes(done, { d: drawn(true), "stroke-width": 0.6 * apart });
+    setAttributes(open, { d: drawn(false), "stroke-width": 0.8 * apart });
+    const tip = (share, pair) => {
+      const [angle, r] = [share * 2 * Math.PI, inner + apart * pair];
+      return svg("circle", { class: "fc-tip", cx: r * Math.cos(angle), cy: -r * Math.sin(angle), r: 0.9 * apart });
+    };
+    tips.replaceChildren(...turns.map(tip));
+    const finished = turns.filter((share) => share >= 1).length;
+    setAttributes(root, { "aria-label": words.rings(grouped(distance), finished, periods.length) });
+    return finished;
+  }
+  return { root, draw };
+}
+
+/** The wavelengths on a logarithmic axis, and how far the distance has come along it. */
+function createTeeth(words) {
+  const root = svg("svg", { "aria-hidden": "true" }); // the rings say the same
+
+  function draw(periods, distance, width, isNarrow) {
+    const [top, foot, left, right] = [4, isNarrow ? 38 : 64, 6, 6];
+    const last = Math.ceil(Math.log10(periods.at(-1)) * 10) / 10;
+    const x = (positions) => left + ((Math.log10(positions) - FIRST) / (last - FIRST)) * (width - left - right);
+    const at = Math.max(left, x(distance));
+    const tooth = (period) => `M${x(period).toFixed(1)} ${top}V${foot}`;
+    const teeth = (isDone) =>
+      periods
+        .filter((period) => distance >= period === isDone)
+        .map(tooth)
+        .join("");
+    const powers = [1, 2, 3, 4, 5, 6, 7].filter((power) => power < last && (width > 400 || power % 2));
+    setSize(root, width, foot + 42);
+    root.replaceChildren(
+      svg("rect", { class: "fc-passed", x: left, y: 0, width: at - left, height: foot + 6 }),
+      svg("path", { class: "fc-done fc-thick", d: teeth(true) }),
+      svg("path", { class: "fc-open fc-thick", d: teeth(false) }),
+      svg("line", { class: "fc-cursor", x1: at, x2: at, y1: 0, y2: foot + 6 }),
+      svg("line", { class: "fc-axis", x1: left, x2: width - right, y1: foot + 6, y2: foot + 6 }),
+      ...powers.map((power) => textAt(x(10 ** power), foot + 21, grouped(10 ** power), "fc-small", "middle")),
+      textAt(left, foot + 38, words.teeth, "fc-small"),
+    );
+  }
+  return { root, draw };
+}
+
+/** The parts of the compact figure: { stage, control, draw(periods, width) }. */
+export function createFan(words, onInput) {
+  const distanceAt = (power) => Math.round(10 ** power);
+  const format = (power) => words.positions(grouped(distanceAt(power)));
+  const range = { min: 0, max: LAST_POWER, value: START };
+  const distance = slider({ ...range, label: words.distance, format, onInput });
+  distance.root.dataset.sym = "m-n";
+  const [rings, teeth, verdict] = [createRings(words), createTeeth(words), announcement("fc-verdict")];
+  const side = h("div", { class: "fc-side" }, verdict.root, teeth.root);
+  const stage = h("div", { class: "mm-stage fc-fan" }, rings.root, side);
+
+  function draw(periods, width) {
+    const isNarrow = width <= NARROW;
+    const size = isNarrow ? 152 : 240;
+    const now = distanceAt(distance.get());
+    const done = rings.draw(periods, now, size);
+    teeth.draw(periods, now, isNarrow ? width : width - size - 28, isNarrow);
+    verdict.set(words.done(fmt(done, 0), periods.length));
+  }
+  return { stage, control: h("div", { class: "fc-slide" }, distance.root), draw };
+}

@@ -1,0 +1,343 @@
+// FrequencyComb: one tooth a pair, at its wavelength, before and after scaling; folded, by how much it was scaled.
+
+import { h, svg, textAt, setAttributes, setSize, setTraits, clamp, arrowStep, draggable, mount } from "../kit/kit.js";
+import { fmt, grouped, slider, choice, optionsFor, readout, handle, grip, wordsOf, frame } from "../kit/kit.js";
+import { ropePeriods, pairScaling, unfinishedPairs, meetsNewAngles, scoreChange } from "./math.js";
+import { NARROW, createFan } from "./fan.js";
+import { frequencyCombWords } from "./words.js";
+
+const TRAITS = ["rope_base", "head_dim", "context", "factor", "beta_fast", "beta_slow", "formula"];
+const FORMULAS = ["none", "linear", "yarn", "minimind2"];
+const HEAD_DIMS = [64, 96, 128];
+const AXIS = { first: 0.6, last: 9.6, left: 36, right: 10 }; // powers of ten: room for base 1e7, slowed 64 times
+const BASE = { low: 4, high: 7, step: 0.05 }; // powers of ten
+const CONTEXT = { low: 9, high: 15 }; // powers of two
+const PLOT = { top: 44, bottom: 150, height: 190 }; // y in the plot of scales
+const SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
+const baseStep = (power) => clamp(Math.round(power / BASE.step) * BASE.step, BASE.low, BASE.high);
+const baseFrom = (power) => Number((10 ** baseStep(power)).toPrecision(6));
+const contextFrom = (power) => 2 ** clamp(Math.round(power), CONTEXT.low, CONTEXT.high);
+const mean = (numbers) => numbers.reduce((sum, x) => sum + x, 0) / numbers.length;
+const pathOf = (points) => `M${points.map(([x, y]) => `${x.toFixed(1)} ${y.toFixed(1)}`).join("L")}`;
+
+/** Where the rows of the comb are: [from, to] of the teeth as trained and as slowed, y of handle and axis. */
+function rowsOf(width) {
+  const [tooth, gap] = width <= NARROW ? [38, 36] : [60, 46];
+  const upper = [46, 46 + tooth];
+  const lower = [upper[1] + gap, upper[1] + gap + tooth];
+  return { handle: 26, upper, lower, axis: lower[1] + 15, height: lower[1] + 54 };
+}
+
+/** Where so many positions are on the axis of a drawing of this width. */
+function axisOf(width) {
+  const perPower = (width - AXIS.left - AXIS.right) / (AXIS.last - AXIS.first);
+  return (positions) => AXIS.left + (Math.log10(positions) - AXIS.first) * perPower;
+}
+
+/** Everything that the drawing and the key numbers need. */
+function combState(model) {
+  const [base, dim, context, factor, fast, slow, formula] = TRAITS.map((name) => model.get(name));
+  const scalingBy = (name) => pairScaling(name, dim, base, context, factor, fast, slow);
+  const periods = ropePeriods(dim, base);
+  const scaling = scalingBy(formula);
+  const news = meetsNewAngles(dim, base, context, factor, scaling);
+  const kinds = periods.map((period, pair) => (news[pair] ? "new" : period > context ? "safe" : "known"));
+  const others = FORMULAS.filter((name) => name !== formula && name !== "none");
+  const settings = { base, dim, context, factor, fast, slow, formula, extended: context * factor };
+  return { ...settings, periods, scaling, kinds, others: others.map(scalingBy) };
+}
+
+/** "0–8", "5" or the word for none: which pairs the condition holds for. They are neighbors: scales only fall. */
+function pairsWhere(words, scaling, condition) {
+  const pairs = scaling.map((_, pair) => pair).filter((pair) => condition(scaling[pair]));
+  if (!pairs.length) return words.nobody;
+  return pairs.length === 1 ? String(pairs[0]) : `${pairs[0]}–${pairs.at(-1)}`;
+}
+
+/** The three numbers that tell most, and the rest: each as rows of a read-out. */
+function combNumbers(words, s) {
+  const pairs = s.periods.length;
+  const isKept = (scale) => scale > 1 - 1e-9;
+  const isSlowed = (scale) => scale < 1 / s.factor + 1e-9; // by the whole factor
+  const count = s.kinds.filter((kind) => kind === "new").length;
+  const unfinished = (length) => [
+    words.unfinished(grouped(length)),
+    words.ofPairs(unfinishedPairs(s.dim, s.base, length), pairs),
+  ];
+  const first = [
+    unfinished(s.context),
+    [words.meetNew(grouped(s.extended)), words.ofPairs(count, pairs), count ? "bad" : "good"],
+    [words.change, fmt(scoreChange(s.dim, s.base, s.scaling, 1), 4)],
+  ];
+  const rest = [unfinished(s.extended)];
+  if (s.formula === "none" || s.factor === 1) return { first, rest };
+  rest.push(
+    [words.leftAlone, pairsWhere(words, s.scaling, isKept)],
+    [words.slowedALittle, pairsWhere(words, s.scaling, (scale) => !isKept(scale) && !isSlowed(scale))],
+    [words.slowedTimes(fmt(s.factor, 0)), pairsWhere(words, s.scaling, isSlowed)],
+  );
+  if (s.formula === "yarn") rest.push([words.attention, fmt(0.1 * Math.log(s.factor) + 1, 4)]);
+  return { first, rest };
+}
+
+/** A handle on the axis of positions: arrow keys step, a drag leads to a place. */
+function createHandle(label, min, max, { step, to }) {
+  const root = handle({ label, min, max, reach: 16, ring: 10, shape: grip(5.5) });
+  const onMove = (px, _, event) => {
+    const direction = Math.sign(arrowStep(event));
+    if (direction) step(direction);
+    else to(px);
+  };
+  return { root, release: draggable(root, { onMove }) };
+}
+
+/** A mark of each kind: filled circle, hollow circle, square. */
+function pointOf(kind, cx, cy) {
+  if (kind === "new") return svg("rect", { class: "fc-point", x: cx - 2.5, y: cy - 2.5, width: 5, height: 5 });
+  return svg("circle", { class: "fc-point", cx, cy, r: 2.6 });
+}
+
+function drawAxis(words, x, width, y) {
+  const powers = [1, 2, 3, 4, 5, 6, 7, 8, 9];
+  const middle = (AXIS.left + width - AXIS.right) / 2;
+  const tick = (power) => svg("line", { class: "fc-axis", x1: x(10 ** power), x2: x(10 ** power), y1: y, y2: y + 4 });
+  return [
+    svg("line", { class: "fc-axis", x1: AXIS.left, x2: width - AXIS.right, y1: y, y2: y }),
+    ...powers.map(tick),
+    ...powers.map((power) => textAt(x(10 ** power), y + 18, `10${SUPERSCRIPTS[power]}`, "fc-small", "middle")),
+    textAt(middle, y + 34, words.axis, "fc-small", "middle"),
+  ];
+}
+
+/** Every pair as a tooth, as trained above and slowed below, joined by a line. */
+function drawTeeth(s, x, rows) {
+  const [[a, b], [c, d]] = [rows.upper, rows.lower];
+  const before = (pair) => x(s.periods[pair]).toFixed(1);
+  const after = (pair) => x(s.periods[pair] / s.scaling[pair]).toFixed(1);
+  return ["known", "safe", "new"].map((kind) => {
+    const pairs = s.periods.map((_, pair) => pair).filter((pair) => s.kinds[pair] === kind);
+    const foot = kind === "new" ? d + 7 : d; // longer, so that color is not alone
+    const links = pairs.map((pair) => `M${before(pair)} ${b}L${after(pair)} ${c}`);
+    const teeth = pairs.map((pair) => `M${before(pair)} ${a}V${b}M${after(pair)} ${c}V${foot}`);
+    const linkPath = svg("path", { class: "fc-links", d: links.join("") });
+    return svg("g", { class: `fc-${kind}` }, linkPath, svg("path", { class: "fc-teeth", d: teeth.join("") }));
+  });
+}
+
+/** Moves a text that was just drawn so far that no end of it is cut off. */
+function keepInside(text, width) {
+  const { x, width: length } = text.getBBox();
+  const shift = Math.max(0, -x) + Math.min(0, width - x - length);
+  setAttributes(text, { x: Number(text.getAttribute("x")) + shift });
+}
+
+function createComb(words, change) {
+  let now = { s: null, perPower: 1 };
+  const powerAt = (px) => AXIS.first + (px - AXIS.left) / now.perPower;
+  const context = createHandle(words.context, 2 ** CONTEXT.low, 2 ** CONTEXT.high, {
+    step: (step) => change("context", contextFrom(Math.log2(now.s.context) + step)),
+    to: (px) => change("context", contextFrom(powerAt(px) / Math.log10(2))),
+  });
+  const base = createHandle(words.baseHandle, 10 ** BASE.low, 10 ** BASE.high, {
+    step: (step) => change("rope_base", baseFrom(Math.log10(now.s.base) + 2 * step * BASE.step)),
+    to: (px) => change("rope_base", baseFrom((powerAt(px) - Math.log10(2 * Math.PI)) / (1 - 2 / now.s.dim))),
+  });
+  const [axis, teeth, names] = [svg("g"), svg("g", { "data-sym": "theta" }), svg("g")];
+  const zone = svg("rect", { class: "fc-zone" });
+  const [trained, extended] = ["fc-trained", "fc-extended"].map((cls) => svg("line", { class: cls }));
+  const drawing = { role: "group", style: "touch-action: pan-y" };
+  const root = svg("svg", drawing, zone, axis, extended, trained, teeth, names, base.root, context.root);
+
+  function drawNames(s, x, width, rows) {
+    const ends = [
+      textAt(x(s.context) - 6, 13, words.trained(grouped(s.context)), "fc-strong fc-halo", "end"),
+      textAt(x(s.extended) + 5, 13, words.extended(grouped(s.extended)), "fc-strong fc-halo"),
+    ];
+    names.replaceChildren(
+      ...ends,
+      textAt(0, rows.upper[0] - 8, words.asTrained, "fc-small fc-halo"),
+      textAt(0, rows.lower[0] - 8, s.formula === "none" ? words.notSlowed : words.slowed, "fc-small fc-halo"),
+    );
+    ends.forEach((text) => keepInside(text, width));
+  }
+
+  function describe(s) {
+    const [first, last] = [fmt(s.periods[0], 1), grouped(s.periods.at(-1))];
+    const news = s.kinds.filter((kind) => kind === "new").length;
+    const contextText = words.contextValue(grouped(s.context));
+    setAttributes(context.root, { "aria-valuenow": s.context, "aria-valuetext": contextText });
+    setAttributes(base.root, { "aria-valuenow": s.base, "aria-valuetext": words.baseValue(grouped(s.base), last) });
+    setAttributes(root, { "aria-label": words.comb(s.periods.length, first, last, news) });
+  }
+
+  function draw(s, width) {
+    const [x, rows] = [axisOf(width), rowsOf(width)];
+    now = { s, perPower: (width - AXIS.left - AXIS.right) / (AXIS.last - AXIS.first) };
+    setSize(root, width, rows.height);
+    axis.replaceChildren(...drawAxis(words, x, width, rows.axis));
+    teeth.replaceChildren(...drawTeeth(s, x, rows));
+    drawNames(s, x, width, rows);
+    const [from, to] = [x(s.context), x(s.extended)];
+    const unturned = { x: from, width: Math.max(0, width - AXIS.right - from) };
+    setAttributes(zone, { ...unturned, y: rows.handle, height: rows.axis - rows.handle });
+    setAttributes(trained, { x1: from, x2: from, y1: rows.handle, y2: rows.axis });
+    setAttributes(extended, { x1: to, x2: to, y1: 18, y2: rows.axis });
+    setAttributes(context.root, { transform: `translate(${from} ${rows.handle})` });
+    setAttributes(base.root, { transform: `translate(${x(s.periods.at(-1))} ${mean(rows.upper)})` });
+    describe(s);
+  }
+  return { root, draw, release: () => [context, base].forEach((one) => one.release()) };
+}
+
+/** The two ends of YaRN's ramp: a pair turns beta times in the trained context. */
+function drawRampEnds(words, s, x) {
+  const turns = (beta) => words.turns(beta, fmt(beta, Number.isInteger(beta) ? 0 : 1));
+  const [fast, slow] = [s.fast, s.slow].map((beta) => x(s.context / beta));
+  const guide = (at) => svg("line", { class: "fc-guide", x1: at, x2: at, y1: PLOT.top - 6, y2: PLOT.bottom });
+  const name = (at, beta, anchor) => textAt(at, PLOT.top - 9, turns(beta), "fc-turns fc-halo", anchor);
+  return [guide(fast), guide(slow), name(Math.max(fast - 3, 60), s.fast, "end"), name(slow + 3, s.slow)];
+}
+
+/** By what each pair's frequency is multiplied, over its wavelength; the other formulas as dashed lines. */
+function createScales(words) {
+  const root = svg("svg", { role: "img" });
+
+  function draw(s, width) {
+    const { top, bottom } = PLOT;
+    const x = axisOf(width);
+    const [first, last] = [s.periods[0], s.periods.at(-1)];
+    const y = (scale) => bottom - scale * (bottom - top);
+    const line = (scales) => pathOf(scales.map((scale, pair) => [x(s.periods[pair]), y(scale)]));
+    const rule = (level) =>
+      svg("line", { class: "fc-grid", x1: AXIS.left, x2: width - AXIS.right, y1: y(level), y2: y(level) });
+    const levels = { 1: "1", 0.5: "½", 0: "0" };
+    const stride = s.dim === 128 ? 16 : 8;
+    const end = s.periods.length - 1;
+    const isNamed = (pair) => pair === end || (pair % stride === 0 && pair + stride / 2 <= end);
+    const named = s.periods.map((_, pair) => pair).filter(isNamed);
+    const point = (scale, pair) => pointOf(s.kinds[pair], x(s.periods[pair]), y(scale));
+    setSize(root, width, PLOT.height);
+    root.replaceChildren(
+      ...[1, 0.5, 0].map(rule),
+      ...[1, 0.5, 0].map((level) => textAt(AXIS.left - 7, y(level) + 4, levels[level], "fc-small", "end")),
+      ...s.others.map((scales) => svg("path", { class: "fc-ghost", d: line(scales) })),
+      ...s.scaling.map((scale, pair) => svg("g", { class: `fc-${s.kinds[pair]}` }, point(scale, pair))),
+      ...named.map((pair) => textAt(x(s.periods[pair]), bottom + 17, String(pair), "fc-small", "middle")),
+      textAt((x(first) + x(last)) / 2, bottom + 32, words.pair, "fc-small", "middle"),
+      textAt(0, 12, words.scales, "fc-small"),
+      ...(s.formula === "yarn" ? drawRampEnds(words, s, x) : []),
+    );
+    const [largest, smallest] = [s.scaling[0], s.scaling.at(-1)].map((scale) => fmt(scale, 3));
+    setAttributes(root, { "aria-label": words.scalesLabel(largest, smallest) });
+  }
+  return { root, draw };
+}
+
+function legendOf(...entries) {
+  const key = (cls, shape) => svg("svg", { viewBox: "0 0 10 10", "aria-hidden": "true", class: cls }, shape);
+  const entry = ([cls, shape, text]) => h("span", {}, key(cls, shape), text);
+  return h("div", { class: "fc-legend" }, entries.map(entry));
+}
+
+/** All controls, each writing one trait. */
+function createControls(words, model, change) {
+  const whole = (name) => () => grouped(model.get(name));
+  const oneDigit = (name) => () => fmt(model.get(name), 1);
+  const base = slider({
+    label: words.base,
+    min: BASE.low,
+    max: BASE.high,
+    step: BASE.step,
+    value: 6,
+    format: whole("rope_base"),
+    onInput: (power) => change("rope_base", baseFrom(power)),
+  });
+  const context = slider({
+    label: words.context,
+    min: CONTEXT.low,
+    max: CONTEXT.high,
+    step: 1,
+    value: 11,
+    format: whole("context"),
+    onInput: (power) => change("context", contextFrom(power)),
+  });
+  const factor = slider({
+    label: words.factor,
+    min: 0,
+    max: 6,
+    step: 1,
+    value: 4,
+    format: whole("factor"),
+    onInput: (power) => change("factor", 2 ** power),
+  });
+  const beta = (name, label, format, range) => {
+    const onInput = (value) => change(name, value);
+    return slider({ label, ...range, value: range.min, format: format(name), onInput });
+  };
+  const fast = beta("beta_fast", words.betaFast, whole, { min: 4, max: 64, step: 1 });
+  const slow = beta("beta_slow", words.betaSlow, oneDigit, { min: 0.5, max: 3.5, step: 0.5 });
+  const choiceOf = (name, label, options) => {
+    const onChange = (value) => change(name, value);
+    return choice({ label, options, value: model.get(name), onChange });
+  };
+  const dim = choiceOf("head_dim", words.dim, optionsFor(HEAD_DIMS));
+  const named = optionsFor(FORMULAS, (name) => words.formulas[name]);
+  const formula = choiceOf("formula", words.formula, named);
+
+  function set(s) {
+    base.set(Math.log10(s.base));
+    context.set(Math.log2(s.context));
+    factor.set(Math.log2(s.factor));
+    fast.set(s.fast);
+    slow.set(s.slow);
+    dim.set(s.dim);
+    formula.set(s.formula);
+    for (const control of [fast, slow]) control.root.hidden = s.formula !== "yarn" && s.formula !== "minimind2";
+  }
+  const others = [base, context, factor, fast, slow, dim].map((control) => control.root);
+  return { formula: formula.root, others: h("div", { class: "mm-controls" }, others), set };
+}
+
+function renderFan({ model, el }, words) {
+  const fan = createFan(words.fan, () => draw(fan.stage.clientWidth));
+  const draw = (width) => fan.draw(ropePeriods(model.get("head_dim"), model.get("rope_base")), Math.round(width));
+  const root = frame(words.fan, fan, true);
+  return mount(el, root, { model, traits: ["head_dim", "rope_base"], boxes: [fan.stage], draw });
+}
+
+function renderComb({ model, el }) {
+  const words = wordsOf(frequencyCombWords);
+  if (model.get("compact")) return renderFan({ model, el }, words);
+  const change = (name, value) => {
+    if (model.get(name) !== value) setTraits(model, { [name]: value });
+  };
+  const [comb, scales] = [createComb(words, change), createScales(words)];
+  const controls = createControls(words, model, change);
+  const [first, rest] = [readout([]), readout([])];
+  const tooth = (name) => svg("path", { class: "fc-teeth", d: name === "new" ? "M5 0V10" : "M5 1V8" });
+  const kind = (name, text) => [`fc-${name}`, tooth(name), text];
+  const legend = legendOf(kind("known", words.known), kind("safe", words.safe), kind("new", words.news));
+  const others = legendOf([null, svg("path", { class: "fc-ghost", d: "M0 5H10" }), words.others]);
+  const box = h("div", {}, comb.root);
+  const stage = h("div", { class: "mm-stage fc-stage" }, box, legend);
+  const control = h("div", { class: "fc-control" }, controls.formula);
+  const more = [controls.others, h("div", { class: "fc-scales" }, scales.root, others), rest.root];
+  const root = frame(words, { stage, control, numbers: first.root, more });
+  root.classList.add("fc-fig");
+
+  function draw(width) {
+    const s = combState(model);
+    comb.draw(s, Math.round(width));
+    scales.draw(s, Math.round(width));
+    controls.set(s);
+    const isSafe = !s.kinds.includes("new");
+    root.querySelector(".mm-title").textContent = isSafe ? words.titleWithoutNews : words.title;
+    const numbers = combNumbers(words, s);
+    first.set(numbers.first);
+    rest.set(numbers.rest);
+  }
+
+  return mount(el, root, { model, traits: TRAITS, boxes: [box], draw, parts: [comb] });
+}
+
+export default { render: renderComb };

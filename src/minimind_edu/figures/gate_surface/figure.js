@@ -1,0 +1,259 @@
+// GateSurface: a point in the plane of gate and value, the output of a gated and a plain neuron, two cross-sections.
+
+import { h, svg, textAt, setAttributes, setSize, setTraits, mount, frame, wordsOf } from "../kit/kit.js";
+import { clamp, draggable, fmt, grip, handle, slider, choice, optionsFor, readout, announcement } from "../kit/kit.js";
+import { LIMIT, activate, neuronOutput, regionsBeyond } from "./math.js";
+import { gateSurfaceWords } from "./words.js";
+
+const TRAITS = ["gate", "value", "activation", "gated"];
+const LEVELS = [0.1, 0.3, 0.6, 1, 1.6, 2.5, 4, 6]; // where the shade of the surface changes
+const COLUMNS = 181;
+const STEP = 0.05; // of gate and value
+const HIGHEST = 9; // of the sections' axis: no output is larger in the plane
+const SHUT = 0.05; // a gate that lets less pass counts as shut
+const PLANE = { left: 23, right: 8, top: 24, bottom: 22 };
+const SECTION = { left: 23, right: 8, top: 24, bottom: 8 };
+const NARROW = 200; // pixels of a plane: below it the handle is smaller
+const TALL = 290; // a plane grows no further
+
+const rounded = (x) => Math.round(clamp(x, -LIMIT, LIMIT) / STEP) * STEP;
+
+function surfaceState(model) {
+  const [g, u, name, isGated] = TRAITS.map((trait) => model.get(trait));
+  const slope = activate(name, g);
+  return { g, u, name, isGated, slope, output: neuronOutput(name, isGated, g, u) };
+}
+
+/** One plane: the surface as shades between levels, the lines of the sections, the point to drag. */
+function createPlane(words, isGated, move) {
+  const root = svg("svg", { role: "group", class: "gs-plane" });
+  const title = textAt(0, 13, "", "gs-title");
+  const surface = svg("g", { "data-sym": "ffn" });
+  const axes = svg("g");
+  const lines = { g: svg("line", { class: "gs-cut" }), u: svg("line", { class: "gs-cut" }) };
+  const border = svg("rect", { class: "gs-border" });
+  const point = handle({ label: words.point, min: -LIMIT, max: LIMIT, reach: 18, ring: 12, shape: grip(7) });
+  root.append(title, surface, axes, lines.g, lines.u, border, point);
+  let [scale, drawn, now] = [null, "", null];
+
+  function scaleFor(width) {
+    const side = Math.min(width, TALL) - PLANE.left - PLANE.right;
+    const x = (g) => PLANE.left + ((g + LIMIT) / (2 * LIMIT)) * side;
+    const y = (u) => PLANE.top + ((LIMIT - u) / (2 * LIMIT)) * side;
+    const back = (left, top) => [
+      rounded(((left - PLANE.left) / side) * 2 * LIMIT - LIMIT),
+      rounded(LIMIT - ((top - PLANE.top) / side) * 2 * LIMIT),
+    ];
+    return { side, x, y, back };
+  }
+
+  function pathOf(run) {
+    const at = (g, u) => `${scale.x(g).toFixed(1)} ${scale.y(u).toFixed(1)}`;
+    const above = run.map(([g, , high]) => at(g, high));
+    const below = run.map(([g, low]) => at(g, low)).reverse();
+    return `M${above.join("L")}L${below.join("L")}Z`;
+  }
+
+  function drawSurface(name) {
+    const shades = [1, -1].flatMap((sign) =>
+      LEVELS.map((level) => {
+        const d = regionsBeyond(name, isGated, sign * level, COLUMNS)
+          .map(pathOf)
+          .join("");
+        return d && svg("path", { class: sign > 0 ? "gs-plus" : "gs-minus", d });
+      }),
+    );
+    surface.replaceChildren(...shades.filter(Boolean));
+  }
+
+  function drawAxes() {
+    const { side, x, y } = scale;
+    const [right, floor] = [PLANE.left + side, PLANE.top + side];
+    const ticks = [-LIMIT, 0, LIMIT];
+    const anchors = ["start", "middle", "end"];
+    axes.replaceChildren(
+      svg("line", { class: "gs-zero", x1: x(0), x2: x(0), y1: PLANE.top, y2: floor }),
+      svg("line", { class: "gs-zero", x1: PLANE.left, x2: right, y1: y(0), y2: y(0) }),
+      ...ticks.map((tick, i) => textAt(x(tick), floor + 15, fmt(tick, 0), "gs-small", anchors[i])),
+      ...ticks.map((tick, i) => textAt(PLANE.left - 4, y(tick) + [0, 4, 9][i], fmt(tick, 0), "gs-small", "end")),
+      textAt((x(0) + right) / 2, floor + 15, words.gateAxis, "gs-name", "middle"),
+      textAt(PLANE.left - 4, (y(0) + PLANE.top) / 2 + 4, words.valueAxis, "gs-name", "end"),
+    );
+    setAttributes(border, { x: PLANE.left, y: PLANE.top, width: side, height: side });
+  }
+
+  function draw(s, width) {
+    now = s;
+    const key = `${s.name} ${width}`;
+    const name = words.activations[s.name];
+    const text = isGated ? words.gatedPlane(name) : words.plainPlane(name);
+    if (key !== drawn) {
+      scale = scaleFor(width);
+      const { side } = scale;
+      setSize(root, PLANE.left + side + PLANE.right, PLANE.top + side + PLANE.bottom);
+      drawSurface(s.name);
+      drawAxes();
+      title.textContent = text;
+      setAttributes(root, { "aria-label": words.surface(text) });
+      root.classList.toggle("gs-narrow", width < NARROW);
+    }
+    drawn = key;
+    drawPoint(s);
+  }
+
+  function drawPoint(s) {
+    const { side, x, y } = scale;
+    const [left, top] = [x(s.g), y(s.u)];
+    setAttributes(lines.g, { x1: PLANE.left, x2: PLANE.left + side, y1: top, y2: top });
+    setAttributes(lines.u, { x1: left, x2: left, y1: PLANE.top, y2: PLANE.top + side });
+    root.classList.toggle("gs-chosen", s.isGated === isGated);
+    const output = neuronOutput(s.name, isGated, s.g, s.u);
+    setAttributes(point, {
+      transform: `translate(${left} ${top})`,
+      "aria-valuenow": s.g,
+      "aria-valuetext": words.pointAt(fmt(s.g), fmt(s.u), fmt(output)),
+    });
+  }
+
+  const moveTo = (left, top) => move(...scale.back(left, top));
+  const position = () => [scale.x(now.g), scale.y(now.u)];
+  const release = draggable(point, { onMove: moveTo, position });
+  return { root, draw, release };
+}
+
+/** The output along one axis through the point: a curve along g, a straight line along u. */
+function createSection(words, isAlongGate) {
+  const root = svg("svg", { role: "img", class: "gs-section" });
+
+  function titleOf(s) {
+    if (!isAlongGate) return words.alongValue(fmt(s.isGated ? s.slope : 0));
+    return s.isGated ? words.alongGateAt(fmt(s.u)) : words.alongGate;
+  }
+
+  function draw(s, width, height) {
+    const [right, floor] = [width - SECTION.right, height - SECTION.bottom];
+    const x = (z) => SECTION.left + ((z + LIMIT) / (2 * LIMIT)) * (right - SECTION.left);
+    const y = (output) => SECTION.top + ((HIGHEST - output) / (2 * HIGHEST)) * (floor - SECTION.top);
+    const outputAt = (z) => neuronOutput(s.name, s.isGated, isAlongGate ? z : s.g, isAlongGate ? s.u : z);
+    const places = Array.from({ length: 61 }, (_, i) => (i / 60 - 0.5) * 2 * LIMIT);
+    const curve = places.map((z) => `${x(z).toFixed(1)} ${y(outputAt(z)).toFixed(1)}`);
+    const title = titleOf(s);
+    const here = isAlongGate ? s.g : s.u;
+    setSize(root, width, height);
+    setAttributes(root, { "aria-label": title });
+    root.replaceChildren(
+      textAt(0, 13, title, "gs-title"),
+      svg("line", { class: "gs-zero", x1: x(0), x2: x(0), y1: SECTION.top, y2: floor }),
+      ...[-HIGHEST, 0, HIGHEST].flatMap((tick) => [
+        svg("line", { class: "gs-zero", x1: SECTION.left, x2: right, y1: y(tick), y2: y(tick) }),
+        textAt(SECTION.left - 5, y(tick) + 4, fmt(tick, 0), "gs-small", "end"),
+      ]),
+      svg("path", { class: "gs-curve", "data-sym": "output", d: `M${curve.join("L")}` }),
+      svg("circle", { class: "gs-here", cx: x(here), cy: y(s.output), r: 4.5 }),
+    );
+  }
+  return { root, draw };
+}
+
+function surfaceVerdict(s, words) {
+  const { open, shut, leaks, plain } = words.verdict;
+  if (!s.isGated) return plain;
+  if (Math.abs(s.slope) < SHUT) return shut(fmt(s.slope));
+  return s.slope < 0 ? leaks(fmt(s.slope)) : open(fmt(s.g), fmt(s.slope), fmt(s.u), fmt(s.output));
+}
+
+function surfaceNumbers(s, words) {
+  return [
+    [words.slope(words.activations[s.name]), fmt(s.slope)],
+    [words.times, s.isGated ? fmt(s.u) : words.notRead],
+    [words.output, fmt(s.output)],
+  ];
+}
+
+/** What a second neuron, with the opposite gate and value, adds: activation(g) − activation(−g) is g for all three. */
+function productNumbers(s, words) {
+  const name = words.activations[s.name];
+  const [first, second] = [1, -1].map((sign) => neuronOutput(s.name, true, sign * s.g, sign * s.u));
+  return [
+    [words.first(name), fmt(first)],
+    [words.second(name), fmt(second)],
+    [words.sum, fmt(first + second)],
+  ];
+}
+
+/** Two sliders for the point, and the folded choices. */
+function createControls(model, words) {
+  const range = (trait) =>
+    slider({
+      label: words[trait],
+      min: -LIMIT,
+      max: LIMIT,
+      step: STEP,
+      value: model.get(trait),
+      tone: "ffn",
+      onInput: (value) => setTraits(model, { [trait]: value }),
+    });
+  const [gate, value] = [range("gate"), range("value")];
+  const activation = choice({
+    label: words.activation,
+    options: optionsFor(Object.keys(words.activations), (name) => words.activations[name]),
+    value: model.get("activation"),
+    onChange: (name) => setTraits(model, { activation: name }),
+  });
+  const layer = choice({
+    label: words.layer,
+    options: Object.entries(words.layers).map(([name, label]) => ({ value: name === "gated", label })),
+    value: model.get("gated"),
+    onChange: (gated) => setTraits(model, { gated }),
+  });
+  function set(s) {
+    gate.set(s.g);
+    value.set(s.u);
+    activation.set(s.name);
+    layer.set(s.isGated);
+  }
+  const together = (...controls) =>
+    h(
+      "div",
+      { class: "mm-controls" },
+      controls.map((one) => one.root),
+    );
+  const point = together(gate, value);
+  point.classList.add("gs-point");
+  return { point, choices: together(activation, layer), set };
+}
+
+function renderSurface({ model, el }) {
+  const words = wordsOf(gateSurfaceWords);
+  const isCompact = model.get("compact");
+  const move = (gate, value) => setTraits(model, { gate, value });
+  const planes = [true, false].map((isGated) => createPlane(words, isGated, move));
+  const sections = isCompact ? [] : [createSection(words, true), createSection(words, false)];
+  const controls = createControls(model, words);
+  const verdict = announcement("gs-verdict");
+  const [numbers, product] = [readout([]), readout([])];
+  const boxes = [...planes, ...sections].map((part) => h("div", { class: "gs-box" }, part.root));
+  const stage = h("div", { class: "mm-stage gs-stage" }, boxes, isCompact ? verdict.root : null);
+  const below = isCompact ? null : h("div", {}, verdict.root, numbers.root);
+  const exact = h("div", { class: "gs-exact" }, h("p", { class: "mm-label" }, words.product), product.root);
+  const more = [controls.choices, exact];
+  const control = isCompact ? null : controls.point;
+  const root = frame(words, { stage, control, numbers: below, more }, isCompact);
+
+  function draw(...widths) {
+    const s = surfaceState(model);
+    planes.forEach((plane, i) => plane.draw(s, widths[i]));
+    verdict.set(surfaceVerdict(s, words));
+    if (isCompact) return;
+    const isWide = widths[0] > NARROW; // the sections are one above the other, beside the planes
+    const height = planes[0].root.height.baseVal.value;
+    sections.forEach((section, i) => section.draw(s, widths[2 + i], isWide ? (height - 12) / 2 : 116));
+    controls.set(s);
+    numbers.set(surfaceNumbers(s, words));
+    product.set(productNumbers(s, words));
+  }
+
+  return mount(el, root, { model, traits: TRAITS, boxes, draw, parts: planes });
+}
+
+export default { render: renderSurface };

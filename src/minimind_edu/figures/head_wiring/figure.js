@@ -1,0 +1,344 @@
+// HeadWiring: one dial from MHA over GQA to MQA. Which key/value head each query head reads, and what the cache weighs.
+
+import { h, svg, textAt, setAttributes, setSize, setTraits, mount, frame, wordsOf } from "../kit/kit.js";
+import { fmt, grouped, slider, toggle, choice, optionsFor, readout, announcement } from "../kit/kit.js";
+import { ITEM_SIZES, kvHeadStops, sourceHeads, stepShapes } from "./math.js";
+import { cacheBytes, copiedBytes, projectionWeights, formatBytes } from "./math.js";
+import { createReads, groupVerdict, wiringTraits } from "./reads.js";
+import { coverable, createSource } from "../live/source.js";
+import { createWordLine } from "../live/word_line.js";
+import { headWiringWords } from "./words.js";
+
+const TRAITS = ["num_kv_heads", "head_dim", "num_layers", "length", "dtype", "order", "as_group_size"];
+const LAST_EXPONENT = 15;
+const NARROW = 26; // pixels of a column: below it a head shows its number alone
+
+/** Query heads above, the heads that are kept below, the wires between them, and the memory of all layers. */
+function createWires(words, isCompact) {
+  const root = svg("svg", { role: "img" });
+
+  /** A soft field under the query heads that should share a head. */
+  function drawGroup(s, head, column, rows) {
+    const size = s.heads / s.kvHeads;
+    const box = { x: head * size * column + 2, y: rows.query - 22, width: size * column - 4, height: 44, rx: 22 };
+    return svg("rect", { class: "hw-group", "data-sym": "group", ...box });
+  }
+
+  function drawQuery(query, x, y, column, r) {
+    return svg(
+      "g",
+      { class: "hw-q", "data-sym": "q" },
+      svg("circle", { cx: x, cy: y, r }),
+      textAt(x, y, column < NARROW ? query : `q${query}`, "hw-name"),
+    );
+  }
+
+  /** What the cache keeps of one head: keys above, values below. */
+  function drawKept(head, x, y, width) {
+    const half = (letter, top) => {
+      const box = { x: x - width / 2, y: top, width, height: 24, rx: 4 };
+      const name = textAt(x, top + 12, width < NARROW - 4 ? head : `${letter}${head}`, "hw-name");
+      return svg("g", { class: `hw-${letter}`, "data-sym": letter }, svg("rect", box), name);
+    };
+    return [half("k", y), half("v", y + 26)];
+  }
+
+  function drawWire(from, to, rows, isRight, r) {
+    const [top, bottom] = [rows.query + r, rows.kept];
+    const middle = (top + bottom) / 2;
+    const d = `M${from} ${bottom}C${from} ${middle} ${to} ${middle} ${to} ${top}`;
+    return svg("path", { class: isRight ? "hw-wire" : "hw-wire hw-wrong", d });
+  }
+
+  /** A rail as long as MHA's cache, filled with a piece for every kept head. */
+  function drawMemory(s, y, width) {
+    const piece = width / s.heads;
+    const pieces = Array.from({ length: s.kvHeads }, (_, head) => {
+      return svg("rect", { class: "hw-piece", x: head * piece + 1, y, width: piece - 2, height: 12, rx: 2 });
+    });
+    const text = words.memoryOf(formatBytes(s.bytes), formatBytes(s.bytesOfMha));
+    return svg(
+      "g",
+      { "data-sym": "cache" },
+      textAt(0, y - 8, words.kept, "hw-small"),
+      textAt(width, y - 8, text, "hw-now", "end"),
+      svg("rect", { class: "hw-rail", x: 0, y, width, height: 12, rx: 2 }),
+      pieces,
+    );
+  }
+
+  function draw(s, width, hasReads) {
+    const isLow = isCompact || hasReads || width < 460;
+    const rows = { query: 46, kept: isLow ? 116 : 160 };
+    const bottom = rows.kept + 50; // of the kept heads
+    const column = width / s.heads;
+    const r = Math.min(15, column / 2 - 1); // of a query head
+    const queryX = (query) => (query + 0.5) * column;
+    const keptX = (head) => ((head + 0.5) * width) / s.kvHeads;
+    const kept = Math.min(column - 3, 64);
+    const heads = Array.from({ length: s.kvHeads }, (_, head) => head);
+    const isRight = (query) => s.sources[query] === s.right[query];
+    const parts = [
+      textAt(0, 14, words.queryHeads, "hw-small"),
+      heads.map((head) => drawGroup(s, head, column, rows)),
+      s.sources.map((head, query) => drawWire(keptX(head), queryX(query), rows, isRight(query), r)),
+      s.sources.map((_, query) => drawQuery(query, queryX(query), rows.query, column, r)),
+      heads.map((head) => drawKept(head, keptX(head), rows.kept, kept)),
+      drawMemory(s, bottom + 36, width),
+    ];
+    setSize(root, width, bottom + 50);
+    root.classList.toggle("hw-tight", column < NARROW);
+    root.replaceChildren(...parts.flat(Infinity));
+    const reads = s.sources.map((head, query) => words.reads(query, head));
+    setAttributes(root, { "aria-label": reads.join(", ") });
+  }
+  return { root, draw };
+}
+
+/** What the queries are multiplied with: striped copies, or, where nothing is copied, the kept heads themselves. */
+function createCopies(words) {
+  const [top, height] = [2, 30];
+  const picture = svg("svg", { role: "img" });
+  const label = h("p", { class: "mm-label" });
+  const root = h("div", { class: "mm-stage hw-stage" }, label, picture);
+
+  function stripes(x, width) {
+    const lines = [];
+    for (let at = -height; at < width; at += 11) {
+      const [from, to] = [Math.max(at, 0), Math.min(at + height, width)];
+      const ends = { x1: x + from, x2: x + to, y1: top + height - (from - at), y2: top + height - (to - at) };
+      lines.push(svg("line", { class: "hw-stripe", ...ends }));
+    }
+    return lines;
+  }
+
+  function draw(s, width) {
+    const column = width / s.heads;
+    const wide = Math.min(column - 3, 64);
+    const isShared = s.copied === 0;
+    const copies = s.sources.map((head, query) => {
+      const middle = (query + 0.5) * column;
+      const isRight = head === s.right[query];
+      const box = { x: middle - wide / 2, y: top, width: wide, height, rx: 4 };
+      const name = `${column < NARROW ? "" : "k"}${head}${isRight ? "" : "≠"}`;
+      return svg(
+        "g",
+        { class: isShared ? "hw-k" : "hw-k hw-copy", "data-sym": "k" },
+        svg("rect", box),
+        isShared ? null : stripes(box.x, wide),
+        textAt(middle, top + height / 2, name, isRight ? "hw-name" : "hw-name hw-wrong"),
+      );
+    });
+    setSize(picture, width, top + height + 4);
+    label.textContent = isShared ? words.shared : words.copies;
+    picture.classList.toggle("hw-tight", column < NARROW);
+    picture.replaceChildren(...copies);
+    setAttributes(picture, { "aria-label": words.copiesRead(s.sources) });
+  }
+  return { root, draw };
+}
+
+/** The shapes of one decode step, and the memory that each line takes. */
+function createShapes(words) {
+  const body = h("tbody");
+  const titles = words.columns.map((title) => h("th", { scope: "col" }, title));
+  const root = h("table", { class: "hw-shapes" }, h("thead", {}, h("tr", {}, titles)), body);
+
+  function costOf(s, step, bytes) {
+    if (bytes === null) return words.nothing;
+    const isRepeating = ["[:, :, :, None]", "expand", "reshape"].includes(step);
+    if (isRepeating && s.kvHeads === s.heads && s.order === "repeat_kv") return words.notNeeded;
+    return bytes === 0 ? words.view : formatBytes(bytes);
+  }
+
+  function drawStep(s, [step, shape, bytes]) {
+    const isWrong = step === "reshape" && !s.harmless;
+    const name = step === "reshape" && s.order === "tiled" ? "x.repeat" : (words.steps[step] ?? step);
+    const text = `[${shape.join(", ")}]${isWrong ? words.wrongOrder : ""}`;
+    return h(
+      "tr",
+      { class: step === "keys" ? "hw-kept" : null },
+      h("th", { scope: "row" }, name),
+      h("td", { class: isWrong ? "hw-wrong" : null }, text),
+      h("td", {}, costOf(s, step, bytes)),
+    );
+  }
+
+  function draw(s) {
+    const steps = stepShapes(1, s.length, s.heads, s.kvHeads, s.headDim, s.itemSize, s.order);
+    const isShown = ([step]) => s.order !== "tiled" || !["[:, :, :, None]", "expand"].includes(step); // no fifth axis
+    body.replaceChildren(...steps.filter(isShown).map((step) => drawStep(s, step)));
+  }
+  return { root, draw };
+}
+
+function wiringState(model) {
+  const get = (name) => model.get(name);
+  const [heads, dial, misread, dtype, order] = ["num_heads", "num_kv_heads", "as_group_size", "dtype", "order"].map(
+    get,
+  );
+  const [headDim, layers, length] = ["head_dim", "num_layers", "length"].map(get);
+  const kvHeads = misread ? heads / dial : dial;
+  const itemSize = ITEM_SIZES[dtype];
+  const [sources, right] = [order, "repeat_kv"].map((way) => sourceHeads(heads, kvHeads, way));
+  const wrong = sources.filter((head, query) => head !== right[query]).length;
+  const settings = { heads, dial, kvHeads, headDim, layers, length, dtype, order, misread, itemSize };
+  return {
+    ...settings,
+    sources,
+    right,
+    wrong,
+    bytes: cacheBytes(1, length, layers, kvHeads, headDim, itemSize),
+    bytesOfMha: cacheBytes(1, length, layers, heads, headDim, itemSize),
+    copied: copiedBytes(1, length, heads, kvHeads, headDim, itemSize, order),
+    harmless: wrong === 0,
+    stops: kvHeadStops(heads),
+  };
+}
+
+function wiringVerdict(s, words) {
+  const { misread, wrong, unnoticed, mha, mqa, gqa } = words.verdict;
+  if (s.misread && s.kvHeads !== s.dial) return [misread(s.dial, s.kvHeads), "bad"];
+  if (!s.harmless) return [wrong(s.wrong, s.heads), "bad"];
+  if (s.order === "tiled") return [unnoticed(s.kvHeads), null];
+  if (s.kvHeads === s.heads) return [mha, null];
+  return [s.kvHeads === 1 ? mqa(s.heads) : gqa(s.heads / s.kvHeads), null];
+}
+
+function wiringNumbers(s, words) {
+  const token = cacheBytes(1, 1, s.layers, s.kvHeads, s.headDim, s.itemSize);
+  return [
+    [words.perToken, grouped(token)],
+    [words.atLength(grouped(s.length)), formatBytes(s.bytes)],
+    [words.ofMha, words.percent(fmt((100 * s.kvHeads) / s.heads, 1))],
+  ];
+}
+
+function wiringCosts(s, words) {
+  const weights = projectionWeights(s.heads * s.headDim, s.kvHeads, s.headDim);
+  return [
+    [words.copied, formatBytes(s.copied)],
+    [words.weights, words.weightCount(grouped(weights))],
+  ];
+}
+
+/** All controls, each writing one trait. */
+function createControls(model, words) {
+  const change = (name) => (value) => setTraits(model, { [name]: value });
+  const stops = kvHeadStops(model.get("num_heads"));
+  const dial = slider({
+    label: words.kvHeads,
+    min: 0,
+    max: stops.length - 1,
+    step: 1,
+    value: stops.indexOf(model.get("num_kv_heads")),
+    format: (i) => words.stop(stops[i], stops.at(-1)),
+    onInput: (i) => setTraits(model, { num_kv_heads: stops[i] }),
+  });
+  const length = slider({
+    label: words.length,
+    min: 0,
+    max: LAST_EXPONENT,
+    step: 1,
+    value: Math.log2(model.get("length")),
+    format: (power) => grouped(2 ** power),
+    onInput: (power) => setTraits(model, { length: 2 ** power }),
+  });
+  const layers = slider({
+    label: words.layers,
+    min: 1,
+    max: 32,
+    step: 1,
+    value: model.get("num_layers"),
+    format: (x) => fmt(x, 0),
+    onInput: change("num_layers"),
+  });
+  const choiceOf = (name, label, options) => {
+    return choice({ label, options, value: model.get(name), onChange: change(name) });
+  };
+  const sizes = [...new Set([64, 96, model.get("head_dim")])].sort((a, b) => a - b);
+  const headDims = optionsFor(sizes, (size) => words.headDims[size] || String(size));
+  const orders = optionsFor(Object.keys(words.orders), (name) => words.orders[name]);
+  const headDim = choiceOf("head_dim", words.headDim, headDims);
+  const dtype = choiceOf("dtype", words.dtype, optionsFor(Object.keys(ITEM_SIZES)));
+  const order = choiceOf("order", words.order, orders);
+  const misread = toggle({
+    label: words.misread,
+    checked: model.get("as_group_size"),
+    onChange: change("as_group_size"),
+  });
+
+  function set(s) {
+    dial.set(s.stops.indexOf(s.dial));
+    length.set(Math.log2(s.length));
+    layers.set(s.layers);
+    headDim.set(s.headDim);
+    dtype.set(s.dtype);
+    order.set(s.order);
+    misread.set(s.misread);
+  }
+  const together = (...controls) =>
+    h(
+      "div",
+      { class: "mm-controls" },
+      controls.map((one) => one.root),
+    );
+  return {
+    dial: together(dial),
+    mistakes: together(order, misread),
+    sizes: [together(length, layers), together(headDim, dtype)],
+    set,
+  };
+}
+
+function renderWiring({ model, el }) {
+  const words = wordsOf(headWiringWords);
+  const isCompact = model.get("compact");
+  const shown = coverable(model);
+  const controls = createControls(model, words);
+  const wires = createWires(words, isCompact);
+  const copies = createCopies(words);
+  const shapes = createShapes(words);
+  const verdict = announcement("hw-verdict");
+  const [numbers, costs] = [readout([]), readout([])];
+  const source = isCompact ? null : createSource(model, () => width && draw(width), { picks: "layer" });
+  const line = createWordLine((at) => source.choose({ at }));
+  const reads = createReads(words);
+  const telling = h("div", { class: "hw-telling", hidden: true }, line.root, reads.root);
+  const stage = h("div", { class: "mm-stage hw-stage" }, telling, wires.root);
+  const below = h("div", { class: "hw-below" }, verdict.root, numbers.root);
+  const ofExample = [controls.dial, controls.mistakes, ...controls.sizes]; // what the living model has settled
+  const more = [source?.root, controls.mistakes, copies.root, shapes.root, ...controls.sizes, costs.root];
+  const root = frame(words, { stage, control: controls.dial, numbers: below, more }, isCompact);
+  let width = 0;
+
+  function drawReading(reading) {
+    shown.cover(reading && wiringTraits(reading));
+    telling.hidden = !reading;
+    root.dataset.story = Boolean(reading);
+    for (const control of ofExample) control.hidden = Boolean(reading);
+    if (!reading) return;
+    line.draw(reading.tokens, reading.at, (at) => ({ tone: at === reading.at ? "q" : "" }));
+    reads.draw(reading);
+  }
+
+  function draw(now) {
+    width = now;
+    const reading = source?.reading() ?? null;
+    drawReading(reading);
+    const s = wiringState(shown);
+    wires.draw(s, width, Boolean(reading));
+    controls.set(s);
+    if (isCompact) return;
+    copies.draw(s, width);
+    shapes.draw(s);
+    verdict.set(...(reading ? [groupVerdict(reading, words)] : wiringVerdict(s, words)));
+    numbers.set(wiringNumbers(s, words));
+    costs.set(wiringCosts(s, words));
+  }
+
+  const parts = source ? [source] : [];
+  return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw, parts });
+}
+
+export default { render: renderWiring };

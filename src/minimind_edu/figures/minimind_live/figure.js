@@ -1,0 +1,258 @@
+// MiniMindLive: compose a story, ask about it, and look inside the trained model while it answers. One story, one
+// position, one open part. The first picture comes from Python; the weights arrive after it.
+
+import { h, frame, grouped, loadLiving, mount, observeTraits, button, announcement, wordsOf } from "../kit/kit.js";
+import { hashOfStory, keepStory, onStory, partInHash, storyOf } from "../live/story.js";
+import { createWorld } from "../live/world.js";
+import { createBars, createSampling } from "./bars.js";
+import { createBlocks } from "./blocks.js";
+import { createCache } from "./cache.js";
+import { createBreaks, createGuide, createPresses } from "./guide.js";
+import { glossary } from "./marks.js";
+import { createPalette } from "./palette.js";
+import { MOST_WORDS, createSession } from "./session.js";
+import { createAlternatives, createStory } from "./story.js";
+import { createTrainView } from "./train.js";
+import { minimindLiveWords } from "./words.js";
+import { createZoom, zoomOfName } from "./zoom.js";
+
+const PLAY_TIME = 350; // milliseconds for a word
+const HERO_BARS = 4;
+
+/** The session of a figure, and the promise of its model: load() begins it. */
+function openSession(model, ids, changed) {
+  const tables = model.get("world");
+  const session = createSession({ world: createWorld(tables), tables }, ids, changed);
+  let arriving = null;
+  const load = () => {
+    arriving ??= loadLiving(model).then(({ model: live, tensors, heads }) => {
+      session.attach(live, tensors);
+      return heads;
+    });
+    return arriving;
+  };
+  return { session, load };
+}
+
+/** The first story of the figure, and what Python computed for it. */
+function firstPicture(model, world) {
+  const { story, bars } = model.get("first");
+  return { ids: [0, ...world.encode(story)], bars };
+}
+
+/** Next, Play and Undo. */
+function createWriting(words, session) {
+  let timer = null;
+  const stop = () => {
+    clearInterval(timer);
+    timer = null;
+    play.set(words.play);
+  };
+  const step = () => {
+    session.next();
+    if (session.ids.length >= MOST_WORDS) stop();
+  };
+  const next = button({ label: words.next, onClick: () => (stop(), step()) });
+  const play = button({
+    label: words.play,
+    onClick: () => {
+      if (timer) return stop();
+      timer = setInterval(step, PLAY_TIME);
+      return play.set(words.stop);
+    },
+  });
+  const undo = button({ label: words.undo, onClick: () => (stop(), session.undo()) });
+  const root = h("div", { class: "ml-presses" }, next.root, play.root, undo.root);
+  const draw = () => {
+    next.root.disabled = play.root.disabled = !session.model || session.ids.length >= MOST_WORDS;
+    undo.root.disabled = !session.canUndo;
+  };
+  return { root, draw, release: stop };
+}
+
+/** The buttons of the stories to begin with. */
+function createExamples(words, session, stories) {
+  const texts = [...stories.examples, ""];
+  const buttons = [...words.examples, words.begin].map((label, at) => {
+    const onClick = () => session.load([0, ...session.world.encode(texts[at])]);
+    return h("button", { type: "button", class: "ml-chip", onClick }, label);
+  });
+  return {
+    root: h("div", { class: "ml-examples scripted" }, h("span", { class: "ml-label" }, words.exampleLabel), buttons),
+  };
+}
+
+/** Keeps the story where other figures, other tabs and the address find it, and follows them. */
+function shareStory(model, session) {
+  let shared = `${session.ids}`;
+  const isNew = (ids) => `${ids}` !== shared;
+  const release = onStory(session.world, (ids) => {
+    if (!isNew(ids)) return;
+    shared = `${ids}`;
+    session.load(ids);
+  });
+  const draw = () => {
+    if (!isNew(session.ids)) return;
+    shared = `${session.ids}`;
+    keepStory(session.ids, session.world, { inAddress: model.get("in_url") });
+  };
+  return { draw, release };
+}
+
+/**
+ * Opens the part that the address names: one inside the model, or one of `folds`, name -> its <details>. Where nothing
+ * is shown yet, as below a still, there is nothing to scroll to.
+ */
+async function openNamed(session, sizes, folds, zoom) {
+  const name = partInHash(location.hash);
+  if (name === null || session.zoom) return;
+  const named = zoomOfName(name, sizes);
+  if (named) session.open(named);
+  const fold = Object.hasOwn(folds, name) ? folds[name] : null;
+  if (fold) fold.open = true;
+  const place = named ? zoom : fold;
+  while (place?.closest(".mm-unseen")) await new Promise(requestAnimationFrame);
+  place?.scrollIntoView({ block: "nearest" });
+}
+
+/** The whole page. */
+async function renderPage({ model, el }) {
+  const words = wordsOf(minimindLiveWords);
+  const [sizes, stories, links] = ["sizes", "stories", "links"].map((name) => model.get(name));
+  const world = createWorld(model.get("world"));
+  const first = firstPicture(model, world);
+  let looked = null; // the head under the mouse or the focus
+  let views = [];
+  const changed = () => views.forEach((view) => view.draw());
+  const { session, load } = openSession(model, storyOf(world, model.get("story")), changed);
+  const glossOf = glossary(session.tables, words);
+
+  const story = createStory(words, session, glossOf);
+  const drawArcs = () => {
+    const open = session.zoom?.part === "head" ? session.zoom : null;
+    const head = looked ?? open;
+    story.drawArcs(head && session.traces[session.selected]?.blocks[head.layer].weights[head.head], Boolean(open));
+  };
+  let waiting = null; // the mouse leaves one head and enters the next: one drawing for both
+  const look = (head) => {
+    looked = head;
+    waiting ??= requestAnimationFrame(() => {
+      waiting = null;
+      drawArcs();
+    });
+  };
+  const zoom = createZoom(words, session, glossOf, links);
+  const blocks = createBlocks(words, session, sizes, glossOf, look, zoom.root, links);
+  const broken = announcement("ml-broken");
+  const warn = {
+    draw() {
+      const at = session.brokenAt;
+      broken.set(at === null ? "" : words.broken(world.words[session.ids[at]]));
+    },
+  };
+  const [bars, sampling] = [createBars(words, session, glossOf, first), createSampling(words, session, links)];
+  const palette = createPalette(words, session, session.tables, glossOf);
+  const alternatives = createAlternatives(words, session, glossOf);
+  const [writing, cache] = [createWriting(words, session), createCache(words, session, sizes, links)];
+  const examples = createExamples(words, session, stories);
+  const sharing = shareStory(model, session);
+
+  let presses = null; // from the moment in which the model is here
+  const press = async (name) => {
+    try {
+      const heads = await load();
+      presses ??= createPresses(words, session, stories, sizes, glossOf, heads);
+      [guide, breaks].forEach((view) => view.say(""));
+      return await { ...presses.guide, ...presses.breaks }[name]();
+    } catch (error) {
+      if (session.model) throw error;
+      return words.unavailable;
+    }
+  };
+  const guide = createGuide(words, grouped(sizes.parameters), press);
+  const breaks = createBreaks(words, sizes, press);
+  const ownTraining = createTrainView(words, session, () => loadLiving(model), links);
+
+  views = [story, alternatives, bars, palette, zoom, blocks, cache, writing, warn, sharing, { draw: drawArcs }];
+  const stage = h(
+    "div",
+    { class: "mm-stage ml-stage" },
+    guide.root,
+    h("div", { class: "ml-telling" }, story.root, broken.root, alternatives.root),
+    h("div", { class: "ml-column" }, bars.root, writing.root, examples.root, sampling.root),
+    h("div", { class: "ml-column" }, palette.root),
+    blocks.root,
+    cache.root,
+    breaks.root,
+    ownTraining.root,
+  );
+  const caption = words.caption(world.words.length, grouped(sizes.parameters), sizes.trained);
+  const root = frame({ ...words, caption }, { stage });
+  const unlisten = observeTraits(model, ["story"], () => session.load([0, ...world.encode(model.get("story"))]));
+  const release = () => {
+    unlisten();
+    model.off("msg:custom"); // an answer that is still to come
+    removeEventListener("hashchange", openPart);
+    sharing.release();
+    writing.release();
+    story.release();
+    ownTraining.release();
+  };
+  const unmount = mount(el, root, { model, traits: [], draw: changed, boxes: [stage], parts: [{ release }] });
+  const folds = { cache: cache.root, sampling: sampling.root, training: ownTraining.root };
+  const openPart = () => openNamed(session, sizes, folds, zoom.root);
+  addEventListener("hashchange", openPart);
+  const arrived = load().then(
+    () => void openPart(),
+    () => guide.say(words.unavailable),
+  );
+  if (`${session.ids}` === `${first.ids}`) blocks.take(el.parentElement?.querySelector(".mm-still .ml-inside"));
+  // weights that are here are drawn at once
+  await Promise.race([arrived, new Promise((resolve) => setTimeout(resolve))]);
+  return unmount;
+}
+
+/** The story with its question and its bars, as another page shows it; the weights come at the first press. */
+function renderHero({ model, el }) {
+  const words = wordsOf(minimindLiveWords);
+  const world = createWorld(model.get("world"));
+  const first = firstPicture(model, world);
+  let views = [];
+  const { session, load } = openSession(model, first.ids, () => views.forEach((view) => view.draw()));
+  const glossOf = glossary(session.tables, words);
+  const story = createStory(words, session, glossOf);
+  const bars = createBars(words, session, glossOf, first, HERO_BARS);
+  const said = announcement("ml-seen");
+  const next = button({
+    label: words.next,
+    onClick: () => begin().then(() => session.next()),
+  });
+  /** The weights come when something is asked of them. */
+  async function begin() {
+    if (session.model) return;
+    said.set(words.loading);
+    await load().then(
+      () => said.set(""),
+      () => said.set(words.unavailable),
+    );
+  }
+  const more = h("a", { class: "ml-open" }, words.openPage);
+  const link = { draw: () => (more.href = `${model.get("page")}${hashOfStory(session.ids, world)}`) };
+  const wanted = { draw: () => session.selected === first.ids.length - 1 || begin() };
+  views = [story, bars, link, wanted];
+  const stage = h("div", { class: "mm-stage ml-stage ml-hero" }, story.root, bars.root);
+  const control = h("div", { class: "ml-presses" }, next.root, model.get("page") ? more : null, said.root);
+  const root = frame({ ...words, title: words.titleCompact }, { stage, control }, true);
+  const parts = [{ release: () => model.off("msg:custom") }];
+  return mount(el, root, {
+    model,
+    traits: [],
+    draw: () => views.forEach((view) => view.draw()),
+    boxes: [stage],
+    parts,
+  });
+}
+
+const renderLive = (view) => (view.model.get("compact") ? renderHero(view) : renderPage(view));
+
+export default { render: renderLive };

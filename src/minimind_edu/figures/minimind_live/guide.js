@@ -1,0 +1,189 @@
+// Six presses that show what the model can do, three that break it. What was seen is said from what has happened.
+
+import { h, announcement, prefersReducedMotion } from "../kit/kit.js";
+import { missedHead } from "../live/heads.js";
+import { descending } from "./session.js";
+import { twinOf } from "./marks.js";
+import { zoomOfHead } from "./zoom.js";
+
+const WRITTEN = 12; // words of the last press
+const WORD_TIME = 220; // milliseconds
+const LONG = 160; // words of a story beyond the training
+const CERTAIN = 0.999;
+
+const pause = (time) => new Promise((done) => setTimeout(done, time));
+
+/**
+ * What the presses do to a session, each giving the sentence about what was seen. heads: the card's tables.
+ * Every press brings about what it needs, so that they can be pressed in any order.
+ */
+export function createPresses(words, session, stories, sizes, glossOf, heads) {
+  const { world } = session;
+  const story = (...texts) => [0, ...world.encode(texts.join(" "))];
+  const [from, to] = stories.change.map((word) => world.encode(word)[0]);
+  const asked = story(stories.told, stories.question);
+  const place = asked.lastIndexOf(from);
+  const changed = asked.with(place, to);
+  const told = stories.told.split(/(?<=\.)/).slice(0, -1);
+  const missed = missedHead(heads);
+  const whereHead = `${missed.layer}.${missed.head}`;
+  const named = (id) => words.glossed(words.quoted(world.words[id]), glossOf(id));
+  const isStory = (ids) => `${session.ids}` === `${ids}`;
+  const goTo = (ids) => (isStory(ids) ? session.select(ids.length - 1) : session.load(ids));
+
+  /** The likeliest word and the right one at the end of the story, with their probabilities. */
+  function answerNow() {
+    const { model, exact } = session.after(session.ids.length - 1);
+    const [id] = descending(model);
+    const right = exact ? descending(exact)[0] : null;
+    return { id, part: model[id], right, rightPart: right === null ? null : model[right] };
+  }
+
+  const verdict = ({ id, right }) => (id === right ? words.saw.right : words.saw.wrong(named(right)));
+  const hear = () => [...session.silenced].forEach((key) => session.silence(key, false));
+
+  function ask() {
+    hear();
+    goTo(asked);
+    const now = answerNow();
+    return words.saw.ask(named(now.id), now.part, verdict(now));
+  }
+
+  function change() {
+    hear();
+    goTo(asked);
+    const before = answerNow();
+    session.replace(place, to);
+    const now = answerNow();
+    const texts = [from, to].map((id) => world.words[id]);
+    return words.saw.change(...texts, named(before.id), before.part, named(now.id), now.part, verdict(now));
+  }
+
+  function look() {
+    hear();
+    goTo(changed);
+    const zoom = zoomOfHead(whereHead);
+    session.open(zoom);
+    const weights = session.traces.at(-1).blocks[zoom.layer].weights[zoom.head];
+    const [at] = descending(weights);
+    const read = session.ids[at];
+    const { right } = answerNow();
+    const isAnswer = read === right || twinOf(session.tables, read) === right;
+    return words.saw.look(zoom.layer + 1, zoom.head + 1, world.words[read], weights[at], isAnswer);
+  }
+
+  function silence() {
+    hear();
+    goTo(changed);
+    const before = answerNow();
+    session.open(zoomOfHead(whereHead));
+    session.silence(whereHead, true);
+    const now = answerNow();
+    const parts = [before.rightPart, now.rightPart];
+    return words.saw.silence(named(now.right), ...parts, named(now.id), now.part, now.id === now.right);
+  }
+
+  function translate() {
+    session.silence(whereHead, true);
+    goTo(story(...told, stories.translation));
+    const now = answerNow();
+    return words.saw.translate(named(now.id), now.part, now.id === now.right);
+  }
+
+  async function write() {
+    hear();
+    goTo(story(stories.told));
+    const begun = session.ids.length;
+    for (let count = 0; count < WRITTEN; count++) {
+      session.next();
+      const { ids } = session;
+      if (!prefersReducedMotion()) await pause(WORD_TIME);
+      if (session.ids !== ids) break; // the reader went on to something else
+    }
+    const { brokenAt } = session;
+    const written = session.ids.length - begun;
+    return words.saw.write(written, brokenAt === null ? null : world.words[session.ids[brokenAt]]);
+  }
+
+  /** How many words with only one right answer the model knows between two positions: [right, all]. */
+  function knownBetween(begin, end) {
+    let [right, all] = [0, 0];
+    for (let at = begin; at < end - 1; at++) {
+      const { model, exact } = session.after(at);
+      if (!(exact?.[session.ids[at + 1]] > CERTAIN)) continue;
+      all += 1;
+      right += descending(model)[0] === session.ids[at + 1];
+    }
+    return [right, all];
+  }
+
+  function long() {
+    hear();
+    session.load(world.write(Math.random, LONG));
+    const { trained } = sizes;
+    return words.saw.long(trained, ...knownBetween(0, trained), ...knownBetween(trained, LONG));
+  }
+
+  function unknown() {
+    hear();
+    goTo(story(stories.told, stories.unknown));
+    const now = answerNow();
+    return words.saw.unknown(named(now.id), now.part);
+  }
+
+  const guide = { ask, change, look, silence, translate, write };
+  const breaks = { silence, long, unknown };
+  return { guide, breaks };
+}
+
+/** The guide: the press to go on with, all six as numbers, and what was seen. press(name) gives a promise of it. */
+export function createGuide(words, parameters, press) {
+  const names = Object.keys(words.guide);
+  const seen = announcement("ml-seen");
+  const big = h("button", { type: "button", class: "mm-button ml-go", onClick: () => go(nextStep) });
+  const steps = names.map((name, at) => {
+    const label = words.guideStep(at + 1, words.guide[name]);
+    const attrs = { type: "button", class: "ml-step", "aria-label": label, title: label, onClick: () => go(at) };
+    return h("button", attrs, String(at + 1));
+  });
+  const root = h(
+    "div",
+    { class: "ml-guide scripted", role: "group", "aria-label": words.guideLabel },
+    h("div", { class: "ml-presses" }, big, h("div", { class: "ml-steps" }, steps)),
+    seen.root,
+  );
+  let nextStep = 0;
+
+  function draw() {
+    big.textContent = words.guideStep(nextStep + 1, words.guide[names[nextStep]]);
+    steps.forEach((step, at) => step.setAttribute("aria-current", at === nextStep ? "step" : false));
+  }
+
+  async function go(at) {
+    steps[at].dataset.done = true;
+    nextStep = (at + 1) % names.length;
+    draw();
+    seen.set(await press(names[at]));
+  }
+  seen.set(words.guideStart(parameters));
+  draw();
+  return { root, say: seen.set };
+}
+
+/** Three presses that show where it ends. */
+export function createBreaks(words, sizes, press) {
+  const seen = announcement("ml-seen");
+  const labels = { ...words.breaks, long: words.breaks.long(sizes.trained) };
+  const buttons = Object.entries(labels).map(([name, label]) => {
+    const onClick = async () => seen.set(await press(name));
+    return h("button", { type: "button", class: "mm-button", onClick }, label);
+  });
+  const root = h(
+    "section",
+    { class: "ml-breaks scripted" },
+    h("p", { class: "ml-title" }, words.breakIt),
+    h("div", { class: "ml-presses" }, buttons),
+    seen.root,
+  );
+  return { root, say: seen.set };
+}

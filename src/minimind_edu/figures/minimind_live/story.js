@@ -1,0 +1,134 @@
+// The story: its words as chips, the arcs of an open head over them, and what could stand instead of a word.
+
+import { h, observeSize, svg, setSize, textAt } from "../kit/kit.js";
+import { wordWithGloss } from "./marks.js";
+
+const LEAST_ARC = 0.04; // weight: below it no arc is drawn
+const LABELLED = 0.1; // weight: from here on it is written
+const STEPS = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -1, ArrowDown: 1, Home: -Infinity, End: Infinity };
+
+/** glossOf(id) -> text or nothing. */
+export function createStory(words, session, glossOf) {
+  const arcs = svg("svg", { class: "ml-arcs", "aria-hidden": "true" });
+  const line = h("div", { class: "ml-chips", role: "group", "aria-label": words.story });
+  const root = h("div", { class: "ml-story" }, arcs, line);
+  let [chips, drawn, tinted] = [[], null, []];
+  let places = null; // where the chips are, until something moves them
+
+  line.addEventListener("keydown", (event) => {
+    const step = STEPS[event.key];
+    if (step === undefined || event.altKey || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    session.select(session.selected + step);
+    chips[session.selected].focus({ preventScroll: true });
+  });
+
+  function stateOf(at) {
+    if (session.brokenAt !== null && at >= session.brokenAt) return at === session.brokenAt ? "broken" : "after";
+    return session.written.has(at) ? "written" : null;
+  }
+
+  function createChip(id, at) {
+    const word = session.world.words[id];
+    const state = stateOf(at);
+    const hint = { broken: words.chipBroken, after: words.chipAfter, written: words.chipWritten }[state];
+    const attrs = {
+      type: "button",
+      class: "ml-chip mm-shows",
+      "data-is": state,
+      title: hint,
+      onClick: () => session.select(at),
+    };
+    return h("button", attrs, wordWithGloss(word, glossOf(id)));
+  }
+
+  function build() {
+    const focused = chips.indexOf(document.activeElement);
+    chips = session.ids.map(createChip);
+    line.replaceChildren(...chips);
+    if (focused >= 0) chips[session.selected].focus({ preventScroll: true });
+    drawn = { ids: session.ids, written: session.written };
+    places = null;
+  }
+
+  function select() {
+    chips.forEach((chip, at) => {
+      chip.setAttribute("aria-current", at === session.selected);
+      chip.tabIndex = at === session.selected ? 0 : -1;
+    });
+  }
+
+  /** Where the chips are in the box; measured once, for nothing that a hand does to a head moves them. */
+  function measure() {
+    const box = root.getBoundingClientRect();
+    setSize(arcs, box.width, box.height);
+    return chips.map((chip) => {
+      const { left, width, top } = chip.getBoundingClientRect();
+      return [left + width / 2 - box.left, top - box.top];
+    });
+  }
+
+  /** From the word that is read to the one that reads. */
+  function arcTo([x, y], [fromX, fromY], weight) {
+    const rise = 12 + Math.min(22, 0.08 * Math.abs(fromX - x));
+    const d = `M${fromX} ${fromY}C${fromX} ${fromY - rise} ${x} ${y - rise} ${x} ${y}`;
+    return svg("path", { class: "ml-arc", d, "stroke-width": 1 + 5 * weight, opacity: 0.3 + 0.7 * weight });
+  }
+
+  /**
+   * The weights [T] of a head, or null: a tint for each word that is read, an arc for those that are read most. The
+   * lines of the story make room only for a head that is open (isOpen), since what the mouse touches must not move.
+   */
+  function drawArcs(weights, isOpen) {
+    if (root.dataset.open !== `${isOpen}`) [root.dataset.open, places] = [isOpen, null];
+    tinted.forEach((chip) => chip.style.removeProperty("--ml-read"));
+    tinted = [];
+    arcs.replaceChildren();
+    if (!weights) return;
+    places ??= measure();
+    const read = [...weights.keys()].filter((at) => weights[at] >= LEAST_ARC);
+    for (const at of read) {
+      tinted.push(chips[at]);
+      chips[at].style.setProperty("--ml-read", `${100 * weights[at]}%`);
+      arcs.append(arcTo(places[session.selected], places[at], weights[at]));
+    }
+    for (const at of read.filter((one) => weights[one] >= LABELLED)) {
+      const [x, y] = places[at];
+      arcs.append(textAt(x, y - 4, words.percent(weights[at]), "ml-weight", "middle"));
+    }
+  }
+
+  function draw() {
+    if (drawn?.ids !== session.ids || drawn.written !== session.written) build();
+    select();
+  }
+  const release = observeSize(root, () => (places = null));
+  return { root, draw, drawArcs, release };
+}
+
+/** The words that the rules allow in the place of the selected one. */
+export function createAlternatives(words, session, glossOf) {
+  const title = h("span", { class: "ml-label" });
+  const list = h("div", { class: "ml-scroll", tabindex: -1 });
+  const root = h("div", { class: "ml-instead scripted" }, title, list);
+  let shown = "";
+
+  function draw() {
+    const { selected, ids, world, brokenAt } = session;
+    const key = `${selected} ${ids.slice(0, selected + 1)}`;
+    if (key === shown) return;
+    shown = key;
+    const word = world.words[ids[selected]];
+    const row = selected ? session.after(selected - 1).exact : null;
+    const fitting = row ? [...row.keys()].filter((id) => row[id] > 0 && id !== ids[selected]) : [];
+    const reason = !selected ? words.beginning : brokenAt !== null && !row ? words.unjudged : words.noInstead;
+    title.textContent = fitting.length ? words.instead(word) : reason;
+    list.replaceChildren(
+      ...fitting.map((id) => {
+        const attrs = { type: "button", class: "ml-chip", onClick: () => session.replace(selected, id) };
+        return h("button", attrs, wordWithGloss(world.words[id], glossOf(id)));
+      }),
+    );
+  }
+  return { root, draw };
+}

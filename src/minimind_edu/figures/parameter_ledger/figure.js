@@ -1,0 +1,323 @@
+// ParameterLedger: a bar for every part of a model, and their shares at every depth. What does tying take away?
+
+import { h, svg, textAt, setAttributes, setSize, setTraits, clamp, arrowStep, draggable, mount } from "../kit/kit.js";
+import { fmt, grouped, slider, toggle, choice, optionsFor, readout, announcement, handle, grip } from "../kit/kit.js";
+import { frame, wordsOf } from "../kit/kit.js";
+import { intermediateSize, parameterLedger, savedByTying } from "./math.js";
+import { vocabularyAt, vocabularyStep } from "./math.js";
+import { createNearest, nearestWords, sizesOfLiving, tellingPosition } from "./rows.js";
+import { coverable, createSource } from "../live/source.js";
+import { createWordLine } from "../live/word_line.js";
+import { parameterLedgerWords } from "./words.js";
+
+const TRAITS = ["hidden_size", "num_hidden_layers", "vocab_size", "num_key_value_heads", "generation", "tied"];
+const HEADS = 8;
+const DEPTHS = 32;
+const WIDE = 600; // pixels from which the chart has room beside the table
+const GAP = 28; // between them
+// The parts in the order of the table, and the symbols of the text that they stand for.
+const PARTS = { embedding: "embed", attention: "attn", feedForward: "ffn", norms: "norm", head: "logits" };
+const PRESETS = {
+  "MiniMind2 small": { hidden_size: 512, num_hidden_layers: 8, num_key_value_heads: 2, generation: "minimind2" },
+  MiniMind2: { hidden_size: 768, num_hidden_layers: 16, num_key_value_heads: 2, generation: "minimind2" },
+  MiniMind3: { hidden_size: 768, num_hidden_layers: 8, num_key_value_heads: 4, generation: "minimind3" },
+};
+const PRESET_VOCABULARY = 6400;
+const STACK = ["head", "embedding", "attention", "feedForward", "norms"]; // of the chart, from the top
+
+const partClass = (key, tied) => `le-part le-${key}${key === "head" && tied ? " le-saved" : ""}`;
+
+/** Shares of the untied model for 1 to 32 layers; the two tables lie at the top, the head uppermost. */
+function createDepthChart(words, percent, onLayers) {
+  const [height, left, right, top, bottom] = [232, 46, 92, 24, 40];
+  const floor = height - bottom;
+  const grid = svg("g");
+  const areas = STACK.map((key) => svg("path", { "data-sym": PARTS[key] }));
+  const names = svg("g");
+  const plumb = svg("line", { class: "le-plumb", y1: top, y2: floor });
+  const here = handle({ label: words.layersHandle, min: 1, max: DEPTHS, ring: 12, shape: grip(7) });
+  const root = svg("svg", { height, role: "group", style: "touch-action: pan-y" }, areas, grid, names, plumb, here);
+  let now = { layers: 8, scale: 1 };
+  const release = draggable(here, {
+    onMove: (px, _, event) => {
+      const step = arrowStep(event);
+      const next = step ? now.layers + step : 1 + Math.round((px - left) / now.scale);
+      onLayers(clamp(next, 1, DEPTHS));
+    },
+  });
+
+  /** Where the parts of the stack end, 0 first and 1 last, at every depth. */
+  function edgesOf(s) {
+    const end = (ends, key, at) => [...ends, ends.at(-1) + at[key] / at.total];
+    return s.depths.map((at) => STACK.reduce((ends, key) => end(ends, key, at), [0]));
+  }
+
+  function drawAreas(s, edges, x, y) {
+    const along = (edge) => edges.map((ends, depth) => `${x(depth + 1).toFixed(1)} ${y(ends[edge]).toFixed(1)}`);
+    STACK.forEach((key, i) => {
+      const outline = [...along(i), ...along(i + 1).reverse()];
+      setAttributes(areas[i], { class: partClass(key, s.tied), d: `M${outline.join("L")}Z` });
+    });
+  }
+
+  function drawGrid(x, y, width) {
+    const share = (part) => textAt(left - 6, y(part) + 4, words.percent(fmt(100 * (1 - part), 0)), "le-small", "end");
+    return [
+      ...[0, 0.5, 1].map(share),
+      ...[1, 8, 16, 24, 32].map((layers) => textAt(x(layers), floor + 17, layers, "le-small", "middle")),
+      textAt((left + width - right) / 2, height - 5, words.layers, "le-small", "middle"),
+      textAt(0, 12, words.depths, "le-small"),
+    ];
+  }
+
+  /** Names at the right end of their areas, kept apart; the norms are too thin to have one. */
+  function drawNames(s, edges, y, width) {
+    const nameOf = (key) => (key === "head" && s.tied ? words.headSaved : words.parts[key]);
+    let above = 0;
+    return STACK.slice(0, 4).map((key, i) => {
+      const middle = y((edges.at(-1)[i] + edges.at(-1)[i + 1]) / 2) + 4;
+      above = Math.max(middle, above + 15);
+      return textAt(width - right + 7, above, nameOf(key), "le-small");
+    });
+  }
+
+  function draw(s, width) {
+    now = { layers: s.sizes.layers, scale: (width - left - right) / (DEPTHS - 1) };
+    const x = (layers) => left + (layers - 1) * now.scale;
+    const y = (share) => top + share * (floor - top);
+    const edges = edgesOf(s);
+    setSize(root, width, height);
+    drawAreas(s, edges, x, y);
+    grid.replaceChildren(...drawGrid(x, y, width));
+    names.replaceChildren(...drawNames(s, edges, y, width));
+    const headAt = (layers) => edges[layers - 1][1];
+    const saved = headAt(now.layers);
+    const text = words.atDepth(now.layers, percent(saved));
+    setAttributes(plumb, { x1: x(now.layers), x2: x(now.layers) });
+    setAttributes(here, { transform: `translate(${x(now.layers)} ${y(saved)})` });
+    setAttributes(here, { "aria-valuenow": now.layers, "aria-valuetext": text });
+    const shares = [1, 8, 16, 32].map((layers) => words.headShare(percent(headAt(layers)), layers));
+    setAttributes(root, { "aria-label": words.headShares(shares.join(", ")) });
+  }
+  return { root, draw, release };
+}
+
+/** Every part's parameters as a bar, a count and a share of the model as it is now; a tied head is only an outline. */
+function createTable(words) {
+  const rows = Object.entries(PARTS).map(([key, symbol]) => {
+    const [bar, count, share] = [h("div"), h("td"), h("td")];
+    const cells = [h("th", { scope: "row" }, words.parts[key]), h("td", { class: "le-bar" }, bar), count, share];
+    return { key, bar, count, share, root: h("tr", { "data-sym": symbol }, cells) };
+  });
+  const { part, bar: size, count, share } = words.columns;
+  const hidden = h("span", { class: "mm-hidden" }, size);
+  const titles = [part, hidden, count, share].map((title) => h("th", { scope: "col" }, title));
+  const [total, all] = [h("td"), h("td")];
+  const body = h(
+    "tbody",
+    {},
+    rows.map((row) => row.root),
+  );
+  const foot = h("tfoot", {}, h("tr", {}, h("th", { scope: "row" }, words.total), h("td"), total, all));
+  const root = h("table", { class: "le-table" }, h("thead", {}, h("tr", {}, titles)), body, foot);
+
+  function draw(s, percent) {
+    const largest = Math.max(...Object.keys(PARTS).map((key) => s.untied[key]));
+    for (const { key, bar, count: number, share: part } of rows) {
+      bar.className = partClass(key, s.tied);
+      bar.style.width = `${(100 * s.untied[key]) / largest}%`;
+      number.textContent = key === "head" && s.tied ? words.tiedCount : grouped(s.current[key]);
+      part.textContent = percent(s.current[key] / s.current.total);
+    }
+    total.textContent = grouped(s.current.total);
+    all.textContent = percent(1);
+  }
+  return { root, draw };
+}
+
+function sizesOfTraits(get) {
+  return {
+    hidden: get("hidden_size"),
+    layers: get("num_hidden_layers"),
+    vocabulary: get("vocab_size"),
+    heads: HEADS,
+    kvHeads: get("num_key_value_heads"),
+    generation: get("generation"),
+  };
+}
+
+/** reading: what the living model has read, or null for the sizes of the traits. */
+function ledgerState(model, reading) {
+  const tied = model.get("tied");
+  const sizes = reading ? sizesOfLiving(reading) : sizesOfTraits(model.get);
+  const depths = Array.from({ length: DEPTHS }, (_, i) => parameterLedger({ ...sizes, layers: i + 1, tied: false }));
+  const current = parameterLedger({ ...sizes, tied });
+  return { sizes, tied, depths, untied: depths[sizes.layers - 1], current, saved: savedByTying(sizes), reading };
+}
+
+function presetName(model) {
+  if (model.get("vocab_size") !== PRESET_VOCABULARY) return undefined;
+  const isAt = (preset) => Object.entries(preset).every(([name, value]) => model.get(name) === value);
+  return Object.keys(PRESETS).find((name) => isAt(PRESETS[name]));
+}
+
+function ledgerVerdict(s, words, percent) {
+  const saved = words[s.tied ? "saves" : "wouldSave"](grouped(s.saved.parameters), percent(s.saved.share));
+  if (!s.reading || !s.tied) return saved;
+  const [{ word, cosine }] = nearestWords(s.reading, s.reading.at, 1);
+  return `${saved} ${words.oneRow(s.reading.tokens[s.reading.at], word, fmt(cosine))}`;
+}
+
+function ledgerNumbers(s, words, percent) {
+  const other = s.tied ? s.untied.total : s.untied.total - s.saved.parameters;
+  return [
+    [s.tied ? words.untied : words.tied, grouped(other)],
+    [words.both, percent(2 * s.saved.share)],
+  ];
+}
+
+/** All controls, each writing one trait, but for the presets, which write several. */
+function createControls(model, words) {
+  const whole = (x) => fmt(x, 0);
+  const change = (name) => (value) => setTraits(model, { [name]: value });
+  const preset = choice({
+    label: words.preset,
+    options: optionsFor(Object.keys(PRESETS)),
+    value: presetName(model),
+    onChange: (name) => setTraits(model, { ...PRESETS[name], vocab_size: PRESET_VOCABULARY }),
+  });
+  const tied = toggle({
+    label: words.tie,
+    checked: model.get("tied"),
+    onChange: change("tied"),
+  });
+  const hidden = slider({
+    label: words.hidden,
+    min: 128,
+    max: 2048,
+    step: 64,
+    value: model.get("hidden_size"),
+    format: whole,
+    onInput: change("hidden_size"),
+  });
+  const layers = slider({
+    label: words.layers,
+    min: 1,
+    max: DEPTHS,
+    step: 1,
+    value: model.get("num_hidden_layers"),
+    format: whole,
+    onInput: change("num_hidden_layers"),
+  });
+  const vocabulary = slider({
+    label: words.vocabulary,
+    min: 12,
+    max: 44,
+    step: 1,
+    value: vocabularyStep(model.get("vocab_size")),
+    format: (step) => {
+      const own = model.get("vocab_size"); // which may lie between two steps
+      return grouped(step === vocabularyStep(own) ? own : vocabularyAt(step));
+    },
+    onInput: (step) => setTraits(model, { vocab_size: vocabularyAt(step) }),
+  });
+  const kvHeads = slider({
+    label: words.kvHeads,
+    min: 0,
+    max: 3,
+    step: 1,
+    value: Math.log2(model.get("num_key_value_heads")),
+    format: (power) => whole(2 ** power),
+    onInput: (power) => setTraits(model, { num_key_value_heads: 2 ** power }),
+  });
+
+  function set({ sizes, tied: isTied, reading }) {
+    for (const control of others) control.hidden = Boolean(reading); // the living model has settled these
+    if (reading) return tied.set(isTied);
+    preset.set(presetName(model));
+    tied.set(isTied);
+    hidden.set(sizes.hidden);
+    layers.set(sizes.layers);
+    vocabulary.set(vocabularyStep(sizes.vocabulary));
+    return kvHeads.set(Math.log2(sizes.kvHeads));
+  }
+  const sliders = [vocabulary, layers, hidden, kvHeads].map((control) => control.root);
+  const others = [preset.root, h("div", { class: "mm-controls" }, sliders)];
+  return { tied: tied.root, others, set };
+}
+
+function renderLedger({ model, el }) {
+  const words = wordsOf(parameterLedgerWords);
+  const isCompact = Boolean(model.get("compact"));
+  const percent = (share) => words.percent(fmt(100 * share, 2));
+  const shown = coverable(model);
+  const chart = createDepthChart(words, percent, (layers) => setTraits(model, { num_hidden_layers: layers }));
+  const table = createTable(words);
+  const controls = createControls(shown, words);
+  const [verdict, numbers] = [announcement("le-verdict"), readout([])];
+  const source = isCompact ? null : createSource(model, () => changeSource());
+  const line = createWordLine((at) => source.choose({ at }));
+  const nearest = createNearest(words);
+  const rows = h("div", { class: "le-rows" }, line.root, nearest.root);
+  const tableBox = h("div", { class: "le-box" }, table.root, verdict.root);
+  const stage = h("div", { class: "mm-stage le-stage" }, tableBox);
+  const folded = h("div", { class: "le-folded" });
+  const note = h("p", { class: "mm-note" });
+  const control = h("div", { class: "mm-controls" }, controls.tied);
+  const more = [source?.root, folded, controls.others, note];
+  const root = frame(words, { stage, control, numbers: numbers.root, more }, isCompact);
+  let [width, isStory, told] = [0, false, null]; // told: the story whose telling word was chosen
+
+  /** The living model is tied, and a reader who unties it does so in this figure alone. */
+  function changeSource() {
+    const reading = source.reading();
+    if (Boolean(reading) !== isStory) shown.cover(reading && { tied: reading.living.model.config.tie_word_embeddings });
+    isStory = Boolean(reading);
+    if (reading && reading.ids !== told) {
+      told = reading.ids;
+      return source.choose({ at: tellingPosition(reading) });
+    }
+    return width && draw(width);
+  }
+
+  function drawRows(reading) {
+    chart.root.remove();
+    if (rows.parentNode !== stage) stage.append(rows);
+    line.draw(reading.tokens, reading.at, (at) => ({ tone: at === reading.at ? "ink" : "" }));
+    nearest.draw(reading);
+  }
+
+  function drawDepths(s) {
+    rows.remove();
+    const home = width < WIDE ? folded : stage;
+    if (chart.root.parentNode !== home) home.append(chart.root);
+    chart.draw(s, width < WIDE ? width : Math.round((width - GAP) * 0.46));
+  }
+
+  /** Everything but the table and its switch. */
+  function drawRest(s) {
+    if (s.reading) drawRows(s.reading);
+    else drawDepths(s);
+    numbers.set(ledgerNumbers(s, words, percent));
+    const { inner, hidden, generation } = s.sizes;
+    const rules = s.reading
+      ? words.living(grouped(inner))
+      : words.rules[generation](grouped(intermediateSize(hidden, generation)));
+    if (note.textContent !== rules) note.textContent = rules;
+  }
+
+  function draw(now) {
+    width = now;
+    const s = ledgerState(shown, source?.reading() ?? null);
+    root.dataset.story = Boolean(s.reading);
+    table.draw(s, percent);
+    controls.set(s);
+    verdict.set(ledgerVerdict(s, words, percent));
+    if (!isCompact) drawRest(s);
+  }
+
+  const parts = [chart, ...(source ? [source] : [])];
+  return mount(el, root, { model: shown, traits: TRAITS, boxes: [stage], draw, parts });
+}
+
+export default { render: renderLedger };

@@ -1,0 +1,216 @@
+"""QuantizationGrid: a row of the trained model's weights on a grid of few levels, and what all such rows do to answers.
+
+The row is rounded in JavaScript (quantization_grid/math.js, compared with `minimind_edu.quantization` in the
+tests). What the rounded model answers to twelve questions is computed here for every grid, so that the control needs
+no model in the page; other rows and the reader's story are read with the living model, which arrives when it is asked.
+"""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from traitlets import Bunch, Dict, Enum, Int, TraitError, default, observe, validate
+
+from minimind_edu import world
+from minimind_edu.device import one_thread
+from minimind_edu.figures.base import Figure
+from minimind_edu.figures.traits import Finite, proposed
+from minimind_edu.living import CONFIG, living_model
+from minimind_edu.quantization import FEWEST, MOST, Grid, bytes_of_model, matrices, rounded_model
+
+GROUP = 16  # columns that share a scale
+PER: dict[str, str | int] = {"tensor": "tensor", "row": "row", "group": GROUP}
+MATRICES = {
+    "q_proj": "self_attn.q_proj",
+    "k_proj": "self_attn.k_proj",
+    "v_proj": "self_attn.v_proj",
+    "o_proj": "self_attn.o_proj",
+    "gate_proj": "mlp.gate_proj",
+    "up_proj": "mlp.up_proj",
+    "down_proj": "mlp.down_proj",
+}
+MOST_PULL = 1.7  # times its own size
+KINDS = ("where", "where object", "who", "recall", "people", "objects")  # asked in English, answered in a word
+EACH, SEED = 2, 1  # questions of a kind, all that are drawn with this seed
+WORDS = 5  # that are told of a question, at least
+
+
+class QuantizationGrid(Figure):
+    """Drag the number of bits: a row of weights moves to the levels of its grid, and the model's answers begin to fail.
+
+    Args:
+        bits: of a weight, 2 to 8; the grid has 2^bits - 1 levels.
+        per: which weights share a scale: the `tensor`, the `row`, or a `group` of 16 neighbors in it.
+        layer: 1 to 4, of the row that is shown.
+        matrix: of this layer, a key of MATRICES.
+        row: from 0.
+        pull: how many times its own size the row's largest weight is drawn, 0 to 1.7; only in the picture.
+        question: of the twelve, whose next word is shown, 0 to 11.
+
+    Raises:
+        TraitError: if a value is out of its range, or the matrix has no such row.
+    """
+
+    _module = "quantization_grid"
+    _repr_traits = ("bits", "per", "layer", "matrix", "row", "pull", "question")
+
+    bits = Int(4, min=FEWEST, max=MOST).tag(sync=True)
+    per = Enum(tuple(PER), default_value="row").tag(sync=True)
+    layer = Int(2, min=1, max=CONFIG.num_hidden_layers).tag(sync=True)
+    matrix = Enum(tuple(MATRICES), default_value="up_proj").tag(sync=True)
+    row = Int(6, min=0).tag(sync=True)
+    pull = Finite(1.0, min=0.0, max=MOST_PULL).tag(sync=True)
+    question = Int(5, min=0, max=len(KINDS) * EACH - 1).tag(sync=True)
+    # what follows from the weights
+    weights = Dict(read_only=True).tag(sync=True)
+    exam = Dict(read_only=True).tag(sync=True)
+
+    @validate("row")
+    def _row_of_the_matrix(self, proposal: Bunch) -> int:
+        row, layer, matrix = proposed(self, proposal, "row", "layer", "matrix")
+        last = len(matrix_of(layer, matrix)) - 1
+        if row > last:
+            raise TraitError(f"row must be from 0 to {last}, the last of {matrix}, got {row}")
+        return row
+
+    @observe("layer", "matrix", "row")
+    def _read_anew(self, _: Bunch) -> None:
+        self.row = min(self.row, len(matrix_of(self.layer, self.matrix)) - 1)
+        self.set_trait("weights", row_of(self.layer, self.matrix, self.row))
+
+    @default("weights")
+    def _weights_of_the_row(self) -> dict[str, Any]:
+        return row_of(self.layer, self.matrix, self.row)
+
+    @default("exam")
+    def _stored_exam(self) -> dict[str, Any]:
+        return exam()
+
+    def _summary(self) -> tuple[str, list[tuple[str, str]]]:
+        asked = len(self.exam["questions"])
+        rows = [
+            (
+                f"{bits} bits",
+                f"{self.right(self.per, int(bits))} of {asked} answers right, KL {one['kl']:.3g} nats per word, "
+                f"{one['size']:.2f} bits per weight with scales",
+            )
+            for bits, one in self.exam["results"][self.per].items()
+        ]
+        return (
+            f"The book's trained model with all matrices rounded, one scale per {self.per}: with {self.bits} bits it "
+            f"answers {self.right(self.per, self.bits)} of {asked} questions.",
+            rows,
+        )
+
+    def right(self, per: str, bits: int) -> int:
+        """How many of the questions the model rounded to this grid answers."""
+        said = self.exam["results"][per][str(bits)]["said"]
+        return sum(word == one["answer"] for word, one in zip(said, self.exam["questions"], strict=True))
+
+
+@cache
+def _tensors() -> dict[str, Tensor]:
+    """The matrices of the trained model by their names."""
+    return {name: matrix.detach() for name, matrix in matrices(living_model())}
+
+
+def matrix_of(layer: int, matrix: str) -> Tensor:
+    """The weights [R, C] of a matrix of MATRICES, in a layer counted from 1."""
+    return _tensors()[f"model.layers.{layer - 1}.{MATRICES[matrix]}.weight"]
+
+
+def row_of(layer: int, matrix: str, row: int) -> dict[str, Any]:
+    """What the picture needs of a row: its weights, how many rows there are, and the largest size in the others."""
+    weights = matrix_of(layer, matrix)
+    others = weights[torch.arange(len(weights)) != row].abs().max().item()
+    values = weights[row].tolist()
+    return {"layer": layer, "matrix": matrix, "row": row, "rows": len(weights), "values": values, "others": others}
+
+
+def asked() -> list[world.Question]:
+    """The twelve questions, in the order of their kinds."""
+    return [one for kind in KINDS for one in world.questions(kind, EACH, SEED, told="en", asked="en")]
+
+
+@cache
+@one_thread()
+@torch.no_grad()
+def exam() -> dict[str, Any]:
+    """What the model says to the twelve questions, as it is and with all matrices rounded to every grid.
+
+    Returns:
+        questions: of each its `text`, its `answer`, the `words` that are told of, and `before`: their probabilities in
+            thousandths.
+        results: by `per` and bits, `said`: the likeliest word after each question; `after`: as `before`; `kl` in nats
+            and `rms`, of the change of the logits, both over all words of the twelve texts; `size` in bits per weight,
+            with scales.
+    """
+    model, questions = living_model(), asked()
+    ids, lengths = _filled_up([one.prompt for one in questions])
+    read = torch.arange(ids.shape[1]) < lengths[:, None]  # [Q, S], where a text has a word
+    before = model(ids).logits
+    weights = sum(matrix.numel() for _, matrix in matrices(model))
+    after, results = {}, {}
+    for name, per in PER.items():
+        results[name] = {}
+        for bits in range(FEWEST, MOST + 1):
+            logits = rounded_model(model, Grid(bits, per=per)).eval()(ids).logits
+            kl, rms = distance(before[read], logits[read])
+            size = 8 * bytes_of_model(model, Grid(bits, per=per)) / weights
+            results[name][str(bits)] = {"kl": _short(kl), "rms": _short(rms), "size": round(size, 3)}
+            after[name, bits] = _next(logits, lengths)
+    told = [_words_of(one, torch.stack([p[i] for p in after.values()])) for i, one in enumerate(questions)]
+    for (name, bits), p in after.items():
+        results[name][str(bits)] |= {
+            "said": [world.WORDS[i] for i in p.argmax(-1)],
+            "after": [_thousandths(one[words]) for one, words in zip(p, told, strict=True)],
+        }
+    described = [
+        {
+            "text": world.decode(one.prompt[1:]),
+            "answer": world.WORDS[one.answer[0]],
+            "words": [world.WORDS[i] for i in words],
+            "before": _thousandths(p[words]),
+        }
+        for one, words, p in zip(questions, told, _next(before, lengths), strict=True)
+    ]
+    return {"questions": described, "results": results}
+
+
+def distance(before: Tensor, after: Tensor) -> tuple[float, float]:
+    """KL(before, after) in nats and the root mean square of the change, means over rows of logits [N, V]."""
+    p, q = before.double().log_softmax(-1), after.double().log_softmax(-1)
+    return (p.exp() * (p - q)).sum(-1).mean().item(), (after.double() - before).pow(2).mean().sqrt().item()
+
+
+def _filled_up(texts: list[np.ndarray]) -> tuple[Tensor, Tensor]:
+    """Texts as ids [Q, S], filled up behind their ends, where a causal model cannot look, and their lengths [Q]."""
+    lengths = torch.tensor([len(text) for text in texts])
+    ids = torch.zeros(len(texts), int(lengths.max()), dtype=torch.long)
+    for row, text in zip(ids, texts, strict=True):
+        row[: len(text)] = torch.from_numpy(text)
+    return ids, lengths
+
+
+def _next(logits: Tensor, lengths: Tensor) -> Tensor:
+    """The probabilities [Q, V] of the word after each text, from logits [Q, S, V]."""
+    return logits[torch.arange(len(lengths)), lengths - 1].softmax(-1)
+
+
+def _words_of(question: world.Question, after: Tensor) -> list[int]:
+    """The ids to tell of: the answer, what any grid makes the model say, and the likeliest others. after: [G, V]."""
+    said = after.argmax(-1).tolist()
+    often = sorted(set(said), key=lambda word: (-said.count(word), word))
+    likely = after.mean(0).argsort(descending=True, stable=True).tolist()
+    order = dict.fromkeys([int(question.answer[0]), *often, *likely])
+    return list(order)[: max(WORDS, len({int(question.answer[0]), *said}))]
+
+
+def _thousandths(probabilities: Tensor) -> list[int]:
+    return [round(1000 * p) for p in probabilities.tolist()]
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.3g}") if value > 1e-5 else 0.0

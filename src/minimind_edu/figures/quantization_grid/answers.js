@@ -1,0 +1,89 @@
+// What the rounded model answers: its words to twelve questions, and the next word of one text before and after.
+
+import { clamp, h, setAttributes } from "../kit/kit.js";
+
+const INVISIBLE = 0.0005; // probability whose outline would be nothing but its border
+
+/** Chinese words take twice the room. */
+const lengthOf = (text) => text.length + (text.match(/[\u3000-\u9fff\uff00-\uffef]/g) ?? []).length;
+
+/** Where the longest end of a text begins, at a space, that has this room. */
+function startFor(text, room) {
+  let from = text.length;
+  while (from > 0 && lengthOf(text.slice(from - 1)) <= room) from--;
+  return Math.max(0, text.indexOf(" ", from));
+}
+
+/** The answers to all questions. onChoose(at) hears which was pressed; without it they are no buttons. */
+export function createAnswers(words, onChoose) {
+  const list = h("div", { class: "qg-list", role: "group", "aria-label": words.answers });
+  const root = h("div", { class: "qg-answers" }, h("p", { class: "mm-label" }, words.answers), list);
+  let answers = [];
+
+  function go(event, at) {
+    const way = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
+    if (!way) return;
+    event.preventDefault();
+    const next = clamp(at + way, 0, answers.length - 1);
+    answers[next].focus();
+    onChoose(next);
+  }
+
+  function createAnswer(_, at) {
+    if (!onChoose) return h("span", { class: "qg-answer", role: "img" });
+    const listeners = { onClick: () => onChoose(at), onKeydown: (event) => go(event, at) };
+    return h("button", { type: "button", class: "qg-answer", ...listeners });
+  }
+
+  /** said: the word to each question; chosen: the place of the one that is shown, or null. */
+  function draw(questions, said, chosen) {
+    if (!answers.length) list.replaceChildren(...(answers = questions.map(createAnswer)));
+    answers.forEach((one, at) => {
+      const { text, answer } = questions[at];
+      const isRight = said[at] === answer;
+      one.textContent = said[at];
+      one.dataset.right = isRight;
+      const asked = text.slice(text.lastIndexOf(". ") + 1).trim();
+      setAttributes(one, { "aria-label": words.asked(asked, words.answer(said[at], answer)), title: asked });
+      if (!onChoose) return;
+      one.tabIndex = at === (chosen ?? 0) ? 0 : -1;
+      setAttributes(one, { "aria-pressed": at === chosen });
+    });
+  }
+  return { root, draw };
+}
+
+/** The end of a text, with a place for its next word, and bars for this word: outlines before, filled after. */
+export function createNextWord(words) {
+  const text = h("p", { class: "qg-text" });
+  const list = h("div", { class: "qg-bars", "data-sym": "logits" });
+  const root = h("div", { class: "qg-next" }, text, list);
+
+  function drawText(whole, room) {
+    const from = lengthOf(whole) > room ? startFor(whole, room) : 0;
+    text.replaceChildren(from ? `…${whole.slice(from)}` : whole, " ", h("span", { class: "qg-slot" }));
+  }
+
+  function bar(one) {
+    const [first, second] = [words.percent(one.before), words.percent(one.after)];
+    const width = (part) => `width: ${(100 * part).toFixed(2)}%`;
+    const track = h(
+      "span",
+      { class: "qg-track" },
+      h("i", { class: "qg-before", style: width(one.before), hidden: one.before < INVISIBLE }),
+      h("i", { class: "qg-after", style: width(one.after) }),
+    );
+    const attrs = { class: "qg-bar", role: "img", "aria-label": words.bar(one.word, first, second) };
+    const number = first === second ? first : words.change(first, second);
+    const word = h("span", { class: one.isAnswer ? "qg-word qg-is" : "qg-word" }, one.word);
+    return h("div", attrs, word, track, h("span", { class: "qg-number" }, number));
+  }
+
+  /** rows: [{ word, before, after, isAnswer }]; what they leave belongs to all other words. */
+  function draw(whole, rows, room) {
+    drawText(whole, room);
+    const left = (name) => Math.max(0, 1 - rows.reduce((sum, one) => sum + one[name], 0));
+    list.replaceChildren(...[...rows, { word: words.others, before: left("before"), after: left("after") }].map(bar));
+  }
+  return { root, draw };
+}

@@ -1,0 +1,240 @@
+// QuantizationGrid: one row of weights on a grid of few levels, and what a model of such rows still answers.
+
+import { announcement, choice, clamp, fmt, frame, h, mount, optionsFor } from "../kit/kit.js";
+import { readout, setAttributes, setTraits, slider, wordsOf } from "../kit/kit.js";
+import { arrivedInTime, createSource } from "../live/source.js";
+import { createAnswers, createNextWord } from "./answers.js";
+import { distanceOf, largestValue, roundedRow, roundedTensors } from "./math.js";
+import { createRowPlot } from "./row.js";
+import { quantizationGridWords } from "./words.js";
+
+const TRAITS = ["bits", "per", "layer", "matrix", "row", "pull", "question", "weights"];
+const FEWEST = 2;
+const MOST = 8;
+const PARTS = {
+  q_proj: "self_attn",
+  k_proj: "self_attn",
+  v_proj: "self_attn",
+  o_proj: "self_attn",
+  gate_proj: "mlp",
+  up_proj: "mlp",
+  down_proj: "mlp",
+};
+const WIDE = 640; // pixels from which the answers have room beside the text, as in the stylesheet
+const BARS = { wide: 5, narrow: 3 }; // words that are told, besides all others
+
+const tensorName = ({ layer, matrix }) => `model.layers.${layer - 1}.${PARTS[matrix]}.${matrix}.weight`;
+const placeOf = (model) => Object.fromEntries(["layer", "matrix", "row"].map((name) => [name, model.get(name)]));
+const isSame = (one, other) => Object.keys(one).every((name) => one[name] === other[name]);
+
+/** A row as the state holds it, from a tensor of the living model. */
+function rowOfTensor({ shape: [rows, columns], data }, place) {
+  const row = clamp(place.row, 0, rows - 1);
+  const [from, to] = [row * columns, (row + 1) * columns];
+  const others = data.reduce((most, weight, i) => (i >= from && i < to ? most : Math.max(most, Math.abs(weight))), 0);
+  return { ...place, row, values: [...data.slice(from, to)], others, rows };
+}
+
+/** The rows that are asked for: the first is in the state, the others come with the living model. */
+function createRows(model, changed) {
+  let [living, shown, status, isReleased] = [null, null, "", false];
+
+  async function fetchModel() {
+    status = "loading";
+    try {
+      living = await arrivedInTime(model);
+      status = "";
+    } catch {
+      status = "unavailable";
+    }
+    if (!isReleased) changed();
+  }
+
+  /** The row at this place, or the last one that was there. */
+  function at(place) {
+    const stored = model.get("weights");
+    if (isSame(place, stored)) shown = stored;
+    else if (living) shown = rowOfTensor(living.tensors[tensorName(place)], place);
+    else if (!status) fetchModel();
+    return (shown ??= stored);
+  }
+  return { at, status: () => status, release: () => (isReleased = true) };
+}
+
+/** What the grid makes of the reader's story; a model is rounded once for each grid. */
+function createStoryReader() {
+  const [models, known] = [new Map(), new Map()];
+
+  function modelOf(living, bits, per) {
+    const key = `${bits} ${per}`;
+    const tensors = () => roundedTensors(living.tensors, bits, per);
+    if (!models.has(key)) models.set(key, living.createLiveModel({ config: living.model.config, tensors: tensors() }));
+    return models.get(key);
+  }
+
+  /** { text, rows: [{ word, before, after }], word: the likeliest before, instead: after, kl, rms }. */
+  function read({ living, ids, tokens, traces }, bits, per) {
+    const logits = modelOf(living, bits, per)
+      .run(ids)
+      .traces.map((trace) => trace.logits);
+    const before = traces.map((trace) => trace.logits);
+    const [p, q] = [before, logits].map((all) => living.softmax(all.at(-1)));
+    const order = [...p.keys()].sort((a, b) => p[b] + q[b] - p[a] - q[a]).slice(0, BARS.wide);
+    const rows = order.map((id) => ({ word: living.world.words[id], before: p[id], after: q[id] }));
+    const likeliest = (all) => living.world.words[all.indexOf(Math.max(...all))];
+    const text = living.world.decode(ids.slice(1)) || tokens[0];
+    return { text, rows, word: likeliest(p), instead: likeliest(q), ...distanceOf(before, logits) };
+  }
+
+  return (reading, bits, per) => {
+    const key = `${bits} ${per} ${reading.ids}`;
+    if (!known.has(key)) known.set(key, read(reading, bits, per));
+    return known.get(key);
+  };
+}
+
+/** The chosen row with its largest weight pulled, on its grid. */
+function rowState(model, row) {
+  const [bits, per, pull] = ["bits", "per", "pull"].map((name) => model.get(name));
+  const sizes = row.values.map(Math.abs);
+  const largestAt = sizes.indexOf(Math.max(...sizes));
+  const values = row.values.map((weight, i) => (i === largestAt ? pull * weight : weight));
+  const onGrid = roundedRow(values, { bits, per, others: row.others });
+  return {
+    place: row,
+    own: row.values,
+    others: per === "tensor" ? row.others : 0,
+    values,
+    largestAt,
+    pull,
+    bits,
+    largest: largestValue(bits),
+    ...onGrid,
+  };
+}
+
+/** What is told of the answers: of one question, or of the reader's story. */
+function answersState(model, reading, readStory) {
+  const { questions, results } = model.get("exam");
+  const [bits, per] = [model.get("bits"), model.get("per")];
+  const result = results[per][bits];
+  const right = questions.filter(({ answer }, at) => answer === result.said[at]).length;
+  const shared = { questions, right, said: result.said, size: result.size };
+  if (reading) return { ...shared, ...readStory(reading, bits, per), chosen: null };
+  const chosen = model.get("question");
+  const { text, answer, words, before } = questions[chosen];
+  const after = result.after[chosen];
+  const rows = words.map((word, i) => ({
+    word,
+    before: before[i] / 1000,
+    after: after[i] / 1000,
+    isAnswer: word === answer,
+  }));
+  return { ...shared, text, rows, chosen, kl: result.kl, rms: result.rms };
+}
+
+/** So many of the rows, in their order: the answer, and the likeliest before or after. */
+function likeliestOf(rows, count) {
+  const weight = ({ before, after, isAnswer }) => (isAnswer ? 2 : Math.max(before, after));
+  const kept = [...rows].sort((a, b) => weight(b) - weight(a)).slice(0, count);
+  return rows.filter((one) => kept.includes(one));
+}
+
+function gridVerdict(row, answers, per, words) {
+  const { same, all, some, none, kept, lost } = words.verdict;
+  const [levels, count] = [2 * row.largest + 1, answers.questions.length];
+  if (per === "row" && row.bits === MOST) return same;
+  if (answers.chosen === null)
+    return answers.word === answers.instead ? kept(levels, answers.word) : lost(levels, answers.word, answers.instead);
+  if (answers.right === count) return all(levels, count);
+  return answers.right ? some(levels, answers.right, count) : none(levels, count);
+}
+
+function gridNumbers({ size, rms, kl }, words) {
+  const small = (x) => (x < 0.0005 ? words.less("0.001") : fmt(x, x < 0.1 ? 3 : 2));
+  return [
+    [words.size, fmt(size, 2)],
+    [words.rms, small(rms)],
+    [words.kl, small(kl)],
+  ];
+}
+
+/** The control, and the folded ones. */
+function createGridControls(model, words) {
+  const set = (name) => (value) => setTraits(model, { [name]: value });
+  const format = (bits) => words.levels(bits, 2 * largestValue(bits) + 1);
+  const ends = { min: FEWEST, max: MOST, step: 1 };
+  const bits = slider({ label: words.bits, ...ends, value: model.get("bits"), format, onInput: set("bits") });
+  const pick = (name, label, options) => choice({ label, options, value: model.get(name), onChange: set(name) });
+  const per = pick(
+    "per",
+    words.per,
+    optionsFor(Object.keys(words.perNames), (name) => words.perNames[name]),
+  );
+  const layer = pick("layer", words.layer, optionsFor([1, 2, 3, 4]));
+  const matrix = pick("matrix", words.matrix, optionsFor(Object.keys(PARTS)));
+  const plain = (x) => fmt(x, 0);
+  const row = slider({
+    label: words.rowNumber,
+    min: 0,
+    max: 127,
+    step: 1,
+    value: 0,
+    format: plain,
+    onInput: set("row"),
+  });
+  const folded = [per, h("div", { class: "mm-controls" }, layer.root, row.root), matrix];
+
+  function draw(shown, isLoading) {
+    bits.set(model.get("bits"));
+    per.set(model.get("per"));
+    layer.set(model.get("layer"));
+    matrix.set(model.get("matrix"));
+    setAttributes(row.input, { max: shown.rows - 1 });
+    row.set(isLoading ? model.get("row") : shown.row); // under the reader's hand, which may be ahead of the model
+  }
+  return { bits: bits.root, folded: folded.map((one) => one.root ?? one), draw };
+}
+
+function renderGrid({ model, el }) {
+  const words = wordsOf(quantizationGridWords);
+  const isCompact = Boolean(model.get("compact"));
+  const redraw = () => stage.clientWidth && draw(stage.clientWidth);
+  const rows = createRows(model, redraw);
+  const readStory = createStoryReader();
+  const source = isCompact ? null : createSource(model, redraw);
+  const plot = createRowPlot(words, (pull) => setTraits(model, { pull }));
+  const answers = createAnswers(words, isCompact ? null : (question) => setTraits(model, { question }));
+  const next = createNextWord(words);
+  const controls = createGridControls(model, words);
+  const [verdict, status] = [announcement("qg-verdict"), announcement("mm-note")];
+  const numbers = readout([]);
+  const [whole, note] = [h("p", { class: "mm-note" }), h("p", { class: "mm-note" }, words.note)];
+  const below = h("div", { class: "qg-model" }, isCompact ? [] : next.root, answers.root);
+  const stage = h("div", { class: "mm-stage qg-stage" }, plot.root, below);
+  const control = h("div", { class: "mm-controls" }, controls.bits);
+  const told = h("div", { class: "qg-told" }, verdict.root, numbers.root);
+  const more = [h("div", { class: "qg-more" }, controls.folded, status.root, whole, note), source?.root ?? []];
+  const root = frame(words, { stage, control, numbers: told, more }, isCompact);
+
+  function draw(width) {
+    const row = rows.at(placeOf(model));
+    const s = rowState(model, row);
+    const told = answersState(model, source?.reading(), readStory);
+    const isWide = width > WIDE;
+    plot.draw(s, width, isCompact);
+    answers.draw(told.questions, told.said, told.chosen);
+    controls.draw(row, rows.status() === "loading");
+    if (isCompact) return;
+    next.draw(told.text, likeliestOf(told.rows, BARS[isWide ? "wide" : "narrow"]), isWide ? 100 : 66);
+    status.set(words[rows.status()] ?? "");
+    whole.textContent = words.whole(told.text);
+    verdict.set(gridVerdict(s, told, model.get("per"), words));
+    numbers.set(gridNumbers(told, words));
+  }
+
+  const parts = [plot, rows, source].filter(Boolean);
+  return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw, parts });
+}
+
+export default { render: renderGrid };

@@ -1,0 +1,397 @@
+// ResidualStream: the stream through the blocks, in stripes by who added what; behind "more" the gradient.
+
+import { h, svg, textAt, setAttributes, setSize, setTraits, clamp, arrowStep, draggable, mount } from "../kit/kit.js";
+import { fmt, grouped, slider, toggle, choice, optionsFor, readout, announcement, handle, grip } from "../kit/kit.js";
+import { frame, wordsOf } from "../kit/kit.js";
+import { coverable, createSource } from "../live/source.js";
+import { createWordLine } from "../live/word_line.js";
+import { streamSizes, streamShares, sharesByKind, sizeSeen, smoothPath } from "./math.js";
+import { cosineOf, rootMeanSquare, traceSizes } from "./math.js";
+import { residualStreamWords } from "./words.js";
+
+const words = wordsOf(residualStreamWords);
+const TRAITS = ["placement", "final_norm", "depth", "loudness", "block"];
+const DEPTHS = [2, 4, 8, 16, 32];
+const LOUDNESS = [0.25, 0.5, 1, 2, 4, 8];
+const KINDS = ["embed", "attn", "ffn"];
+const TONES = ["stream", "v", "ffn"];
+const SIDES = { left: 36, exit: 78 };
+const BACK = { top: 40, height: 104, whole: 160 };
+const TALLEST = 20; // beyond this RMS the stream leaves the picture
+const LOUDEST = 14; // the end of the axis while only the scale of the sublayers changes
+const TICKS = [0.1, 0.25, 0.5, 1, 2, 4, 9, 16];
+const LEAST = 2; // pixels of the embedding, however small its share
+
+const say = (x, y, text, cls = "rs-small", anchor = "start") => textAt(x, y, text, cls, anchor);
+
+/** Three digits at least, without any point from 1,000 on. */
+function told(x) {
+  if (x === null || x === undefined) return words.overflow;
+  if (x === 0) return "0";
+  const power = Math.floor(Math.log10(Math.abs(Number(x.toPrecision(3)))));
+  return power > 2 ? grouped(x) : fmt(x, Math.min(3, 2 - power));
+}
+
+function percentOf(share) {
+  const percent = 100 * share;
+  if (percent > 99.95 && percent < 100) return words.nearly(fmt(99.9, 1));
+  if (Math.abs(percent) < 0.1) return words.lessThan(fmt(0.1, 1));
+  return words.percent(fmt(percent, percent < 9.95 ? 1 : 0));
+}
+
+function streamState(model) {
+  const [placement, finalNorm, depth, loudness, block] = TRAITS.map((name) => model.get(name));
+  const [loud, deep] = [LOUDNESS.indexOf(loudness), DEPTHS.indexOf(depth)];
+  const run = (name) => model.get("forward_runs")[placement][name][loud];
+  const back = (name) => model.get("backward_runs")[placement][name][Number(finalNorm)][loud][deep];
+  const sizes = streamSizes(run("total"), placement, model.get("embedding"), depth);
+  return {
+    placement,
+    finalNorm,
+    depth,
+    loudness,
+    sizes,
+    block: Math.min(block, depth),
+    guess: model.get("guess"),
+    added: run("added"),
+    cosine: run("cosine"),
+    shares: streamShares(run("added"), sizes, depth),
+    gradient: back("gradient"),
+    spread: back("spread"),
+    loss: back("loss"),
+    isWhole: sizes.length > 2 * depth, // no sublayer overflowed
+    reached: Math.floor((sizes.length - 1) / 2),
+  };
+}
+
+/** The stream of one word of the story in the living model, in the terms of the example. */
+function storyState({ living, traces, tokens, at, ids }, block) {
+  const { model, tensors, world, softmax } = living;
+  const trace = traces[at];
+  const run = traceSizes(trace);
+  const depth = trace.blocks.length;
+  const atBlocks = run.streams.filter((_, i) => i % 2 === 0);
+  const said = atBlocks.map((stream) => {
+    const likely = softmax(model.read(stream));
+    const word = likely.indexOf(Math.max(...likely));
+    return { word: world.words[word], share: likely[word] };
+  });
+  const end = trace.final.map((x, i) => (tensors["model.norm.weight"].data[i] * x) / run.sizes.at(-1));
+  return {
+    ...run,
+    placement: "pre",
+    finalNorm: true,
+    depth,
+    block: Math.min(block, depth),
+    leaving: rootMeanSquare(end),
+    adds: trace.blocks.map(({ input, output }) => rootMeanSquare(output.map((x, i) => x - input[i]))),
+    cosine: atBlocks.map((stream) => cosineOf(stream, trace.embedding)),
+    reads: [...trace.blocks.map(({ normed }) => rootMeanSquare(normed)), rootMeanSquare(end)],
+    said,
+    token: tokens[at],
+    key: [...ids.slice(0, at + 1)].join(),
+    isStory: true,
+    isWhole: true,
+    reached: depth,
+  };
+}
+
+/** The axis of sizes, whose steps are square roots, so that 0.02 and 13 fit on it. */
+function riverScale(s, { top, height, isCompact }) {
+  const end = isCompact ? LOUDEST : clamp(Math.max(...s.sizes), 1.3, TALLEST);
+  const floor = top + height;
+  return { end, floor, y: (size) => floor - Math.sqrt(Math.min(size / end, 1.05)) * height };
+}
+
+/** The stream at every sublayer and, if it gets that far, through the final norm to the head: place, size, shares. */
+function riverPoints(s, x, width) {
+  const points = s.sizes.map((size, at) => ({ at: x(at), size, shares: s.shares[at] }));
+  if (!s.isWhole) return points;
+  const [end, out] = [points.at(-1), x(2 * s.depth)];
+  const leaving = { ...end, size: s.leaving ?? (s.finalNorm ? 1 : end.size) };
+  return [...points, { ...end, at: out + 14 }, { ...leaving, at: out + 40 }, { ...leaving, at: width - 1 }];
+}
+
+/** A stripe for the embedding and for every sublayer, each from the floor up, so that the next one covers its rest. */
+function drawStripes(s, points, { y, floor }) {
+  const ends = points.map(({ size, shares }) => {
+    let sum = 0;
+    const shown = shares.reduce((all, share) => all + Math.max(0, share), 0);
+    const height = (share) => (Math.max(0, share) / shown) * (floor - y(size));
+    return shares.map((share) => floor - Math.max(LEAST, (sum += height(share))));
+  });
+  const stripe = (_, part) => {
+    const first = Math.min(Math.max(part - 1, 0), points.length - 2);
+    const edge = points.slice(first).map(({ at }, i) => [at, ends[first + i][part]]);
+    const d = `M${smoothPath(edge)}V${floor}H${edge[0][0].toFixed(1)}Z`;
+    const kind = part ? 2 - (part % 2) : 0;
+    const early = part ? Math.round(88 - (46 * part) / (2 * s.depth)) : 100;
+    const attrs = { class: `rs-stripe rs-${KINDS[kind]}`, "data-sym": KINDS[kind], style: `--rs-mix: ${early}%` };
+    return svg("path", { ...attrs, d });
+  };
+  return Array.from({ length: 2 * s.depth + 1 }, stripe).reverse();
+}
+
+/** The stream, its exit through the final norm, and the axis of sizes. x(p) is the place of sublayer p of 2L. */
+function drawRiver(s, x, width, scale, isCompact) {
+  const { end, floor, y } = scale;
+  const out = x(2 * s.depth);
+  const isTick = (size, i) => size <= end && y(size) < floor - 14 && (!TICKS[i + 1] || y(size) - y(TICKS[i + 1]) > 14);
+  const ticks = [0, ...TICKS.filter(isTick)].map((size) => [
+    svg("line", { class: "rs-grid", x1: SIDES.left, x2: width, y1: y(size), y2: y(size) }),
+    say(SIDES.left - 6, y(size) + 4, String(size), "rs-small", "end"),
+  ]);
+  const read = !s.isStory &&
+    s.placement === "pre" && [
+      svg("line", { class: "rs-one", x1: SIDES.left, x2: out, y1: y(1), y2: y(1) }),
+      svg("g", { "data-sym": "norm" }, say(out - 12, y(1) - 6, words.reads, "rs-read", "end")),
+    ];
+  const exit = (out + width) / 2 + 6;
+  const below = s.finalNorm ? words.finalNorm : words.noNorm;
+  return [
+    ticks,
+    drawStripes(s, riverPoints(s, x, width), scale),
+    read,
+    !s.isWhole && say(x(s.sizes.length - 1) + 8, y(end) + 24, words.overflow, "rs-bad"),
+    s.isWhole && svg("g", { "data-sym": "norm" }, say(exit, floor + 18, below, "rs-small", "middle")),
+    s.isWhole && say(out + (s.isStory ? 14 : 6), y(s.sizes.at(-1)) - 6, told(s.sizes.at(-1)), "rs-end"),
+  ];
+}
+
+function drawBlockAxis(s, x, floor, room) {
+  const every = [1, 2, 4, 8].find((step) => (room * step) / s.depth > 26);
+  const isNumbered = (block) => block % every === 0 || (block === 1 && every < 4);
+  const blocks = Array.from({ length: s.depth }, (_, i) => i + 1).filter(isNumbered);
+  return blocks.map((block) => say(x(2 * block - 1), floor + 18, block, "rs-small", "middle"));
+}
+
+/** What the model would say after each block, where there is room. */
+function drawSaid(s, x, floor, width) {
+  if (!s.isStory || width < 460) return [];
+  return s.said.map(({ word, share }, block) => {
+    const cls = block === s.block ? "rs-end" : "rs-small";
+    return say(x(2 * block), floor + 36, words.asText(word, percentOf(share)), cls, "middle");
+  });
+}
+
+/** One bar a block on a logarithmic axis: its gradient relative to that of the last block. */
+function drawBack(s, x) {
+  const { top, height } = BACK;
+  const caption = say(0, 14, words.gradients);
+  if (s.gradient.includes(null)) {
+    return [caption, say(SIDES.left + 8, top + height / 2, words.noGradient, "rs-bad")];
+  }
+  const powers = s.gradient.map((ratio) => Math.log10(Math.max(ratio, 1e-3)));
+  const high = Math.max(1, Math.ceil(Math.max(...powers) - 0.02));
+  const low = Math.min(0, Math.floor(Math.min(...powers) + 0.02));
+  const y = (power) => top + (height * (high - power)) / (high - low);
+  const wide = Math.max(2, (x(2) - x(0)) * 0.66);
+  const bars = powers.map((power, i) => {
+    const [from, to] = [y(0), y(power)].sort((a, b) => a - b);
+    const box = { x: x(2 * i + 1) - wide / 2, y: from - 1, width: wide, height: to - from + 2 };
+    return svg("rect", { class: i + 1 === s.block ? "rs-bar rs-here" : "rs-bar", ...box });
+  });
+  const right = x(2 * s.depth);
+  return [caption, drawPowers(low, high, y, right), bars];
+}
+
+/** Lines at powers of ten, five at most. */
+function drawPowers(low, high, y, right) {
+  const step = Math.max(1, Math.ceil((high - low) / 4));
+  const powers = Array.from({ length: Math.floor((high - low) / step) + 1 }, (_, i) => low + i * step);
+  return powers.map((power) => {
+    const text = power < 0 ? fmt(10 ** power, -power) : grouped(10 ** power);
+    const line = svg("line", { class: "rs-grid", x1: SIDES.left, x2: right, y1: y(power), y2: y(power) });
+    return [line, say(right + 8, y(power) + 4, text)];
+  });
+}
+
+/** What the picture says in one sentence. */
+function streamVerdict(s) {
+  if (s.isStory) return words.wouldSay(s.block, s.said[s.block].word, percentOf(s.said[s.block].share));
+  const { pre, post, none, overflow } = words.verdict;
+  if (!s.isWhole) return overflow(s.reached + 1);
+  if (s.placement === "post") return post(s.depth, percentOf(s.shares.at(-1)[0]));
+  return (s.placement === "pre" ? pre : none)(s.depth, told(s.sizes.at(-1)));
+}
+
+const backVerdict = ({ gradient }) => {
+  return gradient[0] === null ? words.noGradient : words.backwardVerdict(told(gradient[0]));
+};
+
+/** What the embedding, attention and the feed-forward network have in the stream after this block. */
+function shareRows(s, block) {
+  const shares = s.shares[2 * block];
+  const texts = shares ? sharesByKind(shares).map(percentOf) : KINDS.map(() => words.nothing);
+  return texts.map((text, i) => [words.shares[i], text, TONES[i]]);
+}
+
+function streamNumbers(s) {
+  const { block } = s;
+  if (s.isStory) return storyNumbers(s, block);
+  const size = s.sizes[2 * block]; // undefined where it overflowed
+  const added = size && Math.hypot(s.added[2 * block - 2], s.added[2 * block - 1]);
+  const isLost = s.loss === null || s.loss > 1.5 * s.guess;
+  return [
+    [words.streamAfter(block), told(size), size ? undefined : "bad"],
+    [words.nextReads, told(size && sizeSeen(size, s.placement))],
+    block ? [words.adds(block), told(added)] : [words.addedBefore, words.none],
+    [words.cosine, size ? fmt(s.cosine[block], 2) : words.nothing],
+    [words.gradient, block ? told(s.gradient[block - 1]) : words.nothing],
+    [words.loss(fmt(s.guess, 2)), told(s.loss), isLost ? "bad" : undefined],
+    [words.spread, told(s.spread)],
+  ];
+}
+
+function storyNumbers(s, block) {
+  return [
+    [words.streamAfter(block), told(s.sizes[2 * block])],
+    [words.nextReads, told(s.reads[block])],
+    block ? [words.adds(block), told(s.adds[block - 1])] : [words.addedBefore, words.none],
+    [words.cosine, fmt(s.cosine[block], 2)],
+  ];
+}
+
+/** The drawing with its movable line. */
+function createStream(onBlock, isCompact) {
+  const drawing = svg("g");
+  const line = svg("path", { class: "rs-probe" });
+  const probe = handle({ label: words.probe, min: 0, ring: 12, shape: grip(7) });
+  const attrs = isCompact ? { role: "img" } : { role: "group", style: "touch-action: pan-y" };
+  const root = svg("svg", attrs, drawing, isCompact ? [] : [line, probe]);
+  let now = { step: 1, block: 0, depth: 1 };
+  let drawn = ""; // what the stripes show: the line moves without them
+  const release = draggable(probe, {
+    onMove: (px, _, event) => {
+      const step = arrowStep(event);
+      const next = step ? now.block + step : Math.round((px - SIDES.left) / now.step);
+      onBlock(clamp(next, 0, now.depth));
+    },
+  });
+
+  function drawProbe(s, at, top, floor) {
+    setAttributes(line, { d: `M${at} ${top - 12}V${floor}` });
+    setAttributes(probe, { transform: `translate(${at} ${top - 12})` });
+    setAttributes(probe, {
+      "aria-valuemax": s.depth,
+      "aria-valuenow": s.block,
+      "aria-valuetext": words.afterBlock(s.block),
+    });
+  }
+
+  function draw(s, width, x) {
+    const height = isCompact ? 140 : width < 460 ? 116 : 250;
+    const scale = riverScale(s, { top: isCompact ? 24 : 44, height, isCompact });
+    const room = x(2 * s.depth) - x(0);
+    now = { step: room / s.depth, block: s.block, depth: s.depth };
+    const key = [width, s.placement, s.finalNorm, s.depth, s.loudness, s.isStory && [s.key, s.block]].join();
+    if (key !== drawn) {
+      const river = drawRiver(s, x, width, scale, isCompact);
+      const axes = [say(0, 14, words.axis), drawBlockAxis(s, x, scale.floor, room)];
+      const name = !isCompact && !s.isStory && say(x(0), scale.floor + 34, words.block);
+      setSize(root, width, scale.floor + (isCompact ? 24 : 40));
+      setAttributes(root, { "aria-label": streamVerdict(s) });
+      drawing.replaceChildren(
+        ...[axes, name, river, drawSaid(s, x, scale.floor, width)].flat(Infinity).filter(Boolean),
+      );
+      drawn = key;
+    }
+    drawProbe(s, x(2 * s.block), scale.floor - height, scale.floor);
+  }
+  return { root, draw, release };
+}
+
+/** All controls, each writing one trait; another depth takes the line along if it was at the end. */
+function createControls(model, isCompact) {
+  const change = (name) => (value) => setTraits(model, { [name]: value });
+  const stops = (label, values, format, onInput) => {
+    return slider({ label, min: 0, max: values.length - 1, step: 1, value: 0, format, onInput });
+  };
+  const placement = choice({
+    label: words.placement,
+    options: optionsFor(Object.keys(words.placements), (name) => words.placements[name]),
+    value: model.get("placement"),
+    onChange: change("placement"),
+  });
+  const finalNorm = toggle({ label: words.finalNorm, onChange: change("final_norm") });
+  const changeDepth = (i) => {
+    const isAtEnd = model.get("block") >= model.get("depth");
+    const block = isAtEnd ? DEPTHS[i] : Math.min(model.get("block"), DEPTHS[i]);
+    setTraits(model, { block, depth: DEPTHS[i] });
+  };
+  const depth = stops(words.depth, DEPTHS, (i) => String(DEPTHS[i]), changeDepth);
+  const scaleTo = (i) => change("loudness")(LOUDNESS[i]);
+  const loudness = stops(words.loudness, LOUDNESS, (i) => words.scales[i], scaleTo);
+
+  function set(s) {
+    placement.set(s.placement);
+    finalNorm.set(s.finalNorm);
+    depth.set(DEPTHS.indexOf(s.depth));
+    loudness.set(LOUDNESS.indexOf(s.loudness));
+  }
+  const together = (...parts) => h("div", { class: "mm-controls rs-controls" }, parts);
+  return {
+    primary: together(isCompact ? loudness.root : placement.root),
+    others: together(isCompact ? [] : loudness.root, depth.root, finalNorm.root),
+    set,
+  };
+}
+
+function renderStream({ model: given, el }) {
+  const model = coverable(given);
+  const isCompact = model.get("compact");
+  const stream = createStream((block) => setTraits(model, { block }), isCompact);
+  const controls = createControls(model, isCompact);
+  const source = isCompact ? null : createSource(given, follow);
+  let lastBlock = null; // that was looked at in a story
+  const line = createWordLine((at) => source.choose({ at }));
+  const caption = h("p", { class: "mm-note", hidden: true });
+  const story = h("div", { hidden: true }, line.root);
+  const [verdict, backward] = [announcement("rs-verdict"), announcement("rs-verdict")];
+  const [shares, numbers] = [readout([]), readout([])];
+  const back = svg("svg", { role: "img" });
+  const stage = h("div", { class: "mm-stage rs-stage" }, isCompact ? [] : story, shares.root, stream.root, caption);
+  const gradients = h("div", { class: "mm-stage rs-stage" }, back);
+  const example = h("div", {}, controls.others, gradients, backward.root);
+  const more = [source?.root ?? [], example, numbers.root];
+  const title = isCompact ? words.titleOfSlider : words.title;
+  const root = frame({ ...words, title }, { stage, control: controls.primary, numbers: verdict.root, more }, isCompact);
+
+  /** The story has a depth of its own, and a line that moves in it. */
+  function follow() {
+    const depth = source.reading()?.living.model.config.num_hidden_layers;
+    model.cover(depth ? { depth, block: lastBlock ?? depth } : null);
+    draw(stage.clientWidth);
+  }
+
+  function drawStory(s, reading) {
+    root.dataset.story = s.isStory ?? false;
+    for (const one of [story, caption]) one.hidden = !s.isStory;
+    for (const one of [controls.primary, example]) one.hidden = Boolean(s.isStory);
+    if (!s.isStory) return;
+    lastBlock = s.block;
+    caption.textContent = words.captionOfStory(s.token);
+    line.draw(reading.tokens, reading.at, (place) => ({ tone: place === reading.at ? "ink" : "" }));
+  }
+
+  function draw(width) {
+    const reading = source?.reading();
+    const s = reading ? storyState(reading, model.get("block")) : streamState(model);
+    drawStory(s, reading);
+    const x = (p) => SIDES.left + (p * (width - SIDES.left - SIDES.exit)) / (2 * s.depth);
+    stream.draw(s, width, x);
+    shares.set(shareRows(s, isCompact ? s.depth : s.block));
+    verdict.set(streamVerdict(s));
+    if (s.isStory) return numbers.set(streamNumbers(s));
+    controls.set(s);
+    backward.set(backVerdict(s));
+    numbers.set(streamNumbers(s));
+    setSize(back, width, BACK.whole);
+    setAttributes(back, { "aria-label": backVerdict(s) });
+    back.replaceChildren(...drawBack(s, x).flat(Infinity));
+  }
+
+  return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw, parts: [stream, source].filter(Boolean) });
+}
+
+export default { render: renderStream };

@@ -1,0 +1,406 @@
+// Roofline: decode and prefill under a machine's two limits, and which of the two a call waits for.
+
+import { h, svg, textAt, setAttributes, setSize, setTraits, clamp, arrowStep, draggable, mount } from "../kit/kit.js";
+import { fmt, grouped, slider, choice, optionsFor, readout, announcement, handle, frame, wordsOf } from "../kit/kit.js";
+import { decodeCost, prefillCost, underRoof, attainableAt, nearestIntensity } from "./math.js";
+import { withPrefix, duration } from "./math.js";
+import { costSizes, secondsPerToken } from "./story.js";
+import { coverable, createSource } from "../live/source.js";
+import { rooflineWords } from "./words.js";
+
+const SIZES = ["hidden_size", "num_hidden_layers", "num_key_value_heads", "batch", "context", "itemsize"];
+const MEASURED = ["machine", "runs", "measured_at"];
+const LONGEST = 15; // 2 ** 15 positions
+const WIDE = 600; // pixels from which the times have room beside the roof
+const GAP = 28; // between the roof and the times
+const LARGEST = 9; // a batch of 2 ** 9
+const MODELS = {
+  "512 × 8": { hidden_size: 512, num_hidden_layers: 8 },
+  "768 × 16": { hidden_size: 768, num_hidden_layers: 16 },
+  "2048 × 24": { hidden_size: 2048, num_hidden_layers: 24 },
+};
+
+const rate = (x) => (x >= 100 ? grouped(x) : fmt(x, x >= 10 ? 0 : 1));
+const word = (x, y, text, cls, anchor = "middle") => textAt(x, y, text, cls, anchor);
+const powersOfTwo = (last) => Array.from({ length: last + 1 }, (_, power) => 2 ** power);
+
+function binaryBytes(bytes) {
+  if (bytes < 2 ** 20) return `${fmt(bytes / 2 ** 10, bytes < 2 ** 14 ? 1 : 0)} KiB`;
+  if (bytes >= 2 ** 30) return `${fmt(bytes / 2 ** 30, 1)} GiB`;
+  return `${fmt(bytes / 2 ** 20, bytes < 2 ** 24 ? 1 : 0)} MiB`;
+}
+
+/** Powers of ten between two numbers. */
+function decades(low, high) {
+  const [first, last] = [Math.ceil(Math.log10(low) - 1e-9), Math.floor(Math.log10(high) + 1e-9)];
+  return Array.from({ length: last - first + 1 }, (_, i) => 10 ** (first + i));
+}
+
+function sizesOfTraits(get) {
+  return {
+    hidden: get("hidden_size"),
+    layers: get("num_hidden_layers"),
+    heads: get("num_attention_heads"),
+    kvHeads: get("num_key_value_heads"),
+    vocabulary: get("vocab_size"),
+  };
+}
+
+/** story: null, or the living model's reading with the `seconds` that a token took in this page. */
+function roofState(model, story) {
+  const get = (name) => model.get(name);
+  const [context, batch, machine] = [get("context"), get("batch"), get("machine")];
+  const sizes = { ...(story ? costSizes(story) : sizesOfTraits(get)), batch, itemsize: get("itemsize") };
+  const at = (cost) => ({ cost, ...underRoof(cost, machine) });
+  const decodeAt = (b) => at(decodeCost({ ...sizes, batch: b }, context));
+  const prefillAt = (length) => at(prefillCost(sizes, length));
+  const isAsMeasured = story
+    ? batch === 1
+    : Object.entries(get("measured_at")).every(([name, value]) => get(name) === value);
+  const measured = story ? [{ name: "decode, page", seconds: story.seconds }] : get("runs");
+  const [decode, prefill] = [decodeAt(batch), prefillAt(context)];
+  return {
+    sizes,
+    context,
+    batch,
+    machine,
+    decodeAt,
+    prefillAt,
+    decode,
+    prefill,
+    decodeRate: batch / decode.seconds, // tokens per second
+    prefillRate: (batch * context) / prefill.seconds,
+    runs: isAsMeasured ? measured : [],
+    story,
+  };
+}
+
+/**
+ * Operations per second against operations per byte, both logarithmic. The disk is decode, dragged along the batches;
+ * the square is the prefill, dragged along the contexts, but not when compact.
+ */
+function createRoof(words, isCompact, onBatch, onContext) {
+  const [left, right, bottom] = [46, 12, 42];
+  const [xLow, xHigh] = [0.1, 1e5];
+  const under = svg("path", { class: "ro-under" });
+  const roof = svg("path", { class: "ro-roof" });
+  const grid = svg("g");
+  const [limits, labels] = [svg("g"), svg("g", { class: "ro-labels" })];
+  const plumbs = { decode: svg("line", { class: "ro-plumb" }), prefill: svg("line", { class: "ro-plumb" }) };
+  const disk = svg("circle", { class: "ro-disk", r: 7 });
+  const square = svg("rect", { class: "ro-square", x: -11, y: -11, width: 22, height: 22, rx: 3 }); // around the disk
+  const handles = {
+    decode: handle({ label: words.batchHandle, min: 1, max: 2 ** LARGEST, reach: 14, ring: 11, shape: disk }),
+  };
+  if (!isCompact) {
+    const prompt = { label: words.promptHandle, min: 1, max: 2 ** LONGEST, reach: 20, ring: 17, shape: square };
+    handles.prefill = handle(prompt);
+  }
+  const points = { decode: handles.decode, prefill: handles.prefill ?? svg("g", {}, square) };
+  const layers = [under, grid, plumbs.decode, plumbs.prefill, roof, limits, points.prefill, points.decode, labels];
+  const root = svg("svg", { role: "group", style: "touch-action: pan-y" }, layers);
+  let now = null;
+
+  /** Arrow keys double or halve; a drag takes the value whose intensity is nearest. */
+  const follow = (element, last, current, intensityOf, change) => {
+    const onMove = (px, _, event) => {
+      const step = arrowStep(event);
+      if (step) change(2 ** clamp(Math.round(Math.log2(current())) + step, 0, last));
+      else change(nearestIntensity(powersOfTwo(last), intensityOf, now.intensityAt(px)));
+    };
+    return draggable(element, { onMove });
+  };
+  const decodeAt = (batch) => now.s.decodeAt(batch).intensity;
+  const prefillAt = (context) => now.s.prefillAt(context).intensity;
+  const releases = [
+    follow(handles.decode, LARGEST, () => now.s.batch, decodeAt, onBatch),
+    ...(isCompact ? [] : [follow(handles.prefill, LONGEST, () => now.s.context, prefillAt, onContext)]),
+  ];
+
+  const isTight = (width) => width < 360;
+
+  function drawGrid({ x, y, yLow, yHigh, ridge, peak, floor, width }) {
+    const isNumbered = (v) => v < xHigh && (!isTight(width) || (v !== 10 && v !== 1000));
+    const level = (v) => svg("line", { class: "ro-grid", x1: left, x2: width - right, y1: y(v), y2: y(v) });
+    const text = (v) => (v < 1 ? String(v) : grouped(v));
+    return [
+      ...decades(yLow, yHigh).flatMap((v) => [level(v), word(left - 6, y(v) + 4, withPrefix(v), "ro-small", "end")]),
+      ...decades(xLow, xHigh)
+        .filter(isNumbered)
+        .map((v) => word(x(v), floor + 17, text(v), "ro-small")),
+      svg("line", { class: "ro-ridge", x1: x(ridge), x2: x(ridge), y1: y(peak), y2: floor }),
+      word(0, 12, words.operationsPerSecond, "ro-small", "start"),
+      word((left + width - right) / 2, floor + bottom - 8, words.operationsPerByte, "ro-small"),
+    ];
+  }
+
+  /** What the two parts of the roof are. Where the slope leaves no room on its left, its words go above it. */
+  function drawLimits({ x, y, ridge, peak, width }, bandwidth) {
+    const limit = (at, below, text, anchor, symbol = "bytes") => {
+      const drawn = word(at, y(peak) + below, text, "ro-limit", anchor);
+      drawn.dataset.sym = symbol;
+      return drawn;
+    };
+    const speed = words.speed(withPrefix(bandwidth));
+    const arithmetic = limit(width - right, -16, words.arithmetic(withPrefix(peak)), "end", "flops");
+    const isRoomy = x(ridge) - left > 90;
+    if (!isRoomy) return [limit(left, -33, words.memorySpeed(speed), "start"), arithmetic];
+    return [limit(left + 6, 4, words.memory, "start"), limit(left + 6, 20, speed, "start"), arithmetic];
+  }
+
+  function draw(s, width) {
+    const { machine } = s;
+    const height = Math.round(clamp(0.76 * width, 190, isCompact ? 240 : 340));
+    const [top, floor] = [isTight(width) ? 42 : 26, height - bottom];
+    const ridge = machine.peak / machine.bandwidth;
+    const [yLow, yHigh] = [attainableAt(xLow, machine) * 0.7, machine.peak * 2.2];
+    const part = (v, low, high) => Math.log(v / low) / Math.log(high / low);
+    const x = (v) => left + part(Math.min(v, xHigh), xLow, xHigh) * (width - left - right); // far right all is flat
+    const y = (v) => floor - part(v, yLow, yHigh) * (floor - top);
+    const axes = { x, y, yLow, yHigh, ridge, peak: machine.peak, floor, width };
+    now = { s, intensityAt: (px) => xLow * (xHigh / xLow) ** ((px - left) / (width - left - right)) };
+    const start = `M${x(xLow)} ${y(attainableAt(xLow, machine))}`;
+    const line = `${start}L${x(ridge)} ${y(machine.peak)}L${x(xHigh)} ${y(machine.peak)}`;
+    setSize(root, width, height);
+    setAttributes(roof, { d: line });
+    setAttributes(under, { d: `${line}V${floor}H${x(xLow)}Z` });
+    grid.replaceChildren(...drawGrid(axes));
+    limits.replaceChildren(...drawLimits(axes, machine.bandwidth));
+    labels.replaceChildren();
+    drawPoints(s, axes);
+  }
+
+  /** Both points, each with two lines of words that keep apart and inside. */
+  function drawPoints(s, { x, y, floor, width }) {
+    const lines = {
+      decode: [words.decodeAt(grouped(s.batch)), words.atMost(rate(s.decodeRate))],
+      prefill: [words.prefillAt(grouped(s.context)), words.atMost(rate(s.prefillRate))],
+    };
+    const places = Object.entries(lines).map(([name, texts]) => {
+      const [px, py] = [x(s[name].intensity), y(s[name].attainable)];
+      setAttributes(points[name], { transform: `translate(${px} ${py})` });
+      setAttributes(plumbs[name], { x1: px, x2: px, y1: py, y2: floor });
+      const drawn = texts.map((text, i) => word(0, 0, text, i ? "ro-small" : "ro-name", "start"));
+      labels.append(...drawn);
+      const wide = Math.max(...drawn.map((text) => text.getComputedTextLength()));
+      const textLeft = clamp(px + 14, 0, width - wide - 4);
+      return { drawn, left: textLeft, wide, top: py + 24 };
+    });
+    const [one, other] = places;
+    const doMeet = one.left < other.left + other.wide && other.left < one.left + one.wide;
+    if (doMeet && Math.abs(one.top - other.top) < 38) one.top = other.top + 38;
+    for (const { drawn, left: at, top: line } of places) {
+      drawn.forEach((text, i) => setAttributes(text, { x: at, y: line + 16 * i }));
+    }
+    setAttributes(root, { "aria-label": words.picture(lines.decode.join(" "), lines.prefill.join(" ")) });
+    const told = {
+      decode: [s.batch, words.atBatch(grouped(s.batch), fmt(s.decode.intensity, 1))],
+      prefill: [s.context, words.atPrompt(grouped(s.context), fmt(s.prefill.intensity, 1))],
+    };
+    for (const [name, element] of Object.entries(handles)) {
+      setAttributes(element, { "aria-valuenow": told[name][0], "aria-valuetext": told[name][1] });
+    }
+  }
+
+  return { root, draw, release: () => releases.forEach((stop) => stop()) };
+}
+
+/** What a call waits for: moving above computing, the longer is the least time; below, times that were measured. */
+function createBars(words, title) {
+  const [top, thick, gap, label] = [24, 18, 7, 78];
+  const root = svg("svg", { role: "img", class: "ro-bars" });
+  const nameOf = ({ name }) => {
+    const kind = name.split(", ")[1];
+    return kind ? (words.runs[kind] ?? kind) : words.measured;
+  };
+  const y = (row) => top + row * (thick + gap) + (row > 1 ? 5 : 0);
+
+  /** room: how many measured times there may be. where: lines for that room while there are none. */
+  function draw(at, runs, room, where, width) {
+    const measured = runs.map((run) => [nameOf(run), run.seconds]);
+    const rows = [[words.moving, at.moving], [words.computing, at.computing], ...measured];
+    const scale = (width - label - 66) / Math.max(...rows.map(([, seconds]) => seconds));
+    const { weightBytes, cacheBytes } = at.cost;
+    const weights = (at.moving * weightBytes) / (weightBytes + cacheBytes);
+    const least = label + at.seconds * scale;
+    const bar = (cls, from, seconds, row, symbol) => {
+      const [x, width] = [label + from * scale, Math.max(seconds * scale, 1)];
+      return svg("rect", { class: cls, x, y: y(row), width, height: thick, "data-sym": symbol });
+    };
+    const nameAndTime = ([text, seconds], row) => {
+      const end = label + seconds * scale;
+      const isCrossed = end < least && end + 60 > least; // by the line of the least time
+      const cls = seconds === at.seconds ? "ro-name" : "ro-small";
+      return [
+        word(0, y(row) + 13, text, "ro-small", "start"),
+        word((isCrossed ? least : end) + 6, y(row) + 13, duration(seconds), cls, "start"),
+      ];
+    };
+    setSize(root, width, y(2 + room));
+    const times = rows.map(([text, seconds]) => words.timeOf(text, duration(seconds)));
+    setAttributes(root, { "aria-label": words.times(title, times.join(", ")) });
+    root.replaceChildren(
+      word(0, 14, title, "ro-name", "start"),
+      bar("ro-weights", 0, weights, 0, "bytes"),
+      bar("ro-cache", weights, at.moving - weights, 0, "cache"),
+      bar("ro-ops", 0, at.computing, 1, "flops"),
+      ...runs.map((run, i) => bar("ro-real", 0, run.seconds, i + 2)),
+      svg("line", { class: "ro-least", x1: least, x2: least, y1: top - 4, y2: y(rows.length) - gap + 4 }),
+      ...(runs.length ? [] : where.slice(0, room).map((text, i) => word(0, y(2 + i) + 13, text, "ro-small", "start"))),
+      ...rows.flatMap(nameAndTime),
+    );
+  }
+  return { root, draw };
+}
+
+function createLegend(words) {
+  const box = { x: 1, y: 1, width: 12, height: 12 };
+  const square = (key) => {
+    return svg("svg", { width: 14, height: 14, "aria-hidden": "true" }, svg("rect", { class: `ro-${key}`, ...box }));
+  };
+  const parts = Object.entries(words.legend).map(([key, text]) => h("span", {}, square(key), text));
+  const measured = parts.at(-1);
+  const draw = (s) => (measured.style.visibility = s.runs.length ? "" : "hidden");
+  return { root: h("p", { class: "ro-legend" }, parts), draw };
+}
+
+function roofVerdict(s, words) {
+  if (s.decode.limit === "arithmetic") return words.computes;
+  const unused = fmt(100 * (1 - s.decode.computing / s.decode.seconds), 0);
+  if (s.story) return words.smallWaits(grouped(s.decode.cost.weightBytes / s.sizes.itemsize), unused);
+  return words.waits(unused);
+}
+
+function roofNumbers(s, words) {
+  return [
+    [words.decodeIntensity, fmt(s.decode.intensity, s.decode.intensity < 100 ? 2 : 0)],
+    [words.share, rate(1 / s.decode.seconds)],
+    ...(s.story ? [[words.readHere, rate(1 / s.story.seconds)]] : []),
+  ];
+}
+
+function foldedNumbers(s, words) {
+  return [
+    [words.ridge, fmt(s.machine.peak / s.machine.bandwidth, 1)],
+    [words.prefillIntensity, rate(s.prefill.intensity)],
+    [words.prefillRate, rate(s.prefillRate)],
+    [words.weights, binaryBytes(s.decode.cost.weightBytes)],
+    [words.cache, binaryBytes(s.decode.cost.cacheBytes)],
+  ];
+}
+
+/** All controls, each writing one trait, but for the presets, which write two. */
+function createControls(model, words) {
+  const change = (name) => (value) => setTraits(model, { [name]: value });
+  const whole = (name, label, min, max, step) => {
+    return slider({ label, min, max, step, value: model.get(name), format: grouped, onInput: change(name) });
+  };
+  const power = (name, label, max) => {
+    const [value, format] = [Math.log2(model.get(name)), (x) => grouped(2 ** x)];
+    return slider({ label, min: 0, max, step: 1, value, format, onInput: (x) => change(name)(2 ** x) });
+  };
+  const choiceOf = (name, label, values) => {
+    return choice({ label, options: optionsFor(values), value: model.get(name), onChange: change(name) });
+  };
+  const preset = choice({
+    label: words.preset,
+    options: optionsFor(Object.keys(MODELS)),
+    onChange: (name) => setTraits(model, MODELS[name]),
+  });
+  const batch = power("batch", words.batch, LARGEST);
+  const context = power("context", words.context, LONGEST);
+  const kvHeads = choiceOf("num_key_value_heads", words.kvHeads, [8, 4, 2, 1]);
+  const bytes = choiceOf("itemsize", words.bytes, [4, 2, 1]);
+  const hidden = whole("hidden_size", words.hidden, 128, 4096, 128);
+  const layers = whole("num_hidden_layers", words.layers, 1, 48, 1);
+
+  function set({ sizes, context: length, story }) {
+    batch.set(Math.log2(sizes.batch));
+    others.hidden = Boolean(story); // the living model and its story have settled these
+    if (story) return;
+    const isShown = (size) => size.hidden_size === sizes.hidden && size.num_hidden_layers === sizes.layers;
+    context.set(Math.log2(length));
+    kvHeads.set(sizes.kvHeads);
+    bytes.set(sizes.itemsize);
+    hidden.set(sizes.hidden);
+    layers.set(sizes.layers);
+    preset.set(Object.keys(MODELS).find((name) => isShown(MODELS[name])));
+  }
+  const rootOf = (parts) => {
+    return h(
+      "div",
+      { class: "mm-controls" },
+      parts.map((control) => control.root),
+    );
+  };
+  const others = rootOf([context, kvHeads, bytes, hidden, layers, preset]);
+  return { batch: rootOf([batch]), others, set };
+}
+
+function renderRoofline({ model, el }) {
+  const words = wordsOf(rooflineWords);
+  const isCompact = Boolean(model.get("compact"));
+  const shown = coverable(model);
+  const change = (name) => (value) => setTraits(shown, { [name]: value });
+  const roof = createRoof(words, isCompact, change("batch"), change("context"));
+  const bars = { decode: createBars(words, words.decodeTime), prefill: createBars(words, words.prefillTime) };
+  const [verdict, legend] = [announcement("ro-verdict"), createLegend(words)];
+  const [numbers, foldedOnes] = [readout([]), readout([])];
+  const controls = createControls(shown, words);
+  const source = isCompact ? null : createSource(model, () => changeSource());
+  const barBox = h("div", { class: "ro-times" }, bars.decode.root, bars.prefill.root, legend.root);
+  const folded = h("div", {});
+  const stage = h("div", { class: "mm-stage ro-stage" }, isCompact ? null : verdict.root, roof.root);
+  const note = h("p", { class: "mm-note" });
+  const more = [source?.root, controls.others, folded, foldedOnes.root, note];
+  const root = frame(words, { stage, control: controls.batch, numbers: numbers.root, more }, isCompact);
+
+  let [width, story] = [0, null];
+
+  /** The story covers the context; its words are timed once. */
+  function changeSource() {
+    const reading = source.reading();
+    story = reading && { ...reading, seconds: secondsPerToken(reading) };
+    shown.cover(reading && { context: reading.ids.length, itemsize: 4 });
+    if (width) draw(width);
+  }
+
+  function drawBars(s, barWidth) {
+    const runsOf = (runs, name) => runs.filter((run) => run.name.startsWith(name));
+    const where = { decode: s.story ? words.timedOnly : words.measuredOnly(model.get("measured_at")), prefill: [] };
+    for (const [name, bar] of Object.entries(bars)) {
+      const room = runsOf(model.get("runs"), name).length; // it stays when there are none to show
+      bar.draw(s[name], runsOf(s.runs, name), room, where[name], barWidth);
+    }
+  }
+
+  /** Everything but the roof and the batch. */
+  function drawRest(s, timeWidth) {
+    const home = width < WIDE ? folded : stage;
+    if (barBox.parentNode !== home) home.append(barBox);
+    barBox.style.width = `${timeWidth}px`;
+    drawBars(s, timeWidth);
+    legend.draw(s);
+    verdict.set(roofVerdict(s, words));
+    numbers.set(roofNumbers(s, words));
+    foldedOnes.set(foldedNumbers(s, words));
+    const limits = words.note(s.machine.name, s.machine.dtype, s.machine.date) + (s.story ? words.timed : "");
+    if (note.textContent !== limits) note.textContent = limits;
+  }
+
+  function draw(now) {
+    width = now;
+    const s = roofState(shown, story);
+    root.dataset.story = Boolean(story);
+    const hasTwo = !isCompact && width >= WIDE;
+    const timeWidth = hasTwo ? Math.round((width - GAP) * 0.4) : width;
+    roof.draw(s, hasTwo ? width - GAP - timeWidth : width);
+    controls.set(s);
+    if (!isCompact) drawRest(s, timeWidth);
+  }
+
+  const parts = [roof, ...(source ? [source] : [])];
+  return mount(el, root, { model: shown, traits: [...SIZES, ...MEASURED], boxes: [stage], draw, parts });
+}
+
+export default { render: renderRoofline };
