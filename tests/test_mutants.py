@@ -1,87 +1,91 @@
-"""What the mutant runner says of a run is what became of it."""
+"""The catalog of mutants is read as it is written, and a run of tests that could not run has noticed nothing."""
 
-import importlib.util
-import sys
+import re
+import runpy
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from mutants import catalog
 
-FOLDER = Path(__file__).parent / "mutants"
+GOOD = "# Norms\n\na name | norms.py |\n    test_a.py test_b.py::test_c\n-old\n-  lines\n-\n+\n"
+
+
+def test_the_catalog_is_read_as_it_is_written():
+    first, second = catalog.read(GOOD + "b | c.js | d.py\n-- x\n++ 1\n")
+    assert first == catalog.Mutant("a name", "norms.py", "old\n  lines\n", "", ("test_a.py", "test_b.py::test_c"))
+    assert (second.old, second.new) == ("- x", "+ 1")
+
+
+@pytest.mark.parametrize(
+    "text, told",
+    [
+        (GOOD + GOOD, "line 11: another mutant is called 'a name'"),
+        ("a | b.py | c.py\n-old\n", "line 1: write `name | file | tests`"),
+        ("a | b.py | c.py\n+new\n", "line 1: write `name | file | tests`"),
+        ("\n-old\n+new\n", "line 2: write `name | file | tests`"),
+        ("a | b.py | c.py\n-old\n\n-lines\n+new\n", "line 1: write `name | file | tests`"),
+        ("a | b.py\n-old\n+new\n", "line 1: 'a' needs a file and tests"),
+        ("a | b.py | c.py\n-old \n+new\n", "line 1: a space at the end of a line"),
+    ],
+)
+def test_what_cannot_be_read_says_where_and_what_to_write(text, told):
+    with pytest.raises(ValueError, match=re.escape(told)):
+        catalog.read(text)
+
+
+@pytest.mark.parametrize(
+    "file, old, new, error, told",
+    [
+        ("norms.py", "no such text", "", LookupError, "stands 0 times in norms.py, not once"),
+        ("none.py", "class RMSNorm", "", LookupError, "no file none.py"),
+        ("norms.py", "class RMSNorm(", "a class RMSNorm(", SyntaxError, "invalid syntax"),
+    ],
+)
+def test_a_mutant_whose_text_is_gone_or_that_is_no_python_is_none(file, old, new, error, told):
+    with pytest.raises(error, match=told):
+        catalog.Mutant("a", file, old, new, ()).changed_text()
+
+
+def test_only_python_must_be_python():
+    mutant = catalog.Mutant("a", "figures/kit/kit.js", "export function clamp(", "export function kept(", ())
+    assert "export function kept(" in mutant.changed_text()
+
+
+def test_every_mutant_has_its_place():
+    stale = {}
+    for mutant in catalog.MUTANTS:
+        try:
+            mutant.changed_text()
+        except (LookupError, SyntaxError) as error:
+            stale[mutant.name] = str(error)
+    assert not stale
 
 
 @pytest.fixture(scope="module")
 def runner():
-    """The runner as a module; it is a program in a folder of its own."""
-    spec = importlib.util.spec_from_file_location("mutant_runner", FOLDER / "__main__.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(FOLDER))
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    yield module
-    sys.path.remove(str(FOLDER))
-    del sys.modules[spec.name]
+    return SimpleNamespace(**runpy.run_path(str(Path(catalog.__file__).parent), run_name="runner"))
 
 
-def run_of(runner, path, text="", mutant=True):
-    path.write_text(text, encoding="utf-8")
-    return runner.Run(runner.MUTANTS[0] if mutant else None, ("test_x.py",), 0, path, time.monotonic())
-
-
-@pytest.mark.parametrize("word", ["FAILED", "ERROR"])
-def test_the_test_that_failed_is_named_also_if_a_fixture_failed(runner, tmp_path, word):
-    run = run_of(
-        runner, tmp_path / "out", f"E\n=== short test summary info ===\n{word} tests/test_x.py::test_y[a] - Value"
-    )
-    assert runner.verdict(run, 1) == (True, "test_x.py::test_y[a]")
-
-
-def test_only_a_run_that_was_ended_hung(runner, tmp_path):
-    assert runner.verdict(run_of(runner, tmp_path / "out"), runner.HUNG) == (True, "hung for 300 s")
-    assert runner.verdict(run_of(runner, tmp_path / "out", mutant=False), runner.HUNG)[0] is False
-
-
-def test_a_mutant_that_no_test_notices_survived(runner, tmp_path):
-    assert runner.verdict(run_of(runner, tmp_path / "out"), 0) == (False, "SURVIVED: no test noticed")
-
-
-def test_tests_that_could_not_run_notice_nothing(runner, tmp_path):
-    right, told = runner.verdict(run_of(runner, tmp_path / "out", "no such test"), 4)
-    assert not right and "did not run (status 4)" in told and "no such test" in told
-
-
-def test_the_model_as_it_is_must_pass(runner, tmp_path):
-    run = run_of(runner, tmp_path / "out", "FAILED tests/test_x.py::test_y", mutant=False)
-    assert runner.verdict(run, 0)[0] and not runner.verdict(run, 1)[0]
-
-
-def test_a_run_that_takes_too_long_is_ended(runner, tmp_path, monkeypatch):
-    monkeypatch.setattr(runner, "PATIENCE", 0.2)
-    monkeypatch.setattr(runner, "run_tests", lambda mutant, tests: time.sleep(60))
-    run = runner.start(None, ("test_x.py",), tmp_path)
-    while (status := runner.finished(run)) is None:
-        time.sleep(0.02)
-    assert status == runner.HUNG
-
-
-def test_what_noticed_runs_once_as_it_is_with_all_its_cases_and_each_file_in_one_process(runner):
-    noticing = {"b.py::one[1-2]", "a.py", "a.py::one", "b.py::two", "b.py::one[a b]"}
-    assert runner.by_file(noticing) == [("a.py",), ("b.py::one", "b.py::two")]
-
-
-def test_the_tests_that_noticed_are_kept_and_of_a_mutant_that_hung_all(runner, tmp_path, monkeypatch, capsys):
-    failing = "FAILED tests/test_x.py::test_y - Value"
-    ends = {"noticed": (1, failing), "hung": (runner.HUNG, ""), "survived": (0, ""), "broken": (4, failing)}
-
-    def start(mutant, tests, folder):
-        path = tmp_path / mutant.name
-        path.write_text(ends[mutant.name][1], encoding="utf-8")
-        return runner.Run(mutant, tests, 0, path, time.monotonic())
-
-    monkeypatch.setattr(runner, "start", start)
-    monkeypatch.setattr(runner, "finished", lambda run: ends[run.name][0])
-    tests = ("test_x.py", "test_z.py::test_1")
-    waiting = [(runner.Mutant(name, "file.py", "old", "new", tests), tests) for name in ends]
-    wrong, noticing = runner.run_all(waiting, 2, tmp_path)
-    assert wrong == 2 and noticing == {"test_x.py::test_y", *tests}
-    assert len(capsys.readouterr().out.splitlines()) >= len(ends)
+@pytest.mark.parametrize(
+    "changed, status, output, right, told",
+    [
+        (True, 1, "E\nFAILED tests/test_x.py::test_y[a] - Value", True, "test_x.py::test_y[a]"),
+        (True, 1, "E\nERROR tests/test_x.py::test_y - Value", True, "test_x.py::test_y"),
+        (True, 0, "", False, "SURVIVED"),
+        (True, 4, "no such test", False, "did not run (status 4)\nno such test"),
+        (True, -9, "", True, "hung"),
+        (False, 0, "", True, ""),
+        (False, 1, "FAILED tests/test_x.py::test_y", False, "FAILS"),
+        (False, -9, "", False, "hung"),
+    ],
+)
+def test_tests_that_could_not_run_notice_nothing_and_the_model_as_it_is_must_pass(
+    runner, tmp_path, changed, status, output, right, told
+):
+    path = tmp_path / "output"
+    path.write_text(output, encoding="utf-8")
+    run = runner.Run(catalog.MUTANTS[0] if changed else None, ("test_x.py",), 0, path, time.monotonic())
+    ended_right, said = runner.verdict(run, status)
+    assert ended_right is right and told in said
