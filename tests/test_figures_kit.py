@@ -44,9 +44,24 @@ def test_arrow_keys_lead_up_and_down(page, key, shift, step):
     assert run_js_module(page, "kit/kit", "arrowStep", [{"key": key, "shiftKey": shift}]) == step
 
 
+def test_a_line_goes_through_its_points_to_a_tenth_of_a_pixel(page):
+    lines = run_js_each(page, "kit/chart", "lineThrough", [([[0, 1.04], [2.26, -3]],), ([[5, 5]],), ([],)])
+    assert lines == ["M0.0 1.0L2.3 -3.0", "M5.0 5.0", ""]
+
+
+def test_a_scale_leads_to_pixels_and_back(page):
+    serve(page)
+    scaled = """async () => {
+        const { linear } = await import("/kit/chart.js");
+        const y = linear([0, 3], [100, 10]); // a pixel's y falls while the number rises
+        return [0, 1, 3, 4].flatMap((x) => [y(x), y.invert(y(x))]);
+    }"""
+    assert page.evaluate(scaled) == [100, 0, 70, 1, 10, 3, -20, 4]
+
+
 KIT_PAGE = """<!doctype html><html lang="en"><title>kit</title><div class="mm-fig" id="here"></div>
 <script type="module">
-import { button, choice, h, slider, toggle } from "/kit.js";
+import { button, choice, controlsOf, fill, h, row, slider, toggle } from "/kit/kit.js";
 window.heard = [];
 const hear = (name) => (value) => heard.push([name, value]);
 const format = (x) => `${x} turns`;
@@ -62,6 +77,7 @@ window.kit = {
   other: choice({ label: "Other", options: [{ value: 1, label: "One" }, { value: 2, label: "Two" }], value: 2 }),
   button: button({ label: "Go", onClick: () => hear("button")("clicked") }),
 };
+Object.assign(window, { choice, controlsOf, fill, row, slider, toggle });
 document.querySelector("#here").append(...Object.values(kit).map((control) => control.root));
 document.querySelector("#here").append(h("p", { hidden: false, title: null }, 0, null, false, ["one", ["two"]]));
 </script>"""
@@ -95,3 +111,43 @@ def test_elements_drop_what_is_nothing_and_keep_zero(page):
     serve(page, KIT_PAGE)
     assert page.locator("#here p").inner_text() == "0onetwo"
     assert page.locator("#here p").evaluate("node => node.getAttributeNames()") == []
+
+
+def test_a_part_stands_for_its_root(page):
+    serve(page, KIT_PAGE)
+    page.evaluate("fill(document.querySelector('#here'), [row(kit.slider, [kit.toggle]), null, 'x', kit.button])")
+    assert page.locator("#here > *").count() == 2
+    assert page.locator("#here > .mm-controls > *").count() == 2
+    assert page.locator("#here").evaluate("node => node.textContent.endsWith('xGo')")
+
+
+# A model as anywidget gives it, and a control of each kind for one of its traits.
+BOUND = """() => {
+    window.traits = { length: 8, scaled: true, kind: "b", power: 100 };
+    const model = { get: (name) => traits[name], set: (name, value) => (traits[name] = value), save_changes() {} };
+    const { bound, follow } = controlsOf(model);
+    const options = ["a", "b"].map((value) => ({ value, label: value }));
+    const power = { min: 0, max: 4, step: 1, shown: Math.log10, written: (x) => 10 ** x };
+    window.controls = [
+        bound(slider, "length", { label: "Length", stops: [1, 4, 8, 32], format: (x) => `${x} words` }),
+        bound(toggle, "scaled", { label: "Scaled" }),
+        bound(choice, "kind", { label: "Kind", options }),
+        bound(slider, "power", { label: "Power", ...power }),
+    ];
+    window.follow = follow;
+    fill(document.querySelector("#here"), controls);
+}"""
+SHOWN = "[controls.map((one) => one.get()), [...document.querySelectorAll('output')].map((one) => one.textContent)]"
+
+
+def test_a_bound_control_shows_its_trait_writes_and_follows_it(page):
+    serve(page, KIT_PAGE)
+    page.evaluate(BOUND)
+    assert page.evaluate(SHOWN) == [[2, True, "b", 2], ["8 words", "2"]]
+    page.get_by_role("slider", name="Length").press("ArrowRight")
+    page.get_by_role("switch", name="Scaled").press("Space")
+    page.get_by_role("radio", name="a", exact=True).check()
+    page.get_by_role("slider", name="Power").press("End")
+    assert page.evaluate("traits") == {"length": 32, "scaled": False, "kind": "a", "power": 10000}
+    page.evaluate("Object.assign(traits, { length: 5, scaled: true, kind: 'b', power: 1 }), follow()")
+    assert page.evaluate(SHOWN) == [[1, True, "b", 0], ["4 words", "0"]]

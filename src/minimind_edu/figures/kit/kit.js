@@ -14,11 +14,20 @@ function fillElement(node, attrs, children) {
   // JupyterLab takes arrows, Enter and Space as its own commands, except from an element that says so itself.
   if (node.matches("input, button, select, summary, [tabindex]"))
     node.setAttribute("data-lm-suppress-shortcuts", "true");
-  node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  node.append(...contentOf(children));
   return node;
 }
 
-// An HTML element: h("p", { class: "mm-note", onClick: f }, "text", child, [children]).
+// Texts, numbers, nodes, parts { root, … } and lists of all these, as nodes; null, undefined and false are left out.
+function contentOf(children) {
+  const isThere = (child) => child !== null && child !== undefined && child !== false;
+  return children
+    .flat(Infinity)
+    .filter(isThere)
+    .map((child) => child.root ?? child);
+}
+
+// An HTML element: h("p", { class: "mm-note", onClick: f }, "text", child, part, [children]).
 export function h(tag, attrs, ...children) {
   return fillElement(document.createElement(tag), attrs, children);
 }
@@ -26,6 +35,11 @@ export function h(tag, attrs, ...children) {
 // An SVG element, called in the same way.
 export function svg(tag, attrs, ...children) {
   return fillElement(document.createElementNS(SVG_NAMESPACE, tag), attrs, children);
+}
+
+// Gives an element this content instead of what it had; takes what h takes.
+export function fill(node, ...children) {
+  node.replaceChildren(...contentOf(children));
 }
 
 // Changes attributes that a drawing's element already has, or gives it more of them.
@@ -38,9 +52,10 @@ export function textAt(x, y, text, cls, anchor = "start") {
   return svg("text", { x, y, class: cls, "text-anchor": anchor }, text);
 }
 
-// Gives a drawing as many units as it has pixels.
-export function setSize(drawing, width, height) {
+// Gives a drawing as many units as it has pixels and, if there is one, the sentence that says what it shows.
+export function setSize(drawing, width, height, label) {
   setAttributes(drawing, { width, height, viewBox: `0 0 ${width} ${height}` });
+  if (label !== undefined) setAttributes(drawing, { "aria-label": label });
 }
 
 export function clamp(x, low, high) {
@@ -63,14 +78,16 @@ export function grouped(x) {
   return String(Math.round(x)).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
-// A native range with visible label and value. tone: a name of the palette, such as "q" or "good", or nothing: ink.
-export function slider({ label, min, max, step, value, format = (x) => fmt(x), onInput, tone }) {
+// A native range with visible label and value. tone: a name of the palette, such as "q" or "good", or nothing: ink. sym:
+// the symbol of the text that it moves. A step of whole numbers shows whole numbers.
+export function slider({ label, min, max, step, value, format, onInput, tone, sym }) {
+  const textOf = format ?? ((x) => fmt(x, Number.isInteger(step) ? 0 : 2));
   const id = uniqueId();
   const input = h("input", { type: "range", id, min, max, step: step ?? "any" });
   const output = h("output", { for: id, class: "mm-value" });
   const show = () => {
     const number = Number(input.value);
-    const text = String(format(number));
+    const text = String(textOf(number));
     output.textContent = text;
     input.setAttribute("aria-valuetext", text);
     const [from, to] = [Number(input.min), Number(input.max)]; // a figure may change them
@@ -87,7 +104,7 @@ export function slider({ label, min, max, step, value, format = (x) => fmt(x), o
   set(value);
   const root = h(
     "div",
-    { class: "mm-slider", "data-tone": tone },
+    { class: "mm-slider", "data-tone": tone, "data-sym": sym },
     h("label", { for: id, class: "mm-label" }, label),
     output,
     input,
@@ -156,6 +173,38 @@ export function announcement(cls) {
     else delete root.dataset.tone;
   };
   return { root, set };
+}
+
+// Controls that each show and write one trait of a model: bound(slider, "gate", { label, min, max }) makes one, follow()
+// lets all of them show what the traits are now. stops: the values between which a slider moves, in their order; its
+// format then gets a value. shown and written lead from the trait to the control's number and back.
+export function controlsOf(model) {
+  const follows = [];
+  const bound = (create, name, options) => {
+    const {
+      shown = (value) => value,
+      written = (value) => value,
+      ...others
+    } = options.stops ? onStops(options) : options;
+    const now = () => shown(model.get(name));
+    const write = (value) => setTraits(model, { [name]: written(value) });
+    const control = create({ ...others, value: now(), checked: now(), onInput: write, onChange: write });
+    follows.push(() => control.set(now()));
+    return control;
+  };
+  return { bound, follow: () => follows.forEach((follow) => follow()) };
+}
+
+// A slider's range of places in a list of rising numbers; what is between two of them counts as the lower one.
+function onStops({ stops, format = String, ...others }) {
+  const shown = (value) => stops.findLastIndex((stop) => stop <= value);
+  const range = { min: 0, max: stops.length - 1, step: 1, format: (at) => format(stops[at]) };
+  return { ...others, ...range, shown, written: (at) => stops[at] };
+}
+
+// Controls side by side.
+export function row(...controls) {
+  return h("div", { class: "mm-controls" }, controls);
 }
 
 function localPoint(element, clientX, clientY) {
@@ -303,16 +352,15 @@ export function wordsOf(table) {
 
 // The shape that all figures have: the claim as a title, the picture with its one control right below it, at most three
 // numbers, a caption of a sentence or two, and everything else folded behind `words.more`. Compact, as at the head of a
-// chapter, it is title, picture and control. words: { title, caption, more }; every part is an element, or null.
+// chapter, it is title, picture and control. words: { title, caption, more }; the others are whatever h takes.
 export function frame(words, { stage, control = null, numbers = null, more = [] }, isCompact = false) {
   const id = uniqueId();
   const title = h("figcaption", { id, class: "mm-title" }, words.title);
   const caption = h("p", { class: "mm-note" }, words.caption);
   const fold = h("details", { class: "mm-more" }, h("summary", {}, words.more), more);
   const whole = isCompact ? [] : [numbers, caption, more.length ? fold : null];
-  const root = h("figure", { class: "mm-fig", "aria-labelledby": id, "data-compact": isCompact });
-  root.append(title, stage, ...[control, ...whole].filter(Boolean));
-  return root;
+  const attrs = { class: "mm-fig", "aria-labelledby": id, "data-compact": isCompact };
+  return h("figure", attrs, title, stage, control, whole);
 }
 
 // Once, when a figure is first seen, its handles show that they can be dragged. Returns the clean-up.
@@ -330,7 +378,7 @@ function nudgeHandles(root) {
 }
 
 // Puts a figure on the page and keeps it drawn: as soon as every box has a width, and again whenever a width or one of
-// the traits changes. draw gets the widths; `parts` have something to release. Returns the clean-up.
+// the traits changes. draw gets the widths; what of `parts` has something to release is released. Returns the clean-up.
 export function mount(el, root, { model, traits, draw, boxes = [], parts = [] }) {
   const widths = boxes.map(() => 0);
   const redraw = () => widths.every(Boolean) && draw(...widths);
@@ -347,7 +395,7 @@ export function mount(el, root, { model, traits, draw, boxes = [], parts = [] })
   );
   return () => {
     [...unobserve, unobserveSight, unlisten].forEach((stop) => stop());
-    parts.forEach((part) => part.release());
+    parts.forEach((part) => part?.release?.());
     root.remove();
   };
 }

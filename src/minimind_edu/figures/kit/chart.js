@@ -1,0 +1,25 @@
+// What charts are drawn with: scales from numbers to pixels, lines through points, lines across and upright. No state.
+
+import { svg } from "./kit.js";
+
+// A straight scale from numbers to pixels; scale.invert leads back. The numbers may fall while the pixels rise.
+export function linear([from, to], [start, end]) {
+  const scale = (x) => start + ((x - from) / (to - from)) * (end - start);
+  scale.invert = (pixel) => from + ((pixel - start) / (end - start)) * (to - from);
+  return scale;
+}
+
+// The path of a line through points [x, y], to a tenth of a pixel.
+export function lineThrough(points) {
+  return points.length ? `M${points.map(([x, y]) => `${x.toFixed(1)} ${y.toFixed(1)}`).join("L")}` : "";
+}
+
+// A horizontal line at y, from x1 to x2.
+export function across(y, x1, x2, cls) {
+  return svg("line", { class: cls, x1, x2, y1: y, y2: y });
+}
+
+// A vertical line at x, from y1 to y2.
+export function upright(x, y1, y2, cls) {
+  return svg("line", { class: cls, x1: x, x2: x, y1, y2 });
+}
