@@ -9,7 +9,8 @@ from model_builders import KINDS, tiny_config, tiny_model, token_ids
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from minimind_edu.model import MiniMindForCausalLM
+from minimind_edu import fast
+from minimind_edu.config import MiniMindConfig
 from minimind_edu.rope_frequencies import RopeScaling
 from minimind_edu.weights import checkpoints
 from minimind_edu.weights.checkpoints import from_checkpoint, save_checkpoint
@@ -85,19 +86,88 @@ def test_an_interrupted_save_leaves_the_old_file(tmp_path, monkeypatch):
         save_checkpoint(tiny_model(seed=2), path)
     assert path.read_bytes() == before
     assert same_weights(from_checkpoint(path), old)
+    assert list(tmp_path.iterdir()) == [path]
 
 
-def test_saving_again_replaces_the_file(tmp_path):
-    path = tmp_path / "model.safetensors"
+def test_saving_again_replaces_the_file_and_nothing_beside_it(tmp_path):
+    path, mine = tmp_path / "model.safetensors", tmp_path / "model.safetensors.partial"
+    mine.write_text("a reader's own file")
     for seed in (1, 2):
         save_checkpoint(tiny_model(seed=seed), path)
     assert same_weights(from_checkpoint(path), tiny_model(seed=2))
-    assert [entry.name for entry in tmp_path.iterdir()] == ["model.safetensors"]
+    assert mine.read_text() == "a reader's own file"
+    assert sorted(tmp_path.iterdir()) == [path, mine]
 
 
-def test_rejects_file_names_it_cannot_write(tmp_path):
+def test_a_link_stays_a_link_and_the_file_that_it_leads_to_is_replaced(tmp_path):
+    (tmp_path / "store").mkdir()
+    link, target = tmp_path / "latest.safetensors", tmp_path / "store" / "v1.safetensors"
+    link.symlink_to(target)
+    for seed in (1, 2):  # the first time it leads to nothing yet
+        assert save_checkpoint(tiny_model(seed=seed), link) == link
+    assert link.is_symlink()
+    assert same_weights(from_checkpoint(target), tiny_model(seed=2))
+    assert list((tmp_path / "store").iterdir()) == [target]
+
+
+def test_a_file_may_be_saved_at_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    save_checkpoint(tiny_model(), "~/model.safetensors")
+    assert same_weights(from_checkpoint("~/model.safetensors"), tiny_model())
+
+
+def test_rejects_paths_it_cannot_write(tmp_path):
     with pytest.raises(ValueError, match=r"must end in .safetensors, got 'model.pth'"):
-        save_checkpoint(MiniMindForCausalLM(tiny_config()), tmp_path / "model.pth")
+        save_checkpoint(tiny_model(), tmp_path / "model.pth")
+    with pytest.raises(ValueError, match=r"a path must be text or a pathlib.Path, got b'm.safetensors'"):
+        save_checkpoint(tiny_model(), b"m.safetensors")
+    with pytest.raises(FileNotFoundError, match=f"no folder {tmp_path}/gone to save m.safetensors in; make it first"):
+        save_checkpoint(tiny_model(), tmp_path / "gone" / "m.safetensors")
+    (tmp_path / "m.safetensors").mkdir()
+    with pytest.raises(IsADirectoryError, match=r"m.safetensors is a folder, so no file can be saved there"):
+        save_checkpoint(tiny_model(), tmp_path / "m.safetensors")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["m.safetensors"]
+
+
+def with_identity(model):
+    model.model.layers[1].mlp = torch.nn.Identity()
+    return model
+
+
+def with_buffer(model):
+    model.register_buffer("mine", torch.ones(3))
+    return model
+
+
+def with_another_head(model):
+    model.lm_head.weight = torch.nn.Parameter(torch.ones(61, 32))
+    return model
+
+
+UNSAVABLE = {
+    "a state dict": (lambda model: model.state_dict(), "only a MiniMindForCausalLM can be saved, got OrderedDict"),
+    "a wrapper": (torch.nn.DataParallel, "can be saved, got DataParallel"),
+    "a decoder": (lambda model: fast.decoder(model, "lean"), r"got LeanDecoder; a decoder holds it as .model"),
+    "a rounded model": (
+        lambda model: fast.rounded_decoder(model, "int8").model,
+        r"differ: lm_head.weight is None instead of \[61, 32\]. A model whose matrices were rounded",
+    ),
+    "without a part": (
+        with_identity,
+        r"3 tensors differ: model.layers.1.mlp.down_proj.weight is None instead of \[32, 48\]",
+    ),
+    "with more": (with_buffer, r"1 tensors differ: mine is \[3\] instead of None"),
+    "no longer tied": (with_another_head, "stores one matrix, but lm_head.weight of this model differs from model.emb"),
+}
+
+
+@pytest.mark.parametrize("case", UNSAVABLE)
+@pytest.mark.parametrize("int8", [False, True])
+def test_what_could_not_be_read_again_is_not_saved(case, int8, tmp_path):
+    change, message = UNSAVABLE[case]
+    with pytest.raises(ValueError, match=message):
+        save_checkpoint(change(tiny_model(dtype=torch.float32)), tmp_path / "model.safetensors", int8=int8)
+    assert not list(tmp_path.iterdir())
 
 
 # Files of others
@@ -308,7 +378,7 @@ def test_a_config_json_is_not_believed_in_silence(case, tmp_path, monkeypatch):
     """And compared before anything is built: some of these would build for minutes, or fill gigabytes."""
     described, message = WRONG[case]
     folder = upstream_folder(tmp_path, tiny_model("minimind2_moe"), **{"use_moe": True, **described})
-    monkeypatch.setattr(checkpoints, "MiniMindForCausalLM", lambda config: pytest.fail("a model was built"))
+    monkeypatch.setattr(checkpoints, "without_storage", lambda config: pytest.fail("a model was built"))
     with pytest.raises(ValueError, match=f"^{folder}(: .*| does not fit its config.json. The config says .*){message}"):
         from_checkpoint(folder)
 
@@ -324,8 +394,10 @@ def test_more_positions_than_a_file_may_ask_for_can_still_be_named(tmp_path, mon
     path = save_checkpoint(tiny_model(), tmp_path / "model.safetensors")
     with pytest.raises(ValueError, match="model.safetensors: max_position_embeddings=64 makes RoPE tables"):
         from_checkpoint(path)
-    assert from_checkpoint(path, max_position_embeddings=64).config == tiny_config()
-    assert from_checkpoint(path, tiny_config()).config == tiny_config()
+    with pytest.raises(ValueError, match="max_position_embeddings=1,000,000,000 makes RoPE tables of 64.0 GB"):
+        from_checkpoint(path, max_position_embeddings=10**9)
+    assert from_checkpoint(path, max_position_embeddings=8).config == tiny_config(max_position_embeddings=8)
+    assert from_checkpoint(path, tiny_config()).config == tiny_config(), "a whole config may ask for any number"
 
 
 def test_a_router_of_many_experts_is_compared_with_the_experts_that_there_are(tmp_path):
@@ -357,6 +429,13 @@ def test_a_stored_config_that_is_not_ours_is_named_with_its_file(case, tmp_path)
 def test_says_that_a_file_is_missing(name, tmp_path):
     with pytest.raises(FileNotFoundError, match=f"there is no file or folder .*{name}"):
         from_checkpoint(tmp_path / name, tiny_config())
+
+
+@pytest.mark.parametrize("config", [{}, {"hidden_size": 32}, 3, "minimind2", MiniMindConfig, False])
+def test_a_config_is_one_of_ours(config, tmp_path):
+    path = save_checkpoint(tiny_model(), tmp_path / "model.safetensors")
+    with pytest.raises(ValueError, match="config must be a MiniMindConfig, got .*from_upstream translates"):
+        from_checkpoint(path, config)
 
 
 def test_a_misspelt_field_is_named(tmp_path):

@@ -139,6 +139,14 @@ def test_upstreams_switch_means_what_its_generation_means():
     assert upstream_yarn("minimind3") == RopeScaling(16.0, 2048, 32.0, 1.0, 1.0)
 
 
+@pytest.mark.parametrize("switch", ["false", "yes", 1])
+def test_upstreams_switch_is_true_or_false(switch):
+    """Any text, "false" too, would switch the scaling on."""
+    with pytest.raises(ValueError, match=f"inference_rope_scaling must be True or False, got {switch!r}"):
+        values_of({"model_type": "minimind", "inference_rope_scaling": switch}, "minimind2")
+    assert "rope_scaling" not in values_of({"model_type": "minimind", "inference_rope_scaling": None}, "minimind2")
+
+
 def test_the_last_minimind2_has_yarn_proper_which_its_attention_factor_shows():
     given = {"type": "yarn", "factor": 16, "beta_fast": 32, "beta_slow": 1, "original_max_position_embeddings": 2048}
     assert upstream_yarn("minimind2", **given).formula == "minimind2"

@@ -2,6 +2,7 @@
 
 import json
 import os
+import zipfile
 
 import pytest
 import torch
@@ -35,6 +36,14 @@ def test_tensors_come_back_from_a_file_and_from_its_folder(name, tmp_path):
 def test_a_pickle_from_before_pytorch_1_6_is_read(tmp_path):
     torch.save(TENSORS, tmp_path / "old.pth", _use_new_zipfile_serialization=False)
     assert same(read_weights(tmp_path / "old.pth").content, TENSORS)
+
+
+def test_a_pickle_that_was_packed_again_is_unpacked(tmp_path):
+    """Compressed bytes would be taken for weights if the file were mapped."""
+    with zipfile.ZipFile(write(tmp_path / "m.pth")) as stored, zipfile.ZipFile(tmp_path / "packed.pth", "w") as packed:
+        for entry in stored.infolist():
+            packed.writestr(entry.filename, stored.read(entry), zipfile.ZIP_DEFLATED)
+    assert same(read_weights(tmp_path / "packed.pth").content, TENSORS)
 
 
 def test_metadata_comes_with_safetensors(tmp_path):
@@ -109,6 +118,12 @@ def test_missing_shards_and_tensors_are_named(tmp_path):
     second.unlink()
     missing = "names 2 files of weights, 1 of them missing: model-00002-of-00002.safetensors; is the download complete"
     with pytest.raises(FileNotFoundError, match=missing):
+        read_weights(tmp_path)
+    second.mkdir()
+    with pytest.raises(FileNotFoundError, match=missing):
+        read_weights(tmp_path)
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"b": f"{500 * 'x'}.bin"}}))
+    with pytest.raises(FileNotFoundError, match=r"1 of them missing: x{500}.bin; is the download complete"):
         read_weights(tmp_path)
     (tmp_path / "model.safetensors.index.json").write_text('{"weight_map": {}}')
     with pytest.raises(FileNotFoundError, match="names 0 files"):

@@ -78,8 +78,28 @@ def test_an_empty_path_is_not_the_current_folder(tmp_path, monkeypatch):
         from_checkpoint("")
 
 
-@pytest.mark.parametrize("name", ["out/full_sft_512.pth", "gone", "a/b/c", "../model", "/no/where", "x/y.safetensors"])
-def test_what_is_no_hub_name_is_a_path_that_is_missing(name):
+@pytest.mark.parametrize("path", [3, None, True, b"model", ["model"]])
+def test_a_path_is_text_or_a_path(path):
+    with pytest.raises(ValueError, match="a path must be text or a pathlib.Path, got "):
+        locate(path)
+
+
+def test_a_path_longer_than_any_file_has_is_missing():
+    with pytest.raises(FileNotFoundError, match=r"there is no file or folder x{300}\.\.\.$"):
+        locate(5000 * "x")
+
+
+def test_the_download_is_asked_for_with_true_or_false():
+    with pytest.raises(ValueError, match="download must be True or False, got 'no'"):
+        locate("someone/tiny", download="no")
+
+
+MISSING = ["out/full_sft_512.pth", "gone", "a/b/c", "../model", "/no/where", "x/y.safetensors", "~nobody-here/x"]
+
+
+@pytest.mark.parametrize("name", MISSING)
+def test_what_is_no_hub_name_is_a_path_that_is_missing(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(FileNotFoundError, match=f"there is no file or folder {name}$"):
         locate(name, download=True)
 

@@ -83,9 +83,11 @@ def test_a_matrix_may_itself_be_called_scale():
 
 
 UNFIT = {
-    "no scales": (None, "model.embed_tokens.weight.scale must hold 3 scales, but there is none"),
-    "too few": (torch.ones(2), r"must hold 3 scales, but its shape is \[2\]"),
-    "a matrix": (torch.ones(3, 1), r"must hold 3 scales, but its shape is \[3, 1\]"),
+    "no scales": (None, "model.embed_tokens.weight.scale must hold 3 scales in float32, but there is none"),
+    "too few": (torch.ones(2), r"must hold 3 scales in float32, but it holds torch.float32 \[2\]"),
+    "a matrix": (torch.ones(3, 1), r"must hold 3 scales in float32, but it holds torch.float32 \[3, 1\]"),
+    "whole numbers": (torch.ones(3, dtype=torch.int32), r"in float32, but it holds torch.int32 \[3\]"),
+    "of another precision": (torch.ones(3).double(), r"in float32, but it holds torch.float64 \[3\]"),
 }
 
 
@@ -93,6 +95,13 @@ UNFIT = {
 def test_scales_that_do_not_fit_are_told(scales, message):
     stored = {NAME: torch.ones(3, 2, dtype=torch.int8)} | ({} if scales is None else {f"{NAME}.scale": scales})
     with pytest.raises(ValueError, match=message):
+        dequantize_state(stored)
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (3, 2, 4)])
+def test_int8_values_that_are_no_matrix_are_told(shape):
+    stored = {NAME: torch.ones(shape, dtype=torch.int8), f"{NAME}.scale": torch.ones(shape[:1])}
+    with pytest.raises(ValueError, match=f"{NAME} holds int8, so it must be a matrix, but its shape is "):
         dequantize_state(stored)
 
 

@@ -8,6 +8,7 @@ from dataclasses import fields
 from typing import Any, Literal
 
 from minimind_edu.rope_frequencies import RopeScaling
+from minimind_edu.validation import check_flag
 
 Generation = Literal["minimind2", "minimind3"]
 
@@ -28,7 +29,9 @@ def upstream_scaling(values: dict[str, Any], generation: Generation) -> RopeScal
 
     MiniMind2 got YaRN proper in its last versions: there the dictionary has an `attention_factor`.
     """
-    switched_on = values.pop("inference_rope_scaling", False)
+    switched_on = values.pop("inference_rope_scaling", None)
+    if switched_on is not None:
+        check_flag("inference_rope_scaling", switched_on)
     given = values.pop("rope_scaling", None)
     if not switched_on and not given:
         return None

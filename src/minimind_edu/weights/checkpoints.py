@@ -14,6 +14,7 @@ own:
 import dataclasses
 import json
 import os
+import tempfile
 from collections.abc import Iterable, Mapping
 from functools import reduce
 from pathlib import Path
@@ -29,7 +30,7 @@ from minimind_edu.notebook import progress
 from minimind_edu.rope_frequencies import RopeScaling
 from minimind_edu.validation import check_flag
 from minimind_edu.weights.files import Stored, read_weights
-from minimind_edu.weights.hub import locate
+from minimind_edu.weights.hub import as_path, locate
 from minimind_edu.weights.infer_config import differences, infer_config, is_tied
 from minimind_edu.weights.int8 import FORMAT, dequantize_state, quantize_state
 from minimind_edu.weights.state_dicts import canonical
@@ -37,7 +38,7 @@ from minimind_edu.weights.without_storage import without_storage
 
 _EMBEDDING, _HEAD = "model.embed_tokens.weight", "lm_head.weight"  # one and the same tensor when they are tied
 _PROGRESS_FROM = 2**30  # bytes of weights; below, reading takes a moment
-_MOST_TABLES = 2**28  # bytes of RoPE tables that a file may ask for: half a million positions of MiniMind's heads
+_MOST_TABLES = 2**28  # bytes of RoPE tables without a whole config: half a million positions of MiniMind's heads
 
 
 def save_checkpoint(model: MiniMindForCausalLM, path: str | os.PathLike[str], *, int8: bool = False) -> Path:
@@ -45,18 +46,31 @@ def save_checkpoint(model: MiniMindForCausalLM, path: str | os.PathLike[str], *,
 
     With `int8` each matrix becomes int8 rows with a scale each: a quarter of the bytes, and slightly other weights.
 
-    The file appears only when it is complete: an interrupted save leaves an older file as it was.
+    The file appears only when it is complete: an interrupted save leaves an older file as it was. A link stays a link,
+    and the file that it leads to is replaced.
+
+    Args:
+        model: whose parts are those of its config: the file says nothing else of them.
+        path: a name that ends in .safetensors, in a folder that exists; "~" is the home folder.
+        int8: store rows of whole numbers.
 
     Returns:
         the path written.
 
     Raises:
-        ValueError: if the name does not end in .safetensors.
+        FileNotFoundError, IsADirectoryError: if the folder does not exist, or the path is a folder.
+        ValueError: for another name, and for a model that could not be read again, with the reason.
     """
-    path = Path(path)
+    path = as_path(path)
     if path.suffix != ".safetensors":
         raise ValueError(f"a checkpoint's name must end in .safetensors, got {path.name!r}")
     check_flag("int8", int8)
+    _check_savable(model)
+    target = Path(os.path.realpath(path))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {target.parent} to save {target.name} in; make it first")
+    if target.is_dir():
+        raise IsADirectoryError(f"{path} is a folder, so no file can be saved there; give another name")
     tensors = {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
     if model.config.tie_word_embeddings:
         del tensors[_HEAD]
@@ -64,10 +78,39 @@ def save_checkpoint(model: MiniMindForCausalLM, path: str | os.PathLike[str], *,
     metadata = {"config": json.dumps(dataclasses.asdict(model.config), sort_keys=True), "format": "pt"}
     if int8:
         tensors, metadata["weights"] = quantize_state(tensors), FORMAT
-    partial = path.with_name(path.name + ".partial")
-    save_file(tensors, partial, metadata=metadata)
-    partial.replace(path)
+    # on the same disk as the file, so that moving it into place is one step
+    with tempfile.TemporaryDirectory(prefix=".partial-", dir=target.parent) as scratch:
+        partial = Path(scratch, "weights.safetensors")
+        save_file(tensors, partial, metadata=metadata)
+        partial.replace(target)
     return path
+
+
+def _check_savable(model: MiniMindForCausalLM) -> None:
+    """Raise a ValueError unless the config and the tensors say all there is to know of a model."""
+    if not isinstance(model, MiniMindForCausalLM):
+        raise ValueError(
+            f"only a MiniMindForCausalLM can be saved, got {type(model).__name__}; a decoder holds it as .model, the "
+            "adapter gives it with to_minimind()"
+        )
+    state, expected = model.state_dict(), without_storage(model.config).state_dict()
+    strange = [name for name in expected.keys() | state.keys() if _shape(expected, name) != _shape(state, name)]
+    if strange:
+        name = min(strange)
+        raise ValueError(
+            f"only a model as its config makes it can be read again, and in this one {len(strange)} tensors differ: "
+            f"{name} is {_shape(state, name)} instead of {_shape(expected, name)}. A model whose matrices were rounded "
+            "for decoding is saved before that; torch.save(model.state_dict(), path) saves any other"
+        )
+    if model.config.tie_word_embeddings and not is_tied(state):
+        raise ValueError(
+            f"tie_word_embeddings=True stores one matrix, but {_HEAD} of this model differs from {_EMBEDDING}; give "
+            "it a config with tie_word_embeddings=False, or tie them"
+        )
+
+
+def _shape(state: Mapping[str, Tensor], name: str) -> list[int] | None:
+    return list(state[name].shape) if name in state else None
 
 
 def from_checkpoint(
@@ -109,6 +152,11 @@ def from_checkpoint(
             f"give either a whole config or single fields ({', '.join(sorted(known))}), not both; "
             "dataclasses.replace(config, ...) changes fields of a config"
         )
+    if config is not None and not isinstance(config, MiniMindConfig):
+        raise ValueError(
+            f"config must be a MiniMindConfig, got {config!r:.200}; MiniMindConfig.from_upstream translates upstream's "
+            "arguments, and single fields are given by name: from_checkpoint(path, rope_theta=1e4)"
+        )
     place = locate(path, download, cache_dir, revision)
     stored = read_weights(place)
     try:
@@ -141,10 +189,11 @@ def _config_of(stored: Stored, weights: Mapping[str, Tensor], known: Mapping[str
         config = infer_config(weights, stored.config_json, **known)
         origin = "its config.json" if stored.config_json else "the config inferred from its shapes"
     tables = 2 * 4 * config.head_dim * config.max_position_embeddings  # cos and sin, float32
-    if tables > _MOST_TABLES and "max_position_embeddings" not in known:
+    if tables > _MOST_TABLES:
         raise ValueError(
             f"max_position_embeddings={config.max_position_embeddings:,} makes RoPE tables of {tables / 1e9:,.1f} GB; "
-            "name the number of positions that you need: from_checkpoint(path, max_position_embeddings=...)"
+            "name the number of positions that you need: from_checkpoint(path, max_position_embeddings=...). Only a "
+            "whole config= may ask for more"
         )
     return config, origin
 

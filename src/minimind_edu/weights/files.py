@@ -2,7 +2,8 @@
 
 A path is one file (.safetensors, .pth, .pt, .bin) or a folder: one that transformers wrote, with a config.json and one
 or several files of weights, or one with a single file of weights. Tensors stay on disk until they are used
-(memory-mapped), except in pickles from before PyTorch 1.6, which can only be read as a whole.
+(memory-mapped), except in pickles from before PyTorch 1.6 and in archives that were packed again, compressed, which
+can only be read as a whole.
 
 Nothing in a file is ever executed: pickles are read with weights_only.
 """
@@ -80,7 +81,8 @@ def _read_shards(index: Path) -> dict[str, Any]:
     for file in names:
         if Path(file).name != file or Path(file).suffix not in SUFFIXES:
             raise ValueError(f"{index} names {file!r}, but only files of weights in its own folder are read")
-    missing = [file for file in sorted(names) if not (index.parent / file).is_file()]
+    inside = {entry.name for entry in index.parent.iterdir() if entry.is_file()}
+    missing = sorted(names.keys() - inside)
     if missing or not names:
         raise FileNotFoundError(
             f"{index} names {len(names)} files of weights, {len(missing)} of them missing: {', '.join(missing)}; "
@@ -119,7 +121,7 @@ def _read_file(path: Path) -> tuple[Mapping[Any, Any], Mapping[str, str]]:
         if path.suffix == ".safetensors":
             with safe_open(path, framework="pt") as file:
                 return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}
-        content = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
+        content = torch.load(path, map_location="cpu", weights_only=True, mmap=_can_be_mapped(path))
     except Exception as error:  # for damaged files the libraries raise whatever their parsers run into
         raise ValueError(f"{path} {_why_unreadable(path, error)}") from error
     if not isinstance(content, Mapping):
@@ -127,6 +129,14 @@ def _read_file(path: Path) -> tuple[Mapping[Any, Any], Mapping[str, str]]:
             f"{path} holds a {type(content).__name__}, not a state dict; torch.save(model.state_dict(), path) saves one"
         )
     return content, {}
+
+
+def _can_be_mapped(path: Path) -> bool:
+    """Whether numbers are stored as they are in memory: from a compressed archive, mapping would take any bytes."""
+    if not zipfile.is_zipfile(path):
+        return False
+    with zipfile.ZipFile(path) as archive:
+        return all(entry.compress_type == zipfile.ZIP_STORED for entry in archive.infolist())
 
 
 def _why_unreadable(path: Path, error: Exception) -> str:

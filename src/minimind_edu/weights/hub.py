@@ -5,15 +5,37 @@ Hub's cache on this machine holds is used. huggingface_hub is optional and impor
 (HF_HOME, HF_TOKEN, HF_HUB_OFFLINE) say where the cache is and which token is sent.
 """
 
+import errno
 import os
 import re
 from pathlib import Path
+from typing import Any
 
+from minimind_edu.validation import check_flag
 from minimind_edu.weights.files import SUFFIXES
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _DESCRIPTION = ["config.json", "*.index.json"]
 _WEIGHTS = ("*.safetensors", "*.bin", "*.pth")  # one kind is enough, and the first is the best
+
+
+def as_path(path: Any) -> Path:
+    """The path of a file or folder; "~" becomes the home folder. A ValueError for what is neither text nor a Path."""
+    if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
+        raise ValueError(f"a path must be text or a pathlib.Path, got {path!r:.200}")
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:  # "~name" of nobody: it may be a name like any other
+        return Path(path)
+
+
+def _exists(place: Path) -> bool:
+    try:
+        return place.exists()
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        return False
 
 
 def locate(
@@ -32,16 +54,17 @@ def locate(
 
     Raises:
         FileNotFoundError: if it is no path, and no Hub model that may be used; the message says what to do.
-        ValueError: if the path is empty.
+        ValueError: if the path is empty, or no path at all.
     """
+    check_flag("download", download)
+    place = as_path(path)
     name = os.fspath(path)
     if not name:
         raise ValueError("the path is empty; give a file, a folder or a name on the Hub")
-    place = Path(name).expanduser()
-    if place.exists():
+    if _exists(place):
         return place
     if not _NAME.fullmatch(name) or place.suffix in (*SUFFIXES, ".json"):
-        raise FileNotFoundError(f"there is no file or folder {name}")
+        raise FileNotFoundError(f"there is no file or folder {name if len(name) < 300 else name[:300] + '...'}")
     try:
         import huggingface_hub
     except ImportError as error:

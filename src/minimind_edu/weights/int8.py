@@ -46,18 +46,20 @@ def dequantize_state(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The state dict that `quantize_state` was given, but for the rounding.
 
     Raises:
-        ValueError: if the scales of an int8 matrix are missing or do not fit it.
+        ValueError: if int8 values are no matrix, or their scales are missing or do not fit.
     """
     state = {}
     for name, tensor in stored.items():
         if name.endswith(SCALE) and name.removesuffix(SCALE) in stored:
             continue
         if tensor.dtype == torch.int8:
+            if tensor.dim() != 2:
+                raise ValueError(f"{name} holds int8, so it must be a matrix, but its shape is {list(tensor.shape)}")
             scales = stored.get(name + SCALE)
-            if scales is None or scales.shape != tensor.shape[:1]:
-                found = "there is none" if scales is None else f"its shape is {list(scales.shape)}"
+            if scales is None or scales.shape != tensor.shape[:1] or scales.dtype != torch.float32:
+                found = "there is none" if scales is None else f"it holds {scales.dtype} {list(scales.shape)}"
                 raise ValueError(
-                    f"{name} holds int8 rows, so {name}{SCALE} must hold {tensor.shape[0]} scales, but {found}"
+                    f"{name} holds int8 rows, so {name}{SCALE} must hold {len(tensor)} scales in float32, but {found}"
                 )
             tensor = dequantize(tensor, scales)
         state[name] = tensor
