@@ -1,6 +1,7 @@
 """checks.exercise: every exercise accepts its reference, names each of its mistakes, and reports all else in words."""
 
-from types import ModuleType
+import pydoc
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,20 +11,19 @@ from torch import Tensor
 from minimind_edu import checks
 from minimind_edu.checks import kv_cache
 from minimind_edu.checks.exercise import Case, Exercise, Mistake, Property, difference
+from tools.refresh import CHAPTERS
 
-CHAPTERS = [module for module in vars(checks).values() if isinstance(module, ModuleType)]
-EXERCISES = [value for chapter in CHAPTERS for value in vars(chapter).values() if isinstance(value, Exercise)]
+EXERCISES = [getattr(checks, name) for name in checks.__all__]
 COMPARED = [exercise for exercise in EXERCISES if any(isinstance(case, Case) for case in exercise.cases)]
 MISTAKES = [(exercise, mistake) for exercise in EXERCISES for mistake in exercise.mistakes]
 
 
 def name_of(value):
-    return value.name if isinstance(value, Exercise) else value.hint[:40]
+    return value.__name__ if isinstance(value, Exercise) else value.hint[:40]
 
 
 EVERY_EXERCISE = pytest.mark.parametrize("exercise", EXERCISES, ids=name_of)
 EVERY_COMPARED = pytest.mark.parametrize("exercise", COMPARED, ids=name_of)
-EVERY_CHECK = pytest.mark.parametrize("check", [getattr(checks, name) for name in checks.__all__])
 
 
 def changed(exercise, change):
@@ -36,15 +36,25 @@ def changed(exercise, change):
     return answer
 
 
-def test_every_check_has_an_exercise_of_its_name():
-    assert sorted(exercise.name for exercise in EXERCISES) == sorted(checks.__all__)
+def test_every_chapter_has_exercises_in_a_file_of_its_name_and_every_file_has_a_chapter():
+    files = {path.stem for path in Path(checks.__file__).parent.glob("*.py")} - {"__init__", "exercise"}
+    assert files == {path.stem.partition("_")[2] for path in CHAPTERS.glob("[0-9]*.ipynb")}
+    assert all(isinstance(exercise, Exercise) for exercise in EXERCISES) and len(set(EXERCISES)) == len(EXERCISES) > 60
+
+
+@EVERY_EXERCISE
+def test_an_exercise_is_named_as_its_variable_and_help_says_what_is_asked(exercise):
+    assert exercise.__name__.startswith("check_") and getattr(checks, exercise.__name__) is exercise
+    assert "`attempt(" in exercise.question and "?" in exercise.question
+    assert repr(exercise) == f"{exercise.__name__}: {exercise.question}"
+    assert f"    {exercise.question}" in pydoc.render_doc(exercise, renderer=pydoc.plaintext).splitlines()
 
 
 @EVERY_EXERCISE
 def test_the_reference_passes_with_one_line_for_each_case(exercise, capsys):
     assert exercise.check(exercise.answer) is True
     claims = [f"  ok       {case.claim}" for case in exercise.cases]
-    assert capsys.readouterr().out.splitlines() == [exercise.name, *claims, f"  all {len(claims)} hold"]
+    assert capsys.readouterr().out.splitlines() == [exercise.__name__, *claims, f"  all {len(claims)} hold"]
 
 
 @pytest.mark.parametrize(("exercise", "mistake"), MISTAKES, ids=name_of)
@@ -76,25 +86,25 @@ def test_lists_are_accepted_or_a_tensor_is_asked_for(exercise, capsys):
         assert "hint: return a tensor: a list has no" in capsys.readouterr().out
 
 
-@EVERY_CHECK
-def test_nothing_written_yet_is_no_mistake(check, capsys):
-    assert check(lambda *arguments: None) is False
+@EVERY_EXERCISE
+def test_nothing_written_yet_is_no_mistake(exercise, capsys):
+    assert exercise(lambda *arguments: None) is False
     printed = capsys.readouterr().out
     assert "not attempted yet" in printed and "hint" not in printed
 
 
-@EVERY_CHECK
-def test_what_an_attempt_raises_is_reported(check, capsys):
+@EVERY_EXERCISE
+def test_what_an_attempt_raises_is_reported(exercise, capsys):
     def raises(*arguments):
         raise KeyError("no such channel")
 
-    assert check(raises) is False
+    assert exercise(raises) is False
     assert "hint: your code stopped with KeyError: 'no such channel'" in capsys.readouterr().out
 
 
-@EVERY_CHECK
-def test_what_is_no_answer_at_all_is_reported(check, capsys):
-    assert check(lambda *arguments: "later") is False
+@EVERY_EXERCISE
+def test_what_is_no_answer_at_all_is_reported(exercise, capsys):
+    assert exercise(lambda *arguments: "later") is False
     assert "hint: " in capsys.readouterr().out
 
 
@@ -136,7 +146,7 @@ def test_an_attempt_that_empties_its_arguments_spoils_no_later_check():
 # ---- one small exercise, to see every rule at work
 
 DOUBLE = Exercise(
-    "double",
+    "Does `attempt(x)` double x?",
     answer=lambda x: 2 * x,
     cases=(
         Case("zero", (torch.zeros(2),)),
@@ -161,7 +171,7 @@ def test_the_first_mistake_that_fits_is_named_and_only_where_it_is_wrong(capsys)
 
 def test_a_mistake_too_small_to_be_seen_is_not_named(capsys):
     nearly = Mistake(lambda x: 2 * x * (1 + 8e-7), "nearly right")
-    exercise = Exercise("double", DOUBLE.answer, (Case("ones", (torch.ones(1).double(),)),), (nearly,))
+    exercise = Exercise("Is it double?", DOUBLE.answer, (Case("ones", (torch.ones(1).double(),)),), (nearly,))
     assert exercise.check(nearly.answer) is True
     assert hint_for(lambda x: 2 * x * (1 + 16e-7), capsys, exercise) == "at index [0] it is 2.000003, expected 2.000000"
 
@@ -182,7 +192,7 @@ def test_arguments_keep_their_strides():
 
 
 def test_several_parts_are_compared_by_name(capsys):
-    exercise = Exercise("two", lambda x: (x, -x), (Case("one", (torch.ones(2),)),), parts=("first", "second"))
+    exercise = Exercise("Is it two?", lambda x: (x, -x), (Case("one", (torch.ones(2),)),), parts=("first", "second"))
     assert hint_for(lambda x: (x, x), capsys, exercise) == "second: at index [0] it is 1, expected -1"
     assert hint_for(lambda x: x[0], capsys, exercise) == "return 2 tensors, first and second, not one Tensor"
 

@@ -244,8 +244,8 @@ def test_the_longest_text_fits_into_memory_as_tensors():
     config = MiniMindConfig(hidden_size=64, num_hidden_layers=2, vocab_size=50)
     held = MiniMindForCausalLM(config)(torch.zeros(3, 7, dtype=torch.long), use_cache=True).past_key_values
     memory = 4 * 1000 + sum(part.nbytes for pair in held for part in pair)
-    assert module.LONGEST_TEXT.answer(config, 1000, 3, memory, 4) == 7
-    assert module.LONGEST_TEXT.answer(config, 1000, 3, memory - 1, 4) == 6
+    assert module.check_longest_text.answer(config, 1000, 3, memory, 4) == 7
+    assert module.check_longest_text.answer(config, 1000, 3, memory - 1, 4) == 6
 
 
 def test_the_right_reader_is_the_model():

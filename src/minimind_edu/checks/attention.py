@@ -1,4 +1,4 @@
-"""Exercises on attention (chapter 05).
+"""Exercises on attention.
 
 Positions, channels, heads and batch have different sizes throughout, so that a wrong axis shows. Most mistakes run
 without an error, give the right shape, and can even be trained: only a comparison finds them.
@@ -31,8 +31,8 @@ def _qkv(*shape: int, scale: float = 1.0) -> tuple[Tensor, ...]:
     return tuple(1.5 * scale * numbers(3, *shape))
 
 
-CAUSAL_HEAD = Exercise(
-    "check_causal_head",
+check_causal_head = Exercise(
+    "Is `attempt(query, key, value)` one causal head, `[S, D]` each -> `[S, D]`?",
     answer=_causal_head,
     cases=(
         Case("five tokens, head_dim 8", _qkv(5, 8)),
@@ -83,11 +83,6 @@ CAUSAL_HEAD = Exercise(
 )
 
 
-def check_causal_head(attempt: Attempt) -> bool:
-    """Is `attempt(query, key, value)` one causal head, `[S, D]` each -> `[S, D]`?"""
-    return CAUSAL_HEAD.check(attempt)
-
-
 def _triangle(attention_mask: Tensor) -> Tensor:
     return causal_mask(attention_mask.shape[1], attention_mask.shape[1])
 
@@ -104,8 +99,8 @@ def _is_boolean(attempt: Attempt) -> str | None:
 _LEFT = torch.tensor([[0, 0, 1, 1, 1], [1, 1, 1, 1, 1], [0, 1, 1, 1, 1]])
 _RIGHT = torch.tensor([[1, 1, 0, 0], [1, 1, 1, 0]])
 
-VISIBLE = Exercise(
-    "check_visible",
+check_visible = Exercise(
+    "Does `attempt(attention_mask)` join the causal and the padding rule, `[B, T]` -> `[B, 1, T, T]`, boolean?",
     answer=_visible,
     cases=(
         Case("padding on the right", (_RIGHT,)),
@@ -136,11 +131,6 @@ VISIBLE = Exercise(
         ),
     ),
 )
-
-
-def check_visible(attempt: Attempt) -> bool:
-    """Does `attempt(attention_mask)` join the causal and the padding rule, `[B, T]` -> `[B, 1, T, T]`, boolean?"""
-    return VISIBLE.check(attempt)
 
 
 def _multi_head(query: Tensor, key: Tensor, value: Tensor, num_heads: int) -> Tensor:
@@ -174,8 +164,8 @@ def _heads(split: Attempt = _split, join: Attempt = _join, mask: Attempt = _mask
     return answer
 
 
-MULTI_HEAD = Exercise(
-    "check_multi_head",
+check_multi_head = Exercise(
+    "Does `attempt(query, key, value, num_heads)` split, attend causally and join, `[B, S, H * D]` each?",
     answer=_multi_head,
     cases=(
         Case("3 heads of 4 channels, five tokens", (*_qkv(2, 5, 12), 3)),
@@ -209,11 +199,6 @@ MULTI_HEAD = Exercise(
 )
 
 
-def check_multi_head(attempt: Attempt) -> bool:
-    """Does `attempt(query, key, value, num_heads)` split, attend causally and join, `[B, S, H * D]` each?"""
-    return MULTI_HEAD.check(attempt)
-
-
 def _masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
     return scores.masked_fill(~mask, -torch.inf).softmax(-1).masked_fill(~mask, 0.0)
 
@@ -222,8 +207,8 @@ _SCORES = 3 * numbers(4, 6)
 _SOME = torch.tensor([[1, 0, 0, 0, 0, 0], [1, 1, 0, 1, 0, 0], [0, 0, 1, 1, 1, 1], [1, 1, 1, 1, 1, 1]]).bool()
 _EMPTY_ROW = _SOME & (torch.arange(4) != 1)[:, None]
 
-MASKED_SOFTMAX = Exercise(
-    "check_masked_softmax",
+check_masked_softmax = Exercise(
+    "Does `attempt(scores, mask)` give weights over the visible keys, and zeros to a row without any?",
     answer=_masked_softmax,
     cases=(
         Case("every row sees something", (_SCORES, _SOME)),
@@ -254,11 +239,6 @@ MASKED_SOFTMAX = Exercise(
 )
 
 
-def check_masked_softmax(attempt: Attempt) -> bool:
-    """Does `attempt(scores, mask)` give weights over the visible keys, and zeros to a row without any?"""
-    return MASKED_SOFTMAX.check(attempt)
-
-
 def _divisors(scores: Tensor, weights: Tensor) -> Tensor:
     return (scores[..., :1] - scores[..., 1:]) / (weights[..., :1] / weights[..., 1:]).log()
 
@@ -268,8 +248,8 @@ def _table(divisor: float) -> tuple[Tensor, Tensor]:
     return scores, (scores / divisor).softmax(-1)
 
 
-DIVISORS = Exercise(
-    "check_divisors",
+check_divisors = Exercise(
+    "Does `attempt(scores, weights)` find the divisor that each entry implies against the first, `[..., T - 1]`?",
     answer=_divisors,
     cases=(
         Case("a row without a divisor: all ones", (_table(1.0)[0][0], _table(1.0)[1][0])),
@@ -295,8 +275,3 @@ DIVISORS = Exercise(
         ),
     ),
 )
-
-
-def check_divisors(attempt: Attempt) -> bool:
-    """Does `attempt(scores, weights)` find the divisor that each entry implies against the first, `[..., T - 1]`?"""
-    return DIVISORS.check(attempt)

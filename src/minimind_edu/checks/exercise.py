@@ -46,21 +46,37 @@ class Mistake:
     hint: str
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Exercise:
-    """One exercise with everything that its check needs.
+    """One exercise with everything that its check needs; called with an attempt, it checks it.
 
     A mistake that gives the right result for some case is not named there. Where two mistakes agree on a case, the
     first in the list is named.
     """
 
-    name: str
+    question: str
     answer: Attempt  # the reference
     cases: tuple[Case | Property, ...]
     mistakes: tuple[Mistake, ...] = ()
     parts: tuple[str, ...] = ()  # the names of the tensors, if an answer consists of several
     rtol: float = 1e-6
     atol: float = 1e-9
+    through: Callable[[Attempt], Attempt] | None = None  # attempt -> what is tried and compared in its place
+
+    def __post_init__(self) -> None:
+        self.__name__ = "exercise"
+        self.__doc__ = self.question  # what help() shows
+
+    def __set_name__(self, owner: Any, name: str) -> None:
+        """Take the name of the variable that holds the exercise: it begins what a check prints."""
+        self.__name__ = name
+
+    def __repr__(self) -> str:
+        return f"{self.__name__}: {self.question}"
+
+    def __call__(self, attempt: Attempt) -> bool:
+        """Check an attempt: True if it is right. What is wrong is printed."""
+        return self.check(self.through(attempt) if self.through else attempt)
 
     def check(self, attempt: Attempt) -> bool:
         """Try all cases in order, print a line for each, and stop at the first that fails.
@@ -75,7 +91,7 @@ class Exercise:
                 raise NotAttempted
             return result
 
-        print(self.name)
+        print(self.__name__)
         for case in self.cases:
             try:
                 hint = self._compare(written, case) if isinstance(case, Case) else case.find_problem(written)

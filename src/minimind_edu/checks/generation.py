@@ -1,4 +1,4 @@
-"""Exercises on generation (chapter 12).
+"""Exercises on generation.
 
 The probabilities are given out of order, and rows of a batch end at different steps, so that a shortcut shows.
 """
@@ -28,8 +28,8 @@ def _top_p(p: Tensor, limit: float) -> Tensor:
 _WORDS = torch.tensor([0.125, 0.5, 0.0625, 0.25, 0.0625 - 0.03125, 0.03125], dtype=torch.float64)
 _SURE = torch.tensor([0.05, 0.05, 0.9], dtype=torch.float64)
 
-TOP_P = Exercise(
-    "check_top_p",
+check_top_p = Exercise(
+    "Does `attempt(p, limit)` keep the fewest most probable words that reach the limit, `[V]` -> `[V]`?",
     answer=_top_p,
     cases=(
         Case("six words, 0.85 of the probability", (_WORDS, 0.85)),
@@ -64,11 +64,6 @@ TOP_P = Exercise(
         ),
     ),
 )
-
-
-def check_top_p(attempt: Attempt) -> bool:
-    """Does `attempt(p, limit)` keep the fewest most probable words that reach the limit, `[V]` -> `[V]`?"""
-    return TOP_P.check(attempt)
 
 
 Step = Callable[[Tensor], Tensor]  # ids [B, S] -> logits [B, S, V]
@@ -112,8 +107,8 @@ def _script(*rows: list[int]) -> Step:
 
 _PROMPTS = torch.tensor([[4, 5, 6], [3, 9, 5]])
 
-FINISH = Exercise(
-    "check_finish",
+check_finish = Exercise(
+    "Does `attempt(step, ids, count, end, pad)` continue `[B, S]` greedily and pad each row after its own end?",
     answer=_write,
     cases=(
         Case("no row ends", (_script([4, 5, 6], [7, 8, 4]), _PROMPTS, 3, 9, 0)),
@@ -150,11 +145,6 @@ FINISH = Exercise(
 )
 
 
-def check_finish(attempt: Attempt) -> bool:
-    """Does `attempt(step, ids, count, end, pad)` continue `[B, S]` greedily and pad each row after its own end?"""
-    return FINISH.check(attempt)
-
-
 def _residual(p: Tensor, q: Tensor) -> Tensor:
     left = (p - q).clamp(min=0)
     return left / left.sum()
@@ -163,8 +153,8 @@ def _residual(p: Tensor, q: Tensor) -> Tensor:
 _P = torch.tensor([0.6, 0.3, 0.1, 0.0], dtype=torch.float64)
 _Q = torch.tensor([0.2, 0.5, 0.05, 0.25], dtype=torch.float64)
 
-RESIDUAL = Exercise(
-    "check_residual",
+check_residual = Exercise(
+    "Does `attempt(p, q)` give the distribution from which to draw after a rejected guess, `[V]` each?",
     answer=_residual,
     cases=(
         Case("four words", (_P, _Q)),
@@ -200,11 +190,6 @@ RESIDUAL = Exercise(
 )
 
 
-def check_residual(attempt: Attempt) -> bool:
-    """Does `attempt(p, q)` give the distribution from which to draw after a rejected guess, `[V]` each?"""
-    return RESIDUAL.check(attempt)
-
-
 _MOST = 20
 
 
@@ -225,8 +210,8 @@ def _time(cost: float, count: int) -> float:
     return 1 + cost * count
 
 
-AHEAD = Exercise(
-    "check_ahead",
+check_ahead = Exercise(
+    "Does `attempt(rate, cost)` give how many words, 0 to 20, the draft should guess ahead for the most speed?",
     answer=each(_best(_words, _time)),
     cases=(
         Case("a guess costs a tenth, or as much as the model itself", ((0.8, 0.1), (0.8, 1.0))),
@@ -255,9 +240,5 @@ AHEAD = Exercise(
             "not guessing at all is allowed, and sometimes best: try 0 as well",
         ),
     ),
+    through=each,
 )
-
-
-def check_ahead(attempt: Attempt) -> bool:
-    """Does `attempt(rate, cost)` give how many words, 0 to 20, the draft should guess ahead for the most speed?"""
-    return AHEAD.check(each(attempt))

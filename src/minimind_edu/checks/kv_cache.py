@@ -1,4 +1,4 @@
-"""Exercises on the KV cache (chapter 07).
+"""Exercises on the KV cache.
 
 All axes have different sizes, so that a wrong axis shows. The loop is watched while it runs: which tokens it feeds,
 with which cache, and how many in all. A test that a reader writes is tried on a right model and on four broken ones.
@@ -58,8 +58,8 @@ def _rotated_again(q: Tensor, k: Tensor, v: Tensor, cos: Tensor, sin: Tensor, pa
     return rotated, _rotated_from_0(keys, cos, sin), values
 
 
-EXTEND = Exercise(
-    "check_extend",
+check_extend = Exercise(
+    "Does `attempt(q, k, v, cos, sin, pair)` rotate what is new, and append keys and values to those cached?",
     answer=_extend,
     cases=(
         Case("a prompt of five, nothing cached", _new_after(0, 5)),
@@ -104,11 +104,6 @@ EXTEND = Exercise(
     ),
     parts=("queries", "keys", "values"),
 )
-
-
-def check_extend(attempt: Attempt) -> bool:
-    """Does `attempt(q, k, v, cos, sin, pair)` rotate what is new, and append keys and values to those cached?"""
-    return EXTEND.check(attempt)
 
 
 class _Watched:
@@ -267,8 +262,8 @@ def _generate(model: MiniMindForCausalLM, input_ids: Tensor, max_new_tokens: int
     return input_ids
 
 
-CACHED_GENERATE = Exercise(
-    "check_cached_generate",
+check_cached_generate = Exercise(
+    "Does `attempt(model, input_ids, max_new_tokens, eos_token_id)` continue the prompt greedily, with a cache?",
     answer=_generate,
     cases=(
         Property("one new token, from the prompt's own logits", _continues(1)),
@@ -277,11 +272,6 @@ CACHED_GENERATE = Exercise(
         Property("it stops after the end-of-sequence token", _stops),
     ),
 )
-
-
-def check_cached_generate(attempt: Attempt) -> bool:
-    """Does `attempt(model, input_ids, max_new_tokens, eos_token_id)` continue the prompt greedily, with a cache?"""
-    return CACHED_GENERATE.check(attempt)
 
 
 class _Reader:
@@ -336,8 +326,8 @@ def _is_right(reader: Attempt, ids: Tensor) -> bool:
     return torch.allclose(torch.cat([first, second], dim=1), whole)
 
 
-CACHE_TEST = Exercise(
-    "check_cache_test",
+check_cache_test = Exercise(
+    "Does `attempt(reader, ids)` tell a model that reads rightly with a cache from one with any of the four bugs?",
     answer=_is_right,
     cases=(
         Property(
@@ -371,11 +361,6 @@ CACHE_TEST = Exercise(
 )
 
 
-def check_cache_test(attempt: Attempt) -> bool:
-    """Does `attempt(reader, ids)` tell a model that reads rightly with a cache from one with any of the four bugs?"""
-    return CACHE_TEST.check(attempt)
-
-
 def _longest(config: MiniMindConfig, weights: int, users: int, memory: int, itemsize: int) -> int:
     return max(0, _fitting(config, weights * itemsize, users, memory, itemsize))
 
@@ -387,8 +372,8 @@ def _fitting(config: MiniMindConfig, taken: int, users: int, memory: int, itemsi
 
 _ODD = MiniMindConfig(hidden_size=90, num_hidden_layers=7, num_attention_heads=15, num_key_value_heads=5)
 
-LONGEST_TEXT = Exercise(
-    "check_longest_text",
+check_longest_text = Exercise(
+    "Does `attempt(config, weights, users, memory, itemsize)` tell how many tokens each user's text may have?",
     answer=_longest,
     cases=(
         # No two sizes are alike or multiples, so that a wrong or forgotten factor shows.
@@ -428,8 +413,3 @@ LONGEST_TEXT = Exercise(
         ),
     ),
 )
-
-
-def check_longest_text(attempt: Attempt) -> bool:
-    """Does `attempt(config, weights, users, memory, itemsize)` tell how many tokens each user's text may have?"""
-    return LONGEST_TEXT.check(attempt)

@@ -1,4 +1,4 @@
-"""Exercises on speed (chapter 14).
+"""Exercises on speed.
 
 The sizes in one case are all different, so that no forgotten factor hides another. Nothing is timed: the exercise on
 timing runs on a machine that is pretended, with a clock of its own.
@@ -39,8 +39,8 @@ def _queries(config: MiniMindConfig) -> int:
     return config.num_hidden_layers * config.num_attention_heads * config.head_dim
 
 
-STEP_OPERATIONS = Exercise(
-    "check_step_operations",
+check_step_operations = Exercise(
+    "Does `attempt(config, context, batch)` give the operations of the matrix products of one decode step?",
     answer=_step,
     cases=(
         Case("minimind2, one sequence of 512: 60,030,976", (_SMALL, 512, 1)),
@@ -89,11 +89,6 @@ STEP_OPERATIONS = Exercise(
 )
 
 
-def check_step_operations(attempt: Attempt) -> bool:
-    """Does `attempt(config, context, batch)` give the operations of the matrix products of one decode step?"""
-    return STEP_OPERATIONS.check(attempt)
-
-
 def _readers(fits: Callable[[MiniMindConfig, int, Machine, float, int], bool]) -> Attempt:
     """The largest batch that `fits`; from there on none does."""
 
@@ -108,8 +103,8 @@ def _readers(fits: Callable[[MiniMindConfig, int, Machine, float, int], bool]) -
 
 _EXAMPLE = Machine(bandwidth=20e9, peak=100e9)
 
-READERS = Exercise(
-    "check_readers",
+check_readers = Exercise(
+    "Does `attempt(config, context, machine, seconds)` give the most texts whose decode step takes at most so long?",
     answer=_readers(lambda c, t, m, s, b: m.seconds(decode_cost(c, t, b)) <= s),
     cases=(
         Case("minimind2, short texts: 256 positions, 50 ms", (_SMALL, 256, _EXAMPLE, 0.05)),
@@ -150,11 +145,6 @@ READERS = Exercise(
 )
 
 
-def check_readers(attempt: Attempt) -> bool:
-    """Does `attempt(config, context, machine, seconds)` give the most texts whose decode step takes at most so long?"""
-    return READERS.check(attempt)
-
-
 def _attention_pairs(prompt: int, new_tokens: int, use_cache: bool) -> int:
     """S * T summed over all calls: one call for the prompt, then new_tokens - 1 more."""
     lengths = range(prompt + 1, prompt + new_tokens)
@@ -167,8 +157,8 @@ def _unmasked_pairs(prompt: int, new_tokens: int, use_cache: bool) -> int:
     return prompt * (prompt + 1) // 2 + sum(t if use_cache else t * (t + 1) // 2 for t in lengths)
 
 
-ATTENTION_PAIRS = Exercise(
-    "check_attention_pairs",
+check_attention_pairs = Exercise(
+    "Does `attempt(prompt, new_tokens, use_cache)` give all pairs of a query and a key that attention computes?",
     answer=_attention_pairs,
     cases=(
         Case("a prompt of 5, 3 new tokens, with a cache", (5, 3, True)),
@@ -204,11 +194,6 @@ ATTENTION_PAIRS = Exercise(
         ),
     ),
 )
-
-
-def check_attention_pairs(attempt: Attempt) -> bool:
-    """Does `attempt(prompt, new_tokens, use_cache)` give all pairs of a query and a key that attention computes?"""
-    return ATTENTION_PAIRS.check(attempt)
 
 
 def _pretended(attempt: Attempt) -> Attempt:
@@ -259,8 +244,8 @@ def _mean(seconds: list[float]) -> float:
 
 _ALWAYS = (0.0, float("inf"))
 
-FAIR_TIMES = Exercise(
-    "check_fair_times",
+check_fair_times = Exercise(
+    "Does `attempt(calls, wait, clock, rounds)` give the shortest undisturbed time of each call, by name?",
     answer=_pretended(_shortest),
     cases=(
         Case("a quiet machine that has seen the calls before", ({"a": 2.0, "b": 3.0}, 0.0, _ALWAYS, 5)),
@@ -294,9 +279,5 @@ FAIR_TIMES = Exercise(
             "that is a median, which keeps what disturbs more than half of the runs: the shortest was disturbed least",
         ),
     ),
+    through=_pretended,
 )
-
-
-def check_fair_times(attempt: Attempt) -> bool:
-    """Does `attempt(calls, wait, clock, rounds)` give the shortest undisturbed time of each call, by name?"""
-    return FAIR_TIMES.check(_pretended(attempt))

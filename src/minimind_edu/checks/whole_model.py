@@ -1,4 +1,4 @@
-"""Exercises on the whole model (chapter 01).
+"""Exercises on the whole model.
 
 Positions, channels, heads and vocabulary have different sizes, so that a wrong axis shows.
 """
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from minimind_edu.bpe import BPE, BYTES, Pair, merge
-from minimind_edu.checks.exercise import Attempt, Case, Exercise, Mistake, numbers
+from minimind_edu.checks.exercise import Case, Exercise, Mistake, numbers
 
 
 def _encode_word(word: str, merges: Sequence[Pair]) -> list[int]:
@@ -57,8 +57,8 @@ _HALL = [(97, 108), (256, 108), (104, 257)]  # al, all, hall
 _AB_FIRST = [(97, 98), (98, 99), (97, 257)]  # ab, bc, abc
 _BC_FIRST = [(98, 99), (97, 98)]
 
-ENCODE_WORD = Exercise(
-    "check_encode_word",
+check_encode_word = Exercise(
+    "Does `attempt(word, merges)` give the ids of a word, the pairs of `merges` in the order of learning?",
     answer=_encode_word,
     cases=(
         Case("a word that is one piece", ("hall", _HALL)),
@@ -91,11 +91,6 @@ ENCODE_WORD = Exercise(
 )
 
 
-def check_encode_word(attempt: Attempt) -> bool:
-    """Does `attempt(word, merges)` give the ids of a word, the pairs of `merges` in the order of learning?"""
-    return ENCODE_WORD.check(attempt)
-
-
 def _normed(x: Tensor) -> Tensor:
     return x / (x.pow(2).mean(-1, keepdim=True) + 1e-5).sqrt()
 
@@ -106,8 +101,8 @@ def _next_word(stream: Tensor, gain: Tensor, table: Tensor) -> Tensor:
 
 _GAIN = numbers(6, shift=0.4) + 1.5
 
-NEXT_WORD = Exercise(
-    "check_next_word",
+check_next_word = Exercise(
+    "Does `attempt(stream, gain, table)` give the probabilities `[S, V]` of the next word, for a stream `[S, E]`?",
     answer=_next_word,
     cases=(
         Case("three positions, 6 channels, nine words", (numbers(3, 6), _GAIN, numbers(9, 6, shift=2.0))),
@@ -137,11 +132,6 @@ NEXT_WORD = Exercise(
         ),
     ),
 )
-
-
-def check_next_word(attempt: Attempt) -> bool:
-    """Does `attempt(stream, gain, table)` give the probabilities `[S, V]` of the next word, for a stream `[S, E]`?"""
-    return NEXT_WORD.check(attempt)
 
 
 Step = Callable[[Tensor], Tensor]  # ids [S] -> logits [S, V]
@@ -176,8 +166,8 @@ def _reader(words: int) -> Step:
     return step
 
 
-GREEDY = Exercise(
-    "check_greedy",
+check_greedy = Exercise(
+    "Does `attempt(step, ids, count)` append the `count` most probable words to ids `[S]`, one after the other?",
     answer=_greedy,
     cases=(
         Case("five words after a prompt of three", (_reader(11), torch.tensor([4, 0, 7]), 5)),
@@ -208,11 +198,6 @@ GREEDY = Exercise(
 )
 
 
-def check_greedy(attempt: Attempt) -> bool:
-    """Does `attempt(step, ids, count)` append the `count` most probable words to ids `[S]`, one after the other?"""
-    return GREEDY.check(attempt)
-
-
 def _silenced(weight: Tensor, head: int, head_dim: int, axis: int = 1) -> Tensor:
     inside = torch.arange(weight.shape[axis]) // head_dim == head
     return weight.masked_fill(inside if axis else inside[:, None], 0.0)
@@ -225,8 +210,8 @@ def _every_so_many(weight: Tensor, head: int, head_dim: int) -> Tensor:
 
 _KEPT = "you changed the weights that you were given; return a copy, or the head stays silent for ever"
 
-SILENCE = Exercise(
-    "check_silence",
+check_silence = Exercise(
+    "Does `attempt(weight, head, head_dim)` give o_proj's weight `[E, H * D]` with which this head adds nothing?",
     answer=_silenced,
     cases=(
         Case("head 1 of 3, 4 channels each", (numbers(12, 12), 1, 4), untouched=_KEPT),
@@ -258,11 +243,6 @@ SILENCE = Exercise(
 )
 
 
-def check_silence(attempt: Attempt) -> bool:
-    """Does `attempt(weight, head, head_dim)` give o_proj's weight `[E, H * D]` with which this head adds nothing?"""
-    return SILENCE.check(attempt)
-
-
 def _divergence(exact: Tensor, logits: Tensor, default: float = 1.0) -> Tensor:
     log_exact = torch.where(exact > 0, exact, default).log()
     return (exact * (log_exact - logits.log_softmax(-1))).sum(-1).mean()
@@ -276,8 +256,8 @@ def _reversed(exact: Tensor, logits: Tensor) -> Tensor:
 _LOGITS, _EXACT = 2 * numbers(3, 5, shift=0.3), (2 * numbers(3, 5)).softmax(-1)
 _RULED_OUT = torch.tensor([[0.5, 0.5, 0, 0, 0], [0, 0, 0.2, 0.2, 0.6], [1, 0, 0, 0, 0]], dtype=torch.float64)
 
-DIVERGENCE = Exercise(
-    "check_divergence",
+check_divergence = Exercise(
+    "Is `attempt(exact, logits)` the mean KL(world, model) in nats, `[T, V]` each -> a number?",
     answer=_divergence,
     cases=(
         Case("every word is possible", (_EXACT, _LOGITS)),
@@ -308,8 +288,3 @@ DIVERGENCE = Exercise(
         ),
     ),
 )
-
-
-def check_divergence(attempt: Attempt) -> bool:
-    """Is `attempt(exact, logits)` the mean KL(world, model) in nats, `[T, V]` each -> a number?"""
-    return DIVERGENCE.check(attempt)

@@ -1,4 +1,4 @@
-"""Exercises on training (chapter 13).
+"""Exercises on training.
 
 Every mistake here trains, and the loss still falls: only a comparison shows that something is lost.
 """
@@ -24,8 +24,8 @@ def _rows(*shape: int) -> Tensor:
 
 _SURE = torch.tensor([[0.0, 1.0, 0.0], [0.5, 0.0, 0.5], [0.25, 0.25, 0.5]], dtype=torch.float64)
 
-EXCESS = Exercise(
-    "check_excess",
+check_excess = Exercise(
+    "Does `attempt(exact, logits)`, `[T, V]` each, give the nats per word above the entropy?",
     answer=_excess,
     cases=(
         Case("five words, a vocabulary of 7", (_rows(5, 7), numbers(5, 7, shift=0.5))),
@@ -61,11 +61,6 @@ EXCESS = Exercise(
 )
 
 
-def check_excess(attempt: Attempt) -> bool:
-    """Does `attempt(exact, logits)`, `[T, V]` each, give the nats per word above the entropy?"""
-    return EXCESS.check(attempt)
-
-
 def _rate(step: int, steps: int, highest: float, warmup: int, last: float) -> float:
     warm = min(1.0, (step + 1) / max(1, warmup))
     cosine = (1 + math.cos(math.pi * step / steps)) / 2
@@ -78,8 +73,8 @@ def _rates(*plan: float) -> tuple[tuple[float, ...], ...]:
     return tuple((step, steps, highest, warmup, last) for step in (0, 4, warmup - 1, steps // 2, steps - 1))
 
 
-RATE = Exercise(
-    "check_rate",
+check_rate = Exercise(
+    "Is `attempt(step, steps, highest, warmup, last)` the rate of a step: warm-up, then half a cosine?",
     answer=each(_rate),
     cases=(
         Case("1,000 steps, 10 of warm-up, down to a tenth", _rates(1000, 3e-3, 10, 0.1)),
@@ -110,12 +105,8 @@ RATE = Exercise(
         ),
     ),
     atol=1e-12,
+    through=each,
 )
-
-
-def check_rate(attempt: Attempt) -> bool:
-    """Is `attempt(step, steps, highest, warmup, last)` the rate of a step: warm-up, then half a cosine?"""
-    return RATE.check(each(attempt))
 
 
 Loop = Callable[[nn.Module, Sequence[tuple[Tensor, Tensor]], float, float], object]
@@ -167,8 +158,8 @@ def _trained(loop: Attempt) -> Attempt:
     return run
 
 
-LOOP = Exercise(
-    "check_loop",
+check_loop = Exercise(
+    "Does `attempt(model, batches, rate, limit)` train with AdamW, gradients clipped, and return the losses?",
     answer=_trained(_loop()),
     cases=(
         Case("one step, nothing to clip", (1, 1e3)),
@@ -199,12 +190,8 @@ LOOP = Exercise(
             "and call zero_grad in it",
         ),
     ),
+    through=_trained,
 )
-
-
-def check_loop(attempt: Loop) -> bool:
-    """Does `attempt(model, batches, rate, limit)` train with AdamW, gradients clipped, and return the losses?"""
-    return LOOP.check(_trained(attempt))
 
 
 Task = Callable[[list[int]], object]
@@ -227,8 +214,8 @@ def _needs_order(task: Task) -> bool:
     return any(task(list(other)) != task(digits) for digits in _TRIED for other in itertools.permutations(digits))
 
 
-NEEDS_ORDER = Exercise(
-    "check_needs_order",
+check_needs_order = Exercise(
+    "Does `attempt(task)` find by trying whether a task on a list of digits depends on their order?",
     answer=_needs_order,
     cases=tuple(Case(f"{name}: {name in _ORDERED}", (task,)) for name, task in _TASKS.items()),
     mistakes=(
@@ -251,8 +238,3 @@ NEEDS_ORDER = Exercise(
         Mistake(lambda task: not _needs_order(task), "the other way round: True where the order matters"),
     ),
 )
-
-
-def check_needs_order(attempt: Attempt) -> bool:
-    """Does `attempt(task)` find by trying whether a task on a list of digits depends on their order?"""
-    return NEEDS_ORDER.check(attempt)

@@ -1,4 +1,4 @@
-"""checks.training: right answers in other words pass, and wrong ones get the hint that fits."""
+"""checks.training_in_minutes: right answers in other words pass, and wrong ones get the hint that fits."""
 
 import math
 

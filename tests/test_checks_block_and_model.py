@@ -1,4 +1,4 @@
-"""checks.block: right answers in other words pass, and the references are what the package computes."""
+"""checks.block_and_model: right answers in other words pass, and the references are what the package computes."""
 
 import copy
 
@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from minimind_edu import MiniMindConfig, MiniMindForCausalLM, checks
-from minimind_edu.checks import block as module
+from minimind_edu.checks import block_and_model as module
 from minimind_edu.figures.parameter_ledger import count_by_part
 
 

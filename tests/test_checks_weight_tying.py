@@ -1,4 +1,4 @@
-"""checks.tying: right answers in other words pass, and what two modules or two names share is seen exactly."""
+"""checks.weight_tying: right answers in other words pass, and what two modules or two names share is seen exactly."""
 
 import copy
 

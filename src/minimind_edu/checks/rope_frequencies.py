@@ -1,4 +1,4 @@
-"""Exercises on RoPE's frequencies and their scaling (chapter 04).
+"""Exercises on RoPE's frequencies and their scaling.
 
 The references are written out in the few lines that a learner needs; the tests compare them with the package.
 """
@@ -9,7 +9,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from minimind_edu.checks.exercise import Attempt, Case, Exercise, Mistake
+from minimind_edu.checks.exercise import Case, Exercise, Mistake
 
 _TOLERANCE = 1e-5  # a learner may compute in float32
 
@@ -20,8 +20,8 @@ def unfinished_pairs(dim: int, rope_base: float, context: float, exponent: float
     return int((periods > context).sum())
 
 
-UNFINISHED_PAIRS = Exercise(
-    "check_unfinished_pairs",
+check_unfinished_pairs = Exercise(
+    "Does `attempt(dim, rope_base, context)` count the pairs that complete no rotation in `context` positions?",
     answer=unfinished_pairs,
     cases=(
         # In this case no two of the mistakes give the same number.
@@ -54,18 +54,13 @@ UNFINISHED_PAIRS = Exercise(
 )
 
 
-def check_unfinished_pairs(attempt: Attempt) -> bool:
-    """Does `attempt(dim, rope_base, context)` count the pairs that complete no rotation in `context` positions?"""
-    return UNFINISHED_PAIRS.check(attempt)
-
-
 def largest_base(dim: int, context: float) -> float:
     """The base whose slowest pair completes exactly one rotation in `context` positions."""
     return (context / (2 * math.pi)) ** (dim / (dim - 2))
 
 
-LARGEST_BASE = Exercise(
-    "check_largest_base",
+check_largest_base = Exercise(
+    "Does `attempt(dim, context)` give the largest base for which no pair stays unfinished in `context` positions?",
     answer=largest_base,
     cases=(
         Case("dim 4, 100 positions", (4, 100)),
@@ -103,11 +98,6 @@ LARGEST_BASE = Exercise(
 )
 
 
-def check_largest_base(attempt: Attempt) -> bool:
-    """Does `attempt(dim, context)` give the largest base for which no pair stays unfinished in `context` positions?"""
-    return LARGEST_BASE.check(attempt)
-
-
 def _ramp(
     dim: int,
     rope_base: float,
@@ -139,8 +129,8 @@ def _broken(dim: int, rope_base: float, context: float, factor: float) -> Tensor
     return _blend(1 - _ramp(dim, rope_base, context, rotation=1.0, last=math.floor).clamp(0, 1), factor)
 
 
-YARN_SCALING = Exercise(
-    "check_yarn_scaling",
+check_yarn_scaling = Exercise(
+    "Does `attempt(dim, rope_base, context, factor)` give YaRN's factor on each pair's frequency, `[D/2]`?",
     answer=yarn_scaling,
     cases=(
         Case("dim 64, base 500,000, 4,096 positions, factor 4", (64, 5e5, 4096, 4.0)),
@@ -187,18 +177,13 @@ YARN_SCALING = Exercise(
 )
 
 
-def check_yarn_scaling(attempt: Attempt) -> bool:
-    """Does `attempt(dim, rope_base, context, factor)` give YaRN's factor on each pair's frequency, `[D/2]`?"""
-    return YARN_SCALING.check(attempt)
-
-
 def first_lost_position(dtype: torch.dtype) -> int:
     """The smallest position that `dtype` rounds to the same number as the one after it."""
     return round(2 / torch.finfo(dtype).eps)
 
 
-FIRST_LOST_POSITION = Exercise(
-    "check_first_lost_position",
+check_first_lost_position = Exercise(
+    "Does `attempt(dtype)` give the smallest position that is the same number as the position after it?",
     answer=first_lost_position,
     cases=(
         Case("bfloat16, 8 binary digits", (torch.bfloat16,)),
@@ -228,8 +213,3 @@ FIRST_LOST_POSITION = Exercise(
         ),
     ),
 )
-
-
-def check_first_lost_position(attempt: Attempt) -> bool:
-    """Does `attempt(dtype)` give the smallest position that is the same number as the position after it?"""
-    return FIRST_LOST_POSITION.check(attempt)

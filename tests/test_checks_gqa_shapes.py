@@ -1,4 +1,4 @@
-"""checks.head_groups: right answers in other words pass, also those that a reader finds elsewhere; references hold."""
+"""checks.gqa_shapes: right answers in other words pass, also those that a reader finds elsewhere; references hold."""
 
 import math
 
@@ -8,7 +8,7 @@ import torch.nn.functional as F
 
 from minimind_edu import checks
 from minimind_edu.attention import attention, repeat_kv_interleave, repeat_kv_tiled
-from minimind_edu.checks.head_groups import GROUPED_ATTENTION, REORDERED
+from minimind_edu.checks.gqa_shapes import check_grouped_attention, check_reordered
 from minimind_edu.kv_cache import KVCache
 
 
@@ -117,13 +117,13 @@ def test_a_wrong_answer_gets_the_hint_that_fits(check, answer, words, capsys):
 
 
 def test_the_reference_is_the_packages_attention():
-    for case in GROUPED_ATTENTION.cases[:-1]:
-        torch.testing.assert_close(GROUPED_ATTENTION.answer(*case.arguments), attention(*case.arguments)[0])
+    for case in check_grouped_attention.cases[:-1]:
+        torch.testing.assert_close(check_grouped_attention.answer(*case.arguments), attention(*case.arguments)[0])
 
 
 def test_a_reordered_checkpoint_attends_as_it_was_trained_to():
     q, k, v = torch.randn(1, 4, 24), torch.randn(1, 4, 3, 4), torch.randn(1, 4, 3, 4)
     trained, _ = attention(q.unflatten(-1, (6, 4)), repeat_kv_tiled(k, 2), repeat_kv_tiled(v, 2))
-    moved = REORDERED.answer(q[0].T, 3, 4).T[None].unflatten(-1, (6, 4))  # channels of the queries as rows
+    moved = check_reordered.answer(q[0].T, 3, 4).T[None].unflatten(-1, (6, 4))  # channels of the queries as rows
     output, _ = attention(moved, k, v)
-    torch.testing.assert_close(output.flatten(2)[0].T, REORDERED.answer(trained.flatten(2)[0].T, 3, 4))
+    torch.testing.assert_close(output.flatten(2)[0].T, check_reordered.answer(trained.flatten(2)[0].T, 3, 4))

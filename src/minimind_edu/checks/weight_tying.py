@@ -1,4 +1,4 @@
-"""Exercises on weight tying (chapter 11).
+"""Exercises on weight tying.
 
 What two modules share is read off the modules themselves: which parameter they hold, how many there are, what changes
 with what.
@@ -13,8 +13,8 @@ _VOCABULARY, _HIDDEN = 7, 4
 _TABLE = numbers(_VOCABULARY, _HIDDEN)
 
 
-LOGITS_FROM_EMBEDDING = Exercise(
-    "check_logits_from_embedding",
+check_logits_from_embedding = Exercise(
+    "Does `attempt(weight, hidden)` give a logit for every token at every position, `[B, S, V]`?",
     answer=lambda weight, hidden: hidden @ weight.T,
     cases=(
         Case("hidden states [1, 1, 4]", (_TABLE, numbers(1, 1, 4))),
@@ -43,11 +43,6 @@ LOGITS_FROM_EMBEDDING = Exercise(
         ),
     ),
 )
-
-
-def check_logits_from_embedding(attempt: Attempt) -> bool:
-    """Does `attempt(weight, hidden)` give a logit for every token at every position, `[B, S, V]`?"""
-    return LOGITS_FROM_EMBEDDING.check(attempt)
 
 
 def _modules() -> tuple[nn.Embedding, nn.Linear]:
@@ -128,8 +123,8 @@ def _tie_weights(embedding: nn.Embedding, head: nn.Linear) -> nn.Linear:
     return head
 
 
-TIE_WEIGHTS = Exercise(
-    "check_tie_weights",
+check_tie_weights = Exercise(
+    "Does `attempt(embedding, head)` leave both modules with one parameter? It returns the head.",
     answer=_tie_weights,
     cases=(
         Property("both hold the same numbers, [V, E]", _same_numbers),
@@ -139,11 +134,6 @@ TIE_WEIGHTS = Exercise(
         Property("and stays one when the model is converted", _survives_conversion),
     ),
 )
-
-
-def check_tie_weights(attempt: Attempt) -> bool:
-    """Does `attempt(embedding, head)` leave both modules with one parameter? It returns the head."""
-    return TIE_WEIGHTS.check(attempt)
 
 
 def _tied_gradient(ids: Tensor, grad_embedded: Tensor, hidden: Tensor, grad_logits: Tensor) -> Tensor:
@@ -164,8 +154,8 @@ def _one_sentence(*ids: int) -> tuple[Tensor, ...]:
     return torch.tensor(ids), hidden + 0.5, hidden, grad_logits
 
 
-TIED_GRADIENT = Exercise(
-    "check_tied_gradient",
+check_tied_gradient = Exercise(
+    "Does `attempt(ids, grad_embedded, hidden, grad_logits)` give the shared matrix's gradient, `[V, E]`?",
     answer=_tied_gradient,
     cases=(
         Case("two different tokens", _one_sentence(2, 5)),
@@ -198,18 +188,13 @@ TIED_GRADIENT = Exercise(
 )
 
 
-def check_tied_gradient(attempt: Attempt) -> bool:
-    """Does `attempt(ids, grad_embedded, hidden, grad_logits)` give the shared matrix's gradient, `[V, E]`?"""
-    return TIED_GRADIENT.check(attempt)
-
-
 def _two_sizes(hidden_size: int, logits: float, stream: float) -> tuple[float, float]:
     std = logits / hidden_size**0.5
     return std, stream / std
 
 
-TWO_SIZES = Exercise(
-    "check_two_sizes",
+check_two_sizes = Exercise(
+    "Does `attempt(hidden_size, logits, stream)` give the std of the matrix and the factor for reading?",
     answer=_two_sizes,
     cases=(
         Case("E = 512, logits of 1, stream of 1", (512, 1.0, 1.0)),
@@ -239,11 +224,6 @@ TWO_SIZES = Exercise(
         ),
     ),
 )
-
-
-def check_two_sizes(attempt: Attempt) -> bool:
-    """Does `attempt(hidden_size, logits, stream)` give the std of the matrix and the factor for reading?"""
-    return TWO_SIZES.check(attempt)
 
 
 _EMBEDDING, _HEAD = "model.embed_tokens.weight", "lm_head.weight"
@@ -276,8 +256,8 @@ def _one_number_off() -> Tensor:
     return head
 
 
-FITS_TIED = Exercise(
-    "check_fits_tied",
+check_fits_tied = Exercise(
+    "Does `attempt(state_dict)` tell whether a tied model can load these weights without losing a number?",
     answer=_fits_tied,
     cases=(
         _judges(
@@ -303,8 +283,3 @@ FITS_TIED = Exercise(
         ),
     ),
 )
-
-
-def check_fits_tied(attempt: Attempt) -> bool:
-    """Does `attempt(state_dict)` tell whether a tied model can load these weights without losing a number?"""
-    return FITS_TIED.check(attempt)

@@ -1,4 +1,4 @@
-"""Exercises on RMSNorm and LayerNorm (chapter 02).
+"""Exercises on RMSNorm and LayerNorm.
 
 The gains tried are rarely all ones: a gain that is squared or forgotten would go unnoticed. The eps is one that nobody
 writes by hand, and so small that only the tiny vector shows what was done with it.
@@ -69,8 +69,8 @@ def _keeps_dtype(attempt: Attempt) -> str | None:
     return None
 
 
-RMS_NORM = Exercise(
-    "check_rms_norm",
+check_rms_norm = Exercise(
+    "Does `attempt(x, weight, eps)` normalize the last axis of `x` by its root mean square and apply the gain?",
     answer=_rms_norm,
     cases=(
         Case("one position, a gain of ones", (_POSITION, _ONES, _EPS)),
@@ -126,17 +126,12 @@ RMS_NORM = Exercise(
 )
 
 
-def check_rms_norm(attempt: Attempt) -> bool:
-    """Does `attempt(x, weight, eps)` normalize the last axis of `x` by its root mean square and apply the gain?"""
-    return RMS_NORM.check(attempt)
-
-
 def _layer_norm(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
     return functional_call(LayerNorm(x.shape[-1], eps), {"weight": weight, "bias": bias}, (x,)).detach()
 
 
-LAYER_NORM = Exercise(
-    "check_layer_norm",
+check_layer_norm = Exercise(
+    "Does `attempt(x, weight, bias, eps)` give LayerNorm over the last axis?",
     answer=_layer_norm,
     cases=(
         Case("one position, gain of ones, bias of zeros", (_POSITION, _ONES, 0 * _BIAS, _EPS), _WRITES_INTO_X),
@@ -175,11 +170,6 @@ LAYER_NORM = Exercise(
 )
 
 
-def check_layer_norm(attempt: Attempt) -> bool:
-    """Does `attempt(x, weight, bias, eps)` give LayerNorm over the last axis?"""
-    return LAYER_NORM.check(attempt)
-
-
 def _invariances(norm: Box) -> tuple[bool, bool]:
     x = numbers(7)
     larger, shifted = norm(5 * x), norm(x + 2)
@@ -203,8 +193,8 @@ _BOXES: dict[str, Box] = {  # eps is 0: it would tell large vectors from small o
     "smallest channel to 0, largest to 1": lambda x: (x - x.min()) / (x.max() - x.min()),
 }
 
-INVARIANCES = Exercise(
-    "check_invariances",
+check_invariances = Exercise(
+    "Does `attempt(norm)` find by trying whether a function of 7 channels ignores a factor, and an offset?",
     answer=_invariances,
     cases=tuple(Case(name, (box,)) for name, box in _BOXES.items()),
     mistakes=(
@@ -232,13 +222,8 @@ INVARIANCES = Exercise(
 )
 
 
-def check_invariances(attempt: Attempt) -> bool:
-    """Does `attempt(norm)` find by trying whether a function of 7 channels ignores a factor, and an offset?"""
-    return INVARIANCES.check(attempt)
-
-
-STEADY_STD = Exercise(
-    "check_steady_std",
+check_steady_std = Exercise(
+    "Does `attempt(fan_in)` give the std of weights with which a ReLU layer keeps the mean square of its input?",
     answer=lambda fan_in: math.sqrt(2 / fan_in),
     cases=tuple(Case(f"{fan_in} inputs", (fan_in,)) for fan_in in (512, 50, 2)),
     mistakes=(
@@ -263,11 +248,6 @@ STEADY_STD = Exercise(
 )
 
 
-def check_steady_std(attempt: Attempt) -> bool:
-    """Does `attempt(fan_in)` give the std of weights with which a ReLU layer keeps the mean square of its input?"""
-    return STEADY_STD.check(attempt)
-
-
 def _gradient(x: Tensor, weight: Tensor, eps: float, grad_output: Tensor) -> Tensor:
     x.requires_grad_()
     y = functional_call(RMSNorm(x.shape[-1], eps), {"weight": weight}, (x,))
@@ -283,8 +263,8 @@ def _without_part_along_x(x: Tensor, eps: float, u: Tensor, share: float = 1.0) 
 
 _GRAD = torch.tensor([[[0.4, 0.3, -1.0, 0.2]]], dtype=torch.float64)
 
-RMS_NORM_GRADIENT = Exercise(
-    "check_rms_norm_gradient",
+check_rms_norm_gradient = Exercise(
+    "Does `attempt(x, weight, eps, grad_output)` give the gradient of RMSNorm with respect to `x`?",
     answer=_gradient,
     cases=(
         Case("one position, a gain of ones", (_POSITION, _ONES, _EPS, _GRAD)),
@@ -319,8 +299,3 @@ RMS_NORM_GRADIENT = Exercise(
         ),
     ),
 )
-
-
-def check_rms_norm_gradient(attempt: Attempt) -> bool:
-    """Does `attempt(x, weight, eps, grad_output)` give the gradient of RMSNorm with respect to `x`?"""
-    return RMS_NORM_GRADIENT.check(attempt)

@@ -1,4 +1,4 @@
-"""Exercises on quantization (chapter 15).
+"""Exercises on quantization.
 
 Numbers are chosen so that no value is half-way between two levels, where a last digit would choose the side.
 """
@@ -27,8 +27,8 @@ def _cut(row: Tensor, bits: int) -> tuple[Tensor, Tensor]:
     return (row / scale).trunc(), scale
 
 
-QUANTIZE_ROW = Exercise(
-    "check_quantize_row",
+check_quantize_row = Exercise(
+    "Does `attempt(row, bits)` return whole-number values [C] and the scale of a symmetric grid?",
     answer=_symmetric,
     cases=(
         Case("the row of section 1, 4 bits", (_ROW, 4)),
@@ -63,17 +63,12 @@ QUANTIZE_ROW = Exercise(
 )
 
 
-def check_quantize_row(attempt: Attempt) -> bool:
-    """Does `attempt(row, bits)` return whole-number values [C] and the scale of a symmetric grid?"""
-    return QUANTIZE_ROW.check(attempt)
-
-
 def _bytes(rows: int, columns: int, bits: int, group: int) -> float:
     return quantization.bytes_of(rows, columns, Grid(bits, group))
 
 
-STORED_BYTES = Exercise(
-    "check_stored_bytes",
+check_stored_bytes = Exercise(
+    "Does `attempt(rows, columns, bits, group)` give the bytes of a quantized matrix with its float32 scales?",
     answer=_bytes,
     cases=(
         Case("4 bits in groups of 32, a matrix of 512 × 1,408", (512, 1408, 4, 32)),
@@ -107,11 +102,6 @@ STORED_BYTES = Exercise(
         ),
     ),
 )
-
-
-def check_stored_bytes(attempt: Attempt) -> bool:
-    """Does `attempt(rows, columns, bits, group)` give the bytes of a quantized matrix with its float32 scales?"""
-    return STORED_BYTES.check(attempt)
 
 
 def _whole(*shape: int, shift: float = 0.0) -> Tensor:
@@ -150,8 +140,8 @@ def _same_for_long_rows(attempt: Attempt) -> str | None:
     return problem and f"{problem}: add up in int32, which is exact here; float32 holds 24 binary digits"
 
 
-INTEGER_PRODUCT = Exercise(
-    "check_integer_product",
+check_integer_product = Exercise(
+    "Does `attempt(values, scales, x_values, x_scale)` give the product [R] of an int8 matrix and an int8 vector?",
     answer=_product,
     cases=(
         Case("4 rows of 4 columns", _weights(4, 4, 0.0)),
@@ -186,11 +176,6 @@ INTEGER_PRODUCT = Exercise(
 )
 
 
-def check_integer_product(attempt: Attempt) -> bool:
-    """Does `attempt(values, scales, x_values, x_scale)` give the product [R] of an int8 matrix and an int8 vector?"""
-    return INTEGER_PRODUCT.check(attempt)
-
-
 def _fewest(bound: Callable[[Tensor, int], Tensor]) -> Attempt:
     """The fewest bits whose bound for a matrix is within the limit; 8 if none is."""
     return lambda matrix, limit: next((bits for bits in range(2, 8) if bound(matrix, bits) <= limit), 8)
@@ -203,8 +188,8 @@ def _half_scales(matrix: Tensor, bits: int) -> Tensor:
 
 _UNEVEN = numbers(6, 32) * torch.tensor([[0.1], [1.0], [0.3], [4.0], [0.2], [2.0]], dtype=torch.float64)
 
-FEWEST_BITS = Exercise(
-    "check_fewest_bits",
+check_fewest_bits = Exercise(
+    "Does `attempt(matrix, limit)` give the fewest bits, 2 to 8, with a scale per row and no error above the limit?",
     answer=_fewest(lambda matrix, bits: _half_scales(matrix, bits).amax()),
     cases=(
         Case("the row of section 1, at most 0.12", (_ROW[None], 0.12)),
@@ -247,8 +232,3 @@ FEWEST_BITS = Exercise(
         ),
     ),
 )
-
-
-def check_fewest_bits(attempt: Attempt) -> bool:
-    """Does `attempt(matrix, limit)` give the fewest bits, 2 to 8, with a scale per row and no error above the limit?"""
-    return FEWEST_BITS.check(attempt)

@@ -1,4 +1,4 @@
-"""checks.rope_scaling: the references are the package's, and right answers in other words pass."""
+"""checks.rope_frequencies: the references are the package's, and right answers in other words pass."""
 
 import math
 
@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from minimind_edu import checks
-from minimind_edu.checks import rope_scaling as module
+from minimind_edu.checks import rope_frequencies as module
 from minimind_edu.rope_frequencies import RopeScaling, rope_frequencies, scaling_of_each_pair
 
 

@@ -1,4 +1,4 @@
-"""checks.quantization: right answers in other words pass, and what overflows is told so."""
+"""checks.fewer_bytes: right answers in other words pass, and what overflows is told so."""
 
 import pytest
 import torch

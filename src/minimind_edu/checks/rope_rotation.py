@@ -1,4 +1,4 @@
-"""Exercises on RoPE (chapter 03).
+"""Exercises on RoPE.
 
 Every check compares numbers with the package. It would not be enough that lengths are kept and that scores depend on
 position differences only: a wrong base, exponent, order, direction or pairing keeps both.
@@ -56,8 +56,8 @@ def _positions(*positions: int) -> Tensor:
     return torch.tensor(positions)
 
 
-ROPE = Exercise(
-    "check_rope",
+check_rope = Exercise(
+    "Does `attempt(x, positions, rope_base)` rotate x `[B, S, H, D]` for positions `[S]`, half-split?",
     answer=_rope,
     cases=(
         # No base is a power of another: a wrong exponent could be taken for a wrong base.
@@ -119,11 +119,6 @@ ROPE = Exercise(
 )
 
 
-def check_rope(attempt: Attempt) -> bool:
-    """Does `attempt(x, positions, rope_base)` rotate x `[B, S, H, D]` for positions `[S]`, half-split?"""
-    return ROPE.check(attempt)
-
-
 def _attend(axis: int = 0, quarter_turn: Attempt = rotate_half, rotated: str = "qk", clockwise: str = "") -> Attempt:
     """Attention `[B, S, H, D]` with tables `[S, D]`, whose heads' axis is put at `axis` of `[B, H, S, D]`."""
 
@@ -164,8 +159,8 @@ def _left(bugs: tuple[str, ...]) -> Mistake:
     return Mistake(_attend(**{name: value for bug in bugs for name, value in _BUGS[bug].items()}), hint + more)
 
 
-ROTARY_ATTENTION = Exercise(
-    "check_rotary_attention",
+check_rotary_attention = Exercise(
+    "Is `attempt(q, k, v, cos, sin)`, `[B, S, H, D]` and tables `[S, D]`, attention with RoPE and without a mask?",
     answer=_attend(),
     cases=(
         Case("four positions, four heads", _attention_inputs(1, 4, 4, 8)),
@@ -188,11 +183,6 @@ ROTARY_ATTENTION = Exercise(
 )
 
 
-def check_rotary_attention(attempt: Attempt) -> bool:
-    """Is `attempt(q, k, v, cos, sin)`, `[B, S, H, D]` and tables `[S, D]`, attention with RoPE and without a mask?"""
-    return ROTARY_ATTENTION.check(attempt)
-
-
 def _key(turn: float = 1.0, quarter_turn: Attempt = rotate_half, base: float | None = None) -> Attempt:
     """The query rotated by `turn` times the angles of the distance."""
 
@@ -204,8 +194,8 @@ def _key(turn: float = 1.0, quarter_turn: Attempt = rotate_half, base: float | N
     return best_key
 
 
-BEST_KEY = Exercise(
-    "check_best_key",
+check_best_key = Exercise(
+    "Is `attempt(query, distance, rope_base)` the key `[D]`, as long as the query, that scores highest there?",
     answer=_key(),
     cases=(
         Case("the previous word, 8 channels", (numbers(8), 1, 50.0)),
@@ -240,11 +230,6 @@ BEST_KEY = Exercise(
 )
 
 
-def check_best_key(attempt: Attempt) -> bool:
-    """Is `attempt(query, distance, rope_base)` the key `[D]`, as long as the query, that scores highest there?"""
-    return BEST_KEY.check(attempt)
-
-
 def _rows_by(order: Attempt) -> Attempt:
     """Reorder the rows of every head by order(head_dim)."""
 
@@ -255,8 +240,8 @@ def _rows_by(order: Attempt) -> Attempt:
     return convert
 
 
-CONVERT_ROWS = Exercise(
-    "check_convert_rows",
+check_convert_rows = Exercise(
+    "Does `attempt(weight, num_heads)` reorder `[H*D, E]` rows from half-split to interleaved pairs, head by head?",
     answer=_rows_by(lambda dim: half_split_permutation(dim).argsort()),
     cases=(
         Case("one head of eight channels", (numbers(8, 4), 1)),
@@ -286,8 +271,3 @@ CONVERT_ROWS = Exercise(
         ),
     ),
 )
-
-
-def check_convert_rows(attempt: Attempt) -> bool:
-    """Does `attempt(weight, num_heads)` reorder `[H*D, E]` rows from half-split to interleaved pairs, head by head?"""
-    return CONVERT_ROWS.check(attempt)

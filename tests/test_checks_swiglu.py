@@ -1,4 +1,4 @@
-"""checks.feed_forward: right answers in other words pass, and what a comparison of results cannot show is noticed."""
+"""checks.swiglu: right answers in other words pass, and what a comparison of results cannot show is noticed."""
 
 import pytest
 import torch

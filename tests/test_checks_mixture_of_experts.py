@@ -1,4 +1,4 @@
-"""checks.experts: right answers in other words pass, and wrong ones get the hint that fits."""
+"""checks.mixture_of_experts: right answers in other words pass, and wrong ones get the hint that fits."""
 
 import math
 
@@ -7,7 +7,6 @@ import torch
 import torch.nn.functional as F
 
 from minimind_edu import checks
-from minimind_edu.checks import experts as exercises
 
 
 def route_by_infinity(logits, k, renormalize):
@@ -95,19 +94,3 @@ WRONG = [
 def test_a_wrong_answer_gets_the_hint_that_fits(check, answer, words, capsys):
     assert check(answer) is False
     assert words in capsys.readouterr().out.split("hint: ")[1]
-
-
-EXERCISES = [exercises.ROUTE, exercises.MIXTURE, exercises.BALANCE, exercises.TAUGHT, exercises.AWAKE]
-MISTAKES = [(exercise, mistake) for exercise in EXERCISES for mistake in exercise.mistakes]
-
-
-@pytest.mark.parametrize(("exercise", "mistake"), MISTAKES, ids=lambda part: getattr(part, "name", "mistake"))
-def test_every_mistake_is_named(exercise, mistake, capsys):
-    assert exercise.check(mistake.answer) is False
-    assert mistake.hint in capsys.readouterr().out
-
-
-def test_an_attempt_that_is_not_written_yet_is_told_so(capsys):
-    for exercise in EXERCISES:
-        assert exercise.check(lambda *_: None) is False
-        assert "not attempted yet" in capsys.readouterr().out

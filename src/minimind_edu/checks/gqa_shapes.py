@@ -1,4 +1,4 @@
-"""Exercises on grouped query heads (chapter 06).
+"""Exercises on grouped query heads.
 
 The sizes in one case are all different, and groups of equal number and size (four heads, two groups) are avoided, so
 that a wrong axis or order shows: almost all mistakes give the right shape.
@@ -21,8 +21,26 @@ from minimind_edu.costs import cache_bytes_per_position
 from minimind_edu.masks import causal_mask
 from minimind_edu.traffic import Traffic
 
-REPEAT_KV = Exercise(
-    "check_repeat_kv",
+
+class _NoRepeatInterleave(TorchFunctionMode):
+    """Refuses the one function that would leave nothing to do."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if getattr(func, "__name__", "") == "repeat_interleave":
+            raise ValueError("this exercise is to be solved without repeat_interleave")
+        return func(*args, **(kwargs or {}))
+
+
+def _without_repeat_interleave(attempt: Attempt) -> Attempt:
+    def watched(x: Tensor, n_rep: int) -> Any:
+        with _NoRepeatInterleave():
+            return attempt(x, n_rep)
+
+    return watched
+
+
+check_repeat_kv = Exercise(
+    "Does `attempt(x, n_rep)`, without `repeat_interleave`, turn `[B, T, K, D]` into `[B, T, K * n_rep, D]`?",
     answer=repeat_kv,
     cases=(
         Case("two heads, four copies each", (numbers(1, 3, 2, 5), 4)),
@@ -54,26 +72,8 @@ REPEAT_KV = Exercise(
             "the result is [B, T, K * n_rep, D]: leave the transpose to attention",
         ),
     ),
+    through=_without_repeat_interleave,
 )
-
-
-class _NoRepeatInterleave(TorchFunctionMode):
-    """Refuses the one function that would leave nothing to do."""
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if getattr(func, "__name__", "") == "repeat_interleave":
-            raise ValueError("this exercise is to be solved without repeat_interleave")
-        return func(*args, **(kwargs or {}))
-
-
-def check_repeat_kv(attempt: Attempt) -> bool:
-    """Does `attempt(x, n_rep)`, without `repeat_interleave`, turn `[B, T, K, D]` into `[B, T, K * n_rep, D]`?"""
-
-    def watched(x: Tensor, n_rep: int) -> Any:
-        with _NoRepeatInterleave():
-            return attempt(x, n_rep)
-
-    return REPEAT_KV.check(watched)
 
 
 def _kept_bytes(config: MiniMindConfig, heads: int, batch: int = 1, length: int = 1, itemsize: int = 2) -> int:
@@ -101,8 +101,8 @@ def _heads_that_fit(
 _MIB = 2**20
 _TWELVE = MiniMindConfig(hidden_size=96, num_attention_heads=12, num_hidden_layers=3)  # 96 bytes per head and position
 
-HEADS_THAT_FIT = Exercise(
-    "check_heads_that_fit",
+check_heads_that_fit = Exercise(
+    "Is `attempt(config, batch, length, budget)` the most key/value heads whose float16 cache fits, in bytes, or 0?",
     answer=each(_heads_that_fit),
     cases=(
         Case(
@@ -139,12 +139,8 @@ HEADS_THAT_FIT = Exercise(
             "a cache that fills the budget to the last byte fits: <=, not <",
         ),
     ),
+    through=each,
 )
-
-
-def check_heads_that_fit(attempt: Attempt) -> bool:
-    """Is `attempt(config, batch, length, budget)` the most key/value heads whose float16 cache fits, in bytes, or 0?"""
-    return HEADS_THAT_FIT.check(each(attempt))
 
 
 def _by_einsum(softmax: int = -1, scaled: bool = True, tiled: bool = False) -> Attempt:
@@ -188,8 +184,8 @@ def _repeats_nothing(attempt: Attempt) -> str | None:
     )
 
 
-GROUPED_ATTENTION = Exercise(
-    "check_grouped_attention",
+check_grouped_attention = Exercise(
+    "Does `attempt(query, key, value)` attend (no mask), `[B, S, H, D]`, without repeating keys and values?",
     answer=grouped_attention,
     cases=(
         Case("six query heads, two key/value heads", _inputs(1, 3, 5, 6, 2)),
@@ -220,18 +216,13 @@ GROUPED_ATTENTION = Exercise(
 )
 
 
-def check_grouped_attention(attempt: Attempt) -> bool:
-    """Does `attempt(query, key, value)` attend (no mask), `[B, S, H, D]`, without repeating keys and values?"""
-    return GROUPED_ATTENTION.check(attempt)
-
-
 def _for_repeat_kv(weight: Tensor, num_kv_heads: int, head_dim: int) -> Tensor:
     tiled = weight.unflatten(0, (-1, num_kv_heads, head_dim))  # [G, K, D, E]: query g * K + k reads head k
     return tiled.transpose(0, 1).flatten(0, 2)  # [K, G, D, E] -> [H*D, E]
 
 
-REORDERED = Exercise(
-    "check_reordered",
+check_reordered = Exercise(
+    "Does `attempt(weight, num_kv_heads, head_dim)` sort q_proj's rows `[H*D, E]` from x.repeat's to repeat_kv's?",
     answer=_for_repeat_kv,
     cases=(
         Case("6 query heads, 2 key/value heads", (numbers(24, 5), 2, 4)),
@@ -261,18 +252,13 @@ REORDERED = Exercise(
 )
 
 
-def check_reordered(attempt: Attempt) -> bool:
-    """Does `attempt(weight, num_kv_heads, head_dim)` sort q_proj's rows `[H*D, E]` from x.repeat's to repeat_kv's?"""
-    return REORDERED.check(attempt)
-
-
 def _pool_heads(weight: Tensor, num_heads: int, num_kv_heads: int) -> Tensor:
     groups = weight.view(num_kv_heads, num_heads // num_kv_heads, -1, weight.shape[1])  # [K, G, D, E]
     return groups.mean(1).flatten(0, 1)
 
 
-POOL_HEADS = Exercise(
-    "check_pool_heads",
+check_pool_heads = Exercise(
+    "Does `attempt(weight, num_heads, num_kv_heads)` turn `[H*D, E]` into `[K*D, E]`, the mean of each group?",
     answer=_pool_heads,
     cases=(
         Case("8 heads of 5 channels to 2", (numbers(40, 3), 8, 2)),
@@ -303,8 +289,3 @@ POOL_HEADS = Exercise(
         ),
     ),
 )
-
-
-def check_pool_heads(attempt: Attempt) -> bool:
-    """Does `attempt(weight, num_heads, num_kv_heads)` turn `[H*D, E]` into `[K*D, E]`, the mean of each group?"""
-    return POOL_HEADS.check(attempt)

@@ -1,4 +1,4 @@
-"""Exercises on the block and the model (chapter 10).
+"""Exercises on the block and the model.
 
 The sublayers and norms that an attempt receives are small functions, all different, so that one in the wrong place
 shows in the numbers.
@@ -56,8 +56,8 @@ _KEEP_X = (
     "the residual connection carries a normalized stream: keep x as it is, and normalize only what the sublayer reads"
 )
 
-PRE_NORM_BLOCK = Exercise(
-    "check_pre_norm_block",
+check_pre_norm_block = Exercise(
+    "Does `attempt(x, norm1, attention, norm2, feed_forward)` give the stream after a pre-norm block?",
     answer=pre_norm_block,
     cases=_block_cases(),
     mistakes=(
@@ -92,11 +92,6 @@ PRE_NORM_BLOCK = Exercise(
         ),
     ),
 )
-
-
-def check_pre_norm_block(attempt: Attempt) -> bool:
-    """Does `attempt(x, norm1, attention, norm2, feed_forward)` give the stream after a pre-norm block?"""
-    return PRE_NORM_BLOCK.check(attempt)
 
 
 _DEPTH, _SEEDS = 3, count()
@@ -135,8 +130,8 @@ def _drawn_anew(attempt: Attempt) -> str | None:
     return "two blocks begin with the same numbers: call make() for each, copies are copies" if same else None
 
 
-STACK = Exercise(
-    "check_stack",
+check_stack = Exercise(
+    "Does `attempt(make, depth)` stack `depth` blocks, each of them made by `make()`, in a module?",
     answer=lambda make, depth: nn.ModuleList(make() for _ in range(depth)),
     cases=(
         Property(f"{_DEPTH} blocks in a module", _count),
@@ -146,18 +141,13 @@ STACK = Exercise(
 )
 
 
-def check_stack(attempt: Attempt) -> bool:
-    """Does `attempt(make, depth)` stack `depth` blocks, each of them made by `make()`, in a module?"""
-    return STACK.check(attempt)
-
-
 def _factor(target: float, embedding: float, added: float, depth: int) -> float:
     """The factor on what sublayers add, so that the squares of all sizes sum to the target's."""
     return ((target**2 - embedding**2) / (2 * depth)) ** 0.5 / added
 
 
-FACTOR = Exercise(
-    "check_factor",
+check_factor = Exercise(
+    "Does `attempt(target, embedding, added, depth)` scale the additions so that the stream ends at `target`?",
     answer=_factor,
     cases=(
         Case("from 3 to 5 in one block whose sublayers add 4", (5.0, 3.0, 4.0, 1)),
@@ -189,11 +179,6 @@ FACTOR = Exercise(
 )
 
 
-def check_factor(attempt: Attempt) -> bool:
-    """Does `attempt(target, embedding, added, depth)` scale the additions so that the stream ends at `target`?"""
-    return FACTOR.check(attempt)
-
-
 def _ledger(
     config: MiniMindConfig,
     kv_heads: int | None = None,
@@ -213,8 +198,8 @@ def _ledger(
     return tables * config.vocab_size * hidden, layers * attention, layers * feed_forward, norms
 
 
-LEDGER = Exercise(
-    "check_ledger",
+check_ledger = Exercise(
+    "Does `attempt(config)` give the parameters of embedding, attention, feed-forward networks and norms?",
     answer=_ledger,
     cases=(
         Case("MiniMind2 small, 25,829,888 in all", (MiniMindConfig.minimind2(),)),
@@ -257,11 +242,6 @@ LEDGER = Exercise(
         Mistake(lambda c: _ledger(c, tables=2), "the head uses the embedding's matrix: a tied table counts once"),
     ),
 )
-
-
-def check_ledger(attempt: Attempt) -> bool:
-    """Does `attempt(config)` give the parameters of embedding, attention, feed-forward networks and norms?"""
-    return LEDGER.check(attempt)
 
 
 _GAIN = torch.tensor([1.5, 0.5, 2.0, 0.7], dtype=torch.float64)
@@ -312,8 +292,8 @@ def _of_size_one(half: HalfBlock) -> tuple[bool, bool, bool]:
     return reads, adds, total
 
 
-NORMS_OF = Exercise(
-    "check_norms_of",
+check_norms_of = Exercise(
+    "Does `attempt(half_block)` find by experiment where the norms are: `(reads, adds, total)`, each a bool?",
     answer=_norms_of,
     cases=tuple(Case(name, (half,)) for name, half in _HALVES.items()),
     mistakes=(
@@ -339,8 +319,3 @@ NORMS_OF = Exercise(
         ),
     ),
 )
-
-
-def check_norms_of(attempt: Attempt) -> bool:
-    """Does `attempt(half_block)` find by experiment where the norms are: `(reads, adds, total)`, each a bool?"""
-    return NORMS_OF.check(attempt)

@@ -1,4 +1,4 @@
-"""Exercises on the feed-forward network (chapter 08).
+"""Exercises on the feed-forward network.
 
 Positions, channels and neurons have different sizes, so that a wrong axis shows.
 """
@@ -22,8 +22,8 @@ def _weights(channels: int, neurons: int) -> tuple[Tensor, Tensor, Tensor]:
     return gate, up, down.T.contiguous()
 
 
-SWIGLU = Exercise(
-    "check_swiglu",
+check_swiglu = Exercise(
+    "Is `attempt(x, gate, up, down)` a SwiGLU: x `[..., E]`, gate and up `[I, E]`, down `[E, I]` -> `[..., E]`?",
     answer=_swiglu,
     cases=(
         Case("two texts of three positions, 4 channels, 6 neurons", (numbers(2, 3, 4), *_weights(4, 6))),
@@ -58,20 +58,28 @@ SWIGLU = Exercise(
 )
 
 
-def check_swiglu(attempt: Attempt) -> bool:
-    """Is `attempt(x, gate, up, down)` a SwiGLU: x `[..., E]`, gate and up `[I, E]`, down `[E, I]` -> `[..., E]`?"""
-    return SWIGLU.check(attempt)
+def _network(design: Attempt) -> Attempt:
+    """The SwiGLU of two neurons that has the matrices which `design()` gives."""
 
+    def network(x: Tensor) -> Tensor | None:
+        weights = design()
+        if weights is None:
+            return None
+        gate, up, down = (torch.as_tensor(matrix).double() for matrix in weights)
+        shapes = [list(matrix.shape) for matrix in (gate, up, down)]
+        if shapes != [[2, 2], [2, 2], [1, 2]]:
+            raise ValueError(f"two neurons have gate and up [2, 2] and down [1, 2], got {shapes}")
+        return _swiglu(x, gate, up, down)
 
-Design = Callable[[], tuple[Tensor, Tensor, Tensor]]
+    return network
 
 
 def _of_two(function: Callable[[Tensor, Tensor], Tensor]) -> Attempt:
     return lambda x: function(x[..., 0], x[..., 1])[..., None]
 
 
-SQUARES = Exercise(
-    "check_squares",
+check_squares = Exercise(
+    "Are `attempt()` gate and up `[2, 2]` and down `[1, 2]` of a SwiGLU that turns (a, b) into a² − b²?",
     answer=_of_two(lambda a, b: a * a - b * b),
     cases=(
         Case("a = 3, b = 2", (torch.tensor([[3.0, 2.0]], dtype=torch.float64),)),
@@ -93,23 +101,8 @@ SQUARES = Exercise(
             "the two neurons are added; silu(z) − silu(−z) is z, so subtract the second",
         ),
     ),
+    through=_network,
 )
-
-
-def check_squares(attempt: Design) -> bool:
-    """Are `attempt()` gate and up `[2, 2]` and down `[1, 2]` of a SwiGLU that turns (a, b) into a² − b²?"""
-
-    def network(x: Tensor) -> Tensor | None:
-        weights = attempt()
-        if weights is None:
-            return None
-        gate, up, down = (torch.as_tensor(matrix).double() for matrix in weights)
-        shapes = [list(matrix.shape) for matrix in (gate, up, down)]
-        if shapes != [[2, 2], [2, 2], [1, 2]]:
-            raise ValueError(f"two neurons have gate and up [2, 2] and down [1, 2], got {shapes}")
-        return _swiglu(x, gate, up, down)
-
-    return SQUARES.check(network)
 
 
 Part = Callable[[Tensor], Tensor]  # [S, E] -> [S, E]
@@ -140,8 +133,8 @@ def _same_singly(part: Part, x: Tensor) -> bool:
 
 _TEXT = numbers(4, 3)
 
-ALONE = Exercise(
-    "check_alone",
+check_alone = Exercise(
+    "Does `attempt(part, x)` find out whether `part`, `[S, E] -> [S, E]`, works on every position alone?",
     answer=_alone,
     cases=(
         Case("a SwiGLU: True", (lambda x: _swiglu(x, *_weights(3, 5)), _TEXT)),
@@ -185,11 +178,6 @@ ALONE = Exercise(
 )
 
 
-def check_alone(attempt: Attempt) -> bool:
-    """Does `attempt(part, x)` find out whether `part`, `[S, E] -> [S, E]`, works on every position alone?"""
-    return ALONE.check(attempt)
-
-
 def _sizes(x: Tensor, gate: Tensor, up: Tensor, down: Tensor) -> Tensor:
     hidden = F.silu(x @ gate.T) * (x @ up.T)
     return hidden.abs().mean(0) * down.norm(dim=0)
@@ -211,8 +199,8 @@ def _uneven(channels: int, neurons: int, shift: float) -> tuple[Tensor, ...]:
     return gate * size[:, None], up, down / size
 
 
-PRUNED = Exercise(
-    "check_pruned",
+check_pruned = Exercise(
+    "Are `attempt(x, gate, up, down)` the three matrices without the neuron that adds least on x `[S, E]`?",
     answer=_pruned(_sizes),
     cases=(
         Case("four positions, 4 channels, 9 neurons", (3 * numbers(4, 4, shift=3.6), *_uneven(4, 9, 4.8))),
@@ -247,8 +235,3 @@ PRUNED = Exercise(
     ),
     parts=("gate", "up", "down"),
 )
-
-
-def check_pruned(attempt: Attempt) -> bool:
-    """Are `attempt(x, gate, up, down)` the three matrices without the neuron that adds least on x `[S, E]`?"""
-    return PRUNED.check(attempt)

@@ -1,4 +1,4 @@
-"""checks.norms: right answers in other words pass, and what a comparison of results cannot show is noticed."""
+"""checks.rmsnorm_vs_layernorm: right answers in other words pass, and what results do not show is noticed."""
 
 import pytest
 import torch

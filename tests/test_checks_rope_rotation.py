@@ -1,4 +1,4 @@
-"""checks.rope: right answers in other words pass, and shapes, errors and arguments are looked at, not only numbers."""
+"""checks.rope_rotation: right answers in other words pass; shapes, errors and arguments are looked at, too."""
 
 import math
 
@@ -7,7 +7,7 @@ import torch
 
 from minimind_edu import checks
 from minimind_edu.attention import attention
-from minimind_edu.checks.rope import ROPE
+from minimind_edu.checks.rope_rotation import check_rope
 from minimind_edu.rope import apply_rotary_pos_emb, precompute_freqs_cis
 
 
@@ -105,7 +105,7 @@ def test_a_wrong_answer_gets_the_hint_that_fits(check, answer, words, capsys):
 def test_relative_scores_alone_would_miss_the_mistakes_that_numbers_find():
     """Why the checks compare numbers: all these keep the score of (8, 5) when both move to (28, 25)."""
     words = ("interleaved pairs", "minus the angle", "exponent is i / D", "frequencies grow", "always 10,000")
-    mistakes = [mistake for mistake in ROPE.mistakes if any(word in mistake.hint for word in words)]
+    mistakes = [mistake for mistake in check_rope.mistakes if any(word in mistake.hint for word in words)]
     assert len(mistakes) == len(words)
     x = torch.stack([torch.linspace(-1, 1, 8), torch.linspace(0.5, 2, 8)]).double()[None, :, None]
     for mistake in mistakes:

@@ -1,4 +1,4 @@
-"""Exercises on the mixture of experts (chapter 09).
+"""Exercises on the mixture of experts.
 
 Tokens, experts, choices and channels have different sizes, so that a wrong axis shows.
 """
@@ -28,8 +28,8 @@ def _zeros_into_the_softmax(logits: Tensor, k: int, renormalize: bool) -> Tensor
     return torch.zeros_like(logits).scatter(-1, chosen, best).softmax(-1)
 
 
-ROUTE = Exercise(
-    "check_route",
+check_route = Exercise(
+    "Does `attempt(logits, k, renormalize)` give the routing weights `[T, N]`, 0 for experts that were not chosen?",
     answer=_route,
     cases=(
         Case("five tokens, two of four experts, renormalized", (2 * numbers(5, 4), 2, True)),
@@ -65,11 +65,6 @@ ROUTE = Exercise(
         ),
     ),
 )
-
-
-def check_route(attempt: Attempt) -> bool:
-    """Does `attempt(logits, k, renormalize)` give the routing weights `[T, N]`, 0 for experts that were not chosen?"""
-    return ROUTE.check(attempt)
 
 
 # Dispatch
@@ -140,8 +135,8 @@ def _too_much_work(attempt: Attempt) -> str | None:
     return None
 
 
-MIXTURE = Exercise(
-    "check_mixture",
+check_mixture = Exercise(
+    "Does `attempt(x, experts, chosen, weights)` mix: x `[T, E]`, chosen and weights `[T, k]`, result `[T, E]`?",
     answer=_mixture,
     cases=(
         Case("five tokens, two of three experts each", (numbers(5, 4), _three_experts(), _CHOSEN, _WEIGHTS)),
@@ -179,11 +174,6 @@ MIXTURE = Exercise(
 )
 
 
-def check_mixture(attempt: Attempt) -> bool:
-    """Does `attempt(x, experts, chosen, weights)` mix: x `[T, E]`, chosen and weights `[T, k]`, result `[T, E]`?"""
-    return MIXTURE.check(attempt)
-
-
 # Balance
 
 
@@ -194,8 +184,8 @@ def _shares(chosen: Tensor, num_experts: int) -> Tensor:
 _PROBABILITIES = (2 * numbers(7, 4)).softmax(-1)
 
 
-BALANCE = Exercise(
-    "check_balance",
+check_balance = Exercise(
+    "Does `attempt(probabilities, chosen)`, `[T, N]` and `[T, k]`, give N times the sum of f times P?",
     answer=load_balancing_loss,
     cases=(
         Case("seven tokens, two of four experts", (_PROBABILITIES, _PROBABILITIES.topk(2).indices)),
@@ -234,11 +224,6 @@ BALANCE = Exercise(
 )
 
 
-def check_balance(attempt: Attempt) -> bool:
-    """Does `attempt(probabilities, chosen)`, `[T, N]` and `[T, k]`, give N times the sum of f times P?"""
-    return BALANCE.check(attempt)
-
-
 # Which logits learn
 
 
@@ -249,8 +234,8 @@ def _taught(num_experts: int, k: int, renormalize: bool) -> int:
 
 _PLANS = ((6, 2, False), (6, 2, True), (4, 1, True), (4, 1, False), (8, 8, True), (6, 3, True), (1, 1, False))
 
-TAUGHT = Exercise(
-    "check_taught",
+check_taught = Exercise(
+    "How many of a token's router logits does the loss reach, by `attempt(num_experts, k, renormalize)`?",
     answer=_taught,
     cases=tuple(
         Case(f"{k} of {n}, {'renormalized' if renormalize else 'not renormalized'}", (n, k, renormalize))
@@ -281,11 +266,6 @@ TAUGHT = Exercise(
 )
 
 
-def check_taught(attempt: Attempt) -> bool:
-    """How many of a token's router logits does the loss reach, by `attempt(num_experts, k, renormalize)`?"""
-    return TAUGHT.check(attempt)
-
-
 # Experts awake
 
 
@@ -295,8 +275,8 @@ def _awake(num_experts: int, k: int, tokens: int) -> float:
 
 _BATCHES = ((5, 2, 3), (4, 1, 1), (4, 1, 2), (8, 2, 16), (128, 8, 64))
 
-AWAKE = Exercise(
-    "check_awake",
+check_awake = Exercise(
+    "How many experts do tokens wake on average, by `attempt(num_experts, k, tokens)`, if they choose at random?",
     answer=_awake,
     cases=tuple(
         Case(f"{tokens} {'token' if tokens == 1 else 'tokens'}, {k} of {n} experts", (n, k, tokens))
@@ -326,8 +306,3 @@ AWAKE = Exercise(
     ),
     rtol=1e-9,
 )
-
-
-def check_awake(attempt: Attempt) -> bool:
-    """How many experts do tokens wake on average, by `attempt(num_experts, k, tokens)`, if they choose at random?"""
-    return AWAKE.check(attempt)
