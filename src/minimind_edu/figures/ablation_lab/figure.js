@@ -1,7 +1,8 @@
 // AblationLab: take one part of a small model away, and see its loss, its answers and one mistake beside the whole's.
 
-import { h, svg, textAt, setAttributes, setSize, setTraits, mount, frame, wordsOf } from "../kit/kit.js";
-import { fmt, grouped, choice, optionsFor, readout, announcement } from "../kit/kit.js";
+import { h, svg, fill, textAt, setSize, fmt, grouped, choice, optionsFor, readout, announcement } from "../kit/kit.js";
+import { controlsOf, row, wordsOf, frame, mount } from "../kit/kit.js";
+import { linear, lineThrough, across, upright } from "../kit/chart.js";
 import { accuracyRows, excessOf, sampleOf } from "./math.js";
 import { ablationLabWords } from "./words.js";
 
@@ -28,14 +29,13 @@ function createCurves(words) {
   const root = svg("svg", { role: "img" });
 
   function pathOf(values, every, x, y, cls) {
-    const points = values.map((value, i) => `${x(i * every).toFixed(1)} ${y(value).toFixed(1)}`);
-    return svg("path", { class: `al-line ${cls}`, d: `M${points.join("L")}` });
+    return svg("path", { class: `al-line ${cls}`, d: lineThrough(values.map((value, i) => [x(i * every), y(value)])) });
   }
 
   function drawAxes(results, x, y, width, height) {
     const floor = height - bottom;
     const ticks = [0, 1, 2, 3].map((loss) => [
-      svg("line", { class: "al-grid", x1: left, x2: width - right, y1: y(loss), y2: y(loss) }),
+      across(y(loss), left, width - right, "al-grid"),
       textAt(left - 7, y(loss) + 4, loss, "al-small", "end"),
     ]);
     const steps = [0, results.steps / 2, results.steps]; // the last with its unit
@@ -49,42 +49,42 @@ function createCurves(words) {
 
   function drawFloor(entropy, x, y, width) {
     return [
-      svg("line", { class: "al-floor", x1: left, x2: width - right, y1: y(entropy), y2: y(entropy) }),
+      across(y(entropy), left, width - right, "al-floor"),
       textAt(left + 4, y(entropy) + 15, words.floor(fmt(entropy, 2)), "al-small"),
     ];
   }
 
   function draw(results, variant, width, height) {
     const floor = height - bottom;
-    const x = (step) => left + (step / results.steps) * (width - left - right);
-    const y = (loss) => floor - ((Math.min(loss, LOSSES[1]) - LOSSES[0]) / (LOSSES[1] - LOSSES[0])) * (floor - top);
+    const x = linear([0, results.steps], [left, width - right]);
+    const loss = linear(LOSSES, [floor, top]);
+    const y = (value) => loss(Math.min(value, LOSSES[1]));
     const { seeds } = results.variants[variant];
     const curve = (cls, name) => (seed) => pathOf(seed[name], results.every, x, y, cls);
     const remembered = seeds.filter((seed) => seed.training);
-    const parts = [
+    const losses = seeds.map((seed) => fmt(seed.loss.at(-1), 2));
+    setSize(root, width, height, words.curves(losses));
+    fill(
+      root,
       drawAxes(results, x, y, width, height),
       drawFloor(results.entropy, x, y, width),
       results.variants.whole.seeds.map(curve("al-whole", "loss")),
       seeds.map(curve("al-variant", "loss")),
       remembered.map(curve("al-training", "training")),
-      remembered.length ? textAt(width - right, floor - 6, words.onItsRows, "al-small", "end") : [],
-    ];
-    setSize(root, width, height);
-    root.replaceChildren(...parts.flat(Infinity));
-    const losses = seeds.map((seed) => fmt(seed.loss.at(-1), 2));
-    setAttributes(root, { "aria-label": words.curves(losses) });
+      remembered.length > 0 && textAt(width - right, floor - 6, words.onItsRows, "al-small", "end"),
+    );
   }
   return { root, draw };
 }
 
 /** For each task a bar for each seed, and a tick where the whole model is. */
 function createBars(words, title) {
-  const [left, right, top, row] = [62, 2, 24, 30];
+  const [left, right, top, step] = [62, 2, 24, 30];
   const root = svg("svg", { role: "img" });
 
   function drawRow({ seeds, whole }, i, width) {
     const length = width - left - right - 50; // room for the numbers
-    const y = top + i * row;
+    const y = top + i * step;
     const bars = seeds.map((fraction, seed) => {
       const at = { x: left, y: y + seed * 11, height: 9, rx: 2 };
       return [
@@ -97,18 +97,17 @@ function createBars(words, title) {
     return [
       textAt(0, y + 14, words.tasks[i], "al-task"),
       bars,
-      svg("line", { class: "al-tick", x1: tick, x2: tick, y1: y - 3, y2: y + 23 }),
+      upright(tick, y - 3, y + 23, "al-tick"),
       textAt(width - right, y + 14, words.percent(fmt(100 * mean, 0)), "al-now", "end"),
     ];
   }
 
   function draw(rows, width) {
-    setSize(root, width, top + rows.length * row);
-    const drawn = rows.map((one, i) => drawRow(one, i, width));
-    root.replaceChildren(textAt(0, 12, title, "al-small"), ...drawn.flat(Infinity));
     const percent = (fraction) => words.percent(fmt(100 * fraction, 0));
     const told = rows.map((one, i) => words.row(words.tasks[i], ...one.seeds.map(percent)));
-    setAttributes(root, { "aria-label": `${title}: ${told.join(", ")}` });
+    setSize(root, width, top + rows.length * step, `${title}: ${told.join(", ")}`);
+    const drawn = rows.map((one, i) => drawRow(one, i, width));
+    fill(root, textAt(0, 12, title, "al-small"), drawn);
   }
   return { root, draw };
 }
@@ -119,7 +118,7 @@ function createSample(words) {
   function draw([prompt, said, right]) {
     const marked = said.map((word, i) => [" ", word === right[i] ? word : h("b", {}, word)]);
     const answer = h("span", { class: "al-answer" }, prompt, ...marked.flat());
-    root.replaceChildren(h("span", { class: "mm-label" }, words.says), answer);
+    fill(root, h("span", { class: "mm-label" }, words.says), answer);
   }
   return { root, draw };
 }
@@ -133,32 +132,22 @@ function labNumbers(results, variant, words) {
   ];
 }
 
-function createControl(model, words, label, names) {
-  const options = optionsFor(names, (name) => words.variants[name]);
-  return choice({
-    label,
-    options,
-    value: model.get("variant"),
-    onChange: (variant) => setTraits(model, { variant }),
-  });
-}
-
 function renderLab({ model, el }) {
   const words = wordsOf(ablationLabWords);
   const [isCompact, results] = [model.get("compact"), model.get("results")];
   const others = Object.keys(words.variants).filter((name) => !NOTICED.includes(name));
-  const primary = createControl(model, words, words.missing, NOTICED);
-  const secondary = createControl(model, words, words.unnoticed, others);
+  const { bound, follow } = controlsOf(model);
+  const variants = (label, names) =>
+    bound(choice, "variant", { label, options: optionsFor(names, (name) => words.variants[name]) });
   const [curves, sample] = [createCurves(words), createSample(words)];
   const bars = createBars(words, words.accuracy);
   const longer = createBars(words, words.longer);
   const verdict = announcement("al-verdict");
   const numbers = readout([]);
-  const beside = h("div", {}, bars.root, sample.root);
-  const stage = h("div", { class: "mm-stage al-stage" }, curves.root, beside);
-  const control = h("div", { class: "mm-controls" }, primary.root);
-  const below = h("div", { class: "al-below" }, verdict.root, numbers.root);
-  const more = [secondary.root, h("div", { class: "mm-stage al-longer" }, longer.root)];
+  const stage = h("div", { class: "mm-stage al-stage" }, curves, h("div", {}, bars, sample));
+  const control = row(variants(words.missing, NOTICED));
+  const below = h("div", { class: "al-below" }, verdict, numbers);
+  const more = [variants(words.unnoticed, others), h("div", { class: "mm-stage al-longer" }, longer)];
   const root = frame(words, { stage, control, numbers: below, more }, isCompact);
 
   function draw(width) {
@@ -169,8 +158,7 @@ function renderLab({ model, el }) {
     const second = isWide ? width - GAP - first : width;
     bars.draw(accuracyRows(results, variant, "accuracy"), second);
     sample.draw(sampleOf(results, variant));
-    primary.set(variant);
-    secondary.set(variant);
+    follow();
     if (isCompact) return;
     longer.draw(accuracyRows(results, variant, "longer"), Math.min(width, LONGER));
     verdict.set(words.verdict[variant]);

@@ -1,7 +1,7 @@
 // AttentionXRay: every stage of one head. Scores and weights are two tables and never one.
 
-import { h, svg, textAt, clamp, setAttributes, setSize, setTraits, mount } from "../kit/kit.js";
-import { fmt, slider, toggle, choice, readout, announcement, frame, wordsOf } from "../kit/kit.js";
+import { h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, slider, toggle, choice } from "../kit/kit.js";
+import { readout, announcement, controlsOf, row, setTraits, wordsOf, frame, mount } from "../kit/kit.js";
 import { attentionStages, channelProducts, largestChange } from "./math.js";
 import { createSource } from "../live/source.js";
 import { createWordLine } from "../live/word_line.js";
@@ -40,27 +40,14 @@ function createTable(words, count, kind, sums, onChoose) {
   const rows = Array.from({ length: count }, (_, i) => {
     const cells = Array.from({ length: count }, (_, j) => createCell(i, j));
     buttons.push(cells);
-    const parts = { name: h("th", { scope: "row" }), sum: sums ? h("td", { class: "ax-sum" }) : null };
-    return {
-      ...parts,
-      root: h(
-        "tr",
-        {},
-        parts.name,
-        cells.map((cell) => h("td", {}, cell)),
-        parts.sum,
-      ),
-    };
+    const [name, sum] = [h("th", { scope: "row" }), sums ? h("td", { class: "ax-sum" }) : null];
+    const values = cells.map((cell) => h("td", {}, cell));
+    return { name, sum, root: h("tr", {}, name, values, sum) };
   });
   const corner = h("td", {}, h("span", { class: "mm-hidden" }, words.query));
   const head = h("tr", {}, corner, names, sums ? h("td", { class: "ax-sum" }, words.sum) : null);
-  const body = rows.map((row) => row.root);
-  const table = h(
-    "table",
-    { class: "ax-table", "aria-label": words[kind] },
-    h("thead", {}, head),
-    h("tbody", {}, body),
-  );
+  const attrs = { class: "ax-table", "aria-label": words[kind] };
+  const table = h("table", attrs, h("thead", {}, head), h("tbody", {}, rows));
   const title = h("p", { class: "ax-title" }, words[kind], h("span", {}, ` ${words[`${kind}Note`]}`));
   const root = h("div", { "data-sym": kind === "scores" ? "score" : kind }, title, table);
 
@@ -121,10 +108,13 @@ function createDotProduct(words) {
     const from = h("b", { "data-tone": "q" }, s.tokens[s.row]);
     const to = h("b", { "data-tone": "k" }, s.tokens[s.column]);
     const origin = h("span", {}, words.origin(s.dim));
-    title.replaceChildren(words.score, from, " · ", to, origin);
-    bars.replaceChildren(...products.map((product) => bar(product, largest)));
+    fill(title, words.score, from, " · ", to, origin);
+    fill(
+      bars,
+      products.map((product) => bar(product, largest)),
+    );
     const positive = products.filter((x) => x > 0).length;
-    bars.setAttribute("aria-label", words.products(positive, s.dim, dot));
+    setAttributes(bars, { "aria-label": words.products(positive, s.dim, dot) });
     const first = sumOfProducts(q.slice(0, WRITTEN_TERMS).map((x, i) => [x, k[i]]));
     const more = s.dim > WRITTEN_TERMS ? " + …" : "";
     const score = s.scaled ? words.scaled(dot, s.dim, fmt(s.scores[s.row][s.column])) : words.bare;
@@ -147,8 +137,8 @@ function createMixture(words) {
     const weights = s.weights[s.row];
     const reader = h("b", { "data-tone": "q" }, s.tokens[s.row]);
     const isWritten = (weight) => weight >= (s.isStory ? 0.05 : 0.005);
-    if (parts.length !== weights.length) bar.replaceChildren(...(parts = weights.map(() => h("div", {}))));
-    title.replaceChildren(words.receives[0], reader, words.receives[1], h("span", {}, words.mixed));
+    if (parts.length !== weights.length) fill(bar, (parts = weights.map(() => h("div", {}))));
+    fill(title, words.receives[0], reader, words.receives[1], h("span", {}, words.mixed));
     parts.forEach((part, j) => {
       part.style.flexBasis = `${100 * weights[j]}%`;
       part.hidden = weights[j] < 0.005;
@@ -157,7 +147,7 @@ function createMixture(words) {
     const terms = weights.map((w, j) => words.value(fmt(w), s.tokens[j])).filter((_, j) => isWritten(weights[j]));
     const [first, rest] = [s.outputs[s.row].slice(0, WRITTEN_TERMS), s.outputs[s.row].length > WRITTEN_TERMS];
     const output = first.map((x) => fmt(x)).join(", ") + (rest ? ", …" : "");
-    bar.setAttribute("aria-label", sharesOf(s, words));
+    setAttributes(bar, { "aria-label": sharesOf(s, words) });
     written.textContent = `${terms.join(" + ")}${s.isStory ? " + …" : ""} = (${output})`;
   }
   return { root, bar, draw };
@@ -175,11 +165,11 @@ function createReading(words, tokens, onRow) {
   const shares = tokens.map(() => textAt(0, 14, "", "ax-share", "middle"));
   const lines = tokens.map(() => svg("path", { class: "ax-line" }));
   const drawing = svg("svg", { role: "img", "data-sym": "weights" }, lines, keys, shares);
-  const root = h("div", { class: "ax-reading" }, drawing, reader.root);
+  const root = h("div", { class: "ax-reading" }, drawing, reader);
 
   function draw(s, width) {
     const x = (place) => ((place + 0.5) * width) / tokens.length;
-    setSize(drawing, width, height);
+    setSize(drawing, width, height, words.reads(s.tokens[s.row], sharesOf(s, words)));
     tokens.forEach((_, j) => {
       const [weight, isHidden] = [s.weights[s.row][j], s.causal && j > s.row];
       const bend = `${x(s.row)} 64 ${x(j)} 108`;
@@ -191,7 +181,6 @@ function createReading(words, tokens, onRow) {
       shares[j].textContent = isHidden ? words.future : fmt(weight);
     });
     reader.set(s.row);
-    setAttributes(drawing, { "aria-label": words.reads(s.tokens[s.row], sharesOf(s, words)) });
   }
   return { root, draw };
 }
@@ -248,29 +237,10 @@ function xrayVerdict(s, words) {
 
 /** The slider and the switches. */
 function createControls(model, words) {
-  const headDim = slider({
-    label: words.headDim,
-    min: 0,
-    max: HEAD_DIMS.length - 1,
-    step: 1,
-    value: HEAD_DIMS.indexOf(model.get("head_dim")),
-    format: (i) => fmt(HEAD_DIMS[i], 0),
-    onInput: (i) => setTraits(model, { head_dim: HEAD_DIMS[i] }),
-  });
-  const switches = Object.entries(words.switches).map(([name, label]) => {
-    const onChange = (on) => setTraits(model, { [name]: on });
-    return [name, toggle({ label, checked: model.get(name), onChange })];
-  });
-  const set = () => {
-    headDim.set(HEAD_DIMS.indexOf(model.get("head_dim")));
-    switches.forEach(([name, control]) => control.set(model.get(name)));
-  };
-  const row = h(
-    "div",
-    { class: "mm-controls ax-switches" },
-    switches.map(([, control]) => control.root),
-  );
-  return { headDim: headDim.root, switches: row, set };
+  const { bound, follow } = controlsOf(model);
+  const headDim = bound(slider, "head_dim", { label: words.headDim, stops: HEAD_DIMS });
+  const switches = Object.entries(words.switches).map(([name, label]) => bound(toggle, name, { label }));
+  return { headDim, switches: h("div", { class: "mm-controls ax-switches" }, switches), follow };
 }
 
 function xrayNumbers(s, words) {
@@ -292,17 +262,16 @@ function createXray(model, words, choose, source) {
   const weights = createTable(words, tokens.length, "weights", true, choose);
   const [product, mixture] = [createDotProduct(words), createMixture(words)];
   const line = createWordLine((at) => source.choose({ at }));
-  const told = h("div", { class: "ax-told" }, h("p", { class: "mm-note" }, words.choose), line.root);
+  const told = h("div", { class: "ax-told" }, h("p", { class: "mm-note" }, words.choose), line);
   const controls = createControls(model, words);
   const [verdict, numbers] = [announcement("ax-verdict"), readout([])];
-  const sums = h("div", { class: "ax-sums" }, verdict.root, product.root, mixture.root);
-  const stage = h("div", { class: "mm-stage ax-stage" }, scores.root, weights.root, sums);
+  const sums = h("div", { class: "ax-sums" }, verdict, product, mixture);
+  const stage = h("div", { class: "mm-stage ax-stage" }, scores, weights, sums);
   const folded = h("div", { class: "ax-folded" });
   const note = h("p", { class: "mm-note" }, words.note(tokens[LOUD]));
-  const control = h("div", { class: "mm-controls" }, controls.headDim);
-  const [settings, rest] = [h("div", {}, controls.switches), h("div", {}, numbers.root, note)]; // of the example alone
-  const parts = { stage, control, more: [source.root, settings, folded, rest] };
-  const root = frame(words, parts);
+  const control = row(controls.headDim);
+  const [settings, rest] = [h("div", {}, controls.switches), h("div", {}, numbers, note)]; // of the example alone
+  const root = frame(words, { stage, control, more: [source, settings, folded, rest] });
 
   function draw(width) {
     const reading = source.reading();
@@ -342,7 +311,7 @@ function createXray(model, words, choose, source) {
     weights.draw(s, (i, j) => ({ text: fmt(s.weights[i][j]), tone: "v", part: 45 * s.weights[i][j] }));
     product.draw(s);
     mixture.draw(s, width);
-    controls.set();
+    controls.follow();
     verdict.set(...xrayVerdict(s, words));
     numbers.set(xrayNumbers(s, words));
   }
@@ -354,7 +323,7 @@ function createOpening(model, words, choose) {
   const { tokens } = xrayState(model);
   const reading = createReading(words, tokens, (row) => choose(row, model.get("column")));
   const mixture = createMixture(words);
-  const stage = h("div", { class: "mm-stage ax-opening" }, reading.root, mixture.bar);
+  const stage = h("div", { class: "mm-stage ax-opening" }, reading, mixture.bar);
   const root = frame({ ...words, title: words.opening }, { stage }, true);
 
   function draw(width) {
@@ -373,11 +342,10 @@ function renderXray({ model, el }) {
   const source = model.get("compact") ? null : createSource(model, redraw, { picks: "head" });
   const create = source ? createXray : createOpening;
   const { root, stage, draw } = create(model, words, choose, source);
-  const parts = source ? [source] : [];
   function redraw() {
     draw(stage.clientWidth);
   }
-  return mount(el, root, { model, traits: SETTINGS, boxes: [stage], draw, parts });
+  return mount(el, root, { model, traits: SETTINGS, boxes: [stage], draw, parts: [source] });
 }
 
 export default { render: renderXray };

@@ -1,7 +1,9 @@
 // CacheStepper: a row for each position, a column for each call. What is computed, what reused, and where a bug shows.
 
-import { h, svg, textAt, setAttributes, setSize, setTraits, clamp, prefersReducedMotion, mount } from "../kit/kit.js";
-import { fmt, grouped, slider, choice, button, readout, announcement, frame, wordsOf } from "../kit/kit.js";
+import { h, svg, fill, textAt, setSize, clamp, fmt, grouped, slider, choice, namedOptions } from "../kit/kit.js";
+import { button, readout, announcement, controlsOf, row, prefersReducedMotion, setTraits } from "../kit/kit.js";
+import { wordsOf, frame, mount } from "../kit/kit.js";
+import { lineThrough, across } from "../kit/chart.js";
 import { tokenPasses, callSizes, cacheCall, visibleKeys, cacheBytes, firstParting } from "./math.js";
 import { coverable, createSource } from "../live/source.js";
 import { cacheStepperWords } from "./words.js";
@@ -211,9 +213,8 @@ function createGrowth(words, isCompact) {
       callColumns(s, x, y, step, sizes.row),
       showsLogits && logitMarks(s, words, x, bottom + 15),
     ];
-    setSize(root, wide, height);
-    root.replaceChildren(...parts.flat(Infinity).filter(Boolean));
-    setAttributes(root, { "aria-label": words.picture(s.calls, s.sizes.length, s.now.held, s.now.size) });
+    setSize(root, wide, height, words.picture(s.calls, s.sizes.length, s.now.held, s.now.size));
+    fill(root, parts);
   }
   return { root, draw };
 }
@@ -230,25 +231,24 @@ function createDistances(words) {
     const right = left + step * s.sizes.length;
     const x = (call) => left + (call + 0.5) * step;
     const done = s.differences.slice(0, s.calls);
-    const rule = (d, cls) => svg("line", { class: cls, x1: left, x2: right, y1: y(d), y2: y(d) });
     const point = (d, i) => {
       return d > 0
         ? crossAt(x(i), y(d), 4, "cs-apart")
         : svg("circle", { class: "cs-equal", cx: x(i), cy: y(d), r: 5 });
     };
-    setSize(root, Math.max(right, 300), floor + 28);
-    root.replaceChildren(
-      label(0, 12, words.distances, "cs-small", "start"),
-      ...[10, 1, 0.1].map((d) => label(left - 6, y(d) + 4, String(d), "cs-small", "end")),
-      ...[10, 1, 0.1, 0].map((d) => rule(d, "cs-rule")),
-      label(left - 6, floor + 4, words.identical, "cs-small", "end"),
-      rule(s.spread, "cs-spread"),
-      label(left, floor + 22, words.spread, "cs-small", "start"),
-      svg("path", { class: "cs-path", d: done.map((d, i) => `${i ? "L" : "M"}${x(i)} ${y(d)}`).join("") }),
-      ...done.map(point),
-    );
     const told = done.map((d, i) => words.distanceOf(i + 1, d ? fmt(d, 2) : words.identical));
-    setAttributes(root, { "aria-label": [words.distances, ...told].join("; ") });
+    setSize(root, Math.max(right, 300), floor + 28, [words.distances, ...told].join("; "));
+    fill(
+      root,
+      label(0, 12, words.distances, "cs-small", "start"),
+      [10, 1, 0.1].map((d) => label(left - 6, y(d) + 4, d, "cs-small", "end")),
+      [10, 1, 0.1, 0].map((d) => across(y(d), left, right, "cs-rule")),
+      label(left - 6, floor + 4, words.identical, "cs-small", "end"),
+      across(y(s.spread), left, right, "cs-spread"),
+      label(left, floor + 22, words.spread, "cs-small", "start"),
+      svg("path", { class: "cs-path", d: lineThrough(done.map((d, i) => [x(i), y(d)])) }),
+      done.map(point),
+    );
   }
   return { root, draw };
 }
@@ -275,15 +275,15 @@ function createMask(words) {
     const cell = Math.min(20, (width - left - 4) / Math.max(held, 1));
     const every = cell >= 17 ? 1 : cell >= 9 ? 2 : 3;
     const numbered = Array.from({ length: held }, (_, t) => t).filter((t) => t % every === 0);
-    setSize(drawing, width, top + Math.max(size, 1) * row + 4);
-    drawing.replaceChildren(
-      ...numbered.map((t) => label(left + (t + 0.5) * cell, 14, String(t), "cs-small cs-key")),
-      ...s.rows.slice(past, held).map((word, i) => label(left - 6, top + i * row + 15, word, "cs-query", "end")),
-      ...shown.flatMap((keys, i) => keys.map((isShown, t) => drawCell(s, cell, i, t, isShown, right[i][t]))),
-    );
     const missing = right.flat().filter((isRight, i) => isRight && !shown.flat()[i]).length;
     caption.textContent = s.calls ? words.mask(s.calls, size, held, missing) : words.noMask;
-    setAttributes(drawing, { "aria-label": caption.textContent });
+    setSize(drawing, width, top + Math.max(size, 1) * row + 4, caption.textContent);
+    fill(
+      drawing,
+      numbered.map((t) => label(left + (t + 0.5) * cell, 14, t, "cs-small cs-key")),
+      s.rows.slice(past, held).map((word, i) => label(left - 6, top + i * row + 15, word, "cs-query", "end")),
+      shown.map((keys, i) => keys.map((isShown, t) => drawCell(s, cell, i, t, isShown, right[i][t]))),
+    );
   }
   return { root, draw };
 }
@@ -368,46 +368,35 @@ function createTransport(words, go, isCompact) {
       if (hasFocus && root.disabled) play.root.focus({ preventScroll: true });
     }
   }
-  const roots = [play, steps.step, ...(isCompact ? [] : [steps.back, steps.reset])].map((one) => one.root);
-  return { root: h("div", { class: "cs-buttons" }, roots), set, release: () => clearInterval(timer) };
+  const shown = isCompact ? [play, steps.step] : [play, ...Object.values(steps)];
+  return { root: h("div", { class: "cs-buttons" }, shown), set, release: () => clearInterval(timer) };
 }
 
 /** What is folded: how the prompt is cut, what goes wrong, and what a mask and the logits have to say to it. */
 function createWorkshop(model, words) {
-  const sliderOf = (name, max) => {
-    const onInput = (value) => setTraits(model, { [name]: value });
-    const text = { prompt_length: words.prompt, chunk_size: words.chunk, new_tokens: words.fresh }[name];
-    return slider({ label: text, min: 1, max, step: 1, value: model.get(name), format: (x) => fmt(x, 0), onInput });
-  };
-  const sliders = { prompt_length: 8, chunk_size: 8, new_tokens: 500 };
-  for (const [name, max] of Object.entries(sliders)) sliders[name] = sliderOf(name, max);
-  const bugs = choice({
-    label: words.bug,
-    options: Object.entries(words.bugs).map(([value, text]) => ({ value, label: text })),
-    value: model.get("bug"),
-    onChange: (bug) => setTraits(model, { bug }),
-  });
+  const { bound, follow } = controlsOf(model);
+  const bugs = bound(choice, "bug", { label: words.bug, options: namedOptions(words.bugs) });
+  const prompt = bound(slider, "prompt_length", { label: words.prompt, min: 1, max: 8, step: 1 });
+  const chunk = bound(slider, "chunk_size", { label: words.chunk, min: 1, max: 8, step: 1 });
+  const fresh = bound(slider, "new_tokens", { label: words.fresh, min: 1, max: 500, step: 1 });
   const [mask, distances, verdict] = [createMask(words), createDistances(words), announcement("cs-verdict")];
   const passes = readout([]);
-  const { prompt_length: prompt, chunk_size: chunk, new_tokens: fresh } = sliders;
-  const apart = h("div", {}, distances.root);
-  const cut = h("div", { class: "cs-column" }, prompt.root, chunk.root, apart);
-  const seen = h("div", { class: "cs-column" }, mask.root);
-  const root = h("div", { class: "cs-more" }, bugs.root, verdict.root, cut, seen);
+  const apart = h("div", {}, distances);
+  const cut = h("div", { class: "cs-column" }, prompt, chunk, apart);
+  const seen = h("div", { class: "cs-column" }, mask);
+  const root = h("div", { class: "cs-more" }, bugs, verdict, cut, seen);
   const note = h("p", { class: "mm-note" }, words.note);
-  const rest = [h("div", { class: "mm-controls" }, fresh.root), passes.root, note];
 
   function draw(s, width) {
     for (const one of [bugs.root, verdict.root, apart, note]) one.hidden = s.isStory;
     const column = width < WIDE ? width : (width - 28) / 2;
     mask.draw(s, column);
     distances.draw(s, column);
-    Object.entries(sliders).forEach(([name, control]) => control.set(model.get(name)));
-    bugs.set(s.bug);
+    follow();
     verdict.set(...stepperVerdict(s, words));
     passes.set(passNumbers(s, words));
   }
-  return { roots: [root, ...rest], draw };
+  return { roots: [root, row(fresh), passes, note], draw };
 }
 
 function renderStepper({ model: given, el }) {
@@ -421,10 +410,9 @@ function renderStepper({ model: given, el }) {
   const legend = createLegend(words, isCompact);
   const source = isCompact ? null : createSource(given, follow);
   const told = h("p", { class: "mm-note cs-told", hidden: true });
-  const stage = h("div", { class: "mm-stage cs-stage" }, growth.root, isCompact ? [] : told);
-  const control = h("div", { class: "cs-control" }, transport.root, legend.root);
-  const parts = { stage, control, numbers: numbers.root, more: [source?.root ?? [], workshop.roots] };
-  const root = frame(words, parts, isCompact);
+  const stage = h("div", { class: "mm-stage cs-stage" }, growth, isCompact ? null : told);
+  const control = h("div", { class: "cs-control" }, transport, legend);
+  const root = frame(words, { stage, control, numbers, more: [source, workshop.roots] }, isCompact);
   let arriving = false;
 
   let most = mostRows(WIDE);
@@ -456,7 +444,7 @@ function renderStepper({ model: given, el }) {
     numbers.set(stepperNumbers(s, words));
   }
 
-  return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw, parts: [transport, source].filter(Boolean) });
+  return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw, parts: [transport, source] });
 }
 
 export default { render: renderStepper };

@@ -1,6 +1,7 @@
 // The compact FrequencyComb: one distance, how far every pair has rotated at it, and the wavelengths it has passed.
 
-import { h, svg, textAt, setAttributes, setSize, fmt, grouped, slider, announcement } from "../kit/kit.js";
+import { h, svg, fill, setAttributes, textAt, setSize, fmt, grouped, slider, announcement } from "../kit/kit.js";
+import { linear, across, upright } from "../kit/chart.js";
 
 const LAST_POWER = Math.log10(32768); // the longest distance, in powers of ten
 const START = Math.log10(256);
@@ -38,7 +39,7 @@ function createRings(words) {
       const [angle, r] = [share * 2 * Math.PI, inner + apart * pair];
       return svg("circle", { class: "fc-tip", cx: r * Math.cos(angle), cy: -r * Math.sin(angle), r: 0.9 * apart });
     };
-    tips.replaceChildren(...turns.map(tip));
+    fill(tips, turns.map(tip));
     const finished = turns.filter((share) => share >= 1).length;
     setAttributes(root, { "aria-label": words.rings(grouped(distance), finished, periods.length) });
     return finished;
@@ -53,7 +54,8 @@ function createTeeth(words) {
   function draw(periods, distance, width, isNarrow) {
     const [top, foot, left, right] = [4, isNarrow ? 38 : 64, 6, 6];
     const last = Math.ceil(Math.log10(periods.at(-1)) * 10) / 10;
-    const x = (positions) => left + ((Math.log10(positions) - FIRST) / (last - FIRST)) * (width - left - right);
+    const powerAt = linear([FIRST, last], [left, width - right]);
+    const x = (positions) => powerAt(Math.log10(positions));
     const at = Math.max(left, x(distance));
     const tooth = (period) => `M${x(period).toFixed(1)} ${top}V${foot}`;
     const teeth = (isDone) =>
@@ -63,13 +65,14 @@ function createTeeth(words) {
         .join("");
     const powers = [1, 2, 3, 4, 5, 6, 7].filter((power) => power < last && (width > 400 || power % 2));
     setSize(root, width, foot + 42);
-    root.replaceChildren(
+    fill(
+      root,
       svg("rect", { class: "fc-passed", x: left, y: 0, width: at - left, height: foot + 6 }),
       svg("path", { class: "fc-done fc-thick", d: teeth(true) }),
       svg("path", { class: "fc-open fc-thick", d: teeth(false) }),
-      svg("line", { class: "fc-cursor", x1: at, x2: at, y1: 0, y2: foot + 6 }),
-      svg("line", { class: "fc-axis", x1: left, x2: width - right, y1: foot + 6, y2: foot + 6 }),
-      ...powers.map((power) => textAt(x(10 ** power), foot + 21, grouped(10 ** power), "fc-small", "middle")),
+      upright(at, 0, foot + 6, "fc-cursor"),
+      across(foot + 6, left, width - right, "fc-axis"),
+      powers.map((power) => textAt(x(10 ** power), foot + 21, grouped(10 ** power), "fc-small", "middle")),
       textAt(left, foot + 38, words.teeth, "fc-small"),
     );
   }
@@ -81,11 +84,9 @@ export function createFan(words, onInput) {
   const distanceAt = (power) => Math.round(10 ** power);
   const format = (power) => words.positions(grouped(distanceAt(power)));
   const range = { min: 0, max: LAST_POWER, value: START };
-  const distance = slider({ ...range, label: words.distance, format, onInput });
-  distance.root.dataset.sym = "m-n";
+  const distance = slider({ ...range, label: words.distance, format, onInput, sym: "m-n" });
   const [rings, teeth, verdict] = [createRings(words), createTeeth(words), announcement("fc-verdict")];
-  const side = h("div", { class: "fc-side" }, verdict.root, teeth.root);
-  const stage = h("div", { class: "mm-stage fc-fan" }, rings.root, side);
+  const stage = h("div", { class: "mm-stage fc-fan" }, rings, h("div", { class: "fc-side" }, verdict, teeth));
 
   function draw(periods, width) {
     const isNarrow = width <= NARROW;
@@ -95,5 +96,5 @@ export function createFan(words, onInput) {
     teeth.draw(periods, now, isNarrow ? width : width - size - 28, isNarrow);
     verdict.set(words.done(fmt(done, 0), periods.length));
   }
-  return { stage, control: h("div", { class: "fc-slide" }, distance.root), draw };
+  return { stage, control: h("div", { class: "fc-slide" }, distance), draw };
 }

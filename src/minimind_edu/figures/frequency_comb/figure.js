@@ -1,7 +1,9 @@
 // FrequencyComb: one tooth a pair, at its wavelength, before and after scaling; folded, by how much it was scaled.
 
-import { h, svg, textAt, setAttributes, setSize, setTraits, clamp, arrowStep, draggable, mount } from "../kit/kit.js";
-import { fmt, grouped, slider, choice, optionsFor, readout, handle, grip, wordsOf, frame } from "../kit/kit.js";
+import { h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, grouped, slider, choice } from "../kit/kit.js";
+import { optionsFor, namedOptions, readout, controlsOf, row, draggable, handle, grip, arrowStep } from "../kit/kit.js";
+import { setTraits, wordsOf, frame, mount } from "../kit/kit.js";
+import { linear, lineThrough, across, upright } from "../kit/chart.js";
 import { ropePeriods, pairScaling, unfinishedPairs, meetsNewAngles, scoreChange } from "./math.js";
 import { NARROW, createFan } from "./fan.js";
 import { frequencyCombWords } from "./words.js";
@@ -18,7 +20,6 @@ const baseStep = (power) => clamp(Math.round(power / BASE.step) * BASE.step, BAS
 const baseFrom = (power) => Number((10 ** baseStep(power)).toPrecision(6));
 const contextFrom = (power) => 2 ** clamp(Math.round(power), CONTEXT.low, CONTEXT.high);
 const mean = (numbers) => numbers.reduce((sum, x) => sum + x, 0) / numbers.length;
-const pathOf = (points) => `M${points.map(([x, y]) => `${x.toFixed(1)} ${y.toFixed(1)}`).join("L")}`;
 
 /** Where the rows of the comb are: [from, to] of the teeth as trained and as slowed, y of handle and axis. */
 function rowsOf(width) {
@@ -28,10 +29,13 @@ function rowsOf(width) {
   return { handle: 26, upper, lower, axis: lower[1] + 15, height: lower[1] + 54 };
 }
 
-/** Where so many positions are on the axis of a drawing of this width. */
+/** Powers of ten on the axis of a drawing of this width. */
+const powersOn = (width) => linear([AXIS.first, AXIS.last], [AXIS.left, width - AXIS.right]);
+
+/** Where so many positions are on it. */
 function axisOf(width) {
-  const perPower = (width - AXIS.left - AXIS.right) / (AXIS.last - AXIS.first);
-  return (positions) => AXIS.left + (Math.log10(positions) - AXIS.first) * perPower;
+  const at = powersOn(width);
+  return (positions) => at(Math.log10(positions));
 }
 
 /** Everything that the drawing and the key numbers need. */
@@ -100,11 +104,10 @@ function pointOf(kind, cx, cy) {
 function drawAxis(words, x, width, y) {
   const powers = [1, 2, 3, 4, 5, 6, 7, 8, 9];
   const middle = (AXIS.left + width - AXIS.right) / 2;
-  const tick = (power) => svg("line", { class: "fc-axis", x1: x(10 ** power), x2: x(10 ** power), y1: y, y2: y + 4 });
   return [
-    svg("line", { class: "fc-axis", x1: AXIS.left, x2: width - AXIS.right, y1: y, y2: y }),
-    ...powers.map(tick),
-    ...powers.map((power) => textAt(x(10 ** power), y + 18, `10${SUPERSCRIPTS[power]}`, "fc-small", "middle")),
+    across(y, AXIS.left, width - AXIS.right, "fc-axis"),
+    powers.map((power) => upright(x(10 ** power), y, y + 4, "fc-axis")),
+    powers.map((power) => textAt(x(10 ** power), y + 18, `10${SUPERSCRIPTS[power]}`, "fc-small", "middle")),
     textAt(middle, y + 34, words.axis, "fc-small", "middle"),
   ];
 }
@@ -132,15 +135,14 @@ function keepInside(text, width) {
 }
 
 function createComb(words, change) {
-  let now = { s: null, perPower: 1 };
-  const powerAt = (px) => AXIS.first + (px - AXIS.left) / now.perPower;
+  let now = { s: null, powerAt: null };
   const context = createHandle(words.context, 2 ** CONTEXT.low, 2 ** CONTEXT.high, {
     step: (step) => change("context", contextFrom(Math.log2(now.s.context) + step)),
-    to: (px) => change("context", contextFrom(powerAt(px) / Math.log10(2))),
+    to: (px) => change("context", contextFrom(now.powerAt(px) / Math.log10(2))),
   });
   const base = createHandle(words.baseHandle, 10 ** BASE.low, 10 ** BASE.high, {
     step: (step) => change("rope_base", baseFrom(Math.log10(now.s.base) + 2 * step * BASE.step)),
-    to: (px) => change("rope_base", baseFrom((powerAt(px) - Math.log10(2 * Math.PI)) / (1 - 2 / now.s.dim))),
+    to: (px) => change("rope_base", baseFrom((now.powerAt(px) - Math.log10(2 * Math.PI)) / (1 - 2 / now.s.dim))),
   });
   const [axis, teeth, names] = [svg("g"), svg("g", { "data-sym": "theta" }), svg("g")];
   const zone = svg("rect", { class: "fc-zone" });
@@ -153,8 +155,9 @@ function createComb(words, change) {
       textAt(x(s.context) - 6, 13, words.trained(grouped(s.context)), "fc-strong fc-halo", "end"),
       textAt(x(s.extended) + 5, 13, words.extended(grouped(s.extended)), "fc-strong fc-halo"),
     ];
-    names.replaceChildren(
-      ...ends,
+    fill(
+      names,
+      ends,
       textAt(0, rows.upper[0] - 8, words.asTrained, "fc-small fc-halo"),
       textAt(0, rows.lower[0] - 8, s.formula === "none" ? words.notSlowed : words.slowed, "fc-small fc-halo"),
     );
@@ -172,10 +175,10 @@ function createComb(words, change) {
 
   function draw(s, width) {
     const [x, rows] = [axisOf(width), rowsOf(width)];
-    now = { s, perPower: (width - AXIS.left - AXIS.right) / (AXIS.last - AXIS.first) };
+    now = { s, powerAt: powersOn(width).invert };
     setSize(root, width, rows.height);
-    axis.replaceChildren(...drawAxis(words, x, width, rows.axis));
-    teeth.replaceChildren(...drawTeeth(s, x, rows));
+    fill(axis, drawAxis(words, x, width, rows.axis));
+    fill(teeth, drawTeeth(s, x, rows));
     drawNames(s, x, width, rows);
     const [from, to] = [x(s.context), x(s.extended)];
     const unturned = { x: from, width: Math.max(0, width - AXIS.right - from) };
@@ -193,7 +196,7 @@ function createComb(words, change) {
 function drawRampEnds(words, s, x) {
   const turns = (beta) => words.turns(beta, fmt(beta, Number.isInteger(beta) ? 0 : 1));
   const [fast, slow] = [s.fast, s.slow].map((beta) => x(s.context / beta));
-  const guide = (at) => svg("line", { class: "fc-guide", x1: at, x2: at, y1: PLOT.top - 6, y2: PLOT.bottom });
+  const guide = (at) => upright(at, PLOT.top - 6, PLOT.bottom, "fc-guide");
   const name = (at, beta, anchor) => textAt(at, PLOT.top - 9, turns(beta), "fc-turns fc-halo", anchor);
   return [guide(fast), guide(slow), name(Math.max(fast - 3, 60), s.fast, "end"), name(slow + 3, s.slow)];
 }
@@ -206,29 +209,31 @@ function createScales(words) {
     const { top, bottom } = PLOT;
     const x = axisOf(width);
     const [first, last] = [s.periods[0], s.periods.at(-1)];
-    const y = (scale) => bottom - scale * (bottom - top);
-    const line = (scales) => pathOf(scales.map((scale, pair) => [x(s.periods[pair]), y(scale)]));
-    const rule = (level) =>
-      svg("line", { class: "fc-grid", x1: AXIS.left, x2: width - AXIS.right, y1: y(level), y2: y(level) });
-    const levels = { 1: "1", 0.5: "½", 0: "0" };
+    const y = linear([0, 1], [bottom, top]);
+    const line = (scales) => lineThrough(scales.map((scale, pair) => [x(s.periods[pair]), y(scale)]));
+    const levels = [
+      [1, "1"],
+      [0.5, "½"],
+      [0, "0"],
+    ];
     const stride = s.dim === 128 ? 16 : 8;
     const end = s.periods.length - 1;
     const isNamed = (pair) => pair === end || (pair % stride === 0 && pair + stride / 2 <= end);
     const named = s.periods.map((_, pair) => pair).filter(isNamed);
     const point = (scale, pair) => pointOf(s.kinds[pair], x(s.periods[pair]), y(scale));
-    setSize(root, width, PLOT.height);
-    root.replaceChildren(
-      ...[1, 0.5, 0].map(rule),
-      ...[1, 0.5, 0].map((level) => textAt(AXIS.left - 7, y(level) + 4, levels[level], "fc-small", "end")),
-      ...s.others.map((scales) => svg("path", { class: "fc-ghost", d: line(scales) })),
-      ...s.scaling.map((scale, pair) => svg("g", { class: `fc-${s.kinds[pair]}` }, point(scale, pair))),
-      ...named.map((pair) => textAt(x(s.periods[pair]), bottom + 17, String(pair), "fc-small", "middle")),
+    const [largest, smallest] = [s.scaling[0], s.scaling.at(-1)].map((scale) => fmt(scale, 3));
+    setSize(root, width, PLOT.height, words.scalesLabel(largest, smallest));
+    fill(
+      root,
+      levels.map(([level]) => across(y(level), AXIS.left, width - AXIS.right, "fc-grid")),
+      levels.map(([level, name]) => textAt(AXIS.left - 7, y(level) + 4, name, "fc-small", "end")),
+      s.others.map((scales) => svg("path", { class: "fc-ghost", d: line(scales) })),
+      s.scaling.map((scale, pair) => svg("g", { class: `fc-${s.kinds[pair]}` }, point(scale, pair))),
+      named.map((pair) => textAt(x(s.periods[pair]), bottom + 17, pair, "fc-small", "middle")),
       textAt((x(first) + x(last)) / 2, bottom + 32, words.pair, "fc-small", "middle"),
       textAt(0, 12, words.scales, "fc-small"),
-      ...(s.formula === "yarn" ? drawRampEnds(words, s, x) : []),
+      s.formula === "yarn" && drawRampEnds(words, s, x),
     );
-    const [largest, smallest] = [s.scaling[0], s.scaling.at(-1)].map((scale) => fmt(scale, 3));
-    setAttributes(root, { "aria-label": words.scalesLabel(largest, smallest) });
   }
   return { root, draw };
 }
@@ -240,62 +245,24 @@ function legendOf(...entries) {
 }
 
 /** All controls, each writing one trait. */
-function createControls(words, model, change) {
-  const whole = (name) => () => grouped(model.get(name));
-  const oneDigit = (name) => () => fmt(model.get(name), 1);
-  const base = slider({
-    label: words.base,
-    min: BASE.low,
-    max: BASE.high,
-    step: BASE.step,
-    value: 6,
-    format: whole("rope_base"),
-    onInput: (power) => change("rope_base", baseFrom(power)),
-  });
-  const context = slider({
-    label: words.context,
-    min: CONTEXT.low,
-    max: CONTEXT.high,
-    step: 1,
-    value: 11,
-    format: whole("context"),
-    onInput: (power) => change("context", contextFrom(power)),
-  });
-  const factor = slider({
-    label: words.factor,
-    min: 0,
-    max: 6,
-    step: 1,
-    value: 4,
-    format: whole("factor"),
-    onInput: (power) => change("factor", 2 ** power),
-  });
-  const beta = (name, label, format, range) => {
-    const onInput = (value) => change(name, value);
-    return slider({ label, ...range, value: range.min, format: format(name), onInput });
-  };
-  const fast = beta("beta_fast", words.betaFast, whole, { min: 4, max: 64, step: 1 });
-  const slow = beta("beta_slow", words.betaSlow, oneDigit, { min: 0.5, max: 3.5, step: 0.5 });
-  const choiceOf = (name, label, options) => {
-    const onChange = (value) => change(name, value);
-    return choice({ label, options, value: model.get(name), onChange });
-  };
-  const dim = choiceOf("head_dim", words.dim, optionsFor(HEAD_DIMS));
-  const named = optionsFor(FORMULAS, (name) => words.formulas[name]);
-  const formula = choiceOf("formula", words.formula, named);
+function createControls(words, model) {
+  const { bound, follow } = controlsOf(model);
+  const power = (name, label, { low, high, step = 1 }, shown, written) =>
+    bound(slider, name, { label, min: low, max: high, step, shown, written, format: () => grouped(model.get(name)) });
+  const base = power("rope_base", words.base, BASE, Math.log10, baseFrom);
+  const context = power("context", words.context, CONTEXT, Math.log2, contextFrom);
+  const factor = power("factor", words.factor, { low: 0, high: 6 }, Math.log2, (x) => 2 ** x);
+  const fast = bound(slider, "beta_fast", { label: words.betaFast, min: 4, max: 64, step: 1 });
+  const oneDigit = (x) => fmt(x, 1);
+  const slow = bound(slider, "beta_slow", { label: words.betaSlow, min: 0.5, max: 3.5, step: 0.5, format: oneDigit });
+  const dim = bound(choice, "head_dim", { label: words.dim, options: optionsFor(HEAD_DIMS) });
+  const formula = bound(choice, "formula", { label: words.formula, options: namedOptions(words.formulas) });
 
-  function set(s) {
-    base.set(Math.log10(s.base));
-    context.set(Math.log2(s.context));
-    factor.set(Math.log2(s.factor));
-    fast.set(s.fast);
-    slow.set(s.slow);
-    dim.set(s.dim);
-    formula.set(s.formula);
+  function draw(s) {
+    follow();
     for (const control of [fast, slow]) control.root.hidden = s.formula !== "yarn" && s.formula !== "minimind2";
   }
-  const others = [base, context, factor, fast, slow, dim].map((control) => control.root);
-  return { formula: formula.root, others: h("div", { class: "mm-controls" }, others), set };
+  return { formula, others: row(base, context, factor, fast, slow, dim), draw };
 }
 
 function renderFan({ model, el }, words) {
@@ -312,24 +279,24 @@ function renderComb({ model, el }) {
     if (model.get(name) !== value) setTraits(model, { [name]: value });
   };
   const [comb, scales] = [createComb(words, change), createScales(words)];
-  const controls = createControls(words, model, change);
+  const controls = createControls(words, model);
   const [first, rest] = [readout([]), readout([])];
   const tooth = (name) => svg("path", { class: "fc-teeth", d: name === "new" ? "M5 0V10" : "M5 1V8" });
   const kind = (name, text) => [`fc-${name}`, tooth(name), text];
   const legend = legendOf(kind("known", words.known), kind("safe", words.safe), kind("new", words.news));
   const others = legendOf([null, svg("path", { class: "fc-ghost", d: "M0 5H10" }), words.others]);
-  const box = h("div", {}, comb.root);
+  const box = h("div", {}, comb);
   const stage = h("div", { class: "mm-stage fc-stage" }, box, legend);
   const control = h("div", { class: "fc-control" }, controls.formula);
-  const more = [controls.others, h("div", { class: "fc-scales" }, scales.root, others), rest.root];
-  const root = frame(words, { stage, control, numbers: first.root, more });
+  const more = [controls.others, h("div", { class: "fc-scales" }, scales, others), rest];
+  const root = frame(words, { stage, control, numbers: first, more });
   root.classList.add("fc-fig");
 
   function draw(width) {
     const s = combState(model);
     comb.draw(s, Math.round(width));
     scales.draw(s, Math.round(width));
-    controls.set(s);
+    controls.draw(s);
     const isSafe = !s.kinds.includes("new");
     root.querySelector(".mm-title").textContent = isSafe ? words.titleWithoutNews : words.title;
     const numbers = combNumbers(words, s);

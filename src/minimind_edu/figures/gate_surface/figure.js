@@ -1,7 +1,9 @@
 // GateSurface: a point in the plane of gate and value, the output of a gated and a plain neuron, two cross-sections.
 
-import { h, svg, textAt, setAttributes, setSize, setTraits, mount, frame, wordsOf } from "../kit/kit.js";
-import { clamp, draggable, fmt, grip, handle, slider, choice, optionsFor, readout, announcement } from "../kit/kit.js";
+import { h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, slider, choice, optionsFor } from "../kit/kit.js";
+import { namedOptions, readout, announcement, controlsOf, row, draggable, handle, grip } from "../kit/kit.js";
+import { setTraits, wordsOf, frame, mount } from "../kit/kit.js";
+import { linear, lineThrough, across, upright } from "../kit/chart.js";
 import { LIMIT, activate, neuronOutput, regionsBeyond } from "./math.js";
 import { gateSurfaceWords } from "./words.js";
 
@@ -38,20 +40,15 @@ function createPlane(words, isGated, move) {
 
   function scaleFor(width) {
     const side = Math.min(width, TALL) - PLANE.left - PLANE.right;
-    const x = (g) => PLANE.left + ((g + LIMIT) / (2 * LIMIT)) * side;
-    const y = (u) => PLANE.top + ((LIMIT - u) / (2 * LIMIT)) * side;
-    const back = (left, top) => [
-      rounded(((left - PLANE.left) / side) * 2 * LIMIT - LIMIT),
-      rounded(LIMIT - ((top - PLANE.top) / side) * 2 * LIMIT),
-    ];
-    return { side, x, y, back };
+    const x = linear([-LIMIT, LIMIT], [PLANE.left, PLANE.left + side]);
+    const y = linear([LIMIT, -LIMIT], [PLANE.top, PLANE.top + side]);
+    return { side, x, y };
   }
 
   function pathOf(run) {
-    const at = (g, u) => `${scale.x(g).toFixed(1)} ${scale.y(u).toFixed(1)}`;
-    const above = run.map(([g, , high]) => at(g, high));
-    const below = run.map(([g, low]) => at(g, low)).reverse();
-    return `M${above.join("L")}L${below.join("L")}Z`;
+    const above = run.map(([g, , high]) => [scale.x(g), scale.y(high)]);
+    const below = run.map(([g, low]) => [scale.x(g), scale.y(low)]).reverse();
+    return `${lineThrough([...above, ...below])}Z`;
   }
 
   function drawSurface(name) {
@@ -63,7 +60,7 @@ function createPlane(words, isGated, move) {
         return d && svg("path", { class: sign > 0 ? "gs-plus" : "gs-minus", d });
       }),
     );
-    surface.replaceChildren(...shades.filter(Boolean));
+    fill(surface, shades.filter(Boolean));
   }
 
   function drawAxes() {
@@ -71,11 +68,12 @@ function createPlane(words, isGated, move) {
     const [right, floor] = [PLANE.left + side, PLANE.top + side];
     const ticks = [-LIMIT, 0, LIMIT];
     const anchors = ["start", "middle", "end"];
-    axes.replaceChildren(
-      svg("line", { class: "gs-zero", x1: x(0), x2: x(0), y1: PLANE.top, y2: floor }),
-      svg("line", { class: "gs-zero", x1: PLANE.left, x2: right, y1: y(0), y2: y(0) }),
-      ...ticks.map((tick, i) => textAt(x(tick), floor + 15, fmt(tick, 0), "gs-small", anchors[i])),
-      ...ticks.map((tick, i) => textAt(PLANE.left - 4, y(tick) + [0, 4, 9][i], fmt(tick, 0), "gs-small", "end")),
+    fill(
+      axes,
+      upright(x(0), PLANE.top, floor, "gs-zero"),
+      across(y(0), PLANE.left, right, "gs-zero"),
+      ticks.map((tick, i) => textAt(x(tick), floor + 15, fmt(tick, 0), "gs-small", anchors[i])),
+      ticks.map((tick, i) => textAt(PLANE.left - 4, y(tick) + [0, 4, 9][i], fmt(tick, 0), "gs-small", "end")),
       textAt((x(0) + right) / 2, floor + 15, words.gateAxis, "gs-name", "middle"),
       textAt(PLANE.left - 4, (y(0) + PLANE.top) / 2 + 4, words.valueAxis, "gs-name", "end"),
     );
@@ -90,11 +88,10 @@ function createPlane(words, isGated, move) {
     if (key !== drawn) {
       scale = scaleFor(width);
       const { side } = scale;
-      setSize(root, PLANE.left + side + PLANE.right, PLANE.top + side + PLANE.bottom);
+      setSize(root, PLANE.left + side + PLANE.right, PLANE.top + side + PLANE.bottom, words.surface(text));
       drawSurface(s.name);
       drawAxes();
       title.textContent = text;
-      setAttributes(root, { "aria-label": words.surface(text) });
       root.classList.toggle("gs-narrow", width < NARROW);
     }
     drawn = key;
@@ -115,7 +112,7 @@ function createPlane(words, isGated, move) {
     });
   }
 
-  const moveTo = (left, top) => move(...scale.back(left, top));
+  const moveTo = (left, top) => move(rounded(scale.x.invert(left)), rounded(scale.y.invert(top)));
   const position = () => [scale.x(now.g), scale.y(now.u)];
   const release = draggable(point, { onMove: moveTo, position });
   return { root, draw, release };
@@ -132,23 +129,23 @@ function createSection(words, isAlongGate) {
 
   function draw(s, width, height) {
     const [right, floor] = [width - SECTION.right, height - SECTION.bottom];
-    const x = (z) => SECTION.left + ((z + LIMIT) / (2 * LIMIT)) * (right - SECTION.left);
-    const y = (output) => SECTION.top + ((HIGHEST - output) / (2 * HIGHEST)) * (floor - SECTION.top);
+    const x = linear([-LIMIT, LIMIT], [SECTION.left, right]);
+    const y = linear([HIGHEST, -HIGHEST], [SECTION.top, floor]);
     const outputAt = (z) => neuronOutput(s.name, s.isGated, isAlongGate ? z : s.g, isAlongGate ? s.u : z);
     const places = Array.from({ length: 61 }, (_, i) => (i / 60 - 0.5) * 2 * LIMIT);
-    const curve = places.map((z) => `${x(z).toFixed(1)} ${y(outputAt(z)).toFixed(1)}`);
+    const curve = lineThrough(places.map((z) => [x(z), y(outputAt(z))]));
     const title = titleOf(s);
     const here = isAlongGate ? s.g : s.u;
-    setSize(root, width, height);
-    setAttributes(root, { "aria-label": title });
-    root.replaceChildren(
+    setSize(root, width, height, title);
+    fill(
+      root,
       textAt(0, 13, title, "gs-title"),
-      svg("line", { class: "gs-zero", x1: x(0), x2: x(0), y1: SECTION.top, y2: floor }),
-      ...[-HIGHEST, 0, HIGHEST].flatMap((tick) => [
-        svg("line", { class: "gs-zero", x1: SECTION.left, x2: right, y1: y(tick), y2: y(tick) }),
+      upright(x(0), SECTION.top, floor, "gs-zero"),
+      [-HIGHEST, 0, HIGHEST].map((tick) => [
+        across(y(tick), SECTION.left, right, "gs-zero"),
         textAt(SECTION.left - 5, y(tick) + 4, fmt(tick, 0), "gs-small", "end"),
       ]),
-      svg("path", { class: "gs-curve", "data-sym": "output", d: `M${curve.join("L")}` }),
+      svg("path", { class: "gs-curve", "data-sym": "output", d: curve }),
       svg("circle", { class: "gs-here", cx: x(here), cy: y(s.output), r: 4.5 }),
     );
   }
@@ -183,44 +180,14 @@ function productNumbers(s, words) {
 
 /** Two sliders for the point, and the folded choices. */
 function createControls(model, words) {
-  const range = (trait) =>
-    slider({
-      label: words[trait],
-      min: -LIMIT,
-      max: LIMIT,
-      step: STEP,
-      value: model.get(trait),
-      tone: "ffn",
-      onInput: (value) => setTraits(model, { [trait]: value }),
-    });
-  const [gate, value] = [range("gate"), range("value")];
-  const activation = choice({
-    label: words.activation,
-    options: optionsFor(Object.keys(words.activations), (name) => words.activations[name]),
-    value: model.get("activation"),
-    onChange: (name) => setTraits(model, { activation: name }),
-  });
-  const layer = choice({
-    label: words.layer,
-    options: Object.entries(words.layers).map(([name, label]) => ({ value: name === "gated", label })),
-    value: model.get("gated"),
-    onChange: (gated) => setTraits(model, { gated }),
-  });
-  function set(s) {
-    gate.set(s.g);
-    value.set(s.u);
-    activation.set(s.name);
-    layer.set(s.isGated);
-  }
-  const together = (...controls) =>
-    h(
-      "div",
-      { class: "mm-controls" },
-      controls.map((one) => one.root),
-    );
-  const point = together(gate, value);
+  const { bound, follow } = controlsOf(model);
+  const range = { min: -LIMIT, max: LIMIT, step: STEP, tone: "ffn" };
+  const point = row(["gate", "value"].map((name) => bound(slider, name, { label: words[name], ...range })));
   point.classList.add("gs-point");
-  return { point, choices: together(activation, layer), set };
+  const activation = bound(choice, "activation", { label: words.activation, options: namedOptions(words.activations) });
+  const layers = optionsFor([true, false], (isGated) => words.layers[isGated ? "gated" : "plain"]);
+  const layer = bound(choice, "gated", { label: words.layer, options: layers });
+  return { point, choices: row(activation, layer), follow };
 }
 
 function renderSurface({ model, el }) {
@@ -232,10 +199,10 @@ function renderSurface({ model, el }) {
   const controls = createControls(model, words);
   const verdict = announcement("gs-verdict");
   const [numbers, product] = [readout([]), readout([])];
-  const boxes = [...planes, ...sections].map((part) => h("div", { class: "gs-box" }, part.root));
-  const stage = h("div", { class: "mm-stage gs-stage" }, boxes, isCompact ? verdict.root : null);
-  const below = isCompact ? null : h("div", {}, verdict.root, numbers.root);
-  const exact = h("div", { class: "gs-exact" }, h("p", { class: "mm-label" }, words.product), product.root);
+  const boxes = [...planes, ...sections].map((part) => h("div", { class: "gs-box" }, part));
+  const stage = h("div", { class: "mm-stage gs-stage" }, boxes, isCompact && verdict);
+  const below = isCompact ? null : h("div", {}, verdict, numbers);
+  const exact = h("div", { class: "gs-exact" }, h("p", { class: "mm-label" }, words.product), product);
   const more = [controls.choices, exact];
   const control = isCompact ? null : controls.point;
   const root = frame(words, { stage, control, numbers: below, more }, isCompact);
@@ -248,7 +215,7 @@ function renderSurface({ model, el }) {
     const isWide = widths[0] > NARROW; // the sections are one above the other, beside the planes
     const height = planes[0].root.height.baseVal.value;
     sections.forEach((section, i) => section.draw(s, widths[2 + i], isWide ? (height - 12) / 2 : 116));
-    controls.set(s);
+    controls.follow();
     numbers.set(surfaceNumbers(s, words));
     product.set(productNumbers(s, words));
   }

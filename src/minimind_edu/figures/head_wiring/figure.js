@@ -1,7 +1,7 @@
 // HeadWiring: one dial from MHA over GQA to MQA. Which key/value head each query head reads, and what the cache weighs.
 
-import { h, svg, textAt, setAttributes, setSize, setTraits, mount, frame, wordsOf } from "../kit/kit.js";
-import { fmt, grouped, slider, toggle, choice, optionsFor, readout, announcement } from "../kit/kit.js";
+import { h, svg, fill, textAt, setSize, fmt, grouped, slider, toggle, choice, optionsFor } from "../kit/kit.js";
+import { namedOptions, readout, announcement, controlsOf, row, wordsOf, frame, mount } from "../kit/kit.js";
 import { ITEM_SIZES, kvHeadStops, sourceHeads, stepShapes } from "./math.js";
 import { cacheBytes, copiedBytes, projectionWeights, formatBytes } from "./math.js";
 import { createReads, groupVerdict, wiringTraits } from "./reads.js";
@@ -78,19 +78,18 @@ function createWires(words, isCompact) {
     const kept = Math.min(column - 3, 64);
     const heads = Array.from({ length: s.kvHeads }, (_, head) => head);
     const isRight = (query) => s.sources[query] === s.right[query];
-    const parts = [
+    const reads = s.sources.map((head, query) => words.reads(query, head));
+    setSize(root, width, bottom + 50, reads.join(", "));
+    root.classList.toggle("hw-tight", column < NARROW);
+    fill(
+      root,
       textAt(0, 14, words.queryHeads, "hw-small"),
       heads.map((head) => drawGroup(s, head, column, rows)),
       s.sources.map((head, query) => drawWire(keptX(head), queryX(query), rows, isRight(query), r)),
       s.sources.map((_, query) => drawQuery(query, queryX(query), rows.query, column, r)),
       heads.map((head) => drawKept(head, keptX(head), rows.kept, kept)),
       drawMemory(s, bottom + 36, width),
-    ];
-    setSize(root, width, bottom + 50);
-    root.classList.toggle("hw-tight", column < NARROW);
-    root.replaceChildren(...parts.flat(Infinity));
-    const reads = s.sources.map((head, query) => words.reads(query, head));
-    setAttributes(root, { "aria-label": reads.join(", ") });
+    );
   }
   return { root, draw };
 }
@@ -129,11 +128,10 @@ function createCopies(words) {
         textAt(middle, top + height / 2, name, isRight ? "hw-name" : "hw-name hw-wrong"),
       );
     });
-    setSize(picture, width, top + height + 4);
+    setSize(picture, width, top + height + 4, words.copiesRead(s.sources));
     label.textContent = isShared ? words.shared : words.copies;
     picture.classList.toggle("hw-tight", column < NARROW);
-    picture.replaceChildren(...copies);
-    setAttributes(picture, { "aria-label": words.copiesRead(s.sources) });
+    fill(picture, copies);
   }
   return { root, draw };
 }
@@ -167,7 +165,10 @@ function createShapes(words) {
   function draw(s) {
     const steps = stepShapes(1, s.length, s.heads, s.kvHeads, s.headDim, s.itemSize, s.order);
     const isShown = ([step]) => s.order !== "tiled" || !["[:, :, :, None]", "expand"].includes(step); // no fifth axis
-    body.replaceChildren(...steps.filter(isShown).map((step) => drawStep(s, step)));
+    fill(
+      body,
+      steps.filter(isShown).map((step) => drawStep(s, step)),
+    );
   }
   return { root, draw };
 }
@@ -192,7 +193,6 @@ function wiringState(model) {
     bytesOfMha: cacheBytes(1, length, layers, heads, headDim, itemSize),
     copied: copiedBytes(1, length, heads, kvHeads, headDim, itemSize, order),
     harmless: wrong === 0,
-    stops: kvHeadStops(heads),
   };
 }
 
@@ -224,70 +224,24 @@ function wiringCosts(s, words) {
 
 /** All controls, each writing one trait. */
 function createControls(model, words) {
-  const change = (name) => (value) => setTraits(model, { [name]: value });
+  const { bound, follow } = controlsOf(model);
   const stops = kvHeadStops(model.get("num_heads"));
-  const dial = slider({
-    label: words.kvHeads,
-    min: 0,
-    max: stops.length - 1,
-    step: 1,
-    value: stops.indexOf(model.get("num_kv_heads")),
-    format: (i) => words.stop(stops[i], stops.at(-1)),
-    onInput: (i) => setTraits(model, { num_kv_heads: stops[i] }),
-  });
-  const length = slider({
-    label: words.length,
-    min: 0,
-    max: LAST_EXPONENT,
-    step: 1,
-    value: Math.log2(model.get("length")),
-    format: (power) => grouped(2 ** power),
-    onInput: (power) => setTraits(model, { length: 2 ** power }),
-  });
-  const layers = slider({
-    label: words.layers,
-    min: 1,
-    max: 32,
-    step: 1,
-    value: model.get("num_layers"),
-    format: (x) => fmt(x, 0),
-    onInput: change("num_layers"),
-  });
-  const choiceOf = (name, label, options) => {
-    return choice({ label, options, value: model.get(name), onChange: change(name) });
-  };
+  const format = (kvHeads) => words.stop(kvHeads, stops.at(-1));
+  const dial = bound(slider, "num_kv_heads", { label: words.kvHeads, stops, format });
+  const lengths = Array.from({ length: LAST_EXPONENT + 1 }, (_, power) => 2 ** power);
+  const length = bound(slider, "length", { label: words.length, stops: lengths, format: grouped });
+  const layers = bound(slider, "num_layers", { label: words.layers, min: 1, max: 32, step: 1 });
   const sizes = [...new Set([64, 96, model.get("head_dim")])].sort((a, b) => a - b);
-  const headDims = optionsFor(sizes, (size) => words.headDims[size] || String(size));
-  const orders = optionsFor(Object.keys(words.orders), (name) => words.orders[name]);
-  const headDim = choiceOf("head_dim", words.headDim, headDims);
-  const dtype = choiceOf("dtype", words.dtype, optionsFor(Object.keys(ITEM_SIZES)));
-  const order = choiceOf("order", words.order, orders);
-  const misread = toggle({
-    label: words.misread,
-    checked: model.get("as_group_size"),
-    onChange: change("as_group_size"),
-  });
-
-  function set(s) {
-    dial.set(s.stops.indexOf(s.dial));
-    length.set(Math.log2(s.length));
-    layers.set(s.layers);
-    headDim.set(s.headDim);
-    dtype.set(s.dtype);
-    order.set(s.order);
-    misread.set(s.misread);
-  }
-  const together = (...controls) =>
-    h(
-      "div",
-      { class: "mm-controls" },
-      controls.map((one) => one.root),
-    );
+  const headDims = optionsFor(sizes, (size) => words.headDims[size] || size);
+  const headDim = bound(choice, "head_dim", { label: words.headDim, options: headDims });
+  const dtype = bound(choice, "dtype", { label: words.dtype, options: optionsFor(Object.keys(ITEM_SIZES)) });
+  const order = bound(choice, "order", { label: words.order, options: namedOptions(words.orders) });
+  const misread = bound(toggle, "as_group_size", { label: words.misread });
   return {
-    dial: together(dial),
-    mistakes: together(order, misread),
-    sizes: [together(length, layers), together(headDim, dtype)],
-    set,
+    dial: row(dial),
+    mistakes: row(order, misread),
+    sizes: [row(length, layers), row(headDim, dtype)],
+    follow,
   };
 }
 
@@ -295,7 +249,7 @@ function renderWiring({ model, el }) {
   const words = wordsOf(headWiringWords);
   const isCompact = model.get("compact");
   const shown = coverable(model);
-  const controls = createControls(model, words);
+  const controls = createControls(shown, words);
   const wires = createWires(words, isCompact);
   const copies = createCopies(words);
   const shapes = createShapes(words);
@@ -304,11 +258,11 @@ function renderWiring({ model, el }) {
   const source = isCompact ? null : createSource(model, () => width && draw(width), { picks: "layer" });
   const line = createWordLine((at) => source.choose({ at }));
   const reads = createReads(words);
-  const telling = h("div", { class: "hw-telling", hidden: true }, line.root, reads.root);
-  const stage = h("div", { class: "mm-stage hw-stage" }, telling, wires.root);
-  const below = h("div", { class: "hw-below" }, verdict.root, numbers.root);
+  const telling = h("div", { class: "hw-telling", hidden: true }, line, reads);
+  const stage = h("div", { class: "mm-stage hw-stage" }, telling, wires);
+  const below = h("div", { class: "hw-below" }, verdict, numbers);
   const ofExample = [controls.dial, controls.mistakes, ...controls.sizes]; // what the living model has settled
-  const more = [source?.root, controls.mistakes, copies.root, shapes.root, ...controls.sizes, costs.root];
+  const more = [source, controls.mistakes, copies, shapes, controls.sizes, costs];
   const root = frame(words, { stage, control: controls.dial, numbers: below, more }, isCompact);
   let width = 0;
 
@@ -328,7 +282,7 @@ function renderWiring({ model, el }) {
     drawReading(reading);
     const s = wiringState(shown);
     wires.draw(s, width, Boolean(reading));
-    controls.set(s);
+    controls.follow();
     if (isCompact) return;
     copies.draw(s, width);
     shapes.draw(s);
@@ -337,8 +291,7 @@ function renderWiring({ model, el }) {
     costs.set(wiringCosts(s, words));
   }
 
-  const parts = source ? [source] : [];
-  return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw, parts });
+  return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw, parts: [source] });
 }
 
 export default { render: renderWiring };

@@ -1,6 +1,6 @@
 // What each query head of the living model reads at one word of the story, in columns that stand above its wires.
 
-import { h, fmt } from "../kit/kit.js";
+import { h, fill, fmt } from "../kit/kit.js";
 import { mostRead } from "./math.js";
 
 const SHOWN_WORDS = 3; // of a head
@@ -38,7 +38,7 @@ export function createReads(words) {
     label.textContent = words.readsAt(reading.layer + 1, reading.tokens[reading.at]);
     columns.style.gridTemplateColumns = `repeat(${heads.length}, minmax(0, 1fr))`;
     const listOf = (reads, head) => h("ul", { "aria-label": words.readsOf(head) }, reads.map(drawRead));
-    columns.replaceChildren(...heads.map(listOf));
+    fill(columns, heads.map(listOf));
   }
   return { root, draw };
 }

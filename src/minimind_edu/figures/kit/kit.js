@@ -141,6 +141,11 @@ export function optionsFor(values, labelOf = String) {
   return values.map((value) => ({ value, label: labelOf(value) }));
 }
 
+// The options of a choice whose values are the names of an object, and its words their labels.
+export function namedOptions(labels) {
+  return Object.entries(labels).map(([value, label]) => ({ value, label }));
+}
+
 export function button({ label, onClick }) {
   const root = h("button", { type: "button", class: "mm-button", onClick }, label);
   return { root, set: (text) => (root.textContent = text) };
