@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 BUILD := $(BIN)/jupyter-book build . --all -W -n --keep-going --quiet
 PAGE := _build/html/index.html
-FRONT_END := $(wildcard src/minimind_edu/figures/*/*.js src/minimind_edu/figures/*/*.css book/theme/*.css book/theme/static/*.js)
+FRONT_END := $(wildcard src/minimind_edu/figures/*/*.js src/minimind_edu/figures/*/*.css book/theme/*.css book/theme/static/*.js tests/*.mjs)
 
 # Otherwise every process of the tests would compile all of them again.
 export PYTHONDONTWRITEBYTECODE :=

@@ -3,7 +3,6 @@
 import functools
 import os
 import shutil
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
@@ -194,25 +193,6 @@ def unfold(page) -> None:
 def settle(page) -> None:
     """Wait for two frames: one to draw, one to be sure."""
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-
-
-def run_js_module(page, module: str, function: str, args: list):
-    """Call `function(...args)` of figures/`module`.js in the browser; typed arrays of its value become lists."""
-    return run_js_each(page, module, function, [args])[0]
-
-
-def run_js_each(page, module: str, function: str, argument_lists: Iterable[Sequence]) -> list:
-    """The values of `function(...args)` for many lists of arguments, in one journey to the browser."""
-    if not page.url.startswith(ORIGIN):
-        serve(page)
-    return page.evaluate(
-        """async ([module, name, lists]) => {
-            const plain = (x) => ArrayBuffer.isView(x) ? Array.from(x) : Array.isArray(x) ? x.map(plain) : x;
-            const called = (await import(`/${module}.js`))[name];
-            return lists.map((args) => plain(called(...args)));
-        }""",
-        [module, function, [list(args) for args in argument_lists]],
-    )
 
 
 BOXES = """(drawing) => [...drawing.querySelectorAll("text")].map((text) => {

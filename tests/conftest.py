@@ -142,15 +142,31 @@ def page(module_page):
 
 
 @pytest.fixture
-def forgetful(page):
-    """The page of the module, which remembers nothing of another test, and nothing of this one afterwards."""
+def forgetful(request):
+    """The page of the module, which remembers nothing of another test, and nothing of this one afterwards.
+
+    A whole file may use it: a test without a page needs no browser for it.
+    """
+    if "page" not in request.fixturenames:
+        yield
+        return
     from browser import serve
 
+    page = request.getfixturevalue("page")
     serve(page)
     page.evaluate("localStorage.clear()")
     yield
     serve(page)
     page.evaluate("localStorage.clear()")
+
+
+@pytest.fixture(scope="module")
+def node():
+    """One process of node for each test module: JavaScript that needs no page."""
+    from node import Node
+
+    with contextlib.closing(Node()) as process:
+        yield process
 
 
 @pytest.fixture(scope="session")

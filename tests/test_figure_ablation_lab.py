@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from browser import assert_words_are_apart, open_figures, read_out, run_js_each, settle, unfold
+from browser import assert_words_are_apart, open_figures, read_out, settle, unfold
 from figure_examples import assert_refused
 
 from minimind_edu.ablations import VARIANTS, runs, runs_of
@@ -74,21 +74,21 @@ def lab(page):
     return page
 
 
-def test_its_numbers_are_those_of_the_stored_runs(page):
+def test_its_numbers_are_those_of_the_stored_runs(node):
     shown = results()
     calls = [[shown, name] for name in VARIANTS]
-    for name, (low, high) in zip(VARIANTS, run_js_each(page, MATH, "excessOf", calls), strict=True):
+    for name, (low, high) in zip(VARIANTS, node.each(MATH, "excessOf", calls), strict=True):
         assert [low, high] == pytest.approx([min(excess(name)), max(excess(name))], abs=0.006)
     for key in ("accuracy", "longer"):
         calls = [[shown, name, key] for name in VARIANTS]
-        for name, rows in zip(VARIANTS, run_js_each(page, MATH, "accuracyRows", calls), strict=True):
+        for name, rows in zip(VARIANTS, node.each(MATH, "accuracyRows", calls), strict=True):
             means = [np.mean(row["seeds"]) for row in rows]
             assert means == pytest.approx(list(right(name, key).values()), abs=0.006)
 
 
-def test_the_sample_is_a_wrong_answer_where_there_is_one(page):
+def test_the_sample_is_a_wrong_answer_where_there_is_one(node):
     shown = results()
-    samples = run_js_each(page, MATH, "sampleOf", [[shown, name] for name in VARIANTS])
+    samples = node.each(MATH, "sampleOf", [[shown, name] for name in VARIANTS])
     for name, (prompt, said, answer) in zip(VARIANTS, samples, strict=True):
         asked = range(len(shown["prompts"]) - 1)
         seeds = shown["variants"][name]["seeds"]

@@ -6,7 +6,7 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from browser import open_figures, run_js_each, run_js_module, settle
+from browser import open_figures, settle
 from figure_examples import assert_refused
 from story_reader import read_story, show_story, telling_head
 
@@ -103,14 +103,12 @@ def settings_of(figure, **changes):
 
 
 @pytest.mark.parametrize("dim", [4, 32, 128])
-def test_the_browser_computes_what_the_package_computes(page, dim):
+def test_the_browser_computes_what_the_package_computes(node, dim):
     figure = AttentionXRay()
     settings = [dict(zip(NAMES, switches, strict=True)) | {"head_dim": dim} for switches in SWITCHES]
     vectors = [figure.query, figure.key, figure.value]
     arguments = [[*vectors, settings_of(figure, **changes)] for changes in settings]
-    for changes, actual in zip(
-        settings, run_js_each(page, "attention_xray/math", "attentionStages", arguments), strict=True
-    ):
+    for changes, actual in zip(settings, node.each("attention_xray/math", "attentionStages", arguments), strict=True):
         expected = figure.stages(**changes)
         for name, tensor in (("scores", expected.scores), ("weights", expected.weights), ("outputs", expected.output)):
             got = torch.tensor(actual[name], dtype=torch.float64)
@@ -118,15 +116,15 @@ def test_the_browser_computes_what_the_package_computes(page, dim):
 
 
 @pytest.mark.parametrize("row", [[0.0], [1.0, 2.0], [1000.0, 1001.0, -1000.0], [-5.0] * 7])
-def test_softmax_does_not_overflow(page, row):
-    actual = run_js_module(page, "attention_xray/math", "softmaxRow", [row])
+def test_softmax_does_not_overflow(node, row):
+    actual = node.call("attention_xray/math", "softmaxRow", [row])
     assert actual == pytest.approx(torch.tensor(row, dtype=torch.float64).softmax(0).tolist())
 
 
-def test_largest_change_compares_token_by_token(page):
+def test_largest_change_compares_token_by_token(node):
     before, after = [[1.0, 2.0], [3.0, 4.0]], [[3.0, 4.5], [1.0, 2.0]]
     args = [before, after, [1, 0]]
-    assert run_js_module(page, "attention_xray/math", "largestChange", args) == 0.5
+    assert node.call("attention_xray/math", "largestChange", args) == 0.5
 
 
 # The figure in the browser

@@ -5,7 +5,7 @@ from itertools import groupby, pairwise
 
 import pytest
 import torch
-from browser import open_figures, read_out, run_js_each, run_js_module, serve, settle
+from browser import open_figures, read_out, serve, settle
 from figure_examples import assert_refused, state_in
 from story_reader import read_story, show_story
 
@@ -169,41 +169,41 @@ def test_the_table_tells_the_numbers():
 # ---- the same in the browser
 
 
-def test_passes_agree_with_python(page):
+def test_passes_agree_with_python(node):
     pairs = [(4, 200), (1, 1), (8, 500), (6, 33)]
-    assert run_js_each(page, MATH, "tokenPasses", pairs) == [list(token_passes(*pair)) for pair in pairs]
+    assert node.each(MATH, "tokenPasses", pairs) == [list(token_passes(*pair)) for pair in pairs]
 
 
-def test_cuts_agree_with_python(page):
+def test_cuts_agree_with_python(node):
     arguments = [(*cut, len(WORDS)) for cut in CUTS]
-    assert run_js_each(page, MATH, "callSizes", arguments) == [call_sizes(*one) for one in arguments]
+    assert node.each(MATH, "callSizes", arguments) == [call_sizes(*one) for one in arguments]
 
 
-def test_calls_know_their_rows_and_positions(page):
-    call = run_js_module(page, MATH, "cacheCall", [[3, 3, 1], 1, 0, False])
+def test_calls_know_their_rows_and_positions(node):
+    call = node.call(MATH, "cacheCall", [[3, 3, 1], 1, 0, False])
     assert call == {"past": 3, "size": 3, "held": 6, "positions": [3, 4, 5]}
-    stale = run_js_module(page, MATH, "cacheCall", [[3, 3, 1], 2, 3, False])
+    stale = node.call(MATH, "cacheCall", [[3, 3, 1], 2, 3, False])
     assert stale == {"past": 9, "size": 1, "held": 10, "positions": [9]}
-    forgotten = run_js_module(page, MATH, "cacheCall", [[3, 3, 1], 1, 0, True])
+    forgotten = node.call(MATH, "cacheCall", [[3, 3, 1], 1, 0, True])
     assert forgotten["positions"] == [0, 1, 2]
 
 
 @pytest.mark.parametrize(("size", "held"), [(1, 1), (1, 9), (3, 3), (3, 8)])
-def test_masks_agree_with_the_package(page, size, held):
+def test_masks_agree_with_the_package(node, size, held):
     right = causal_mask(size, held)
-    assert run_js_module(page, MATH, "visibleKeys", [size, held, False]) == right.tolist()
+    assert node.call(MATH, "visibleKeys", [size, held, False]) == right.tolist()
     square = right if size == 1 else torch.ones_like(right).tril()
-    assert run_js_module(page, MATH, "visibleKeys", [size, held, True]) == square.tolist()
+    assert node.call(MATH, "visibleKeys", [size, held, True]) == square.tolist()
 
 
-def test_bytes_and_parting_agree_with_python(page):
+def test_bytes_and_parting_agree_with_python(node):
     figure = CacheStepper()
     expected = tiny_model()(_ids(WORDS[:7]), use_cache=True).past_key_values.num_bytes()
     arguments = [7, figure.num_layers, figure.layer_row_bytes]
-    assert run_js_module(page, MATH, "cacheBytes", arguments) == expected
+    assert node.call(MATH, "cacheBytes", arguments) == expected
     for bug in BUGS:
         parted = figure.parting(bug)
-        index = run_js_module(page, MATH, "firstParting", [figure._run(bug)])
+        index = node.call(MATH, "firstParting", [figure._run(bug)])
         assert index == (-1 if parted is None else parted[0] - 1)
 
 

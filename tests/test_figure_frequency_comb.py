@@ -5,7 +5,7 @@ import math
 
 import pytest
 import torch
-from browser import open_figures, read_out, run_js_each, unfold
+from browser import open_figures, read_out, unfold
 from figure_examples import assert_refused
 
 from minimind_edu.figures import FrequencyComb
@@ -113,10 +113,10 @@ def test_impossible_values_are_refused(arguments, message):
 # The mathematics, against torch
 
 
-def test_the_ramp_runs_where_the_package_says(page):
+def test_the_ramp_runs_where_the_package_says(node):
     settings = [(96, 1e6, 2048, 32.0, 1.0), (64, 1e6, 2048, 32.0, 1.0)]
     settings += [(*rest, *betas) for *rest, betas in itertools.product(DIMS, BASES, CONTEXTS, BETAS)]
-    ranges = run_js_each(page, MATH, "yarnRange", settings)
+    ranges = node.each(MATH, "yarnRange", settings)
     assert ranges[:2] == [[8, 21], [5, 14]]
     for actual, (dim, base, context, fast, slow) in zip(ranges, settings, strict=True):
         scaling = RopeScaling(16.0, context, fast, slow)
@@ -124,27 +124,27 @@ def test_the_ramp_runs_where_the_package_says(page):
 
 
 @pytest.mark.parametrize("formula", FORMULAS)
-def test_scaling_and_its_effects_are_the_packages(page, formula):
+def test_scaling_and_its_effects_are_the_packages(node, formula):
     betas = BETAS if formula in ("yarn", "minimind2") else BETAS[:1]  # the others have none
     settings = [(*rest, *two) for *rest, two in itertools.product(DIMS, BASES, CONTEXTS, FACTORS, betas)]
     combs = [FrequencyComb(**dict(zip(NAMES, setting, strict=True))) for setting in settings]
-    scales = run_js_each(page, MATH, "pairScaling", [(formula, *setting) for setting in settings])
+    scales = node.each(MATH, "pairScaling", [(formula, *setting) for setting in settings])
     starts = [(*s[:4], scale) for s, scale in zip(settings, scales, strict=True)]
-    new = run_js_each(page, MATH, "meetsNewAngles", starts)
-    changes = run_js_each(page, MATH, "scoreChange", [(*s[:2], s[4], 7) for s in starts])
+    new = node.each(MATH, "meetsNewAngles", starts)
+    changes = node.each(MATH, "scoreChange", [(*s[:2], s[4], 7) for s in starts])
     for comb, scale, pairs, change in zip(combs, scales, new, changes, strict=True):
         assert scale == pytest.approx(comb.scaling(formula).tolist(), abs=1e-12)
         assert sum(pairs) == comb.new_angles(formula)
         assert change == pytest.approx(comb.score_change(formula, 7), abs=1e-9)
 
 
-def test_periods_and_counts_are_the_packages(page):
+def test_periods_and_counts_are_the_packages(node):
     settings = list(itertools.product(DIMS, BASES, (10, 512, 2048, 32768, 10**6)))
     combs = [FrequencyComb(head_dim=dim, rope_base=base) for dim, base, _ in settings]
-    periods = run_js_each(page, MATH, "ropePeriods", [setting[:2] for setting in settings])
+    periods = node.each(MATH, "ropePeriods", [setting[:2] for setting in settings])
     assert periods == [pytest.approx(comb.periods().tolist()) for comb in combs]
     counts = [comb.unfinished(length) for comb, (*_, length) in zip(combs, settings, strict=True)]
-    assert run_js_each(page, MATH, "unfinishedPairs", settings) == counts
+    assert node.each(MATH, "unfinishedPairs", settings) == counts
 
 
 # The figure in the browser

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from browser import assert_words_are_apart, open_figures, read_out, run_js_each, settle, unfold
+from browser import assert_words_are_apart, open_figures, read_out, settle, unfold
 from figure_examples import assert_refused
 
 from minimind_edu.feed_forward import FeedForward, PlainFeedForward
@@ -24,8 +24,8 @@ def one_neuron(*gates_and_values: tuple[float, float]) -> FeedForward:
     return layer
 
 
-def outputs(page, name: str, gated: bool) -> list[float]:
-    return run_js_each(page, MATH, "neuronOutput", [[name, gated, g, u] for g, u in POINTS.tolist()])
+def outputs(node, name: str, gated: bool) -> list[float]:
+    return node.each(MATH, "neuronOutput", [[name, gated, g, u] for g, u in POINTS.tolist()])
 
 
 # The Python side
@@ -59,37 +59,37 @@ def test_impossible_values_are_refused(arguments, message):
 # The mathematics, against the package
 
 
-def test_a_gated_neuron_is_one_of_the_packages(page):
+def test_a_gated_neuron_is_one_of_the_packages(node):
     with torch.no_grad():
         expected = one_neuron((1, 1))(POINTS)[:, 0]
-    assert outputs(page, "silu", True) == pytest.approx(expected.tolist(), abs=1e-9)
+    assert outputs(node, "silu", True) == pytest.approx(expected.tolist(), abs=1e-9)
 
 
-def test_a_plain_neuron_is_one_of_the_packages(page):
+def test_a_plain_neuron_is_one_of_the_packages(node):
     layer = PlainFeedForward(2, 1).double()
     with torch.no_grad():
         layer.up_proj.weight.copy_(torch.tensor([[1.0, 0.0]]))
         layer.down_proj.weight.copy_(torch.tensor([[1.0], [0.0]]))
         expected = layer(POINTS)[:, 0]
-    assert outputs(page, "relu", False) == pytest.approx(expected.tolist(), abs=1e-9)
+    assert outputs(node, "relu", False) == pytest.approx(expected.tolist(), abs=1e-9)
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
-def test_activations_are_those_of_pytorch(page, name):
+def test_activations_are_those_of_pytorch(node, name):
     places = torch.linspace(-6, 6, 97, dtype=torch.float64)
-    found = run_js_each(page, MATH, "activate", [[name, x] for x in places.tolist()])
+    found = node.each(MATH, "activate", [[name, x] for x in places.tolist()])
     assert found == pytest.approx(ACTIVATIONS[name](places).tolist(), abs=1e-6)
 
 
 @pytest.mark.parametrize("gated", [True, False])
 @pytest.mark.parametrize("name", ACTIVATIONS)
-def test_shades_are_where_the_output_is_beyond_the_level(page, name, gated):
+def test_shades_are_where_the_output_is_beyond_the_level(node, name, gated):
     columns = 61
     gates = torch.linspace(-LIMIT, LIMIT, columns, dtype=torch.float64)
     values = torch.linspace(-2.97, 2.97, 23, dtype=torch.float64)
     output = ACTIVATIONS[name](gates)[:, None] * (values if gated else torch.ones(23))
     levels = (0.1, 1, 4, -0.1, -1, -4)
-    found = run_js_each(page, MATH, "regionsBeyond", [[name, gated, level, columns] for level in levels])
+    found = node.each(MATH, "regionsBeyond", [[name, gated, level, columns] for level in levels])
     for level, runs in zip(levels, found, strict=True):
         shaded = torch.zeros(columns, 23, dtype=torch.bool)
         for g, low, high in (column for run in runs for column in run):

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 import torch
-from browser import open_figures, run_js_module, settle, unfold
+from browser import open_figures, settle, unfold
 from figure_examples import assert_refused
 from story_reader import read_story, show_story, telling_head
 
@@ -16,8 +16,8 @@ from minimind_edu.kv_cache import KVCache
 HEADS = [(heads, kv) for heads in (2, 6, 8, 12) for kv in range(1, heads + 1) if heads % kv == 0]
 
 
-def math(page, name, *args):
-    return run_js_module(page, "head_wiring/math", name, list(args))
+def math(node, name, *args):
+    return node.call("head_wiring/math", name, list(args))
 
 
 def labelled_heads(kv_heads: int) -> torch.Tensor:
@@ -76,31 +76,31 @@ def test_both_numbers_of_heads_can_change_together():
 
 
 @pytest.mark.parametrize("heads, kv_heads", HEADS)
-def test_wires_are_those_of_repeat_kv_and_of_the_tiled_order(page, heads, kv_heads):
+def test_wires_are_those_of_repeat_kv_and_of_the_tiled_order(node, heads, kv_heads):
     labels = labelled_heads(kv_heads)
     for order, repeat in {"repeat_kv": repeat_kv, "tiled": repeat_kv_tiled}.items():
         expected = repeat(labels, heads // kv_heads).flatten().int().tolist()
-        assert math(page, "sourceHeads", heads, kv_heads, order) == expected
+        assert math(node, "sourceHeads", heads, kv_heads, order) == expected
 
 
 @pytest.mark.parametrize("heads, kv_heads", HEADS)
-def test_wires_are_those_of_attention(page, heads, kv_heads):
+def test_wires_are_those_of_attention(node, heads, kv_heads):
     q, k = torch.zeros(1, 1, heads, 1).double(), torch.zeros(1, 1, kv_heads, 1).double()
     read = attention(q, k, labelled_heads(kv_heads))[0].flatten().int().tolist()
-    assert math(page, "sourceHeads", heads, kv_heads, "repeat_kv") == read
+    assert math(node, "sourceHeads", heads, kv_heads, "repeat_kv") == read
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
-def test_bytes_are_those_of_real_caches(page, dtype):
+def test_bytes_are_those_of_real_caches(node, dtype):
     sizes = itertools.product((1, 3), (1, 5, 64), (1, 8), (1, 2, 4), (6, 96))
-    itemsize = math(page, "cacheBytes", 1, 1, 1, 1, 1, 1) // 2 * getattr(torch, dtype).itemsize
+    itemsize = math(node, "cacheBytes", 1, 1, 1, 1, 1, 1) // 2 * getattr(torch, dtype).itemsize
     for batch, length, layers, kv_heads, head_dim in sizes:
         cache = KVCache(layers)
         for layer in cache.layers:
             pair = torch.zeros(2, batch, length, kv_heads, head_dim, dtype=getattr(torch, dtype))
             layer.append(*pair)
         args = [batch, length, layers, kv_heads, head_dim, itemsize]
-        assert math(page, "cacheBytes", *args) == cache.num_bytes(), args
+        assert math(node, "cacheBytes", *args) == cache.num_bytes(), args
 
 
 def new_bytes(result: torch.Tensor, source: torch.Tensor) -> int:
@@ -110,15 +110,15 @@ def new_bytes(result: torch.Tensor, source: torch.Tensor) -> int:
 
 
 @pytest.mark.parametrize("heads, kv_heads", HEADS)
-def test_copied_bytes_are_those_of_a_new_storage(page, heads, kv_heads):
+def test_copied_bytes_are_those_of_a_new_storage(node, heads, kv_heads):
     keys = torch.zeros(2, 5, kv_heads, 6)
     for order, repeat in {"repeat_kv": repeat_kv, "tiled": repeat_kv_tiled}.items():
         new = new_bytes(repeat(keys, heads // kv_heads), keys)
-        assert math(page, "copiedBytes", 2, 5, heads, kv_heads, 6, 4, order) == 2 * new
+        assert math(node, "copiedBytes", 2, 5, heads, kv_heads, 6, 4, order) == 2 * new
 
 
 @pytest.mark.parametrize("heads, kv_heads", HEADS)
-def test_every_line_of_the_step_has_the_shape_of_the_tensor(page, heads, kv_heads):
+def test_every_line_of_the_step_has_the_shape_of_the_tensor(node, heads, kv_heads):
     batch, length, dim = 3, 7, 10
     query, keys = torch.zeros(batch, 1, heads, dim), torch.zeros(batch, length, kv_heads, dim)
     fifth = keys[:, :, :, None]
@@ -126,7 +126,7 @@ def test_every_line_of_the_step_has_the_shape_of_the_tensor(page, heads, kv_head
     repeated = repeat_kv(keys, heads // kv_heads)
     weights = attention(query, keys, keys)[1]
     tensors = [query, keys, fifth, wide, repeated, repeated.transpose(1, 2), weights]
-    steps = math(page, "stepShapes", batch, length, heads, kv_heads, dim, 4, "repeat_kv")
+    steps = math(node, "stepShapes", batch, length, heads, kv_heads, dim, 4, "repeat_kv")
     assert [shape for _, shape, _ in steps] == [list(tensor.shape) for tensor in tensors]
     new = {name: size for name, _, size in steps}
     assert new["expand"] == new_bytes(wide, keys) == 0
@@ -136,18 +136,18 @@ def test_every_line_of_the_step_has_the_shape_of_the_tensor(page, heads, kv_head
 
 
 @pytest.mark.parametrize("config", [MiniMindConfig.minimind2(), MiniMindConfig.minimind3()])
-def test_weights_are_those_of_the_layer(page, config):
+def test_weights_are_those_of_the_layer(node, config):
     layer = Attention(config)
     expected = layer.k_proj.weight.numel() + layer.v_proj.weight.numel()
     args = config.hidden_size, config.num_key_value_heads, config.head_dim
-    assert math(page, "projectionWeights", *args) == expected
+    assert math(node, "projectionWeights", *args) == expected
 
 
 @pytest.mark.parametrize(
     "size, text", [(512, "512 B"), (3072, "3 KiB"), (96 * 2**20, "96 MiB"), (1.5 * 2**30, "1.5 GiB")]
 )
-def test_sizes_are_written_short(page, size, text):
-    assert math(page, "formatBytes", size) == text
+def test_sizes_are_written_short(node, size, text):
+    assert math(node, "formatBytes", size) == text
 
 
 # The figure in the browser

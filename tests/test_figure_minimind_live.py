@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from browser import FIGURE, ORIGIN, Watch, open_figures, run_js_module, serve, settle, static_page
+from browser import FIGURE, ORIGIN, Watch, open_figures, serve, settle, static_page
 from figure_examples import assert_refused, state_in
 
 from minimind_edu import world
@@ -87,8 +87,8 @@ def test_whole_and_compact_hold_what_the_page_needs():
 # The groups of words
 
 
-def test_every_word_is_in_one_group(page):
-    groups = run_js_module(page, "minimind_live_palette", "groupsOf", [world.tables()])
+def test_every_word_is_in_one_group(node):
+    groups = node.call("minimind_live/palette", "groupsOf", [world.tables()])
     words = [word for sheet in groups for group in sheet.values() for word in group]
     assert sorted(words) == sorted(world.WORDS[1:])
 

@@ -10,8 +10,6 @@ from browser import (
     FALLBACK,
     FIGURE,
     open_figures,
-    run_js_each,
-    run_js_module,
     serve,
     settle,
     sizes,
@@ -215,9 +213,8 @@ def test_without_scripts_a_table_lists_all_parts_with_their_chapters():
 # Camera and address
 
 
-def test_python_and_javascript_know_the_same_parts(page):
-    serve(page)
-    levels, sides, names = page.evaluate(
+def test_python_and_javascript_know_the_same_parts(node):
+    levels, sides, names = node.evaluate(
         """async () => {
             const { MAP_LEVELS, MAP_SIDES } = await import("/model_map/math.js");
             const { modelMapWords } = await import("/model_map/words.js");
@@ -229,9 +226,9 @@ def test_python_and_javascript_know_the_same_parts(page):
     assert names == NAMES
 
 
-def test_the_camera_goes_from_the_whole_to_the_portal_and_grows_evenly(page):
+def test_the_camera_goes_from_the_whole_to_the_portal_and_grows_evenly(node):
     portal, size = {"x": 300, "y": 120, "w": 44, "h": 30}, (880, 410)
-    places = run_js_each(page, "model_map/math", "cameraAt", [(i / 8, portal, *size) for i in range(9)])
+    places = node.each("model_map/math", "cameraAt", [(i / 8, portal, *size) for i in range(9)])
     assert places[0]["outer"] == pytest.approx({"x": 0, "y": 0, "scale": 1})
     assert places[-1]["inner"] == pytest.approx({"x": 0, "y": 0, "scale": 1}, abs=1e-9)
     for name in ("outer", "inner"):
@@ -244,14 +241,14 @@ def test_the_camera_goes_from_the_whole_to_the_portal_and_grows_evenly(page):
         assert outer["y"] + 135 * outer["scale"] == pytest.approx(inner["y"] + 205 * inner["scale"])
 
 
-def test_every_place_has_an_address_that_leads_there(page):
-    hashes = run_js_each(page, "model_map/math", "hashOfPlace", PLACES)
-    places = run_js_each(page, "model_map/math", "placeInHash", [[each] for each in hashes])
+def test_every_place_has_an_address_that_leads_there(node):
+    hashes = node.each("model_map/math", "hashOfPlace", PLACES)
+    places = node.each("model_map/math", "placeInHash", [[each] for each in hashes])
     for (level, part), hash_, place in zip(PLACES, hashes, places, strict=True):
         assert hash_ == f"#map/{part or LEVELS[level]}"
         assert place == {"level": level_of(part or LEVELS[level]), "part": part}
     for other in ("", "#", "#map/", "#map/heads", "#where-to-start", "map/block"):
-        assert run_js_module(page, "model_map/math", "placeInHash", [other]) is None
+        assert node.call("model_map/math", "placeInHash", [other]) is None
 
 
 # In the browser

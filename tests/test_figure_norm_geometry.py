@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from browser import Watch, open_figures, read_out, run_js_each, run_js_module, serve, settle, unfold
+from browser import Watch, open_figures, read_out, serve, settle, unfold
 from figure_examples import assert_refused
 from story_reader import read_story, show_story
 from torch.nn import functional as F
@@ -125,38 +125,38 @@ def test_the_longer_vector_does_not_depend_on_the_notebooks_default_dtype():
 
 
 @pytest.mark.parametrize("name", REFERENCES)
-def test_norms_in_the_browser_equal_torch(page, name):
+def test_norms_in_the_browser_equal_torch(node, name):
     generator = torch.Generator().manual_seed(1)
     cases = []
     for x in spread_inputs():
         gain = torch.randn(len(x), generator=generator, dtype=torch.float64)
         cases += [(x, 1e-6, None), (x, 1e-5, gain), (x, 1.0, None)]
     arguments = [[x.tolist(), eps] + ([] if gain is None else [gain.tolist()]) for x, eps, gain in cases]
-    for (x, eps, gain), got in zip(cases, run_js_each(page, MATH, name, arguments), strict=True):
+    for (x, eps, gain), got in zip(cases, node.each(MATH, name, arguments), strict=True):
         # LayerNorm divides what the subtraction of the mean left of the digits of x.
         lost = 4e-15 * x.abs().max().item() / math.sqrt(eps) if name == "layerNorm" else 0
         want = REFERENCES[name](x, gain, eps)
         torch.testing.assert_close(tensor(got), want, rtol=1e-12, atol=1e-15 + lost)
 
 
-def test_stats_in_the_browser_equal_torch(page):
+def test_stats_in_the_browser_equal_torch(node):
     inputs = list(spread_inputs())
-    for x, got in zip(inputs, run_js_each(page, MATH, "channelStats", [[x.tolist()] for x in inputs]), strict=True):
+    for x, got in zip(inputs, node.each(MATH, "channelStats", [[x.tolist()] for x in inputs]), strict=True):
         want = {key: value.item() for key, value in channel_stats(x).items()}
         assert got == pytest.approx(want, rel=1e-9, abs=1e-9)
 
 
-def test_angle_keeps_its_digits_when_it_is_small(page):
+def test_angle_keeps_its_digits_when_it_is_small(node):
     for radians in (1e-9, 1e-4, 0.12, 1.5, 3.0, math.pi):
         turned = [2 * math.cos(radians), 2 * math.sin(radians), 0]
-        got = run_js_module(page, MATH, "angleBetween", [[3, 0, 0], turned])
+        got = node.call(MATH, "angleBetween", [[3, 0, 0], turned])
         assert got == pytest.approx(math.degrees(radians), rel=1e-6)
-    assert run_js_module(page, MATH, "angleBetween", [[0, 0, 0], [1, 0, 0]]) != pytest.approx(0)
+    assert node.call(MATH, "angleBetween", [[0, 0, 0], [1, 0, 0]]) != pytest.approx(0)
 
 
-def test_every_rms_norm_of_a_shifted_vector_lies_on_the_dotted_half_circle(page):
+def test_every_rms_norm_of_a_shifted_vector_lies_on_the_dotted_half_circle(node):
     x = tensor([2.1, -1.2, 1.5])
-    points = tensor(run_js_module(page, MATH, "meridianThrough", [x.tolist(), math.sqrt(3), 24]))
+    points = tensor(node.call(MATH, "meridianThrough", [x.tolist(), math.sqrt(3), 24]))
     mean, std, _ = channel_stats(points[1:-1]).values()
     c = mean / std * x.std(correction=0) - x.mean()  # the offset that leads to each point
     shifted = x + c[:, None]
@@ -164,23 +164,23 @@ def test_every_rms_norm_of_a_shifted_vector_lies_on_the_dotted_half_circle(page)
     assert c[0] < -5 and c[-1] > 5
 
 
-def test_view_is_orthonormal_and_can_be_undone(page):
+def test_view_is_orthonormal_and_can_be_undone(node):
     for yaw, pitch in [(0, 0), (0.4, 0.34), (-2.5, 1.2), (3, math.pi / 2)]:
-        view = run_js_module(page, MATH, "viewFrom", [yaw, pitch])
+        view = node.call(MATH, "viewFrom", [yaw, pitch])
         rows = tensor([view["right"], view["up"], view["toward"]])
         torch.testing.assert_close(rows @ rows.T, torch.eye(3, dtype=torch.float64))
         assert torch.linalg.det(rows) > 0  # not a mirror image
         point = [0.3, -2.0, 5.0]
-        seen = run_js_module(page, MATH, "project", [view, point])
-        assert run_js_module(page, MATH, "unproject", [view, seen]) == pytest.approx(point)
+        seen = node.call(MATH, "project", [view, point])
+        assert node.call(MATH, "unproject", [view, seen]) == pytest.approx(point)
 
 
-def test_outline_of_the_stretched_sphere_is_that_of_its_points(page):
+def test_outline_of_the_stretched_sphere_is_that_of_its_points(node):
     gain = tensor([0.4, 1.7, 1.1])
-    view = run_js_module(page, MATH, "viewFrom", [0.8, 0.5])
+    view = node.call(MATH, "viewFrom", [0.8, 0.5])
     flat = tensor([view["right"], view["up"]])
     left, sizes, _ = torch.linalg.svd(math.sqrt(3) * flat * gain)
-    outline = run_js_module(page, MATH, "outlineOf", [view, gain.tolist(), math.sqrt(3)])
+    outline = node.call(MATH, "outlineOf", [view, gain.tolist(), math.sqrt(3)])
     assert (outline["major"], outline["minor"]) == pytest.approx(tuple(sizes.tolist()))
     along = tensor([math.cos(outline["angle"]), math.sin(outline["angle"])])
     assert abs(torch.dot(along, left[:, 0]).item()) == pytest.approx(1)

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 import torch
-from browser import open_figures, run_js_each, run_js_module, unfold
+from browser import open_figures, unfold
 from figure_examples import assert_refused
 
 from minimind_edu.figures import PairingLab
@@ -89,20 +89,20 @@ def test_impossible_values_are_refused(arguments, message):
 
 
 @pytest.mark.parametrize("table, rotation", SETTINGS)
-def test_scores_are_the_packages_for_every_setting(page, table, rotation):
+def test_scores_are_the_packages_for_every_setting(node, table, rotation):
     heads = [(2, 1e4), (8, 100.0), (8, 1e4), (16, 1e6)]
     for (dim, base), (m, n) in itertools.product(heads, [(8, 5), (0, 31000), (31768, 12)]):
         query = [((37 * channel) % 23 - 11) / 8 for channel in range(dim)]
         key = [((29 * channel + 5) % 19 - 9) / 8 for channel in range(dim)]
         lab = PairingLab(query=query, key=key, query_position=m, key_position=n, rope_base=base)
         arguments = [[query, key, m + shift, n + shift, base, table, rotation] for shift in SHIFTS]
-        actual = run_js_each(page, "kit/rope", "ropeScore", arguments)
+        actual = node.each("kit/rope", "ropeScore", arguments)
         assert actual == pytest.approx(lab.scores(SHIFTS, table, rotation).tolist(), abs=1e-8), (dim, base, m, n)
 
 
 @pytest.mark.parametrize("layout, columns", [("half-split", "01230123"), ("interleaved", "00112233")])
-def test_table_columns_are_as_the_package_lays_them(page, layout, columns):
-    actual = run_js_module(page, "kit/rope", "tableColumns", [8, layout])
+def test_table_columns_are_as_the_package_lays_them(node, layout, columns):
+    actual = node.call("kit/rope", "tableColumns", [8, layout])
     assert "".join(map(str, actual)) == columns
 
 

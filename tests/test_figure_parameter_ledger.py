@@ -5,7 +5,7 @@ import re
 
 import pytest
 import torch
-from browser import open_figures, run_js_each, run_js_module, settle
+from browser import open_figures, settle
 from figure_examples import assert_refused
 from story_reader import read_story, show_story
 
@@ -90,37 +90,37 @@ def test_impossible_values_are_refused(arguments, message):
 # The formulas, against models that the package builds
 
 
-def test_every_part_is_what_the_package_counts(page):
+def test_every_part_is_what_the_package_counts(node):
     ledgers = [figure(*sizes, tied=tied) for sizes, tied in itertools.product(SIZES, (True, False))]
-    all_counts = run_js_each(page, MATH, "parameterLedger", [[as_js(ledger)] for ledger in ledgers])
+    all_counts = node.each(MATH, "parameterLedger", [[as_js(ledger)] for ledger in ledgers])
     for ledger, actual in zip(ledgers, all_counts, strict=True):
         expected = count_by_part(ledger.config(ledger.tied))
         assert [actual[name] for name in JS_PARTS] == list(expected.values()), ledger
         assert actual["total"] == sum(expected.values())
 
 
-def test_feed_forward_width_is_the_packages_at_every_step_of_the_slider(page):
+def test_feed_forward_width_is_the_packages_at_every_step_of_the_slider(node):
     arguments = list(itertools.product(range(128, 2049, 64), ("minimind2", "minimind3")))
     expected = [figure(generation, hidden, 1, 2).config(True).intermediate_size for hidden, generation in arguments]
-    assert run_js_each(page, MATH, "intermediateSize", arguments) == expected
+    assert node.each(MATH, "intermediateSize", arguments) == expected
 
 
 @pytest.mark.parametrize(
     "sizes, share",
     [(("minimind2", 768, 16, 2), 0.0451), (("minimind2", 768, 8, 2), 0.0828), (("minimind2", 512, 8, 2), 0.1126)],
 )
-def test_saved_shares_of_the_real_models(page, sizes, share):
+def test_saved_shares_of_the_real_models(node, sizes, share):
     args = [as_js(figure(*sizes, vocabulary=6400))]
-    saved = run_js_module(page, MATH, "savedByTying", args)
+    saved = node.call(MATH, "savedByTying", args)
     assert saved["share"] == pytest.approx(share, abs=5e-5)
     assert saved["parameters"] == 6400 * sizes[1]
 
 
-def test_vocabulary_steps_lead_there_and_back(page):
+def test_vocabulary_steps_lead_there_and_back(node):
     steps = list(range(12, 45))
-    at = run_js_each(page, MATH, "vocabularyAt", [[step] for step in steps])
+    at = node.each(MATH, "vocabularyAt", [[step] for step in steps])
     assert (at[0], at[12], at[-1]) == (800, 6400, 204_800)
-    assert run_js_each(page, MATH, "vocabularyStep", [[vocabulary] for vocabulary in at]) == steps
+    assert node.each(MATH, "vocabularyStep", [[vocabulary] for vocabulary in at]) == steps
 
 
 # The figure in the browser

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 import torch
-from browser import ALIVE, open_figures, read_out, run_js_each, run_js_module, serve, settle, static_page, unfold
+from browser import ALIVE, open_figures, read_out, serve, settle, static_page, unfold
 from figure_examples import assert_refused
 
 from minimind_edu import world
@@ -27,23 +27,18 @@ BARS = """() => Object.fromEntries([...document.querySelectorAll(".qg-bar")].map
     bar.querySelector(".qg-word").textContent,
     [...bar.querySelectorAll(".qg-track i")].map((one) => parseFloat(one.style.width) / 100),
 ]))"""
-# The living model of a page with `grid` and `live`, its modules, rounded: weights by name, logits of all words of ids.
-ROUND = """async (file) => {
+# The stored weights rounded: by name, and the logits of all words of a text.
+UNPACK = """async (file) => {
     const [live, grid] = await Promise.all([import("/live/model.js"), import("/quantization_grid/math.js")]);
-    const text = (array) => btoa(Array.from(new Uint8Array(array.buffer), (x) => String.fromCharCode(x)).join(""));
-    Object.assign(window, { live, grid, text, unpacked: live.unpackWeights(live.bytesOf(file)) });
+    Object.assign(globalThis, { live, grid, unpacked: live.unpackWeights(live.bytesOf(file)) });
 }"""
 RUN = """([ids, bits, per]) => {
     const tensors = grid.roundedTensors(unpacked.tensors, bits, per);
     const run = (tensors) => live.createLiveModel({ config: unpacked.config, tensors }).run(ids).traces;
     const [before, after] = [unpacked.tensors, tensors].map((all) => run(all).map((trace) => trace.logits));
-    const weights = Object.fromEntries(Object.entries(tensors).map(([name, { data }]) => [name, text(data)]));
-    return { weights, logits: after.map(text), ...grid.distanceOf(before, after) };
+    const weights = Object.fromEntries(Object.entries(tensors).map(([name, { data }]) => [name, data]));
+    return { weights, logits: after, ...grid.distanceOf(before, after) };
 }"""
-
-
-def decoded(text):
-    return torch.from_numpy(np.frombuffer(base64.b64decode(text), dtype=np.float32).copy())
 
 
 def grid_of(bits, per):
@@ -71,11 +66,11 @@ def handle_of(page):
     return page.locator(".qg-row .mm-handle")
 
 
-@pytest.fixture
-def live(page):
-    """A page with the stored weights, unpacked."""
-    page.evaluate(ROUND, payload()["weights"])
-    return page
+@pytest.fixture(scope="module")
+def live(node):
+    """Node with the stored weights, unpacked."""
+    node.evaluate(UNPACK, payload()["weights"])
+    return node
 
 
 @pytest.fixture
@@ -96,28 +91,28 @@ def test_weights_logits_and_distance_are_those_of_the_package(live, bits, per):
     changed = rounded_model(model, grid_of(bits, per))
     for name, weight in changed.named_parameters():
         if name in found["weights"]:
-            assert torch.equal(decoded(found["weights"][name]), weight.detach().flatten()), name
+            assert torch.equal(torch.tensor(found["weights"][name]), weight.detach().flatten()), name
     assert len(found["weights"]) == len(list(model.parameters()))
     before, after = (logits_of(one, question.prompt) for one in (model, changed))
-    page_after = torch.stack([decoded(row) for row in found["logits"]])
+    page_after = torch.tensor(found["logits"])
     torch.testing.assert_close(page_after, after, rtol=1e-5, atol=1e-4)
     assert page_after[-1].argmax() == after[-1].argmax()
     kl, rms = kl_and_rms(before, after)
     assert found["kl"] == pytest.approx(kl, abs=1e-5) and found["rms"] == pytest.approx(rms, abs=1e-5)
 
 
-def test_halves_go_to_the_even_number_as_in_torch(page):
+def test_halves_go_to_the_even_number_as_in_torch(node):
     numbers = [-3.5, -2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 3.5, 2.4999, -2.6, 0.0, 7.0]
-    found = run_js_each(page, MATH, "roundHalfEven", [[x] for x in numbers])
+    found = node.each(MATH, "roundHalfEven", [[x] for x in numbers])
     assert found == torch.tensor(numbers).round().tolist()
 
 
 @pytest.mark.parametrize("bits, per", GRIDS)
-def test_the_row_of_the_picture_is_the_row_of_the_matrix(page, bits, per):
+def test_the_row_of_the_picture_is_the_row_of_the_matrix(node, bits, per):
     for layer, matrix, row in ((2, "up_proj", 6), (4, "down_proj", 3), (1, "k_proj", 63)):
         stored, whole = row_of(layer, matrix, row), matrix_of(layer, matrix)
         options = {"bits": bits, "per": per, "others": stored["others"]}
-        found = run_js_module(page, MATH, "roundedRow", [stored["values"], options])
+        found = node.call(MATH, "roundedRow", [stored["values"], options])
         expected = rounded(whole, grid_of(bits, per))[row]
         torch.testing.assert_close(torch.tensor(found["rounded"]), expected, rtol=1e-6, atol=0)
         scales = quantize(whole, grid_of(bits, per)).scales
@@ -129,8 +124,8 @@ def test_the_row_of_the_picture_is_the_row_of_the_matrix(page, bits, per):
         assert found["zeros"] == int((expected == 0).sum())
 
 
-def test_a_row_of_zeros_stays_zero(page):
-    [found] = run_js_each(page, MATH, "roundedRow", [[[0] * 16, {"bits": 2, "per": "row", "others": 0}]])
+def test_a_row_of_zeros_stays_zero(node):
+    [found] = node.each(MATH, "roundedRow", [[[0] * 16, {"bits": 2, "per": "row", "others": 0}]])
     assert found["rounded"] == [0] * 16 and found["error"] == 0 and found["zeros"] == 16
 
 
@@ -330,10 +325,10 @@ def test_pulling_the_largest_weight_makes_the_step_coarser_for_its_row(figure):
     assert step() == pytest.approx(rest[1].item() / 7, abs=1e-3), "the next one sets the scale"
 
 
-def test_a_pulled_weight_spoils_its_own_group_alone(page):
+def test_a_pulled_weight_spoils_its_own_group_alone(node):
     def steps(pull):
         values = [weight * (pull if at == 19 else 1) for at, weight in enumerate(row_of(2, "up_proj", 6)["values"])]
-        return [one["scale"] for one in run_js_module(page, MATH, "roundedRow", [values, options])["spans"]]
+        return [one["scale"] for one in node.call(MATH, "roundedRow", [values, options])["spans"]]
 
     options = {"bits": 4, "per": "group", "others": 1}
     before, after = steps(1), steps(1.7)

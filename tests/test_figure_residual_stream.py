@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 import torch.nn.functional as F
-from browser import open_figures, read_out, run_js_module, settle, unfold
+from browser import open_figures, read_out, settle, unfold
 from story_reader import read_story, show_story
 from torch import nn
 from traitlets import TraitError
@@ -206,23 +206,23 @@ def parts_by_origin(placement, loud, depth):
 
 
 @pytest.mark.parametrize("placement, loudness", [("pre", 0.25), ("pre", 2.0), ("post", 2.0), ("none", 0.25)])
-def test_shares_are_what_the_stream_is_made_of(page, placement, loudness):
+def test_shares_are_what_the_stream_is_made_of(node, placement, loudness):
     depth, i = 8, LOUDNESS.index(loudness)
     figure = ResidualStream()
     run = {name: values[i] for name, values in figure.forward_runs[placement].items()}
     args = [run["total"], placement, figure.embedding, depth]
-    sizes = run_js_module(page, "residual_stream/math", "streamSizes", args)
+    sizes = node.call("residual_stream/math", "streamSizes", args)
     assert len(sizes) == 2 * depth + 1
-    shares = run_js_module(page, "residual_stream/math", "streamShares", [run["added"], sizes, depth])
+    shares = node.call("residual_stream/math", "streamShares", [run["added"], sizes, depth])
     for at in shares:
         assert sum(at) == pytest.approx(1)
     exact = parts_by_origin(placement, loudness, depth)
     assert shares[-1] == pytest.approx(exact.tolist(), abs=0.05)
 
 
-def test_shares_of_three_additions_by_hand(page):
+def test_shares_of_three_additions_by_hand(node):
     args = [[1.0, 2.0, 2.0, 0.0], [1.0, 1.5, 2.0, 3.0, 3.0], 2]
-    shares = run_js_module(page, "residual_stream/math", "streamShares", args)
+    shares = node.call("residual_stream/math", "streamShares", args)
     assert shares[0] == [1, 0, 0, 0, 0]
     assert shares[1] == pytest.approx([1 / 2, 1 / 2, 0, 0, 0])
     before, added = 1.5**2, 2.0**2
@@ -231,14 +231,14 @@ def test_shares_of_three_additions_by_hand(page):
     assert shares[3] == pytest.approx([*(share / 2 for share in third), 1 / 2, 0])
 
 
-def test_shares_by_kind_are_those_of_attention_and_of_the_feed_forward_networks(page):
+def test_shares_by_kind_are_those_of_attention_and_of_the_feed_forward_networks(node):
     shares = [0.1, 0.2, 0.3, 0.15, 0.25]
-    assert run_js_module(page, "residual_stream/math", "sharesByKind", [shares]) == pytest.approx([0.1, 0.35, 0.55])
+    assert node.call("residual_stream/math", "sharesByKind", [shares]) == pytest.approx([0.1, 0.35, 0.55])
 
 
-def test_smooth_path_goes_through_every_point_and_never_beyond_them(page):
+def test_smooth_path_goes_through_every_point_and_never_beyond_them(node):
     points = [[0, 10], [10, 4], [20, 4], [25, 0], [60, 8]]
-    text = run_js_module(page, "residual_stream/math", "smoothPath", [points])
+    text = node.call("residual_stream/math", "smoothPath", [points])
     start, *curves = [[float(number) for number in part.split()] for part in text.split("M")[-1].split("C")]
     assert start == points[0]
     assert [curve[4:] for curve in curves] == points[1:]
@@ -249,30 +249,30 @@ def test_smooth_path_goes_through_every_point_and_never_beyond_them(page):
         assert (y - left[1]) / (x - left[0]) == pytest.approx((right[1] - y) / (right[0] - x), abs=0.05)
 
 
-def test_sizes_end_where_the_numbers_overflow(page):
+def test_sizes_end_where_the_numbers_overflow(node):
     def sizes(placement, total):
         args = [total, placement, 0.5, 2]
-        return run_js_module(page, "residual_stream/math", "streamSizes", args)
+        return node.call("residual_stream/math", "streamSizes", args)
 
     assert sizes("pre", [1, 2, 3, 4, 9, 9]) == [0.5, 1, 2, 3, 4]
     assert sizes("none", [1, 2, None, None]) == [0.5, 1, 2]
     assert sizes("post", [1, 2, 3, 4]) == [0.5, 1, 1, 1, 1]
 
 
-def test_shares_survive_sizes_whose_squares_overflow(page):
+def test_shares_survive_sizes_whose_squares_overflow(node):
     args = [[1e200, 1e100], [1.0, 1e200, 1e200], 1]
-    shares = run_js_module(page, "residual_stream/math", "streamShares", args)
+    shares = node.call("residual_stream/math", "streamShares", args)
     assert shares[2] == pytest.approx([0, 1, 0])
 
 
 @pytest.mark.parametrize("size", [1e-3, 0.02, 1.0, 30.0])
-def test_size_behind_a_pre_norm_is_the_packages(page, size):
+def test_size_behind_a_pre_norm_is_the_packages(node, size):
     x = size * torch.tensor([1.0, -1.0, 1.0, 1.0], dtype=torch.float64)
     expected = RMSNorm(4).double()(x).pow(2).mean().sqrt().item()
-    seen = run_js_module(page, "residual_stream/math", "sizeSeen", [size, "pre"])
+    seen = node.call("residual_stream/math", "sizeSeen", [size, "pre"])
     assert seen == pytest.approx(expected, rel=1e-9)
     for placement in ("post", "none"):
-        assert run_js_module(page, "residual_stream/math", "sizeSeen", [size, placement]) == size
+        assert node.call("residual_stream/math", "sizeSeen", [size, placement]) == size
 
 
 # The figure in the browser
@@ -306,12 +306,12 @@ def test_the_first_picture_is_the_default_run(stream):
 
 
 @pytest.mark.parametrize("placement", PLACEMENTS)
-def test_the_three_shares_are_those_of_the_runs(page, placement):
+def test_the_three_shares_are_those_of_the_runs(node, page, placement):
     figure = ResidualStream(depth=8, placement=placement, block=4)
     run = {name: values[LOUDNESS.index(1.0)] for name, values in figure.forward_runs[placement].items()}
     args = [run["total"], placement, figure.embedding, 8]
-    sizes = run_js_module(page, "residual_stream/math", "streamSizes", args)
-    shares = run_js_module(page, "residual_stream/math", "streamShares", [run["added"], sizes, 8])[8]
+    sizes = node.call("residual_stream/math", "streamSizes", args)
+    shares = node.call("residual_stream/math", "streamShares", [run["added"], sizes, 8])[8]
     open_figures(page, figure)
     told = {name: number(page, name) for name in ("embedding", "attention", "feed-forward")}
     expected = (shares[0], sum(shares[1::2]), sum(shares[2::2]))

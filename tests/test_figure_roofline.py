@@ -4,7 +4,7 @@ import math
 from functools import partial
 
 import pytest
-from browser import open_figures, read_out, run_js_each, run_js_module, settle
+from browser import open_figures, read_out, settle
 from figure_examples import assert_refused
 from story_reader import read_story, show_story
 
@@ -49,28 +49,28 @@ def as_js(cost):
 
 
 @pytest.mark.parametrize("sizes", SIZES)
-def test_costs_agree_with_the_package(page, sizes):
+def test_costs_agree_with_the_package(node, sizes):
     hidden, layers, kv_heads, batch, itemsize = sizes
     model, contexts = config(hidden, layers, kv_heads), [1, 512, 32768]
     for name, cost in [("decodeCost", decode_cost), ("prefillCost", prefill_cost)]:
-        told = run_js_each(page, MATH, name, [[js_sizes(*sizes), context] for context in contexts])
+        told = node.each(MATH, name, [[js_sizes(*sizes), context] for context in contexts])
         for context, actual in zip(contexts, told, strict=True):
             assert actual == pytest.approx(as_js(cost(model, context, batch, itemsize)), rel=1e-12)
     expected = as_js(call_cost(model, 7, 30, batch, itemsize))
-    assert run_js_module(page, MATH, "callCost", [js_sizes(*sizes), 7, 30]) == expected
+    assert node.call(MATH, "callCost", [js_sizes(*sizes), 7, 30]) == expected
 
 
 @pytest.mark.parametrize("cost", [decode_cost, prefill_cost])
-def test_limits_agree_with_the_package(page, cost):
+def test_limits_agree_with_the_package(node, cost):
     machine = Machine(**MACHINE)
     for batch in (1, 64):
         counted = cost(config(512, 8, 2), 512, batch)
-        under = run_js_module(page, MATH, "underRoof", [as_js(counted), MACHINE])
+        under = node.call(MATH, "underRoof", [as_js(counted), MACHINE])
         assert under["intensity"] == pytest.approx(counted.intensity)
         assert under["seconds"] == pytest.approx(machine.seconds(counted))
         assert under["limit"] == machine.limited_by(counted)
         assert under["attainable"] == pytest.approx(machine.attainable(counted.intensity))
-        assert run_js_module(page, MATH, "attainableAt", [counted.intensity, MACHINE]) == (
+        assert node.call(MATH, "attainableAt", [counted.intensity, MACHINE]) == (
             pytest.approx(machine.attainable(counted.intensity))
         )
 
@@ -79,8 +79,8 @@ def test_limits_agree_with_the_package(page, cost):
     ("number", "text"),
     [(0, "0"), (950, "950"), (1.7e11, "170 G"), (11.53e9, "11.5 G"), (999.9e6, "1 G"), (2e15, "2 P")],
 )
-def test_numbers_for_reading(page, number, text):
-    assert run_js_module(page, MATH, "withPrefix", [number]) == text
+def test_numbers_for_reading(node, number, text):
+    assert node.call(MATH, "withPrefix", [number]) == text
 
 
 @pytest.mark.parametrize(
@@ -95,8 +95,8 @@ def test_numbers_for_reading(page, number, text):
         (54924, "15.3 h"),
     ],
 )
-def test_times_for_reading(page, seconds, text):
-    assert run_js_module(page, MATH, "duration", [seconds]) == text
+def test_times_for_reading(node, seconds, text):
+    assert node.call(MATH, "duration", [seconds]) == text
 
 
 # ---- the machine

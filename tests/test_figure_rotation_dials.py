@@ -6,7 +6,7 @@ import random
 
 import pytest
 import torch
-from browser import open_figures, read_out, run_js_each, run_js_module, settle, unfold
+from browser import open_figures, read_out, settle, unfold
 from figure_examples import assert_refused
 from story_reader import read_story, show_story, telling_head
 
@@ -49,22 +49,22 @@ def close(actual, expected, tolerance: float = 1e-9) -> bool:
 # The mathematics, against torch
 
 
-def test_frequencies_are_the_packages(page):
+def test_frequencies_are_the_packages(node):
     cases = list(itertools.product(DIMS, BASES))
-    for case, actual in zip(cases, run_js_each(page, MATH, "ropeFrequencies", cases), strict=True):
+    for case, actual in zip(cases, node.each(MATH, "ropeFrequencies", cases), strict=True):
         assert close(actual, rope_frequencies(*case, dtype=torch.float64), 1e-15), case
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_rotation_is_the_packages_up_to_the_last_position(page, layout):
+def test_rotation_is_the_packages_up_to_the_last_position(node, layout):
     cases = [(vector(dim, at), at, base) for dim, base, at in itertools.product(DIMS, BASES, POSITIONS)]
     arguments = [[*case, layout, layout] for case in cases]
-    for case, actual in zip(cases, run_js_each(page, MATH, "turnForPosition", arguments), strict=True):
+    for case, actual in zip(cases, node.each(MATH, "turnForPosition", arguments), strict=True):
         assert close(actual, turned(*case, layout)), case
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_score_depends_on_the_distance_only(page, layout):
+def test_score_depends_on_the_distance_only(node, layout):
     rng = random.Random(0)
     cases, shifts = [], []
     for _ in range(40):
@@ -72,23 +72,23 @@ def test_score_depends_on_the_distance_only(page, layout):
         m, n, shift = (rng.randrange(16384) for _ in range(3))
         cases.append([vector(dim, m), vector(dim, n + 1), m, n, base, layout, layout])
         shifts.append([*cases[-1][:2], m + shift, n + shift, *cases[-1][4:]])
-    scores, shifted = (run_js_each(page, MATH, "ropeScore", arguments) for arguments in (cases, shifts))
+    scores, shifted = (node.each(MATH, "ropeScore", arguments) for arguments in (cases, shifts))
     for (query, key, m, n, base, *_), here, there in zip(cases, scores, shifted, strict=True):
         expected = turned(query, m, base, layout) @ turned(key, n, base, layout)
         assert abs(here - there) < 1e-6
         assert abs(here - expected) < 1e-8
 
 
-def test_permutation_is_the_packages(page):
+def test_permutation_is_the_packages(node):
     for dim in DIMS:
-        actual = run_js_module(page, MATH, "halfSplitPermutation", [dim])
+        actual = node.call(MATH, "halfSplitPermutation", [dim])
         assert actual == half_split_permutation(dim).tolist()
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_pair_products_add_up_to_the_dot_product(page, layout):
+def test_pair_products_add_up_to_the_dot_product(node, layout):
     query, key = vector(8, 1), vector(8, 2)
-    products = run_js_module(page, MATH, "pairProducts", [query, key, layout])
+    products = node.call(MATH, "pairProducts", [query, key, layout])
     pairs = (
         torch.tensor([query, key]).view(2, 2, 4)
         if layout == "half-split"
@@ -97,7 +97,7 @@ def test_pair_products_add_up_to_the_dot_product(page, layout):
     assert close(products, pairs.prod(0).sum(0).double(), 1e-6)
 
 
-def test_cosine_alone_is_the_score_only_for_parallel_arrows(page):
+def test_cosine_alone_is_the_score_only_for_parallel_arrows(node):
     """A.B.cos forgets the cross term: sin 3t of the angle that lay between the arrows before any turn."""
     a, b, distance = vector(8, 1), vector(8, 4), 3
     angles = distance * rope_frequencies(8, 1e4, dtype=torch.float64)
@@ -105,22 +105,22 @@ def test_cosine_alone_is_the_score_only_for_parallel_arrows(page):
     cosine = float(((a1 * b1 + a2 * b2) * angles.cos()).sum())
     crossed = float(((a2 * b1 - a1 * b2) * angles.sin()).sum())
     args = [a, b, distance, 1e4, "half-split"]
-    assert close(run_js_module(page, MATH, "cosineOnlyScore", args), cosine)
+    assert close(node.call(MATH, "cosineOnlyScore", args), cosine)
     score_args = [a, b, distance, 0, 1e4, "half-split", "half-split"]
-    score = run_js_module(page, MATH, "ropeScore", score_args)
+    score = node.call(MATH, "ropeScore", score_args)
     assert abs(crossed) > 0.1
     assert close(score, cosine - crossed)
     args[1] = [2 * x for x in a]
     score_args[1] = args[1]
-    parallel = run_js_module(page, MATH, "ropeScore", score_args)
-    assert close(run_js_module(page, MATH, "cosineOnlyScore", args), parallel)
+    parallel = node.call(MATH, "ropeScore", score_args)
+    assert close(node.call(MATH, "cosineOnlyScore", args), parallel)
 
 
-def test_angle_between_is_counter_clockwise(page):
+def test_angle_between_is_counter_clockwise(node):
     for degrees in (-170, -90, -1, 0, 1, 45, 179):
         angle = math.radians(degrees)
         args = [[0.0, 2.0], [-3 * math.sin(angle), 3 * math.cos(angle)]]
-        assert close(run_js_module(page, MATH, "angleBetween", args), angle)
+        assert close(node.call(MATH, "angleBetween", args), angle)
 
 
 # The Python side

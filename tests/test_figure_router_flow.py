@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from browser import assert_words_are_apart, open_figures, read_out, run_js_each, settle, unfold
+from browser import assert_words_are_apart, open_figures, read_out, settle, unfold
 from figure_examples import assert_refused
 
 from minimind_edu.figures import RouterFlow
@@ -75,19 +75,19 @@ def loads_shown(page) -> list[float]:
     return [float(text[:-2]) for text in page.locator(".rf-load").all_text_contents()]
 
 
-def test_every_word_goes_where_the_stored_router_sent_it(page):
+def test_every_word_goes_where_the_stored_router_sent_it(node):
     shown = results()
     calls = [[shown, run, 3, 1] for run in shown["runs"]]
-    for run, ways in zip(shown["runs"], run_js_each(page, MATH, "waysOf", calls), strict=True):
+    for run, ways in zip(shown["runs"], node.each(MATH, "waysOf", calls), strict=True):
         block = block_at(STOPS[3], run["balanced"], run["top_k"], 2, run["seed"])
         assert [way[:2] for way in ways] == [[i, e] for i, chosen in enumerate(block["experts"]) for e in chosen]
         assert [way[2] for way in ways] == pytest.approx(100 * np.ravel(block["weights"]), abs=0.51)
 
 
-def test_the_course_of_the_busiest_expert_is_that_of_the_runs(page):
+def test_the_course_of_the_busiest_expert_is_that_of_the_runs(node):
     shown = results()
     variants = list(itertools.product(TOP_K, (False, True), (0, 1)))
-    drawn = run_js_each(page, MATH, "busiestAlong", [[shown, *variant] for variant in variants])
+    drawn = node.each(MATH, "busiestAlong", [[shown, *variant] for variant in variants])
     for (top_k, balanced, block), courses in zip(variants, drawn, strict=True):
         stored = [[100 * load for load in busiest(run_of(top_k, balanced, seed), block)] for seed in SEEDS]
         assert np.allclose(courses, stored, atol=0.51)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ["src/minimind_edu/figures/*", "book/theme", "book/theme/static"]
-FILES = sorted(file for folder in FOLDERS for kind in ("js", "css") for file in ROOT.glob(f"{folder}/*.{kind}"))
+FOLDERS = ["src/minimind_edu/figures/*", "book/theme", "book/theme/static", "tests"]
+FILES = sorted(file for folder in FOLDERS for kind in ("js", "mjs", "css") for file in ROOT.glob(f"{folder}/*.{kind}"))
 
 
 def test_scripts_and_styles_are_formatted():

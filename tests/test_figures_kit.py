@@ -1,7 +1,7 @@
 """The kit's controls tell what the reader did and nothing else, and its numbers are written for reading."""
 
 import pytest
-from browser import run_js_each, run_js_module, serve
+from browser import serve
 
 
 @pytest.mark.parametrize(
@@ -16,17 +16,17 @@ from browser import run_js_each, run_js_module, serve
         ([float("nan")], "–"),
     ],
 )
-def test_numbers_are_written_for_reading(page, args, text):
-    assert run_js_module(page, "kit/kit", "fmt", args) == text
+def test_numbers_are_written_for_reading(node, args, text):
+    assert node.call("kit/kit", "fmt", args) == text
 
 
 @pytest.mark.parametrize("number, text", [(0, "0"), (999.4, "999"), (999.5, "1,000"), (25829888, "25,829,888")])
-def test_thousands_stand_apart(page, number, text):
-    assert run_js_module(page, "kit/kit", "grouped", [number]) == text
+def test_thousands_stand_apart(node, number, text):
+    assert node.call("kit/kit", "grouped", [number]) == text
 
 
-def test_a_number_is_kept_between_its_bounds(page):
-    assert run_js_each(page, "kit/kit", "clamp", [(-1, 0, 5), (3, 0, 5), (9, 0, 5)]) == [0, 3, 5]
+def test_a_number_is_kept_between_its_bounds(node):
+    assert node.each("kit/kit", "clamp", [(-1, 0, 5), (3, 0, 5), (9, 0, 5)]) == [0, 3, 5]
 
 
 @pytest.mark.parametrize(
@@ -40,23 +40,22 @@ def test_a_number_is_kept_between_its_bounds(page):
         (None, False, 0),
     ],
 )
-def test_arrow_keys_lead_up_and_down(page, key, shift, step):
-    assert run_js_module(page, "kit/kit", "arrowStep", [{"key": key, "shiftKey": shift}]) == step
+def test_arrow_keys_lead_up_and_down(node, key, shift, step):
+    assert node.call("kit/kit", "arrowStep", [{"key": key, "shiftKey": shift}]) == step
 
 
-def test_a_line_goes_through_its_points_to_a_tenth_of_a_pixel(page):
-    lines = run_js_each(page, "kit/chart", "lineThrough", [([[0, 1.04], [2.26, -3]],), ([[5, 5]],), ([],)])
+def test_a_line_goes_through_its_points_to_a_tenth_of_a_pixel(node):
+    lines = node.each("kit/chart", "lineThrough", [([[0, 1.04], [2.26, -3]],), ([[5, 5]],), ([],)])
     assert lines == ["M0.0 1.0L2.3 -3.0", "M5.0 5.0", ""]
 
 
-def test_a_scale_leads_to_pixels_and_back(page):
-    serve(page)
+def test_a_scale_leads_to_pixels_and_back(node):
     scaled = """async () => {
         const { linear } = await import("/kit/chart.js");
         const y = linear([0, 3], [100, 10]); // a pixel's y falls while the number rises
         return [0, 1, 3, 4].flatMap((x) => [y(x), y.invert(y(x))]);
     }"""
-    assert page.evaluate(scaled) == [100, 0, 70, 1, 10, 3, -20, 4]
+    assert node.evaluate(scaled) == [100, 0, 70, 1, 10, 3, -20, 4]
 
 
 KIT_PAGE = """<!doctype html><html lang="en"><title>kit</title><div class="mm-fig" id="here"></div>

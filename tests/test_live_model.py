@@ -1,12 +1,11 @@
 """The model in a page computes what torch computes from the same file, and refuses what it cannot compute."""
 
 import base64
+from contextlib import closing
 
-import numpy as np
 import pytest
 import torch
-from browser import serve
-from playwright.sync_api import Error
+from node import Node
 
 from minimind_edu import MiniMindConfig, MiniMindForCausalLM, world
 from minimind_edu.living import WEIGHTS, living_model
@@ -19,14 +18,13 @@ CLEAR = 1e-3  # between the two best logits; where they are closer, either may b
 LENGTH = 96
 UNPACK = """async (file) => {
     const live = await import("/live/model.js");
-    const text = (array) => btoa(String.fromCharCode(...new Uint8Array(array.buffer)));
-    Object.assign(window, { live, text, model: live.createLiveModel(live.unpackWeights(live.bytesOf(file))) });
+    globalThis.model = live.createLiveModel(live.unpackWeights(live.bytesOf(file)));
 }"""
 # The vectors of every position that `path` names in the traces, such as "blocks.0.normed".
 TRACED = """([ids, paths, options]) => {
     const { traces } = model.run(ids, { ...options, silenced: new Set(options.silenced) });
     const at = (trace, path) => path.split(".").reduce((part, key) => part[key], trace);
-    return paths.map((path) => traces.map((trace) => text(at(trace, path))));
+    return paths.map((path) => traces.map((trace) => at(trace, path)));
 }"""
 
 
@@ -34,16 +32,11 @@ def encoded(path):
     return base64.b64encode(path.read_bytes()).decode()
 
 
-def decoded(texts):
-    return torch.from_numpy(np.stack([np.frombuffer(base64.b64decode(text), dtype=np.float32) for text in texts]))
-
-
 @pytest.fixture(scope="module")
-def live(module_page):
-    """A page with `model`, the living one."""
-    serve(module_page)
-    module_page.evaluate(UNPACK, encoded(WEIGHTS))
-    return module_page
+def live(node):
+    """Node with `model`, the living one."""
+    node.evaluate(UNPACK, encoded(WEIGHTS))
+    return node
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +46,7 @@ def model():
 
 def traced(live, ids, *paths, **options):
     """A tensor [T, ...] of each path in the traces of a text."""
-    return [decoded(rows) for rows in live.evaluate(TRACED, [np.asarray(ids).tolist(), paths, options])]
+    return [torch.tensor(rows) for rows in live.evaluate(TRACED, [torch.as_tensor(ids).tolist(), paths, options])]
 
 
 def stories():
@@ -94,11 +87,11 @@ def test_the_cache_may_be_filled_step_by_step_and_read_again(live, model):
             const traces = ids.slice(20).map((token) => model.step(token, cache));
             const shapes = cache.layers.map((layer) => [layer.keys.length, layer.values.length, layer.keys[0].length]);
             const { token, position } = traces.at(-1);
-            return { logits: traces.map((trace) => text(trace.logits)), length: cache.length, shapes, token, position };
+            return { logits: traces.map((trace) => trace.logits), length: cache.length, shapes, token, position };
         }""",
         ids,
     )
-    torch.testing.assert_close(decoded(found["logits"]), logits_of(model, ids)[20:], rtol=0, atol=CLOSE)
+    torch.testing.assert_close(torch.tensor(found["logits"]), logits_of(model, ids)[20:], rtol=0, atol=CLOSE)
     config = model.config
     row = config.num_key_value_heads * config.head_dim
     assert found["shapes"] == [[41, 41, row]] * config.num_hidden_layers
@@ -165,8 +158,8 @@ def test_queries_and_keys_are_rotated_and_the_cache_holds_them(live, model):
         calculated |= {f"blocks.{index}.q": q, f"blocks.{index}.k": k, f"blocks.{index}.v": v}
     for found, value in zip(traced(live, ids, *calculated), calculated.values(), strict=True):
         torch.testing.assert_close(found, value[0].flatten(1), rtol=0, atol=CLOSE)
-    kept = live.evaluate("(ids) => model.run(ids).cache.layers.at(-1).keys.map(text)", ids.tolist())
-    torch.testing.assert_close(decoded(kept), k[0].flatten(1), rtol=0, atol=CLOSE)
+    kept = live.evaluate("(ids) => model.run(ids).cache.layers.at(-1).keys", ids.tolist())
+    torch.testing.assert_close(torch.tensor(kept), k[0].flatten(1), rtol=0, atol=CLOSE)
 
 
 @torch.no_grad()
@@ -179,16 +172,16 @@ def test_the_lens_is_the_norm_and_the_head_of_every_blocks_stream(live, model):
             torch.testing.assert_close(lens, model.lm_head(model.model.norm(stream)), rtol=0, atol=CLOSE)
     lens, logits = live.evaluate("""() => {
         const [trace] = model.run([0]).traces;
-        return [trace.blocks[0].lens ?? null, text(model.read(trace.final))];
+        return [trace.blocks[0].lens ?? null, model.read(trace.final)];
     }""")
     assert lens is None, "nobody asked for it"
-    torch.testing.assert_close(decoded([logits]), logits_of(model, [0]), rtol=0, atol=CLOSE)
+    torch.testing.assert_close(torch.tensor([logits]), logits_of(model, [0]), rtol=0, atol=CLOSE)
 
 
 def test_the_weights_of_attention_are_torchs(live, model):
     for ids in (stories()[-1], asked(1)[0]):
         rows = live.evaluate(
-            "(ids) => model.run(ids).traces.map((one) => one.blocks.map((block) => block.weights.map((w) => [...w])))",
+            "(ids) => model.run(ids).traces.map((one) => one.blocks.map((block) => block.weights))",
             ids.tolist(),
         )
         expected = attention_weights(model, torch.from_numpy(ids)[None])  # [L, H, S, S]
@@ -235,12 +228,10 @@ def saved(tmp_path, int8=False, **changes):
 
 
 @pytest.fixture(scope="module")
-def other(browser):
-    """A page of its own, on which models of other files run."""
-    page = browser.new_page()
-    serve(page)
-    yield page
-    page.close()
+def other():
+    """A node of its own, in which models of other files run."""
+    with closing(Node()) as process:
+        yield process
 
 
 @pytest.mark.parametrize("changes", OTHERS.values(), ids=OTHERS)
@@ -261,24 +252,24 @@ REFUSED = {
 
 @pytest.mark.parametrize("changes, message", REFUSED.values(), ids=REFUSED)
 def test_a_model_of_another_kind_is_refused(other, tmp_path, changes, message):
-    with pytest.raises(Error, match=message):
+    with pytest.raises(RuntimeError, match=message):
         other.evaluate(UNPACK, encoded(saved(tmp_path, **changes)[1]))
 
 
 def test_a_file_in_half_precision_is_refused_by_name(other, tmp_path):
     path = save_checkpoint(saved(tmp_path)[0].half(), tmp_path / "half.safetensors")
-    with pytest.raises(Error, match="weight holds F16, but only F32 and I8 are understood"):
+    with pytest.raises(RuntimeError, match="weight holds F16, but only F32 and I8 are understood"):
         other.evaluate(UNPACK, encoded(path))
 
 
 @pytest.mark.parametrize("token", [-1, 13, 1.5, None])
 def test_a_token_outside_the_vocabulary_is_refused(other, tmp_path, token):
     other.evaluate(UNPACK, encoded(saved(tmp_path, int8=True)[1]))
-    with pytest.raises(Error, match=f"a token is from 0 to 12: {'null' if token is None else token}"):
+    with pytest.raises(RuntimeError, match=f"a token is from 0 to 12: {'null' if token is None else token}"):
         other.evaluate("(token) => model.run([token])", token)
 
 
 def test_a_full_cache_takes_no_more(other, tmp_path):
     other.evaluate(UNPACK, encoded(saved(tmp_path, int8=True)[1]))
-    with pytest.raises(Error, match="the cache is full: this model reads at most 9 tokens"):
+    with pytest.raises(RuntimeError, match="the cache is full: this model reads at most 9 tokens"):
         other.evaluate("model.run(Array(10).fill(1))")

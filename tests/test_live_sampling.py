@@ -5,7 +5,6 @@ import random
 import numpy as np
 import pytest
 import torch
-from browser import run_js_each, run_js_module, serve
 
 from minimind_edu.sampling import Sampling
 
@@ -15,7 +14,7 @@ JS_NAMES = {"top_k": "topK", "top_p": "topP", "min_p": "minP", "repetition_penal
 SAMPLE = """async ([logits, settings, value]) => {
     const { sample } = await import("/live/sampling.js");
     const { token, probabilities } = sample(Float32Array.from(logits), settings, () => value);
-    return { token, probabilities: Array.from(probabilities) };
+    return { token, probabilities };
 }"""
 
 
@@ -31,8 +30,8 @@ def in_js(logits, seen=(), **settings):
     return [logits, {"seen": list(seen)} | {JS_NAMES.get(name, name): value for name, value in settings.items()}]
 
 
-def assert_equal_to_the_package(page, cases):
-    found = run_js_each(page, MODULE, "drawnFrom", [in_js(logits, **settings) for logits, settings in cases])
+def assert_equal_to_the_package(node, cases):
+    found = node.each(MODULE, "drawnFrom", [in_js(logits, **settings) for logits, settings in cases])
     for probabilities, (logits, settings) in zip(found, cases, strict=True):
         found_here = torch.tensor(probabilities, dtype=torch.float32)
         torch.testing.assert_close(found_here, expected(logits, **settings), rtol=0, atol=1e-6)
@@ -55,11 +54,11 @@ ALONE = [
 
 
 @pytest.mark.parametrize("settings", ALONE, ids=str)
-def test_each_setting_gives_the_probabilities_of_the_package(page, logits, settings):
-    assert_equal_to_the_package(page, [(row, settings) for row in logits])
+def test_each_setting_gives_the_probabilities_of_the_package(node, logits, settings):
+    assert_equal_to_the_package(node, [(row, settings) for row in logits])
 
 
-def test_all_settings_together_give_the_probabilities_of_the_package(page):
+def test_all_settings_together_give_the_probabilities_of_the_package(node):
     chance = random.Random(0)
     cases = []
     for _ in range(400):
@@ -73,34 +72,32 @@ def test_all_settings_together_give_the_probabilities_of_the_package(page):
             "min_p": chance.uniform(0.001, 0.5),
         }
         cases.append((row, settings))
-    assert_equal_to_the_package(page, cases)
+    assert_equal_to_the_package(node, cases)
 
 
-def test_the_steps_come_in_the_order_of_the_package(page):
+def test_the_steps_come_in_the_order_of_the_package(node):
     """Top-p after temperature and top-k: of two words with 0.6 and 0.4 it keeps one; of all, it would keep both."""
     row = np.log([0.3, 0.2, 0.2 - 1e-4, 0.3 + 1e-4]).tolist()
     settings = {"top_k": 2, "top_p": 0.5}
-    [left] = run_js_each(page, MODULE, "reshape", [in_js(row, **settings)])
+    [left] = node.each(MODULE, "reshape", [in_js(row, **settings)])
     assert list(left) == ["penalty", "temperature", "topK", "topP", "minP"]
     assert np.isfinite(np.array(left["topK"], dtype=float)).tolist() == [True, False, False, True]
     assert np.isfinite(np.array(left["topP"], dtype=float)).tolist() == [False, False, False, True]
 
 
-def test_equal_logits_at_the_edge_of_top_k_stay_together(page):
-    assert_equal_to_the_package(page, [([2.0, 1.0, 1.0, 0.0], {"top_k": 2})])
-    assert run_js_module(page, MODULE, "drawnFrom", [[2.0, 1.0, 1.0, 0.0], {"topK": 2}])[2] > 0
+def test_equal_logits_at_the_edge_of_top_k_stay_together(node):
+    assert_equal_to_the_package(node, [([2.0, 1.0, 1.0, 0.0], {"top_k": 2})])
+    assert node.call(MODULE, "drawnFrom", [[2.0, 1.0, 1.0, 0.0], {"topK": 2}])[2] > 0
 
 
-def test_temperature_0_takes_the_largest(page):
-    serve(page)
-    found = page.evaluate(SAMPLE, [[0.0, 3.0, 3.0, -1.0], {"temperature": 0, "topK": 3}, 0.99])
+def test_temperature_0_takes_the_largest(node):
+    found = node.evaluate(SAMPLE, [[0.0, 3.0, 3.0, -1.0], {"temperature": 0, "topK": 3}, 0.99])
     assert found == {"token": 1, "probabilities": [0, 1, 0, 0]}
 
 
-def test_tokens_come_as_often_as_their_probabilities_say(page):
+def test_tokens_come_as_often_as_their_probabilities_say(node):
     probabilities = [0.1, 0.4, 0.3, 0.2]
-    serve(page)
-    drawn = page.evaluate(
+    drawn = node.evaluate(
         """async (probabilities) => {
             const { drawOne } = await import("/live/sampling.js");
             return Array.from({ length: 1000 }, (_, i) => drawOne(probabilities, () => (i + 0.5) / 1000));
@@ -108,18 +105,17 @@ def test_tokens_come_as_often_as_their_probabilities_say(page):
         probabilities,
     )
     assert np.bincount(drawn).tolist() == [100, 400, 300, 200]
-    cut = page.evaluate(SAMPLE, [np.log(probabilities).tolist(), {"topP": 0.6}, 0.999999])
+    cut = node.evaluate(SAMPLE, [np.log(probabilities).tolist(), {"topP": 0.6}, 0.999999])
     assert cut["token"] == 2 and cut["probabilities"][0] == 0
 
 
-def test_entropy_is_in_nats_and_zero_for_one_word(page):
-    found = run_js_each(page, MODULE, "entropyInNats", [[[0.5, 0.5, 0]], [[0, 1, 0]], [[0.25] * 4]])
+def test_entropy_is_in_nats_and_zero_for_one_word(node):
+    found = node.each(MODULE, "entropyInNats", [[[0.5, 0.5, 0]], [[0, 1, 0]], [[0.25] * 4]])
     assert found == pytest.approx([np.log(2), 0, np.log(4)])
 
 
-def test_random_numbers_are_those_of_the_seed_and_fill_the_unit_interval(page):
-    serve(page)
-    first, again, other = page.evaluate(
+def test_random_numbers_are_those_of_the_seed_and_fill_the_unit_interval(node):
+    first, again, other = node.evaluate(
         """async () => {
             const { seededRandom } = await import("/live/sampling.js");
             return [7, 7, 8].map((seed) => Array.from({ length: 2000 }, seededRandom(seed)));

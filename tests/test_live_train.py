@@ -7,7 +7,7 @@ import shutil
 import numpy as np
 import pytest
 import torch
-from browser import FIGURES, serve
+from browser import FIGURES
 
 from minimind_edu import MiniMindConfig, MiniMindForCausalLM, world
 from minimind_edu.figures.join import join
@@ -20,24 +20,23 @@ SIZES = {
 }  # fmt: skip
 ROWS, LENGTH = 4, 10
 BOTH = {"positions": True, "residual": True}
-LOAD = """async () => Object.assign(window, await import("/live/train.js"))"""
 CREATE = """([config, switches, rows, length, weights]) => {
     const code = trainingCode();
     const model = new code.Model(config, switches, rows, length, code.seededNumbers(5));
     model.parameters.forEach((parameter) => parameter.value.set(weights[parameter.name].flat()));
-    Object.assign(window, { code, model });
+    Object.assign(globalThis, { code, model });
 }"""
 GRADIENTS = """([ids, count]) => {
     const loss = model.accumulate(ids, count);
-    return [loss, Object.fromEntries(model.parameters.map(({ name, grad }) => [name, [...grad]]))];
+    return [loss, Object.fromEntries(model.parameters.map(({ name, grad }) => [name, grad]))];
 }"""
 
 
 @pytest.fixture(scope="module")
-def live(module_page):
-    serve(module_page)
-    module_page.evaluate(LOAD)
-    return module_page
+def live(node):
+    """Node with what the script exports."""
+    node.evaluate("async () => void Object.assign(globalThis, await import('/live/train.js'))")
+    return node
 
 
 def torch_model(switches=BOTH, **changes):
@@ -146,7 +145,7 @@ def test_steps_are_those_of_torch(live):
     norms = [norm for _, norm in expected]
     assert min(norms) < 1 < max(norms)
     np.testing.assert_allclose(found, expected, rtol=1e-3)
-    values = live.evaluate("Object.fromEntries(model.parameters.map(({ name, value }) => [name, [...value]]))")
+    values = live.evaluate("Object.fromEntries(model.parameters.map(({ name, value }) => [name, value]))")
     for name, parameter in model.named_parameters():
         moved = np.abs(np.array(values[name]) - parameter.detach().flatten().numpy()).max()
         assert moved < 0.01 * rate, name
@@ -179,7 +178,7 @@ def test_a_new_model_has_normal_weights_and_gains_of_one(live):
 )
 def test_sizes_that_the_loops_cannot_take_are_refused(live, changes, message):
     create = "(config) => { try { new code.Model(config, {}, 4, 6); } catch (error) { return error.message; } }"
-    live.evaluate("window.code = trainingCode()")
+    live.evaluate("void (globalThis.code = trainingCode())")
     assert message in live.evaluate(create, SIZES | changes)
 
 
@@ -246,6 +245,46 @@ def test_the_samples_join_people_with_objects_that_no_row_joins(rows, live):
     assert all(slots["X"] == slots["P"] for kind, slots in found) and not set(map(tuple, samples[0])) & set(rows)
 
 
+# The whole training
+
+TRAINED = """([tables, options]) => new Promise((done) => {
+    const heard = [];
+    const hear = (message) => {
+        heard.push(message);
+        if (message.type === "done" || message.type === "error") done(heard);
+    };
+    createTraining({ tables, ...options }, hear).start();
+})"""
+
+
+def heard_of(live, **options):
+    """Every message of a training; node has no Workers as pages have them."""
+    return live.evaluate(TRAINED, [world.tables(), options])
+
+
+def test_the_loss_falls_to_the_entropy_and_pairs_that_were_never_seen_are_translated(live):
+    heard = heard_of(live)
+    progress = [message for message in heard if message["type"] == "progress"]
+    samples = [message for message in heard if message["type"] == "samples"]
+    above = np.array([message["loss"] - message["entropy"] for message in progress])
+    assert [message["step"] for message in progress] == list(range(1, 201)) and heard[-1] == {"type": "done"}
+    assert [message["step"] for message in samples] == list(range(25, 201, 25))
+    assert above[0] > 2 and 0 < above[-20:].mean() < 0.05
+    assert all(0.44 < message["entropy"] < 0.47 for message in progress)
+    last = samples[-1]["rows"]
+    assert len(last) == 4 and all(row["ids"][row["given"] :] == row["expected"] for row in last)
+    first = samples[0]["rows"]
+    assert any(row["ids"][row["given"] :] != row["expected"] for row in first)
+
+
+def test_without_a_residual_stream_it_stays_above(live):
+    losses = {}
+    for residual in (True, False):
+        *_, last, _ = heard_of(live, steps=60, batch=8, switches={"residual": residual}, samplesEvery=1000)
+        losses[residual] = last["loss"] - last["entropy"]
+    assert losses[False] > losses[True] + 0.1
+
+
 # The whole training, as a page has it that was opened as a file
 
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8">{policy}<title>training</title><script type="module">
@@ -292,29 +331,6 @@ def trained(page, **options):
     page.evaluate("(options) => start(options)", options)
     page.wait_for_function(DONE, timeout=120_000)
     return page.evaluate("heard")
-
-
-def test_the_loss_falls_to_the_entropy_and_pairs_that_were_never_seen_are_translated(open_file):
-    heard = trained(open_file())
-    progress = [message for message in heard if message["type"] == "progress"]
-    samples = [message for message in heard if message["type"] == "samples"]
-    above = np.array([message["loss"] - message["entropy"] for message in progress])
-    assert [message["step"] for message in progress] == list(range(1, 201)) and heard[-1] == {"type": "done"}
-    assert [message["step"] for message in samples] == list(range(25, 201, 25))
-    assert above[0] > 2 and 0 < above[-20:].mean() < 0.05
-    assert all(0.44 < message["entropy"] < 0.47 for message in progress)
-    last = samples[-1]["rows"]
-    assert len(last) == 4 and all(row["ids"][row["given"] :] == row["expected"] for row in last)
-    first = samples[0]["rows"]
-    assert any(row["ids"][row["given"] :] != row["expected"] for row in first)
-
-
-def test_without_a_residual_stream_it_stays_above(open_file):
-    losses = {}
-    for residual in (True, False):
-        *_, last, _ = trained(open_file(), steps=60, batch=8, switches={"residual": residual}, samplesEvery=1000)
-        losses[residual] = last["loss"] - last["entropy"]
-    assert losses[False] > losses[True] + 0.1
 
 
 @pytest.mark.parametrize("policy", [POLICY, NO_WORKER])

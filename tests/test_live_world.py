@@ -1,10 +1,7 @@
 """The world in a page is the world of the package: the same words, distributions, states and refusals."""
 
-import base64
-
 import numpy as np
 import pytest
-from browser import serve
 
 from minimind_edu import world
 from minimind_edu.world import decode, encode
@@ -12,27 +9,16 @@ from minimind_edu.world import decode, encode
 LENGTH = 96
 WORLD = """async (tables) => {
     const { createWorld } = await import("/live/world.js");
-    const seeded = (seed) => () => {
-        seed = (seed + 0x6d2b79f5) | 0;
-        let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
-        t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-        return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-    };
-    Object.assign(window, { world: createWorld(tables), seeded });
+    const { seededRandom } = await import("/live/sampling.js");
+    Object.assign(globalThis, { world: createWorld(tables), seededRandom });
 }"""
-DISTRIBUTIONS = """(stories) => stories.map((story) => {
-    const { rows, brokenAt } = world.distributions(story);
-    const text = rows.map((row) => String.fromCharCode(...new Uint8Array(row.buffer))).join("");
-    return [btoa(text), brokenAt];
-})"""
 
 
 @pytest.fixture(scope="module")
-def live(module_page):
-    """A page with `world`."""
-    serve(module_page)
-    module_page.evaluate(WORLD, world.tables())
-    return module_page
+def live(node):
+    """Node with `world`."""
+    node.evaluate(WORLD, world.tables())
+    return node
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +29,8 @@ def batch():
 
 def distributions(live, stories):
     """Of each story: the rows [at most T, V], and where it is broken."""
-    found = live.evaluate(DISTRIBUTIONS, [np.asarray(story).tolist() for story in stories])
-    return [(np.frombuffer(base64.b64decode(text)).reshape(-1, len(world.WORDS)), broken) for text, broken in found]
+    found = live.evaluate("(all) => all.map(world.distributions)", [np.asarray(story).tolist() for story in stories])
+    return [(np.reshape(one["rows"], (-1, len(world.WORDS))), one["brokenAt"]) for one in found]
 
 
 def test_the_words_are_those_of_the_package(live):
@@ -113,7 +99,9 @@ def test_a_word_that_cannot_follow_leaves_the_reader_as_it_was(live, batch):
 
 @pytest.mark.parametrize(("languages", "read"), [("en zh", None), ("en", 0), ("zh", 1)])
 def test_what_is_written_in_the_page_is_possible_in_python(live, languages, read):
-    write = "([count, languages]) => Array.from({ length: count }, (_, i) => world.write(seeded(i), 96, languages))"
+    write = (
+        "([count, languages]) => Array.from({ length: count }, (_, i) => world.write(seededRandom(i), 96, languages))"
+    )
     stories = live.evaluate(write, [40, languages])
     assert {len(story) for story in stories} == {LENGTH} and len({tuple(story) for story in stories}) == 40
     surprise = []
