@@ -180,9 +180,9 @@ export function announcement(cls) {
   return { root, set };
 }
 
-// Controls that each show and write one trait of a model: bound(slider, "gate", { label, min, max }) makes one, follow()
-// lets all of them show what the traits are now. stops: the values between which a slider moves, in their order; its
-// format then gets a value. shown and written lead from the trait to the control's number and back.
+// Controls that each show and write one trait of a model: bound(slider, "gate", { label, min, max }) makes one, and
+// follow() lets all of them show what the traits are now. stops: the values between which a slider moves, in their
+// order; its format then gets a value. shown and written lead from the trait to the control's number and back.
 export function controlsOf(model) {
   const follows = [];
   const bound = (create, name, options) => {
