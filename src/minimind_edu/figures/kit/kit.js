@@ -78,8 +78,8 @@ export function grouped(x) {
   return String(Math.round(x)).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
-// A native range with visible label and value. tone: a name of the palette, such as "q" or "good", or nothing: ink. sym:
-// the symbol of the text that it moves. A step of whole numbers shows whole numbers.
+// A native range with visible label and value. tone: a name of the palette, such as "q" or "good", or nothing: ink.
+// sym: the symbol of the text that it moves. A step of whole numbers shows whole numbers.
 export function slider({ label, min, max, step, value, format, onInput, tone, sym }) {
   const textOf = format ?? ((x) => fmt(x, Number.isInteger(step) ? 0 : 2));
   const id = uniqueId();
