@@ -23,6 +23,7 @@ from transformers import (
 from transformers.generation.streamers import BaseStreamer
 
 from minimind_edu import from_checkpoint, hf, save_checkpoint
+from minimind_edu.kv_cache import KVCache
 from minimind_edu.rope_frequencies import RopeScaling
 
 PADDED = torch.tensor([[0] * 6 + [1] * 4, [0] * 2 + [1] * 8, [1] * 10])
@@ -91,6 +92,17 @@ def test_keeps_the_logits_that_are_asked_for(pair):
         wrapped(ids, labels=ids, logits_to_keep=3)
 
 
+NO_POSITIONS = [-1, 11, True, 2.0, None, "1", [0], torch.tensor([10]), torch.tensor([-11]), torch.tensor(3),
+                torch.tensor([0.0]), torch.tensor([True] * 10)]  # fmt: skip
+
+
+@pytest.mark.parametrize("which", NO_POSITIONS, ids=repr)
+def test_refuses_logits_of_positions_that_there_are_not(which):
+    wrapped = wrap(tiny_model(dtype=torch.float32))
+    with pytest.raises(ValueError, match=r"logits_to_keep must be a number of positions between 0 \(all\) and 10, or "):
+        wrapped(token_ids(2, 10), logits_to_keep=which)
+
+
 def test_gradients_reach_every_weight_and_are_ours():
     ours = tiny_model("minimind3_moe", dtype=torch.float32).train()
     ids = token_ids(2, 12)
@@ -134,6 +146,32 @@ def test_refuses_options_it_has_no_meaning_for(option):
         wrapped()
 
 
+def test_all_unknown_options_are_named_in_order():
+    wrapped = wrap(tiny_model(dtype=torch.float32))
+    with pytest.raises(ValueError, match="this model has no head_mask, output_attentions, shift_labels, x: it takes"):
+        wrapped(token_ids(1, 4), x=0, shift_labels=0, output_attentions=True, head_mask=0, token_type_ids=None)
+
+
+@pytest.mark.parametrize("name", ["output_hidden_states", "output_router_logits"])
+@torch.no_grad()
+def test_what_the_config_asks_for_is_refused_as_well(name):
+    wrapped, ids = wrap(tiny_model(dtype=torch.float32)), token_ids(1, 4)
+    setattr(wrapped.config, name, True)
+    with pytest.raises(ValueError, match=f"this model has no {name}"):
+        wrapped(ids)
+    wrapped(ids, **{name: False})
+
+
+@pytest.mark.parametrize("told", ["no", 1])
+def test_a_cache_is_wanted_or_not(told):
+    wrapped, ids = wrap(tiny_model(dtype=torch.float32)), token_ids(1, 4)
+    with pytest.raises(ValueError, match=f"use_cache must be True or False, got {told!r}"):
+        wrapped(ids, use_cache=told)
+    wrapped.config.use_cache = told
+    with pytest.raises(ValueError, match=f"use_cache must be True or False, got {told!r}"):
+        wrapped(ids)
+
+
 @torch.no_grad()
 def test_the_config_says_whether_a_cache_is_returned():
     wrapped, ids = wrap(tiny_model(dtype=torch.float32)), token_ids(1, 4)
@@ -160,6 +198,11 @@ def test_takes_positions_only_if_they_are_the_ones_it_counts():
     for positions in (columns + 1, columns.flip(1), 2 * columns, columns % 5):
         with pytest.raises(ValueError, match="something else than one position after the other"):
             wrapped(ids, position_ids=positions)
+    for positions in (columns[:, :9], columns.expand(2, -1), columns[None], torch.tensor(0)):
+        with pytest.raises(ValueError, match="something else than one position after the other"):
+            wrapped(ids, position_ids=positions)
+    with pytest.raises(ValueError, match=r"position_ids must be a tensor \[B, S\], got list"):
+        wrapped(ids, position_ids=columns.tolist())
 
 
 # Generate
@@ -235,6 +278,35 @@ def test_padding_on_the_right_is_refused_where_a_text_would_go_on_behind_it():
         wrapped.generate(ids, attention_mask=right, max_new_tokens=3)
     logits = wrapped(ids, attention_mask=right).logits
     torch.testing.assert_close(logits[0, :4], wrapped(ids[:1, :4]).logits[0])
+
+
+PROMPTS = {
+    "a list": ([[3, 4]], "input_ids must be a tensor of integers"),
+    "one row alone": (torch.tensor([3, 4]), r"input_ids must be integers of shape \[B, S\], got .* shape \[2\]"),
+    "nothing": (torch.ones(1, 0, dtype=torch.int64), "input_ids must hold at least one token in each row"),
+    "of another vocabulary": (torch.tensor([[61]]), r"token ids must lie in \[0, 61\), got ids from 61 to 61"),
+}
+
+
+@pytest.mark.parametrize("case", PROMPTS)
+def test_a_prompt_is_checked_before_anything_is_generated(case):
+    wrapped, (prompt, message) = wrap(tiny_model(dtype=torch.float32)), PROMPTS[case]
+    for given in ({"input_ids": prompt}, {"inputs": prompt}):
+        with pytest.raises(ValueError, match=message):
+            wrapped.generate(**given, max_new_tokens=3)
+    with pytest.raises(ValueError, match=message):
+        wrapped.generate(prompt, max_new_tokens=3)
+
+
+def test_a_mask_is_a_tensor_and_a_past_may_be_empty():
+    ours = talkative_model()
+    wrapped, ids = wrap(ours), token_ids(1, 4)
+    with pytest.raises(ValueError, match="attention_mask must be a tensor of ones and zeros"):
+        wrapped.generate(ids, attention_mask=[[1, 1, 1, 1]], max_new_tokens=3)
+    with pytest.raises(ValueError, match="past_key_values must hold one pair for each of the 2 layers, got 0"):
+        wrapped.generate(ids, past_key_values=[], max_new_tokens=3)
+    tokens = wrapped.generate(ids, past_key_values=KVCache(2), max_new_tokens=3, eos_token_id=None)
+    assert torch.equal(tokens, ours.generate(ids, 3, eos_token_id=None))
 
 
 def test_guessing_ahead_gives_the_same_tokens(pair):
@@ -382,8 +454,9 @@ def bad_pasts(wrapped):
 def test_refuses_a_past_that_it_cannot_continue(case):
     wrapped = wrap(tiny_model(dtype=torch.float32))
     past, message = bad_pasts(wrapped)[case]
-    with pytest.raises(ValueError, match=message):
-        wrapped(token_ids(1, 1), past_key_values=past)
+    for call in (wrapped, wrapped.generate):
+        with pytest.raises(ValueError, match=message):
+            call(token_ids(1, 1), past_key_values=past)
 
 
 # Saving and loading
@@ -541,6 +614,19 @@ def test_the_config_is_checked_and_registered():
     assert config.to_minimind().head_dim == 16
     with pytest.raises(ValueError, match="must be a multiple of num_key_value_heads"):
         hf.MiniMindEduConfig(num_attention_heads=8, num_key_value_heads=3)
+
+
+@pytest.mark.parametrize("scaling", [3, [], "yarn"])
+def test_a_scaling_is_a_dictionary(scaling):
+    with pytest.raises(ValueError, match="minimind_rope_scaling must be a dictionary of RopeScaling's fields or None"):
+        hf.MiniMindEduConfig(minimind_rope_scaling=scaling)
+
+
+def test_only_a_model_of_ours_is_wrapped():
+    model = tiny_model()
+    for other in (None, model.model, wrap(model), model.state_dict()):
+        with pytest.raises(ValueError, match=f"MiniMindForCausalLM can be wrapped, got {type(other).__name__}"):
+            wrap(other)
 
 
 def test_gradient_checkpointing_is_refused():

@@ -11,7 +11,7 @@ from tokenizer_builders import train_tokens, write_tokenizer
 from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 from transformers.utils import logging
 
-from minimind_edu import from_checkpoint, hf
+from minimind_edu import fast, from_checkpoint, hf
 from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.rope_frequencies import RopeScaling
 
@@ -278,6 +278,53 @@ def test_refuses_a_tokenizer_that_is_none_or_too_large(tmp_path):
     assert not (tmp_path / "model").exists()
 
 
+BROKEN = {
+    "no JSON": ({"tokenizer.json": "", "tokenizer_config.json": "{}"}, "tokens holds no tokenizer that can be read: E"),
+    "nor a config": ({"tokenizer.json": "{"}, "holds no tokenizer that can be read"),
+    "another object": ({"tokenizer.json": "[]", "tokenizer_config.json": "{}"}, "holds no tokenizer that can be read"),
+    "a broken config": ({"tokenizer_config.json": "{"}, "holds no tokenizer that can be read"),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_a_broken_tokenizer_is_named(case, tmp_path):
+    tokenizer_folder(tmp_path / "tokens", named=len(BROKEN[case][0]) == 2)
+    for name, text in BROKEN[case][0].items():
+        (tmp_path / "tokens" / name).write_text(text)
+    with pytest.raises(ValueError, match=BROKEN[case][1]):
+        hf.export(tiny_model(vocab_size=300), tmp_path / "model", tokenizer=tmp_path / "tokens")
+    assert [path.name for path in tmp_path.iterdir()] == ["tokens"]
+
+
+@pytest.mark.parametrize("name", ["folder", "tokenizer"])
+def test_folders_are_paths(name, tmp_path):
+    with pytest.raises(ValueError, match="a path must be text or a pathlib.Path, got 3"):
+        hf.export(tiny_model(), **{"folder": tmp_path / "model", name: 3})
+
+
+def test_a_folder_may_be_at_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert hf.export(tiny_model(), "~/model") == tmp_path / "model"
+    assert (tmp_path / "model" / "config.json").is_file()
+
+
+@pytest.mark.parametrize("adapter", [False, True])
+def test_what_could_not_be_loaded_again_is_not_written(adapter, tmp_path):
+    """transformers would draw new weights where a file has none."""
+    model = tiny_model(dtype=torch.float32)
+    for change in ("rounded", "another part"):
+        if change == "another part":
+            model.model.layers[1].mlp = torch.nn.Identity()
+        given = fast.rounded_decoder(model, "int8").model if change == "rounded" else model
+        with pytest.raises(ValueError, match="only a model as its config makes it can be read again"):
+            hf.export(given, tmp_path / "model", adapter=adapter)
+        with pytest.raises(ValueError, match="only a model as its config makes it can be read again"):
+            hf.to_transformers(given)
+    with pytest.raises(ValueError, match="only a MiniMindForCausalLM can be saved, got NoneType"):
+        hf.export(None, tmp_path / "model", adapter=adapter)
+    assert not list(tmp_path.iterdir())
+
+
 # The folder
 
 
@@ -286,16 +333,44 @@ def listing(folder):
 
 
 def test_leaves_an_existing_folder_alone_unless_asked(tmp_path):
-    tokens = write_tokenizer(tmp_path / "tokens")
-    folder = hf.export(tiny_model(seed=1, vocab_size=300), tmp_path / "model", tokenizer=tokens)
+    folder = hf.export(tiny_model(seed=1), tmp_path / "model")
     before = listing(folder)
     with pytest.raises(FileExistsError, match="model exists already; give another name, or overw"):
         hf.export(tiny_model(seed=2), folder)
     assert listing(folder) == before
     hf.export(tiny_model(seed=2), folder, overwrite=True)
-    assert listing(folder).keys() < before.keys()
+    assert listing(folder).keys() == before.keys()
     assert listing(folder)["model.safetensors"] != before["model.safetensors"]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "tokens"]
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_a_tokenizer_stays_where_no_other_is_given(tmp_path):
+    tokens = write_tokenizer(tmp_path / "tokens")
+    folder = hf.export(tiny_model(seed=1, vocab_size=300), tmp_path / "model", tokenizer=tokens)
+    (folder / "chat_template.jinja").write_text("{{ messages }}")
+    before = listing(folder)
+    hf.export(tiny_model(seed=2, vocab_size=300), folder, overwrite=True)
+    after = listing(folder)
+    assert {name for name in before if after[name] != before[name]} == {"model.safetensors"}
+    assert GenerationConfig.from_pretrained(folder).pad_token_id == 0, "the tokenizer's, as in the first export"
+    with pytest.raises(ValueError, match=r"the tokenizer in .*model has \d+ tokens and the model's vocab_size is 61"):
+        hf.export(tiny_model(), folder, overwrite=True)
+    assert listing(folder) == after
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_no_part_of_a_tokenizer_is_lost_that_is_not_replaced(given, tmp_path):
+    """Somebody's own vocabulary, without a tokenizer.json; or a template that the tokenizer given does not have."""
+    tokens = write_tokenizer(tmp_path / "tokens")
+    model = tiny_model(vocab_size=300)
+    folder = hf.export(model, tmp_path / "model", tokenizer=tokens if given else None)
+    names = ["chat_template.jinja"] if given else ["vocab.json", "merges.txt"]
+    for name in names:
+        put(folder, name)
+    before = listing(folder)
+    with pytest.raises(FileExistsError, match=f"model is not replaced, because its {', '.join(names)} would be lost"):
+        hf.export(model, folder, tokenizer=tokens if given else None, overwrite=True)
+    assert listing(folder) == before
 
 
 def put(folder, name):

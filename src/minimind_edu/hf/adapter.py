@@ -13,15 +13,16 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
-from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, Cache, GenerationMixin
+from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, GenerationMixin
 from transformers.modeling_outputs import CausalLMOutputWithPast, MoeCausalLMOutputWithPast
 from transformers.utils.generic import can_return_tuple
 
 from minimind_edu.generation import check_left_padding
 from minimind_edu.hf.base_model import MiniMindEduModel, MiniMindEduPreTrainedModel
-from minimind_edu.hf.caches import to_dynamic_cache
+from minimind_edu.hf.caches import TransformersCache, to_dynamic_cache
 from minimind_edu.hf.config import MiniMindEduConfig, generation_config
 from minimind_edu.model import MiniMindForCausalLM
+from minimind_edu.validation import check_tensor, check_token_ids
 from minimind_edu.weights.without_storage import without_storage
 
 
@@ -42,7 +43,12 @@ class MiniMindEduForCausalLM(MiniMindEduPreTrainedModel, GenerationMixin):
 
     @classmethod
     def from_minimind(cls, model: MiniMindForCausalLM) -> "MiniMindEduForCausalLM":
-        """Wrap a model of ours. Nothing is copied: training one trains the other."""
+        """Wrap a model of ours. Nothing is copied: training one trains the other.
+
+        Raises a ValueError for anything else.
+        """
+        if not isinstance(model, MiniMindForCausalLM):
+            raise ValueError(f"only a MiniMindForCausalLM can be wrapped, got {type(model).__name__}")
         with torch.device("meta"):
             wrapped = cls(MiniMindEduConfig.from_minimind(model.config))
         wrapped.model, wrapped.lm_head, wrapped._ours = model.model, model.lm_head, (model,)
@@ -76,7 +82,7 @@ class MiniMindEduForCausalLM(MiniMindEduPreTrainedModel, GenerationMixin):
                 `[B, T, K, D]`, one for each layer, which stay as they are.
             use_cache: return the cache: the one given, or a new DynamicCache. Given pairs, pairs are returned.
             labels: `[B, S]`, shifted inside; -100 is left out.
-            logits_to_keep: how many last positions get logits (0: all), or the indices of those that do.
+            logits_to_keep: how many last positions get logits (0: all), or the indices [N] of those that do.
             options: num_items_in_batch (what the loss is divided by), and position_ids if they say what the model
                 counts anyway.
 
@@ -88,7 +94,7 @@ class MiniMindEduForCausalLM(MiniMindEduPreTrainedModel, GenerationMixin):
             ValueError: as MiniMindForCausalLM.forward, and for options that this model has no meaning for.
         """
         hidden, past, routing = self.hidden_states(input_ids, attention_mask, past_key_values, use_cache, options)
-        kept = slice(-logits_to_keep, None) if isinstance(logits_to_keep, int) else logits_to_keep
+        kept = _kept(logits_to_keep, hidden.shape[1])
         logits = self.lm_head(hidden[:, kept])  # [B, S, E] -> [B, S, V]
         loss = None
         if labels is not None:
@@ -118,12 +124,15 @@ class MiniMindEduForCausalLM(MiniMindEduPreTrainedModel, GenerationMixin):
         Raises:
             ValueError: as in GenerationMixin, and for padding that is not on the left.
         """
+        prompt = inputs[0] if inputs else options.get("input_ids", options.get("inputs"))
+        if prompt is not None:
+            check_token_ids(prompt, self.config.vocab_size)
         if attention_mask is not None:
+            check_tensor("attention_mask", attention_mask, "of ones and zeros [B, S]")
             check_left_padding(attention_mask)
         if past_key_values is not None:
-            if not isinstance(past_key_values, Cache):
-                past_key_values = to_dynamic_cache(past_key_values)
-            options["past_key_values"] = past_key_values
+            past = self._past(past_key_values)
+            options["past_key_values"] = past.cache if isinstance(past, TransformersCache) else to_dynamic_cache(past)
         generate = super().generate  # pyright: ignore[reportAttributeAccessIssue]: it narrows self to a protocol
         return generate(*inputs, attention_mask=attention_mask, **options)
 
@@ -144,6 +153,20 @@ class MiniMindEduForCausalLM(MiniMindEduPreTrainedModel, GenerationMixin):
         for ours in self._ours:
             ours.config, ours.lm_head = self.model.config, self.lm_head
         return embeddings
+
+
+def _kept(logits_to_keep: Any, length: int) -> slice | Tensor:
+    """Which of S positions get logits."""
+    if isinstance(logits_to_keep, Tensor):
+        whole = logits_to_keep.dim() == 1 and logits_to_keep.dtype in (torch.int64, torch.int32)
+        if whole and bool(((logits_to_keep >= -length) & (logits_to_keep < length)).all()):
+            return logits_to_keep
+    elif isinstance(logits_to_keep, int) and not isinstance(logits_to_keep, bool) and 0 <= logits_to_keep <= length:
+        return slice(-logits_to_keep, None)
+    raise ValueError(
+        f"logits_to_keep must be a number of positions between 0 (all) and {length}, or a tensor of their indices [N], "
+        f"got {logits_to_keep!r}"
+    )
 
 
 AutoConfig.register(MiniMindEduConfig.model_type, MiniMindEduConfig)

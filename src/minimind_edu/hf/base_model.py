@@ -18,6 +18,10 @@ from minimind_edu.hf.options import check_options
 from minimind_edu.kv_cache import KVCache
 from minimind_edu.model import MiniMindModel
 from minimind_edu.moe import MoEGate, RouterOutput
+from minimind_edu.validation import check_flag
+
+# What a config, too, may ask a model of transformers to return.
+_RETURNS = ("output_attentions", "output_hidden_states", "output_router_logits")
 
 
 class MiniMindEduPreTrainedModel(PreTrainedModel):
@@ -43,22 +47,22 @@ class MiniMindEduPreTrainedModel(PreTrainedModel):
     ) -> tuple[Tensor, Any, tuple[RouterOutput, ...]]:
         """Hidden states `[B, S, E]`; the cache as it was given, or a new DynamicCache; what the routers decided."""
         use_cache = self.config.use_cache if use_cache is None else use_cache
-        past = self._past(past_key_values, bool(use_cache))
+        check_flag("use_cache", use_cache)
+        past = None if past_key_values is None and not use_cache else self._past(past_key_values)
+        wanted = {name: getattr(self.config, name, None) for name in _RETURNS}
+        options = wanted | {name: value for name, value in options.items() if value is not None}
         check_options(options, input_ids, attention_mask, start=0 if past is None else past.length)
         hidden, past, routing = self.model(input_ids, attention_mask, past, use_cache)
         return hidden, past.cache if isinstance(past, TransformersCache) else past, routing
 
-    def _past(self, given: Any, use_cache: bool) -> KVCache | None:
+    def _past(self, given: Any) -> KVCache:
         """What the model's layers continue: a cache of transformers in our layout, or a fork of the notes' pairs."""
         ours = self.model.config
-        if given is None and not use_cache:
-            return None
         if given is None:
             given = DynamicCache()
         if isinstance(given, Cache):
             return TransformersCache(given, ours.num_hidden_layers)
-        sizes = (ours.num_hidden_layers, ours.num_key_value_heads, ours.head_dim)
-        return KVCache.from_pairs(given, *sizes)
+        return KVCache.from_pairs(given, ours.num_hidden_layers, ours.num_key_value_heads, ours.head_dim)
 
     def get_input_embeddings(self) -> nn.Module:
         return self.model.embed_tokens

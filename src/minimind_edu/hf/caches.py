@@ -5,8 +5,6 @@ changed in place: generate reorders, repeats and crops them between calls. So no
 hand each new key and value to the cache that was given, and read back what it holds.
 """
 
-from typing import Any
-
 import torch
 from torch import Tensor
 from transformers import Cache, DynamicCache, EncoderDecoderCache
@@ -83,9 +81,10 @@ class TransformersCache(KVCache):
         return self
 
 
-def to_dynamic_cache(pairs: Any) -> DynamicCache:
-    """The notes' pairs of `[B, T, K, D]`, one for each layer, as a cache that transformers can continue."""
+def to_dynamic_cache(past: KVCache) -> DynamicCache:
+    """A cache of ours, `[B, T, K, D]` in each layer, as one that transformers can continue."""
     cache = DynamicCache()
-    for index, (key, value) in enumerate(pairs):
-        cache.update(key.transpose(1, 2), value.transpose(1, 2), index)
+    for index, (key, value) in enumerate(past):
+        if key is not None:
+            cache.update(key.transpose(1, 2), value.transpose(1, 2), index)
     return cache

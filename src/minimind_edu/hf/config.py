@@ -29,6 +29,8 @@ class MiniMindEduConfig(PretrainedConfig):
         given = {name: values.pop(name) for name in _FIELDS & values.keys()}
         scaling = values.pop(_SCALING, None)
         if scaling is not None:
+            if not isinstance(scaling, dict):
+                raise ValueError(f"{_SCALING} must be a dictionary of RopeScaling's fields or None, got {scaling!r}")
             given["rope_scaling"] = RopeScaling(**scaling)
         for name, value in _transformers_names(MiniMindConfig(**given)).items():
             setattr(self, name, value)

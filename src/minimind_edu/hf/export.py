@@ -25,6 +25,8 @@ from minimind_edu.hf.adapter import MiniMindEduForCausalLM
 from minimind_edu.hf.config import generation_config
 from minimind_edu.hf.counterpart import counterpart_config
 from minimind_edu.model import MiniMindForCausalLM
+from minimind_edu.weights.checkpoints import check_complete
+from minimind_edu.weights.hub import as_path
 
 _TOKENIZER_FILES = (
     "tokenizer.json",
@@ -43,8 +45,10 @@ def to_transformers(model: MiniMindForCausalLM) -> PreTrainedModel:
     """The model of transformers with these weights (copied), in the same dtype, on the same device, in eval mode.
 
     Raises:
-        ValueError: if transformers has no model that computes the same; the message gives the reason.
+        ValueError: if transformers has no model that computes the same, or parts of this one were replaced; the
+            message gives the reason.
     """
+    check_complete(model)
     config = counterpart_config(model.config)
     weights = {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
     if model.config.tie_word_embeddings:
@@ -72,7 +76,8 @@ def export(
         model: any model that has a counterpart in transformers; with `adapter` any model at all.
         folder: where to; it must not exist, or be empty, unless `overwrite`.
         tokenizer: a folder with tokenizer.json and what belongs to it, which are copied. Texts are then padded with
-            the tokenizer's padding token if it has one, otherwise with the end of a text.
+            the tokenizer's padding token if it has one, otherwise with the end of a text. None: the one that is in a
+            folder stays there.
         overwrite: replace a folder that an earlier export or `save_pretrained` wrote, and that holds nothing else.
         adapter: write this book's own model type instead, which loads after `import minimind_edu.hf`.
 
@@ -80,12 +85,17 @@ def export(
         the folder.
 
     Raises:
-        FileExistsError: if the folder holds something and must not be replaced.
-        ValueError: if the model has no counterpart, the tokenizer's folder holds no tokenizer or a larger one, or the
-            folder is the current one.
+        FileExistsError: if the folder holds something and must not be replaced; among it, files of a tokenizer that
+            the given one does not have.
+        ValueError: if the model has no counterpart or parts of it were replaced, the tokenizer's folder holds no
+            tokenizer or a larger one, or the folder is the current one.
     """
-    asked, folder = Path(folder), Path(folder).resolve()  # a link stays, and what it leads to is replaced
+    asked = as_path(folder)
+    folder = asked.resolve()  # a link stays, and what it leads to is replaced
+    check_complete(model)
     _check_free(folder, overwrite)
+    if tokenizer is None and (folder / "tokenizer.json").is_file():
+        tokenizer = folder
     twin = MiniMindEduForCausalLM.from_minimind(model) if adapter else to_transformers(model)
     folder.parent.mkdir(parents=True, exist_ok=True)
     # on the same disk as the folder, so that moving it into place is one step
@@ -93,7 +103,8 @@ def export(
         new = Path(scratch, "new")
         new.mkdir()
         if tokenizer is not None:
-            _copy_tokenizer(Path(tokenizer), new, twin)
+            _copy_tokenizer(as_path(tokenizer), new, twin)
+        _check_kept(folder, new)
         with _without_progress_bar():
             twin.save_pretrained(new)
         if not adapter:
@@ -134,6 +145,16 @@ def _check_free(folder: Path, overwrite: bool) -> None:
         )
 
 
+def _check_kept(folder: Path, new: Path) -> None:
+    """A tokenizer cannot be made again from the model, and its template may be somebody's own work."""
+    lost = [name for name in _TOKENIZER_FILES if (folder / name).exists() and not (new / name).exists()]
+    if lost:
+        raise FileExistsError(
+            f"{folder} is not replaced, because its {', '.join(lost)} would be lost: no such file comes with this "
+            "export. Give another name, a tokenizer= that has them, or delete them yourself"
+        )
+
+
 def _is_exported(entry: Path) -> bool:
     ours = entry.name in _TOKENIZER_FILES or _MODEL_FILES.fullmatch(entry.name)
     return bool(ours) and entry.is_file() and not entry.is_symlink()
@@ -155,16 +176,19 @@ def _copy_tokenizer(source: Path, folder: Path, twin: PreTrainedModel) -> None:
     names = [path.name for path in found]
     if "tokenizer.json" not in names:
         raise ValueError(f"a tokenizer's folder must hold tokenizer.json, and {source} does not")
-    if "tokenizer_config.json" not in names:
-        # AutoTokenizer would guess from the model's type, and Llama's and Qwen's special tokens are others
-        _write_tokenizer_config(source / "tokenizer.json", twin.config, folder)
     for path in found:
         shutil.copy(path, folder)
-    tokenizer = AutoTokenizer.from_pretrained(folder, config=twin.config)
+    try:
+        if "tokenizer_config.json" not in names:
+            # AutoTokenizer would guess from the model's type, and Llama's and Qwen's special tokens are others
+            _write_tokenizer_config(folder / "tokenizer.json", twin.config, folder)
+        tokenizer = AutoTokenizer.from_pretrained(folder, config=twin.config)
+    except Exception as error:  # for damaged files the libraries raise whatever their parsers run into
+        raise ValueError(f"{source} holds no tokenizer that can be read: {error}") from error
     if len(tokenizer) > twin.config.vocab_size:
         raise ValueError(
-            f"the tokenizer has {len(tokenizer)} tokens and the model's vocab_size is {twin.config.vocab_size}; "
-            "does the tokenizer belong to this model?"
+            f"the tokenizer in {source} has {len(tokenizer)} tokens and the model's vocab_size is "
+            f"{twin.config.vocab_size}; does the tokenizer belong to this model?"
         )
     if tokenizer.pad_token_id is not None:
         twin.generation_config.pad_token_id = tokenizer.pad_token_id

@@ -65,7 +65,7 @@ def save_checkpoint(model: MiniMindForCausalLM, path: str | os.PathLike[str], *,
     if path.suffix != ".safetensors":
         raise ValueError(f"a checkpoint's name must end in .safetensors, got {path.name!r}")
     check_flag("int8", int8)
-    _check_savable(model)
+    check_complete(model)
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {target.parent} to save {target.name} in; make it first")
@@ -86,8 +86,8 @@ def save_checkpoint(model: MiniMindForCausalLM, path: str | os.PathLike[str], *,
     return path
 
 
-def _check_savable(model: MiniMindForCausalLM) -> None:
-    """Raise a ValueError unless the config and the tensors say all there is to know of a model."""
+def check_complete(model: MiniMindForCausalLM) -> None:
+    """Raise a ValueError unless a model is one of ours, and its config and its tensors say all there is to know."""
     if not isinstance(model, MiniMindForCausalLM):
         raise ValueError(
             f"only a MiniMindForCausalLM can be saved, got {type(model).__name__}; a decoder holds it as .model, the "
