@@ -150,6 +150,16 @@ def test_sizes_are_written_short(node, size, text):
     assert math(node, "formatBytes", size) == text
 
 
+def test_equal_words_are_counted_together(node):
+    most = math(node, "mostRead", [0.25, 0.125, 0.125, 0.5], ["the", "cat", "the", "sees", "the"], 2)
+    assert most == [["sees", 0.5], ["the", 0.375]]
+
+
+@pytest.mark.parametrize("heads", [1, 2, 6, 8, 12])
+def test_the_stops_are_all_that_divide_the_heads(node, heads):
+    assert math(node, "kvHeadStops", heads) == [kv for of, kv in [(1, 1), *HEADS] if of == heads]
+
+
 # The figure in the browser
 
 

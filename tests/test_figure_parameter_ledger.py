@@ -123,6 +123,21 @@ def test_vocabulary_steps_lead_there_and_back(node):
     assert node.each(MATH, "vocabularyStep", [[vocabulary] for vocabulary in at]) == steps
 
 
+def test_the_nearest_rows_are_those_of_the_largest_cosine(node):
+    rows = torch.randn(30, 5, generator=torch.Generator().manual_seed(0))
+    cosines = torch.nn.functional.cosine_similarity(rows[4], rows, dim=1)
+    nearest = node.evaluate(
+        """async ([rows, at, count]) => {
+            const { nearestRows } = await import("/parameter_ledger/math.js");
+            return nearestRows({ shape: [30, 5], data: Float32Array.from(rows.flat()) }, at, count);
+        }""",
+        [rows.tolist(), 4, 7],
+    )
+    best = cosines.argsort(descending=True)[1:8]  # but itself
+    assert [one["row"] for one in nearest] == best.tolist()
+    assert [one["cosine"] for one in nearest] == pytest.approx(cosines[best].tolist())
+
+
 # The figure in the browser
 
 

@@ -265,6 +265,29 @@ def test_shares_survive_sizes_whose_squares_overflow(node):
     assert shares[2] == pytest.approx([0, 1, 0])
 
 
+def test_a_word_that_was_read_is_the_sum_of_what_all_parts_added(node):
+    reading = read_story()
+    added = [part for block in reading.blocks for part in (block.attended, block.fed)]
+    parts = torch.stack([reading.embedding, *added])[:, -1].double()  # [1 + 2L, E]
+    streams = parts.cumsum(0)
+    blocks = [
+        dict(zip(("attended", "middle", "fed", "output"), vectors, strict=True))
+        for vectors in zip(
+            *(rows.tolist() for rows in (parts[1::2], streams[1::2], parts[2::2], streams[2::2])), strict=True
+        )
+    ]
+    found = node.call("residual_stream/math", "traceSizes", [{"embedding": parts[0].tolist(), "blocks": blocks}])
+    assert found["streams"] == streams.tolist()
+    assert found["sizes"] == pytest.approx(streams.pow(2).mean(1).sqrt().tolist())
+    assert found["added"] == pytest.approx(parts[1:].pow(2).mean(1).sqrt().tolist())
+    for at, (stream, shares) in enumerate(zip(streams, found["shares"], strict=True)):
+        expected = parts @ stream / stream.dot(stream)  # what each part has along the stream
+        assert shares == pytest.approx([*expected[: at + 1].tolist(), *[0] * (len(parts) - 1 - at)])
+        assert sum(shares) == pytest.approx(1)
+    cosine = node.call("residual_stream/math", "cosineOf", [streams[0].tolist(), streams[-1].tolist()])
+    assert cosine == pytest.approx(F.cosine_similarity(streams[0], streams[-1], dim=0).item())
+
+
 @pytest.mark.parametrize("size", [1e-3, 0.02, 1.0, 30.0])
 def test_size_behind_a_pre_norm_is_the_packages(node, size):
     x = size * torch.tensor([1.0, -1.0, 1.0, 1.0], dtype=torch.float64)

@@ -1,6 +1,7 @@
 """Roofline: the browser counts as the package does, a static page measures nothing, every control moves the point."""
 
 import math
+from dataclasses import asdict
 from functools import partial
 
 import pytest
@@ -13,6 +14,7 @@ from minimind_edu.config import MiniMindConfig
 from minimind_edu.costs import Machine, call_cost, decode_cost, prefill_cost
 from minimind_edu.figures import Roofline
 from minimind_edu.figures.roofline import stored_machine
+from minimind_edu.living import living_model
 
 MATH = "roofline/math"
 MACHINE = {"bandwidth": 2e10, "peak": 1e11}  # ridge 5
@@ -97,6 +99,21 @@ def test_numbers_for_reading(node, number, text):
 )
 def test_times_for_reading(node, seconds, text):
     assert node.call(MATH, "duration", [seconds]) == text
+
+
+def test_the_nearest_intensity_is_so_by_ratio(node):
+    nearest = """async ([options, wanted]) => {
+        const { nearestIntensity } = await import("/roofline/math.js");
+        return wanted.map((one) => nearestIntensity(options, (option) => option ** 2, one));
+    }"""
+    assert node.evaluate(nearest, [[1, 2, 8], [1e-9, 1.9, 2.1, 15, 17, 1e9]]) == [1, 1, 2, 2, 8, 8]
+
+
+def test_the_living_models_sizes_cost_what_the_package_counts(node):
+    model = living_model().config
+    sizes = node.call("roofline/story", "costSizes", [{"living": {"model": {"config": asdict(model)}}}])
+    expected = as_js(call_cost(model, 7, 30, 1, 4))
+    assert node.call(MATH, "callCost", [sizes | {"batch": 1, "itemsize": 4}, 7, 30]) == expected
 
 
 # ---- the machine

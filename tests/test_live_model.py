@@ -46,7 +46,8 @@ def model():
 
 def traced(live, ids, *paths, **options):
     """A tensor [T, ...] of each path in the traces of a text."""
-    return [torch.tensor(rows) for rows in live.evaluate(TRACED, [torch.as_tensor(ids).tolist(), paths, options])]
+    found = live.evaluate(TRACED, [torch.as_tensor(ids).tolist(), paths, options])
+    return [torch.tensor(rows, dtype=torch.float32) for rows in found]
 
 
 def stories():

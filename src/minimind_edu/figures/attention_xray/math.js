@@ -1,5 +1,5 @@
 // One attention head in plain numbers, as minimind_edu.attention computes it. No DOM in here:
-// tests/test_figure_attention_xray.py compares these functions with torch in the browser.
+// tests/test_figure_attention_xray.py compares these functions with torch.
 
 import { turnForPosition } from "../kit/rope.js";
 
