@@ -1,11 +1,17 @@
 """Build the book, or a copy of it, as `make book` does, and open its pages."""
 
 import base64
+import contextlib
+import functools
 import hashlib
+import http.server
+import io
 import os
 import re
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -60,6 +66,51 @@ def content_security_policy(page: str) -> str:
         "img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; "
         "object-src 'none'; frame-ancestors 'none'"
     )
+
+
+class _Pages(http.server.SimpleHTTPRequestHandler):
+    """A folder's files; its pages with a strict content security policy, or with a script that is added to them."""
+
+    def __init__(self, *args, script: str, **options):
+        self.script = script
+        super().__init__(*args, **options)
+
+    def log_message(self, *args):
+        pass
+
+    def _page(self) -> Path | None:
+        path = Path(self.translate_path(self.path))
+        return path if path.suffix == ".html" and path.is_file() else None
+
+    def send_head(self):
+        page = self._page() if self.script else None
+        if page is None:
+            return super().send_head()
+        content = page.read_text("utf-8").replace("<head>", f"<head><script>{self.script}</script>", 1).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        return io.BytesIO(content)
+
+    def end_headers(self):
+        if not self.script and (page := self._page()):
+            self.send_header("Content-Security-Policy", content_security_policy(page.read_text("utf-8")))
+        super().end_headers()
+
+
+@contextlib.contextmanager
+def served(html: Path, script: str = "") -> Iterator[str]:
+    """The address of the book on a server of this process.
+
+    It sends a strict content security policy, which forbids a `script`: with one, it is in the head of each page, and
+    there is no policy.
+    """
+    handler = functools.partial(_Pages, directory=str(html), script=script)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
 
 
 def files_of(html: Path, name: str) -> set[Path]:

@@ -5,9 +5,7 @@ What a fixture imports is imported only where it is used.
 
 import contextlib
 import functools
-import http.server
 import os
-import threading
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -200,20 +198,7 @@ def html(tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def http_address(html):
     """The address of the book on a server of this process, which sends a strict content security policy."""
-    from book_builder import content_security_policy
+    from book_builder import served
 
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *args):
-            pass
-
-        def end_headers(self):
-            page = Path(self.translate_path(self.path))
-            if page.suffix == ".html" and page.is_file():
-                self.send_header("Content-Security-Policy", content_security_policy(page.read_text("utf-8")))
-            super().end_headers()
-
-    handler = functools.partial(Quiet, directory=str(html))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
+    with served(html) as address:
+        yield address

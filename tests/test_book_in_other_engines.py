@@ -1,0 +1,155 @@
+"""The built book in Firefox and in WebKit: every page whole, at both widths, and figures that answer.
+
+Chromium, in which everything else is tested, has the pages of test_book.py.
+"""
+
+import pytest
+import torch
+from book_builder import NARROW, PAGES, WIDE, served
+from browser import FIGURE
+from web_engines import NOTE_PROBLEMS, Engine, Firefox, WebKit, start
+
+from minimind_edu import world
+from minimind_edu.figures import host
+from minimind_edu.figures.minimind_live import STORIES
+from minimind_edu.living import living_model
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
+
+PRESSES = 6
+STEPS = 20  # of a training in the page
+
+
+@pytest.fixture(scope="module", params=[Firefox, WebKit], ids=lambda engine: engine.name)
+def engine(request):
+    started = start(request.param)
+    yield started
+    started.close()
+
+
+@pytest.fixture(scope="module")
+def address(html):
+    """The book on a server of this process; its pages themselves note what goes wrong, for WebKit."""
+    with served(html, NOTE_PROBLEMS) as found:
+        yield found
+
+
+def visit(engine: Engine, address: str, name: str, size: dict[str, int] = WIDE) -> None:
+    """Open a page, scroll to its end as a reader does, and back, until every figure has started."""
+    engine.resize(**size)
+    engine.open(f"{address}/{name}.html" + ("?q=rotation" if name == "search" else ""))
+    scroll = """scrollTo({ top: args[0], behavior: "instant" });
+        await new Promise((done) => setTimeout(done, 20));
+        return document.documentElement.scrollHeight;"""
+    y, end = 0, 1
+    while y < end:
+        end = engine.evaluate(scroll, y)
+        y += round(0.85 * size["height"])
+    engine.evaluate(scroll, 0)
+    engine.wait_until("!document.querySelector(args[0])", f"{FIGURE}:not([data-state])")
+
+
+def settle(engine: Engine) -> None:
+    engine.evaluate("await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def assert_whole(engine: Engine, width: int) -> None:
+    settle(engine)
+    states, empty, wide = engine.evaluate(
+        """const formulas = [...document.querySelectorAll("math")].filter((one) => one.checkVisibility());
+        const isEmpty = ({ width, height }) => width < 2 || height < 2;
+        return [
+            [...document.querySelectorAll(args[0])].map((one) => one.dataset.state),
+            formulas.filter((one) => isEmpty(one.getBoundingClientRect())).map((one) => one.getAttribute("alttext")),
+            [innerWidth, document.documentElement.scrollWidth],
+        ];""",
+        FIGURE,
+    )
+    assert set(states) <= {host.ALIVE}
+    assert empty == [], "formulas of no size"
+    assert wide[0] == width and wide[1] <= width
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_whole_at_both_widths_and_without_complaint(engine, address, name):
+    visit(engine, address, name)
+    assert_whole(engine, WIDE["width"])
+    engine.resize(**NARROW)
+    assert_whole(engine, NARROW["width"])
+    assert engine.problems == []
+
+
+def middle_of(engine: Engine, selector: str, index: int = 0, across: float = 0.5) -> tuple[float, float]:
+    """Scroll an element to the middle of the window and return a place on it, `across` of its width."""
+    return tuple(
+        engine.evaluate(
+            """const one = document.querySelectorAll(args[0])[args[1]];
+            one.scrollIntoView({ block: "center", behavior: "instant" });
+            const { x, y, width, height } = one.getBoundingClientRect();
+            return [x + args[2] * width, y + height / 2];""",
+            selector,
+            index,
+            across,
+        )
+    )
+
+
+def click(engine: Engine, selector: str, index: int = 0) -> None:
+    place = middle_of(engine, selector, index)
+    engine.drag(place, place)
+
+
+def text_of(engine: Engine, selector: str) -> str:
+    return engine.evaluate("return document.querySelector(args[0]).textContent", selector)
+
+
+def test_the_six_presses_say_something_and_the_answer_is_the_models(engine, address):
+    visit(engine, address, "book/live")
+    asked = world.encode(f"<s> {STORIES['told']} {STORIES['question']}")
+    with torch.no_grad():
+        said = living_model()(torch.from_numpy(asked)[None]).logits[0, -1].softmax(-1)
+    for index in range(PRESSES):
+        engine.evaluate("document.querySelector('.ml-guide .ml-seen').textContent = ''")
+        click(engine, ".ml-step", index)
+        engine.wait_until("document.querySelector('.ml-guide .ml-seen').textContent")
+        if index == 0:
+            settle(engine)
+            assert text_of(engine, ".ml-bar > *").startswith(world.WORDS[said.argmax()])
+            share = float(text_of(engine, ".ml-bar .ml-number").removesuffix(" %")) / 100
+            assert share == pytest.approx(said.max().item(), abs=0.006)
+    assert engine.problems == []
+
+
+def test_a_slider_answers_to_mouse_and_keys(engine, address):
+    visit(engine, address, "chapters/03_rope_rotation")
+    slider = f"{FIGURE} input[type=range]"
+    value = "const one = document.querySelector(args[0]); one.focus(); return Number(one.value)"
+    shown = "return document.querySelector(args[0]).closest('.mm-fig').textContent"
+    before, picture = engine.evaluate(value, slider), engine.evaluate(shown, slider)
+    y = middle_of(engine, slider)[1]
+    engine.drag((middle_of(engine, slider, across=0.3)[0], y), (middle_of(engine, slider, across=0.9)[0], y))
+    dragged = engine.evaluate(value, slider)
+    assert dragged > before and engine.evaluate(shown, slider) != picture
+    engine.press("ArrowLeft")
+    assert engine.evaluate(value, slider) < dragged
+    engine.press("Home")
+    assert engine.evaluate("return document.querySelector(args[0]).min", slider) == str(engine.evaluate(value, slider))
+    assert engine.problems == []
+
+
+def test_a_model_is_trained_in_the_page(engine, address):
+    visit(engine, address, "book/live")
+    click(engine, ".ml-train summary")
+    click(engine, ".ml-train button")
+    engine.wait_until("document.querySelector('.ml-loss-run')?.getAttribute('d')?.split('L').length > args[0]", STEPS)
+    click(engine, ".ml-train button")
+    engine.wait_until("document.querySelector('.ml-train .ml-seen').textContent")
+    assert float(text_of(engine, ".ml-loss-now")) < 4
+    assert engine.problems == []
+
+
+def test_the_living_page_works_from_a_folder(engine, html):
+    visit(engine, html.as_uri(), "book/live")
+    assert_whole(engine, WIDE["width"])
+    click(engine, ".ml-step", 0)
+    engine.wait_until("document.querySelector('.ml-guide .ml-seen').textContent")
