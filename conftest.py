@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tools import notebook_environment
+from tools.chapters import is_short
 
 # Built pages contain copies of the chapters, which are not the chapters.
 collect_ignore = ["_build"]
@@ -40,7 +41,7 @@ def pytest_collectstart(collector):
 
 def pytest_collection_modifyitems(items):
     """Begin with the chapters that take longest."""
-    items.sort(key=lambda item: notebook_environment.is_short(item.path))
+    items.sort(key=lambda item: is_short(item.path))
 
 
 def pytest_collection_finish(session):

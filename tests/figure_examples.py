@@ -10,7 +10,6 @@ import traitlets
 
 import minimind_edu.figures as figures
 from minimind_edu.figures import Figure, ModelMap, Quiz, Roofline, figure_names, host
-from minimind_edu.figures.model_map import chapter_links
 from minimind_edu.figures.roofline import stored_machine
 
 CHOICE = {
@@ -40,7 +39,7 @@ def example(name: str) -> Figure:
     if name == "quiz":
         return Quiz(QUESTIONS)
     if name == "model_map":
-        return ModelMap(links=chapter_links({7: ("seven.html", "7 · The KV cache")}), here="cache")
+        return ModelMap(links={"cache": {"href": "seven.html", "label": "7 · The KV cache"}}, here="cache")
     return Roofline(stored_machine()) if name == "roofline" else figure_class(name)()
 
 

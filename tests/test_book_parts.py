@@ -81,10 +81,6 @@ def test_letters_are_named_only_where_they_stand_for_something():
     assert symbols.mark_formula(norms, formula) == formula
 
 
-def test_every_chapter_with_letters_exists():
-    assert set(symbols.VOCABULARY) <= set(CHAPTERS)
-
-
 def test_figures_are_numbered_in_their_order_but_for_quizzes(monkeypatch):
     monkeypatch.setattr(figures, "read", lambda file: f"<b>{file.partition('-')[0]}</b>")
     html = "".join(host.element(name, "{}", "<p>numbers</p>") for name in ("rotation_dials", "quiz", "roofline"))
@@ -99,10 +95,6 @@ def test_figures_are_numbered_in_their_order_but_for_quizzes(monkeypatch):
 def test_a_figure_that_was_never_drawn_stops_the_build():
     with pytest.raises(RuntimeError, match=r"nothing-\w+\.html is missing.*tools\.stills"):
         figures.read(host.still_name("nothing", "{}"))
-
-
-def test_every_chapter_is_opened_by_a_figure():
-    assert set(figures.OPENINGS) == set(CHAPTERS)
 
 
 def test_numbers_about_the_book_are_counted():

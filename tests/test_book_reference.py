@@ -5,7 +5,7 @@ import re
 import pytest
 from minimind_book import reference
 
-from tools.refresh import ROOT
+from tools.chapters import ROOT
 
 PAGES = sorted((ROOT / "book" / "reference").glob("*.md"))
 LINK = re.compile(r'<a class="reference[^"]*" href="([^"]+)" title="[^"]+"')

@@ -5,12 +5,16 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from minimind_book import symbols
 from nbval.plugin import comment_markers
 
-from minimind_edu import plotting
+from minimind_edu import figures, plotting
+from minimind_edu.figures.minimind_live import LINKED
+from minimind_edu.figures.model_map import PARTS
 from tools import install_cell, length
+from tools.chapters import CHAPTERS, chapter_of, chapters, contents, links
 from tools.compared import all_code_cells, code_cells, commanding_comments, is_compared, load, tags, text
-from tools.refresh import CHAPTERS, IGNORED, WIDGET_VIEW, canonical, dumps, machine_words, read
+from tools.refresh import IGNORED, WIDGET_VIEW, canonical, dumps, machine_words, read
 
 PATHS = sorted(CHAPTERS.glob("*.ipynb"))  # chapters, and the corrections of the notes
 LESSONS = sorted(CHAPTERS.glob("[0-9]*.ipynb"))
@@ -238,8 +242,30 @@ def test_a_chapter_has_four_checked_exercises_with_folded_solutions_and_a_quiz(l
 
 def test_every_chapter_is_in_the_table_of_contents_with_its_number():
     """Texts speak of chapter 6; the sidebar is where a reader looks for it."""
-    toc = (CHAPTERS.parent / "_toc.yml").read_text(encoding="utf-8")
-    listed = re.findall(r'file: chapters/(\S+)\n +title: "(\w+) · ', toc)
-    numbered = [(path.stem, path.stem[:2].removeprefix("0")) for path in PATHS]
-    assert sorted(listed) == sorted(numbered)
-    assert [one for one in listed if one[1].isdigit()] == [one for one in numbered if one[1].isdigit()]
+    listed = {Path(page).name: title for page, title in contents().items() if page.startswith("chapters/")}
+    assert [page for page in listed if page[0].isdigit()] == [path.stem for path in LESSONS]
+    assert sorted(listed) == [path.stem for path in PATHS]
+    for path in PATHS:
+        heading = text(load(path)["cells"][0]).splitlines()[0].removeprefix("# ")
+        number = path.stem[:2].removeprefix("0")
+        assert all(title.startswith(f"{number} · ") for title in (heading, listed[path.stem] or heading))
+        assert listed[path.stem] != heading, f"_toc.yml repeats the title of {path.name}: leave it out there"
+    assert [chapter.number for chapter in chapters().values()] == [str(n + 1) for n in range(len(LESSONS))]
+
+
+def test_every_chapter_says_what_the_book_needs_to_know_of_it():
+    assert list(chapters()) == [f"chapters/{path.stem}" for path in LESSONS]
+    taught = [topic for chapter in chapters().values() for topic in chapter.teaches]
+    assert sorted(taught) == sorted(LINKED), "each part of the model is taught by one chapter"
+    for chapter in chapters().values():
+        assert issubclass(getattr(figures, chapter.opening[0]), figures.Figure) and chapter.opening[1]["compact"]
+        assert chapter.place in PARTS and chapter.symbols <= symbols.NAMES
+    assert links(("pair",)) == {"pair": {"href": "../chapters/03_rope_rotation.html", "label": "3 · RoPE: rotations"}}
+    assert set(links(PARTS)) == set(PARTS)
+
+
+@pytest.mark.parametrize("said", [{}, {"opening": ["Quiz", {}]}, {"opening": ["Quiz", {}], "plase": "norm"}])
+def test_a_chapter_that_says_it_in_other_words_is_refused(said):
+    stored = {"cells": [{"source": ["# One"]}], "metadata": {"minimind": said}}
+    with pytest.raises(ValueError, match=r"one.ipynb: metadata.minimind does not fit \(.*(opening|teaches|plase)"):
+        chapter_of("one", None, stored)

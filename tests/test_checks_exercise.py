@@ -11,7 +11,7 @@ from torch import Tensor
 from minimind_edu import checks
 from minimind_edu.checks import kv_cache
 from minimind_edu.checks.exercise import Case, Exercise, Mistake, Property, difference
-from tools.refresh import CHAPTERS
+from tools.chapters import CHAPTERS
 
 EXERCISES = [getattr(checks, name) for name in checks.__all__]
 COMPARED = [exercise for exercise in EXERCISES if any(isinstance(case, Case) for case in exercise.cases)]

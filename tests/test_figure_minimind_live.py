@@ -11,10 +11,10 @@ from figure_examples import assert_refused, state_in
 
 from minimind_edu import world
 from minimind_edu.figures import MiniMindLive
-from minimind_edu.figures.minimind_live import CHAPTERS, STORIES, next_words
-from minimind_edu.figures.model_map import chapter_links
+from minimind_edu.figures.minimind_live import LINKED, STORIES, next_words
 from minimind_edu.living import card, living_model
 from minimind_edu.living.heads import silenced
+from tools.chapters import links
 
 TOLD, QUESTION = STORIES["told"], STORIES["question"]
 FROM, TO = STORIES["change"]
@@ -401,15 +401,15 @@ def test_an_address_that_is_pasted_opens_its_part_and_the_next_story_drops_it(vi
 
 
 def test_every_chapter_is_reached_from_the_page(page):
-    chapters = {number: (f"{number}.html", f"{number} · Chapter") for number in CHAPTERS.values()}
-    open_figures(page, MiniMindLive(links=chapter_links(chapters, CHAPTERS)))
+    chapters = links(LINKED)
+    open_figures(page, MiniMindLive(links=chapters))
     page.eval_on_selector_all("details", "all => all.forEach((one) => (one.open = true))")
     seen = set()
     parts = page.locator(".ml-part")
     for at in range(parts.count()):
         parts.nth(at).click()
         seen |= set(page.locator(".ml-chapter a:visible").evaluate_all("all => all.map((a) => a.getAttribute('href'))"))
-    assert seen == {address for address, _ in chapters.values()}
+    assert seen == {link["href"] for link in chapters.values()}
 
 
 def test_from_a_file_on_a_phone_without_a_request_or_a_complaint(browser, tmp_path):

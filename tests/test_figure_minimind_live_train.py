@@ -10,10 +10,8 @@ from figure_examples import state_in
 from minimind_edu import MiniMindConfig, MiniMindForCausalLM, world
 from minimind_edu.figures import MiniMindLive, module_source
 from minimind_edu.figures.living_model import message
-from minimind_edu.figures.minimind_live import CHAPTERS
-from minimind_edu.figures.model_map import chapter_links
 
-LINKS = chapter_links({13: ("thirteen.html", "13 · Training")}, CHAPTERS)
+LINKS = {"training": {"href": "thirteen.html", "label": "13 · Training"}}
 SWITCHES = ["positions", "residual", "initialization"]
 # Keeps every message of the Workers that the page makes, and what each was asked for.
 OVERHEAR = """

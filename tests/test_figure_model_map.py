@@ -21,12 +21,10 @@ from traitlets import TraitError
 from minimind_edu import MiniMindConfig, MiniMindForCausalLM
 from minimind_edu.figures import ModelMap
 from minimind_edu.figures.model_map import (
-    CHAPTERS,
     LEVELS,
     NAMES,
     PARTS,
     SIDES,
-    chapter_links,
     example_head,
     flows_of,
     level_of,
@@ -45,7 +43,7 @@ CONFIGS = {
     "experts": replace(SMALL, use_moe=True, use_qk_norm=True),
 }
 EVERY_CONFIG = pytest.mark.parametrize("name", CONFIGS)
-LINKS = chapter_links({number: (f"{number}.html", f"{number} · Chapter") for number in (2, 3, 4, 5, 6, 7, 10, 11)})
+LINKS = {part: {"href": f"{part}.html", "label": f"On {part}"} for part in PARTS if part not in ("ffn", "generation")}
 PLACES = [(level, part) for level, name in enumerate(LEVELS) for part in ("", *SIDES[name])]
 SHOWN = ".mp-scene:not([style*='none'])"
 
@@ -190,11 +188,10 @@ def test_links_are_of_parts_and_have_an_address_and_a_label():
         ModelMap(links={"ffn": "a.html"})
 
 
-def test_every_part_has_a_name_a_level_a_flow_and_a_chapter():
+def test_every_part_has_a_name_a_level_and_a_flow():
     assert set(PARTS) == set(LEVELS) | {part for sides in SIDES.values() for part in sides}
-    assert set(flows_of(MiniMindConfig())) == set(PARTS) == set(NAMES) == set(CHAPTERS)
+    assert set(flows_of(MiniMindConfig())) == set(PARTS) == set(NAMES)
     assert [level_of(part) for part in ("pair", "cache", "norm", "stream", "embedding")] == [4, 2, 1, 1, 0]
-    assert chapter_links({6: ("six.html", "6 · Six")}) == {"groups": {"href": "six.html", "label": "6 · Six"}}
 
 
 def test_a_post_norm_model_is_refused_rather_than_drawn_wrong():

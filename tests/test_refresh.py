@@ -58,8 +58,11 @@ def test_counts_start_at_one_and_results_carry_their_cells_count():
 
 
 def test_notebook_metadata_is_fixed():
+    """But for what the book needs to know of a chapter."""
     notebook = new_notebook(metadata={"widgets": {"state": {}}, "colab": {}})
     assert canonical(notebook).metadata == refresh.NOTEBOOK_METADATA
+    notebook.metadata["minimind"] = {"place": "norm"}
+    assert canonical(notebook).metadata == refresh.NOTEBOOK_METADATA | {"minimind": {"place": "norm"}}
 
 
 def test_a_folded_cell_says_what_it_folds():

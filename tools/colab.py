@@ -18,9 +18,9 @@ import time
 from pathlib import Path
 
 from tools import notebook_environment
+from tools.chapters import ROOT, is_short
 from tools.self_contained import build_wheel, write_all
 
-ROOT = Path(__file__).resolve().parents[1]
 ENVIRONMENT = ROOT / ".venv-colab"
 PINS = ROOT / "tools" / "colab_requirements.txt"
 RUNNER = ROOT / "tools" / "run_unaided.py"
@@ -118,7 +118,7 @@ def without_network(folder: Path) -> tuple[list[str], dict[str, str], str]:
 
 def run_unaided(chapters: list[Path]) -> str:
     """Run each chapter, with the package inside, alone in a folder; return how the network was taken away."""
-    chapters = sorted(chapters, key=notebook_environment.is_short)
+    chapters = sorted(chapters, key=is_short)
     with tempfile.TemporaryDirectory() as name:
         home, reader = Path(name) / "home", Path(name) / "reader"
         home.mkdir()

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from nbval.plugin import find_comment_markers
 
-from tools.refresh import CHAPTERS, IGNORED
+from tools.chapters import CHAPTERS
+from tools.refresh import IGNORED
 
 
 def load(path: Path) -> dict:

@@ -15,8 +15,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from tools.chapters import CHAPTERS
 from tools.compared import load, text
-from tools.refresh import CHAPTERS
 
 MOST_WORDS = 8  # of a claim or a truth in short
 

@@ -7,8 +7,8 @@ that installs.
 import re
 import sys
 
+from tools.chapters import CHAPTERS
 from tools.compared import load, tags, text
-from tools.refresh import CHAPTERS
 
 GOING_DEEPER = "Going deeper"
 MOST_WORDS, MOST_CELLS = 3000, 35

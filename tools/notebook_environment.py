@@ -5,7 +5,6 @@ before torch is imported, which reads the number of threads once.
 """
 
 import os
-from pathlib import Path
 
 # Tensors as small as those of the tests and chapters are computed by one thread several times as fast as by two, most
 # of all on a busy machine. No printed number may depend on it: a reader's kernel takes as many threads as torch likes.
@@ -17,15 +16,7 @@ ENVIRONMENT = ONE_THREAD | {
     "PYDEVD_DISABLE_FILE_VALIDATION": "1",  # ipykernel's debugger warns of frozen modules otherwise
 }
 
-# They compute most. Behind the others, each would keep one process busy while the rest have nothing left to do.
-LONGEST = ("10_", "11_", "12_", "14_")
-
 CELL_TIMEOUT = 600  # seconds; no cell works longer than 15, so only a cell that hangs ever meets it
-
-
-def is_short(chapter: Path) -> bool:
-    """Whether it may come after the longest: the key of an order."""
-    return not chapter.name.startswith(LONGEST)
 
 
 def apply() -> None:

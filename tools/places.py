@@ -3,8 +3,8 @@
 import re
 from functools import cache
 
+from tools.chapters import ROOT
 from tools.compared import load, text
-from tools.refresh import ROOT
 
 
 @cache

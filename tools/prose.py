@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from tools.chapters import CHAPTERS, ROOT
 from tools.compared import load, text
-from tools.refresh import CHAPTERS, ROOT
 
 _COUNT = r"(?:one|two|three|four|six|eight|a|\d[\d,.]*)"
 _THING = r"(?:bytes?|floats?|numbers?|vectors?|rows?|radians?|turns?|angles?|steps?|entries|entry|multiply-adds?)"

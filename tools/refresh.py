@@ -27,9 +27,7 @@ from tqdm import tqdm
 from traitlets import default
 
 from tools import install_cell, notebook_environment
-
-ROOT = Path(__file__).resolve().parents[1]
-CHAPTERS = ROOT / "chapters"
+from tools.chapters import CHAPTERS, METADATA
 
 IGNORED = "nbval-ignore-output"
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
@@ -135,7 +133,8 @@ def read(path: Path) -> NotebookNode:
 
 def canonical(notebook: NotebookNode) -> NotebookNode:
     """The one form in which a chapter with these cells and outputs is stored."""
-    notebook.metadata = NotebookNode(NOTEBOOK_METADATA)
+    own = {key: value for key, value in notebook.metadata.items() if key == METADATA}
+    notebook.metadata = NotebookNode(NOTEBOOK_METADATA | own)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     for count, cell in enumerate(code, start=1):
         cell.execution_count = count

@@ -16,7 +16,8 @@ import nbformat
 from packaging.version import InvalidVersion, Version
 
 from tools import install_cell, self_contained
-from tools.refresh import CHAPTERS, ROOT, canonical, dumps, read, write
+from tools.chapters import CHAPTERS, ROOT
+from tools.refresh import canonical, dumps, read, write
 
 BUILT = ROOT / "_build" / "release"
 UNRELEASED = "## Unreleased"

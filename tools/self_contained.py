@@ -19,9 +19,8 @@ from pathlib import Path
 import nbformat
 
 from tools import install_cell
-from tools.refresh import CHAPTERS, canonical, dumps, write
-
-ROOT = Path(__file__).resolve().parents[1]
+from tools.chapters import CHAPTERS, ROOT
+from tools.refresh import canonical, dumps, write
 
 FIXED_DATE = "0"  # seconds; flit raises it to 1980, where the time of zip archives begins
 

@@ -9,8 +9,7 @@ figure that opens a chapter has two, for a wide screen and a phone.
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 from minimind_edu import figures
@@ -25,16 +24,15 @@ from minimind_edu.figures import (
     shared_stylesheet,
 )
 from tools import notebook_environment
+from tools.chapters import CHAPTERS, ROOT, chapters, links
 
-ROOT = Path(__file__).resolve().parents[1]
 sys.path += [str(ROOT / "book" / "_ext"), str(ROOT / "tests")]
 
-from browser import chromium_path, launch  # noqa: E402
-from minimind_book.figures import OPENINGS, PLACES, STILLS, arguments_of, element_file, host_script, strip_file  # noqa: E402
+from browser import chromium_path, launch
+from minimind_book.figures import STILLS, arguments_of, element_file, host_script, strip_file
 
 BROAD, COLUMN, NARROW = 908, 738, 326  # pixels: a figure in the text, one that opens a chapter, the same on a phone
-# figures whose parts lead to chapters: part -> number
-LINKED = {"ModelMap": model_map.CHAPTERS, "MiniMindLive": minimind_live.CHAPTERS}
+LINKED = {"ModelMap": model_map.PARTS, "MiniMindLive": minimind_live.LINKED}  # figures whose parts lead to chapters
 _DIRECTIVE = re.compile(r"^```\{live-figure\} (\w+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 # What the figure has drawn, as HTML that stands anywhere: names of its own for ids, values where a reader set none,
@@ -86,7 +84,7 @@ def directives() -> Iterator[tuple[str, dict[str, Any]]]:
 
 def element(name: str, arguments: dict[str, Any]) -> tuple[str, str]:
     """The file of the element of a figure that stands in no notebook, and the element."""
-    given = arguments | ({"links": chapters_of(LINKED[name])} if name in LINKED else {})
+    given = arguments | ({"links": links(LINKED[name])} if name in LINKED else {})
     return element_file(name, arguments), getattr(figures, name)(**given).static_html()
 
 
@@ -96,17 +94,10 @@ def strip(part: str) -> str:
     return drawn._fallback_html()
 
 
-def chapters_of(taught: Mapping[str, int]) -> dict[str, dict[str, str]]:
-    """The `links` of a figure to the chapters of the table of contents, by the chapter of each part."""
-    toc = (ROOT / "_toc.yml").read_text(encoding="utf-8")
-    listed = re.findall(r'file: (chapters/\S+)\n +title: "((\d+) · .*)"', toc)
-    return model_map.chapter_links({int(number): (f"../{page}.html", title) for page, title, number in listed}, taught)
-
-
 def in_chapters() -> list[tuple[str, str]]:
     """Name and state of every figure that a chapter has stored, each once."""
     found: dict[tuple[str, str], None] = {}
-    for path in sorted((ROOT / "chapters").glob("*.ipynb")):
+    for path in sorted(CHAPTERS.glob("*.ipynb")):
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         for output in (one for cell in cells for one in cell.get("outputs", [])):
             found |= dict.fromkeys(host.states_in("".join(output.get("data", {}).get("text/html", ""))))
@@ -147,9 +138,9 @@ def all_files(browser) -> Iterator[tuple[str, str]]:
     for name, state in in_chapters():
         yield host.still_name(name, state), drawn(page, name, state, BROAD)
     pages = [(one, [BROAD, NARROW]) for one in directives()]
-    openings = [((name, {**arguments, "compact": True}), [COLUMN, NARROW]) for name, arguments in OPENINGS.values()]
-    for part in PLACES.values():
-        yield strip_file(part), strip(part)
+    openings = [(chapter.opening, [COLUMN, NARROW]) for chapter in chapters().values()]
+    for chapter in chapters().values():
+        yield strip_file(chapter.place), strip(chapter.place)
     for (name, arguments), (broad, narrow) in pages + openings:
         file, html = element(name, arguments)
         yield file, html

@@ -6,9 +6,9 @@ from typing import Any
 from docutils import nodes
 from sphinx.application import Sphinx
 
+from tools.chapters import CHAPTERS
 from tools.compared import all_code_cells, is_compared
 from tools.corrections import corrections
-from tools.refresh import CHAPTERS
 
 FACTS: dict[str, Callable[[], int]] = {
     "compared-cells": lambda: sum(map(is_compared, all_code_cells())),

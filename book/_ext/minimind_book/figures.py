@@ -17,53 +17,17 @@ from sphinx.util.docutils import SphinxDirective
 
 from minimind_book.words import words
 from minimind_edu.figures import figure_names, host, living_script, module_source, own_stylesheet, shared_stylesheet
+from tools.chapters import chapters
 
 ROOT = Path(__file__).resolve().parents[3]
 STATIC = ROOT / "book" / "theme" / "static"
 STILLS = ROOT / "book" / "stills"
 HOST = "figure_host.js"
 
-# The figure that opens a chapter: the idea in one control, before a word is said. The whole figure follows in the text.
-OPENINGS: dict[str, tuple[str, dict[str, Any]]] = {
-    "chapters/01_whole_model": ("MiniMindLive", {"page": "../book/live.html"}),
-    "chapters/02_rmsnorm_vs_layernorm": ("NormGeometry", {}),
-    "chapters/03_rope_rotation": ("RotationDials", {}),
-    "chapters/04_rope_frequencies": ("FrequencyComb", {}),
-    "chapters/05_attention": ("AttentionXRay", {}),
-    "chapters/06_gqa_shapes": ("HeadWiring", {"num_kv_heads": 2, "head_dim": 64}),
-    "chapters/07_kv_cache": ("CacheStepper", {}),
-    "chapters/08_swiglu": ("GateSurface", {}),
-    "chapters/09_mixture_of_experts": ("RouterFlow", {}),
-    "chapters/10_block_and_model": ("ResidualStream", {}),
-    "chapters/11_weight_tying": ("ParameterLedger", {}),
-    "chapters/12_generation": ("Sampler", {}),
-    "chapters/13_training_in_minutes": ("AblationLab", {}),
-    "chapters/14_speed": ("Roofline", {}),
-    "chapters/15_fewer_bytes": ("QuantizationGrid", {}),
-}
 # Pages whose figure asks for the living model as soon as it is there: all of it comes with the page.
 AT_ONCE = {"book/live": ("minimind_live", host.LIVING)}
 MAP = "model_map"
 UNNUMBERED = {"quiz", MAP}
-
-# Where each chapter is in the model: a part of the map.
-PLACES = {
-    "chapters/01_whole_model": "model",
-    "chapters/02_rmsnorm_vs_layernorm": "norm",
-    "chapters/03_rope_rotation": "rope",
-    "chapters/04_rope_frequencies": "frequencies",
-    "chapters/05_attention": "attention",
-    "chapters/06_gqa_shapes": "groups",
-    "chapters/07_kv_cache": "cache",
-    "chapters/08_swiglu": "ffn",
-    "chapters/09_mixture_of_experts": "experts",
-    "chapters/10_block_and_model": "block",
-    "chapters/11_weight_tying": "embedding",
-    "chapters/12_generation": "generation",
-    "chapters/13_training_in_minutes": "model",
-    "chapters/14_speed": "model",
-    "chapters/15_fewer_bytes": "model",
-}
 
 
 def strip_file(part: str) -> str:
@@ -120,13 +84,13 @@ def read(file: str) -> str:
 
 def open_with_figure(app: Sphinx, doctree: nodes.document) -> None:
     """Put the place of a chapter in the model, and its compact figure, right below its title."""
-    if app.env.docname not in OPENINGS:
+    chapter = chapters().get(app.env.docname)
+    if chapter is None:
         return
-    name, arguments = OPENINGS[app.env.docname]
     title = next(doctree.findall(nodes.title))
-    node = raw(name, {**arguments, "compact": True})
+    node = raw(*chapter.opening)
     node["opening"] = True
-    place = nodes.raw("", read(strip_file(PLACES[app.env.docname])), format="html")
+    place = nodes.raw("", read(strip_file(chapter.place)), format="html")
     title.parent.insert(title.parent.index(title) + 1, [place, node])
 
 
@@ -161,7 +125,7 @@ def figures_on(doctree: nodes.document | None) -> list[str]:
 
 def styles_of(page: str, names: list[str]) -> str:
     """The styles of the figures of a page, and those that all share."""
-    used = sorted({*names, MAP} if page in PLACES else set(names))
+    used = sorted({*names, MAP} if page in chapters() else set(names))
     return shared_stylesheet() + "".join(map(own_stylesheet, used)) if used else ""
 
 

@@ -20,6 +20,7 @@ from sphinx.writers.html5 import HTML5Translator
 from minimind_book import figures, pictures, symbols
 from minimind_book.words import icon, words
 from minimind_edu import palette
+from tools.chapters import chapters
 
 ROOT = Path(__file__).resolve().parents[3]
 THEME = ROOT / "book" / "theme"
@@ -153,7 +154,7 @@ def complete_context(app: Sphinx, page: str, template: str, context: dict[str, A
     w = words(app.config.language)
     scripts = [{"file": "shell.js", "loading": "defer"}]
     if names:
-        first = names[:1] if page in figures.OPENINGS else figures.AT_ONCE.get(page, ())
+        first = names[:1] if page in chapters() else figures.AT_ONCE.get(page, ())
         scripts += [{"file": f"figures/{name}.js", "loading": "async"} for name in first]
         scripts += [{"file": f"figures/{figures.HOST}", "loading": "async"}]
     url, branch = app.config.book_repository, app.config.book_branch
@@ -177,7 +178,7 @@ def complete_context(app: Sphinx, page: str, template: str, context: dict[str, A
         "stylesheet": app.book_styles.replace("url(fonts/", f"url({context['pathto']('_static/fonts/', 1)}")
         + compressed(figures.styles_of(page, names)),
         "page_scripts": scripts,
-        "place": figures.PLACES.get(page, ""),
+        "place": chapters()[page].place if page in chapters() else "",
         "contents": contents(app, page, context),
         "has_code": 'class="code"' in body,
         "source_url": f"{url}/blob/{branch}/{here}" if source else url,

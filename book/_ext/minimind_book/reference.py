@@ -20,9 +20,9 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from minimind_book.card import table
+from tools.chapters import ROOT
 from tools.corrections import Correction, corrections, notebooks
 from tools.places import plain
-from tools.refresh import ROOT
 
 FOLDER = ROOT / "book" / "reference"
 WHERE = "Where"

@@ -1,22 +1,13 @@
 """What the letters of the book stand for: one color each, and lit together wherever they stand.
 
 A letter in a sentence, a formula or a line of code gets the name of what it stands for as `data-sym`; so do the parts
-of figures. Pointing at one lights all others on the page.
+of figures. Pointing at one lights all others on the page. A chapter lists the symbols whose letters stand for them
+there; elsewhere a letter is a letter.
 """
 
 import re
 
-# What a chapter's letters stand for. A letter means the same in every chapter that lists it; elsewhere it is a letter.
-_ROPE = {"q", "k", "m", "n", "m-n", "theta"}
-_HEADS = {"q", "k", "v"}
-VOCABULARY = {
-    "chapters/02_rmsnorm_vs_layernorm": {"gamma"},
-    "chapters/03_rope_rotation": _ROPE,
-    "chapters/04_rope_frequencies": _ROPE,
-    "chapters/05_attention": _HEADS,
-    "chapters/06_gqa_shapes": _HEADS,
-    "chapters/07_kv_cache": _HEADS,
-}
+from tools.chapters import chapters
 
 # TeX or code, all of it -> name of the symbol. The names are those that figures give to their parts.
 _WHOLE = {
@@ -28,18 +19,24 @@ _WHOLE = {
 }  # fmt: skip
 
 _LETTERS = {"q": "q", "k": "k", "v": "v", "m": "m", "n": "n", "𝐪": "q", "𝐤": "k", "𝐯": "v", "θ": "theta", "γ": "gamma"}
+NAMES = frozenset(_WHOLE.values())
 _LETTER = re.compile(r"<mi>([^<])</mi>")
+
+
+def symbols_of(page: str) -> frozenset[str]:
+    """What the letters of a page stand for."""
+    return chapters()[page].symbols if page in chapters() else frozenset()
 
 
 def attribute(page: str, text: str) -> str:
     """` data-sym="q"` for a text, all of a formula or of a piece of code, that stands for something on `page`."""
     name = _WHOLE.get(text.strip())
-    return f' data-sym="{name}"' if name in VOCABULARY.get(page, ()) else ""
+    return f' data-sym="{name}"' if name in symbols_of(page) else ""
 
 
 def mark_formula(page: str, mathml: str) -> str:
     """Name the letters of a formula that stand for something on `page`."""
-    known = VOCABULARY.get(page, set())
+    known = symbols_of(page)
 
     def named(letter: re.Match) -> str:
         name = _LETTERS.get(letter[1])

@@ -34,9 +34,7 @@ STORIES: dict[str, Any] = {
         "安娜在阁楼。马克在地窖。安娜从阁楼去车库。 where is everybody? Mark: cellar, Anna:",
     ],
 }
-# What is taught -> the number of its chapter; all of it can be met on the page.
-CHAPTERS = model_map.CHAPTERS | {"whole": 1, "training": 13, "speed": 14, "bytes": 15}
-LINKED = tuple(dict.fromkeys((*model_map.PARTS, *CHAPTERS)))
+LINKED = (*model_map.PARTS, "whole", "training", "speed", "bytes")  # what leads to the chapter that teaches it
 BARS = 7  # words that are drawn: the likeliest ones
 
 
@@ -56,8 +54,7 @@ class MiniMindLive(Figure):
 
     Args:
         story: the words to begin with, without `<s>`; default the book's own story, with its question if `compact`.
-        links: one of LINKED -> {"href", "label"} of its chapter, as `model_map.chapter_links` makes
-            them with CHAPTERS.
+        links: one of LINKED -> {"href", "label"} of its chapter.
         in_url: whether the page's address holds the story, as `#story=…`.
         page: with `compact`, the address of the page that has the whole figure.
 

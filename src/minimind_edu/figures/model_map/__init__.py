@@ -51,13 +51,6 @@ NAMES = {
     "frequencies": "Frequencies",
 }
 PARTS = tuple(NAMES)
-CHAPTERS = {  # part -> the number of the chapter that teaches it
-    **dict.fromkeys(("model", "block", "stream"), 10),
-    **dict.fromkeys(("attention", "output", "head", "scores", "weights", "values", "product"), 5),
-    **dict.fromkeys(("rope", "pair"), 3),
-    **dict.fromkeys(("embedding", "logits"), 11),
-    **{"norm": 2, "frequencies": 4, "groups": 6, "cache": 7, "ffn": 8, "experts": 9, "generation": 12},
-}
 TOKENS = ("the", "cat", "sat", "on", "the", "mat")
 READER, READ = 5, 1  # the query and the key whose score is followed down to its products
 SEED = 1091  # of the vectors: one by which the query does read that key, and the rotation brings the two together
@@ -71,20 +64,6 @@ def level_of(part: str) -> int:
     if part in LEVELS:
         return LEVELS.index(part)
     return max(i for i, level in enumerate(LEVELS) if part in SIDES[level])
-
-
-def chapter_links(
-    chapters: Mapping[int, tuple[str, str]], taught: Mapping[str, int] = CHAPTERS
-) -> dict[str, dict[str, str]]:
-    """A figure's `links`, from the chapters there are: number -> (address, label such as "5 · Attention").
-
-    taught: part -> the number of its chapter.
-    """
-    return {
-        part: dict(zip(("href", "label"), chapters[number], strict=True))
-        for part, number in taught.items()
-        if number in chapters
-    }
 
 
 class Flow(NamedTuple):
@@ -185,8 +164,7 @@ class ModelMap(Figure):
         level: 0 to 5, or `model`, `block`, `attention`, `head`, `pair`, `product`.
         part: what else is chosen at that level (one of SIDES), or nothing.
         here: the part of the model that the page is about (one of PARTS), or nothing.
-        links: part -> {"href", "label"} of its chapter; a part that is missing has no chapter yet. `chapter_links`
-            makes them.
+        links: part -> {"href", "label"} of its chapter; a part that is missing has no chapter yet.
         in_url: whether the page's address says the level, as `#map/attention`.
         map_href: with `compact`, the page whose map each step of the way leads to.
 

@@ -1,0 +1,88 @@
+"""The chapters, each with what the book needs to know of it: order and short titles are in `_toc.yml`, the rest is in
+the metadata of the notebook itself.
+
+    "minimind": {"opening": ["RouterFlow", {}], "place": "experts", "teaches": ["experts"]}
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+CHAPTERS = ROOT / "chapters"
+METADATA = "minimind"  # the key in a notebook
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A notebook that teaches."""
+
+    page: str  # its name in the book, such as chapters/05_attention
+    title: str  # with its number, as in the table of contents
+    opening: tuple[str, dict[str, Any]]  # the figure at its head, in small, and the figure's arguments
+    place: str  # the part of the map that is lit at its head
+    teaches: list[str]  # what leads here from the map and from the page of the living model
+    symbols: frozenset[str]  # what its letters stand for, see minimind_book.symbols
+    slow: bool = False  # computes so long that it is run before the others
+
+    @property
+    def number(self) -> str:
+        """The number that the chapter bears in the book, as it is written."""
+        return self.title.split(" · ")[0]
+
+
+@cache
+def contents() -> dict[str, str | None]:
+    """The pages of the table of contents in their order, each with its short title, if it has one there."""
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    listed = [page for part in toc["parts"] for page in part["chapters"]]
+    return {page["file"]: page.get("title") for page in listed}
+
+
+def chapter_of(page: str, title: str | None, stored: dict[str, Any]) -> Chapter:
+    """The chapter in a stored notebook.
+
+    Raises:
+        ValueError: if it says what no chapter says, or leaves out what every chapter must say.
+    """
+    said = stored["metadata"][METADATA]
+    heading = "".join(stored["cells"][0]["source"]).splitlines()[0].removeprefix("# ")
+    try:
+        return Chapter(page, title or heading, **_typed(**said))
+    except TypeError as error:
+        raise ValueError(f"{page}.ipynb: metadata.{METADATA} does not fit ({error}); see tools.chapters") from None
+
+
+def _typed(opening: list[Any], symbols: Iterable[str] = (), **others: Any) -> dict[str, Any]:
+    figure, arguments = opening
+    return others | {"opening": (figure, arguments | {"compact": True}), "symbols": frozenset(symbols)}
+
+
+@cache
+def chapters() -> dict[str, Chapter]:
+    """All chapters in their order, by page: the notebooks of the table of contents that say what they are."""
+    paths = {page: ROOT / f"{page}.ipynb" for page in contents()}
+    stored = {page: json.loads(path.read_text(encoding="utf-8")) for page, path in paths.items() if path.is_file()}
+    teaching = {page: notebook for page, notebook in stored.items() if METADATA in notebook["metadata"]}
+    return {page: chapter_of(page, contents()[page], notebook) for page, notebook in teaching.items()}
+
+
+def is_short(path: Path) -> bool:
+    """Whether a file may be run after the chapters that compute longest: the key of an order."""
+    chapter = chapters().get(f"{CHAPTERS.name}/{path.stem}") if path.suffix == ".ipynb" else None
+    return not (chapter and chapter.slow)
+
+
+def links(topics: tuple[str, ...]) -> dict[str, dict[str, str]]:
+    """For a figure on a page of `book/`: topic -> address and label of the chapter that teaches it."""
+    return {
+        topic: {"href": f"../{chapter.page}.html", "label": chapter.title}
+        for chapter in chapters().values()
+        for topic in chapter.teaches
+        if topic in topics
+    }
