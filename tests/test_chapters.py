@@ -12,7 +12,7 @@ from minimind_edu import figures, plotting
 from minimind_edu.figures.minimind_live import LINKED
 from minimind_edu.figures.model_map import PARTS
 from tools import install_cell, length
-from tools.chapters import CHAPTERS, chapter_of, chapters, contents, links
+from tools.chapters import CHAPTERS, chapter_of, chapters, contents, is_short, links
 from tools.compared import all_code_cells, code_cells, commanding_comments, is_compared, load, tags, text
 from tools.refresh import IGNORED, WIDGET_VIEW, canonical, dumps, machine_words, read
 
@@ -269,3 +269,8 @@ def test_a_chapter_that_says_it_in_other_words_is_refused(said):
     stored = {"cells": [{"source": ["# One"]}], "metadata": {"minimind": said}}
     with pytest.raises(ValueError, match=r"one.ipynb: metadata.minimind does not fit \(.*(opening|teaches|plase)"):
         chapter_of("one", None, stored)
+
+
+def test_what_computes_longest_is_run_first():
+    order = [path.stem[:2] for path in sorted([Path(__file__), *PATHS], key=is_short)]
+    assert order[:4] == ["10", "11", "12", "14"] and order[4:6] == ["te", "01"]
