@@ -35,7 +35,7 @@ function createPlane(words, isGated, move) {
   const lines = { g: svg("line", { class: "gs-cut" }), u: svg("line", { class: "gs-cut" }) };
   const border = svg("rect", { class: "gs-border" });
   const point = handle({ label: words.point, min: -LIMIT, max: LIMIT, reach: 18, ring: 12, shape: grip(7) });
-  root.append(title, surface, axes, lines.g, lines.u, border, point);
+  fill(root, title, surface, axes, lines.g, lines.u, border, point);
   let [scale, drawn, now] = [null, "", null];
 
   function scaleFor(width) {

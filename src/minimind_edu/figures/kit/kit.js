@@ -183,7 +183,8 @@ export function announcement(cls) {
 // Controls that each show and write one trait of a model: bound(slider, "gate", { label, min, max }) makes one, and
 // follow() lets all of them show what the traits are now. stops: the values between which a slider moves, in their
 // order; its format then gets a value. shown and written lead from the trait to the control's number and back.
-export function controlsOf(model) {
+// change(values): what writes, if there is more to do.
+export function controlsOf(model, change = (values) => setTraits(model, values)) {
   const follows = [];
   const bound = (create, name, options) => {
     const {
@@ -192,7 +193,7 @@ export function controlsOf(model) {
       ...others
     } = options.stops ? onStops(options) : options;
     const now = () => shown(model.get(name));
-    const write = (value) => setTraits(model, { [name]: written(value) });
+    const write = (value) => change({ [name]: written(value) });
     const control = create({ ...others, value: now(), checked: now(), onInput: write, onChange: write });
     follows.push(() => control.set(now()));
     return control;

@@ -1,7 +1,6 @@
 // NeuronWords: the strongest neurons at one word of a story, the words they answer to, and the words they push.
 
-import { h, setTraits, mount, frame, wordsOf } from "../kit/kit.js";
-import { fmt, readout, announcement } from "../kit/kit.js";
+import { h, fill, fmt, readout, announcement, setTraits, wordsOf, frame, mount } from "../kit/kit.js";
 import { createWordLine } from "../live/word_line.js";
 import { neuronWordsWords } from "./words.js";
 
@@ -59,10 +58,8 @@ function createRows(words, sides) {
 
   function draw(s, count, mostWords) {
     [most, largest] = [mostWords, Math.max(...s.blocks.flat().map((one) => one.share))];
-    const rows = s.blocks.map((neurons, block) =>
-      neurons.slice(0, count).map((one, i) => drawRow(one, block, i === 0, s)),
-    );
-    root.replaceChildren(head, ...rows.flat());
+    const rowsOf = (neurons, block) => neurons.slice(0, count).map((one, i) => drawRow(one, block, i === 0, s));
+    fill(root, head, s.blocks.map(rowsOf));
   }
   return { root, draw };
 }
@@ -99,9 +96,9 @@ function renderNeurons({ model, el }) {
   const all = createRows(words, ["up", "down"]);
   const verdict = announcement("nw-verdict");
   const numbers = readout([]);
-  const stage = h("div", { class: "mm-stage nw-stage" }, line.root, rows.root);
-  const below = h("div", { class: "nw-below" }, verdict.root, numbers.root);
-  const more = [h("p", { class: "mm-note" }, words.note), all.root];
+  const stage = h("div", { class: "mm-stage nw-stage" }, line, rows);
+  const below = h("div", { class: "nw-below" }, verdict, numbers);
+  const more = [h("p", { class: "mm-note" }, words.note), all];
   const framed = { ...words, caption: words.caption(stories) };
   const root = frame(framed, { stage, numbers: below, more }, isCompact);
 

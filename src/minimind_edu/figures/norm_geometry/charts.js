@@ -1,6 +1,7 @@
 // The flat drawings of the norm figure: bars of three channels, their numbers, and the lines of 64 channels over c.
 
-import { h, svg, textAt, setAttributes, clamp, fmt } from "../kit/kit.js";
+import { h, svg, fill, setAttributes, textAt, clamp, fmt, row } from "../kit/kit.js";
+import { linear, lineThrough, across, upright } from "../kit/chart.js";
 import { NORMS, normWords, smallText } from "./result.js";
 
 export const ROW = 24; // pixels for one bar
@@ -10,9 +11,8 @@ const FAN = { left: 24, right: 10, top: 6, bottom: 24 };
 
 // From a value to the page and back, for bars around a zero in the middle.
 export function barScale(width, limit) {
-  const unit = (width - LEFT - RIGHT) / (2 * limit);
-  const at = (value) => LEFT + unit * (clamp(value, -limit, limit) + limit);
-  return { at, valueAt: (x) => (x - LEFT) / unit - limit };
+  const scale = linear([-limit, limit], [LEFT, width - RIGHT]);
+  return { at: (value) => scale(clamp(value, -limit, limit)), valueAt: scale.invert };
 }
 
 // Bars, with a band of mean ± std behind them and a tick at the mean.
@@ -20,7 +20,7 @@ export function drawBars(values, { mean, std }, { color, opacity, width, limit, 
   const { at } = barScale(width, limit);
   const height = ROW * values.length;
   const between = (from, to) => ({ x: Math.min(at(from), at(to)), width: Math.abs(at(to) - at(from)) });
-  const upright = (value, style) => svg("line", { x1: at(value), x2: at(value), y1: 0, y2: height, ...style });
+
   const drawRow = (value, i) => {
     const y = ROW * i + ROW / 2;
     const bar = { ...between(0, value), y: y - 6, height: 12, rx: 2, fill: color, "fill-opacity": opacity };
@@ -31,12 +31,9 @@ export function drawBars(values, { mean, std }, { color, opacity, width, limit, 
     ];
   };
   const band = { ...between(mean - std, mean + std), y: 1, height: height - 2, fill: color, "fill-opacity": 0.13 };
-  return [
-    svg("rect", band),
-    upright(0, { class: "ng-zero" }),
-    ...values.flatMap(drawRow),
-    upright(mean, { stroke: color, "stroke-width": 2, "stroke-dasharray": "3 2" }),
-  ];
+  const tick = upright(at(mean), 0, height);
+  setAttributes(tick, { stroke: color, "stroke-width": 2, "stroke-dasharray": "3 2" });
+  return [svg("rect", band), upright(at(0), 0, height, "ng-zero"), values.map(drawRow), tick];
 }
 
 // Mean, std and RMS of the input and of each output, and the angle between the two.
@@ -55,7 +52,7 @@ export function numbersTable() {
       const { title, color } = NORMS[name];
       return row(title, color, [...three(outputs[name].stats, fmt), turned(outputs[name])]);
     });
-    body.replaceChildren(row(argument, "", [...three(stats, smallText), ""]), ...rows);
+    fill(body, row(argument, "", [...three(stats, smallText), ""]), rows);
   };
   return { root, set };
 }
@@ -66,31 +63,29 @@ export function drawFan({ name, values, curve, eps, width, height }) {
   const { mean, std } = curve[name];
   const { left, right, top, bottom } = FAN;
   const last = curve.c.at(-1);
-  const outputs = curve.c.map((c) =>
-    of(
-      values.map((value) => value + c),
-      eps,
-    ),
-  ); // [points of c][channels]
+  const shifted = (c) => values.map((value) => value + c);
+  const outputs = curve.c.map((c) => of(shifted(c), eps)); // [points of c][channels]
   const limit = 1.05 * Math.max(2.5, ...outputs.flat().map(Math.abs));
-  const px = (c) => left + (c / last) * (width - left - right);
-  const py = (y) => top + ((limit - y) / (2 * limit)) * (height - top - bottom);
-  const points = (ys) => ys.map((y, i) => `${px(curve.c[i]).toFixed(1)},${py(y).toFixed(1)}`);
-  const path = (ys) => `M${points(ys).join("L")}`;
+  const px = linear([0, last], [left, width - right]);
+  const py = linear([limit, -limit], [top, height - bottom]);
+  const points = (ys) => ys.map((y, i) => [px(curve.c[i]), py(y)]);
+  const path = (ys) => lineThrough(points(ys));
   const upper = points(mean.map((m, i) => m + std[i]));
   const lower = points(mean.map((m, i) => m - std[i])).reverse();
   const channels = values.map((_, channel) => path(outputs.map((output) => output[channel])));
-  const level = (y) => svg("line", { class: "ng-level", x1: left, x2: width - right, y1: py(y), y2: py(y) });
   const tick = (c) => textAt(px(c), height - 6, c === 0 ? normWords.cIs(c) : `${c}`, "ng-small", "middle");
   const thin = { fill: "none", stroke: color, "stroke-width": 0.8, "stroke-opacity": 0.42 };
   const marker = svg("line", { class: "ng-marker", y1: top, y2: height - bottom });
   const knob = svg("circle", { class: "ng-knob", r: 5, fill: color });
   const nodes = [
-    ...[-2, 0, 2].flatMap((y) => [level(y), textAt(left - 6, py(y) + 4, fmt(y, 0), "ng-small", "end")]),
-    svg("path", { d: `M${[...upper, ...lower].join("L")}Z`, fill: color, "fill-opacity": 0.16 }),
+    [-2, 0, 2].map((y) => [
+      across(py(y), left, width - right, "ng-level"),
+      textAt(left - 6, py(y) + 4, fmt(y, 0), "ng-small", "end"),
+    ]),
+    svg("path", { d: `${lineThrough([...upper, ...lower])}Z`, fill: color, "fill-opacity": 0.16 }),
     svg("path", { d: channels.join(""), ...thin }),
     svg("path", { d: path(mean), fill: "none", stroke: color, "stroke-width": 2.6 }),
-    ...[0, 1, 2, 3, 4, 5].filter((c) => c <= last).map(tick),
+    [0, 1, 2, 3, 4, 5].filter((c) => c <= last).map(tick),
     marker,
     knob,
   ];
@@ -98,5 +93,5 @@ export function drawFan({ name, values, curve, eps, width, height }) {
     setAttributes(marker, { x1: px(c), x2: px(c) });
     setAttributes(knob, { cx: px(c), cy: py(mean[index]) });
   };
-  return { nodes, mark, offsetAt: (x) => clamp(((x - left) / (width - left - right)) * last, 0, last) };
+  return { nodes, mark, offsetAt: (x) => clamp(px.invert(x), 0, last) };
 }

@@ -1,8 +1,8 @@
 // The norm figure: three channels as a globe whose axis is (1, 1, 1), bars of the same channels, and 64 channels below.
 
-import { h, svg, setAttributes, setSize, setTraits, clamp, draggable, prefersReducedMotion } from "../kit/kit.js";
-import { observeSize, observeTraits, mount, fmt, slider, choice, button } from "../kit/kit.js";
-import { announcement, readout, frame } from "../kit/kit.js";
+import { h, svg, fill, setAttributes, setSize, clamp, fmt, slider, choice, namedOptions, button } from "../kit/kit.js";
+import { readout, announcement, controlsOf, row, draggable, prefersReducedMotion, observeTraits } from "../kit/kit.js";
+import { observeSize, frame, mount } from "../kit/kit.js";
 import { channelStats, dot3, scale3, azimuthOf, unproject } from "./math.js";
 import { INK, NORMS, normWords, epsText, smallText, resultsOf, remarkOn } from "./result.js";
 import { paintGlobe } from "./globe.js";
@@ -100,8 +100,7 @@ function globePanel({ model, change, schedule, isCompact }) {
   const words = svg("g", { class: "ng-passive", "aria-hidden": "true" });
   const reach = svg("circle", { r: 18, fill: "transparent" });
   const handle = svg("g", slides(normWords.tip, 0, 20), reach, svg("circle", { class: "ng-tip", r: 9 }));
-  const parts = [shadeGradient(tools.shade), back, scenery, handle, words];
-  const picture = svg("svg", { role: "group" }, parts);
+  const picture = svg("svg", { role: "group" }, shadeGradient(tools.shade), back, scenery, handle, words);
   const root = h("div", { class: "ng-globe" }, picture);
   tools.measure = makeRuler(picture);
 
@@ -156,8 +155,8 @@ function globePanel({ model, change, schedule, isCompact }) {
   function draw(result, remark) {
     const { scene, nodes, words: labels } = paintGlobe(result, camera, tools);
     drawn = { scene, result };
-    scenery.replaceChildren(...nodes);
-    words.replaceChildren(...labels);
+    fill(scenery, nodes);
+    fill(words, labels);
     const [x, y] = scene.at(scene.seen(result.input));
     const { rms } = result.stats;
     const tip = normWords.tipAt(smallText(rms), result.input.map(smallText));
@@ -200,12 +199,7 @@ function barsPanel({ model, change, schedule }) {
     layer: block("layer", { "aria-hidden": "true" }),
     rms: block("rms", { "aria-hidden": "true" }),
   };
-  const root = h(
-    "div",
-    { class: "ng-column" },
-    Object.values(blocks).map((one) => one.root),
-    table.root,
-  );
+  const root = h("div", { class: "ng-column" }, Object.values(blocks), table);
 
   const moveChannel = (i, value) => {
     const own = clamp(value - model.get("offset"), -LIMIT, LIMIT);
@@ -240,10 +234,10 @@ function barsPanel({ model, change, schedule }) {
     schedule();
   });
 
-  function fill(name, values, stats, options) {
+  function drawBlock(name, values, stats, options) {
     const { bars, picture } = blocks[name];
     setAttributes(picture, { width, viewBox: `0 0 ${width} ${ROW * 3}` });
-    bars.replaceChildren(...drawBars(values, stats, { color: NORMS[name]?.color ?? INK, width, ...options }));
+    fill(bars, drawBars(values, stats, { color: NORMS[name]?.color ?? INK, width, ...options }));
   }
 
   function draw(result) {
@@ -253,13 +247,13 @@ function barsPanel({ model, change, schedule }) {
     if (!held || longest > limit) limit = Math.max(3, Math.ceil(longest));
     const outputLimit = Math.max(2, ...shown.flatMap((name) => outputs[name].final.map(Math.abs)));
     blocks.input.title.textContent = normWords.inputOf(argument);
-    fill("input", input, stats, { opacity: 0.55, limit, text: smallText });
+    drawBlock("input", input, stats, { opacity: 0.55, limit, text: smallText });
     for (const name of Object.keys(NORMS)) {
       blocks[name].root.style.display = shown.includes(name) ? "" : "none";
       const title = normWords.ofInput(NORMS[name].title, argument);
       blocks[name].title.textContent = stretched ? normWords.withGain(title) : title;
       const { final, stats: own } = outputs[name];
-      fill(name, final, own, { opacity: 0.85, limit: outputLimit, text: (value) => fmt(value) });
+      drawBlock(name, final, own, { opacity: 0.85, limit: outputLimit, text: (value) => fmt(value) });
     }
     grips.forEach(({ row, knob }, i) => {
       const own = smallText(x[i]);
@@ -276,50 +270,39 @@ function barsPanel({ model, change, schedule }) {
 function controlsPanel({ model, change }) {
   let direction = [1, 1, 1]; // of x, kept while x is zero
   const size = () => channelStats(model.get("x")).rms;
-  const offset = slider({
-    label: normWords.offset,
-    min: 0,
-    max: 5,
-    step: 0.1,
-    value: 0,
-    format: (c) => fmt(c, 1),
-    onInput: (c) => change({ offset: c }),
+  const { bound, follow } = controlsOf(model, change);
+  const oneDigit = (c) => fmt(c, 1);
+  const offset = bound(slider, "offset", { label: normWords.offset, min: 0, max: 5, step: 0.1, format: oneDigit });
+  const gains = [0, 1, 2].map((i) => {
+    const shown = (gain) => gain[i];
+    const written = (value) => model.get("gain").with(i, value);
+    return bound(slider, "gain", { label: normWords.gainOf(i + 1), min: 0.2, max: 2, step: 0.05, shown, written });
   });
-  const length = slider({
+  const length = bound(slider, "x", {
     label: normWords.size,
     min: SMALLEST,
     max: 0.6,
     step: 0.02,
-    value: 0,
+    shown: () => (size() > 0 ? Math.log10(size()) : SMALLEST),
+    written: (power) => scale3(direction, 10 ** power),
     format: () => smallText(size()),
-    onInput: (power) => change({ x: scale3(direction, 10 ** power) }),
   });
-  const eps = slider({
+  const eps = bound(slider, "eps", {
     label: normWords.eps,
     min: -6,
     max: 0,
     step: 0.25,
-    value: -5,
+    shown: Math.log10,
+    written: (power) => 10 ** power,
     format: () => epsText(model.get("eps")),
-    onInput: (power) => change({ eps: 10 ** power }),
   });
-  const gainOf = (i) => {
-    const onInput = (value) => change({ gain: model.get("gain").map((own, k) => (k === i ? value : own)) });
-    return slider({ label: normWords.gainOf(i + 1), min: 0.2, max: 2, step: 0.05, value: 1, onInput });
-  };
-  const gains = [0, 1, 2].map(gainOf);
-  const sliders = [...gains, length, eps].map((one) => one.root);
-  const root = h("div", { class: "mm-controls ng-controls" }, sliders);
+  const root = h("div", { class: "mm-controls ng-controls" }, gains, length, eps);
 
   function draw(result) {
-    const rms = size();
-    if (rms > 0) direction = scale3(result.x, 1 / rms);
-    offset.set(result.offset);
-    length.set(rms > 0 ? Math.log10(rms) : SMALLEST);
-    eps.set(Math.log10(result.eps));
-    gains.forEach((one, i) => one.set(result.gain[i]));
+    if (size() > 0) direction = scale3(result.x, 1 / size());
+    follow();
   }
-  return { root, offset: offset.root, draw };
+  return { root, offset, draw };
 }
 
 function fansPanel({ model, change, schedule }) {
@@ -339,11 +322,7 @@ function fansPanel({ model, change, schedule }) {
     return fan;
   };
   const fans = Object.entries(NORMS).map(createFan);
-  const box = h(
-    "div",
-    { class: "mm-stage ng-stage" },
-    fans.map((one) => one.root),
-  );
+  const box = h("div", { class: "mm-stage ng-stage" }, fans);
   const root = h("div", {}, title, box);
 
   function rebuild() {
@@ -354,7 +333,7 @@ function fansPanel({ model, change, schedule }) {
       if (!width) continue;
       fan.plot = drawFan({ name: fan.name, values, curve, eps: CURVE_EPS, width, height });
       setAttributes(fan.picture, { width, viewBox: `0 0 ${width} ${height}` });
-      fan.picture.replaceChildren(...fan.plot.nodes);
+      fill(fan.picture, fan.plot.nodes);
     }
     schedule();
   }
@@ -388,11 +367,7 @@ function examplesRow({ model, change, animator }, turnTo) {
   const all = [{ label: normWords.reset, ...start }, ...EXAMPLES];
   const buttons = all.map(({ label, ...example }) => button({ label, onClick: () => goTo(example) }));
   const group = { class: "ng-examples", role: "group", "aria-label": normWords.examples };
-  return h(
-    "div",
-    group,
-    buttons.map((one) => one.root),
-  );
+  return h("div", group, buttons);
 }
 
 // Calls draw in the next frame, once, however often it is asked before.
@@ -426,30 +401,26 @@ function renderGeometry({ model, el }) {
   const controls = controlsPanel(shared);
   const fans = fansPanel(shared);
   const examples = examplesRow({ ...shared, change }, globe.turnTo);
-  const norms = Object.entries(NORMS).map(([value, { title }]) => ({ value, label: title }));
-  const selector = choice({
-    label: normWords.show,
-    options: [{ value: "both", label: normWords.both }, ...norms],
-    value: model.get("norm"),
-    onChange: (norm) => setTraits(model, { norm }),
-  });
+  const norms = namedOptions({ both: normWords.both, ...normWords.norms });
+  const { bound, follow } = controlsOf(model);
+  const selector = bound(choice, "norm", { label: normWords.show, options: norms });
   const remark = announcement("ng-remark");
   const numbers = readout([]);
   const source = shared.isCompact ? null : createSource(model, scheduler.schedule);
   const stream = source && createStream(source, scheduler.schedule);
-  const stage = h("div", { class: "mm-stage" }, globe.root, stream?.root);
-  const details = h("div", { class: "mm-stage ng-stage" }, bars.root);
-  const ofExample = h("div", {}, selector.root, examples, remark.root, details, controls.root, fans.root);
-  const more = [source?.root, ofExample];
-  const below = h("div", { class: "ng-below" }, numbers.root);
-  const control = h("div", { class: "mm-controls" }, controls.offset, stream?.control);
+  const stage = h("div", { class: "mm-stage" }, globe, stream);
+  const details = h("div", { class: "mm-stage ng-stage" }, bars);
+  const ofExample = h("div", {}, selector, examples, remark, details, controls, fans);
+  const more = [source, ofExample];
+  const below = h("div", { class: "ng-below" }, numbers);
+  const control = row(controls.offset, stream?.control);
   const root = frame(normWords, { stage, control, numbers: below, more }, shared.isCompact);
 
   function showStory(isStory) {
     root.dataset.story = isStory;
     root.firstChild.textContent = isStory ? normWords.streamTitle : normWords.title;
-    for (const part of [globe.root, ofExample, controls.offset]) part.hidden = isStory;
-    for (const part of [stream.root, stream.control]) part.hidden = !isStory;
+    for (const part of [globe.root, ofExample, controls.offset.root]) part.hidden = isStory;
+    for (const part of [stream.root, stream.control.root]) part.hidden = !isStory;
   }
 
   function draw() {
@@ -467,7 +438,7 @@ function renderGeometry({ model, el }) {
     if (shared.isCompact) return;
     // what is folded away is drawn when it opens, by its change of size
     for (const panel of [bars, fans]) if (panel.root.checkVisibility()) panel.draw(result);
-    selector.set(model.get("norm"));
+    follow();
     remark.set(text);
     const means = result.shown.map((name) => [
       normWords.meanAfter(NORMS[name].title),
@@ -476,7 +447,7 @@ function renderGeometry({ model, el }) {
     numbers.set([[normWords.meanOf(result.argument), smallText(result.stats.mean)], ...means]);
   }
 
-  const parts = [scheduler, { release: animator.cancel }, globe, bars, fans, ...(source ? [source] : [])];
+  const parts = [scheduler, { release: animator.cancel }, globe, bars, fans, source];
   return mount(el, root, { model, traits: [...TRAITS, "norm"], draw: scheduler.schedule, parts });
 }
 

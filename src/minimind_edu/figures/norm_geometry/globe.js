@@ -1,6 +1,7 @@
 // The globe of the norm figure as SVG: orthographic, sorted by depth, with labels that keep out of each other's way.
 
 import { svg, setAttributes, clamp } from "../kit/kit.js";
+import { lineThrough } from "../kit/chart.js";
 import { POLE, RADIUS, dot3, scale3, add3, multiply3, viewFrom, project } from "./math.js";
 import { outlineOf, parallel, meridianThrough } from "./math.js";
 import { INK, MUTED, PAPER, NORMS, normWords, smallText } from "./result.js";
@@ -97,13 +98,9 @@ class Scene {
       if (runs.at(-1)?.behind !== behind) runs.push({ behind, path: [points[i]] });
       runs.at(-1).path.push(point);
     });
-    const written = (point) =>
-      this.at(point)
-        .map((z) => z.toFixed(1))
-        .join(",");
     const style = { fill: "none", stroke: color, "stroke-width": width, "stroke-dasharray": dash };
     for (const { behind, path } of runs) {
-      const d = `M${path.map(written).join("L")}`;
+      const d = lineThrough(path.map((point) => this.at(point)));
       const node = svg("path", { d, ...style, "stroke-opacity": behind ? back : front });
       this.items.push({ layer: behind ? BEHIND : SURFACE, depth: behind ? -99 : 99, node });
     }

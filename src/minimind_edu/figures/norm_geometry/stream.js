@@ -1,6 +1,7 @@
 // The stream of the living model at one word of the story, before one of its norms and after it.
 
-import { h, svg, setSize, setAttributes, slider, fmt } from "../kit/kit.js";
+import { h, svg, fill, setSize, fmt, slider } from "../kit/kit.js";
+import { across } from "../kit/chart.js";
 import { createWordLine } from "../live/word_line.js";
 import { angleBetween, channelStats, layerNorm, rmsNorm } from "./math.js";
 import { normWords } from "./result.js";
@@ -40,20 +41,13 @@ function createStrip(color) {
   function draw(values, limit, width, text) {
     const step = width / values.length;
     const bars = values.map((value, i) => {
-      const size = (Math.abs(value) / limit) * (STRIP / 2);
-      const box = {
-        x: i * step + 0.5,
-        width: Math.max(1, step - 1),
-        y: STRIP / 2 - (value > 0 ? size : 0),
-        height: size,
-      };
-      return svg("rect", { fill: color, ...box });
+      const height = (Math.abs(value) / limit) * (STRIP / 2);
+      const y = STRIP / 2 - (value > 0 ? height : 0);
+      return svg("rect", { fill: color, x: i * step + 0.5, y, width: Math.max(1, step - 1), height });
     });
-    const zero = svg("line", { class: "ng-zero", x1: 0, x2: width, y1: STRIP / 2, y2: STRIP / 2 });
     title.textContent = text;
-    setSize(picture, width, STRIP);
-    setAttributes(picture, { "aria-label": text });
-    picture.replaceChildren(...bars, zero);
+    setSize(picture, width, STRIP, text);
+    fill(picture, bars, across(STRIP / 2, 0, width, "ng-zero"));
   }
   return { root: h("div", { class: "ng-strip" }, title, picture), draw };
 }
@@ -62,16 +56,7 @@ function createStrip(color) {
 export function createStream(source, changed) {
   const line = createWordLine((at) => source.choose({ at }));
   const strips = [STREAM, NORMED, GAINED].map(createStrip);
-  const root = h(
-    "div",
-    { class: "ng-stream", hidden: true },
-    line.root,
-    h(
-      "div",
-      {},
-      strips.map((strip) => strip.root),
-    ),
-  );
+  const root = h("div", { class: "ng-stream", hidden: true }, line, h("div", {}, strips));
   let [names, place] = [[], null];
   const norm = slider({
     label: normWords.whichNorm,
@@ -107,5 +92,5 @@ export function createStream(source, changed) {
       [normWords.apart, normWords.degrees(fmt(angleBetween(plain, layerNorm(x, eps)), 1))],
     ];
   }
-  return { root, control: norm.root, draw };
+  return { root, control: norm, draw };
 }

@@ -1,19 +1,9 @@
 // PairingLab: the table hands out angles by one layout, the rotation joins partners by another. Do they agree?
 
-import { h, svg, textAt, setAttributes, setSize, setTraits, clamp, arrowStep, draggable, mount } from "../kit/kit.js";
-import {
-  fmt,
-  slider,
-  choice,
-  optionsFor,
-  button,
-  readout,
-  announcement,
-  handle,
-  grip,
-  wordsOf,
-  frame,
-} from "../kit/kit.js";
+import { h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, slider, choice, optionsFor } from "../kit/kit.js";
+import { button, readout, announcement, controlsOf, row, draggable, handle, grip, arrowStep } from "../kit/kit.js";
+import { setTraits, wordsOf, frame, mount } from "../kit/kit.js";
+import { linear, lineThrough, across } from "../kit/chart.js";
 import { ropeFrequencies, pairChannels, tableColumns, ropeScore, halfSplitPermutation } from "../kit/rope.js";
 import { pairingLabWords } from "./words.js";
 
@@ -54,16 +44,11 @@ function createWiring(words, dim) {
   const channelCells = Array.from({ length: dim }, (_, channel) => createChannelCell(channel));
   const falls = Array.from({ length: dim }, createFall);
   const arcs = svg("g");
-  const root = svg(
-    "svg",
-    { height, role: "img" },
-    falls,
-    angleCells.map((one) => one.root),
-    arcs,
-    channelCells.map((one) => one.root),
+  const names = [
     textAt(0, 12, words.tableRow, "pl-small"),
     textAt(0, channelTop - 9, words.rotationRow, "pl-small pl-halo"),
-  );
+  ];
+  const root = svg("svg", { height, role: "img" }, falls, angleCells, arcs, channelCells, names);
 
   function drawArc(x, [first, second], pair, agree) {
     const isLong = second - first > 1; // long arcs cross, so each has its own depth
@@ -106,16 +91,18 @@ function createWiring(words, dim) {
     const cellWidth = Math.min(column - 5, 72);
     const columns = tableColumns(dim, s.table);
     const pairs = pairChannels(dim, s.rotation);
-    setSize(root, width, height);
+    const named = (slot) => [s.order[slot], columns[slot]];
+    setSize(root, width, height, words.partners(pairs.map((partners) => partners.map(named))));
     drawAngles(s, x, cellWidth, columns);
     drawChannels(s, x, cellWidth, pairs);
     const drawn = pairs.map((partners, pair) => {
       const [first, second] = partners.map((slot) => columns[slot]);
       return drawArc(x, partners, pair, first === second);
     });
-    arcs.replaceChildren(...drawn.map(([path]) => path), ...drawn.map(([, badge]) => badge));
-    const named = (slot) => [s.order[slot], columns[slot]];
-    setAttributes(root, { "aria-label": words.partners(pairs.map((partners) => partners.map(named))) });
+    fill(
+      arcs,
+      [0, 1].map((part) => drawn.map((one) => one[part])),
+    ); // the badges over all paths
   }
   return { root, draw };
 }
@@ -130,17 +117,17 @@ function createShiftChart(words, onShift) {
   const plumb = svg("line", { class: "pl-plumb", y1: top });
   const here = handle({ label: words.shiftHandle, min: 0, max: LAST_SHIFT, ring: 11, shape: grip(6) });
   const root = svg("svg", { role: "group", style: "touch-action: pan-y" }, grid, plumb, line, marks, here);
-  let now = { shift: 0, scale: 1 };
+  let now = { shift: 0, at: null };
   const release = draggable(here, {
     onMove: (px, _, event) => {
       const step = arrowStep(event);
-      const next = step ? now.shift + step : Math.round(Math.expm1((px - left) / now.scale));
+      const next = step ? now.shift + step : Math.round(Math.expm1(now.at.invert(px)));
       onShift(clamp(next, 0, LAST_SHIFT));
     },
   });
 
   function drawGrid(s, width, x, y) {
-    const level = (cls, score) => svg("line", { class: cls, x1: left, x2: width - right, y1: y(score), y2: y(score) });
+    const level = (cls, score) => across(y(score), left, width - right, cls);
     const [low, high] = s.range;
     const levels = Array.from({ length: Math.floor(high) - Math.ceil(low) + 1 }, (_, i) => Math.ceil(low) + i);
     return [
@@ -158,14 +145,8 @@ function createShiftChart(words, onShift) {
       const offset = i === 0 && !onFirst ? -7 : 15;
       return textAt(x(3), y(s.matched[i]) + offset, words.matchedLine(words[layout]), "pl-small pl-halo", "middle");
     };
-    const dot = (shift) => {
-      return svg("circle", {
-        class: s.flat ? "pl-dot" : "pl-dot pl-broken",
-        cx: x(shift),
-        cy: y(s.curve[shift]),
-        r: 6,
-      });
-    };
+    const cls = s.flat ? "pl-dot" : "pl-dot pl-broken";
+    const dot = (shift) => svg("circle", { class: cls, cx: x(shift), cy: y(s.curve[shift]), r: 6 });
     const value = (shift, i) => {
       const anchor = ["start", "middle", "middle", "end"][i];
       const beside = [4, 0, 0, 8][i];
@@ -177,20 +158,19 @@ function createShiftChart(words, onShift) {
   function draw(s, width) {
     height = width < NARROW ? 138 : 190;
     floor = height - bottom;
-    now = { shift: s.shift, scale: (width - left - right) / Math.log1p(LAST_SHIFT) };
-    const [low, high] = s.range;
-    const x = (shift) => left + Math.log1p(shift) * now.scale;
-    const y = (score) => top + ((high - score) / (high - low)) * (floor - top);
-    const points = s.curve.map((score, shift) => `${x(shift).toFixed(1)} ${y(score).toFixed(1)}`);
-    setSize(root, width, height);
-    grid.replaceChildren(...drawGrid(s, width, x, y));
-    setAttributes(line, { class: s.flat ? "pl-line" : "pl-line pl-broken", d: `M${points.join("L")}` });
-    marks.replaceChildren(...drawMarks(s, x, y));
+    const at = linear([0, Math.log1p(LAST_SHIFT)], [left, width - right]);
+    now = { shift: s.shift, at };
+    const x = (shift) => at(Math.log1p(shift));
+    const y = linear(s.range, [floor, top]);
+    const d = lineThrough(s.curve.map((score, shift) => [x(shift), y(score)]));
+    setSize(root, width, height, words.chart(SHIFTS.map((shift) => [shift, fmt(s.curve[shift], 3)])));
+    fill(grid, drawGrid(s, width, x, y));
+    setAttributes(line, { class: s.flat ? "pl-line" : "pl-line pl-broken", d });
+    fill(marks, drawMarks(s, x, y));
     setAttributes(plumb, { x1: x(s.shift), x2: x(s.shift), y2: floor });
     const text = words.shiftValue(s.shift, fmt(s.curve[s.shift], 4));
     setAttributes(here, { transform: `translate(${x(s.shift)} ${y(s.curve[s.shift])})` });
     setAttributes(here, { "aria-valuenow": s.shift, "aria-valuetext": text });
-    setAttributes(root, { "aria-label": words.chart(SHIFTS.map((shift) => [shift, fmt(s.curve[shift], 3)])) });
   }
   return { root, draw, release };
 }
@@ -239,50 +219,31 @@ function labState(model, scores) {
 
 function renderLab({ model, el }) {
   const words = wordsOf(pairingLabWords);
-  const change = (name) => (value) => setTraits(model, { [name]: value });
+  const isCompact = model.get("compact");
   const scores = createScores();
   const wiring = createWiring(words, model.get("query").length);
-  const chart = createShiftChart(words, change("shift"));
-  const layoutOf = (name, label) => {
-    const options = optionsFor(LAYOUTS, (layout) => words[layout]);
-    return choice({ label, options, value: model.get(name), onChange: change(name) });
-  };
-  const [table, rotation] = [layoutOf("table", words.table), layoutOf("rotation", words.rotation)];
-  const permute = button({
-    label: words.permute,
-    onClick: () => setTraits(model, { permuted: !model.get("permuted") }),
-  });
-  const shift = slider({
-    label: words.shift,
-    min: 0,
-    max: LAST_SHIFT,
-    step: 1,
-    value: model.get("shift"),
-    format: (x) => fmt(x, 0),
-    onInput: change("shift"),
-  });
+  const chart = createShiftChart(words, (shift) => setTraits(model, { shift }));
+  const { bound, follow } = controlsOf(model);
+  const layouts = optionsFor(LAYOUTS, (layout) => words[layout]);
+  const [table, rotation] = ["table", "rotation"].map((name) =>
+    bound(choice, name, { label: words[name], options: layouts }),
+  );
+  const onClick = () => setTraits(model, { permuted: !model.get("permuted") });
+  const permute = button({ label: words.permute, onClick });
+  const shift = bound(slider, "shift", { label: words.shift, min: 0, max: LAST_SHIFT, step: 1 });
   const verdict = announcement("pl-verdict");
   const numbers = readout([]);
-  const [wiringBox, chartBox] = [h("div", {}, wiring.root), h("div", { "data-sym": "score" }, chart.root)];
-  const stage = h(
-    "div",
-    { class: "mm-stage pl-stage" },
-    wiringBox,
-    verdict.root,
-    model.get("compact") ? null : chartBox,
-  );
-  const control = h("div", { class: "mm-controls pl-control" }, rotation.root);
-  const more = [h("div", { class: "mm-controls" }, table.root, permute.root, shift.root), numbers.root];
-  const root = frame(words, { stage, control, more }, model.get("compact"));
+  const chartBox = h("div", { "data-sym": "score" }, chart);
+  const stage = h("div", { class: "mm-stage pl-stage" }, h("div", {}, wiring), verdict, isCompact ? null : chartBox);
+  const control = h("div", { class: "mm-controls pl-control" }, rotation);
+  const root = frame(words, { stage, control, more: [row(table, permute, shift), numbers] }, isCompact);
   root.classList.add("pl-fig");
 
   function draw(width) {
     const s = labState(model, scores);
     wiring.draw(s, width);
     chart.draw(s, width);
-    table.set(s.table);
-    rotation.set(s.rotation);
-    shift.set(s.shift);
+    follow();
     permute.set(s.permuted ? words.undo : words.permute);
     permute.root.setAttribute("aria-pressed", s.permuted);
     const [text, tone] = labVerdict(words, s);

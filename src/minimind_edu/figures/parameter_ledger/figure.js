@@ -1,8 +1,9 @@
 // ParameterLedger: a bar for every part of a model, and their shares at every depth. What does tying take away?
 
-import { h, svg, textAt, setAttributes, setSize, setTraits, clamp, arrowStep, draggable, mount } from "../kit/kit.js";
-import { fmt, grouped, slider, toggle, choice, optionsFor, readout, announcement, handle, grip } from "../kit/kit.js";
-import { frame, wordsOf } from "../kit/kit.js";
+import { h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, grouped, slider, toggle } from "../kit/kit.js";
+import { choice, optionsFor, readout, announcement, controlsOf, row, draggable, handle, grip } from "../kit/kit.js";
+import { arrowStep, setTraits, wordsOf, frame, mount } from "../kit/kit.js";
+import { linear, lineThrough } from "../kit/chart.js";
 import { intermediateSize, parameterLedger, savedByTying } from "./math.js";
 import { vocabularyAt, vocabularyStep } from "./math.js";
 import { createNearest, nearestWords, sizesOfLiving, tellingPosition } from "./rows.js";
@@ -37,12 +38,11 @@ function createDepthChart(words, percent, onLayers) {
   const plumb = svg("line", { class: "le-plumb", y1: top, y2: floor });
   const here = handle({ label: words.layersHandle, min: 1, max: DEPTHS, ring: 12, shape: grip(7) });
   const root = svg("svg", { height, role: "group", style: "touch-action: pan-y" }, areas, grid, names, plumb, here);
-  let now = { layers: 8, scale: 1 };
+  let now = { layers: 8, x: null };
   const release = draggable(here, {
     onMove: (px, _, event) => {
       const step = arrowStep(event);
-      const next = step ? now.layers + step : 1 + Math.round((px - left) / now.scale);
-      onLayers(clamp(next, 1, DEPTHS));
+      onLayers(clamp(step ? now.layers + step : Math.round(now.x.invert(px)), 1, DEPTHS));
     },
   });
 
@@ -53,18 +53,18 @@ function createDepthChart(words, percent, onLayers) {
   }
 
   function drawAreas(s, edges, x, y) {
-    const along = (edge) => edges.map((ends, depth) => `${x(depth + 1).toFixed(1)} ${y(ends[edge]).toFixed(1)}`);
+    const along = (edge) => edges.map((ends, depth) => [x(depth + 1), y(ends[edge])]);
     STACK.forEach((key, i) => {
-      const outline = [...along(i), ...along(i + 1).reverse()];
-      setAttributes(areas[i], { class: partClass(key, s.tied), d: `M${outline.join("L")}Z` });
+      const outline = lineThrough([...along(i), ...along(i + 1).reverse()]);
+      setAttributes(areas[i], { class: partClass(key, s.tied), d: `${outline}Z` });
     });
   }
 
   function drawGrid(x, y, width) {
     const share = (part) => textAt(left - 6, y(part) + 4, words.percent(fmt(100 * (1 - part), 0)), "le-small", "end");
     return [
-      ...[0, 0.5, 1].map(share),
-      ...[1, 8, 16, 24, 32].map((layers) => textAt(x(layers), floor + 17, layers, "le-small", "middle")),
+      [0, 0.5, 1].map(share),
+      [1, 8, 16, 24, 32].map((layers) => textAt(x(layers), floor + 17, layers, "le-small", "middle")),
       textAt((left + width - right) / 2, height - 5, words.layers, "le-small", "middle"),
       textAt(0, 12, words.depths, "le-small"),
     ];
@@ -82,22 +82,21 @@ function createDepthChart(words, percent, onLayers) {
   }
 
   function draw(s, width) {
-    now = { layers: s.sizes.layers, scale: (width - left - right) / (DEPTHS - 1) };
-    const x = (layers) => left + (layers - 1) * now.scale;
-    const y = (share) => top + share * (floor - top);
+    const x = linear([1, DEPTHS], [left, width - right]);
+    const y = linear([0, 1], [top, floor]);
+    now = { layers: s.sizes.layers, x };
     const edges = edgesOf(s);
-    setSize(root, width, height);
-    drawAreas(s, edges, x, y);
-    grid.replaceChildren(...drawGrid(x, y, width));
-    names.replaceChildren(...drawNames(s, edges, y, width));
     const headAt = (layers) => edges[layers - 1][1];
+    const shares = [1, 8, 16, 32].map((layers) => words.headShare(percent(headAt(layers)), layers));
+    setSize(root, width, height, words.headShares(shares.join(", ")));
+    drawAreas(s, edges, x, y);
+    fill(grid, drawGrid(x, y, width));
+    fill(names, drawNames(s, edges, y, width));
     const saved = headAt(now.layers);
     const text = words.atDepth(now.layers, percent(saved));
     setAttributes(plumb, { x1: x(now.layers), x2: x(now.layers) });
     setAttributes(here, { transform: `translate(${x(now.layers)} ${y(saved)})` });
     setAttributes(here, { "aria-valuenow": now.layers, "aria-valuetext": text });
-    const shares = [1, 8, 16, 32].map((layers) => words.headShare(percent(headAt(layers)), layers));
-    setAttributes(root, { "aria-label": words.headShares(shares.join(", ")) });
   }
   return { root, draw, release };
 }
@@ -113,13 +112,8 @@ function createTable(words) {
   const hidden = h("span", { class: "mm-hidden" }, size);
   const titles = [part, hidden, count, share].map((title) => h("th", { scope: "col" }, title));
   const [total, all] = [h("td"), h("td")];
-  const body = h(
-    "tbody",
-    {},
-    rows.map((row) => row.root),
-  );
   const foot = h("tfoot", {}, h("tr", {}, h("th", { scope: "row" }, words.total), h("td"), total, all));
-  const root = h("table", { class: "le-table" }, h("thead", {}, h("tr", {}, titles)), body, foot);
+  const root = h("table", { class: "le-table" }, h("thead", {}, h("tr", {}, titles)), h("tbody", {}, rows), foot);
 
   function draw(s, percent) {
     const largest = Math.max(...Object.keys(PARTS).map((key) => s.untied[key]));
@@ -178,72 +172,37 @@ function ledgerNumbers(s, words, percent) {
 
 /** All controls, each writing one trait, but for the presets, which write several. */
 function createControls(model, words) {
-  const whole = (x) => fmt(x, 0);
-  const change = (name) => (value) => setTraits(model, { [name]: value });
+  const { bound, follow } = controlsOf(model);
   const preset = choice({
     label: words.preset,
     options: optionsFor(Object.keys(PRESETS)),
     value: presetName(model),
     onChange: (name) => setTraits(model, { ...PRESETS[name], vocab_size: PRESET_VOCABULARY }),
   });
-  const tied = toggle({
-    label: words.tie,
-    checked: model.get("tied"),
-    onChange: change("tied"),
-  });
-  const hidden = slider({
-    label: words.hidden,
-    min: 128,
-    max: 2048,
-    step: 64,
-    value: model.get("hidden_size"),
-    format: whole,
-    onInput: change("hidden_size"),
-  });
-  const layers = slider({
-    label: words.layers,
-    min: 1,
-    max: DEPTHS,
-    step: 1,
-    value: model.get("num_hidden_layers"),
-    format: whole,
-    onInput: change("num_hidden_layers"),
-  });
-  const vocabulary = slider({
+  const tied = bound(toggle, "tied", { label: words.tie });
+  const hidden = bound(slider, "hidden_size", { label: words.hidden, min: 128, max: 2048, step: 64 });
+  const layers = bound(slider, "num_hidden_layers", { label: words.layers, min: 1, max: DEPTHS, step: 1 });
+  const vocabulary = bound(slider, "vocab_size", {
     label: words.vocabulary,
     min: 12,
     max: 44,
     step: 1,
-    value: vocabularyStep(model.get("vocab_size")),
+    shown: vocabularyStep,
+    written: vocabularyAt,
     format: (step) => {
       const own = model.get("vocab_size"); // which may lie between two steps
       return grouped(step === vocabularyStep(own) ? own : vocabularyAt(step));
     },
-    onInput: (step) => setTraits(model, { vocab_size: vocabularyAt(step) }),
   });
-  const kvHeads = slider({
-    label: words.kvHeads,
-    min: 0,
-    max: 3,
-    step: 1,
-    value: Math.log2(model.get("num_key_value_heads")),
-    format: (power) => whole(2 ** power),
-    onInput: (power) => setTraits(model, { num_key_value_heads: 2 ** power }),
-  });
+  const kvHeads = bound(slider, "num_key_value_heads", { label: words.kvHeads, stops: [1, 2, 4, 8] });
+  const others = [preset.root, row(vocabulary, layers, hidden, kvHeads)];
 
-  function set({ sizes, tied: isTied, reading }) {
+  function draw({ reading }) {
     for (const control of others) control.hidden = Boolean(reading); // the living model has settled these
-    if (reading) return tied.set(isTied);
     preset.set(presetName(model));
-    tied.set(isTied);
-    hidden.set(sizes.hidden);
-    layers.set(sizes.layers);
-    vocabulary.set(vocabularyStep(sizes.vocabulary));
-    return kvHeads.set(Math.log2(sizes.kvHeads));
+    follow();
   }
-  const sliders = [vocabulary, layers, hidden, kvHeads].map((control) => control.root);
-  const others = [preset.root, h("div", { class: "mm-controls" }, sliders)];
-  return { tied: tied.root, others, set };
+  return { tied, others, draw };
 }
 
 function renderLedger({ model, el }) {
@@ -258,14 +217,13 @@ function renderLedger({ model, el }) {
   const source = isCompact ? null : createSource(model, () => changeSource());
   const line = createWordLine((at) => source.choose({ at }));
   const nearest = createNearest(words);
-  const rows = h("div", { class: "le-rows" }, line.root, nearest.root);
-  const tableBox = h("div", { class: "le-box" }, table.root, verdict.root);
+  const rows = h("div", { class: "le-rows" }, line, nearest);
+  const tableBox = h("div", { class: "le-box" }, table, verdict);
   const stage = h("div", { class: "mm-stage le-stage" }, tableBox);
   const folded = h("div", { class: "le-folded" });
   const note = h("p", { class: "mm-note" });
-  const control = h("div", { class: "mm-controls" }, controls.tied);
-  const more = [source?.root, folded, controls.others, note];
-  const root = frame(words, { stage, control, numbers: numbers.root, more }, isCompact);
+  const more = [source, folded, controls.others, note];
+  const root = frame(words, { stage, control: row(controls.tied), numbers, more }, isCompact);
   let [width, isStory, told] = [0, false, null]; // told: the story whose telling word was chosen
 
   /** The living model is tied, and a reader who unties it does so in this figure alone. */
@@ -311,13 +269,12 @@ function renderLedger({ model, el }) {
     const s = ledgerState(shown, source?.reading() ?? null);
     root.dataset.story = Boolean(s.reading);
     table.draw(s, percent);
-    controls.set(s);
+    controls.draw(s);
     verdict.set(ledgerVerdict(s, words, percent));
     if (!isCompact) drawRest(s);
   }
 
-  const parts = [chart, ...(source ? [source] : [])];
-  return mount(el, root, { model: shown, traits: TRAITS, boxes: [stage], draw, parts });
+  return mount(el, root, { model: shown, traits: TRAITS, boxes: [stage], draw, parts: [chart, source] });
 }
 
 export default { render: renderLedger };

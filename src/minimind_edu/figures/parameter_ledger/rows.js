@@ -1,6 +1,6 @@
 // One row of the living model's table: a word of the story, and the words whose rows point nearly the same way.
 
-import { fmt, h } from "../kit/kit.js";
+import { h, fill, fmt } from "../kit/kit.js";
 import { nearestRows } from "./math.js";
 
 const SHOWN_ROWS = 5;
@@ -46,7 +46,7 @@ export function createNearest(words) {
 
   function draw(reading) {
     label.textContent = words.nearestTo(reading.tokens[reading.at]);
-    body.replaceChildren(...nearestWords(reading, reading.at).map(drawRow));
+    fill(body, nearestWords(reading, reading.at).map(drawRow));
   }
   return { root, draw };
 }

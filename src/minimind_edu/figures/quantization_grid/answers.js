@@ -1,6 +1,6 @@
 // What the rounded model answers: its words to twelve questions, and the next word of one text before and after.
 
-import { clamp, h, setAttributes } from "../kit/kit.js";
+import { h, fill, setAttributes, clamp } from "../kit/kit.js";
 
 const INVISIBLE = 0.0005; // probability whose outline would be nothing but its border
 
@@ -37,7 +37,7 @@ export function createAnswers(words, onChoose) {
 
   /** said: the word to each question; chosen: the place of the one that is shown, or null. */
   function draw(questions, said, chosen) {
-    if (!answers.length) list.replaceChildren(...(answers = questions.map(createAnswer)));
+    if (!answers.length) fill(list, (answers = questions.map(createAnswer)));
     answers.forEach((one, at) => {
       const { text, answer } = questions[at];
       const isRight = said[at] === answer;
@@ -61,7 +61,7 @@ export function createNextWord(words) {
 
   function drawText(whole, room) {
     const from = lengthOf(whole) > room ? startFor(whole, room) : 0;
-    text.replaceChildren(from ? `…${whole.slice(from)}` : whole, " ", h("span", { class: "qg-slot" }));
+    fill(text, from ? `…${whole.slice(from)}` : whole, " ", h("span", { class: "qg-slot" }));
   }
 
   function bar(one) {
@@ -83,7 +83,7 @@ export function createNextWord(words) {
   function draw(whole, rows, room) {
     drawText(whole, room);
     const left = (name) => Math.max(0, 1 - rows.reduce((sum, one) => sum + one[name], 0));
-    list.replaceChildren(...[...rows, { word: words.others, before: left("before"), after: left("after") }].map(bar));
+    fill(list, rows.map(bar), bar({ word: words.others, before: left("before"), after: left("after") }));
   }
   return { root, draw };
 }

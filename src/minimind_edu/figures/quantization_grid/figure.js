@@ -1,7 +1,7 @@
 // QuantizationGrid: one row of weights on a grid of few levels, and what a model of such rows still answers.
 
-import { announcement, choice, clamp, fmt, frame, h, mount, optionsFor } from "../kit/kit.js";
-import { readout, setAttributes, setTraits, slider, wordsOf } from "../kit/kit.js";
+import { h, setAttributes, clamp, fmt, slider, choice, optionsFor, namedOptions, readout } from "../kit/kit.js";
+import { announcement, controlsOf, row, setTraits, wordsOf, frame, mount } from "../kit/kit.js";
 import { arrivedInTime, createSource } from "../live/source.js";
 import { createAnswers, createNextWord } from "./answers.js";
 import { distanceOf, largestValue, roundedRow, roundedTensors } from "./math.js";
@@ -161,39 +161,20 @@ function gridNumbers({ size, rms, kl }, words) {
 
 /** The control, and the folded ones. */
 function createGridControls(model, words) {
-  const set = (name) => (value) => setTraits(model, { [name]: value });
+  const { bound, follow } = controlsOf(model);
   const format = (bits) => words.levels(bits, 2 * largestValue(bits) + 1);
-  const ends = { min: FEWEST, max: MOST, step: 1 };
-  const bits = slider({ label: words.bits, ...ends, value: model.get("bits"), format, onInput: set("bits") });
-  const pick = (name, label, options) => choice({ label, options, value: model.get(name), onChange: set(name) });
-  const per = pick(
-    "per",
-    words.per,
-    optionsFor(Object.keys(words.perNames), (name) => words.perNames[name]),
-  );
-  const layer = pick("layer", words.layer, optionsFor([1, 2, 3, 4]));
-  const matrix = pick("matrix", words.matrix, optionsFor(Object.keys(PARTS)));
-  const plain = (x) => fmt(x, 0);
-  const row = slider({
-    label: words.rowNumber,
-    min: 0,
-    max: 127,
-    step: 1,
-    value: 0,
-    format: plain,
-    onInput: set("row"),
-  });
-  const folded = [per, h("div", { class: "mm-controls" }, layer.root, row.root), matrix];
+  const bits = bound(slider, "bits", { label: words.bits, min: FEWEST, max: MOST, step: 1, format });
+  const per = bound(choice, "per", { label: words.per, options: namedOptions(words.perNames) });
+  const layer = bound(choice, "layer", { label: words.layer, options: optionsFor([1, 2, 3, 4]) });
+  const matrix = bound(choice, "matrix", { label: words.matrix, options: optionsFor(Object.keys(PARTS)) });
+  const number = bound(slider, "row", { label: words.rowNumber, min: 0, max: 127, step: 1 });
 
   function draw(shown, isLoading) {
-    bits.set(model.get("bits"));
-    per.set(model.get("per"));
-    layer.set(model.get("layer"));
-    matrix.set(model.get("matrix"));
-    setAttributes(row.input, { max: shown.rows - 1 });
-    row.set(isLoading ? model.get("row") : shown.row); // under the reader's hand, which may be ahead of the model
+    setAttributes(number.input, { max: shown.rows - 1 });
+    follow();
+    if (!isLoading) number.set(shown.row); // else it is under the reader's hand, which may be ahead of the model
   }
-  return { bits: bits.root, folded: folded.map((one) => one.root ?? one), draw };
+  return { bits, folded: [per, row(layer, number), matrix], draw };
 }
 
 function renderGrid({ model, el }) {
@@ -210,21 +191,20 @@ function renderGrid({ model, el }) {
   const [verdict, status] = [announcement("qg-verdict"), announcement("mm-note")];
   const numbers = readout([]);
   const [whole, note] = [h("p", { class: "mm-note" }), h("p", { class: "mm-note" }, words.note)];
-  const below = h("div", { class: "qg-model" }, isCompact ? [] : next.root, answers.root);
-  const stage = h("div", { class: "mm-stage qg-stage" }, plot.root, below);
-  const control = h("div", { class: "mm-controls" }, controls.bits);
-  const told = h("div", { class: "qg-told" }, verdict.root, numbers.root);
-  const more = [h("div", { class: "qg-more" }, controls.folded, status.root, whole, note), source?.root ?? []];
-  const root = frame(words, { stage, control, numbers: told, more }, isCompact);
+  const below = h("div", { class: "qg-model" }, isCompact ? null : next, answers);
+  const stage = h("div", { class: "mm-stage qg-stage" }, plot, below);
+  const told = h("div", { class: "qg-told" }, verdict, numbers);
+  const more = [h("div", { class: "qg-more" }, controls.folded, status, whole, note), source];
+  const root = frame(words, { stage, control: row(controls.bits), numbers: told, more }, isCompact);
 
   function draw(width) {
-    const row = rows.at(placeOf(model));
-    const s = rowState(model, row);
+    const shown = rows.at(placeOf(model));
+    const s = rowState(model, shown);
     const told = answersState(model, source?.reading(), readStory);
     const isWide = width > WIDE;
     plot.draw(s, width, isCompact);
     answers.draw(told.questions, told.said, told.chosen);
-    controls.draw(row, rows.status() === "loading");
+    controls.draw(shown, rows.status() === "loading");
     if (isCompact) return;
     next.draw(told.text, likeliestOf(told.rows, BARS[isWide ? "wide" : "narrow"]), isWide ? 100 : 66);
     status.set(words[rows.status()] ?? "");
@@ -233,8 +213,7 @@ function renderGrid({ model, el }) {
     numbers.set(gridNumbers(told, words));
   }
 
-  const parts = [plot, rows, source].filter(Boolean);
-  return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw, parts });
+  return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw, parts: [plot, rows, source] });
 }
 
 export default { render: renderGrid };

@@ -1,6 +1,6 @@
 // The picture of one row: its weights as dots, the levels of each grid as lines, and the way of each dot to its level.
 
-import { clamp, draggable, fmt, grip, handle, setAttributes, setSize, svg, textAt } from "../kit/kit.js";
+import { svg, fill, setAttributes, textAt, setSize, clamp, fmt, draggable, handle, grip } from "../kit/kit.js";
 
 export const MOST_PULL = 1.7; // times its own size
 const STEP_OF_PULL = 0.02;
@@ -29,7 +29,7 @@ export function createRowPlot(words, onPull) {
   const step = textAt(0, 0, "", "qg-step");
   const point = handle({ label: words.handle, min: 0, max: MOST_PULL, reach: 20, ring: 11, shape: grip(6) });
   const drawing = svg("g", {}, grids, zero, paths.ways, paths.levels, paths.dots, paths.worst);
-  root.append(drawing, bracket, step, place, error, hint, point);
+  fill(root, drawing, bracket, step, place, error, hint, point);
   let [scale, now] = [null, null];
 
   /** From weights to pixels; the axis has room for the largest weight at its longest, and stays while it is pulled. */
@@ -108,9 +108,11 @@ export function createRowPlot(words, onPull) {
   function draw(s, width, isCompact) {
     scale = scaleFor(s, width, isCompact);
     now = s;
-    setSize(root, width, scale.height);
-    setAttributes(root, { "aria-label": words.row(s.bits, s.zeros, s.values.length) });
-    grids.replaceChildren(...s.spans.map((span) => drawGrid(span, s.largest)));
+    setSize(root, width, scale.height, words.row(s.bits, s.zeros, s.values.length));
+    fill(
+      grids,
+      s.spans.map((span) => drawGrid(span, s.largest)),
+    );
     setAttributes(zero, { d: `M${MARGIN.left} ${scale.y(0).toFixed(1)}H${scale.x(s.own.length - 0.5).toFixed(1)}` });
     drawWeights(s);
     drawStep(s);
