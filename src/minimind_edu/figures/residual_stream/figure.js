@@ -1,8 +1,9 @@
 // ResidualStream: the stream through the blocks, in stripes by who added what; behind "more" the gradient.
 
-import { h, svg, textAt, setAttributes, setSize, setTraits, clamp, arrowStep, draggable, mount } from "../kit/kit.js";
-import { fmt, grouped, slider, toggle, choice, optionsFor, readout, announcement, handle, grip } from "../kit/kit.js";
-import { frame, wordsOf } from "../kit/kit.js";
+import { h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, grouped, slider, toggle } from "../kit/kit.js";
+import { choice, namedOptions, readout, announcement, controlsOf, draggable, handle, grip } from "../kit/kit.js";
+import { arrowStep, setTraits, wordsOf, frame, mount } from "../kit/kit.js";
+import { linear, across } from "../kit/chart.js";
 import { coverable, createSource } from "../live/source.js";
 import { createWordLine } from "../live/word_line.js";
 import { streamSizes, streamShares, sharesByKind, sizeSeen, smoothPath } from "./math.js";
@@ -138,12 +139,12 @@ function drawRiver(s, x, width, scale, isCompact) {
   const out = x(2 * s.depth);
   const isTick = (size, i) => size <= end && y(size) < floor - 14 && (!TICKS[i + 1] || y(size) - y(TICKS[i + 1]) > 14);
   const ticks = [0, ...TICKS.filter(isTick)].map((size) => [
-    svg("line", { class: "rs-grid", x1: SIDES.left, x2: width, y1: y(size), y2: y(size) }),
+    across(y(size), SIDES.left, width, "rs-grid"),
     say(SIDES.left - 6, y(size) + 4, String(size), "rs-small", "end"),
   ]);
   const read = !s.isStory &&
     s.placement === "pre" && [
-      svg("line", { class: "rs-one", x1: SIDES.left, x2: out, y1: y(1), y2: y(1) }),
+      across(y(1), SIDES.left, out, "rs-one"),
       svg("g", { "data-sym": "norm" }, say(out - 12, y(1) - 6, words.reads, "rs-read", "end")),
     ];
   const exit = (out + width) / 2 + 6;
@@ -184,7 +185,7 @@ function drawBack(s, x) {
   const powers = s.gradient.map((ratio) => Math.log10(Math.max(ratio, 1e-3)));
   const high = Math.max(1, Math.ceil(Math.max(...powers) - 0.02));
   const low = Math.min(0, Math.floor(Math.min(...powers) + 0.02));
-  const y = (power) => top + (height * (high - power)) / (high - low);
+  const y = linear([low, high], [top + height, top]);
   const wide = Math.max(2, (x(2) - x(0)) * 0.66);
   const bars = powers.map((power, i) => {
     const [from, to] = [y(0), y(power)].sort((a, b) => a - b);
@@ -201,8 +202,7 @@ function drawPowers(low, high, y, right) {
   const powers = Array.from({ length: Math.floor((high - low) / step) + 1 }, (_, i) => low + i * step);
   return powers.map((power) => {
     const text = power < 0 ? fmt(10 ** power, -power) : grouped(10 ** power);
-    const line = svg("line", { class: "rs-grid", x1: SIDES.left, x2: right, y1: y(power), y2: y(power) });
-    return [line, say(right + 8, y(power) + 4, text)];
+    return [across(y(power), SIDES.left, right, "rs-grid"), say(right + 8, y(power) + 4, text)];
   });
 }
 
@@ -259,20 +259,20 @@ function createStream(onBlock, isCompact) {
   const probe = handle({ label: words.probe, min: 0, ring: 12, shape: grip(7) });
   const attrs = isCompact ? { role: "img" } : { role: "group", style: "touch-action: pan-y" };
   const root = svg("svg", attrs, drawing, isCompact ? [] : [line, probe]);
-  let now = { step: 1, block: 0, depth: 1 };
+  let now = { x: null, block: 0, depth: 1 };
   let drawn = ""; // what the stripes show: the line moves without them
   const release = draggable(probe, {
     onMove: (px, _, event) => {
       const step = arrowStep(event);
-      const next = step ? now.block + step : Math.round((px - SIDES.left) / now.step);
+      const next = step ? now.block + step : Math.round(now.x.invert(px) / 2);
       onBlock(clamp(next, 0, now.depth));
     },
   });
 
   function drawProbe(s, at, top, floor) {
     setAttributes(line, { d: `M${at} ${top - 12}V${floor}` });
-    setAttributes(probe, { transform: `translate(${at} ${top - 12})` });
     setAttributes(probe, {
+      transform: `translate(${at} ${top - 12})`,
       "aria-valuemax": s.depth,
       "aria-valuenow": s.block,
       "aria-valuetext": words.afterBlock(s.block),
@@ -283,17 +283,14 @@ function createStream(onBlock, isCompact) {
     const height = isCompact ? 140 : width < 460 ? 116 : 250;
     const scale = riverScale(s, { top: isCompact ? 24 : 44, height, isCompact });
     const room = x(2 * s.depth) - x(0);
-    now = { step: room / s.depth, block: s.block, depth: s.depth };
+    now = { x, block: s.block, depth: s.depth };
     const key = [width, s.placement, s.finalNorm, s.depth, s.loudness, s.isStory && [s.key, s.block]].join();
     if (key !== drawn) {
       const river = drawRiver(s, x, width, scale, isCompact);
       const axes = [say(0, 14, words.axis), drawBlockAxis(s, x, scale.floor, room)];
       const name = !isCompact && !s.isStory && say(x(0), scale.floor + 34, words.block);
-      setSize(root, width, scale.floor + (isCompact ? 24 : 40));
-      setAttributes(root, { "aria-label": streamVerdict(s) });
-      drawing.replaceChildren(
-        ...[axes, name, river, drawSaid(s, x, scale.floor, width)].flat(Infinity).filter(Boolean),
-      );
+      setSize(root, width, scale.floor + (isCompact ? 24 : 40), streamVerdict(s));
+      fill(drawing, axes, name, river, drawSaid(s, x, scale.floor, width));
       drawn = key;
     }
     drawProbe(s, x(2 * s.block), scale.floor - height, scale.floor);
@@ -303,37 +300,20 @@ function createStream(onBlock, isCompact) {
 
 /** All controls, each writing one trait; another depth takes the line along if it was at the end. */
 function createControls(model, isCompact) {
-  const change = (name) => (value) => setTraits(model, { [name]: value });
-  const stops = (label, values, format, onInput) => {
-    return slider({ label, min: 0, max: values.length - 1, step: 1, value: 0, format, onInput });
-  };
-  const placement = choice({
-    label: words.placement,
-    options: optionsFor(Object.keys(words.placements), (name) => words.placements[name]),
-    value: model.get("placement"),
-    onChange: change("placement"),
+  const { bound, follow } = controlsOf(model, ({ depth, ...others }) => {
+    const [block, isAtEnd] = [model.get("block"), model.get("block") >= model.get("depth")];
+    setTraits(model, depth ? { block: isAtEnd ? depth : Math.min(block, depth), depth } : others);
   });
-  const finalNorm = toggle({ label: words.finalNorm, onChange: change("final_norm") });
-  const changeDepth = (i) => {
-    const isAtEnd = model.get("block") >= model.get("depth");
-    const block = isAtEnd ? DEPTHS[i] : Math.min(model.get("block"), DEPTHS[i]);
-    setTraits(model, { block, depth: DEPTHS[i] });
-  };
-  const depth = stops(words.depth, DEPTHS, (i) => String(DEPTHS[i]), changeDepth);
-  const scaleTo = (i) => change("loudness")(LOUDNESS[i]);
-  const loudness = stops(words.loudness, LOUDNESS, (i) => words.scales[i], scaleTo);
-
-  function set(s) {
-    placement.set(s.placement);
-    finalNorm.set(s.finalNorm);
-    depth.set(DEPTHS.indexOf(s.depth));
-    loudness.set(LOUDNESS.indexOf(s.loudness));
-  }
+  const placement = bound(choice, "placement", { label: words.placement, options: namedOptions(words.placements) });
+  const finalNorm = bound(toggle, "final_norm", { label: words.finalNorm });
+  const depth = bound(slider, "depth", { label: words.depth, stops: DEPTHS });
+  const scaleName = (loudness) => words.scales[LOUDNESS.indexOf(loudness)];
+  const loudness = bound(slider, "loudness", { label: words.loudness, stops: LOUDNESS, format: scaleName });
   const together = (...parts) => h("div", { class: "mm-controls rs-controls" }, parts);
   return {
-    primary: together(isCompact ? loudness.root : placement.root),
-    others: together(isCompact ? [] : loudness.root, depth.root, finalNorm.root),
-    set,
+    primary: together(isCompact ? loudness : placement),
+    others: together(isCompact ? null : loudness, depth, finalNorm),
+    follow,
   };
 }
 
@@ -346,16 +326,15 @@ function renderStream({ model: given, el }) {
   let lastBlock = null; // that was looked at in a story
   const line = createWordLine((at) => source.choose({ at }));
   const caption = h("p", { class: "mm-note", hidden: true });
-  const story = h("div", { hidden: true }, line.root);
+  const story = h("div", { hidden: true }, line);
   const [verdict, backward] = [announcement("rs-verdict"), announcement("rs-verdict")];
   const [shares, numbers] = [readout([]), readout([])];
   const back = svg("svg", { role: "img" });
-  const stage = h("div", { class: "mm-stage rs-stage" }, isCompact ? [] : story, shares.root, stream.root, caption);
+  const stage = h("div", { class: "mm-stage rs-stage" }, isCompact ? null : story, shares, stream, caption);
   const gradients = h("div", { class: "mm-stage rs-stage" }, back);
-  const example = h("div", {}, controls.others, gradients, backward.root);
-  const more = [source?.root ?? [], example, numbers.root];
-  const title = isCompact ? words.titleOfSlider : words.title;
-  const root = frame({ ...words, title }, { stage, control: controls.primary, numbers: verdict.root, more }, isCompact);
+  const example = h("div", {}, controls.others, gradients, backward);
+  const parts = { stage, control: controls.primary, numbers: verdict, more: [source, example, numbers] };
+  const root = frame({ ...words, title: isCompact ? words.titleOfSlider : words.title }, parts, isCompact);
 
   /** The story has a depth of its own, and a line that moves in it. */
   function follow() {
@@ -378,20 +357,19 @@ function renderStream({ model: given, el }) {
     const reading = source?.reading();
     const s = reading ? storyState(reading, model.get("block")) : streamState(model);
     drawStory(s, reading);
-    const x = (p) => SIDES.left + (p * (width - SIDES.left - SIDES.exit)) / (2 * s.depth);
+    const x = linear([0, 2 * s.depth], [SIDES.left, width - SIDES.exit]);
     stream.draw(s, width, x);
     shares.set(shareRows(s, isCompact ? s.depth : s.block));
     verdict.set(streamVerdict(s));
     if (s.isStory) return numbers.set(streamNumbers(s));
-    controls.set(s);
+    controls.follow();
     backward.set(backVerdict(s));
     numbers.set(streamNumbers(s));
-    setSize(back, width, BACK.whole);
-    setAttributes(back, { "aria-label": backVerdict(s) });
-    back.replaceChildren(...drawBack(s, x).flat(Infinity));
+    setSize(back, width, BACK.whole, backVerdict(s));
+    fill(back, drawBack(s, x));
   }
 
-  return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw, parts: [stream, source].filter(Boolean) });
+  return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw, parts: [stream, source] });
 }
 
 export default { render: renderStream };

@@ -1,7 +1,9 @@
 // Roofline: decode and prefill under a machine's two limits, and which of the two a call waits for.
 
-import { h, svg, textAt, setAttributes, setSize, setTraits, clamp, arrowStep, draggable, mount } from "../kit/kit.js";
-import { fmt, grouped, slider, choice, optionsFor, readout, announcement, handle, frame, wordsOf } from "../kit/kit.js";
+import { h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, grouped, slider, choice } from "../kit/kit.js";
+import { optionsFor, readout, announcement, controlsOf, row, draggable, handle, arrowStep } from "../kit/kit.js";
+import { setTraits, wordsOf, frame, mount } from "../kit/kit.js";
+import { linear, lineThrough, across, upright } from "../kit/chart.js";
 import { decodeCost, prefillCost, underRoof, attainableAt, nearestIntensity } from "./math.js";
 import { withPrefix, duration } from "./math.js";
 import { costSizes, secondsPerToken } from "./story.js";
@@ -21,7 +23,7 @@ const MODELS = {
 };
 
 const rate = (x) => (x >= 100 ? grouped(x) : fmt(x, x >= 10 ? 0 : 1));
-const word = (x, y, text, cls, anchor = "middle") => textAt(x, y, text, cls, anchor);
+
 const powersOfTwo = (last) => Array.from({ length: last + 1 }, (_, power) => 2 ** power);
 
 function binaryBytes(bytes) {
@@ -121,23 +123,24 @@ function createRoof(words, isCompact, onBatch, onContext) {
 
   function drawGrid({ x, y, yLow, yHigh, ridge, peak, floor, width }) {
     const isNumbered = (v) => v < xHigh && (!isTight(width) || (v !== 10 && v !== 1000));
-    const level = (v) => svg("line", { class: "ro-grid", x1: left, x2: width - right, y1: y(v), y2: y(v) });
     const text = (v) => (v < 1 ? String(v) : grouped(v));
+    const numbered = decades(xLow, xHigh).filter(isNumbered);
     return [
-      ...decades(yLow, yHigh).flatMap((v) => [level(v), word(left - 6, y(v) + 4, withPrefix(v), "ro-small", "end")]),
-      ...decades(xLow, xHigh)
-        .filter(isNumbered)
-        .map((v) => word(x(v), floor + 17, text(v), "ro-small")),
-      svg("line", { class: "ro-ridge", x1: x(ridge), x2: x(ridge), y1: y(peak), y2: floor }),
-      word(0, 12, words.operationsPerSecond, "ro-small", "start"),
-      word((left + width - right) / 2, floor + bottom - 8, words.operationsPerByte, "ro-small"),
+      decades(yLow, yHigh).map((v) => [
+        across(y(v), left, width - right, "ro-grid"),
+        textAt(left - 6, y(v) + 4, withPrefix(v), "ro-small", "end"),
+      ]),
+      numbered.map((v) => textAt(x(v), floor + 17, text(v), "ro-small", "middle")),
+      upright(x(ridge), y(peak), floor, "ro-ridge"),
+      textAt(0, 12, words.operationsPerSecond, "ro-small"),
+      textAt((left + width - right) / 2, floor + bottom - 8, words.operationsPerByte, "ro-small", "middle"),
     ];
   }
 
   /** What the two parts of the roof are. Where the slope leaves no room on its left, its words go above it. */
   function drawLimits({ x, y, ridge, peak, width }, bandwidth) {
     const limit = (at, below, text, anchor, symbol = "bytes") => {
-      const drawn = word(at, y(peak) + below, text, "ro-limit", anchor);
+      const drawn = textAt(at, y(peak) + below, text, "ro-limit", anchor);
       drawn.dataset.sym = symbol;
       return drawn;
     };
@@ -154,19 +157,19 @@ function createRoof(words, isCompact, onBatch, onContext) {
     const [top, floor] = [isTight(width) ? 42 : 26, height - bottom];
     const ridge = machine.peak / machine.bandwidth;
     const [yLow, yHigh] = [attainableAt(xLow, machine) * 0.7, machine.peak * 2.2];
-    const part = (v, low, high) => Math.log(v / low) / Math.log(high / low);
-    const x = (v) => left + part(Math.min(v, xHigh), xLow, xHigh) * (width - left - right); // far right all is flat
-    const y = (v) => floor - part(v, yLow, yHigh) * (floor - top);
+    const along = linear([xLow, xHigh].map(Math.log), [left, width - right]);
+    const up = linear([yLow, yHigh].map(Math.log), [floor, top]);
+    const x = (v) => along(Math.log(Math.min(v, xHigh))); // far right all is flat
+    const y = (v) => up(Math.log(v));
     const axes = { x, y, yLow, yHigh, ridge, peak: machine.peak, floor, width };
-    now = { s, intensityAt: (px) => xLow * (xHigh / xLow) ** ((px - left) / (width - left - right)) };
-    const start = `M${x(xLow)} ${y(attainableAt(xLow, machine))}`;
-    const line = `${start}L${x(ridge)} ${y(machine.peak)}L${x(xHigh)} ${y(machine.peak)}`;
+    now = { s, intensityAt: (px) => Math.exp(along.invert(px)) };
+    const line = lineThrough([xLow, ridge, xHigh].map((v) => [x(v), y(attainableAt(v, machine))]));
     setSize(root, width, height);
     setAttributes(roof, { d: line });
-    setAttributes(under, { d: `${line}V${floor}H${x(xLow)}Z` });
-    grid.replaceChildren(...drawGrid(axes));
-    limits.replaceChildren(...drawLimits(axes, machine.bandwidth));
-    labels.replaceChildren();
+    setAttributes(under, { d: `${line}V${floor}H${left}Z` });
+    fill(grid, drawGrid(axes));
+    fill(limits, drawLimits(axes, machine.bandwidth));
+    fill(labels);
     drawPoints(s, axes);
   }
 
@@ -180,7 +183,7 @@ function createRoof(words, isCompact, onBatch, onContext) {
       const [px, py] = [x(s[name].intensity), y(s[name].attainable)];
       setAttributes(points[name], { transform: `translate(${px} ${py})` });
       setAttributes(plumbs[name], { x1: px, x2: px, y1: py, y2: floor });
-      const drawn = texts.map((text, i) => word(0, 0, text, i ? "ro-small" : "ro-name", "start"));
+      const drawn = texts.map((text, i) => textAt(0, 0, text, i ? "ro-small" : "ro-name"));
       labels.append(...drawn);
       const wide = Math.max(...drawn.map((text) => text.getComputedTextLength()));
       const textLeft = clamp(px + 14, 0, width - wide - 4);
@@ -227,27 +230,27 @@ function createBars(words, title) {
       const [x, width] = [label + from * scale, Math.max(seconds * scale, 1)];
       return svg("rect", { class: cls, x, y: y(row), width, height: thick, "data-sym": symbol });
     };
-    const nameAndTime = ([text, seconds], row) => {
+    const nameAndTime = ([text, seconds], i) => {
       const end = label + seconds * scale;
       const isCrossed = end < least && end + 60 > least; // by the line of the least time
       const cls = seconds === at.seconds ? "ro-name" : "ro-small";
       return [
-        word(0, y(row) + 13, text, "ro-small", "start"),
-        word((isCrossed ? least : end) + 6, y(row) + 13, duration(seconds), cls, "start"),
+        textAt(0, y(i) + 13, text, "ro-small"),
+        textAt((isCrossed ? least : end) + 6, y(i) + 13, duration(seconds), cls),
       ];
     };
-    setSize(root, width, y(2 + room));
     const times = rows.map(([text, seconds]) => words.timeOf(text, duration(seconds)));
-    setAttributes(root, { "aria-label": words.times(title, times.join(", ")) });
-    root.replaceChildren(
-      word(0, 14, title, "ro-name", "start"),
+    setSize(root, width, y(2 + room), words.times(title, times.join(", ")));
+    fill(
+      root,
+      textAt(0, 14, title, "ro-name"),
       bar("ro-weights", 0, weights, 0, "bytes"),
       bar("ro-cache", weights, at.moving - weights, 0, "cache"),
       bar("ro-ops", 0, at.computing, 1, "flops"),
-      ...runs.map((run, i) => bar("ro-real", 0, run.seconds, i + 2)),
-      svg("line", { class: "ro-least", x1: least, x2: least, y1: top - 4, y2: y(rows.length) - gap + 4 }),
-      ...(runs.length ? [] : where.slice(0, room).map((text, i) => word(0, y(2 + i) + 13, text, "ro-small", "start"))),
-      ...rows.flatMap(nameAndTime),
+      runs.map((run, i) => bar("ro-real", 0, run.seconds, i + 2)),
+      upright(least, top - 4, y(rows.length) - gap + 4, "ro-least"),
+      !runs.length && where.slice(0, room).map((text, i) => textAt(0, y(2 + i) + 13, text, "ro-small")),
+      rows.map(nameAndTime),
     );
   }
   return { root, draw };
@@ -291,50 +294,28 @@ function foldedNumbers(s, words) {
 
 /** All controls, each writing one trait, but for the presets, which write two. */
 function createControls(model, words) {
-  const change = (name) => (value) => setTraits(model, { [name]: value });
-  const whole = (name, label, min, max, step) => {
-    return slider({ label, min, max, step, value: model.get(name), format: grouped, onInput: change(name) });
-  };
-  const power = (name, label, max) => {
-    const [value, format] = [Math.log2(model.get(name)), (x) => grouped(2 ** x)];
-    return slider({ label, min: 0, max, step: 1, value, format, onInput: (x) => change(name)(2 ** x) });
-  };
-  const choiceOf = (name, label, values) => {
-    return choice({ label, options: optionsFor(values), value: model.get(name), onChange: change(name) });
-  };
+  const { bound, follow } = controlsOf(model);
   const preset = choice({
     label: words.preset,
     options: optionsFor(Object.keys(MODELS)),
     onChange: (name) => setTraits(model, MODELS[name]),
   });
-  const batch = power("batch", words.batch, LARGEST);
-  const context = power("context", words.context, LONGEST);
-  const kvHeads = choiceOf("num_key_value_heads", words.kvHeads, [8, 4, 2, 1]);
-  const bytes = choiceOf("itemsize", words.bytes, [4, 2, 1]);
-  const hidden = whole("hidden_size", words.hidden, 128, 4096, 128);
-  const layers = whole("num_hidden_layers", words.layers, 1, 48, 1);
+  const format = grouped;
+  const batch = bound(slider, "batch", { label: words.batch, stops: powersOfTwo(LARGEST), format });
+  const context = bound(slider, "context", { label: words.context, stops: powersOfTwo(LONGEST), format });
+  const kvHeads = bound(choice, "num_key_value_heads", { label: words.kvHeads, options: optionsFor([8, 4, 2, 1]) });
+  const bytes = bound(choice, "itemsize", { label: words.bytes, options: optionsFor([4, 2, 1]) });
+  const hidden = bound(slider, "hidden_size", { label: words.hidden, min: 128, max: 4096, step: 128, format });
+  const layers = bound(slider, "num_hidden_layers", { label: words.layers, min: 1, max: 48, step: 1 });
+  const others = row(context, kvHeads, bytes, hidden, layers, preset);
 
-  function set({ sizes, context: length, story }) {
-    batch.set(Math.log2(sizes.batch));
-    others.hidden = Boolean(story); // the living model and its story have settled these
-    if (story) return;
+  function draw({ sizes, story }) {
     const isShown = (size) => size.hidden_size === sizes.hidden && size.num_hidden_layers === sizes.layers;
-    context.set(Math.log2(length));
-    kvHeads.set(sizes.kvHeads);
-    bytes.set(sizes.itemsize);
-    hidden.set(sizes.hidden);
-    layers.set(sizes.layers);
     preset.set(Object.keys(MODELS).find((name) => isShown(MODELS[name])));
+    follow();
+    others.hidden = Boolean(story); // the living model and its story have settled these
   }
-  const rootOf = (parts) => {
-    return h(
-      "div",
-      { class: "mm-controls" },
-      parts.map((control) => control.root),
-    );
-  };
-  const others = rootOf([context, kvHeads, bytes, hidden, layers, preset]);
-  return { batch: rootOf([batch]), others, set };
+  return { batch: row(batch), others, draw };
 }
 
 function renderRoofline({ model, el }) {
@@ -348,12 +329,12 @@ function renderRoofline({ model, el }) {
   const [numbers, foldedOnes] = [readout([]), readout([])];
   const controls = createControls(shown, words);
   const source = isCompact ? null : createSource(model, () => changeSource());
-  const barBox = h("div", { class: "ro-times" }, bars.decode.root, bars.prefill.root, legend.root);
+  const barBox = h("div", { class: "ro-times" }, bars.decode, bars.prefill, legend);
   const folded = h("div", {});
-  const stage = h("div", { class: "mm-stage ro-stage" }, isCompact ? null : verdict.root, roof.root);
+  const stage = h("div", { class: "mm-stage ro-stage" }, isCompact ? null : verdict, roof);
   const note = h("p", { class: "mm-note" });
-  const more = [source?.root, controls.others, folded, foldedOnes.root, note];
-  const root = frame(words, { stage, control: controls.batch, numbers: numbers.root, more }, isCompact);
+  const more = [source, controls.others, folded, foldedOnes, note];
+  const root = frame(words, { stage, control: controls.batch, numbers, more }, isCompact);
 
   let [width, story] = [0, null];
 
@@ -395,12 +376,17 @@ function renderRoofline({ model, el }) {
     const hasTwo = !isCompact && width >= WIDE;
     const timeWidth = hasTwo ? Math.round((width - GAP) * 0.4) : width;
     roof.draw(s, hasTwo ? width - GAP - timeWidth : width);
-    controls.set(s);
+    controls.draw(s);
     if (!isCompact) drawRest(s, timeWidth);
   }
 
-  const parts = [roof, ...(source ? [source] : [])];
-  return mount(el, root, { model: shown, traits: [...SIZES, ...MEASURED], boxes: [stage], draw, parts });
+  return mount(el, root, {
+    model: shown,
+    traits: [...SIZES, ...MEASURED],
+    boxes: [stage],
+    draw,
+    parts: [roof, source],
+  });
 }
 
 export default { render: renderRoofline };

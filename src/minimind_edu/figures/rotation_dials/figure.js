@@ -1,7 +1,7 @@
 // RotationDials: one dial a pair. Positions turn the arrows, dragging an arrow changes the query or the key itself.
 
-import { h, clamp, grouped, setTraits, prefersReducedMotion, wordsOf, frame, mount } from "../kit/kit.js";
-import { fmt, slider, toggle, choice, optionsFor, button, readout } from "../kit/kit.js";
+import { h, fill, clamp, fmt, grouped, slider, toggle, choice, optionsFor, button, readout } from "../kit/kit.js";
+import { controlsOf, row, prefersReducedMotion, setTraits, wordsOf, frame, mount } from "../kit/kit.js";
 import { coverable, createSource } from "../live/source.js";
 import { createWordLine } from "../live/word_line.js";
 import { pairChannels, turnForPosition, ropeScore, cosineOnlyScore } from "../kit/rope.js";
@@ -120,38 +120,30 @@ function createSlideBoth(words, positions, player, draw) {
     positions.pass(first); // between two whole positions, so that the arrows rotate and do not jump
     draw();
   };
-  const both = slider({ ...RANGE, label: words.slideBoth, format, onInput });
+  const both = slider({ ...RANGE, label: words.slideBoth, format, onInput, sym: "m-n" });
   both.input.addEventListener("change", () => {
     if (!positions.isBetween()) return;
     positions.settle();
     draw();
   });
   const play = button({ label: words.play, onClick: () => (player.playing() ? player.stop() : player.start()) });
-  both.root.dataset.sym = "m-n";
+
   const set = (s) => {
     both.set(Math.min(s.m, s.n));
     play.set(player.playing() ? words.pause : words.play);
   };
-  return { root: h("div", { class: "rd-player" }, play.root, both.root), set };
+  return { root: h("div", { class: "rd-player" }, play, both), set };
 }
 
 function createSliders(words, move) {
-  const range = { ...RANGE, step: 1, format: whole };
-  const m = slider({ ...range, label: words.queryPosition, tone: "q", onInput: (value) => move({ m: value }) });
-  const n = slider({ ...range, label: words.keyPosition, tone: "k", onInput: (value) => move({ n: value }) });
-  m.root.dataset.sym = "m";
-  n.root.dataset.sym = "n";
+  const slide = (name, label, tone) =>
+    slider({ ...RANGE, step: 1, label, tone, sym: name, onInput: (value) => move({ [name]: value }) });
+  const [m, n] = [slide("m", words.queryPosition, "q"), slide("n", words.keyPosition, "k")];
   const set = (s) => {
     m.set(s.m);
     n.set(s.n);
   };
-  return { roots: [m.root, n.root], set };
-}
-
-function createBaseChoice(words, model) {
-  const bases = [...new Set([100, 10000, 1000000, model.get("rope_base")])].sort((a, b) => a - b);
-  const onChange = (value) => setTraits(model, { rope_base: value });
-  return choice({ label: words.base, options: optionsFor(bases, grouped), value: model.get("rope_base"), onChange });
+  return { both: [m, n], set };
 }
 
 /** A word's query and another one's key in a head of the living model, before rotation. */
@@ -170,7 +162,7 @@ function createStoryWords(words, model, changed) {
   role.root.querySelector("legend").classList.add("mm-hidden");
   const line = createWordLine(choose);
   const source = createSource(model, follow, { picks: "head" });
-  const root = h("div", { class: "rd-words" }, role.root, line.root);
+  const root = h("div", { class: "rd-words" }, role, line);
   let [m, n, followed, version] = [0, 0, "", 0];
 
   /** Takes the key that this query reads most, whenever the query is another one. */
@@ -207,7 +199,7 @@ function createStoryWords(words, model, changed) {
   }
   const isOn = () => Boolean(source.reading());
   // version: another one for other vectors, which may need other dials
-  return { root, control: source.root, draw, isOn, version: () => version, release: source.release };
+  return { root, control: source, draw, isOn, version: () => version, release: source.release };
 }
 
 /** Call `draw` once after any number of changes in the same moment. */
@@ -243,27 +235,30 @@ function renderDials({ model: given, el }) {
   const words = wordsOf(rotationDialsWords);
   const isCompact = model.get("compact");
   let [dials, reach, dialed] = [[], 0, null];
-  const row = h("div", { class: "rd-dials" });
+  const board = h("div", { class: "rd-dials" });
   const story = isCompact ? null : createStoryWords(words, model, () => (player.stop(), draw()));
   const slideBoth = createSlideBoth(words, positions, player, () => draw());
   const score = readout([]);
   score.root.classList.add("rd-score");
   score.root.dataset.sym = "score";
   const [ruler, strip] = isCompact ? [] : [createRuler(words, move), createStrip(words, move)];
-  const [sliders, base, numbers] = [createSliders(words, move), createBaseChoice(words, model), readout([])];
+  const [sliders, numbers] = [createSliders(words, move), readout([])];
+  const { bound, follow } = controlsOf(model);
+  const bases = [...new Set([100, 10000, 1000000, model.get("rope_base")])].sort((a, b) => a - b);
+  const base = bound(choice, "rope_base", { label: words.base, options: optionsFor(bases, grouped) });
   const compare = toggle({ label: words.compare, onChange: () => draw() });
   const swap = button({ label: words.swap, onClick: () => move({ m: positions.read().n, n: positions.read().m }) });
-  const equation = h("div", { class: "rd-equation" }, row, score.root);
+  const equation = h("div", { class: "rd-equation" }, board, score);
   const stage = h(
     "div",
     { class: "mm-stage rd-stage" },
-    story?.root ?? null,
-    ruler && h("div", { class: "rd-ruler" }, ruler.root),
+    story,
+    ruler && h("div", { class: "rd-ruler" }, ruler),
     equation,
   );
-  const controls = h("div", { class: "mm-controls" }, sliders.roots, base.root, compare.root, swap.root);
-  const more = [story?.control ?? [], controls, h("div", { class: "rd-strip" }, strip?.root), numbers.root];
-  const root = frame(words, { stage, control: slideBoth.root, more }, isCompact);
+  const controls = row(sliders.both, base, compare, swap);
+  const more = [story?.control, controls, h("div", { class: "rd-strip" }, strip), numbers];
+  const root = frame(words, { stage, control: slideBoth, more }, isCompact);
 
   /** Dials for these vectors: as many as they have pairs, and large enough. Dragging makes no new ones. */
   function createDials() {
@@ -271,8 +266,8 @@ function renderDials({ model: given, el }) {
     dials.forEach((dial) => dial.release());
     reach = dialReach(model.get("query"), model.get("key"));
     dials = pairs.map((channels, pair) => createDial(words, pair, channels, reach, isCompact ? null : onTip));
-    row.style.setProperty("--rd-columns", story?.isOn() ? pairs.length : Math.min(4, pairs.length));
-    row.replaceChildren(...dials.map((dial) => dial.root));
+    board.style.setProperty("--rd-columns", story?.isOn() ? pairs.length : Math.min(4, pairs.length));
+    fill(board, dials);
   }
 
   function draw() {
@@ -291,12 +286,12 @@ function renderDials({ model: given, el }) {
     ruler.draw(s, width);
     strip.draw(s, width, compare.get());
     sliders.set(s);
-    base.set(s.base);
+    follow();
     numbers.set(keyNumbers(words, s, positions.isBetween(), compare.get()));
   }
 
   const releaseDials = () => dials.forEach((dial) => dial.release());
-  const parts = [{ release: player.stop }, { release: releaseDials }, ruler, strip, story].filter(Boolean);
+  const parts = [{ release: player.stop }, { release: releaseDials }, ruler, strip, story];
   return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw: drawLater(draw), parts });
 }
 

@@ -1,7 +1,8 @@
 // The parts that RotationDials is drawn with: a dial, the ruler, the score at every distance.
 // Each is { root, draw(...), release() }; none of them keeps the figure's state.
 
-import { h, svg, textAt, setAttributes, setSize, clamp, arrowStep, draggable, fmt, handle } from "../kit/kit.js";
+import { h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, draggable, handle, arrowStep } from "../kit/kit.js";
+import { linear, lineThrough, across, upright } from "../kit/chart.js";
 import { ropeFrequencies, pairChannels, turnForPosition, pairProducts } from "../kit/rope.js";
 import { ropeScore, cosineOnlyScore, angleBetween } from "../kit/rope.js";
 
@@ -147,9 +148,8 @@ export function createDial(words, pair, channels, reach, onDrag) {
 /** The ruler of positions: the query's token above, the key's below, and between them the handle that slides both. */
 export function createRuler(words, move) {
   const [top, middle, bottom, height, margin] = [17, 48, 79, 96, 18];
-  let now = { m: 0, n: 0, step: 1 };
-  const x = (position) => margin + position * now.step;
-  const positionAt = (px) => (px - margin) / now.step;
+  let now = { m: 0, n: 0 };
+  let [x, drawnWidth] = [null, 0];
   const ticks = svg("g");
 
   const token = (name, symbol, label, ...shapes) => {
@@ -177,36 +177,36 @@ export function createRuler(words, move) {
   let offset = 0; // of the finger from the smaller position, while both slide
   const start = (event) => {
     const px = event.clientX - root.getBoundingClientRect().left;
-    offset = positionAt(px) - Math.min(now.m, now.n);
+    offset = x.invert(px) - Math.min(now.m, now.n);
   };
   const slideBoth = (px, _, event) => {
-    move({ first: positionAfter(event, positionAt(px) - offset, Math.min(now.m, now.n)) });
+    move({ first: positionAfter(event, x.invert(px) - offset, Math.min(now.m, now.n)) });
   };
   const releases = [
-    draggable(q, { onMove: (px, _, event) => move({ m: positionAfter(event, positionAt(px), now.m) }) }),
-    draggable(k, { onMove: (px, _, event) => move({ n: positionAfter(event, positionAt(px), now.n) }) }),
+    draggable(q, { onMove: (px, _, event) => move({ m: positionAfter(event, x.invert(px), now.m) }) }),
+    draggable(k, { onMove: (px, _, event) => move({ n: positionAfter(event, x.invert(px), now.n) }) }),
     draggable(both, { onStart: start, onMove: slideBoth }),
   ];
 
   function drawTicks(width) {
     setSize(root, width, height);
+    x = linear([0, LAST], [margin, width - margin]);
     const tick = (_, position) => {
       const half = position % 8 ? 3 : 6;
-      const [at, y1, y2] = [x(position), middle - half, middle + half];
-      return svg("line", { class: "rd-tick", x1: at, x2: at, y1, y2 });
+      return upright(x(position), middle - half, middle + half, "rd-tick");
     };
-    ticks.replaceChildren(
-      svg("line", { class: "rd-axis", x1: x(0), x2: x(LAST), y1: middle, y2: middle }),
-      ...Array.from({ length: LAST + 1 }, tick),
-      ...[0, 16, 32, 48, 63].map((p) => textAt(x(p), middle + 24, String(p), "rd-small", "middle")),
+    fill(
+      ticks,
+      across(middle, x(0), x(LAST), "rd-axis"),
+      Array.from({ length: LAST + 1 }, tick),
+      [0, 16, 32, 48, 63].map((p) => textAt(x(p), middle + 24, p, "rd-small", "middle")),
     );
   }
 
   function draw(s, width) {
-    const step = (width - 2 * margin) / LAST;
-    const isResized = step !== now.step;
-    now = { m: s.m, n: s.n, step };
-    if (isResized) drawTicks(width);
+    now = { m: s.m, n: s.n };
+    if (width !== drawnWidth) drawTicks(width);
+    drawnWidth = width;
     const [low, high] = [Math.min(s.m, s.n), Math.max(s.m, s.n)];
     const wide = Math.max(PILL, x(high) - x(low));
     const from = clamp((x(high) + x(low) - wide) / 2, 0, width - wide);
@@ -239,11 +239,10 @@ export function createStrip(words, move) {
   const root = svg("svg", drawing, parts);
   let drawnFor = "";
   let y = () => 0;
-  let now = { distance: 0, perPosition: 1 };
+  let now = { distance: 0, x: null };
   const release = draggable(here, {
     onMove: (px, _, event) => {
-      const distance = positionAfter(event, (px - left) / now.perPosition - LAST, now.distance);
-      move({ distance: clamp(distance, -LAST, LAST) });
+      move({ distance: clamp(positionAfter(event, now.x.invert(px), now.distance), -LAST, LAST) });
     },
   });
 
@@ -254,38 +253,36 @@ export function createStrip(words, move) {
     const cosines = compare ? distances.map((d) => cosineOnlyScore(s.query, s.key, d, s.base, LAYOUT)) : [];
     const [low, high] = [Math.min(...scores, ...cosines), Math.max(...scores, ...cosines)];
     const pad = 0.08 * (high - low) + 0.05;
-    const room = height - top - bottom - wordsHeight;
-    y = (score) => top + wordsHeight + ((high + pad - score) / (high - low + 2 * pad)) * room;
-    const line = (values) => {
-      const points = values.map((value, i) => `${x(distances[i]).toFixed(1)} ${y(value).toFixed(1)}`);
-      return values.length ? `M${points.join("L")}` : "";
-    };
+    y = linear([high + pad, low - pad], [top + wordsHeight, height - bottom]);
+    const line = (values) => lineThrough(values.map((value, i) => [x(distances[i]), y(value)]));
     setAttributes(curve, { d: line(scores) });
     setAttributes(wrong, { d: line(cosines) });
     setSize(root, width, height);
     setAttributes(masked, { width: Math.max(0, x(0) - left) });
     const isInside = (level) => level >= low - pad && level <= high + pad;
     const levels = [...new Set([Math.ceil(low), 0, Math.floor(high)])].filter(isInside);
-    grid.replaceChildren(
-      ...levels.map((v) => svg("line", { class: "rd-zero", x1: left, x2: width - right, y1: y(v), y2: y(v) })),
-      ...levels.map((v) => textAt(left - 6, y(v) + 4, fmt(v, 0), "rd-small", "end")),
-      ...[-48, -32, -16, 0, 16, 32, 48].map((d) => textAt(x(d), height - 6, fmt(d, 0), "rd-small", "middle")),
+    fill(
+      grid,
+      levels.map((v) => across(y(v), left, width - right, "rd-zero")),
+      levels.map((v) => textAt(left - 6, y(v) + 4, fmt(v, 0), "rd-small", "end")),
+      [-48, -32, -16, 0, 16, 32, 48].map((d) => textAt(x(d), height - 6, fmt(d, 0), "rd-small", "middle")),
     );
-    sides.replaceChildren(
+    fill(
+      sides,
       textAt((left + x(0)) / 2, top + 14, words.keyAfter, "rd-small", "middle"),
       textAt((x(0) + width - right) / 2, top + 14, words.keyBefore, "rd-small", "middle"),
     );
   }
 
   function draw(s, width, compare) {
-    const x = (distance) => left + ((distance + LAST) / (2 * LAST)) * (width - left - right);
+    const x = linear([-LAST, LAST], [left, width - right]);
     const wanted = JSON.stringify([s.query, s.key, s.base, width, compare]);
     if (wanted !== drawnFor) drawCurves(s, width, x, compare);
     drawnFor = wanted;
     const distance = s.m - s.n;
     const swapped = ropeScore(s.query, s.key, s.n, s.m, s.base, LAYOUT, LAYOUT);
     setAttributes(plumb, { x1: x(distance), x2: x(distance) });
-    now = { distance, perPosition: (width - left - right) / (2 * LAST) };
+    now = { distance, x };
     const text = words.stripValue(fmt(distance, 0), fmt(s.score, 4), fmt(swapped, 4));
     setAttributes(here, { transform: `translate(${x(distance)} ${y(s.score)})` });
     setAttributes(here, { "aria-valuenow": Math.round(distance), "aria-valuetext": text });

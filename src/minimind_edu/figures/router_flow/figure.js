@@ -1,7 +1,8 @@
 // RouterFlow: the words of two sentences go to the experts of a mixture, at six moments of its training.
 
-import { h, svg, textAt, setAttributes, setSize, setTraits, mount, frame, wordsOf } from "../kit/kit.js";
-import { fmt, slider, toggle, choice, optionsFor, readout, announcement } from "../kit/kit.js";
+import { h, svg, fill, setAttributes, textAt, setSize, fmt, slider, toggle, choice, optionsFor } from "../kit/kit.js";
+import { readout, announcement, controlsOf, row, wordsOf, frame, mount } from "../kit/kit.js";
+import { linear, lineThrough, across, upright } from "../kit/chart.js";
 import { runOf, waysOf, extremesOf, busiestAlong } from "./math.js";
 import { routerFlowWords } from "./words.js";
 
@@ -25,7 +26,7 @@ function createFlow(words) {
   const root = svg("svg", { role: "img" });
   const [names, ways, loads] = [svg("g", { "data-sym": "stream" }), svg("g", {}), svg("g", { "data-sym": "ffn" })];
   const bars = Array.from({ length: EXPERTS }, () => svg("rect", { class: "rf-bar", height: 16, rx: 2 }));
-  root.append(ways, names, loads);
+  fill(root, ways, names, loads);
 
   function drawExpert(i, load, at) {
     const { x, length, y, isLast } = at;
@@ -37,8 +38,8 @@ function createFlow(words) {
       textAt(x + length, y - 15, words.percent(load), "rf-load", "end"),
       svg("rect", { class: "rf-rail", x, y: y - 8, width: length, height: 16, rx: 2 }),
       bars[i],
-      svg("line", { class: "rf-tick", x1: tick, x2: tick, y1: y - 12, y2: y + 12 }),
-      isLast ? textAt(tick, y + 26, words.even, "rf-small", "middle") : [],
+      upright(tick, y - 12, y + 12, "rf-tick"),
+      isLast && textAt(tick, y + 26, words.even, "rf-small", "middle"),
     ];
   }
 
@@ -51,10 +52,11 @@ function createFlow(words) {
     const x = width - length;
     const each = (story.length * row) / EXPERTS;
     const expertY = (i) => top + i * each + each / 2;
-    setSize(root, width, height);
-    names.replaceChildren(
+    setSize(root, width, height, words.picture(story.length, shown.loads, shown.step, shown.balanced));
+    fill(
+      names,
       textAt(left - 10, 12, words.tokens, "rf-small", "end"),
-      ...story.map((word, i) => textAt(left - 10, yOf(i) + 4, word, "rf-word", "end")),
+      story.map((word, i) => textAt(left - 10, yOf(i) + 4, word, "rf-word", "end")),
     );
     const lines = shown.ways.map(([word, expert, weight]) =>
       svg("path", {
@@ -63,12 +65,11 @@ function createFlow(words) {
         "stroke-width": ((weight / 100) * THICKEST).toFixed(2),
       }),
     );
-    ways.replaceChildren(...lines);
+    fill(ways, lines);
     const drawn = shown.loads.map((load, i) =>
       drawExpert(i, load, { x, length, y: expertY(i), isLast: i === EXPERTS - 1 }),
     );
-    loads.replaceChildren(textAt(x + length, 12, words.loads, "rf-small", "end"), ...drawn.flat(Infinity));
-    setAttributes(root, { "aria-label": words.picture(story.length, shown.loads, shown.step, shown.balanced) });
+    fill(loads, textAt(x + length, 12, words.loads, "rf-small", "end"), drawn);
   }
   return { root, draw };
 }
@@ -79,7 +80,7 @@ function createCourses(words) {
   const root = svg("svg", { role: "img" });
 
   function drawLegend() {
-    const sample = (x, cls) => svg("line", { class: `rf-course ${cls}`, x1: x, x2: x + 22, y1: 26, y2: 26 });
+    const sample = (x, cls) => across(26, x, x + 22, `rf-course ${cls}`);
     return [
       textAt(0, 12, words.along, "rf-small"),
       [sample(0, ""), textAt(28, 30, words.without, "rf-small")],
@@ -90,79 +91,44 @@ function createCourses(words) {
   function draw(results, traits, stop, width) {
     const { height } = COURSE;
     const floor = height - bottom;
-    const x = (i) => left + (i / (results.stops.length - 1)) * (width - left - right);
-    const y = (load) => floor - (load / 100) * (floor - top);
+    const x = linear([0, results.stops.length - 1], [left, width - right]);
+    const y = linear([0, 100], [floor, top]);
     const ticks = [0, EVEN, 50, 100].map((load) => [
-      svg("line", { class: "rf-grid", x1: left, x2: width - right, y1: y(load), y2: y(load) }),
+      across(y(load), left, width - right, "rf-grid"),
       textAt(left - 6, y(load) + 4, words.percent(load), "rf-small", "end"),
     ]);
-    const courses = [true, false].map((balanced) =>
-      busiestAlong(results, traits.top_k, balanced, traits.block - 1).map((loads) => {
-        const points = loads.map((load, i) => `${x(i).toFixed(1)} ${y(load).toFixed(1)}`);
-        return svg("path", { class: `rf-course ${balanced ? "rf-balanced" : ""}`, d: `M${points.join("L")}` });
-      }),
+    const [without, balanced] = [false, true].map((isBalanced) =>
+      busiestAlong(results, traits.top_k, isBalanced, traits.block - 1),
     );
-    const parts = [
+    const course = (cls) => (loads) =>
+      svg("path", { class: `rf-course ${cls}`, d: lineThrough(loads.map((load, i) => [x(i), y(load)])) });
+    const last = (courses) => courses.map((loads) => loads.at(-1));
+    setSize(root, width, height, words.course(last(without), last(balanced)));
+    fill(
+      root,
       drawLegend(),
       ticks,
       results.stops.map((step, i) => textAt(x(i), floor + 17, step, "rf-small", "middle")),
-      svg("line", { class: "rf-now", x1: x(stop), x2: x(stop), y1: top, y2: floor }),
-      courses,
-    ];
-    setSize(root, width, height);
-    root.replaceChildren(...parts.flat(Infinity));
-    const last = (balanced) =>
-      busiestAlong(results, traits.top_k, balanced, traits.block - 1).map((loads) => loads.at(-1));
-    setAttributes(root, { "aria-label": words.course(last(false), last(true)) });
+      upright(x(stop), top, floor, "rf-now"),
+      balanced.map(course("rf-balanced")),
+      without.map(course("")),
+    );
   }
   return { root, draw };
 }
 
-// A row of choices that write one trait.
-function traitChoice(model, name, label, values) {
-  const control = choice({
-    label,
-    options: optionsFor(values),
-    value: model.get(name),
-    onChange: (value) => setTraits(model, { [name]: value }),
-  });
-  return { name, ...control };
-}
-
-function createControls(model, words, results) {
-  const { stops, runs } = results;
-  const [first] = runs;
-  const values = (name) => [...new Set(runs.map((run) => run[name]))];
-  const steps = slider({
-    label: words.steps,
-    min: 0,
-    max: stops.length - 1,
-    step: 1,
-    value: stops.indexOf(model.get("step")),
-    format: (i) => stops[i],
-    onInput: (i) => setTraits(model, { step: stops[i] }),
-  });
-  const balanced = toggle({
-    label: words.balanced,
-    checked: model.get("balanced"),
-    onChange: (isOn) => setTraits(model, { balanced: isOn }),
-  });
+function createControls(model, words, { stops, runs }) {
+  const { bound, follow } = controlsOf(model);
+  const options = (name) => optionsFor([...new Set(runs.map((run) => run[name]))]);
+  const blocks = optionsFor(runs[0].looks[0].blocks.map((_, i) => i + 1));
+  const steps = bound(slider, "step", { label: words.steps, stops });
+  const balanced = bound(toggle, "balanced", { label: words.balanced });
   const folded = [
-    traitChoice(model, "top_k", words.topK, values("top_k")),
-    traitChoice(
-      model,
-      "block",
-      words.block,
-      first.looks[0].blocks.map((_, i) => i + 1),
-    ),
-    traitChoice(model, "seed", words.seed, values("seed")),
+    bound(choice, "top_k", { label: words.topK, options: options("top_k") }),
+    bound(choice, "block", { label: words.block, options: blocks }),
+    bound(choice, "seed", { label: words.seed, options: options("seed") }),
   ];
-  const set = (traits) => {
-    steps.set(stops.indexOf(traits.step));
-    balanced.set(traits.balanced);
-    folded.forEach((control) => control.set(traits[control.name]));
-  };
-  return { steps, balanced, folded, set };
+  return { steps, balanced, folded, follow };
 }
 
 function renderRouter({ model, el }) {
@@ -172,16 +138,10 @@ function renderRouter({ model, el }) {
   const [flow, courses] = [createFlow(words), createCourses(words)];
   const verdict = announcement("rf-verdict");
   const numbers = readout([]);
-  const stage = h("div", { class: "mm-stage" }, flow.root);
-  const primary = isCompact ? [controls.balanced.root] : [controls.steps.root, controls.balanced.root];
-  const control = h("div", { class: "mm-controls" }, primary);
-  const below = h("div", { class: "rf-below" }, verdict.root, numbers.root);
-  const choices = h(
-    "div",
-    { class: "mm-controls" },
-    controls.folded.map((one) => one.root),
-  );
-  const more = [choices, h("div", { class: "mm-stage rf-along" }, courses.root)];
+  const stage = h("div", { class: "mm-stage" }, flow);
+  const control = row(isCompact ? null : controls.steps, controls.balanced);
+  const below = h("div", { class: "rf-below" }, verdict, numbers);
+  const more = [row(controls.folded), h("div", { class: "mm-stage rf-along" }, courses)];
   const root = frame(words, { stage, control, numbers: below, more }, isCompact);
 
   function say(loads, balance, loss, topK) {
@@ -203,7 +163,7 @@ function renderRouter({ model, el }) {
     const { loads, balance } = blocks[traits.block - 1];
     const ways = waysOf(results, run, stop, traits.block - 1);
     flow.draw({ ...traits, loads, ways }, results.words, width, isCompact);
-    controls.set(traits);
+    controls.follow();
     if (isCompact) return;
     courses.draw(results, traits, stop, Math.min(width, COURSE.width));
     say(loads, balance, loss, traits.top_k);

@@ -1,6 +1,6 @@
 // The bars of the sampler: what the model says of a word, what the knobs make of it, and its share of the draws.
 
-import { h, setAttributes } from "../kit/kit.js";
+import { h, fill, setAttributes } from "../kit/kit.js";
 
 const INVISIBLE = 0.0005; // probability whose outline would be nothing but its border
 
@@ -51,7 +51,7 @@ export function createSamplerBars(words, onPress) {
   function draw(items) {
     if (rows.length !== items.length) {
       rows = items.map(({ id }) => createRow(Boolean(onPress) && id !== null));
-      list.replaceChildren(...rows.map((row) => row.root));
+      fill(list, rows);
     }
     rows.forEach((row, at) => row.set(items[at]));
   }

@@ -1,7 +1,7 @@
 // Sampler: the trained model's next word, what the knobs of generation make of its distribution, and draws from it.
 
-import { h, setTraits, mount, frame, wordsOf, fmt } from "../kit/kit.js";
-import { announcement, button, choice, optionsFor, readout, slider } from "../kit/kit.js";
+import { h, fill, fmt, slider, choice, namedOptions, button, readout, announcement, controlsOf } from "../kit/kit.js";
+import { row, setTraits, wordsOf, frame, mount } from "../kit/kit.js";
 import { drawnFrom, entropyInNats, reshape, softmax } from "../live/sampling.js";
 import { createSource } from "../live/source.js";
 import { createSamplerBars } from "./bars.js";
@@ -56,7 +56,10 @@ function createTextLine(words) {
       return [isJoined ? "" : " ", isAdded ? h("b", {}, token) : token];
     });
     const slot = h("span", { class: "sp-slot" }, last === null ? "" : table[last]);
-    root.replaceChildren(...[from ? "…" : "", ...shown.flat(), " ", slot].filter((part) => part !== ""));
+    fill(
+      root,
+      [from ? "…" : "", shown, " ", slot].flat(2).filter((part) => part !== ""),
+    );
   }
   return { root, draw };
 }
@@ -74,21 +77,19 @@ function createKnobs(model, words) {
     return name === "top_k" ? fmt(value, 0) : fmt(value, 2);
   }
 
+  const { bound, follow } = controlsOf(model);
   function createKnob(name) {
-    const [min, max, step] = RANGES[name] ?? [0, TOP_KS.length, 1];
-    const valueAt = (x) => (name === "top_k" ? (TOP_KS[x] ?? all) : x);
-    const stopOf = (value) => (name === "top_k" && value < all ? TOP_KS.findLastIndex((k) => k <= value) : value);
+    const [min, max, step] = RANGES[name] ?? [];
+    const range = name === "top_k" ? { stops: [...TOP_KS, all] } : { min, max, step };
     const format = () => (name in left ? words.left(textOf(name), left[name]) : textOf(name));
-    const onInput = (x) => setTraits(model, { [name]: valueAt(x) });
-    const one = slider({ label: words.knobs[name], min, max, step, value: min, format, onInput });
-    return { root: one.root, set: () => one.set(stopOf(model.get(name))) };
+    return bound(slider, name, { label: words.knobs[name], ...range, format });
   }
 
   const knobs = Object.fromEntries(KNOBS.map((name) => [name, createKnob(name)]));
   const draw = (steps) => {
     const counted = (name) => steps[STEP_OF[name]].filter(Number.isFinite).length;
     left = Object.fromEntries(["top_k", "top_p", "min_p"].map((name) => [name, counted(name)]));
-    KNOBS.forEach((name) => knobs[name].set());
+    follow();
   };
   const active = () => KNOBS.filter((name) => model.get(name) !== neutral[name]);
   const recipe = () => words.recipe(active().map((name) => `${words.knobs[name]} ${textOf(name)}`));
@@ -98,8 +99,8 @@ function createKnobs(model, words) {
 function createPresets(model, words) {
   const neutral = neutralOf(model);
   const valuesOf = (name) => ({ ...neutral, ...PRESETS[name] });
-  const options = optionsFor(Object.keys(PRESETS), (name) => words.presetNames[name]);
   const onChange = (name) => setTraits(model, valuesOf(name));
+  const options = namedOptions(words.presetNames);
   const presets = choice({ label: words.presets, options, value: null, onChange });
   const fits = (name) => Object.entries(valuesOf(name)).every(([knob, value]) => model.get(knob) === value);
   return { root: presets.root, draw: () => presets.set(Object.keys(PRESETS).find(fits)) };
@@ -137,12 +138,7 @@ function createActions(words, draws, text) {
     one.disabled = isDisabled;
     if (isDisabled && hasFocus) buttons[0].root.focus({ preventScroll: true });
   }
-  const root = h(
-    "div",
-    { class: "sp-actions" },
-    buttons.map((one) => one.root),
-  );
-  return { root, back: back.root, draw, isTaking: () => isTaking };
+  return { root: h("div", { class: "sp-actions" }, buttons), back, draw, isTaking: () => isTaking };
 }
 
 /** What is drawn: the distributions before and after the knobs, and the words in the order of the first. */
@@ -223,27 +219,22 @@ function renderSampler({ model, el }) {
   const actions = createActions(words, draws, text);
   const line = createTextLine(words);
   const bars = createSamplerBars(words, isCompact ? null : text.add);
-  const start = choice({
-    label: words.start,
-    options: optionsFor(Object.keys(words.starts), (name) => words.starts[name]),
-    value: model.get("start"),
-    onChange: (name) => setTraits(model, { start: name }),
-  });
+  const { bound, follow } = controlsOf(model);
+  const start = bound(choice, "start", { label: words.start, options: namedOptions(words.starts) });
   const recipe = h("p", { class: "sp-recipe" });
   const [verdict, status] = [announcement("sp-verdict"), announcement("sp-status")];
   const numbers = readout([]);
   const seed = button({ label: "", onClick: () => setTraits(model, { seed: model.get("seed") + 1 }) });
   const { temperature, ...folded } = knobs.knobs;
-  const begin = h("div", { class: "sp-begin" }, start.root, actions.back);
-  const beside = h("div", { class: "sp-beside" }, isCompact ? line.root : [begin, line.root, status.root]);
-  const told = h("div", { class: "sp-told" }, recipe, verdict.root);
-  const stage = h("div", { class: "mm-stage sp-stage" }, beside, bars.root, isCompact ? [] : told);
-  const control = h("div", { class: "mm-controls" }, temperature.root, isCompact ? [] : actions.root);
-  const below = h("div", { class: "sp-below" }, numbers.root);
-  const sliders = Object.values(folded).map((knob) => knob.root);
+  const begin = h("div", { class: "sp-begin" }, start, actions.back);
+  const beside = h("div", { class: "sp-beside" }, isCompact ? line : [begin, line, status]);
+  const told = h("div", { class: "sp-told" }, recipe, verdict);
+  const stage = h("div", { class: "mm-stage sp-stage" }, beside, bars, isCompact ? null : told);
+  const control = row(temperature, isCompact ? null : actions);
+  const below = h("div", { class: "sp-below" }, numbers);
   const note = h("p", { class: "mm-note" }, words.order);
-  const chosen = h("div", { class: "sp-chosen" }, presets.root, seed.root);
-  const more = [chosen, h("div", { class: "mm-controls sp-knobs" }, sliders), note, source?.root ?? []];
+  const chosen = h("div", { class: "sp-chosen" }, presets, seed);
+  const more = [chosen, h("div", { class: "mm-controls sp-knobs" }, Object.values(folded)), note, source];
   const shape = isCompact ? { ...words, title: words.titleCompact } : words;
   const root = frame(shape, { stage, control, numbers: below, more }, isCompact);
 
@@ -267,7 +258,7 @@ function renderSampler({ model, el }) {
     knobs.draw(state.steps);
     if (isCompact) return;
     start.root.hidden = Boolean(source.reading());
-    start.set(model.get("start"));
+    follow();
     recipe.textContent = knobs.recipe();
     presets.draw();
     seed.set(words.newSeed(model.get("seed") + 1));
@@ -277,8 +268,7 @@ function renderSampler({ model, el }) {
     numbers.set(samplerNumbers(state, draws, words));
   }
 
-  const parts = [text, draws, source].filter(Boolean);
-  return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw, parts });
+  return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw, parts: [text, draws, source] });
 }
 
 export default { render: renderSampler };
