@@ -1,7 +1,7 @@
 // The reader's story in place of a figure's example: the switch, the living model that reads the story, its words.
 // Nothing is fetched before the reader asks for the story; who has asked once finds it again in the next figure.
 
-import { announcement, choice, clamp, fmt, h, loadLiving, optionsFor, setAttributes, wordsOf } from "../kit/kit.js";
+import { h, fill, clamp, fmt, choice, optionsFor, announcement, loadLiving, wordsOf } from "../kit/kit.js";
 import { liveSourceWords } from "./source_words.js";
 import { tellingHead } from "./heads.js";
 
@@ -55,7 +55,7 @@ export function createSource(model, changed, { picks = null, kind = "recall" } =
     show(name === "story");
   };
   const source = choice({ label: words.label, options, value: "example", onChange });
-  const root = h("div", { class: "mm-source" }, source.root, h("p", {}, said.root, link), pickers);
+  const root = h("div", { class: "mm-source" }, source, h("p", {}, said, link), pickers);
 
   function readStory(ids) {
     const { traces, cache } = living.model.run(ids, { lens: true });
@@ -68,15 +68,10 @@ export function createSource(model, changed, { picks = null, kind = "recall" } =
   function createPickers({ num_hidden_layers: L, num_attention_heads: H }) {
     const pick = (name, count) => {
       const numbers = optionsFor([...Array(count).keys()], (at) => at + 1);
-      return choice({
-        label: words[name],
-        options: numbers,
-        value: read[name],
-        onChange: (at) => choose({ [name]: at }),
-      });
+      const onChange = (at) => choose({ [name]: at });
+      return choice({ label: words[name], options: numbers, value: read[name], onChange });
     };
-    const picked = [picks && pick("layer", L), picks === "head" && pick("head", H)].filter(Boolean);
-    pickers.replaceChildren(...picked.map((one) => one.root));
+    fill(pickers, picks && pick("layer", L), picks === "head" && pick("head", H));
   }
 
   function tell() {

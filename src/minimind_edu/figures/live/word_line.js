@@ -1,6 +1,6 @@
 // The words of a story as a row of buttons.
 
-import { clamp, h, setAttributes, wordsOf } from "../kit/kit.js";
+import { h, fill, setAttributes, clamp, wordsOf } from "../kit/kit.js";
 import { liveSourceWords } from "./source_words.js";
 
 /**
@@ -28,7 +28,7 @@ export function createWordLine(onChoose) {
   }
 
   function draw(tokens, at, looksOf) {
-    if (tokens.join() !== shown) root.replaceChildren(...(buttons = tokens.map(createWord)));
+    if (tokens.join() !== shown) fill(root, (buttons = tokens.map(createWord)));
     shown = tokens.join();
     // a long story scrolls within its box: the chosen word stays in sight
     root.scrollTop = buttons[at].offsetTop - root.offsetTop - root.clientHeight / 2;

@@ -1,6 +1,6 @@
 // What comes next: a bar for each of the likeliest words, a tick for the exact probability, and how a word is drawn.
 
-import { h, slider } from "../kit/kit.js";
+import { h, fill, fmt, slider } from "../kit/kit.js";
 import { descending } from "./session.js";
 import { linksToChapters, wordWithGloss } from "./marks.js";
 
@@ -9,27 +9,25 @@ const MOST_BARS = 7;
 /** first: what Python computed for the first story, { ids, bars: [word, model, exact] }, until the model is here. */
 export function createBars(words, session, glossOf, first, count = MOST_BARS) {
   const title = h("p", { class: "ml-title", "aria-live": "polite" });
-  const list = h("div", { class: "ml-bars" });
   const legend = h("p", { class: "ml-legend" });
-  const root = h("section", { class: "ml-answer" }, title, list, legend);
   const rows = Array.from({ length: count }, () => createRow());
-  list.append(...rows.map((row) => row.root));
+  const root = h("section", { class: "ml-answer" }, title, h("div", { class: "ml-bars" }, rows), legend);
 
   function createRow() {
     let id = null;
     const word = h("span", { class: "ml-bar-word" });
-    const fill = h("i", { class: "ml-fill" });
+    const length = h("i", { class: "ml-fill" });
     const tick = h("i", { class: "ml-tick" });
     const number = h("span", { class: "ml-number" });
     const press = () => id !== null && session.answer(id);
-    const bar = h("button", { type: "button", class: "ml-bar mm-shows", onClick: press });
-    bar.append(word, h("span", { class: "ml-track" }, fill, tick), number);
+    const attrs = { type: "button", class: "ml-bar mm-shows", onClick: press };
+    const bar = h("button", attrs, word, h("span", { class: "ml-track" }, length, tick), number);
     const set = (one) => {
       ({ id } = one);
       const text = session.world.words[id];
       const share = one.drawn || one.model;
-      word.replaceChildren(...wordWithGloss(text, glossOf(id)).filter(Boolean));
-      fill.style.width = `${100 * (share ?? 0)}%`;
+      fill(word, wordWithGloss(text, glossOf(id)));
+      length.style.width = `${100 * (share ?? 0)}%`;
       tick.style.left = `${100 * (one.exact ?? 0)}%`;
       tick.hidden = !one.exact;
       number.textContent = share === null ? "…" : words.percent(share);
@@ -71,40 +69,17 @@ export function createBars(words, session, glossOf, first, count = MOST_BARS) {
 
 /** The three sliders of the sampling, folded, with the chapter about them. */
 export function createSampling(words, session, links) {
-  const { temperature, topK, topP } = session.settings;
-  const sliders = [
-    slider({
-      label: words.temperature,
-      min: 0,
-      max: 2,
-      step: 0.05,
-      value: temperature,
-      format: (x) => (x === 0 ? words.greedy : x.toFixed(2)),
-      onInput: (value) => session.set({ temperature: value }),
-    }),
-    slider({
-      label: words.topK,
-      min: 0,
-      max: 20,
-      step: 1,
-      value: topK,
-      format: (x) => (x === 0 ? words.all : String(x)),
-      onInput: (value) => session.set({ topK: value }),
-    }),
-    slider({
-      label: words.topP,
-      min: 0.05,
-      max: 1,
-      step: 0.05,
-      value: topP,
-      format: (x) => (x === 1 ? words.all : x.toFixed(2)),
-      onInput: (value) => session.set({ topP: value }),
-    }),
-  ];
+  const knob = (name, min, max, step, [off, offText]) => {
+    const format = (x) => (x === off ? offText : fmt(x, step === 1 ? 0 : 2));
+    const onInput = (value) => session.set({ [name]: value });
+    return slider({ label: words[name], min, max, step, value: session.settings[name], format, onInput });
+  };
   const controls = h(
     "div",
     { class: "ml-sampling" },
-    sliders.map((one) => one.root),
+    knob("temperature", 0, 2, 0.05, [0, words.greedy]),
+    knob("topK", 0, 20, 1, [0, words.all]),
+    knob("topP", 0.05, 1, 0.05, [1, words.all]),
   );
   const chapters = linksToChapters(words, links, ["generation"]);
   return { root: h("details", { class: "mm-more" }, h("summary", {}, words.sampling), controls, chapters) };

@@ -1,6 +1,6 @@
 // The model from the embedding to the last norm at the selected word: every part can be pressed, every head is a map.
 
-import { h, svg } from "../kit/kit.js";
+import { h, svg, fill } from "../kit/kit.js";
 import { softmax } from "../live/sampling.js";
 import { descending } from "./session.js";
 import { createCells, createStrip, linksToChapters, rootMeanSquare, wordWithGloss } from "./marks.js";
@@ -37,7 +37,7 @@ function createHeadMap(words, session, layer, head, look) {
     traces.forEach((trace, y) =>
       trace.blocks[layer].weights[head].forEach((weight, x) => found.add(x, y, weight, "ml-read")),
     );
-    cells.replaceChildren(...found.nodes());
+    fill(cells, found.nodes());
     mark.setAttribute("width", traces.length || 1);
   }
 
@@ -56,7 +56,7 @@ function createPart(session, label, name, place, tone) {
   strip.root.setAttribute("aria-hidden", "true");
   const onClick = () => session.toggle(place);
   const attrs = { type: "button", class: "ml-part mm-shows", "data-tone": tone, "aria-label": name, onClick };
-  const root = h("button", attrs, h("span", { class: "ml-part-name" }, label), strip.root);
+  const root = h("button", attrs, h("span", { class: "ml-part-name" }, label), strip);
   const draw = (values, zoom) => {
     if (values) strip.draw(values);
     root.setAttribute("aria-expanded", zoom?.part === place.part && zoom.layer === place.layer);
@@ -91,19 +91,15 @@ export function createBlocks(words, session, sizes, glossOf, look, zoom, links) 
       "div",
       { class: "ml-block", role: "group", "aria-label": words.block(layer + 1) },
       h("span", { class: "ml-block-name" }, words.block(layer + 1)),
-      norm.root,
-      h(
-        "div",
-        { class: "ml-heads", style: `--ml-heads:${sizes.heads}` },
-        heads.map((one) => one.root),
-      ),
-      ffn.root,
-      stream.root,
+      norm,
+      h("div", { class: "ml-heads", style: `--ml-heads:${sizes.heads}` }, heads),
+      ffn,
+      stream,
       said,
     );
     return { root, norm, heads, ffn, stream, said };
   });
-  const ends = (one) => h("div", { class: "ml-block ml-end" }, one.root);
+  const ends = (one) => h("div", { class: "ml-block ml-end" }, one);
   const rows = [ends(embedding), ...blocks.map((one) => one.root), ends(final)];
   const root = h(
     "section",
@@ -131,11 +127,7 @@ export function createBlocks(words, session, sizes, glossOf, look, zoom, links) 
     norm.draw(trace?.normed, session.zoom);
     ffn.draw(trace?.hidden, session.zoom);
     stream.draw(trace?.output, session.zoom);
-    if (trace)
-      said.replaceChildren(
-        h("span", { class: "ml-label" }, words.says),
-        ...saidBy(words, session, glossOf, trace.lens),
-      );
+    if (trace) fill(said, h("span", { class: "ml-label" }, words.says), saidBy(words, session, glossOf, trace.lens));
   }
 
   function draw() {
@@ -159,7 +151,7 @@ export function createBlocks(words, session, sizes, glossOf, look, zoom, links) 
     );
     mine.forEach((one, at) => {
       if (one.matches("svg")) one.setAttribute("viewBox", theirs[at].getAttribute("viewBox"));
-      if (!one.matches(".ml-map")) one.replaceChildren(...theirs[at].cloneNode(true).childNodes);
+      if (!one.matches(".ml-map")) fill(one, [...theirs[at].cloneNode(true).childNodes]);
     });
   }
   return { root, draw, take };

@@ -1,6 +1,6 @@
 // The KV cache of the story: a column of keys and values for each word, in every block, and what it weighs.
 
-import { h, svg } from "../kit/kit.js";
+import { h, svg, fill, row } from "../kit/kit.js";
 import { linksToChapters } from "./marks.js";
 
 const ITEM_BYTES = 4; // of a number, float32
@@ -29,9 +29,9 @@ export function createCache(words, session, sizes, links) {
     const height = layers * 2.6;
     drawing.setAttribute("viewBox", `0 0 ${Math.max(count, LEAST_COLUMNS)} ${height}`);
     drawing.setAttribute("aria-label", words.cacheLabel(count));
-    const blocks = Array.from({ length: layers }, (_, layer) => drawBlockRows(layer, count)).flat();
+    const blocks = Array.from({ length: layers }, (_, layer) => drawBlockRows(layer, count));
     const mark = svg("rect", { class: "ml-row-mark", x: session.selected - 0.1, y: 0, width: 1, height });
-    drawing.replaceChildren(mark, ...blocks);
+    fill(drawing, mark, blocks);
   }
   return { root, draw };
 }

@@ -1,7 +1,7 @@
 // MiniMindLive: compose a story, ask about it, and look inside the trained model while it answers. One story, one
 // position, one open part. The first picture comes from Python; the weights arrive after it.
 
-import { h, frame, grouped, loadLiving, mount, observeTraits, button, announcement, wordsOf } from "../kit/kit.js";
+import { h, grouped, button, announcement, observeTraits, loadLiving, wordsOf, frame, mount } from "../kit/kit.js";
 import { hashOfStory, keepStory, onStory, partInHash, storyOf } from "../live/story.js";
 import { createWorld } from "../live/world.js";
 import { createBars, createSampling } from "./bars.js";
@@ -62,7 +62,7 @@ function createWriting(words, session) {
     },
   });
   const undo = button({ label: words.undo, onClick: () => (stop(), session.undo()) });
-  const root = h("div", { class: "ml-presses" }, next.root, play.root, undo.root);
+  const root = h("div", { class: "ml-presses" }, next, play, undo);
   const draw = () => {
     next.root.disabled = play.root.disabled = !session.model || session.ids.length >= MOST_WORDS;
     undo.root.disabled = !session.canUndo;
@@ -77,9 +77,8 @@ function createExamples(words, session, stories) {
     const onClick = () => session.load([0, ...session.world.encode(texts[at])]);
     return h("button", { type: "button", class: "ml-chip", onClick }, label);
   });
-  return {
-    root: h("div", { class: "ml-examples scripted" }, h("span", { class: "ml-label" }, words.exampleLabel), buttons),
-  };
+  const label = h("span", { class: "ml-label" }, words.exampleLabel);
+  return { root: h("div", { class: "ml-examples scripted" }, label, buttons) };
 }
 
 /** Keeps the story where other figures, other tabs and the address find it, and follows them. */
@@ -177,14 +176,14 @@ async function renderPage({ model, el }) {
   const stage = h(
     "div",
     { class: "mm-stage ml-stage" },
-    guide.root,
-    h("div", { class: "ml-telling" }, story.root, broken.root, alternatives.root),
-    h("div", { class: "ml-column" }, bars.root, writing.root, examples.root, sampling.root),
-    h("div", { class: "ml-column" }, palette.root),
-    blocks.root,
-    cache.root,
-    breaks.root,
-    ownTraining.root,
+    guide,
+    h("div", { class: "ml-telling" }, story, broken, alternatives),
+    h("div", { class: "ml-column" }, bars, writing, examples, sampling),
+    h("div", { class: "ml-column" }, palette),
+    blocks,
+    cache,
+    breaks,
+    ownTraining,
   );
   const caption = words.caption(world.words.length, grouped(sizes.parameters), sizes.trained);
   const root = frame({ ...words, caption }, { stage });
@@ -223,10 +222,7 @@ function renderHero({ model, el }) {
   const story = createStory(words, session, glossOf);
   const bars = createBars(words, session, glossOf, first, HERO_BARS);
   const said = announcement("ml-seen");
-  const next = button({
-    label: words.next,
-    onClick: () => begin().then(() => session.next()),
-  });
+  const next = button({ label: words.next, onClick: () => begin().then(() => session.next()) });
   /** The weights come when something is asked of them. */
   async function begin() {
     if (session.model) return;
@@ -240,17 +236,12 @@ function renderHero({ model, el }) {
   const link = { draw: () => (more.href = `${model.get("page")}${hashOfStory(session.ids, world)}`) };
   const wanted = { draw: () => session.selected === first.ids.length - 1 || begin() };
   views = [story, bars, link, wanted];
-  const stage = h("div", { class: "mm-stage ml-stage ml-hero" }, story.root, bars.root);
-  const control = h("div", { class: "ml-presses" }, next.root, model.get("page") ? more : null, said.root);
+  const stage = h("div", { class: "mm-stage ml-stage ml-hero" }, story, bars);
+  const control = h("div", { class: "ml-presses" }, next, model.get("page") ? more : null, said);
   const root = frame({ ...words, title: words.titleCompact }, { stage, control }, true);
   const parts = [{ release: () => model.off("msg:custom") }];
-  return mount(el, root, {
-    model,
-    traits: [],
-    draw: () => views.forEach((view) => view.draw()),
-    boxes: [stage],
-    parts,
-  });
+  const draw = () => views.forEach((view) => view.draw());
+  return mount(el, root, { model, traits: [], draw, boxes: [stage], parts });
 }
 
 const renderLive = (view) => (view.model.get("compact") ? renderHero(view) : renderPage(view));

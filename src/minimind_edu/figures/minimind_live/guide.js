@@ -150,7 +150,7 @@ export function createGuide(words, parameters, press) {
     "div",
     { class: "ml-guide scripted", role: "group", "aria-label": words.guideLabel },
     h("div", { class: "ml-presses" }, big, h("div", { class: "ml-steps" }, steps)),
-    seen.root,
+    seen,
   );
   let nextStep = 0;
 
@@ -183,7 +183,7 @@ export function createBreaks(words, sizes, press) {
     { class: "ml-breaks scripted" },
     h("p", { class: "ml-title" }, words.breakIt),
     h("div", { class: "ml-presses" }, buttons),
-    seen.root,
+    seen,
   );
   return { root, say: seen.set };
 }

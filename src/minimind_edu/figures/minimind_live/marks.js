@@ -1,6 +1,6 @@
 // Words and numbers of the living model as small drawings: chips with glosses, and rows of numbers as colored cells.
 
-import { h, svg } from "../kit/kit.js";
+import { h, svg, fill } from "../kit/kit.js";
 
 const LEVELS = 4; // shades of a cell
 const FAINT = 0.06; // of the strongest: below it a cell is not drawn
@@ -47,7 +47,7 @@ export function createStrip(label) {
     root.setAttribute("viewBox", `0 0 ${values.length} 1`);
     const cells = createCells();
     values.forEach((x, i) => cells.add(i, 0, Math.abs(x) / (scale || 1), x > 0 ? "ml-plus" : "ml-minus"));
-    root.replaceChildren(...cells.nodes());
+    fill(root, cells.nodes());
   };
   return { root, draw };
 }

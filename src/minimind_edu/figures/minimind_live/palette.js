@@ -1,6 +1,6 @@
 // The words of the world, in groups and in either language: those that may come next are lit and can be pressed.
 
-import { h, choice, toggle } from "../kit/kit.js";
+import { h, toggle, choice } from "../kit/kit.js";
 import { wordWithGloss } from "./marks.js";
 
 const WORD_GROUPS = ["people", "objects", "places", "verbs", "questions", "marks"];
@@ -65,9 +65,9 @@ export function createPalette(words, session, tables, glossOf) {
   const root = h(
     "section",
     { class: "ml-palette scripted" },
-    h("div", { class: "ml-bar-head" }, h("p", { class: "ml-title" }, words.palette), tongue.root),
+    h("div", { class: "ml-bar-head" }, h("p", { class: "ml-title" }, words.palette), tongue),
     sheets,
-    free.root,
+    free,
   );
 
   function draw() {

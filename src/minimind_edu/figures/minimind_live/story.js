@@ -1,6 +1,6 @@
 // The story: its words as chips, the arcs of an open head over them, and what could stand instead of a word.
 
-import { h, observeSize, svg, setSize, textAt } from "../kit/kit.js";
+import { h, svg, fill, textAt, setSize, observeSize } from "../kit/kit.js";
 import { wordWithGloss } from "./marks.js";
 
 const LEAST_ARC = 0.04; // weight: below it no arc is drawn
@@ -45,7 +45,7 @@ export function createStory(words, session, glossOf) {
   function build() {
     const focused = chips.indexOf(document.activeElement);
     chips = session.ids.map(createChip);
-    line.replaceChildren(...chips);
+    fill(line, chips);
     if (focused >= 0) chips[session.selected].focus({ preventScroll: true });
     drawn = { ids: session.ids, written: session.written };
     places = null;
@@ -82,20 +82,18 @@ export function createStory(words, session, glossOf) {
   function drawArcs(weights, isOpen) {
     if (root.dataset.open !== `${isOpen}`) [root.dataset.open, places] = [isOpen, null];
     tinted.forEach((chip) => chip.style.removeProperty("--ml-read"));
-    tinted = [];
-    arcs.replaceChildren();
+    fill(arcs);
     if (!weights) return;
     places ??= measure();
     const read = [...weights.keys()].filter((at) => weights[at] >= LEAST_ARC);
-    for (const at of read) {
-      tinted.push(chips[at]);
-      chips[at].style.setProperty("--ml-read", `${100 * weights[at]}%`);
-      arcs.append(arcTo(places[session.selected], places[at], weights[at]));
-    }
-    for (const at of read.filter((one) => weights[one] >= LABELLED)) {
-      const [x, y] = places[at];
-      arcs.append(textAt(x, y - 4, words.percent(weights[at]), "ml-weight", "middle"));
-    }
+    tinted = read.map((at) => chips[at]);
+    tinted.forEach((chip, i) => chip.style.setProperty("--ml-read", `${100 * weights[read[i]]}%`));
+    const labelled = read.filter((at) => weights[at] >= LABELLED);
+    fill(
+      arcs,
+      read.map((at) => arcTo(places[session.selected], places[at], weights[at])),
+      labelled.map((at) => textAt(places[at][0], places[at][1] - 4, words.percent(weights[at]), "ml-weight", "middle")),
+    );
   }
 
   function draw() {
@@ -123,12 +121,11 @@ export function createAlternatives(words, session, glossOf) {
     const fitting = row ? [...row.keys()].filter((id) => row[id] > 0 && id !== ids[selected]) : [];
     const reason = !selected ? words.beginning : brokenAt !== null && !row ? words.unjudged : words.noInstead;
     title.textContent = fitting.length ? words.instead(word) : reason;
-    list.replaceChildren(
-      ...fitting.map((id) => {
-        const attrs = { type: "button", class: "ml-chip", onClick: () => session.replace(selected, id) };
-        return h("button", attrs, wordWithGloss(world.words[id], glossOf(id)));
-      }),
-    );
+    const chipOf = (id) => {
+      const attrs = { type: "button", class: "ml-chip", onClick: () => session.replace(selected, id) };
+      return h("button", attrs, wordWithGloss(world.words[id], glossOf(id)));
+    };
+    fill(list, fitting.map(chipOf));
   }
   return { root, draw };
 }

@@ -1,6 +1,7 @@
 // A reader's own training: a smaller model learns to translate while its loss falls to what no model can get below.
 
-import { announcement, button, fmt, h, observeSize, setAttributes, setSize, svg, textAt, toggle } from "../kit/kit.js";
+import { h, svg, fill, textAt, setSize, fmt, button, announcement, observeSize } from "../kit/kit.js";
+import { linear, lineThrough, across } from "../kit/chart.js";
 import { linksToChapters } from "./marks.js";
 
 const RUN_STEPS = 200;
@@ -33,11 +34,12 @@ function createLossChart(words) {
   const [left, right, top, bottom] = [22, 12, 24, 24];
   const root = svg("svg", { class: "ml-loss", role: "img" });
   const floor = CHART_HEIGHT - bottom;
-  const y = (loss) => floor - (Math.min(loss, HIGHEST) / HIGHEST) * (floor - top);
+  const up = linear([0, HIGHEST], [floor, top]);
+  const y = (loss) => up(Math.min(loss, HIGHEST));
 
   function drawAxes(x, width) {
     const ticks = Array.from({ length: HIGHEST + 1 }, (_, loss) => [
-      svg("line", { class: "ml-loss-grid", x1: left, x2: width - right, y1: y(loss), y2: y(loss) }),
+      across(y(loss), left, width - right, "ml-loss-grid"),
       textAt(left - 7, y(loss) + 4, loss, "ml-loss-tick", "end"),
     ]);
     const steps = [
@@ -49,14 +51,14 @@ function createLossChart(words) {
   }
 
   function curve({ progress }, x, cls) {
-    const points = progress.map(({ step, loss }) => `${x(step).toFixed(1)} ${y(loss).toFixed(1)}`);
-    return svg("path", { class: `ml-loss-curve ${cls}`, d: `M${points.join("L")}` });
+    const d = lineThrough(progress.map(({ step, loss }) => [x(step), y(loss)]));
+    return svg("path", { class: `ml-loss-curve ${cls}`, d });
   }
 
   function drawEntropy(run, x, width) {
     const entropy = entropyOf(run);
     return [
-      svg("line", { class: "ml-loss-entropy", x1: left, x2: width - right, y1: y(entropy), y2: y(entropy) }),
+      across(y(entropy), left, width - right, "ml-loss-entropy"),
       textAt(left + 4, y(entropy) + 12, words.entropy(fmt(entropy)), "ml-loss-tick"),
     ];
   }
@@ -72,16 +74,16 @@ function createLossChart(words) {
   }
 
   function draw(run, before, width) {
-    const x = (step) => left + (step / RUN_STEPS) * (width - left - right);
-    const some = run?.progress.length;
-    setSize(root, width, CHART_HEIGHT);
-    root.replaceChildren(
-      ...drawAxes(x, width).flat(Infinity),
-      ...(before ? [curve(before, x, "ml-loss-before")] : []),
-      ...(some ? [...drawEntropy(run, x, width), curve(run, x, "ml-loss-run"), ...drawEnd(run, x)] : []),
+    const x = linear([0, RUN_STEPS], [left, width - right]);
+    const steps = run?.progress.length;
+    const told = steps ? words.chart(steps, fmt(run.progress.at(-1).loss), fmt(entropyOf(run))) : words.chartEmpty;
+    setSize(root, width, CHART_HEIGHT, told);
+    fill(
+      root,
+      drawAxes(x, width),
+      before && curve(before, x, "ml-loss-before"),
+      steps ? [drawEntropy(run, x, width), curve(run, x, "ml-loss-run"), drawEnd(run, x)] : null,
     );
-    const label = some ? words.chart(run.progress.length, fmt(run.progress.at(-1).loss), fmt(entropyOf(run))) : "";
-    setAttributes(root, { "aria-label": label || words.chartEmpty });
   }
   return { root, draw };
 }
@@ -106,7 +108,7 @@ function createWritten(words, { tables, world }) {
     root.hidden = !run?.rows;
     if (!run?.rows) return;
     title.textContent = words.writtenAt(run.rowsAt);
-    list.replaceChildren(...run.rows.map(sentence));
+    fill(list, run.rows.map(sentence));
   }
   return { root, draw };
 }
@@ -139,26 +141,17 @@ export function createTrainView(allWords, session, load, links) {
   const told = announcement("ml-seen");
   const legend = h("p", { class: "ml-label ml-loss-legend" });
   const [chart, written] = [createLossChart(words), createWritten(words, session)];
-  const box = h("div", { class: "mm-stage ml-loss-box" }, chart.root);
+  const box = h("div", { class: "mm-stage ml-loss-box" }, chart);
   const root = h(
     "details",
     { class: "mm-more ml-train scripted" },
     h("summary", {}, words.title),
     h("p", { class: "ml-hint" }, words.task),
-    h(
-      "div",
-      { class: "ml-presses" },
-      press.root,
-      h(
-        "div",
-        { class: "ml-changes" },
-        switches.map((one) => one.root),
-      ),
-    ),
+    h("div", { class: "ml-presses" }, press, h("div", { class: "ml-changes" }, switches)),
     box,
     legend,
-    written.root,
-    told.root,
+    written,
+    told,
     linksToChapters(allWords, links, ["training"]),
   );
   let [run, before, isRunning, width] = [null, null, false, 0];

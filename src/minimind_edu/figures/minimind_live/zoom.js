@@ -1,6 +1,6 @@
 // The one part that is open, with its real numbers at the selected word, and the way to its chapter.
 
-import { h, svg, fmt, toggle } from "../kit/kit.js";
+import { h, svg, fill, fmt, toggle, row } from "../kit/kit.js";
 import { softmax } from "../live/sampling.js";
 import { descending, headNumbers } from "./session.js";
 import { createStrip, linksToChapters, rootMeanSquare, wordWithGloss } from "./marks.js";
@@ -27,20 +27,14 @@ function stripRows(rows, scale) {
   return rows.map(([name, values, number]) => {
     const strip = createStrip(name);
     strip.draw(values, scale);
-    return h(
-      "div",
-      { class: "ml-strip-row" },
-      h("span", { class: "ml-label" }, name),
-      strip.root,
-      h("span", {}, number),
-    );
+    return h("div", { class: "ml-strip-row" }, h("span", { class: "ml-label" }, name), strip, h("span", {}, number));
   });
 }
 
-/** A list of words, each with a number. */
-function wordList(session, glossOf, pairs) {
-  const one = ([id, number]) => h("li", {}, wordWithGloss(session.world.words[id], glossOf(id)), h("b", {}, number));
-  return h("ul", { class: "ml-words" }, pairs.map(one));
+/** A list of words, each with its number. */
+function wordList(session, glossOf, ids, numberOf) {
+  const one = (id, i) => h("li", {}, wordWithGloss(session.world.words[id], glossOf(id)), h("b", {}, numberOf(id, i)));
+  return h("ul", { class: "ml-words" }, ids.map(one));
 }
 
 /** The token's row of the table, and the rows that point the same way. */
@@ -59,11 +53,7 @@ function embeddingZoom({ words, session, glossOf }, trace) {
     h("p", { class: "ml-title" }, words.zoom.embedding(session.world.words[trace.token], width)),
     stripRows([[words.embedding, own, words.zoom.rms(fmt(rootMeanSquare(own)))]]),
     h("p", { class: "ml-label" }, words.zoom.nearest),
-    wordList(
-      session,
-      glossOf,
-      nearest.map((id) => [id, fmt(cosines[id])]),
-    ),
+    wordList(session, glossOf, nearest, (id) => fmt(cosines[id])),
   ];
 }
 
@@ -120,7 +110,7 @@ function headZoom({ words, session, glossOf }, trace, { layer, head }) {
   const shared = Math.floor(head / (heads / kvHeads));
   const weights = trace.blocks[layer].weights[head];
   const order = descending(weights).slice(0, READS);
-  const read = order[0];
+  const [read, readIds] = [order[0], order.map((at) => session.ids[at])];
   const word = (at) => session.world.words[session.ids[at]];
   const key = `${layer}.${head}`;
   const off = toggle({
@@ -135,13 +125,9 @@ function headZoom({ words, session, glossOf }, trace, { layer, head }) {
   const dot = q.reduce((sum, x, i) => sum + x * k[i], 0);
   const { zoom } = words;
   return [
-    h("div", { class: "ml-bar-head" }, h("p", { class: "ml-title" }, words.head(layer + 1, head + 1)), off.root),
+    h("div", { class: "ml-bar-head" }, h("p", { class: "ml-title" }, words.head(layer + 1, head + 1)), off),
     h("p", { class: "ml-label" }, zoom.reads(word(session.selected), session.selected)),
-    wordList(
-      session,
-      glossOf,
-      order.map((at) => [session.ids[at], words.percent(weights[at])]),
-    ),
+    wordList(session, glossOf, readIds, (_, i) => words.percent(weights[order[i]])),
     h("p", { class: "ml-label" }, zoom.dials(word(session.selected), word(read))),
     dials(part(mine.qRaw, head), q, "q"),
     dials(part(theirs.kRaw, shared), k, "k"),
@@ -153,14 +139,8 @@ function headZoom({ words, session, glossOf }, trace, { layer, head }) {
 function ffnZoom({ words }, trace, { layer }) {
   const { gate, up, hidden } = trace.blocks[layer];
   const strongest = descending(hidden.map(Math.abs)).slice(0, NEURONS);
-  const numbers = (i) => [gate[i], silu(gate[i]), up[i], hidden[i]];
-  const row = (i) =>
-    h(
-      "tr",
-      {},
-      h("th", { scope: "row" }, String(i)),
-      numbers(i).map((x) => h("td", {}, fmt(x))),
-    );
+  const cellsOf = (i) => [gate[i], silu(gate[i]), up[i], hidden[i]].map((x) => h("td", {}, fmt(x)));
+  const row = (i) => h("tr", {}, h("th", { scope: "row" }, i), cellsOf(i));
   const titles = words.zoom.columns.map((title) => h("th", { scope: "col" }, title));
   return [
     h("p", { class: "ml-title" }, words.zoom.ffn(layer + 1, hidden.length)),
@@ -181,11 +161,7 @@ function streamZoom({ words, session, glossOf }, trace, { layer }) {
     h("p", { class: "ml-title" }, zoom.stream(layer + 1)),
     stripRows(rows, scale),
     h("p", { class: "ml-label" }, zoom.lens),
-    wordList(
-      session,
-      glossOf,
-      said.map((id) => [id, words.percent(chances[id])]),
-    ),
+    wordList(session, glossOf, said, (id) => words.percent(chances[id])),
   ];
 }
 
@@ -213,9 +189,9 @@ export function createZoom(words, session, glossOf, links) {
     root.hidden = !zoom;
     if (!zoom || !trace) return;
     const focusIsSwitch = content.contains(document.activeElement);
-    content.replaceChildren(...ZOOMS[zoom.part](context, trace, zoom).flat());
+    fill(content, ZOOMS[zoom.part](context, trace, zoom));
     if (focusIsSwitch) content.querySelector("input")?.focus({ preventScroll: true });
-    chapters.replaceChildren(linksToChapters(words, links, TAUGHT[zoom.part]));
+    fill(chapters, linksToChapters(words, links, TAUGHT[zoom.part]));
   }
   return { root, draw };
 }

@@ -1,7 +1,7 @@
 // ModelMap: one picture to zoom into, from the whole model down to one product. Also the strip that opens a chapter.
 
-import { clamp, grouped, h, prefersReducedMotion, setAttributes, setSize, setTraits, svg } from "../kit/kit.js";
-import { frame, mount, wordsOf } from "../kit/kit.js";
+import { h, svg, fill, setAttributes, setSize, clamp, grouped, prefersReducedMotion, setTraits } from "../kit/kit.js";
+import { wordsOf, frame, mount } from "../kit/kit.js";
 import { MAP_LEVELS, MAP_SIDES, cameraAt, eased, hashOfPlace, placeInHash, placeOf } from "./math.js";
 import { mapScenes } from "./scenes.js";
 import { modelMapWords } from "./words.js";
@@ -99,7 +99,7 @@ function createMapStage(model, words, go) {
     stopFlight();
     stopArrival();
     scenes = mapScenes(width, height, { words, sizes, flows, example, here });
-    drawing.replaceChildren(...scenes.map((scene) => scene.root));
+    fill(drawing, scenes);
     show(model.get("level"));
     arrive();
   }
@@ -158,11 +158,8 @@ function createMapControl(words, go) {
     return h("button", { type: "button", class: "mm-button mp-zoom", "aria-label": name, title: name, onClick }, text);
   };
   const [out, into] = [zoom("−", words.zoomOut, -1), zoom("+", words.zoomIn, 1)];
-  const list = h(
-    "ol",
-    { class: "mp-steps" },
-    steps.map((step) => h("li", {}, step)),
-  );
+  const items = steps.map((step) => h("li", {}, step));
+  const list = h("ol", { class: "mp-steps" }, items);
   const root = h("div", { class: "mp-control", role: "group", "aria-label": words.levels }, list, out, into);
   const set = (level) => {
     steps.forEach((step, i) => {
@@ -196,25 +193,20 @@ function createMapText(model, words) {
   // All texts share one place and one height, so that nothing below moves from level to level.
   const stack = (tag, cls, textOf) => {
     const shown = h("span", { class: "mp-shown", "aria-live": "polite" });
-    const room = everything.map((part) =>
-      h("span", { "aria-hidden": "true" }, h("span", { class: cls }, textOf(part))),
-    );
-    room.forEach((one) => one.querySelectorAll("a").forEach((link) => link.removeAttribute("href")));
-    const set = (part) => shown.replaceChildren(h("span", { class: cls }, textOf(part)));
-    return { root: h(tag, { class: "mp-stack" }, shown, room), set };
+    const written = (part) => h("span", { class: cls }, textOf(part));
+    const room = everything.map((part) => h("span", { "aria-hidden": "true" }, written(part)));
+    return { root: h(tag, { class: "mp-stack" }, shown, room), set: (part) => fill(shown, written(part)) };
   };
   const flow = stack("p", "mp-flow-line", flowText);
   const says = stack("span", "mp-says", (part) => words.says[part](sizes));
   const link = h("p", { class: "mp-link", "aria-live": "polite" });
-  const numbers = h("div", { class: "mp-numbers" }, flow.root, link);
+  const numbers = h("div", { class: "mp-numbers" }, flow, link);
   const set = (part) => {
     [flow, says].forEach((one) => one.set(part));
-    link.replaceChildren(
-      linkText(part),
-      part === model.get("here") ? h("span", { class: "mp-here-word" }, words.here) : "",
-    );
+    const isHere = part === model.get("here");
+    fill(link, linkText(part), isHere && h("span", { class: "mp-here-word" }, words.here));
   };
-  return { numbers, caption: says.root, set };
+  return { numbers, caption: says, set };
 }
 
 /** Keeps the level in the page's address, so that it can be linked and the back button works. */
@@ -245,10 +237,7 @@ function renderMap({ model, el }) {
   const stage = createMapStage(model, words, go);
   const control = createMapControl(words, go);
   const text = createMapText(model, words);
-  const root = frame(
-    { ...words, caption: text.caption },
-    { stage: stage.root, control: control.root, numbers: text.numbers },
-  );
+  const root = frame({ ...words, caption: text.caption }, { stage, control, numbers: text.numbers });
   root.addEventListener("keydown", (event) => {
     if (event.altKey || event.ctrlKey || event.metaKey) return;
     const way = { "+": 1, "=": 1, "-": -1, Escape: -1 }[event.key];
@@ -257,17 +246,13 @@ function renderMap({ model, el }) {
     event.preventDefault();
     go(level + way, "");
   });
-  const parts = [stage];
-  if (model.get("in_url")) {
-    address = followAddress(model, root);
-    parts.push(address);
-  }
+  if (model.get("in_url")) address = followAddress(model, root);
   const draw = (width) => {
     stage.draw(width);
     control.set(model.get("level"));
     text.set(model.get("part") || MAP_LEVELS[model.get("level")]);
   };
-  return mount(el, root, { model, traits: ["level", "part"], draw, boxes: [stage.root], parts });
+  return mount(el, root, { model, traits: ["level", "part"], draw, boxes: [stage.root], parts: [stage, address] });
 }
 
 /** The strip at the head of a chapter: the small drawing, and the way to the part as words. */

@@ -1,5 +1,5 @@
 // A quiz: choose or type, check, read why. The first answer to each question is remembered; trying on is welcome.
-import { h, button, readout, mount, wordsOf } from "../kit/kit.js";
+import { h, fill, button, readout, wordsOf, mount } from "../kit/kit.js";
 import { quizWords } from "./words.js";
 
 // "`x` is y" as [<code>x</code>, " is y"].
@@ -76,21 +76,19 @@ function questionCard(item, number, words, onResult) {
   const badge = h("span", { class: "mm-badge", "aria-hidden": "true" }, number);
   const tell = (tone, ...sentence) => {
     feedback.dataset.tone = tone;
-    feedback.replaceChildren(h("p", {}, sentence));
+    fill(feedback, h("p", {}, sentence));
   };
   const quiet = () => {
     answer.unmark();
-    feedback.replaceChildren();
+    fill(feedback);
     delete badge.dataset.mark;
   };
   const answer = (item.options ? choiceAnswer : numberAnswer)(item, words, quiet);
-  const reveal = button({
-    label: words.showAnswer,
-    onClick: () => {
-      answer.unmark();
-      tell("plain", answer.reveal());
-    },
-  });
+  const show = () => {
+    answer.unmark();
+    tell("plain", answer.reveal());
+  };
+  const reveal = button({ label: words.showAnswer, onClick: show });
   reveal.root.hidden = true;
   const check = (event) => {
     event.preventDefault();
@@ -108,7 +106,7 @@ function questionCard(item, number, words, onResult) {
     event.currentTarget.requestSubmit();
   };
   const submit = h("button", { class: "mm-button" }, words.check);
-  const actions = h("div", { class: "mm-actions" }, answer.input, submit, reveal.root);
+  const actions = h("div", { class: "mm-actions" }, answer.input, submit, reveal);
   const legend = h("legend", {}, h("span", { class: "mm-hidden" }, words.question(number)), inline(item.question));
   const fields = h("fieldset", {}, legend, answer.rows, actions);
   const form = h("form", { onSubmit: check, onKeydown: enter }, badge, fields, feedback);
@@ -133,21 +131,15 @@ function renderQuiz({ model, el }) {
     }),
   );
   const score = readout([]);
-  const again = button({
-    label: words.again,
-    onClick: () => {
-      results = questions.map(() => []);
-      cards.forEach((card) => card.reset());
-      draw();
-      root.querySelector("input").focus();
-    },
-  });
-  const list = h(
-    "ol",
-    { class: "mm-questions" },
-    cards.map((card) => card.root),
-  );
-  const root = h("div", { class: "mm-fig mm-quiz" }, list, h("div", { class: "mm-score" }, score.root, again.root));
+  const reset = () => {
+    results = questions.map(() => []);
+    cards.forEach((card) => card.reset());
+    draw();
+    root.querySelector("input").focus();
+  };
+  const again = button({ label: words.again, onClick: reset });
+  const list = h("ol", { class: "mm-questions" }, cards);
+  const root = h("div", { class: "mm-fig mm-quiz" }, list, h("div", { class: "mm-score" }, score, again));
 
   function draw() {
     const count = (test) => words.ofAll(results.filter(test).length, questions.length);
