@@ -1,6 +1,10 @@
 """Our own loops against the same products in torch: equal to the last bit where sums are whole numbers."""
 
+import math
+import os
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -21,8 +25,8 @@ def operands(height, width, batch, seed=0):
     return weights, scales, tensor(batch, width, seed=seed, dtype=torch.float32)
 
 
-def own_products(weights, scales, x):
-    return torch.ops.minimind_edu.row_products(weights, scales, x)
+def own_products(weights, scales, x, added=None):
+    return torch.ops.minimind_edu.row_products(weights, scales, x, added)
 
 
 @needs_loops
@@ -44,10 +48,79 @@ def test_products_in_float32_are_the_plain_ones(height, width, batch, seed):
 
 
 @needs_loops
-def test_what_does_not_lie_by_rows_is_refused():
-    weights, scales, x = operands(6, 4, 1)
-    with pytest.raises(RuntimeError, match="in the order of memory"):
-        own_products(weights.t().contiguous().t(), scales, x)
+@pytest.mark.parametrize("dtype", [torch.int8, torch.bfloat16, torch.float32])
+def test_what_is_to_be_added_is_added(dtype):
+    weights, scales, x = operands(9, 20, 3)
+    case, added = (weights.to(dtype), scales, x), tensor(9, 3, dtype=torch.float32).t()
+    before = added.clone()
+    torch.testing.assert_close(own_products(*case, added), own_products(*case) + added)
+    assert torch.equal(added, before)
+
+
+NAN, INF = math.nan, math.inf
+
+
+@needs_loops
+@pytest.mark.parametrize("dtype", [torch.int8, torch.bfloat16, torch.float32])
+@pytest.mark.parametrize("bad", [NAN, INF, -INF, 3e38], ids=str)
+def test_what_is_not_finite_is_nowhere_lost(dtype, bad):
+    """In x, in a weight, in a scale, in what is added; the sum of sizes of many 3e38 is infinite, too."""
+    for place in ("x", "weights", "scales", "added"):
+        for column in (0, 1, 18):  # first, within and at the end of what is read at once
+            weights, scales, x = operands(7, 19, 3)
+            weights, added = weights.to(dtype), torch.zeros(3, 7)
+            where = {"x": x[1], "weights": weights[5], "scales": scales, "added": added[1]}[place]
+            if place == "weights" and dtype == torch.int8:
+                continue
+            where[: len(where) if bad == 3e38 else 0] = bad
+            where[min(column, len(where) - 1)] = bad
+            expected = plain_row_products(weights, scales, x) + added
+            result = own_products(weights, scales, x, added)
+            assert not bool(expected.isfinite().all()) or bad == 3e38
+            lost = result.isfinite() & ~expected.isfinite()
+            assert not bool(lost.any()), (place, column)
+            same = ~(result.isnan() | expected.isnan() | lost)
+            torch.testing.assert_close(result[same], expected[same])
+
+
+@needs_loops
+@pytest.mark.parametrize("dtype", [torch.int8, torch.bfloat16, torch.float32])
+@pytest.mark.parametrize("batch, height, width", [(0, 3, 8), (2, 3, 0), (2, 0, 8), (0, 0, 0)])
+def test_nothing_to_multiply_gives_zeros(dtype, batch, height, width):
+    """The number of vectors and of columns once divided something: that ended the process."""
+    weights = torch.ones(height, width, dtype=dtype)
+    result = own_products(weights, torch.ones(height), torch.ones(batch, width))
+    assert result.shape == (batch, height) and bool(result.eq(0).all())
+
+
+ROWS_OF_8, SCALES, VECTOR = torch.ones(3, 8, dtype=torch.int8), torch.ones(3), torch.ones(1, 8)
+UNFIT = {
+    "a longer vector": (ROWS_OF_8, SCALES, torch.ones(1, 9)),
+    "a shorter vector": (ROWS_OF_8, SCALES, torch.ones(1, 7)),
+    "a vector without a batch": (ROWS_OF_8, SCALES, torch.ones(8)),
+    "a stack of rows": (ROWS_OF_8[None], SCALES, VECTOR),
+    "a scale for all": (ROWS_OF_8, torch.ones(1), VECTOR),
+    "scales as a column": (ROWS_OF_8, SCALES[:, None], VECTOR),
+    "rows that are too wide": (torch.ones(1, 2**23, dtype=torch.int8), torch.ones(1), torch.ones(1, 2**23)),
+    "scales of float64": (ROWS_OF_8, SCALES.double(), VECTOR),
+    "a vector of float64": (ROWS_OF_8, SCALES, VECTOR.double()),
+    "a vector of bfloat16": (ROWS_OF_8, SCALES, VECTOR.bfloat16()),
+    "a vector of whole numbers": (ROWS_OF_8, SCALES, VECTOR.int()),
+    "rows of float64": (ROWS_OF_8.double(), SCALES, VECTOR),
+    "rows of float16": (ROWS_OF_8.half(), SCALES, VECTOR),
+    "rows of uint8": (ROWS_OF_8.to(torch.uint8), SCALES, VECTOR),
+    "another shape to add": (ROWS_OF_8, SCALES, VECTOR, torch.ones(3)),
+    "another dtype to add": (ROWS_OF_8, SCALES, VECTOR, torch.ones(1, 3).double()),
+    "rows by columns": (torch.ones(8, 3, dtype=torch.int8).t(), SCALES, VECTOR),
+    "every second scale": (ROWS_OF_8, torch.ones(6)[::2], VECTOR),
+}
+
+
+@needs_loops
+@pytest.mark.parametrize("case", UNFIT.values(), ids=UNFIT)
+def test_what_would_be_read_wrongly_is_refused(case):
+    with pytest.raises((RuntimeError, NotImplementedError)):
+        own_products(*case)
 
 
 @needs_loops
@@ -66,12 +139,12 @@ def test_any_number_of_threads_gives_the_same(threads):
 @needs_loops
 @pytest.mark.parametrize("width", [512, 4096, 30_000])
 def test_the_largest_sum_there_can_be_has_room(width):
-    """All weights are 127 and all numbers equal: in 32 bits a larger step would overflow."""
-    weights, x = torch.full((5, width), 127, dtype=torch.int8), torch.full((1, width), 3.0)
-    expected = torch.full((1, 5), 127 * 3.0 * width)
+    """All weights are -128 and all numbers equal: in 32 bits a larger step would overflow."""
+    weights, x = torch.full((5, width), -128, dtype=torch.int8), torch.full((1, width), 3.0)
+    expected = torch.full((1, 5), -128 * 3.0 * width)
     torch.testing.assert_close(own_products(weights, torch.ones(5), x), expected, rtol=1e-3, atol=0)
     numbers, _ = rounded_vectors(x)
-    assert 0.99 * 2**31 < 127 * numbers.long().sum() < 2**31 or int(numbers.max()) == 32767
+    assert 0.99 * 2**31 < 128 * numbers.long().sum() < 2**31 or int(numbers.max()) == 32767
 
 
 def test_a_vector_is_off_by_at_most_half_a_step():
@@ -115,46 +188,110 @@ def test_torch_compile_keeps_them_in_one_graph():
         assert own_products(*fake).shape == (3, 7)
 
 
-# Where there is no compiler
+# Compiling and keeping
 
 
 load = why_not_loaded.__wrapped__  # which remembers nothing
 
 
 @pytest.fixture
-def fresh(monkeypatch, tmp_path):
-    """A folder in which nothing has been compiled yet."""
-    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
-    return tmp_path
+def kept(monkeypatch, tmp_path):
+    """A folder in which nothing has been kept yet."""
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    return tmp_path / "hub" / "minimind_edu"
 
 
-def test_a_missing_compiler_is_told(fresh, monkeypatch):
-    def missing():
-        raise RuntimeError("no C++ compiler\nand more")
+def test_without_a_compiler_it_is_told_what_to_install(kept, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CXX", raising=False)
+    assert load() == f"FileNotFoundError, no C++ compiler is found; {row_products.INSTALL}"
+    monkeypatch.setenv("CXX", "my-compiler -O1")
+    assert load().startswith("FileNotFoundError, no C++ compiler is found as my-compiler; ")
 
-    monkeypatch.setattr("torch._inductor.cpp_builder.get_cpp_compiler", missing)
-    assert load() == "RuntimeError, no C++ compiler"
+
+def compiler(path, says, status):
+    """A compiler that knows its macros and compiles nothing."""
+    path.write_text(f"#!/bin/sh\ncase \"$*\" in *-dM*) echo '#define X'; exit 0;; esac\n{says}\nexit {status}\n")
+    path.chmod(0o755)
+    return str(path)
 
 
-def test_a_compiler_that_fails_is_told_and_leaves_no_library(fresh, monkeypatch):
-    monkeypatch.setattr(row_products, "FLAGS", ("--no-such-flag",))
-    assert load().startswith("CalledProcessError, ")
-    assert not list(fresh.glob("*.so"))
+def test_a_compiler_that_fails_is_told_with_what_it_said_and_nothing_is_kept(kept, monkeypatch, tmp_path):
+    says = "echo 'x.cpp:1: fatal error: no such header' >&2; echo >&2; printf 'more\\377\\nand\\nmore\\n' >&2"
+    monkeypatch.setenv("CXX", compiler(tmp_path / "says", says, 3))
+    assert load() == (
+        "CalledProcessError, x.cpp:1: fatal error: no such header more\ufffd and; " + row_products.INSTALL
+    )
+    monkeypatch.setenv("CXX", compiler(tmp_path / "silent", "", 3))
+    assert "exit status 3" in load()
+    monkeypatch.setenv("CXX", compiler(tmp_path / "lazy", "", 0))
+    assert load().startswith("OSError, ") and not list(kept.iterdir())
+
+
+def test_an_error_without_words_has_a_sentence_too():
+    assert row_products.in_words(RuntimeError()) == "RuntimeError, no message"
+    assert row_products.in_words(RuntimeError("\n")) == "RuntimeError, no message"
+
+
+def test_compiled_once_and_again_only_for_another_source_or_processor(kept, monkeypatch):
+    ran, loaded, instructions = [], [], []
+
+    def watched(command):
+        ran.append(command)
+        if "-o" in command:
+            Path(command[-1]).write_text("a library")
+        return instructions[-1]
+
+    monkeypatch.setattr(row_products, "_run", watched)
+    monkeypatch.setattr(torch.ops, "load_library", loaded.append)
+    for macros in ("#define __AVX2__ 1", "#define __AVX2__ 1", "#define __AVX512F__ 1"):
+        instructions.append(macros)
+        row_products._load()
+    assert sum("-o" in command for command in ran) == 2 == len(list(kept.iterdir()))
+    assert loaded[1] in map(str, kept.iterdir())
+
+
+def test_apples_compiler_is_not_asked_for_openmp():
+    assert "-fopenmp" in row_products.flags("linux") and "-fopenmp" not in row_products.flags("darwin")
+    assert len(row_products.flags("linux")) == len(row_products.flags("darwin")) + 1
+
+
+PROGRAM = """
+import torch
+from minimind_edu.fast.row_products import why_not_loaded
+print(why_not_loaded() or torch.ops.minimind_edu.row_products(torch.ones(3, 8), torch.ones(3), torch.ones(1, 8)).sum())
+"""
+
+
+def loading(home, **environment):
+    """A process that loads the loops and multiplies; in this one they are loaded already."""
+    environment = {**os.environ, "TORCH_HOME": str(home), **environment}
+    return subprocess.Popen([sys.executable, "-c", PROGRAM], env=environment, stdout=subprocess.PIPE, text=True)
+
+
+def multiplies(process):
+    return (process.communicate()[0].strip(), process.returncode) == ("tensor(24.)", 0)
 
 
 @needs_loops
-def test_compiled_once_and_again_only_for_another_source_or_processor(fresh, monkeypatch):
-    ran, instructions = [], []
-
-    def watched(command, **_):
-        ran.append(command)
-        if "-o" in command:
-            open(command[-1], "w").close()
-        return subprocess.CompletedProcess(command, 0, stdout=instructions[-1])
-
-    monkeypatch.setattr(subprocess, "run", watched)
-    paths = set()
-    for macros in (b"#define __AVX2__ 1", b"#define __AVX2__ 1", b"#define __AVX512F__ 1"):
-        instructions.append(macros)
-        paths.add(row_products._library())
-    assert len(paths) == 2 == sum("-o" in command for command in ran)
+@pytest.mark.long
+def test_what_is_kept_disturbs_nobody(kept, tmp_path):
+    """Two processes that compile at once, files that were cut off (which end a process that loads them), no folder."""
+    assert multiplies(loading(tmp_path))
+    [library] = kept.iterdir()
+    whole = library.read_bytes()
+    (tmp_path / "whole").write_bytes(whole)
+    library.unlink()
+    copies = tmp_path / "copies"  # a compiler that need not compile: it takes a second, in which the other one begins
+    copies.write_text(
+        f'#!/bin/sh\ncase "$*" in *-dM*) exec {row_products.cpp_compiler()[0]} "$@";; esac\n'
+        f"sleep 1; for last; do :; done; exec cp {tmp_path}/whole $last\n"
+    )
+    copies.chmod(0o755)
+    for process in [loading(tmp_path, CXX=str(copies)) for _ in range(2)]:
+        assert multiplies(process)
+    for spoiled in (whole[: len(whole) // 2], b"", b"junk"):
+        library.write_bytes(spoiled)
+        assert multiplies(loading(tmp_path, CXX=str(copies)))
+        assert list(kept.iterdir()) == [library] and library.read_bytes() == whole
+    assert multiplies(loading(tmp_path / "whole", CXX=str(copies))), "where nothing can be kept"

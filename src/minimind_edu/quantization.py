@@ -87,10 +87,10 @@ def quantize(matrix: Tensor, grid: Grid) -> Quantized:
     """The values and scales of a matrix [R, C] of any floating dtype, computed in float32; where all is 0, scale 1.
 
     Raises:
-        ValueError: if it is no matrix, a weight is not finite, or groups do not fill its rows.
+        ValueError: if it is no matrix of floating-point numbers, one of them is not finite in float32, or groups do not
+            fill its rows.
     """
-    if matrix.dim() != 2 or matrix.numel() == 0 or not bool(matrix.isfinite().all()):
-        raise ValueError(f"only a matrix of finite numbers can be quantized, got the shape {list(matrix.shape)}")
+    _check_matrix(matrix)
     rows, columns = matrix.shape
     shape = (1, 1) if grid.per == "tensor" else (rows, grid.num_scales(rows, columns) // rows)
     sharing = matrix.float().reshape(*shape, -1)  # the last axis shares a scale
@@ -110,12 +110,17 @@ def rounded(matrix: Tensor, to: Grid | str) -> Tensor:
     """A matrix [R, C] rounded to a grid or to "bfloat16", and restored: same dtype and device, other numbers.
 
     Raises:
-        ValueError: as `quantize` does, or if `to` is neither.
+        ValueError: as `quantize` does, if a weight is too large for what it is rounded to, or if `to` is neither.
     """
     if isinstance(to, Grid):
-        return dequantize(*quantize(matrix, to)).to(matrix.dtype)
-    _check_named(to)
-    return matrix.bfloat16().to(matrix.dtype)
+        result = dequantize(*quantize(matrix, to)).to(matrix.dtype)
+    else:
+        _check_named(to)
+        _check_matrix(matrix)
+        result = matrix.bfloat16().to(matrix.dtype)
+    if not bool(result.isfinite().all()):
+        raise ValueError(f"rounded to {to}, a weight would be infinite: the largest is {float(matrix.abs().max()):.4g}")
+    return result
 
 
 def bytes_of(rows: int, columns: int, to: Grid | str) -> float:
@@ -151,6 +156,16 @@ def bytes_of_model(model: MiniMindForCausalLM, to: Grid | str) -> float:
 def matrices(model: nn.Module) -> list[tuple[str, nn.Parameter]]:
     """Names and parameters of all matrices, a shared one once; the gains of norms are vectors and stay as they are."""
     return [(name, parameter) for name, parameter in model.named_parameters() if parameter.dim() == 2]
+
+
+def _check_matrix(matrix: Tensor) -> None:
+    if matrix.dim() != 2 or matrix.numel() == 0 or not matrix.is_floating_point():
+        raise ValueError(
+            f"only a matrix of floating-point numbers can be rounded, got {matrix.dtype} and the shape "
+            f"{list(matrix.shape)}"
+        )
+    if not bool(matrix.float().isfinite().all()):
+        raise ValueError("only a matrix of finite numbers can be rounded; some weight is NaN, or infinite in float32")
 
 
 def _check_named(to: object) -> None:
