@@ -1,5 +1,7 @@
 """ablations: each variant differs from the whole model as its name says, and what is stored was made by this code."""
 
+import json
+import sys
 from itertools import islice
 
 import numpy as np
@@ -7,7 +9,7 @@ import pytest
 import torch
 
 from minimind_edu import ablations
-from minimind_edu.ablations import CONFIG, VARIANTS, batches, new_model, runs, runs_of
+from minimind_edu.ablations import CONFIG, VARIANTS, __main__, batches, new_model, runs, runs_of
 from minimind_edu.ablations.__main__ import EVERY, PROMPTS, right_answer, run
 from minimind_edu.ablations.lists import WORDS, encode, write_rows
 from minimind_edu.norms import LayerNorm, RMSNorm
@@ -112,6 +114,40 @@ def test_what_is_stored_belongs_to_these_variants_and_sizes():
         assert len(one["held_out"]) == stored["steps"] // stored["every"] + 1
         assert all(word in WORDS for answer in one["said"] for word in answer.split())
     assert [one["seed"] for one in runs_of("ReLU")] == [0, 1]
+
+
+def test_the_program_adds_to_the_runs_that_there_are(tmp_path, monkeypatch, capsys):
+    made = []
+
+    def run(name, seed):
+        made.append((name, seed))
+        return {"variant": name, "seed": seed, "held_out": [len(made)], "accuracy": 0.5}
+
+    def train(*arguments):
+        made.clear()
+        monkeypatch.setattr(sys, "argv", ["ablations", *arguments, "--into", str(tmp_path / "new" / "runs.json")])
+        __main__.main()
+        return json.loads((tmp_path / "new" / "runs.json").read_text())["runs"]
+
+    monkeypatch.setattr(__main__, "run", run)
+    train("--variants", "ReLU")
+    assert made == [("ReLU", 0), ("ReLU", 1)]
+    kept = train("--variants", "whole", "ReLU", "--missing")
+    assert made == [("whole", 0), ("whole", 1)]
+    assert [(one["variant"], one["seed"], one["held_out"]) for one in kept] == [
+        ("whole", 0, [1]), ("whole", 1, [2]), ("ReLU", 0, [1]), ("ReLU", 1, [2]),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["notes", "[]", '{"run": []}', "3"])
+def test_a_file_of_somebody_else_is_left_alone(text, tmp_path, monkeypatch, capsys):
+    (tmp_path / "runs.json").write_text(text)
+    monkeypatch.setattr(__main__, "run", lambda *_: pytest.fail("it was trained"))
+    monkeypatch.setattr(sys, "argv", ["ablations", "--into", str(tmp_path / "runs.json")])
+    with pytest.raises(SystemExit):
+        __main__.main()
+    assert "runs.json holds something else than runs, which would be lost" in capsys.readouterr().err
+    assert (tmp_path / "runs.json").read_text() == text
 
 
 def test_a_stored_run_begins_as_one_made_now(monkeypatch):

@@ -16,6 +16,7 @@ from minimind_edu.living import (
     CONFIG,
     DRAFT,
     DRAFT_CONFIG,
+    DRAFT_RECIPE,
     WEIGHTS,
     __main__,
     card,
@@ -26,10 +27,12 @@ from minimind_edu.living import (
 )
 from minimind_edu.living.exam import accuracy, divergence, log_probabilities
 from minimind_edu.living.heads import answer_reading, attention_weights, lost_without, silenced
+from minimind_edu.training import Recipe
 from minimind_edu.weights.checkpoints import from_checkpoint
 
 SMALL = dataclasses.replace(CONFIG, num_hidden_layers=2, hidden_size=32, head_dim=8, intermediate_size=24)
 MOST_BYTES = 250_000
+RESULT = {"seed": 0, "kl": 0.1, "accuracy": {}}
 
 
 @pytest.fixture(scope="module")
@@ -330,6 +333,47 @@ def test_the_draft_is_an_eighth_of_the_model_and_often_agrees(model):
     ids = torch.from_numpy(world.stories(8, __main__.LENGTH, __main__.EXAM))
     agreed = (draft(ids).logits.argmax(-1) == model(ids).logits.argmax(-1)).float().mean()
     assert 0.6 < agreed < 1
+
+
+DIFFERING = {
+    "short": (["--steps", "200"], "only a whole run replaces what the book has"),
+    "as long, but asked for": (["--steps", "12000"], "only a whole run replaces what the book has"),
+    "one seed": (["--seeds", "0"], "only a whole run replaces what the book has"),
+    "a short draft": (["--draft", "--steps", "1"], "only a whole run replaces what the book has"),
+    "no steps": (["--steps", "0", "--into", "."], "it must be a whole number of at least 1, got '0'"),
+    "a draft of no steps": (["--draft", "--steps", "0", "--into", "."], "it must be a whole number of at least 1"),
+    "a seed below 0": (["--seeds", "-1", "--into", "."], "--seeds: "),
+    "a draft of several seeds": (["--draft", "--seeds", "0", "1"], "--draft trains one model, so it takes no --seeds"),
+}
+
+
+@pytest.mark.parametrize("case", DIFFERING)
+def test_a_run_that_differs_never_replaces_what_the_book_has(case, tmp_path, monkeypatch, capsys):
+    arguments, message = DIFFERING[case]
+    for name in ("run", "make_draft", "save_checkpoint"):
+        monkeypatch.setattr(__main__, name, lambda *_, **__: pytest.fail("it was trained"))
+    monkeypatch.setattr(sys, "argv", ["living", *arguments])
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit):
+        __main__.main()
+    assert message in capsys.readouterr().err
+
+
+def test_a_whole_run_writes_where_the_book_reads(tmp_path, monkeypatch):
+    """Three seeds, and every step of the recipe; the draft goes there, too."""
+    (tmp_path / "book").mkdir()
+    seeds, drafts = [], []
+    monkeypatch.setattr(__main__, "WEIGHTS", tmp_path / "book" / "weights.safetensors")
+    monkeypatch.setattr(__main__, "run", lambda seed, recipe: seeds.append((seed, recipe)) or (None, RESULT))
+    monkeypatch.setattr(__main__, "save_checkpoint", lambda model, path, int8: path.write_bytes(b"weights") and path)
+    monkeypatch.setattr(__main__, "card_of", lambda path, seed, recipe, results: {"stored": seed})
+    monkeypatch.setattr(__main__, "make_draft", lambda *given: drafts.append(given))
+    for arguments in ([], ["--draft"]):
+        monkeypatch.setattr(sys, "argv", ["living", *arguments])
+        __main__.main()
+    assert seeds == [(seed, Recipe()) for seed in (0, 1, 2)]
+    assert json.loads((tmp_path / "book" / "card.json").read_text()) == {"stored": 0}
+    assert drafts == [(tmp_path / "book" / "draft.safetensors", DRAFT_RECIPE.steps)]
 
 
 def test_the_program_makes_a_draft(tmp_path, monkeypatch, capsys):

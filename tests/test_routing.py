@@ -1,12 +1,13 @@
 """routing: a look sees what the router did, and the stored runs keep what the figure claims of them."""
 
 import itertools
+import sys
 from dataclasses import replace
 
 import pytest
 import torch
 
-from minimind_edu import world
+from minimind_edu import routing, world
 from minimind_edu.living import new_model, story_batches
 from minimind_edu.moe import RouterOutput
 from minimind_edu.routing import (
@@ -18,6 +19,7 @@ from minimind_edu.routing import (
     SEEDS,
     STOPS,
     TOP_K,
+    __main__,
     balance,
     busiest,
     config,
@@ -96,6 +98,22 @@ def test_a_short_run_has_the_form_of_the_stored_ones_and_begins_like_one():
     assert made["looks"][0]["loss"] == pytest.approx(stored["looks"][0]["loss"], abs=0.002)
     for new, old in zip(made["looks"][0]["blocks"], stored["looks"][0]["blocks"], strict=True):
         assert new["loads"] == pytest.approx(old["loads"], abs=0.005)  # a token on the edge may go elsewhere
+
+
+def test_the_program_writes_what_the_book_reads(tmp_path, monkeypatch, capsys):
+    made = runs()[0]
+    monkeypatch.setattr(
+        __main__, "run", lambda top_k, balanced, seed: made | {"top_k": top_k, "balanced": balanced, "seed": seed}
+    )
+    monkeypatch.setattr(sys, "argv", ["routing", "--into", str(tmp_path / "new" / "runs.json")])
+    __main__.main()
+    monkeypatch.setattr(routing, "RUNS", tmp_path / "new" / "runs.json")
+    assert [(one["top_k"], one["balanced"], one["seed"]) for one in runs()] == VARIANTS
+    assert words() == [world.WORDS[i] for i in SHOWN]
+    monkeypatch.setattr(sys, "argv", ["routing", "--into", str(tmp_path)])
+    with pytest.raises(SystemExit):
+        __main__.main()
+    assert f"{tmp_path} is a folder; give another name" in capsys.readouterr().err
 
 
 def test_every_variant_is_stored_with_three_seeds():

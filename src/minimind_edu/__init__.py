@@ -26,7 +26,8 @@ The wings, which no part imports:
     checks/           the exercises, one file for each chapter
     figures/          the interactive figures; plotting draws the still pictures
 
-device, notebook and validation serve all of them: where to compute, progress, and what is refused in which words.
+device, notebook, validation and stored serve all of them: where to compute, progress, what is refused in which words,
+and how programs replace the files that the package reads.
 """
 
 from minimind_edu.config import MiniMindConfig

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from minimind_edu import stored
 from minimind_edu.ablations import BATCH_SIZE, LENGTH, RECIPE, RUNS, VARIANTS, batches, new_model
 from minimind_edu.ablations.exam import accuracy, accuracy_along, greedy_answer, loss, with_yarn
 from minimind_edu.ablations.lists import TASKS, entropy, write_rows
@@ -60,22 +61,13 @@ def run(name: str, seed: int) -> dict[str, Any]:
     }
     if name not in WITHOUT_ROPE:
         result["yarn"] = yarn(model)
-    return rounded(result)
+    return stored.rounded(result)
 
 
 def yarn(model: MiniMindForCausalLM) -> dict[str, Any]:
     """The two exams beyond the training, with RoPE stretched by 3 after it; the model is changed."""
     with_yarn(model, YARN)
     return {"longer": accuracy(model, LONGER), "farther": accuracy_along(model, FARTHER, LENGTH)}
-
-
-def rounded(value: Any) -> Any:
-    """Floats to three digits after the point, wherever they are."""
-    if isinstance(value, dict):
-        return {key: rounded(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [rounded(item) for item in value]
-    return round(value, 3) if isinstance(value, float) else value
 
 
 def right_answer(prompt: str) -> str:
@@ -96,24 +88,32 @@ def write(results: list[dict[str, Any]], path: Path) -> None:
         "answers": [right_answer(prompt) for prompt in PROMPTS],
     }
     lines = ",\n".join(json.dumps(result) for result in results)
-    path.write_text(json.dumps(general)[:-1] + f', "runs": [\n{lines}\n]}}\n', encoding="utf-8")
+    stored.write(json.dumps(general)[:-1] + f', "runs": [\n{lines}\n]}}\n', path)
+
+
+def read(parser: argparse.ArgumentParser, path: Path) -> list[dict[str, Any]]:
+    """The runs in a file, none if there is no such file; anything else is somebody's, and ends the program."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))["runs"] if path.exists() else []
+    except (ValueError, KeyError, TypeError):
+        parser.error(f"{path} holds something else than runs, which would be lost; give another name")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--variants", nargs="+", choices=list(VARIANTS), default=list(VARIANTS), metavar="NAME")
     parser.add_argument("--missing", action="store_true")
-    parser.add_argument("--into", type=Path, default=RUNS)
+    stored.add_into(parser)
     given = parser.parse_args()
-    kept = json.loads(given.into.read_text(encoding="utf-8"))["runs"] if given.into.is_file() else []
-    results = {(run["variant"], run["seed"]): run for run in kept}
+    into = stored.place(parser, given.into, RUNS)
+    results = {(run["variant"], run["seed"]): run for run in read(parser, into)}
     variants: list[str] = given.variants
     for seed, name in itertools.product(SEEDS, variants):
         if given.missing and (name, seed) in results:
             continue
         told = results[name, seed] = run(name, seed)
         print(f"{name}, seed {seed}: {told['held_out'][-1]:.3f}, {told['accuracy']}", flush=True)
-        write([results[key] for key in itertools.product(VARIANTS, SEEDS) if key in results], given.into)
+        write([results[key] for key in itertools.product(VARIANTS, SEEDS) if key in results], into)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
 """Train the book's model again: `python -m minimind_edu.living`, about 16 minutes of one core for each of three seeds.
 
 Each seed is trained and examined; the one nearest to the world is stored as int8 rows, with a card that tells all
-results. `--seeds 0` trains one, `--steps 200` tries the way in a minute, `--into FOLDER` writes somewhere else.
-`--draft` trains the small model of chapter 12 instead, in a minute or two.
+results. `--draft` trains the small model of chapter 12 instead, in a minute or two.
+
+`--seeds 0` trains one, `--steps 200` tries the way in a minute. Such a run does not replace the book's model:
+`--into FOLDER` says where it goes.
 """
 
 import argparse
@@ -14,7 +16,7 @@ from typing import Any
 
 import torch
 
-from minimind_edu import world
+from minimind_edu import stored, world
 from minimind_edu.living import (
     BATCH_SIZE,
     CARD,
@@ -35,6 +37,7 @@ from minimind_edu.weights.checkpoints import from_checkpoint, save_checkpoint
 
 # Seeds of what is asked in the exams, far from those of the training, which are the seeds of the runs.
 EXAM, GLANCE = 1_000_000, 2_000_000
+SEEDS = (0, 1, 2)
 QUESTIONS, STORIES = 300, 100  # of the exam: questions of each kind, stories
 FEW_QUESTIONS, FEW_STORIES = 60, 10  # of a glance
 HEAD_QUESTIONS = 150  # of each kind, for the scores of heads
@@ -55,12 +58,13 @@ def exam(model: MiniMindForCausalLM, seed: int, questions: int, stories: int) ->
 def glance(model: MiniMindForCausalLM, step: int) -> dict[str, Any]:
     """A short exam, and how the heads read, in the middle of the training."""
     asked = {kind: world.questions(kind, FEW_QUESTIONS, GLANCE) for kind in HEADS_OF}
-    reading = {kind: rounded(answer_reading(model, of_kind)) for kind, of_kind in asked.items()}
+    reading = {kind: rows_of(answer_reading(model, of_kind)) for kind, of_kind in asked.items()}
     return {"step": step, **exam(model, GLANCE + 1, FEW_QUESTIONS, FEW_STORIES), "reading": reading}
 
 
-def rounded(scores: torch.Tensor) -> list[list[float]]:
-    return [[round(value, 3) for value in row] for row in scores.tolist()]
+def rows_of(scores: torch.Tensor) -> list[list[float]]:
+    """Scores [R, C] to three digits."""
+    return stored.rounded(scores.tolist())
 
 
 def run(seed: int, recipe: Recipe) -> tuple[MiniMindForCausalLM, dict[str, Any]]:
@@ -94,28 +98,30 @@ def make_draft(path: Path, steps: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--steps", type=int)
-    parser.add_argument("--into", type=Path, default=WEIGHTS.parent)
+    parser.add_argument("--seeds", type=stored.whole_number(0), nargs="+")
+    parser.add_argument("--steps", type=stored.whole_number(1))
     parser.add_argument("--draft", action="store_true")
+    stored.add_into(parser)
     given = parser.parse_args()
-    given.into.mkdir(parents=True, exist_ok=True)
+    if given.draft and given.seeds:
+        parser.error("--draft trains one model, so it takes no --seeds")
+    into = stored.place(parser, given.into, WEIGHTS.parent, whole=given.steps is None and given.seeds is None)
     if given.draft:
-        return make_draft(given.into / DRAFT.name, given.steps or DRAFT_RECIPE.steps)
+        return make_draft(into / DRAFT.name, given.steps or DRAFT_RECIPE.steps)
     recipe, best, results = Recipe(steps=given.steps or Recipe().steps), None, []
-    for seed in given.seeds:
+    for seed in given.seeds or SEEDS:
         model, result = run(seed, recipe)
         results.append(result)
         print(f"seed {seed}: {result['kl']:.4f} nats a word from the world, {result['accuracy']}", flush=True)
         if best is None or result["kl"] < best[1]["kl"]:
             best = model, result
     assert best is not None
-    path = save_checkpoint(best[0], given.into / WEIGHTS.name, int8=True)
-    (given.into / CARD.name).write_text(json.dumps(card_of(path, best[1]["seed"], recipe, results), indent=1) + "\n")
+    path = save_checkpoint(best[0], into / WEIGHTS.name, int8=True)
+    stored.write(json.dumps(card_of(path, best[1]["seed"], recipe, results), indent=1) + "\n", into / CARD.name)
     print(f"Stored seed {best[1]['seed']} in {path}, {path.stat().st_size:,} bytes.")
 
 
-def card_of(path: Path, stored: int, recipe: Recipe, results: list[dict[str, Any]]) -> dict[str, Any]:
+def card_of(path: Path, seed: int, recipe: Recipe, results: list[dict[str, Any]]) -> dict[str, Any]:
     """The card of the weights at a path."""
     model = from_checkpoint(path)
     asked = {kind: world.questions(kind, HEAD_QUESTIONS, EXAM + 2) for kind in HEADS_OF}
@@ -125,10 +131,10 @@ def card_of(path: Path, stored: int, recipe: Recipe, results: list[dict[str, Any
         "recipe": {**dataclasses.asdict(recipe), "batch_size": BATCH_SIZE, "length": LENGTH},
         "initializer_range": CONFIG.initializer_range,
         "questions": QUESTIONS,
-        "stored": stored,
+        "stored": seed,
         "int8": exam(model, EXAM, QUESTIONS, STORIES),
-        "lost_without": {kind: rounded(lost_without(model, of_kind)) for kind, of_kind in asked.items()},
-        "reading": {kind: rounded(answer_reading(model, of_kind)) for kind, of_kind in asked.items()},
+        "lost_without": {kind: rows_of(lost_without(model, of_kind)) for kind, of_kind in asked.items()},
+        "reading": {kind: rows_of(answer_reading(model, of_kind)) for kind, of_kind in asked.items()},
         "runs": results,
     }
 

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from minimind_edu import world
+from minimind_edu import stored, world
 from minimind_edu.living import DRAFT_CONFIG, DRAFT_RECIPE, LENGTH, living_model, new_model, story_batches
 from minimind_edu.living.exam import BATCH, accuracy, divergence, log_probabilities
 from minimind_edu.model import MiniMindForCausalLM
@@ -116,12 +116,12 @@ def _short(value: Any) -> Any:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--into", type=Path, default=RESULTS)
-    into = parser.parse_args().into
+    stored.add_into(parser)
+    into = stored.place(parser, parser.parse_args().into, RESULTS)
     draft = new_model(0, DRAFT_CONFIG)
     train(draft, story_batches(0), DRAFT_RECIPE)
     measured = {"living": _of_model(taken_off_its_grid(FURTHER)), "draft": _of_model(draft)}
-    into.write_text(json.dumps(_short(measured), indent=1) + "\n", encoding="utf-8")
+    stored.write(json.dumps(_short(measured), indent=1) + "\n", into)
 
 
 if __name__ == "__main__":

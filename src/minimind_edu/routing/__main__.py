@@ -11,12 +11,11 @@ from typing import Any
 
 import torch
 
-from minimind_edu import world
+from minimind_edu import stored, world
 from minimind_edu.living import new_model, story_batches
 from minimind_edu.routing import BATCH_SIZE, LENGTH, RECIPE, RUNS, SEEDS, SENTENCES, STOPS, TOLD, TOP_K, config, look
 from minimind_edu.training import Recipe, train
 
-DIGITS = 3
 HELD_OUT = torch.from_numpy(world.stories(40, LENGTH, seed=1_000_000))
 SHOWN = torch.from_numpy(world.encode(SENTENCES))
 READ = torch.cat([torch.tensor([world.BOS]), torch.from_numpy(world.encode(TOLD)), SHOWN])[None]
@@ -43,29 +42,20 @@ def look_now(model: Any) -> dict[str, Any]:
     for block in seen["blocks"]:
         for name in ("experts", "weights"):
             block[name] = block[name][-len(SHOWN) :]
-    return rounded(seen)
-
-
-def rounded(value: Any) -> Any:
-    """Floats to three digits after the point, wherever they are."""
-    if isinstance(value, dict):
-        return {key: rounded(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [rounded(item) for item in value]
-    return round(value, DIGITS) if isinstance(value, float) else value
+    return stored.rounded(seen)
 
 
 def write(results: list[dict[str, Any]], path: Path) -> None:
     """Store the runs, a line each, with the words whose ways are told."""
     lines = ",\n".join(json.dumps(result, separators=(",", ":")) for result in results)
     words = json.dumps([world.WORDS[i] for i in SHOWN], ensure_ascii=False)
-    path.write_text(f'{{"words": {words}, "runs": [\n{lines}\n]}}\n', encoding="utf-8")
+    stored.write(f'{{"words": {words}, "runs": [\n{lines}\n]}}\n', path)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--into", type=Path, default=RUNS)
-    into, results = parser.parse_args().into, []
+    stored.add_into(parser)
+    into, results = stored.place(parser, parser.parse_args().into, RUNS), []
     for top_k, balanced, seed in itertools.product(TOP_K, (False, True), SEEDS):
         results.append(run(top_k, balanced, seed))
         name = f"top {top_k}, {'with' if balanced else 'without'} the auxiliary loss, seed {seed}"
