@@ -100,6 +100,15 @@ def test_what_failed_is_told_in_one_line(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out == f"  {path}: ValueError: the reason\n"
 
 
+def test_a_notebook_that_is_missing_or_none_is_told_and_the_others_run(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(run_unaided, "network_is_gone", lambda: True)
+    (tmp_path / "none.ipynb").write_text("no notebook")
+    assert run_unaided.main([str(tmp_path / name) for name in ("missing.ipynb", "none.ipynb")]) == 1
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith(f"  {tmp_path}/missing.ipynb: FileNotFoundError: ")
+    assert second.startswith(f"  {tmp_path}/none.ipynb: NotJSONError: ")
+
+
 def test_where_a_network_answers_nothing_is_proven(monkeypatch, capsys):
     def nobody_answers(*arguments, **options):
         raise TimeoutError

@@ -4,8 +4,8 @@ What a first reader meets counts. Sections under "Going deeper" do not, nor what
 that installs.
 """
 
+import argparse
 import re
-import sys
 
 from tools.chapters import CHAPTERS
 from tools.compared import load, tags, text
@@ -30,9 +30,12 @@ def words_and_cells(notebook: dict) -> tuple[int, int]:
     return words, cells
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("chapters", nargs="*", metavar="02", help="how a chapter's name begins; default: all")
+    wanted = tuple(parser.parse_args(arguments).chapters) or ("",)
     for path in sorted(CHAPTERS.glob("[0-9]*.ipynb")):
-        if not sys.argv[1:] or path.name.startswith(tuple(sys.argv[1:])):
+        if path.name.startswith(wanted):
             words, cells = words_and_cells(load(path))
             print(f"{path.stem}: {words} of at most {MOST_WORDS} words, {cells} of at most {MOST_CELLS} code cells")
 

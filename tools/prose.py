@@ -3,6 +3,7 @@
 A regular expression finds only what is always wrong; whether a sentence is good, a reader judges.
 """
 
+import argparse
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -63,7 +64,9 @@ def texts() -> Iterator[tuple[str, str]]:
         yield str(path.relative_to(ROOT)), Path(path).read_text(encoding="utf-8")
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.parse_args(arguments)
     for where, prose in texts():
         for phrase, advice in faults(prose):
             print(f"{where}: … {phrase} … ({advice})")

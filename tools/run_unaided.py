@@ -4,10 +4,10 @@
 nothing of the project. Prints one line a notebook; returns 1 if one of them failed.
 """
 
+import argparse
 import os
 import re
 import socket
-import sys
 import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -118,10 +118,15 @@ def outcome(name: str) -> tuple[bool, str]:
         return False, f"{error.ename}: {error.evalue}"
     except AssertionError as error:
         return False, str(error)
+    except Exception as error:  # there is no such file, or no notebook in it
+        return False, f"{type(error).__name__}: {error}"
 
 
-def main(names: list[str]) -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Run all notebooks, as many at a time as there are cores."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="+", metavar="NOTEBOOK")
+    names: list[str] = parser.parse_args(arguments).names
     if not network_is_gone():
         print("There is a network here, so nothing would be proven.")
         return 1
@@ -134,4 +139,4 @@ def main(names: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    raise SystemExit(main())

@@ -6,6 +6,7 @@ The map is the figure itself, in a real Chromium. The same picture, 1200 by 630 
 for the pages and to `book/readme.png` for the README.
 """
 
+import argparse
 import shutil
 from pathlib import Path
 
@@ -66,7 +67,9 @@ def draw(browser: Browser) -> bytes:
     return card
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.parse_args(arguments)
     with sync_playwright() as playwright:
         path = next(filter(None, map(shutil.which, BROWSERS)), None)
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])

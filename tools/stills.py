@@ -6,6 +6,7 @@ named by figure and state, so the build notices one that is missing, and those t
 figure that opens a chapter has two, for a wide screen and a phone.
 """
 
+import argparse
 import json
 import re
 import sys
@@ -150,8 +151,10 @@ def all_files(browser) -> Iterator[tuple[str, str]]:
     page.close()
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     """Draw all, and remove what no page shows."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.parse_args(arguments)
     from playwright.sync_api import sync_playwright
 
     notebook_environment.apply()

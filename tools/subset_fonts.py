@@ -6,7 +6,7 @@ keeps the characters that the pages use and loses its name: a changed font may n
 stand beside the fonts.
 """
 
-import sys
+import argparse
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -58,9 +58,11 @@ def subset(source: Path, target: Path, family: str, characters: list[int], featu
     print(f"{target.name}: {target.stat().st_size:,} bytes, {len(font.getBestCmap())} characters")
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     """Make all four."""
-    folder = Path(sys.argv[1])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, metavar="FOLDER")
+    folder = parser.parse_args(arguments).folder
     for file, (source, *rest) in FONTS.items():
         found = next(folder.rglob(source), None)
         if found is None:
