@@ -220,8 +220,8 @@ def test_shares_are_what_the_stream_is_made_of(node, placement, loudness):
     assert shares[-1] == pytest.approx(exact.tolist(), abs=0.05)
 
 
-def test_shares_of_three_additions_by_hand(node):
-    args = [[1.0, 2.0, 2.0, 0.0], [1.0, 1.5, 2.0, 3.0, 3.0], 2]
+def test_shares_of_four_additions_by_hand(node):
+    args = [[1.0, 2.0, 2.0, 1.0], [1.0, 1.5, 2.0, 3.0, 3.0], 2]
     shares = node.call("residual_stream/math", "streamShares", args)
     assert shares[0] == [1, 0, 0, 0, 0]
     assert shares[1] == pytest.approx([1 / 2, 1 / 2, 0, 0, 0])
@@ -229,6 +229,7 @@ def test_shares_of_three_additions_by_hand(node):
     third = [before / 2 / (before + added), before / 2 / (before + added), added / (before + added)]
     assert shares[2] == pytest.approx([*third, 0, 0])
     assert shares[3] == pytest.approx([*(share / 2 for share in third), 1 / 2, 0])
+    assert shares[4] == pytest.approx([*(0.9 * share for share in shares[3][:4]), 0.1])  # less than what was there
 
 
 def test_shares_by_kind_are_those_of_attention_and_of_the_feed_forward_networks(node):

@@ -90,6 +90,12 @@ def test_equal_logits_at_the_edge_of_top_k_stay_together(node):
     assert node.call(MODULE, "drawnFrom", [[2.0, 1.0, 1.0, 0.0], {"topK": 2}])[2] > 0
 
 
+def test_words_that_reach_top_p_exactly_are_enough(node):
+    alike, settings = [0.0] * 4, {"top_p": 0.5}  # which two of them is nobody's business
+    found = node.call(MODULE, "drawnFrom", in_js(alike, **settings))
+    assert sorted(found) == sorted(expected(alike, **settings).tolist()) == [0, 0, 0.5, 0.5]
+
+
 def test_temperature_0_takes_the_largest(node):
     found = node.evaluate(SAMPLE, [[0.0, 3.0, 3.0, -1.0], {"temperature": 0, "topK": 3}, 0.99])
     assert found == {"token": 1, "probabilities": [0, 1, 0, 0]}

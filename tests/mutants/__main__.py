@@ -4,15 +4,16 @@
     python tests/mutants rope yarn           those whose name contains a word
     python tests/mutants --jobs 1            one at a time
 
-One process imports torch and forks once for each mutant. The fork finds the changed source through an import hook; the
-files themselves are never touched. Tests run until the first one fails. Each test that failed then runs once on the
-model as it is, one fork for each file, and must pass.
+One process imports torch and forks once for each mutant. The fork finds the changed source through an import hook of
+Python or of node; the files themselves are never touched. Tests run until the first one fails. Each test that failed
+then runs once on the model as it is, one fork for each file, and must pass.
 
 The exit status is 0 when every mutant was noticed. It is 1 when one survived, when its old text is not found exactly
 once, or when the tests could not run at all: a mutant that merely breaks the import is no mutant.
 """
 
 import argparse
+import contextlib
 import gc
 import importlib.abc
 import importlib.machinery
@@ -68,6 +69,20 @@ class ChangedImport(importlib.abc.MetaPathFinder):
         )
 
 
+def inject(mutant: Mutant) -> None:
+    """Let this process find the mutant in place of its file; what node cannot even load is an error."""
+    if not mutant.file.endswith(".js"):
+        sys.meta_path.insert(0, ChangedImport(mutant))
+        return
+    sys.path.insert(0, str(TESTS))
+    import node
+
+    address = (PACKAGE / mutant.file).as_uri()
+    node.CHANGED[address] = mutant.changed_text()
+    with contextlib.closing(node.Node()) as process:
+        process.evaluate(f"import({address!r})")
+
+
 @dataclass
 class Run:
     """One forked run of pytest."""
@@ -100,6 +115,7 @@ def start(mutant: Mutant | None, tests: tuple[str, ...], folder: Path) -> Run:
     pid = os.fork()
     if pid == 0:
         status = 70
+        os.setpgid(0, 0)  # a node that it starts is ended with it
         try:
             with output.open("w") as file:
                 os.dup2(file.fileno(), 1)
@@ -118,7 +134,7 @@ def run_tests(mutant: Mutant | None, tests: tuple[str, ...]) -> int:
     import pytest
 
     if mutant is not None:
-        sys.meta_path.insert(0, ChangedImport(mutant))
+        inject(mutant)
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # half a second each time
     options = ["-x", "-q", "--tb=line", "-o", "addopts=", "-p", "no:cacheprovider"]
     options += ["-p", "_hypothesis_pytestplugin"]
@@ -131,7 +147,7 @@ def finished(run: Run) -> int | None:
     """The exit status of a run, or None while it goes on; one that takes too long is ended."""
     pid, status = os.waitpid(run.pid, os.WNOHANG)
     if not pid and time.monotonic() - run.started > PATIENCE:
-        os.kill(run.pid, signal.SIGKILL)
+        os.killpg(run.pid, signal.SIGKILL)
         pid, status = os.waitpid(run.pid, 0)
     return os.waitstatus_to_exitcode(status) if pid else None
 
@@ -188,20 +204,24 @@ def run_all(waiting: list[tuple[Mutant | None, tuple[str, ...]]], jobs: int, fol
     running: list[Run] = []
     wrong, noticing = 0, set()
     width = max(len(mutant.name) for mutant in MUTANTS)
-    while waiting or running:
-        while waiting and len(running) < jobs:
-            running.append(start(*waiting.pop(0), folder))
-        time.sleep(0.01)
-        for run in list(running):
-            status = finished(run)
-            if status is None:
-                continue
-            running.remove(run)
-            right, text = verdict(run, status)
-            wrong += not right
-            if right and run.mutant:
-                noticing.update([run.first_failure()] if status == NOTICED else run.tests)
-            print(f"{run.name:{width}}  {time.monotonic() - run.started:5.1f} s  {text}".rstrip(), flush=True)
+    try:
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                running.append(start(*waiting.pop(0), folder))
+            time.sleep(0.01)
+            for run in list(running):
+                status = finished(run)
+                if status is None:
+                    continue
+                running.remove(run)
+                right, text = verdict(run, status)
+                wrong += not right
+                if right and run.mutant:
+                    noticing.update([run.first_failure()] if status == NOTICED else run.tests)
+                print(f"{run.name:{width}}  {time.monotonic() - run.started:5.1f} s  {text}".rstrip(), flush=True)
+    finally:
+        for run in running:  # somebody has interrupted
+            os.killpg(run.pid, signal.SIGKILL)
     return wrong, noticing
 
 
