@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 import traitlets
 
-import minimind_edu.figures as figures
-from minimind_edu.figures import Figure, ModelMap, Quiz, Roofline, figure_names, host
+from minimind_edu.figures import Figure, ModelMap, Quiz, Roofline, class_of, figure_names, host
 from minimind_edu.figures.roofline import stored_machine
 
 CHOICE = {
@@ -27,20 +26,13 @@ QUESTIONS = [CHOICE, NUMBER, LARGE_NUMBER]
 EVERY_FIGURE = pytest.mark.parametrize("name", figure_names())
 
 
-def figure_class(name: str) -> type[Figure]:
-    """The class whose ES module is `name`."""
-    classes = [value for value in vars(figures).values() if isinstance(value, type) and issubclass(value, Figure)]
-    [cls] = [cls for cls in classes if getattr(cls, "_module", "") == name]
-    return cls
-
-
 def example(name: str) -> Figure:
     """The figure `name`, as it starts on a static page."""
     if name == "quiz":
         return Quiz(QUESTIONS)
     if name == "model_map":
         return ModelMap(links={"cache": {"href": "seven.html", "label": "7 · The KV cache"}}, here="cache")
-    return Roofline(stored_machine()) if name == "roofline" else figure_class(name)()
+    return Roofline(stored_machine()) if name == "roofline" else class_of(name)()
 
 
 class Probe(Figure):

@@ -3,10 +3,11 @@
 import pytest
 import torch
 import traitlets
-from figure_examples import Probe, figure_class, state_in
+from figure_examples import Probe, state_in
 from IPython.core.formatters import DisplayFormatter
 
-from minimind_edu.figures import Figure, cache_stepper, figure_names, module_source, residual_stream
+from minimind_edu import figures
+from minimind_edu.figures import Figure, cache_stepper, class_of, figure_names, module_source, residual_stream
 from minimind_edu.figures.base import rounded
 
 
@@ -101,8 +102,8 @@ def test_a_misspelt_argument_is_told_with_those_that_exist():
 
 @pytest.mark.parametrize("name", [name for name in figure_names() if name != "quiz"])
 def test_every_figure_refuses_arguments_that_it_has_not(name):
-    with pytest.raises(TypeError, match=f"{figure_class(name).__name__} has no argument kv_heads; it has "):
-        figure_class(name)(kv_heads=2)
+    with pytest.raises(TypeError, match=f"{class_of(name).__name__} has no argument kv_heads; it has "):
+        class_of(name)(kv_heads=2)
 
 
 class Threads(Probe):
@@ -153,3 +154,11 @@ def spy(function, threads):
         return function(*args)
 
     return noting
+
+
+def test_every_folder_with_a_module_is_a_figure_that_is_imported_by_the_name_of_its_class():
+    assert len(figure_names()) > 15
+    for name in figure_names():
+        kind = class_of(name)
+        assert kind._module == name and kind.__name__.lower() == name.replace("_", "")
+        assert getattr(figures, kind.__name__) is kind and kind.__name__ in figures.__all__

@@ -10,9 +10,10 @@ from minimind_edu.figures.join import join
 @pytest.fixture
 def write(tmp_path):
     def write_files(**texts: str):
+        (tmp_path / "dial").mkdir()
         for name, text in texts.items():
-            (tmp_path / f"{name}.js").write_text(text, encoding="utf-8")
-        return tmp_path / "figure.js"
+            (tmp_path / "dial" / f"{name}.js").write_text(text, encoding="utf-8")
+        return tmp_path / "dial" / "figure.js"
 
     return write_files
 
@@ -63,15 +64,18 @@ def test_comments_stay_in_the_sources(write):
         ('import { one } from "https://elsewhere/kit.js";', "is understood"),
         ('import "./kit.js";', "is understood"),
         ("const kit = await import('./kit.js');", "is understood"),
-        ('import { one } from "./kid.js";', "no file kid.js"),
-        ('import { one, three, four } from "./kit.js";', "kit.js does not export three, four"),
-        ('import { inner } from "./kit.js";', "kit.js does not export inner"),
+        ('import { one } from "./kid.js";', "there is no file dial/kid.js"),
+        ('import { one, three, four } from "./kit.js";', "dial/kit.js does not export three, four"),
+        ('import { inner } from "./kit.js";', "dial/kit.js does not export inner"),
         ("export { one };", "only `function`"),
         ('export * from "./kit.js";', "only `function`"),
         ("const { a, b } = {};", "only `function`"),
-        ("const text = `one\n// two`;", "figure.js:1: const text = `one: a template literal must end on the line"),
-        ("const a = 1;\nlet a = 2;", "figure.js:2: let a = 2;: a is already declared in figure.js"),
-        ('import { one } from "./kit.js";\nfunction inner() {}', "inner is already declared in kit.js; rename one"),
+        ("const text = `one\n// two`;", "dial/figure.js:1: const text = `one: a template literal must end on the line"),
+        ("const a = 1;\nlet a = 2;", "dial/figure.js:2: let a = 2;: a is already declared in dial/figure.js"),
+        (
+            'import { one } from "./kit.js";\nfunction inner() {}',
+            "inner is already declared in dial/kit.js",
+        ),
         ("export const a = 1;\nexport class a {}", "already declared"),
     ],
 )
@@ -82,7 +86,7 @@ def test_joiner_refuses_what_it_does_not_understand(write, line, message):
 
 
 def test_joiner_refuses_a_default_export_in_a_helper(write):
-    with pytest.raises(ValueError, match="kit.js:2"):
+    with pytest.raises(ValueError, match="dial/kit.js:2"):
         join(
             write(
                 kit="export const one = 1;\nexport default {};\n",
@@ -92,5 +96,5 @@ def test_joiner_refuses_a_default_export_in_a_helper(write):
 
 
 def test_joiner_refuses_a_figure_without_a_default_export(write):
-    with pytest.raises(ValueError, match="figure.js has no default export"):
+    with pytest.raises(ValueError, match="dial/figure.js has no default export"):
         join(write(figure="export const render = 1;\n"))

@@ -1,32 +1,22 @@
 """A figure's words stand in its table and nowhere else: translated, no English is left, and all keeps its place."""
 
 import re
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from browser import ALIVE, Watch, settle, show, static_page
-from figure_examples import example
+from figure_examples import EVERY_FIGURE, example
+from traitlets import Enum
 
 from minimind_edu import world
-from minimind_edu.figures import module_source
+from minimind_edu.figures import Figure, module_source
+from minimind_edu.figures.base import FOLDER
 from minimind_edu.figures.quantization_grid import MATRICES
-from minimind_edu.world.words import WORDS
 
-# What is no word of a figure's: names and units, and what its state holds.
-NAMES = {
-    "ablation_lab": r"copy|reverse|sort",
-    "attention_xray": r"the|cat|naps|it|purrs",
-    "cache_stepper": r"what|was|once|read|is|kept|so|that|it|need|not|be|again",
-    "gate_surface": r"gate_proj|up_proj",
-    "neuron_words": "|".join(map(re.escape, sorted((word for word in WORDS if word.isascii()), key=len, reverse=True))),
-    "parameter_ledger": r"MiniMind\d?( small)?",
-    "quantization_grid": "|".join(
-        map(re.escape, sorted((*MATRICES, *(word for word in WORDS if word.isascii())), key=len, reverse=True))
-    ),
-    "quiz": r"Which letter comes first|script|bold|What is|How many",
-    "router_flow": r"the|ball|is picked up by|Mia|in the|hall|where is|Tom|garden",
-    "roofline": r"ms|µs|MiB|GiB|min",
-    "sampler": "|".join(filter(re.compile("[A-Za-z ]+").fullmatch, sorted(world.WORDS, key=len, reverse=True))),
-}
+# What is the same in every language: units, what code says, names of models, and the words of the book's world.
+SAME = "ms µs min KiB MiB GiB float32 float16 bfloat16 None expand reshape transpose MiniMind2 MiniMind3 small".split()
+SAME += [*MATRICES, *world.WORDS]
 SYMBOLS = (
     "q k v m n m-n theta score weights output gamma rms mean norm ffn attn stream embed cache head group bytes flops "
     "logits"
@@ -63,27 +53,45 @@ def opened(page, figure, source=None):
     settle(page)
 
 
+def strings(value: Any) -> Iterator[str]:
+    """All texts in a part of a state."""
+    if isinstance(value, dict | list | tuple):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from strings(one)
+    elif isinstance(value, str):
+        yield value
+
+
+def no_words_of_its_own(figure: Figure) -> re.Pattern[str]:
+    """What a figure may show in any language: what its state holds but for the names of choices, and SAME."""
+    held = (value for name, value in figure.state().items() if not isinstance(figure.traits()[name], Enum))
+    said = sorted({*SAME, *strings([*held])}, key=len, reverse=True)
+    return re.compile(rf"(?<!\w)({'|'.join(map(re.escape, said))})(?!\w)")
+
+
 @pytest.mark.parametrize("compact", [False, True])
-@pytest.mark.parametrize("name", NAMES)
+@EVERY_FIGURE
 def test_translated_a_figure_has_no_english_and_keeps_inside(page, name, compact):
     source = module_source(name)
     assert source.count(CHOSEN) == 1
     figure = example(name)
     figure.compact = compact
+    others = no_words_of_its_own(figure)
     watch = Watch(page)
     for width in (944, 344):
         page.set_viewport_size({"width": width, "height": 900})
         opened(page, figure, source.replace(CHOSEN, TRANSLATED))
-        texts = [re.sub(rf"\b({NAMES[name]})\b", "", text) for text in page.evaluate(READ)]
+        texts = [others.sub("", text) for text in page.evaluate(READ)]
         assert any("字" in text for text in texts)
         assert [text for text in texts if re.search(r"[A-Za-z]{2}", text)] == []
         assert page.evaluate(OUTSIDE) == []
     assert watch.problems == []
 
 
-@pytest.mark.parametrize("name", NAMES)
+@EVERY_FIGURE
 def test_parts_name_the_symbols_that_the_text_uses(page, name):
     opened(page, example(name))
     symbols = page.eval_on_selector_all(".mm-fig [data-sym]", "all => all.map((one) => one.dataset.sym)")
     assert set(symbols) <= set(SYMBOLS)
-    assert bool(symbols) == (name not in ("ablation_lab", "quiz"))
+    own = "".join(path.read_text(encoding="utf-8") for path in (FOLDER / name).glob("*.js"))
+    assert bool(symbols) == bool(re.search(r"\bsym", own))

@@ -1,53 +1,40 @@
-"""Interactive figures: one Python class and one plain ES module each, alive with a kernel and without."""
+"""Interactive figures: a folder each, with one Python class and one plain ES module, alive with a kernel and without.
 
-from minimind_edu.figures.ablation_lab import AblationLab
-from minimind_edu.figures.attention_xray import AttentionXRay
+Every folder with a `figure.js` is found, none is listed; its class is imported from here: `from minimind_edu.figures
+import RouterFlow`.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from minimind_edu.figures.base import Figure, figure_names, module_source, own_stylesheet, shared_stylesheet
-from minimind_edu.figures.cache_stepper import CacheStepper
-from minimind_edu.figures.frequency_comb import FrequencyComb
-from minimind_edu.figures.gate_surface import GateSurface
-from minimind_edu.figures.head_wiring import HeadWiring
 from minimind_edu.figures.living_model import asks_for_living, living_script
-from minimind_edu.figures.minimind_live import MiniMindLive
-from minimind_edu.figures.model_map import ModelMap
-from minimind_edu.figures.neuron_words import NeuronWords
-from minimind_edu.figures.norm_geometry import NormGeometry
-from minimind_edu.figures.pairing_lab import PairingLab
-from minimind_edu.figures.parameter_ledger import ParameterLedger
-from minimind_edu.figures.quantization_grid import QuantizationGrid
-from minimind_edu.figures.quiz import Quiz, choice
-from minimind_edu.figures.residual_stream import ResidualStream
-from minimind_edu.figures.roofline import Roofline
-from minimind_edu.figures.rotation_dials import RotationDials
-from minimind_edu.figures.router_flow import RouterFlow
-from minimind_edu.figures.sampler import Sampler
+from minimind_edu.figures.quiz import choice
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...
+
+
+def class_of(name: str) -> type[Figure]:
+    """The class of the figure `name`: the one that its folder defines."""
+    module = import_module(f"{__name__}.{name}")
+    kinds = [value for value in vars(module).values() if isinstance(value, type) and issubclass(value, Figure)]
+    [found] = [kind for kind in kinds if kind.__module__ == module.__name__]
+    return found
+
 
 __all__ = [
-    "AblationLab",
-    "AttentionXRay",
-    "CacheStepper",
     "Figure",
-    "FrequencyComb",
-    "GateSurface",
-    "HeadWiring",
-    "MiniMindLive",
-    "ModelMap",
-    "NeuronWords",
-    "NormGeometry",
-    "PairingLab",
-    "ParameterLedger",
-    "QuantizationGrid",
-    "Quiz",
-    "ResidualStream",
-    "Roofline",
-    "RotationDials",
-    "Sampler",
-    "RouterFlow",
     "asks_for_living",
     "choice",
+    "class_of",
     "figure_names",
     "living_script",
     "module_source",
     "own_stylesheet",
     "shared_stylesheet",
 ]
+for _name in figure_names():
+    globals()[class_of(_name).__name__] = class_of(_name)
+    __all__ += [class_of(_name).__name__]

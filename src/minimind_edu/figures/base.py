@@ -81,9 +81,10 @@ def to_json(state: dict[str, Any]) -> str:
 class Figure(anywidget.AnyWidget):
     """Base of all interactive figures.
 
-    A subclass names its ES module in `_module`, declares JSON-able traits tagged `sync=True`, and implements
-    `_summary`. `_repr_traits` names the few traits that belong in its text form. Traits bound their own values, so
-    that an assignment is refused like an argument; what is measured, not chosen, is read-only.
+    A subclass in a folder beside this file has the ES module of that folder (any other names one in `_module`). It
+    declares JSON-able traits tagged `sync=True` and implements `_summary`. `_repr_traits` names the few traits that
+    belong in its text form. Traits bound their own values, so that an assignment is refused like an argument; what is
+    measured, not chosen, is read-only.
 
     Args:
         compact: the picture and its one control alone, as at the head of a chapter.
@@ -103,6 +104,9 @@ class Figure(anywidget.AnyWidget):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        package, _, name = cls.__module__.rpartition(".")
+        if package == __package__ and not hasattr(cls, "_module"):  # widgets make subclasses of their own
+            cls._module = name
         if "_module" in cls.__dict__:
             cls._esm = module_source(cls._module)
             cls._css = shared_stylesheet() + own_stylesheet(cls._module)

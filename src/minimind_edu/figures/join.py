@@ -33,7 +33,7 @@ def join(entry: Path) -> str:
     def read(path: Path) -> None:
         exported[path] = set()
         lines = _with_whole_imports(_without_comments(path.read_text(encoding="utf-8").splitlines()))
-        kept = [one_line(line, path, f"{path.name}:{number}: {line.strip()}") for number, line in lines]
+        kept = [one_line(line, path, f"{_named(path)}:{number}: {line.strip()}") for number, line in lines]
         texts.append("\n".join(line.lstrip() for line in kept if line is not None).strip() + "\n")
 
     def one_line(line: str, path: Path, where: str) -> str | None:
@@ -49,11 +49,11 @@ def join(entry: Path) -> str:
 
     def inline(names: list[str], helper: Path, where: str) -> None:
         if not helper.is_file():
-            raise ValueError(f"{where}: there is no file {helper.name} beside it")
+            raise ValueError(f"{where}: there is no file {_named(helper)}")
         if helper not in exported:
             read(helper)
         if missing := [name for name in names if name not in exported[helper]]:
-            raise ValueError(f"{where}: {helper.name} does not export {', '.join(missing)}")
+            raise ValueError(f"{where}: {_named(helper)} does not export {', '.join(missing)}")
 
     def declare(line: str, path: Path, where: str) -> str:
         found = _DECLARATION.match(line)
@@ -61,15 +61,20 @@ def join(entry: Path) -> str:
             raise ValueError(f"{where}: only `function`, `const`, `let` and `class` with one plain name are understood")
         if found[2] in declared_in:
             raise ValueError(f"{where}: {found[2]} is already declared in {declared_in[found[2]]}; rename one")
-        declared_in[found[2]] = path.name
+        declared_in[found[2]] = _named(path)
         if found[1]:
             exported[path].add(found[2])
         return line.removeprefix("export ")
 
     read(entry)
     if "\nexport default " not in "\n" + texts[-1]:
-        raise ValueError(f"{entry.name} has no default export, so it is no figure")
+        raise ValueError(f"{_named(entry)} has no default export, so it is no figure")
     return "\n".join(texts)
+
+
+def _named(path: Path) -> str:
+    """The file with its folder: every figure has a figure.js."""
+    return f"{path.parent.name}/{path.name}"
 
 
 def _without_comments(lines: list[str]) -> Iterator[tuple[int, str]]:

@@ -45,7 +45,6 @@ class AblationLab(Figure):
         TraitError: for another name.
     """
 
-    _module = "ablation_lab"
     _repr_traits = ("variant",)
 
     variant = Enum(tuple(VARIANTS), default_value="no positions").tag(sync=True)

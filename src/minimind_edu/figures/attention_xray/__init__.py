@@ -72,7 +72,6 @@ class AttentionXRay(Figure):
         TraitError: if the tokens and vectors do not fit together, or the chosen score does not exist.
     """
 
-    _module = "attention_xray"
     _repr_traits = ("head_dim", "scaled", "causal", "rope", "qk_norm", "permuted")
 
     tokens = List(Unicode(), default_value=TOKENS).tag(sync=True)

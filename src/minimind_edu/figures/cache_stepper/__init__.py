@@ -71,7 +71,6 @@ class CacheStepper(Figure):
         TraitError: if a size is out of its range, or there are not so many calls when `calls` is set.
     """
 
-    _module = "cache_stepper"
     _repr_traits = ("prompt_length", "chunk_size", "bug", "calls", "new_tokens")
 
     prompt_length = Int(4, min=1, max=LONGEST_PROMPT).tag(sync=True)

@@ -36,7 +36,6 @@ class FrequencyComb(Figure):
         TraitError: if a number is outside its range.
     """
 
-    _module = "frequency_comb"
     _repr_traits = ("formula", "rope_base", "head_dim", "context", "factor")
 
     rope_base = Finite(1e6, min=1e4, max=1e7).tag(sync=True)

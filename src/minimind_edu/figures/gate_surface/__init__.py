@@ -28,7 +28,6 @@ class GateSurface(Figure):
         TraitError: if g or u is out of its range, or there is no such activation.
     """
 
-    _module = "gate_surface"
     _repr_traits = ("gate", "value", "activation", "gated")
 
     gate = Finite(1.5, min=-LIMIT, max=LIMIT).tag(sync=True)

@@ -33,7 +33,6 @@ class HeadWiring(Figure):
         TraitError: if the heads do not divide or a size is out of its range.
     """
 
-    _module = "head_wiring"
     _repr_traits = ("num_kv_heads", "head_dim", "num_layers", "length", "dtype", "order")
 
     num_heads = Int(8, min=2, max=16).tag(sync=True)

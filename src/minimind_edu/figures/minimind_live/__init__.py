@@ -63,7 +63,6 @@ class MiniMindLive(Figure):
         TraitError: if a link is not one of a part of the model.
     """
 
-    _module = "minimind_live"
     _repr_traits = ("story", "compact")
 
     story = Unicode().tag(sync=True)

@@ -173,7 +173,6 @@ class ModelMap(Figure):
         TraitError: if a level, a part or a link does not exist.
     """
 
-    _module = "model_map"
     _repr_traits = ("level", "part", "here", "compact")
 
     level = Level(0, min=0, max=len(LEVELS) - 1).tag(sync=True)

@@ -44,7 +44,6 @@ class NeuronWords(Figure):
         TraitError: if a word is none of this world's, there are too many, or the position is not in the story.
     """
 
-    _module = "neuron_words"
     _repr_traits = ("story", "word")
 
     story = Unicode(f"{TOLD} {QUESTION}").tag(sync=True)

@@ -78,7 +78,6 @@ class NormGeometry(Figure):
         TraitError: if `x` or `gain` does not have three numbers, or eps is not positive.
     """
 
-    _module = "norm_geometry"
     _repr_traits = ("x", "offset", "gain", "eps")
 
     x = List(Finite(), default_value=[2.1, -1.2, 1.5]).tag(sync=True)

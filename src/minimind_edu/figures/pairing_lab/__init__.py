@@ -42,7 +42,6 @@ class PairingLab(Figure):
         TraitError: if the vectors do not have the same even length, or a position or the shift is out of range.
     """
 
-    _module = "pairing_lab"
     _repr_traits = ("table", "rotation", "shift", "permuted")
 
     query = List(Finite(), default_value=QUERY).tag(sync=True)

@@ -45,7 +45,6 @@ class ParameterLedger(Figure):
         TraitError: if a size is out of its range, or hidden_size is no multiple of 64.
     """
 
-    _module = "parameter_ledger"
     _repr_traits = ("hidden_size", "num_hidden_layers", "vocab_size", "num_key_value_heads", "tied")
 
     hidden_size = Int(512, min=128, max=2048).tag(sync=True)

@@ -53,7 +53,6 @@ class QuantizationGrid(Figure):
         TraitError: if a value is out of its range, or the matrix has no such row.
     """
 
-    _module = "quantization_grid"
     _repr_traits = ("bits", "per", "layer", "matrix", "row", "pull", "question")
 
     bits = Int(4, min=FEWEST, max=MOST).tag(sync=True)

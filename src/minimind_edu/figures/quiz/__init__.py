@@ -101,7 +101,6 @@ class Quiz(Figure):
         ValueError: naming the question that breaks one of these rules.
     """
 
-    _module = "quiz"
     questions = List().tag(sync=True)
 
     def __init__(self, questions: list[dict[str, Any]]) -> None:

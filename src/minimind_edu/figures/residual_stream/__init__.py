@@ -64,7 +64,6 @@ class ResidualStream(Figure):
         TraitError: if `block` is not between 0 and `depth` when it is set.
     """
 
-    _module = "residual_stream"
     _repr_traits = ("placement", "final_norm", "depth", "loudness", "block")
 
     placement = Enum(PLACEMENTS, default_value="pre").tag(sync=True)

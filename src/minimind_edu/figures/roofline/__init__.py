@@ -47,7 +47,6 @@ class Roofline(Figure):
         TraitError: if a size is out of its range.
     """
 
-    _module = "roofline"
     _repr_traits = ("hidden_size", "num_hidden_layers", "num_key_value_heads", "batch", "context", "itemsize")
 
     hidden_size = Int(512, min=128, max=4096).tag(sync=True)

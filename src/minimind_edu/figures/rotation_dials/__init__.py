@@ -31,7 +31,6 @@ class RotationDials(Figure):
         TraitError: if the arrows do not have the same even length, or a position is off the ruler.
     """
 
-    _module = "rotation_dials"
     _repr_traits = ("query_position", "key_position", "rope_base")
 
     query = List(Finite(), default_value=QUERY).tag(sync=True)

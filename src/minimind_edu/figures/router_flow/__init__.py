@@ -48,7 +48,6 @@ class RouterFlow(Figure):
         TraitError: for another value.
     """
 
-    _module = "router_flow"
     _repr_traits = ("step", "balanced", "top_k")
 
     step = Enum(STOPS, default_value=50).tag(sync=True)

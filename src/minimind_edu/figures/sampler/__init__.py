@@ -56,7 +56,6 @@ class Sampler(Figure):
         TraitError: if a value is out of its range.
     """
 
-    _module = "sampler"
     _repr_traits = ("start", "repetition_penalty", "temperature", "top_k", "top_p", "min_p")
 
     start = Enum(tuple(STARTS), default_value="medium").tag(sync=True)
