@@ -13,15 +13,13 @@ from benchmarks.timing import Spread, ratios, slope
 
 Result = dict[str, Any]
 
-OURS = ("plain", "packed", "lean", "compiled")  # packed only in stored runs that are older than lean
+OURS = ("plain", "lean", "compiled")
 LIMIT = "read limit"
 AGAINST = "x transformers"
 
 SPEED = {  # times as fast as transformers, batch 1
     ("plain", "small"): 1.05,
     ("plain", "base"): 1.0,
-    ("packed", "small"): 1.45,
-    ("packed", "base"): 1.45,
     ("compiled", "small"): 2.3,
     ("compiled", "base"): 1.9,
 }

@@ -18,7 +18,8 @@ from benchmarks import notes_way, report, timing
 from benchmarks import peers as peers_module
 from benchmarks.__main__ import arguments, main
 from benchmarks.bench import Bench, ReadLimit
-from benchmarks.findings import Finding, findings, slopes
+from benchmarks.engines import ENGINES
+from benchmarks.findings import AGAINST, LIMIT, ROUNDED, Finding, findings, slopes
 from benchmarks.peers import build_peers
 from benchmarks.picture import chosen, draw, figure_of
 from benchmarks.scenarios import Decode, Limits, Scenario, step_bytes
@@ -457,6 +458,17 @@ def test_arguments_out_of_range_are_refused(capsys):
     with pytest.raises(SystemExit):
         main(["--rounds", "0"])
     assert "must be at least 1, got 0" in capsys.readouterr().err
+
+
+def test_stored_runs_name_nobody_whom_the_code_no_longer_has(peers):
+    """A reader could neither look such a way up nor measure it again."""
+    known = {*peers, "transformers compiled", *ROUNDED, *ENGINES, LIMIT}
+    for name in ("amd_epyc", "intel_xeon", "engines", "engines_two"):
+        run = report.load(report.RESULTS / f"{name}.json")
+        named = {peer for result in run["results"] for peer in result.get("peers", ())}
+        compared = {line["what"] for line in run["findings"] if line["against"] in (AGAINST, "of the read limit")}
+        assert named | compared <= known, name
+        assert compared, name
 
 
 def test_a_quick_run_has_all_kinds_of_a_full_one():
