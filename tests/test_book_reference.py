@@ -12,14 +12,14 @@ LINK = re.compile(r'<a class="reference[^"]*" href="([^"]+)" title="[^"]+"')
 
 
 def test_a_place_has_a_name_and_an_address():
-    named = reference.address("chapters/05_attention.ipynb#6. From many heads to one vector", "book/reference/glossary")
-    assert named == (
-        "5 · 6. From many heads to one vector",
-        "../../chapters/05_attention.html#from-many-heads-to-one-vector",
-    )
+    page, chapter = "book/reference/glossary", "../../chapters/05_attention.html"
+    named = reference.address("attention#6. From many heads to one vector", page)
+    assert named == ("5 · 6. From many heads to one vector", f"{chapter}#from-many-heads-to-one-vector")
+    assert reference.address("attention", page) == ("5 · Attention", f"{chapter}#attention")
+    assert reference.address("book/notation.md#Letters", page) == ("notation · Letters", "../notation.html#letters")
     name, where = reference.address("E71", "book/reference/corrections")
     assert name.startswith("C2 · E71 ") and where.startswith("../../chapters/C2_attention_and_cache.html#e71-")
-    with pytest.raises(ValueError, match="'E999' is neither file#heading nor the number of a correction"):
+    with pytest.raises(ValueError, match="'E999' is neither a chapter nor file#heading nor the number of a correction"):
         reference.address("E999", "book/index")
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from minimind_edu import checks
 from minimind_edu.checks import kv_cache
 from minimind_edu.checks.exercise import Case, Exercise, Mistake, Property, difference
-from tools.chapters import CHAPTERS
+from tools.chapters import chapters
 
 EXERCISES = [getattr(checks, name) for name in checks.__all__]
 COMPARED = [exercise for exercise in EXERCISES if any(isinstance(case, Case) for case in exercise.cases)]
@@ -38,7 +38,7 @@ def changed(exercise, change):
 
 def test_every_chapter_has_exercises_in_a_file_of_its_name_and_every_file_has_a_chapter():
     files = {path.stem for path in Path(checks.__file__).parent.glob("*.py")} - {"__init__", "exercise"}
-    assert files == {path.stem.partition("_")[2] for path in CHAPTERS.glob("[0-9]*.ipynb")}
+    assert files == {chapter.name for chapter in chapters().values()}
     assert all(isinstance(exercise, Exercise) for exercise in EXERCISES) and len(set(EXERCISES)) == len(EXERCISES) > 60
 
 

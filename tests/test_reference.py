@@ -40,11 +40,8 @@ def test_a_table_is_whole_and_what_it_names_is_where_it_says(table):
     assert rows and all(len(row) == len(titles) and all(cell.strip() for cell in row) for row in rows)
     assert len({tuple(row) for row in rows}) == len(rows)
     for where in column(table, reference.WHERE) if reference.WHERE in titles else ():
-        if "#" in where:
-            file, heading = where.split("#", 1)
-            assert heading in headings(file), f"{file} has no heading {heading!r}"
-        else:
-            assert where in NUMBERS
+        file, heading, _ = reference.place(where)
+        assert heading in headings(file), f"{file} has no heading {heading!r}"
 
 
 def test_every_item_of_the_notes_has_its_place():

@@ -31,6 +31,11 @@ class Chapter:
     slow: bool = False  # computes so long that it is run before the others
 
     @property
+    def name(self) -> str:
+        """The name of the notebook without its number: chapters change places. Its exercises have this name, too."""
+        return self.page.partition("_")[2]
+
+    @property
     def number(self) -> str:
         """The number that the chapter bears in the book, as it is written."""
         return self.title.split(" · ")[0]

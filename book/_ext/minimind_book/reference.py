@@ -4,8 +4,9 @@
     ```
 
 The first line of a file names its columns. Cells are Markdown. The last column, called "Where", is no column of the
-page: the first cell of a row leads there. It holds the file of a page or a notebook and one of its headings,
-`chapters/05_attention.ipynb#Two heads`, or the number of a correction, `E71`.
+page: the first cell of a row leads there. It holds a chapter by its name and one of its headings,
+`attention#Two heads`, or the chapter alone, `attention`; a page and a heading, `book/notation.md#Letters`; or the
+number of a correction, `E71`.
 """
 
 import csv
@@ -20,9 +21,9 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from minimind_book.card import table
-from tools.chapters import ROOT
+from tools.chapters import ROOT, chapters
 from tools.corrections import Correction, corrections, notebooks
-from tools.places import plain
+from tools.places import headings, plain
 
 FOLDER = ROOT / "book" / "reference"
 WHERE = "Where"
@@ -48,18 +49,30 @@ def corrections_by_number() -> dict[str, Correction]:
     return {entry.number: entry for entry in corrections()}
 
 
+def place(where: str) -> tuple[str, str, str]:
+    """The file that a last cell means, the heading there, and a name for both.
+
+    Raises:
+        ValueError: if there is no such chapter, page or correction.
+    """
+    name, _, heading = where.partition("#")
+    if entry := corrections_by_number().get(where):
+        heading = f"{entry.number} · {entry.claim}"
+        return entry.path.relative_to(ROOT).as_posix(), heading, f"{entry.path.stem[:2]} · {plain(heading)}"
+    if chapter := next((one for one in chapters().values() if one.name == name), None):
+        file = f"{chapter.page}.ipynb"
+        title = headings(file)[0]
+        return file, heading or title, f"{chapter.number} · {plain(heading)}" if heading else title
+    if not heading:
+        raise ValueError(f"{where!r} is neither a chapter nor file#heading nor the number of a correction")
+    return name, heading, f"{Path(name).stem.replace('_', ' ')} · {plain(heading)}"
+
+
 def address(where: str, page: str) -> tuple[str, str]:
     """The name of a place, and the address of it as seen from a page."""
-    if "#" not in where:
-        entry = corrections_by_number().get(where)
-        if entry is None:
-            raise ValueError(f"{where!r} is neither file#heading nor the number of a correction")
-        where = f"{entry.path.relative_to(ROOT)}#{entry.number} · {entry.claim}"
-    file, heading = where.split("#", 1)
+    file, heading, name = place(where)
     target = f"{Path(file).with_suffix('.html')}#{nodes.make_id(plain(heading))}"
-    stem = Path(file).stem.split("_")[0]
-    name = str(int(stem)) if stem.isdigit() else stem if stem.startswith("C") else Path(file).stem.replace("_", " ")
-    return f"{name} · {plain(heading)}", os.path.relpath(target, Path(page).parent)
+    return name, os.path.relpath(target, Path(page).parent)
 
 
 def widths(written: nodes.table) -> list[int]:
