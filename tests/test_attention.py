@@ -168,6 +168,53 @@ def test_large_queries_and_keys_do_not_overflow_in_half_precision():
     torch.testing.assert_close(output.double(), exact, rtol=0.02, atol=0.02)
 
 
+def test_the_softmax_of_half_precision_scores_is_computed_in_float32(monkeypatch):
+    seen, softmax = [], torch.Tensor.softmax
+    monkeypatch.setattr(torch.Tensor, "softmax", lambda x, *given: seen.append(x.dtype) or softmax(x, *given))
+    for dtype in (*HALVES, DOUBLE):
+        attention(*projections((1, 3, 0, 2, 2, 2), dtype=dtype))
+    assert seen == [torch.float32, torch.float32, DOUBLE]
+
+
+@pytest.mark.parametrize("length", [1, 3])
+@pytest.mark.parametrize("masked", ["the same for all", "for each head", "for each head of each text"])
+def test_heads_may_see_different_keys(length, masked):
+    """One query is computed in another way than several, and no rule of masks may depend on that."""
+    query, key, value = projections((2, length, 4, 2, 2, 3))
+    batch, heads = {"the same for all": (1, 1), "for each head": (1, 4), "for each head of each text": (2, 4)}[masked]
+    mask = tensor(batch, heads, length, length + 4, seed=3) > 0
+    expected, _ = attention(query, key, value, mask)
+    torch.testing.assert_close(fast_attention(query, key, value, mask), expected)
+    if batch == 1:
+        torch.testing.assert_close(fast_attention(query, key, value, mask[0]), expected)
+
+
+ONE = (1, 3, 2, 2, 2, 2)  # query [1, 3, 4, 4], key and value [1, 5, 2, 4]
+MISFITS = {
+    "fewer values than keys": lambda q, k, v: (q, k, v[:, 1:]),
+    "other channels in the values": lambda q, k, v: (q, k, v[..., 1:]),
+    "other channels in the queries": lambda q, k, v: (q[..., 1:], k, v),
+    "another batch": lambda q, k, v: (q.repeat(2, 1, 1, 1), k, v),
+    "no key/value heads": lambda q, k, v: (q, k[:, :, :0], v[:, :, :0]),
+    "heads that are no multiple": lambda q, k, v: (q[:, :, :3], k, v),
+    "no axis of heads": lambda q, k, v: (q[:, :, 0], k[:, :, 0], v[:, :, 0]),
+}
+
+
+@pytest.mark.parametrize("way", [attention, fast_attention])
+@pytest.mark.parametrize("misfit", MISFITS)
+def test_rejects_shapes_that_do_not_fit(way, misfit):
+    with pytest.raises(ValueError, match=r"attention needs queries \[B, S, H, D\] .* H a multiple of K, got \["):
+        way(*MISFITS[misfit](*projections(ONE)))
+
+
+@pytest.mark.parametrize("way", [attention, fast_attention])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.int64])
+def test_rejects_a_mask_that_would_be_added(way, dtype):
+    with pytest.raises(ValueError, match=f"mask must be boolean, .* got {dtype}; `mask == 1` makes it so"):
+        way(*projections(ONE), causal_mask(3, 5).to(dtype))
+
+
 # The module
 
 

@@ -2,12 +2,14 @@
 
 import types
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from model_builders import KINDS, SLOW_PROPERTY, tiny_model, token_ids
 
+from minimind_edu.counting import Watch
 from minimind_edu.generation import generate, stream
 from minimind_edu.model import CausalLMOutput
 
@@ -247,6 +249,31 @@ def test_generation_builds_no_graph_and_leaves_the_prompt_alone():
     assert torch.is_grad_enabled()
 
 
+@pytest.mark.parametrize("options, waits", [({"eos_token_id": None}, 1), ({}, 2)])
+@pytest.mark.parametrize("padded", [False, True])
+def test_a_token_waits_for_the_device_only_where_it_must(options, waits, padded):
+    """Reading a value waits for all that was computed: once to see that it is a number, once to see the end."""
+    ids, mask = token_ids(2, 5), torch.ones(2, 5)
+    mask[0, :2] = 1 - padded
+    steps = MODEL.stream(ids, 6, attention_mask=mask, **options)
+    next(steps)
+    with Watch() as watch:
+        next(steps)
+    assert sum(watch.calls[name] for name in ("_local_scalar_dense", "nonzero", "aminmax")) == waits
+
+
+def test_what_a_text_was_checked_for_is_checked_again_in_other_calls():
+    next(MODEL.stream(IDS, 6))
+    with pytest.raises(ValueError, match="token ids must lie in"):
+        MODEL(IDS + 60)
+
+
+def test_the_ends_of_the_config_have_a_name():
+    prompt = torch.ones(1, 1).long()
+    for options in ({}, {"eos_token_id": "config"}):
+        assert generate(scripted([[5, 2, 6]]), prompt, 6, **options)[0, 1:].tolist() == [5, 2]
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_models_in_half_precision_generate(dtype):
     model, ids = tiny_model("minimind3", dtype=dtype), token_ids(2, 5)
@@ -271,9 +298,18 @@ BAD_CALLS = [
     ),
     ({"max_new_tokens": 2.5}, "max_new_tokens must be a whole number of at least 1, got 2.5"),
     ({"input_ids": [[1, 2]]}, r"input_ids must be a tensor of integers \[B, S\], got list; torch.as_tensor converts"),
-    ({"pad_token_id": -1}, r"pad_token_id must be a token id in \[0, 61\), got -1"),
-    ({"pad_token_id": 61}, r"pad_token_id must be a token id in \[0, 61\), got 61"),
-    ({"eos_token_id": [2, 99]}, r"eos_token_id must be a token id in \[0, 61\), got 99"),
+    ({"pad_token_id": -1}, r"pad_token_id must be a whole number from 0 to 60, got -1"),
+    ({"pad_token_id": 61}, r"pad_token_id must be a whole number from 0 to 60, got 61"),
+    ({"eos_token_id": [2, 99]}, "eos_token_id must be a whole number from 0 to 60, got 99"),
+    *(
+        ({"eos_token_id": token}, "eos_token_id must be a whole number from 0 to 60, got ")
+        for token in (-1, -1.0, True, "none", torch.tensor([2, 3]), np.array([2, 3]))
+    ),
+    ({"pad_token_id": [1, 2]}, r"pad_token_id must be a whole number from 0 to 60, got \[1, 2\]"),
+    ({"pad_token_id": True}, "pad_token_id must be a whole number from 0 to 60, got True"),
+    ({"use_cache": "no"}, "use_cache must be True or False, got 'no'"),
+    ({"input_ids": IDS.to_sparse()}, "input_ids must be a dense tensor"),
+    ({"input_ids": IDS.to("meta")}, "input_ids are on the meta device, which keeps no values"),
     ({"attention_mask": [[1] * 5] * 2}, "attention_mask must be a tensor of ones and zeros, got list"),
     ({"attention_mask": torch.full((2, 5), -1)}, "holds 1 on tokens and 0 on padding, got -1; a mask that is added"),
     ({"attention_mask": torch.full((2, 5), torch.nan)}, "holds 1 on tokens and 0 on padding, got nan"),
@@ -285,7 +321,7 @@ BAD_CALLS = [
         {"attention_mask": torch.tensor([[1] * 5, [0, 1, 0, 1, 1]])},
         "padding belongs in front .* goes from 1 to 0 in row 1",
     ),
-    ({"attention_mask": torch.ones(2, 6)}, r"attention_mask must be \[B, S\] like input_ids, \[2, 5\], got \[2, 6\]"),
+    ({"attention_mask": torch.ones(2, 6)}, r"attention_mask must be \[B, T\] = \[2, 5\] like input_ids, got \[2, 6\]"),
 ]
 
 
@@ -297,7 +333,7 @@ def test_rejects_what_it_cannot_do_at_the_call(way, arguments, message):
 
 
 def test_generate_checks_how_tokens_are_chosen_too():
-    with pytest.raises(ValueError, match="top_k must be .*at least 1, got 0; None keeps all tokens"):
+    with pytest.raises(ValueError, match="top_k .*at least 1, got 0"):
         MODEL.generate(IDS, 4, top_k=0)
 
 

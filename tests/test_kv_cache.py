@@ -31,6 +31,13 @@ def test_reads_like_the_notes_list_of_pairs():
     key, _ = past[-1]
     assert torch.equal(key, list(past)[1][0])
     assert torch.equal(past[:1][0][0], past[0][0])
+    assert [torch.equal(one, other) for (one, _), (other, _) in zip(past[::-1], past, strict=True)] == [False, False]
+    assert torch.equal(past[::-1][0][0], past[1][0]) and len(past[::2]) == 1
+
+
+def test_a_cache_has_at_least_one_layer():
+    with pytest.raises(ValueError, match="num_layers must be a whole number of at least 1, got 0"):
+        KVCache(0)
 
 
 def test_an_empty_cache_is_true():
@@ -235,6 +242,17 @@ def bad_pasts():
     shorter = [past[0], (past[1][0][:, :3], past[1][1][:, :3])]
     return {
         "too few layers": (past[:1], "must hold one pair for each of the 2 layers, got 1"),
+        "no layers": ([], "must hold one pair for each of the 2 layers, got 0"),
+        "too many layers": (past + past[:1], "must hold one pair for each of the 2 layers, got 3"),
+        "numbers in place of tensors": ([(1, 2)] * 2, r"past_key_values\[0\] must be a tensor .* got int"),
+        "a key without its value": (
+            [past[0], (past[1][0], None)],
+            r"past_key_values\[1\] must be a tensor .* got NoneType",
+        ),
+        "values in half precision": (
+            [(key, value.half()) for key, value in past],
+            "keys and values must have one dtype and device, got torch.float64 on cpu and torch.float16 on cpu",
+        ),
         "no cache was asked for": (
             [None, None],
             r"past_key_values\[0\] is None: the call that returned it ran without use_cache=True; "

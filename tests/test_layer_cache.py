@@ -183,7 +183,32 @@ def test_rejects_values_that_do_not_go_with_the_keys(cache_class):
         cache_class().append(torch.zeros(3, 2, 4), torch.zeros(3, 2, 4))
 
 
-# All layers together
+@pytest.mark.parametrize("cache_class", CACHES)
+@pytest.mark.parametrize("other", [torch.int64, torch.float16, "meta"])
+@pytest.mark.parametrize("past", [0, 3])
+def test_rejects_values_of_another_dtype_or_device(cache_class, other, past):
+    """Joined with the old ones, they would convert the values of the whole past."""
+    cache = cache_class()
+    if past:
+        cache.append(*pair(past, dtype=torch.float32))
+    key, value = pair(1, dtype=torch.float32)
+    with pytest.raises(ValueError, match="keys and values must have one dtype and device, got torch.float32 on cpu"):
+        cache.append(key, value.to(other))
+    assert cache.length == past
+
+
+@pytest.mark.parametrize("count", [-1, 1.5])
+def test_rejects_room_for_fewer_positions_than_there_are(count):
+    cache = BufferCache()
+    cache.append(*pair(3))
+    with pytest.raises(ValueError, match=f"count must be a whole number of at least 0, got {count}"):
+        cache.reserve(count)
+    assert cache.length == 3
+
+
+def test_rejects_a_capacity_below_zero():
+    with pytest.raises(ValueError, match="capacity must be a whole number of at least 0, got -1"):
+        BufferCache(-1)
 
 
 def test_an_empty_cache_has_nothing_to_reserve_room_for():

@@ -29,6 +29,22 @@ def test_the_padding_mask_reaches_all_heads_and_queries():
     assert mask.flatten().tolist() == [False, True, True, True, True, True]
 
 
+@pytest.mark.parametrize("strange", [-1, 2, torch.nan, -torch.inf])
+@pytest.mark.parametrize("made", [padding_mask, lambda mask: visible_keys(2, 3, mask)])
+def test_rejects_a_mask_of_other_numbers(made, strange):
+    with pytest.raises(ValueError, match=f"holds 1 on tokens and 0 on padding, got {strange}"):
+        made(torch.tensor([[1, 1, strange]]))
+
+
+def test_rejects_a_mask_of_another_shape():
+    with pytest.raises(ValueError, match=r"must be \[B, T\] = \[any, any\], got \[3\]"):
+        padding_mask(torch.ones(3))
+    with pytest.raises(ValueError, match=r"\[any, 4\], one entry for each of the 3 cached and 1 new .* got \[2, 1\]"):
+        visible_keys(1, 4, torch.ones(2, 1))
+    with pytest.raises(ValueError, match=r"= \[3, 4\], .* got \[1, 4\]"):
+        visible_keys(1, 4, torch.ones(1, 4), batch=3)
+
+
 def test_visible_keys_are_earlier_and_real_or_the_position_itself():
     attention_mask = torch.tensor([[0, 0, 1, 1, 1], [1, 1, 0, 1, 1]])
     mask = visible_keys(3, 5, attention_mask)

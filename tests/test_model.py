@@ -19,17 +19,6 @@ from minimind_edu.rope_frequencies import RopeScaling
 HALVES = [torch.float16, torch.bfloat16]
 
 
-class Logits(torch.nn.Module):
-    """The model with tensors in and out only, as exporting wants it."""
-
-    def __init__(self, model):
-        super().__init__()
-        self.model = model
-
-    def forward(self, ids, mask):
-        return self.model(ids, mask).logits
-
-
 MODELS = {kind: tiny_model(kind) for kind in KINDS}
 
 # Sizes
@@ -129,6 +118,36 @@ def test_new_weights_have_the_spread_of_the_config():
             assert parameter.std().item() == pytest.approx(0.05, rel=0.1), name
 
 
+@pytest.mark.parametrize("assign", [False, True])
+def test_a_tied_model_refuses_two_tables_and_stays_as_it_was(assign):
+    model = tiny_model()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    weights = before | {"lm_head.weight": torch.full((61, 32), 5.0, dtype=torch.float64)}
+    with pytest.raises(ValueError, match="lm_head.weight and model.embed_tokens.weight differ, .*=False"):
+        model.load_state_dict(weights, assign=assign)
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    tiny_model(tie_word_embeddings=False).load_state_dict(weights, assign=assign)
+
+
+@pytest.mark.parametrize("assign", [False, True])
+def test_a_tied_model_loads_a_table_that_was_stored_twice(assign):
+    weights = tiny_model(seed=1).state_dict()
+    weights["model.embed_tokens.weight"][3, 3] = torch.nan  # what is no number equals itself here
+    weights["lm_head.weight"] = weights["lm_head.weight"].clone()
+    model = tiny_model()
+    model.load_state_dict(weights, assign=assign)
+    assert model.lm_head.weight is model.model.embed_tokens.weight
+    wrapped = torch.nn.ModuleDict({"inner": tiny_model()})
+    wrapped.load_state_dict({f"inner.{name}": value for name, value in weights.items()}, assign=assign)
+    with pytest.raises(ValueError, match="differ"):
+        wrapped.load_state_dict(
+            {
+                f"inner.{name}": torch.zeros_like(value) if "lm_head" in name else value
+                for name, value in weights.items()
+            }
+        )
+
+
 # The output
 
 
@@ -136,6 +155,7 @@ def test_output_reads_by_name_and_by_key():
     out = MODELS["minimind2"](token_ids(2, 5))
     assert out.logits is out["logits"]
     assert out["past_key_values"] is None and out["loss"] is None and out["aux_loss"] is None
+    assert out[0] is out.logits and len(out) == 6
     with pytest.raises(KeyError, match="'hidden'; there are logits, last_hidden_state"):
         out["hidden"]
 
@@ -205,18 +225,24 @@ def test_dropout_acts_on_the_embedding_in_training_only():
 # torch's own tools
 
 
-def test_the_model_can_be_exported():
-    model, ids = MODELS["minimind3"], token_ids(2, 5)
-    mask = torch.tensor([[0, 1, 1, 1, 1], [1] * 5])
-    exported = torch.export.export(Logits(model), (ids, mask)).module()
-    torch.testing.assert_close(exported(ids, mask), model(ids, mask).logits)
+PADDED = {"attention_mask": torch.tensor([[0, 1, 1, 1, 1], [1] * 5])}
 
 
-def test_the_model_can_be_compiled_as_one_graph():
-    model, ids = MODELS["minimind2"], token_ids(2, 5)
-    compiled = torch.compile(Logits(model), fullgraph=True, backend="eager")
+@pytest.mark.parametrize("kind, options", [("minimind3", PADDED), ("minimind3_moe", {})])
+def test_the_model_can_be_exported(kind, options):
+    model, ids = MODELS[kind], token_ids(2, 5)
+    options = options | {"labels": ids}
+    out, expected = (call(ids, **options) for call in (torch.export.export(model, (ids,), options).module(), model))
+    for name in ("logits", "last_hidden_state", "loss"):
+        torch.testing.assert_close(out[name], expected[name])
+
+
+@pytest.mark.parametrize("kind, options", [("minimind2", PADDED), ("minimind2", {"use_cache": True})])
+def test_the_model_can_be_compiled_as_one_graph(kind, options):
+    model, ids = MODELS[kind], token_ids(2, 5)
+    compiled = torch.compile(model, fullgraph=True, backend="eager")
     with torch.no_grad():
-        torch.testing.assert_close(compiled(ids, torch.ones_like(ids)), model(ids).logits)
+        torch.testing.assert_close(compiled(ids, **options).logits, model(ids, **options).logits)
 
 
 @pytest.mark.filterwarnings("ignore:There is a performance drop")  # vmap's own loop over fused attention
@@ -509,7 +535,7 @@ BAD_CALLS = {
     ),
     "more logits than positions": (
         {"input_ids": IDS, "logits_to_keep": 6},
-        r"logits_to_keep must be between 0 \(all\) and the 5 positions given, got 6",
+        r"logits_to_keep \(0: all\) must be a whole number from 0 to 5, got 6",
     ),
     "labels of another shape": (
         {"input_ids": IDS, "labels": IDS[:, :4]},
@@ -521,8 +547,31 @@ BAD_CALLS = {
     ),
     "a single label": (
         {"input_ids": IDS[:, :1], "labels": IDS[:, :1]},
-        "a loss needs at least two positions: the first label has nothing before it",
+        r"a loss needs a label to predict: the first of a row has nothing before it, .* got labels \[2, 1\]",
     ),
+    "labels that are all left out": (
+        {"input_ids": IDS, "labels": torch.full((2, 5), -100)},
+        r"a loss needs a label to predict: .* -100 is left out; got labels \[2, 5\] with no other",
+    ),
+    "no label but the first": (
+        {"input_ids": IDS, "labels": torch.cat([IDS[:, :1], torch.full((2, 4), -100)], dim=1)},
+        "a loss needs a label to predict",
+    ),
+    "True as a number of logits": (
+        {"input_ids": IDS, "logits_to_keep": True},
+        "logits_to_keep .* from 0 to 5, got True",
+    ),
+    "half a position": ({"input_ids": IDS, "logits_to_keep": 1.5}, "logits_to_keep .* from 0 to 5, got 1.5"),
+    "a word for a truth value": ({"input_ids": IDS, "use_cache": "no"}, "use_cache must be True or False, got 'no'"),
+    "a complex mask": (
+        {"input_ids": IDS, "attention_mask": torch.ones(2, 5, dtype=torch.complex64)},
+        "attention_mask holds 1 on tokens and 0 on padding, got torch.complex64",
+    ),
+    "a mask for one row of two": (
+        {"input_ids": IDS, "attention_mask": torch.tensor([[0, 1, 1, 1, 1]])},
+        r"attention_mask must be \[B, T\] = \[2, 5\], .* got \[1, 5\]",
+    ),
+    "sparse ids": ({"input_ids": IDS.to_sparse()}, "input_ids must be a dense tensor .* got torch.sparse_coo"),
     "a label outside the vocabulary": (
         {"input_ids": IDS, "labels": IDS + 58},
         r"labels \(-100 is left out\): token ids must lie in \[0, 61\), got ids from",
@@ -561,6 +610,17 @@ def test_rejects_what_it_cannot_compute(case):
     arguments, message = BAD_CALLS[case]
     with pytest.raises(ValueError, match=message):
         MODELS["minimind2"](**arguments)
+
+
+def test_a_model_that_lost_a_layer_has_no_cache():
+    model = tiny_model()
+    del model.model.layers[1]
+    assert model(IDS).logits.shape == (2, 5, 61)
+    for call in (lambda: model(IDS, use_cache=True), lambda: model.generate(IDS, 4)):
+        with pytest.raises(
+            ValueError, match="the 2 layers of the config, but the model has 1; build a model with num_h"
+        ):
+            call()
 
 
 def test_rejects_running_past_the_last_position_with_a_cache():

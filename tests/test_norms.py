@@ -157,6 +157,15 @@ def test_rejects_integers_which_it_would_round(name, norm):
         norm(torch.tensor([1, 2, 3, 4]))
 
 
+@pytest.mark.parametrize("eps", [1e-50, -1e-5, float("nan"), None])
+@pytest.mark.parametrize("norm", [RMSNorm, LayerNorm])
+def test_rejects_an_eps_that_float32_rounds_away(norm, eps):
+    """With an eps of 1e-50 a vector of zeros would become NaN."""
+    with pytest.raises(ValueError, match="eps must be"):
+        norm(4, eps=eps)
+    assert norm(4, eps=1e-37)(torch.zeros(4)).tolist() == [0.0] * 4
+
+
 def test_shows_its_size_and_eps():
     assert repr(RMSNorm(8, 1e-6)) == "RMSNorm(8, eps=1e-06)"
     assert repr(LayerNorm(8)) == "LayerNorm(8, eps=1e-05)"

@@ -263,8 +263,50 @@ def test_the_attention_factor_multiplies_both_tables():
 @pytest.mark.parametrize("dim", [7, 0, -2])
 @pytest.mark.parametrize("function", [precompute_freqs_cis, half_split_permutation])
 def test_rejects_an_odd_head_dim(function, dim):
-    with pytest.raises(ValueError, match=f"rotates pairs of channels, so dim must be even and at least 2, got {dim}"):
+    with pytest.raises(ValueError, match=f"rotates pairs of channels, so dim must be even, .* got {dim}"):
         function(dim)
+
+
+ROTATIONS = {
+    "half-split": (apply_rotary_pos_emb, precompute_freqs_cis(8, 5)),
+    "interleaved": (apply_rotary_interleaved, (rope_angles(8, 5).cos(), rope_angles(8, 5).sin())),
+    "complex": (apply_rotary_emb, (precompute_freqs_complex(8, 5),)),
+}
+
+
+@pytest.mark.parametrize("form", ROTATIONS)
+@pytest.mark.parametrize("integers", ["q", "k"])
+def test_rejects_integers_which_a_rotation_would_cut(form, integers):
+    rotate, tables = ROTATIONS[form]
+    given = {name: torch.ones(1, 5, 2, 8) for name in "qk"}
+    given[integers] = given[integers].long()
+    with pytest.raises(ValueError, match=f"{integers}.* floating-point numbers, got torch.int64"):
+        rotate(given["q"], given["k"], *tables)
+
+
+def test_rejects_tables_of_another_kind_of_number():
+    q, (cos, sin) = torch.ones(1, 5, 2, 8), precompute_freqs_cis(8, 5)
+    with pytest.raises(ValueError, match="floating-point numbers, got .*int64"):
+        apply_rotary_pos_emb(q, q, cos.long(), sin)
+    with pytest.raises(ValueError, match="floating-point numbers, got .*int64"):
+        apply_rotary_pos_emb(q, q, cos, sin.long())
+    with pytest.raises(ValueError, match="floating-point numbers, got .*complex64"):
+        apply_rotary_interleaved(q, q, *(precompute_freqs_complex(8, 5),) * 2)
+    with pytest.raises(ValueError, match="freqs_cis must be complex, got torch.float32"):
+        apply_rotary_emb(q, q, cos[:, :4])
+
+
+def test_rejects_a_head_whose_channels_are_no_pairs():
+    q, table = torch.ones(1, 5, 2, 7), torch.ones(5, 7)
+    for rotate in (apply_rotary_pos_emb, apply_rotary_interleaved):
+        with pytest.raises(ValueError, match="head_dim of q must be even, .* got 7"):
+            rotate(q, q, table, table)
+
+
+@pytest.mark.parametrize("end", [-1, 2.5, 10**12])
+def test_rejects_a_number_of_positions_that_is_none(end):
+    with pytest.raises(ValueError, match=f"end must be a whole number from 0 to 4194304, got {end}"):
+        precompute_freqs_cis(8, end)
 
 
 def test_rejects_tables_that_were_not_cut_to_the_positions():

@@ -91,10 +91,33 @@ def test_a_base_of_many_digits_is_a_number_as_any_other():
     assert torch.equal(rope_frequencies(8, 10**30), rope_frequencies(8, 1e30))
 
 
-@pytest.mark.parametrize("dim", [7, 0, -2])
+@pytest.mark.parametrize("dim", [7, 0, -2, 10**9, 8.5])
 def test_rejects_an_odd_head_dim(dim):
-    with pytest.raises(ValueError, match=f"rotates pairs of channels, so dim must be even and at least 2, got {dim}"):
+    with pytest.raises(ValueError, match=f"rotates pairs of channels, so dim must be even, .* got {dim}"):
         rope_frequencies(dim)
+
+
+@pytest.mark.parametrize("base", [1, 0, -1.0, 0.5, math.nan, math.inf, 10**400, "1e4"])
+def test_rejects_a_base_whose_frequencies_would_not_fall(base):
+    with pytest.raises(ValueError, match="rope_base must be"):
+        rope_frequencies(8, base)
+
+
+def test_rejects_a_dtype_without_fractions():
+    with pytest.raises(ValueError, match="dtype must be of floating-point numbers, got torch.int64"):
+        rope_frequencies(8, dtype=torch.int64)
+
+
+def test_a_scaling_starts_where_a_table_outgrows_the_trained_context():
+    scaling = RopeScaling(4, 64)
+    assert [scaling.starts_at(length) for length in (1, 63, 64, 65, 128)] == [False, False, False, True, True]
+
+
+def test_a_ramp_of_no_width_is_a_step():
+    """In a context of four positions even the fastest pair does not rotate once."""
+    scaling = RopeScaling(16, 4)
+    assert yarn_correction_range(8, 1e4, scaling) == (0, 0)
+    assert scaling_of_each_pair(8, 1e4, scaling, DOUBLE).tolist() == [1.0] + [1 / 16] * 3
 
 
 def test_the_attention_factor_of_the_paper_is_the_default():
@@ -105,7 +128,7 @@ def test_the_attention_factor_of_the_paper_is_the_default():
 
 
 BAD_SCALINGS = [
-    ({"factor": 0.5}, "factor must be at least 1, got 0.5: it says how many times longer"),
+    ({"factor": 0.5}, "factor must be at least 1, got 0.5; it is how many times longer"),
     ({"factor": math.nan}, "factor must be a finite number, got nan"),
     (
         {"original_max_position_embeddings": 0},
@@ -113,16 +136,18 @@ BAD_SCALINGS = [
     ),
     (
         {"beta_fast": 1.0, "beta_slow": 2.0},
-        "beta_fast must be above beta_slow and both above 0, got beta_fast=1.0 and beta_slow=2.0",
+        "beta_fast must be above beta_slow, got beta_fast=1.0 and beta_slow=2.0",
     ),
-    ({"beta_slow": 0.0}, "both above 0, got beta_fast=32.0 and beta_slow=0.0"),
+    ({"beta_slow": 0.0}, "beta_slow must be above 0, got 0.0"),
+    ({"beta_slow": 1e-320}, "beta_slow must be a finite number, got 1e-320"),
+    ({"beta_fast": 10**400}, "beta_fast must be a finite number, got 1000"),
     ({"formula": "ntk"}, "formula must be 'yarn' or 'minimind2', got 'ntk'"),
     ({"factor": math.inf}, "factor must be a finite number, got inf"),
     ({"beta_fast": math.inf}, "beta_fast must be a finite number, got inf"),
     ({"original_max_position_embeddings": math.nan}, "original_max_position_embeddings must be a whole .* got nan"),
     ({"attention_factor": math.nan}, "attention_factor must be a finite number, got nan"),
     ({"attention_factor": "1"}, "attention_factor must be a finite number, got '1'"),
-    ({"attention_factor": 0.0}, "attention_factor must be above 0, got 0.0: it multiplies cos and sin"),
+    ({"attention_factor": 0.0}, "attention_factor must be above 0, got 0.0; it multiplies cos and sin"),
 ]
 
 

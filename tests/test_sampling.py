@@ -123,7 +123,7 @@ def test_temperature_comes_before_top_p():
 
 def test_a_tiny_temperature_is_greedy():
     logits = torch.tensor([[1.0, 3.0, 2.0]])
-    assert drawn_shares(logits, draws=100, temperature=1e-40).tolist() == [0.0, 1.0, 0.0]
+    assert drawn_shares(logits, draws=100, temperature=1e-37).tolist() == [0.0, 1.0, 0.0]
 
 
 def test_top_k_comes_before_top_p():
@@ -172,10 +172,28 @@ def test_half_precision_logits_are_sampled_in_float32(monkeypatch):
 
 
 @pytest.mark.parametrize("do_sample", [False, True])
-def test_logits_that_are_no_numbers_are_refused(do_sample):
-    logits = torch.tensor([[0.1, 0.9, 0.3], [2.0, torch.nan, 0.0]])
-    with pytest.raises(ValueError, match="the logits contain NaN, so no token is the most probable one"):
+@pytest.mark.parametrize("strange", [[2.0, torch.nan, 0.0], [2.0, torch.inf, 0.0], [-torch.inf] * 3])
+def test_logits_that_are_no_numbers_are_refused(do_sample, strange):
+    logits = torch.tensor([[0.1, 0.9, 0.3], strange])
+    with pytest.raises(ValueError, match="the logits contain NaN or infinity, so no token is the most probable one"):
         choose(logits, do_sample=do_sample)
+
+
+def test_a_token_that_cannot_come_is_no_reason_to_refuse():
+    assert choose(torch.tensor([[-torch.inf, 1.0, -torch.inf]]), do_sample=True).tolist() == [1]
+
+
+def test_what_has_occurred_is_only_asked_for_by_a_penalty():
+    logits = torch.tensor([[1.0, 3.0, 2.0]])
+    assert Sampling().choose(logits).tolist() == [1]
+    with pytest.raises(ValueError, match="a repetition penalty needs `seen`"):
+        Sampling(repetition_penalty=2.0).choose(logits)
+
+
+def test_top_p_stops_where_the_sum_is_reached_exactly():
+    """Of three equal halves and quarters, exact in binary: 0.5 alone is enough for 0.5."""
+    kept = keep_top_p(torch.tensor([[0.5, 0.25, 0.25]]).log(), 0.5)
+    assert kept.isfinite().tolist() == [[True, False, False]]
 
 
 BAD_VALUES = [
@@ -183,17 +201,26 @@ BAD_VALUES = [
         {"do_sample": True, "temperature": 0.0},
         "temperature must be above 0, got 0.0; for greedy choice use do_sample=False",
     ),
-    ({"do_sample": True, "temperature": -1.0}, "temperature must be above 0, got -1.0"),
-    ({"top_k": 0}, "top_k must be .*at least 1, got 0; None keeps all tokens"),
-    ({"top_k": 2.5}, "top_k must be a whole number of at least 1, got 2.5"),
-    ({"top_p": 0.0}, "top_p is a probability above 0 and at most 1, got 0.0; None keeps all"),
-    ({"top_p": 1.5}, "top_p is a probability above 0 and at most 1, got 1.5"),
-    ({"min_p": 0.0}, "min_p is a fraction above 0 and at most 1, got 0.0; None keeps all"),
-    ({"min_p": 1.5}, "min_p is a fraction above 0 and at most 1, got 1.5"),
+    ({"temperature": -1.0}, "temperature must be above 0, got -1.0"),
+    ({"temperature": 0}, "temperature must be above 0, got 0; for greedy"),
+    ({"top_k": 0}, r"top_k \(None: all tokens\) must be .*at least 1, got 0"),
+    ({"top_k": 2.5}, "top_k .* must be a whole number of at least 1, got 2.5"),
+    ({"top_p": 0.0}, "top_p must be above 0 and at most 1, got 0.0; .* None keeps all"),
+    ({"top_p": 1.5}, "top_p must be above 0 and at most 1, got 1.5"),
+    ({"min_p": 0.0}, "min_p must be above 0 and at most 1, got 0.0; .* None keeps all"),
+    ({"min_p": 1.5}, "min_p must be above 0 and at most 1, got 1.5"),
     ({"repetition_penalty": 0.0}, "repetition_penalty must be above 0, got 0.0; 1 changes nothing"),
     ({"temperature": torch.nan}, "temperature must be a finite number, got nan"),
     ({"temperature": "1"}, "temperature must be a finite number, got '1'"),
     ({"repetition_penalty": torch.inf}, "repetition_penalty must be a finite number, got inf"),
+    ({"top_p": "0.9"}, "top_p must be a finite number, got '0.9'"),
+    ({"min_p": "x"}, "min_p must be a finite number, got 'x'"),
+    *(
+        ({knob: 1e-320}, f"{knob} must be a finite number, got 1e-320")
+        for knob in ("temperature", "top_p", "min_p", "repetition_penalty")
+    ),
+    ({"generator": 3}, "generator must be a torch.Generator, got 3"),
+    ({"top_k": True}, "top_k .* got True"),
     ({"do_sample": 1}, "do_sample must be True or False, got 1"),
 ]
 

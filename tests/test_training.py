@@ -1,6 +1,7 @@
 """The training loop: it repeats itself, follows its schedule, learns, and says what is wrong when it cannot."""
 
 import itertools
+import math
 
 import pytest
 import torch
@@ -145,6 +146,27 @@ def test_new_weights_have_their_spread_and_gains_are_1():
     assert all((parameter == 1).all() for parameter in model.parameters() if parameter.dim() == 1)
 
 
+def test_the_balancing_loss_is_learned_too(monkeypatch):
+    """Its gradient reaches the router even where the loss of the words has none."""
+    model = initialize(MiniMindForCausalLM(tiny_config("minimind3_moe", router_aux_loss_coef=10.0)), 0)
+    gradients, step = [], torch.optim.AdamW.step
+    router = model.model.layers[0].mlp.gate.weight
+    monkeypatch.setattr(
+        torch.optim.AdamW, "step", lambda self, *args: (gradients.append(router.grad.clone()), step(self, *args))[1]
+    )
+    train(model, batches(), Recipe(steps=1, learning_rate=0.0, clip=1e6))
+    [ids] = itertools.islice(batches(), 1)
+    out = model.train()(ids, labels=ids)
+    [expected] = torch.autograd.grad(out.loss + out.aux_loss, router, retain_graph=True)
+    torch.testing.assert_close(gradients[0], expected)
+    assert not torch.allclose(torch.autograd.grad(out.loss, router)[0], expected, rtol=0.1)
+
+
+def test_both_averages_forget_as_the_recipe_says():
+    optimizer = adamw(new(), Recipe(betas=(0.8, 0.9)))
+    assert [group["betas"] for group in optimizer.param_groups] == [(0.8, 0.9)] * 2
+
+
 @pytest.mark.parametrize("kind", ["minimind2", "minimind3_moe"])
 def test_the_loss_falls(kind):
     model = initialize(MiniMindForCausalLM(tiny_config(kind, initializer_range=0.2)), 0)
@@ -163,6 +185,20 @@ def test_batches_that_end_too_soon_are_told():
     assert not model.training
 
 
+def test_float16_is_refused_before_its_weights_become_nan():
+    """AdamW adds 1e-8 to what it divides by; float16 rounds that to 0, and a word that did not occur gets 0 / 0."""
+    model = new().half()
+    with pytest.raises(ValueError, match="float16 cannot be trained: .* train in float32, .* convert afterwards"):
+        train(model, batches(), SHORT)
+    assert parameters(model).isfinite().all()
+
+
+def test_bfloat16_can_be_trained():
+    model = new().bfloat16()
+    assert all(map(math.isfinite, train(model, batches(), SHORT)))
+    assert parameters(model).isfinite().all()
+
+
 def test_a_loss_that_is_no_number_is_told_before_it_spoils_the_weights():
     model = new()
     with torch.no_grad():
@@ -179,10 +215,13 @@ REFUSED = {
     "warm-up below 0": ({"warmup": -1}, "warmup must be a whole number of at least 0"),
     "rate below 0": ({"learning_rate": -1e-3}, "learning_rate must be at least 0, got -0.001"),
     "rate that is no number": ({"learning_rate": float("nan")}, "learning_rate must be a finite number"),
-    "more than all is left": ({"last": 1.5}, "last is a fraction from 0 to 1, got 1.5"),
+    "more than all is left": ({"last": 1.5}, "last must be at least 0 and at most 1, got 1.5; it is a fraction"),
     "weights that grow": ({"weight_decay": -0.1}, "weight_decay must be at least 0"),
     "nothing passes the clip": ({"clip": 0}, "clip must be above 0, got 0"),
-    "an average over no end": ({"betas": (0.9, 1.0)}, r"betas must be at least 0 and below 1, got \(0.9, 1.0\)"),
+    "an average over no end": ({"betas": (0.9, 1.0)}, "betas must be at least 0 and below 1, got 1.0"),
+    "one beta": ({"betas": (0.9,)}, r"betas must be a pair, .* got \(0.9,\)"),
+    "a number as betas": ({"betas": 0.9}, "betas must be a pair, .* got 0.9"),
+    "betas in words": ({"betas": ("a", "b")}, "betas must be a finite number, got 'a'"),
 }
 
 

@@ -51,6 +51,20 @@ def repeat_kv_tiled(x: Tensor, n_rep: int) -> Tensor:
     return x.repeat(1, 1, n_rep, 1)
 
 
+def _check_shapes(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> None:
+    """Broadcasting and fused kernels would accept some of what is wrong here, and compute something else."""
+    fits = query.dim() == key.dim() == 4 and key.shape == value.shape and query.shape[::3] == key.shape[::3]
+    if not fits or key.shape[2] == 0 or query.shape[2] % key.shape[2]:
+        raise ValueError(
+            "attention needs queries [B, S, H, D] and keys and values [B, T, K, D] with H a multiple of K, got "
+            f"{list(query.shape)}, {list(key.shape)} and {list(value.shape)}"
+        )
+    if mask is not None and mask.dtype != torch.bool:
+        raise ValueError(
+            f"mask must be boolean, True where a query may look, got {mask.dtype}; `mask == 1` makes it so"
+        )
+
+
 def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """Attention written out.
 
@@ -61,7 +75,11 @@ def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = N
 
     Returns:
         output `[B, S, H, D]` and weights `[B, H, S, T]`. A query that may look nowhere gets zeros, not NaN.
+
+    Raises:
+        ValueError: if the shapes do not fit, or the mask is not boolean.
     """
+    _check_shapes(query, key, value, mask)
     n_rep = query.shape[2] // key.shape[2]
     q = query.transpose(1, 2)  # [B, S, H, D] -> [B, H, S, D]
     k = repeat_kv(key, n_rep).transpose(1, 2)  # [B, T, K, D] -> [B, H, T, D]
@@ -87,13 +105,16 @@ def fast_attention(
     With a single query there is nothing to mask, and the G query heads of a key/value head can stand where the query
     positions stand: one batched product reads each key once instead of G times.
 
-    Shapes as in `attention`; returns the output only.
+    Shapes and errors as in `attention`; returns the output only.
     """
+    _check_shapes(query, key, value, mask)
     batch, length, heads, head_dim = query.shape
     kv_heads = key.shape[2]
     k, v = key.transpose(1, 2), value.transpose(1, 2)  # [B, T, K, D] -> [B, K, T, D]
     if length == 1:
         grouped = query.view(batch, kv_heads, heads // kv_heads, head_dim)  # [B, 1, H, D] -> [B, K, G, D]
+        if mask is not None and mask.dim() > 2 and mask.shape[-3] > 1:  # of each head by itself
+            mask = mask.unflatten(-3, (kv_heads, -1)).squeeze(-2)  # [B, H, 1, T] -> [B, K, G, T]
         output = F.scaled_dot_product_attention(grouped, k, v, mask, dropout)  # [B, K, G, D]
         return output.reshape(batch, 1, heads, head_dim)
     q = query.transpose(1, 2)  # [B, H, S, D]

@@ -211,8 +211,8 @@ _NUMBERS = ("rope_theta", "rms_norm_eps", "dropout", "initializer_range", "route
 _FLAGS = ("use_qk_norm", "tie_word_embeddings", "use_moe", "norm_topk_prob", "seq_aux")
 
 
-def tokens_of(ids: int | list[int] | tuple[int, ...] | None) -> tuple[int, ...]:
-    """None, one token id or several, as a tuple."""
+def tokens_of(ids: Any) -> tuple[Any, ...]:
+    """None, one token id or several, as a tuple; they are not checked."""
     if ids is None:
         return ()
     return tuple(ids) if isinstance(ids, list | tuple) else (ids,)

@@ -1,7 +1,8 @@
 """Where to compute, in which precision and with how many threads: the one place that asks.
 
 device = pick_device()
-model = MiniMindForCausalLM(config).to(device, pick_dtype(device))
+model = from_checkpoint("MiniMind2").to(device, pick_dtype(device))  # to read and write texts
+model = MiniMindForCausalLM(config).to(device)  # to train: in float32, and converted afterwards
 
 MPS has no float64, so what is float64 is converted before it moves: `x.float().to(device)`.
 """
@@ -27,7 +28,7 @@ def devices_here() -> list[torch.device]:
 
 
 def pick_dtype(device: torch.device | str) -> torch.dtype:
-    """A dtype that the device computes natively.
+    """A dtype that the device computes natively, for a trained model: float16 can be read with, but not trained in.
 
     bfloat16 on CUDA from compute capability 8.0 on, float16 on older CUDA (a T4 is 7.5: torch calls bfloat16
     "supported" there, but emulates it) and on MPS, float32 on the CPU.

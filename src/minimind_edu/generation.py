@@ -6,7 +6,7 @@ MiniMind: GenerationMixin.generate in MiniMind2, an own `generate` in MiniMind3.
 """
 
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import torch
 from torch import Tensor
@@ -14,7 +14,9 @@ from torch import Tensor
 from minimind_edu.config import MiniMindConfig, tokens_of
 from minimind_edu.kv_cache import KVCache
 from minimind_edu.sampling import Sampling
-from minimind_edu.validation import check_attention_mask, check_count, check_token_ids
+from minimind_edu.validation import check_attention_mask, check_count, check_flag, check_token_ids, checked_before
+
+Ends = int | list[int] | tuple[int, ...] | Literal["config"] | None
 
 
 class LanguageModel(Protocol):
@@ -39,7 +41,7 @@ def generate(
     min_p: float | None = None,
     repetition_penalty: float = 1.0,
     generator: torch.Generator | None = None,
-    eos_token_id: int | list[int] | tuple[int, ...] | None = -1,
+    eos_token_id: Ends = "config",
     pad_token_id: int | None = None,
     use_cache: bool = True,
 ) -> Tensor:
@@ -77,7 +79,7 @@ def stream(
     sampling: Sampling | None = None,
     *,
     attention_mask: Tensor | None = None,
-    eos_token_id: int | list[int] | tuple[int, ...] | None = -1,
+    eos_token_id: Ends = "config",
     pad_token_id: int | None = None,
     use_cache: bool = True,
 ) -> Iterator[Tensor]:
@@ -91,7 +93,7 @@ def stream(
         max_new_tokens: at most this many steps.
         sampling: how a token is chosen; None: greedily.
         attention_mask: `[B, S]`, 0 on padding, 1 on tokens; None: no padding.
-        eos_token_id: a row ends with this token, or with any of these; -1 takes the config's, None never ends a row.
+        eos_token_id: a row ends with this token, or with any of these; "config": those of the config; None: with none.
         pad_token_id: what an ended row yields while others go on; None: the (first) end-of-sequence id.
         use_cache: keep keys and values. Gives the same tokens as without, faster.
 
@@ -102,10 +104,13 @@ def stream(
     config = model.config
     sampling = sampling or Sampling()
     _check_prompt(config, input_ids, attention_mask, max_new_tokens)
-    ends = tokens_of(config.eos_token_id if eos_token_id == -1 else eos_token_id)
-    _check_vocabulary("eos_token_id", ends, config)
-    _check_vocabulary("pad_token_id", tokens_of(pad_token_id), config)
+    check_flag("use_cache", use_cache)
+    of_config = isinstance(eos_token_id, str) and eos_token_id == "config"
+    ends = tokens_of(config.eos_token_id if of_config else eos_token_id)
+    for token in ends:
+        check_count("eos_token_id", token, 0, config.vocab_size - 1)
     padding = pad_token_id if pad_token_id is not None else ends[0] if ends else 0
+    check_count("pad_token_id", padding, 0, config.vocab_size - 1)
     prompt, total = input_ids.long(), input_ids.shape[1] + max_new_tokens
 
     def steps() -> Iterator[Tensor]:
@@ -113,12 +118,14 @@ def stream(
         if attention_mask is not None and not bool(attention_mask.all()):
             mask = torch.cat([attention_mask, attention_mask.new_ones(len(prompt), max_new_tokens)], dim=1)
         cache = KVCache(config.num_hidden_layers, capacity=total) if use_cache else None
-        seen = _seen(prompt, attention_mask, config.vocab_size)  # [B, V]
+        seen = None  # [B, V], which tokens have occurred, where a penalty asks
+        if sampling.repetition_penalty != 1:
+            seen = _seen(prompt, attention_mask, config.vocab_size)
         end_tokens = torch.tensor(ends, dtype=torch.int64, device=prompt.device)
         ended = torch.zeros(len(prompt), dtype=torch.bool, device=prompt.device)  # [B]
         text = unread = prompt  # [B, S]: all there is, and what the model has not read yet
         while text.shape[1] < total:
-            with torch.no_grad():
+            with torch.no_grad(), checked_before():
                 out = model(
                     unread if use_cache else text,
                     None if mask is None else mask[:, : text.shape[1]],
@@ -136,7 +143,8 @@ def stream(
                 return
             unread = token[:, None]  # [B] -> [B, 1]
             text = torch.cat([text, unread], dim=1)
-            seen.scatter_(1, unread, True)
+            if seen is not None:
+                seen.scatter_(1, unread, True)
 
     return steps()
 
@@ -155,6 +163,8 @@ def _check_prompt(
     config: MiniMindConfig, input_ids: Tensor, attention_mask: Tensor | None, max_new_tokens: int
 ) -> None:
     check_token_ids(input_ids, config.vocab_size)
+    if input_ids.is_meta:
+        raise ValueError("input_ids are on the meta device, which keeps no values; move them where the model is")
     check_count("max_new_tokens", max_new_tokens)
     # the last new token is returned but never read, so it needs no position
     needed = input_ids.shape[1] + max_new_tokens - 1
@@ -164,7 +174,7 @@ def _check_prompt(
             f"max_position_embeddings is {config.max_position_embeddings}; shorten the prompt or ask for fewer tokens"
         )
     if attention_mask is not None:
-        check_attention_mask(attention_mask, list(input_ids.shape), f"[B, S] like input_ids, {list(input_ids.shape)}")
+        check_attention_mask(attention_mask, input_ids.shape, " like input_ids")
         check_left_padding(attention_mask)
 
 
@@ -182,9 +192,3 @@ def check_left_padding(attention_mask: Tensor) -> None:
             "padding belongs in front of a row's tokens, not between them, but attention_mask goes from 1 to 0 in "
             f"row {int(holes.any(1).nonzero()[0])}"
         )
-
-
-def _check_vocabulary(name: str, tokens: tuple[int, ...], config: MiniMindConfig) -> None:
-    for token in tokens:
-        if not isinstance(token, int) or isinstance(token, bool) or not 0 <= token < config.vocab_size:
-            raise ValueError(f"{name} must be a token id in [0, {config.vocab_size}), got {token!r}")

@@ -4,12 +4,14 @@ One LayerCache for each layer (`layer_cache.py`), held together so that all of t
 MiniMind: `model/model_minimind.py`, `past_key_values` of MiniMindModel.forward.
 """
 
+import copy
 from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
 from torch import Tensor
 
 from minimind_edu.layer_cache import BufferCache, KeyValue
+from minimind_edu.validation import check_count, check_tensor
 
 
 class KVCache(Sequence[KeyValue]):
@@ -21,6 +23,7 @@ class KVCache(Sequence[KeyValue]):
     """
 
     def __init__(self, num_layers: int, capacity: int = 0, zeroed: bool = False):
+        check_count("num_layers", num_layers)
         self.layers = [BufferCache(capacity, zeroed) for _ in range(num_layers)]
 
     @property
@@ -56,7 +59,7 @@ class KVCache(Sequence[KeyValue]):
 
     def fork(self) -> "KVCache":
         """The same past, to be continued in another way."""
-        twin = KVCache(0)
+        twin = copy.copy(self)
         twin.layers = [layer.fork() for layer in self.layers]
         return twin
 
@@ -87,7 +90,7 @@ class KVCache(Sequence[KeyValue]):
         if isinstance(pairs, KVCache):
             cache = pairs.fork()
         else:
-            cache = cls(0)
+            cache = cls(num_layers)
             cache.layers = [BufferCache.holding(*pair) for pair in _checked_pairs(pairs)]
         if len(cache) != num_layers:
             raise ValueError(
@@ -117,6 +120,8 @@ def _checked_pairs(pairs: Any) -> list[KeyValue]:
             )
         if not isinstance(pair, list | tuple) or len(pair) != 2:
             raise ValueError(f"past_key_values[{index}] must be a (key, value) pair, got {type(pair).__name__}")
+        for tensor in pair:
+            check_tensor(f"past_key_values[{index}]", tensor, "of [B, T, K, D], twice")
     return list(pairs)
 
 

@@ -14,6 +14,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from minimind_edu.validation import check_count
+
 KeyValue = tuple[Tensor, Tensor]  # each [B, T, K, D]
 
 
@@ -29,6 +31,11 @@ class LayerCache(Protocol):
 def _check_new(old: Tensor | None, key: Tensor, value: Tensor) -> None:
     if key.dim() != 4 or key.shape != value.shape:
         raise ValueError(f"keys and values must both be [B, S, K, D], got {list(key.shape)} and {list(value.shape)}")
+    if (key.dtype, key.device) != (value.dtype, value.device):
+        raise ValueError(
+            f"keys and values must have one dtype and device, got {key.dtype} on {key.device} and {value.dtype} on "
+            f"{value.device}"
+        )
     if old is None:
         return
     if (old.shape[0], *old.shape[2:]) != (key.shape[0], *key.shape[2:]):
@@ -96,6 +103,7 @@ class BufferCache:
     """
 
     def __init__(self, capacity: int = 0, zeroed: bool = False):
+        check_count("capacity", capacity, at_least=0)
         self.length = 0  # T, the positions held
         self._capacity, self._zeroed = capacity, zeroed
         self._buffers: _Buffers | None = None
@@ -156,8 +164,9 @@ class BufferCache:
         The caller writes those positions, and nothing else. Only for a cache that holds something, and so has shapes.
 
         Raises:
-            ValueError: if the cache is empty.
+            ValueError: if the cache is empty, or `count` below 0.
         """
+        check_count("count", count, at_least=0)
         key, value = self.key, self.value
         if key is None or value is None:
             raise ValueError("an empty cache has no shapes to reserve room for: append the prompt's keys first")

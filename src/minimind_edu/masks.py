@@ -6,7 +6,7 @@ Masks are boolean, True where a query may look. B batch, S query positions, T ke
 import torch
 from torch import Tensor
 
-from minimind_edu.validation import values_are_known
+from minimind_edu.validation import check_attention_mask, values_are_known
 
 
 def causal_mask(query_length: int, key_length: int, device: torch.device | None = None) -> Tensor:
@@ -31,11 +31,18 @@ def causal_mask(query_length: int, key_length: int, device: torch.device | None 
 
 
 def padding_mask(attention_mask: Tensor) -> Tensor:
-    """Which keys are real tokens: `[B, T]` of ones and zeros -> `[B, 1, 1, T]` boolean, for all heads and queries."""
+    """Which keys are real tokens: `[B, T]` of ones and zeros -> `[B, 1, 1, T]` boolean, for all heads and queries.
+
+    Raises:
+        ValueError: if it holds anything but ones and zeros.
+    """
+    check_attention_mask(attention_mask, (None, None))
     return attention_mask.bool()[:, None, None, :]
 
 
-def visible_keys(query_length: int, key_length: int, attention_mask: Tensor | None) -> Tensor | None:
+def visible_keys(
+    query_length: int, key_length: int, attention_mask: Tensor | None, batch: int | None = None
+) -> Tensor | None:
     """The mask of all layers: causal, and blind to padding. None where causal alone is enough.
 
     A padding position may look at itself, and only there: what it computes is never read, but a row of a softmax must
@@ -44,12 +51,21 @@ def visible_keys(query_length: int, key_length: int, attention_mask: Tensor | No
     Args:
         query_length, key_length: S and T; the queries are the last S positions.
         attention_mask: `[B, T]`, 0 on padding; None: no padding.
+        batch: B, if the mask must have as many rows.
 
     Returns:
         boolean `[B, 1, S, T]`, or None.
+
+    Raises:
+        ValueError: if the mask is not `[B, T]`, or holds anything but ones and zeros.
     """
-    if attention_mask is None or (values_are_known(attention_mask) and bool(attention_mask.all())):
+    if attention_mask is None:
+        return None
+    counted = f", one entry for each of the {key_length - query_length} cached and {query_length} new positions"
+    check_attention_mask(attention_mask, (batch, key_length), counted)
+    if values_are_known(attention_mask) and bool(attention_mask.all()):
         return None
     causal = causal_mask(query_length, key_length, attention_mask.device)  # [S, T]
     itself = causal.triu(key_length - query_length)  # the diagonal alone
-    return (causal & padding_mask(attention_mask)) | itself  # [B, 1, S, T]
+    real = attention_mask.bool()[:, None, None, :]
+    return (causal & real) | itself  # [B, 1, S, T]

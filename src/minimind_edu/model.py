@@ -7,9 +7,8 @@ embedding matrix itself, and everything that concerns predicting the next token.
 MiniMind: `model/model_minimind.py`, classes MiniMindModel and MiniMindForCausalLM.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -24,13 +23,12 @@ from minimind_edu.masks import visible_keys
 from minimind_edu.moe import MoEFeedForward, RouterOutput
 from minimind_edu.norms import RMSNorm
 from minimind_edu.rope import precompute_freqs_cis
-from minimind_edu.validation import check_attention_mask, check_tensor, check_token_ids
+from minimind_edu.validation import check_count, check_flag, check_tensor, check_token_ids, values_are_known
 
 Past = KVCache | Sequence[KeyValue]  # what may be given as past_key_values
 
 
-@dataclass
-class CausalLMOutput:
+class CausalLMOutput(NamedTuple):
     """What one call computed; a new object every time. Readable as `out.logits` and as `out["logits"]`."""
 
     logits: Tensor  # [B, S, V], or [B, logits_to_keep, V]
@@ -40,10 +38,10 @@ class CausalLMOutput:
     aux_loss: Tensor | None = None  # with experts: load balancing, coefficient included, summed over layers
     routing: tuple[RouterOutput, ...] = ()  # with experts: one for each layer
 
-    def __getitem__(self, name: str) -> Any:
-        if name not in self.__dataclass_fields__:
-            raise KeyError(f"{name!r}; there are {', '.join(self.__dataclass_fields__)}")
-        return getattr(self, name)
+    def __getitem__(self, name: Any) -> Any:
+        if isinstance(name, str) and name not in self._fields:
+            raise KeyError(f"{name!r}; there are {', '.join(self._fields)}")
+        return getattr(self, name) if isinstance(name, str) else tuple.__getitem__(self, name)
 
 
 class MiniMindModel(nn.Module):
@@ -103,10 +101,16 @@ class MiniMindModel(nn.Module):
         """
         past = self._continued(past_key_values, use_cache)
         start = 0 if past is None else past.length  # the position of the first new token
-        self._check(input_ids, attention_mask, start)
-        end = start + input_ids.shape[1]
+        check_token_ids(input_ids, self.config.vocab_size)
+        batch, length = input_ids.shape
+        end, limit = start + length, self.config.max_position_embeddings
+        if end > limit:
+            raise ValueError(
+                f"{start} positions in the cache and {length} new ones exceed max_position_embeddings={limit}; "
+                "shorten the text, or build the model with a larger max_position_embeddings"
+            )
         positions = self.freqs_cos[start:end], self.freqs_sin[start:end]  # [S, D] each
-        mask = visible_keys(input_ids.shape[1], end, attention_mask)
+        mask = visible_keys(length, end, attention_mask, batch)
 
         x = self.dropout(self.embed_tokens(input_ids))  # [B, S] -> [B, S, E]
         routing = []
@@ -118,25 +122,19 @@ class MiniMindModel(nn.Module):
 
     def _continued(self, past_key_values: Past | None, use_cache: bool) -> KVCache | None:
         """The cache that this call appends to: a fork of the past, a new one, or none."""
+        check_flag("use_cache", use_cache)
         config = self.config
+        if past_key_values is None and not use_cache:
+            return None
+        if len(self.layers) != config.num_hidden_layers:
+            raise ValueError(
+                f"a cache has room for the {config.num_hidden_layers} layers of the config, but the model has "
+                f"{len(self.layers)}; build a model with num_hidden_layers={len(self.layers)}, or use no cache"
+            )
         if past_key_values is None:
-            return KVCache(config.num_hidden_layers) if use_cache else None
+            return KVCache(config.num_hidden_layers)
         sizes = config.num_hidden_layers, config.num_key_value_heads, config.head_dim
         return KVCache.from_pairs(past_key_values, *sizes)
-
-    def _check(self, input_ids: Tensor, attention_mask: Tensor | None, start: int) -> None:
-        check_token_ids(input_ids, self.config.vocab_size)
-        batch, length = input_ids.shape
-        limit = self.config.max_position_embeddings
-        if start + length > limit:
-            raise ValueError(
-                f"{start} positions in the cache and {length} new ones exceed max_position_embeddings={limit}; "
-                "shorten the text, or build the model with a larger max_position_embeddings"
-            )
-        if attention_mask is not None:
-            shape = [batch, start + length]
-            required = f"[B, T] = {shape}, one entry for each of the {start} cached and {length} new positions"
-            check_attention_mask(attention_mask, shape, required)
 
 
 def _tables_follow_weights(model: MiniMindModel, _: Any) -> None:
@@ -146,11 +144,23 @@ def _tables_follow_weights(model: MiniMindModel, _: Any) -> None:
         model.rebuild_tables()
 
 
+def _refuse_two_tables(model: "MiniMindForCausalLM", weights: Mapping[str, Any], prefix: str, *_: Any) -> None:
+    """Before load_state_dict: which of two different tables a tied model would keep depends on how it loads."""
+    head, table = (weights.get(f"{prefix}{name}.weight") for name in ("lm_head", "model.embed_tokens"))
+    if not model.config.tie_word_embeddings or head is None or table is None or head.shape != table.shape:
+        return
+    if values_are_known(head) and not torch.allclose(head, table.to(head), rtol=0, atol=0, equal_nan=True):
+        raise ValueError(
+            "lm_head.weight and model.embed_tokens.weight differ, but tie_word_embeddings=True makes them one matrix; "
+            "build the model with tie_word_embeddings=False"
+        )
+
+
 class MiniMindForCausalLM(nn.Module):
     """The model with its output layer.
 
-    Weights of linear maps and embeddings are initialized as N(0, initializer_range²), gains as 1. With
-    tie_word_embeddings lm_head and embed_tokens are one and the same parameter.
+    Weights of linear maps and embeddings are initialized as N(0, initializer_range²), gains as 1.
+    With tie_word_embeddings lm_head and embed_tokens are one and the same parameter.
 
     State-dict keys: model.*, lm_head.weight.
     """
@@ -160,13 +170,14 @@ class MiniMindForCausalLM(nn.Module):
         self.config = config
         self.model = MiniMindModel(config)
         self.lm_head = nn.Linear(config.hidden_size, config.vocab_size, bias=False)
-        for name, parameter in self.named_parameters():
-            if parameter.dim() == 2 and not name.endswith("mlp.gate.weight"):
-                nn.init.normal_(parameter, std=config.initializer_range)
-        self._tie(None)
+        for part in self.modules():
+            if isinstance(part, nn.Linear | nn.Embedding):
+                nn.init.normal_(part.weight, std=config.initializer_range)
+        self._tie()
+        self.register_load_state_dict_pre_hook(_refuse_two_tables)
         self.register_load_state_dict_post_hook(MiniMindForCausalLM._tie)
 
-    def _tie(self, _: Any) -> None:
+    def _tie(self, *_: Any) -> None:
         """Make the two matrices one; again after load_state_dict(assign=True), which gives each name its own."""
         if self.config.tie_word_embeddings:
             self.lm_head.weight = self.model.embed_tokens.weight
@@ -197,11 +208,7 @@ class MiniMindForCausalLM(nn.Module):
                 max_position_embeddings; the message names the rule, the values and the fix.
         """
         hidden, past, routing = self.model(input_ids, attention_mask, past_key_values, use_cache)
-        if not isinstance(logits_to_keep, int) or not 0 <= logits_to_keep <= input_ids.shape[1]:
-            raise ValueError(
-                f"logits_to_keep must be between 0 (all) and the {input_ids.shape[1]} positions given, "
-                f"got {logits_to_keep}"
-            )
+        check_count("logits_to_keep (0: all)", logits_to_keep, 0, input_ids.shape[1])
         kept = hidden[:, -logits_to_keep:] if logits_to_keep else hidden
         logits = self.lm_head(kept)  # [B, S, E] -> [B, S, V]
         loss = None if labels is None else self._loss(logits, input_ids, labels)
@@ -215,12 +222,15 @@ class MiniMindForCausalLM(nn.Module):
                 f"labels must have the shape of input_ids, {list(input_ids.shape)}, and need the logits of all "
                 f"positions, got labels {list(labels.shape)} and logits for {logits.shape[1]} positions"
             )
-        if labels.shape[1] < 2:
-            raise ValueError("a loss needs at least two positions: the first label has nothing before it")
         read = labels.masked_fill(labels == -100, 0)
         check_token_ids(read, self.config.vocab_size, "labels (-100 is left out)")
         # The labels move, not the logits: cutting off the last position would copy all the others, and their gradient.
         following = F.pad(labels[:, 1:].long(), (0, 1), value=-100)  # [B, S], nothing follows the last
+        if values_are_known(following) and not bool((following != -100).any()):
+            raise ValueError(
+                "a loss needs a label to predict: the first of a row has nothing before it, and -100 is left out; "
+                f"got labels {list(labels.shape)} with no other"
+            )
         return F.cross_entropy(logits.flatten(0, 1).float(), following.flatten(), ignore_index=-100)
 
     # functions of generation.py whose first argument, called this way, is the model itself

@@ -12,7 +12,7 @@ sums over the k choices instead of averaging, which makes its loss k times this 
 MiniMind: `model/model_minimind.py`, classes MoEGate and MOEFeedForward.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -22,8 +22,7 @@ from minimind_edu.config import MiniMindConfig
 from minimind_edu.feed_forward import FeedForward
 
 
-@dataclass
-class RouterOutput:
+class RouterOutput(NamedTuple):
     """What the router decided for T tokens."""
 
     weights: Tensor  # [T, k] routing weights
@@ -58,6 +57,10 @@ class MoEGate(nn.Module):
         self.aux_loss_coef = config.router_aux_loss_coef
         self.seq_aux = config.seq_aux
         self.weight = nn.Parameter(torch.empty(config.num_experts, config.hidden_size))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Uniform within 1 / sqrt(E), as every new nn.Linear and as upstream's router."""
         nn.init.kaiming_uniform_(self.weight, a=5**0.5)
 
     def forward(self, x: Tensor) -> RouterOutput:
@@ -110,21 +113,10 @@ class MoEFeedForward(nn.Module):
         output = torch.zeros_like(tokens)
         for index, expert in enumerate(self.experts):
             row, choice = (routed.experts == index).nonzero(as_tuple=True)
-            if row.numel() or self.training:  # an unused expert still gets a zero gradient, not none
+            # an unused expert is left out; but in training it gets a zero gradient, not none, and a compiler cannot ask
+            if self.training or torch.compiler.is_compiling() or row.numel():
                 weight = routed.weights[row, choice, None]  # [tokens of this expert, 1]
                 output = output.index_add(0, row, weight * expert(tokens[row]))
         for expert in self.shared_experts:
             output = output + expert(tokens)
         return output.view_as(x), routed
-
-    def dense_forward(self, x: Tensor) -> Tensor:
-        """The same output the slow and obvious way: every expert on every token, then the weighted sum."""
-        routed = self.gate(x)
-        tokens = x.flatten(0, 1)
-        weights = torch.zeros_like(routed.probabilities, dtype=x.dtype)  # [T, N], 0 where not chosen
-        weights = weights.scatter(1, routed.experts, routed.weights)
-        outputs = torch.stack([expert(tokens) for expert in self.experts], dim=1)  # [T, N, E]
-        output = (weights[:, :, None] * outputs).sum(1)
-        for expert in self.shared_experts:
-            output = output + expert(tokens)
-        return output.view_as(x)

@@ -11,6 +11,8 @@ MiniMind: `model/model_minimind.py`, class RMSNorm.
 import torch
 from torch import Tensor, nn
 
+from minimind_edu.validation import check_number
+
 
 def _in_float32(x: Tensor) -> Tensor:
     """Half precision is widened: 300² overflows float16, and every step in bfloat16 would round to 8 binary digits."""
@@ -45,6 +47,7 @@ class RMSNorm(nn.Module):
 
     def __init__(self, dim: int, eps: float = 1e-5):
         super().__init__()
+        check_number("eps", eps, "[0, inf)")
         self.eps = eps
         self.weight = nn.Parameter(torch.ones(dim))
 
@@ -78,6 +81,7 @@ class LayerNorm(nn.Module):
 
     def __init__(self, dim: int, eps: float = 1e-5):
         super().__init__()
+        check_number("eps", eps, "[0, inf)")
         self.eps = eps
         self.weight = nn.Parameter(torch.ones(dim))
         self.bias = nn.Parameter(torch.zeros(dim))

@@ -13,8 +13,8 @@ MiniMind: `model/model_minimind.py`, precompute_freqs_cis and apply_rotary_pos_e
 import torch
 from torch import Tensor
 
-from minimind_edu.rope_frequencies import RopeScaling, rope_frequencies
-from minimind_edu.validation import check_even
+from minimind_edu.rope_frequencies import MOST_POSITIONS, RopeScaling, rope_frequencies
+from minimind_edu.validation import check_count, check_even
 
 
 def rope_angles(
@@ -25,19 +25,10 @@ def rope_angles(
     dtype: torch.dtype = torch.float32,
 ) -> Tensor:
     """The angle of every pair at every position, in radians: `[end, dim/2]`, row p is p * inv_freq."""
-    inv_freq = rope_frequencies(dim, rope_base, _scaling_for(end, rope_scaling), dtype)
+    check_count("end", end, at_least=0, at_most=MOST_POSITIONS)
+    scaling = rope_scaling if rope_scaling and rope_scaling.starts_at(end) else None
+    inv_freq = rope_frequencies(dim, rope_base, scaling, dtype)
     return torch.outer(torch.arange(end, dtype=dtype), inv_freq)  # [end] x [D/2] -> [end, D/2]
-
-
-def _scaling_for(end: int, rope_scaling: RopeScaling | None) -> RopeScaling | None:
-    """The scaling that a table of `end` positions needs: none while it stays within the trained context.
-
-    `end` is the length of the table, not of a text, so a model that has scaling switched on rescales short texts too
-    (as do MiniMind and transformers).
-    """
-    if rope_scaling is None or end <= rope_scaling.original_max_position_embeddings:
-        return None
-    return rope_scaling
 
 
 def precompute_freqs_cis(
@@ -56,8 +47,7 @@ def precompute_freqs_cis(
         ValueError: if dim is not an even number of at least 2.
     """
     angles = rope_angles(dim, end, rope_base, rope_scaling, dtype)
-    scaling = _scaling_for(end, rope_scaling)
-    factor = 1.0 if scaling is None else scaling.table_factor
+    factor = rope_scaling.table_factor if rope_scaling and rope_scaling.starts_at(end) else 1.0
     cos = torch.cat([angles.cos(), angles.cos()], dim=-1) * factor  # [end, D/2] -> [end, D]
     sin = torch.cat([angles.sin(), angles.sin()], dim=-1) * factor
     return cos, sin
@@ -87,7 +77,8 @@ def apply_rotary_pos_emb(
         q and k, same shapes, same dtypes; the turning itself is done in the wider dtype of tensor and table.
 
     Raises:
-        ValueError: if the tables do not have one row for each position and one column for each channel.
+        ValueError: if the tables do not have one row for each position and one column for each channel, if q or k
+            holds integers, or its channels are no pairs.
     """
     for name, x in (("q", q), ("k", k)):
         _check_tables(name, x, cos, sin, unsqueeze_dim, columns=x.shape[-1])
@@ -104,6 +95,11 @@ def _check_tables(name: str, x: Tensor, cos: Tensor, sin: Tensor, unsqueeze_dim:
     if cos.shape != sin.shape or cos.dim() != 2:
         raise ValueError(f"cos and sin must both be [S, D], got {list(cos.shape)} and {list(sin.shape)}")
     axis = -3 if unsqueeze_dim == 1 else -2
+    if not (x.is_floating_point() and cos.is_floating_point() and sin.is_floating_point()):
+        raise ValueError(
+            f"{name}, cos and sin must hold floating-point numbers, got {x.dtype}, {cos.dtype} and {sin.dtype}; "
+            "a rotated integer is none"
+        )
     if x.dim() < 3 or x.shape[axis] != cos.shape[0]:
         layout = "[B, S, H, D]" if unsqueeze_dim == 1 else "[B, H, S, D]"
         raise ValueError(
@@ -111,6 +107,7 @@ def _check_tables(name: str, x: Tensor, cos: Tensor, sin: Tensor, unsqueeze_dim:
             f"need one row a position, got tables of shape {list(cos.shape)}; slice them to [start:start + S], or "
             "give the other unsqueeze_dim"
         )
+    check_even(f"the head_dim of {name}", x.shape[-1])
     if cos.shape[1] != columns:
         raise ValueError(
             f"{name} has {x.shape[-1]} channels a head, so the tables need {columns} columns, "
@@ -165,7 +162,9 @@ def apply_rotary_emb(q: Tensor, k: Tensor, freqs_cis: Tensor) -> tuple[Tensor, T
         ValueError: if the table does not have one row for each position and one column for each pair.
     """
     for name, x in (("q", q), ("k", k)):
-        _check_tables(name, x, freqs_cis, freqs_cis, 1, columns=x.shape[-1] // 2)
+        if not freqs_cis.is_complex():
+            raise ValueError(f"freqs_cis must be complex, got {freqs_cis.dtype}; precompute_freqs_complex makes it")
+        _check_tables(name, x, freqs_cis.real, freqs_cis.imag, 1, columns=x.shape[-1] // 2)
 
     def turn(x: Tensor) -> Tensor:
         wide = x.to(torch.promote_types(x.dtype, torch.float32))

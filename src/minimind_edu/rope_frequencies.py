@@ -15,6 +15,8 @@ from torch import Tensor
 
 from minimind_edu.validation import check_count, check_even, check_number
 
+MOST_POSITIONS = 2**22  # of one table: 2 GB for heads of 64 channels
+
 
 @dataclass(frozen=True)
 class RopeScaling:
@@ -36,27 +38,28 @@ class RopeScaling:
     formula: Literal["yarn", "minimind2"] = "yarn"
 
     def __post_init__(self) -> None:
-        for name in ("factor", "beta_fast", "beta_slow"):
-            check_number(name, getattr(self, name))
         check_count("original_max_position_embeddings", self.original_max_position_embeddings)
-        if self.factor < 1:
+        why = "it is how many times longer than the trained context the new one is"
+        check_number("factor", self.factor, "[1, inf)", why)
+        check_number("beta_slow", self.beta_slow, "(0, inf)")
+        check_number("beta_fast", self.beta_fast)
+        if self.beta_fast <= self.beta_slow:
             raise ValueError(
-                f"a RoPE scaling factor must be at least 1, got {self.factor}: it says how many times longer "
-                "than the trained context the new one is"
-            )
-        if not self.beta_fast > self.beta_slow > 0:
-            raise ValueError(
-                f"beta_fast must be above beta_slow and both above 0, got beta_fast={self.beta_fast} and "
-                f"beta_slow={self.beta_slow}: fast pairs rotate more often"
+                f"beta_fast must be above beta_slow, got beta_fast={self.beta_fast} and beta_slow={self.beta_slow}: "
+                "fast pairs rotate more often"
             )
         if self.attention_factor is not None:
-            check_number("attention_factor", self.attention_factor)
-            if self.attention_factor <= 0:
-                raise ValueError(
-                    f"attention_factor must be above 0, got {self.attention_factor}: it multiplies cos and sin"
-                )
+            check_number("attention_factor", self.attention_factor, "(0, inf)", "it multiplies cos and sin")
         if self.formula not in ("yarn", "minimind2"):
             raise ValueError(f"formula must be 'yarn' or 'minimind2', got {self.formula!r}")
+
+    def starts_at(self, length: int) -> bool:
+        """Whether a table of `length` positions is scaled: only one that outgrows the trained context.
+
+        The length of the table counts, not that of a text, so a model with longer tables rescales short texts too
+        (as do MiniMind and transformers).
+        """
+        return length > self.original_max_position_embeddings
 
     @property
     def table_factor(self) -> float:
@@ -82,9 +85,12 @@ def rope_frequencies(
         `[dim/2]`, falling from 1 (pair 0) to just above 1/rope_base.
 
     Raises:
-        ValueError: if dim is not an even number of at least 2.
+        ValueError: if dim is not an even number of at least 2, rope_base is not above 1, or dtype is not of floats.
     """
     check_even("dim", dim)
+    check_number("rope_base", rope_base, "(1, inf)", "frequencies fall because it is")
+    if not dtype.is_floating_point:
+        raise ValueError(f"frequencies are fractions, so dtype must be of floating-point numbers, got {dtype}")
     rope_base = float(rope_base)  # a whole number of many digits would overflow
     inv_freq = 1.0 / (rope_base ** (torch.arange(0, dim, 2).to(dtype) / dim))  # [D/2]
     if rope_scaling is not None:
@@ -99,8 +105,8 @@ def scaling_of_each_pair(
     if rope_scaling.formula == "minimind2":
         return _minimind2_scaling(dim, rope_base, rope_scaling, dtype)
     low, high = yarn_correction_range(dim, rope_base, rope_scaling)
-    # 0.001 keeps a ramp of no width from dividing by zero, as in transformers
-    ramp = ((torch.arange(dim // 2, dtype=dtype) - low) / max(high - low, 0.001)).clamp(0, 1)
+    # a ramp of no width is a step: pairs have whole numbers, so a width of 1 divides it as any smaller one would
+    ramp = ((torch.arange(dim // 2, dtype=dtype) - low) / max(high - low, 1)).clamp(0, 1)
     return 1 - ramp + ramp / rope_scaling.factor
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from minimind_edu.validation import check_flag, check_number
+from minimind_edu.validation import check_count, check_flag, check_number
 
 
 def penalize_repetition(logits: Tensor, seen: Tensor, penalty: float) -> Tensor:
@@ -23,8 +23,6 @@ def penalize_repetition(logits: Tensor, seen: Tensor, penalty: float) -> Tensor:
         seen: `[B, V]` boolean, True for tokens that have occurred in that row.
         penalty: 1 changes nothing; above 1 discourages.
     """
-    if penalty == 1.0:
-        return logits
     return torch.where(seen, torch.where(logits > 0, logits / penalty, logits * penalty), logits)
 
 
@@ -71,47 +69,48 @@ class Sampling:
 
     def __post_init__(self) -> None:
         check_flag("do_sample", self.do_sample)
-        check_number("temperature", self.temperature)
-        check_number("repetition_penalty", self.repetition_penalty)
-        if self.do_sample and not self.temperature > 0:
+        check_number("temperature", self.temperature, "(0, inf)", "for greedy choice use do_sample=False")
+        check_number("repetition_penalty", self.repetition_penalty, "(0, inf)", "1 changes nothing")
+        if self.top_k is not None:
+            check_count("top_k (None: all tokens)", self.top_k)
+        for name, share in (("top_p", self.top_p), ("min_p", self.min_p)):
+            if share is not None:
+                check_number(name, share, "(0, 1]", "it is a probability; None keeps all tokens")
+        if not isinstance(self.generator, torch.Generator | None):
             raise ValueError(
-                f"temperature must be above 0, got {self.temperature}; for greedy choice use do_sample=False"
+                f"generator must be a torch.Generator, got {self.generator!r}; torch.Generator().manual_seed(0) is one"
             )
-        if self.top_k is not None and (not isinstance(self.top_k, int) or self.top_k < 1):
-            raise ValueError(f"top_k must be a whole number of at least 1, got {self.top_k}; None keeps all tokens")
-        if self.top_p is not None and not 0 < self.top_p <= 1:
-            raise ValueError(f"top_p is a probability above 0 and at most 1, got {self.top_p}; None keeps all tokens")
-        if self.min_p is not None and not 0 < self.min_p <= 1:
-            raise ValueError(f"min_p is a fraction above 0 and at most 1, got {self.min_p}; None keeps all tokens")
-        if not self.repetition_penalty > 0:
-            raise ValueError(f"repetition_penalty must be above 0, got {self.repetition_penalty}; 1 changes nothing")
 
-    def choose(self, logits: Tensor, seen: Tensor) -> Tensor:
+    def choose(self, logits: Tensor, seen: Tensor | None = None) -> Tensor:
         """The next token of each row.
 
         Args:
             logits: `[B, V]`.
-            seen: `[B, V]` boolean, True for tokens that have occurred in that row.
+            seen: `[B, V]` boolean, True for tokens that have occurred in that row; only a penalty asks for it.
 
         Returns:
             `[B]` ids.
 
         Raises:
-            ValueError: if the logits are not numbers.
+            ValueError: if the largest logit of a row is not a number.
         """
         if not self.do_sample:
-            return self._penalized(logits, seen).argmax(-1)
+            best, token = self._penalized(logits, seen).max(-1)
+            _check_best(best)
+            return token
         probabilities = self.probabilities(logits, seen)
         # a CPU generator draws the same tokens for a model on any device
         device = probabilities.device if self.generator is None else self.generator.device
         drawn = torch.multinomial(probabilities.to(device), 1, generator=self.generator)  # [B, 1]
         return drawn[:, 0].to(logits.device)
 
-    def probabilities(self, logits: Tensor, seen: Tensor) -> Tensor:
+    def probabilities(self, logits: Tensor, seen: Tensor | None = None) -> Tensor:
         """The distribution `[B, V]` from which `choose` draws with `do_sample`; arguments and errors as there."""
         logits = self._penalized(logits, seen)
+        best = logits.amax(-1, keepdim=True)
+        _check_best(best)
         # softmax ignores a constant; without subtracting it a tiny temperature would overflow
-        logits = (logits.float() - logits.amax(-1, keepdim=True).float()) / self.temperature
+        logits = (logits.float() - best.float()) / self.temperature
         if self.top_k is not None:
             logits = keep_top_k(logits, self.top_k)
         if self.top_p is not None:
@@ -120,11 +119,18 @@ class Sampling:
             logits = keep_min_p(logits, self.min_p)
         return logits.softmax(-1)
 
-    def _penalized(self, logits: Tensor, seen: Tensor) -> Tensor:
-        logits = penalize_repetition(logits, seen, self.repetition_penalty)
-        if bool(logits.isnan().any()):
-            raise ValueError(
-                "the logits contain NaN, so no token is the most probable one; weights that are not finite, or half "
-                "precision that overflowed, are the usual reasons"
-            )
-        return logits
+    def _penalized(self, logits: Tensor, seen: Tensor | None) -> Tensor:
+        if self.repetition_penalty == 1:
+            return logits
+        if seen is None:
+            raise ValueError("a repetition penalty needs `seen`, the tokens that have occurred in each row")
+        return penalize_repetition(logits, seen, self.repetition_penalty)
+
+
+def _check_best(best: Tensor) -> None:
+    """Raise a ValueError unless the largest logit of every row is a number: NaN and infinity carry over to it."""
+    if not bool(best.isfinite().all()):
+        raise ValueError(
+            "the logits contain NaN or infinity, so no token is the most probable one; weights that are not finite, "
+            "or half precision that overflowed, are the usual reasons"
+        )

@@ -51,16 +51,14 @@ class Recipe:
     def __post_init__(self) -> None:
         check_count("steps", self.steps)
         check_count("warmup", self.warmup, at_least=0)
-        for name in ("learning_rate", "last", "weight_decay", "clip"):
-            check_number(name, getattr(self, name))
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name} must be at least 0, got {getattr(self, name)}")
-        if self.last > 1:
-            raise ValueError(f"last is a fraction from 0 to 1, got {self.last}")
-        if self.clip == 0:
-            raise ValueError("clip must be above 0, got 0: no gradient would be left; a large one clips nothing")
-        if not all(0 <= beta < 1 for beta in self.betas):
-            raise ValueError(f"betas must be at least 0 and below 1, got {self.betas}")
+        check_number("learning_rate", self.learning_rate, "[0, inf)")
+        check_number("last", self.last, "[0, 1]", "it is a fraction of the highest rate")
+        check_number("weight_decay", self.weight_decay, "[0, inf)")
+        check_number("clip", self.clip, "(0, inf)", "at 0 no gradient would be left; a large one clips nothing")
+        if not isinstance(self.betas, tuple | list) or len(self.betas) != 2:
+            raise ValueError(f"betas must be a pair, of gradients and of their squares, got {self.betas!r}")
+        for beta in self.betas:
+            check_number("each of betas", beta, "[0, 1)")
 
     def rate(self, step: int) -> float:
         """The learning rate of a step, counted from 0."""
@@ -109,8 +107,13 @@ def train(
         after: called after each step with its number, from 0, and its loss.
 
     Raises:
-        ValueError: if the batches end before the steps do, or a loss is no longer finite.
+        ValueError: if the model is in float16, the batches end before the steps do, or a loss is no longer finite.
     """
+    if any(parameter.dtype == torch.float16 for parameter in model.parameters()):
+        raise ValueError(
+            "a model in float16 cannot be trained: AdamW divides by a root plus 1e-8, which float16 rounds to 0; "
+            "train in float32, model.float(), and convert afterwards"
+        )
     recipe = recipe or Recipe()
     optimizer, device = adamw(model, recipe), next(model.parameters()).device
     losses: list[float] = []
@@ -135,12 +138,13 @@ def _take_step(
     """Learn from ids [B, T], and return their loss before the step."""
     out = model(ids, labels=ids)
     assert out.loss is not None  # there were labels
-    if not math.isfinite(out.loss.item()):
-        raise ValueError(f"the loss of step {step} is {out.loss.item()}: a smaller learning_rate or clip may help")
+    loss = out.loss.item()
+    if not math.isfinite(loss):
+        raise ValueError(f"the loss of step {step} is {loss}: a smaller learning_rate or clip may help")
     for group in optimizer.param_groups:
         group["lr"] = recipe.rate(step)
     optimizer.zero_grad()
     (out.loss if out.aux_loss is None else out.loss + out.aux_loss).backward()
     torch.nn.utils.clip_grad_norm_(model.parameters(), recipe.clip)
     optimizer.step()
-    return out.loss.item()
+    return loss

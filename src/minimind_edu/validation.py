@@ -4,24 +4,45 @@ Values inside a tensor can only be looked at where there are some. While torch.c
 there are none, so there only shapes and dtypes are checked.
 """
 
-import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch._C._functorch import is_batchedtensor
+
+_FLOAT32 = torch.finfo(torch.float32)  # tiny: 1.2e-38, max: 3.4e38
+_BOUNDS = {"(": "above", "[": "at least", ")": "below", "]": "at most"}
 
 
-def check_count(name: str, value: Any, at_least: int = 1) -> None:
-    """Raise a ValueError unless `value` is a whole number of at least `at_least`."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < at_least:
-        raise ValueError(f"{name} must be a whole number of at least {at_least}, got {value!r}")
+def check_count(name: str, value: Any, at_least: int = 1, at_most: int | None = None) -> None:
+    """Raise a ValueError unless `value` is a whole number within these bounds."""
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if not whole or value < at_least or (at_most is not None and value > at_most):
+        bounds = f"of at least {at_least}" if at_most is None else f"from {at_least} to {at_most}"
+        raise ValueError(f"{name} must be a whole number {bounds}, got {value!r}")
 
 
-def check_number(name: str, value: Any) -> None:
-    """Raise a ValueError unless `value` is a finite number."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError(f"{name} must be a finite number, got {value!r}")
+def check_number(name: str, value: Any, interval: str = "(-inf, inf)", why: str = "") -> None:
+    """Raise a ValueError unless `value` is a number of the interval, and one that float32 can hold.
+
+    Args:
+        interval: as in mathematics: `(0, 1]` includes 1, but not 0.
+        why: the reason for the interval, or what to do instead.
+    """
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not (value == 0 or _FLOAT32.tiny <= abs(value) <= _FLOAT32.max):
+        raise ValueError(
+            f"{name} must be a finite number, got {value!r}; the model computes in float32, which holds 0 and sizes "
+            "from 1.2e-38 to 3.4e38"
+        )
+    low, high = (float(bound) for bound in interval[1:-1].split(","))
+    outside = value < low or value > high
+    if outside or (value == low and interval[0] == "(") or (value == high and interval[-1] == ")"):
+        sides = ((interval[0], low), (interval[-1], high))
+        words = " and ".join(f"{_BOUNDS[side]} {bound:g}" for side, bound in sides if abs(bound) <= _FLOAT32.max)
+        raise ValueError(f"{name} must be {words}, got {value}{why and f'; {why}'}")
 
 
 def check_flag(name: str, value: Any) -> None:
@@ -31,17 +52,19 @@ def check_flag(name: str, value: Any) -> None:
 
 
 def check_even(name: str, value: int) -> None:
-    """Raise a ValueError unless RoPE can split `value` channels into pairs."""
-    if value < 2 or value % 2:
-        raise ValueError(f"RoPE rotates pairs of channels, so {name} must be even and at least 2, got {value}")
+    """Raise a ValueError unless RoPE can split `value` channels of one head into pairs."""
+    if value not in range(2, 2**16 + 1, 2):
+        raise ValueError(f"RoPE rotates pairs of channels, so {name} must be even, from 2 to {2**16}, got {value}")
 
 
 def check_tensor(name: str, value: Any, shape: str) -> None:
-    """Raise a ValueError unless `value` is a tensor: lists and arrays have no device and no dtype of torch's."""
+    """Raise a ValueError unless `value` is a dense tensor: lists and arrays have no device and no dtype of torch's."""
     if not isinstance(value, Tensor):
         raise ValueError(
             f"{name} must be a tensor {shape}, got {type(value).__name__}; torch.as_tensor converts lists and arrays"
         )
+    if value.layout != torch.strided:
+        raise ValueError(f"{name} must be a dense tensor {shape}, got {value.layout}; to_dense() converts it")
 
 
 def check_token_ids(ids: Any, vocab_size: int, name: str = "input_ids") -> None:
@@ -59,7 +82,7 @@ def check_token_ids(ids: Any, vocab_size: int, name: str = "input_ids") -> None:
         )
     if not values_are_known(ids):
         return
-    low, high = (int(value) for value in ids.aminmax())
+    low, high = torch.stack(ids.aminmax()).tolist()  # a GPU is waited for once
     if low < 0 or high >= vocab_size:
         raise ValueError(
             f"{name}: token ids must lie in [0, {vocab_size}), got ids from {low} to {high}; "
@@ -67,27 +90,49 @@ def check_token_ids(ids: Any, vocab_size: int, name: str = "input_ids") -> None:
         )
 
 
-def check_attention_mask(mask: Any, shape: list[int], required: str) -> None:
+def check_attention_mask(mask: Any, shape: Sequence[int | None], meaning: str = "") -> None:
     """Raise a ValueError unless `mask` has this shape and holds nothing but 0 (padding) and 1 (token).
 
     Args:
         mask: what was given.
-        shape: what its shape must be.
-        required: the same in words, for the message.
+        shape: B and T; None where any size will do.
+        meaning: what the shape counts, for the message.
     """
     check_tensor("attention_mask", mask, "of ones and zeros")
-    if list(mask.shape) != shape:
-        raise ValueError(f"attention_mask must be {required}, got {list(mask.shape)}")
-    if mask.dtype == torch.bool or not values_are_known(mask):
-        return
-    strange = mask[(mask != 0) & (mask != 1)]
-    if strange.numel():
+    if mask.dim() != 2 or any(size not in (None, given) for size, given in zip(shape, mask.shape, strict=True)):
+        required = str([size or "any" for size in shape]).replace("'", "")
+        raise ValueError(f"attention_mask must be [B, T] = {required}{meaning}, got {list(mask.shape)}")
+    strange = mask.dtype if mask.is_complex() else None
+    if strange is None and mask.dtype != torch.bool and values_are_known(mask):
+        strange = next((value.item() for value in mask[(mask != 0) & (mask != 1)]), None)
+    if strange is not None:
         raise ValueError(
-            f"attention_mask holds 1 on tokens and 0 on padding, got {strange[0].item()}; a mask that is added to the "
-            "scores, 0 and -inf, becomes one of these with `mask == 0`"
+            f"attention_mask holds 1 on tokens and 0 on padding, got {strange}; a mask that is added to the scores, "
+            "0 and -inf, becomes one of these with `mask == 0`"
         )
 
 
 def values_are_known(x: Tensor) -> bool:
-    """Whether Python may look at the numbers in `x`: not while a compiler or vmap only follows the operations."""
-    return not (torch.compiler.is_compiling() or is_batchedtensor(x) or x.is_meta)
+    """Whether Python should look at the numbers in `x`: not while a compiler or vmap only follows the operations."""
+    return not (torch.compiler.is_compiling() or _checked_before.get() or x.is_meta or _is_mapped(x))
+
+
+def _is_mapped(x: Tensor) -> bool:
+    try:  # torch has no public name for it
+        from torch._C._functorch import is_batchedtensor
+    except ImportError:
+        return False
+    return is_batchedtensor(x)
+
+
+_checked_before = ContextVar("_checked_before", default=False)
+
+
+@contextmanager
+def checked_before() -> Iterator[None]:
+    """Inside, values in tensors are not looked at: the caller has done so. A GPU is waited for at every such look."""
+    before = _checked_before.set(True)
+    try:
+        yield
+    finally:
+        _checked_before.reset(before)

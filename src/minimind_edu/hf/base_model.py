@@ -84,7 +84,7 @@ class MiniMindEduPreTrainedModel(PreTrainedModel):
             if not module.embed_tokens.weight.is_meta:
                 module.rebuild_tables()
         elif isinstance(module, MoEGate):
-            nn.init.kaiming_uniform_(module.weight, a=5**0.5)
+            module.reset_parameters()
         else:
             super()._init_weights(module)
 

@@ -94,7 +94,7 @@ def rope_parameters(config: MiniMindConfig) -> dict[str, Any]:
     """
     scaling = config.rope_scaling
     # ours starts to scale when the tables outgrow the trained context, theirs always does
-    if scaling is None or config.max_position_embeddings <= scaling.original_max_position_embeddings:
+    if scaling is None or not scaling.starts_at(config.max_position_embeddings):
         return {"rope_type": "default", "rope_theta": config.rope_theta}
     if scaling.formula != "yarn":
         raise ValueError(

@@ -122,5 +122,5 @@ def _yarn_of_transformers(given: Mapping[str, Any], positions: int) -> dict[str,
     # transformers scales every text; our tables do so from the first position beyond the trained context
     return {
         "rope_scaling": scaling,
-        "max_position_embeddings": positions if positions > original else int(factor * original),
+        "max_position_embeddings": positions if scaling.starts_at(positions) else int(factor * original),
     }
