@@ -53,10 +53,10 @@ def repeat_kv_tiled(x: Tensor, n_rep: int) -> Tensor:
 
 def _check_shapes(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> None:
     """Broadcasting and fused kernels would accept some of what is wrong here, and compute something else."""
-    fits = query.dim() == key.dim() == 4 and key.shape == value.shape and query.shape[::3] == key.shape[::3]
+    fits = query.dim() == key.dim() == 4 and key.shape[:3] == value.shape[:3] and query.shape[::3] == key.shape[::3]
     if not fits or key.shape[2] == 0 or query.shape[2] % key.shape[2]:
         raise ValueError(
-            "attention needs queries [B, S, H, D] and keys and values [B, T, K, D] with H a multiple of K, got "
+            "attention needs queries [B, S, H, D], and keys and values [B, T, K, D] with H a multiple of K, got "
             f"{list(query.shape)}, {list(key.shape)} and {list(value.shape)}"
         )
     if mask is not None and mask.dtype != torch.bool:
@@ -116,7 +116,7 @@ def fast_attention(
         if mask is not None and mask.dim() > 2 and mask.shape[-3] > 1:  # of each head by itself
             mask = mask.unflatten(-3, (kv_heads, -1)).squeeze(-2)  # [B, H, 1, T] -> [B, K, G, T]
         output = F.scaled_dot_product_attention(grouped, k, v, mask, dropout)  # [B, K, G, D]
-        return output.reshape(batch, 1, heads, head_dim)
+        return output.reshape(batch, 1, heads, -1)
     q = query.transpose(1, 2)  # [B, H, S, D]
     if mask is None and length != key.shape[1]:
         # is_causal draws its diagonal from the upper left corner: with a past it would hide the past's end

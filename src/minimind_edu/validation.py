@@ -82,7 +82,7 @@ def check_token_ids(ids: Any, vocab_size: int, name: str = "input_ids") -> None:
         )
     if not values_are_known(ids):
         return
-    low, high = torch.stack(ids.aminmax()).tolist()  # a GPU is waited for once
+    low, high = (int(value) for value in ids.aminmax())
     if low < 0 or high >= vocab_size:
         raise ValueError(
             f"{name}: token ids must lie in [0, {vocab_size}), got ids from {low} to {high}; "
