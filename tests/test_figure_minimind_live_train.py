@@ -13,10 +13,11 @@ from minimind_edu.figures.living_model import message
 
 LINKS = {"training": {"href": "thirteen.html", "label": "13 · Training"}}
 SWITCHES = ["positions", "residual", "initialization"]
-# Keeps every message of the Workers that the page makes, and what each was asked for.
+# Keeps every message of the Workers that the page makes, and what each was asked for; a test may wish for more.
 OVERHEAR = """
 window.heard = [];
 window.asked = [];
+window.wished = {};
 window.Worker = class extends Worker {
     constructor(url) {
         super(url);
@@ -24,7 +25,7 @@ window.Worker = class extends Worker {
     }
     postMessage(options) {
         asked.push(options);
-        super.postMessage(options);
+        super.postMessage({ ...options, ...wished });
     }
 };"""
 NO_WORKER = """window.Worker = class { constructor() { throw new Error("no Workers here"); } };"""
@@ -161,6 +162,19 @@ def test_where_no_worker_may_run_it_trains_all_the_same_on_a_phone(browser, addr
         page.locator(".ml-train button").click()
         assert re.search(r"After \d+ steps? its loss", page.inner_text(".ml-train .ml-seen"))
         assert page.evaluate("document.documentElement.scrollWidth") == 328
+
+
+def test_a_loss_that_is_no_number_is_told_and_the_next_training_goes_well(visit):
+    visit.evaluate("window.wished = { rate: 30 }")
+    button, told = visit.locator(".ml-train button"), visit.locator(".ml-train .ml-seen")
+    button.click()
+    visit.wait_for_function("document.querySelector('.ml-train .ml-seen').textContent !== ''")
+    assert told.inner_text().startswith("The training stopped: in step 3 the loss is Infinity")
+    assert button.inner_text() == "Train" and visit.locator(".ml-changes input").first.is_enabled()
+    assert visit.get_attribute(".ml-loss-run", "d").count("L") == 1, "the two losses that are numbers"
+    assert "after step 1" in visit.inner_text(".ml-train")
+    visit.evaluate("window.wished = {}")
+    assert_told(visit, train(visit))
 
 
 def test_without_weights_training_says_so(browser, tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import shutil
 
 import numpy as np
@@ -283,6 +284,27 @@ def test_without_a_residual_stream_it_stays_above(live):
         *_, last, _ = heard_of(live, steps=60, batch=8, switches={"residual": residual}, samplesEvery=1000)
         losses[residual] = last["loss"] - last["entropy"]
     assert losses[False] > losses[True] + 0.1
+
+
+@pytest.mark.parametrize(
+    ("options", "steps"),
+    [({"rate": 30}, 2), ({"rate": 1e30}, 1), ({"rate": math.nan}, 1), ({"config": {"initializer_range": 1e38}}, 0)],
+    ids=str,
+)
+def test_a_loss_that_is_no_number_ends_the_training_with_the_last_good_weights(live, options, steps):
+    heard = heard_of(live, **options, batch=4, samplesEvery=1)
+    progress = [message for message in heard if message["type"] == "progress"]
+    assert len(progress) == steps and all(math.isfinite(message["loss"]) for message in progress)
+    told = heard[-1]["message"]
+    assert heard[-1]["type"] == "error" and re.match(rf"in step {steps + 1} the loss is (NaN|Infinity)", told), told
+    assert "a smaller rate than" in told
+    samples = {message["step"]: message["rows"] for message in heard[:-2] if message["type"] == "samples"}
+    samples |= {0: heard_of(live, rate=0, batch=4, steps=1, samplesEvery=1)[1]["rows"]}  # of the untrained model
+    assert all(0 <= word < 88 for rows in samples.values() for row in rows for word in row["ids"])
+    if steps:  # what the model writes in the end is what it wrote when it last had a loss
+        assert heard[-2] == {"type": "samples", "step": steps - 1, "rows": samples[steps - 1]}
+    usual = heard_of(live, batch=4, steps=2)
+    assert usual[-1] == {"type": "done"}, "the next training knows nothing of it"
 
 
 # The whole training, as a page has it that was opened as a file

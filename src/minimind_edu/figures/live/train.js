@@ -478,10 +478,14 @@ export function trainingCode() {
     return largest * Math.min(1, (step + 1) / 20) * (0.05 + 0.95 * cosine);
   }
 
+  /** The norm of all gradients together. */
+  function gradientNorm(parameters) {
+    return Math.sqrt(parameters.reduce((sum, { grad }) => sum + dot(grad, 0, grad, 0, grad.length), 0));
+  }
+
   /** Step `step`, from 0, of AdamW: gradients clipped to a norm of 1, decay of matrices only. Clears the gradients. */
   function adamW(parameters, step, rate, { beta1 = 0.9, beta2 = 0.98, eps = 1e-8, decay = 0.01 } = {}) {
-    const norm = Math.sqrt(parameters.reduce((sum, { grad }) => sum + dot(grad, 0, grad, 0, grad.length), 0));
-    const clip = Math.min(1, 1 / (norm + 1e-6));
+    const clip = Math.min(1, 1 / (gradientNorm(parameters) + 1e-6));
     const [correct1, correct2] = [1 - beta1 ** (step + 1), 1 - beta2 ** (step + 1)]; // both means begin at 0
     for (const { value, grad, mean, square, columns } of parameters) {
       const kept = columns > 1 ? 1 - rate * decay : 1;
@@ -540,12 +544,22 @@ export function trainingCode() {
 
   const ROWS = 4; // at a time, so that a step can be taken in slices
 
-  /** All steps; each `yield` is an opportunity to pause. */
+  /**
+   * All steps; each `yield` is an opportunity to pause. A step without a finite loss and finite gradients ends them with
+   * an error, after a last look at the weights that gave the loss before.
+   */
   function* steps({ config, switches, tables, steps: count, batch, rate, seed, samplesEvery }, report) {
     if (batch % ROWS) throw new Error(`batch must be a multiple of ${ROWS}, got ${batch}`);
     const task = translations(tables, seededNumbers(seed + 1));
     const model = new Model(config, switches, ROWS, task.length, seededNumbers(seed));
     const words = batch * (task.length - 1);
+    const good = model.parameters.map(({ value }) => value.slice()); // the weights of the last finite loss
+
+    function* look(step) {
+      const rows = yield* continued(model, task);
+      if (rows) report({ type: "samples", step, rows });
+    }
+
     for (let step = 0; step < count; step++) {
       let [loss, entropy] = [0, 0];
       for (let rows = 0; rows < batch; rows += ROWS) {
@@ -557,21 +571,30 @@ export function trainingCode() {
         );
         yield;
       }
+      if (!Number.isFinite(loss + gradientNorm(model.parameters))) {
+        model.parameters.forEach(({ value }, i) => value.set(good[i]));
+        if (step > 0) yield* look(step - 1);
+        const { initializer_range: range } = config;
+        throw new Error(
+          `in step ${step + 1} the loss is ${loss} or a gradient is not finite: a smaller rate than ${rate} or smaller ` +
+            `weights to begin with than ${range} may help`,
+        );
+      }
+      model.parameters.forEach(({ value }, i) => good[i].set(value));
       adamW(model.parameters, step, learningRate(step, count, rate));
       report({ type: "progress", step: step + 1, loss, entropy });
-      if ((step + 1) % samplesEvery === 0) {
-        report({ type: "samples", step: step + 1, rows: yield* continued(model, task) });
-      }
+      if ((step + 1) % samplesEvery === 0) yield* look(step + 1);
     }
     report({ type: "done" });
   }
 
-  /** The samples with what the model writes after the given words, always the likeliest. */
+  /** The samples with what the model writes after the given words, always the likeliest; null where none is. */
   function* continued(model, { samples, given, length }) {
     const { V } = model.sizes;
     const rows = samples.map((ids) => ids.map((id, at) => (at < given ? id : 0)));
     for (let at = given; at < length; at++) {
       const logits = model.forward(rows.flat());
+      if (logits.some(Number.isNaN)) return null;
       rows.forEach((ids, b) => {
         const row = logits.subarray((b * length + at - 1) * V, (b * length + at) * V);
         ids[at] = row.indexOf(Math.max(...row));
