@@ -545,8 +545,8 @@ export function trainingCode() {
   const ROWS = 4; // at a time, so that a step can be taken in slices
 
   /**
-   * All steps; each `yield` is an opportunity to pause. A step without a finite loss and finite gradients ends them with
-   * an error, after a last look at the weights that gave the loss before.
+   * All steps; each `yield` is an opportunity to pause. A step without a finite loss and finite gradients ends them
+   * with an error, after a last look at the weights that gave the loss before.
    */
   function* steps({ config, switches, tables, steps: count, batch, rate, seed, samplesEvery }, report) {
     if (batch % ROWS) throw new Error(`batch must be a multiple of ${ROWS}, got ${batch}`);
