@@ -576,8 +576,8 @@ export function trainingCode() {
         if (step > 0) yield* look(step - 1);
         const { initializer_range: range } = config;
         throw new Error(
-          `in step ${step + 1} the loss is ${loss} or a gradient is not finite: a smaller rate than ${rate} or smaller ` +
-            `weights to begin with than ${range} may help`,
+          `in step ${step + 1} the loss is ${loss} or a gradient is not finite: a smaller rate than ${rate} or ` +
+            `smaller weights to begin with than ${range} may help`,
         );
       }
       model.parameters.forEach(({ value }, i) => good[i].set(value));
