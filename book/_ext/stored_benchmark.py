@@ -181,8 +181,12 @@ def engine_tables(run: dict[str, Any]) -> str:
         *(f"Left out: {sentence}" for sentence in sorted(missing)),
     ]
     tables = [(title(result), engine_table(result)) for result in results]
-    folded = [f"```{{dropdown}} {heading}\n{table}\n```" for heading, table in tables]
-    return "\n\n".join(words + folded)
+    return "\n\n".join([*words, *(folded(heading, table) for heading, table in tables)])
+
+
+def folded(heading: str, text: str) -> str:
+    """Markdown behind a line."""
+    return f'<details class="words"><summary><span class="what">{heading}</span></summary>\n\n{text}\n\n</details>'
 
 
 def title(result: dict[str, Any]) -> str:
@@ -219,6 +223,7 @@ def engine_table(result: dict[str, Any]) -> str:
 def markdown(run: dict[str, Any], file: str) -> str:
     """What stands on the page for this run."""
     machine, versions = run["machine"], run["versions"]
+    whole = f"```text\n{report.table(run)}\n```"
     return f"""
 {machine["processor"]}, {machine["cores"]} cores, {machine["instructions"]}; \
 torch {versions["torch"]}, transformers {versions["transformers"]}; {run["date"]}.
@@ -229,15 +234,9 @@ torch {versions["torch"]}, transformers {versions["transformers"]}; {run["date"]
 :alt: {machine["processor"]}: the decode rows of the table as bars, and the time of a step against the context
 ```
 
-```{{dropdown}} Every comparison with transformers
-{comparison(run)}
-```
+{folded("Every comparison with transformers", comparison(run))}
 
-```{{dropdown}} The whole table, with every target
-~~~text
-{report.table(run)}
-~~~
-```
+{folded("The whole table, with every target", whole)}
 """
 
 

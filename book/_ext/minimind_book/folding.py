@@ -9,7 +9,6 @@ from html import escape
 
 from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx.util.docutils import SphinxDirective
 
 from minimind_book.words import words
 
@@ -82,21 +81,7 @@ def fold_cell(cell: nodes.container, w: dict[str, str]) -> None:
         cell["classes"].append(KEEP)
 
 
-class Dropdown(SphinxDirective):
-    """Words behind a title."""
-
-    has_content = True
-    required_arguments = 1
-    final_argument_whitespace = True
-
-    def run(self) -> list[nodes.Node]:
-        fold = Fold(kind="words", open=False, what=self.arguments[0], lines="")
-        self.state.nested_parse(self.content, self.content_offset, fold)
-        return [fold]
-
-
 def setup(app: Sphinx) -> None:
-    """Register the node and the directive, and fold what is read."""
+    """Register the node, and fold what is read."""
     app.add_node(Fold, html=(visit_fold, depart_fold))
-    app.add_directive("dropdown", Dropdown)
     app.connect("doctree-read", fold_cells)

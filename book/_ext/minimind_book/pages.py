@@ -99,29 +99,27 @@ class Translator(HTML5Translator):
             self.body[-1] = self.body[-1].replace("<a ", '<a role="button" ', 1)
 
 
+Entry = tuple[str, str, list[tuple[str, str]] | None]  # address, title; of the page itself: its sections
+
+
 def sections_of(app: Sphinx, page: str) -> list[tuple[str, str]]:
-    """Anchor and title of every section of the second level."""
-    tree = app.env.tocs.get(page)
-    first = next(iter(tree.children), None) if tree is not None else None
-    lists = [child for child in (first.children if first else []) if isinstance(child, nodes.bullet_list)]
-    references = [next(iter(item.findall(nodes.reference)), None) for one in lists for item in one.children]
-    return [(one["anchorname"], one.astext()) for one in references if one is not None]
+    """Address and title of every section of the second level."""
+    sections = [item for title in app.env.tocs[page][:1] for part in title[1:] for item in part]
+    references = [next(item.findall(nodes.reference)) for item in sections]
+    return [(one["anchorname"], one.astext()) for one in references]
 
 
-def contents(app: Sphinx, page: str, context: dict[str, Any]) -> str:
-    """Parts and pages of the book, and the sections of this page below its name."""
-    tree = context["toctree"](maxdepth=1, includehidden=True, titles_only=True, collapse=False) or ""
-    tree = re.sub(r'<p class="caption"[^>]*><span class="caption-text">(.*?)</span></p>', r"<h2>\1</h2>", tree)
-    tree = re.sub(r' class="toctree-l1(?: current)?"', "", tree).replace(' class="reference internal"', "")
-    items = "".join(
-        f'<li><a href="{escape(place)}">{escape(title)}</a></li>' for place, title in sections_of(app, page)
-    )
-    here = '<a aria-current="page" href="#">'
-    tree = tree.replace('<a class="current reference internal" href="#">', here)
-    if items and here in tree:
-        end = tree.index("</a>", tree.index(here)) + len("</a>")
-        tree = f'{tree[:end]}<ol class="sections">{items}</ol>{tree[end:]}'
-    return tree
+def contents(app: Sphinx, page: str) -> list[tuple[str, list[Entry]]]:
+    """The parts of the book, each with its pages."""
+    site = app.env.external_site_map
+
+    def entry(name: str) -> Entry:
+        title = site[name].title or app.env.titles[name].astext()
+        if name == page:
+            return "#", title, sections_of(app, page)
+        return app.builder.get_relative_uri(page, name), title, None
+
+    return [(part.caption, [entry(str(name)) for name in part.items]) for part in site.root.subtrees]
 
 
 def lead_to_stories(app: Sphinx, doctree: nodes.document) -> None:
@@ -179,7 +177,7 @@ def complete_context(app: Sphinx, page: str, template: str, context: dict[str, A
         + compressed(figures.styles_of(page, names)),
         "page_scripts": scripts,
         "place": chapters()[page].place if page in chapters() else "",
-        "contents": contents(app, page, context),
+        "contents": contents(app, page),
         "has_code": 'class="code"' in body,
         "source_url": f"{url}/blob/{branch}/{here}" if source else url,
         "colab": colab if is_notebook else "",
