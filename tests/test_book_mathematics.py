@@ -22,6 +22,18 @@ def test_what_cannot_be_set_is_refused_with_the_formula():
         mathml(r"\unknowncommand x", display=True)
 
 
+@pytest.mark.parametrize("tex", [r"q \odot \cos + r", r"q\cos - r\sin", r"\max -x"])
+def test_an_operator_after_the_name_of_a_function_is_refused_with_a_way_to_write_it(tex):
+    """TeX itself sets "cos +r": in a notebook, too, so the formula is mended and not what comes of it here."""
+    with pytest.raises(ValueError, match=r"like the sign of what comes next: .*\\cos\{\} \+ x"):
+        mathml(tex, display=False)
+
+
+def test_a_function_that_ends_with_braces_is_added_with_room_on_both_sides():
+    assert "<mo>+</mo>" in mathml(r"q \odot \cos{} + r", display=False)
+    assert "<mo>+</mo>" in mathml(r"\cos x + 1", display=False)
+
+
 @pytest.fixture(scope="module")
 def reader(browser):
     """A page without scripts: formulas need none."""

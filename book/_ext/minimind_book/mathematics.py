@@ -9,19 +9,25 @@ from sphinx.application import Sphinx
 from minimind_book import symbols
 
 _CONVERTER = LatexToMathML()
+_SIGN_AFTER_NAME = '<mspace width="0.1667em"/><mo lspace="0" rspace="0">'  # a sign that is no operator between two things
 
 
 def mathml(tex: str, display: bool) -> str:
     """The formula as one <math> element whose alternative text is its TeX.
 
     Raises:
-        ValueError: if the converter does not understand the TeX, with the formula.
+        ValueError: if the converter does not understand the TeX, or if TeX takes an operator for a sign, with the formula.
     """
     tex = " ".join(tex.split())
     try:
         text = _CONVERTER.convert_with_local_state(tex, displaystyle=display)
     except Exception as error:
         raise ValueError(f"the formula ${tex}$ cannot be set: {error}") from error
+    if _SIGN_AFTER_NAME in text:
+        raise ValueError(
+            f"in ${tex}$ an operator follows the name of a function, and TeX sets it like the sign of what comes next: "
+            r"end the name with braces, as in \cos{} + x, or put a sign and its number into braces, as in \max{-x}."
+        )
     text = text.replace("<mo>′</mo>", '<mo class="prime">′</mo>')
     return text.replace("<math", f'<math alttext="{escape(tex)}"', 1)
 
