@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from html import unescape
 from pathlib import Path
-from urllib.parse import unquote, urldefrag, urlsplit
+from urllib.parse import quote, unquote, urldefrag, urlsplit
 
 import pytest
 from book_builder import (
@@ -315,14 +315,62 @@ def test_search_finds_words_of_the_chapters(page, addresses, scheme):
     assert not watch.problems
 
 
+def found_for(page, http_address, words: str) -> list[tuple[str, str, str]]:
+    """What the search finds: the title, the address and the excerpt of each."""
+    page.goto(f"{http_address}/search.html?q={quote(words)}")
+    wait_until(page, "() => document.querySelector('.search-summary')?.textContent")  # comes after the last result
+    wait_until(page, "() => !document.querySelector('#search-results li:not(:has(p))')")
+    return page.eval_on_selector_all(
+        "#search-results li",
+        "all => all.map((one) => [one.querySelector('a').textContent, one.querySelector('a').href, one.innerText])",
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "first"),
+    [
+        ("kv cache", ["7 · The KV cache"]),
+        ("rope", ["3 · RoPE: a position is a rotation", "4 · RoPE: frequencies"]),
+        ("swiglu", ["8 · SwiGLU", "8 · SwiGLU > Exercise 1: SwiGLU without looking"]),
+        ("temperature", ["12 · Generation"]),
+        ("weight tying", ["11 · Weight tying"]),
+    ],
+)
+def test_the_search_finds_the_chapter_about_it_first(page, http_address, words, first):
+    """Titles before text, the chapters before the corrections of the notes, and excerpts of what the chapters say."""
+    found = found_for(page, http_address, words)
+    assert [title for title, _, _ in found[: len(first)]] == first
+    kinds = [urlsplit(address).path.startswith("/chapters/C") for _, address, _ in found]
+    assert kinds == sorted(kinds), "the corrections come last"
+    for title, address, text in found:
+        assert "importlib" not in text and "@title" not in text and len(text) > len(title) + 40
+        assert (" > " in title) == bool(urlsplit(address).fragment)
+
+
+def test_the_search_knows_nothing_of_the_cell_that_installs_the_package(page, http_address):
+    assert found_for(page, http_address, "invalidate_caches") == []
+
+
+def test_a_page_is_opened_where_a_result_of_the_search_was_and_another_page_at_its_beginning(page, http_address):
+    found_for(page, http_address, "kv cache")
+    page.goto(f"{http_address}/{CHAPTERS[2]}.html")
+    settle(page)
+    assert page.evaluate("[scrollY, document.documentElement.dataset.view]") == [0, "read"]
+    found_for(page, http_address, "kv cache")
+    page.locator("#search-results a").first.click()
+    page.wait_for_url("**/07_kv_cache.html")
+    wait_until(page, "() => getSelection().toString()")
+    assert page.evaluate("getSelection().toString()").lower() == "kv cache"
+
+
 def test_a_word_that_was_sought_is_shown_even_in_folded_code(page, http_address):
     name = "chapters/03_rope_rotation"
     page.goto(f"{http_address}/{name}.html")
     settle(page)
     word = page.evaluate(
         """() => {
-            const folded = [...document.querySelectorAll("details.code:not([open]) pre")].map((one) => one.textContent);
-            const words = folded.join(" ").match(/[a-z_]{9,}/g);
+            const folded = document.querySelectorAll(".cell:not(.install) > .code:not([open]) pre");
+            const words = [...folded].map((one) => one.textContent).join(" ").match(/[a-z_]{9,}/g);
             const shown = document.querySelector("article").innerText;
             return words.find((word) => !shown.includes(word));
         }"""

@@ -35,6 +35,16 @@ def depart_fold(translator, node: Fold) -> None:
     translator.body.append("</details>\n")
 
 
+class Unsought(nodes.Element):
+    """What is on the page and in no search: its content is an attribute, and the index asks for children only."""
+
+
+def visit_unsought(translator, node: Unsought) -> None:
+    """Write the content."""
+    node["content"].walkabout(translator)
+    raise nodes.SkipNode
+
+
 def label_of(source: str) -> str:
     """What a cell is called: its title, or the functions and classes that it defines."""
     title = re.search(r"^# @title (.*)", source, re.MULTILINE)
@@ -50,6 +60,18 @@ def fold_cells(app: Sphinx, doctree: nodes.document) -> None:
             fold_cell(cell, w)
 
 
+def shown(source: nodes.container) -> str:
+    """The code of a cell, after a function and everywhere else with one blank line: two are for modules.
+
+    The cell of the notebook keeps what its formatter wants.
+    """
+    [block] = source.findall(nodes.literal_block)
+    text = re.sub(r"\n{3,}", "\n\n", block.astext()).rstrip()
+    block.rawsource, block.children = text, []
+    block += nodes.Text(text)
+    return text
+
+
 def fold_cell(cell: nodes.container, w: dict[str, str]) -> None:
     """Fold the source of one cell, or all of it; take out what an unanswered exercise prints."""
     source, *outputs = cell.children
@@ -57,7 +79,7 @@ def fold_cell(cell: nodes.container, w: dict[str, str]) -> None:
         return
     tags = cell.get("cell_metadata", {}).get("tags", [])
     cell.attributes.pop("hide_mode", None)  # myst-nb's own folds
-    text = source.astext().rstrip()
+    text = shown(source)
     count = text.count("\n") + 1
     fold = Fold(
         kind="code",
@@ -68,14 +90,15 @@ def fold_cell(cell: nodes.container, w: dict[str, str]) -> None:
     if any(NOT_ATTEMPTED in output.astext() for output in outputs):
         fold["open"] = True
         outputs = [nodes.paragraph("", w["not_run"], classes=["not-run"])]
+    if text.startswith("# @title Install the book"):
+        cell["classes"].append("install")  # a reader of the page needs it only in the code
+        source = Unsought(content=source)
     whole = "hide-cell" in tags
     fold += [source, *outputs] if whole else source
     cell.children = []
     cell += fold
     if not whole:
         cell += outputs
-    if text.startswith("# @title Install the book"):
-        cell["classes"].append("install")  # a reader of the page needs it only in the code
     cell["classes"].append("whole" if whole else "printed" if outputs else "silent")
     if KEEP in tags:
         cell["classes"].append(KEEP)
@@ -84,4 +107,5 @@ def fold_cell(cell: nodes.container, w: dict[str, str]) -> None:
 def setup(app: Sphinx) -> None:
     """Register the node, and fold what is read."""
     app.add_node(Fold, html=(visit_fold, depart_fold))
+    app.add_node(Unsought, html=(visit_unsought, None))
     app.connect("doctree-read", fold_cells)

@@ -1,12 +1,63 @@
+// What this book wants of Sphinx's search. Its own files come before this one, but for the words of the language.
+
 // Excerpts of the pages that were found are fetched, which browsers refuse to a page from file://.
 if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
 
-// An excerpt is of the text: the words inside drawings and around the text mean nothing without them.
-const textOf = Search.htmlToText;
-Search.htmlToText = (html, anchor) => {
-  const page = new DOMParser().parseFromString(html, "text/html");
-  page
-    .querySelectorAll("article :is(.minimind-figure, .mp-strip, summary), nav, footer")
-    .forEach((one) => one.remove());
-  return textOf(page.documentElement.outerHTML, anchor);
+// Sections are found, too.
+Documentation.TRANSLATIONS["Search finished, found ${resultCount} page(s) matching the search query."] =
+  "Pages and sections found: ${resultCount}.";
+
+// A title with all that is sought comes before any text: that of a page, then those of sections, first of them what says
+// little else. (Sphinx knows of a word only whether a page has it, and gives every heading the weight of a title.) The
+// corrections of the notes come last, for they name everything, too.
+const byText = Search.performTermsSearch;
+Search.performTermsSearch = (sought, excluded) => {
+  const { alltitles, titles, docnames, filenames } = Search._index;
+  const stemmer = new Stemmer();
+  const found = byText(sought, excluded);
+  for (const [title, places] of Object.entries(alltitles)) {
+    const words = splitQuery(title.toLowerCase()).filter((word) => !stopwords.includes(word) && !/^\d+$/.test(word));
+    const stems = new Set(words.map((word) => stemmer.stemWord(word)));
+    if (!sought.size || ![...sought].every((word) => stems.has(word))) continue;
+    for (const [page, section] of places) {
+      const name = section ? `${titles[page]} > ${title}` : title;
+      const score = section ? 100 + (90 * sought.size) / stems.size : 200;
+      found.push([docnames[page], name, section ? `#${section}` : "", null, score, filenames[page]]);
+    }
+  }
+  return found;
 };
+Scorer.score = ([page, , , , score]) => (page.startsWith("chapters/C") ? score / 100 : score);
+
+// An excerpt is of the text, around the first place with all that was typed, or with the longest of its words; of code
+// only where the text does not say it. The words inside drawings mean nothing without them, and the heading is the link.
+Search.makeSearchSummary = (html, words, anchor) => {
+  const page = new DOMParser().parseFromString(html, "text/html");
+  const part = page.querySelector(`article ${anchor}`) ?? page.querySelector("article");
+  const unsaid = ".minimind-figure, .mp-strip, .picture, .install, .headerlink, summary, script";
+  [part.querySelector("h1, h2, h3"), ...part.querySelectorAll(unsaid)].forEach((one) => one?.remove());
+  part.append(...part.querySelectorAll(".cell"));
+  const text = part.textContent.replace(/\s+/g, " ").trim();
+  const typed = new URLSearchParams(location.search).get("q").trim();
+  const places = [typed, ...[...words].sort((a, b) => b.length - a.length)].map((word) =>
+    text.toLowerCase().indexOf(word.toLowerCase()),
+  );
+  const first = places.find((place) => place >= 0) ?? 0;
+  const begin = first < 100 ? 0 : text.indexOf(" ", first - 100) + 1;
+  const end = begin + 240 < text.length ? text.lastIndexOf(" ", begin + 240) : text.length;
+  const excerpt = document.createElement("p");
+  excerpt.className = "context";
+  excerpt.textContent = `${begin ? "… " : ""}${text.slice(begin, end)}${end < text.length ? " …" : ""}`;
+  return excerpt;
+};
+
+// The page that a result leads to shows what was sought there, and no page that is opened in another way.
+for (const type of ["click", "auxclick"])
+  document.addEventListener(type, (event) => {
+    if (!event.target.closest("#search-results a")) return;
+    try {
+      localStorage.setItem("sought", new URLSearchParams(location.search).get("q"));
+    } catch {
+      // a private window may refuse: the page then opens at its beginning
+    }
+  });

@@ -123,13 +123,13 @@
   addEventListener("hashchange", reveal);
   reveal();
 
-  const sought = kept.read("sphinx_highlight_terms"); // Sphinx's search leaves it for the page that it leads to
-  if (sought && !document.getElementById("search-results")) {
-    kept.write("sphinx_highlight_terms", "");
+  const sought = kept.read("sought"); // search_setup.js leaves it for the page that a result leads to
+  if (sought) {
+    kept.write("sought", "");
     const article = document.querySelector("article");
     const texts = [];
     const walker = document.createTreeWalker(article, NodeFilter.SHOW_TEXT);
-    while (walker.nextNode()) texts.push(walker.currentNode);
+    while (walker.nextNode()) if (!walker.currentNode.parentElement.closest(".install")) texts.push(walker.currentNode);
     // All that was typed as it is, or else the first of its words; in a heading, in what is open, or anywhere.
     const whole = sought.toLowerCase();
     const [text, hits] = [whole, ...whole.split(/\s+/)]
@@ -336,6 +336,8 @@
     const current = () => Number(link.textContent);
     const change = (value) => set({ [key]: Math.min(max, Math.max(min, value)) });
     link.classList.add("scrub");
+    const letter = link.previousElementSibling?.dataset.sym; // "$m$ = [8]": the number is of the letter's color
+    if (letter) link.dataset.sym = letter;
     link.role = "spinbutton";
     link.setAttribute("aria-label", key.replaceAll("_", " "));
     link.setAttribute("aria-valuemin", min);
