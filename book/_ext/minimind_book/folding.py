@@ -105,7 +105,7 @@ def fold_cell(cell: nodes.container, w: dict[str, str]) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Register the node, and fold what is read."""
+    """Register the nodes, and fold what is read."""
     app.add_node(Fold, html=(visit_fold, depart_fold))
     app.add_node(Unsought, html=(visit_unsought, None))
     app.connect("doctree-read", fold_cells)

@@ -9,14 +9,16 @@ from sphinx.application import Sphinx
 from minimind_book import symbols
 
 _CONVERTER = LatexToMathML()
-_SIGN_AFTER_NAME = '<mspace width="0.1667em"/><mo lspace="0" rspace="0">'  # a sign that is no operator between two things
+_SIGN_AFTER_NAME = (
+    '<mspace width="0.1667em"/><mo lspace="0" rspace="0">'  # a sign that is no operator between two things
+)
 
 
 def mathml(tex: str, display: bool) -> str:
     """The formula as one <math> element whose alternative text is its TeX.
 
     Raises:
-        ValueError: if the converter does not understand the TeX, or if TeX takes an operator for a sign, with the formula.
+        ValueError: with the formula, if the converter does not understand the TeX, or TeX takes an operator for a sign.
     """
     tex = " ".join(tex.split())
     try:
@@ -34,16 +36,17 @@ def mathml(tex: str, display: bool) -> str:
 
 def formula(translator, node: nodes.Element, display: bool) -> str:
     """The formula of a node, its letters named as on the page that it stands on."""
-    page, tex = translator.builder.current_docname, node.astext()
-    whole = symbols.attribute(page, tex)
-    if whole and not display:
-        return f"<span{whole}>{mathml(tex, display)}</span>"
-    return symbols.mark_formula(page, mathml(tex, display))
+    return symbols.mark_formula(translator.builder.current_docname, mathml(node.astext(), display))
 
 
 def visit_math(translator, node: nodes.math) -> None:
-    """A formula in a sentence."""
-    translator.body.append(formula(translator, node, False))
+    """A formula in a sentence; one that has a cell of a table to itself is as tall as on a line of its own."""
+    if whole := symbols.attribute(translator.builder.current_docname, node.astext()):
+        written = f"<span{whole}>{mathml(node.astext(), False)}</span>"
+    else:
+        fills_cell = isinstance(node.parent.parent, nodes.entry) and len(node.parent) == 1
+        written = formula(translator, node, fills_cell).replace('display="block"', 'displaystyle="true"', 1)
+    translator.body.append(written)
     raise nodes.SkipNode
 
 

@@ -178,6 +178,7 @@ def complete_context(app: Sphinx, page: str, template: str, context: dict[str, A
         "page_scripts": scripts,
         "place": chapters()[page].place if page in chapters() else "",
         "contents": contents(app, page),
+        "has_figures": bool(names),
         "has_code": 'class="code"' in body,
         "source_url": f"{url}/blob/{branch}/{here}" if source else url,
         "colab": colab if is_notebook else "",

@@ -10,6 +10,7 @@ WORDS = {
         "search": "Search",
         "search_book": "Search this book",
         "search_needs_scripts": "The search runs in your browser and needs JavaScript.",
+        "figures_need_scripts": "Without JavaScript, the figures on this page are still pictures.",
         "view": "What the page shows",
         "read": "Read",
         "code": "Code",
@@ -42,7 +43,7 @@ _PATHS = {
     "menu": "M4 6h16M4 12h16M4 18h16",
     "sun": "M12 8a4 4 0 1 0 0 8a4 4 0 1 0 0-8M12 2v3M12 19v3M2 12h3M19 12h3M5 5l2 2M17 17l2 2M19 5l-2 2M7 17l-2 2",
     "moon": "M20 14.5A8.5 8.5 0 0 1 9.5 4a8.5 8.5 0 1 0 10.5 10.5",
-    "auto": "M12 3a9 9 0 1 0 0 18a9 9 0 1 0 0-18M12 3v18M12 7h4M12 12h9M12 17h4",
+    "auto": "M9 8a4 4 0 0 0 0 8M9 2v2M3 5l2 2M1 12h2M3 19l2-2M9 20v2M14 4a8 8 0 0 1 0 16a11 11 0 0 0 0-16",
 }
 
 
