@@ -136,7 +136,7 @@ def test_paper_stays_white(reader, http_address):
     for place in ("body", ".mm-fig"):
         assert reader.locator(place).first.evaluate(grounds) == "rgb(255, 255, 255)", place
     for place in ("pre", ".math", ".scroll", ".guess"):
-        assert reader.locator(place).first.evaluate("one => getComputedStyle(one).backgroundImage") == "none", place
+        assert reader.locator(place).first.evaluate("one => getComputedStyle(one).boxShadow") == "none", place
     text = edges(reader, "article > section > p")
     assert max(edges(reader, ".minimind-figure:not(.mm-opening)")[1], text[1]) == pytest.approx(text[1], abs=2)
 

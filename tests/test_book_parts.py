@@ -30,8 +30,9 @@ def cell(source: str, *printed: str, tags: tuple[str, ...] = ()) -> nodes.contai
 
 
 def test_a_cell_folds_behind_the_names_that_it_defines_and_its_length():
+    """One blank line is shown of the two between functions."""
     fold, output = cell("def one():\n    pass\n\n\nclass Two:\n    pass", "printed").children
-    assert (fold["what"], fold["lines"], fold["open"]) == ("one, Two", "code, 6 lines", False)
+    assert (fold["what"], fold["lines"], fold["open"]) == ("one, Two", "code, 5 lines", False)
     assert output.astext() == "printed"
 
 

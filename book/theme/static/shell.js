@@ -200,14 +200,24 @@
   document.addEventListener("pointerover", offerCopy);
   document.addEventListener("focusin", offerCopy);
 
-  // What scrolls sideways can be reached with the keyboard, and nothing else of the kind takes a Tab stop.
+  // What scrolls sideways can be reached with the keyboard, and nothing else of the kind takes a Tab stop. It shows the
+  // sides at which it goes on.
+  const scrollers = "pre, .math, .scroll";
+  function tellSides(one) {
+    const right = one.scrollWidth - one.clientWidth - one.scrollLeft > 1;
+    const sides = [one.scrollLeft > 1 && "left", right && "right"].filter(Boolean);
+    if (sides.length) one.dataset.more = sides.join(" ");
+    else delete one.dataset.more;
+  }
   const sized = new ResizeObserver((entries) =>
     entries.forEach(({ target }) => {
       if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
       else target.removeAttribute("tabindex");
+      tellSides(target);
     }),
   );
-  all("pre, .math, .scroll").forEach((one) => sized.observe(one));
+  all(scrollers).forEach((one) => sized.observe(one));
+  document.addEventListener("scroll", ({ target }) => target.matches?.(scrollers) && tellSides(target), true);
 
   // "/" goes to the search.
   addEventListener("keydown", (event) => {
