@@ -1,7 +1,9 @@
-# Short names for the plain commands that README.md lists. Everything runs in .venv, which `env` makes when it is missing.
+# Short names for the plain commands that README.md lists. Everything runs in .venv, which is made when it is missing:
+# with what the book needs, and when something else is asked for, with what tests and tools need besides.
 
 BIN := .venv/bin
 READY := .venv/.ready
+COMPLETE := .venv/.complete
 BUILD := $(BIN)/jupyter-book build . --all -W -n --keep-going --quiet
 PAGE := _build/html/index.html
 FRONT_END := $(wildcard src/minimind_edu/figures/*/*.js src/minimind_edu/figures/*/*.css book/theme/*.css book/theme/static/*.js tests/*.mjs)
@@ -16,13 +18,17 @@ book: $(READY)
 	@$(BUILD)
 	@echo "The book is built. Open file://$(CURDIR)/$(PAGE)"
 
-env: $(READY)
+env: $(COMPLETE)
 
 $(READY): requirements.txt pyproject.toml tools/env.sh
-	@sh tools/env.sh .venv
+	@sh tools/env.sh .venv requirements.txt -e '.[book]'
 	@touch $@
 
-test: $(READY)
+$(COMPLETE): requirements.txt pyproject.toml tools/env.sh
+	@sh tools/env.sh .venv requirements.txt -e '.[test]'
+	@touch $(READY) $@
+
+test: $(COMPLETE)
 	@echo "1 of 3: the book is built, warnings are errors."
 	@$(BUILD)
 	@echo "2 of 3: the package, the figures, the form of the chapters, and the book in a real browser (pytest)."
@@ -32,29 +38,29 @@ test: $(READY)
 	@$(BIN)/python -m pytest --nbval chapters/
 	@echo "Everything passed."
 
-mutants: $(READY)
+mutants: $(COMPLETE)
 	@echo "Wrong variants of the model: each must make at least one test fail."
 	@$(BIN)/python tests/mutants
 
-types: $(READY)
+types: $(COMPLETE)
 	@echo "The types of the package (basedpyright, basic)."
 	@$(BIN)/basedpyright --pythonpath $(BIN)/python
 
-refresh: $(READY)
+refresh: $(COMPLETE)
 	@$(BIN)/python -m tools.refresh
 	@$(BIN)/python -m tools.stills
 
-colab: $(READY)
+colab: $(COMPLETE)
 	@$(BIN)/python -m tools.colab $(if $(PYTHON),--python $(PYTHON))
 
 lab: $(READY)
-	@$(BIN)/python -m pip install --quiet jupyterlab==4.6.6
+	@$(BIN)/python -m pip install --quiet -c requirements.txt jupyterlab==4.6.6 transformers
 	@$(BIN)/python -m jupyter lab chapters
 
-release: $(READY)
+release: $(COMPLETE)
 	@$(BIN)/python -m tools.release $(VERSION) $(ARGS)
 
-bench: $(READY) $(if $(PEERS),engines)
+bench: $(COMPLETE) $(if $(PEERS),engines)
 	@$(BIN)/python -m benchmarks $(if $(QUICK),--quick) $(if $(PEERS),--peers) $(ARGS)
 
 engines:
@@ -63,7 +69,7 @@ engines:
 		echo "The comparison goes on without what benchmarks/engines/$$engine.txt lists. (llama.cpp is compiled here: on Debian and Ubuntu, apt install cmake g++.)"; \
 	done
 
-live: $(READY)
+live: $(COMPLETE)
 	@echo "1 of 2: every chapter in JupyterLab, in a real browser; every figure is dragged. This takes minutes."
 	@$(BIN)/python -m pip install --quiet jupyterlab==4.6.6
 	@LIVE=lab $(BIN)/python -m pytest tests/test_live.py
@@ -71,12 +77,12 @@ live: $(READY)
 	@sh tools/env.sh .venv-classic tools/classic_requirements.txt
 	@LIVE=classic LIVE_PYTHON=.venv-classic/bin/python $(BIN)/python -m pytest tests/test_live.py
 
-lint: $(READY)
+lint: $(COMPLETE)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/oxfmt --check $(FRONT_END)
 
-format: $(READY)
+format: $(COMPLETE)
 	@$(BIN)/ruff format .
 	@$(BIN)/oxfmt $(FRONT_END)
 

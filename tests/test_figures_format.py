@@ -14,7 +14,7 @@ FILES = sorted(file for folder in FOLDERS for kind in ("js", "mjs", "css") for f
 
 def test_scripts_and_styles_are_formatted():
     oxfmt = shutil.which("oxfmt", path=sysconfig.get_path("scripts"))
-    assert oxfmt, "the formatter is missing: run `pip install -r requirements.txt`"
+    assert oxfmt, "the formatter is missing: run `make env`"
     done = subprocess.run([oxfmt, "--list-different", *FILES], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, f"run `make format`; it would change\n{done.stdout}{done.stderr}"
 

@@ -156,7 +156,7 @@ def test_the_package_is_compressed_once_for_all_chapters(monkeypatch, tmp_path):
 
 def test_a_build_that_fails_says_what_helps(monkeypatch, tmp_path):
     monkeypatch.setattr(self_contained, "ROOT", tmp_path)
-    with pytest.raises(RuntimeError, match="could not build the wheel .FileNotFoundError.*pip install -r"):
+    with pytest.raises(RuntimeError, match="could not build the wheel .FileNotFoundError.*make env"):
         self_contained.build_wheel(tmp_path)
 
 

@@ -1,11 +1,14 @@
 #!/bin/sh
-# Make the virtual environment that is named in the first argument and install requirements.txt into it, or the file
-# that the second argument names. Its file made_from says with which Python, and what was asked for.
+# Make the virtual environment that is named in the first argument and install into it what the file lists that the
+# second argument names; or, if more arguments follow, what those name, in the versions of that file. The environment's
+# file made_from says with which Python, and which versions.
 # Plain sh, because it must be able to say that a Python is too old.
 set -eu
 
 venv=$1
-requirements=${2:-requirements.txt}
+versions=$2
+shift 2
+if [ "$#" -eq 0 ]; then set -- -r "$versions"; else set -- -c "$versions" "$@"; fi
 
 stop() {
     echo "$1" >&2
@@ -44,10 +47,8 @@ if ! "$venv/bin/python" -c 'import pip' 2>/dev/null; then
     echo "Making $venv with $("$python" --version)."
     "$python" -m venv --clear "$venv"
 fi
-echo "Installing what $requirements lists into $venv; the first time this takes some minutes."
-"$venv/bin/python" -m pip install --disable-pip-version-check --progress-bar on --no-compile -r "$requirements" ||
+echo "Installing into $venv: $*; the first time this takes some minutes."
+# Python compiles what it imports, when it does: most of what is installed never is.
+"$venv/bin/python" -m pip install --disable-pip-version-check --progress-bar on --no-compile "$@" ||
     stop "The installation failed; its last lines say why. Check the network and type the command again: it goes on where it stopped."
-# What pip would do with one core takes all of them. Some packages hold files for other Pythons, which fail here.
-site=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
-"$venv/bin/python" -m compileall -qq -j 0 "$site" || true
-{ "$venv/bin/python" --version; cat "$requirements"; } >"$venv/made_from"
+{ "$venv/bin/python" --version; cat "$versions"; } >"$venv/made_from"

@@ -36,7 +36,7 @@ def build_wheel(folder: Path) -> Path:
     if done.returncode:
         raise RuntimeError(
             f"flit_core could not build the wheel ({done.stderr.strip().splitlines()[-1]}); "
-            "if it is missing, run `pip install -r requirements.txt`"
+            "if it is missing, run `make env`"
         )
     [wheel] = folder.glob("*.whl")
     wheel.write_bytes(stored(wheel.read_bytes()))
