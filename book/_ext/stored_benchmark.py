@@ -106,7 +106,7 @@ class EngineTables(_OfRuns):
 
 
 class Measured(SphinxRole):
-    """A number of a stored run with engines, as text."""
+    """A number of a stored run, as text."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         run, _, asked = self.text.partition(" ")
@@ -143,15 +143,16 @@ def measured(run: dict[str, Any], asked: str) -> str:
     if not found:
         raise ValueError("ask for 'size: one / another', 'size, batch 8: one / another' or 'quality: one'")
     size, what, who, whom = (found[name] for name in ("size", "what", "who", "whom"))
-    kind = {"prefill": "engines' prefill"}.get(what, "engines' quality" if size == "quality" else "engines")
+    writes = ("engines", "decode")  # with engines and without
+    kinds = {"quality": ("engines' quality",)}.get(size, ("engines' prefill",) if what == "prefill" else writes)
     batch = int(what.split()[1]) if what and what.startswith("batch ") else 1
     for result in run["results"]:
-        if result["kind"] == "engines' quality" == kind and who in result["quality"]:
+        if result["kind"] == "engines' quality" and result["kind"] in kinds and who in result["quality"]:
             kl = result["quality"][who]["kl"]
             return f"{kl:.4f}" if kl >= 1e-4 else "less than 0.0001"
-        if (result["kind"], result["size"], result.get("batch", 1)) == (kind, size, batch):
+        if result["kind"] in kinds and (result["size"], result.get("batch", 1)) == (size, batch):
             return _ratio(result, who, whom)
-    raise ValueError(f"the stored run has no {kind} of {size}, batch {batch}")
+    raise ValueError(f"the stored run has no {kinds[0]} of {size}, batch {batch}")
 
 
 def _ratio(result: dict[str, Any], who: str, whom: str) -> str:
@@ -159,7 +160,7 @@ def _ratio(result: dict[str, Any], who: str, whom: str) -> str:
     if unknown := [name for name in (who, whom) if name not in (*seconds, "limit")]:
         raise ValueError(f"there is no {unknown[0]!r}; there are {', '.join(seconds)}")
     if whom == "limit":
-        limit = result["limits"][f"{result['bytes_per_weight'][who]:g} bytes"]
+        limit = seconds.get(LIMIT) or result["limits"][f"{result['bytes_per_weight'][who]:g} bytes"]
         return f"{statistics.median(ratios(limit, seconds[who])):.0%}".replace("%", " %")
     ratio = statistics.median(ratios(seconds[whom], seconds[who]))
     return f"{ratio:.1f}" if ratio >= 1.95 else f"{ratio:.2f}"

@@ -4,6 +4,7 @@ It gives each page the scripts of the figures that stand on it, sets formulas wh
 each chapter as a notebook that carries the package, and marks the blockquotes that work as callouts.
 """
 
+import gc
 import shutil
 import subprocess
 import sys
@@ -56,6 +57,7 @@ def mark_callouts(app: Sphinx, doctree: nodes.document) -> None:
 
 def setup(app: Sphinx) -> dict:
     """Connect the steps above to the build."""
+    gc.disable()  # a sixth of the build would be looking for garbage: all it makes is kept until its process ends
     for part in (pages, mathematics, folding, figures, facts, card, reference):
         part.setup(app)
     app.connect("builder-inited", write_static_files)
