@@ -20,10 +20,13 @@ notebook_environment.apply()
 
 
 def pytest_configure(config):
-    """Give nbval what it needs: the kernel of this environment, and patience that ends."""
+    """Give nbval what it needs: a chapter for each process, the kernel of this environment, patience that ends."""
     option = config.option
     if not getattr(option, "nbval", False):
         return
+    if option.dist == "worksteal":  # unless there is one process only
+        option.dist = "loadfile"  # the cells of a chapter need one kernel
+        option.loadscopereorder = False  # those that take longest come first, see below
     if not option.nbval_kernel_name:
         option.nbval_current_env = True
     if option.nbval_cell_timeout == NBVAL_DEFAULT_TIMEOUT:
