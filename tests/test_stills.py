@@ -81,3 +81,17 @@ def test_elements_hold_the_state_from_which_their_still_was_drawn():
     for path in STILLS.glob("*.element.html"):
         [(name, state)] = host.states_in(path.read_text(encoding="utf-8"))
         assert (STILLS / host.still_name(name, state)).is_file(), path.name
+
+
+def test_only_what_is_missing_is_drawn_where_that_is_asked_for(browser, monkeypatch, tmp_path):
+    left_out = next(STILLS.glob("strip-*.html"))
+    for path in STILLS.iterdir():
+        if path != left_out:
+            (tmp_path / path.name).write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
+    asked = []
+    monkeypatch.setattr(stills, "STILLS", tmp_path)
+    monkeypatch.setattr(stills, "drawn", lambda *given: asked.append(given) or "")
+    monkeypatch.setattr(stills, "strip", lambda part: asked.append(part) or "drawn")
+    found = dict(stills.all_files(browser, keep=True))
+    assert asked == [left_out.stem.removeprefix("strip-")] * len(asked) and found[left_out.name] == "drawn"
+    assert by_figure(found) == by_figure(path.name for path in STILLS.iterdir())

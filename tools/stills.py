@@ -10,7 +10,7 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from minimind_edu import figures
@@ -83,10 +83,10 @@ def directives() -> Iterator[tuple[str, dict[str, Any]]]:
             yield name, arguments_of(lines.splitlines())
 
 
-def element(name: str, arguments: dict[str, Any]) -> tuple[str, str]:
-    """The file of the element of a figure that stands in no notebook, and the element."""
+def element(name: str, arguments: dict[str, Any]) -> str:
+    """The element of a figure that stands in no notebook."""
     given = arguments | ({"links": links(LINKED[name])} if name in LINKED else {})
-    return element_file(name, arguments), getattr(figures, name)(**given).static_html()
+    return getattr(figures, name)(**given).static_html()
 
 
 def strip(part: str) -> str:
@@ -133,28 +133,37 @@ def drawn(page, name: str, state: str, width: int) -> str:
     return page.evaluate(_TAKE, f"{host.still_name(name, state)[-17:-11]}{width}-")
 
 
-def all_files(browser) -> Iterator[tuple[str, str]]:
-    """Every file in book/stills, and what stands in it."""
+def all_files(browser, keep: bool = False) -> Iterator[tuple[str, str]]:
+    """Every file in book/stills, and what stands in it; keep: a file that is there already has what it has."""
     page = browser.new_page(reduced_motion="reduce")
+
+    def filled(name: str, make: Callable[..., str], *arguments: Any) -> tuple[str, str]:
+        kept = keep and (STILLS / name).is_file()
+        return name, (STILLS / name).read_text(encoding="utf-8").rstrip("\n") if kept else make(*arguments)
+
+    def at_both(name: str, state: str, broad: int, narrow: int) -> str:
+        sizes = {"broad": drawn(page, name, state, broad), "narrow": drawn(page, name, state, narrow)}
+        return "".join(f'<div class="{at}">{one}</div>' for at, one in sizes.items())
+
     for name, state in in_chapters():
-        yield host.still_name(name, state), drawn(page, name, state, BROAD)
+        yield filled(host.still_name(name, state), drawn, page, name, state, BROAD)
     pages = [(one, [BROAD, NARROW]) for one in directives()]
     openings = [(chapter.opening, [COLUMN, NARROW]) for chapter in chapters().values()]
     for chapter in chapters().values():
-        yield strip_file(chapter.place), strip(chapter.place)
-    for (name, arguments), (broad, narrow) in pages + openings:
-        file, html = element(name, arguments)
+        yield filled(strip_file(chapter.place), strip, chapter.place)
+    for (name, arguments), widths in pages + openings:
+        file, html = filled(element_file(name, arguments), element, name, arguments)
         yield file, html
         for module, state in host.states_in(html):
-            sizes = {"broad": drawn(page, module, state, broad), "narrow": drawn(page, module, state, narrow)}
-            yield host.still_name(module, state), "".join(f'<div class="{at}">{one}</div>' for at, one in sizes.items())
+            yield filled(host.still_name(module, state), at_both, module, state, *widths)
     page.close()
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Draw all, and remove what no page shows."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.parse_args(arguments)
+    parser.add_argument("--missing", action="store_true", help="draw only what has no still yet")
+    options = parser.parse_args(arguments)
     from playwright.sync_api import sync_playwright
 
     notebook_environment.apply()
@@ -163,7 +172,7 @@ def main(arguments: list[str] | None = None) -> None:
         if chromium_path(playwright) is None:
             raise SystemExit("There is no Chromium on this machine to draw the figures with; the stills are as before.")
         browser = launch(playwright)
-        stills = dict(all_files(browser))
+        stills = dict(all_files(browser, keep=options.missing))
         browser.close()
     for path in STILLS.glob("*.html"):
         if path.name not in stills:

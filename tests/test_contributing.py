@@ -1,0 +1,76 @@
+"""CONTRIBUTING.md walked through: a new figure and a new chapter need the places that it names, and no others."""
+
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import book_builder
+import newcomer
+import pytest
+
+from tools.chapters import ROOT, chapters
+
+GUIDE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+LEFT_OUT = shutil.ignore_patterns(".git", ".venv*", ".*_cache", "_build", "__pycache__", "*.egg-info")
+# The files whose tests hold every figure or chapter, and which of their tests hold the new ones.
+HOLD = "figure_square checks_squares checks_exercise chapters figures_base figures_format figures_words".split()
+HOLD += ["figures_in_the_browser", "figure_minimind_live"]
+NEW = "square or check_area or every_chapter or every_folder or formatted"
+
+
+def places(section: str) -> list[str]:
+    """The files and folders that a section of the guide lists, one for each step that begins with one."""
+    text = GUIDE.split(f"## {section}\n")[1].split("\n## ")[0]
+    return re.findall(r"^\d\. `([^`]+)`", text, re.MULTILINE)
+
+
+def test_few_places_have_to_be_written_by_hand():
+    assert 1 <= len(places("To make a figure")) <= 4
+    assert 1 <= len(places("To add a chapter")) <= 5
+
+
+def files(project: Path) -> dict[str, bytes]:
+    return {path.relative_to(project).as_posix(): path.read_bytes() for path in project.rglob("*") if path.is_file()}
+
+
+def changed(project: Path, before: dict[str, bytes]) -> set[str]:
+    return {name for name, content in files(project).items() if before.get(name) != content}
+
+
+def is_at(name: str, place: str) -> bool:
+    """Whether a file is at a place such as chapters/NN_name.ipynb or in a folder such as src/minimind_edu/checks/."""
+    pattern = re.sub("NN|MM|name|before", r"\\w+", re.escape(place))
+    return re.match(pattern if place.endswith("/") else f"{pattern}$", name) is not None
+
+
+def run(project: Path, *command: str) -> None:
+    book_builder.run_in(project, sys.executable, *command)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_a_figure_and_a_chapter_made_as_it_says_build_and_pass(browser, tmp_path):
+    project = tmp_path / "book"
+    shutil.copytree(ROOT, project, ignore=LEFT_OUT, symlinks=True)
+    before = files(project)
+    newcomer.write_a_figure(project)
+    made = changed(project, before)
+    name = newcomer.write_a_chapter(project, list(chapters())[-1])
+    written = changed(project, before) - made
+    for section, by_hand in (("To make a figure", made), ("To add a chapter", written)):
+        assert [one for one in by_hand if not any(is_at(one, place) for place in places(section))] == []
+        assert [place for place in places(section) if not any(is_at(one, place) for one in made | written)] == []
+    assert len(written) == len(places("To add a chapter"))
+
+    run(project, "-m", "ruff", "check", *sorted(one for one in made | written if one.endswith((".py", ".ipynb"))))
+    run(project, "-m", "tools.refresh", name)
+    run(project, "-m", "tools.stills", "--missing")
+    run(project, "-m", "pytest", "-q", "-n", "0", *(f"tests/test_{held}.py" for held in HOLD), "-k", NEW)
+    html = book_builder.build(project, tmp_path / "built")
+    page = (html / "chapters" / f"{name}.html").read_text(encoding="utf-8")
+    assert page.count('data-figure="square"') == 2 and 'data-figure="quiz"' in page
+    assert ".square-area{" in page and (html / "_static" / "figures" / "square.js").is_file()
+    assert page.count("mm-still") >= 2 and "#map/model" in page and '<span data-sym="n"><math' in page
+    assert f"{name}.html" in (html / f"{list(chapters())[-1]}.html").read_text(encoding="utf-8")
+    assert (html / "notebooks" / f"{name}.ipynb").is_file()
