@@ -29,6 +29,7 @@ SENTENCES = {
     "people": ("where is|everybody|?", "大家|在哪里|？"),  # then P : A , P : A .
     "objects": ("who has what|?", "谁拿着|什么|？"),  # then X : Q , X : Q .
 }
+FORMS = {kind: tuple(form.split("|") for form in both) for kind, both in SENTENCES.items()}
 SLOTS = {"P": PEOPLE, "Q": PEOPLE, "X": OBJECTS, "A": PLACES, "B": PLACES}
 WEIGHTS = {"is": 40, "go": 14, "take": 60, "drop": 8, "give": 30}  # what is told
 WEIGHTS |= {"where": 6, "where object": 6, "who": 8, "people": 10, "objects": 50}  # what is asked
@@ -84,6 +85,7 @@ class House:
         self.near = {p: [q for q in free if q != p and self.place[q] == self.place[p]] for p in people}
         self.lying = {p: [x for x in self.lies if self.lies[x] == self.place[p]] for p in people}
         self.unseen = [x for x in range(8) if x not in self.holder] if len(objects) < PROPS else []
+        self.unvisited = [a for a in range(8) if a not in self.seen] if len(self.seen) < ROOMS else []
         self.able = {
             "is": [p for p in range(8) if p not in self.place] if len(people) < CAST else [],
             "go": people,
@@ -96,6 +98,8 @@ class House:
             "people": list(itertools.permutations(people)) if len(people) > 1 else [],
             "objects": list(itertools.permutations(objects)) if len(objects) > 1 else [],
         }
+        self.kinds = [kind for kind in WEIGHTS if self.able[kind]]
+        self.weights = [self._weight(kind) for kind in self.kinds]
 
     def place_of(self, x: int) -> int:
         """Where an object is: where it lies, or where its holder is."""
@@ -107,8 +111,7 @@ class House:
             language, slots = 1 - self.told.language, self.told.slots
             return Sentence("translation", language, slots, [TRANSLATE, *say(self.told.kind, language, slots)])
         language = self._language(pick)
-        kinds = [kind for kind in WEIGHTS if self.able[kind]]
-        kind = kinds[pick([self.weight(kind) for kind in kinds])]
+        kind = self.kinds[pick(self.weights)]
         who = one(pick, self.able[kind])  # or which object, or in which order
         if kind in ("people", "objects"):
             pairs = [(p, self.place[p]) for p in who] if kind == "people" else [(x, self.holder[x]) for x in who]
@@ -140,15 +143,14 @@ class House:
             return one(pick, self.languages)
         return (self.spoken, 1 - self.spoken)[pick(LANGUAGE)]
 
-    def weight(self, kind: str) -> int:
+    def _weight(self, kind: str) -> int:
         """How likely a kind of sentence is now, compared with the others."""
         if kind in TOLD:
             return WEIGHTS[kind] * (AFTER_QUESTION if self.asked else 1)
         return WEIGHTS[kind] * (len(self.holder) ** 2 if kind in BY_OBJECTS else 1)
 
     def _somewhere(self, pick: Pick, but: int | None = None) -> int:
-        new = [a for a in range(8) if a not in self.seen] if len(self.seen) < ROOMS else []
-        return old_or_new(pick, [a for a in self.seen if a != but], new)
+        return old_or_new(pick, [a for a in self.seen if a != but], self.unvisited)
 
     def happen(self, sentence: Sentence) -> None:
         """Change the house as the sentence says."""
@@ -189,12 +191,13 @@ class Replay:
         self.path, self.widths, self.probability = path, [], 1.0
 
     def __call__(self, weights: Sequence[int]) -> int:
-        if len(weights) == 1:
+        width, depth = len(weights), len(self.widths)
+        if width == 1:
             return 0
-        if len(self.widths) == len(self.path):
+        if depth == len(self.path):
             self.path.append(0)
-        choice = self.path[len(self.widths)]
-        self.widths.append(len(weights))
+        choice = self.path[depth]
+        self.widths.append(width)
         self.probability *= weights[choice] / sum(weights)
         return choice
 
@@ -221,7 +224,7 @@ class Dice:
 def say(kind: str, language: int, slots: dict[str, int], pronoun: str | None = None) -> list[int]:
     """The ids of one sentence; a pronoun takes the place of P."""
     words = []
-    for word in SENTENCES[kind][language].split("|"):
+    for word in FORMS[kind][language]:
         if word == "P" and pronoun:
             word = pronoun
         elif word in SLOTS:
@@ -234,7 +237,7 @@ def roll_call(kind: str, language: int, pairs: Iterable[tuple[int, int]]) -> lis
     """The ids of a roll call: of people and their places, or of objects and their holders."""
     keys, values = (PEOPLE, PLACES) if kind == "people" else (OBJECTS, PEOPLE)
     stop, _, colon, comma = PHRASES[language][-4:]
-    words = SENTENCES[kind][language].split("|")
+    words = [*FORMS[kind][language]]
     for key, value in pairs:
         words += [keys[language][key], colon, values[language][value], comma]
     return [IDS[word] for word in [*words[:-1], stop]]
