@@ -17,16 +17,15 @@ NOT_ATTEMPTED = "not attempted yet"  # what minimind_edu.checks prints before th
 
 
 class Fold(nodes.Element):
-    """Code or words behind one line."""
+    """Code behind one line."""
 
 
 def visit_fold(translator, node: Fold) -> None:
-    """Open the details; their line is `what` and, for code, the number of lines."""
-    kind = node["kind"]
-    lines = f'<span class="lines">{escape(node["lines"])}</span>' if node["lines"] else ""
+    """Open the details; their line is `what` and the number of lines."""
     translator.body.append(
-        f'<details class="{kind}"{" open" if node["open"] else ""}><summary>'
-        f'<span class="what">{escape(node["what"])}</span>{lines}</summary>\n'
+        f'<details class="code"{" open" if node["open"] else ""}><summary>'
+        f'<span class="what">{escape(node["what"])}</span>'
+        f'<span class="lines">{escape(node["lines"])}</span></summary>\n'
     )
 
 
@@ -82,7 +81,6 @@ def fold_cell(cell: nodes.container, w: dict[str, str]) -> None:
     text = shown(source)
     count = text.count("\n") + 1
     fold = Fold(
-        kind="code",
         open=KEEP in tags,
         what=label_of(text),
         lines=w["one_line"] if count == 1 else w["lines"].format(count),
