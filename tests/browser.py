@@ -195,15 +195,20 @@ def settle(page) -> None:
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
-BOXES = """(drawing) => [...drawing.querySelectorAll("text")].map((text) => {
-    const { x, y, width, height } = text.getBBox();
-    return [text.textContent, x, y, x + width, y + height];
-})"""
+# The width of a drawing and the box of each of its words that are shown, in pixels from its upper left corner.
+BOXES = """(drawing) => {
+    const { x: left, y: top, width } = drawing.getBoundingClientRect();
+    const boxes = [...drawing.querySelectorAll("text")].map((text) => {
+        const { x, y, right, bottom } = text.getBoundingClientRect();
+        return [text.textContent, x - left, y - top, right - left, bottom - top];
+    });
+    return [width, boxes.filter(([words, x0, , x1]) => words.trim() && x1 > x0)];
+}"""
 
 
 def assert_words_are_apart(drawing) -> None:
     """No two words of an SVG lie on each other, and none leaves it at the sides."""
-    boxes, limit = drawing.evaluate(BOXES), float(drawing.get_attribute("width"))
+    limit, boxes = drawing.evaluate(BOXES)
     for i, (words, x0, y0, x1, y1) in enumerate(boxes):
         assert x0 > -1 and x1 < limit + 1, words
         for other, u0, v0, u1, v1 in boxes[:i]:

@@ -26,13 +26,14 @@ QUESTIONS = [CHOICE, NUMBER, LARGE_NUMBER]
 EVERY_FIGURE = pytest.mark.parametrize("name", figure_names())
 
 
-def example(name: str) -> Figure:
-    """The figure `name`, as it starts on a static page."""
+def example(name: str, **options) -> Figure:
+    """The figure `name`, as it starts on a static page, or with these options."""
     if name == "quiz":
-        return Quiz(QUESTIONS)
+        return Quiz(QUESTIONS, **options)
     if name == "model_map":
-        return ModelMap(links={"cache": {"href": "seven.html", "label": "7 · The KV cache"}}, here="cache")
-    return Roofline(stored_machine()) if name == "roofline" else class_of(name)()
+        links = {"cache": {"href": "seven.html", "label": "7 · The KV cache"}}
+        return ModelMap(**{"links": links, "here": "cache"} | options)
+    return Roofline(stored_machine(), **options) if name == "roofline" else class_of(name)(**options)
 
 
 class Probe(Figure):

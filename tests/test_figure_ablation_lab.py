@@ -4,8 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from browser import assert_words_are_apart, open_figures, read_out, settle, unfold
-from figure_examples import assert_refused
+from browser import open_figures, read_out, unfold
 
 from minimind_edu.ablations import VARIANTS, runs, runs_of
 from minimind_edu.ablations.lists import TASKS
@@ -55,14 +54,6 @@ def test_the_table_tells_the_variant_and_the_whole_model():
     assert "'no attention'" in sentence
     assert dict(rows)["no attention: sort 2 to 5 digits, right"] == "0.00 and 0.00"
     assert "whole: loss after training" in dict(rows)
-
-
-def test_text_form_is_short_and_fixed():
-    assert repr(AblationLab(variant="ReLU")) == "AblationLab(variant='ReLU')"
-
-
-def test_refused_values_change_nothing():
-    assert_refused(AblationLab, {"variant": "no luck"}, "no luck")
 
 
 # In the browser
@@ -129,41 +120,6 @@ def test_the_folded_changes_write_the_same_trait(lab):
     assert "one key/value head" in lab.locator(".al-verdict").inner_text().lower()
     lab.get_by_label("positions", exact=True).check()
     assert not lab.get_by_label("MQA", exact=True).is_checked()
-
-
-@pytest.mark.parametrize("width", [944, 344])
-def test_no_words_overlap_or_leave_the_drawing(page, width):
-    page.set_viewport_size({"width": width, "height": 900})
-    for name in ("no positions", "300 rows", "no attention"):
-        open_figures(page, AblationLab(variant=name))
-        unfold(page)
-        settle(page)
-        for drawing in page.locator(".mm-fig svg").all():
-            assert_words_are_apart(drawing)
-
-
-@pytest.mark.parametrize("width, height", [(928, 765), (328, 765)])
-def test_it_fits_the_window_and_stays_as_it_is(page, width, height):
-    page.set_viewport_size({"width": width + 16, "height": 900})
-    open_figures(page, AblationLab())
-    heights = set()
-    for label in NOTICED:
-        page.get_by_label(label, exact=True).check()
-        settle(page)
-        box = page.locator(".mm-fig").bounding_box()
-        assert box["width"] == width and box["height"] <= height
-        heights.add(box["height"])
-    assert len(heights) == 1  # nothing moves while a hand is at the control
-
-
-@pytest.mark.parametrize("width, height", [(738, 420), (328, 460)])
-def test_compact_is_the_picture_and_one_control(page, width, height):
-    page.set_viewport_size({"width": width + 16, "height": 900})
-    open_figures(page, AblationLab(compact=True))
-    settle(page)
-    assert page.locator(".mm-fig").bounding_box()["height"] <= height
-    assert page.locator(".mm-fig fieldset").count() == 1
-    assert page.locator(".mm-fig :is(button, summary)").count() == 0
 
 
 # What the figure says of the runs

@@ -7,7 +7,6 @@ import pytest
 import torch
 import torch.nn.functional as F
 from browser import open_figures, settle
-from figure_examples import assert_refused
 from story_reader import read_story, show_story, telling_head
 
 from minimind_edu.figures import AttentionXRay
@@ -68,22 +67,6 @@ def test_qk_norm_takes_out_the_loud_key():
     assert loud[0] / loud[1] == pytest.approx(2, rel=0.2)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"tokens": ["a"]}, "1 tokens need as many"),
-        ({"order": [0, 1, 2, 3, 3]}, "the order"),
-        ({"query": [[0.0] * 4] * 5}, "of length 128 <= L <= 128"),
-        ({"value": [[float("nan")] * 4] * 5}, "a finite number"),
-        ({"row": 5}, "row must be from 0 to 4, got 5"),
-        ({"column": -1}, "'column' .* should not be less than 0, but a value of -1"),
-        ({"head_dim": 5}, "'head_dim' .* expected any of"),
-    ],
-)
-def test_impossible_values_are_refused(arguments, message):
-    assert_refused(AttentionXRay, arguments, message)
-
-
 def test_table_on_the_page_holds_the_packages_numbers():
     rows = dict(AttentionXRay()._summary()[1])
     assert len(rows) == 5
@@ -136,17 +119,6 @@ def xray(page):
     open_figures(page, AttentionXRay())
     page.locator(".mm-more summary").click()
     return page
-
-
-@pytest.mark.parametrize(
-    ("compact", "width", "highest"), [(False, 928, 765), (False, 328, 629), (True, 738, 400), (True, 328, 420)]
-)
-def test_it_fits_the_window(page, compact, width, highest):
-    page.set_viewport_size({"width": width + 16, "height": 900})
-    open_figures(page, AttentionXRay(compact=compact))
-    box = page.locator(".mm-fig").bounding_box()
-    assert box["width"] == width
-    assert box["height"] <= highest
 
 
 @pytest.mark.parametrize("width", [900, 344])

@@ -6,7 +6,7 @@ from itertools import groupby, pairwise
 import pytest
 import torch
 from browser import open_figures, read_out, serve, settle
-from figure_examples import assert_refused, state_in
+from figure_examples import state_in
 from story_reader import read_story, show_story
 
 from minimind_edu.figures import CacheStepper, module_source
@@ -141,21 +141,6 @@ def test_building_one_leaves_the_random_numbers_alone():
     assert torch.equal(torch.rand(1), expected)
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"prompt_length": 99}, "'prompt_length' .* should not be greater than 8, but a value of 99"),
-        ({"chunk_size": 0}, "'chunk_size' .* should not be less than 1, but a value of 0"),
-        ({"new_tokens": 501}, "'new_tokens' .* should not be greater than 500, but a value of 501"),
-        ({"calls": 13}, "this run has 12 calls, got calls=13"),
-        ({"differences": {}}, '"differences" trait is read-only'),
-        ({"bug": "off"}, "'bug' .* expected any of"),
-    ],
-)
-def test_impossible_values_are_refused(changes, message):
-    assert_refused(CacheStepper, changes, message)
-
-
 def test_the_table_tells_the_numbers():
     sentence, rows = CacheStepper()._summary()
     table = dict(rows)
@@ -222,24 +207,6 @@ def size_of(page):
     """Of the rows in the cache and their bytes, as a reader sees them."""
     label, value = next(iter(read_out(page).items()))
     return label, value
-
-
-@pytest.mark.parametrize(
-    ("compact", "width", "bug", "highest"),
-    [
-        (False, 928, "none", 765),
-        (False, 928, "stale", 765),
-        (False, 328, "none", 629),
-        (True, 738, "none", 400),
-        (True, 328, "none", 420),
-    ],
-)
-def test_it_fits_the_window(page, compact, width, bug, highest):
-    page.set_viewport_size({"width": width + 16, "height": 900})
-    open_figures(page, CacheStepper(compact=compact, calls=10, bug=bug))
-    box = page.locator(".mm-fig").bounding_box()
-    assert box["width"] == width
-    assert box["height"] <= highest
 
 
 def test_stepping_fills_the_cache_row_by_row(page):

@@ -6,7 +6,6 @@ import math
 import pytest
 import torch
 from browser import open_figures, read_out, unfold
-from figure_examples import assert_refused
 
 from minimind_edu.figures import FrequencyComb
 from minimind_edu.figures.frequency_comb import FORMULAS
@@ -87,27 +86,6 @@ def test_table_on_the_page_holds_the_key_numbers():
     assert rows["YaRN's ramp"] == "from pair 8 to pair 21"
     assert rows["YaRN's attention factor"] == f"{0.1 * math.log(16) + 1:.4f}"
     assert rows["no scaling: pairs that meet new angles"] == "27"
-
-
-def test_text_form_is_short_and_fixed():
-    assert repr(FrequencyComb(formula="none", head_dim=64)) == (
-        "FrequencyComb(formula='none', rope_base=1000000.0, head_dim=64, context=2048, factor=16.0)"
-    )
-
-
-@pytest.mark.parametrize(
-    "arguments, message",
-    [
-        ({"rope_base": 100.0}, "'rope_base' .* should not be less than 10000.0, but a value of 100.0"),
-        ({"context": 100}, "'context' .* should not be less than 512, but a value of 100"),
-        ({"factor": 0.5}, "'factor' .* should not be less than 1.0, but a value of 0.5"),
-        ({"factor": float("nan")}, "'factor' .* expected a finite number, not the float nan"),
-        ({"beta_slow": 5.0}, "'beta_slow' .* should not be greater than 3.5, but a value of 5.0"),
-        ({"head_dim": 65}, "'head_dim' .* expected any of"),
-    ],
-)
-def test_impossible_values_are_refused(arguments, message):
-    assert_refused(FrequencyComb, arguments, message)
 
 
 # The mathematics, against torch
@@ -209,17 +187,6 @@ def test_a_smaller_head_has_fewer_teeth_and_another_ramp(comb):
     assert (shown["pairs left alone"], shown["slowed 16 times"]) == ("0–5", "14–31")
 
 
-@pytest.mark.parametrize("width, window", [(928, 900), (328, 740)])
-def test_it_fits_the_window(page, width, window):
-    page.set_viewport_size({"width": width + 16, "height": window})
-    open_figures(page, FrequencyComb(context=32768, factor=64.0))  # the longest words
-    for formula in FORMULAS:
-        page.locator(f'input[type="radio"] >> nth={FORMULAS.index(formula)}').check()
-        box = page.locator(".mm-fig").bounding_box()
-        assert box["width"] == width
-        assert box["height"] <= 0.85 * window
-
-
 INSIDE = """all => all.every((text) => {
     const [box, around] = [text.getBoundingClientRect(), text.ownerSVGElement.getBoundingClientRect()];
     return box.left >= around.left - 1 && box.right <= around.right + 1;
@@ -234,12 +201,10 @@ def test_no_word_is_cut_off(page, context):
     assert page.eval_on_selector_all(".fc-fig svg text", INSIDE)
 
 
-@pytest.mark.parametrize("width, most", [(738, 400), (328, 420)])
-def test_compact_winds_up_the_pairs_with_the_distance(page, width, most):
+@pytest.mark.parametrize("width", [738, 328])
+def test_compact_winds_up_the_pairs_with_the_distance(page, width):
     page.set_viewport_size({"width": width + 16, "height": 740})
     open_figures(page, FrequencyComb(compact=True))
-    assert page.locator(".mm-fig").bounding_box()["height"] <= most
-    assert page.locator(".mm-fig :is(input, button, summary, [tabindex])").count() == 1
     slider = page.get_by_label("distance m − n")
     shown, periods = [], FrequencyComb().periods()
     for power, distance in ((0, 1), (math.log10(2048), 2048), (math.log10(32768), 32768)):

@@ -5,7 +5,6 @@ import itertools
 import pytest
 import torch
 from browser import open_figures, settle, unfold
-from figure_examples import assert_refused
 from story_reader import read_story, show_story, telling_head
 
 from minimind_edu import MiniMindConfig
@@ -45,24 +44,6 @@ def test_the_table_holds_a_row_for_every_stop():
         "2 KV heads": "1,024 B a token, 1.00 MiB",
         "1 KV heads (MQA)": "512 B a token, 0.50 MiB",
     }
-
-
-@pytest.mark.parametrize(
-    "arguments, message",
-    [
-        ({"num_kv_heads": 3}, "multiple of num_kv_heads, got 8 and 3"),
-        ({"num_heads": 10}, "multiple of num_kv_heads, got 10 and 4"),
-        ({"num_kv_heads": 0}, "'num_kv_heads' .* should not be less than 1, but a value of 0"),
-        ({"num_heads": 32}, "'num_heads' .* should not be greater than 16, but a value of 32"),
-        ({"num_layers": 33}, "'num_layers' .* should not be greater than 32, but a value of 33"),
-        ({"head_dim": 0}, "'head_dim' .* should not be less than 1, but a value of 0"),
-        ({"length": 1000}, "'length' .* expected any of .*, not the int 1000"),
-        ({"length": 65536}, "not the int 65536"),
-        ({"dtype": "int8"}, "'dtype' .* expected any of"),
-    ],
-)
-def test_impossible_values_are_refused(arguments, message):
-    assert_refused(HeadWiring, arguments, message)
 
 
 def test_both_numbers_of_heads_can_change_together():
@@ -259,26 +240,8 @@ def test_no_label_cuts_a_wire_or_leaves_the_drawing(page, width):
             assert not cut, words
 
 
-@pytest.mark.parametrize("width, height", [(928, 765), (328, 629)])
-def test_it_fits_the_window(page, width, height):
-    page.set_viewport_size({"width": width + 16, "height": 900})
-    heights = set()
-    for options in [{}, {"num_kv_heads": 1}, {"order": "tiled"}, {"as_group_size": True}, {"num_heads": 16}]:
-        open_figures(page, HeadWiring(**options))
-        settle(page)
-        box = page.locator(".mm-fig").bounding_box()
-        assert box["width"] == width and box["height"] <= height
-        heights.add(box["height"])
-    assert len(heights) == 1  # nothing moves while a hand is at the slider
-
-
-@pytest.mark.parametrize("width, height", [(738, 400), (328, 420)])
-def test_compact_is_the_wires_and_one_slider(page, width, height):
-    page.set_viewport_size({"width": width + 16, "height": 900})
+def test_compact_the_slider_wires_anew(page):
     open_figures(page, HeadWiring(compact=True))
-    settle(page)
-    assert page.locator(".mm-fig").bounding_box()["height"] <= height
-    assert page.locator(".mm-fig :is(input, button, summary, [tabindex])").count() == 1
     wires = page.locator(".mm-stage svg")
     drawings = []
     for kv_heads in (8, 4, 2, 1):

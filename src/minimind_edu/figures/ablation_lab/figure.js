@@ -34,7 +34,8 @@ function createCurves(words) {
 
   function drawAxes(results, x, y, width, height) {
     const floor = height - bottom;
-    const ticks = [0, 1, 2, 3].map((loss) => [
+    const shown = y(0) - y(1) < 14 ? LOSSES : [0, 1, 2, 3]; // where there is no room, both ends
+    const ticks = shown.map((loss) => [
       across(y(loss), left, width - right, "al-grid"),
       textAt(left - 7, y(loss) + 4, loss, "al-small", "end"),
     ]);

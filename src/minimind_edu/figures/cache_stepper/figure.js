@@ -17,7 +17,7 @@ const FOOTER = 24; // the row of verdicts on the logits
 // Widths of a word, of a position id, of a column of keys or values and of the gap behind a layer; widest call column;
 // height of a row.
 const ROOMY = { word: 70, id: 38, cell: 20, gap: 16, step: 46, row: 19 };
-const TIGHT = { word: 52, id: 26, cell: 12, gap: 8, step: 30, row: 14 };
+const TIGHT = { word: 56, id: 26, cell: 12, gap: 8, step: 30, row: 14 };
 // A trained model has more layers than the example, and longer words.
 const ROOMY_STORY = { word: 104, id: 30, cell: 15, gap: 12, step: 46, row: 16 };
 const TIGHT_STORY = { word: 98, id: 0, cell: 8.5, gap: 4, step: 30, row: 15 };

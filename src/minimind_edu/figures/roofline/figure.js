@@ -192,8 +192,9 @@ function createRoof(words, isCompact, onBatch, onContext) {
     const [one, other] = places;
     const doMeet = one.left < other.left + other.wide && other.left < one.left + one.wide;
     if (doMeet && Math.abs(one.top - other.top) < 38) one.top = other.top + 38;
+    const below = Math.max(0, one.top + 20 - floor, other.top + 20 - floor); // where the numbers of the axis are
     for (const { drawn, left: at, top: line } of places) {
-      drawn.forEach((text, i) => setAttributes(text, { x: at, y: line + 16 * i }));
+      drawn.forEach((text, i) => setAttributes(text, { x: at, y: line - below + 16 * i }));
     }
     setAttributes(root, { "aria-label": words.picture(lines.decode.join(" "), lines.prefill.join(" ")) });
     const told = {
@@ -222,7 +223,7 @@ function createBars(words, title) {
   function draw(at, runs, room, where, width) {
     const measured = runs.map((run) => [nameOf(run), run.seconds]);
     const rows = [[words.moving, at.moving], [words.computing, at.computing], ...measured];
-    const scale = (width - label - 66) / Math.max(...rows.map(([, seconds]) => seconds));
+    const scale = (width - label - 76) / Math.max(...rows.map(([, seconds]) => seconds));
     const { weightBytes, cacheBytes } = at.cost;
     const weights = (at.moving * weightBytes) / (weightBytes + cacheBytes);
     const least = label + at.seconds * scale;

@@ -1,0 +1,349 @@
+"""What is asked of every figure alike: its text form, what it refuses, that it fits, and that its words keep apart."""
+
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import product
+from typing import Any
+
+import pytest
+from browser import assert_words_are_apart, open_figures, settle, sizes, unfold
+from figure_examples import EVERY_FIGURE, assert_refused, example
+
+from minimind_edu.figures import class_of, figure_names
+from minimind_edu.figures.attention_xray import TOKENS
+from minimind_edu.figures.frequency_comb import FORMULAS
+from minimind_edu.figures.model_map import LEVELS, PARTS, SIDES
+from minimind_edu.figures.neuron_words import LONGEST
+from minimind_edu.figures.pairing_lab import LAYOUTS
+from minimind_edu.figures.sampler import STARTS
+from minimind_edu.routing import STOPS
+
+# The changes of the ablations that can be chosen at once; the others are folded.
+NOTICED = (
+    "whole", "no attention", "no residual", "no positions", "no feed-forward", "1 layer", "initialization 0.02",
+    "300 rows",
+)  # fmt: skip
+PLACES = [(level, part) for level, name in enumerate(LEVELS) for part in ("", *SIDES[name])]
+LINKS = {part: {"href": f"{part}.html", "label": f"On {part}"} for part in PARTS if part not in ("ffn", "generation")}
+NAN, INF = float("nan"), float("inf")
+# The most pixels of height: 85 % of a window of 900 and of a phone's screen of 750; of a figure that is scrolled on a
+# phone; and of the pictures at the head of chapters, by their width.
+WINDOW, PHONE, SCROLLED = 765, 640, 860
+HEADS = {738: 430, 328: 460}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of one figure. Options are the keyword arguments of its class."""
+
+    settings: list[dict[str, Any]] = field(default_factory=lambda: [{}])  # options: the longest words, every shape
+    alike: bool = True  # equally high in all settings, so that nothing below moves
+    further: list[dict[str, Any]] = field(default_factory=list)  # fit a window, and their words keep apart, too
+    phone: int = PHONE
+    controls: int | None = None  # of the compact figure: all that can be pressed or reached by a key
+    text: tuple[dict[str, Any], str] | None = None  # options, text form
+    refused: list[tuple[dict[str, Any], str]] = field(default_factory=list)  # options, part of the error
+
+
+TABLE = {
+    "ablation_lab": Asked(
+        settings=[{"variant": name} for name in NOTICED],
+        phone=SCROLLED,
+        controls=8,
+        text=({"variant": "ReLU"}, "AblationLab(variant='ReLU')"),
+        refused=[({"variant": "no luck"}, "no luck")],
+    ),
+    "attention_xray": Asked(
+        controls=len(TOKENS),
+        refused=[
+            ({"tokens": ["a"]}, "1 tokens need as many"),
+            ({"order": [0, 1, 2, 3, 3]}, "the order"),
+            ({"query": [[0.0] * 4] * 5}, "of length 128 <= L <= 128"),
+            ({"value": [[NAN] * 4] * 5}, "a finite number"),
+            ({"row": 5}, "row must be from 0 to 4, got 5"),
+            ({"column": -1}, "'column' .* should not be less than 0, but a value of -1"),
+            ({"head_dim": 5}, "'head_dim' .* expected any of"),
+        ],
+    ),
+    "cache_stepper": Asked(
+        settings=[{"calls": 10}],
+        further=[{"calls": 10, "bug": "stale"}],
+        controls=2,
+        refused=[
+            ({"prompt_length": 99}, "'prompt_length' .* should not be greater than 8, but a value of 99"),
+            ({"chunk_size": 0}, "'chunk_size' .* should not be less than 1, but a value of 0"),
+            ({"new_tokens": 501}, "'new_tokens' .* should not be greater than 500, but a value of 501"),
+            ({"calls": 13}, "this run has 12 calls, got calls=13"),
+            ({"differences": {}}, '"differences" trait is read-only'),
+            ({"bug": "off"}, "'bug' .* expected any of"),
+        ],
+    ),
+    "frequency_comb": Asked(
+        settings=[{"context": 32768, "factor": 64.0, "formula": formula} for formula in FORMULAS],
+        controls=1,
+        text=(
+            {"formula": "none", "head_dim": 64},
+            "FrequencyComb(formula='none', rope_base=1000000.0, head_dim=64, context=2048, factor=16.0)",
+        ),
+        refused=[
+            ({"rope_base": 100.0}, "'rope_base' .* should not be less than 10000.0, but a value of 100.0"),
+            ({"context": 100}, "'context' .* should not be less than 512, but a value of 100"),
+            ({"factor": 0.5}, "'factor' .* should not be less than 1.0, but a value of 0.5"),
+            ({"factor": NAN}, "'factor' .* expected a finite number, not the float nan"),
+            ({"beta_slow": 5.0}, "'beta_slow' .* should not be greater than 3.5, but a value of 5.0"),
+            ({"head_dim": 65}, "'head_dim' .* expected any of"),
+        ],
+    ),
+    "gate_surface": Asked(
+        settings=[{"gate": gate, "value": -2.5} for gate in (2.0, 0.0, -1.0, -3.0)],
+        further=[{}, {"gated": False}, {"activation": "gelu", "value": -3.0}],
+        phone=SCROLLED,
+        controls=2,
+        text=({"gate": 0.5}, "GateSurface(gate=0.5, value=-1.2, activation='silu', gated=True)"),
+        refused=[
+            ({"gate": 3.5}, "'gate' .* should not be greater than 3.0"),
+            ({"value": -4.0}, "'value' .* should not be less than -3.0"),
+            ({"value": NAN}, "finite"),
+            ({"activation": "tanh"}, "'activation' .* expected any of"),
+        ],
+    ),
+    "head_wiring": Asked(
+        settings=[{}, {"num_kv_heads": 1}, {"order": "tiled"}, {"as_group_size": True}, {"num_heads": 16}],
+        controls=1,
+        refused=[
+            ({"num_kv_heads": 3}, "multiple of num_kv_heads, got 8 and 3"),
+            ({"num_heads": 10}, "multiple of num_kv_heads, got 10 and 4"),
+            ({"num_kv_heads": 0}, "'num_kv_heads' .* should not be less than 1, but a value of 0"),
+            ({"num_heads": 32}, "'num_heads' .* should not be greater than 16, but a value of 32"),
+            ({"num_layers": 33}, "'num_layers' .* should not be greater than 32, but a value of 33"),
+            ({"head_dim": 0}, "'head_dim' .* should not be less than 1, but a value of 0"),
+            ({"length": 1000}, "'length' .* expected any of .*, not the int 1000"),
+            ({"length": 65536}, "not the int 65536"),
+            ({"dtype": "int8"}, "'dtype' .* expected any of"),
+        ],
+    ),
+    "minimind_live": Asked(
+        refused=[({"links": {"wheel": {"href": "a", "label": "b"}}}, "links must give href and label")],
+    ),
+    "model_map": Asked(
+        settings=[{"level": level, "part": part, "links": LINKS} for level, part in PLACES],
+    ),
+    "neuron_words": Asked(
+        settings=[{"word": at} for at in range(19)],
+        alike=False,
+        phone=SCROLLED,
+        controls=19,  # the words
+        text=({"story": "Zoe is in the"}, "NeuronWords(story='Zoe is in the', word=2)"),
+        refused=[
+            ({"story": "Mia is in the castle."}, "'castle' is no word of this world"),
+            ({"story": ""}, f"1 to {LONGEST - 1} words, got 0"),
+            ({"story": "Mia is in the hall. " * 8}, f"1 to {LONGEST - 1} words, got 32"),
+            ({"word": 40}, "from 0 to 18"),
+            ({"word": -1}, "'word' .* should not be less than 0"),
+        ],
+    ),
+    "norm_geometry": Asked(
+        settings=[{"offset": offset} for offset in (0.0, 1.0, 5.0)],
+        controls=3,  # the globe and its tip, and the slider
+        refused=[
+            ({"x": [1.0, 2.0]}, "x must have 3 channels, as many as can be drawn, got 2"),
+            ({"gain": [1.0] * 4}, "gain must have 3 channels, as many as can be drawn, got 4"),
+            ({"eps": 0.0}, "eps must be positive, got 0.0"),
+            ({"offset": NAN}, "'offset' .* a finite number"),
+            ({"values": []}, "'values' .* must be of length 1 <= L"),
+            ({"curve": {}}, '"curve" trait is read-only'),
+        ],
+    ),
+    "pairing_lab": Asked(
+        settings=[{"rotation": layout} for layout in LAYOUTS],
+        controls=2,
+        text=({"shift": 0}, "PairingLab(table='half-split', rotation='half-split', shift=0, permuted=False)"),
+        refused=[
+            ({"query": [1.0] * 4}, "got 4 and 8"),
+            ({"key_position": -2}, "'key_position' .* should not be less than 0, but a value of -2"),
+            ({"shift": 1001}, "'shift' .* should not be greater than 1000, but a value of 1001"),
+            ({"rotation": "half"}, "'rotation' .* expected any of"),
+        ],
+    ),
+    "parameter_ledger": Asked(
+        settings=[{"tied": tied} for tied in (True, False)],
+        controls=1,
+        text=(
+            {"tied": False},
+            "ParameterLedger(hidden_size=512, num_hidden_layers=8, vocab_size=6400, num_key_value_heads=2, tied=False)",
+        ),
+        refused=[
+            ({"hidden_size": 520}, "multiple of 64, got 520"),
+            ({"hidden_size": 64}, "'hidden_size' .* should not be less than 128, but a value of 64"),
+            ({"num_hidden_layers": 0}, "'num_hidden_layers' .* should not be less than 1, but a value of 0"),
+            ({"vocab_size": 204_801}, "'vocab_size' .* should not be greater than 204800, but a value of 204801"),
+            ({"num_key_value_heads": 3}, "'num_key_value_heads' .* expected any of"),
+        ],
+    ),
+    "quantization_grid": Asked(
+        settings=[{"question": at} for at in range(12)],
+        phone=SCROLLED,
+        controls=2,
+        text=({}, "QuantizationGrid(bits=4, per='row', layer=2, matrix='up_proj', row=6, pull=1.0, question=5)"),
+        refused=[
+            ({"bits": 1}, "bits"),
+            ({"bits": 9}, "bits"),
+            ({"per": "column"}, "per"),
+            ({"layer": 5}, "layer"),
+            ({"matrix": "lm_head"}, "matrix"),
+            ({"row": 128}, "row must be from 0 to 127, the last of up_proj, got 128"),
+            ({"pull": 2.0}, "pull"),
+            ({"question": 12}, "question"),
+        ],
+    ),
+    "residual_stream": Asked(
+        settings=[{"placement": placement} for placement in ("post", "none", "pre")],
+        controls=1,
+        text=(
+            {"placement": "post", "depth": 4},
+            "ResidualStream(placement='post', final_norm=True, depth=4, loudness=1.0, block=4)",
+        ),
+    ),
+    "roofline": Asked(
+        settings=[{"batch": 1, "context": 1}, {"batch": 512, "context": 512}],
+        alike=False,
+        controls=2,  # the slider, and its handle in the picture
+        refused=[
+            ({"hidden_size": 500}, "hidden_size must be a multiple of 128, got 500"),
+            ({"hidden_size": 0}, "'hidden_size' .* should not be less than 128, but a value of 0"),
+            ({"num_hidden_layers": 49}, "'num_hidden_layers' .* should not be greater than 48, but a value of 49"),
+            ({"batch": 3}, "'batch' .* expected any of .*, not the int 3"),
+            ({"context": 65536}, "'context' .* expected any of .*, not the int 65536"),
+            ({"num_attention_heads": 4}, '"num_attention_heads" trait is read-only'),
+            ({"machine": {}}, '"machine" trait is read-only'),
+        ],
+    ),
+    "rotation_dials": Asked(
+        settings=[{"query_position": 63, "key_position": 10}],
+        controls=2,
+        text=({}, "RotationDials(query_position=8, key_position=5, rope_base=10000.0)"),
+        refused=[
+            ({"query": [1.0, 2.0]}, "the same even length from 2 to 16.*got 2 and 8"),
+            ({"query": [1.0] * 3, "key": [1.0] * 3}, "got 3 and 3"),
+            ({"query": [], "key": []}, "got 0 and 0"),
+            ({"query_position": 999}, "'query_position' .* should not be greater than 63, but a value of 999"),
+            ({"key_position": -1}, "'key_position' .* should not be less than 0, but a value of -1"),
+            ({"rope_base": 0.0}, "'rope_base' .* should not be less than 1.0, but a value of 0.0"),
+            ({"key": [INF] * 8}, "a finite number"),
+        ],
+    ),
+    "router_flow": Asked(
+        settings=[{"balanced": balanced, "step": step} for balanced, step in product((False, True), STOPS)],
+        phone=SCROLLED,
+        controls=1,
+        text=({"step": 50}, "RouterFlow(step=50, balanced=False, top_k=1)"),
+        refused=[({"step": 30}, "30"), ({"top_k": 3}, "3"), ({"block": 0}, "0")],
+    ),
+    "sampler": Asked(
+        settings=[{"start": start, "temperature": heat} for start, heat in product(STARTS, (0.3, 1.0, 2.0))],
+        phone=SCROLLED,
+        controls=1,
+        text=(
+            {"start": "broad", "top_k": 3},
+            "Sampler(start='broad', repetition_penalty=1.0, temperature=1.0, top_k=3, top_p=1.0, min_p=0.0)",
+        ),
+        refused=[
+            ({"start": "none"}, "start"),
+            ({"temperature": 0.0}, "temperature"),
+            ({"top_k": 0}, "top_k"),
+            ({"top_p": 0.0}, "top_p"),
+            ({"min_p": 1.5}, "min_p"),
+            ({"seed": -1}, "seed"),
+        ],
+    ),
+}
+ROWS = TABLE.items()
+
+
+def asked_of(name: str) -> Asked:
+    """The row of a figure; one without a row is asked what all are asked."""
+    return TABLE.get(name, Asked())
+
+
+def test_every_row_is_a_figures():
+    assert set(TABLE) <= set(figure_names())
+
+
+@pytest.mark.parametrize("name", [name for name, asked in ROWS if asked.text])
+def test_text_form_is_short_and_fixed(name):
+    options, text = TABLE[name].text
+    assert repr(class_of(name)(**options)) == text
+
+
+@pytest.mark.parametrize("name, options, told", [(name, *one) for name, asked in ROWS for one in asked.refused])
+def test_impossible_values_are_refused(name, options, told):
+    assert_refused(partial(example, name), options, told)
+
+
+# The heights of a figure while each of its controls that are shown is moved.
+HEIGHTS = """async (figure) => {
+    const frame = () => new Promise(requestAnimationFrame);
+    const heights = [];
+    const look = async () => {
+        await frame();
+        await frame();
+        heights.push(figure.getBoundingClientRect().height);
+    };
+    for (const input of figure.querySelectorAll("input")) {
+        if (!input.checkVisibility()) continue;
+        if (input.type !== "range") {
+            input.click();
+            await look();
+        } else for (const part of [0, 1, 0.5]) {
+            input.value = Number(input.min) + part * (input.max - input.min);
+            input.dispatchEvent(new Event("input", { bubbles: true }));
+            await look();
+        }
+    }
+    return heights;
+}"""
+CONTROLS = ".mm-fig :is(input, button, select, summary, [tabindex])"
+
+
+def opened(page, name, width, settings, compact=False):
+    """The figure in these settings on one page, each so wide."""
+    page.set_viewport_size({"width": width + 16, "height": 900})
+    figures = [example(name, **setting) for setting in settings]
+    for figure in figures:
+        figure.compact = compact
+    open_figures(page, *figures)
+    return page.locator(".mm-fig")
+
+
+WIDTHS = [(name, width) for name in figure_names() if name != "minimind_live" for width in (928, 328)]  # it is a page
+
+
+@pytest.mark.parametrize("name, width", [*WIDTHS, ("model_map", 738)])
+def test_it_fits_the_window_and_nothing_moves_while_a_hand_is_at_a_control(page, name, width):
+    asked, is_phone = asked_of(name), width < 400
+    boxes = sizes(opened(page, name, width, asked.settings + ([] if is_phone else asked.further)))
+    heights = [box["height"] for box in boxes]
+    assert {box["width"] for box in boxes} == {width} and max(heights) <= (asked.phone if is_phone else WINDOW)
+    assert len(set(heights[: len(asked.settings)])) == 1 or not asked.alike
+    moved = page.locator(".mm-fig").first.evaluate(HEIGHTS)
+    assert set(moved) <= {heights[0]}
+
+
+@pytest.mark.parametrize("width, most", HEADS.items())
+@pytest.mark.parametrize("name", [name for name, asked in ROWS if asked.controls])
+def test_compact_it_is_a_picture_with_few_controls(page, name, width, most):
+    settings = asked_of(name).settings
+    figures = opened(page, name, width, settings, compact=True)
+    assert max(box["height"] for box in sizes(figures)) <= most
+    assert page.locator(CONTROLS).count() == asked_of(name).controls * len(settings)
+
+
+@pytest.mark.parametrize("compact, width", [(False, 928), (False, 328), (True, 738), (True, 328)])
+@EVERY_FIGURE
+def test_no_words_lie_on_each_other_or_leave_their_drawing(page, name, compact, width):
+    asked = asked_of(name)
+    figures = opened(page, name, width, asked.settings + asked.further, compact)
+    unfold(page)
+    settle(page)
+    for drawing in figures.locator("svg:visible").all():
+        assert_words_are_apart(drawing)
