@@ -12,8 +12,8 @@ from benchmarks.bench import Bench
 from benchmarks.peers import llama_twin, random_model
 from benchmarks.scenarios import Scenario
 from minimind_edu.costs import cache_bytes_per_position
+from minimind_edu.for_comparison import CatCache
 from minimind_edu.kv_cache import KVCache
-from minimind_edu.layer_cache import CatCache
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from minimind_edu.attention import Attention, repeat_kv
-from minimind_edu.layer_cache import CatCache
+from minimind_edu.for_comparison import CatCache
 from minimind_edu.model import MiniMindForCausalLM
 
 

@@ -12,7 +12,8 @@ from minimind_edu import ablations
 from minimind_edu.ablations import CONFIG, VARIANTS, __main__, batches, new_model, runs, runs_of
 from minimind_edu.ablations.__main__ import EVERY, PROMPTS, right_answer, run
 from minimind_edu.ablations.lists import WORDS, encode, write_rows
-from minimind_edu.norms import LayerNorm, RMSNorm
+from minimind_edu.for_comparison import LayerNorm
+from minimind_edu.norms import RMSNorm
 from minimind_edu.training import Recipe
 
 IDS = torch.from_numpy(write_rows(2, 16, seed=9))

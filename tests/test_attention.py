@@ -10,15 +10,8 @@ from hypothesis import strategies as st
 from model_builders import PROPERTY, SLOW_PROPERTY, spread_weights, tensor, tiny_config
 
 from minimind_edu import attention as attention_module
-from minimind_edu.attention import (
-    Attention,
-    attention,
-    fast_attention,
-    repeat_kv,
-    repeat_kv_interleave,
-    repeat_kv_tiled,
-)
-from minimind_edu.layer_cache import CatCache
+from minimind_edu.attention import Attention, attention, fast_attention, repeat_kv
+from minimind_edu.for_comparison import CatCache
 from minimind_edu.masks import causal_mask, visible_keys
 from minimind_edu.rope import precompute_freqs_cis
 
@@ -64,21 +57,11 @@ def test_repeat_kv_equals_repeat_interleave(batch, length, heads, n_rep, seed):
     x = tensor(batch, length, heads, 3, seed=seed)
     expected = torch.repeat_interleave(x, n_rep, dim=2)
     assert torch.equal(repeat_kv(x, n_rep), expected)
-    assert torch.equal(repeat_kv_interleave(x, n_rep), expected)
-
-
-@PROPERTY
-@given(st.integers(2, 4), st.integers(2, 4), seeds)
-def test_tiling_the_heads_is_something_else(heads, n_rep, seed):
-    x = tensor(1, 2, heads, 3, seed=seed)
-    assert torch.equal(repeat_kv_tiled(x, n_rep), torch.cat([x] * n_rep, dim=2))
-    assert not torch.equal(repeat_kv(x, n_rep), repeat_kv_tiled(x, n_rep))
 
 
 def test_neighboring_query_heads_share_a_key_value_head():
     heads = torch.arange(2.0).view(1, 1, 2, 1)
     assert repeat_kv(heads, 4).flatten().tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
-    assert repeat_kv_tiled(heads, 4).flatten().tolist() == [0, 1, 0, 1, 0, 1, 0, 1]
 
 
 # Attention

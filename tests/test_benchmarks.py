@@ -27,7 +27,7 @@ from benchmarks.suites import FULL, QUICK
 from benchmarks.timing import Clock, Spread, paired_rounds, ratios, rotated, slope
 from minimind_edu import machine
 from minimind_edu.device import pick_device
-from minimind_edu.layer_cache import CatCache
+from minimind_edu.for_comparison import CatCache
 
 CPU = torch.device("cpu")
 WIDE = {"initializer_range": 0.3, "max_position_embeddings": 2048}

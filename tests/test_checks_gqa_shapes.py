@@ -7,8 +7,9 @@ import torch
 import torch.nn.functional as F
 
 from minimind_edu import checks
-from minimind_edu.attention import attention, repeat_kv_interleave, repeat_kv_tiled
+from minimind_edu.attention import attention
 from minimind_edu.checks.gqa_shapes import check_grouped_attention, check_reordered
+from minimind_edu.for_comparison import repeat_kv_interleave, repeat_kv_tiled
 from minimind_edu.kv_cache import KVCache
 
 

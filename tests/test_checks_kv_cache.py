@@ -5,7 +5,8 @@ import torch
 
 from minimind_edu import MiniMindConfig, MiniMindForCausalLM, checks
 from minimind_edu.checks import kv_cache as module
-from minimind_edu.layer_cache import BufferCache, CatCache
+from minimind_edu.for_comparison import CatCache
+from minimind_edu.layer_cache import BufferCache
 from minimind_edu.rope import rotate_half
 
 

@@ -34,6 +34,12 @@ def test_minimind3_feed_forward_is_pi_times_as_wide(hidden_size, width):
     assert MiniMindConfig.minimind3(hidden_size=hidden_size).intermediate_size == width
 
 
+@pytest.mark.parametrize("preset", ["minimind2", "minimind3"])
+def test_presets_refuse_a_size_in_words(preset):
+    with pytest.raises(ValueError, match="hidden_size must be a whole number of at least 1, got '768'"):
+        getattr(MiniMindConfig, preset)(hidden_size="768")
+
+
 def test_minimind3_differs_from_minimind2_where_upstream_does():
     config = MiniMindConfig.minimind3()
     assert (config.hidden_size, config.num_key_value_heads, config.head_dim) == (768, 4, 96)
@@ -122,7 +128,7 @@ BAD_CONFIGS = [
         {"hidden_size": 100},
         "hidden_size must be a multiple of num_attention_heads, got 100 and 8; .* or give head_dim yourself",
     ),
-    ({"hidden_size": 72}, "head_dim must be even because RoPE rotates pairs of channels, got 9; change hidden_size"),
+    ({"hidden_size": 72}, "RoPE rotates pairs of channels, so head_dim must be even, .* got 9"),
     (
         {"num_experts_per_tok": 5},
         "num_experts_per_tok cannot exceed num_experts, got 5 of 4: a token visits an expert at most once",
@@ -130,25 +136,36 @@ BAD_CONFIGS = [
     ({"num_shared_experts": -1}, "num_shared_experts .* got -1"),
     ({"num_shared_experts": 1.5}, "num_shared_experts .* got 1.5"),
     ({"norm_placement": "sandwich"}, "norm_placement must be 'pre' or 'post', got 'sandwich'"),
-    ({"dropout": 1.0}, "dropout is a probability below 1, got 1.0"),
-    ({"rms_norm_eps": 0.0}, "rms_norm_eps must be positive, got 0.0: without it a vector of zeros"),
+    ({"dropout": 1.0}, "dropout must be at least 0 and below 1, got 1.0"),
+    ({"rms_norm_eps": 0.0}, "rms_norm_eps must be above 0, got 0.0; without it a vector of zeros"),
+    ({"rms_norm_eps": 1e-50}, "rms_norm_eps must be a finite number, got 1e-50"),
     ({"rms_norm_eps": math.nan}, "rms_norm_eps must be a finite number, got nan"),
-    ({"rope_theta": 1.0}, "rope_theta must be above 1, got 1.0: it is the base"),
+    ({"rope_theta": 1.0}, "rope_theta must be above 1, got 1.0; it is the base"),
+    ({"rope_theta": 10**400}, "rope_theta must be a finite number"),
     ({"rope_theta": math.nan}, "rope_theta must be a finite number, got nan"),
     ({"rope_theta": math.inf}, "rope_theta must be a finite number, got inf"),
     ({"rms_norm_eps": math.inf}, "rms_norm_eps must be a finite number, got inf"),
     ({"rms_norm_eps": "1e-5"}, "rms_norm_eps must be a finite number, got '1e-5'"),
     ({"dropout": None}, "dropout must be a finite number, got None"),
-    ({"initializer_range": -1.0}, "initializer_range cannot be negative, got -1.0"),
+    ({"initializer_range": -1.0}, "initializer_range must be at least 0, got -1.0"),
     ({"initializer_range": math.nan}, "initializer_range must be a finite number, got nan"),
     ({"initializer_range": "x"}, "initializer_range must be a finite number, got 'x'"),
-    ({"router_aux_loss_coef": -0.1}, "router_aux_loss_coef cannot be negative, got -0.1"),
+    ({"router_aux_loss_coef": -0.1}, "router_aux_loss_coef must be at least 0, got -0.1"),
     ({"tie_word_embeddings": "false"}, "tie_word_embeddings must be True or False, got 'false'"),
     ({"use_moe": "no"}, "use_moe must be True or False, got 'no'"),
-    ({"eos_token_id": "2"}, "eos_token_id must be a whole number of at least 0, got '2'"),
-    ({"eos_token_id": 99999}, r"eos_token_id must lie in \[0, 6400\), the vocabulary, got 99999"),
-    ({"eos_token_id": [2, -3]}, "eos_token_id must be a whole number of at least 0, got -3"),
-    ({"bos_token_id": 6400}, r"bos_token_id must lie in \[0, 6400\), the vocabulary, got 6400"),
+    ({"eos_token_id": "2"}, "eos_token_id must be a whole number from 0 to 6399, got '2'"),
+    ({"eos_token_id": 99999}, "eos_token_id must be a whole number from 0 to 6399, got 99999"),
+    ({"eos_token_id": [2, -3]}, "eos_token_id must be a whole number from 0 to 6399, got -3"),
+    ({"bos_token_id": 6400}, "bos_token_id must be a whole number from 0 to 6399, got 6400"),
+    ({"bos_token_id": [1, 2]}, r"bos_token_id must be a whole number from 0 to 6399, got \[1, 2\]"),
+    (
+        {"max_position_embeddings": 10**9},
+        "max_position_embeddings must be a whole number from 1 to 4194304, got 1000000000",
+    ),
+    (
+        {"hidden_size": 10**9, "num_attention_heads": 1, "num_key_value_heads": 1},
+        "head_dim must be even, from 2 to 65536",
+    ),
     (
         {"rope_scaling": {"factor": 4}},
         "must be a RopeScaling or None, got .'factor': 4.; .*MiniMindConfig.from_upstream",

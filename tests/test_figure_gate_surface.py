@@ -4,9 +4,10 @@ import pytest
 import torch
 from browser import open_figures, read_out, unfold
 
-from minimind_edu.feed_forward import FeedForward, PlainFeedForward
+from minimind_edu.feed_forward import FeedForward
 from minimind_edu.figures import GateSurface
 from minimind_edu.figures.gate_surface import ACTIVATIONS, LIMIT
+from minimind_edu.for_comparison import PlainFeedForward
 
 MATH = "gate_surface/math"
 GRID = torch.linspace(-LIMIT, LIMIT, 13, dtype=torch.float64)

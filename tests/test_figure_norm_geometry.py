@@ -10,7 +10,8 @@ from torch.nn import functional as F
 
 from minimind_edu.figures import NormGeometry, module_source
 from minimind_edu.figures.norm_geometry import channel_stats, example_values
-from minimind_edu.norms import LayerNorm, RMSNorm
+from minimind_edu.for_comparison import LayerNorm
+from minimind_edu.norms import RMSNorm
 
 MATH = "norm_geometry/math"
 SIZES = (1280, 360)

@@ -8,7 +8,8 @@ from browser import open_figures, unfold
 
 from minimind_edu.figures import PairingLab
 from minimind_edu.figures.pairing_lab import LAYOUTS, SHIFTS
-from minimind_edu.rope import apply_rotary_interleaved, precompute_freqs_cis
+from minimind_edu.for_comparison import rotate_interleaved
+from minimind_edu.rope import precompute_freqs_cis
 
 SETTINGS = list(itertools.product(LAYOUTS, LAYOUTS))
 MATCHED = [setting for setting in SETTINGS if setting[0] == setting[1]]
@@ -49,7 +50,7 @@ def test_permuting_does_not_mend_a_mixed_setting():
 def test_the_package_itself_refuses_the_wider_table():
     x = torch.ones(1, 4, 1, 8)
     with pytest.raises(ValueError, match="need 4 columns"):
-        apply_rotary_interleaved(x, x, *precompute_freqs_cis(8, 4))
+        rotate_interleaved(x, x, *precompute_freqs_cis(8, 4))
 
 
 def test_table_on_the_page_holds_the_scores_of_every_setting():

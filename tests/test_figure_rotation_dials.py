@@ -10,12 +10,8 @@ from browser import open_figures, read_out, settle, unfold
 from story_reader import read_story, show_story, telling_head
 
 from minimind_edu.figures import RotationDials
-from minimind_edu.rope import (
-    apply_rotary_interleaved,
-    apply_rotary_pos_emb,
-    half_split_permutation,
-    rope_angles,
-)
+from minimind_edu.for_comparison import half_split_permutation, rotate_interleaved
+from minimind_edu.rope import apply_rotary_pos_emb, rope_angles
 from minimind_edu.rope_frequencies import rope_frequencies
 
 MATH = "kit/rope"
@@ -35,7 +31,7 @@ def turned(values: list[float], position: int, base: float, layout: str) -> torc
     x = torch.tensor(values, dtype=torch.float64)[None, None, None]
     angles = rope_angles(len(values), position + 1, base, dtype=torch.float64)[-1:]
     if layout == "interleaved":
-        return apply_rotary_interleaved(x, x, angles.cos(), angles.sin())[0].flatten()
+        return rotate_interleaved(x, x, angles.cos(), angles.sin())[0].flatten()
     cos, sin = angles.cos().repeat(1, 2), angles.sin().repeat(1, 2)
     return apply_rotary_pos_emb(x, x, cos, sin)[0].flatten()
 

@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model_builders import SLOW_PROPERTY, tensor, tiny_model, token_ids
 
+from minimind_edu.for_comparison import CatCache
 from minimind_edu.kv_cache import KVCache
-from minimind_edu.layer_cache import BufferCache, CatCache
+from minimind_edu.layer_cache import BufferCache
 from minimind_edu.masks import visible_keys
 
 CACHES = [CatCache, BufferCache]
@@ -261,7 +262,7 @@ def bad_pasts():
         "transformers' layout": (
             turned,
             r"past_key_values\[0\] must be \[B, T, K, D\] with K=2 and D=8, got \[2, 2, 4, 8\]; "
-            r"this looks like transformers' \[B, K, T, D\]: transpose\(1, 2\) turns it around",
+            r"this looks like transformers' \[B, K, T, D\]: transpose\(1, 2\) converts it",
         ),
         "after repeat_kv": (
             repeated,

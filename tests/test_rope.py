@@ -8,17 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model_builders import PROPERTY, tensor
 
-from minimind_edu.rope import (
-    apply_rotary_emb,
-    apply_rotary_interleaved,
-    apply_rotary_pos_emb,
+from minimind_edu.for_comparison import (
     half_split_permutation,
-    precompute_freqs_cis,
     precompute_freqs_complex,
-    rope_angles,
-    rotate_half,
+    rotate_complex,
     rotate_interleaved,
 )
+from minimind_edu.rope import apply_rotary_pos_emb, precompute_freqs_cis, rope_angles, rotate_half
 from minimind_edu.rope_frequencies import RopeScaling, rope_frequencies
 
 DOUBLE = torch.float64
@@ -116,70 +112,6 @@ def test_rotate_half_is_a_quarter_turn():
     assert torch.equal(rotate_half(rotate_half(x)), -x)
 
 
-def test_rotate_interleaved_is_a_quarter_turn():
-    x = torch.tensor([1.0, 2.0, 3.0, 4.0])
-    assert rotate_interleaved(x).tolist() == [-2.0, 1.0, -4.0, 3.0]
-    assert torch.equal(rotate_interleaved(rotate_interleaved(x)), -x)
-
-
-# The three forms
-
-form_shapes = st.tuples(st.integers(1, 2), st.integers(1, 5), st.sampled_from([1, 2, 4]), even_dims)
-
-
-@PROPERTY
-@given(form_shapes, st.integers(0, 50), seeds)
-def test_half_split_interleaved_and_complex_agree_after_the_permutation(shape, start, seed):
-    batch, length, heads, dim = shape
-    q, k = tensor(*shape, seed=seed), tensor(batch, length, 1, dim, seed=seed + 1)
-    rows = slice(start, start + length)
-    cos, sin = precompute_freqs_cis(dim, start + length, dtype=DOUBLE)
-    angles = rope_angles(dim, start + length, dtype=DOUBLE)[rows]
-    order = half_split_permutation(dim)
-
-    interleaved = apply_rotary_interleaved(q, k, angles.cos(), angles.sin())
-    by_complex = apply_rotary_emb(q, k, precompute_freqs_complex(dim, start + length, dtype=DOUBLE)[rows])
-    half_split = apply_rotary_pos_emb(q[..., order], k[..., order], cos[rows], sin[rows])
-    for one, other, permuted in zip(interleaved, by_complex, half_split, strict=True):
-        torch.testing.assert_close(one, other)
-        torch.testing.assert_close(one[..., order], permuted)
-
-
-def test_the_forms_differ_without_the_permutation():
-    q = tensor(1, 5, 1, 8)
-    cos, sin = precompute_freqs_cis(8, 5, dtype=DOUBLE)
-    half_split, _ = apply_rotary_pos_emb(q, q, cos, sin)
-    interleaved, _ = apply_rotary_interleaved(q, q, cos[:, :4], sin[:, :4])
-    assert not torch.allclose(half_split, interleaved, atol=0.1)
-
-
-def test_permuting_projection_rows_converts_a_checkpoint():
-    heads, dim, width, length = 3, 8, 10, 4
-    w_q, w_k = tensor(heads * dim, width), tensor(heads * dim, width, seed=1)
-    x = tensor(1, length, width, seed=2)
-    cos, sin = precompute_freqs_cis(dim, length, dtype=DOUBLE)
-    rows = half_split_permutation(dim)
-
-    def scores(w_q, w_k, rotate, *tables):
-        q, k = (torch.nn.functional.linear(x, w).view(1, length, heads, dim) for w in (w_q, w_k))
-        q, k = rotate(q, k, *tables)
-        return torch.einsum("bshd,bthd->bhst", q, k)
-
-    def converted(w):
-        return w.view(heads, dim, width)[:, rows].reshape(heads * dim, width)
-
-    torch.testing.assert_close(
-        scores(w_q, w_k, apply_rotary_interleaved, cos[:, : dim // 2], sin[:, : dim // 2]),
-        scores(converted(w_q), converted(w_k), apply_rotary_pos_emb, cos, sin),
-    )
-
-
-def test_complex_numbers_have_length_one():
-    freqs_cis = precompute_freqs_complex(8, 100, dtype=DOUBLE)
-    assert freqs_cis.shape == (100, 4)
-    torch.testing.assert_close(freqs_cis.abs(), torch.ones(100, 4, dtype=DOUBLE))
-
-
 # Layouts and dtypes
 
 
@@ -199,8 +131,8 @@ def test_all_forms_keep_the_dtype_of_their_input(dtype):
     half_width = cos[:, :4], sin[:, :4]
     for result in (
         *apply_rotary_pos_emb(q, q, cos, sin),
-        *apply_rotary_interleaved(q, q, *half_width),
-        *apply_rotary_emb(q, q, precompute_freqs_complex(8, 3)),
+        *rotate_interleaved(q, q, *half_width),
+        *rotate_complex(q, q, precompute_freqs_complex(8, 3)),
     ):
         assert result.dtype == dtype
 
@@ -210,18 +142,10 @@ def test_queries_and_keys_each_keep_their_own_dtype():
     half_width = rope_angles(8, 3).cos(), rope_angles(8, 3).sin()
     for results in (
         apply_rotary_pos_emb(q, k, *precompute_freqs_cis(8, 3)),
-        apply_rotary_interleaved(q, k, *half_width),
-        apply_rotary_emb(q, k, precompute_freqs_complex(8, 3)),
+        rotate_interleaved(q, k, *half_width),
+        rotate_complex(q, k, precompute_freqs_complex(8, 3)),
     ):
         assert [result.dtype for result in results] == [torch.float32, torch.bfloat16]
-
-
-def test_the_complex_form_computes_float64_in_float64():
-    q = tensor(1, 50, 2, 16)
-    turned, _ = apply_rotary_emb(q, q, precompute_freqs_complex(16, 50, dtype=DOUBLE))
-    angles = rope_angles(16, 50, dtype=DOUBLE)
-    expected, _ = apply_rotary_interleaved(q, q, angles.cos(), angles.sin())
-    torch.testing.assert_close(turned, expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
@@ -269,8 +193,8 @@ def test_rejects_an_odd_head_dim(function, dim):
 
 ROTATIONS = {
     "half-split": (apply_rotary_pos_emb, precompute_freqs_cis(8, 5)),
-    "interleaved": (apply_rotary_interleaved, (rope_angles(8, 5).cos(), rope_angles(8, 5).sin())),
-    "complex": (apply_rotary_emb, (precompute_freqs_complex(8, 5),)),
+    "interleaved": (rotate_interleaved, (rope_angles(8, 5).cos(), rope_angles(8, 5).sin())),
+    "complex": (rotate_complex, (precompute_freqs_complex(8, 5),)),
 }
 
 
@@ -291,14 +215,14 @@ def test_rejects_tables_of_another_kind_of_number():
     with pytest.raises(ValueError, match="floating-point numbers, got .*int64"):
         apply_rotary_pos_emb(q, q, cos, sin.long())
     with pytest.raises(ValueError, match="floating-point numbers, got .*complex64"):
-        apply_rotary_interleaved(q, q, *(precompute_freqs_complex(8, 5),) * 2)
+        rotate_interleaved(q, q, *(precompute_freqs_complex(8, 5),) * 2)
     with pytest.raises(ValueError, match="freqs_cis must be complex, got torch.float32"):
-        apply_rotary_emb(q, q, cos[:, :4])
+        rotate_complex(q, q, cos[:, :4])
 
 
 def test_rejects_a_head_whose_channels_are_no_pairs():
     q, table = torch.ones(1, 5, 2, 7), torch.ones(5, 7)
-    for rotate in (apply_rotary_pos_emb, apply_rotary_interleaved):
+    for rotate in (apply_rotary_pos_emb, rotate_interleaved):
         with pytest.raises(ValueError, match="head_dim of q must be even, .* got 7"):
             rotate(q, q, table, table)
 
@@ -312,7 +236,7 @@ def test_rejects_a_number_of_positions_that_is_none(end):
 def test_rejects_tables_that_were_not_cut_to_the_positions():
     q, tables = torch.zeros(2, 5, 4, 8), precompute_freqs_cis(8, 6)
     message = (
-        r"q of shape \[2, 5, 4, 8\] is read as \[B, S, H, D\] because unsqueeze_dim=1, .* one row a position, "
+        r"q of shape \[2, 5, 4, 8\] is read as \[B, S, H, D\] because unsqueeze_dim=1, .* one row per position, "
         r"got tables of shape \[6, 8\]; slice them to \[start:start \+ S\], or give the other unsqueeze_dim"
     )
     with pytest.raises(ValueError, match=message):
@@ -335,17 +259,9 @@ def test_names_the_tensor_that_does_not_fit():
 
 def test_rejects_tables_of_another_head_dim():
     q = torch.zeros(1, 5, 2, 8)
-    message = "q has 8 channels a head, so the tables need 8 columns, got 16; compute them with dim=8"
+    message = "q has 8 channels per head, so the tables need 8 columns, got 16; compute them with dim=8"
     with pytest.raises(ValueError, match=message):
         apply_rotary_pos_emb(q, q, *precompute_freqs_cis(16, 5))
-
-
-def test_rejects_full_width_tables_in_the_interleaved_forms():
-    q, (cos, sin) = torch.zeros(1, 5, 2, 8), precompute_freqs_cis(8, 5)
-    with pytest.raises(ValueError, match="the tables need 4 columns, got 8"):
-        apply_rotary_interleaved(q, q, cos, sin)
-    with pytest.raises(ValueError, match="the tables need 4 columns, got 8"):
-        apply_rotary_emb(q, q, torch.complex(cos, sin))
 
 
 @pytest.mark.parametrize("unsqueeze_dim", [2, -1])

@@ -3,13 +3,14 @@
 The parts, each standing only on those before it, and the chapter that teaches it:
 
     config            every size and switch; upstream.py translates MiniMind's own names
-    norms             RMSNorm and LayerNorm                                                    02
+    norms             RMSNorm                                                                  02
     rope              rotated queries and keys                                                 03
     rope_frequencies  how fast each pair of channels rotates, YaRN                             04
     masks, attention  who reads from whom; grouped heads                                       05, 06
     layer_cache, kv_cache   keys and values of what was read, of one layer and of all          07
     feed_forward, moe       what every position does by itself, in one network or in experts
     block, model      parts into a block, blocks into a language model, tied weights           10, 11
+    loss              how surprised the model is by the token that follows                     13
     sampling, generation    from logits to a token, from tokens to a text
     bpe               where tokens come from: pieces of text, learned by counting                01
     costs, timing, machine  what a call must move and compute, and what it takes here          14
@@ -17,6 +18,7 @@ The parts, each standing only on those before it, and the chapter that teaches i
 
 The wings, which no part imports:
 
+    for_comparison    what MiniMind does not use: LayerNorm, other forms of RoPE, a cache that copies, no gate
     fast/             the same tokens, faster: one lean step, as it is or compiled; rounded weights          14, 15
     weights/          checkpoints and configs in files, of MiniMind's, transformers' and our own
     hf/               into Hugging Face transformers and back (an optional extra)

@@ -41,16 +41,6 @@ def repeat_kv(x: Tensor, n_rep: int) -> Tensor:
     return x.reshape(batch, length, heads * n_rep, head_dim)  # [B, T, K * n_rep, D]
 
 
-def repeat_kv_interleave(x: Tensor, n_rep: int) -> Tensor:
-    """The same as `repeat_kv` in one call."""
-    return torch.repeat_interleave(x, n_rep, dim=2)
-
-
-def repeat_kv_tiled(x: Tensor, n_rep: int) -> Tensor:
-    """Looks alike and is wrong for grouped queries: x.repeat gives h0 h1 h0 h1 h0 h1 h0 h1."""
-    return x.repeat(1, 1, n_rep, 1)
-
-
 def _check_shapes(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> None:
     """Broadcasting and fused kernels would accept some of what is wrong here, and compute something else."""
     fits = query.dim() == key.dim() == 4 and key.shape[:3] == value.shape[:3] and query.shape[::3] == key.shape[::3]
@@ -128,7 +118,7 @@ def fast_attention(
 
 
 class Attention(nn.Module):
-    """Project to queries, keys and values, turn them by RoPE, attend, join the heads, project back.
+    """Project to queries, keys and values, rotate queries and keys, attend, join the heads, project back.
 
     QK-norm, where the config has it (MiniMind3), normalizes each head's query and key before RoPE.
 
@@ -153,7 +143,7 @@ class Attention(nn.Module):
         self.resid_dropout = nn.Dropout(config.dropout)
 
     def project(self, x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries `[B, S, H, D]`, keys and values `[B, S, K, D]`; queries and keys turned for their positions."""
+        """Queries `[B, S, H, D]`, keys and values `[B, S, K, D]`; queries and keys rotated for their positions."""
         batch, length, _ = x.shape
         q = self.q_proj(x).view(batch, length, self.num_heads, self.head_dim)  # [B, S, H*D] -> [B, S, H, D]
         k = self.k_proj(x).view(batch, length, self.num_kv_heads, self.head_dim)  # -> [B, S, K, D]

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from minimind_edu.rope_frequencies import RopeScaling
+from minimind_edu.rope_frequencies import MOST_POSITIONS, RopeScaling
 from minimind_edu.upstream import Generation, translated
-from minimind_edu.validation import check_count, check_flag, check_number
+from minimind_edu.validation import check_choice, check_count, check_even, check_flag, check_number
 
 DERIVED: Any = None  # stands for a size that follows from the others, until __post_init__ computes it
 
@@ -62,39 +62,34 @@ class MiniMindConfig:
     seq_aux: bool = True  # balance the load within each sequence instead of over the whole batch
 
     def __post_init__(self) -> None:
-        self._check_kinds()
-        self._check_heads()
-        derived = {
-            "head_dim": self.hidden_size // self.num_attention_heads,
-            "intermediate_size": minimind2_intermediate_size(self.hidden_size),
-        }
-        derived["moe_intermediate_size"] = self.intermediate_size or derived["intermediate_size"]
-        for name, size in derived.items():
-            if getattr(self, name) is DERIVED:
-                object.__setattr__(self, name, size)  # once, before anybody can read the frozen fields
-        self._check_ranges()
-
-    def _check_kinds(self) -> None:
-        for name in _COUNTS:
+        for name, (check, *rule) in _RULES.items():
             if getattr(self, name) is not DERIVED or name not in _DERIVED:
-                check_count(name, getattr(self, name))
-        check_count("num_shared_experts", self.num_shared_experts, at_least=0)
-        for name in _NUMBERS:
-            check_number(name, getattr(self, name))
-        for name in _FLAGS:
-            check_flag(name, getattr(self, name))
-        if self.rope_scaling is not None and not isinstance(self.rope_scaling, RopeScaling):
+                check(name, getattr(self, name), *rule)
+        self._check_heads()
+        self._derive("head_dim", self.hidden_size // self.num_attention_heads)
+        check_even("head_dim", self.head_dim)
+        self._derive("intermediate_size", minimind2_intermediate_size(self.hidden_size))
+        self._derive("moe_intermediate_size", self.intermediate_size)
+        if self.num_experts_per_tok > self.num_experts:
+            raise ValueError(
+                f"num_experts_per_tok cannot exceed num_experts, got {self.num_experts_per_tok} of "
+                f"{self.num_experts}: a token visits an expert at most once"
+            )
+        if not isinstance(self.rope_scaling, RopeScaling | None):
             raise ValueError(
                 f"rope_scaling must be a RopeScaling or None, got {self.rope_scaling!r}; a dictionary of upstream's is "
                 "translated by MiniMindConfig.from_upstream"
             )
+        if self.bos_token_id is not None:
+            check_count("bos_token_id", self.bos_token_id, 0, self.vocab_size - 1)
+        for token in tokens_of(self.eos_token_id):
+            check_count("eos_token_id", token, 0, self.vocab_size - 1)
         if isinstance(self.eos_token_id, list):
             object.__setattr__(self, "eos_token_id", tuple(self.eos_token_id))
-        for name in ("bos_token_id", "eos_token_id"):
-            for token in tokens_of(getattr(self, name)):
-                check_count(name, token, at_least=0)
-                if token >= self.vocab_size:
-                    raise ValueError(f"{name} must lie in [0, {self.vocab_size}), the vocabulary, got {token}")
+
+    def _derive(self, name: str, size: int) -> None:
+        if getattr(self, name) is DERIVED:
+            object.__setattr__(self, name, size)  # once, before anybody can read the frozen fields
 
     def _check_heads(self) -> None:
         heads, kv_heads = self.num_attention_heads, self.num_key_value_heads
@@ -109,33 +104,6 @@ class MiniMindConfig:
                 f"hidden_size must be a multiple of num_attention_heads, got {self.hidden_size} and {heads}; "
                 "change one of them, or give head_dim yourself"
             )
-
-    def _check_ranges(self) -> None:
-        if self.head_dim % 2:
-            raise ValueError(
-                f"head_dim must be even because RoPE rotates pairs of channels, got {self.head_dim}; "
-                "change hidden_size, num_attention_heads or head_dim"
-            )
-        if self.num_experts_per_tok > self.num_experts:
-            raise ValueError(
-                f"num_experts_per_tok cannot exceed num_experts, got {self.num_experts_per_tok} of "
-                f"{self.num_experts}: a token visits an expert at most once"
-            )
-        if self.norm_placement not in ("pre", "post"):
-            raise ValueError(f"norm_placement must be 'pre' or 'post', got {self.norm_placement!r}")
-        if not 0.0 <= self.dropout < 1.0:
-            raise ValueError(f"dropout is a probability below 1, got {self.dropout}")
-        if not self.rms_norm_eps > 0:
-            raise ValueError(
-                f"rms_norm_eps must be positive, got {self.rms_norm_eps}: without it a vector of zeros divides by zero"
-            )
-        if not self.rope_theta > 1:
-            raise ValueError(
-                f"rope_theta must be above 1, got {self.rope_theta}: it is the base of the falling frequencies"
-            )
-        for name in ("initializer_range", "router_aux_loss_coef"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name} cannot be negative, got {getattr(self, name)}")
 
     @property
     def queries_per_kv(self) -> int:
@@ -173,7 +141,7 @@ class MiniMindConfig:
 
     @classmethod
     def minimind3_moe(cls, **changes: Any) -> "MiniMindConfig":
-        """MiniMind3-MoE, 768 x 8, one of four experts a token: 198,416,640 parameters."""
+        """MiniMind3-MoE, 768 x 8, one of four experts per token: 198,416,640 parameters."""
         return cls.minimind3(**{"use_moe": True, **changes})
 
     @classmethod
@@ -187,28 +155,28 @@ class MiniMindConfig:
         Raises:
             ValueError: for a generation that does not exist, or a name that this generation does not have.
         """
-        if generation not in ("minimind2", "minimind3"):
-            raise ValueError(f"generation must be 'minimind2' or 'minimind3', got {generation!r}")
-        changes = translated(upstream, generation)
-        known = {field.name for field in fields(cls)}
-        unknown = sorted(set(changes) - known)
-        if unknown:
-            raise ValueError(
-                f"upstream's {generation} config has no field {', '.join(unknown)}; "
-                f"known here: {', '.join(sorted(known))}"
-            )
+        changes = translated(upstream, generation, {field.name for field in fields(cls)})
         # upstream writes None where it means "derive it"
         changes = {name: value for name, value in changes.items() if value is not None or name not in _DERIVED}
         return (cls.minimind2 if generation == "minimind2" else cls.minimind3)(**changes)
 
 
 _DERIVED = ("head_dim", "intermediate_size", "moe_intermediate_size")
-_COUNTS = (
-    "vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads",
-    "max_position_embeddings", "num_experts", "num_experts_per_tok", *_DERIVED,
-)  # fmt: skip
-_NUMBERS = ("rope_theta", "rms_norm_eps", "dropout", "initializer_range", "router_aux_loss_coef")
+_COUNTS = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads",
+           "num_experts", "num_experts_per_tok", *_DERIVED)  # fmt: skip
 _FLAGS = ("use_qk_norm", "tie_word_embeddings", "use_moe", "norm_topk_prob", "seq_aux")
+_RULES: dict[str, tuple[Any, ...]] = {  # field: what checks it, and what else it is told
+    **dict.fromkeys(_COUNTS, (check_count,)),
+    "num_shared_experts": (check_count, 0),
+    "max_position_embeddings": (check_count, 1, MOST_POSITIONS),
+    **dict.fromkeys(_FLAGS, (check_flag,)),
+    "norm_placement": (check_choice, ("pre", "post")),
+    "dropout": (check_number, "[0, 1)", "it is a probability"),
+    "rms_norm_eps": (check_number, "(0, inf)", "without it a vector of zeros divides by zero"),
+    "rope_theta": (check_number, "(1, inf)", "it is the base of the falling frequencies"),
+    "initializer_range": (check_number, "[0, inf)"),
+    "router_aux_loss_coef": (check_number, "[0, inf)"),
+}
 
 
 def tokens_of(ids: Any) -> tuple[Any, ...]:
@@ -220,9 +188,11 @@ def tokens_of(ids: Any) -> tuple[Any, ...]:
 
 def minimind2_intermediate_size(hidden_size: int) -> int:
     """8/3 of the hidden size, rounded up to a multiple of 64 (512 -> 1408, 640 -> 1728, 768 -> 2048)."""
+    check_count("hidden_size", hidden_size)
     return 64 * math.ceil(int(hidden_size * 8 / 3) / 64)
 
 
 def minimind3_intermediate_size(hidden_size: int) -> int:
     """Pi times the hidden size, rounded up to a multiple of 64 (512 -> 1664, 768 -> 2432)."""
+    check_count("hidden_size", hidden_size)
     return 64 * math.ceil(hidden_size * math.pi / 64)

@@ -1,7 +1,6 @@
 """The feed-forward part of a block: every position is changed by itself, through a wider layer.
 
-    SwiGLU   down(silu(gate(x)) * up(x))        Shazeer 2020, arXiv 2002.05202
-    plain    down(relu(up(x)))                  Vaswani et al. 2017, for comparison
+    down(silu(gate(x)) * up(x))        SwiGLU, Shazeer 2020, arXiv 2002.05202
 
 MiniMind: `model/model_minimind.py`, class FeedForward.
 """
@@ -33,18 +32,3 @@ class FeedForward(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         gated = F.silu(self.gate_proj(x)) * self.up_proj(x)  # [..., E] -> [..., I]
         return self.dropout(self.down_proj(gated))  # [..., I] -> [..., E]
-
-
-class PlainFeedForward(nn.Module):
-    """Two projections with a ReLU between them, the form before gates. No biases, so that only the gate differs.
-
-    Shapes: `[..., E]` in, the same out.
-    """
-
-    def __init__(self, hidden_size: int, intermediate_size: int):
-        super().__init__()
-        self.up_proj = nn.Linear(hidden_size, intermediate_size, bias=False)
-        self.down_proj = nn.Linear(intermediate_size, hidden_size, bias=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.down_proj(F.relu(self.up_proj(x)))  # [..., E] -> [..., I] -> [..., E]

@@ -34,22 +34,15 @@ def generate(
     max_new_tokens: int = 128,
     *,
     attention_mask: Tensor | None = None,
-    do_sample: bool = False,
-    temperature: float = 1.0,
-    top_k: int | None = None,
-    top_p: float | None = None,
-    min_p: float | None = None,
-    repetition_penalty: float = 1.0,
-    generator: torch.Generator | None = None,
     eos_token_id: Ends = "config",
     pad_token_id: int | None = None,
     use_cache: bool = True,
+    **sampling: Any,
 ) -> Tensor:
     """The prompts with their continuations; it ends early when every row has ended.
 
     Args:
-        do_sample, temperature, top_k, top_p, min_p, repetition_penalty, generator: how a token is chosen, see
-            Sampling.
+        sampling: how a token is chosen, by the names of Sampling: `do_sample=True, top_p=0.9`.
         model, input_ids and the others: as in `stream`.
 
     Returns:
@@ -58,12 +51,11 @@ def generate(
     Raises:
         ValueError: as `stream` and Sampling.
     """
-    sampling = Sampling(do_sample, temperature, top_k, top_p, min_p, repetition_penalty, generator)
     tokens = stream(
         model,
         input_ids,
         max_new_tokens,
-        sampling,
+        Sampling(**sampling),
         attention_mask=attention_mask,
         eos_token_id=eos_token_id,
         pad_token_id=pad_token_id,
@@ -103,14 +95,13 @@ def stream(
     """
     config = model.config
     sampling = sampling or Sampling()
-    _check_prompt(config, input_ids, attention_mask, max_new_tokens)
     check_flag("use_cache", use_cache)
+    _check_prompt(config, input_ids, attention_mask, max_new_tokens)
     of_config = isinstance(eos_token_id, str) and eos_token_id == "config"
     ends = tokens_of(config.eos_token_id if of_config else eos_token_id)
-    for token in ends:
-        check_count("eos_token_id", token, 0, config.vocab_size - 1)
     padding = pad_token_id if pad_token_id is not None else ends[0] if ends else 0
-    check_count("pad_token_id", padding, 0, config.vocab_size - 1)
+    for name, token in (*(("eos_token_id", end) for end in ends), ("pad_token_id", padding)):
+        check_count(name, token, 0, config.vocab_size - 1)
     prompt, total = input_ids.long(), input_ids.shape[1] + max_new_tokens
 
     def steps() -> Iterator[Tensor]:
@@ -118,14 +109,13 @@ def stream(
         if attention_mask is not None and not bool(attention_mask.all()):
             mask = torch.cat([attention_mask, attention_mask.new_ones(len(prompt), max_new_tokens)], dim=1)
         cache = KVCache(config.num_hidden_layers, capacity=total) if use_cache else None
-        seen = None  # [B, V], which tokens have occurred, where a penalty asks
-        if sampling.repetition_penalty != 1:
-            seen = _seen(prompt, attention_mask, config.vocab_size)
+        penalized = sampling.repetition_penalty != 1
+        seen = _seen(prompt, attention_mask, config.vocab_size) if penalized else None  # [B, V]
         end_tokens = torch.tensor(ends, dtype=torch.int64, device=prompt.device)
         ended = torch.zeros(len(prompt), dtype=torch.bool, device=prompt.device)  # [B]
         text = unread = prompt  # [B, S]: all there is, and what the model has not read yet
         while text.shape[1] < total:
-            with torch.no_grad(), checked_before():
+            with torch.no_grad(), checked_before():  # for a text once: every look at a value waits for a GPU
                 out = model(
                     unread if use_cache else text,
                     None if mask is None else mask[:, : text.shape[1]],

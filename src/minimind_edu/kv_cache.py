@@ -19,7 +19,7 @@ class KVCache(Sequence[KeyValue]):
 
     Args:
         num_layers: L.
-        capacity, zeroed: positions to make room for, a hint, and whether it starts as zeros; as in BufferCache.
+        capacity, zeroed: as in BufferCache.
     """
 
     def __init__(self, num_layers: int, capacity: int = 0, zeroed: bool = False):
@@ -130,7 +130,7 @@ def _check_layout(index: int, key: Tensor | None, num_heads: int, head_dim: int)
         return
     hint = ""
     if list(key.shape[1:4:2]) == [num_heads, head_dim]:
-        hint = "; this looks like transformers' [B, K, T, D]: transpose(1, 2) turns it around"
+        hint = "; this looks like transformers' [B, K, T, D]: transpose(1, 2) converts it"
     elif key.shape[3] == head_dim and key.shape[2] % num_heads == 0:
         hint = "; the cache holds key/value heads before repeat_kv, not query heads"
     raise ValueError(

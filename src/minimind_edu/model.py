@@ -7,11 +7,10 @@ embedding matrix itself, and everything that concerns predicting the next token.
 MiniMind: `model/model_minimind.py`, classes MiniMindModel and MiniMindForCausalLM.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from minimind_edu import generation
@@ -19,11 +18,12 @@ from minimind_edu.block import MiniMindBlock
 from minimind_edu.config import MiniMindConfig
 from minimind_edu.kv_cache import KVCache
 from minimind_edu.layer_cache import KeyValue
+from minimind_edu.loss import next_token_loss
 from minimind_edu.masks import visible_keys
 from minimind_edu.moe import MoEFeedForward, RouterOutput
 from minimind_edu.norms import RMSNorm
-from minimind_edu.rope import precompute_freqs_cis
-from minimind_edu.validation import check_count, check_flag, check_tensor, check_token_ids, values_are_known
+from minimind_edu.rope import RopeTables
+from minimind_edu.validation import check_count, check_flag, check_token_ids, values_are_known
 
 Past = KVCache | Sequence[KeyValue]  # what may be given as past_key_values
 
@@ -44,49 +44,16 @@ class CausalLMOutput(NamedTuple):
         return getattr(self, name) if isinstance(name, str) else tuple.__getitem__(self, name)
 
 
-class MiniMindModel(nn.Module):
-    """Embedding, blocks, final norm.
-
-    The cos and sin tables are computed, not learned: they are no part of the state dict, and they stay in float32 (or
-    wider) when the model is converted to half precision.
-
-    State-dict keys: embed_tokens, layers.<i>, norm.
-    """
+class MiniMindModel(RopeTables):
+    """Embedding, blocks, final norm. State-dict keys: embed_tokens, layers.<i>, norm."""
 
     def __init__(self, config: MiniMindConfig):
-        super().__init__()
+        super().__init__(config.head_dim, config.max_position_embeddings, config.rope_theta, config.rope_scaling)
         self.config = config
         self.embed_tokens = nn.Embedding(config.vocab_size, config.hidden_size)
         self.dropout = nn.Dropout(config.dropout)
         self.layers = nn.ModuleList(MiniMindBlock(config) for _ in range(config.num_hidden_layers))
         self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
-        cos, sin = self._tables(torch.float32)
-        self.register_buffer("freqs_cos", cos, persistent=False)  # [max_position_embeddings, D]
-        self.register_buffer("freqs_sin", sin, persistent=False)
-        self.register_load_state_dict_post_hook(_tables_follow_weights)
-
-    def _tables(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        config = self.config
-        return precompute_freqs_cis(
-            config.head_dim, config.max_position_embeddings, config.rope_theta, config.rope_scaling, dtype
-        )
-
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "MiniMindModel":
-        """Moving and converting (`.to`, `.half`, `.double`, `.to_empty`) all come through here."""
-        before = self.freqs_cos
-        super()._apply(fn, recurse)
-        if self.freqs_cos is not before:
-            # What came out may be rounded (half) or uninitialized (to_empty), so it is computed again.
-            self.rebuild_tables()
-        return self
-
-    def rebuild_tables(self) -> None:
-        """Compute cos and sin again, on the weights' device, in float32 or wider if the weights are."""
-        weight = self.embed_tokens.weight
-        # not where a surrounding `with torch.device("meta")` says: nothing could be moved from there
-        with torch.device("cpu"):
-            cos, sin = self._tables(torch.promote_types(weight.dtype, torch.float32))
-        self.freqs_cos, self.freqs_sin = cos.to(weight.device), sin.to(weight.device)
 
     def forward(
         self,
@@ -123,25 +90,10 @@ class MiniMindModel(nn.Module):
     def _continued(self, past_key_values: Past | None, use_cache: bool) -> KVCache | None:
         """The cache that this call appends to: a fork of the past, a new one, or none."""
         check_flag("use_cache", use_cache)
-        config = self.config
-        if past_key_values is None and not use_cache:
-            return None
-        if len(self.layers) != config.num_hidden_layers:
-            raise ValueError(
-                f"a cache has room for the {config.num_hidden_layers} layers of the config, but the model has "
-                f"{len(self.layers)}; build a model with num_hidden_layers={len(self.layers)}, or use no cache"
-            )
+        layers, config = len(self.layers), self.config
         if past_key_values is None:
-            return KVCache(config.num_hidden_layers)
-        sizes = config.num_hidden_layers, config.num_key_value_heads, config.head_dim
-        return KVCache.from_pairs(past_key_values, *sizes)
-
-
-def _tables_follow_weights(model: MiniMindModel, _: Any) -> None:
-    """After load_state_dict(assign=True) the weights may be elsewhere (no longer on meta), or in another dtype."""
-    weight, cos = model.embed_tokens.weight, model.freqs_cos
-    if (cos.device, cos.dtype) != (weight.device, torch.promote_types(weight.dtype, torch.float32)):
-        model.rebuild_tables()
+            return KVCache(layers) if use_cache else None
+        return KVCache.from_pairs(past_key_values, layers, config.num_key_value_heads, config.head_dim)
 
 
 def _refuse_two_tables(model: "MiniMindForCausalLM", weights: Mapping[str, Any], prefix: str, *_: Any) -> None:
@@ -211,27 +163,9 @@ class MiniMindForCausalLM(nn.Module):
         check_count("logits_to_keep (0: all)", logits_to_keep, 0, input_ids.shape[1])
         kept = hidden[:, -logits_to_keep:] if logits_to_keep else hidden
         logits = self.lm_head(kept)  # [B, S, E] -> [B, S, V]
-        loss = None if labels is None else self._loss(logits, input_ids, labels)
+        loss = None if labels is None else next_token_loss(logits, labels)
         aux_loss = torch.stack([routed.aux_loss for routed in routing]).sum() if routing else None
         return CausalLMOutput(logits, hidden, past, loss, aux_loss, routing)
-
-    def _loss(self, logits: Tensor, input_ids: Tensor, labels: Tensor) -> Tensor:
-        check_tensor("labels", labels, "of integers [B, S]")
-        if labels.shape != input_ids.shape or logits.shape[1] != labels.shape[1]:
-            raise ValueError(
-                f"labels must have the shape of input_ids, {list(input_ids.shape)}, and need the logits of all "
-                f"positions, got labels {list(labels.shape)} and logits for {logits.shape[1]} positions"
-            )
-        read = labels.masked_fill(labels == -100, 0)
-        check_token_ids(read, self.config.vocab_size, "labels (-100 is left out)")
-        # The labels move, not the logits: cutting off the last position would copy all the others, and their gradient.
-        following = F.pad(labels[:, 1:].long(), (0, 1), value=-100)  # [B, S], nothing follows the last
-        if values_are_known(following) and not bool((following != -100).any()):
-            raise ValueError(
-                "a loss needs a label to predict: the first of a row has nothing before it, and -100 is left out; "
-                f"got labels {list(labels.shape)} with no other"
-            )
-        return F.cross_entropy(logits.flatten(0, 1).float(), following.flatten(), ignore_index=-100)
 
     # functions of generation.py whose first argument, called this way, is the model itself
     generate = generation.generate
@@ -244,9 +178,8 @@ class MiniMindForCausalLM(nn.Module):
             active: leave out the experts that a token does not visit.
         """
         total = sum(parameter.numel() for parameter in self.parameters())  # parameters() names a tied one once
-        if active and self.config.use_moe:
-            idle = self.config.num_experts - self.config.num_experts_per_tok
-            for part in self.modules():
-                if isinstance(part, MoEFeedForward):
-                    total -= idle * sum(parameter.numel() for parameter in part.experts[0].parameters())
+        for part in self.modules():
+            if active and isinstance(part, MoEFeedForward):
+                idle = len(part.experts) - part.gate.top_k
+                total -= idle * sum(parameter.numel() for parameter in part.experts[0].parameters())
         return total

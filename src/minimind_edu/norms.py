@@ -1,10 +1,10 @@
-"""LayerNorm and RMSNorm: keep the scale of every position's vector under control.
+"""RMSNorm: keep the scale of every position's vector under control.
 
-    LayerNorm   y = gain * (x - mean(x)) / sqrt(mean((x - mean(x))²) + eps) + bias      Ba, Kiros, Hinton 2016
-    RMSNorm     y = gain * x             / sqrt(mean(x²)             + eps)             Zhang, Sennrich 2019
+    y = gain * x / sqrt(mean(x²) + eps)      Zhang, Sennrich 2019
 
-All means run over the last axis only: every position of every sequence is normalized by itself. Left out on purpose:
-statistics over the batch, running averages, anything that differs between training and inference.
+The mean runs over the last axis only: every position of every sequence is normalized by itself. Left out on purpose:
+statistics over the batch, running averages, anything that differs between training and inference. LayerNorm, which
+also subtracts the mean, is in `for_comparison.py`.
 MiniMind: `model/model_minimind.py`, class RMSNorm.
 """
 
@@ -14,12 +14,13 @@ from torch import Tensor, nn
 from minimind_edu.validation import check_number
 
 
-def _in_float32(x: Tensor) -> Tensor:
+def in_float32(x: Tensor) -> Tensor:
     """Half precision is widened: 300² overflows float16, and every step in bfloat16 would round to 8 binary digits."""
     return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
-def _check_input(name: str, x: Tensor, dim: int) -> None:
+def check_input(name: str, x: Tensor, dim: int) -> None:
+    """Raise a ValueError unless the norm of that name can normalize x over `dim` channels."""
     if x.shape[-1] != dim:
         raise ValueError(
             f"{name}({dim}) normalizes the last axis, which must have {dim} channels, got a tensor of shape "
@@ -56,44 +57,9 @@ class RMSNorm(nn.Module):
         return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps)  # [..., dim] * [..., 1]
 
     def forward(self, x: Tensor) -> Tensor:
-        _check_input("RMSNorm", x, self.weight.shape[0])
+        check_input("RMSNorm", x, self.weight.shape[0])
         # The gain is applied before the cast back: casting first rounds twice (1.41 times the rms error in float16).
-        return (self.weight * self.norm(_in_float32(x))).to(x.dtype)
-
-    def extra_repr(self) -> str:
-        return f"{self.weight.shape[0]}, eps={self.eps}"
-
-
-class LayerNorm(nn.Module):
-    """Subtract every vector's mean, divide by its standard deviation, then apply a learned gain and bias.
-
-    Ba, Kiros and Hinton 2016, arXiv 1607.06450. Written out for comparison with RMSNorm; equal to torch.nn.LayerNorm.
-
-    Args:
-        dim: number of channels, the size of the last axis.
-        eps: added to the variance, inside the root.
-
-    Shapes: `[..., dim]` in, the same out.
-
-    Raises:
-        ValueError: if the last axis of the input does not have `dim` channels, or the input holds integers.
-    """
-
-    def __init__(self, dim: int, eps: float = 1e-5):
-        super().__init__()
-        check_number("eps", eps, "[0, inf)")
-        self.eps = eps
-        self.weight = nn.Parameter(torch.ones(dim))
-        self.bias = nn.Parameter(torch.zeros(dim))
-
-    def norm(self, x: Tensor) -> Tensor:
-        """The normalization alone, without gain and bias, in the dtype of `x`."""
-        centered = x - x.mean(-1, keepdim=True)  # [..., dim] - [..., 1]
-        return centered * torch.rsqrt(centered.pow(2).mean(-1, keepdim=True) + self.eps)
-
-    def forward(self, x: Tensor) -> Tensor:
-        _check_input("LayerNorm", x, self.weight.shape[0])
-        return (self.weight * self.norm(_in_float32(x)) + self.bias).to(x.dtype)
+        return (self.weight * self.norm(in_float32(x))).to(x.dtype)
 
     def extra_repr(self) -> str:
         return f"{self.weight.shape[0]}, eps={self.eps}"

@@ -1,17 +1,19 @@
-"""Rotary position embedding: turn queries and keys by an angle that grows with their position.
+"""Rotary position embedding: rotate queries and keys by an angle that grows with their position.
 
-Pair i of a head's channels turns by position * inv_freq[i], with inv_freq[i] = base^(-2i/dim). The dot product of a
-query turned for position m with a key turned for position n then depends on m and n only through m - n.
+Pair i of a head's channels rotates by position * inv_freq[i], with inv_freq[i] = base^(-2i/dim). The dot product of a
+query rotated for position m with a key rotated for position n then depends on m and n only through m - n.
 Su et al. 2021, arXiv 2104.09864.
 
-Which channels form a pair is a convention. MiniMind and transformers pair channel i with i + dim/2 (half-split);
-the paper and Meta's Llama pair 2i with 2i + 1 (interleaved), and Meta's code writes the pair as one complex number.
-The three forms agree after a permutation of the channels, and are wrong when mixed.
+Which channels form a pair is a convention. MiniMind and transformers pair channel i with i + dim/2 (half-split); the
+forms of others are in `for_comparison.py`.
 MiniMind: `model/model_minimind.py`, precompute_freqs_cis and apply_rotary_pos_emb.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from minimind_edu.rope_frequencies import MOST_POSITIONS, RopeScaling, rope_frequencies
 from minimind_edu.validation import check_count, check_even
@@ -40,11 +42,11 @@ def precompute_freqs_cis(
 ) -> tuple[Tensor, Tensor]:
     """The cos and sin tables of the half-split form, for positions 0 to end - 1.
 
-    Both are `[end, dim]`: the `[end, dim/2]` angles stand there twice, side by side, so that one elementwise product
-    serves both channels of a pair. The name is MiniMind's, where it once returned complex numbers.
+    Both are `[end, dim]`: the `[end, dim/2]` angles appear twice, side by side, so that one elementwise product serves
+    both channels of a pair. The name is MiniMind's, where it once returned complex numbers.
 
     Raises:
-        ValueError: if dim is not an even number of at least 2.
+        ValueError: as `rope_frequencies`, and if `end` is no number of positions.
     """
     angles = rope_angles(dim, end, rope_base, rope_scaling, dtype)
     factor = rope_scaling.table_factor if rope_scaling and rope_scaling.starts_at(end) else 1.0
@@ -53,8 +55,54 @@ def precompute_freqs_cis(
     return cos, sin
 
 
+class RopeTables(nn.Module):
+    """A module with the cos and sin tables, which stay right when it is moved or converted.
+
+    They are computed, not learned: they are no part of the state dict, and they stay in float32 (or wider) when the
+    weights are converted to half precision.
+
+    Args: as of `precompute_freqs_cis`.
+    """
+
+    freqs_cos: Tensor  # [end, dim]
+    freqs_sin: Tensor
+
+    def __init__(self, dim: int, end: int, rope_base: float, rope_scaling: RopeScaling | None):
+        super().__init__()
+        self._sizes = dim, end, rope_base, rope_scaling
+        for name, table in zip(("freqs_cos", "freqs_sin"), precompute_freqs_cis(*self._sizes), strict=True):
+            self.register_buffer(name, table, persistent=False)
+        self.register_load_state_dict_post_hook(RopeTables._follow_weights)
+
+    def rebuild_tables(self) -> None:
+        """Compute cos and sin again, on the weights' device, in float32 or wider if the weights are."""
+        device, dtype = self._wanted()
+        # not where a surrounding `with torch.device("meta")` says: nothing could be moved from there
+        with torch.device("cpu"):
+            cos, sin = precompute_freqs_cis(*self._sizes, dtype)
+        self.freqs_cos, self.freqs_sin = cos.to(device), sin.to(device)
+
+    def _wanted(self) -> tuple[torch.device, torch.dtype]:
+        weight = next(self.parameters())
+        return weight.device, torch.promote_types(weight.dtype, torch.float32)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "RopeTables":
+        """Moving and converting (`.to`, `.half`, `.double`, `.to_empty`) all come through here."""
+        before = self.freqs_cos
+        super()._apply(fn, recurse)
+        if self.freqs_cos is not before:
+            # What came out may be rounded (half) or uninitialized (to_empty), so it is computed again.
+            self.rebuild_tables()
+        return self
+
+    def _follow_weights(self, _: Any) -> None:
+        """After load_state_dict(assign=True) the weights may be elsewhere (no longer on meta), or in another dtype."""
+        if (self.freqs_cos.device, self.freqs_cos.dtype) != self._wanted():
+            self.rebuild_tables()
+
+
 def rotate_half(x: Tensor) -> Tensor:
-    """A quarter turn of every half-split pair: `[first, second]` becomes `[-second, first]`. Same shape."""
+    """Rotate every half-split pair by 90 degrees: `[first, second]` becomes `[-second, first]`. Same shape."""
     first, second = x.chunk(2, dim=-1)  # [..., D] -> 2 x [..., D/2]
     return torch.cat([-second, first], dim=-1)
 
@@ -62,128 +110,52 @@ def rotate_half(x: Tensor) -> Tensor:
 def apply_rotary_pos_emb(
     q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, unsqueeze_dim: int = 1
 ) -> tuple[Tensor, Tensor]:
-    """Turn queries and keys for their positions, half-split form.
+    """Rotate queries and keys for their positions, half-split form.
 
-    A turn by an angle is cos times the vector plus sin times the vector a quarter turn ahead.
+    A vector rotated by an angle is cos times the vector plus sin times the vector rotated by 90 degrees.
 
     Args:
         q: `[B, S, H, D]`, or `[B, H, S, D]` with unsqueeze_dim=0.
         k: like q, with K heads in place of H.
         cos, sin: `[S, D]`, the rows of the tables for exactly these S positions.
-        unsqueeze_dim: where the heads' axis is put into the tables: 1 when it follows the positions, 0 when it
-            stands before them.
+        unsqueeze_dim: where the tables get the heads' axis: 1 if it follows the positions, 0 if it precedes them.
 
     Returns:
-        q and k, same shapes, same dtypes; the turning itself is done in the wider dtype of tensor and table.
+        q and k, same shapes, same dtypes; they are rotated in the wider dtype of tensor and table.
 
     Raises:
         ValueError: if the tables do not have one row for each position and one column for each channel, if q or k
             holds integers, or its channels are no pairs.
     """
     for name, x in (("q", q), ("k", k)):
-        _check_tables(name, x, cos, sin, unsqueeze_dim, columns=x.shape[-1])
+        check_tables(name, x, cos, sin, unsqueeze_dim, columns=x.shape[-1])
     cos, sin = cos.unsqueeze(unsqueeze_dim), sin.unsqueeze(unsqueeze_dim)  # [S, D] -> [S, 1, D]
-    q_turned = q * cos + rotate_half(q) * sin
-    k_turned = k * cos + rotate_half(k) * sin
-    return q_turned.to(q.dtype), k_turned.to(k.dtype)
+    q_rotated = q * cos + rotate_half(q) * sin
+    k_rotated = k * cos + rotate_half(k) * sin
+    return q_rotated.to(q.dtype), k_rotated.to(k.dtype)
 
 
-def _check_tables(name: str, x: Tensor, cos: Tensor, sin: Tensor, unsqueeze_dim: int, columns: int) -> None:
+def check_tables(name: str, x: Tensor, cos: Tensor, sin: Tensor, unsqueeze_dim: int, columns: int) -> None:
     """Broadcasting would accept a wrong axis whenever two sizes happen to be equal; say it instead."""
     if unsqueeze_dim not in (0, 1):
         raise ValueError(f"unsqueeze_dim must be 1 for [B, S, H, D] or 0 for [B, H, S, D], got {unsqueeze_dim}")
     if cos.shape != sin.shape or cos.dim() != 2:
         raise ValueError(f"cos and sin must both be [S, D], got {list(cos.shape)} and {list(sin.shape)}")
-    axis = -3 if unsqueeze_dim == 1 else -2
     if not (x.is_floating_point() and cos.is_floating_point() and sin.is_floating_point()):
         raise ValueError(
             f"{name}, cos and sin must hold floating-point numbers, got {x.dtype}, {cos.dtype} and {sin.dtype}; "
             "a rotated integer is none"
         )
+    axis, layout = ((-2, "[B, H, S, D]"), (-3, "[B, S, H, D]"))[unsqueeze_dim]
     if x.dim() < 3 or x.shape[axis] != cos.shape[0]:
-        layout = "[B, S, H, D]" if unsqueeze_dim == 1 else "[B, H, S, D]"
         raise ValueError(
             f"{name} of shape {list(x.shape)} is read as {layout} because unsqueeze_dim={unsqueeze_dim}, so the tables "
-            f"need one row a position, got tables of shape {list(cos.shape)}; slice them to [start:start + S], or "
+            f"need one row per position, got tables of shape {list(cos.shape)}; slice them to [start:start + S], or "
             "give the other unsqueeze_dim"
         )
     check_even(f"the head_dim of {name}", x.shape[-1])
     if cos.shape[1] != columns:
         raise ValueError(
-            f"{name} has {x.shape[-1]} channels a head, so the tables need {columns} columns, "
+            f"{name} has {x.shape[-1]} channels per head, so the tables need {columns} columns, "
             f"got {cos.shape[1]}; compute them with dim={x.shape[-1]}"
         )
-
-
-def rotate_interleaved(x: Tensor) -> Tensor:
-    """A quarter turn of every interleaved pair: `(a, b)` becomes `(-b, a)` in place. Same shape."""
-    even, odd = x[..., 0::2], x[..., 1::2]  # [..., D] -> 2 x [..., D/2]
-    return torch.stack([-odd, even], dim=-1).flatten(-2)  # [..., D/2, 2] -> [..., D]
-
-
-def apply_rotary_interleaved(
-    q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, unsqueeze_dim: int = 1
-) -> tuple[Tensor, Tensor]:
-    """Turn queries and keys for their positions, pairing channel 2i with 2i + 1 as in the paper.
-
-    Args:
-        q, k, unsqueeze_dim: as in `apply_rotary_pos_emb`.
-        cos, sin: `[S, D/2]`, one column a pair: `rope_angles(...).cos()` and `.sin()`.
-
-    Raises:
-        ValueError: if the tables do not have one row for each position and one column for each pair.
-    """
-    for name, x in (("q", q), ("k", k)):
-        _check_tables(name, x, cos, sin, unsqueeze_dim, columns=x.shape[-1] // 2)
-    cos = cos.repeat_interleave(2, dim=-1).unsqueeze(unsqueeze_dim)  # [S, D/2] -> [S, D] -> [S, 1, D]
-    sin = sin.repeat_interleave(2, dim=-1).unsqueeze(unsqueeze_dim)
-    q_turned = q * cos + rotate_interleaved(q) * sin
-    k_turned = k * cos + rotate_interleaved(k) * sin
-    return q_turned.to(q.dtype), k_turned.to(k.dtype)
-
-
-def precompute_freqs_complex(
-    dim: int, end: int = 32 * 1024, rope_base: float = 1e6, dtype: torch.dtype = torch.float32
-) -> Tensor:
-    """e^(i * angle) for every position and pair: `[end, dim/2]` complex, all of length 1. Meta's Llama."""
-    angles = rope_angles(dim, end, rope_base, dtype=dtype)
-    return torch.polar(torch.ones_like(angles), angles)
-
-
-def apply_rotary_emb(q: Tensor, k: Tensor, freqs_cis: Tensor) -> tuple[Tensor, Tensor]:
-    """Turn queries and keys by complex multiplication; pair (2i, 2i + 1) is one complex number. Meta's Llama.
-
-    Args:
-        q: `[B, S, H, D]`.
-        k: `[B, S, K, D]`.
-        freqs_cis: `[S, D/2]` complex, the rows for exactly these S positions.
-
-    Raises:
-        ValueError: if the table does not have one row for each position and one column for each pair.
-    """
-    for name, x in (("q", q), ("k", k)):
-        if not freqs_cis.is_complex():
-            raise ValueError(f"freqs_cis must be complex, got {freqs_cis.dtype}; precompute_freqs_complex makes it")
-        _check_tables(name, x, freqs_cis.real, freqs_cis.imag, 1, columns=x.shape[-1] // 2)
-
-    def turn(x: Tensor) -> Tensor:
-        wide = x.to(torch.promote_types(x.dtype, torch.float32))
-        pairs = torch.view_as_complex(wide.unflatten(-1, (-1, 2)).contiguous())  # [B, S, H, D] -> [B, S, H, D/2]
-        turned = pairs * freqs_cis.unsqueeze(1)  # the heads' axis goes in: [S, D/2] -> [S, 1, D/2]
-        return torch.view_as_real(turned).flatten(-2).to(x.dtype)  # [B, S, H, D/2, 2] -> [B, S, H, D]
-
-    return turn(q), turn(k)
-
-
-def half_split_permutation(dim: int) -> Tensor:
-    """The reordering of channels that turns interleaved pairs into half-split ones: `[0, 2, 4, ..., 1, 3, 5, ...]`.
-
-    With p = half_split_permutation(D), turning x[..., p] in the half-split form equals turning x in the interleaved
-    form and reordering afterwards. Applied to the rows of a query and a key projection, head by head, it converts a
-    checkpoint of one convention to the other.
-
-    Raises:
-        ValueError: if dim is not an even number of at least 2.
-    """
-    check_even("dim", dim)
-    return torch.cat([torch.arange(0, dim, 2), torch.arange(1, dim, 2)])

@@ -13,7 +13,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from minimind_edu.validation import check_count, check_even, check_number
+from minimind_edu.validation import check_choice, check_count, check_even, check_number
 
 MOST_POSITIONS = 2**22  # of one table: 2 GB for heads of 64 channels
 
@@ -50,8 +50,7 @@ class RopeScaling:
             )
         if self.attention_factor is not None:
             check_number("attention_factor", self.attention_factor, "(0, inf)", "it multiplies cos and sin")
-        if self.formula not in ("yarn", "minimind2"):
-            raise ValueError(f"formula must be 'yarn' or 'minimind2', got {self.formula!r}")
+        check_choice("formula", self.formula, ("yarn", "minimind2"))
 
     def starts_at(self, length: int) -> bool:
         """Whether a table of `length` positions is scaled: only one that outgrows the trained context.

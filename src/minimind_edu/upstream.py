@@ -3,12 +3,12 @@
 MiniMind: `model/model_minimind.py`, class MiniMindConfig.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import fields
 from typing import Any, Literal
 
 from minimind_edu.rope_frequencies import RopeScaling
-from minimind_edu.validation import check_flag
+from minimind_edu.validation import check_choice, check_flag
 
 Generation = Literal["minimind2", "minimind3"]
 
@@ -43,11 +43,22 @@ def upstream_scaling(values: dict[str, Any], generation: Generation) -> RopeScal
     return RopeScaling(**defaults | {name: value for name, value in (given or {}).items() if name in known})
 
 
-def translated(upstream: Mapping[str, Any], generation: Generation) -> dict[str, Any]:
-    """Upstream's arguments under our names, without those that change no result here."""
+def translated(upstream: Mapping[str, Any], generation: Generation, known: Collection[str]) -> dict[str, Any]:
+    """Upstream's arguments under our names, which are `known`, without those that change no result here.
+
+    Raises:
+        ValueError: for a generation that does not exist, or a name that this generation does not have.
+    """
+    check_choice("generation", generation, ("minimind2", "minimind3"))
     values = dict(upstream)
     scaling = upstream_scaling(values, generation)
     changes = {UPSTREAM_NAMES.get(name, name): value for name, value in values.items()}
     for name in _WITHOUT_MEANING_HERE:
         changes.pop(name, None)
-    return changes if scaling is None else changes | {"rope_scaling": scaling}
+    if scaling is not None:
+        changes["rope_scaling"] = scaling
+    if unknown := sorted(set(changes) - set(known)):
+        raise ValueError(
+            f"upstream's {generation} config has no field {', '.join(unknown)}; known here: {', '.join(sorted(known))}"
+        )
+    return changes

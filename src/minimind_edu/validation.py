@@ -51,6 +51,12 @@ def check_flag(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be True or False, got {value!r}")
 
 
+def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
+    """Raise a ValueError unless `value` is one of these words."""
+    if value not in choices:
+        raise ValueError(f"{name} must be {' or '.join(map(repr, choices))}, got {value!r}")
+
+
 def check_even(name: str, value: int) -> None:
     """Raise a ValueError unless RoPE can split `value` channels of one head into pairs."""
     if value not in range(2, 2**16 + 1, 2):

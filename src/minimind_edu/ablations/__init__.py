@@ -20,9 +20,8 @@ from torch import Tensor, nn
 from minimind_edu.ablations.lists import WORDS, write_rows
 from minimind_edu.block import MiniMindBlock
 from minimind_edu.config import MiniMindConfig
-from minimind_edu.feed_forward import PlainFeedForward
+from minimind_edu.for_comparison import LayerNorm, PlainFeedForward
 from minimind_edu.model import MiniMindForCausalLM
-from minimind_edu.norms import LayerNorm
 from minimind_edu.training import Recipe, initialize
 
 RUNS = Path(__file__).parent / "runs.json"

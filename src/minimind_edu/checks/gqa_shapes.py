@@ -14,10 +14,11 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from minimind_edu.attention import attention, repeat_kv, repeat_kv_tiled
+from minimind_edu.attention import attention, repeat_kv
 from minimind_edu.checks.exercise import Attempt, Case, Exercise, Mistake, Property, each, numbers
 from minimind_edu.config import MiniMindConfig
 from minimind_edu.costs import cache_bytes_per_position
+from minimind_edu.for_comparison import repeat_kv_tiled
 from minimind_edu.masks import causal_mask
 from minimind_edu.traffic import Traffic
 

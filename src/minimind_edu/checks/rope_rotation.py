@@ -12,13 +12,8 @@ import torch
 from torch import Tensor
 
 from minimind_edu.checks.exercise import Attempt, Case, Exercise, Mistake, numbers
-from minimind_edu.rope import (
-    apply_rotary_pos_emb,
-    half_split_permutation,
-    precompute_freqs_cis,
-    rotate_half,
-    rotate_interleaved,
-)
+from minimind_edu.for_comparison import half_split_permutation, rotate_every_two
+from minimind_edu.rope import apply_rotary_pos_emb, precompute_freqs_cis, rotate_half
 
 Pair = tuple[Tensor, Tensor]
 
@@ -77,11 +72,11 @@ check_rope = Exercise(
             "heads, [S, 1, D]",
         ),
         Mistake(
-            _with(quarter_turn=rotate_interleaved),
+            _with(quarter_turn=rotate_every_two),
             "you rotate neighbors, (0, 1), (2, 3) and so on, but the angles are half-split: pair i with i + D/2",
         ),
         Mistake(
-            _with(lambda dim: _exponents(dim).view(2, -1).T.flatten(), rotate_interleaved),
+            _with(lambda dim: _exponents(dim).view(2, -1).T.flatten(), rotate_every_two),
             "you use interleaved pairs, (0, 1), (2, 3) and so on; here they are half-split, i and i + D/2",
         ),
         Mistake(
@@ -146,7 +141,7 @@ _BUGS: dict[str, dict[str, Any]] = {
     "the table's rows meet the heads: after transpose(1, 2) the layout is [B, H, S, D], so the axis for the heads must "
     "be in front of the positions, [1, S, D]": {"axis": 1},
     "the tables are half-split and the rotation pairs neighbors: use [-second half, first half]": {
-        "quarter_turn": rotate_interleaved
+        "quarter_turn": rotate_every_two
     },
     "the values are rotated: they are summed, so nothing cancels their absolute angles": {"rotated": "qkv"},
 }
@@ -221,7 +216,7 @@ check_best_key = Exercise(
             "the direction is right, but the key has length 1: it shall be as long as the query",
         ),
         Mistake(
-            _key(quarter_turn=rotate_interleaved),
+            _key(quarter_turn=rotate_every_two),
             "your angles are half-split and your rotation pairs neighbors: pair channel i with i + D/2",
         ),
         Mistake(_key(base=10_000.0), "your base is always 10,000: use the argument rope_base"),

@@ -20,7 +20,8 @@ from minimind_edu.config import MiniMindConfig
 from minimind_edu.device import one_thread
 from minimind_edu.figures.base import Figure
 from minimind_edu.figures.traits import Finite
-from minimind_edu.layer_cache import CatCache, KeyValue
+from minimind_edu.for_comparison import CatCache
+from minimind_edu.layer_cache import KeyValue
 from minimind_edu.masks import causal_mask
 from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.rope import apply_rotary_pos_emb

@@ -13,7 +13,8 @@ from traitlets import Bunch, Dict, Enum, List, TraitError, default, observe, val
 
 from minimind_edu.figures.base import Figure
 from minimind_edu.figures.traits import Finite
-from minimind_edu.norms import LayerNorm, RMSNorm
+from minimind_edu.for_comparison import LayerNorm
+from minimind_edu.norms import RMSNorm
 
 CURVE_EPS = 1e-5  # of the curves over 64 channels, which do not follow the eps slider
 _NORMS = {"layer": LayerNorm, "rms": RMSNorm}

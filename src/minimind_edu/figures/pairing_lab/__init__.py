@@ -11,14 +11,8 @@ from traitlets import Bool, Bunch, Enum, Int, List, validate
 from minimind_edu.figures.base import Figure
 from minimind_edu.figures.rotation_dials import KEY, QUERY, check_vectors
 from minimind_edu.figures.traits import Finite, proposed
-from minimind_edu.rope import (
-    apply_rotary_interleaved,
-    apply_rotary_pos_emb,
-    half_split_permutation,
-    precompute_freqs_cis,
-    rope_angles,
-    rotate_interleaved,
-)
+from minimind_edu.for_comparison import half_split_permutation, rotate_every_two, rotate_interleaved
+from minimind_edu.rope import apply_rotary_pos_emb, precompute_freqs_cis, rope_angles
 
 LAYOUTS = ("half-split", "interleaved")
 SHIFTS = (0, 10, 100, 1000)
@@ -89,12 +83,12 @@ def _turn(x: Tensor, positions: Tensor, base: float, table: str, rotation: str) 
     dim, end = x.shape[-1], int(positions.max()) + 1
     angles = rope_angles(dim, end, base, dtype=torch.float64)[positions]  # [S, D/2]
     if table == rotation == "interleaved":
-        return apply_rotary_interleaved(x, x, angles.cos(), angles.sin())[0]
+        return rotate_interleaved(x, x, angles.cos(), angles.sin())[0]
     if table == "half-split":
         cos, sin = (t[positions] for t in precompute_freqs_cis(dim, end, base, dtype=torch.float64))
     else:
         cos, sin = (t.repeat_interleave(2, dim=-1) for t in (angles.cos(), angles.sin()))
     if rotation == "half-split":
         return apply_rotary_pos_emb(x, x, cos, sin)[0]
-    # apply_rotary_interleaved refuses a table of this width; the bare formula does not
-    return x * cos.unsqueeze(1) + rotate_interleaved(x) * sin.unsqueeze(1)
+    # rotate_interleaved refuses a table of this width; the bare formula does not
+    return x * cos.unsqueeze(1) + rotate_every_two(x) * sin.unsqueeze(1)

@@ -1,0 +1,36 @@
+"""What training lowers: how surprised the model is by the token that follows.
+
+MiniMind: in `model/model_minimind.py`, MiniMindForCausalLM.forward; before, in the trainers.
+"""
+
+import torch.nn.functional as F
+from torch import Tensor
+
+from minimind_edu.validation import check_tensor, check_token_ids, values_are_known
+
+
+def next_token_loss(logits: Tensor, labels: Tensor) -> Tensor:
+    """Mean cross-entropy of the next token: the logits at position s are compared with label s + 1.
+
+    Args:
+        logits: `[B, S, V]`.
+        labels: `[B, S]` ids, usually those that the model read; -100 is left out.
+
+    Raises:
+        ValueError: for labels of another shape or outside the vocabulary, or if none is left to predict.
+    """
+    check_tensor("labels", labels, "of integers [B, S]")
+    if labels.shape != logits.shape[:2]:
+        raise ValueError(
+            f"labels must have the shape of input_ids and need the logits of all positions, got labels "
+            f"{list(labels.shape)} and logits for {list(logits.shape[:2])}"
+        )
+    check_token_ids(labels.masked_fill(labels == -100, 0), logits.shape[-1], "labels (-100 is left out)")
+    # The labels move, not the logits: cutting off the last position would copy all the others, and their gradient.
+    following = F.pad(labels[:, 1:].long(), (0, 1), value=-100)  # [B, S], nothing follows the last
+    if values_are_known(following) and not bool((following != -100).any()):
+        raise ValueError(
+            "a loss needs a label to predict: the first of a row has nothing before it, and -100 is left out; "
+            f"got labels {list(labels.shape)} with no other"
+        )
+    return F.cross_entropy(logits.flatten(0, 1).float(), following.flatten(), ignore_index=-100)
