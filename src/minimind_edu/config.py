@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from minimind_edu.rope_frequencies import MOST_POSITIONS, RopeScaling
+from minimind_edu.rope_frequencies import RopeScaling
 from minimind_edu.upstream import Generation, translated
 from minimind_edu.validation import check_choice, check_count, check_even, check_flag, check_number
 
@@ -163,12 +163,11 @@ class MiniMindConfig:
 
 _DERIVED = ("head_dim", "intermediate_size", "moe_intermediate_size")
 _COUNTS = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads",
-           "num_experts", "num_experts_per_tok", *_DERIVED)  # fmt: skip
+           "max_position_embeddings", "num_experts", "num_experts_per_tok", *_DERIVED)  # fmt: skip
 _FLAGS = ("use_qk_norm", "tie_word_embeddings", "use_moe", "norm_topk_prob", "seq_aux")
 _RULES: dict[str, tuple[Any, ...]] = {  # field: what checks it, and what else it is told
     **dict.fromkeys(_COUNTS, (check_count,)),
     "num_shared_experts": (check_count, 0),
-    "max_position_embeddings": (check_count, 1, MOST_POSITIONS),
     **dict.fromkeys(_FLAGS, (check_flag,)),
     "norm_placement": (check_choice, ("pre", "post")),
     "dropout": (check_number, "[0, 1)", "it is a probability"),

@@ -15,8 +15,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from minimind_edu.rope_frequencies import MOST_POSITIONS, RopeScaling, rope_frequencies
+from minimind_edu.rope_frequencies import RopeScaling, rope_frequencies
 from minimind_edu.validation import check_count, check_even
+
+MOST_POSITIONS = 2**22  # of one table: 2 GB for heads of 64 channels
 
 
 def rope_angles(

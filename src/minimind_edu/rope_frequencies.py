@@ -15,8 +15,6 @@ from torch import Tensor
 
 from minimind_edu.validation import check_choice, check_count, check_even, check_number
 
-MOST_POSITIONS = 2**22  # of one table: 2 GB for heads of 64 channels
-
 
 @dataclass(frozen=True)
 class RopeScaling:
