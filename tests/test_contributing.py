@@ -15,7 +15,7 @@ GUIDE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 LEFT_OUT = shutil.ignore_patterns(".git", ".venv*", ".*_cache", "_build", "__pycache__", "*.egg-info")
 # The files whose tests hold every figure or chapter, and which of their tests hold the new ones.
 HOLD = "figure_square checks_squares checks_exercise chapters figures_base figures_format figures_words".split()
-HOLD += ["figures_in_the_browser", "figure_minimind_live"]
+HOLD += ["figures_in_the_browser", "every_figure", "figure_minimind_live"]
 NEW = "square or check_area or every_chapter or every_folder or formatted"
 
 
