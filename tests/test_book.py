@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from html import unescape
 from pathlib import Path
 from urllib.parse import quote, unquote, urldefrag, urlsplit
@@ -282,6 +283,11 @@ def test_pages_without_figures_carry_none_of_their_scripts(html):
     assert "_static/figures/" not in text_of(html, "book/notation")
 
 
+@cache
+def anchors_of(page):
+    return set(re.findall(r'\bid="([^"]+)"', page.read_text(encoding="utf-8")))
+
+
 def test_every_link_inside_the_book_leads_somewhere(html):
     for name in PAGES:
         source = html / f"{name}.html"
@@ -293,8 +299,7 @@ def test_every_link_inside_the_book_leads_somewhere(html):
             assert linked.is_file(), f"{name} links to {target}"
             written = fragment.startswith(("map/", "story="))  # levels of the map, stories
             if fragment and linked.suffix == ".html" and not written:
-                anchors = re.findall(r'\bid="([^"]+)"', linked.read_text(encoding="utf-8"))
-                assert fragment in anchors, f"{name} links to {target}"
+                assert fragment in anchors_of(linked), f"{name} links to {target}"
 
 
 def test_first_page_of_the_folder_leads_to_the_book(page, html):

@@ -7,8 +7,8 @@ if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = f
 Documentation.TRANSLATIONS["Search finished, found ${resultCount} page(s) matching the search query."] =
   "Pages and sections found: ${resultCount}.";
 
-// A title with all that is sought comes before any text: that of a page, then those of sections, first of them what says
-// little else. (Sphinx knows of a word only whether a page has it, and gives every heading the weight of a title.) The
+// A title with all that is sought comes before any text: that of a page, then those of sections, first what says little
+// else. (Sphinx knows of a word only whether a page has it, and gives every heading the weight of a title.) The
 // corrections of the notes come last, for they name everything, too.
 const byText = Search.performTermsSearch;
 Search.performTermsSearch = (sought, excluded) => {
@@ -30,7 +30,7 @@ Search.performTermsSearch = (sought, excluded) => {
 Scorer.score = ([page, , , , score]) => (page.startsWith("chapters/C") ? score / 100 : score);
 
 // An excerpt is of the text, around the first place with all that was typed, or with the longest of its words; of code
-// only where the text does not say it. The words inside drawings mean nothing without them, and the heading is the link.
+// only where the text does not say it. Words inside drawings mean nothing without them, and the heading is the link.
 Search.makeSearchSummary = (html, words, anchor) => {
   const page = new DOMParser().parseFromString(html, "text/html");
   const part = page.querySelector(`article ${anchor}`) ?? page.querySelector("article");
