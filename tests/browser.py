@@ -86,7 +86,8 @@ def static_page(*figures: Figure, theme: str = "light", source: str | None = Non
     if source is not None:
         modules[figures[0]._module] = source
     styles = shared_stylesheet() + "".join(own_stylesheet(name) for name in modules)
-    scripts = [NO_WAITING, *(host.registration(name, text) for name, text in modules.items())]
+    limits = {figure._module: figure.limits() for figure in figures}
+    scripts = [NO_WAITING, *(host.registration(name, text, limits[name]) for name, text in modules.items())]
     if any(map(asks_for_living, modules.values())):
         scripts.append(living_script())
     scripts.append(host.script(HOST.read_text(encoding="utf-8")))

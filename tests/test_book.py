@@ -1,5 +1,7 @@
 """The built book in a real browser: whole without a network, over http and from a file, with figures that answer."""
 
+import base64
+import hashlib
 import json
 import re
 from collections.abc import Iterator
@@ -573,6 +575,75 @@ def test_an_address_with_nonsense_leaves_a_figure_as_it_is(page, http_address):
     page.goto(f"{address}?again")
     settle(page)
     assert "m = 8, n = 5" in page.locator("#figure-2").inner_text() and not watch.problems
+
+
+BROKEN = ["#story=%E0%A4%A", "#%", "#figure-1?row=1e9&column=-5", "#figure-1?tokens=[]&order=[9,9,9,9,9]&query=%E0%A4"]
+
+
+@pytest.mark.parametrize("rest", BROKEN)
+def test_an_address_that_was_cut_or_made_up_leaves_the_page_alive(page, http_address, rest):
+    watch = Watch(page)
+    page.goto(f"{http_address}/chapters/05_attention.html{rest}")
+    settle(page)
+    page.locator(".guess").first.click()
+    assert page.locator(".guess[aria-pressed=true]").count() == 1
+    assert not watch.problems
+
+
+def test_what_another_page_has_stored_leaves_the_page_alive(page, http_address):
+    """Pages of one address share their store, and may use the same names."""
+    address = f"{http_address}/chapters/05_attention.html"
+    page.goto(address)
+    page.evaluate(
+        """() => {
+            const here = location.pathname.split("/").slice(-2).join("/");
+            const wild = { row: 1e9, column: -5, causal: "no", tokens: {}, __proto__: null, map_href: "javascript:0" };
+            localStorage.setItem("figures", JSON.stringify({ [`${here}#figure-1`]: wild, [`${here}#figure-2`]: 3 }));
+            localStorage.setItem("predictions", JSON.stringify({ [`${here}#0`]: "length" }));
+            localStorage.setItem("view", "nonsense");
+            localStorage.setItem("mode", "{}");
+            localStorage.setItem("minimind-story", "[]");
+        }"""
+    )
+    watch = Watch(page)
+    page.goto(f"{address}?again")
+    settle(page)
+    page.locator(".guess").first.click()
+    assert page.locator(".guess[aria-pressed=true]").count() == 1
+    assert not watch.problems
+
+
+@pytest.mark.parametrize("over", ["http", "file"])
+def test_a_page_runs_no_script_but_its_own(browser, addresses, over):
+    """Not even one that got into it: its policy stands in the page, so it holds on any server, and from a folder."""
+    context = context_of(browser)
+    page = context.new_page()
+    page.goto(f"{addresses[over]}/chapters/05_attention.html")
+    settle(page)
+    page.evaluate(
+        """() => {
+            const script = document.createElement("script");
+            script.textContent = "window.ran = true";
+            const link = Object.assign(document.createElement("a"), { href: "javascript:void(window.ran = true)" });
+            document.body.append(script, link);
+            link.click();
+        }"""
+    )
+    page.wait_for_timeout(200)
+    assert page.evaluate("window.ran") is None
+    context.close()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_says_what_it_may_run_and_fetch(html, name):
+    """Its own files, and one script in it, by its hash; nothing from elsewhere."""
+    text = text_of(html, name)
+    [policy] = re.findall(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', text)
+    [script] = re.findall(r"<script>(.*?)</script>", text)
+    assert text.index(policy) < text.index(script)
+    assert base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() in policy
+    sources = {source for rule in policy.split(";") for source in rule.split()[1:] if not source.startswith("'sha256-")}
+    assert sources == {"'none'", "'self'", "file:", "data:", "blob:", "'unsafe-inline'"}
 
 
 @pytest.mark.parametrize("name", CHAPTERS)

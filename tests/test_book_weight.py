@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from book_builder import CHAPTERS, MOST_SHIFT, NARROW, OBSERVE, PAGES, WIDE, files_of
+from book_builder import CHAPTERS, MOST_SHIFT, NARROW, OBSERVE, PAGES, WIDE, files_of, wait_until
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -91,8 +91,8 @@ def load(browser, url: str, viewport: dict[str, int]) -> dict:
     page.add_init_script(OBSERVE)
     page.goto(url, wait_until="load")
     if page.locator(".minimind-figure").count():
-        page.wait_for_function("window.seen.alive")
-    page.wait_for_function("!document.querySelector('.minimind-figure:not([data-state])')")
+        wait_until(page, "() => window.seen.alive")
+    wait_until(page, "() => !document.querySelector('.minimind-figure:not([data-state])')")
     seen = page.evaluate("window.seen")
     context.close()
     return seen | {"bytes": sum(sizes)}
@@ -142,11 +142,11 @@ def test_the_living_page_takes_presses_before_its_weights_are_there(browser, pac
     assert before > 50, "what the still shows inside the model is shown on"
     first = page.inner_text(".ml-seen >> nth=0")
     page.click(".ml-go")
-    page.wait_for_function("document.querySelector('.ml-step').dataset.done")
+    wait_until(page, "() => document.querySelector('.ml-step').dataset.done")
     assert page.inner_text(".ml-seen >> nth=0") in (first, "")
     [route] = held
     route.continue_()
-    page.wait_for_function("document.querySelector('.ml-seen').textContent.includes('The story is English')")
+    wait_until(page, "() => document.querySelector('.ml-seen').textContent.includes('The story is English')")
     assert sum(page.evaluate("window.seen.shifts")) < MOST_SHIFT
     context.close()
 

@@ -6,6 +6,7 @@ from dataclasses import asdict
 import pytest
 from browser import open_figures, read_out, settle
 from story_reader import read_story, show_story
+from traitlets import TraitError
 
 import minimind_edu.figures.roofline as module
 from minimind_edu.config import MiniMindConfig
@@ -139,6 +140,14 @@ def test_a_static_figure_measures_nothing(monkeypatch):
     monkeypatch.setenv("MINIMIND_EDU_STATIC", "1")
     assert Roofline().machine["bandwidth"] == stored_machine()["bandwidth"]
     assert Roofline().static_html() == Roofline().static_html()
+
+
+@pytest.mark.parametrize("wrong", [{"nonsense": 1}, {"hidden_size": 3}, {"batch": 3}, {"itemsize": 8}], ids=str)
+def test_what_is_refused_is_refused_before_the_machine_is_measured(wrong, monkeypatch):
+    monkeypatch.delenv("MINIMIND_EDU_STATIC", raising=False)
+    monkeypatch.setattr(module, "this_machine", lambda: pytest.fail("it was measured"))
+    with pytest.raises((TypeError, TraitError), match=next(iter(wrong))):
+        Roofline(**wrong)
 
 
 def test_a_live_figure_takes_the_readers_machine(monkeypatch):

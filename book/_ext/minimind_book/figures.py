@@ -16,7 +16,15 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from minimind_book.words import words
-from minimind_edu.figures import figure_names, host, living_script, module_source, own_stylesheet, shared_stylesheet
+from minimind_edu.figures import (
+    class_of,
+    figure_names,
+    host,
+    living_script,
+    module_source,
+    own_stylesheet,
+    shared_stylesheet,
+)
 from tools.chapters import chapters
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -39,7 +47,8 @@ def write_figures(target: Path) -> None:
     """Write a script for each figure, one for the living model, which figures may ask for, and the host."""
     target.mkdir(parents=True, exist_ok=True)
     for name in figure_names():
-        (target / f"{name}.js").write_text(host.registration(name, module_source(name)), encoding="utf-8")
+        script = host.registration(name, module_source(name), class_of(name).limits())
+        (target / f"{name}.js").write_text(script, encoding="utf-8")
     (target / f"{host.LIVING}.js").write_text(living_script(), encoding="utf-8")
     (target / HOST).write_text(host_script(), encoding="utf-8")
 

@@ -4,6 +4,8 @@ The stylesheet stands in the page, which paints earlier for it. The head has one
 before anything is painted.
 """
 
+import base64
+import hashlib
 import re
 import shutil
 from html import escape, unescape
@@ -36,6 +38,13 @@ HEAD_SCRIPT = (
     "if(location.protocol!=='file:')for(const f of ['text','sans']){const l=d.createElement('link');"
     "Object.assign(l,{rel:'preload',as:'font',type:'font/woff2',crossOrigin:'',"
     "href:r.dataset.content_root+'_static/fonts/'+f+'.woff2'});d.head.append(l)}"
+)
+_OWN = "'self' file:"  # from a folder, too, where not every browser takes 'self' for the folder
+_HASH = base64.b64encode(hashlib.sha256(HEAD_SCRIPT.encode()).digest()).decode()
+# What a page may run and fetch: its own files, and the one script above. Training runs in a worker made of a blob.
+POLICY = (
+    f"default-src 'none'; script-src {_OWN} 'sha256-{_HASH}'; worker-src blob:; style-src {_OWN} 'unsafe-inline'; "
+    f"img-src {_OWN} data:; font-src {_OWN}; connect-src {_OWN}; form-action {_OWN}; base-uri 'none'"
 )
 
 PLAIN_TOKENS = {"n", "p", "w", "nb"}  # token classes that no rule colors
@@ -173,6 +182,7 @@ def complete_context(app: Sphinx, page: str, template: str, context: dict[str, A
         "description": description_of(doctree),
         "share_card": f"{base}_static/share.png",
         "head_script": HEAD_SCRIPT,
+        "policy": POLICY,
         "stylesheet": app.book_styles.replace("url(fonts/", f"url({context['pathto']('_static/fonts/', 1)}")
         + compressed(figures.styles_of(page, names)),
         "page_scripts": scripts,

@@ -38,6 +38,16 @@ function mountFigures(names) {
     return loading.get(name);
   }
 
+  // What may be set from outside, as minimind_edu.figures.traits says it: addresses and stores may hold anything.
+  function allows(limits, value, now) {
+    if (!limits) return false;
+    if (limits.of) return limits.of.includes(value);
+    if (limits.each)
+      return Array.isArray(value) && value.length === now.length && value.every((one) => allows(limits.each, one));
+    const fits = limits.whole ? Number.isSafeInteger(value) : Number.isFinite(value);
+    return fits && !(value < limits.from) && !(value > limits.to);
+  }
+
   // The part of anywidget's model that figures use. As there, set() is heard only when the value differs, and what is
   // sent is answered by a message; in place of a kernel, the files of the page answer.
   function createModel(state, onChange) {
@@ -112,8 +122,10 @@ function mountFigures(names) {
       stage.classList.remove("mm-unseen");
       still?.remove();
       fold(figure);
+      const { limits } = window[modules][figure.dataset.figure];
       figure.addEventListener(names.asked, (event) => {
-        for (const [key, value] of Object.entries(event.detail)) if (key in state) model.set(key, value);
+        for (const [key, value] of Object.entries(event.detail))
+          if (Object.hasOwn(limits, key) && allows(limits[key], value, state[key])) model.set(key, value);
       });
       figure.dataset.state = names.alive;
     } catch (error) {

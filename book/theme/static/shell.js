@@ -25,6 +25,13 @@
       return otherwise;
     }
   };
+  const unescaped = (text) => {
+    try {
+      return decodeURIComponent(text);
+    } catch {
+      return text; // half of an escape, from an address that was cut
+    }
+  };
   const kept = {
     read(key) {
       try {
@@ -114,8 +121,8 @@
       fold.open = true;
   }
   function reveal() {
-    const name = location.hash.slice(1);
-    const target = name ? document.getElementById(decodeURIComponent(name)) : null;
+    const name = unescaped(location.hash.slice(1));
+    const target = name ? document.getElementById(name) : null;
     if (!target?.closest("details:not([open])")) return;
     open(target);
     target.scrollIntoView();
@@ -249,15 +256,8 @@
   const figures = all(".minimind-figure[data-figure][id]");
   const place = (figure) => `${page}#${figure.id}`;
 
-  // Addresses and stores may hold anything: what is not of the kind that the figure has is left out.
-  const isLike = (value, known) =>
-    typeof value === typeof known &&
-    Array.isArray(value) === Array.isArray(known) &&
-    (!Array.isArray(known) || value.length === known.length);
-  function tell(figure, values) {
-    const fitting = Object.entries(values).filter(([key, value]) => isLike(value, startOf.get(figure)[key]));
-    figure.dispatchEvent(new CustomEvent(SET, { detail: Object.fromEntries(fitting) }));
-  }
+  // Addresses and stores may hold anything: the host leaves out what the figure does not take.
+  const tell = (figure, detail) => figure.dispatchEvent(new CustomEvent(SET, { detail }));
   function whenAlive(figure, act) {
     if (figure.dataset.state) return act();
     const observer = new MutationObserver(() => {
@@ -415,6 +415,6 @@
       }),
     );
     answer.querySelector("summary").after(verdict);
-    if (buttons[guesses[key]]) choose(guesses[key]);
+    if (Number.isInteger(guesses[key]) && buttons[guesses[key]]) choose(guesses[key]);
   });
 })();

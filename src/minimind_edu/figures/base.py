@@ -19,6 +19,7 @@ from minimind_edu import palette
 from minimind_edu.device import one_thread
 from minimind_edu.figures import host, living_model
 from minimind_edu.figures.join import join
+from minimind_edu.figures.traits import limits_of
 from minimind_edu.notebook import outputs_are_stored
 
 FOLDER = Path(__file__).parent
@@ -138,6 +139,12 @@ class Figure(anywidget.AnyWidget):
     def _choices(cls) -> list[str]:
         """The traits that are chosen, by arguments or assignments."""
         return [name for name in cls._own_traits() if not getattr(cls, name).read_only]
+
+    @classmethod
+    def limits(cls) -> dict[str, dict[str, Any]]:
+        """What a page may set from outside, and to which values: see `limits_of`."""
+        found = {name: limits_of(getattr(cls, name)) for name in cls._choices()}
+        return {name: limits for name, limits in found.items() if limits is not None}
 
     @one_thread()
     def state(self) -> dict[str, Any]:

@@ -9,8 +9,9 @@ and only here; the host gets them as its argument.
 import hashlib
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from html import escape
+from typing import Any
 
 FIGURE_CLASS = "minimind-figure"
 FALLBACK_CLASS = "mm-fallback"
@@ -74,16 +75,18 @@ def complete(html: str, extra: Callable[[str, str], dict[str, str]], opening: bo
     return _WITH_STATE.sub(completed, html)
 
 
-def registration(name: str, source: str) -> str:
+def registration(name: str, source: str, limits: Mapping[str, Any] | None = None) -> str:
     """A classic script that registers the figure `name`: a page from file:// may load no modules.
 
     The ES module becomes a function that returns its default export; `source` has no other exports and no imports.
+    The function's `limits` say what may be set from outside (`Figure.limits`); without them, nothing.
     """
     body, exported, last = source.rpartition("\nexport default ")
     if not exported:
         raise ValueError(f"the module of the figure {name} has no default export")
     function = f'() => {{\n"use strict";\n{body}\nreturn {last.rstrip()}\n}}'
-    return f"(window.{MODULES} = window.{MODULES} || {{}})[{json.dumps(name)}] = {function};\n"
+    registered = f"Object.assign({function}, {{ limits: {json.dumps(limits or {})} }})"
+    return f"(window.{MODULES} = window.{MODULES} || {{}})[{json.dumps(name)}] = {registered};\n"
 
 
 def script(host: str) -> str:

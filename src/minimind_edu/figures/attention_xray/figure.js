@@ -202,7 +202,8 @@ function xrayState(model) {
   const before = attentionStages(...given, settings);
   const stages = permuted ? attentionStages(...given.map(inOrder), settings) : before;
   const change = permuted ? largestChange(before.outputs, stages.outputs, order) : 0;
-  const [row, column, tokens] = [get("row"), get("column"), inOrder(get("tokens"))];
+  const tokens = inOrder(get("tokens"));
+  const [row, column] = ["row", "column"].map((name) => Math.min(get(name), tokens.length - 1));
   return { ...settings, ...stages, change, permuted, row, column, tokens };
 }
 

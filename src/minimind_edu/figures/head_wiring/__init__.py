@@ -35,7 +35,7 @@ class HeadWiring(Figure):
 
     _repr_traits = ("num_kv_heads", "head_dim", "num_layers", "length", "dtype", "order")
 
-    num_heads = Int(8, min=2, max=16).tag(sync=True)
+    num_heads = Int(8, min=2, max=16).tag(sync=True, outside=None)  # no control follows it
     num_kv_heads = Int(4, min=1).tag(sync=True)
     head_dim = Int(96, min=1, max=256).tag(sync=True)
     num_layers = Int(8, min=1, max=32).tag(sync=True)

@@ -175,9 +175,10 @@ function createShapes(words) {
 
 function wiringState(model) {
   const get = (name) => model.get(name);
-  const [heads, dial, misread, dtype, order] = ["num_heads", "num_kv_heads", "as_group_size", "dtype", "order"].map(
+  const [heads, asked, misread, dtype, order] = ["num_heads", "num_kv_heads", "as_group_size", "dtype", "order"].map(
     get,
   );
+  const dial = kvHeadStops(heads).findLast((stop) => stop <= asked);
   const [headDim, layers, length] = ["head_dim", "num_layers", "length"].map(get);
   const kvHeads = misread ? heads / dial : dial;
   const itemSize = ITEM_SIZES[dtype];

@@ -65,7 +65,8 @@ function createRows(words, sides) {
 }
 
 function neuronState(model) {
-  const [at, reading] = [model.get("word"), model.get("reading")];
+  const reading = model.get("reading");
+  const at = Math.min(model.get("word"), reading.tokens.length - 1);
   const [next, probability] = reading.next[at];
   return { at, reading, token: reading.tokens[at], next, probability, blocks: neuronsAt(reading, at) };
 }

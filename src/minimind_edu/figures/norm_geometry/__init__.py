@@ -81,10 +81,10 @@ class NormGeometry(Figure):
 
     _repr_traits = ("x", "offset", "gain", "eps")
 
-    x = List(Finite(), default_value=[2.1, -1.2, 1.5]).tag(sync=True)
-    offset = Finite(0.0).tag(sync=True)
-    gain = List(Finite(), default_value=[1.0, 1.0, 1.0]).tag(sync=True)
-    eps = Finite(1e-5).tag(sync=True)
+    x = List(Finite(), default_value=[2.1, -1.2, 1.5]).tag(sync=True, outside=(-8.0, 8.0))
+    offset = Finite(0.0).tag(sync=True, outside=(0.0, 5.0))
+    gain = List(Finite(), default_value=[1.0, 1.0, 1.0]).tag(sync=True, outside=(0.1, 3.0))
+    eps = Finite(1e-5).tag(sync=True, outside=(1e-7, 1.0))
     norm = Enum(["both", "layer", "rms"], default_value="both").tag(sync=True)
     values = List(Finite(), default_value=example_values(), minlen=1).tag(sync=True)
     curve = Dict(read_only=True).tag(sync=True)  # of `values`

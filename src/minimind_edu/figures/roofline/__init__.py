@@ -6,6 +6,7 @@ in roofline/machine.json by the command that stands in `minimind_edu.machine`. A
 """
 
 import json
+from functools import cached_property
 from typing import Any
 
 from traitlets import Bunch, Dict, Enum, Int, List, TraitError, default, validate
@@ -63,10 +64,19 @@ class Roofline(Figure):
     measured_at = Dict(read_only=True).tag(sync=True)  # the sizes that the runs had
 
     def __init__(self, measured: dict[str, Any] | None = None, **kwargs: Any) -> None:
-        if measured is None:
-            measured = stored_machine() if outputs_are_stored() else this_machine()
-        self._measured = measured
-        super().__init__(**{"itemsize": measured["measured_at"]["itemsize"], **kwargs})
+        self._given = measured
+        super().__init__(**kwargs)
+
+    @cached_property
+    def _measured(self) -> dict[str, Any]:
+        """The machine: it is measured only when the arguments were accepted."""
+        if self._given is not None:
+            return self._given
+        return stored_machine() if outputs_are_stored() else this_machine()
+
+    @default("itemsize")
+    def _measured_itemsize(self) -> int:
+        return self._measured["measured_at"]["itemsize"]
 
     @default("machine")
     def _measured_limits(self) -> dict[str, Any]:

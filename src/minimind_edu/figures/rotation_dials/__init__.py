@@ -33,11 +33,11 @@ class RotationDials(Figure):
 
     _repr_traits = ("query_position", "key_position", "rope_base")
 
-    query = List(Finite(), default_value=QUERY).tag(sync=True)
-    key = List(Finite(), default_value=KEY).tag(sync=True)
+    query = List(Finite(), default_value=QUERY).tag(sync=True, outside=(-10.0, 10.0))
+    key = List(Finite(), default_value=KEY).tag(sync=True, outside=(-10.0, 10.0))
     query_position = Int(8, min=0, max=LAST_POSITION).tag(sync=True)
     key_position = Int(5, min=0, max=LAST_POSITION).tag(sync=True)
-    rope_base = Finite(1e4, min=1.0).tag(sync=True)
+    rope_base = Finite(1e4, min=1.0).tag(sync=True, outside=(1.0, 1e7))
 
     @validate("query", "key")
     def _same_even_length(self, proposal: Bunch) -> list[float]:
