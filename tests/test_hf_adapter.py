@@ -71,6 +71,42 @@ def test_a_call_gives_what_our_call_gives(pair):
     assert wrapped(ids, attention_mask=PADDED).loss is None, "without labels there is nothing to minimize"
 
 
+LABELS = {
+    "below 0": (
+        torch.full((2, 4), -5),
+        r"labels \(-100 is left out\): token ids must lie in \[0, 61\), got ids from -5",
+    ),
+    "above the vocabulary": (torch.full((2, 4), 99), r"labels \(-100 is left out\): token ids must lie in \[0, 61\)"),
+    "no integers": (torch.ones(2, 4), r"labels \(-100 is left out\) must be integers of shape \[B, S\]"),
+    "a list": ([[3, 4, 5, 6]] * 2, r"labels must be a tensor of integers \[B, S\], got list"),
+    "of another shape": (
+        torch.ones(2, 3, dtype=torch.int64),
+        r"labels must have the shape of input_ids.* got labels \[2, 3\]",
+    ),
+    "all left out": (torch.full((2, 4), -100), "a loss needs a label to predict"),
+}
+
+
+@pytest.mark.parametrize("case", LABELS)
+def test_refuses_labels_that_no_loss_is_of(case):
+    labels, message = LABELS[case]
+    wrapped = wrap(tiny_model(dtype=torch.float32))
+    with pytest.raises(ValueError, match=message):
+        wrapped(token_ids(2, 4), labels=labels)
+
+
+@torch.no_grad()
+def test_labels_in_int32_give_the_same_loss():
+    wrapped, ids = wrap(tiny_model(dtype=torch.float32)), token_ids(2, 4)
+    assert torch.equal(wrapped(ids, labels=ids.int()).loss, wrapped(ids, labels=ids).loss)
+
+
+@torch.no_grad()
+def test_one_small_batch_of_many_may_have_nothing_to_predict():
+    wrapped, ids = wrap(tiny_model(dtype=torch.float32)), token_ids(2, 4)
+    assert wrapped(ids, labels=torch.full_like(ids, -100), num_items_in_batch=60).loss == 0
+
+
 @torch.no_grad()
 def test_the_loss_can_be_divided_by_the_items_of_a_larger_batch():
     """What a Trainer asks for when it adds up several small batches."""

@@ -21,6 +21,7 @@ from minimind_edu.generation import check_left_padding
 from minimind_edu.hf.base_model import MiniMindEduModel, MiniMindEduPreTrainedModel
 from minimind_edu.hf.caches import TransformersCache, to_dynamic_cache
 from minimind_edu.hf.config import MiniMindEduConfig, generation_config
+from minimind_edu.loss import check_labels
 from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.validation import check_tensor, check_token_ids
 from minimind_edu.weights.without_storage import without_storage
@@ -98,22 +99,16 @@ class MiniMindEduForCausalLM(MiniMindEduPreTrainedModel, GenerationMixin):
         logits = self.lm_head(hidden[:, kept])  # [B, S, E] -> [B, S, V]
         loss = None
         if labels is not None:
-            loss = self._loss(logits, labels, options.get("num_items_in_batch"))
+            items = options.get("num_items_in_batch")
+            # of several small batches, one may have nothing to predict
+            check_labels(labels, logits, needed=items is None)
+            sizes = {"vocab_size": self.config.vocab_size, "num_items_in_batch": items}
+            loss = self.loss_function(logits=logits, labels=labels.long(), **sizes)
         if not routing:
             return CausalLMOutputWithPast(loss=loss, logits=logits, past_key_values=past)
         aux_loss = torch.stack([routed.aux_loss for routed in routing]).sum()
         return MoeCausalLMOutputWithPast(
             loss=None if loss is None else loss + aux_loss, aux_loss=aux_loss, logits=logits, past_key_values=past
-        )
-
-    def _loss(self, logits: Tensor, labels: Tensor, num_items_in_batch: Any) -> Tensor:
-        if labels.shape != logits.shape[:2]:
-            raise ValueError(
-                f"labels {list(labels.shape)} need the logits of all positions, got {list(logits.shape[:2])}; leave "
-                "logits_to_keep out"
-            )
-        return self.loss_function(
-            logits=logits, labels=labels, vocab_size=self.config.vocab_size, num_items_in_batch=num_items_in_batch
         )
 
     def generate(
