@@ -1,5 +1,6 @@
 """Node, in which tests call the figures' mathematics and the model in JavaScript: what needs no page."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -44,8 +45,9 @@ class Node:
         Raises:
             RuntimeError: what the script throws, in its words, or that node has ended.
         """
-        self.process.stdin.write(json.dumps([script, argument]) + "\n")
-        self.process.stdin.flush()
+        with contextlib.suppress(BrokenPipeError):  # it has ended before: it answers nothing
+            self.process.stdin.write(json.dumps([script, argument]) + "\n")
+            self.process.stdin.flush()
         line = self.process.stdout.readline()
         if not line:
             raise RuntimeError(f"node has ended in {script}")
