@@ -164,6 +164,78 @@ def hint_for(attempt, capsys, exercise=DOUBLE):
     return capsys.readouterr().out.split("hint: ")[1].strip()
 
 
+class Mute(Exception):
+    def __str__(self):
+        raise RuntimeError("no words")
+
+
+class Strange:
+    def __array__(self, *_, **__):
+        raise KeyError("no array")
+
+
+def stopping(error):
+    def attempt(*_):
+        raise error
+
+    return attempt
+
+
+ODD = {
+    "the result instead of the function": (
+        torch.ones(2),
+        "give the function itself, its name without brackets; got Tensor",
+    ),
+    "the dots": (..., "its name without brackets; got ellipsis"),
+    "exit()": (stopping(SystemExit(1)), "your code stopped with SystemExit: 1"),
+    "an error without words": (stopping(Mute()), "your code stopped with Mute: no message that can be read"),
+    "an error of many words": (stopping(ValueError("x" * 10_000)), f"stopped with ValueError: {'x' * 200} …"),
+    "an array of its own mind": (lambda x: Strange(), "expected a tensor or a number, got Strange"),
+    "a sparse tensor": (
+        lambda x: (2 * x).to_sparse(),
+        "expected an ordinary tensor with numbers in it",
+    ),
+    "a tensor on meta": (
+        lambda x: x.to("meta"),
+        "expected an ordinary tensor with numbers in it",
+    ),
+    "a ragged list": (lambda x: [[1.0], [2.0, 3.0]], "expected a tensor or a number, got list"),
+    "objects": (lambda x: np.array([x], dtype=object), "expected a tensor or a number, got ndarray"),
+    "a generator": (lambda x: (value for value in x), "expected a tensor or a number, got generator"),
+    "a dictionary": (lambda x: {"x": 2 * x}, "expected a tensor or a number, got dict"),
+    "too many parameters": (
+        lambda x, y: x,
+        "stopped with TypeError: <lambda>() missing 1 required",
+    ),
+    "no parameter": (lambda: 1, "stopped with TypeError: <lambda>() takes 0 positional"),
+}
+
+
+@pytest.mark.parametrize("case", ODD)
+def test_odd_answers_are_answered_by_a_sentence(case, capsys):
+    attempt, words = ODD[case]
+    assert DOUBLE(attempt) is False
+    printed = capsys.readouterr().out
+    assert words in printed.split("hint: ")[1]
+    assert max(map(len, printed.splitlines())) < 300
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda x: (2 * x).numpy()[::-1][::-1],
+        lambda x: np.flip(np.flip(2 * x.numpy(), 0), 0),
+        lambda x: [2 * row.numpy() for row in x],
+        lambda x: [2 * row for row in x],
+        lambda x: (2 * x).requires_grad_(),
+        lambda x: 2 * x.to(torch.complex64),
+    ],
+)
+def test_right_numbers_are_right_in_whatever_holds_them(answer):
+    exercise = Exercise("Is it double?", DOUBLE.answer, (Case("some", (torch.tensor([[1.0, 4.0], [2.0, 3.0]]),)),))
+    assert exercise(answer) is True
+
+
 def test_the_first_mistake_that_fits_is_named_and_only_where_it_is_wrong(capsys):
     assert hint_for(lambda x: x * x, capsys) == "squared"
     assert hint_for(lambda x: x * x + (x == 0), capsys) == "at index [0] it is 1, expected 0"

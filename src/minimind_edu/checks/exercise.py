@@ -10,9 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
+_LONGEST = 200  # characters of an error's message
 Attempt = Callable[..., Any]
 FindProblem = Callable[[Attempt], str | None]  # a hint, or None when the claim holds
 
@@ -76,7 +78,7 @@ class Exercise:
 
     def __call__(self, attempt: Attempt) -> bool:
         """Check an attempt: True if it is right. What is wrong is printed."""
-        return self.check(self.through(attempt) if self.through else attempt)
+        return self.check(self.through(attempt) if self.through and callable(attempt) else attempt)
 
     def check(self, attempt: Attempt) -> bool:
         """Try all cases in order, print a line for each, and stop at the first that fails.
@@ -100,9 +102,8 @@ class Exercise:
                     print("  not attempted yet: replace the dots, then run the cell again")
                     return False
                 hint = "your function returns None here, but not everywhere: is a return missing?"
-            except Exception as error:  # an attempt can raise anything
-                message = str(error).strip().splitlines()
-                hint = f"your code stopped with {type(error).__name__}: {message[0] if message else 'no message'}"
+            except (Exception, SystemExit) as error:  # an attempt can raise anything
+                hint = _in_words(attempt, error)
             if hint is not None:
                 print(f"  not yet  {case.claim}\n           hint: {hint}")
                 return False
@@ -147,6 +148,18 @@ class Exercise:
         return False
 
 
+def _in_words(attempt: Any, error: BaseException) -> str:
+    """What stopped an attempt, in one line that is not too long to read."""
+    if not callable(attempt):
+        return f"give the function itself, its name without brackets; got {type(attempt).__name__}"
+    try:
+        message = next(iter(str(error).strip().splitlines()), "no message")
+    except Exception:
+        message = "no message that can be read"
+    short = message if len(message) <= _LONGEST else f"{message[:_LONGEST]} …"
+    return f"your code stopped with {type(error).__name__}: {short}"
+
+
 def difference(answer: Any, expected: Any, rtol: float = 1e-6, atol: float = 1e-9) -> str | None:
     """None if `answer` equals `expected`, else a sentence: the type, the shape or the first number that differs.
 
@@ -154,10 +167,13 @@ def difference(answer: Any, expected: Any, rtol: float = 1e-6, atol: float = 1e-
         answer, expected: whatever `torch.as_tensor` takes. Integers are compared exactly.
     """
     expected = torch.as_tensor(expected).detach()
-    try:
-        answer = torch.as_tensor(answer).detach()
-    except (TypeError, ValueError, RuntimeError):
-        return f"expected a tensor or a number, got {type(answer).__name__}"
+    kind = type(answer).__name__
+    answer = _as_tensor(answer)
+    if answer is None:
+        return f"expected a tensor or a number, got {kind}"
+    if answer.layout != torch.strided or answer.is_meta or answer.is_quantized or answer.is_nested:
+        return "expected an ordinary tensor with numbers in it, not a sparse one or one without any"
+    answer = answer.detach().cpu()
     if answer.shape != expected.shape:
         return f"the answer has shape {list(answer.shape)}, expected {list(expected.shape)}"
     if not (expected.is_floating_point() or expected.is_complex()):
@@ -169,6 +185,16 @@ def difference(answer: Any, expected: Any, rtol: float = 1e-6, atol: float = 1e-
     index = (~close).nonzero()[0].tolist()
     got, wanted = _print_apart(answer[tuple(index)].item(), expected[tuple(index)].item())
     return f"{f'at index {index} it is' if index else 'it is'} {got}, expected {wanted}"
+
+
+def _as_tensor(answer: Any) -> Tensor | None:
+    """What torch takes, or NumPy: arrays that lie backwards, lists of arrays or of tensors. None: neither takes it."""
+    for convert in (torch.as_tensor, lambda given: torch.from_numpy(np.array(given))):
+        try:
+            return convert(answer)
+        except Exception:  # they may ask what was given for anything
+            continue
+    return None
 
 
 def each(function: Attempt) -> Attempt:
