@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,7 +24,7 @@ CHAPTERS = [page for page in NOTEBOOKS if page.removeprefix("chapters/")[0].isdi
 WIDE = {"width": 1280, "height": 900}
 NARROW = {"width": 360, "height": 740}
 
-MOST_SHIFT = 0.02  # cumulative layout shift; more than 0.1 is felt
+MOST_SHIFT = 0.01  # cumulative layout shift; more than 0.1 is felt
 
 # Collected in the page from its beginning: first paint, shifts that no hand has caused, when the first figure is alive.
 OBSERVE = """(() => {
@@ -71,8 +72,8 @@ def content_security_policy(page: str) -> str:
 class _Pages(http.server.SimpleHTTPRequestHandler):
     """A folder's files; its pages with a strict content security policy, or with a script that is added to them."""
 
-    def __init__(self, *args, script: str, **options):
-        self.script = script
+    def __init__(self, *args, script: str, wait: float, **options):
+        self.script, self.wait = script, wait
         super().__init__(*args, **options)
 
     def log_message(self, *args):
@@ -83,6 +84,8 @@ class _Pages(http.server.SimpleHTTPRequestHandler):
         return path if path.suffix == ".html" and path.is_file() else None
 
     def send_head(self):
+        if self.path.endswith(".woff2"):
+            time.sleep(self.wait)
         page = self._page() if self.script else None
         if page is None:
             return super().send_head()
@@ -100,13 +103,13 @@ class _Pages(http.server.SimpleHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def served(html: Path, script: str = "") -> Iterator[str]:
-    """The address of the book on a server of this process.
+def served(html: Path, script: str = "", wait: float = 0) -> Iterator[str]:
+    """The address of the book on a server of this process, whose fonts `wait` for so many seconds.
 
     It sends a strict content security policy, which forbids a `script`: with one, it is in the head of each page, and
     there is no policy.
     """
-    handler = functools.partial(_Pages, directory=str(html), script=script)
+    handler = functools.partial(_Pages, directory=str(html), script=script, wait=wait)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_address[1]}"

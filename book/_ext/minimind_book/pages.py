@@ -19,7 +19,7 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.writers.html5 import HTML5Translator
 
-from minimind_book import figures, pictures, symbols
+from minimind_book import figures, fonts, pictures, symbols
 from minimind_book.words import icon, words
 from minimind_edu import palette
 from tools.chapters import chapters
@@ -28,16 +28,15 @@ ROOT = Path(__file__).resolve().parents[3]
 THEME = ROOT / "book" / "theme"
 SHELL_CSS = THEME / "shell.css"
 
-# The theme, before anything is painted; and the fonts, early enough for the first page that somebody reads. (A page
-# from file:// may not load them like this, and has them at once.)
+# Before anything is painted: the theme, and the fonts of the page. They are asked for together, not when the first word
+# is set in each, and nothing is shown until they are there; shell.css says how long at most.
 HEAD_SCRIPT = (
     "const d=document,r=d.documentElement,s=k=>{try{return localStorage.getItem(k)}catch{}},m=s('mode')||'auto';"
     "r.dataset.mode=m;"
     "r.dataset.theme=m==='auto'?(matchMedia('(prefers-color-scheme: dark)').matches?'dark':'light'):m;"
-    "r.dataset.view=s('view')||'read';r.classList.add('js');"
-    "if(location.protocol!=='file:')for(const f of ['text','sans']){const l=d.createElement('link');"
-    "Object.assign(l,{rel:'preload',as:'font',type:'font/woff2',crossOrigin:'',"
-    "href:r.dataset.content_root+'_static/fonts/'+f+'.woff2'});d.head.append(l)}"
+    "r.dataset.view=s('view')||'read';r.classList.add('js','waiting');"
+    "Promise.allSettled(r.dataset.fonts.split(',').map(f=>d.fonts.load(f)))"
+    ".then(()=>r.classList.remove('waiting'))"
 )
 _OWN = "'self' file:"  # from a folder, too, where not every browser takes 'self' for the folder
 _HASH = base64.b64encode(hashlib.sha256(HEAD_SCRIPT.encode()).digest()).decode()
@@ -46,6 +45,8 @@ POLICY = (
     f"default-src 'none'; script-src {_OWN} 'sha256-{_HASH}'; worker-src blob:; style-src {_OWN} 'unsafe-inline'; "
     f"img-src {_OWN} data:; font-src {_OWN}; connect-src {_OWN}; form-action {_OWN}; base-uri 'none'"
 )
+FONTS = ["1em Book Text", "italic 1em Book Text", "1em Book Sans"]
+FONT_OF_FORMULAS = "1em Book Math"
 
 PLAIN_TOKENS = {"n", "p", "w", "nb"}  # token classes that no rule colors
 _TOKEN = re.compile(r'<span class="(\w+)">([^<]*)</span>')
@@ -183,6 +184,7 @@ def complete_context(app: Sphinx, page: str, template: str, context: dict[str, A
         "share_card": f"{base}_static/share.png",
         "head_script": HEAD_SCRIPT,
         "policy": POLICY,
+        "fonts": ",".join([*FONTS, FONT_OF_FORMULAS] if "<math" in body else FONTS),
         "stylesheet": app.book_styles.replace("url(fonts/", f"url({context['pathto']('_static/fonts/', 1)}")
         + compressed(figures.styles_of(page, names)),
         "page_scripts": scripts,
@@ -214,9 +216,10 @@ def take_the_theme(app: Sphinx, config: Config) -> None:
 
 
 def write_styles(app: Sphinx) -> None:
-    """Read the stylesheet once, with the palette in front of it."""
+    """Read the stylesheet once, with the palette and the fonts of the system in front of it."""
     if app.builder.format == "html":
-        app.book_styles = compressed(f":root {{ {palette.css_variables()} }}\n{SHELL_CSS.read_text(encoding='utf-8')}")
+        given = [f":root {{ {palette.css_variables()} }}", *fonts.faces(), SHELL_CSS.read_text(encoding="utf-8")]
+        app.book_styles = compressed("\n".join(given))
 
 
 def remove_unused(app: Sphinx, error: Exception | None) -> None:
