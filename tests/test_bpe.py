@@ -1,6 +1,8 @@
 """bpe: every text comes back, pieces are those that were counted, and the library that MiniMind uses cuts alike."""
 
+import numpy as np
 import pytest
+import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 from minimind_edu import world
@@ -99,5 +101,20 @@ def test_what_is_refused():
         train("text", 100)
     with pytest.raises(ValueError, match=r"the ids of these pieces are 0 to 255, got 256"):
         BPE().decode([256])
-    with pytest.raises(ValueError, match=r"merge 1 may join the pieces 0 to 256, which exist then; got \(97, 300\)"):
+    with pytest.raises(
+        ValueError, match=r"merge 1 may join two of the pieces 0 to 256, which exist then; got \(97, 300\)"
+    ):
         BPE(((97, 98), (97, 300)))
+    with pytest.raises(ValueError, match=r"merge 2 joins \(97, 98\), which merge 0 has joined already"):
+        BPE(((97, 98), (98, 99), (97, 98)))
+    for odd in ((97, 98, 99), (97.0, 98)):
+        with pytest.raises(ValueError, match="merge 0 may join two of the pieces 0 to 255"):
+            BPE((odd,))
+    for odd in ([97.0], "abc", [None]):
+        with pytest.raises(ValueError, match="ids are a sequence of whole numbers, got"):
+            BPE().decode(odd)
+
+
+def test_ids_may_come_in_an_array_or_a_tensor():
+    for ids in ([97, 98], np.array([97, 98]), torch.tensor([97, 98])):
+        assert BPE().decode(ids) == "ab"

@@ -107,6 +107,11 @@ def test_from_upstream_reads_a_rope_scaling_dictionary():
     assert (scaling.factor, scaling.original_max_position_embeddings) == (8, 1024)
 
 
+def test_from_upstream_refuses_a_rope_scaling_in_a_word():
+    with pytest.raises(ValueError, match="upstream's rope_scaling must be a dictionary, got 'yarn'"):
+        MiniMindConfig.from_upstream({"rope_scaling": "yarn"}, "minimind3")
+
+
 @pytest.mark.parametrize("generation, attention_factor", [("minimind2", 1.0), ("minimind3", 1.0)])
 def test_from_upstream_takes_2048_for_a_trained_context_that_is_not_named(generation, attention_factor):
     given = {"factor": 8, "attention_factor": attention_factor}

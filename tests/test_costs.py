@@ -1,5 +1,6 @@
 """The counts are those of the real model: its tensors' bytes, and the operations that PyTorch counts."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -223,8 +224,12 @@ def test_other_impossible_counts_are_refused():
         weights_read(PRESETS[0], 0)
     with pytest.raises(ValueError, match="itemsize must be a whole number"):
         cache_bytes_per_position(PRESETS[0], 0)
-    with pytest.raises(ValueError, match=r"must be positive, got 0 and 5"):
-        Machine(0, 5)
+    for bandwidth, peak in ((0, 5), (5, 0), (-1, 5), (math.inf, math.inf), (math.nan, 1), ("1", 5)):
+        with pytest.raises(ValueError, match="(bandwidth|peak), in .* per second, must be"):
+            Machine(bandwidth, peak)
+    for experts in (-1, 5):
+        with pytest.raises(ValueError, match=f"experts must be a whole number from 0 to 4, got {experts}"):
+            layer_matrix_weights(MiniMindConfig.minimind2_moe(), experts)
 
 
 @pytest.mark.parametrize("context", [1, 7, 300])

@@ -61,6 +61,17 @@ def test_state_dict_has_upstreams_keys_and_shapes():
     assert shapes == expected | {"lm_head.weight": [61, 32]}
 
 
+def test_on_the_meta_device_shapes_alone_are_computed():
+    with torch.device("meta"):
+        model = MiniMindForCausalLM(tiny_config())
+    assert model(IDS.to("meta")).logits.shape == (2, 5, 61)
+
+
+def test_active_parameters_are_asked_for_by_true():
+    with pytest.raises(ValueError, match="active must be True or False, got 'experts'"):
+        MODELS["minimind2"].num_parameters("experts")
+
+
 def test_mixtures_have_upstreams_keys():
     names = {name for name in MODELS["minimind2_moe"].state_dict() if "layers.0.mlp" in name}
     parts = ["gate_proj", "up_proj", "down_proj"]
@@ -525,6 +536,14 @@ BAD_CALLS = {
     "a mask for one row of two": (
         {"input_ids": IDS, "attention_mask": torch.tensor([[0, 1, 1, 1, 1]])},
         r"attention_mask must be \[B, T\] = \[2, 5\], .* got \[1, 5\]",
+    ),
+    "ids without values": (
+        {"input_ids": IDS.to("meta")},
+        "input_ids must be where the model is, not on the meta device, which keeps no values",
+    ),
+    "a mask without values": (
+        {"input_ids": IDS, "attention_mask": torch.ones(2, 5, device="meta")},
+        "attention_mask must be where the model is, not on the meta device",
     ),
     "sparse ids": ({"input_ids": IDS.to_sparse()}, "input_ids must be a dense tensor .* got torch.sparse_coo"),
     "a list of ids": (

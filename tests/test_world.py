@@ -97,6 +97,13 @@ def test_ids_beyond_the_words_are_refused(strange):
             refuses([0, strange])
 
 
+@pytest.mark.parametrize("strange", [1.9, 2.0, "2", None, [2]])
+def test_ids_that_are_no_whole_numbers_are_refused_and_not_cut(strange):
+    for refuses in (decode, world.distributions, world.state_after):
+        with pytest.raises(ValueError, match="ids are a sequence of whole numbers, got"):
+            refuses([0, strange])
+
+
 # The sentences, for somebody who reads Chinese to check
 
 EXAMPLES = [

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from minimind_edu.validation import check_count
+from minimind_edu.validation import check_count, whole_numbers
 
 BYTES = 256
 _WORD = re.compile(r" ?\w+| ?[^\w\s]+|\s+(?!\S)|\s+")
@@ -26,15 +26,20 @@ class BPE:
     """The pieces, as the merges that made them: merge i joins two pieces into piece 256 + i.
 
     Raises:
-        ValueError: if a merge joins a piece that does not exist yet.
+        ValueError: if a merge joins what does not exist yet, or is joined already.
     """
 
     merges: tuple[Pair, ...] = ()
 
     def __post_init__(self) -> None:
+        known: dict[Pair, int] = {}
         for i, pair in enumerate(self.merges):
-            if not all(0 <= piece < BYTES + i for piece in pair):
-                raise ValueError(f"merge {i} may join the pieces 0 to {BYTES + i - 1}, which exist then; got {pair}")
+            if len(pair) != 2 or not all(isinstance(piece, int) and 0 <= piece < BYTES + i for piece in pair):
+                raise ValueError(
+                    f"merge {i} may join two of the pieces 0 to {BYTES + i - 1}, which exist then; got {pair}"
+                )
+            if known.setdefault(pair, i) != i:
+                raise ValueError(f"merge {i} joins {pair}, which merge {known[pair]} has joined already")
 
     @property
     def pieces(self) -> list[bytes]:
@@ -57,7 +62,7 @@ class BPE:
         Raises:
             ValueError: for an id without a piece.
         """
-        pieces, ids = self.pieces, list(ids)
+        pieces, ids = self.pieces, whole_numbers(ids)
         if strange := [i for i in ids if not 0 <= i < len(pieces)]:
             raise ValueError(f"the ids of these pieces are 0 to {len(pieces) - 1}, got {strange[0]}")
         return b"".join(pieces[i] for i in ids).decode("utf-8", errors="replace")

@@ -13,7 +13,7 @@ Roofline: Williams, Waterman, Patterson 2009. MiniMind has no such file.
 from dataclasses import dataclass
 
 from minimind_edu.config import MiniMindConfig
-from minimind_edu.validation import check_count
+from minimind_edu.validation import check_count, check_number
 
 
 @dataclass(frozen=True)
@@ -47,18 +47,15 @@ class Machine:
     """The two limits of a machine.
 
     Raises:
-        ValueError: if a limit is not positive.
+        ValueError: if a limit is not a positive number.
     """
 
-    bandwidth: float  # bytes a second, from memory
-    peak: float  # operations a second, in matrix products
+    bandwidth: float  # bytes per second, from memory
+    peak: float  # operations per second, in matrix products
 
     def __post_init__(self) -> None:
-        if not (self.bandwidth > 0 and self.peak > 0):
-            raise ValueError(
-                "a machine moves and computes something: bandwidth (bytes a second) and peak (operations a second) "
-                f"must be positive, got {self.bandwidth} and {self.peak}"
-            )
+        check_number("bandwidth, in bytes per second,", self.bandwidth, "(0, inf)")
+        check_number("peak, in operations per second,", self.peak, "(0, inf)")
 
     @property
     def ridge(self) -> float:
@@ -66,7 +63,7 @@ class Machine:
         return self.peak / self.bandwidth
 
     def attainable(self, intensity: float) -> float:
-        """The most operations a second at this intensity."""
+        """The most operations per second at this intensity."""
         return min(self.peak, intensity * self.bandwidth)
 
     def seconds(self, cost: Cost) -> float:
@@ -97,6 +94,7 @@ def _feed_forward_weights(config: MiniMindConfig, experts: int | None) -> int:
         return 3 * config.hidden_size * config.intermediate_size
     if experts is None:
         experts = config.num_experts_per_tok
+    check_count("experts", experts, 0, config.num_experts)
     router = config.num_experts * config.hidden_size
     one_expert = 3 * config.hidden_size * config.moe_intermediate_size
     return router + (experts + config.num_shared_experts) * one_expert

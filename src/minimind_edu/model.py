@@ -69,6 +69,9 @@ class MiniMindModel(RopeTables):
         past = self._continued(past_key_values, use_cache)
         start = 0 if past is None else past.length  # the position of the first new token
         check_token_ids(input_ids, self.config.vocab_size)
+        for name, given in (("input_ids", input_ids), ("attention_mask", attention_mask)):
+            if isinstance(given, Tensor) and given.is_meta and not self.embed_tokens.weight.is_meta:
+                raise ValueError(f"{name} must be where the model is, not on the meta device, which keeps no values")
         batch, length = input_ids.shape
         end, limit = start + length, self.config.max_position_embeddings
         if end > limit:
@@ -177,6 +180,7 @@ class MiniMindForCausalLM(nn.Module):
         Args:
             active: leave out the experts that a token does not visit.
         """
+        check_flag("active", active)
         total = sum(parameter.numel() for parameter in self.parameters())  # parameters() names a tied one once
         for part in self.modules():
             if active and isinstance(part, MoEFeedForward):

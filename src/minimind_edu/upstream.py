@@ -33,6 +33,8 @@ def upstream_scaling(values: dict[str, Any], generation: Generation) -> RopeScal
     if switched_on is not None:
         check_flag("inference_rope_scaling", switched_on)
     given = values.pop("rope_scaling", None)
+    if not isinstance(given, Mapping | None):
+        raise ValueError(f"upstream's rope_scaling must be a dictionary, got {given!r}")
     if not switched_on and not given:
         return None
     if generation == "minimind2" and "attention_factor" not in (given or {}):

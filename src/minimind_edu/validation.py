@@ -4,7 +4,8 @@ Values inside a tensor can only be looked at where there are some. While torch.c
 there are none, so there only shapes and dtypes are checked.
 """
 
-from collections.abc import Iterator, Sequence
+import operator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -71,6 +72,14 @@ def check_tensor(name: str, value: Any, shape: str) -> None:
         )
     if value.layout != torch.strided:
         raise ValueError(f"{name} must be a dense tensor {shape}, got {value.layout}; to_dense() converts it")
+
+
+def whole_numbers(ids: Iterable[Any]) -> list[int]:
+    """The ids of one text as integers of Python, from a list, an array or a tensor; a ValueError for other numbers."""
+    try:
+        return [operator.index(i) for i in ids]
+    except TypeError:
+        raise ValueError(f"ids are a sequence of whole numbers, got {ids!r}") from None
 
 
 def check_token_ids(ids: Any, vocab_size: int, name: str = "input_ids") -> None:

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from minimind_edu.validation import whole_numbers
+
 BOS, TRANSLATE = 0, 1  # the ids of <s> and ⇒
 LANGUAGES = ("en", "zh")
 NOBODY = 8  # the index that follows the eight people
@@ -49,7 +51,7 @@ def encode(text: str) -> np.ndarray:
 
 
 def decode(ids: Iterable[int]) -> str:
-    """The text of ids [S]: no space before a mark, nor between two Chinese words. `encode` turns it back."""
+    """The text of ids [S]: no space before a mark, nor between two Chinese words. `encode` reads it back."""
     text = ""
     for word in words_of(ids):
         chinese = not word.isascii() and text[-1:] not in ("", "⇒") and not text[-1:].isascii()
@@ -59,7 +61,7 @@ def decode(ids: Iterable[int]) -> str:
 
 def words_of(ids: Iterable[int]) -> list[str]:
     """The words of ids [S]; raises a ValueError where an id belongs to no word."""
-    ids = [int(i) for i in ids]
+    ids = whole_numbers(ids)
     if strange := [i for i in ids if not 0 <= i < len(WORDS)]:
         raise ValueError(f"the ids of this world are 0 to {len(WORDS) - 1}, got {strange[0]}")
     return [WORDS[i] for i in ids]
