@@ -202,7 +202,7 @@ def test_rejects_shapes_that_do_not_fit(way, misfit):
 @pytest.mark.parametrize("way", [attention, fast_attention])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.int64])
 def test_rejects_a_mask_that_would_be_added(way, dtype):
-    with pytest.raises(ValueError, match=f"mask must be boolean, .* got {dtype}; `mask == 1` makes it so"):
+    with pytest.raises(ValueError, match=f"mask must be boolean, .* got {dtype}; try `mask == 1`"):
         way(*projections(ONE), causal_mask(3, 5).to(dtype))
 
 

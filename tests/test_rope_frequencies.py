@@ -136,7 +136,7 @@ BAD_SCALINGS = [
     ),
     (
         {"beta_fast": 1.0, "beta_slow": 2.0},
-        "beta_fast must be above beta_slow, got beta_fast=1.0 and beta_slow=2.0",
+        "beta_fast must be above 2.0, got 1.0; fast pairs rotate more",
     ),
     ({"beta_slow": 0.0}, "beta_slow must be above 0, got 0.0"),
     ({"beta_slow": 1e-320}, "beta_slow must be a finite number, got 1e-320"),

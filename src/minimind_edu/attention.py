@@ -28,10 +28,8 @@ from minimind_edu.rope import apply_rotary_pos_emb
 def repeat_kv(x: Tensor, n_rep: int) -> Tensor:
     """Give every key/value head to its `n_rep` query heads: h0 h0 h0 h0 h1 h1 h1 h1.
 
-    `expand` copies nothing, but the reshape after it cannot be a view (unless there is one head only): the result is
-    n_rep times the memory.
-
-    Shapes: `[B, T, K, D]` -> `[B, T, K * n_rep, D]`.
+    `[B, T, K, D]` -> `[B, T, K * n_rep, D]`. `expand` copies nothing, but the reshape after it cannot be a view (unless
+    there is one head only): the result is n_rep times the memory.
     """
     if n_rep == 1:
         return x
@@ -50,9 +48,7 @@ def _check_shapes(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
             f"{list(query.shape)}, {list(key.shape)} and {list(value.shape)}"
         )
     if mask is not None and mask.dtype != torch.bool:
-        raise ValueError(
-            f"mask must be boolean, True where a query may look, got {mask.dtype}; `mask == 1` makes it so"
-        )
+        raise ValueError(f"mask must be boolean, True where a query may look, got {mask.dtype}; try `mask == 1`")
 
 
 def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
@@ -63,11 +59,8 @@ def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = N
         key, value: `[B, T, K, D]`; K must divide H.
         mask: boolean, True where a query may look, broadcastable to `[B, H, S, T]`; None: everywhere.
 
-    Returns:
-        output `[B, S, H, D]` and weights `[B, H, S, T]`. A query that may look nowhere gets zeros, not NaN.
-
-    Raises:
-        ValueError: if the shapes do not fit, or the mask is not boolean.
+    Returns output `[B, S, H, D]` and weights `[B, H, S, T]`. A query that may look nowhere gets zeros, not NaN. Raises
+    a ValueError if the shapes do not fit, or the mask is not boolean.
     """
     _check_shapes(query, key, value, mask)
     n_rep = query.shape[2] // key.shape[2]
@@ -159,17 +152,13 @@ class Attention(nn.Module):
         mask: Tensor | None = None,
         return_weights: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """Attend.
+        """Attend: `[B, S, E]` in, the same out, and the weights `[B, H, S, T]` or None.
 
         Args:
-            x: `[B, S, E]`.
             position_embeddings: cos and sin, `[S, D]` each, for exactly these S positions.
             cache: where this layer's keys and values are kept; None: there is no past and none is wanted.
             mask: boolean `[B, 1, S, T]`, True where a query may look, the causal rule included; None: causal only.
             return_weights: also return the attention weights; takes the slow, written-out way, without dropout.
-
-        Returns:
-            output `[B, S, E]`, and the weights `[B, H, S, T]` or None.
         """
         q, k, v = self.project(x, *position_embeddings)
         if cache is not None:

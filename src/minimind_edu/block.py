@@ -43,11 +43,7 @@ class MiniMindBlock(nn.Module):
         cache: LayerCache | None = None,
         mask: Tensor | None = None,
     ) -> tuple[Tensor, RouterOutput | None]:
-        """`[B, S, E]` in and out; arguments as in Attention.forward.
-
-        Returns:
-            the new residual stream, and what the router decided (None in a dense block).
-        """
+        """The new residual stream, `[B, S, E]` in and out, and what the router decided; arguments as in Attention."""
         if self.pre_norm:
             attended, _ = self.self_attn(self.input_layernorm(x), position_embeddings, cache, mask)
             x = x + attended

@@ -26,11 +26,8 @@ class MiniMindConfig:
 
     `head_dim`, `intermediate_size` and `moe_intermediate_size` may be left out; they are then derived from
     `hidden_size` by MiniMind2's rules. To change a size that others are derived from, start again from a preset:
-    `MiniMindConfig.minimind2(hidden_size=768)`.
-
-    Raises:
-        ValueError: if a value is of the wrong kind or sizes contradict each other; the message names the field, the
-            rule, the values and the likely fix.
+    `MiniMindConfig.minimind2(hidden_size=768)`. Raises a ValueError if a value is of the wrong kind or sizes contradict
+    each other; the message names the field, the rule, the values and the likely fix.
     """
 
     vocab_size: int = 6400  # V
@@ -125,19 +122,11 @@ class MiniMindConfig:
     @classmethod
     def minimind3(cls, **changes: Any) -> "MiniMindConfig":
         """MiniMind3, 768 x 8, QK-norm: 63,912,192 parameters."""
-        hidden_size = changes.get("hidden_size", 768)
-        newer = {
-            "hidden_size": hidden_size,
-            "num_key_value_heads": 4,
-            "intermediate_size": minimind3_intermediate_size(hidden_size),
-            "rms_norm_eps": 1e-6,
-            "use_qk_norm": True,
-            "num_experts_per_tok": 1,
-            "num_shared_experts": 0,
-            "router_aux_loss_coef": 5e-4,
-            "seq_aux": False,
-        }
-        return cls(**{**newer, **changes})
+        changes = {"hidden_size": 768} | changes
+        changes = {"intermediate_size": minimind3_intermediate_size(changes["hidden_size"])} | changes
+        shape = {"num_key_value_heads": 4, "rms_norm_eps": 1e-6, "use_qk_norm": True}
+        experts = {"num_experts_per_tok": 1, "num_shared_experts": 0, "router_aux_loss_coef": 5e-4, "seq_aux": False}
+        return cls(**shape | experts | changes)
 
     @classmethod
     def minimind3_moe(cls, **changes: Any) -> "MiniMindConfig":
@@ -146,14 +135,9 @@ class MiniMindConfig:
 
     @classmethod
     def from_upstream(cls, upstream: Mapping[str, Any], generation: Generation) -> "MiniMindConfig":
-        """Translate the arguments of upstream's own MiniMindConfig.
+        """Translate the arguments of upstream's own MiniMindConfig; what is not named takes its generation's default.
 
-        Args:
-            upstream: upstream's names and values; what is not named takes that generation's default.
-            generation: whose defaults and names apply, `"minimind2"` or `"minimind3"`.
-
-        Raises:
-            ValueError: for a generation that does not exist, or a name that this generation does not have.
+        Raises a ValueError for a generation that does not exist, or a name that this generation does not have.
         """
         changes = translated(upstream, generation, {field.name for field in fields(cls)})
         # upstream writes None where it means "derive it"
@@ -170,11 +154,11 @@ _RULES: dict[str, tuple[Any, ...]] = {  # field: what checks it, and what else i
     "num_shared_experts": (check_count, 0),
     **dict.fromkeys(_FLAGS, (check_flag,)),
     "norm_placement": (check_choice, ("pre", "post")),
-    "dropout": (check_number, "[0, 1)", "it is a probability"),
-    "rms_norm_eps": (check_number, "(0, inf)", "without it a vector of zeros divides by zero"),
-    "rope_theta": (check_number, "(1, inf)", "it is the base of the falling frequencies"),
-    "initializer_range": (check_number, "[0, inf)"),
-    "router_aux_loss_coef": (check_number, "[0, inf)"),
+    "dropout": (check_number, "at least 0 and below 1", "it is a probability"),
+    "rms_norm_eps": (check_number, "above 0", "without it a vector of zeros divides by zero"),
+    "rope_theta": (check_number, "above 1", "it is the base of the falling frequencies"),
+    "initializer_range": (check_number, "at least 0"),
+    "router_aux_loss_coef": (check_number, "at least 0"),
 }
 
 

@@ -54,8 +54,8 @@ class Machine:
     peak: float  # operations per second, in matrix products
 
     def __post_init__(self) -> None:
-        check_number("bandwidth, in bytes per second,", self.bandwidth, "(0, inf)")
-        check_number("peak, in operations per second,", self.peak, "(0, inf)")
+        check_number("bandwidth, in bytes per second,", self.bandwidth, "above 0")
+        check_number("peak, in operations per second,", self.peak, "above 0")
 
     @property
     def ridge(self) -> float:

@@ -29,7 +29,7 @@ class LayerNorm(nn.Module):
 
     def __init__(self, dim: int, eps: float = 1e-5):
         super().__init__()
-        check_number("eps", eps, "[0, inf)")
+        check_number("eps", eps, "at least 0")
         self.eps = eps
         self.weight = nn.Parameter(torch.ones(dim))
         self.bias = nn.Parameter(torch.zeros(dim))

@@ -39,17 +39,9 @@ def generate(
     use_cache: bool = True,
     **sampling: Any,
 ) -> Tensor:
-    """The prompts with their continuations; it ends early when every row has ended.
+    """The prompts with their continuations, `[B, S + new]`; it ends early when every row has ended.
 
-    Args:
-        sampling: how a token is chosen, by the names of Sampling: `do_sample=True, top_p=0.9`.
-        model, input_ids and the others: as in `stream`.
-
-    Returns:
-        `[B, S + new]`.
-
-    Raises:
-        ValueError: as `stream` and Sampling.
+    Arguments and errors as in `stream`. How a token is chosen is told by the names of Sampling: `do_sample=True`.
     """
     tokens = stream(
         model,
@@ -77,7 +69,8 @@ def stream(
 ) -> Iterator[Tensor]:
     """Continue the prompts, yielding `[B]` token ids at a time, until every row has ended or the number is reached.
 
-    Arguments are checked at the call; the model works while the caller takes tokens.
+    Arguments are checked at the call, and raise a ValueError that names the rule; the model works while the caller
+    takes tokens.
 
     Args:
         model: a MiniMindForCausalLM, or what is called like one. It is used as it is: call `.eval()` first.
@@ -88,10 +81,6 @@ def stream(
         eos_token_id: a row ends with this token, or with any of these; "config": those of the config; None: with none.
         pad_token_id: what an ended row yields while others go on; None: the (first) end-of-sequence id.
         use_cache: keep keys and values. Gives the same tokens as without, faster.
-
-    Raises:
-        ValueError: for arguments outside their range, padding that is not on the left, or a text that would grow
-            past max_position_embeddings; the message says which.
     """
     config = model.config
     sampling = sampling or Sampling()

@@ -5,8 +5,8 @@ MiniMind: `model/model_minimind.py`, `past_key_values` of MiniMindModel.forward.
 """
 
 import copy
-from collections.abc import Iterator, Sequence
-from typing import Any, overload
+from collections.abc import Sequence
+from typing import Any
 
 from torch import Tensor
 
@@ -15,12 +15,7 @@ from minimind_edu.validation import check_count, check_tensor
 
 
 class KVCache(Sequence[KeyValue]):
-    """The caches of all layers; reads like the notes' list of `(key, value)` pairs, one for each layer.
-
-    Args:
-        num_layers: L.
-        capacity, zeroed: as in BufferCache.
-    """
+    """The caches of all L layers; reads like the notes' list of `(key, value)` pairs. Arguments as in BufferCache."""
 
     def __init__(self, num_layers: int, capacity: int = 0, zeroed: bool = False):
         check_count("num_layers", num_layers)
@@ -39,20 +34,11 @@ class KVCache(Sequence[KeyValue]):
     def __len__(self) -> int:
         return len(self.layers)
 
-    @overload
-    def __getitem__(self, layer: int) -> KeyValue: ...
-
-    @overload
-    def __getitem__(self, layer: slice) -> list[KeyValue]: ...
-
-    def __getitem__(self, layer: int | slice) -> Any:
+    def __getitem__(self, layer: Any) -> Any:
+        """The pair of one layer, or a list of those of a slice."""
         if isinstance(layer, slice):
-            return [self[index] for index in range(len(self))[layer]]
-        cache = self.layers[layer]
-        return cache.key, cache.value
-
-    def __iter__(self) -> Iterator[KeyValue]:
-        return (self[index] for index in range(len(self)))
+            return [(cache.key, cache.value) for cache in self.layers[layer]]
+        return self.layers[layer].key, self.layers[layer].value
 
     def __bool__(self) -> bool:
         return True  # an empty cache is still a cache: `past or None` must not lose it
@@ -78,14 +64,9 @@ class KVCache(Sequence[KeyValue]):
 
     @classmethod
     def from_pairs(cls, pairs: Any, num_layers: int, num_heads: int, head_dim: int) -> "KVCache":
-        """The cache that `past_key_values` stands for: a KVCache, or the notes' list of pairs.
+        """The cache that `past_key_values` stands for: a fork of a KVCache, or L pairs of `[B, T, K, D]`.
 
-        Args:
-            pairs: a KVCache (continued on a fork), or L pairs of `[B, T, K, D]`.
-            num_layers, num_heads, head_dim: L, K and D of the model.
-
-        Raises:
-            ValueError: if it is neither, or does not fit the model.
+        Raises a ValueError for anything else, and for what does not fit the model's L, K and D.
         """
         if isinstance(pairs, KVCache):
             cache = pairs.fork()
@@ -109,7 +90,7 @@ class KVCache(Sequence[KeyValue]):
 def _checked_pairs(pairs: Any) -> list[KeyValue]:
     if not isinstance(pairs, list | tuple):
         raise ValueError(
-            f"past_key_values must be one (key, value) pair of [B, T, K, D] for each layer, got "
+            "past_key_values must be one (key, value) pair of [B, T, K, D] for each layer, got "
             f"{type(pairs).__name__}; a transformers cache can be read layer by layer and transposed to [B, T, K, D]"
         )
     for index, pair in enumerate(pairs):

@@ -7,6 +7,7 @@ of all layers.
 MiniMind: `model/model_minimind.py`, class Attention, `past_key_value`.
 """
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import torch
@@ -19,9 +20,6 @@ KeyValue = tuple[Tensor, Tensor]  # each [B, T, K, D]
 
 class LayerCache(Protocol):
     """What attention asks of a cache: the keys and values of one layer."""
-
-    @property
-    def length(self) -> int: ...
 
     def append(self, key: Tensor, value: Tensor) -> KeyValue: ...
 
@@ -54,12 +52,13 @@ def joined(old_key: Tensor | None, old_value: Tensor | None, key: Tensor, value:
     return torch.cat([old_key, key], dim=1), torch.cat([old_value, value], dim=1)
 
 
+@dataclass
 class _Buffers:
     """The two tensors that one or several BufferCaches share, and how far they are filled."""
 
-    def __init__(self, key: Tensor, value: Tensor, filled: int):
-        self.key, self.value = key, value  # [B, capacity, K, D]
-        self.filled = filled
+    key: Tensor  # [B, capacity, K, D]
+    value: Tensor
+    filled: int
 
 
 class BufferCache:
@@ -115,8 +114,7 @@ class BufferCache:
     def append(self, key: Tensor, value: Tensor) -> KeyValue:
         """Add S new positions, `[B, S, K, D]` each, and return all of them, `[B, T + S, K, D]` each.
 
-        Raises:
-            ValueError: if the new tensors do not have the shape of the old ones but for the positions.
+        Raises a ValueError if more than the number of positions is new: a shape, a dtype or a device.
         """
         check_new(self.key, key, value)
         end = self.length + key.shape[1]
@@ -135,10 +133,7 @@ class BufferCache:
     def reserve(self, count: int) -> KeyValue:
         """Mark `count` more positions as filled, and return the whole buffers, `[B, capacity, K, D]` each.
 
-        The caller writes those positions, and nothing else.
-
-        Raises:
-            ValueError: if the cache is empty, and so has no shapes, or `count` is below 0.
+        The caller writes those positions, and nothing else. Raises a ValueError if the cache is empty.
         """
         check_count("count", count, at_least=0)
         key, value = self.key, self.value
@@ -149,18 +144,17 @@ class BufferCache:
         return buffers.key.data, buffers.value.data  # .data as in append
 
     def _holds_gradients(self) -> bool:
-        buffers = self._buffers
-        return buffers is not None and (buffers.key.requires_grad or buffers.value.requires_grad)
+        held = self._buffers
+        return held is not None and (held.key.requires_grad or held.value.requires_grad)
 
     def _buffers_with_room(self, end: int, key: Tensor, value: Tensor) -> _Buffers:
         """The buffers, if this cache may write positions up to `end` there; else new ones, made like key and value."""
         buffers = self._buffers
         if buffers is not None and self._may_write(buffers, end):
             return buffers
-        batch, _, heads, head_dim = key.shape
         room = max(self._capacity, end if buffers is None else 2 * end)
         make = Tensor.new_zeros if self._zeroed else Tensor.new_empty
-        shape = (batch, room, heads, head_dim)
+        shape = (key.shape[0], room, *key.shape[2:])
         new = _Buffers(make(key, shape), make(value, shape), self.length)
         if buffers is not None:
             new.key[:, : self.length] = buffers.key[:, : self.length]

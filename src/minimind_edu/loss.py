@@ -18,8 +18,7 @@ def next_token_loss(logits: Tensor, labels: Tensor) -> Tensor:
         logits: `[B, S, V]`.
         labels: `[B, S]` ids, usually those that the model read; -100 is left out.
 
-    Raises:
-        ValueError: for labels of another shape or outside the vocabulary, or if none is left to predict.
+    Raises a ValueError for labels of another shape or outside the vocabulary, or if none is left to predict.
     """
     check_labels(labels, logits)
     # The labels move, not the logits: cutting off the last position would copy all the others, and their gradient.

@@ -13,13 +13,7 @@ def causal_mask(query_length: int, key_length: int, device: torch.device | None 
     """Which keys each query may see: True on and below the diagonal that ends in the lower right corner.
 
     The queries are the last S of T positions, so query s is at position T - S + s. With S = T this is the usual
-    triangle; with a cache it is a rectangle.
-
-    Returns:
-        `[S, T]`, boolean.
-
-    Raises:
-        ValueError: if there are more queries than keys.
+    triangle; with a cache it is a rectangle. Returns `[S, T]`; raises a ValueError for more queries than keys.
     """
     if query_length > key_length:
         raise ValueError(
@@ -31,11 +25,7 @@ def causal_mask(query_length: int, key_length: int, device: torch.device | None 
 
 
 def padding_mask(attention_mask: Tensor) -> Tensor:
-    """Which keys are real tokens: `[B, T]` of ones and zeros -> `[B, 1, 1, T]` boolean, for all heads and queries.
-
-    Raises:
-        ValueError: if it holds anything but ones and zeros.
-    """
+    """Which keys are real tokens: `[B, T]` of nothing but ones and zeros -> `[B, 1, 1, T]`, for heads and queries."""
     check_attention_mask(attention_mask, (None, None))
     return attention_mask.bool()[:, None, None, :]
 
@@ -50,14 +40,10 @@ def visible_keys(
 
     Args:
         query_length, key_length: S and T; the queries are the last S positions.
-        attention_mask: `[B, T]`, 0 on padding; None: no padding.
+        attention_mask: `[B, T]`, 0 on padding, 1 on tokens, a ValueError for anything else; None: no padding.
         batch: B, if the mask must have as many rows.
 
-    Returns:
-        boolean `[B, 1, S, T]`, or None.
-
-    Raises:
-        ValueError: if the mask is not `[B, T]`, or holds anything but ones and zeros.
+    Returns `[B, 1, S, T]`, or None.
     """
     if attention_mask is None:
         return None

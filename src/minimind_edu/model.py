@@ -158,9 +158,7 @@ class MiniMindForCausalLM(nn.Module):
                 -100 is left out of the loss.
             logits_to_keep: how many last positions get logits; 0 means all.
 
-        Raises:
-            ValueError: for ids outside the vocabulary, a mask or past of the wrong shape, or more positions than
-                max_position_embeddings; the message names the rule, the values and the fix.
+        Raises a ValueError for what does not fit; the message names the rule, the values and the fix.
         """
         hidden, past, routing = self.model(input_ids, attention_mask, past_key_values, use_cache)
         check_count("logits_to_keep (0: all)", logits_to_keep, 0, input_ids.shape[1])

@@ -1,14 +1,13 @@
 """Mixture of experts: a router sends every token to a few of many feed-forward networks.
 
-The mixture stands in a block where a dense model has its one feed-forward network. Router probabilities are a softmax
-over the experts; the k largest are kept and, if asked, renormalized to sum to 1; the output is the sum of the chosen
-experts' outputs with these routing weights, plus the shared experts, which every token visits.
+The mixture takes the place of a dense block's one feed-forward network. Router probabilities are a softmax over the
+experts; the k largest are kept and, if asked, renormalized to sum to 1; the output is the sum of the chosen experts'
+outputs with these routing weights, plus the shared experts, which every token visits.
 
 The auxiliary loss pushes the busiest experts down. With f_i the share of the assignments that went to expert i and P_i
 its mean router probability, it is coefficient * N * sum_i f_i P_i: an even router pays exactly the coefficient,
 whatever N and k (an uneven one pays less only where f and P disagree). Fedus et al. 2021, arXiv 2101.03961. (MiniMind3
 sums over the k choices instead of averaging, which makes its loss k times this one; its own k is 1.)
-
 MiniMind: `model/model_minimind.py`, classes MoEGate and MOEFeedForward.
 """
 
@@ -32,14 +31,9 @@ class RouterOutput(NamedTuple):
 
 
 def load_balancing_loss(probabilities: Tensor, experts: Tensor) -> Tensor:
-    """N * sum_i f_i P_i over one group of tokens, 1 when both are even.
+    """N * sum_i f_i P_i over each group of T tokens, 1 when both are even.
 
-    Args:
-        probabilities: `[..., T, N]` router probabilities.
-        experts: `[..., T, k]` chosen experts.
-
-    Returns:
-        `[...]`, one value for each group.
+    `[..., T, N]` router probabilities and `[..., T, k]` chosen experts -> `[...]`, one value for each group.
     """
     num_experts = probabilities.shape[-1]
     chosen = F.one_hot(experts, num_experts).to(probabilities.dtype)  # [..., T, k, N]
@@ -66,8 +60,7 @@ class MoEGate(nn.Module):
     def forward(self, x: Tensor) -> RouterOutput:
         """Route `[B, S, E]`; the result's T is B * S."""
         logits = F.linear(x, self.weight)  # [B, S, E] -> [B, S, N]
-        wide = torch.promote_types(x.dtype, torch.float32)
-        probabilities = logits.softmax(-1, dtype=wide)
+        probabilities = logits.softmax(-1, dtype=torch.promote_types(x.dtype, torch.float32))
         weights, experts = probabilities.topk(self.top_k, dim=-1)  # [B, S, k]
         if self.norm_topk_prob:
             weights = weights / weights.sum(-1, keepdim=True)
@@ -75,12 +68,8 @@ class MoEGate(nn.Module):
             aux_loss = load_balancing_loss(probabilities, experts).mean()
         else:
             aux_loss = load_balancing_loss(probabilities.flatten(0, 1), experts.flatten(0, 1))
-        return RouterOutput(
-            weights.flatten(0, 1).to(x.dtype),
-            experts.flatten(0, 1),
-            probabilities.flatten(0, 1),
-            self.aux_loss_coef * aux_loss,
-        )
+        weights, experts, probabilities = (each.flatten(0, 1) for each in (weights, experts, probabilities))
+        return RouterOutput(weights.to(x.dtype), experts, probabilities, self.aux_loss_coef * aux_loss)
 
 
 class MoEFeedForward(nn.Module):
@@ -94,19 +83,12 @@ class MoEFeedForward(nn.Module):
         sizes = (config.hidden_size, config.moe_intermediate_size, config.dropout)
         self.gate = MoEGate(config)
         self.experts = nn.ModuleList(FeedForward(*sizes) for _ in range(config.num_experts))
-        if config.num_shared_experts:
-            self.shared_experts = nn.ModuleList(FeedForward(*sizes) for _ in range(config.num_shared_experts))
-        else:
-            self.shared_experts = ()
+        self.shared_experts = nn.ModuleList(FeedForward(*sizes) for _ in range(config.num_shared_experts))
 
     def forward(self, x: Tensor) -> tuple[Tensor, RouterOutput]:
         """Each expert works once, on all the tokens that chose it.
 
-        Args:
-            x: `[B, S, E]`.
-
-        Returns:
-            output `[B, S, E]`, and what the router decided for the B * S tokens.
+        `[B, S, E]` in, the same out, and what the router decided for the B * S tokens.
         """
         routed = self.gate(x)
         tokens = x.flatten(0, 1)  # [B, S, E] -> [B*S, E]

@@ -1,11 +1,10 @@
 """RMSNorm: keep the scale of every position's vector under control.
 
-    y = gain * x / sqrt(mean(x²) + eps)      Zhang, Sennrich 2019
+    y = gain * x / sqrt(mean(x²) + eps)      Zhang, Sennrich 2019, arXiv 1910.07467
 
 The mean runs over the last axis only: every position of every sequence is normalized by itself. Left out on purpose:
-statistics over the batch, running averages, anything that differs between training and inference. LayerNorm, which
-also subtracts the mean, is in `for_comparison.py`.
-MiniMind: `model/model_minimind.py`, class RMSNorm.
+statistics over the batch, running averages, anything that differs between training and inference.
+MiniMind: `model/model_minimind.py`, class RMSNorm. LayerNorm, which also subtracts the mean: `for_comparison.py`.
 """
 
 import torch
@@ -33,22 +32,19 @@ def check_input(name: str, x: Tensor, dim: int) -> None:
 class RMSNorm(nn.Module):
     """Divide every vector by its root mean square, then multiply channel by channel with a learned gain.
 
-    Zhang and Sennrich 2019, arXiv 1910.07467. The result has the dtype of the input, as in torch.nn.RMSNorm and in
-    MiniMind3; MiniMind2 returned float32 for half-precision input.
+    The result has the dtype of the input, as in torch.nn.RMSNorm and in MiniMind3; MiniMind2 returned float32 for
+    half-precision input.
 
     Args:
         dim: number of channels, the size of the last axis.
         eps: added to the mean square, inside the root, so that a vector of zeros stays finite.
 
-    Shapes: `[..., dim]` in, the same out.
-
-    Raises:
-        ValueError: if the last axis of the input does not have `dim` channels, or the input holds integers.
+    Shapes: `[..., dim]` in, the same out. Raises a ValueError for another number of channels, or for integers.
     """
 
     def __init__(self, dim: int, eps: float = 1e-5):
         super().__init__()
-        check_number("eps", eps, "[0, inf)")
+        check_number("eps", eps, "at least 0")
         self.eps = eps
         self.weight = nn.Parameter(torch.ones(dim))
 

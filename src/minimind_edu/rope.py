@@ -45,10 +45,8 @@ def precompute_freqs_cis(
     """The cos and sin tables of the half-split form, for positions 0 to end - 1.
 
     Both are `[end, dim]`: the `[end, dim/2]` angles appear twice, side by side, so that one elementwise product serves
-    both channels of a pair. The name is MiniMind's, where it once returned complex numbers.
-
-    Raises:
-        ValueError: as `rope_frequencies`, and if `end` is no number of positions.
+    both channels of a pair. The name is MiniMind's, where it once returned complex numbers. Errors as in
+    `rope_frequencies`.
     """
     angles = rope_angles(dim, end, rope_base, rope_scaling, dtype)
     factor = rope_scaling.table_factor if rope_scaling and rope_scaling.starts_at(end) else 1.0
@@ -58,12 +56,10 @@ def precompute_freqs_cis(
 
 
 class RopeTables(nn.Module):
-    """A module with the cos and sin tables, which stay right when it is moved or converted.
+    """A module with the tables of `precompute_freqs_cis`, which stay right when it is moved or converted.
 
     They are computed, not learned: they are no part of the state dict, and they stay in float32 (or wider) when the
     weights are converted to half precision.
-
-    Args: as of `precompute_freqs_cis`.
     """
 
     freqs_cos: Tensor  # [end, dim]
@@ -93,8 +89,7 @@ class RopeTables(nn.Module):
         before = self.freqs_cos
         super()._apply(fn, recurse)
         if self.freqs_cos is not before:
-            # What came out may be rounded (half) or uninitialized (to_empty), so it is computed again.
-            self.rebuild_tables()
+            self.rebuild_tables()  # what came out may be rounded (half) or uninitialized (to_empty)
         return self
 
     def _follow_weights(self, _: Any) -> None:
@@ -122,12 +117,8 @@ def apply_rotary_pos_emb(
         cos, sin: `[S, D]`, the rows of the tables for exactly these S positions.
         unsqueeze_dim: where the tables get the heads' axis: 1 if it follows the positions, 0 if it precedes them.
 
-    Returns:
-        q and k, same shapes, same dtypes; they are rotated in the wider dtype of tensor and table.
-
-    Raises:
-        ValueError: if the tables do not have one row for each position and one column for each channel, if q or k
-            holds integers, or its channels are no pairs.
+    Returns q and k, same shapes, same dtypes; they are rotated in the wider dtype of tensor and table. Raises a
+    ValueError if the tables lack one row per position and one column per channel, or q or k holds integers.
     """
     for name, x in (("q", q), ("k", k)):
         check_tables(name, x, cos, sin, unsqueeze_dim, columns=x.shape[-1])

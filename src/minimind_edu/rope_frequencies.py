@@ -2,8 +2,7 @@
 
     inv_freq[i] = base^(-2i/dim)      radians from one position to the next; Su et al. 2021, arXiv 2104.09864
 
-`rope.py` makes tables of angles from these frequencies and applies them.
-MiniMind: `model/model_minimind.py`, precompute_freqs_cis.
+`rope.py` makes tables of them and rotates by them. MiniMind: `model/model_minimind.py`, precompute_freqs_cis.
 """
 
 import math
@@ -38,24 +37,15 @@ class RopeScaling:
     def __post_init__(self) -> None:
         check_count("original_max_position_embeddings", self.original_max_position_embeddings)
         why = "it is how many times longer than the trained context the new one is"
-        check_number("factor", self.factor, "[1, inf)", why)
-        check_number("beta_slow", self.beta_slow, "(0, inf)")
-        check_number("beta_fast", self.beta_fast)
-        if self.beta_fast <= self.beta_slow:
-            raise ValueError(
-                f"beta_fast must be above beta_slow, got beta_fast={self.beta_fast} and beta_slow={self.beta_slow}: "
-                "fast pairs rotate more often"
-            )
+        check_number("factor", self.factor, "at least 1", why)
+        check_number("beta_slow", self.beta_slow, "above 0")
+        check_number("beta_fast", self.beta_fast, f"above {self.beta_slow}", "fast pairs rotate more than slow ones")
         if self.attention_factor is not None:
-            check_number("attention_factor", self.attention_factor, "(0, inf)", "it multiplies cos and sin")
+            check_number("attention_factor", self.attention_factor, "above 0", "it multiplies cos and sin")
         check_choice("formula", self.formula, ("yarn", "minimind2"))
 
     def starts_at(self, length: int) -> bool:
-        """Whether a table of `length` positions is scaled: only one that outgrows the trained context.
-
-        The length of the table counts, not that of a text, so a model with longer tables rescales short texts too
-        (as do MiniMind and transformers).
-        """
+        """Whether a table of `length` positions, whatever the text's, is scaled: when it outgrows what was trained."""
         return length > self.original_max_position_embeddings
 
     @property
@@ -78,14 +68,11 @@ def rope_frequencies(
         rope_base: the base of the falling frequencies (`rope_theta` in the config).
         rope_scaling: slow pairs down for a longer context; None leaves them as they are.
 
-    Returns:
-        `[dim/2]`, falling from 1 (pair 0) to just above 1/rope_base.
-
-    Raises:
-        ValueError: if dim is not an even number of at least 2, rope_base is not above 1, or dtype is not of floats.
+    Returns `[dim/2]`, falling from 1 (pair 0) to just above 1/rope_base. Raises a ValueError if dim is not an even
+    number of at least 2, rope_base is not above 1, or dtype is not of floats.
     """
     check_even("dim", dim)
-    check_number("rope_base", rope_base, "(1, inf)", "frequencies fall because it is")
+    check_number("rope_base", rope_base, "above 1", "frequencies fall because it is")
     if not dtype.is_floating_point:
         raise ValueError(f"frequencies are fractions, so dtype must be of floating-point numbers, got {dtype}")
     rope_base = float(rope_base)  # a whole number of many digits would overflow
@@ -119,19 +106,16 @@ def yarn_correction_range(dim: int, rope_base: float, rope_scaling: RopeScaling)
         return dim * math.log(context / (beta * 2 * math.pi)) / (2 * math.log(rope_base))
 
     low = max(math.floor(pair_rotating(rope_scaling.beta_fast)), 0)
-    # MiniMind3 clamps at dim/2 - 1, transformers at dim - 1. The two differ only where the last pair rotates more than
-    # beta_slow times within the trained context: with dim 64 beyond 47,117 positions for a base of 10,000, and beyond
-    # 4 million for a base of 1,000,000.
+    # MiniMind3 clamps at dim/2 - 1, transformers at dim - 1. That differs only if the last pair rotates more than
+    # beta_slow times within the trained context: with dim 64 and a base of 1,000,000 beyond 4 million positions.
     high = min(math.ceil(pair_rotating(rope_scaling.beta_slow)), dim - 1)
     return low, high
 
 
 def _minimind2_scaling(dim: int, rope_base: float, rope_scaling: RopeScaling, dtype: torch.dtype) -> Tensor:
     """MiniMind2's formula. Its source names it YaRN; unlike YaRN it slows the fast pairs a little and has a step."""
-    half = dim // 2
     periods = 2 * math.pi / rope_frequencies(dim, rope_base, dtype=dtype)  # [D/2], in positions
     never_complete = periods > rope_scaling.original_max_position_embeddings  # from one pair on
-    pair = torch.arange(half, dtype=dtype)
-    beta = rope_scaling.beta_slow + (rope_scaling.beta_fast - rope_scaling.beta_slow) * pair / max(half - 1, 1)
-    factor = rope_scaling.factor
+    pair, factor = torch.arange(dim // 2, dtype=dtype), rope_scaling.factor
+    beta = rope_scaling.beta_slow + (rope_scaling.beta_fast - rope_scaling.beta_slow) * pair / max(dim // 2 - 1, 1)
     return torch.where(never_complete, torch.full_like(pair, 1 / factor), (beta * factor - beta + 1) / (beta * factor))

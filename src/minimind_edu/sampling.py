@@ -16,12 +16,9 @@ from minimind_edu.validation import check_count, check_flag, check_number
 
 
 def penalize_repetition(logits: Tensor, seen: Tensor, penalty: float) -> Tensor:
-    """Make tokens that have occurred less likely: positive logits are divided by the penalty, negative multiplied.
+    """Make tokens that have occurred, where `seen` `[B, V]` is True, less likely if the penalty is above 1.
 
-    Args:
-        logits: `[B, V]`.
-        seen: `[B, V]` boolean, True for tokens that have occurred in that row.
-        penalty: 1 changes nothing; above 1 discourages.
+    Positive logits are divided by the penalty, negative ones multiplied. `[B, V]` -> same.
     """
     return torch.where(seen, torch.where(logits > 0, logits / penalty, logits * penalty), logits)
 
@@ -53,10 +50,7 @@ class Sampling:
     """How the next token is chosen. The default is greedy.
 
     The steps come in this order: repetition penalty, temperature, top-k, top-p, min-p, one draw. Greedy choice uses
-    the penalty only.
-
-    Raises:
-        ValueError: for a value outside its range; the message names it.
+    the penalty only. Raises a ValueError for a value outside its range; the message names it.
     """
 
     do_sample: bool = False  # draw from the distribution instead of taking the most probable token
@@ -69,30 +63,23 @@ class Sampling:
 
     def __post_init__(self) -> None:
         check_flag("do_sample", self.do_sample)
-        check_number("temperature", self.temperature, "(0, inf)", "for greedy choice use do_sample=False")
-        check_number("repetition_penalty", self.repetition_penalty, "(0, inf)", "1 changes nothing")
+        check_number("temperature", self.temperature, "above 0", "for greedy choice use do_sample=False")
+        check_number("repetition_penalty", self.repetition_penalty, "above 0", "1 changes nothing")
         if self.top_k is not None:
             check_count("top_k (None: all tokens)", self.top_k)
         for name, share in (("top_p", self.top_p), ("min_p", self.min_p)):
             if share is not None:
-                check_number(name, share, "(0, 1]", "it is a probability; None keeps all tokens")
+                check_number(name, share, "above 0 and at most 1", "it is a probability; None keeps all tokens")
         if not isinstance(self.generator, torch.Generator | None):
             raise ValueError(
                 f"generator must be a torch.Generator, got {self.generator!r}; torch.Generator().manual_seed(0) is one"
             )
 
     def choose(self, logits: Tensor, seen: Tensor | None = None) -> Tensor:
-        """The next token of each row.
+        """The next token of each row: logits `[B, V]` -> ids `[B]`.
 
-        Args:
-            logits: `[B, V]`.
-            seen: `[B, V]` boolean, True for tokens that have occurred in that row; only a penalty asks for it.
-
-        Returns:
-            `[B]` ids.
-
-        Raises:
-            ValueError: if the largest logit of a row is not a number.
+        `seen`, `[B, V]`, is True for tokens that have occurred in that row; only a penalty asks for it. Raises a
+        ValueError if the largest logit of a row is not a number.
         """
         if not self.do_sample:
             best, token = self._penalized(logits, seen).max(-1)

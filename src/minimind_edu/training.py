@@ -51,14 +51,14 @@ class Recipe:
     def __post_init__(self) -> None:
         check_count("steps", self.steps)
         check_count("warmup", self.warmup, at_least=0)
-        check_number("learning_rate", self.learning_rate, "[0, inf)")
-        check_number("last", self.last, "[0, 1]", "it is a fraction of the highest rate")
-        check_number("weight_decay", self.weight_decay, "[0, inf)")
-        check_number("clip", self.clip, "(0, inf)", "at 0 no gradient would be left; a large one clips nothing")
+        check_number("learning_rate", self.learning_rate, "at least 0")
+        check_number("last", self.last, "at least 0 and at most 1", "it is a fraction of the highest rate")
+        check_number("weight_decay", self.weight_decay, "at least 0")
+        check_number("clip", self.clip, "above 0", "at 0 no gradient would be left; a large one clips nothing")
         if not isinstance(self.betas, tuple | list) or len(self.betas) != 2:
             raise ValueError(f"betas must be a pair, of gradients and of their squares, got {self.betas!r}")
         for beta in self.betas:
-            check_number("each of betas", beta, "[0, 1)")
+            check_number("each of betas", beta, "at least 0 and below 1")
 
     def rate(self, step: int) -> float:
         """The learning rate of a step, counted from 0."""

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 _FLOAT32 = torch.finfo(torch.float32)  # tiny: 1.2e-38, max: 3.4e38
-_BOUNDS = {"(": "above", "[": "at least", ")": "below", "]": "at most"}
+_COMPARISONS = {"above": operator.gt, "at least": operator.ge, "below": operator.lt, "at most": operator.le}
 
 
 def check_count(name: str, value: Any, at_least: int = 1, at_most: int | None = None) -> None:
@@ -25,12 +25,10 @@ def check_count(name: str, value: Any, at_least: int = 1, at_most: int | None = 
         raise ValueError(f"{name} must be a whole number {bounds}, got {value!r}")
 
 
-def check_number(name: str, value: Any, interval: str = "(-inf, inf)", why: str = "") -> None:
-    """Raise a ValueError unless `value` is a number of the interval, and one that float32 can hold.
+def check_number(name: str, value: Any, rule: str = "", why: str = "") -> None:
+    """Raise a ValueError unless `value` is a number that float32 can hold, and obeys a rule: "above 0 and at most 1".
 
-    Args:
-        interval: as in mathematics: `(0, 1]` includes 1, but not 0.
-        why: the reason for the interval, or what to do instead.
+    `why` is the reason for the rule, or what to do instead.
     """
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not (value == 0 or _FLOAT32.tiny <= abs(value) <= _FLOAT32.max):
@@ -38,12 +36,10 @@ def check_number(name: str, value: Any, interval: str = "(-inf, inf)", why: str 
             f"{name} must be a finite number, got {value!r}; the model computes in float32, which holds 0 and sizes "
             "from 1.2e-38 to 3.4e38"
         )
-    low, high = (float(bound) for bound in interval[1:-1].split(","))
-    outside = value < low or value > high
-    if outside or (value == low and interval[0] == "(") or (value == high and interval[-1] == ")"):
-        sides = ((interval[0], low), (interval[-1], high))
-        words = " and ".join(f"{_BOUNDS[side]} {bound:g}" for side, bound in sides if abs(bound) <= _FLOAT32.max)
-        raise ValueError(f"{name} must be {words}, got {value}{why and f'; {why}'}")
+    for part in filter(None, rule.split(" and ")):
+        comparison, bound = part.rsplit(" ", 1)
+        if not _COMPARISONS[comparison](value, float(bound)):
+            raise ValueError(f"{name} must be {rule}, got {value}{why and f'; {why}'}")
 
 
 def check_flag(name: str, value: Any) -> None:
@@ -106,12 +102,9 @@ def check_token_ids(ids: Any, vocab_size: int, name: str = "input_ids") -> None:
 
 
 def check_attention_mask(mask: Any, shape: Sequence[int | None], meaning: str = "") -> None:
-    """Raise a ValueError unless `mask` has this shape and holds nothing but 0 (padding) and 1 (token).
+    """Raise a ValueError unless `mask` has this shape (None: any size) and holds nothing but 0 and 1.
 
-    Args:
-        mask: what was given.
-        shape: B and T; None where any size will do.
-        meaning: what the shape counts, for the message.
+    `meaning` says in the message what the shape counts.
     """
     check_tensor("attention_mask", mask, "of ones and zeros")
     if mask.dim() != 2 or any(size not in (None, given) for size, given in zip(shape, mask.shape, strict=True)):
