@@ -46,10 +46,10 @@ def test_indentation_stays_in_the_sources(write):
 def test_comments_stay_in_the_sources(write):
     entry = write(
         figure="// What it is.\n/** One. */\nconst one = `//`; // still one\n/**\n * Two,\n * at length.\n */\n"
-        'const two = "`"; /* not alone */\n  // inside\nexport default { one };\n'
+        'const two = "`"; /* not alone */\n  // inside\nconst three = "; // a";\n\nexport default { one };\n'
     )
     assert join(entry) == (
-        'const one = `//`; // still one\nconst two = "`"; /* not alone */\nexport default { one };\n'
+        'const one = `//`;\nconst two = "`"; /* not alone */\nconst three = "; // a";\nexport default { one };\n'
     )
 
 

@@ -4,12 +4,14 @@ Only Chromium does playwright drive as the system has it: for Firefox and WebKit
 reader's. What a test needs of an engine is little, and the same for both: open, evaluate, resize, press, drag, listen.
 """
 
+import asyncio
 import contextlib
 import json
 import os
 import shutil
 import socket
 import subprocess
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -20,7 +22,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from tornado.ioloop import IOLoop
 from tornado.websocket import websocket_connect
 
 PATIENCE = 120  # seconds: for an answer of the browser, on a busy machine
@@ -146,13 +147,14 @@ class Firefox(Engine):
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        self._loop = IOLoop(make_current=False)
-        self._cleanup.callback(self._loop.close, all_fds=True)
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, daemon=True).start()  # playwright may have one in this thread
+        self._cleanup.callback(self._loop.call_soon_threadsafe, self._loop.stop)
         self._messages: list[dict[str, Any]] = []
         self._commands = 0
         address = f"ws://127.0.0.1:{port}/session"
         self._socket = _patiently(lambda: self._wait_for(websocket_connect, address, max_message_size=2**28))
-        self._cleanup.callback(self._socket.close)
+        self._cleanup.callback(self._loop.call_soon_threadsafe, self._socket.close)
         self._send("session.new", capabilities={})
         self._window = self._send("browsingContext.getTree")["contexts"][0]["context"]
         self._send("session.subscribe", events=["log.entryAdded"])
@@ -163,7 +165,7 @@ class Firefox(Engine):
         async def answer() -> Any:
             return await call(*args, **options)
 
-        return self._loop.run_sync(answer, PATIENCE)
+        return asyncio.run_coroutine_threadsafe(answer(), self._loop).result(PATIENCE)
 
     def _send(self, method: str, **parameters: Any) -> dict[str, Any]:
         self._commands += 1

@@ -40,10 +40,12 @@ HEAD_SCRIPT = (
 )
 _OWN = "'self' file:"  # from a folder, too, where not every browser takes 'self' for the folder
 _HASH = base64.b64encode(hashlib.sha256(HEAD_SCRIPT.encode()).digest()).decode()
-# What a page may run and fetch: its own files, and the one script above. Training runs in a worker made of a blob.
+# What a page may run and fetch: its own files (Firefox fetches the next page ahead, which only the default allows), and
+# the one script above. Training runs in a worker made of a blob.
 POLICY = (
-    f"default-src 'none'; script-src {_OWN} 'sha256-{_HASH}'; worker-src blob:; style-src {_OWN} 'unsafe-inline'; "
-    f"img-src {_OWN} data:; font-src {_OWN}; connect-src {_OWN}; form-action {_OWN}; base-uri 'none'"
+    f"default-src {_OWN}; object-src 'none'; script-src {_OWN} 'sha256-{_HASH}'; worker-src blob:; "
+    f"style-src {_OWN} 'unsafe-inline'; img-src {_OWN} data:; font-src {_OWN}; connect-src {_OWN}; "
+    f"form-action {_OWN}; base-uri 'none'"
 )
 FONTS = ["1em Book Text", "italic 1em Book Text", "1em Book Sans"]
 FONT_OF_FORMULAS = "1em Book Math"

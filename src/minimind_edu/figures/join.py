@@ -3,7 +3,7 @@
 A module that runs from a blob URL (anywidget and our static host both do that) cannot import its siblings, so the
 helpers are written in front of it. This is no bundler: it understands named imports of files next to the
 module or in a folder next to its own, and exports in front of a declaration. Everything else is refused, so that what
-runs is what stands in the sources, but for indentation and the lines of comments: a fifth of a page's scripts, which no
+runs is what stands in the sources, but for indentation, comments and empty lines: a fifth of a page's scripts, which no
 browser needs.
 """
 
@@ -15,6 +15,8 @@ _IMPORT = re.compile(r'import \{ ([\w$]+(?:, [\w$]+)*),? \} from "(\.\.?/(?:[\w-
 _OTHER_IMPORT = re.compile(r"""\s*import\b|.*\bimport\(["'`]""")
 _DECLARATION = re.compile(r"(export )?(?:async )?(?:function\*?|const|let|class) ([\w$]+)\b(?!,)")
 _TOP_LEVEL = re.compile(r"(?:export|async|function|const|let|var|class)\b")
+# Behind code; a string that holds the slashes would end behind them, with a quote.
+_COMMENT_BEHIND = re.compile(r"""(?<=[;,{}()\[\]]) +// [^"'`/]*$""")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
@@ -34,7 +36,8 @@ def join(entry: Path) -> str:
         exported[path] = set()
         lines = _with_whole_imports(_without_comments(path.read_text(encoding="utf-8").splitlines()))
         kept = [one_line(line, path, f"{_named(path)}:{number}: {line.strip()}") for number, line in lines]
-        texts.append("\n".join(line.lstrip() for line in kept if line is not None).strip() + "\n")
+        bare = (_COMMENT_BEHIND.sub("", line).lstrip() for line in kept if line is not None)
+        texts.append("\n".join(filter(None, bare)) + "\n")
 
     def one_line(line: str, path: Path, where: str) -> str | None:
         if found := _IMPORT.fullmatch(line):
