@@ -1,4 +1,4 @@
-"""AttentionXRay: the package's stages, in Python and in the browser, and what the reader sees of them."""
+"""AttentionXRay: the package's stages, in Python and in JavaScript, and what the reader sees of them."""
 
 import itertools
 import math
@@ -86,7 +86,7 @@ def settings_of(figure, **changes):
 
 
 @pytest.mark.parametrize("dim", [4, 32, 128])
-def test_the_browser_computes_what_the_package_computes(node, dim):
+def test_the_page_computes_what_the_package_computes(node, dim):
     figure = AttentionXRay()
     settings = [dict(zip(NAMES, switches, strict=True)) | {"head_dim": dim} for switches in SWITCHES]
     vectors = [figure.query, figure.key, figure.value]

@@ -151,7 +151,7 @@ def test_the_table_tells_the_numbers():
     assert "4 tokens" in sentence
 
 
-# ---- the same in the browser
+# ---- the same in JavaScript
 
 
 def test_passes_agree_with_python(node):

@@ -1,4 +1,4 @@
-"""HeadWiring: shapes, wires and bytes in the browser are those of the package's tensors and caches."""
+"""HeadWiring: shapes, wires and bytes in JavaScript are those of the package's tensors and caches."""
 
 import itertools
 

@@ -106,11 +106,11 @@ def test_the_longer_vector_does_not_depend_on_the_notebooks_default_dtype():
         torch.set_default_dtype(torch.float32)
 
 
-# The same formulas in the browser
+# The same formulas in JavaScript
 
 
 @pytest.mark.parametrize("name", REFERENCES)
-def test_norms_in_the_browser_equal_torch(node, name):
+def test_norms_in_the_page_equal_torch(node, name):
     generator = torch.Generator().manual_seed(1)
     cases = []
     for x in spread_inputs():
@@ -124,7 +124,7 @@ def test_norms_in_the_browser_equal_torch(node, name):
         torch.testing.assert_close(tensor(got), want, rtol=1e-12, atol=1e-15 + lost)
 
 
-def test_stats_in_the_browser_equal_torch(node):
+def test_stats_in_the_page_equal_torch(node):
     inputs = list(spread_inputs())
     for x, got in zip(inputs, node.each(MATH, "channelStats", [[x.tolist()] for x in inputs]), strict=True):
         want = {key: value.item() for key, value in channel_stats(x).items()}

@@ -179,7 +179,7 @@ def test_measuring_leaves_the_random_numbers_alone():
     assert torch.equal(torch.rand(1), expected)
 
 
-# The mathematics in the browser
+# The mathematics in JavaScript
 
 
 def parts_by_origin(placement, loud, depth):

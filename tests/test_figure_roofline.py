@@ -46,7 +46,7 @@ def as_js(cost):
     return {"operations": cost.operations, "weightBytes": cost.weight_bytes, "cacheBytes": cost.cache_bytes}
 
 
-# ---- the mathematics, in the browser and in the package
+# ---- the mathematics, in JavaScript and in the package
 
 
 @pytest.mark.parametrize("sizes", SIZES)
