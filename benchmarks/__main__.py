@@ -53,7 +53,10 @@ def main(
     """Run what the command line asks for; `models` and `quick` are there for tests."""
     options = arguments(given)
     if options.show:
-        run, stem = load(options.show), str(options.show).removesuffix(".json")
+        try:
+            run, stem = load(options.show), str(options.show).removesuffix(".json")
+        except (OSError, ValueError) as error:
+            raise SystemExit(f"{options.show} cannot be shown: {error}") from error
     else:
         run = measure(options, models, scenarios_of(options, quick))
         stem = options.output or RESULTS / ("quick" if options.quick else "latest")

@@ -416,6 +416,13 @@ def test_a_missed_target_is_told_and_does_not_fail(tmp_path, capsys):
     assert "not reached" in told and "0 of 1 targets reached" in told
 
 
+def test_what_is_no_stored_run_is_refused_in_a_sentence(tmp_path):
+    (tmp_path / "notes.json").write_text("[]")
+    for name in ("notes.json", "gone.json"):
+        with pytest.raises(SystemExit, match=f"{name} cannot be shown: "):
+            main(["--show", str(tmp_path / name)])
+
+
 def test_a_stored_run_is_shown_again(tmp_path, capsys):
     main(["--quick", "--output", str(tmp_path / "run")], TINY, [Fake()])
     first = capsys.readouterr().out

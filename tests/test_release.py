@@ -55,6 +55,17 @@ def test_a_dry_run_builds_all_and_leaves_the_repository_as_it_was(clone):
 
 
 @pytest.mark.long
+def test_a_dry_run_that_fails_puts_every_file_back_too(clone):
+    path = clone / "pyproject.toml"
+    path.write_text(path.read_text(encoding="utf-8").replace('name = "minimind-edu"', 'name = "minimind edu!"'))
+    assert run(clone, "git", "commit", "-qam", "A name that no wheel can have").returncode == 0
+    done = release(clone, "9.8.7", "--dry-run")
+    assert done.returncode == 1 and "flit_core could not build the wheel" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not run(clone, "git", "status", "--porcelain").stdout
+
+
+@pytest.mark.long
 def test_a_release_is_one_tagged_commit_that_names_its_version_everywhere(clone):
     done = release(clone, "9.8.7")
     assert done.returncode == 0, done.stderr

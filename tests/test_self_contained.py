@@ -146,6 +146,14 @@ def test_a_chapter_without_an_install_cell_is_refused(tmp_path):
         self_contained.self_contained(bare, "")
 
 
+def test_the_chapters_themselves_are_never_replaced(monkeypatch, tmp_path):
+    (tmp_path / "link").symlink_to(self_contained.CHAPTERS)
+    monkeypatch.setattr(self_contained, "write", lambda *_: pytest.fail("something was written"))
+    for folder in (self_contained.CHAPTERS, tmp_path / "link"):
+        with pytest.raises(ValueError, match="holds the chapters themselves, which would be replaced"):
+            self_contained.write_all(folder, sorted(self_contained.CHAPTERS.glob("C*.ipynb")))
+
+
 def test_the_package_is_compressed_once_for_all_chapters(monkeypatch, tmp_path):
     calls = []
     monkeypatch.setattr(install_cell, "self_contained_source", lambda wheel: calls.append(wheel) or "pass")

@@ -93,18 +93,20 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         check(options.version)
-        set_version(options.version, datetime.date.today())
-        built = build()
+        try:
+            set_version(options.version, datetime.date.today())
+            built, changed = build(), git("diff", "--stat")
+        finally:
+            if options.dry_run:
+                git("checkout", "--", ".")  # nothing else was changed: that was checked
         if options.dry_run:
-            changed = git("diff", "--stat")
-            git("checkout", "--", ".")
             print(f"{changed}\nThat would be the commit. All of it is put back.")
         else:
             git("commit", "--all", "--message", f"Release {options.version}")
             git("tag", "--annotate", f"v{options.version}", "--message", f"Release {options.version}")
             print(f"To publish: git push --follow-tags, and add the files of {BUILT.relative_to(ROOT)} to the release.")
         print(f"Built {len(built)} files in {BUILT.relative_to(ROOT)}.")
-    except (ReleaseError, nbformat.ValidationError) as error:
+    except (ReleaseError, RuntimeError, nbformat.ValidationError) as error:
         print(error, file=sys.stderr)
         return 1
     return 0

@@ -77,7 +77,12 @@ def self_contained(chapter: Path, first_cell: str) -> str:
 
 
 def write_all(folder: Path, chapters: list[Path]) -> list[Path]:
-    """Write each chapter, with the package inside, into `folder`; return the paths."""
+    """Write each chapter, with the package inside, into `folder`; return the paths.
+
+    Raises a ValueError for the folder of the chapters.
+    """
+    if CHAPTERS.resolve() == folder.resolve():
+        raise ValueError(f"{folder} holds the chapters themselves, which would be replaced; name another folder")
     folder.mkdir(parents=True, exist_ok=True)
     first_cell = install_cell.self_contained_source(wheel_bytes())
     paths = [folder / chapter.name for chapter in chapters]
