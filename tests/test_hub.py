@@ -1,6 +1,7 @@
 """Hub names. A folder stands in for the Hub's cache, and a small server on this machine for the Hub; no network."""
 
 import json
+import os
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -78,7 +79,14 @@ def test_an_empty_path_is_not_the_current_folder(tmp_path, monkeypatch):
         from_checkpoint("")
 
 
-@pytest.mark.parametrize("path", [3, None, True, b"model", ["model"]])
+class InBytes(os.PathLike):
+    """As os.scandir(b".") gives them."""
+
+    def __fspath__(self):
+        return b"model"
+
+
+@pytest.mark.parametrize("path", [3, None, True, b"model", ["model"], InBytes()], ids=repr)
 def test_a_path_is_text_or_a_path(path):
     with pytest.raises(ValueError, match="a path must be text or a pathlib.Path, got "):
         locate(path)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import itertools
 import json
 import sys
 from types import SimpleNamespace
@@ -253,6 +254,26 @@ def test_the_program_makes_a_model_and_its_card(made):
     for scores in (written["lost_without"], written["reading"]):
         assert scores.keys() == set(__main__.HEADS_OF)
         assert {np.shape(rows) for rows in scores.values()} == {shape}
+
+
+def test_a_run_counts_the_seconds_of_training_alone_and_smooths_its_losses(monkeypatch):
+    """A clock that ticks when it is read: at both ends, and at both ends of the one look in between."""
+    clock = itertools.count()
+
+    def train(model, batches, recipe, after):
+        for step in range(recipe.steps):
+            after(step, 0.0)
+        return [1.0, 2.0] * (recipe.steps // 2)
+
+    monkeypatch.setattr(__main__, "time", SimpleNamespace(process_time=lambda: next(clock)))
+    monkeypatch.setattr(__main__, "train", train)
+    monkeypatch.setattr(__main__, "glance", lambda model, step: {"step": step})
+    monkeypatch.setattr(__main__, "exam", lambda *_: {"kl": 0.1})
+    monkeypatch.setattr(__main__, "SMOOTH", 2)
+    _, result = __main__.run(0, Recipe(steps=6, warmup=1))
+    assert result["losses"] == [1.5, 1.5, 1.5]
+    assert result["cpu_seconds"] == 2
+    assert [one["step"] for one in result["glances"]] == [0, 6]
 
 
 def test_the_nearest_seed_is_stored_and_int8_changes_it_little(made):

@@ -18,7 +18,6 @@ from minimind_edu.hf.options import check_options
 from minimind_edu.kv_cache import KVCache
 from minimind_edu.model import MiniMindModel
 from minimind_edu.moe import MoEGate, RouterOutput
-from minimind_edu.validation import check_flag
 
 # What a config, too, may ask a model of transformers to return.
 _RETURNS = ("output_attentions", "output_hidden_states", "output_router_logits")
@@ -47,7 +46,6 @@ class MiniMindEduPreTrainedModel(PreTrainedModel):
     ) -> tuple[Tensor, Any, tuple[RouterOutput, ...]]:
         """Hidden states `[B, S, E]`; the cache as it was given, or a new DynamicCache; what the routers decided."""
         use_cache = self.config.use_cache if use_cache is None else use_cache
-        check_flag("use_cache", use_cache)
         past = None if past_key_values is None and not use_cache else self._past(past_key_values)
         wanted = {name: getattr(self.config, name, None) for name in _RETURNS}
         options = wanted | {name: value for name, value in options.items() if value is not None}
