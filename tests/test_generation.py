@@ -309,7 +309,6 @@ BAD_CALLS = [
     ({"pad_token_id": True}, "pad_token_id must be a whole number from 0 to 60, got True"),
     ({"use_cache": "no"}, "use_cache must be True or False, got 'no'"),
     ({"input_ids": IDS.to_sparse()}, "input_ids must be a dense tensor"),
-    ({"input_ids": IDS.to("meta")}, "input_ids are on the meta device, which keeps no values"),
     ({"attention_mask": [[1] * 5] * 2}, "attention_mask must be a tensor of ones and zeros, got list"),
     ({"attention_mask": torch.full((2, 5), -1)}, "holds 1 on tokens and 0 on padding, got -1; a mask that is added"),
     ({"attention_mask": torch.full((2, 5), torch.nan)}, "holds 1 on tokens and 0 on padding, got nan"),
@@ -330,6 +329,11 @@ BAD_CALLS = [
 def test_rejects_what_it_cannot_do_at_the_call(way, arguments, message):
     with pytest.raises(ValueError, match=message):
         getattr(MODEL, way)(**{"input_ids": IDS, "max_new_tokens": 4, **arguments})
+
+
+def test_ids_without_values_are_refused():
+    with pytest.raises(ValueError, match="input_ids must be where the model is, not on the meta device"):
+        MODEL.generate(IDS.to("meta"), 4)
 
 
 def test_generate_checks_how_tokens_are_chosen_too():

@@ -219,7 +219,7 @@ BAD_VALUES = [
         ({knob: 1e-320}, f"{knob} must be a finite number, got 1e-320")
         for knob in ("temperature", "top_p", "min_p", "repetition_penalty")
     ),
-    ({"generator": 3}, "generator must be a torch.Generator, got 3"),
+    ({"generator": 3}, "generator must be a torch.Generator, .* got 3"),
     ({"top_k": True}, "top_k .* got True"),
     ({"do_sample": 1}, "do_sample must be True or False, got 1"),
 ]

@@ -1,6 +1,6 @@
 """What is refused is refused with its name, its value and the rule; what is right passes."""
 
-import sys
+import runpy
 
 import numpy as np
 import pytest
@@ -153,5 +153,5 @@ def test_what_was_checked_before_is_not_waited_for():
 
 
 def test_torch_need_not_have_its_private_name(monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch._C._functorch", None)
-    assert validation.values_are_known(torch.ones(2))
+    monkeypatch.delattr(torch._C._functorch, "is_batchedtensor")
+    assert runpy.run_path(validation.__file__)["values_are_known"](torch.ones(2))

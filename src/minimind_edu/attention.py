@@ -95,18 +95,17 @@ def fast_attention(
     kv_heads = key.shape[2]
     k, v = key.transpose(1, 2), value.transpose(1, 2)  # [B, T, K, D] -> [B, K, T, D]
     if length == 1:
-        grouped = query.view(batch, kv_heads, heads // kv_heads, head_dim)  # [B, 1, H, D] -> [B, K, G, D]
+        q = query.view(batch, kv_heads, heads // kv_heads, head_dim)  # [B, 1, H, D] -> [B, K, G, D]
         if mask is not None and mask.dim() > 2 and mask.shape[-3] > 1:  # of each head by itself
             mask = mask.unflatten(-3, (kv_heads, -1)).squeeze(-2)  # [B, H, 1, T] -> [B, K, G, T]
-        output = F.scaled_dot_product_attention(grouped, k, v, mask, dropout)  # [B, K, G, D]
+        output = F.scaled_dot_product_attention(q, k, v, mask, dropout)  # [B, K, G, D]
         return output.reshape(batch, 1, heads, -1)
     q = query.transpose(1, 2)  # [B, H, S, D]
     if mask is None and length != key.shape[1]:
         # is_causal draws its diagonal from the upper left corner: with a past it would hide the past's end
         mask = causal_mask(length, key.shape[1], query.device)
-    output = F.scaled_dot_product_attention(
-        q, k, v, mask, dropout, is_causal=mask is None, enable_gqa=heads != kv_heads
-    )
+    grouped = heads != kv_heads
+    output = F.scaled_dot_product_attention(q, k, v, mask, dropout, is_causal=mask is None, enable_gqa=grouped)
     return output.transpose(1, 2)  # [B, H, S, D] -> [B, S, H, D]
 
 
@@ -121,9 +120,7 @@ class Attention(nn.Module):
     def __init__(self, config: MiniMindConfig):
         super().__init__()
         self.num_heads, self.num_kv_heads = config.num_attention_heads, config.num_key_value_heads
-        self.head_dim = config.head_dim
-        self.dropout = config.dropout
-        hidden_size = config.hidden_size
+        self.head_dim, self.dropout, hidden_size = config.head_dim, config.dropout, config.hidden_size
         self.q_proj = nn.Linear(hidden_size, self.num_heads * self.head_dim, bias=False)
         self.k_proj = nn.Linear(hidden_size, self.num_kv_heads * self.head_dim, bias=False)
         self.v_proj = nn.Linear(hidden_size, self.num_kv_heads * self.head_dim, bias=False)
@@ -163,11 +160,10 @@ class Attention(nn.Module):
         q, k, v = self.project(x, *position_embeddings)
         if cache is not None:
             k, v = cache.append(k, v)  # [B, S, K, D] -> [B, T, K, D]
-        weights = None
         if return_weights:
             visible = causal_mask(q.shape[1], k.shape[1], x.device) if mask is None else mask
             output, weights = attention(q, k, v, visible)
         else:
-            output = fast_attention(q, k, v, mask, self.dropout if self.training else 0.0)
+            output, weights = fast_attention(q, k, v, mask, self.dropout if self.training else 0.0), None
         output = self.o_proj(output.flatten(2))  # [B, S, H, D] -> [B, S, H*D] -> [B, S, E]
         return self.resid_dropout(output), weights

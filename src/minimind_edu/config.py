@@ -164,9 +164,7 @@ _RULES: dict[str, tuple[Any, ...]] = {  # field: what checks it, and what else i
 
 def tokens_of(ids: Any) -> tuple[Any, ...]:
     """None, one token id or several, as a tuple; they are not checked."""
-    if ids is None:
-        return ()
-    return tuple(ids) if isinstance(ids, list | tuple) else (ids,)
+    return () if ids is None else tuple(ids) if isinstance(ids, list | tuple) else (ids,)
 
 
 def minimind2_intermediate_size(hidden_size: int) -> int:

@@ -10,16 +10,10 @@ from torch import Tensor, nn
 
 
 class FeedForward(nn.Module):
-    """SwiGLU: one projection is gated by another, channel by channel.
+    """SwiGLU: one projection is gated by another, channel by channel. `[..., E]` in, the same out.
 
-    Args:
-        hidden_size: E.
-        intermediate_size: I, the wider layer.
-        dropout: on the output, in training.
-
+    hidden_size is E, intermediate_size I, the wider layer; dropout acts on the output, in training.
     State-dict keys: gate_proj, up_proj, down_proj. No biases.
-
-    Shapes: `[..., E]` in, the same out.
     """
 
     def __init__(self, hidden_size: int, intermediate_size: int, dropout: float = 0.0):

@@ -22,8 +22,7 @@ Ends = int | list[int] | tuple[int, ...] | Literal["config"] | None
 class LanguageModel(Protocol):
     """What generation needs: a config, and calls with MiniMindForCausalLM's arguments that return what it returns."""
 
-    @property
-    def config(self) -> MiniMindConfig: ...
+    config: MiniMindConfig
 
     def __call__(self, *args: Any, **options: Any) -> Any: ...
 
@@ -69,8 +68,7 @@ def stream(
 ) -> Iterator[Tensor]:
     """Continue the prompts, yielding `[B]` token ids at a time, until every row has ended or the number is reached.
 
-    Arguments are checked at the call, and raise a ValueError that names the rule; the model works while the caller
-    takes tokens.
+    Arguments are checked at the call, with a ValueError that names the rule; then the model works as tokens are taken.
 
     Args:
         model: a MiniMindForCausalLM, or what is called like one. It is used as it is: call `.eval()` first.
@@ -130,7 +128,7 @@ def stream(
 
 def _seen(prompt: Tensor, attention_mask: Tensor | None, vocab_size: int) -> Tensor:
     """Which tokens occur in each prompt, padding not counted: `[B, V]` boolean."""
-    seen = torch.zeros(prompt.shape[0], vocab_size, dtype=torch.bool, device=prompt.device)
+    seen = torch.zeros(len(prompt), vocab_size, dtype=torch.bool, device=prompt.device)
     if attention_mask is None:
         return seen.scatter_(1, prompt, True)
     rows, columns = attention_mask.nonzero(as_tuple=True)
@@ -142,8 +140,6 @@ def _check_prompt(
     config: MiniMindConfig, input_ids: Tensor, attention_mask: Tensor | None, max_new_tokens: int
 ) -> None:
     check_token_ids(input_ids, config.vocab_size)
-    if input_ids.is_meta:
-        raise ValueError("input_ids are on the meta device, which keeps no values; move them where the model is")
     check_count("max_new_tokens", max_new_tokens)
     # the last new token is returned but never read, so it needs no position
     needed = input_ids.shape[1] + max_new_tokens - 1

@@ -65,7 +65,6 @@ class BufferCache:
     """The cache of one layer in a preallocated buffer: a step writes its S positions and copies nothing else.
 
     When the buffer is full it is replaced by one of twice the size, so that copying stays O(1) per position on average.
-
     `fork()` gives a second cache with the same past at no cost. The two share the buffer until both want to write
     the same position; the later one then moves to a buffer of its own. Nobody's past is ever overwritten.
 
@@ -114,7 +113,7 @@ class BufferCache:
     def append(self, key: Tensor, value: Tensor) -> KeyValue:
         """Add S new positions, `[B, S, K, D]` each, and return all of them, `[B, T + S, K, D]` each.
 
-        Raises a ValueError if more than the number of positions is new: a shape, a dtype or a device.
+        Raises a ValueError if the new ones differ from the old in more than their number.
         """
         check_new(self.key, key, value)
         end = self.length + key.shape[1]
@@ -131,9 +130,9 @@ class BufferCache:
         return buffers.key[:, :end], buffers.value[:, :end]
 
     def reserve(self, count: int) -> KeyValue:
-        """Mark `count` more positions as filled, and return the whole buffers, `[B, capacity, K, D]` each.
+        """The whole buffers, `[B, capacity, K, D]` each, for the caller to write `count` more positions there.
 
-        The caller writes those positions, and nothing else. Raises a ValueError if the cache is empty.
+        They count as filled. Raises a ValueError if the cache is empty.
         """
         check_count("count", count, at_least=0)
         key, value = self.key, self.value

@@ -12,13 +12,10 @@ from minimind_edu.validation import check_tensor, check_token_ids, values_are_kn
 
 
 def next_token_loss(logits: Tensor, labels: Tensor) -> Tensor:
-    """Mean cross-entropy of the next token: the logits at position s are compared with label s + 1.
+    """Mean cross-entropy of the next token: the logits `[B, S, V]` at position s are compared with label s + 1.
 
-    Args:
-        logits: `[B, S, V]`.
-        labels: `[B, S]` ids, usually those that the model read; -100 is left out.
-
-    Raises a ValueError for labels of another shape or outside the vocabulary, or if none is left to predict.
+    `labels`, `[B, S]`, are usually the ids that the model read; -100 is left out. Raises a ValueError for labels of
+    another shape or outside the vocabulary, or if none is left to predict.
     """
     check_labels(labels, logits)
     # The labels move, not the logits: cutting off the last position would copy all the others, and their gradient.
@@ -37,8 +34,8 @@ def check_labels(labels: Any, logits: Tensor, needed: bool = True) -> None:
     check_tensor("labels", labels, "of integers [B, S]")
     if labels.shape != logits.shape[:2]:
         raise ValueError(
-            f"labels must have the shape of input_ids and need the logits of all positions, got labels "
-            f"{list(labels.shape)} and logits for {list(logits.shape[:2])}"
+            "labels must have the shape of input_ids and need the logits of all positions, "
+            f"got labels {list(labels.shape)} and logits for {list(logits.shape[:2])}"
         )
     check_token_ids(labels.masked_fill(labels == -100, 0), logits.shape[-1], "labels (-100 is left out)")
     if needed and values_are_known(labels) and not bool((labels[:, 1:] != -100).any()):

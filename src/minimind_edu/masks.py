@@ -33,17 +33,13 @@ def padding_mask(attention_mask: Tensor) -> Tensor:
 def visible_keys(
     query_length: int, key_length: int, attention_mask: Tensor | None, batch: int | None = None
 ) -> Tensor | None:
-    """The mask of all layers: causal, and blind to padding. None where causal alone is enough.
+    """The mask of all layers, `[B, 1, S, T]`: causal, and blind to padding. None where causal alone is enough.
 
     A padding position may look at itself, and only there: what it computes is never read, but a row of a softmax must
     hold at least one number.
 
-    Args:
-        query_length, key_length: S and T; the queries are the last S positions.
-        attention_mask: `[B, T]`, 0 on padding, 1 on tokens, a ValueError for anything else; None: no padding.
-        batch: B, if the mask must have as many rows.
-
-    Returns `[B, 1, S, T]`, or None.
+    The queries are the last S of T positions. `attention_mask`, `[B, T]`, is 0 on padding and 1 on tokens, a ValueError
+    for anything else, and for other rows than `batch`, if that is given; None: no padding.
     """
     if attention_mask is None:
         return None

@@ -62,10 +62,7 @@ class MiniMindModel(RopeTables):
         past_key_values: Past | None = None,
         use_cache: bool = False,
     ) -> tuple[Tensor, KVCache | None, tuple[RouterOutput, ...]]:
-        """Hidden states after the final norm, `[B, S, E]`; the cache if asked for; what the routers decided.
-
-        Arguments and errors as in MiniMindForCausalLM.forward.
-        """
+        """Hidden states after the final norm, `[B, S, E]`; the cache if asked for; what the routers decided."""
         past = self._continued(past_key_values, use_cache)
         start = 0 if past is None else past.length  # the position of the first new token
         check_token_ids(input_ids, self.config.vocab_size)
@@ -154,8 +151,7 @@ class MiniMindForCausalLM(nn.Module):
             past_key_values: `out.past_key_values` of an earlier call, or one `(key, value)` pair of `[B, T, K, D]`
                 for each layer. It is not changed: it may be continued again, in another way.
             use_cache: return the keys and values in `out.past_key_values`.
-            labels: `[B, S]`, usually input_ids; shifted inside, so that position s is compared with label s + 1.
-                -100 is left out of the loss.
+            labels: `[B, S]`, usually input_ids; position s is compared with label s + 1, and -100 is left out.
             logits_to_keep: how many last positions get logits; 0 means all.
 
         Raises a ValueError for what does not fit; the message names the rule, the values and the fix.
@@ -173,11 +169,7 @@ class MiniMindForCausalLM(nn.Module):
     stream = generation.stream
 
     def num_parameters(self, active: bool = False) -> int:
-        """Parameters, each counted once however often it is used.
-
-        Args:
-            active: leave out the experts that a token does not visit.
-        """
+        """Parameters, each counted once however often it is used; `active`: without experts that a token leaves out."""
         check_flag("active", active)
         total = sum(parameter.numel() for parameter in self.parameters())  # parameters() names a tied one once
         for part in self.modules():

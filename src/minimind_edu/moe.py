@@ -86,10 +86,7 @@ class MoEFeedForward(nn.Module):
         self.shared_experts = nn.ModuleList(FeedForward(*sizes) for _ in range(config.num_shared_experts))
 
     def forward(self, x: Tensor) -> tuple[Tensor, RouterOutput]:
-        """Each expert works once, on all the tokens that chose it.
-
-        `[B, S, E]` in, the same out, and what the router decided for the B * S tokens.
-        """
+        """Each expert works once, on all the tokens that chose it. `[B, S, E]` in, the same out, and the decision."""
         routed = self.gate(x)
         tokens = x.flatten(0, 1)  # [B, S, E] -> [B*S, E]
         output = torch.zeros_like(tokens)

@@ -35,11 +35,8 @@ class RMSNorm(nn.Module):
     The result has the dtype of the input, as in torch.nn.RMSNorm and in MiniMind3; MiniMind2 returned float32 for
     half-precision input.
 
-    Args:
-        dim: number of channels, the size of the last axis.
-        eps: added to the mean square, inside the root, so that a vector of zeros stays finite.
-
-    Shapes: `[..., dim]` in, the same out. Raises a ValueError for another number of channels, or for integers.
+    `[..., dim]` in, the same out. `eps` is added to the mean square, inside the root, so that a vector of zeros stays
+    finite. Raises a ValueError for another number of channels, or for integers.
     """
 
     def __init__(self, dim: int, eps: float = 1e-5):

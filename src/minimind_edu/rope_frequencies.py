@@ -36,8 +36,7 @@ class RopeScaling:
 
     def __post_init__(self) -> None:
         check_count("original_max_position_embeddings", self.original_max_position_embeddings)
-        why = "it is how many times longer than the trained context the new one is"
-        check_number("factor", self.factor, "at least 1", why)
+        check_number("factor", self.factor, "at least 1", "it is how many times longer the new context is")
         check_number("beta_slow", self.beta_slow, "above 0")
         check_number("beta_fast", self.beta_fast, f"above {self.beta_slow}", "fast pairs rotate more than slow ones")
         if self.attention_factor is not None:
@@ -53,9 +52,7 @@ class RopeScaling:
         """The factor on the cos and sin tables."""
         if self.attention_factor is not None:
             return self.attention_factor
-        if self.formula == "minimind2" or self.factor == 1:
-            return 1.0
-        return 0.1 * math.log(self.factor) + 1.0
+        return 1.0 if self.formula == "minimind2" else 0.1 * math.log(self.factor) + 1.0
 
 
 def rope_frequencies(

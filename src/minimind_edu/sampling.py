@@ -67,13 +67,11 @@ class Sampling:
         check_number("repetition_penalty", self.repetition_penalty, "above 0", "1 changes nothing")
         if self.top_k is not None:
             check_count("top_k (None: all tokens)", self.top_k)
-        for name, share in (("top_p", self.top_p), ("min_p", self.min_p)):
-            if share is not None:
-                check_number(name, share, "above 0 and at most 1", "it is a probability; None keeps all tokens")
+        for name in ("top_p", "min_p"):
+            if getattr(self, name) is not None:
+                check_number(name, getattr(self, name), "above 0 and at most 1", "None keeps all tokens")
         if not isinstance(self.generator, torch.Generator | None):
-            raise ValueError(
-                f"generator must be a torch.Generator, got {self.generator!r}; torch.Generator().manual_seed(0) is one"
-            )
+            raise ValueError(f"generator must be a torch.Generator, as torch.Generator() is, got {self.generator!r}")
 
     def choose(self, logits: Tensor, seen: Tensor | None = None) -> Tensor:
         """The next token of each row: logits `[B, V]` -> ids `[B]`.

@@ -125,14 +125,8 @@ def values_are_known(x: Tensor) -> bool:
     return not (torch.compiler.is_compiling() or _checked_before.get() or x.is_meta or _is_mapped(x))
 
 
-def _is_mapped(x: Tensor) -> bool:
-    try:  # torch has no public name for it
-        from torch._C._functorch import is_batchedtensor
-    except ImportError:
-        return False
-    return is_batchedtensor(x)
-
-
+# torch has no public name for it; without it vmap says in its own words what it cannot follow
+_is_mapped = getattr(getattr(torch._C, "_functorch", None), "is_batchedtensor", lambda x: False)
 _checked_before = ContextVar("_checked_before", default=False)
 
 
