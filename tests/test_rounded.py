@@ -1,6 +1,7 @@
 """Decoding with rounded weights: the text of the model whose weights were rounded and restored, and of no other."""
 
 import copy
+import warnings
 
 import pytest
 import torch
@@ -8,6 +9,7 @@ from model_builders import KINDS, talkative_model, tiny_model, token_ids
 
 from minimind_edu import fast
 from minimind_edu.fast import compiled_steps, rounded, rows
+from minimind_edu.fast.compilable import Snapshot
 from minimind_edu.fast.rows import Rows
 from minimind_edu.fast.token_step import token_step
 from minimind_edu.rope_frequencies import RopeScaling
@@ -69,7 +71,7 @@ def loops(request, monkeypatch):
 def decoder_of(model, to, loops):
     if loops:
         return fast.rounded_decoder(model, to)
-    with pytest.warns(UserWarning, match="rounded decoding is not possible here, so decoding is plain: no compiler"):
+    with pytest.warns(UserWarning, match="rounded decoding is only plain here: no compiler"):
         return fast.rounded_decoder(model, to)
 
 
@@ -149,6 +151,7 @@ def test_int8_takes_a_quarter_of_the_memory():
 def test_single_tokens_are_read_by_the_step(monkeypatch, own_loops):
     decoder, read = fast.rounded_decoder(model_of("minimind2")), []
     forward = decoder.model.forward
+    monkeypatch.setattr(Snapshot, "is_true", lambda _: True)  # it would notice that forward is watched
     monkeypatch.setattr(
         decoder.model, "forward", lambda ids, *_, **__: read.append(ids.shape[1]) or forward(ids, *_, **__)
     )
@@ -156,15 +159,16 @@ def test_single_tokens_are_read_by_the_step(monkeypatch, own_loops):
     assert read == [5]
 
 
-def test_the_step_compiles_and_reads_the_same(own_loops):
-    model = talkative_model("minimind3", num_hidden_layers=1)
+@pytest.mark.parametrize("kind", ["minimind3", "minimind2_moe"])
+def test_the_step_compiles_and_reads_the_same(own_loops, kind):
+    model = talkative_model(kind, num_hidden_layers=1)
     decoder, expected = fast.rounded_decoder(model), restored(model, "int8")
     for length, steps in ((5, 20), (1, 9), (40, 24)):
         ids = token_ids(1, length)
         tokens = decoder.generate(ids, steps, eos_token_id=None)
         assert torch.equal(tokens, expected.generate(ids, steps, eos_token_id=None))
     assert_close_logits(decoder, expected, token_ids(1, 20))
-    assert len(decoder.steps._steps) == 1 and decoder.instead is None
+    assert [callable(step) for step in decoder.steps._steps.values()] == [True], "one, and not why there is none"
 
 
 def test_a_step_that_cannot_be_compiled_is_read_as_it_is(monkeypatch, own_loops):
@@ -174,7 +178,7 @@ def test_a_step_that_cannot_be_compiled_is_read_as_it_is(monkeypatch, own_loops)
     monkeypatch.setattr(compiled_steps, "_compiled", failing)
     model, ids = model_of("minimind2"), token_ids(1, 7)
     decoder = fast.rounded_decoder(model)
-    with pytest.warns(UserWarning, match="rounded decoding is lean: RuntimeError, out of paper") as said:
+    with pytest.warns(UserWarning, match="rounded decoding is only lean here: RuntimeError, out of paper") as said:
         tokens = [decoder.generate(ids, 9, eos_token_id=None) for _ in range(2)]
     assert len(said) == 1
     assert torch.equal(tokens[0], restored(model, "int8").generate(ids, 9, eos_token_id=None))
@@ -223,17 +227,87 @@ def test_dropout_is_not_left_out_silently():
         fast.rounded_decoder(tiny_model(dropout=0.1).train())
 
 
-def test_a_weight_that_is_not_finite_is_refused():
-    model = tiny_model()
+NOT_FINITE = {
+    "NaN": (torch.float32, "model.layers.1.mlp.up_proj", torch.nan),
+    "infinity": (torch.float32, "model.layers.0.self_attn.o_proj", -torch.inf),
+    "infinite once rounded": (torch.float32, "lm_head", 3.4028e38),
+    "beyond float32": (torch.float64, "model.layers.1.mlp.gate_proj", 1e300),
+    "a gain": (torch.float32, "model.layers.1.input_layernorm", torch.nan),
+    "a gain beyond float32": (torch.float64, "model.norm", 1e300),
+}
+
+
+@every_precision
+@pytest.mark.parametrize("dtype, name, value", NOT_FINITE.values(), ids=NOT_FINITE)
+def test_a_weight_that_is_not_finite_once_rounded_is_refused(dtype, name, value, to):
+    model = tiny_model(dtype=dtype, tie_word_embeddings=False)
     with torch.no_grad():
-        model.model.layers[1].mlp.up_proj.weight[0, 0] = torch.nan
-    with pytest.raises(ValueError, match="finite numbers"):
-        fast.rounded_decoder(model)
+        model.get_submodule(name).weight.view(-1)[3] = value
+    if value == 3.4028e38 and to == "int8":
+        fast.rounded_decoder(model, to)  # large, and finite
+    else:
+        with pytest.raises(ValueError, match="finite"):
+            fast.rounded_decoder(model, to)
+    embedding = tiny_model(dtype=dtype, tie_word_embeddings=False)
+    with torch.no_grad():
+        embedding.model.embed_tokens.weight[5, 5] = torch.nan
+    with pytest.raises(ValueError, match="finite"):
+        fast.rounded_decoder(embedding, to)
+
+
+@every_precision
+def test_what_becomes_NaN_later_is_told_as_by_any_model(to, loops):
+    decoder, ids = decoder_of(model_of("minimind2"), to, loops), token_ids(1, 5)
+    for gain in (decoder.model.model.layers[1].input_layernorm.weight, decoder.model.model.norm.weight):
+        before = gain.data.clone()
+        gain.data[3] = torch.nan
+        for reader in (decoder, decoder.model):
+            with pytest.raises(ValueError, match="NaN"):
+                reader.generate(ids, 3, eos_token_id=None)
+        gain.data.copy_(before)
+    decoder.generate(ids, 3)
+
+
+def test_experts_without_tokens_end_no_process(own_loops):
+    """In training mode each expert is called, and one that nobody chose gets no vectors."""
+    decoder = fast.rounded_decoder(model_of("minimind3_moe"))
+    ids = token_ids(1, 2)
+    expected = decoder.model(ids).logits
+    assert torch.equal(decoder.model.train()(ids).logits, expected)
+
+
+def test_the_rounded_model_may_be_changed_too(own_loops):
+    decoder, ids = fast.rounded_decoder(model_of("minimind2")), token_ids(1, 5)
+    tokens = decoder.generate(ids, 9, eos_token_id=None)
+    norm, part = decoder.model.model.norm, decoder.model.model.layers[1].mlp
+    norm.forward = lambda x: -type(norm).forward(norm, x)
+    with pytest.warns(UserWarning, match="rounded decoding is only plain here: the model was changed since its w"):
+        changed = decoder.generate(ids, 9, eos_token_id=None)
+    assert torch.equal(changed, decoder.model.generate(ids, 9, eos_token_id=None)) and not torch.equal(changed, tokens)
+    del norm.forward
+    assert torch.equal(decoder.generate(ids, 9, eos_token_id=None), tokens)
+    down = part.down_proj
+    part.down_proj = torch.nn.Linear(48, 32, bias=False)
+    with pytest.warns(UserWarning, match="only plain here"):
+        changed = decoder.generate(ids, 9, eos_token_id=None)
+    assert torch.equal(changed, decoder.model.generate(ids, 9, eos_token_id=None))
+    part.down_proj = down
+    assert torch.equal(decoder.generate(ids, 9, eos_token_id=None), tokens)
+
+
+@every_precision
+def test_under_autocast_the_rounded_model_reads_everything(to, loops):
+    decoder, ids = decoder_of(model_of("minimind2"), to, loops), token_ids(1, 5)
+    with torch.autocast("cpu", torch.bfloat16), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tokens = decoder.generate(ids, 9, eos_token_id=None)
+        assert torch.equal(tokens, decoder.model.generate(ids, 9, eos_token_id=None))
+        assert decoder(ids).logits.isfinite().all()
 
 
 def test_rows_of_a_batch_that_visit_different_experts_are_read_by_the_model():
     model, ids = model_of("minimind2_moe"), token_ids(3, 6)
     decoder = fast.rounded_decoder(model)
-    with pytest.warns(UserWarning, match="decoding is plain: the rows of a batch visit different experts"):
+    with pytest.warns(UserWarning, match="decoding is only plain here: the rows of a batch visit different experts"):
         tokens = decoder.generate(ids, 9, eos_token_id=None)
     assert torch.equal(tokens, restored(model, "int8").generate(ids, 9, eos_token_id=None))

@@ -249,6 +249,11 @@ def test_compiled_once_and_again_only_for_another_source_or_processor(kept, monk
         row_products._load()
     assert sum("-o" in command for command in ran) == 2 == len(list(kept.iterdir()))
     assert loaded[1] in map(str, kept.iterdir())
+    Path(loaded[1]).write_text("a lib")
+    instructions.append("#define __AVX2__ 1")
+    row_products._load()
+    assert loaded[1] not in loaded[2:], "one that was cut off is compiled anew"
+    assert len(list(kept.iterdir())) == 2 and Path(loaded[1]).read_text() == "a library"
 
 
 def test_apples_compiler_is_not_asked_for_openmp():

@@ -16,6 +16,9 @@ MODELS = {kind: tiny_model(kind) for kind in KINDS}
 MODELS["post-norm"] = tiny_model(norm_placement="post")
 MODELS["yarn"] = tiny_model("minimind3", **YARN)
 MODELS["not tied"] = tiny_model(tie_word_embeddings=False)
+MODELS["two shared experts"] = tiny_model("minimind2_moe", num_shared_experts=2)
+# so large that each norm shows which one it took
+MODELS["large eps"] = tiny_model("minimind3", rms_norm_eps=0.5)
 every_model = pytest.mark.parametrize("name", MODELS)
 
 
@@ -26,26 +29,25 @@ def prefilled(model, ids, mask=None, **cache):
 
 
 @torch.no_grad()
-def stepped(model, token, past, mask=None, fixed=False):
+def stepped(model, token, past, mask=None):
     """One step on a fork of `past`: logits, and the fork."""
     past = past.fork()
     keys, values = past.reserve(1)
     end = past.length
     positions = model.model.freqs_cos[end - 1 : end], model.model.freqs_sin[end - 1 : end]
-    place = torch.tensor([end]) if fixed else end
-    logits = token_step(model, lay_out(model), token, positions, place, keys, values, mask)
+    logits = token_step(model, lay_out(model), token, positions, end, keys, values, mask)
     return logits, past
 
 
 @every_model
 @SLOW_PROPERTY
-@given(batch=st.integers(1, 3), length=st.integers(1, 20), fixed=st.booleans(), seed=st.integers(0, 99))
-def test_a_step_is_the_models_forward_for_one_token(name, batch, length, fixed, seed):
+@given(batch=st.integers(1, 3), length=st.integers(1, 20), seed=st.integers(0, 99))
+def test_a_step_is_the_models_forward_for_one_token(name, batch, length, seed):
     model = MODELS[name]
     batch = 1 if model.config.use_moe else batch
     ids = token_ids(batch, length + 1, seed=seed)
-    past = prefilled(model, ids[:, :-1], capacity=32, zeroed=fixed)
-    logits, after = stepped(model, ids[:, -1:], past, fixed=fixed)
+    past = prefilled(model, ids[:, :-1], capacity=32)
+    logits, after = stepped(model, ids[:, -1:], past)
     with torch.no_grad():
         expected = model(ids[:, -1:], past_key_values=past, use_cache=True)
     torch.testing.assert_close(logits, expected.logits)
@@ -54,41 +56,37 @@ def test_a_step_is_the_models_forward_for_one_token(name, batch, length, fixed, 
 
 
 @every_model
-@pytest.mark.parametrize("fixed", [False, True])
-def test_padding_is_not_read(name, fixed):
+def test_padding_is_not_read(name):
     model, rows = MODELS[name], 1 if MODELS[name].config.use_moe else 2
     ids, mask = token_ids(rows, 9), torch.tensor([[0, 0, 0] + [1] * 6, [1] * 9])[:rows]
-    past = prefilled(model, ids[:, :-1], mask[:, :-1], capacity=16, zeroed=True)
-    visible = mask.bool()[:, None, None, :]
-    if fixed:
-        visible = torch.nn.functional.pad(visible, (0, 7), value=True)
-    logits, _ = stepped(model, ids[:, -1:], past, visible, fixed)
+    past = prefilled(model, ids[:, :-1], mask[:, :-1], capacity=16)
+    logits, _ = stepped(model, ids[:, -1:], past, mask.bool()[:, None, None, :])
     with torch.no_grad():
         expected = model(ids[:, -1:], mask, past_key_values=past, use_cache=True).logits
     torch.testing.assert_close(logits, expected)
 
 
-@pytest.mark.parametrize("fixed", [False, True])
-def test_what_is_not_yet_filled_does_not_count(fixed):
+def test_what_is_not_yet_filled_does_not_count():
     model, ids = MODELS["minimind2"], token_ids(1, 6)
-    past = prefilled(model, ids[:, :-1], capacity=16, zeroed=True)
-    expected, _ = stepped(model, ids[:, -1:], past, fixed=fixed)
+    past = prefilled(model, ids[:, :-1], capacity=16)
+    expected, _ = stepped(model, ids[:, -1:], past)
     for buffer in sum(past.fork().reserve(0), []):
-        buffer[:, 5:] = 1e3 if fixed else torch.nan
-    logits, _ = stepped(model, ids[:, -1:], past, fixed=fixed)
+        buffer[:, 5:] = torch.nan
+    logits, _ = stepped(model, ids[:, -1:], past)
     assert torch.equal(logits, expected)
 
 
 def test_only_the_new_position_is_written():
     model, ids = MODELS["minimind2"], token_ids(2, 6)
-    for fixed in (False, True):
-        past = prefilled(model, ids[:, :-1], capacity=16, zeroed=True)
-        keys, values = past.fork().reserve(0)
-        before = [buffer.clone() for buffer in (*keys, *values)]
-        stepped(model, ids[:, -1:], past, fixed=fixed)
-        for old, new in zip(before, (*keys, *values), strict=True):
-            changed = (old != new).flatten(2).any(-1)  # [B, capacity]
-            assert changed.nonzero()[:, 1].unique().tolist() == [5]
+    past = prefilled(model, ids[:, :-1], capacity=16)
+    keys, values = past.fork().reserve(0)
+    for buffer in (*keys, *values):
+        buffer[:, 5:] = 7.0
+    before = [buffer.clone() for buffer in (*keys, *values)]
+    stepped(model, ids[:, -1:], past)
+    for old, new in zip(before, (*keys, *values), strict=True):
+        changed = (old != new).flatten(2).any(-1)  # [B, capacity]
+        assert changed.nonzero()[:, 1].unique().tolist() == [5]
 
 
 @every_model

@@ -17,19 +17,14 @@ from minimind_edu.validation import check_count, check_tensor
 class KVCache(Sequence[KeyValue]):
     """The caches of all L layers; reads like the notes' list of `(key, value)` pairs. Arguments as in BufferCache."""
 
-    def __init__(self, num_layers: int, capacity: int = 0, zeroed: bool = False):
+    def __init__(self, num_layers: int, capacity: int = 0):
         check_count("num_layers", num_layers)
-        self.layers = [BufferCache(capacity, zeroed) for _ in range(num_layers)]
+        self.layers = [BufferCache(capacity) for _ in range(num_layers)]
 
     @property
     def length(self) -> int:
         """T, the positions held."""
         return self.layers[0].length
-
-    @property
-    def capacity(self) -> int:
-        """Positions that there is room for."""
-        return self.layers[0].capacity
 
     def __len__(self) -> int:
         return len(self.layers)

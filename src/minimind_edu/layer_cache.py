@@ -70,14 +70,12 @@ class BufferCache:
 
     Args:
         capacity: positions to make room for at the first append, when the shapes are known. It is a hint, no limit.
-        zeroed: fill new room with zeros, for a reader of whole buffers under a mask: what is masked has weight 0, but
-            0 times NaN is NaN. Otherwise memory is taken only as it is filled.
     """
 
-    def __init__(self, capacity: int = 0, zeroed: bool = False):
+    def __init__(self, capacity: int = 0):
         check_count("capacity", capacity, at_least=0)
         self.length = 0  # T, the positions held
-        self._capacity, self._zeroed = capacity, zeroed
+        self._capacity = capacity
         self._buffers: _Buffers | None = None
 
     @classmethod
@@ -106,7 +104,7 @@ class BufferCache:
 
     def fork(self) -> "BufferCache":
         """Another cache with the same past; appending to one does not change the other."""
-        twin = BufferCache(self._capacity, self._zeroed)
+        twin = BufferCache(self._capacity)
         twin.length, twin._buffers = self.length, self._buffers
         return twin
 
@@ -152,9 +150,8 @@ class BufferCache:
         if buffers is not None and self._may_write(buffers, end):
             return buffers
         room = max(self._capacity, end if buffers is None else 2 * end)
-        make = Tensor.new_zeros if self._zeroed else Tensor.new_empty
         shape = (key.shape[0], room, *key.shape[2:])
-        new = _Buffers(make(key, shape), make(value, shape), self.length)
+        new = _Buffers(key.new_empty(shape), value.new_empty(shape), self.length)
         if buffers is not None:
             new.key[:, : self.length] = buffers.key[:, : self.length]
             new.value[:, : self.length] = buffers.value[:, : self.length]

@@ -42,7 +42,7 @@ def readings(numbers: Tensor, width: int = 512) -> dict[str, Callable[[], Tensor
     Args:
         numbers: `[N * width]`, whatever they are.
         width: of the matrix as which two of the ways see them, multiplied with one vector as `nn.Linear` does it: lying
-            by rows, as in a new model, and by columns, as `fast.layout` stores it.
+            by rows, as in a model, and by columns.
     """
     by_rows = numbers.view(-1, width)  # [N, width]
     by_columns = numbers.view(width, -1).t()  # [N, width]

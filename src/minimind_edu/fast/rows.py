@@ -1,19 +1,18 @@
 """Matrices for the loops of `row_products.cpp`, and two modules that hold one: a linear map, an embedding.
 
-    int8      1 byte a weight and one scale for each row, as `weights/int8.py` makes them
-    bfloat16  2 bytes a weight; the scales are 1
+    int8      1 byte per weight and one scale for each row, as `weights/int8.py` makes them
+    bfloat16  2 bytes per weight; the scales are 1
     float32   the model's own weights; the scales are 1
 
 What is stored is what was rounded; sums are float32, or exact (`row_products.py`).
 """
 
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from minimind_edu.fast.layout import Network, Weights
 from minimind_edu.fast.row_products import why_not_loaded
 from minimind_edu.weights.int8 import quantize
 
@@ -46,40 +45,35 @@ class Rows(NamedTuple):
             return self.values
         return self.values.float() * self.scales[..., None]
 
-    def times(self, x: Tensor) -> Tensor:
-        """`[n, C]` -> `[n, R]`."""
+    def times(self, x: Tensor, added: Tensor | None = None) -> Tensor:
+        """`[n, C]` -> `[n, R]`, added to another `[n, R]` if there is one."""
         compiling = torch.compiler.is_compiling()
         # int8 products gain so much that a short prompt, too, is read faster than its matrices are restored
         few = 4 * FEW if self.values.dtype == torch.int8 and not compiling else FEW
         # a compiled step asks before it is compiled
         if x.shape[0] <= few and not x.is_cuda and (compiling or not why_not_loaded()):
-            return torch.ops.minimind_edu.row_products(self.values, self.scales, x)
+            return torch.ops.minimind_edu.row_products.default(self.values, self.scales, x, added)
         if self.values.dtype == torch.bfloat16 and multiplies_bfloat16():
-            return F.linear(x.to(torch.bfloat16), self.values).float()
-        return F.linear(x, self.restored())
+            product = F.linear(x.to(torch.bfloat16), self.values).float()
+        else:
+            product = F.linear(x, self.restored())
+        return product if added is None else added + product
 
 
 def rounded(matrix: Tensor, to: str) -> Rows:
-    """The rows of a matrix `[R, C]`."""
-    if to == "int8":
-        return Rows(*quantize(matrix))
-    return Rows(matrix.to(torch.bfloat16), torch.ones(len(matrix), device=matrix.device))
+    """The rows of a matrix `[R, C]`.
 
-
-def in_rows(weights: Weights) -> Weights:
-    """The same float32 weights, which lie by rows, for the loops. Nothing is copied; experts stay as they are."""
-
-    def rows(matrix: Tensor) -> Tensor:
-        # a step takes rows where it takes tensors
-        return cast(Tensor, Rows(matrix.t().data, matrix.new_ones(matrix.shape[1])))  # [in, out] -> [out, in]
-
-    layers = [
-        layer._replace(
-            qkv=rows(layer.qkv), out=rows(layer.out), networks=[Network(*map(rows, each)) for each in layer.networks]
-        )
-        for layer in weights.layers
-    ]
-    return weights._replace(layers=layers, output=rows(weights.output))
+    Raises:
+        ValueError: if one of its weights is not finite, or no longer once it is rounded.
+    """
+    rows = (
+        Rows(*quantize(matrix))
+        if to == "int8"
+        else Rows(matrix.to(torch.bfloat16), matrix.new_ones(len(matrix)).float())
+    )
+    if not bool(rows.restored().isfinite().all()):
+        raise ValueError(f"only finite numbers can be rounded to {to}, but a weight is NaN or too large")
+    return rows
 
 
 def multiplies_bfloat16() -> bool:
@@ -95,7 +89,8 @@ class RoundedLinear(nn.Module):
         self.weight = weight
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.weight.times(x.flatten(0, -2)).view(*x.shape[:-1], -1)
+        product = self.weight.times(x.flatten(0, -2).float())  # torch.autocast may have shortened it
+        return product.view(*x.shape[:-1], product.shape[-1])
 
 
 class RoundedEmbedding(nn.Module):

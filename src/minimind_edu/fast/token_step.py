@@ -21,7 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from minimind_edu.config import MiniMindConfig
-from minimind_edu.fast.layout import Experts, Layer, Weights
+from minimind_edu.fast.layout import Experts, Layer, Matrix, Weights
 from minimind_edu.fast.rows import Rows
 from minimind_edu.model import MiniMindForCausalLM
 
@@ -31,7 +31,7 @@ def token_step(
     weights: Weights,
     token: Tensor,
     positions: tuple[Tensor, Tensor],
-    end: int | Tensor,
+    end: int,
     keys: Sequence[Tensor],
     values: Sequence[Tensor],
     mask: Tensor | None = None,
@@ -43,18 +43,14 @@ def token_step(
         weights: the model's, as `lay_out` gives them.
         token: `[B, 1]` ids.
         positions: cos and sin of the token's position, `[1, D]` each.
-        end: T, the positions held once this token is read; it stands at T - 1. As an integer it cuts the buffers: what
-            is not yet filled is never read. As a tensor `[1]` every shape and address stays fixed, which CUDA graphs
-            need; the whole buffers are read and what is not yet filled is masked.
+        end: T, the positions held once this token is read; it stands at T - 1. What lies behind it in the buffers is
+            never read.
         keys, values: for each layer the buffer, `[B, capacity, K, D]`.
-        mask: boolean, `[B, 1, 1, T]`, or `[B, 1, 1, capacity]` where end is a tensor; False on padding. None: none.
+        mask: boolean, `[B, 1, 1, T]`; False on padding. None: none.
 
     Returns:
         `[B, 1, V]`.
     """
-    if isinstance(end, Tensor):
-        filled = torch.arange(keys[0].shape[1], device=end.device).view(1, 1, 1, -1) < end
-        mask = filled if mask is None else mask & filled
     config = model.config
     eps, pre_norm = config.rms_norm_eps, config.norm_placement == "pre"
     cos, sin = positions
@@ -72,7 +68,7 @@ def token_step(
     return _product(_norm(x, weights.gain, eps), weights.output)[:, None]  # [B, E] -> [B, 1, V]
 
 
-def _look_up(embedding: Tensor | Rows, ids: Tensor) -> Tensor:
+def _look_up(embedding: Matrix, ids: Tensor) -> Tensor:
     return embedding.at(ids).restored() if isinstance(embedding, Rows) else F.embedding(ids, embedding)
 
 
@@ -82,7 +78,7 @@ def _has_own_loops(x: Tensor) -> bool:
     return torch.compiler.is_compiling() and len(x) == 1 and not x.is_cuda
 
 
-def _halves(x: Tensor, weight: Tensor | Rows) -> Sequence[Tensor]:
+def _halves(x: Tensor, weight: Matrix) -> Sequence[Tensor]:
     """`[B, in]` x `[in, out]` -> 2 x `[B, out/2]`.
 
     Compiled, one row is multiplied as what it is, a sum for each row of the weight as stored: a loop that reads the
@@ -96,18 +92,18 @@ def _halves(x: Tensor, weight: Tensor | Rows) -> Sequence[Tensor]:
     return torch.mm(x, weight).chunk(2, dim=-1)
 
 
-def _product(x: Tensor, weight: Tensor | Rows) -> Tensor:
+def _product(x: Tensor, weight: Matrix) -> Tensor:
     """`[B, in]` x `[in, out]` -> `[B, out]`."""
     if isinstance(weight, Rows):
         return weight.times(x)
     return torch.cat(list(_halves(x, weight)), dim=-1) if _has_own_loops(x) else torch.mm(x, weight)
 
 
-def _add_product(residual: Tensor, x: Tensor, weight: Tensor | Rows) -> Tensor:
+def _add_product(residual: Tensor, x: Tensor, weight: Matrix) -> Tensor:
     """`residual + x @ weight`, `[B, out]`."""
-    if isinstance(weight, Tensor) and not _has_own_loops(x):
-        return torch.addmm(residual, x, weight)
-    return residual + _product(x, weight)
+    if isinstance(weight, Rows):
+        return weight.times(x, residual)
+    return residual + _product(x, weight) if _has_own_loops(x) else torch.addmm(residual, x, weight)
 
 
 def _norm(x: Tensor, gain: Tensor, eps: float) -> Tensor:
@@ -119,7 +115,7 @@ def _attend(
     layer: Layer,
     x: Tensor,
     turn: tuple[Tensor, Tensor],
-    end: int | Tensor,
+    end: int,
     key: Tensor,
     value: Tensor,
     mask: Tensor | None,
@@ -141,10 +137,8 @@ def _attend(
     return output.reshape(len(x), heads * head_dim)
 
 
-def _remember(buffer: Tensor, new: Tensor, end: int | Tensor) -> Tensor:
+def _remember(buffer: Tensor, new: Tensor, end: int) -> Tensor:
     """Write the new position into the buffer; return the part to read."""
-    if isinstance(end, Tensor):
-        return buffer.index_copy_(1, end - 1, new[:, None])
     buffer[:, end - 1 : end] = new[:, None]  # a slice, for a compiler takes an index to be constant
     return buffer[:, :end]
 
@@ -165,11 +159,14 @@ def _mixed(experts: Experts, x: Tensor) -> Tensor:
     return routed.weights @ _products(experts.down, chosen, gated)  # [1, k] x [k, E] -> [1, E]
 
 
-def _products(stack: Tensor | Rows, chosen: Tensor, x: Tensor) -> Tensor:
+def _products(stack: Matrix, chosen: Tensor, x: Tensor) -> Tensor:
     """The chosen of the matrices `[N, out, in]`, each times its vector of `[k, in]`, or all times `[1, in]`."""
     if torch.compiler.is_compiling():
         # The same shapes whichever are chosen, so the graph need not know. It is no copy: compiled, the loops of the
         # sum read the stack at the chosen places.
+        if isinstance(stack, Rows):
+            rows = stack.at(chosen)
+            return (rows.values.float() * x[:, None]).sum(-1) * rows.scales
         return (stack[chosen] * x[:, None]).sum(-1)
     pairs = list(zip(chosen.tolist(), x.expand(len(chosen), -1), strict=True))
     if isinstance(stack, Rows):
