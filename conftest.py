@@ -5,9 +5,11 @@ import os
 from pathlib import Path
 
 import pytest
+from nbformat import from_dict
 
 from tools import notebook_environment
 from tools.chapters import is_short
+from tools.printed import settled_outputs
 
 # Built pages contain copies of the chapters, which are not the chapters.
 collect_ignore = ["_build"]
@@ -40,6 +42,13 @@ def pytest_collectstart(collector):
     """
     if hasattr(collector, "skip_compare"):
         collector.skip_compare += ("image/svg+xml",)
+
+
+def pytest_itemcollected(item):
+    """Let nbval compare numbers as numbers: what it complains about then is what really differs."""
+    if hasattr(item, "compare_outputs"):  # a cell
+        plain = item.compare_outputs
+        item.compare_outputs = lambda computed, stored: plain(from_dict(settled_outputs(computed, stored)), stored)
 
 
 def pytest_collection_modifyitems(items):

@@ -9,7 +9,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from tools import install_cell, refresh
 from tools.notebook_environment import ENVIRONMENT
-from tools.refresh import IGNORED, RefreshError, canonical, dumps, keep_measurements
+from tools.refresh import IGNORED, RefreshError, canonical, dumps, keep_last_digits, keep_measurements
 
 TABLE = "text/html"
 
@@ -122,6 +122,30 @@ def test_a_measurement_is_kept_until_its_source_changes():
     assert changed.cells[0].outputs[0].text == "3 s\n"
 
 
+def printing(text, source="print(loss)", name="cell"):
+    return code(source, [stream(text)], name=name)
+
+
+def test_last_digits_are_kept_while_the_source_is_the_same_and_nothing_else_differs():
+    earlier = {cell.id: cell for cell in (printing("loss 0.4931, 0.2000\n", name=name) for name in "abcd")}
+    computed = [
+        printing("loss 0.4932, 0.2001\n", name="a"),
+        printing("loss 0.4932, 0.2003\n", name="b"),  # all of it is new: half of one run and half of another is none
+        printing("loss 0.4932, 0.2001\n", source="print(cost)", name="c"),
+        printing("cost 0.4932, 0.2001\n", name="d"),
+        printing("loss 0.4932, 0.2001\n", name="e"),
+    ]
+    notebook = new_notebook(cells=computed)
+    keep_last_digits(notebook, earlier)
+    assert [cell.outputs[0].text for cell in notebook.cells] == [
+        "loss 0.4931, 0.2000\n",
+        "loss 0.4932, 0.2003\n",
+        "loss 0.4932, 0.2001\n",
+        "cost 0.4932, 0.2001\n",
+        "loss 0.4932, 0.2001\n",
+    ]
+
+
 @pytest.mark.parametrize(
     "text", ["<object at 0x7f2a1c3b9d90>", "/home/ada/notes.txt", "/tmp/x", r"C:\Users", "lib/site-packages/torch"]
 )
@@ -145,6 +169,17 @@ def test_a_chapter_is_executed_and_a_second_run_changes_nothing(tmp_path):
     assert refresh.read(path).cells[-1].outputs[0].text == f"{[*ENVIRONMENT.values()]}\n"
     assert not refresh.refresh(path)
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def test_another_machine_leaves_the_chapter_as_it_is(tmp_path, monkeypatch):
+    """Its last digits differ; asked to measure, it stores them."""
+    source = "import os\nprint('loss', os.environ['LOSS'])"
+    path = write_notebook(tmp_path / "01_chapter.ipynb", code(source))
+    for loss, written in (("0.4931", True), ("0.4932", False), ("0.4934", True)):
+        monkeypatch.setenv("LOSS", loss)
+        assert refresh.refresh(path) is written
+    monkeypatch.setenv("LOSS", "0.4935")
+    assert refresh.refresh(path, measure=True)
 
 
 @pytest.mark.parametrize(

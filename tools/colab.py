@@ -23,7 +23,7 @@ from tools.self_contained import build_wheel, write_all
 
 ENVIRONMENT = ROOT / ".venv-colab"
 PINS = ROOT / "tools" / "colab_requirements.txt"
-RUNNER = ROOT / "tools" / "run_unaided.py"
+RUNNER = [ROOT / "tools" / name for name in ("run_unaided.py", "printed.py")]
 
 COLABS_PYTHON = "python3.13"
 
@@ -123,9 +123,11 @@ def run_unaided(chapters: list[Path]) -> str:
         home, reader = Path(name) / "home", Path(name) / "reader"
         home.mkdir()
         notebooks = write_all(reader, chapters)
-        shutil.copy(RUNNER, reader)
+        (reader / "tools").mkdir()
+        for file in RUNNER:
+            shutil.copy(file, reader / "tools")
         prefix, environment, means = without_network(home)
-        command = [*prefix, environments_python(), RUNNER.name, *(path.name for path in notebooks)]
+        command = [*prefix, environments_python(), "-m", "tools.run_unaided", *(path.name for path in notebooks)]
         environment |= {"HOME": str(home)} | QUIET | notebook_environment.ONE_THREAD
         if run(*command, env=environment, cwd=reader).returncode:
             raise ColabError("A chapter that carries the package does not run unaided as it is stored; see above.")

@@ -3,8 +3,9 @@
     python -m tools.refresh            every chapter
     python -m tools.refresh 02 03      the chapters whose names begin so
 
-A chapter is written only when all of its cells ran; running twice changes nothing. A cell whose output differs from run
-to run (tag `nbval-ignore-output`) keeps what it has until its source changes or `--measure` asks for new measurements.
+A chapter is written only when all of its cells ran; running twice changes nothing, on another machine either: a cell
+keeps what it has if it prints the same but for last digits (see `tools.printed`), and if its output differs from run to
+run (tag `nbval-ignore-output`), until its source changes or `--measure` asks for what this machine says.
 """
 
 import argparse
@@ -28,6 +29,7 @@ from traitlets import default
 
 from tools import install_cell, notebook_environment
 from tools.chapters import CHAPTERS, METADATA
+from tools.printed import settled_outputs
 
 IGNORED = "nbval-ignore-output"
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
@@ -53,13 +55,18 @@ class RefreshError(Exception):
     """A chapter could not be refreshed; the message names the chapter, the cell and what is wrong there."""
 
 
-def machine_words(cell: NotebookNode) -> list[str]:
-    """Paths and memory addresses in a code cell's textual outputs: they differ on every machine."""
+def printed(outputs: list[NotebookNode]) -> list[str]:
+    """All text in the outputs of a cell; pictures are none."""
     texts = []
-    for output in cell.outputs:
+    for output in outputs:
         texts.append(output.get("text", ""))
         texts += [value for kind, value in output.get("data", {}).items() if kind.startswith("text/")]
-    return [found[0] for text in texts for found in _MACHINE.finditer(text)]
+    return texts
+
+
+def machine_words(cell: NotebookNode) -> list[str]:
+    """Paths and memory addresses in a code cell's textual outputs: they differ on every machine."""
+    return [found[0] for text in printed(cell.outputs) for found in _MACHINE.finditer(text)]
 
 
 def merge_streams(outputs: list[NotebookNode]) -> list[NotebookNode]:
@@ -167,6 +174,16 @@ def keep_measurements(notebook: NotebookNode, earlier: dict[str, NotebookNode]) 
         cell.metadata["measured"] = fingerprint
 
 
+def keep_last_digits(notebook: NotebookNode, earlier: dict[str, NotebookNode]) -> None:
+    """Give cells their earlier outputs back where they differ by what machines differ in, and by nothing else."""
+    for cell in notebook.cells:
+        before = earlier.get(cell.id)
+        if cell.cell_type == "code" and before is not None and before.source == cell.source:
+            kept = nbformat.from_dict(settled_outputs(cell.outputs, before.outputs))
+            if printed(kept) == printed(before.outputs):
+                cell.outputs = kept
+
+
 class _ThisEnvironmentsKernel(AsyncKernelManager):
     """Starts the Python that runs this tool, as nbval does, whatever kernels the machine has registered."""
 
@@ -235,7 +252,9 @@ def refresh(path: Path, measure: bool = False) -> bool:
     execute(notebook, path)
     keep_measurements(notebook, earlier)
     refuse_machine_words(notebook, path)
-    return write(path, dumps(canonical(notebook)))
+    notebook = canonical(notebook)
+    keep_last_digits(notebook, earlier)
+    return write(path, dumps(notebook))
 
 
 def chosen(names: list[str]) -> list[Path]:
@@ -256,7 +275,9 @@ def main(arguments: list[str] | None = None) -> int:
         prog="python -m tools.refresh", description="Execute chapters and store their outputs."
     )
     parser.add_argument("chapters", nargs="*", help="beginnings of file names, such as 02 (default: all)")
-    parser.add_argument("--measure", action="store_true", help="replace stored timings and other ignored outputs too")
+    parser.add_argument(
+        "--measure", action="store_true", help="replace stored timings, other ignored outputs and last digits too"
+    )
     options = parser.parse_args(arguments)
     notebook_environment.apply()
     failed = False

@@ -1,7 +1,7 @@
-"""Run notebooks as a reader would who has nothing but the files: `python run_unaided.py A.ipynb B.ipynb`.
+"""Run notebooks as a reader would who has nothing but the files: `python -m tools.run_unaided A.ipynb B.ipynb`.
 
-`tools.colab` copies this file next to them and starts it where there is neither a network nor a checkout, so it imports
-nothing of the project. Prints one line a notebook; returns 1 if one of them failed.
+`tools.colab` copies this file and `tools.printed` next to them and starts it where there is neither a network nor a
+checkout, so it imports nothing else of the project. Prints one line a notebook; returns 1 if one of them failed.
 """
 
 import argparse
@@ -18,6 +18,8 @@ from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from traitlets.config import Config
+
+from tools.printed import settled
 
 IGNORED = "nbval-ignore-output"  # the tag of a cell whose output differs from run to run
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
@@ -103,7 +105,8 @@ def run(path: Path) -> str:
     assert not code[0].outputs, f"the first cell is not silent: {code[0].outputs}"
     compared = [pair for pair in zip(stored, code, strict=True) if IGNORED not in pair[1].metadata.get("tags", [])]
     for before, cell in compared:
-        assert words(cell) == before, f"cell {cell.id} says {words(cell)!r}, not {before!r}"
+        said = settled(words(cell), before)
+        assert said == before, f"cell {cell.id} says {said!r}, not {before!r}"
     alive = sum(WIDGET_VIEW in output.get("data", {}) for cell in code for output in cell.outputs)
     assert alive == figures, f"{alive} figures of {figures} are alive"
     seconds = time.perf_counter() - started
