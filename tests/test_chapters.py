@@ -23,6 +23,8 @@ HIDDEN_TAGS = {"hide-input", "hide-cell", "hide-output"}
 KEPT = "keep"  # stays open on the page of someone who reads
 KNOWN_TAGS = HIDDEN_TAGS | {IGNORED, KEPT}
 COMPARED_SHARE = 0.97
+MOST_VERDICTS = 4  # lines of a main path
+STILL_CERTIFYING = {path.stem for path in LESSONS} - {"09_mixture_of_experts", "14_speed"}
 LONGEST_CELL = 30  # lines
 SECTIONS = [
     "Going deeper",
@@ -212,6 +214,39 @@ def test_what_lies_deeper_and_what_is_folded_is_not_counted():
     notebook = {"cells": [{"cell_type": kind, "source": [words], "metadata": {}} for kind, words in cells]}
     notebook["cells"][-1]["metadata"]["tags"] = ["hide-cell"]
     assert length.words_and_cells(notebook) == (6, 1)
+
+
+def verdicts(notebook: dict) -> list[str]:
+    """Lines of the main path that say True or False where a number could stand. An exercise's check may judge."""
+    lines = []
+    for cell in length.main_path(notebook):
+        if isinstance(cell, dict) and not re.search(r"\bcheck_\w+\(", text(cell)):
+            for output in cell["outputs"]:
+                data = output.get("data", {})
+                shown = data.get("text/plain", "") if data.keys() == {"text/plain"} else output.get("text", "")
+                lines += "".join(shown).splitlines()
+    return [line for line in lines if re.search(r"\b(True|False)\b", line)]
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_a_chapter_shows_numbers_and_certifies_little(path):
+    """Printed numbers are compared as numbers, so that the reader can see what the test sees."""
+    assert (len(verdicts(load(path))) <= MOST_VERDICTS) is (path.stem not in STILL_CERTIFYING)
+
+
+def test_a_verdict_is_a_line_that_a_cell_of_the_main_path_prints():
+    def cell(source, output):
+        return {"cell_type": "code", "source": [source], "metadata": {}, "outputs": [output]}
+
+    cells = [
+        cell("print(a)", {"text": ["same: True\n", "apart: 0.3\n", "learned: False True, late\n"]}),
+        cell("a == b", {"data": {"text/plain": ["True"]}}),
+        cell("Figure()", {"data": {"text/plain": ["Figure(balanced=False)"], "text/html": ["<p>"]}}),
+        cell("check_route(route)", {"text": ["ok a sum: True\n"]}),
+        {"cell_type": "markdown", "source": ["## Going deeper"]},
+        cell("print(a)", {"text": ["same: True"]}),
+    ]
+    assert verdicts({"cells": cells}) == ["same: True", "learned: False True, late", "True"]
 
 
 def test_three_to_six_cells_stay_open_for_someone_who_reads(lesson):

@@ -6,6 +6,7 @@ that installs.
 
 import argparse
 import re
+from collections.abc import Iterator
 
 from tools.chapters import CHAPTERS
 from tools.compared import load, tags, text
@@ -14,20 +15,27 @@ GOING_DEEPER = "Going deeper"
 MOST_WORDS, MOST_CELLS = 3000, 35
 
 
-def words_and_cells(notebook: dict) -> tuple[int, int]:
-    """The words and the code cells of the main path. A word has a letter or a digit."""
-    words, cells, deeper = 0, 0, False
+def main_path(notebook: dict) -> Iterator[dict | str]:
+    """What a first reader meets, in order: code cells, and prose line by line."""
+    deeper = False
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code":
-            cells += not deeper and "hide-cell" not in tags(cell)
+            if not deeper and "hide-cell" not in tags(cell):
+                yield cell
             continue
         prose = re.sub(r"<details>.*?</details>|<[^>]*>|\]\([^)]*\)", " ", text(cell), flags=re.DOTALL)
         for line in prose.splitlines():
             if line.startswith("## "):
                 deeper = line.removeprefix("## ").strip() == GOING_DEEPER
             if not deeper:
-                words += sum(any(map(str.isalnum, word)) for word in line.split())
-    return words, cells
+                yield line
+
+
+def words_and_cells(notebook: dict) -> tuple[int, int]:
+    """The words and the code cells of the main path. A word has a letter or a digit."""
+    met = list(main_path(notebook))
+    words = [word for line in met if isinstance(line, str) for word in line.split() if any(map(str.isalnum, word))]
+    return len(words), sum(isinstance(cell, dict) for cell in met)
 
 
 def main(arguments: list[str] | None = None) -> None:
