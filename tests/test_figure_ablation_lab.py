@@ -97,11 +97,11 @@ def test_taking_something_away_changes_curves_bars_sample_and_words(lab):
         assert losses in curves.get_attribute("aria-label")
         assert lab.locator(".al-training").count() == (2 if name == "300 rows" else 0)
         shares = [f"{100 * share:.0f} %" for share in right(name).values()]
-        written = bars.locator(".al-now").all_text_contents()
+        written = bars.locator(".mm-strong").all_text_contents()
         assert [abs(float(a[:-2]) - float(b[:-2])) <= 1 for a, b in zip(written, shares, strict=True)] == [True] * 3
         assert read_out(lab)["parameters"] == f"{runs_of(name)[0]['parameters']:,}"
         drawings.add(curves.inner_html())
-        verdicts.add(lab.locator(".al-verdict").inner_text())
+        verdicts.add(lab.locator(".mm-verdict").inner_text())
     assert len(drawings) == len(verdicts) == len(NOTICED)
 
 
@@ -117,7 +117,7 @@ def test_the_folded_changes_write_the_same_trait(lab):
     unfold(lab)
     lab.get_by_label("MQA", exact=True).check()
     assert not lab.get_by_label("positions", exact=True).is_checked()
-    assert "one key/value head" in lab.locator(".al-verdict").inner_text().lower()
+    assert "one key/value head" in lab.locator(".mm-verdict").inner_text().lower()
     lab.get_by_label("positions", exact=True).check()
     assert not lab.get_by_label("MQA", exact=True).is_checked()
 

@@ -152,7 +152,7 @@ def test_compact_the_chosen_token_reads_and_its_weights_show(page):
     weights = AttentionXRay().stages().weights
     for row in (4, 1, 0):
         page.get_by_role("radio", name=TOKENS[row], exact=True).check()
-        shares = page.locator("text.ax-share").all_text_contents()
+        shares = page.locator("text.mm-small").all_text_contents()
         assert shares == [f"{w:.2f}" if j <= row else "future" for j, w in enumerate(weights[row].tolist())]
         widths = page.locator(".ax-line").evaluate_all(
             "lines => lines.map((line) => parseFloat(line.style.strokeWidth))"
@@ -218,7 +218,7 @@ def test_a_masked_score_is_named_as_future(xray):
 
 
 def test_verdict_tells_saturation_and_equivariance(xray):
-    verdict = xray.locator(".ax-verdict")
+    verdict = xray.locator(".mm-verdict")
     assert "reads from several tokens" in verdict.inner_text()
     xray.get_by_label("head_dim D").fill("5")
     xray.get_by_label("divide by √D").uncheck()
@@ -244,7 +244,7 @@ def test_the_story_shows_the_trained_heads_weights_and_score(page):
     key = int(row.argmax())
     shown = page.eval_on_selector_all(".mm-word", "all => all.map((one) => one.getAttribute('aria-label'))")
     assert shown == [f"{word} {weight:.2f}" for word, weight in zip(reading.words, row.tolist(), strict=True)]
-    assert f"reads “{reading.words[key]}” most, with weight {row[key]:.2f}" in page.inner_text(".ax-verdict")
+    assert f"reads “{reading.words[key]}” most, with weight {row[key]:.2f}" in page.inner_text(".mm-verdict")
     score = float(block.scores[head, -1, key])
     root = block.query.shape[-1]
     written = page.inner_text("[data-sym=score] .ax-written")

@@ -5,7 +5,7 @@ from itertools import groupby, pairwise
 
 import pytest
 import torch
-from browser import open_figures, read_out, serve, settle
+from browser import BOXES, open_figures, read_out, serve, settle
 from figure_examples import state_in
 from story_reader import read_story, show_story
 
@@ -226,11 +226,11 @@ def test_stepping_fills_the_cache_row_by_row(page):
 
 def test_every_column_names_its_call(page):
     open_figures(page, CacheStepper(calls=0))
-    assert page.locator("text.cs-strong").all_text_contents() == ["no call yet"]
+    assert page.locator("text.mm-strong:not([data-sym])").all_text_contents() == ["no call yet"]
     for number, kind in enumerate(["prefill", "prefill", "decode"], start=1):
         pressed(page, "Step")
-        assert page.locator("text.cs-strong").first.text_content() == f"call {number} ({kind})"
-        assert page.locator("rect.cs-work").count() == 1 + number + min(number, 2)  # one in the legend
+        assert page.locator("text.mm-strong:not([data-sym])").first.text_content() == f"call {number} ({kind})"
+        assert page.locator("rect.mm-ink").count() == 1 + number + min(number, 2)  # one in the legend
     assert page.locator("circle.cs-read").count() == 1 + 2 + 4
 
 
@@ -238,8 +238,8 @@ def test_numbers_on_one_line_keep_apart(page):
     for width, calls in [(928, 14), (328, 3), (328, 10), (328, 14)]:
         page.set_viewport_size({"width": width + 16, "height": 900})
         open_figures(page, CacheStepper(calls=calls, prompt_length=1))
-        numbers = page.locator(".mm-stage text").filter(has_text=re.compile(r"^[\d]+$")).all()
-        boxes = sorted((round(box["y"]), box["x"], box["width"]) for box in (one.bounding_box() for one in numbers))
+        _, drawn = page.locator(".mm-stage svg").first.evaluate(BOXES)
+        boxes = sorted((round(y), x, end - x) for text, x, y, end, _ in drawn if re.fullmatch(r"\d+", text))
         lines = [list(line) for _, line in groupby(boxes, key=lambda box: box[0])]
         assert len(max(lines, key=len)) >= 6  # the calls
         for line in lines:
@@ -273,7 +273,7 @@ def test_the_verdict_is_that_of_the_run(page):
     opened(page)
     for bug, radio in zip(BUGS, page.locator(".mm-choice:not(.mm-source *) input").all(), strict=True):
         radio.check()
-        verdict = page.locator(".cs-verdict").inner_text()
+        verdict = page.locator(".mm-verdict").inner_text()
         parted = figure.parting(bug)
         if parted is None:
             assert verdict.startswith("✓")
@@ -281,7 +281,7 @@ def test_the_verdict_is_that_of_the_run(page):
             assert f"Call {parted[0]} is the first" in verdict
             assert f"{parted[1]:.2f}" in verdict
         for drawing in (".mm-stage", ".cs-more"):  # below the calls, and in the chart of the distances
-            wrong = page.locator(f"{drawing} g[data-sym=logits] .cs-apart, {drawing} svg:has(.cs-spread) .cs-apart")
+            wrong = page.locator(f"{drawing} g[data-sym=logits] .cs-apart, {drawing} svg:has(.mm-faint) .cs-apart")
             assert wrong.count() == sum(d > 0 for d in figure._run(bug)[:4])
 
 
@@ -362,7 +362,7 @@ def test_the_storys_words_enter_the_cache_with_the_living_models_bytes(page):
     assert f"= {a_position:,} bytes" in page.inner_text(".cs-told")
     names = page.eval_on_selector_all(".cs-word", "all => all.map((one) => one.textContent)")
     assert names == reading.words[:20]
-    assert page.locator(".cs-kind").count() == 2 * len(held)
+    assert page.locator("text[data-sym]").count() == 2 * len(held)
     page.get_by_role("button", name="Start over").click()
     for rows in (2, 4, 5, 6):
         page.get_by_role("button", name="Step").click()

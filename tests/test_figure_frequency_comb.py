@@ -210,7 +210,7 @@ def test_compact_winds_up_the_pairs_with_the_distance(page, width):
     for power, distance in ((0, 1), (math.log10(2048), 2048), (math.log10(32768), 32768)):
         slider.fill(str(power))
         done = 48 - FrequencyComb().unfinished(distance)
-        assert page.locator(".fc-verdict").inner_text() == f"{done} of 48 pairs have made a full turn."
+        assert page.locator(".mm-verdict").inner_text() == f"{done} of 48 pairs have made a full turn."
         label = page.get_by_role("img").get_attribute("aria-label")
         assert label == f"48 rings, one per pair: at distance {distance:,}, {done} are full circles"
         assert slider.get_attribute("aria-valuetext") == ("1 position" if distance == 1 else f"{distance:,} positions")

@@ -132,7 +132,7 @@ def test_the_numbers_are_those_of_the_neuron(surface):
 
 
 def test_the_sentence_follows_the_gate(surface):
-    verdict = surface.locator(".gs-verdict")
+    verdict = surface.locator(".mm-verdict")
     said = {2.0: "At g", 0.05: "The gate is nearly shut", -1.0: "Below zero"}
     for gate, words in said.items():
         lead(surface, gate, 1.0)
@@ -189,6 +189,6 @@ def test_arrow_keys_move_the_point_up_and_right(surface):
 def test_compact_a_point_leads_the_sentence(page):
     open_figures(page, GateSurface(compact=True))
     assert page.locator(".mm-fig :is(input, button, summary)").count() == 0
-    before = page.locator(".gs-verdict").inner_text()
+    before = page.locator(".mm-verdict").inner_text()
     page.locator(".gs-plane .mm-handle").first.press("ArrowRight")
-    assert page.locator(".gs-verdict").inner_text() != before
+    assert page.locator(".mm-verdict").inner_text() != before

@@ -154,7 +154,7 @@ def wiring(page):
 
 
 def shown(page) -> list[str]:
-    return page.locator(".hw-below .mm-readout dd").all_inner_texts()
+    return page.locator(".mm-verdict + .mm-readout dd").all_inner_texts()
 
 
 def set_heads(page, kv_heads: int) -> None:
@@ -170,7 +170,7 @@ def test_the_slider_shows_the_bytes_of_a_real_cache(wiring):
         assert shown(wiring) == [f"{token:,}", f"{context} MiB", f"{100 * kv_heads / 8:.1f} %"]
         wires = wiring.locator(".mm-fig > .mm-stage svg[role=img]")
         assert wires.get_attribute("aria-label").endswith(f"query head 7 reads key/value head {kv_heads - 1}")
-        assert wires.locator(".hw-piece").count() == wires.locator(".hw-k").count() == kv_heads
+        assert wires.locator(".mm-ink").count() == wires.locator("[data-sym=k]").count() == kv_heads
         assert f"{context} MiB of 768 MiB" in wires.text_content()
 
 
@@ -179,8 +179,8 @@ def test_the_tiled_order_crosses_wires_only_where_it_matters(wiring):
     for kv_heads, wrong in {8: 0, 4: 6, 2: 4, 1: 0}.items():
         set_heads(wiring, kv_heads)
         assert wiring.locator("path.hw-wrong").count() == wrong
-        assert wiring.locator(".hw-name.hw-wrong").count() == wrong  # among the copies
-        verdict = wiring.locator(".hw-verdict")
+        assert wiring.locator(".hw-name[data-tone=bad]").count() == wrong  # among the copies
+        verdict = wiring.locator(".mm-verdict")
         assert verdict.inner_text().startswith(f"≠ {wrong} of 8" if wrong else "With ")
         assert verdict.get_attribute("data-tone") == ("bad" if wrong else None)
 
@@ -189,8 +189,8 @@ def test_a_right_wiring_is_told_without_a_verdicts_color(wiring):
     said = {8: "MHA", 4: "GQA: 2 neighboring", 2: "GQA: 4 neighboring", 1: "MQA: all 8"}
     for kv_heads, words in said.items():
         set_heads(wiring, kv_heads)
-        assert wiring.locator(".hw-verdict").inner_text().startswith(words)
-        assert wiring.locator("[data-tone]").count() == 0
+        assert wiring.locator(".mm-verdict").inner_text().startswith(words)
+        assert wiring.locator(".mm-verdict[data-tone]").count() == 0
 
 
 def test_a_number_taken_for_the_group_size_gives_another_cache(wiring):
@@ -198,7 +198,7 @@ def test_a_number_taken_for_the_group_size_gives_another_cache(wiring):
     for dial, kv_heads in {8: 1, 4: 2, 2: 4, 1: 8}.items():
         set_heads(wiring, dial)
         assert shown(wiring)[0] == f"{HeadWiring().cache(kv_heads, 1).num_bytes():,}"
-        verdict = wiring.locator(".hw-verdict").inner_text()
+        verdict = wiring.locator(".mm-verdict").inner_text()
         assert verdict == f"≠ Misread as queries per key/value head, {dial} keeps {kv_heads}."
 
 
@@ -247,7 +247,7 @@ def test_compact_the_slider_wires_anew(page):
     drawings = []
     for kv_heads in (8, 4, 2, 1):
         set_heads(page, kv_heads)
-        assert wires.locator(".hw-piece").count() == kv_heads
+        assert wires.locator(".mm-ink").count() == kv_heads
         drawings.append(wires.inner_html())
     assert len(set(drawings)) == 4
 
@@ -273,7 +273,7 @@ def test_the_story_shows_what_each_head_reads(page):
     )
     assert columns == [[[word, f"{100 * share:.0f} %"] for word, share in column] for column in expected]
     size = config.num_attention_heads // config.num_key_value_heads
-    verdict = page.inner_text(".hw-verdict")
+    verdict = page.inner_text(".mm-verdict")
     assert f"share k{head // size}" in verdict
     for query in range(head // size * size, (head // size + 1) * size):
         word, share = expected[query][0]
@@ -304,4 +304,4 @@ def test_the_dial_gives_way_to_the_story(page):
     assert dial.is_visible()
     show_story(page)
     assert not dial.is_visible()
-    assert page.locator(".hw-piece").count() == read_story().model.config.num_key_value_heads
+    assert page.locator(".mm-ink").count() == read_story().model.config.num_key_value_heads

@@ -97,8 +97,8 @@ def test_the_loss_falls_and_the_sentence_tells_what_happened(visit):
 
 
 def test_samples_mark_the_words_that_are_wrong(visit):
-    (samples,) = of_kind(train(visit), "samples")
-    assert "after step 25" in visit.inner_text(".ml-train")
+    samples = of_kind(train(visit), "samples")[-1]  # a busy machine may be past the second 25 steps before Stop
+    assert samples["step"] % 25 == 0 and f"after step {samples['step']}" in visit.inner_text(".ml-train")
     rows = visit.locator(".ml-written li").all()
     assert len(rows) == len(samples["rows"])
     for row, said in zip(rows, samples["rows"], strict=True):

@@ -197,7 +197,7 @@ def test_the_sentence_is_true_of_the_rows(neurons, width, count):
             for i in range(rows.count())
             if next_word in rows.nth(i).locator(".nw-words").last.locator(".nw-marked").all_text_contents()
         ]
-        verdict = neurons.locator(".nw-verdict").inner_text()
+        verdict = neurons.locator(".mm-verdict").inner_text()
         assert verdict.startswith(f"“{next_word}” comes next")
         assert ("push it up" in verdict) == bool(with_it)
         assert all(block in verdict for block in with_it)

@@ -115,7 +115,7 @@ def test_every_setting_shows_the_packages_scores_and_marks_unequal_partners(lab)
         assert numbers(lab) == pytest.approx(expected, abs=6e-7)
         signs = lab.locator(".pl-sign").all_text_contents()
         assert signs == (["✓"] * 4 if table == rotation else ["≠"] * 4)
-        verdict = lab.locator(".pl-verdict").inner_text()
+        verdict = lab.locator(".mm-verdict").inner_text()
         assert verdict.startswith("✓ Matched" if table == rotation else "≠ Mixed: the score drifts")
 
 
@@ -176,4 +176,4 @@ def test_compact_is_the_wiring_and_the_choice_of_rotation(page):
     page.get_by_label("interleaved").check()
     assert page.get_by_role("img").get_attribute("aria-label") != before
     assert page.locator(".pl-sign").all_text_contents() == ["≠"] * 4
-    assert page.locator(".pl-verdict").inner_text() == "≠ Mixed: the score drifts."
+    assert page.locator(".mm-verdict").inner_text() == "≠ Mixed: the score drifts."

@@ -146,7 +146,7 @@ def test_compact_the_switch_takes_the_head_away(page):
     page.get_by_role("switch").check()
     assert row(page, "total")[1] == "25,829,888"
     assert page.locator(".le-saved").count() == 1
-    assert page.locator(".le-verdict").inner_text().startswith("Tying saves 3,276,800 parameters")
+    assert page.locator(".mm-verdict").inner_text().startswith("Tying saves 3,276,800 parameters")
 
 
 def test_presets_are_the_real_models(ledger):
@@ -161,7 +161,7 @@ def test_presets_are_the_real_models(ledger):
         ledger.get_by_label(preset, exact=True).check()
         assert row(ledger, "total")[1] == tied
         assert numbers(ledger) == [untied, both]
-        assert f", {saved} of the untied model" in ledger.locator(".le-verdict").inner_text()
+        assert f", {saved} of the untied model" in ledger.locator(".mm-verdict").inner_text()
 
 
 def test_bars_are_as_long_as_their_counts(ledger):
@@ -177,7 +177,7 @@ def test_untying_adds_the_head_and_says_what_tying_would_save(ledger):
     assert row(ledger, "total")[1] == "29,106,688"
     assert numbers(ledger)[0] == "25,829,888"
     assert ledger.locator(".le-saved").count() == 0
-    words = ledger.locator(".le-verdict").inner_text()
+    words = ledger.locator(".mm-verdict").inner_text()
     assert words == "Tying would save 3,276,800 parameters, 11.26 % of the untied model."
     assert row(ledger, "head") == ["head", "3,276,800", "11.26", "%"]
 
@@ -270,7 +270,7 @@ def test_the_story_counts_the_living_model_and_finds_the_nearest_row(page):
     )
     assert shown == [[world.WORDS[i], f"{c:.2f}"] for c, i in zip(*map(torch.Tensor.tolist, nearest), strict=True)]
     saved = config.vocab_size * config.hidden_size
-    verdict = page.inner_text(".le-verdict")
+    verdict = page.inner_text(".mm-verdict")
     assert f"Tying saves {saved:,} parameters, {100 * saved / (whole + saved):.2f} %" in verdict
     assert f"“{reading.words[telling]}”" in verdict and f"“{shown[0][0]}”, cosine {shown[0][1]}" in verdict
 
@@ -282,7 +282,7 @@ def test_untying_the_living_model_stays_in_the_figure(page):
     page.get_by_role("switch").uncheck()
     config = read_story().model.config
     saved = config.vocab_size * config.hidden_size
-    assert page.inner_text(".le-verdict").startswith(f"Tying would save {saved:,} parameters")
+    assert page.inner_text(".mm-verdict").startswith(f"Tying would save {saved:,} parameters")
     page.locator(".mm-word").nth(3).click()
     assert not page.get_by_role("switch").is_checked()
     page.get_by_label("Example").check()

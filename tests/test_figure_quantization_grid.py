@@ -23,8 +23,8 @@ OTHER_STORY = "Zoe is in the barn. where is Zoe? in the"
 CHIP = ".qg-answer"
 # The bars as they are drawn: { word: [before, after] }, as parts of 1.
 BARS = """() => Object.fromEntries([...document.querySelectorAll(".qg-bar")].map((bar) => [
-    bar.querySelector(".qg-word").textContent,
-    [...bar.querySelectorAll(".qg-track i")].map((one) => parseFloat(one.style.width) / 100),
+    bar.querySelector(".mm-clipped").textContent,
+    [...bar.querySelectorAll(".mm-track i")].map((one) => parseFloat(one.style.width) / 100),
 ]))"""
 # The stored weights rounded: by name, and the logits of all words of a text.
 UNPACK = """async (file) => {
@@ -231,7 +231,7 @@ def test_bits_move_the_row_the_answers_and_the_numbers(figure):
         kl = numbers["KL per word, nats"]
         assert kl == "< 0.001" if result["kl"] < 5e-4 else float(kl) == pytest.approx(result["kl"], rel=0.06, abs=6e-4)
         levels.append(len(set(figure.locator(".qg-levels").get_attribute("d").replace("H", " ").split("M"))))
-        verdict = figure.locator(".qg-verdict").inner_text()
+        verdict = figure.locator(".mm-verdict").inner_text()
         right = sum(is_right for _, is_right in expected)
         if bits == 8:
             assert verdict == "255 levels: as stored, no change."
@@ -250,7 +250,7 @@ def heights_of(page):
 def test_weights_are_on_the_lines_of_the_grid(figure):
     figure.get_by_label("bits per weight").fill("3")
     lines = re.findall(r"M[\d.]+ ([\d.]+)H", figure.locator(".qg-grid").get_attribute("d"))
-    zero = re.findall(r"M[\d.]+ ([\d.]+)H", figure.locator(".qg-zero").get_attribute("d"))
+    zero = re.findall(r"M[\d.]+ ([\d.]+)H", figure.locator(".qg-row .mm-axis").get_attribute("d"))
     assert set(heights_of(figure)) <= {float(one) for one in lines + zero}
     gaps = np.diff(heights_of(figure))
     assert gaps.min() > 10 and gaps == pytest.approx(np.round(gaps / gaps.min()) * gaps.min(), abs=0.3)
@@ -259,7 +259,7 @@ def test_weights_are_on_the_lines_of_the_grid(figure):
 def test_the_error_is_told_with_half_a_step(figure):
     for bits in ("2", "4", "6"):
         figure.get_by_label("bits per weight").fill(bits)
-        told = figure.locator(".qg-row .qg-small").text_content()
+        told = figure.locator(".qg-row text:not([class])").text_content()
         error, half = map(float, re.fullmatch(r"largest error ([\d.]+), half a step ([\d.]+)", told).groups())
         values = matrix_of(2, "up_proj")[[6]]
         scale = quantize(values, Grid(int(bits))).scales.item()
@@ -373,7 +373,7 @@ def test_other_rows_come_with_the_living_model(figure):
     figure.get_by_role("radio", name="4", exact=True).check()
     figure.get_by_role("slider", name="row", exact=True).fill("3")
     figure.wait_for_function(
-        "document.querySelector('.qg-title').textContent === 'layer 4, down_proj, row 3: 128 weights'"
+        "document.querySelector('.qg-row .mm-strong').textContent === 'layer 4, down_proj, row 3: 128 weights'"
     )
     scale = quantize(matrix_of(4, "down_proj")[[3]], Grid(4)).scales.item()
     assert figure.locator(".qg-step").text_content() == f"step {scale:.3f}"
@@ -382,7 +382,7 @@ def test_other_rows_come_with_the_living_model(figure):
     assert figure.locator(".qg-step").text_content() == f"step {scale:.3f}"
     figure.get_by_label("k_proj", exact=True).check()
     figure.get_by_role("slider", name="row", exact=True).press("End")
-    assert "k_proj, row 63: 64 weights" in figure.locator(".qg-title").text_content()
+    assert "k_proj, row 63: 64 weights" in figure.locator(".qg-row .mm-strong").text_content()
 
 
 @pytest.mark.parametrize("bits, per", [(4, "row"), (3, "tensor"), (2, "group")])
@@ -405,7 +405,7 @@ def test_it_reads_the_readers_story(page, bits, per):
             assert parts == pytest.approx([one[-1].softmax(-1)[at].item() for one in (before, after)], abs=6e-5)
     first, second = (world.WORDS[one[-1].argmax()] for one in (before, after))
     said = f"still “{first}”" if first == second else f"“{second}”, not “{first}”"
-    assert page.locator(".qg-verdict").inner_text() == f"{2**bits - 1} levels: {said}."
+    assert page.locator(".mm-verdict").inner_text() == f"{2**bits - 1} levels: {said}."
     assert page.locator(f"{CHIP}[aria-pressed=true]").count() == 0
 
 
@@ -417,7 +417,7 @@ def test_while_the_model_is_awaited_the_slider_stays_where_it_was_put(page):
     slider = page.get_by_role("slider", name="row", exact=True)
     slider.fill("30")
     assert "on its way" in page.locator(".qg-more").text_content()
-    assert "up_proj, row 6" in page.locator(".qg-title").text_content()
+    assert "up_proj, row 6" in page.locator(".qg-row .mm-strong").text_content()
     assert slider.input_value() == "30"
 
 
@@ -427,7 +427,7 @@ def test_without_the_script_the_row_stays_and_the_control_works(page):
     unfold(page)
     page.get_by_label("q_proj", exact=True).check()
     page.wait_for_function("document.querySelector('.qg-more').textContent.includes('not within reach')")
-    assert "up_proj, row 6" in page.locator(".qg-title").text_content()
+    assert "up_proj, row 6" in page.locator(".qg-row .mm-strong").text_content()
     slider = page.get_by_role("slider", name="row", exact=True)
     slider.fill("30")
     assert slider.input_value() == "6", "it says which row is shown"

@@ -317,10 +317,10 @@ def percent(share) -> str:
 def test_the_first_picture_is_the_default_run(stream):
     assert number(stream, "stream after block 16") == "1.24"
     assert number(stream, "the next sublayer reads") == "1.00"
-    assert stream.locator(".rs-attn").count() == stream.locator(".rs-ffn").count() == 16
-    assert stream.locator(".rs-embed").count() == 1
-    assert "grows to 1.24 in 16 blocks" in stream.locator(".rs-verdict").first.inner_text()
-    assert "3.26 times" in stream.locator(".mm-more .rs-verdict").inner_text()
+    assert stream.locator("path[data-sym=attn]").count() == stream.locator("path[data-sym=ffn]").count() == 16
+    assert stream.locator("path[data-sym=embed]").count() == 1
+    assert "grows to 1.24 in 16 blocks" in stream.locator(".mm-verdict").first.inner_text()
+    assert "3.26 times" in stream.locator(".mm-more .mm-verdict").inner_text()
 
 
 @pytest.mark.parametrize("placement", PLACEMENTS)
@@ -349,9 +349,9 @@ AT_EVERY_STOP = """() => {
         slide(loudness, k);
         const rows = [...document.querySelectorAll(".mm-more .mm-readout > div")];
         const row = rows.find((one) => one.textContent.startsWith("loss"));
-        const words = [...document.querySelectorAll(".rs-stage svg text")].map((text) => text.textContent);
+        const words = [...document.querySelectorAll(".mm-stage svg text")].map((text) => text.textContent);
         const heights = [document.querySelector(".mm-fig").offsetHeight];
-        const verdict = document.querySelector(".rs-verdict").textContent;
+        const verdict = document.querySelector(".mm-verdict").textContent;
         return [row.querySelector("dd").textContent, verdict, words, heights];
     }));
 }"""
@@ -405,26 +405,28 @@ def test_the_line_stays_inside_when_the_model_becomes_shallow(stream):
 def test_an_overflow_is_told_in_words_and_in_place(stream):
     stream.get_by_label("none", exact=True).check()
     stream.get_by_label("what the sublayers add").fill("5")
-    assert "passes 65,504" in stream.locator(".rs-verdict").first.inner_text()
+    assert "passes 65,504" in stream.locator(".mm-verdict").first.inner_text()
     assert number(stream, "stream after block 16") == "overflow"
     assert number(stream, "attention") == "–"
 
 
 def test_only_pre_norm_has_a_dashed_line_for_what_is_read(stream):
-    assert stream.locator(".rs-one").count() == 1
+    assert stream.locator(".mm-guide").count() == 1
     for name in ("none", "post-norm"):
         stream.get_by_label(name, exact=True).check()
-        assert stream.locator(".rs-one").count() == 0
+        assert stream.locator(".mm-guide").count() == 0
 
 
 def test_the_embedding_never_gets_thinner_than_two_pixels(stream):
-    assert stream.locator(".rs-embed").evaluate("(stripe) => stripe.getBBox().height") > 5  # all there is at first
+    assert (
+        stream.locator("path[data-sym=embed]").evaluate("(stripe) => stripe.getBBox().height") > 5
+    )  # all there is at first
     thickness = """(stripe) => {
         const { x, y, width, height } = stripe.getBBox();
         const at = (dy) => stripe.isPointInFill(new DOMPoint(x + 0.9 * width, y + height - dy));
         return [at(1.5), at(4)];
     }"""
-    assert stream.locator(".rs-embed").evaluate(thickness) == [True, False]
+    assert stream.locator("path[data-sym=embed]").evaluate(thickness) == [True, False]
 
 
 @pytest.mark.parametrize("width", [738, 328])
@@ -434,10 +436,10 @@ def test_compact_the_slider_swells_the_stream(page, width):
     sizes, tops, levels = [], [], []
     for stop in range(len(LOUDNESS)):
         page.get_by_label("what the sublayers add").fill(str(stop))
-        end = page.locator(".rs-end")
+        end = page.locator(".mm-strong")
         sizes.append(float(end.inner_html()))
         tops.append(float(end.get_attribute("y")))
-        levels.append(page.locator(".rs-one").get_attribute("y1"))
+        levels.append(page.locator(".mm-guide").get_attribute("y1"))
     assert sizes == pytest.approx([run[-1] for run in ResidualStream().forward_runs["pre"]["total"]], rel=6e-3)
     assert all(after < before - 5 for before, after in itertools.pairwise(tops))  # the stream swells
     assert len(set(levels)) == 1  # what is read keeps its size
@@ -483,7 +485,7 @@ def test_the_story_says_what_the_model_would_say_after_each_block(page):
     for stream in reversed(streams):
         likely = reading.model.lm_head(reading.model.model.norm(stream)).softmax(-1)
         share, word = likely.max(0)
-        verdict = page.inner_text(".rs-verdict")
+        verdict = page.inner_text(".mm-verdict")
         assert f"“{world.WORDS[int(word)]}”" in verdict
         said = re.search(r"\((> )?([\d.]+) %\)", verdict)
         assert said and float(said[2]) == pytest.approx(100 * float(share), abs=0.51)

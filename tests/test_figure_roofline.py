@@ -188,7 +188,7 @@ def slide(page, label, steps):
 
 
 def verdict(page):
-    return page.locator(".ro-verdict").inner_text()
+    return page.locator(".mm-verdict").inner_text()
 
 
 def opened(page, *figures):
@@ -352,7 +352,7 @@ def test_the_story_puts_the_living_model_under_the_roof(page):
     assert float(numbers["read in this page, tokens per second"].replace(",", "")) > 0
     unused = 1 - cost.operations / machine.peak / machine.seconds(cost)
     weights = f"{cost.weight_bytes // 4:,}"
-    verdict = page.inner_text(".ro-verdict")
+    verdict = page.inner_text(".mm-verdict")
     assert f"only {weights} weights" in verdict and f"{100 * unused:.0f} %" in verdict
     assert numbers["weights"] == f"{cost.weight_bytes / 1024:.0f} KiB"
     prefill = prefill_cost(reading.model.config, len(reading.words))

@@ -62,7 +62,7 @@ def go_to(page, step: int) -> None:
 
 
 def loads_shown(page) -> list[float]:
-    return [float(text[:-2]) for text in page.locator(".rf-load").all_text_contents()]
+    return [float(text[:-2]) for text in page.locator(".mm-strong").all_text_contents()]
 
 
 def test_every_word_goes_where_the_stored_router_sent_it(node):
@@ -102,7 +102,7 @@ def test_lines_are_as_thick_as_the_weights_and_bars_as_long_as_the_loads(flow):
     weights = np.ravel(block_at(FIRST, False)["weights"])
     assert np.array(thick) / thick[0] == pytest.approx(weights / weights[0], rel=0.05)
     lengths = flow.locator(".rf-bar").evaluate_all("all => all.map((one) => parseFloat(one.style.width))")
-    rail = float(flow.locator(".rf-rail").first.get_attribute("width"))
+    rail = float(flow.locator(".mm-soft").first.get_attribute("width"))
     assert np.array(lengths) / rail == pytest.approx(block_at(FIRST, False)["loads"], abs=0.006)
 
 
@@ -110,7 +110,7 @@ def test_what_is_folded_changes_the_picture(flow):
     unfold(flow)
     flow.get_by_role("group", name="experts per token").get_by_label("2").check()
     assert flow.locator(".rf-way").count() == 2 * len(words())
-    assert "of the assignments" in flow.locator(".rf-verdict").inner_text()
+    assert "of the assignments" in flow.locator(".mm-verdict").inner_text()
     for block, seed in ((1, 0), (2, 2)):
         flow.get_by_role("group", name="block").get_by_label(str(block)).check()
         flow.get_by_role("group", name="seed").get_by_label(str(seed)).check()
@@ -123,7 +123,7 @@ def test_its_sentence_names_the_busiest_expert_and_those_without_work(flow):
         flow.get_by_role("switch").set_checked(balanced)
         for step in STOPS:
             go_to(flow, step)
-            told, loads = flow.locator(".rf-verdict").inner_text(), loads_shown(flow)
+            told, loads = flow.locator(".mm-verdict").inner_text(), loads_shown(flow)
             assert f"{max(loads):.0f} %" in told
             if max(loads) > 37.5:
                 assert told.startswith(f"Expert {loads.index(max(loads)) + 1} gets")

@@ -133,7 +133,7 @@ def test_words_that_are_cut_are_marked_and_counted(page):
     assert page.locator(f"{ROW}[data-cut=false]").count() == 4
     assert page.locator(f"{ROW}[data-cut=true]").first.inner_text().endswith("cut")
     share = 100 * before[after == 0].sum().item()
-    assert page.locator(".sp-verdict").inner_text() == f"4 of {WORDS} words are left; the others had {share:.0f} %."
+    assert page.locator(".mm-verdict").inner_text() == f"4 of {WORDS} words are left; the others had {share:.0f} %."
 
 
 def test_a_penalty_marks_the_words_of_the_text(page):
@@ -152,10 +152,10 @@ def test_temperature_moves_the_bars_and_says_how(sampler):
     outline = [row[0] for row in drawn(sampler).values()]
     temperature.fill("0.5")
     low = drawn(sampler)["garden"][1]
-    assert "likelier still" in sampler.locator(".sp-verdict").inner_text()
+    assert "likelier still" in sampler.locator(".mm-verdict").inner_text()
     temperature.fill("2")
     assert low > outline[0] > drawn(sampler)["garden"][1]
-    assert "better chance" in sampler.locator(".sp-verdict").inner_text()
+    assert "better chance" in sampler.locator(".mm-verdict").inner_text()
     assert [row[0] for row in drawn(sampler).values()] == outline
 
 
@@ -172,7 +172,7 @@ def test_presets_set_all_knobs_and_follow_them(sampler):
         assert sampler.locator(".sp-recipe").inner_text() == recipe
     sampler.get_by_label("top-k").fill("0")  # the first stop
     assert sampler.get_by_label("greedy", exact=True).is_checked()
-    assert "All draws give" in sampler.locator(".sp-verdict").inner_text()
+    assert "All draws give" in sampler.locator(".mm-verdict").inner_text()
     sampler.get_by_label("top-p").fill("0.5")
     assert not sampler.get_by_label("greedy", exact=True).is_checked()
 
@@ -183,7 +183,7 @@ def test_every_step_says_how_many_words_it_leaves(page):
     said = [page.get_by_label(label).get_attribute("aria-valuetext") for label in ("top-k", "top-p", "min-p")]
     counts = [int(text.removesuffix(" left").split()[-1]) for text in said]
     assert counts[0] == 20 > counts[1] > counts[2] >= 1
-    assert f"{counts[2]} of {WORDS} words" in page.locator(".sp-verdict").inner_text()
+    assert f"{counts[2]} of {WORDS} words" in page.locator(".mm-verdict").inner_text()
 
 
 # The draws

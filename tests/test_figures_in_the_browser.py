@@ -11,8 +11,8 @@ from minimind_edu.figures import Figure, figure_names, host, module_source, own_
 TEXT_SIZES = """() => [...document.querySelectorAll(".mm-fig *")].flatMap((node) => {
     const words = [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim());
     if (!words || !node.checkVisibility({ checkOpacity: true, checkVisibilityCSS: true })) return [];
-    const size = parseFloat(getComputedStyle(node).fontSize);
-    return size ? [[size * (node.getScreenCTM ? node.getScreenCTM().a : 1), node.textContent]] : [];
+    const [size, drawn] = [parseFloat(getComputedStyle(node).fontSize), node.getScreenCTM?.()];
+    return size ? [[size * (drawn ? Math.hypot(drawn.a, drawn.b) : 1), node.textContent]] : [];
 })"""
 
 

@@ -86,7 +86,7 @@ class InBytes(os.PathLike):
         return b"model"
 
 
-@pytest.mark.parametrize("path", [3, None, True, b"model", ["model"], InBytes()], ids=repr)
+@pytest.mark.parametrize("path", [3, None, True, b"model", ["model"], InBytes()], ids=lambda path: type(path).__name__)
 def test_a_path_is_text_or_a_path(path):
     with pytest.raises(ValueError, match="a path must be text or a pathlib.Path, got "):
         locate(path)

@@ -233,7 +233,7 @@ def test_cells_and_buttons_follow_when_the_address_and_the_version_change(tmp_pa
     change(tmp_path / "pyproject.toml", 'version = "', 'version = "7.')
     chapter = min(tmp_path.glob("chapters/*.ipynb"), key=lambda path: path.stat().st_size)
     (tmp_path / "_toc.yml").write_text(
-        f"format: jb-book\nroot: book/notation\nchapters:\n  - file: chapters/{chapter.stem}\n"
+        f"format: jb-book\nroot: book/notation\nparts:\n  - chapters:\n    - file: chapters/{chapter.stem}\n"
     )
     refresh = (
         "from pathlib import Path; from tools.refresh import canonical, dumps, read;"

@@ -400,7 +400,8 @@ def plot_block(halves: Sequence[tuple[str, str, str]], *, alt: str) -> Picture:
         ax.plot([x, x, x + 4.3, x + 4.3], [0, 2, 2, 0.4], color=color, linewidth=2)
         ax.plot(x + 4.3, 0.4, "v", color=color)
         ax.plot(x, 1, "o", color=norm)
-        ax.text(x + 0.2, 1, name, color=norm, fontsize=FONT, va="center")
+        lines = "_\n".join(name.rsplit("_", 1))  # a long name on one line would run into the arrow
+        ax.text(x + 0.2, 1, lines, color=norm, fontsize=FONT, va="center")
         ax.text(x + 0.2, 2.2, sublayer, color=color, fontsize=FONT)
         ax.text(x + 4.3, -0.3, "+", color=color, fontsize=FONT, ha="center", va="top")
     ax.set(xlim=(-0.3, 5 * len(halves) - 0.3), ylim=(-0.9, 2.9))

@@ -1,13 +1,12 @@
 // AblationLab: take one part of a small model away, and see its loss, its answers and one mistake beside the whole's.
 
-import { h, svg, fill, textAt, setSize, fmt, grouped, choice, optionsFor, readout, announcement } from "../kit/kit.js";
-import { controlsOf, row, wordsOf, frame, mount } from "../kit/kit.js";
-import { linear, lineThrough, across, upright } from "../kit/chart.js";
+import { WIDE, h, svg, fill, textAt, setSize, fmt, grouped, choice, optionsFor, readout } from "../kit/kit.js";
+import { announcement, controlsOf, row, wordsOf, frame, mount } from "../kit/kit.js";
+import { linear, lineThrough, across, upright, levels } from "../kit/chart.js";
 import { accuracyRows, excessOf, sampleOf } from "./math.js";
 import { ablationLabWords } from "./words.js";
 
 const TRAITS = ["variant"];
-const WIDE = 600; // pixels from which the bars have room beside the curves, as in the stylesheet
 const GAP = 28;
 const LONGER = 460; // pixels that the folded bars take at most
 const LOSSES = [0, 3]; // of the axis, in nats
@@ -29,29 +28,25 @@ function createCurves(words) {
   const root = svg("svg", { role: "img" });
 
   function pathOf(values, every, x, y, cls) {
-    return svg("path", { class: `al-line ${cls}`, d: lineThrough(values.map((value, i) => [x(i * every), y(value)])) });
+    return svg("path", { class: cls, d: lineThrough(values.map((value, i) => [x(i * every), y(value)])) });
   }
 
   function drawAxes(results, x, y, width, height) {
     const floor = height - bottom;
     const shown = y(0) - y(1) < 14 ? LOSSES : [0, 1, 2, 3]; // where there is no room, both ends
-    const ticks = shown.map((loss) => [
-      across(y(loss), left, width - right, "al-grid"),
-      textAt(left - 7, y(loss) + 4, loss, "al-small", "end"),
-    ]);
     const steps = [0, results.steps / 2, results.steps]; // the last with its unit
     const anchors = ["start", "middle", "end"];
     return [
-      ticks,
-      steps.map((step, i) => textAt(x(step), floor + 17, i === 2 ? words.steps(step) : step, "al-small", anchors[i])),
-      textAt(0, 12, words.lossAxis, "al-small"),
+      levels(shown, y, left, width - right),
+      steps.map((step, i) => textAt(x(step), floor + 17, i === 2 ? words.steps(step) : step, { anchor: anchors[i] })),
+      textAt(0, 12, words.lossAxis),
     ];
   }
 
   function drawFloor(entropy, x, y, width) {
     return [
-      across(y(entropy), left, width - right, "al-floor"),
-      textAt(left + 4, y(entropy) + 15, words.floor(fmt(entropy, 2)), "al-small"),
+      across(y(entropy), left, width - right, "mm-axis"),
+      textAt(left + 4, y(entropy) + 15, words.floor(fmt(entropy, 2))),
     ];
   }
 
@@ -69,10 +64,10 @@ function createCurves(words) {
       root,
       drawAxes(results, x, y, width, height),
       drawFloor(results.entropy, x, y, width),
-      results.variants.whole.seeds.map(curve("al-whole", "loss")),
-      seeds.map(curve("al-variant", "loss")),
-      remembered.map(curve("al-training", "training")),
-      remembered.length > 0 && textAt(width - right, floor - 6, words.onItsRows, "al-small", "end"),
+      results.variants.whole.seeds.map(curve("mm-faint", "loss")),
+      seeds.map(curve("al-line", "loss")),
+      remembered.map(curve("al-line al-training", "training")),
+      remembered.length > 0 && textAt(width - right, floor - 6, words.onItsRows, { anchor: "end" }),
     );
   }
   return { root, draw };
@@ -89,17 +84,17 @@ function createBars(words, title) {
     const bars = seeds.map((fraction, seed) => {
       const at = { x: left, y: y + seed * 11, height: 9, rx: 2 };
       return [
-        svg("rect", { class: "al-rail", ...at, width: length }),
-        svg("rect", { class: "al-bar", ...at, width: Math.max(0, fraction * length) }),
+        svg("rect", { class: "mm-soft", ...at, width: length }),
+        svg("rect", { class: "mm-ink", ...at, width: Math.max(0, fraction * length) }),
       ];
     });
     const tick = left + whole * length;
     const mean = seeds.reduce((sum, fraction) => sum + fraction, 0) / seeds.length;
     return [
-      textAt(0, y + 14, words.tasks[i], "al-task"),
+      textAt(0, y + 14, words.tasks[i], { cls: null }),
       bars,
       upright(tick, y - 3, y + 23, "al-tick"),
-      textAt(width - right, y + 14, words.percent(fmt(100 * mean, 0)), "al-now", "end"),
+      textAt(width - right, y + 14, words.percent(fmt(100 * mean, 0)), { anchor: "end", cls: "mm-strong" }),
     ];
   }
 
@@ -108,7 +103,7 @@ function createBars(words, title) {
     const told = rows.map((one, i) => words.row(words.tasks[i], ...one.seeds.map(percent)));
     setSize(root, width, top + rows.length * step, `${title}: ${told.join(", ")}`);
     const drawn = rows.map((one, i) => drawRow(one, i, width));
-    fill(root, textAt(0, 12, title, "al-small"), drawn);
+    fill(root, textAt(0, 12, title), drawn);
   }
   return { root, draw };
 }
@@ -143,17 +138,17 @@ function renderLab({ model, el }) {
   const [curves, sample] = [createCurves(words), createSample(words)];
   const bars = createBars(words, words.accuracy);
   const longer = createBars(words, words.longer);
-  const verdict = announcement("al-verdict");
+  const verdict = announcement("mm-verdict al-verdict");
   const numbers = readout([]);
-  const stage = h("div", { class: "mm-stage al-stage" }, curves, h("div", {}, bars, sample));
+  const stage = h("div", { class: "mm-stage mm-column al-stage" }, curves, h("div", {}, bars, sample));
   const control = row(variants(words.missing, NOTICED));
-  const below = h("div", { class: "al-below" }, verdict, numbers);
+  const below = h("div", {}, verdict, numbers);
   const more = [variants(words.unnoticed, others), h("div", { class: "mm-stage al-longer" }, longer)];
   const root = frame(words, { stage, control, numbers: below, more }, isCompact);
 
   function draw(width) {
     const variant = model.get("variant");
-    const isWide = width > WIDE;
+    const isWide = width >= WIDE;
     const first = isWide ? ((width - GAP) * 11) / 20 : width;
     curves.draw(results, variant, first, isWide ? 206 : isCompact ? 78 : 132);
     const second = isWide ? width - GAP - first : width;

@@ -1,7 +1,7 @@
 // AttentionXRay: every stage of one head. Scores and weights are two tables and never one.
 
-import { h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, slider, toggle, choice } from "../kit/kit.js";
-import { readout, announcement, controlsOf, row, setTraits, wordsOf, frame, mount } from "../kit/kit.js";
+import { NARROW, WIDE, h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, slider, toggle } from "../kit/kit.js";
+import { choice, readout, announcement, controlsOf, row, setTraits, wordsOf, frame, mount } from "../kit/kit.js";
 import { attentionStages, channelProducts, largestChange } from "./math.js";
 import { createSource } from "../live/source.js";
 import { createWordLine } from "../live/word_line.js";
@@ -10,7 +10,6 @@ import { attentionXrayWords } from "./words.js";
 const HEAD_DIMS = [4, 8, 16, 32, 64, 128];
 const SETTINGS = ["head_dim", "scaled", "causal", "rope", "qk_norm", "permuted", "row", "column"];
 const WRITTEN_TERMS = 4;
-const WIDE = 600; // pixels from which the sums have room below the tables
 const LOUD = 2; // the key that is twice as long
 
 const scoreText = (x) => fmt(x, Math.abs(x) < 9.95 ? 2 : 1);
@@ -46,7 +45,7 @@ function createTable(words, count, kind, sums, onChoose) {
   });
   const corner = h("td", {}, h("span", { class: "mm-hidden" }, words.query));
   const head = h("tr", {}, corner, names, sums ? h("td", { class: "ax-sum" }, words.sum) : null);
-  const attrs = { class: "ax-table", "aria-label": words[kind] };
+  const attrs = { class: "mm-table ax-table", "aria-label": words[kind] };
   const table = h("table", attrs, h("thead", {}, head), h("tbody", {}, rows));
   const title = h("p", { class: "ax-title" }, words[kind], h("span", {}, ` ${words[`${kind}Note`]}`));
   const root = h("div", { "data-sym": kind === "scores" ? "score" : kind }, title, table);
@@ -133,7 +132,7 @@ function createMixture(words) {
   const root = h("div", { "data-sym": "output" }, title, bar, written);
 
   function draw(s, width) {
-    const least = width < 460 ? 0.18 : 0.12; // the weight whose part has room for its token
+    const least = width < NARROW ? 0.18 : 0.12; // the weight whose part has room for its token
     const weights = s.weights[s.row];
     const reader = h("b", { "data-tone": "q" }, s.tokens[s.row]);
     const isWritten = (weight) => weight >= (s.isStory ? 0.05 : 0.005);
@@ -161,8 +160,8 @@ function createReading(words, tokens, onRow) {
   const options = tokens.map((token, value) => ({ value, label: token }));
   const reader = choice({ label: words.reader, options, value: 0, onChange: onRow });
   reader.root.querySelector("legend").classList.add("mm-hidden");
-  const keys = tokens.map((token) => textAt(0, 34, token, "ax-key", "middle"));
-  const shares = tokens.map(() => textAt(0, 14, "", "ax-share", "middle"));
+  const keys = tokens.map((token) => textAt(0, 34, token, { anchor: "middle", cls: "ax-key" }));
+  const shares = tokens.map(() => textAt(0, 14, "", { anchor: "middle" }));
   const lines = tokens.map(() => svg("path", { class: "ax-line" }));
   const drawing = svg("svg", { role: "img", "data-sym": "weights" }, lines, keys, shares);
   const root = h("div", { class: "ax-reading" }, drawing, reader);
@@ -265,9 +264,9 @@ function createXray(model, words, choose, source) {
   const line = createWordLine((at) => source.choose({ at }));
   const told = h("div", { class: "ax-told" }, h("p", { class: "mm-note" }, words.choose), line);
   const controls = createControls(model, words);
-  const [verdict, numbers] = [announcement("ax-verdict"), readout([])];
-  const sums = h("div", { class: "ax-sums" }, verdict, product, mixture);
-  const stage = h("div", { class: "mm-stage ax-stage" }, scores, weights, sums);
+  const [verdict, numbers] = [announcement(), readout([])];
+  const sums = h("div", { class: "mm-column ax-sums" }, verdict, product, mixture);
+  const stage = h("div", { class: "mm-stage mm-column ax-stage" }, scores, weights, sums);
   const folded = h("div", { class: "ax-folded" });
   const note = h("p", { class: "mm-note" }, words.note(tokens[LOUD]));
   const control = row(controls.headDim);
@@ -324,7 +323,7 @@ function createOpening(model, words, choose) {
   const { tokens } = xrayState(model);
   const reading = createReading(words, tokens, (row) => choose(row, model.get("column")));
   const mixture = createMixture(words);
-  const stage = h("div", { class: "mm-stage ax-opening" }, reading, mixture.bar);
+  const stage = h("div", { class: "mm-stage mm-column" }, reading, mixture.bar);
   const root = frame({ ...words, title: words.opening }, { stage }, true);
 
   function draw(width) {

@@ -1,6 +1,6 @@
 // CacheStepper: a row for each position, a column for each call. What is computed, what reused, and where a bug shows.
 
-import { h, svg, fill, textAt, setSize, clamp, fmt, grouped, slider, choice, namedOptions } from "../kit/kit.js";
+import { WIDE, h, svg, fill, textAt, setSize, clamp, fmt, grouped, slider, choice, namedOptions } from "../kit/kit.js";
 import { button, readout, announcement, controlsOf, row, prefersReducedMotion, setTraits } from "../kit/kit.js";
 import { wordsOf, frame, mount } from "../kit/kit.js";
 import { lineThrough, across } from "../kit/chart.js";
@@ -10,7 +10,6 @@ import { cacheStepperWords } from "./words.js";
 
 const TRAITS = ["prompt_length", "chunk_size", "bug", "calls", "new_tokens", "differences"];
 const BEAT = 900; // milliseconds between two calls that play
-const WIDE = 600; // pixels from which there is room for two columns
 const HEADER = 48;
 const FOOTER = 24; // the row of verdicts on the logits
 
@@ -20,14 +19,15 @@ const ROOMY = { word: 70, id: 38, cell: 20, gap: 16, step: 46, row: 19 };
 const TIGHT = { word: 56, id: 26, cell: 12, gap: 8, step: 30, row: 14 };
 // A trained model has more layers than the example, and longer words.
 const ROOMY_STORY = { word: 104, id: 30, cell: 15, gap: 12, step: 46, row: 16 };
-const TIGHT_STORY = { word: 98, id: 0, cell: 8.5, gap: 4, step: 30, row: 15 };
+const TIGHT_STORY = { word: 102, id: 0, cell: 8.5, gap: 4, step: 30, row: 15 };
 const mostRows = (width) => (width < WIDE ? 12 : 20); // words of a story that are shown
-const CALL_NAME = 94; // pixels of "call 9 (decode)"
+const CALL_NAME = 108; // pixels of "call 9 (decode)"
 const FLOAT_BYTES = 4;
 const KINDS = ["k", "v"];
+const NOW = { cls: "mm-small mm-strong" }; // the words of what is happening
+const WRONG = { ...NOW, tone: "bad" };
 
 const total = (numbers) => numbers.reduce((sum, x) => sum + x, 0);
-const label = (x, y, text, cls = "cs-small", anchor = "middle") => textAt(x, y, text, cls, anchor);
 const crossAt = (cx, cy, r, cls) => {
   return svg("path", { class: cls, d: `M${cx - r} ${cy - r}l${2 * r} ${2 * r}m0 ${-2 * r}l${-2 * r} ${2 * r}` });
 };
@@ -85,36 +85,32 @@ function stepperState(model, isStory, most) {
 /** Keys and values of every layer: one cell for each row that the cache holds or will hold. */
 function cacheCells(s, sizes, words, y, from) {
   const { word, id, cell, gap, row: height } = sizes;
-  const cells = [label(word + id - 6, HEADER - 21, words.layer, "cs-small", "end")];
+  const cells = [textAt(word + id - 6, HEADER - 21, words.layer, { anchor: "end" })];
   for (let layer = 0; layer < s.layers; layer++) {
     const x = word + id + layer * (2 * cell + gap);
     KINDS.forEach((kind, i) => {
-      const place = { x: x + i * cell + 1.5, width: cell - 3, height: height - 5, rx: 3, "data-sym": kind };
-      const name = label(x + (i + 0.5) * cell, HEADER - 6, kind, `cs-kind cs-${kind}`);
-      cells.push(setSymbol(name, kind));
+      const place = { x: x + i * cell + 1.5, width: cell - 3, height: height - 5, rx: 3 };
+      const hue = { "data-tone": kind, "data-sym": kind };
+      const name = { anchor: "middle", ...NOW, tone: kind, sym: kind };
+      cells.push(textAt(x + (i + 0.5) * cell, HEADER - 6, kind, name));
       s.rows.forEach((_, row) => {
         const isNew = row < s.now.held && row >= s.now.past;
         const isArriving = isNew && from !== null;
         const style = `--cs-from: ${from - place.x}px; animation-delay: ${0.2 * layer}s`;
-        const cls = `${cellClass(s, row, kind)}${isArriving ? " cs-arrive" : ""}`;
-        cells.push(svg("rect", { class: cls, ...place, y: y(row) + 2.5, style: isArriving && style }));
+        const cls = `${cellClass(s, row, kind === "k")}${isArriving ? " cs-arrive" : ""}`;
+        cells.push(svg("rect", { class: cls, ...place, ...hue, y: y(row) + 2.5, style: isArriving && style }));
       });
     });
-    cells.push(label(x + cell, HEADER - 21, String(layer + 1)));
+    cells.push(textAt(x + cell, HEADER - 21, layer + 1, { anchor: "middle" }));
   }
   return cells;
 }
 
-function setSymbol(node, symbol) {
-  node.dataset.sym = symbol;
-  return node;
-}
-
-function cellClass(s, row, kind) {
+function cellClass(s, row, isKey) {
   if (row >= s.now.held) return "cs-slot";
-  if (row >= s.now.past) return `cs-cell cs-new cs-${kind}`;
-  const isWrong = row < s.earlier || (s.bug === "again" && kind === "k");
-  return `cs-cell cs-${kind}${isWrong ? " cs-wrong" : ""}`;
+  if (row >= s.now.past) return "cs-cell cs-new";
+  const isWrong = row < s.earlier || (s.bug === "again" && isKey);
+  return isWrong ? "cs-cell cs-wrong" : "cs-cell";
 }
 
 /** The word of every row, and where there is room the position id that it got, or how often its key was rotated. */
@@ -125,10 +121,11 @@ function rowNames(s, sizes, y) {
   return s.rows.flatMap((word, row) => {
     const base = y(row) + sizes.row / 2 + 4.5;
     const isFilled = row < s.now.held;
-    const cls = row < s.earlier ? "cs-bad" : isFilled ? "" : "cs-later";
-    const name = label(sizes.word - 6, base, word, `cs-word ${cls}`, "end");
+    const looks = row < s.earlier ? WRONG : { cls: isFilled ? "cs-word" : "cs-word cs-later" };
+    const name = textAt(sizes.word - 6, base, word, { anchor: "end", ...looks });
     if (!isFilled || !sizes.id) return [name];
-    return [name, label(sizes.word + sizes.id / 2 - 4, base, idOf(row), isWrong(row) ? "cs-bad" : "cs-small")];
+    const id = { anchor: "middle", ...(isWrong(row) ? WRONG : {}) };
+    return [name, textAt(sizes.word + sizes.id / 2 - 4, base, idOf(row), id)];
   });
 }
 
@@ -139,7 +136,7 @@ function callColumns(s, x, y, step, height) {
   return s.made.flatMap((call, i) =>
     Array.from({ length: call.held }, (_, row) => {
       const cy = y(row) + height / 2;
-      if (row >= call.past) return svg("rect", { class: "cs-work", x: x(i) - size / 2, y: cy - size / 2, ...square });
+      if (row >= call.past) return svg("rect", { class: "mm-ink", x: x(i) - size / 2, y: cy - size / 2, ...square });
       const isNow = i === s.calls - 1;
       const cls = `cs-read${isNow ? " cs-now" : ""}`;
       return svg("circle", { class: cls, cx: x(i), cy, r: Math.min(size / 2 - 1, 4), "data-sym": "cache" });
@@ -153,7 +150,7 @@ function logitMarks(s, words, x, y) {
     if (d > 0) return crossAt(x(i), y, 4, "cs-apart");
     return svg("path", { class: "cs-same", d: `M${x(i) - 5} ${y}l3.5 4l6.5 -8` });
   });
-  return svg("g", { "data-sym": "logits" }, label(0, y + 4, words.logits, "cs-small", "start"), marks);
+  return svg("g", { "data-sym": "logits" }, textAt(0, y + 4, words.logits), marks);
 }
 
 /** Rows are positions: the cache's keys and values at the left, a column for every call at the right. */
@@ -166,7 +163,7 @@ function createGrowth(words, isCompact) {
       const isNow = i === now;
       const every = step < 11 ? 4 : 2;
       if (step < 22 && !isNow && (i % every || Math.abs(i - now) < every)) return null; // two digits need that room
-      return label(x(i), HEADER - 6, String(i + 1), isNow ? "cs-small cs-strong" : "cs-small");
+      return textAt(x(i), HEADER - 6, i + 1, { anchor: "middle", ...(isNow ? NOW : {}) });
     });
   }
 
@@ -180,9 +177,9 @@ function createGrowth(words, isCompact) {
         : [start, "start"];
     const callName = s.calls ? words.call(s.calls, s.calls <= s.prefills) : words.noCall;
     return [
-      label(split - 7, HEADER - 36, words.prefill, "cs-small", "end"),
-      label(split + 7, HEADER - 36, words.decode, "cs-small", "start"),
-      label(here, HEADER - 21, callName, "cs-small cs-strong", anchor),
+      textAt(split - 7, HEADER - 36, words.prefill, { anchor: "end" }),
+      textAt(split + 7, HEADER - 36, words.decode),
+      textAt(here, HEADER - 21, callName, { anchor, ...NOW }),
     ];
   }
 
@@ -199,17 +196,17 @@ function createGrowth(words, isCompact) {
     const showsLogits = !isCompact && !s.isStory;
     const height = bottom + (showsLogits ? FOOTER : 4);
     const split = left + s.prefills * step;
-    const band = { class: "cs-band", y: HEADER - 19, width: step, height: height - HEADER + 19, rx: 5 };
+    const band = { class: "mm-soft", y: HEADER - 19, width: step, height: height - HEADER + 19, rx: 5 };
     const idName = s.bug === "again" ? words.rotations : words.position;
     const parts = [
       s.calls > 0 && svg("rect", { ...band, x: x(s.calls - 1) - step / 2 }),
-      svg("path", { class: "cs-rule", d: `M${split} 2V14M${split} ${HEADER - 17}V${bottom}` }),
-      showsIds && label(sizes.word + sizes.id / 2 - 4, HEADER - 6, idName),
+      svg("path", { class: "mm-level", d: `M${split} 2V14M${split} ${HEADER - 17}V${bottom}` }),
+      showsIds && textAt(sizes.word + sizes.id / 2 - 4, HEADER - 6, idName, { anchor: "middle" }),
       phases(s, x, left, split, wide),
       callNumbers(s, x, step),
       rowNames(s, sizes, y),
       cacheCells(s, sizes, words, y, isArriving ? x(s.calls - 1) : null),
-      s.now.held < s.rows.length && label(left + 4, bottom - sizes.row / 2 + 4, words.later, "cs-small", "start"),
+      s.now.held < s.rows.length && textAt(left + 4, bottom - sizes.row / 2 + 4, words.later),
       callColumns(s, x, y, step, sizes.row),
       showsLogits && logitMarks(s, words, x, bottom + 15),
     ];
@@ -240,12 +237,12 @@ function createDistances(words) {
     setSize(root, Math.max(right, 300), floor + 28, [words.distances, ...told].join("; "));
     fill(
       root,
-      label(0, 12, words.distances, "cs-small", "start"),
-      [10, 1, 0.1].map((d) => label(left - 6, y(d) + 4, d, "cs-small", "end")),
-      [10, 1, 0.1, 0].map((d) => across(y(d), left, right, "cs-rule")),
-      label(left - 6, floor + 4, words.identical, "cs-small", "end"),
-      across(y(s.spread), left, right, "cs-spread"),
-      label(left, floor + 22, words.spread, "cs-small", "start"),
+      textAt(0, 12, words.distances),
+      [10, 1, 0.1].map((d) => textAt(left - 6, y(d) + 4, d, { anchor: "end" })),
+      [10, 1, 0.1, 0].map((d) => across(y(d), left, right, "mm-level")),
+      textAt(left - 6, floor + 4, words.identical, { anchor: "end" }),
+      across(y(s.spread), left, right, "mm-faint"),
+      textAt(left, floor + 22, words.spread),
       svg("path", { class: "cs-path", d: lineThrough(done.map((d, i) => [x(i), y(d)])) }),
       done.map(point),
     );
@@ -256,14 +253,15 @@ function createDistances(words) {
 /** The mask of the last call: queries down, keys across. */
 function createMask(words) {
   const drawing = svg("svg", { role: "img" });
-  const caption = h("p", { class: "cs-caption" });
+  const caption = h("p", { class: "mm-label" });
   const root = h("div", {}, caption, drawing);
   const [left, top, row] = [62, 22, 20];
 
   function drawCell(s, cell, i, t, isShown, isRight) {
     const box = { x: left + t * cell + 1, y: top + i * row + 2, width: cell - 2, height: 16, rx: 2 };
-    if (isShown && t >= s.now.past) return svg("rect", { ...box, class: "cs-cell cs-new cs-k" });
-    if (isShown) return svg("rect", { ...box, class: `cs-cell cs-k${t < s.earlier ? " cs-wrong" : ""}` });
+    const key = { "data-tone": "k" };
+    if (isShown && t >= s.now.past) return svg("rect", { ...box, ...key, class: "cs-cell cs-new" });
+    if (isShown) return svg("rect", { ...box, ...key, class: t < s.earlier ? "cs-cell cs-wrong" : "cs-cell" });
     if (!isRight) return svg("rect", { ...box, class: "cs-slot" });
     return crossAt(left + (t + 0.5) * cell, top + (i + 0.5) * row, Math.min(cell / 2 - 2, 4), "cs-apart");
   }
@@ -277,11 +275,12 @@ function createMask(words) {
     const numbered = Array.from({ length: held }, (_, t) => t).filter((t) => t % every === 0);
     const missing = right.flat().filter((isRight, i) => isRight && !shown.flat()[i]).length;
     caption.textContent = s.calls ? words.mask(s.calls, size, held, missing) : words.noMask;
+    const query = { anchor: "end", cls: null, tone: "q" };
     setSize(drawing, width, top + Math.max(size, 1) * row + 4, caption.textContent);
     fill(
       drawing,
-      numbered.map((t) => label(left + (t + 0.5) * cell, 14, t, "cs-small cs-key")),
-      s.rows.slice(past, held).map((word, i) => label(left - 6, top + i * row + 15, word, "cs-query", "end")),
+      numbered.map((t) => textAt(left + (t + 0.5) * cell, 14, t, { anchor: "middle", tone: "k" })),
+      s.rows.slice(past, held).map((word, i) => textAt(left - 6, top + i * row + 15, word, query)),
       shown.map((keys, i) => keys.map((isShown, t) => drawCell(s, cell, i, t, isShown, right[i][t]))),
     );
   }
@@ -315,7 +314,7 @@ function passNumbers(s, words) {
 /** What a square and a circle are; compact, with no other numbers, also how many there are. */
 function createLegend(words, isCompact) {
   const swatch = (shape) => svg("svg", { width: 13, height: 13, "aria-hidden": "true" }, shape);
-  const computed = swatch(svg("rect", { class: "cs-work", width: 13, height: 13, rx: 2 }));
+  const computed = swatch(svg("rect", { class: "mm-ink", width: 13, height: 13, rx: 2 }));
   const reused = swatch(svg("circle", { class: "cs-read cs-now", cx: 6.5, cy: 6.5, r: 4.5 }));
   const texts = [h("span", {}, words.computed), h("span", {}, words.reused)];
   const set = (s) => {
@@ -324,7 +323,7 @@ function createLegend(words, isCompact) {
     texts[1].textContent = words.reusedSoFar(s.reused);
   };
   const parts = [h("span", {}, computed, texts[0]), h("span", { "data-sym": "cache" }, reused, texts[1])];
-  return { root: h("p", { class: "cs-legend" }, parts), set };
+  return { root: h("p", { class: "mm-legend cs-legend" }, parts), set };
 }
 
 /** Play, step, back and start over. A button that has nothing left to do is disabled, and the focus moves to play. */
@@ -357,7 +356,7 @@ function createTransport(words, go, isCompact) {
     back: button({ label: words.back, onClick: byHand(-1) }),
     reset: button({ label: words.reset, onClick: byHand(-Infinity) }),
   };
-  play.root.classList.add("cs-play");
+  play.root.classList.add("mm-primary", "cs-play");
 
   function set(s) {
     isAtEnd = s.calls === s.sizes.length;
@@ -379,12 +378,12 @@ function createWorkshop(model, words) {
   const prompt = bound(slider, "prompt_length", { label: words.prompt, min: 1, max: 8, step: 1 });
   const chunk = bound(slider, "chunk_size", { label: words.chunk, min: 1, max: 8, step: 1 });
   const fresh = bound(slider, "new_tokens", { label: words.fresh, min: 1, max: 500, step: 1 });
-  const [mask, distances, verdict] = [createMask(words), createDistances(words), announcement("cs-verdict")];
+  const [mask, distances, verdict] = [createMask(words), createDistances(words), announcement()];
   const passes = readout([]);
   const apart = h("div", {}, distances);
-  const cut = h("div", { class: "cs-column" }, prompt, chunk, apart);
-  const seen = h("div", { class: "cs-column" }, mask);
-  const root = h("div", { class: "cs-more" }, bugs, verdict, cut, seen);
+  const cut = h("div", { class: "mm-column" }, prompt, chunk, apart);
+  const seen = h("div", { class: "mm-column" }, mask);
+  const root = h("div", { class: "mm-column cs-more" }, bugs, verdict, cut, seen);
   const note = h("p", { class: "mm-note" }, words.note);
 
   function draw(s, width) {
@@ -410,7 +409,7 @@ function renderStepper({ model: given, el }) {
   const legend = createLegend(words, isCompact);
   const source = isCompact ? null : createSource(given, follow);
   const told = h("p", { class: "mm-note cs-told", hidden: true });
-  const stage = h("div", { class: "mm-stage cs-stage" }, growth, isCompact ? null : told);
+  const stage = h("div", { class: "mm-stage mm-column cs-stage" }, growth, isCompact ? null : told);
   const control = h("div", { class: "cs-control" }, transport, legend);
   const root = frame(words, { stage, control, numbers, more: [source, workshop.roots] }, isCompact);
   let arriving = false;

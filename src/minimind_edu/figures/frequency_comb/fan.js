@@ -1,12 +1,12 @@
 // The compact FrequencyComb: one distance, how far every pair has rotated at it, and the wavelengths it has passed.
 
-import { h, svg, fill, setAttributes, textAt, setSize, fmt, grouped, slider, announcement } from "../kit/kit.js";
-import { linear, across, upright } from "../kit/chart.js";
+import { WIDE, h, svg, fill, setAttributes, textAt, setSize, fmt, grouped, slider, announcement } from "../kit/kit.js";
+import { row } from "../kit/kit.js";
+import { linear, across, upright, ticks } from "../kit/chart.js";
 
 const LAST_POWER = Math.log10(32768); // the longest distance, in powers of ten
 const START = Math.log10(256);
 const FIRST = 0.6; // where the comb's axis begins: just before pair 0
-export const NARROW = 560; // pixels; up to there, as in the styles, parts stand below each other and are lower
 
 /** From angle 0, counter-clockwise, for so many turns; a full circle needs two arcs. */
 function ringPath(radius, turns) {
@@ -19,9 +19,9 @@ function ringPath(radius, turns) {
 
 /** The rings of all pairs, the fastest inside. Each is drawn as far as its pair has rotated. */
 function createRings(words) {
-  const disk = svg("circle", { class: "fc-disk" });
+  const disk = svg("circle", { class: "mm-soft" });
   const [done, open, tips] = [svg("path", { class: "fc-done" }), svg("path", { class: "fc-open" }), svg("g")];
-  const start = svg("line", { class: "fc-start", y1: 0, y2: 0 });
+  const start = svg("line", { class: "mm-axis", y1: 0, y2: 0 });
   const root = svg("svg", { role: "img", class: "fc-rings", "data-sym": "theta" }, disk, start, done, open, tips);
 
   function draw(periods, distance, size) {
@@ -37,7 +37,12 @@ function createRings(words) {
     setAttributes(open, { d: drawn(false), "stroke-width": 0.8 * apart });
     const tip = (share, pair) => {
       const [angle, r] = [share * 2 * Math.PI, inner + apart * pair];
-      return svg("circle", { class: "fc-tip", cx: r * Math.cos(angle), cy: -r * Math.sin(angle), r: 0.9 * apart });
+      return svg("circle", {
+        class: "mm-ink fc-tip",
+        cx: r * Math.cos(angle),
+        cy: -r * Math.sin(angle),
+        r: 0.9 * apart,
+      });
     };
     fill(tips, turns.map(tip));
     const finished = turns.filter((share) => share >= 1).length;
@@ -63,17 +68,23 @@ function createTeeth(words) {
         .filter((period) => distance >= period === isDone)
         .map(tooth)
         .join("");
-    const powers = [1, 2, 3, 4, 5, 6, 7].filter((power) => power < last && (width > 400 || power % 2));
+    const isRoomy = x(100) - x(10) > 62; // for each power of ten
+    const powers = [1, 2, 3, 4, 5, 6, 7].filter((power) => power < last && (isRoomy || power % 2));
     setSize(root, width, foot + 42);
     fill(
       root,
-      svg("rect", { class: "fc-passed", x: left, y: 0, width: at - left, height: foot + 6 }),
+      svg("rect", { class: "mm-soft", x: left, y: 0, width: at - left, height: foot + 6 }),
       svg("path", { class: "fc-done fc-thick", d: teeth(true) }),
       svg("path", { class: "fc-open fc-thick", d: teeth(false) }),
       upright(at, 0, foot + 6, "fc-cursor"),
-      across(foot + 6, left, width - right, "fc-axis"),
-      powers.map((power) => textAt(x(10 ** power), foot + 21, grouped(10 ** power), "fc-small", "middle")),
-      textAt(left, foot + 38, words.teeth, "fc-small"),
+      across(foot + 6, left, width - right, "mm-axis"),
+      ticks(
+        powers.map((power) => 10 ** power),
+        x,
+        foot + 21,
+        grouped,
+      ),
+      textAt(left, foot + 38, words.teeth),
     );
   }
   return { root, draw };
@@ -85,16 +96,16 @@ export function createFan(words, onInput) {
   const format = (power) => words.positions(grouped(distanceAt(power)));
   const range = { min: 0, max: LAST_POWER, value: START };
   const distance = slider({ ...range, label: words.distance, format, onInput, sym: "m-n" });
-  const [rings, teeth, verdict] = [createRings(words), createTeeth(words), announcement("fc-verdict")];
+  const [rings, teeth, verdict] = [createRings(words), createTeeth(words), announcement()];
   const stage = h("div", { class: "mm-stage fc-fan" }, rings, h("div", { class: "fc-side" }, verdict, teeth));
 
   function draw(periods, width) {
-    const isNarrow = width <= NARROW;
+    const isNarrow = width < WIDE;
     const size = isNarrow ? 152 : 240;
     const now = distanceAt(distance.get());
     const done = rings.draw(periods, now, size);
     teeth.draw(periods, now, isNarrow ? width : width - size - 28, isNarrow);
     verdict.set(words.done(fmt(done, 0), periods.length));
   }
-  return { stage, control: h("div", { class: "fc-slide" }, distance), draw };
+  return { stage, control: row(distance), draw };
 }

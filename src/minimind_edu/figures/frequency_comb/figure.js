@@ -1,11 +1,11 @@
 // FrequencyComb: one tooth a pair, at its wavelength, before and after scaling; folded, by how much it was scaled.
 
-import { h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, grouped, slider, choice } from "../kit/kit.js";
+import { WIDE, h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, grouped, slider, choice } from "../kit/kit.js";
 import { optionsFor, namedOptions, readout, controlsOf, row, draggable, handle, grip, arrowStep } from "../kit/kit.js";
 import { setTraits, wordsOf, frame, mount } from "../kit/kit.js";
-import { linear, lineThrough, across, upright } from "../kit/chart.js";
+import { linear, lineThrough, across, upright, levels, ticks } from "../kit/chart.js";
 import { ropePeriods, pairScaling, unfinishedPairs, meetsNewAngles, scoreChange } from "./math.js";
-import { NARROW, createFan } from "./fan.js";
+import { createFan } from "./fan.js";
 import { frequencyCombWords } from "./words.js";
 
 const TRAITS = ["rope_base", "head_dim", "context", "factor", "beta_fast", "beta_slow", "formula"];
@@ -23,7 +23,7 @@ const mean = (numbers) => numbers.reduce((sum, x) => sum + x, 0) / numbers.lengt
 
 /** Where the rows of the comb are: [from, to] of the teeth as trained and as slowed, y of handle and axis. */
 function rowsOf(width) {
-  const [tooth, gap] = width <= NARROW ? [38, 36] : [60, 46];
+  const [tooth, gap] = width < WIDE ? [38, 36] : [60, 46];
   const upper = [46, 46 + tooth];
   const lower = [upper[1] + gap, upper[1] + gap + tooth];
   return { handle: 26, upper, lower, axis: lower[1] + 15, height: lower[1] + 54 };
@@ -105,10 +105,15 @@ function drawAxis(words, x, width, y) {
   const powers = [1, 2, 3, 4, 5, 6, 7, 8, 9];
   const middle = (AXIS.left + width - AXIS.right) / 2;
   return [
-    across(y, AXIS.left, width - AXIS.right, "fc-axis"),
-    powers.map((power) => upright(x(10 ** power), y, y + 4, "fc-axis")),
-    powers.map((power) => textAt(x(10 ** power), y + 18, `10${SUPERSCRIPTS[power]}`, "fc-small", "middle")),
-    textAt(middle, y + 34, words.axis, "fc-small", "middle"),
+    across(y, AXIS.left, width - AXIS.right, "mm-axis"),
+    powers.map((power) => upright(x(10 ** power), y, y + 4, "mm-axis")),
+    ticks(
+      powers,
+      (power) => x(10 ** power),
+      y + 18,
+      (power) => `10${SUPERSCRIPTS[power]}`,
+    ),
+    textAt(middle, y + 34, words.axis, { anchor: "middle" }),
   ];
 }
 
@@ -145,21 +150,21 @@ function createComb(words, change) {
     to: (px) => change("rope_base", baseFrom((now.powerAt(px) - Math.log10(2 * Math.PI)) / (1 - 2 / now.s.dim))),
   });
   const [axis, teeth, names] = [svg("g"), svg("g", { "data-sym": "theta" }), svg("g")];
-  const zone = svg("rect", { class: "fc-zone" });
+  const zone = svg("rect", { class: "mm-soft" });
   const [trained, extended] = ["fc-trained", "fc-extended"].map((cls) => svg("line", { class: cls }));
   const drawing = { role: "group", style: "touch-action: pan-y" };
   const root = svg("svg", drawing, zone, axis, extended, trained, teeth, names, base.root, context.root);
 
   function drawNames(s, x, width, rows) {
     const ends = [
-      textAt(x(s.context) - 6, 13, words.trained(grouped(s.context)), "fc-strong fc-halo", "end"),
-      textAt(x(s.extended) + 5, 13, words.extended(grouped(s.extended)), "fc-strong fc-halo"),
+      textAt(x(s.context) - 6, 13, words.trained(grouped(s.context)), { anchor: "end", cls: "mm-small mm-strong" }),
+      textAt(x(s.extended) + 5, 13, words.extended(grouped(s.extended)), { cls: "mm-small mm-strong" }),
     ];
     fill(
       names,
       ends,
-      textAt(0, rows.upper[0] - 8, words.asTrained, "fc-small fc-halo"),
-      textAt(0, rows.lower[0] - 8, s.formula === "none" ? words.notSlowed : words.slowed, "fc-small fc-halo"),
+      textAt(0, rows.upper[0] - 8, words.asTrained),
+      textAt(0, rows.lower[0] - 8, s.formula === "none" ? words.notSlowed : words.slowed),
     );
     ends.forEach((text) => keepInside(text, width));
   }
@@ -196,8 +201,8 @@ function createComb(words, change) {
 function drawRampEnds(words, s, x) {
   const turns = (beta) => words.turns(beta, fmt(beta, Number.isInteger(beta) ? 0 : 1));
   const [fast, slow] = [s.fast, s.slow].map((beta) => x(s.context / beta));
-  const guide = (at) => upright(at, PLOT.top - 6, PLOT.bottom, "fc-guide");
-  const name = (at, beta, anchor) => textAt(at, PLOT.top - 9, turns(beta), "fc-turns fc-halo", anchor);
+  const guide = (at) => upright(at, PLOT.top - 6, PLOT.bottom, "mm-guide");
+  const name = (at, beta, anchor) => textAt(at, PLOT.top - 9, turns(beta), { anchor, cls: "mm-small mm-strong" });
   return [guide(fast), guide(slow), name(Math.max(fast - 3, 60), s.fast, "end"), name(slow + 3, s.slow)];
 }
 
@@ -211,11 +216,7 @@ function createScales(words) {
     const [first, last] = [s.periods[0], s.periods.at(-1)];
     const y = linear([0, 1], [bottom, top]);
     const line = (scales) => lineThrough(scales.map((scale, pair) => [x(s.periods[pair]), y(scale)]));
-    const levels = [
-      [1, "1"],
-      [0.5, "½"],
-      [0, "0"],
-    ];
+    const nameOf = (level) => (level === 0.5 ? "½" : level);
     const stride = s.dim === 128 ? 16 : 8;
     const end = s.periods.length - 1;
     const isNamed = (pair) => pair === end || (pair % stride === 0 && pair + stride / 2 <= end);
@@ -225,13 +226,12 @@ function createScales(words) {
     setSize(root, width, PLOT.height, words.scalesLabel(largest, smallest));
     fill(
       root,
-      levels.map(([level]) => across(y(level), AXIS.left, width - AXIS.right, "fc-grid")),
-      levels.map(([level, name]) => textAt(AXIS.left - 7, y(level) + 4, name, "fc-small", "end")),
-      s.others.map((scales) => svg("path", { class: "fc-ghost", d: line(scales) })),
+      levels([1, 0.5, 0], y, AXIS.left, width - AXIS.right, nameOf),
+      s.others.map((scales) => svg("path", { class: "mm-faint", d: line(scales) })),
       s.scaling.map((scale, pair) => svg("g", { class: `fc-${s.kinds[pair]}` }, point(scale, pair))),
-      named.map((pair) => textAt(x(s.periods[pair]), bottom + 17, pair, "fc-small", "middle")),
-      textAt((x(first) + x(last)) / 2, bottom + 32, words.pair, "fc-small", "middle"),
-      textAt(0, 12, words.scales, "fc-small"),
+      ticks(named, (pair) => x(s.periods[pair]), bottom + 17),
+      textAt((x(first) + x(last)) / 2, bottom + 32, words.pair, { anchor: "middle" }),
+      textAt(0, 12, words.scales),
       s.formula === "yarn" && drawRampEnds(words, s, x),
     );
   }
@@ -241,7 +241,7 @@ function createScales(words) {
 function legendOf(...entries) {
   const key = (cls, shape) => svg("svg", { viewBox: "0 0 10 10", "aria-hidden": "true", class: cls }, shape);
   const entry = ([cls, shape, text]) => h("span", {}, key(cls, shape), text);
-  return h("div", { class: "fc-legend" }, entries.map(entry));
+  return h("div", { class: "mm-legend fc-legend" }, entries.map(entry));
 }
 
 /** All controls, each writing one trait. */
@@ -284,13 +284,12 @@ function renderComb({ model, el }) {
   const tooth = (name) => svg("path", { class: "fc-teeth", d: name === "new" ? "M5 0V10" : "M5 1V8" });
   const kind = (name, text) => [`fc-${name}`, tooth(name), text];
   const legend = legendOf(kind("known", words.known), kind("safe", words.safe), kind("new", words.news));
-  const others = legendOf([null, svg("path", { class: "fc-ghost", d: "M0 5H10" }), words.others]);
+  const others = legendOf([null, svg("path", { class: "mm-faint", d: "M0 5H10" }), words.others]);
   const box = h("div", {}, comb);
-  const stage = h("div", { class: "mm-stage fc-stage" }, box, legend);
-  const control = h("div", { class: "fc-control" }, controls.formula);
-  const more = [controls.others, h("div", { class: "fc-scales" }, scales, others), rest];
+  const stage = h("div", { class: "mm-stage mm-column" }, box, legend);
+  const control = row(controls.formula);
+  const more = [controls.others, h("div", {}, scales, others), rest];
   const root = frame(words, { stage, control, numbers: first, more });
-  root.classList.add("fc-fig");
 
   function draw(width) {
     const s = combState(model);

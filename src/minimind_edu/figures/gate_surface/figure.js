@@ -1,8 +1,8 @@
 // GateSurface: a point in the plane of gate and value, the output of a gated and a plain neuron, two cross-sections.
 
-import { h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, slider, choice, optionsFor } from "../kit/kit.js";
-import { namedOptions, readout, announcement, controlsOf, row, draggable, handle, grip } from "../kit/kit.js";
-import { setTraits, wordsOf, frame, mount } from "../kit/kit.js";
+import { WIDE, h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, slider, choice } from "../kit/kit.js";
+import { optionsFor, namedOptions, readout, announcement, controlsOf, row, draggable, handle } from "../kit/kit.js";
+import { grip, setTraits, wordsOf, frame, mount } from "../kit/kit.js";
 import { linear, lineThrough, across, upright } from "../kit/chart.js";
 import { LIMIT, activate, neuronOutput, regionsBeyond } from "./math.js";
 import { gateSurfaceWords } from "./words.js";
@@ -15,7 +15,6 @@ const HIGHEST = 9; // of the sections' axis: no output is larger in the plane
 const SHUT = 0.05; // a gate that lets less pass counts as shut
 const PLANE = { left: 23, right: 8, top: 24, bottom: 22 };
 const SECTION = { left: 23, right: 8, top: 24, bottom: 8 };
-const NARROW = 200; // pixels of a plane: below it the handle is smaller
 const TALL = 290; // a plane grows no further
 
 const rounded = (x) => Math.round(clamp(x, -LIMIT, LIMIT) / STEP) * STEP;
@@ -29,7 +28,7 @@ function surfaceState(model) {
 /** One plane: the surface as shades between levels, the lines of the sections, the point to drag. */
 function createPlane(words, isGated, move) {
   const root = svg("svg", { role: "group", class: "gs-plane" });
-  const title = textAt(0, 13, "", "gs-title");
+  const title = textAt(0, 13, "", { cls: "mm-small mm-strong" });
   const surface = svg("g", { "data-sym": "ffn" });
   const axes = svg("g");
   const lines = { g: svg("line", { class: "gs-cut" }), u: svg("line", { class: "gs-cut" }) };
@@ -66,16 +65,16 @@ function createPlane(words, isGated, move) {
   function drawAxes() {
     const { side, x, y } = scale;
     const [right, floor] = [PLANE.left + side, PLANE.top + side];
-    const ticks = [-LIMIT, 0, LIMIT];
+    const ends = [-LIMIT, 0, LIMIT];
     const anchors = ["start", "middle", "end"];
     fill(
       axes,
       upright(x(0), PLANE.top, floor, "gs-zero"),
       across(y(0), PLANE.left, right, "gs-zero"),
-      ticks.map((tick, i) => textAt(x(tick), floor + 15, fmt(tick, 0), "gs-small", anchors[i])),
-      ticks.map((tick, i) => textAt(PLANE.left - 4, y(tick) + [0, 4, 9][i], fmt(tick, 0), "gs-small", "end")),
-      textAt((x(0) + right) / 2, floor + 15, words.gateAxis, "gs-name", "middle"),
-      textAt(PLANE.left - 4, (y(0) + PLANE.top) / 2 + 4, words.valueAxis, "gs-name", "end"),
+      ends.map((end, i) => textAt(x(end), floor + 15, fmt(end, 0), { anchor: anchors[i] })),
+      ends.map((end, i) => textAt(PLANE.left - 4, y(end) + [0, 4, 9][i], fmt(end, 0), { anchor: "end" })),
+      textAt((x(0) + right) / 2, floor + 15, words.gateAxis, { anchor: "middle", cls: "gs-name" }),
+      textAt(PLANE.left - 4, (y(0) + PLANE.top) / 2 + 4, words.valueAxis, { anchor: "end", cls: "gs-name" }),
     );
     setAttributes(border, { x: PLANE.left, y: PLANE.top, width: side, height: side });
   }
@@ -92,7 +91,6 @@ function createPlane(words, isGated, move) {
       drawSurface(s.name);
       drawAxes();
       title.textContent = text;
-      root.classList.toggle("gs-narrow", width < NARROW);
     }
     drawn = key;
     drawPoint(s);
@@ -139,11 +137,11 @@ function createSection(words, isAlongGate) {
     setSize(root, width, height, title);
     fill(
       root,
-      textAt(0, 13, title, "gs-title"),
+      textAt(0, 13, title, { cls: "mm-small mm-strong" }),
       upright(x(0), SECTION.top, floor, "gs-zero"),
       [-HIGHEST, 0, HIGHEST].map((tick) => [
         across(y(tick), SECTION.left, right, "gs-zero"),
-        textAt(SECTION.left - 5, y(tick) + 4, fmt(tick, 0), "gs-small", "end"),
+        textAt(SECTION.left - 5, y(tick) + 4, fmt(tick, 0), { anchor: "end" }),
       ]),
       svg("path", { class: "gs-curve", "data-sym": "output", d: curve }),
       svg("circle", { class: "gs-here", cx: x(here), cy: y(s.output), r: 4.5 }),
@@ -197,13 +195,12 @@ function renderSurface({ model, el }) {
   const planes = [true, false].map((isGated) => createPlane(words, isGated, move));
   const sections = isCompact ? [] : [createSection(words, true), createSection(words, false)];
   const controls = createControls(model, words);
-  const verdict = announcement("gs-verdict");
+  const verdict = announcement();
   const [numbers, product] = [readout([]), readout([])];
   const boxes = [...planes, ...sections].map((part) => h("div", { class: "gs-box" }, part));
-  const stage = h("div", { class: "mm-stage gs-stage" }, boxes, isCompact && verdict);
+  const stage = h("div", { class: "mm-stage mm-column gs-stage" }, boxes, isCompact && verdict);
   const below = isCompact ? null : h("div", {}, verdict, numbers);
-  const exact = h("div", { class: "gs-exact" }, h("p", { class: "mm-label" }, words.product), product);
-  const more = [controls.choices, exact];
+  const more = [controls.choices, h("p", { class: "mm-label" }, words.product), product];
   const control = isCompact ? null : controls.point;
   const root = frame(words, { stage, control, numbers: below, more }, isCompact);
 
@@ -212,7 +209,7 @@ function renderSurface({ model, el }) {
     planes.forEach((plane, i) => plane.draw(s, widths[i]));
     verdict.set(surfaceVerdict(s, words));
     if (isCompact) return;
-    const isWide = widths[0] > NARROW; // the sections are one above the other, beside the planes
+    const isWide = stage.clientWidth >= WIDE; // the sections are one above the other, beside the planes
     const height = planes[0].root.height.baseVal.value;
     sections.forEach((section, i) => section.draw(s, widths[2 + i], isWide ? (height - 12) / 2 : 116));
     controls.follow();

@@ -1,6 +1,6 @@
 // HeadWiring: one dial from MHA over GQA to MQA. Which key/value head each query head reads, and what the cache weighs.
 
-import { h, svg, fill, textAt, setSize, fmt, grouped, slider, toggle, choice, optionsFor } from "../kit/kit.js";
+import { NARROW, h, svg, fill, textAt, setSize, fmt, grouped, slider, toggle, choice, optionsFor } from "../kit/kit.js";
 import { namedOptions, readout, announcement, controlsOf, row, wordsOf, frame, mount } from "../kit/kit.js";
 import { ITEM_SIZES, kvHeadStops, sourceHeads, stepShapes } from "./math.js";
 import { cacheBytes, copiedBytes, projectionWeights, formatBytes } from "./math.js";
@@ -11,7 +11,7 @@ import { headWiringWords } from "./words.js";
 
 const TRAITS = ["num_kv_heads", "head_dim", "num_layers", "length", "dtype", "order", "as_group_size"];
 const LAST_EXPONENT = 15;
-const NARROW = 26; // pixels of a column: below it a head shows its number alone
+const LETTERED = 26; // pixels of a column: from here on a head shows its letter, too
 
 /** Query heads above, the heads that are kept below, the wires between them, and the memory of all layers. */
 function createWires(words, isCompact) {
@@ -21,15 +21,15 @@ function createWires(words, isCompact) {
   function drawGroup(s, head, column, rows) {
     const size = s.heads / s.kvHeads;
     const box = { x: head * size * column + 2, y: rows.query - 22, width: size * column - 4, height: 44, rx: 22 };
-    return svg("rect", { class: "hw-group", "data-sym": "group", ...box });
+    return svg("rect", { class: "mm-soft", "data-sym": "group", ...box });
   }
 
   function drawQuery(query, x, y, column, r) {
     return svg(
       "g",
-      { class: "hw-q", "data-sym": "q" },
+      { class: "hw-head", "data-tone": "q", "data-sym": "q" },
       svg("circle", { cx: x, cy: y, r }),
-      textAt(x, y, column < NARROW ? query : `q${query}`, "hw-name"),
+      textAt(x, y, column < LETTERED ? query : `q${query}`, { cls: "hw-name" }),
     );
   }
 
@@ -37,8 +37,8 @@ function createWires(words, isCompact) {
   function drawKept(head, x, y, width) {
     const half = (letter, top) => {
       const box = { x: x - width / 2, y: top, width, height: 24, rx: 4 };
-      const name = textAt(x, top + 12, width < NARROW - 4 ? head : `${letter}${head}`, "hw-name");
-      return svg("g", { class: `hw-${letter}`, "data-sym": letter }, svg("rect", box), name);
+      const name = textAt(x, top + 12, width < LETTERED - 4 ? head : `${letter}${head}`, { cls: "hw-name" });
+      return svg("g", { class: "hw-head", "data-tone": letter, "data-sym": letter }, svg("rect", box), name);
     };
     return [half("k", y), half("v", y + 26)];
   }
@@ -54,21 +54,21 @@ function createWires(words, isCompact) {
   function drawMemory(s, y, width) {
     const piece = width / s.heads;
     const pieces = Array.from({ length: s.kvHeads }, (_, head) => {
-      return svg("rect", { class: "hw-piece", x: head * piece + 1, y, width: piece - 2, height: 12, rx: 2 });
+      return svg("rect", { class: "mm-ink", x: head * piece + 1, y, width: piece - 2, height: 12, rx: 2 });
     });
     const text = words.memoryOf(formatBytes(s.bytes), formatBytes(s.bytesOfMha));
     return svg(
       "g",
       { "data-sym": "cache" },
-      textAt(0, y - 8, words.kept, "hw-small"),
-      textAt(width, y - 8, text, "hw-now", "end"),
+      textAt(0, y - 8, words.kept),
+      textAt(width, y - 8, text, { anchor: "end", cls: "mm-strong" }),
       svg("rect", { class: "hw-rail", x: 0, y, width, height: 12, rx: 2 }),
       pieces,
     );
   }
 
   function draw(s, width, hasReads) {
-    const isLow = isCompact || hasReads || width < 460;
+    const isLow = isCompact || hasReads || width < NARROW;
     const rows = { query: 46, kept: isLow ? 116 : 160 };
     const bottom = rows.kept + 50; // of the kept heads
     const column = width / s.heads;
@@ -80,10 +80,10 @@ function createWires(words, isCompact) {
     const isRight = (query) => s.sources[query] === s.right[query];
     const reads = s.sources.map((head, query) => words.reads(query, head));
     setSize(root, width, bottom + 50, reads.join(", "));
-    root.classList.toggle("hw-tight", column < NARROW);
+    root.classList.toggle("hw-tight", column < LETTERED);
     fill(
       root,
-      textAt(0, 14, words.queryHeads, "hw-small"),
+      textAt(0, 14, words.queryHeads),
       heads.map((head) => drawGroup(s, head, column, rows)),
       s.sources.map((head, query) => drawWire(keptX(head), queryX(query), rows, isRight(query), r)),
       s.sources.map((_, query) => drawQuery(query, queryX(query), rows.query, column, r)),
@@ -99,7 +99,7 @@ function createCopies(words) {
   const [top, height] = [2, 30];
   const picture = svg("svg", { role: "img" });
   const label = h("p", { class: "mm-label" });
-  const root = h("div", { class: "mm-stage hw-stage" }, label, picture);
+  const root = h("div", { class: "mm-stage mm-column" }, label, picture);
 
   function stripes(x, width) {
     const lines = [];
@@ -119,18 +119,18 @@ function createCopies(words) {
       const middle = (query + 0.5) * column;
       const isRight = head === s.right[query];
       const box = { x: middle - wide / 2, y: top, width: wide, height, rx: 4 };
-      const name = `${column < NARROW ? "" : "k"}${head}${isRight ? "" : "≠"}`;
+      const name = `${column < LETTERED ? "" : "k"}${head}${isRight ? "" : "≠"}`;
       return svg(
         "g",
-        { class: isShared ? "hw-k" : "hw-k hw-copy", "data-sym": "k" },
+        { class: isShared ? "hw-head" : "hw-head hw-copy", "data-tone": "k", "data-sym": "k" },
         svg("rect", box),
         isShared ? null : stripes(box.x, wide),
-        textAt(middle, top + height / 2, name, isRight ? "hw-name" : "hw-name hw-wrong"),
+        textAt(middle, top + height / 2, name, { cls: "hw-name", tone: isRight ? null : "bad" }),
       );
     });
     setSize(picture, width, top + height + 4, words.copiesRead(s.sources));
     label.textContent = isShared ? words.shared : words.copies;
-    picture.classList.toggle("hw-tight", column < NARROW);
+    picture.classList.toggle("hw-tight", column < LETTERED);
     fill(picture, copies);
   }
   return { root, draw };
@@ -140,7 +140,7 @@ function createCopies(words) {
 function createShapes(words) {
   const body = h("tbody");
   const titles = words.columns.map((title) => h("th", { scope: "col" }, title));
-  const root = h("table", { class: "hw-shapes" }, h("thead", {}, h("tr", {}, titles)), body);
+  const root = h("table", { class: "mm-table hw-shapes" }, h("thead", {}, h("tr", {}, titles)), body);
 
   function costOf(s, step, bytes) {
     if (bytes === null) return words.nothing;
@@ -157,7 +157,7 @@ function createShapes(words) {
       "tr",
       { class: step === "keys" ? "hw-kept" : null },
       h("th", { scope: "row" }, name),
-      h("td", { class: isWrong ? "hw-wrong" : null }, text),
+      h("td", { "data-tone": isWrong && "bad" }, text),
       h("td", {}, costOf(s, step, bytes)),
     );
   }
@@ -254,14 +254,14 @@ function renderWiring({ model, el }) {
   const wires = createWires(words, isCompact);
   const copies = createCopies(words);
   const shapes = createShapes(words);
-  const verdict = announcement("hw-verdict");
+  const verdict = announcement("mm-verdict hw-verdict");
   const [numbers, costs] = [readout([]), readout([])];
   const source = isCompact ? null : createSource(model, () => width && draw(width), { picks: "layer" });
   const line = createWordLine((at) => source.choose({ at }));
   const reads = createReads(words);
-  const telling = h("div", { class: "hw-telling", hidden: true }, line, reads);
-  const stage = h("div", { class: "mm-stage hw-stage" }, telling, wires);
-  const below = h("div", { class: "hw-below" }, verdict, numbers);
+  const telling = h("div", { class: "mm-column hw-telling", hidden: true }, line, reads);
+  const stage = h("div", { class: "mm-stage mm-column" }, telling, wires);
+  const below = h("div", {}, verdict, numbers);
   const ofExample = [controls.dial, controls.mistakes, ...controls.sizes]; // what the living model has settled
   const more = [source, controls.mistakes, copies, shapes, controls.sizes, costs];
   const root = frame(words, { stage, control: controls.dial, numbers: below, more }, isCompact);

@@ -18,6 +18,12 @@
 
 const SVG_NAMESPACE = "http://www.w3.org/2000/svg";
 
+// Pixels, as in figure.css: a figure that is narrower is on a phone, one from WIDE on has room for two columns. And the
+// three sizes of text.
+export const NARROW = 460;
+export const WIDE = 600;
+export const TEXT_SIZES = { small: 12, text: 13.5, large: 16 };
+
 function applyAttribute(node, name, value) {
   if (value === null || value === undefined || value === false) return;
   if (name.startsWith("on") && typeof value === "function") node.addEventListener(name.slice(2).toLowerCase(), value);
@@ -61,16 +67,28 @@ export function fill(node, ...children) {
   node.replaceChildren(...contentOf(children));
 }
 
-// Changes attributes that a drawing's element already has, or gives it more of them.
+// Changes attributes that a drawing's element already has, or gives it more of them. What is the same is left alone: a
+// browser would draw it again.
 /** @type {(node: Element, attrs: Attributes) => void} */
 export function setAttributes(node, attrs) {
-  for (const [name, value] of Object.entries(attrs)) node.setAttribute(name, value);
+  for (const [name, value] of Object.entries(attrs)) {
+    if (node.getAttribute(name) !== String(value)) node.setAttribute(name, value);
+  }
 }
 
-// An SVG text. anchor: which of its ends stands at x, "start", "middle" or "end".
-/** @type {(x: number, y: number, text: any, cls: string, anchor?: string) => any} */
-export function textAt(x, y, text, cls, anchor = "start") {
-  return svg("text", { x, y, class: cls, "text-anchor": anchor }, text);
+// Changes the text of an element, if it is another one.
+/** @type {(node: Element, text: any) => void} */
+export function setText(node, text) {
+  if (node.textContent !== String(text)) node.textContent = text;
+}
+
+// An SVG text. anchor: which of its ends stands at x, "start", "middle" or "end". tone: as for sliders.
+/**
+ * @type {(x: number, y: number, text: any,
+ *   looks?: { anchor?: string, cls?: string | null, tone?: string | null, sym?: string }) => any}
+ */
+export function textAt(x, y, text, { anchor = "start", cls = "mm-small", tone, sym } = {}) {
+  return svg("text", { x, y, class: cls, "text-anchor": anchor, "data-tone": tone, "data-sym": sym }, text);
 }
 
 // Gives a drawing as many units as it has pixels and, if there is one, the sentence that says what it shows.
@@ -190,8 +208,8 @@ export function readout(rows) {
     next.forEach(([label, value, tone], i) => {
       if (!root.children[i]) root.append(h("div", {}, h("dt", {}), h("dd", {})));
       const [term, number] = root.children[i].children;
-      if (term.textContent !== String(label)) term.textContent = label;
-      if (number.textContent !== String(value)) number.textContent = value;
+      setText(term, label);
+      setText(number, value);
       if (tone) number.dataset.tone = tone;
       else delete number.dataset.tone;
     });
@@ -200,11 +218,13 @@ export function readout(rows) {
   return { root, set };
 }
 
-// A sentence on the picture, announced politely when it differs. tone: as for sliders, or nothing.
-export function announcement(cls) {
+// A sentence on the picture, or one of another class, announced politely when it differs. tone: as for sliders. No line
+// ends between a number and its percent sign.
+/** @type {(cls?: string) => { root: any, set: (sentence: string, tone?: string) => void }} */
+export function announcement(cls = "mm-verdict") {
   const root = h("p", { class: cls, "aria-live": "polite" });
-  const set = (text, tone) => {
-    if (root.textContent !== text) root.textContent = text;
+  const set = (sentence, tone) => {
+    setText(root, sentence.replaceAll(" %", "\u00a0%"));
     if (tone) root.dataset.tone = tone;
     else delete root.dataset.tone;
   };

@@ -50,6 +50,15 @@ export function ropeScore(query, key, m, n, base, table, rotation) {
   return q.reduce((sum, value, channel) => sum + value * k[channel], 0);
 }
 
+/** The score at each of many distances m − n: products times cosines plus cross terms times sines. */
+export function scoresAt(query, key, distances, base, layout) {
+  const frequencies = ropeFrequencies(query.length, base);
+  const products = pairProducts(query, key, layout);
+  const crosses = pairChannels(query.length, layout).map(([a, b]) => query[a] * key[b] - query[b] * key[a]);
+  const score = (angle, pair) => products[pair] * Math.cos(angle) + crosses[pair] * Math.sin(angle);
+  return distances.map((distance) => frequencies.reduce((sum, f, pair) => sum + score(distance * f, pair), 0));
+}
+
 /** The score as the notes have it: every pair's product times the cosine of its turn, the cross term forgotten. */
 export function cosineOnlyScore(query, key, distance, base, layout) {
   const frequencies = ropeFrequencies(query.length, base);

@@ -15,13 +15,13 @@ export function createBars(words, session, glossOf, first, count = MOST_BARS) {
 
   function createRow() {
     let id = null;
-    const word = h("span", { class: "ml-bar-word" });
+    const word = h("span", { class: "mm-clipped ml-bar-word" });
     const length = h("i", { class: "ml-fill" });
     const tick = h("i", { class: "ml-tick" });
     const number = h("span", { class: "ml-number" });
     const press = () => id !== null && session.answer(id);
     const attrs = { type: "button", class: "ml-bar mm-shows", onClick: press };
-    const bar = h("button", attrs, word, h("span", { class: "ml-track" }, length, tick), number);
+    const bar = h("button", attrs, word, h("span", { class: "mm-track" }, length, tick), number);
     const set = (one) => {
       ({ id } = one);
       const text = session.world.words[id];

@@ -105,7 +105,7 @@ export function createBlocks(words, session, sizes, glossOf, look, zoom, links) 
     "section",
     { class: "ml-inside" },
     h("p", { class: "ml-title" }, words.inside),
-    h("p", { class: "ml-hint" }, words.insideNote),
+    h("p", { class: "ml-hint" }, words.insideNote, h("span", { class: "scripted" }, " ", words.insidePress)),
     linksToChapters(words, links, ["whole", "bytes"]),
     rows,
   );

@@ -175,11 +175,11 @@ async function renderPage({ model, el }) {
   views = [story, alternatives, bars, palette, zoom, blocks, cache, writing, warn, sharing, { draw: drawArcs }];
   const stage = h(
     "div",
-    { class: "mm-stage ml-stage" },
+    { class: "mm-stage mm-column ml-stage" },
     guide,
-    h("div", { class: "ml-telling" }, story, broken, alternatives),
-    h("div", { class: "ml-column" }, bars, writing, examples, sampling),
-    h("div", { class: "ml-column" }, palette),
+    h("div", { class: "mm-column ml-telling" }, story, broken, alternatives),
+    h("div", { class: "mm-column ml-column" }, bars, writing, examples, sampling),
+    h("div", { class: "mm-column ml-column" }, palette),
     blocks,
     cache,
     breaks,
@@ -236,7 +236,7 @@ function renderHero({ model, el }) {
   const link = { draw: () => (more.href = `${model.get("page")}${hashOfStory(session.ids, world)}`) };
   const wanted = { draw: () => session.selected === first.ids.length - 1 || begin() };
   views = [story, bars, link, wanted];
-  const stage = h("div", { class: "mm-stage ml-stage ml-hero" }, story, bars);
+  const stage = h("div", { class: "mm-stage mm-column ml-stage ml-hero" }, story, bars);
   const control = h("div", { class: "ml-presses" }, next, model.get("page") ? more : null, said);
   const root = frame({ ...words, title: words.titleCompact }, { stage, control }, true);
   const parts = [{ release: () => model.off("msg:custom") }];

@@ -140,7 +140,7 @@ export function createPresses(words, session, stories, sizes, glossOf, heads) {
 export function createGuide(words, parameters, press) {
   const names = Object.keys(words.guide);
   const seen = announcement("ml-seen");
-  const big = h("button", { type: "button", class: "mm-button ml-go", onClick: () => go(nextStep) });
+  const big = h("button", { type: "button", class: "mm-button mm-primary ml-go", onClick: () => go(nextStep) });
   const steps = names.map((name, at) => {
     const label = words.guideStep(at + 1, words.guide[name]);
     const attrs = { type: "button", class: "ml-step", "aria-label": label, title: label, onClick: () => go(at) };
@@ -180,7 +180,7 @@ export function createBreaks(words, sizes, press) {
   });
   const root = h(
     "section",
-    { class: "ml-breaks scripted" },
+    { class: "mm-column ml-breaks scripted" },
     h("p", { class: "ml-title" }, words.breakIt),
     h("div", { class: "ml-presses" }, buttons),
     seen,

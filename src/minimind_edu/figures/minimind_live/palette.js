@@ -55,6 +55,7 @@ export function createPalette(words, session, tables, glossOf) {
       draw();
     },
   });
+  tongue.root.querySelector("legend").classList.add("mm-hidden");
   const free = toggle({
     label: words.anything,
     onChange: (value) => {

@@ -92,7 +92,13 @@ export function createStory(words, session, glossOf) {
     fill(
       arcs,
       read.map((at) => arcTo(places[session.selected], places[at], weights[at])),
-      labelled.map((at) => textAt(places[at][0], places[at][1] - 4, words.percent(weights[at]), "ml-weight", "middle")),
+      labelled.map((at) =>
+        textAt(places[at][0], places[at][1] - 4, words.percent(weights[at]), {
+          anchor: "middle",
+          cls: "mm-small mm-strong",
+          tone: "v",
+        }),
+      ),
     );
   }
 

@@ -1,7 +1,7 @@
 // A reader's own training: a smaller model learns to translate while its loss falls to what no model can get below.
 
 import { h, svg, fill, textAt, setSize, fmt, button, announcement, observeSize } from "../kit/kit.js";
-import { linear, lineThrough, across } from "../kit/chart.js";
+import { linear, lineThrough, across, levels } from "../kit/chart.js";
 import { linksToChapters } from "./marks.js";
 
 const RUN_STEPS = 200;
@@ -38,16 +38,12 @@ function createLossChart(words) {
   const y = (loss) => up(Math.min(loss, HIGHEST));
 
   function drawAxes(x, width) {
-    const ticks = Array.from({ length: HIGHEST + 1 }, (_, loss) => [
-      across(y(loss), left, width - right, "ml-loss-grid"),
-      textAt(left - 7, y(loss) + 4, loss, "ml-loss-tick", "end"),
-    ]);
     const steps = [
-      textAt(x(0), floor + 18, 0, "ml-loss-tick"),
-      textAt(x(RUN_STEPS / 2), floor + 18, RUN_STEPS / 2, "ml-loss-tick", "middle"),
-      textAt(x(RUN_STEPS), floor + 18, words.steps(RUN_STEPS), "ml-loss-tick", "end"),
+      textAt(x(0), floor + 18, 0),
+      textAt(x(RUN_STEPS / 2), floor + 18, RUN_STEPS / 2, { anchor: "middle" }),
+      textAt(x(RUN_STEPS), floor + 18, words.steps(RUN_STEPS), { anchor: "end" }),
     ];
-    return [textAt(0, 12, words.lossAxis, "ml-loss-tick"), ticks, steps];
+    return [textAt(0, 12, words.lossAxis), levels([0, 1, 2, 3, 4, HIGHEST], y, left, width - right), steps];
   }
 
   function curve({ progress }, x, cls) {
@@ -58,8 +54,8 @@ function createLossChart(words) {
   function drawEntropy(run, x, width) {
     const entropy = entropyOf(run);
     return [
-      across(y(entropy), left, width - right, "ml-loss-entropy"),
-      textAt(left + 4, y(entropy) + 12, words.entropy(fmt(entropy)), "ml-loss-tick"),
+      across(y(entropy), left, width - right, "mm-guide"),
+      textAt(left + 4, y(entropy) + 12, words.entropy(fmt(entropy))),
     ];
   }
 
@@ -68,8 +64,8 @@ function createLossChart(words) {
     const isLate = step > RUN_STEPS * 0.8;
     const at = [x(step) + (isLate ? 0 : 7), y(loss) - (isLate ? 9 : 5)];
     return [
-      svg("circle", { class: "ml-loss-end", cx: x(step), cy: y(loss), r: 3.5 }),
-      textAt(...at, fmt(loss), "ml-loss-now", isLate ? "end" : "start"),
+      svg("circle", { class: "mm-ink ml-loss-end", cx: x(step), cy: y(loss), r: 3.5 }),
+      textAt(...at, fmt(loss), { anchor: isLate ? "end" : "start", cls: "mm-strong ml-loss-now" }),
     ];
   }
 

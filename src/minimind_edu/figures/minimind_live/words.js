@@ -81,9 +81,8 @@ export const minimindLiveWords = {
     anything: "offer what the rules forbid, too",
 
     inside: "Inside, at this word",
-    insideNote:
-      "Each square is a head: its rows read, its columns are read. Press any part to open it; point at a head to see " +
-      "what it reads.",
+    insideNote: "Each square is a head: its rows read, its columns are read.",
+    insidePress: "Press any part to open it; point at a head to see what it reads.",
     embedding: "embedding",
     block: (layer) => `block ${layer}`,
     norm: "norm",

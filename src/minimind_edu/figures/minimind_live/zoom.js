@@ -144,7 +144,7 @@ function ffnZoom({ words }, trace, { layer }) {
   const titles = words.zoom.columns.map((title) => h("th", { scope: "col" }, title));
   return [
     h("p", { class: "ml-title" }, words.zoom.ffn(layer + 1, hidden.length)),
-    h("table", { class: "ml-table" }, h("thead", {}, h("tr", {}, titles)), h("tbody", {}, strongest.map(row))),
+    h("table", { class: "mm-table" }, h("thead", {}, h("tr", {}, titles)), h("tbody", {}, strongest.map(row))),
   ];
 }
 

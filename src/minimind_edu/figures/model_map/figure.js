@@ -1,7 +1,7 @@
 // ModelMap: one picture to zoom into, from the whole model down to one product. Also the strip that opens a chapter.
 
-import { h, svg, fill, setAttributes, setSize, clamp, grouped, prefersReducedMotion, setTraits } from "../kit/kit.js";
-import { wordsOf, frame, mount } from "../kit/kit.js";
+import { WIDE, h, svg, fill, setAttributes, setSize, clamp, grouped, prefersReducedMotion } from "../kit/kit.js";
+import { setTraits, wordsOf, frame, mount } from "../kit/kit.js";
 import { MAP_LEVELS, MAP_SIDES, cameraAt, eased, hashOfPlace, placeInHash, placeOf } from "./math.js";
 import { mapScenes } from "./scenes.js";
 import { modelMapWords } from "./words.js";
@@ -93,7 +93,7 @@ function createMapStage(model, words, go) {
 
   function rebuild(nextWidth) {
     width = nextWidth;
-    height = Math.round(width < 560 ? 0.96 * width : clamp(0.47 * width, 300, 410));
+    height = Math.round(width < WIDE ? 0.96 * width : clamp(0.47 * width, 300, 410));
     setSize(drawing, width, height);
     const [sizes, flows, example, here] = ["sizes", "flows", "example", "here"].map((name) => model.get(name));
     stopFlight();
@@ -237,7 +237,8 @@ function renderMap({ model, el }) {
   const stage = createMapStage(model, words, go);
   const control = createMapControl(words, go);
   const text = createMapText(model, words);
-  const root = frame({ ...words, caption: text.caption }, { stage, control, numbers: text.numbers });
+  const title = [words.title, h("span", { class: "scripted" }, " ", words.press)];
+  const root = frame({ ...words, title, caption: text.caption }, { stage, control, numbers: text.numbers });
   root.addEventListener("keydown", (event) => {
     if (event.altKey || event.ctrlKey || event.metaKey) return;
     const way = { "+": 1, "=": 1, "-": -1, Escape: -1 }[event.key];

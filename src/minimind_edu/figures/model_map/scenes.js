@@ -1,14 +1,14 @@
 // What the model map shows at each of its six levels, drawn for a stage of w by h pixels. A scene has a root, the
 // portal that leads to the next level, and perhaps something that moves when the reader arrives.
 
-import { svg, textAt, fmt, grouped } from "../kit/kit.js";
+import { WIDE, svg, textAt, fmt, grouped } from "../kit/kit.js";
 import { MAP_LEVELS, leadsTo } from "./math.js";
 
 const STREAM_WIDTH = 6;
 
 const box = (x, y, w, h, cls = "mp-box", rx = 7) => svg("rect", { x, y, width: w, height: h, rx, class: cls });
 const wire = (d, cls = "mp-wire") => svg("path", { d, class: cls });
-const label = (x, y, text, cls = "mp-name", anchor = "middle") => textAt(x, y, text, cls, anchor);
+const label = (x, y, text, cls = "mp-name", anchor = "middle") => textAt(x, y, text, { anchor, cls });
 const streamLine = (d) => [
   svg("path", { d, class: "mp-stream", "stroke-width": STREAM_WIDTH }),
   svg("path", { d, class: "mp-flow" }),
@@ -120,7 +120,7 @@ function modelScene(w, h, ctx) {
           `M${tableMiddle} ${above - 18}C${tableMiddle} ${arc} ${headMiddle} ${arc} ${headMiddle} ${above - 18}`,
           "mp-dashed",
         ),
-        label(w / 2, small ? 30 : 34, words.tied, "mp-sub mp-halo"),
+        label(w / 2, small ? 30 : 34, words.tied, "mp-sub mm-halo mp-halo"),
       )
     : null;
   const loop = h - (small ? 12 : 16);
@@ -179,7 +179,7 @@ function modelScene(w, h, ctx) {
       { tone: "stream", hit: { x: 0.2 * w, y: loop - 14, w: 0.6 * w, h: 26 } },
       wire(`M${w - 8} ${line + 40}V${loop}H${small ? 7 : 0.045 * w}V${line + 3.4 * (small ? 17 : 24)}`, "mp-dashed"),
       tip(small ? 7 : 0.045 * w, line + 3.2 * (small ? 17 : 24), -90),
-      label(w / 2, loop + 4, words.next, "mp-sub mp-halo"),
+      label(w / 2, loop + 4, words.next, "mp-sub mm-halo mp-halo"),
     ),
   );
   return { root, portals, portal: portals[Math.floor(portals.length / 2)] };
@@ -792,7 +792,7 @@ function productScene(w, h, ctx) {
 // All scenes for a stage of this size.
 export function mapScenes(w, h, ctx) {
   const shapes = Object.fromEntries(Object.entries(ctx.flows).map(([part, flow]) => [part, flow.shapes.at(-1)]));
-  const whole = { ...ctx, shapes, small: w < 560 };
+  const whole = { ...ctx, shapes, small: w < WIDE };
   const draw = [modelScene, blockScene, attentionScene, headScene, pairScene, productScene];
   return draw.map((scene, level) => {
     const made = scene(w, h, whole);

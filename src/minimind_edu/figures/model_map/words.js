@@ -2,7 +2,8 @@
 
 export const modelMapWords = {
   en: {
-    title: "One line runs through the model. Press a part to look inside.",
+    title: "One line runs through the model.",
+    press: "Press a part to look inside.",
     more: "",
     names: {
       model: "Model",

@@ -1,11 +1,10 @@
 // NeuronWords: the strongest neurons at one word of a story, the words they answer to, and the words they push.
 
-import { h, fill, fmt, readout, announcement, setTraits, wordsOf, frame, mount } from "../kit/kit.js";
+import { WIDE, h, fill, fmt, readout, announcement, setTraits, wordsOf, frame, mount } from "../kit/kit.js";
 import { createWordLine } from "../live/word_line.js";
 import { neuronWordsWords } from "./words.js";
 
 const TRAITS = ["word", "reading"];
-const WIDE = 600; // pixels from which a block has room for all its neurons, as in the stylesheet
 const BAR = 58; // pixels of the longest bar
 
 /** The strongest neurons of each block at the chosen word, [block][{ index, activation, share, fires, up, down }]. */
@@ -95,9 +94,9 @@ function renderNeurons({ model, el }) {
   const line = createWordLine((word) => setTraits(model, { word }));
   const rows = createRows(words, ["up"]);
   const all = createRows(words, ["up", "down"]);
-  const verdict = announcement("nw-verdict");
+  const verdict = announcement();
   const numbers = readout([]);
-  const stage = h("div", { class: "mm-stage nw-stage" }, line, rows);
+  const stage = h("div", { class: "mm-stage mm-column nw-stage" }, line, rows);
   const below = h("div", { class: "nw-below" }, verdict, numbers);
   const more = [h("p", { class: "mm-note" }, words.note), all];
   const framed = { ...words, caption: words.caption(stories) };
@@ -105,7 +104,7 @@ function renderNeurons({ model, el }) {
 
   function draw(width) {
     const s = neuronState(model);
-    const isWide = width > WIDE;
+    const isWide = width >= WIDE;
     const count = isWide && !isCompact ? Infinity : 1;
     const mostWords = isWide ? Infinity : isCompact ? 1 : 2;
     line.draw(s.reading.tokens, s.at, (at) => ({ tone: at === s.at ? "ink" : "" }));

@@ -1,7 +1,7 @@
 // The flat drawings of the norm figure: bars of three channels, their numbers, and the lines of 64 channels over c.
 
 import { h, svg, fill, setAttributes, textAt, clamp, fmt, row } from "../kit/kit.js";
-import { linear, lineThrough, across, upright } from "../kit/chart.js";
+import { linear, lineThrough, upright, levels, ticks } from "../kit/chart.js";
 import { NORMS, normWords, smallText } from "./result.js";
 
 export const ROW = 24; // pixels for one bar
@@ -25,22 +25,22 @@ export function drawBars(values, { mean, std }, { color, opacity, width, limit, 
     const y = ROW * i + ROW / 2;
     const bar = { ...between(0, value), y: y - 6, height: 12, rx: 2, fill: color, "fill-opacity": opacity };
     return [
-      textAt(4, y + 4.5, `${i + 1}`, "ng-small"),
+      textAt(4, y + 4.5, `${i + 1}`),
       svg("rect", bar),
-      textAt(width - 2, y + 4.5, text(value), null, "end"),
+      textAt(width - 2, y + 4.5, text(value), { anchor: "end", cls: null }),
     ];
   };
   const band = { ...between(mean - std, mean + std), y: 1, height: height - 2, fill: color, "fill-opacity": 0.13 };
   const tick = upright(at(mean), 0, height);
   setAttributes(tick, { stroke: color, "stroke-width": 2, "stroke-dasharray": "3 2" });
-  return [svg("rect", band), upright(at(0), 0, height, "ng-zero"), values.map(drawRow), tick];
+  return [svg("rect", band), upright(at(0), 0, height, "mm-axis"), values.map(drawRow), tick];
 }
 
 // Mean, std and RMS of the input and of each output, and the angle between the two.
 export function numbersTable() {
   const titles = normWords.stats.map((text) => h("th", { scope: "col" }, text));
   const body = h("tbody", { "aria-live": "polite" });
-  const root = h("table", { class: "ng-table" }, h("thead", {}, h("tr", {}, h("td"), titles)), body);
+  const root = h("table", { class: "mm-table ng-table" }, h("thead", {}, h("tr", {}, h("td"), titles)), body);
   const row = (title, color, numbers) => {
     const cells = numbers.map((text) => h("td", {}, text));
     return h("tr", {}, h("th", { scope: "row", style: { color } }, title), cells);
@@ -73,19 +73,16 @@ export function drawFan({ name, values, curve, eps, width, height }) {
   const upper = points(mean.map((m, i) => m + std[i]));
   const lower = points(mean.map((m, i) => m - std[i])).reverse();
   const channels = values.map((_, channel) => path(outputs.map((output) => output[channel])));
-  const tick = (c) => textAt(px(c), height - 6, c === 0 ? normWords.cIs(c) : `${c}`, "ng-small", "middle");
+  const cs = [0, 1, 2, 3, 4, 5].filter((c) => c <= last);
   const thin = { fill: "none", stroke: color, "stroke-width": 0.8, "stroke-opacity": 0.42 };
   const marker = svg("line", { class: "ng-marker", y1: top, y2: height - bottom });
   const knob = svg("circle", { class: "ng-knob", r: 5, fill: color });
   const nodes = [
-    [-2, 0, 2].map((y) => [
-      across(py(y), left, width - right, "ng-level"),
-      textAt(left - 6, py(y) + 4, fmt(y, 0), "ng-small", "end"),
-    ]),
+    levels([-2, 0, 2], py, left, width - right, (y) => fmt(y, 0)),
     svg("path", { d: `${lineThrough([...upper, ...lower])}Z`, fill: color, "fill-opacity": 0.16 }),
     svg("path", { d: channels.join(""), ...thin }),
     svg("path", { d: path(mean), fill: "none", stroke: color, "stroke-width": 2.6 }),
-    [0, 1, 2, 3, 4, 5].filter((c) => c <= last).map(tick),
+    ticks(cs, px, height - 6, (c) => (c === 0 ? normWords.cIs(c) : c)),
     marker,
     knob,
   ];

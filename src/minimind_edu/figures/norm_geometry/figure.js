@@ -1,8 +1,8 @@
 // The norm figure: three channels as a globe whose axis is (1, 1, 1), bars of the same channels, and 64 channels below.
 
-import { h, svg, fill, setAttributes, setSize, clamp, fmt, slider, choice, namedOptions, button } from "../kit/kit.js";
-import { readout, announcement, controlsOf, row, draggable, prefersReducedMotion, observeTraits } from "../kit/kit.js";
-import { observeSize, frame, mount } from "../kit/kit.js";
+import { NARROW, h, svg, fill, setAttributes, setSize, clamp, fmt, slider, choice, namedOptions } from "../kit/kit.js";
+import { button, readout, announcement, controlsOf, row, draggable, prefersReducedMotion } from "../kit/kit.js";
+import { observeTraits, observeSize, frame, mount } from "../kit/kit.js";
 import { channelStats, dot3, scale3, azimuthOf, unproject } from "./math.js";
 import { INK, NORMS, normWords, epsText, smallText, resultsOf, remarkOn } from "./result.js";
 import { paintGlobe } from "./globe.js";
@@ -146,7 +146,7 @@ function globePanel({ model, change, schedule, isCompact }) {
     Object.assign(camera, {
       width,
       height: isCompact ? 236 : clamp(width * 0.5, 230, 400),
-      isPlain: isCompact || width < 460,
+      isPlain: isCompact || width < NARROW,
     });
     setSize(picture, width, camera.height);
     schedule();
@@ -189,7 +189,7 @@ function barsPanel({ model, change, schedule }) {
   let [width, limit] = [280, 3];
   const table = numbersTable();
   const block = (name, attrs) => {
-    const title = h("div", { class: "ng-title", style: { color: NORMS[name]?.color ?? INK } });
+    const title = h("div", { class: "ng-head", style: { color: NORMS[name]?.color ?? INK } });
     const bars = svg("g", {});
     const picture = svg("svg", { height: ROW * 3, ...attrs }, bars);
     return { title, bars, picture, root: h("div", { class: "ng-block" }, title, picture) };
@@ -322,7 +322,7 @@ function fansPanel({ model, change, schedule }) {
     return fan;
   };
   const fans = Object.entries(NORMS).map(createFan);
-  const box = h("div", { class: "mm-stage ng-stage" }, fans);
+  const box = h("div", { class: "mm-stage" }, fans);
   const root = h("div", {}, title, box);
 
   function rebuild() {
@@ -409,12 +409,11 @@ function renderGeometry({ model, el }) {
   const source = shared.isCompact ? null : createSource(model, scheduler.schedule);
   const stream = source && createStream(source, scheduler.schedule);
   const stage = h("div", { class: "mm-stage" }, globe, stream);
-  const details = h("div", { class: "mm-stage ng-stage" }, bars);
+  const details = h("div", { class: "mm-stage" }, bars);
   const ofExample = h("div", {}, selector, examples, remark, details, controls, fans);
   const more = [source, ofExample];
-  const below = h("div", { class: "ng-below" }, numbers);
   const control = row(controls.offset, stream?.control);
-  const root = frame(normWords, { stage, control, numbers: below, more }, shared.isCompact);
+  const root = frame(normWords, { stage, control, numbers, more }, shared.isCompact);
 
   function showStory(isStory) {
     root.dataset.story = isStory;

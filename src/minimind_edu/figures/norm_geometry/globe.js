@@ -1,6 +1,6 @@
 // The globe of the norm figure as SVG: orthographic, sorted by depth, with labels that keep out of each other's way.
 
-import { svg, setAttributes, clamp } from "../kit/kit.js";
+import { NARROW, TEXT_SIZES, svg, setAttributes, clamp } from "../kit/kit.js";
 import { lineThrough } from "../kit/chart.js";
 import { POLE, RADIUS, dot3, scale3, add3, multiply3, viewFrom, project } from "./math.js";
 import { outlineOf, parallel, meridianThrough } from "./math.js";
@@ -114,7 +114,11 @@ class Scene {
   }
 
   // side: index of the preferred one of SIDES. rings: how far off it may stand. needed: it is never left out.
-  label(point, text, { color = MUTED, bold, needed, side = 0, size = 13, apart = 6, rings = 3, sym } = {}) {
+  label(
+    point,
+    text,
+    { color = MUTED, bold, needed, side = 0, size = TEXT_SIZES.text, apart = 6, rings = 3, sym } = {},
+  ) {
     const [x, y] = this.at(point);
     this.labels.push({ x, y, text, color, bold, needed, side, size, apart, rings, sym });
   }
@@ -129,7 +133,7 @@ class Scene {
 export function fitView({ gain }, { width, height }) {
   const back = Math.max(1, ...gain.map((one) => Math.abs(one) / ROOM));
   const unit = Math.min((0.42 * width - 4) / (RADIUS * GROUND), (height - 38) / (RADIUS * (AXIS + 1))) / back;
-  const aside = width < 460 ? 0.42 : 0.5; // x and its labels are on the right
+  const aside = width < NARROW ? 0.42 : 0.5; // x and its labels are on the right
   return { unit, center: [aside * width, height - 12 - (height - 38) / (AXIS + 1)] };
 }
 
@@ -214,7 +218,7 @@ function labelMoves(scene, { input, centered, stats, outputs, shown, stretched, 
   const isOutside = seen[0] !== input[0];
   scene.dots.push(scene.at(seen));
   const name = isOutside ? normWords.outside(argument, smallText(stats.rms)) : argument;
-  scene.label(seen, name, { color: INK, bold: true, needed: true, apart: 13, size: 14 });
+  scene.label(seen, name, { color: INK, bold: true, needed: true, apart: 13 });
   for (const norm of shown) {
     const { title, color } = NORMS[norm];
     const side = norm === "rms" ? 3 : 2;
@@ -236,14 +240,16 @@ function labelMoves(scene, { input, centered, stats, outputs, shown, stretched, 
 
 function labelGlobe(scene, isPlain) {
   scene.label(scale3(POLE, RADIUS * AXIS), normWords.pole, { side: 6, apart: 5 });
-  axisTips(isPlain).forEach((tip, i) => scene.label(tip, normWords.channel(i + 1), { size: 12, apart: 4, rings: 1 }));
+  axisTips(isPlain).forEach((tip, i) =>
+    scene.label(tip, normWords.channel(i + 1), { size: TEXT_SIZES.small, apart: 4, rings: 1 }),
+  );
   const { right, up } = scene.view;
   const rim = parallel(0, RADIUS * GROUND, 72);
   const lowLeft = (point) => 0.8 * dot3(right, point) + 2 * dot3(up, point);
   const corner = rim.reduce((best, point) => (lowLeft(point) < lowLeft(best) ? point : best));
-  scene.label(corner, normWords.meanZero, { size: 12, side: 7, apart: 3, rings: 1, sym: "mean" });
+  scene.label(corner, normWords.meanZero, { size: TEXT_SIZES.small, side: 7, apart: 3, rings: 1, sym: "mean" });
   const lowRight = add3(scale3(right, RADIUS * 0.8), scale3(up, -RADIUS * 0.6));
-  scene.label(lowRight, normWords.rmsOne, { size: 12, side: 2, apart: 4, rings: 1, sym: "rms" });
+  scene.label(lowRight, normWords.rmsOne, { size: TEXT_SIZES.small, side: 2, apart: 4, rings: 1, sym: "rms" });
 }
 
 const BLOCKED = 1e5; // the cost of lying on another label, more than all else together; on a dot a little less
@@ -312,7 +318,7 @@ function placeLabels(scene, { width, height }, measure, memory) {
 
 function writeLabel({ text, color, size, bold, sym }, x, y) {
   const style = { fill: color, fontSize: `${size}px` };
-  return svg("text", { x, y, class: bold ? "ng-label ng-bold" : "ng-label", style, "data-sym": sym }, text);
+  return svg("text", { x, y, class: bold ? "mm-halo ng-bold" : "mm-halo", style, "data-sym": sym }, text);
 }
 
 // The whole picture for one result: nodes, labels, and the scene that tells where things stand.

@@ -47,7 +47,7 @@ function createStrip(color) {
     });
     title.textContent = text;
     setSize(picture, width, STRIP, text);
-    fill(picture, bars, across(STRIP / 2, 0, width, "ng-zero"));
+    fill(picture, bars, across(STRIP / 2, 0, width, "mm-axis"));
   }
   return { root: h("div", { class: "ng-strip" }, title, picture), draw };
 }
@@ -56,7 +56,7 @@ function createStrip(color) {
 export function createStream(source, changed) {
   const line = createWordLine((at) => source.choose({ at }));
   const strips = [STREAM, NORMED, GAINED].map(createStrip);
-  const root = h("div", { class: "ng-stream", hidden: true }, line, h("div", {}, strips));
+  const root = h("div", { class: "mm-column ng-stream", hidden: true }, line, h("div", {}, strips));
   let [names, place] = [[], null];
   const norm = slider({
     label: normWords.whichNorm,

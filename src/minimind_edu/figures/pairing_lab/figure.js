@@ -1,9 +1,9 @@
 // PairingLab: the table hands out angles by one layout, the rotation joins partners by another. Do they agree?
 
-import { h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, slider, choice, optionsFor } from "../kit/kit.js";
-import { button, readout, announcement, controlsOf, row, draggable, handle, grip, arrowStep } from "../kit/kit.js";
-import { setTraits, wordsOf, frame, mount } from "../kit/kit.js";
-import { linear, lineThrough, across } from "../kit/chart.js";
+import { NARROW, h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, slider, choice } from "../kit/kit.js";
+import { optionsFor, button, readout, announcement, controlsOf, row, draggable, handle, grip } from "../kit/kit.js";
+import { arrowStep, setTraits, wordsOf, frame, mount } from "../kit/kit.js";
+import { linear, lineThrough, across, levels, ticks } from "../kit/chart.js";
 import { ropeFrequencies, pairChannels, tableColumns, ropeScore, halfSplitPermutation } from "../kit/rope.js";
 import { pairingLabWords } from "./words.js";
 
@@ -12,7 +12,6 @@ const SETTINGS = ["table", "rotation", "permuted", "shift"];
 const LAYOUTS = ["half-split", "interleaved"];
 const SHIFTS = [0, 10, 100, 1000];
 const LAST_SHIFT = 1000;
-const NARROW = 460; // pixels, below which the chart is lower, so that a phone shows the whole figure
 const SUBSCRIPTS = "₀₁₂₃₄₅₆₇";
 const pairShade = (pair) => `--pl-shade: var(--pl-shade-${pair % 4})`;
 
@@ -44,10 +43,7 @@ function createWiring(words, dim) {
   const channelCells = Array.from({ length: dim }, (_, channel) => createChannelCell(channel));
   const falls = Array.from({ length: dim }, createFall);
   const arcs = svg("g");
-  const names = [
-    textAt(0, 12, words.tableRow, "pl-small"),
-    textAt(0, channelTop - 9, words.rotationRow, "pl-small pl-halo"),
-  ];
+  const names = [textAt(0, 12, words.tableRow), textAt(0, channelTop - 9, words.rotationRow)];
   const root = svg("svg", { height, role: "img" }, falls, angleCells, arcs, channelCells, names);
 
   function drawArc(x, [first, second], pair, agree) {
@@ -58,7 +54,11 @@ function createWiring(words, dim) {
     const broken = agree ? "" : " pl-broken";
     const d = `M${from} ${arcTop}C${from} ${low} ${to} ${low} ${to} ${arcTop}`;
     const disk = svg("circle", { class: `pl-badge${broken}`, cx, cy, r: 11 });
-    const sign = svg("text", { class: `pl-sign${broken}`, x: cx, y: cy }, agree ? "✓" : "≠");
+    const sign = svg(
+      "text",
+      { class: "pl-sign", "data-tone": agree ? "good" : "bad", x: cx, y: cy },
+      agree ? "✓" : "≠",
+    );
     return [svg("path", { class: `pl-arc${broken}`, d }), svg("g", {}, disk, sign)];
   }
 
@@ -114,7 +114,7 @@ function createShiftChart(words, onShift) {
   const grid = svg("g");
   const line = svg("path");
   const marks = svg("g");
-  const plumb = svg("line", { class: "pl-plumb", y1: top });
+  const plumb = svg("line", { class: "mm-faint", y1: top });
   const here = handle({ label: words.shiftHandle, min: 0, max: LAST_SHIFT, ring: 11, shape: grip(6) });
   const root = svg("svg", { role: "group", style: "touch-action: pan-y" }, grid, plumb, line, marks, here);
   let now = { shift: 0, at: null };
@@ -127,15 +127,13 @@ function createShiftChart(words, onShift) {
   });
 
   function drawGrid(s, width, x, y) {
-    const level = (cls, score) => across(y(score), left, width - right, cls);
     const [low, high] = s.range;
-    const levels = Array.from({ length: Math.floor(high) - Math.ceil(low) + 1 }, (_, i) => Math.ceil(low) + i);
+    const scores = Array.from({ length: Math.floor(high) - Math.ceil(low) + 1 }, (_, i) => Math.ceil(low) + i);
     return [
-      ...levels.map((score) => level("pl-grid", score)),
-      ...levels.map((score) => textAt(left - 7, y(score) + 4, fmt(score, 0), "pl-small", "end")),
-      ...SHIFTS.map((shift) => textAt(x(shift), floor + 17, fmt(shift, 0), "pl-small", "middle")),
-      textAt((left + width - right) / 2, height - 4, words.shiftAxis, "pl-small", "middle"),
-      ...s.matched.map((score) => level("pl-matched", score)),
+      levels(scores, y, left, width - right, (score) => fmt(score, 0)),
+      ticks(SHIFTS, x, floor + 17),
+      textAt((left + width - right) / 2, height - 4, words.shiftAxis, { anchor: "middle" }),
+      s.matched.map((score) => across(y(score), left, width - right, "mm-faint")),
     ];
   }
 
@@ -143,14 +141,14 @@ function createShiftChart(words, onShift) {
     const onFirst = s.flat && Math.abs(s.curve[0] - s.matched[0]) < 1e-6; // its values stand above the line
     const nameOf = (layout, i) => {
       const offset = i === 0 && !onFirst ? -7 : 15;
-      return textAt(x(3), y(s.matched[i]) + offset, words.matchedLine(words[layout]), "pl-small pl-halo", "middle");
+      return textAt(x(3), y(s.matched[i]) + offset, words.matchedLine(words[layout]), { anchor: "middle" });
     };
     const cls = s.flat ? "pl-dot" : "pl-dot pl-broken";
     const dot = (shift) => svg("circle", { class: cls, cx: x(shift), cy: y(s.curve[shift]), r: 6 });
     const value = (shift, i) => {
       const anchor = ["start", "middle", "middle", "end"][i];
       const beside = [4, 0, 0, 8][i];
-      return textAt(x(shift) + beside, y(s.curve[shift]) - 11, fmt(s.curve[shift], 3), "pl-point", anchor);
+      return textAt(x(shift) + beside, y(s.curve[shift]) - 11, fmt(s.curve[shift], 3), { anchor, cls: "mm-strong" });
     };
     return [...LAYOUTS.map(nameOf), ...SHIFTS.map(dot), ...SHIFTS.map(value)];
   }
@@ -231,10 +229,16 @@ function renderLab({ model, el }) {
   const onClick = () => setTraits(model, { permuted: !model.get("permuted") });
   const permute = button({ label: words.permute, onClick });
   const shift = bound(slider, "shift", { label: words.shift, min: 0, max: LAST_SHIFT, step: 1 });
-  const verdict = announcement("pl-verdict");
+  const verdict = announcement();
   const numbers = readout([]);
   const chartBox = h("div", { "data-sym": "score" }, chart);
-  const stage = h("div", { class: "mm-stage pl-stage" }, h("div", {}, wiring), verdict, isCompact ? null : chartBox);
+  const stage = h(
+    "div",
+    { class: "mm-stage mm-column pl-stage" },
+    h("div", {}, wiring),
+    verdict,
+    isCompact ? null : chartBox,
+  );
   const control = h("div", { class: "mm-controls pl-control" }, rotation);
   const root = frame(words, { stage, control, more: [row(table, permute, shift), numbers] }, isCompact);
   root.classList.add("pl-fig");

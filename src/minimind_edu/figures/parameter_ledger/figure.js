@@ -1,9 +1,9 @@
 // ParameterLedger: a bar for every part of a model, and their shares at every depth. What does tying take away?
 
-import { h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, grouped, slider, toggle } from "../kit/kit.js";
+import { WIDE, h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, grouped, slider, toggle } from "../kit/kit.js";
 import { choice, optionsFor, readout, announcement, controlsOf, row, draggable, handle, grip } from "../kit/kit.js";
 import { arrowStep, setTraits, wordsOf, frame, mount } from "../kit/kit.js";
-import { linear, lineThrough } from "../kit/chart.js";
+import { linear, lineThrough, ticks } from "../kit/chart.js";
 import { intermediateSize, parameterLedger, savedByTying } from "./math.js";
 import { vocabularyAt, vocabularyStep } from "./math.js";
 import { createNearest, nearestWords, sizesOfLiving, tellingPosition } from "./rows.js";
@@ -14,10 +14,10 @@ import { parameterLedgerWords } from "./words.js";
 const TRAITS = ["hidden_size", "num_hidden_layers", "vocab_size", "num_key_value_heads", "generation", "tied"];
 const HEADS = 8;
 const DEPTHS = 32;
-const WIDE = 600; // pixels from which the chart has room beside the table
 const GAP = 28; // between them
 // The parts in the order of the table, and the symbols of the text that they stand for.
 const PARTS = { embedding: "embed", attention: "attn", feedForward: "ffn", norms: "norm", head: "logits" };
+const TONES = { embedding: "stream", attention: "v", feedForward: "ffn", norms: "norm", head: "stream" };
 const PRESETS = {
   "MiniMind2 small": { hidden_size: 512, num_hidden_layers: 8, num_key_value_heads: 2, generation: "minimind2" },
   MiniMind2: { hidden_size: 768, num_hidden_layers: 16, num_key_value_heads: 2, generation: "minimind2" },
@@ -26,16 +26,16 @@ const PRESETS = {
 const PRESET_VOCABULARY = 6400;
 const STACK = ["head", "embedding", "attention", "feedForward", "norms"]; // of the chart, from the top
 
-const partClass = (key, tied) => `le-part le-${key}${key === "head" && tied ? " le-saved" : ""}`;
+const partClass = (key, tied) => (key === "head" && tied ? "le-part le-saved" : "le-part");
 
 /** Shares of the untied model for 1 to 32 layers; the two tables lie at the top, the head uppermost. */
 function createDepthChart(words, percent, onLayers) {
   const [height, left, right, top, bottom] = [232, 46, 92, 24, 40];
   const floor = height - bottom;
   const grid = svg("g");
-  const areas = STACK.map((key) => svg("path", { "data-sym": PARTS[key] }));
+  const areas = STACK.map((key) => svg("path", { "data-tone": TONES[key], "data-sym": PARTS[key] }));
   const names = svg("g");
-  const plumb = svg("line", { class: "le-plumb", y1: top, y2: floor });
+  const plumb = svg("line", { class: "mm-guide", y1: top, y2: floor });
   const here = handle({ label: words.layersHandle, min: 1, max: DEPTHS, ring: 12, shape: grip(7) });
   const root = svg("svg", { height, role: "group", style: "touch-action: pan-y" }, areas, grid, names, plumb, here);
   let now = { layers: 8, x: null };
@@ -61,12 +61,12 @@ function createDepthChart(words, percent, onLayers) {
   }
 
   function drawGrid(x, y, width) {
-    const share = (part) => textAt(left - 6, y(part) + 4, words.percent(fmt(100 * (1 - part), 0)), "le-small", "end");
+    const share = (part) => textAt(left - 6, y(part) + 4, words.percent(fmt(100 * (1 - part), 0)), { anchor: "end" });
     return [
       [0, 0.5, 1].map(share),
-      [1, 8, 16, 24, 32].map((layers) => textAt(x(layers), floor + 17, layers, "le-small", "middle")),
-      textAt((left + width - right) / 2, height - 5, words.layers, "le-small", "middle"),
-      textAt(0, 12, words.depths, "le-small"),
+      ticks([1, 8, 16, 24, 32], x, floor + 17),
+      textAt((left + width - right) / 2, height - 5, words.layers, { anchor: "middle" }),
+      textAt(0, 12, words.depths),
     ];
   }
 
@@ -77,7 +77,7 @@ function createDepthChart(words, percent, onLayers) {
     return STACK.slice(0, 4).map((key, i) => {
       const middle = y((edges.at(-1)[i] + edges.at(-1)[i + 1]) / 2) + 4;
       above = Math.max(middle, above + 15);
-      return textAt(width - right + 7, above, nameOf(key), "le-small");
+      return textAt(width - right + 7, above, nameOf(key));
     });
   }
 
@@ -104,7 +104,7 @@ function createDepthChart(words, percent, onLayers) {
 /** Every part's parameters as a bar, a count and a share of the model as it is now; a tied head is only an outline. */
 function createTable(words) {
   const rows = Object.entries(PARTS).map(([key, symbol]) => {
-    const [bar, count, share] = [h("div"), h("td"), h("td")];
+    const [bar, count, share] = [h("div", { "data-tone": TONES[key] }), h("td"), h("td")];
     const cells = [h("th", { scope: "row" }, words.parts[key]), h("td", { class: "le-bar" }, bar), count, share];
     return { key, bar, count, share, root: h("tr", { "data-sym": symbol }, cells) };
   });
@@ -113,7 +113,13 @@ function createTable(words) {
   const titles = [part, hidden, count, share].map((title) => h("th", { scope: "col" }, title));
   const [total, all] = [h("td"), h("td")];
   const foot = h("tfoot", {}, h("tr", {}, h("th", { scope: "row" }, words.total), h("td"), total, all));
-  const root = h("table", { class: "le-table" }, h("thead", {}, h("tr", {}, titles)), h("tbody", {}, rows), foot);
+  const root = h(
+    "table",
+    { class: "mm-table le-table" },
+    h("thead", {}, h("tr", {}, titles)),
+    h("tbody", {}, rows),
+    foot,
+  );
 
   function draw(s, percent) {
     const largest = Math.max(...Object.keys(PARTS).map((key) => s.untied[key]));
@@ -213,14 +219,14 @@ function renderLedger({ model, el }) {
   const chart = createDepthChart(words, percent, (layers) => setTraits(model, { num_hidden_layers: layers }));
   const table = createTable(words);
   const controls = createControls(shown, words);
-  const [verdict, numbers] = [announcement("le-verdict"), readout([])];
+  const [verdict, numbers] = [announcement("mm-verdict le-verdict"), readout([])];
   const source = isCompact ? null : createSource(model, () => changeSource());
   const line = createWordLine((at) => source.choose({ at }));
   const nearest = createNearest(words);
-  const rows = h("div", { class: "le-rows" }, line, nearest);
+  const rows = h("div", { class: "mm-column le-rows" }, line, nearest);
   const tableBox = h("div", { class: "le-box" }, table, verdict);
   const stage = h("div", { class: "mm-stage le-stage" }, tableBox);
-  const folded = h("div", { class: "le-folded" });
+  const folded = h("div", {});
   const note = h("p", { class: "mm-note" });
   const more = [source, folded, controls.others, note];
   const root = frame(words, { stage, control: row(controls.tied), numbers, more }, isCompact);

@@ -37,10 +37,11 @@ export function tellingPosition(reading) {
 export function createNearest(words) {
   const label = h("caption", {});
   const body = h("tbody");
-  const root = h("table", { class: "le-table le-nearest" }, label, body);
+  const root = h("table", { class: "mm-table le-table le-nearest" }, label, body);
 
   function drawRow({ word, cosine }) {
-    const bar = h("div", { class: "le-part le-embedding", style: { width: `${Math.max(0, 100 * cosine)}%` } });
+    const width = `${Math.max(0, 100 * cosine)}%`;
+    const bar = h("div", { class: "le-part", "data-tone": "stream", style: { width } });
     return h("tr", {}, h("th", { scope: "row" }, word), h("td", { class: "le-bar" }, bar), h("td", {}, fmt(cosine)));
   }
 

@@ -61,7 +61,7 @@ export function createNextWord(words) {
 
   function drawText(whole, room) {
     const from = lengthOf(whole) > room ? startFor(whole, room) : 0;
-    fill(text, from ? `…${whole.slice(from)}` : whole, " ", h("span", { class: "qg-slot" }));
+    fill(text, from ? `…${whole.slice(from)}` : whole, " ", h("span", { class: "mm-slot" }));
   }
 
   function bar(one) {
@@ -69,13 +69,13 @@ export function createNextWord(words) {
     const width = (part) => `width: ${(100 * part).toFixed(2)}%`;
     const track = h(
       "span",
-      { class: "qg-track" },
-      h("i", { class: "qg-before", style: width(one.before), hidden: one.before < INVISIBLE }),
-      h("i", { class: "qg-after", style: width(one.after) }),
+      { class: "mm-track" },
+      h("i", { class: "mm-before", style: width(one.before), hidden: one.before < INVISIBLE }),
+      h("i", { class: "mm-after", style: width(one.after) }),
     );
     const attrs = { class: "qg-bar", role: "img", "aria-label": words.bar(one.word, first, second) };
     const number = first === second ? first : words.change(first, second);
-    const word = h("span", { class: one.isAnswer ? "qg-word qg-is" : "qg-word" }, one.word);
+    const word = h("span", { class: one.isAnswer ? "mm-clipped qg-is" : "mm-clipped" }, one.word);
     return h("div", attrs, word, track, h("span", { class: "qg-number" }, number));
   }
 

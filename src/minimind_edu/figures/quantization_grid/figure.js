@@ -1,6 +1,6 @@
 // QuantizationGrid: one row of weights on a grid of few levels, and what a model of such rows still answers.
 
-import { h, setAttributes, clamp, fmt, slider, choice, optionsFor, namedOptions, readout } from "../kit/kit.js";
+import { WIDE, h, setAttributes, clamp, fmt, slider, choice, optionsFor, namedOptions, readout } from "../kit/kit.js";
 import { announcement, controlsOf, row, setTraits, wordsOf, frame, mount } from "../kit/kit.js";
 import { arrivedInTime, createSource } from "../live/source.js";
 import { createAnswers, createNextWord } from "./answers.js";
@@ -20,7 +20,6 @@ const PARTS = {
   up_proj: "mlp",
   down_proj: "mlp",
 };
-const WIDE = 640; // pixels from which the answers have room beside the text, as in the stylesheet
 const BARS = { wide: 5, narrow: 3 }; // words that are told, besides all others
 
 const tensorName = ({ layer, matrix }) => `model.layers.${layer - 1}.${PARTS[matrix]}.${matrix}.weight`;
@@ -188,25 +187,25 @@ function renderGrid({ model, el }) {
   const answers = createAnswers(words, isCompact ? null : (question) => setTraits(model, { question }));
   const next = createNextWord(words);
   const controls = createGridControls(model, words);
-  const [verdict, status] = [announcement("qg-verdict"), announcement("mm-note")];
+  const [verdict, status] = [announcement(), announcement("mm-note")];
   const numbers = readout([]);
   const [whole, note] = [h("p", { class: "mm-note" }), h("p", { class: "mm-note" }, words.note)];
-  const below = h("div", { class: "qg-model" }, isCompact ? null : next, answers);
-  const stage = h("div", { class: "mm-stage qg-stage" }, plot, below);
-  const told = h("div", { class: "qg-told" }, verdict, numbers);
-  const more = [h("div", { class: "qg-more" }, controls.folded, status, whole, note), source];
+  const below = h("div", { class: "mm-column qg-model" }, isCompact ? null : next, answers);
+  const stage = h("div", { class: "mm-stage mm-column" }, plot, below);
+  const told = h("div", {}, verdict, numbers);
+  const more = [h("div", { class: "mm-column qg-more" }, controls.folded, status, whole, note), source];
   const root = frame(words, { stage, control: row(controls.bits), numbers: told, more }, isCompact);
 
   function draw(width) {
     const shown = rows.at(placeOf(model));
     const s = rowState(model, shown);
     const told = answersState(model, source?.reading(), readStory);
-    const isWide = width > WIDE;
+    const isWide = width >= WIDE;
     plot.draw(s, width, isCompact);
     answers.draw(told.questions, told.said, told.chosen);
     controls.draw(shown, rows.status() === "loading");
     if (isCompact) return;
-    next.draw(told.text, likeliestOf(told.rows, BARS[isWide ? "wide" : "narrow"]), isWide ? 100 : 66);
+    next.draw(told.text, likeliestOf(told.rows, BARS[isWide ? "wide" : "narrow"]), isWide ? 100 : 60);
     status.set(words[rows.status()] ?? "");
     whole.textContent = words.whole(told.text);
     verdict.set(gridVerdict(s, told, model.get("per"), words));

@@ -1,6 +1,6 @@
 // The picture of one row: its weights as dots, the levels of each grid as lines, and the way of each dot to its level.
 
-import { svg, fill, setAttributes, textAt, setSize, clamp, fmt, draggable, handle, grip } from "../kit/kit.js";
+import { NARROW, svg, fill, setAttributes, textAt, setSize, clamp, fmt, draggable, handle, grip } from "../kit/kit.js";
 
 export const MOST_PULL = 1.7; // times its own size
 const STEP_OF_PULL = 0.02;
@@ -8,7 +8,6 @@ const SNAP = 0.04; // a pull this near to 1 is none
 const FEW = 3; // the largest value of 3 bits: finer grids have the same axis, and coarser ones need more of it
 const LEVELS_APART = 2.5; // pixels; what is closer is a ground instead of lines
 const MARGIN = { left: 2, top: 24, bottom: 6 };
-const NARROW = 480; // pixels from which there is room beside the picture
 const HEIGHT = { narrow: 156, wide: 228, compact: 164 };
 const RIGHT = { narrow: 48, wide: 80 }; // pixels for the step
 const TONES = { q_proj: "q", k_proj: "k", v_proj: "v", o_proj: "stream" };
@@ -17,16 +16,16 @@ const TONES = { q_proj: "q", k_proj: "k", v_proj: "v", o_proj: "stream" };
 export function createRowPlot(words, onPull) {
   const root = svg("svg", { role: "group", class: "qg-row" });
   const [place, error, hint] = [
-    textAt(0, 13, "", "qg-title"),
-    textAt(0, 13, "", "qg-small"),
-    textAt(0, 0, "", "qg-hint"),
+    textAt(0, 13, "", { cls: "mm-strong" }),
+    textAt(0, 13, "", { cls: null }),
+    textAt(0, 0, "", { cls: "mm-small qg-hint" }),
   ];
   const grids = svg("g");
   const paths = Object.fromEntries(["ways", "dots", "levels", "worst"].map((name) => [name, svg("path")]));
   for (const [name, path] of Object.entries(paths)) setAttributes(path, { class: `qg-${name}` });
-  const zero = svg("path", { class: "qg-zero" });
+  const zero = svg("path", { class: "mm-axis" });
   const bracket = svg("path", { class: "qg-bracket" });
-  const step = textAt(0, 0, "", "qg-step");
+  const step = textAt(0, 0, "", { cls: "qg-step" });
   const point = handle({ label: words.handle, min: 0, max: MOST_PULL, reach: 20, ring: 11, shape: grip(6) });
   const drawing = svg("g", {}, grids, zero, paths.ways, paths.levels, paths.dots, paths.worst);
   fill(root, drawing, bracket, step, place, error, hint, point);
@@ -118,8 +117,7 @@ export function createRowPlot(words, onPull) {
     drawStep(s);
     drawWords(s);
     const tone = TONES[s.place.matrix] ?? "ffn";
-    drawing.style.setProperty("--qg-tone", `var(--mm-${tone})`);
-    setAttributes(drawing, { "data-sym": tone });
+    setAttributes(drawing, { "data-tone": tone, "data-sym": tone });
     const value = s.values[s.largestAt];
     setAttributes(point, {
       transform: `translate(${scale.x(s.largestAt).toFixed(1)} ${scale.y(value).toFixed(1)})`,

@@ -1,9 +1,9 @@
 // ResidualStream: the stream through the blocks, in stripes by who added what; behind "more" the gradient.
 
-import { h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, grouped, slider, toggle } from "../kit/kit.js";
-import { choice, namedOptions, readout, announcement, controlsOf, draggable, handle, grip } from "../kit/kit.js";
-import { arrowStep, setTraits, wordsOf, frame, mount } from "../kit/kit.js";
-import { linear, across } from "../kit/chart.js";
+import { NARROW, h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, grouped, slider } from "../kit/kit.js";
+import { toggle, choice, namedOptions, readout, announcement, controlsOf, row, draggable, handle } from "../kit/kit.js";
+import { grip, arrowStep, setTraits, wordsOf, frame, mount } from "../kit/kit.js";
+import { linear, across, levels, ticks } from "../kit/chart.js";
 import { coverable, createSource } from "../live/source.js";
 import { createWordLine } from "../live/word_line.js";
 import { streamSizes, streamShares, sharesByKind, sizeSeen, smoothPath } from "./math.js";
@@ -22,8 +22,6 @@ const TALLEST = 20; // beyond this RMS the stream leaves the picture
 const LOUDEST = 14; // the end of the axis while only the scale of the sublayers changes
 const TICKS = [0.1, 0.25, 0.5, 1, 2, 4, 9, 16];
 const LEAST = 2; // pixels of the embedding, however small its share
-
-const say = (x, y, text, cls = "rs-small", anchor = "start") => textAt(x, y, text, cls, anchor);
 
 /** Three digits at least, without any point from 1,000 on. */
 function told(x) {
@@ -127,7 +125,12 @@ function drawStripes(s, points, { y, floor }) {
     const d = `M${smoothPath(edge)}V${floor}H${edge[0][0].toFixed(1)}Z`;
     const kind = part ? 2 - (part % 2) : 0;
     const early = part ? Math.round(88 - (46 * part) / (2 * s.depth)) : 100;
-    const attrs = { class: `rs-stripe rs-${KINDS[kind]}`, "data-sym": KINDS[kind], style: `--rs-mix: ${early}%` };
+    const attrs = {
+      class: "rs-stripe",
+      "data-tone": TONES[kind],
+      "data-sym": KINDS[kind],
+      style: `--rs-mix: ${early}%`,
+    };
     return svg("path", { ...attrs, d });
   };
   return Array.from({ length: 2 * s.depth + 1 }, stripe).reverse();
@@ -138,24 +141,24 @@ function drawRiver(s, x, width, scale, isCompact) {
   const { end, floor, y } = scale;
   const out = x(2 * s.depth);
   const isTick = (size, i) => size <= end && y(size) < floor - 14 && (!TICKS[i + 1] || y(size) - y(TICKS[i + 1]) > 14);
-  const ticks = [0, ...TICKS.filter(isTick)].map((size) => [
-    across(y(size), SIDES.left, width, "rs-grid"),
-    say(SIDES.left - 6, y(size) + 4, String(size), "rs-small", "end"),
-  ]);
   const read = !s.isStory &&
     s.placement === "pre" && [
-      across(y(1), SIDES.left, out, "rs-one"),
-      svg("g", { "data-sym": "norm" }, say(out - 12, y(1) - 6, words.reads, "rs-read", "end")),
+      across(y(1), SIDES.left, out, "mm-guide"),
+      svg(
+        "g",
+        { "data-sym": "norm" },
+        textAt(out - 12, y(1) - 6, words.reads, { anchor: "end", cls: "mm-small rs-read" }),
+      ),
     ];
   const exit = (out + width) / 2 + 6;
   const below = s.finalNorm ? words.finalNorm : words.noNorm;
   return [
-    ticks,
+    levels([0, ...TICKS.filter(isTick)], y, SIDES.left, width),
     drawStripes(s, riverPoints(s, x, width), scale),
     read,
-    !s.isWhole && say(x(s.sizes.length - 1) + 8, y(end) + 24, words.overflow, "rs-bad"),
-    s.isWhole && svg("g", { "data-sym": "norm" }, say(exit, floor + 18, below, "rs-small", "middle")),
-    s.isWhole && say(out + (s.isStory ? 14 : 6), y(s.sizes.at(-1)) - 6, told(s.sizes.at(-1)), "rs-end"),
+    !s.isWhole && textAt(x(s.sizes.length - 1) + 8, y(end) + 24, words.overflow, { cls: "mm-strong", tone: "bad" }),
+    s.isWhole && svg("g", { "data-sym": "norm" }, textAt(exit, floor + 18, below, { anchor: "middle" })),
+    s.isWhole && textAt(out + 14, y(s.sizes.at(-1)) - 6, told(s.sizes.at(-1)), { cls: "mm-strong" }),
   ];
 }
 
@@ -163,24 +166,24 @@ function drawBlockAxis(s, x, floor, room) {
   const every = [1, 2, 4, 8].find((step) => (room * step) / s.depth > 26);
   const isNumbered = (block) => block % every === 0 || (block === 1 && every < 4);
   const blocks = Array.from({ length: s.depth }, (_, i) => i + 1).filter(isNumbered);
-  return blocks.map((block) => say(x(2 * block - 1), floor + 18, block, "rs-small", "middle"));
+  return ticks(blocks, (block) => x(2 * block - 1), floor + 18);
 }
 
 /** What the model would say after each block, where there is room. */
 function drawSaid(s, x, floor, width) {
-  if (!s.isStory || width < 460) return [];
+  if (!s.isStory || width < NARROW) return [];
   return s.said.map(({ word, share }, block) => {
-    const cls = block === s.block ? "rs-end" : "rs-small";
-    return say(x(2 * block), floor + 36, words.asText(word, percentOf(share)), cls, "middle");
+    const cls = block === s.block ? "mm-strong" : "mm-small";
+    return textAt(x(2 * block), floor + 36, words.asText(word, percentOf(share)), { anchor: "middle", cls });
   });
 }
 
 /** One bar a block on a logarithmic axis: its gradient relative to that of the last block. */
 function drawBack(s, x) {
   const { top, height } = BACK;
-  const caption = say(0, 14, words.gradients);
+  const caption = textAt(0, 14, words.gradients);
   if (s.gradient.includes(null)) {
-    return [caption, say(SIDES.left + 8, top + height / 2, words.noGradient, "rs-bad")];
+    return [caption, textAt(SIDES.left + 8, top + height / 2, words.noGradient, { cls: "mm-strong", tone: "bad" })];
   }
   const powers = s.gradient.map((ratio) => Math.log10(Math.max(ratio, 1e-3)));
   const high = Math.max(1, Math.ceil(Math.max(...powers) - 0.02));
@@ -202,7 +205,7 @@ function drawPowers(low, high, y, right) {
   const powers = Array.from({ length: Math.floor((high - low) / step) + 1 }, (_, i) => low + i * step);
   return powers.map((power) => {
     const text = power < 0 ? fmt(10 ** power, -power) : grouped(10 ** power);
-    return [across(y(power), SIDES.left, right, "rs-grid"), say(right + 8, y(power) + 4, text)];
+    return [across(y(power), SIDES.left, right, "mm-level"), textAt(right + 8, y(power) + 4, text)];
   });
 }
 
@@ -280,15 +283,15 @@ function createStream(onBlock, isCompact) {
   }
 
   function draw(s, width, x) {
-    const height = isCompact ? 140 : width < 460 ? 116 : 250;
+    const height = isCompact ? 140 : width < NARROW ? 116 : 250;
     const scale = riverScale(s, { top: isCompact ? 24 : 44, height, isCompact });
     const room = x(2 * s.depth) - x(0);
     now = { x, block: s.block, depth: s.depth };
     const key = [width, s.placement, s.finalNorm, s.depth, s.loudness, s.isStory && [s.key, s.block]].join();
     if (key !== drawn) {
       const river = drawRiver(s, x, width, scale, isCompact);
-      const axes = [say(0, 14, words.axis), drawBlockAxis(s, x, scale.floor, room)];
-      const name = !isCompact && !s.isStory && say(x(0), scale.floor + 34, words.block);
+      const axes = [textAt(0, 14, words.axis), drawBlockAxis(s, x, scale.floor, room)];
+      const name = !isCompact && !s.isStory && textAt(x(0), scale.floor + 34, words.block);
       setSize(root, width, scale.floor + (isCompact ? 24 : 40), streamVerdict(s));
       fill(drawing, axes, name, river, drawSaid(s, x, scale.floor, width));
       drawn = key;
@@ -309,10 +312,9 @@ function createControls(model, isCompact) {
   const depth = bound(slider, "depth", { label: words.depth, stops: DEPTHS });
   const scaleName = (loudness) => words.scales[LOUDNESS.indexOf(loudness)];
   const loudness = bound(slider, "loudness", { label: words.loudness, stops: LOUDNESS, format: scaleName });
-  const together = (...parts) => h("div", { class: "mm-controls rs-controls" }, parts);
   return {
-    primary: together(isCompact ? loudness : placement),
-    others: together(isCompact ? null : loudness, depth, finalNorm),
+    primary: row(isCompact ? loudness : placement),
+    others: row(isCompact ? null : loudness, depth, finalNorm),
     follow,
   };
 }
@@ -327,11 +329,11 @@ function renderStream({ model: given, el }) {
   const line = createWordLine((at) => source.choose({ at }));
   const caption = h("p", { class: "mm-note", hidden: true });
   const story = h("div", { hidden: true }, line);
-  const [verdict, backward] = [announcement("rs-verdict"), announcement("rs-verdict")];
+  const [verdict, backward] = [announcement("mm-verdict rs-verdict"), announcement("mm-verdict rs-verdict")];
   const [shares, numbers] = [readout([]), readout([])];
   const back = svg("svg", { role: "img" });
-  const stage = h("div", { class: "mm-stage rs-stage" }, isCompact ? null : story, shares, stream, caption);
-  const gradients = h("div", { class: "mm-stage rs-stage" }, back);
+  const stage = h("div", { class: "mm-stage mm-column rs-stage" }, isCompact ? null : story, shares, stream, caption);
+  const gradients = h("div", { class: "mm-stage mm-column" }, back);
   const example = h("div", {}, controls.others, gradients, backward);
   const parts = { stage, control: controls.primary, numbers: verdict, more: [source, example, numbers] };
   const root = frame({ ...words, title: isCompact ? words.titleOfSlider : words.title }, parts, isCompact);

@@ -1,9 +1,9 @@
 // Roofline: decode and prefill under a machine's two limits, and which of the two a call waits for.
 
-import { h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, grouped, slider, choice } from "../kit/kit.js";
-import { optionsFor, readout, announcement, controlsOf, row, draggable, handle, arrowStep } from "../kit/kit.js";
-import { setTraits, wordsOf, frame, mount } from "../kit/kit.js";
-import { linear, lineThrough, across, upright } from "../kit/chart.js";
+import { NARROW, WIDE, h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, grouped, slider } from "../kit/kit.js";
+import { choice, optionsFor, readout, announcement, controlsOf, row, draggable, handle } from "../kit/kit.js";
+import { arrowStep, setTraits, wordsOf, frame, mount } from "../kit/kit.js";
+import { linear, lineThrough, upright, levels, ticks } from "../kit/chart.js";
 import { decodeCost, prefillCost, underRoof, attainableAt, nearestIntensity } from "./math.js";
 import { withPrefix, duration } from "./math.js";
 import { costSizes, secondsPerToken } from "./story.js";
@@ -13,7 +13,6 @@ import { rooflineWords } from "./words.js";
 const SIZES = ["hidden_size", "num_hidden_layers", "num_key_value_heads", "batch", "context", "itemsize"];
 const MEASURED = ["machine", "runs", "measured_at"];
 const LONGEST = 15; // 2 ** 15 positions
-const WIDE = 600; // pixels from which the times have room beside the roof
 const GAP = 28; // between the roof and the times
 const LARGEST = 9; // a batch of 2 ** 9
 const MODELS = {
@@ -84,12 +83,12 @@ function roofState(model, story) {
 function createRoof(words, isCompact, onBatch, onContext) {
   const [left, right, bottom] = [46, 12, 42];
   const [xLow, xHigh] = [0.1, 1e5];
-  const under = svg("path", { class: "ro-under" });
+  const under = svg("path", { class: "mm-soft" });
   const roof = svg("path", { class: "ro-roof" });
   const grid = svg("g");
   const [limits, labels] = [svg("g"), svg("g", { class: "ro-labels" })];
-  const plumbs = { decode: svg("line", { class: "ro-plumb" }), prefill: svg("line", { class: "ro-plumb" }) };
-  const disk = svg("circle", { class: "ro-disk", r: 7 });
+  const plumbs = { decode: svg("line", { class: "mm-faint" }), prefill: svg("line", { class: "mm-faint" }) };
+  const disk = svg("circle", { class: "mm-ink ro-disk", r: 7 });
   const square = svg("rect", { class: "ro-square", x: -11, y: -11, width: 22, height: 22, rx: 3 }); // around the disk
   const handles = {
     decode: handle({ label: words.batchHandle, min: 1, max: 2 ** LARGEST, reach: 14, ring: 11, shape: disk }),
@@ -119,42 +118,37 @@ function createRoof(words, isCompact, onBatch, onContext) {
     ...(isCompact ? [] : [follow(handles.prefill, LONGEST, () => now.s.context, prefillAt, onContext)]),
   ];
 
-  const isTight = (width) => width < 360;
-
   function drawGrid({ x, y, yLow, yHigh, ridge, peak, floor, width }) {
-    const isNumbered = (v) => v < xHigh && (!isTight(width) || (v !== 10 && v !== 1000));
-    const text = (v) => (v < 1 ? String(v) : grouped(v));
+    const isNumbered = (v) => v < xHigh && (width >= NARROW || (v !== 10 && v !== 1000));
     const numbered = decades(xLow, xHigh).filter(isNumbered);
     return [
-      decades(yLow, yHigh).map((v) => [
-        across(y(v), left, width - right, "ro-grid"),
-        textAt(left - 6, y(v) + 4, withPrefix(v), "ro-small", "end"),
-      ]),
-      numbered.map((v) => textAt(x(v), floor + 17, text(v), "ro-small", "middle")),
-      upright(x(ridge), y(peak), floor, "ro-ridge"),
-      textAt(0, 12, words.operationsPerSecond, "ro-small"),
-      textAt((left + width - right) / 2, floor + bottom - 8, words.operationsPerByte, "ro-small", "middle"),
+      levels(decades(yLow, yHigh), y, left, width - right, withPrefix),
+      ticks(numbered, x, floor + 17, (v) => (v < 1 ? v : grouped(v))),
+      upright(x(ridge), y(peak), floor, "mm-faint"),
+      textAt(0, 12, words.operationsPerSecond),
+      textAt((left + width - right) / 2, floor + bottom - 8, words.operationsPerByte, { anchor: "middle" }),
     ];
   }
 
-  /** What the two parts of the roof are. Where the slope leaves no room on its left, its words go above it. */
-  function drawLimits({ x, y, ridge, peak, width }, bandwidth) {
-    const limit = (at, below, text, anchor, symbol = "bytes") => {
-      const drawn = textAt(at, y(peak) + below, text, "ro-limit", anchor);
-      drawn.dataset.sym = symbol;
-      return drawn;
-    };
-    const speed = words.speed(withPrefix(bandwidth));
-    const arithmetic = limit(width - right, -16, words.arithmetic(withPrefix(peak)), "end", "flops");
-    const isRoomy = x(ridge) - left > 90;
-    if (!isRoomy) return [limit(left, -33, words.memorySpeed(speed), "start"), arithmetic];
-    return [limit(left + 6, 4, words.memory, "start"), limit(left + 6, 20, speed, "start"), arithmetic];
+  /** What the two parts of the roof are; the words of the slope climb along it, unless they are longer. */
+  function drawLimits({ x, y, ridge, peak, width }, { bandwidth, ...machine }) {
+    const cls = "mm-small ro-limit";
+    const start = [left, y(attainableAt(xLow, { bandwidth, ...machine }))];
+    const [wide, tall] = [x(ridge) - start[0], y(peak) - start[1]];
+    const [cx, cy] = [start[0] + wide / 2, start[1] + tall / 2];
+    const memory = textAt(cx, cy - 13, words.memory(withPrefix(bandwidth)), { anchor: "middle", cls, sym: "bytes" });
+    const peakText = words.arithmetic(withPrefix(peak));
+    fill(limits, memory, textAt(width - right, y(peak) - 16, peakText, { anchor: "end", cls, sym: "flops" }));
+    const turn = (Math.atan2(tall, wide) * 180) / Math.PI;
+    const doesFit = memory.getComputedTextLength() + 30 < Math.hypot(wide, tall);
+    const above = { x: left, y: y(peak) - 33, "text-anchor": "start" };
+    setAttributes(memory, doesFit ? { transform: `rotate(${turn} ${cx} ${cy})` } : above);
   }
 
   function draw(s, width) {
     const { machine } = s;
     const height = Math.round(clamp(0.76 * width, 190, isCompact ? 240 : 340));
-    const [top, floor] = [isTight(width) ? 42 : 26, height - bottom];
+    const [top, floor] = [width < NARROW ? 42 : 26, height - bottom];
     const ridge = machine.peak / machine.bandwidth;
     const [yLow, yHigh] = [attainableAt(xLow, machine) * 0.7, machine.peak * 2.2];
     const along = linear([xLow, xHigh].map(Math.log), [left, width - right]);
@@ -168,13 +162,13 @@ function createRoof(words, isCompact, onBatch, onContext) {
     setAttributes(roof, { d: line });
     setAttributes(under, { d: `${line}V${floor}H${left}Z` });
     fill(grid, drawGrid(axes));
-    fill(limits, drawLimits(axes, machine.bandwidth));
+    drawLimits(axes, machine);
     fill(labels);
     drawPoints(s, axes);
   }
 
-  /** Both points, each with two lines of words that keep apart and inside. */
-  function drawPoints(s, { x, y, floor, width }) {
+  /** Both points, each with two lines of words that keep apart, inside, and off the line under the ridge. */
+  function drawPoints(s, { x, y, ridge, floor, width }) {
     const lines = {
       decode: [words.decodeAt(grouped(s.batch)), words.atMost(rate(s.decodeRate))],
       prefill: [words.prefillAt(grouped(s.context)), words.atMost(rate(s.prefillRate))],
@@ -183,18 +177,20 @@ function createRoof(words, isCompact, onBatch, onContext) {
       const [px, py] = [x(s[name].intensity), y(s[name].attainable)];
       setAttributes(points[name], { transform: `translate(${px} ${py})` });
       setAttributes(plumbs[name], { x1: px, x2: px, y1: py, y2: floor });
-      const drawn = texts.map((text, i) => textAt(0, 0, text, i ? "ro-small" : "ro-name"));
+      const drawn = texts.map((text, i) => textAt(0, 0, text, { cls: i ? "mm-small" : "mm-strong" }));
       labels.append(...drawn);
       const wide = Math.max(...drawn.map((text) => text.getComputedTextLength()));
-      const textLeft = clamp(px + 14, 0, width - wide - 4);
-      return { drawn, left: textLeft, wide, top: py + 24 };
+      const isCrossed = px + 8 < x(ridge) && px + 18 + wide > x(ridge);
+      const at = Math.min(isCrossed ? x(ridge) + 8 : px + 14, width - right - 4 - wide);
+      return { name, drawn, left: at, wide, top: py + 24, isOnPlumb: at < px };
     });
     const [one, other] = places;
     const doMeet = one.left < other.left + other.wide && other.left < one.left + one.wide;
     if (doMeet && Math.abs(one.top - other.top) < 38) one.top = other.top + 38;
     const below = Math.max(0, one.top + 20 - floor, other.top + 20 - floor); // where the numbers of the axis are
-    for (const { drawn, left: at, top: line } of places) {
-      drawn.forEach((text, i) => setAttributes(text, { x: at, y: line - below + 16 * i }));
+    for (const { name, drawn, left: at, top, isOnPlumb } of places) {
+      drawn.forEach((text, i) => setAttributes(text, { x: at, y: top - below + 16 * i }));
+      if (isOnPlumb) setAttributes(plumbs[name], { y1: top - below + 22 });
     }
     setAttributes(root, { "aria-label": words.picture(lines.decode.join(" "), lines.prefill.join(" ")) });
     const told = {
@@ -234,23 +230,20 @@ function createBars(words, title) {
     const nameAndTime = ([text, seconds], i) => {
       const end = label + seconds * scale;
       const isCrossed = end < least && end + 60 > least; // by the line of the least time
-      const cls = seconds === at.seconds ? "ro-name" : "ro-small";
-      return [
-        textAt(0, y(i) + 13, text, "ro-small"),
-        textAt((isCrossed ? least : end) + 6, y(i) + 13, duration(seconds), cls),
-      ];
+      const cls = seconds === at.seconds ? "mm-small mm-strong" : "mm-small";
+      return [textAt(0, y(i) + 13, text), textAt((isCrossed ? least : end) + 6, y(i) + 13, duration(seconds), { cls })];
     };
     const times = rows.map(([text, seconds]) => words.timeOf(text, duration(seconds)));
     setSize(root, width, y(2 + room), words.times(title, times.join(", ")));
     fill(
       root,
-      textAt(0, 14, title, "ro-name"),
+      textAt(0, 14, title, { cls: "mm-strong" }),
       bar("ro-weights", 0, weights, 0, "bytes"),
       bar("ro-cache", weights, at.moving - weights, 0, "cache"),
       bar("ro-ops", 0, at.computing, 1, "flops"),
       runs.map((run, i) => bar("ro-real", 0, run.seconds, i + 2)),
-      upright(least, top - 4, y(rows.length) - gap + 4, "ro-least"),
-      !runs.length && where.slice(0, room).map((text, i) => textAt(0, y(2 + i) + 13, text, "ro-small")),
+      upright(least, top - 4, y(rows.length) - gap + 4, "mm-guide"),
+      !runs.length && where.slice(0, room).map((text, i) => textAt(0, y(2 + i) + 13, text)),
       rows.map(nameAndTime),
     );
   }
@@ -265,7 +258,7 @@ function createLegend(words) {
   const parts = Object.entries(words.legend).map(([key, text]) => h("span", {}, square(key), text));
   const measured = parts.at(-1);
   const draw = (s) => (measured.style.visibility = s.runs.length ? "" : "hidden");
-  return { root: h("p", { class: "ro-legend" }, parts), draw };
+  return { root: h("p", { class: "mm-legend" }, parts), draw };
 }
 
 function roofVerdict(s, words) {
@@ -326,7 +319,7 @@ function renderRoofline({ model, el }) {
   const change = (name) => (value) => setTraits(shown, { [name]: value });
   const roof = createRoof(words, isCompact, change("batch"), change("context"));
   const bars = { decode: createBars(words, words.decodeTime), prefill: createBars(words, words.prefillTime) };
-  const [verdict, legend] = [announcement("ro-verdict"), createLegend(words)];
+  const [verdict, legend] = [announcement(), createLegend(words)];
   const [numbers, foldedOnes] = [readout([]), readout([])];
   const controls = createControls(shown, words);
   const source = isCompact ? null : createSource(model, () => changeSource());

@@ -251,14 +251,17 @@ function renderDials({ model: given, el }) {
   const equation = h("div", { class: "rd-equation" }, board, score);
   const stage = h(
     "div",
-    { class: "mm-stage rd-stage" },
+    { class: "mm-stage mm-column rd-stage" },
     story,
     ruler && h("div", { class: "rd-ruler" }, ruler),
     equation,
   );
   const controls = row(sliders.both, base, compare, swap);
-  const more = [story?.control, controls, h("div", { class: "rd-strip" }, strip), numbers];
+  const more = [story?.control, controls, h("div", {}, strip), numbers];
   const root = frame(words, { stage, control: slideBoth, more }, isCompact);
+
+  const fold = root.querySelector("details");
+  fold?.addEventListener("toggle", () => draw());
 
   /** Dials for these vectors: as many as they have pairs, and large enough. Dragging makes no new ones. */
   function createDials() {
@@ -266,12 +269,12 @@ function renderDials({ model: given, el }) {
     dials.forEach((dial) => dial.release());
     reach = dialReach(model.get("query"), model.get("key"));
     dials = pairs.map((channels, pair) => createDial(words, pair, channels, reach, isCompact ? null : onTip));
-    board.style.setProperty("--rd-columns", story?.isOn() ? pairs.length : Math.min(4, pairs.length));
+    board.style.setProperty("--rd-columns", Math.min(4, pairs.length));
     fill(board, dials);
   }
 
   function draw() {
-    const width = stage.clientWidth; // of what is folded away as well
+    const width = stage.clientWidth;
     if (!width) return; // hidden, or already taken away
     if (dialed !== (story?.version() ?? 0)) createDials();
     dialed = story?.version() ?? 0;
@@ -284,6 +287,10 @@ function renderDials({ model: given, el }) {
     root.dataset.story = story.isOn();
     story.draw();
     ruler.draw(s, width);
+    if (fold.open) drawFolded(s, width);
+  }
+
+  function drawFolded(s, width) {
     strip.draw(s, width, compare.get());
     sliders.set(s);
     follow();

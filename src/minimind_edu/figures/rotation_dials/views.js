@@ -1,10 +1,11 @@
 // The parts that RotationDials is drawn with: a dial, the ruler, the score at every distance.
 // Each is { root, draw(...), release() }; none of them keeps the figure's state.
 
-import { h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, draggable, handle, arrowStep } from "../kit/kit.js";
-import { linear, lineThrough, across, upright } from "../kit/chart.js";
+import { h, svg, fill, setAttributes, setText, textAt, setSize, clamp, fmt, draggable, handle } from "../kit/kit.js";
+import { arrowStep } from "../kit/kit.js";
+import { linear, lineThrough, across, upright, levels, ticks } from "../kit/chart.js";
 import { ropeFrequencies, pairChannels, turnForPosition, pairProducts } from "../kit/rope.js";
-import { ropeScore, cosineOnlyScore, angleBetween } from "../kit/rope.js";
+import { ropeScore, scoresAt, cosineOnlyScore, angleBetween } from "../kit/rope.js";
 
 export const LAYOUT = "half-split"; // MiniMind's own: pair i is channels i and i + dim/2
 export const LAST = 63; // the ruler's last position
@@ -54,8 +55,8 @@ function createArrow(words, name, label, unit, onDrag) {
   };
   const hit = onDrag && svg("circle", { class: "rd-hit", r: 22, ...slides });
   const ring = onDrag && svg("circle", { class: "rd-ring", r: 20 });
-  const under = svg("g", { class: `rd-${name}`, "data-sym": name }, parts.track, parts.raw, parts.rawTip);
-  const over = svg("g", { class: `rd-${name}`, "data-sym": name }, parts.shaft, parts.head, parts.letter, hit, ring);
+  const under = svg("g", { "data-tone": name, "data-sym": name }, parts.track, parts.raw, parts.rawTip);
+  const over = svg("g", { "data-tone": name, "data-sym": name }, parts.shaft, parts.head, parts.letter, hit, ring);
   let tip = [0, 0];
   const dragging = {
     keyStep: unit / 20,
@@ -114,7 +115,7 @@ export function createDial(words, pair, channels, reach, onDrag) {
     "svg",
     { viewBox: "-113 -113 226 226", role: onDrag ? "group" : "img" },
     svg("circle", { class: "rd-face", r: RIM }),
-    svg("path", { class: "rd-cross", d: `M${-RIM} 0H${RIM}M0 ${-RIM}V${RIM}` }),
+    svg("path", { class: "mm-level", d: `M${-RIM} 0H${RIM}M0 ${-RIM}V${RIM}` }),
     arrows.map((arrow) => arrow.under),
     wedge,
     arrows.map((arrow) => arrow.over),
@@ -134,9 +135,9 @@ export function createDial(words, pair, channels, reach, onDrag) {
     const degrees = s.frequencies[pair] * DEGREES;
     const digits = degrees < 0.095 ? 4 : degrees < 1 ? 2 : 1;
     const [apart, product] = [signed(angle * DEGREES, 1), signed(s.products[pair], 3)];
-    speed.textContent = words.speed(fmt(degrees, digits));
-    between.textContent = words.between(apart);
-    adds.textContent = words.adds(product);
+    setText(speed, words.speed(fmt(degrees, digits)));
+    setText(between, words.between(apart));
+    setText(adds, words.adds(product));
     setAttributes(drawing, { "aria-label": words.dial(pair, apart, product) });
     const share = (50 * s.products[pair]) / s.largest; // percent of the bar, from its middle
     bar.className = share < 0 ? "rd-minus" : "rd-plus";
@@ -150,11 +151,11 @@ export function createRuler(words, move) {
   const [top, middle, bottom, height, margin] = [17, 48, 79, 96, 18];
   let now = { m: 0, n: 0 };
   let [x, drawnWidth] = [null, 0];
-  const ticks = svg("g");
+  const axis = svg("g");
 
-  const token = (name, symbol, label, ...shapes) => {
+  const token = (tone, symbol, label, ...shapes) => {
     const slides = { tabindex: 0, role: "slider", "aria-label": label, "aria-valuemin": 0, "aria-valuemax": LAST };
-    return svg("g", { class: `rd-token rd-${name}`, "data-sym": symbol, ...slides }, shapes);
+    return svg("g", { class: "rd-token", "data-tone": tone, "data-sym": symbol, ...slides }, shapes);
   };
   const stem = (from) => svg("line", { class: "rd-stem", y1: from, y2: middle });
   const letter = (y, text) => svg("text", { class: "rd-onbody", y }, text);
@@ -169,10 +170,10 @@ export function createRuler(words, move) {
   const q = token("q", "m", words.queryPosition, queryShapes);
   const k = token("k", "n", words.keyPosition, keyShapes);
   const [pill, pillRing] = [lozenge("rd-pill", 14), lozenge("rd-ring", 17)];
-  const distance = textAt(null, middle, "", "rd-strong rd-both", "middle");
-  const both = token("both", "m-n", words.slideOnRuler, pill, distance, pillRing);
+  const distance = textAt(null, middle, "", { anchor: "middle", cls: "mm-strong rd-both" });
+  const both = token(null, "m-n", words.slideOnRuler, pill, distance, pillRing);
   const drawing = { height, role: "group", "aria-label": words.ruler, style: "touch-action: pan-y" };
-  const root = svg("svg", drawing, ticks, q, k, both);
+  const root = svg("svg", drawing, axis, q, k, both);
 
   let offset = 0; // of the finger from the smaller position, while both slide
   const start = (event) => {
@@ -196,10 +197,10 @@ export function createRuler(words, move) {
       return upright(x(position), middle - half, middle + half, "rd-tick");
     };
     fill(
-      ticks,
+      axis,
       across(middle, x(0), x(LAST), "rd-axis"),
       Array.from({ length: LAST + 1 }, tick),
-      [0, 16, 32, 48, 63].map((p) => textAt(x(p), middle + 24, p, "rd-small", "middle")),
+      ticks([0, 16, 32, 48, LAST], x, middle + 24),
     );
   }
 
@@ -213,7 +214,7 @@ export function createRuler(words, move) {
     setAttributes(pill, { x: from, width: wide });
     setAttributes(pillRing, { x: from - 3, width: wide + 6 });
     setAttributes(distance, { x: from + wide / 2 });
-    distance.textContent = `‹ ${words.distance(fmt(s.m - s.n, 0))} ›`;
+    setText(distance, `‹ ${words.distance(fmt(s.m - s.n, 0))} ›`);
     setAttributes(q, { transform: `translate(${x(s.m)} 0)`, "aria-valuenow": Math.round(s.m) });
     setAttributes(k, { transform: `translate(${x(s.n)} 0)`, "aria-valuenow": Math.round(s.n) });
     const text = words.positions(fmt(s.m, 0), fmt(s.n, 0));
@@ -226,13 +227,13 @@ export function createRuler(words, move) {
 export function createStrip(words, move) {
   const [height, left, right, top, bottom] = [186, 34, 8, 22, 22];
   const wordsHeight = 18; // the line of words above the curves
-  const masked = svg("rect", { class: "rd-masked", x: left, y: top, height: height - top - bottom });
+  const masked = svg("rect", { class: "mm-soft", x: left, y: top, height: height - top - bottom });
   const [grid, sides] = [svg("g"), svg("g")];
   const [curve, wrong] = [svg("path", { class: "rd-curve" }), svg("path", { class: "rd-wrong" })];
-  const plumb = svg("line", { class: "rd-axis rd-plumb", y1: top, y2: height - bottom });
+  const plumb = svg("line", { class: "mm-faint", y1: top, y2: height - bottom });
   const mirror = svg("circle", { class: "rd-mirror", r: 4.5 });
   const point = svg("circle", { class: "rd-point", r: 6.5 });
-  const title = textAt(0, 12, words.strip, "rd-small");
+  const title = textAt(0, 12, words.strip);
   const here = handle({ label: words.stripHandle, min: -LAST, max: LAST, reach: 20, ring: 11, shape: point });
   const parts = [masked, grid, sides, wrong, curve, plumb, mirror, here, title];
   const drawing = { height, role: "group", "aria-label": words.strip, style: "touch-action: pan-y" };
@@ -248,8 +249,7 @@ export function createStrip(words, move) {
 
   function drawCurves(s, width, x, compare) {
     const distances = Array.from({ length: 8 * LAST + 1 }, (_, i) => i / 4 - LAST);
-    // the curve needs one table of turns a distance; the key stays at 0
-    const scores = distances.map((d) => ropeScore(s.query, s.key, d, 0, s.base, LAYOUT, LAYOUT));
+    const scores = scoresAt(s.query, s.key, distances, s.base, LAYOUT);
     const cosines = compare ? distances.map((d) => cosineOnlyScore(s.query, s.key, d, s.base, LAYOUT)) : [];
     const [low, high] = [Math.min(...scores, ...cosines), Math.max(...scores, ...cosines)];
     const pad = 0.08 * (high - low) + 0.05;
@@ -260,17 +260,17 @@ export function createStrip(words, move) {
     setSize(root, width, height);
     setAttributes(masked, { width: Math.max(0, x(0) - left) });
     const isInside = (level) => level >= low - pad && level <= high + pad;
-    const levels = [...new Set([Math.ceil(low), 0, Math.floor(high)])].filter(isInside);
+    const scoresNamed = [...new Set([Math.ceil(low), 0, Math.floor(high)])].filter(isInside);
+    const whole = (number) => fmt(number, 0);
     fill(
       grid,
-      levels.map((v) => across(y(v), left, width - right, "rd-zero")),
-      levels.map((v) => textAt(left - 6, y(v) + 4, fmt(v, 0), "rd-small", "end")),
-      [-48, -32, -16, 0, 16, 32, 48].map((d) => textAt(x(d), height - 6, fmt(d, 0), "rd-small", "middle")),
+      levels(scoresNamed, y, left, width - right, whole),
+      ticks([-48, -32, -16, 0, 16, 32, 48], x, height - 6, whole),
     );
     fill(
       sides,
-      textAt((left + x(0)) / 2, top + 14, words.keyAfter, "rd-small", "middle"),
-      textAt((x(0) + width - right) / 2, top + 14, words.keyBefore, "rd-small", "middle"),
+      textAt((left + x(0)) / 2, top + 14, words.keyAfter, { anchor: "middle" }),
+      textAt((x(0) + width - right) / 2, top + 14, words.keyBefore, { anchor: "middle" }),
     );
   }
 

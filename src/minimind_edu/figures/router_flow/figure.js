@@ -1,8 +1,8 @@
 // RouterFlow: the words of two sentences go to the experts of a mixture, at six moments of its training.
 
-import { h, svg, fill, setAttributes, textAt, setSize, fmt, slider, toggle, choice, optionsFor } from "../kit/kit.js";
-import { readout, announcement, controlsOf, row, wordsOf, frame, mount } from "../kit/kit.js";
-import { linear, lineThrough, across, upright } from "../kit/chart.js";
+import { NARROW, h, svg, fill, setAttributes, textAt, setSize, fmt, slider, toggle, choice } from "../kit/kit.js";
+import { optionsFor, readout, announcement, controlsOf, row, wordsOf, frame, mount } from "../kit/kit.js";
+import { linear, lineThrough, across, upright, levels, ticks } from "../kit/chart.js";
 import { runOf, waysOf, extremesOf, busiestAlong } from "./math.js";
 import { routerFlowWords } from "./words.js";
 
@@ -10,7 +10,6 @@ const TRAITS = ["step", "balanced", "top_k", "block", "seed"];
 const EXPERTS = 4;
 const EVEN = 100 / EXPERTS; // percent
 const UNEVEN = 1.5 * EVEN; // from here on an expert is a favorite
-const NARROW = 460; // pixels
 const THICKEST = 9; // pixels of a line whose weight is 1
 const COURSE = { width: 460, height: 150 }; // pixels of the folded chart, at most
 // Where things are, in pixels: a row for each word, and what is left of the lines and above the rows.
@@ -34,12 +33,12 @@ function createFlow(words) {
     setAttributes(bars[i], { x, y: y - 8 });
     bars[i].style.width = `${(load / 100) * length}px`;
     return [
-      textAt(x, y - 15, words.expert(i + 1), "rf-expert"),
-      textAt(x + length, y - 15, words.percent(load), "rf-load", "end"),
-      svg("rect", { class: "rf-rail", x, y: y - 8, width: length, height: 16, rx: 2 }),
+      textAt(x, y - 15, words.expert(i + 1), { cls: null }),
+      textAt(x + length, y - 15, words.percent(load), { anchor: "end", cls: "mm-strong" }),
+      svg("rect", { class: "mm-soft", x, y: y - 8, width: length, height: 16, rx: 2 }),
       bars[i],
       upright(tick, y - 12, y + 12, "rf-tick"),
-      isLast && textAt(tick, y + 26, words.even, "rf-small", "middle"),
+      isLast && textAt(tick, y + 26, words.even, { anchor: "middle" }),
     ];
   }
 
@@ -55,8 +54,8 @@ function createFlow(words) {
     setSize(root, width, height, words.picture(story.length, shown.loads, shown.step, shown.balanced));
     fill(
       names,
-      textAt(left - 10, 12, words.tokens, "rf-small", "end"),
-      story.map((word, i) => textAt(left - 10, yOf(i) + 4, word, "rf-word", "end")),
+      textAt(left - 10, 12, words.tokens, { anchor: "end" }),
+      story.map((word, i) => textAt(left - 10, yOf(i) + 4, word, { anchor: "end", cls: null, tone: "stream" })),
     );
     const lines = shown.ways.map(([word, expert, weight]) =>
       svg("path", {
@@ -69,7 +68,7 @@ function createFlow(words) {
     const drawn = shown.loads.map((load, i) =>
       drawExpert(i, load, { x, length, y: expertY(i), isLast: i === EXPERTS - 1 }),
     );
-    fill(loads, textAt(x + length, 12, words.loads, "rf-small", "end"), drawn);
+    fill(loads, textAt(x + length, 12, words.loads, { anchor: "end" }), drawn);
   }
   return { root, draw };
 }
@@ -82,9 +81,9 @@ function createCourses(words) {
   function drawLegend() {
     const sample = (x, cls) => across(26, x, x + 22, `rf-course ${cls}`);
     return [
-      textAt(0, 12, words.along, "rf-small"),
-      [sample(0, ""), textAt(28, 30, words.without, "rf-small")],
-      [sample(206, "rf-balanced"), textAt(234, 30, words.with, "rf-small")],
+      textAt(0, 12, words.along),
+      [sample(0, ""), textAt(28, 30, words.without)],
+      [sample(206, "rf-balanced"), textAt(234, 30, words.with)],
     ];
   }
 
@@ -93,10 +92,6 @@ function createCourses(words) {
     const floor = height - bottom;
     const x = linear([0, results.stops.length - 1], [left, width - right]);
     const y = linear([0, 100], [floor, top]);
-    const ticks = [0, EVEN, 50, 100].map((load) => [
-      across(y(load), left, width - right, "rf-grid"),
-      textAt(left - 6, y(load) + 4, words.percent(load), "rf-small", "end"),
-    ]);
     const [without, balanced] = [false, true].map((isBalanced) =>
       busiestAlong(results, traits.top_k, isBalanced, traits.block - 1),
     );
@@ -107,9 +102,9 @@ function createCourses(words) {
     fill(
       root,
       drawLegend(),
-      ticks,
-      results.stops.map((step, i) => textAt(x(i), floor + 17, step, "rf-small", "middle")),
-      upright(x(stop), top, floor, "rf-now"),
+      levels([0, EVEN, 50, 100], y, left, width - right, words.percent),
+      ticks([...results.stops.keys()], x, floor + 17, (i) => results.stops[i]),
+      upright(x(stop), top, floor, "mm-faint"),
       balanced.map(course("rf-balanced")),
       without.map(course("")),
     );
@@ -136,11 +131,11 @@ function renderRouter({ model, el }) {
   const [isCompact, results] = [model.get("compact"), model.get("results")];
   const controls = createControls(model, words, results);
   const [flow, courses] = [createFlow(words), createCourses(words)];
-  const verdict = announcement("rf-verdict");
+  const verdict = announcement("mm-verdict rf-verdict");
   const numbers = readout([]);
   const stage = h("div", { class: "mm-stage" }, flow);
   const control = row(isCompact ? null : controls.steps, controls.balanced);
-  const below = h("div", { class: "rf-below" }, verdict, numbers);
+  const below = h("div", {}, verdict, numbers);
   const more = [row(controls.folded), h("div", { class: "mm-stage rf-along" }, courses)];
   const root = frame(words, { stage, control, numbers: below, more }, isCompact);
 

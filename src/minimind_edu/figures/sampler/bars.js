@@ -9,22 +9,22 @@ export function createSamplerBars(words, onPress) {
   const list = h("div", { class: "sp-bars", "data-sym": "logits" });
   const legend = h(
     "p",
-    { class: "sp-legend" },
+    { class: "mm-legend sp-legend" },
     Object.entries(words.legend)
       .filter(([name]) => onPress || name !== "drawn")
-      .map(([name, text]) => h("span", {}, h("i", { class: `sp-${name}` }), text)),
+      .map(([name, text]) => h("span", {}, h("i", { class: `mm-${name}` }), text)),
   );
   const root = h("div", { class: "sp-answer" }, list, legend);
   let rows = [];
 
   function createRow(isButton) {
     let id = null;
-    const word = h("span", { class: "sp-word" });
-    const [before, after, drawn] = ["before", "after", "drawn"].map((name) => h("i", { class: `sp-${name}` }));
+    const word = h("span", { class: "mm-clipped sp-word" });
+    const [before, after, drawn] = ["before", "after", "drawn"].map((name) => h("i", { class: `mm-${name}` }));
     const [was, now] = [h("small", {}), h("b", {})];
     const parts = [
       word,
-      h("span", { class: "sp-track" }, before, after, drawn),
+      h("span", { class: "mm-track sp-track" }, before, after, drawn),
       h("span", { class: "sp-number" }, was, now),
     ];
     const listeners = isButton ? { type: "button", onClick: () => onPress(id) } : { role: "img" };

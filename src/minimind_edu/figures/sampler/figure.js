@@ -1,7 +1,7 @@
 // Sampler: the trained model's next word, what the knobs of generation make of its distribution, and draws from it.
 
-import { h, fill, fmt, slider, choice, namedOptions, button, readout, announcement, controlsOf } from "../kit/kit.js";
-import { row, setTraits, wordsOf, frame, mount } from "../kit/kit.js";
+import { WIDE, h, fill, fmt, slider, choice, namedOptions, button, readout, announcement } from "../kit/kit.js";
+import { controlsOf, row, setTraits, wordsOf, frame, mount } from "../kit/kit.js";
 import { drawnFrom, entropyInNats, reshape, softmax } from "../live/sampling.js";
 import { createSource } from "../live/source.js";
 import { createSamplerBars } from "./bars.js";
@@ -31,7 +31,6 @@ const RANGES = {
   top_p: [0.05, 1, 0.05],
   min_p: [0, 1, 0.01],
 };
-const WIDE = 640; // pixels from which the bars have room beside the text, as in the stylesheet
 const MANY = 100; // draws of the second button
 const NO_SPACE_BEFORE = /^[.,:?。，：？]/u;
 const CHINESE = /\p{Script=Han}|[。，：？]/u;
@@ -55,7 +54,7 @@ function createTextLine(words) {
       const isAdded = from + i >= tokens.length - added;
       return [isJoined ? "" : " ", isAdded ? h("b", {}, token) : token];
     });
-    const slot = h("span", { class: "sp-slot" }, last === null ? "" : table[last]);
+    const slot = h("span", { class: "mm-slot sp-slot" }, last === null ? "" : table[last]);
     fill(
       root,
       [from ? "…" : "", shown, " ", slot].flat(2).filter((part) => part !== ""),
@@ -222,21 +221,20 @@ function renderSampler({ model, el }) {
   const { bound, follow } = controlsOf(model);
   const start = bound(choice, "start", { label: words.start, options: namedOptions(words.starts) });
   const recipe = h("p", { class: "sp-recipe" });
-  const [verdict, status] = [announcement("sp-verdict"), announcement("sp-status")];
+  const [verdict, status] = [announcement(), announcement("sp-status")];
   const numbers = readout([]);
   const seed = button({ label: "", onClick: () => setTraits(model, { seed: model.get("seed") + 1 }) });
   const { temperature, ...folded } = knobs.knobs;
   const begin = h("div", { class: "sp-begin" }, start, actions.back);
-  const beside = h("div", { class: "sp-beside" }, isCompact ? line : [begin, line, status]);
+  const beside = h("div", { class: "mm-column sp-beside" }, isCompact ? line : [begin, line, status]);
   const told = h("div", { class: "sp-told" }, recipe, verdict);
-  const stage = h("div", { class: "mm-stage sp-stage" }, beside, bars, isCompact ? null : told);
+  const stage = h("div", { class: "mm-stage mm-column sp-stage" }, beside, bars, isCompact ? null : told);
   const control = row(temperature, isCompact ? null : actions);
-  const below = h("div", { class: "sp-below" }, numbers);
   const note = h("p", { class: "mm-note" }, words.order);
   const chosen = h("div", { class: "sp-chosen" }, presets, seed);
   const more = [chosen, h("div", { class: "mm-controls sp-knobs" }, Object.values(folded)), note, source];
   const shape = isCompact ? { ...words, title: words.titleCompact } : words;
-  const root = frame(shape, { stage, control, numbers: below, more }, isCompact);
+  const root = frame(shape, { stage, control, numbers, more }, isCompact);
 
   /** The text that is given: the reader's story, or one of the figure's own. */
   function given() {
@@ -249,7 +247,7 @@ function renderSampler({ model, el }) {
     text.begin(given());
     const now = text.now();
     const state = samplerState(model, text);
-    const isWide = width > WIDE;
+    const isWide = width >= WIDE;
     const key = JSON.stringify([now.ids, state.settings, model.get("seed")]);
     draws.follow(key, state.after, { seed: seedAt(model, now.ids.length), first: actions.isTaking() ? 1 : 0 });
     bars.draw(rowsOf(state, draws, table, isWide ? (isCompact ? 7 : 9) : 6, words));
