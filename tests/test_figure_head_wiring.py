@@ -277,7 +277,7 @@ def test_the_story_shows_what_each_head_reads(page):
     assert f"share k{head // size}" in verdict
     for query in range(head // size * size, (head // size + 1) * size):
         word, share = expected[query][0]
-        assert f"q{query} looks at “{word}” ({100 * share:.0f} %)" in verdict
+        assert f"q{query} looks at “{word}” ({100 * share:.0f}\N{NO-BREAK SPACE}%)" in verdict
     cache = KVCache(config.num_hidden_layers)
     for one in cache.layers:
         one.append(*(torch.empty(1, 1, config.num_key_value_heads, config.head_dim) for _ in range(2)))

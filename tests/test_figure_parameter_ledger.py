@@ -161,7 +161,10 @@ def test_presets_are_the_real_models(ledger):
         ledger.get_by_label(preset, exact=True).check()
         assert row(ledger, "total")[1] == tied
         assert numbers(ledger) == [untied, both]
-        assert f", {saved} of the untied model" in ledger.locator(".mm-verdict").inner_text()
+        assert (
+            ", {} of the untied model".format(saved.replace(" ", "\N{NO-BREAK SPACE}"))
+            in ledger.locator(".mm-verdict").inner_text()
+        )
 
 
 def test_bars_are_as_long_as_their_counts(ledger):
@@ -178,7 +181,7 @@ def test_untying_adds_the_head_and_says_what_tying_would_save(ledger):
     assert numbers(ledger)[0] == "25,829,888"
     assert ledger.locator(".le-saved").count() == 0
     words = ledger.locator(".mm-verdict").inner_text()
-    assert words == "Tying would save 3,276,800 parameters, 11.26 % of the untied model."
+    assert words == "Tying would save 3,276,800 parameters, 11.26\N{NO-BREAK SPACE}% of the untied model."
     assert row(ledger, "head") == ["head", "3,276,800", "11.26", "%"]
 
 
@@ -271,7 +274,7 @@ def test_the_story_counts_the_living_model_and_finds_the_nearest_row(page):
     assert shown == [[world.WORDS[i], f"{c:.2f}"] for c, i in zip(*map(torch.Tensor.tolist, nearest), strict=True)]
     saved = config.vocab_size * config.hidden_size
     verdict = page.inner_text(".mm-verdict")
-    assert f"Tying saves {saved:,} parameters, {100 * saved / (whole + saved):.2f} %" in verdict
+    assert f"Tying saves {saved:,} parameters, {100 * saved / (whole + saved):.2f}\N{NO-BREAK SPACE}%" in verdict
     assert f"“{reading.words[telling]}”" in verdict and f"“{shown[0][0]}”, cosine {shown[0][1]}" in verdict
 
 

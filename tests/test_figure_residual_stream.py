@@ -487,7 +487,7 @@ def test_the_story_says_what_the_model_would_say_after_each_block(page):
         share, word = likely.max(0)
         verdict = page.inner_text(".mm-verdict")
         assert f"“{world.WORDS[int(word)]}”" in verdict
-        said = re.search(r"\((> )?([\d.]+) %\)", verdict)
+        said = re.search(r"\((> )?([\d.]+)\xa0%\)", verdict)
         assert said and float(said[2]) == pytest.approx(100 * float(share), abs=0.51)
         probe.focus()
         page.keyboard.press("ArrowLeft")

@@ -203,7 +203,9 @@ def test_the_words_and_numbers_are_the_packages(page):
     decode, prefill = decode_cost(figure.config(), 512), prefill_cost(figure.config(), 512)
     assert told(page, "each sequence gets") == f"{1 / machine.seconds(decode):,.0f}"
     unused = 1 - decode.operations / machine.peak / machine.seconds(decode)
-    assert verdict(page) == f"Decode waits for memory: {100 * unused:.0f} % of its arithmetic is unused."
+    assert (
+        verdict(page) == f"Decode waits for memory: {100 * unused:.0f}\N{NO-BREAK SPACE}% of its arithmetic is unused."
+    )
     assert told(page, "prefill, tokens") == f"{512 / machine.seconds(prefill):,.0f}"
     labels = page.locator(".ro-labels text").all_text_contents()
     assert labels == [
@@ -353,7 +355,7 @@ def test_the_story_puts_the_living_model_under_the_roof(page):
     unused = 1 - cost.operations / machine.peak / machine.seconds(cost)
     weights = f"{cost.weight_bytes // 4:,}"
     verdict = page.inner_text(".mm-verdict")
-    assert f"only {weights} weights" in verdict and f"{100 * unused:.0f} %" in verdict
+    assert f"only {weights} weights" in verdict and f"{100 * unused:.0f}\N{NO-BREAK SPACE}%" in verdict
     assert numbers["weights"] == f"{cost.weight_bytes / 1024:.0f} KiB"
     prefill = prefill_cost(reading.model.config, len(reading.words))
     assert numbers["prefill, operations per byte"] == f"{prefill.intensity:.1f}"

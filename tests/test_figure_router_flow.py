@@ -124,7 +124,7 @@ def test_its_sentence_names_the_busiest_expert_and_those_without_work(flow):
         for step in STOPS:
             go_to(flow, step)
             told, loads = flow.locator(".mm-verdict").inner_text(), loads_shown(flow)
-            assert f"{max(loads):.0f} %" in told
+            assert f"{max(loads):.0f}\N{NO-BREAK SPACE}%" in told
             if max(loads) > 37.5:
                 assert told.startswith(f"Expert {loads.index(max(loads)) + 1} gets")
                 idle = sum(load < 5 for load in loads)

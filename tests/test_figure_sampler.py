@@ -133,7 +133,10 @@ def test_words_that_are_cut_are_marked_and_counted(page):
     assert page.locator(f"{ROW}[data-cut=false]").count() == 4
     assert page.locator(f"{ROW}[data-cut=true]").first.inner_text().endswith("cut")
     share = 100 * before[after == 0].sum().item()
-    assert page.locator(".mm-verdict").inner_text() == f"4 of {WORDS} words are left; the others had {share:.0f} %."
+    assert (
+        page.locator(".mm-verdict").inner_text()
+        == f"4 of {WORDS} words are left; the others had {share:.0f}\N{NO-BREAK SPACE}%."
+    )
 
 
 def test_a_penalty_marks_the_words_of_the_text(page):
