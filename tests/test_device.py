@@ -24,6 +24,7 @@ def test_an_accelerator_is_taken_where_there_is_one(cuda, mps, expected, monkeyp
     assert devices_here() == [torch.device("cpu"), *others]
 
 
+@pytest.mark.long
 def test_a_hidden_gpu_is_no_gpu():
     """Hidden as users hide it: in the environment, before torch looks."""
     question = "from minimind_edu.device import devices_here; print(*devices_here())"

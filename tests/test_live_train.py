@@ -263,6 +263,7 @@ def heard_of(live, **options):
     return live.evaluate(TRAINED, [world.tables(), options])
 
 
+@pytest.mark.long
 def test_the_loss_falls_to_the_entropy_and_pairs_that_were_never_seen_are_translated(live):
     heard = heard_of(live)
     progress = [message for message in heard if message["type"] == "progress"]

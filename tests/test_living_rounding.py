@@ -112,6 +112,7 @@ def test_the_stored_model_itself_fails_where_the_stored_results_say():
         assert 0.4 < kl / rows[way]["kl"] < 2.5
 
 
+@pytest.mark.long
 def test_the_command_writes_what_the_book_reads(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(rounding, "WAYS", {"int4 per row": Grid(4)})
     monkeypatch.setattr(rounding, "FURTHER", Recipe(steps=2, warmup=1))

@@ -122,6 +122,7 @@ def test_decode_steps_attend_to_the_context_on_average(model, monkeypatch):
     assert abs(sum(lengths) / len(lengths) - 40) <= 0.5
 
 
+@pytest.mark.long
 def test_the_command_prints_what_the_figure_reads(monkeypatch, capsys):
     monkeypatch.setattr(machine, "MiniMindConfig", lambda: TINY)
     monkeypatch.setattr(machine, "CONTEXT", 20)

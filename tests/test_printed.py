@@ -129,6 +129,7 @@ def test_all_that_a_cell_shows_is_settled_in_its_place():
     assert settled_outputs(computed[:1], stored) == computed[:1]
 
 
+@pytest.mark.long
 def test_nbval_compares_so_and_its_diff_shows_what_is_wrong_alone(pytester, request, monkeypatch):
     """In a run of its own, with the conftest of this project."""
     cells = [

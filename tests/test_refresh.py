@@ -158,6 +158,7 @@ def test_other_output_is_not(text):
     assert not refresh.machine_words(code("x", [stream(text)]))
 
 
+@pytest.mark.long
 def test_a_chapter_is_executed_and_a_second_run_changes_nothing(tmp_path):
     """In the environment that makes figures still and torch, here as in every kernel, compute with one thread."""
     assert torch.get_num_threads() == 1
@@ -171,6 +172,7 @@ def test_a_chapter_is_executed_and_a_second_run_changes_nothing(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
 
+@pytest.mark.long
 def test_another_machine_leaves_the_chapter_as_it_is(tmp_path, monkeypatch):
     """Its last digits differ; asked to measure, it stores them."""
     source = "import os\nprint('loss', os.environ['LOSS'])"

@@ -62,6 +62,7 @@ def copy_of_the_project(folder: Path, mode: int) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_two_copies_of_the_project_give_the_same_bytes(tmp_path):
     written = []
     for name, mode in (("here", 0o644), ("somewhere/quite else", 0o600)):
@@ -113,6 +114,7 @@ def test_the_wheel_says_what_it_is(entries, tmp_path):
     assert {row[0] for row in rows} == set(entries)
 
 
+@pytest.mark.long
 def test_pip_accepts_the_wheel(tmp_path):
     path = self_contained.build_wheel(tmp_path)
     options = ["--quiet", "--no-deps", "--no-index", "--target", str(tmp_path / "site")]

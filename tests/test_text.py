@@ -84,6 +84,7 @@ def test_the_lines_of_the_readme_work(folder, tmp_path, monkeypatch, capsys):
     assert torch.equal(from_checkpoint("my-model")(ids).logits, from_checkpoint("MiniMind2")(ids).logits)
 
 
+@pytest.mark.long
 def test_nothing_optional_or_slow_is_imported_before_it_is_needed():
     later = ("transformers", "huggingface_hub", "tokenizers", "jinja2", "torch._dynamo")
     imported = "minimind_edu.checks, minimind_edu.fast, minimind_edu.figures, minimind_edu.living"

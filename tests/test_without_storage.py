@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import pytest
 import torch
 from model_builders import tiny_config, tiny_model
 
@@ -35,6 +36,7 @@ def test_what_one_has_becomes_its_parameters():
     assert all(a.data_ptr() == b.data_ptr() for a, b in zip(empty.parameters(), model.parameters(), strict=True))
 
 
+@pytest.mark.long
 def test_a_stored_model_is_read_without_loading_torchs_compiler():
     code = "import sys, minimind_edu.living as living; living.living_model(); print('torch._dynamo' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
