@@ -21,11 +21,20 @@ MOST_WORKERS = 8  # each of them imports torch
 notebook_environment.apply()
 
 
+def pytest_addoption(parser):
+    parser.addoption("--pretend", choices=["cuda", "mps"], help="a GPU that is not there: tests/pretended_device.py")
+
+
 def pytest_configure(config):
     """Give nbval what it needs: a chapter for each process, the kernel of this environment, patience that ends."""
     option = config.option
     if not getattr(option, "nbval", False):
+        if option.pretend:
+            raise pytest.UsageError("--pretend is for chapters: pytest --nbval --pretend cuda chapters/")
         return
+    if option.pretend:
+        os.environ["PYTHONSTARTUP"] = str(config.rootpath / "tests" / "pretended_kernel.py")
+        os.environ["PRETENDED_DEVICE"] = option.pretend
     if option.dist == "worksteal":  # unless there is one process only
         option.dist = "loadfile"  # the cells of a chapter need one kernel
         option.loadscopereorder = False  # those that take longest come first, see below

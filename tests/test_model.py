@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 from model_builders import KINDS, PROPERTY, tensor, tiny_config, tiny_model, token_ids
+from pretended_device import pretended
 
 from minimind_edu.config import MiniMindConfig
 from minimind_edu.model import MiniMindForCausalLM
@@ -388,6 +389,17 @@ def test_tables_stay_in_float32_when_the_model_is_halved(convert):
     assert torch.equal(model.model.freqs_cos, cos) and torch.equal(model.model.freqs_sin, sin)
     model.float()
     assert torch.equal(model.model.freqs_cos, cos), "nothing was lost on the way"
+
+
+@pytest.mark.parametrize("move", ["half", "to", "to_empty"])
+def test_other_tables_that_were_put_in_their_place_move_along(move):
+    """A model without positions must not get them back on a GPU."""
+    with pretended("cuda"):
+        model = MiniMindForCausalLM(tiny_config())
+        model.model.freqs_cos.fill_(1.0)
+        getattr(model, move)(*(["cuda"] if move == "to" else []), **({"device": "cuda"} if move == "to_empty" else {}))
+        assert model.model.freqs_cos.device.type == ("cpu" if move == "half" else "cuda")
+        assert bool((model.model.freqs_cos == 1).all()) and bool(model.model.freqs_sin.any())
 
 
 def test_tables_are_widened_with_the_model():

@@ -70,12 +70,16 @@ def _settled_line(computed: str, stored: str) -> str:
     return "".join(word + number for word, number in zip(words, [*chosen, ""], strict=True))
 
 
+# What torch says of a tensor that is not on the CPU, where the stored ones are.
+DEVICE = re.compile(r",\s+device='(?:cuda|mps)(?::\d+)?'")
+
+
 def settled(computed: str, stored: str) -> str:
     """The computed text, with every number that is near the stored one in its place replaced by that one.
 
     So it equals the stored text if only such digits differ, and otherwise differs from it by what is wrong alone.
     """
-    lines, stored_lines = computed.split("\n"), stored.split("\n")
+    lines, stored_lines = DEVICE.sub("", computed).split("\n"), stored.split("\n")
     if len(lines) != len(stored_lines):
         return computed
     return "\n".join(map(_settled_line, lines, stored_lines))

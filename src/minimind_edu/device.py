@@ -11,13 +11,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
+from torch import nn
 
 
-def pick_device() -> torch.device:
-    """CUDA if there is one, else Apple's MPS, else the CPU."""
+def pick_device(dtype: torch.dtype | None = None) -> torch.device:
+    """CUDA if there is one, else Apple's MPS unless you compute in float64, which it has not, else the CPU."""
     if torch.cuda.is_available():
         return torch.device("cuda")
-    if torch.backends.mps.is_available():
+    if torch.backends.mps.is_available() and dtype != torch.float64:
         return torch.device("mps")
     return torch.device("cpu")
 
@@ -25,6 +26,12 @@ def pick_device() -> torch.device:
 def devices_here() -> list[torch.device]:
     """The CPU, and after it the picked device, if that is another: for measurements that show both."""
     return list(dict.fromkeys((torch.device("cpu"), pick_device())))
+
+
+def device_of(model: object) -> torch.device:
+    """Where the parameters of a model are; what has none, such as a function that knows the answers, is on the CPU."""
+    parameters = model.parameters() if isinstance(model, nn.Module) else ()
+    return next((parameter.device for parameter in parameters), torch.device("cpu"))
 
 
 def pick_dtype(device: torch.device | str) -> torch.dtype:

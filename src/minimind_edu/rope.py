@@ -86,10 +86,14 @@ class RopeTables(nn.Module):
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "RopeTables":
         """Moving and converting (`.to`, `.half`, `.double`, `.to_empty`) all come through here."""
-        before = self.freqs_cos
+        before = self.freqs_cos, self.freqs_sin
         super()._apply(fn, recurse)
-        if self.freqs_cos is not before:
-            self.rebuild_tables()  # what came out may be rounded (half) or uninitialized (to_empty)
+        if self.freqs_cos is not before[0]:  # what came out may be rounded (half) or uninitialized (to_empty)
+            device, dtype = self._wanted()
+            if before[0].dtype == dtype and not before[0].is_meta:  # others may stand in their place: they only move
+                self.freqs_cos, self.freqs_sin = (table.to(device) for table in before)
+            else:
+                self.rebuild_tables()
         return self
 
     def _follow_weights(self, _: Any) -> None:

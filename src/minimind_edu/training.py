@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from minimind_edu.device import one_thread
+from minimind_edu.device import device_of, one_thread
 from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.notebook import progress
 from minimind_edu.validation import check_count, check_number
@@ -115,7 +115,7 @@ def train(
             "train in float32, model.float(), and convert afterwards"
         )
     recipe = recipe or Recipe()
-    optimizer, device = adamw(model, recipe), next(model.parameters()).device
+    optimizer, device = adamw(model, recipe), device_of(model)
     losses: list[float] = []
     supply = iter(batches)
     model.train()

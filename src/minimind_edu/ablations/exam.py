@@ -6,6 +6,7 @@ from torch import Tensor
 
 from minimind_edu.ablations.lists import END, TASKS, answers, distributions, encode
 from minimind_edu.ablations.lists import decode as text_of
+from minimind_edu.device import device_of
 from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.rope import precompute_freqs_cis
 from minimind_edu.rope_frequencies import RopeScaling
@@ -15,9 +16,9 @@ BATCH = 25  # rows at a time
 
 @torch.no_grad()
 def log_probabilities(model: MiniMindForCausalLM, rows: np.ndarray) -> Tensor:
-    """Log-probabilities [B, T, V] of the word after each word of rows [B, T]."""
-    parts = torch.from_numpy(rows).split(BATCH)
-    return torch.cat([model(part).logits.log_softmax(-1) for part in parts])
+    """Log-probabilities [B, T, V] of the word after each word of rows [B, T]; on the CPU, as the rows are."""
+    parts = torch.from_numpy(rows).to(device_of(model)).split(BATCH)
+    return torch.cat([model(part).logits.log_softmax(-1).cpu() for part in parts])
 
 
 def loss(model: MiniMindForCausalLM, rows: np.ndarray) -> float:
@@ -56,7 +57,8 @@ def accuracy_along(model: MiniMindForCausalLM, rows: np.ndarray, block: int) -> 
 def with_yarn(model: MiniMindForCausalLM, scaling: RopeScaling) -> None:
     """Scale a model's RoPE for longer texts, without further training."""
     sizes = model.config.head_dim, model.config.max_position_embeddings, model.config.rope_theta
-    model.model.freqs_cos, model.model.freqs_sin = precompute_freqs_cis(*sizes, scaling)
+    tables = precompute_freqs_cis(*sizes, scaling)
+    model.model.freqs_cos, model.model.freqs_sin = (table.to(device_of(model)) for table in tables)
 
 
 @torch.no_grad()

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from minimind_edu import world
+from minimind_edu.device import device_of
 from minimind_edu.model import MiniMindForCausalLM
 
 BATCH = 50  # texts at a time: small enough for any machine
@@ -23,7 +24,8 @@ def accuracy(model: MiniMindForCausalLM, asked: Sequence[world.Question]) -> flo
         ids = np.zeros((len(texts), max(map(len, texts))), dtype=np.int64)
         for row, text in zip(ids, texts, strict=True):
             row[: len(text)] = text
-        said = model(torch.from_numpy(ids)).logits.argmax(-1).numpy()  # [B, S], of the word that follows each
+        logits = model(torch.from_numpy(ids).to(device_of(model))).logits
+        said = logits.argmax(-1).cpu().numpy()  # [B, S], of the word that follows each
         for row, one in zip(said, batch, strict=True):
             first = len(one.prompt) - 1
             right += bool((row[first : first + len(one.answer)] == one.answer).all())
@@ -46,5 +48,5 @@ def divergence(model: MiniMindForCausalLM, stories: np.ndarray) -> tuple[float, 
 
 
 def log_probabilities(model: MiniMindForCausalLM, ids: Tensor) -> Tensor:
-    """Log-probabilities [B, T, V] in float64 of the word after each word of ids [B, T]."""
-    return model(ids).logits.double().log_softmax(-1)
+    """Log-probabilities [B, T, V] after each word of ids [B, T]; float64 and so on the CPU: MPS has none."""
+    return model(ids.to(device_of(model))).logits.cpu().double().log_softmax(-1)

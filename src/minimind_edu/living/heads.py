@@ -9,6 +9,7 @@ from torch import Tensor
 
 from minimind_edu import world
 from minimind_edu.block import MiniMindBlock
+from minimind_edu.device import device_of
 from minimind_edu.living.exam import accuracy
 from minimind_edu.masks import causal_mask
 from minimind_edu.model import MiniMindForCausalLM
@@ -52,18 +53,19 @@ def answer_reading(model: MiniMindForCausalLM, asked: Sequence[world.Question]) 
 
     The mean over all questions of the attention weight from the last word of the prompt.
     """
-    total = torch.zeros(model.config.num_hidden_layers, model.config.num_attention_heads)
+    device = device_of(model)
+    total = torch.zeros(model.config.num_hidden_layers, model.config.num_attention_heads, device=device)
     for one in asked:
         answer = int(one.answer[0])
         mentions = torch.from_numpy((one.prompt == answer) | (abs(one.prompt - answer) == TWIN))
-        total += attention_weights(model, torch.from_numpy(one.prompt[None]))[:, :, -1, mentions].sum(-1)
+        total += attention_weights(model, torch.from_numpy(one.prompt[None]).to(device))[:, :, -1, mentions].sum(-1)
     return total / len(asked)
 
 
 def lost_without(model: MiniMindForCausalLM, asked: Sequence[world.Question]) -> Tensor:
     """How much accuracy [L, H] on these questions is lost when one head is silenced."""
     whole, config = accuracy(model, asked), model.config
-    lost = torch.zeros(config.num_hidden_layers, config.num_attention_heads)
+    lost = torch.zeros(config.num_hidden_layers, config.num_attention_heads, device=device_of(model))
     for layer in range(config.num_hidden_layers):
         for head in range(config.num_attention_heads):
             with silenced(model, layer, head):

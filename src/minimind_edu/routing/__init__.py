@@ -16,6 +16,7 @@ from torch import Tensor
 
 from minimind_edu import world
 from minimind_edu.config import MiniMindConfig
+from minimind_edu.device import device_of
 from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.moe import RouterOutput, load_balancing_loss
 from minimind_edu.training import Recipe
@@ -78,6 +79,7 @@ def look(model: MiniMindForCausalLM, held_out: Tensor, shown: Tensor) -> dict[st
     Returns:
         loss in nats a word, and for each block the loads [N], the balance, and the experts and weights [S, k] of shown.
     """
+    held_out, shown = held_out.to(device_of(model)), shown.to(device_of(model))
     many, few = model(held_out, labels=held_out), model(shown)
     blocks = [
         {

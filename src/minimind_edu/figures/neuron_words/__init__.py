@@ -17,7 +17,7 @@ from traitlets import Bunch, Dict, Int, TraitError, Unicode, default, observe, v
 
 from minimind_edu import world
 from minimind_edu.block import MiniMindBlock
-from minimind_edu.device import one_thread
+from minimind_edu.device import device_of, one_thread
 from minimind_edu.feed_forward import FeedForward
 from minimind_edu.figures.base import Figure
 from minimind_edu.figures.living_model import QUESTION, TOLD
@@ -142,7 +142,7 @@ def run(model: MiniMindForCausalLM, ids: np.ndarray) -> tuple[Tensor, Tensor, Te
         activations of the neurons [L, B, S, I], logits [B, S, V], RMS of the stream before the final norm [B, S].
     """
     with torch.no_grad(), _inputs_of([*(mlp.down_proj for mlp in _networks(model)), model.model.norm]) as seen:
-        logits = model(torch.from_numpy(ids)).logits
+        logits = model(torch.from_numpy(ids).to(device_of(model))).logits
     *activations, stream = seen
     return torch.stack(activations), logits, stream.pow(2).mean(-1).sqrt()
 

@@ -1,0 +1,138 @@
+"""What is public takes models and tensors on any device, returns there, and says the same as on the CPU.
+
+Without a GPU it is pretended: one tensor left behind is refused.
+"""
+
+import pytest
+import torch
+from model_builders import KINDS, tiny_model, token_ids
+from pretended_device import pretended
+
+from minimind_edu import ablations, routing, world
+from minimind_edu.ablations import exam as lists_exam
+from minimind_edu.ablations import lists
+from minimind_edu.checks import check_rms_norm
+from minimind_edu.device import device_of
+from minimind_edu.figures import neuron_words
+from minimind_edu.for_comparison import CatCache, LayerNorm, PlainFeedForward
+from minimind_edu.kv_cache import KVCache
+from minimind_edu.living import exam, heads, living_model, new_model, story_batches
+from minimind_edu.living import rounding as living_rounding
+from minimind_edu.loss import next_token_loss
+from minimind_edu.quantization import Grid, quantize, rounded, rounded_model
+from minimind_edu.rope_frequencies import RopeScaling
+from minimind_edu.sampling import Sampling
+from minimind_edu.training import Recipe, train
+from minimind_edu.weights.checkpoints import from_checkpoint, save_checkpoint
+
+
+@pytest.fixture(params=["cuda", "mps"])
+def gpu(request):
+    with pretended(request.param):
+        yield torch.device(request.param, 0)
+
+
+def moved(make, gpu):
+    """A model that `make` makes, and the same on the GPU."""
+    return make(), make().to(gpu)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_whole_model_reads_learns_and_writes(kind, gpu):
+    """Forward, backward, padding, cache and sampling; drawn by a generator of the CPU, the text is the same."""
+    here, there = moved(lambda: tiny_model(kind, dtype=torch.float32), gpu)
+    ids, mask = token_ids(2, 5), torch.tensor([[0, 0, 1, 1, 1], [1, 1, 1, 1, 1]])
+    options = {"do_sample": True, "top_k": 5, "top_p": 0.9, "repetition_penalty": 1.1}
+    texts = []
+    for model, device in ((here, "cpu"), (there, gpu)):
+        generator = torch.Generator().manual_seed(1)
+        given = ids.to(device), 6
+        texts.append(model.generate(*given, attention_mask=mask.to(device), generator=generator, **options))
+        cached = model(ids.to(device), use_cache=True, past_key_values=KVCache(2, capacity=8)).past_key_values
+        step = model(ids.to(device)[:, :1], past_key_values=cached)
+        model(ids.to(device), labels=ids.to(device)).loss.backward()
+        assert step.logits.device == device_of(model) == next(model.parameters()).grad.device
+    assert texts[1].device == gpu and texts[1].tolist() == texts[0].tolist()
+
+
+def test_training_moves_its_batches(gpu):
+    recipe = Recipe(steps=3, learning_rate=1e-3, warmup=1)
+    here, there = (train(model, story_batches(0), recipe) for model in moved(lambda: new_model(0), gpu))
+    assert there == pytest.approx(here, abs=1e-4)
+
+
+def test_the_living_model_is_examined_where_it_is(gpu):
+    here, there = moved(living_model, gpu)
+    asked, stories = world.questions("recall", 4, seed=1), world.stories(2, 24, seed=1)
+    ids = torch.from_numpy(stories)
+    assert exam.accuracy(there, asked) == exam.accuracy(here, asked)
+    assert exam.divergence(there, stories) == pytest.approx(exam.divergence(here, stories))
+    weights = heads.attention_weights(there, ids[:1].to(gpu))
+    assert weights.device == gpu and torch.equal(weights.cpu(), heads.attention_weights(here, ids[:1]))
+    for measure in (heads.answer_reading, heads.lost_without):
+        found = measure(there, asked[:1])
+        assert found.device == gpu and torch.equal(found.cpu(), measure(here, asked[:1]))
+    with heads.silenced(there, 0, 1):
+        assert exam.accuracy(there, asked) <= 1
+    less = rounded_model(there, Grid(4))
+    assert device_of(less) == gpu
+    assert living_rounding.difference(less, there, ids) == living_rounding.difference(
+        rounded_model(here, Grid(4)), here, ids
+    )
+    for one, two in zip(neuron_words.run(there, stories), neuron_words.run(here, stories), strict=True):
+        assert one.device == gpu and torch.equal(one.cpu(), two)
+
+
+@pytest.mark.parametrize("name", ["whole", "no positions", "learned positions", "LayerNorm", "ReLU", "no attention"])
+def test_a_variant_stays_what_it_is_and_is_examined_where_it_is(name, gpu):
+    here, there = moved(lambda: ablations.new_model(name, seed=0).eval(), gpu)
+    rows = lists.write_rows(2, seed=6)
+    assert lists_exam.loss(there, rows) == pytest.approx(lists_exam.loss(here, rows))
+    assert lists_exam.accuracy(there, rows) == lists_exam.accuracy(here, rows)
+    assert lists_exam.greedy_answer(there, "sort 3 1 2 =") == lists_exam.greedy_answer(here, "sort 3 1 2 =")
+    lists_exam.with_yarn(there, RopeScaling(4, 96))
+    assert lists_exam.loss(there, rows) >= 0
+
+
+def test_a_mixture_is_looked_at_where_it_is(gpu):
+    ids = torch.from_numpy(world.stories(2, 24, seed=1))
+    here, there = (
+        routing.look(model.eval(), ids, ids[:1])
+        for model in moved(lambda: new_model(0, routing.config(2, balanced=True)), gpu)
+    )
+    assert there == here
+
+
+def test_small_parts_return_where_their_tensors_are(gpu):
+    torch.manual_seed(0)
+    x = torch.randn(2, 3, 8)
+    probabilities = Sampling(do_sample=True, top_k=3).probabilities
+    plain = PlainFeedForward(8, 16)
+    parts = {
+        "quantize": lambda t: quantize(t[0], Grid(4)).values,
+        "rounded": lambda t: rounded(t[0], Grid(4, per=4)),
+        "layer norm": lambda t: LayerNorm(8).to(t.device)(t),
+        "plain": lambda t: plain.to(t.device)(t),
+        "loss": lambda t: next_token_loss(t, torch.ones(2, 3, dtype=torch.long, device=t.device)),
+        "sampling": lambda t: probabilities(t[0], torch.zeros_like(t[0], dtype=torch.bool)),
+        "cache": lambda t: CatCache().append(t[:, :, None], t[:, :, None])[0],
+    }
+    for name, part in parts.items():
+        there = part(x.to(gpu))
+        assert there.device == gpu and torch.allclose(there.float().cpu(), part(x).float(), atol=1e-6), name
+
+
+def test_a_model_is_saved_from_there_and_read_on_the_cpu(gpu, tmp_path):
+    here, there = moved(lambda: tiny_model(dtype=torch.float32), gpu)
+    save_checkpoint(there, tmp_path / "model.safetensors")
+    again = from_checkpoint(tmp_path / "model.safetensors")
+    assert device_of(again).type == "cpu"
+    assert torch.equal(again(token_ids(1, 4)).logits, here(token_ids(1, 4)).logits)
+
+
+def test_a_check_says_it_of_an_answer_that_computes_elsewhere(gpu, capsys):
+    """Its examples are on the CPU, so the answer fails with torch's own sentence, which is the hint."""
+    check_rms_norm(lambda x, weight, eps: x.float().to(gpu) * weight)
+    assert (
+        "your code stopped with RuntimeError: Expected all tensors to be on the same device" in capsys.readouterr().out
+    )
