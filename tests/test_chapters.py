@@ -24,7 +24,6 @@ KEPT = "keep"  # stays open on the page of someone who reads
 KNOWN_TAGS = HIDDEN_TAGS | {IGNORED, KEPT}
 COMPARED_SHARE = 0.97
 MOST_VERDICTS = 4  # lines of a main path
-STILL_CERTIFYING = {"15_fewer_bytes"}
 LONGEST_CELL = 30  # lines
 SECTIONS = [
     "Going deeper",
@@ -228,10 +227,9 @@ def verdicts(notebook: dict) -> list[str]:
     return [line for line in lines if re.search(r"\b(True|False)\b", line)]
 
 
-@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
-def test_a_chapter_shows_numbers_and_certifies_little(path):
+def test_a_chapter_shows_numbers_and_certifies_little(lesson):
     """Printed numbers are compared as numbers, so that the reader can see what the test sees."""
-    assert (len(verdicts(load(path))) <= MOST_VERDICTS) is (path.stem not in STILL_CERTIFYING)
+    assert len(verdicts(lesson)) <= MOST_VERDICTS
 
 
 def test_a_verdict_is_a_line_that_a_cell_of_the_main_path_prints():
