@@ -9,6 +9,7 @@ chapter.
 """
 
 import re
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -16,7 +17,7 @@ from unittest.mock import patch
 
 import torch
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
+from torch.overrides import TorchFunctionMode, _pop_mode_temporarily
 
 # They copy from one place to the other, or only ask; what comes back is where the first one is.
 _MAY_MIX = (
@@ -173,17 +174,34 @@ def _parameter(
     return parameter
 
 
+def _compile(model: Any = None, *, make: Callable = torch.compile, **options: Any) -> Callable:
+    """Compiled for the CPU, and not for the mode: torch would trace that, too."""
+    compiled = make(model, **options)
+
+    def call(*args: Any, **named: Any) -> Any:
+        with _pop_mode_temporarily():
+            return compiled(*args, **named)
+
+    return call
+
+
+def _torch_itself_asks() -> bool:
+    """What compiles and draws inside of torch would go on and ask a driver that is not there."""
+    return sys._getframe(2).f_globals.get("__name__", "").startswith("torch.")
+
+
 @contextmanager
 def pretended(name: str) -> Iterator[PretendedDevice]:
     """Pretend the device, and answer every query as a machine with it would. A pretended CUDA is a T4."""
     answers = {
-        "torch.cuda.is_available": lambda: name == "cuda",
+        "torch.cuda.is_available": lambda: name == "cuda" and not _torch_itself_asks(),
         "torch.cuda.synchronize": lambda device=None: None,
         "torch.cuda.get_device_capability": lambda device=None: (7, 5),
         "torch.cuda.get_device_name": lambda device=None: "a pretended GPU",
         "torch.backends.mps.is_available": lambda: name == "mps",
         "torch.mps.synchronize": lambda: None,
         "torch.nn.Parameter.__new__": _parameter,
+        "torch.compile": _compile,
     }
     patches = [patch(where, answer) for where, answer in answers.items()]
     for one in patches:

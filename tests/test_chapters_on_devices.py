@@ -5,6 +5,7 @@ What a GPU would refuse shows `pytest --nbval --pretend cuda`, which runs all of
 
 import ast
 import json
+import re
 
 import pytest
 from test_chapters import PATHS, code_cells, load, tags, text
@@ -21,6 +22,24 @@ MEASURING = [
 
 def test_chapters_measure_on_devices():
     assert MEASURING
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+def test_a_chapter_picks_its_device_first_and_what_it_draws_and_trains_goes_there(path):
+    """Numbers are drawn on the CPU, so they are the same everywhere."""
+    first, *cells = [text(cell) for cell in code_cells(load(path))[1:]]
+    assert re.search(r"^device = pick_device\((torch\.float64)?\)", first, re.MULTILINE)
+    assert ".to(device)" in "".join(cells) or "device=device" in "".join(cells)
+    for cell in cells:
+        assert not re.search(r"^\s*(?:for )?device\b(?: =| in)", cell, re.MULTILINE), "the device is picked once"
+        assert not re.search(r"torch\.rand\w*\([^\n]*device=", cell), "draw on the CPU, then move"
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+def test_whoever_says_cpu_says_why_in_a_comment(path):
+    for cell in code_cells(load(path)):
+        if '"cpu"' in text(cell):
+            assert re.search(r"#.*(CPU|GPU)", text(cell)), cell["id"]
 
 
 def test_every_measurement_of_time_is_one_of_the_package():

@@ -49,7 +49,7 @@ def test_the_whole_model_reads_learns_and_writes(kind, gpu):
         given = ids.to(device), 6
         texts.append(model.generate(*given, attention_mask=mask.to(device), generator=generator, **options))
         cached = model(ids.to(device), use_cache=True, past_key_values=KVCache(2, capacity=8)).past_key_values
-        step = model(ids.to(device)[:, :1], past_key_values=cached)
+        step = model(ids.to(device)[:, :2], past_key_values=cached)
         model(ids.to(device), labels=ids.to(device)).loss.backward()
         assert step.logits.device == device_of(model) == next(model.parameters()).grad.device
     assert texts[1].device == gpu and texts[1].tolist() == texts[0].tolist()

@@ -160,3 +160,15 @@ def test_chapters_run_with_it_and_one_tensor_left_behind_in_a_chapter_is_seen(py
     result = pytester.runpytest_subprocess(*run, "--pretend", "cuda")
     result.assert_outcomes(passed=1, failed=1)
     assert MIXED in result.stdout.str()
+
+
+def test_what_the_cpu_compiles_is_compiled_without_the_pretence(gpu):
+    seen = []
+
+    def look(graph, inputs):
+        seen.extend(node.target.__name__ for node in graph.graph.nodes if node.op == "call_function")
+        return graph.forward
+
+    x = torch.arange(3.0)
+    assert torch.compile(lambda x: torch.relu(x) * x, backend=look)(x).tolist() == [0.0, 1.0, 4.0]
+    assert seen == ["relu", "mul"]

@@ -86,6 +86,20 @@ def test_these_are_not(stored, computed):
     assert settled(stored, computed) != computed
 
 
+@pytest.mark.parametrize(
+    "stored, computed",
+    [
+        ("tensor([1., 2.])", "tensor([1., 2.], device='cuda:0')"),
+        ("tensor(0.1500, grad_fn=<X>)", "tensor(0.1501, device='mps:0', grad_fn=<X>)"),
+        ("tensor([[1],\n        [2]])", "tensor([[1],\n        [2]],\n       device='cuda:0')"),
+    ],
+)
+def test_a_gpu_says_so_behind_a_tensor_and_that_is_left_out(stored, computed):
+    assert settled(computed, stored) == stored
+    assert settled(computed.replace("1", "7"), stored) != stored
+    assert settled("x on device='cuda:0'", "x") != "x"
+
+
 def test_a_difference_shows_what_is_wrong_and_nothing_else():
     stored = "step 1 0.4931 ≈58.1\nstep 2 0.3000 12\nsum 0.7931"
     computed = "step 1 0.4932 ≈61.0\nstep 2 0.3005 12\ntotal 0.7932"
