@@ -8,10 +8,11 @@ import torch
 from node import Node
 
 from minimind_edu import MiniMindConfig, MiniMindForCausalLM, world
+from minimind_edu.figures.inside.page import rope_of
 from minimind_edu.living import WEIGHTS, living_model
 from minimind_edu.living.heads import attention_weights, silenced
 from minimind_edu.rope_frequencies import RopeScaling
-from minimind_edu.weights.checkpoints import save_checkpoint
+from minimind_edu.weights.checkpoints import from_checkpoint, save_checkpoint
 
 CLOSE = 1e-4  # between logits of the page and of torch
 CLEAR = 1e-3  # between the two best logits; where they are closer, either may be the first
@@ -209,11 +210,26 @@ def test_a_silenced_head_adds_nothing_and_the_others_go_on(live, model):
 
 # Other models
 
+YARN = RopeScaling(4.0, original_max_position_embeddings=4)
 OTHERS = {
     "without QK-norm, untied": {"use_qk_norm": False, "tie_word_embeddings": False},
     "one key/value head": {"num_key_value_heads": 1},
     "as many key/value heads": {"num_key_value_heads": 4, "head_dim": 6, "rope_theta": 100.0, "rms_norm_eps": 1e-2},
+    "YaRN": {"rope_scaling": YARN},
+    "MiniMind2's scaling": {"rope_scaling": RopeScaling(4.0, 4, formula="minimind2")},
+    "a table that needs no scaling": {"rope_scaling": RopeScaling(4.0, original_max_position_embeddings=9)},
+    "a mixture with a shared expert": {"use_moe": True, "num_experts": 5},
+    "a mixture of one": {"use_moe": True, "num_experts_per_tok": 1, "num_shared_experts": 0, "norm_topk_prob": False},
 }
+OPEN = """async ([file, rope, keepsRows]) => {
+    const live = await import("/live/model.js");
+    const unpacked = live.unpackWeights(live.bytesOf(file), keepsRows);
+    globalThis.model = live.createLiveModel({ ...unpacked, rope });
+    return Object.values(unpacked.tensors).filter(({ data }) => data instanceof Int8Array).length;
+}"""
+
+
+IDS = [3, 12, 0, 7, 7, 1, 5, 2, 9]
 
 
 def saved(tmp_path, int8=False, **changes):
@@ -238,16 +254,55 @@ def other():
 @pytest.mark.parametrize("changes", OTHERS.values(), ids=OTHERS)
 def test_other_dense_models_run_from_their_checkpoints(other, tmp_path, changes):
     model, path = saved(tmp_path, **changes)
-    other.evaluate(UNPACK, encoded(path))
-    ids = [3, 12, 0, 7, 7, 1, 5, 2, 9]
-    [found] = traced(other, ids, "logits")
-    torch.testing.assert_close(found, logits_of(model, ids), rtol=0, atol=CLOSE)
+    assert other.evaluate(OPEN, [encoded(path), rope_of(model.config), False]) == 0
+    [found] = traced(other, IDS, "logits")
+    torch.testing.assert_close(found, logits_of(model, IDS), rtol=0, atol=CLOSE)
+
+
+@pytest.mark.parametrize("changes", OTHERS.values(), ids=OTHERS)
+def test_int8_rows_may_stay_as_they_are(other, tmp_path, changes):
+    model, path = saved(tmp_path, int8=True, **changes)
+    matrices = sum(tensor.dim() == 2 for tensor in dict(model.named_parameters()).values())
+    assert other.evaluate(OPEN, [encoded(path), rope_of(model.config), True]) == matrices
+    [found] = traced(other, IDS, "logits")
+    torch.testing.assert_close(found, logits_of(from_checkpoint(path), IDS), rtol=0, atol=CLOSE)
+
+
+def test_the_trace_of_a_mixture_holds_what_its_router_chose(other, tmp_path):
+    model, path = saved(tmp_path, use_moe=True, num_experts=5)
+    other.evaluate(OPEN, [encoded(path), None, False])
+    parts = ("normed2", "fed", "route.probabilities", "route.weights", "route.chosen")
+    given, fed, *found = traced(other, IDS, *(f"blocks.1.{part}" for part in parts))
+    with torch.no_grad():
+        expected, routed = model.model.layers[1].mlp(given[None])
+    torch.testing.assert_close(fed, expected[0], rtol=0, atol=CLOSE)
+    for one, value in zip(found, (routed.probabilities, routed.weights, routed.experts), strict=True):
+        torch.testing.assert_close(one, value.float(), rtol=0, atol=CLOSE)
+
+
+def test_a_reading_may_begin_in_a_later_block_and_leave_the_logits_out(live):
+    """As after a change in that block: what lies before it is not read again."""
+    same = live.evaluate(
+        """(ids) => {
+            const silenced = new Set(["2.1"]);
+            const { traces, cache } = model.run(ids);
+            const layers = cache.layers.map((one, l) => (l < 2 ? one : { keys: [], values: [] }));
+            const again = { length: 0, layers };
+            const steps = traces.map(({ token, blocks }) =>
+                model.step(token, again, { silenced, from: { layer: 2, stream: blocks[1].output }, logits: false }));
+            const { traces: whole } = model.run(ids, { silenced });
+            const differs = whole.some(({ final }, at) => final.some((x, i) => x !== steps[at].final[i]));
+            const kept = layers.map(({ keys, values }) => [keys.length, values.length]);
+            return { differs, kept, missing: [steps[0].blocks[1] ?? null, steps[0].logits ?? null] };
+        }""",
+        stories()[30].tolist(),
+    )
+    assert same == {"differs": False, "kept": [[31, 31]] * 4, "missing": [None, None]}
 
 
 REFUSED = {
-    "experts": ({"use_moe": True}, "only dense models"),
-    "norms after the parts": ({"norm_placement": "post"}, "only dense models"),
-    "RoPE scaling": ({"rope_scaling": RopeScaling(4.0, original_max_position_embeddings=4)}, "only dense models"),
+    "norms after the parts": ({"norm_placement": "post"}, "only models with the norms before each part"),
+    "RoPE scaling without its frequencies": ({"rope_scaling": YARN}, "RoPE is scaled in this model"),
 }
 
 

@@ -2,33 +2,41 @@
 // trace of everything on the way. No DOM, no network. tests/test_live_model.py compares each number with torch's.
 //
 // E hidden_size, L layers, H query heads, K key/value heads, D head_dim, I intermediate_size, V words, T positions that
-// were read, this one included. A vector is a Float32Array, heads joined: q [H*D] holds head 0, head 1, and so on.
+// were read, this one included. A vector is a Float32Array, heads joined: q [H*D] holds head 0, head 1, and so on. A
+// matrix holds floats, or int8 rows with a scale for each.
 
 import { softmax } from "./sampling.js";
 
 /**
  * @typedef {{ vocab_size: number, hidden_size: number, num_hidden_layers: number, num_attention_heads: number,
  *   num_key_value_heads: number, head_dim: number, rope_theta: number, rms_norm_eps: number,
- *   max_position_embeddings: number, use_moe?: boolean, norm_placement?: string, rope_scaling?: object }} Config
+ *   max_position_embeddings: number, use_moe?: boolean, num_experts?: number, num_experts_per_tok?: number,
+ *   num_shared_experts?: number, norm_topk_prob?: boolean, norm_placement?: string, rope_scaling?: object }} Config
  * @typedef {Float32Array} Vector
- * @typedef {{ shape: number[], data: Vector }} Matrix
+ * @typedef {{ shape: number[], data: Vector | Int8Array, scale?: Vector }} Matrix
  * @typedef {Record<string, Matrix>} Tensors
  * @typedef {{ keys: Vector[], values: Vector[] }} LayerCache
  * @typedef {{ length: number, layers: LayerCache[] }} Cache
- * @typedef {{ silenced?: Set<string>, lens?: boolean }} Options
+ * @typedef {{ silenced?: Set<string>, lens?: boolean, from?: { layer: number, stream: Vector },
+ *   logits?: boolean }} Options
  *
- * @typedef {{ q: Matrix, k: Matrix, v: Matrix, o: Matrix, gate: Matrix, up: Matrix, down: Matrix, gain: Vector,
+ * @typedef {{ gate: Matrix, up: Matrix, down: Matrix }} Network
+ * @typedef {{ router: Matrix, experts: Network[], shared: Network[] }} Mixture
+ * @typedef {{ q: Matrix, k: Matrix, v: Matrix, o: Matrix, network?: Network, mixture?: Mixture, gain: Vector,
  *   gain2: Vector, qGain?: Vector, kGain?: Vector }} Layer
  * @typedef {{ embedding: Matrix, layers: Layer[], finalGain: Vector, head: Matrix }} Weights
- * @typedef {Weights & { config: Config, frequencies: Vector }} Model
+ * @typedef {{ frequencies: ArrayLike<number>, factor: number }} Rope
+ * @typedef {Weights & { config: Config, rope: Rope }} Model
  *
  * @typedef {{ qRaw: Vector, kRaw: Vector, q: Vector, k: Vector, v: Vector, weights: Vector[], heads: Vector[],
  *   attended: Vector }} AttentionTrace
- * @typedef {{ gate: Vector, up: Vector, hidden: Vector, fed: Vector }} FeedForwardTrace
+ * @typedef {{ gate: Vector, up: Vector, hidden: Vector, fed: Vector }} NetworkTrace
+ * @typedef {{ probabilities: Vector, chosen: number[], weights: number[] }} Route
+ * @typedef {Partial<NetworkTrace> & { fed: Vector, route?: Route, experts?: NetworkTrace[] }} FeedForwardTrace
  * @typedef {AttentionTrace & FeedForwardTrace & { input: Vector, normed: Vector, middle: Vector, normed2: Vector,
  *   output: Vector, lens?: Vector }} BlockTrace
  * @typedef {{ token: number, position: number, embedding: Vector, blocks: BlockTrace[], final: Vector,
- *   logits: Vector }} Trace
+ *   logits?: Vector }} Trace
  * @typedef {{ config: Config, newCache: () => Cache, read: (stream: Vector) => Vector,
  *   step: (token: number, cache: Cache, options?: Options) => Trace,
  *   run: (ids: Iterable<number>, options?: Options) => { cache: Cache, traces: Trace[] } }} LiveModel
@@ -41,9 +49,12 @@ export function bytesOf(base64) {
   return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
 }
 
-/** What a .safetensors file of minimind_edu holds: { config, tensors: { name: { shape, data: Float32Array } } }. */
-/** @type {(bytes: Uint8Array) => { config: Config, tensors: Tensors }} */
-export function unpackWeights(bytes) {
+/**
+ * What a .safetensors file of minimind_edu holds: { config, tensors: { name: { shape, data } } }. Int8 rows become
+ * floats, or stay as they are, with their scales, in a quarter of the memory.
+ */
+/** @type {(bytes: Uint8Array, keepsRows?: boolean) => { config: Config, tensors: Tensors }} */
+export function unpackWeights(bytes, keepsRows = false) {
   const start = 8 + Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true));
   const { __metadata__: metadata, ...entries } = JSON.parse(new TextDecoder().decode(bytes.subarray(8, start)));
   // a slice of its own, for a typed array must begin at a multiple of its items' size
@@ -52,19 +63,20 @@ export function unpackWeights(bytes) {
   const tensors = {};
   for (const [name, entry] of Object.entries(entries)) {
     if (name.endsWith(".scale")) continue; // of the matrix with the name before it
-    if (entry.dtype === "I8") tensors[name] = restored(entry, bufferOf(entry), bufferOf(entries[`${name}.scale`]));
-    else if (entry.dtype === "F32") tensors[name] = { shape: entry.shape, data: new Float32Array(bufferOf(entry)) };
+    if (entry.dtype === "I8") {
+      const scale = new Float32Array(bufferOf(entries[`${name}.scale`]));
+      const rows = { shape: entry.shape, data: new Int8Array(bufferOf(entry)), scale };
+      tensors[name] = keepsRows ? rows : restored(rows);
+    } else if (entry.dtype === "F32") tensors[name] = { shape: entry.shape, data: new Float32Array(bufferOf(entry)) };
     else throw new Error(`${name} holds ${entry.dtype}, but only F32 and I8 are understood`);
   }
   return { config: JSON.parse(metadata.config), tensors };
 }
 
-/** The matrix of int8 rows, each times its scale. */
-/** @type {(entry: { shape: number[] }, values: ArrayBuffer, scales: ArrayBuffer) => Matrix} */
-function restored({ shape }, values, scales) {
-  const [scale, columns] = [new Float32Array(scales), shape[1]];
-  const data = Float32Array.from(new Int8Array(values), (value, i) => value * scale[Math.floor(i / columns)]);
-  return { shape, data };
+/** The matrix of int8 rows, each times its scale. @type {(rows: Matrix) => Matrix} */
+function restored({ shape, data, scale }) {
+  const columns = shape[1];
+  return { shape, data: Float32Array.from(data, (value, i) => value * scale[Math.floor(i / columns)]) };
 }
 
 // The model
@@ -72,13 +84,16 @@ function restored({ shape }, values, scales) {
 /**
  * The model of what unpackWeights gave: { config, newCache(), step(token, cache, options), read(stream), run(ids,
  * options) }. Options: silenced, a Set of "layer.head", both from 0, that add nothing; lens: whether each block also
- * says what the model would answer there.
+ * says what the model would answer there; from: { layer, stream }, where the reading begins if the blocks before it
+ * have read this token already, whose traces are then missing; logits: false leaves them out.
+ *
+ * rope: { frequencies [D/2], factor of the tables }, as the package computes them; needed where RoPE is scaled.
  */
-/** @type {(unpacked: { config: Config, tensors: Tensors }) => LiveModel} */
-export function createLiveModel({ config, tensors }) {
-  if (config.use_moe || config.norm_placement === "post" || config.rope_scaling)
-    throw new Error("only dense models with the norms before each part, and without RoPE scaling, run here");
-  const model = { config, ...namedWeights(config, tensors), frequencies: ropeFrequencies(config) };
+/** @type {(unpacked: { config: Config, tensors: Tensors, rope?: Rope }) => LiveModel} */
+export function createLiveModel({ config, tensors, rope }) {
+  if (config.norm_placement === "post") throw new Error("only models with the norms before each part run here");
+  if (config.rope_scaling && !rope) throw new Error("RoPE is scaled in this model, but its frequencies were not given");
+  const model = { config, ...namedWeights(config, tensors), rope: rope ?? plainRope(config) };
   const newCache = () => ({ length: 0, layers: model.layers.map(() => ({ keys: [], values: [] })) });
   const step = (token, cache, options = {}) => readToken(model, token, cache, options);
   const run = (ids, options = {}) => {
@@ -90,54 +105,65 @@ export function createLiveModel({ config, tensors }) {
 
 /** The weights by their parts: matrices as { shape, data }, gains of norms as vectors. */
 /** @type {(config: Config, tensors: Tensors) => Weights} */
-function namedWeights({ num_hidden_layers: L }, tensors) {
+function namedWeights({ num_hidden_layers: L, use_moe: isMixture, ...config }, tensors) {
   const embedding = tensors["model.embed_tokens.weight"]; // [V, E]
+  const vector = (name) => /** @type {Vector | undefined} */ (tensors[name]?.data);
   const layers = Array.from({ length: L }, (_, l) => {
     const part = (name) => tensors[`model.layers.${l}.${name}.weight`];
+    const gain = (name) => vector(`model.layers.${l}.${name}.weight`);
+    const network = (name) => ({
+      gate: part(`${name}.gate_proj`), // [F, E]
+      up: part(`${name}.up_proj`), // [F, E]
+      down: part(`${name}.down_proj`), // [E, F]
+    });
+    const networks = (name, count) => Array.from({ length: count }, (_, i) => network(`mlp.${name}.${i}`));
+    const mixture = () => ({
+      router: part("mlp.gate"), // [N, E]
+      experts: networks("experts", config.num_experts),
+      shared: networks("shared_experts", config.num_shared_experts),
+    });
     return {
-      gain: part("input_layernorm").data, // [E]
+      gain: gain("input_layernorm"), // [E]
       q: part("self_attn.q_proj"), // [H*D, E]
       k: part("self_attn.k_proj"), // [K*D, E]
       v: part("self_attn.v_proj"), // [K*D, E]
-      qGain: part("self_attn.q_norm")?.data, // [D], with QK-norm
-      kGain: part("self_attn.k_norm")?.data,
+      qGain: gain("self_attn.q_norm"), // [D], with QK-norm
+      kGain: gain("self_attn.k_norm"),
       o: part("self_attn.o_proj"), // [E, H*D]
-      gain2: part("post_attention_layernorm").data, // [E]
-      gate: part("mlp.gate_proj"), // [F, E]
-      up: part("mlp.up_proj"), // [F, E]
-      down: part("mlp.down_proj"), // [E, F]
+      gain2: gain("post_attention_layernorm"), // [E]
+      ...(isMixture ? { mixture: mixture() } : { network: network("mlp") }),
     };
   });
   // a tied model has one matrix for both ends
   return {
     embedding,
     layers,
-    finalGain: tensors["model.norm.weight"].data,
+    finalGain: vector("model.norm.weight"),
     head: tensors["lm_head.weight"] ?? embedding,
   };
 }
 
-/** Radians per position of each pair of channels: [D/2]. @type {(config: Config) => Vector} */
-function ropeFrequencies({ head_dim: D, rope_theta: theta }) {
-  return Float32Array.from({ length: D / 2 }, (_, i) => theta ** ((-2 * i) / D));
+/** Radians per position of each pair of channels, [D/2], and tables as they are. @type {(config: Config) => Rope} */
+function plainRope({ head_dim: D, rope_theta: theta }) {
+  return { frequencies: Float32Array.from({ length: D / 2 }, (_, i) => theta ** ((-2 * i) / D)), factor: 1 };
 }
 
 /** Read one token; the cache grows by a position. Returns the trace of this position. */
 /** @type {(model: Model, token: number, cache: Cache, options: Options) => Trace} */
 function readToken(model, token, cache, options) {
-  const { vocab_size: V, hidden_size: E, max_position_embeddings: most } = model.config;
+  const { vocab_size: V, max_position_embeddings: most } = model.config;
   if (!(Number.isInteger(token) && token >= 0 && token < V)) throw new Error(`a token is from 0 to ${V - 1}: ${token}`);
   if (cache.length >= most) throw new Error(`the cache is full: this model reads at most ${most} tokens`);
   const position = cache.length++;
-  const embedding = model.embedding.data.slice(token * E, (token + 1) * E); // [E]
+  const embedding = rowOf(model.embedding, token); // [E]
   const blocks = [];
-  /** @type {Vector} */
-  let stream = embedding;
-  for (const l of model.layers.keys()) {
-    blocks.push(runBlock(model, l, stream, position, cache.layers[l], options));
+  let { layer: first, stream } = options.from ?? { layer: 0, stream: embedding };
+  for (let l = first; l < model.layers.length; l++) {
+    blocks[l] = runBlock(model, l, stream, position, cache.layers[l], options);
     stream = blocks[l].output;
   }
-  return { token, position, embedding, blocks, final: stream, logits: logitsOf(model, stream) };
+  const logits = options.logits === false ? undefined : logitsOf(model, stream);
+  return { token, position, embedding, blocks, final: stream, logits };
 }
 
 /** One block: the stream [E] goes in, attention and the feed-forward part add to it. */
@@ -149,7 +175,7 @@ function runBlock(model, l, input, position, cache, { silenced, lens }) {
   const attention = attend(model, layer, normed, position, cache, (head) => silenced?.has(`${l}.${head}`));
   const middle = addVectors(input, attention.attended); // [E]
   const normed2 = applyRmsNorm(middle, layer.gain2, config); // [E]
-  const feedForward = swiglu(layer, normed2);
+  const feedForward = layer.mixture ? mix(layer.mixture, normed2, config) : swiglu(layer.network, normed2);
   const output = addVectors(middle, feedForward.fed); // [E]
   const said = lens ? logitsOf(model, output) : undefined; // [V]
   return { input, normed, ...attention, middle, normed2, ...feedForward, output, lens: said };
@@ -160,12 +186,12 @@ function runBlock(model, l, input, position, cache, { silenced, lens }) {
  * @type {(model: Model, layer: Layer, x: Vector, position: number, cache: LayerCache,
  *   isSilenced: (head: number) => boolean) => AttentionTrace}
  */
-function attend({ config, frequencies }, layer, x, position, cache, isSilenced) {
+function attend({ config, rope }, layer, x, position, cache, isSilenced) {
   const { num_attention_heads: H, num_key_value_heads: K, head_dim: D } = config;
   const qRaw = normHeads(multiply(layer.q, x), layer.qGain, config); // [H*D]
   const kRaw = normHeads(multiply(layer.k, x), layer.kGain, config); // [K*D]
-  const q = rotateHeads(qRaw, position, frequencies);
-  const k = rotateHeads(kRaw, position, frequencies);
+  const q = rotateHeads(qRaw, position, rope);
+  const k = rotateHeads(kRaw, position, rope);
   const v = multiply(layer.v, x); // [K*D]
   cache.keys.push(k); // [T] of [K*D]
   cache.values.push(v);
@@ -199,12 +225,28 @@ function weightedSum(weights, values, head, D) {
   return new Float32Array(sum);
 }
 
-/** SwiGLU: down(silu(gate(x)) * up(x)). @type {(layer: Layer, x: Vector) => FeedForwardTrace} */
-function swiglu(layer, x) {
-  const gate = multiply(layer.gate, x); // [F]
-  const up = multiply(layer.up, x); // [F]
+/** SwiGLU: down(silu(gate(x)) * up(x)). @type {(network: Network, x: Vector) => NetworkTrace} */
+function swiglu(network, x) {
+  const gate = multiply(network.gate, x); // [F]
+  const up = multiply(network.up, x); // [F]
   const hidden = gate.map((g, i) => (g / (1 + Math.exp(-g))) * up[i]); // [F]
-  return { gate, up, hidden, fed: multiply(layer.down, hidden) }; // fed [E]
+  return { gate, up, hidden, fed: multiply(network.down, hidden) }; // fed [E]
+}
+
+/** A mixture: the router's likeliest experts, each as much as its weight says, and the shared ones whole. */
+/** @type {(mixture: Mixture, x: Vector, config: Config) => FeedForwardTrace} */
+function mix({ router, experts, shared }, x, config) {
+  const probabilities = softmax(multiply(router, x)); // [N]
+  const likeliest = [...probabilities.keys()].sort((a, b) => probabilities[b] - probabilities[a]);
+  const chosen = likeliest.slice(0, config.num_experts_per_tok);
+  const sum = config.norm_topk_prob ? chosen.reduce((total, e) => total + probabilities[e], 0) : 1;
+  const weights = chosen.map((e) => probabilities[e] / sum);
+  const traces = chosen.map((e) => swiglu(experts[e], x));
+  const fed = new Float32Array(x.length);
+  const add = (part, weight) => part.forEach((value, i) => (fed[i] += weight * value));
+  traces.forEach((trace, i) => add(trace.fed, weights[i]));
+  shared.forEach((network) => add(swiglu(network, x).fed, 1));
+  return { fed, route: { probabilities, chosen, weights }, experts: traces };
 }
 
 /** The logits [V] of a stream [E]: the final norm, then the head. Of an earlier stream they are the logit lens. */
@@ -215,15 +257,35 @@ function logitsOf({ config, finalGain, head }, stream) {
 
 // Arithmetic
 
-/** A matrix { shape: [rows, columns], data } times a vector [columns]. @type {(matrix: Matrix, x: Vector) => Vector} */
-function multiply({ shape: [rows, columns], data }, x) {
+/** A matrix [rows, columns] times a vector [columns]; four rows at once, since each sum has to wait for itself. */
+/** @type {(matrix: Matrix, x: Vector) => Vector} */
+export function multiply({ shape: [rows, columns], data, scale }, x) {
   const y = new Float32Array(rows);
-  for (let row = 0; row < rows; row++) y[row] = dotProduct(x, data, row * columns);
+  const inFours = rows - (rows % 4);
+  for (let row = 0; row < inFours; row += 4) {
+    const [a, b, c, d] = [row * columns, (row + 1) * columns, (row + 2) * columns, (row + 3) * columns];
+    let [sumA, sumB, sumC, sumD] = [0, 0, 0, 0];
+    for (let i = 0; i < columns; i++) {
+      sumA += x[i] * data[a + i];
+      sumB += x[i] * data[b + i];
+      sumC += x[i] * data[c + i];
+      sumD += x[i] * data[d + i];
+    }
+    [y[row], y[row + 1], y[row + 2], y[row + 3]] = [sumA, sumB, sumC, sumD];
+  }
+  for (let row = inFours; row < rows; row++) y[row] = dotProduct(x, data, row * columns);
+  if (scale) for (let row = 0; row < rows; row++) y[row] *= scale[row];
   return y;
 }
 
+/** One row of a matrix, [columns]. @type {(matrix: Matrix, row: number) => Vector} */
+export function rowOf({ shape: [, columns], data, scale }, row) {
+  const by = scale ? scale[row] : 1;
+  return Float32Array.from(data.subarray(row * columns, (row + 1) * columns), (value) => value * by);
+}
+
 /** The dot product of a with as many numbers of b, from an offset on. */
-/** @type {(a: Vector, b: Vector, offset?: number) => number} */
+/** @type {(a: Vector, b: Vector | Int8Array, offset?: number) => number} */
 function dotProduct(a, b, offset = 0) {
   let sum = 0;
   for (let i = 0; i < a.length; i++) sum += a[i] * b[offset + i];
@@ -256,15 +318,15 @@ function normHeads(x, gain, config) {
   return x;
 }
 
-/** RoPE: channels i and i + D/2 of each head are a pair, which turns by position * frequency. */
-/** @type {(x: Vector, position: number, frequencies: Vector) => Vector} */
-function rotateHeads(x, position, frequencies) {
+/** RoPE: channels i and i + D/2 of each head are a pair, which rotates by position * frequency. */
+/** @type {(x: Vector, position: number, rope: Rope) => Vector} */
+function rotateHeads(x, position, { frequencies, factor }) {
   const half = frequencies.length;
   return x.map((value, at) => {
     const i = at % half;
     const angle = position * frequencies[i];
     const isFirst = at % (2 * half) < half;
     const partner = isFirst ? -x[at + half] : x[at - half];
-    return value * Math.cos(angle) + partner * Math.sin(angle);
+    return factor * (value * Math.cos(angle) + partner * Math.sin(angle));
   });
 }

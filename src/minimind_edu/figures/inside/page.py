@@ -1,0 +1,220 @@
+"""The page of one model: its weights, its tokenizer, the code and the styles in one .html file that fetches nothing.
+
+What somebody else wrote, names and tokens, is data in it, never code: the policy of the page runs one script, known by
+its hash, and the worker that this one starts, and lets nothing in or out.
+"""
+
+import base64
+import dataclasses
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from minimind_edu.config import MiniMindConfig, tokens_of
+from minimind_edu.figures.base import own_stylesheet, shared_stylesheet
+from minimind_edu.figures.inside.tokenizer import PageTokenizer
+from minimind_edu.figures.join import join
+from minimind_edu.model import MiniMindForCausalLM
+from minimind_edu.rope_frequencies import rope_frequencies
+from minimind_edu.weights.checkpoints import from_checkpoint, save_checkpoint
+
+BITS = (8, 32)
+MOST_WEIGHTS = 150_000_000  # of a page: base64 of int8 rows is 200 MB then
+MOST_TOKENS = 512  # that a page reads
+CHECKED = 16  # tokens of the text by which the page compares itself with torch
+_PIECE = 3 * 2**20  # bytes of weights in one element: a multiple of three, so that each is base64 of its own
+_FOLDER = Path(__file__).parent
+# What the page's tokenizer is compared with, besides the text: what tokenizers get wrong.
+CASES = (
+    "Hello, world! It's 3.14e-5; they'LL see.",
+    "你好，世界。今天天气很好！",
+    "  two  spaces,\ttabs\r\n\n and lines \n",
+    "def f(x):\n    return x**2  # 平方",
+    "👨‍👩‍👧‍👦 🇨🇳 é e\u0301 ﬁ ½ ٣",
+    "\ufeff\u200b\u00a0\u0085\u3000|<>&",
+)
+
+
+def rope_of(config: MiniMindConfig) -> dict[str, Any] | None:
+    """The frequencies [D/2] and the factor of a model's RoPE tables, for live/model.js; None: as they always are."""
+    scaling = config.rope_scaling
+    if scaling is None:
+        return None
+    used = scaling if scaling.starts_at(config.max_position_embeddings) else None
+    frequencies = rope_frequencies(config.head_dim, config.rope_theta, used)
+    return {"frequencies": frequencies.tolist(), "factor": used.table_factor if used else 1.0}
+
+
+def check_fits(model: MiniMindForCausalLM) -> None:
+    """Raise a ValueError if a page cannot hold or run this model; the message says what can."""
+    if model.num_parameters() > MOST_WEIGHTS:
+        raise ValueError(
+            f"this model has {model.num_parameters() / 1e6:,.0f} million weights, and a page holds up to "
+            f"{MOST_WEIGHTS / 1e6:,.0f} million; open a smaller one"
+        )
+    if model.config.norm_placement != "pre":
+        raise ValueError("this model has its norms after each part, and a page runs those with the norms before it")
+
+
+def write_page(
+    model: MiniMindForCausalLM,
+    target: Path,
+    *,
+    name: str,
+    text: str,
+    tokenizer: PageTokenizer | None = None,
+    bits: int = 8,
+    tell: Callable[[str], None] = lambda sentence: None,
+) -> None:
+    """Write the page of a model; it appears only when it is complete.
+
+    Args:
+        model: whose weights are stored as int8 rows, or as float32 with `bits=32`.
+        target: the .html file.
+        name: what the page calls the model.
+        text: what it shows first; token ids without a tokenizer.
+        tokenizer: None: the page takes ids.
+        tell: gets a sentence for each step.
+
+    Raises:
+        ValueError: see `check_fits`.
+    """
+    check_fits(model)
+    with tempfile.TemporaryDirectory(prefix=".partial-", dir=target.parent) as scratch:
+        tell("rounding the weights" if bits == 8 else "copying the weights")
+        stored = save_checkpoint(_in_float32(model), Path(scratch, "weights.safetensors"), int8=bits == 8)
+        tell("asking torch what the page must answer")
+        data = _data(model, from_checkpoint(stored), name, text, tokenizer, bits) | {"bytes": stored.stat().st_size}
+        tell("writing the page")
+        partial = Path(scratch, "page.html")
+        with partial.open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(_html(data, stored))
+        partial.replace(target)
+
+
+def _in_float32(model: MiniMindForCausalLM) -> MiniMindForCausalLM:
+    if next(model.parameters()).dtype == torch.float32:
+        return model
+    copied = MiniMindForCausalLM(model.config)
+    copied.load_state_dict(model.state_dict())
+    return copied.eval()
+
+
+def _data(
+    model: MiniMindForCausalLM,
+    stored: MiniMindForCausalLM,
+    name: str,
+    text: str,
+    tokenizer: PageTokenizer | None,
+    bits: int,
+) -> dict[str, Any]:
+    """All that the page knows besides the weights."""
+    config = model.config
+    texts = [text, *CASES] if tokenizer and tokenizer.kind == "bpe" else []
+    return {
+        "name": name,
+        "text": text,
+        "config": {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
+        | {"rope_scaling": config.rope_scaling and dataclasses.asdict(config.rope_scaling)},
+        "rope": rope_of(config),
+        "ends": list(tokens_of(config.eos_token_id)),
+        "most": min(MOST_TOKENS, config.max_position_embeddings),
+        "parameters": model.num_parameters(),
+        "bits": bits,
+        "tokenizer": tokenizer and {"kind": tokenizer.kind, "content": tokenizer.content},
+        "prefix": list(tokenizer.prefix) if tokenizer else [],
+        "chat": tokenizer and tokenizer.chat,
+        "check": _check(model, stored, tokenizer, texts),
+    }
+
+
+@torch.no_grad()
+def _check(
+    model: MiniMindForCausalLM, stored: MiniMindForCausalLM, tokenizer: PageTokenizer | None, texts: list[str]
+) -> dict[str, Any]:
+    """What torch says, for the page to compare itself with, and what the rounding changed.
+
+    `ids` with the five likeliest of the last position as [id, logit] by the stored weights; `texts` with their ids, if
+    the tokenizers library is here; of the model as it was given, at how many positions the likeliest token is `same`,
+    and the largest `change` of a probability.
+    """
+    V = model.config.vocab_size
+    cases = [[text, ids] for text, ids in zip(texts, _encoded(tokenizer, texts), strict=False)]
+    ids = cases[0][1] if cases else [(7919 * i) % V for i in range(CHECKED)]
+    ids = [*(tokenizer.prefix if tokenizer else ()), *ids][: min(CHECKED, model.config.max_position_embeddings)]
+    given, rounded = (one(torch.tensor([ids])).logits[0].float() for one in (model, stored))
+    values, likeliest = rounded[-1].topk(min(5, V))
+    return {
+        "ids": ids,
+        "top": [list(pair) for pair in zip(likeliest.tolist(), values.tolist(), strict=True)],
+        "texts": cases,
+        "same": int((given.argmax(-1) == rounded.argmax(-1)).sum()),
+        "change": (given.softmax(-1) - rounded.softmax(-1)).abs().max().item(),
+    }
+
+
+def _encoded(tokenizer: PageTokenizer | None, texts: list[str]) -> list[list[int]]:
+    """The ids of texts by the tokenizers library; none where it is missing."""
+    if tokenizer is None or tokenizer.file is None:
+        return []
+    try:
+        from tokenizers import Tokenizer
+    except ImportError:
+        return []
+    library = Tokenizer.from_file(str(tokenizer.file))
+    return [library.encode(text, add_special_tokens=False).ids for text in texts]
+
+
+def _html(data: dict[str, Any], weights: Path) -> Iterator[str]:
+    """The page, piece by piece: the code before the weights, so that it runs while they arrive."""
+    code = f'(() => {{\n"use strict";\n{_body("page.js")}}})();'
+    styles = shared_stylesheet() + own_stylesheet("inside")
+    policy = (
+        f"default-src 'none'; script-src '{_hash(code)}'; worker-src blob:; style-src '{_hash(styles)}'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    yield (
+        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f'<meta name="referrer" content="no-referrer">\n<title>Inside {escape(data["name"])}</title>\n'
+        f'<link rel="icon" href="data:,">\n<style>{styles}</style>\n</head>\n'
+        f'<body class="minimind-figure">\n<main class="mm-fig in-page"><noscript>The model runs in this page, and for '
+        f"that it needs JavaScript.</noscript></main>\n"
+        f'<script type="application/json" id="data">{_json(data)}</script>\n'
+        f'<script type="text/plain" id="worker">"use strict";\n{_body("worker.js")}</script>\n<script>{code}</script>\n'
+    )
+    with weights.open("rb") as file:
+        while piece := file.read(_PIECE):
+            yield f'<script type="text/plain" class="weights">{base64.b64encode(piece).decode("ascii")}</script>\n'
+    yield "</body>\n</html>\n"
+
+
+def _body(entry: str) -> str:
+    """A module with its helpers, as a script: what it exports by default is what it does."""
+    body, _, started = join(_FOLDER / entry).rpartition("\nexport default ")
+    script = f"{body}\n{started.rstrip().removesuffix(';')}();\n"
+    if "</script" in script.lower() or "<!--" in script:
+        raise AssertionError(f"{entry} would end its own element")
+    return script
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}"
+
+
+def _json(value: Any) -> str:
+    """JSON inside a script element: no `<` can close it or open a comment."""
+    return json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def size_of(path: Path) -> str:
+    """The size of a file for reading: 33.4 MiB."""
+    return f"{os.path.getsize(path) / 2**20:,.1f} MiB"
