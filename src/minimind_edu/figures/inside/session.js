@@ -1,0 +1,222 @@
+// What a reader does with a model on its page: one text, one position, one open part, what is silent. No DOM.
+// tests/test_inside_session.py tries it with a runner that answers by itself.
+
+import { textOf } from "./tokens.js";
+
+const MOST_UNDO = 100;
+export const MOST_TYPED = 4000; // characters: more tokens than a page reads, and few enough to cut at every key
+
+/**
+ * data: what page.py wrote; reader: its tokenizer; runner: createRunner's, whose messages come to hear(). Fields are
+ * read by the views, which change them by methods alone; changed() is called after each change.
+ *
+ *   ids, selected, written    the text, the position that everything is about, the positions that the model wrote
+ *   typed                     the text as it is in the field
+ *   told                      position -> what worker.js tells of it; those that are still to be read are missing
+ *   target, isAgainst         the token after the position that everything explains, and whether against the runner-up
+ *   silenced, before          Set of "layer.head"; what was told before the first of them fell silent, or null
+ *   zoom                      null, or { part: "head" | "feed", layer, head }: what is open
+ *   trial                     null, or { at, token, found }: what was tried without each head
+ *   settings                  { temperature, topK, topP } of a draw
+ *   complaint                 why a text was not read, or null: { name, count }, or an error's message
+ */
+export function createSession({ data, reader, runner }, changed) {
+  const session = { ids: [], selected: 0, written: new Set(), typed: data.text, told: [], target: null };
+  Object.assign(session, { isAgainst: false, silenced: new Set(), before: null, zoom: null, trial: null });
+  Object.assign(session, { settings: { temperature: 0, topK: 0, topP: 1 }, complaint: null, isBusy: false });
+  Object.assign(session, { isChat: Boolean(data.chat), isPlaying: false, hasEnded: false, failure: null });
+  const history = [];
+  const looks = new Map(); // what was answered about this text
+
+  function remember() {
+    const { ids, selected, written, silenced, before, typed } = session;
+    if (!ids.length) return;
+    history.push({ ids, selected, written, silenced, before, typed });
+    if (history.length > MOST_UNDO) history.shift();
+  }
+
+  /** Another text, or other silent heads: what is told of it comes later. */
+  function become(ids, changes = {}) {
+    const differs = ids.findIndex((id, at) => id !== session.ids[at]);
+    const isSameModel = !changes.silenced || `${[...changes.silenced].sort()}` === `${[...session.silenced].sort()}`;
+    const isSameText = `${ids}` === `${session.ids}`;
+    Object.assign(session, { selected: ids.length - 1, ...changes, ids, isBusy: true, trial: null, hasEnded: false });
+    if (!isSameText) Object.assign(session, { target: null, before: null });
+    session.told = isSameModel ? session.told.slice(0, differs < 0 ? ids.length : differs) : [];
+    looks.clear();
+    runner.read(ids, session.silenced);
+    changed();
+  }
+
+  /** The text of the field. */
+  function type(text) {
+    stop();
+    session.typed = text;
+    session.complaint = null;
+    let ids;
+    try {
+      const cut = text.slice(0, MOST_TYPED);
+      const framed = session.isChat ? data.chat.before + cut + data.chat.after : cut;
+      ids = [...(session.isChat ? [] : data.prefix), ...reader.encode(framed)];
+    } catch (error) {
+      session.complaint = error.message;
+      return changed();
+    }
+    if (!ids.length) return complain("empty");
+    if (ids.length >= data.most) {
+      session.complaint = { name: "long", count: ids.length };
+      ids = ids.slice(0, data.most - 1);
+    }
+    if (`${ids}` === `${session.ids}`) return changed();
+    remember();
+    return become(ids, { written: new Set() });
+  }
+
+  function complain(name) {
+    session.complaint = { name };
+    changed();
+  }
+
+  /** What the field shows of a text that is not typed: in a chat it keeps the question. */
+  const typedOf = (ids) => (session.isChat ? session.typed : textOf(reader, ids.slice(data.prefix.length)));
+
+  function append(id, byModel) {
+    if (session.ids.length >= data.most) return stop();
+    remember();
+    const ids = [...session.ids, id];
+    const written = byModel ? new Set([...session.written, session.ids.length]) : session.written;
+    return become(ids, { written, typed: typedOf(ids) });
+  }
+
+  /** A token after the selected one, in the place of what is there. */
+  function answer(id) {
+    stop();
+    const at = session.selected + 1;
+    if (at === session.ids.length) return append(id, false);
+    remember();
+    const ids = session.ids.with(at, id);
+    const written = new Set([...session.written].filter((one) => one !== at));
+    return become(ids, { selected: at, written, typed: typedOf(ids) });
+  }
+
+  /** The model's own next token, at the end. */
+  async function next() {
+    const at = session.ids.length - 1;
+    if (session.isBusy || !session.told[at]) return;
+    const { settings, ids } = session;
+    const id = settings.temperature ? await runner.look("draw", { at, settings }) : session.told[at].top[0][0];
+    if (session.ids !== ids || id === null) return; // somebody has written meanwhile
+    if (data.ends.includes(id)) {
+      session.isPlaying = false;
+      session.hasEnded = true;
+      return void changed();
+    }
+    append(id, true);
+  }
+
+  function play() {
+    session.isPlaying = true;
+    next();
+    changed();
+  }
+
+  function stop() {
+    session.isPlaying = false;
+  }
+
+  function undo() {
+    stop();
+    const last = history.pop();
+    if (!last) return;
+    session.complaint = null;
+    const { ids, before, ...changes } = last;
+    become(ids, changes);
+    session.before = before;
+  }
+
+  function select(at) {
+    session.selected = Math.max(0, Math.min(session.ids.length - 1, at));
+    session.target = null;
+    changed();
+  }
+
+  /** Open a part, or close it if it is the one that is open. */
+  function toggle(zoom) {
+    const { part, layer, head } = session.zoom ?? {};
+    session.zoom = zoom && part === zoom.part && layer === zoom.layer && head === zoom.head ? null : zoom;
+    changed();
+  }
+
+  /** Other heads are silent: a Set. The first time, what was told is kept to compare with. */
+  function silence(silenced) {
+    stop();
+    remember();
+    const { target, selected } = session;
+    const before = silenced.size ? (session.before ?? session.told) : null;
+    become(session.ids, { silenced, selected, target });
+    session.before = before;
+    changed();
+  }
+
+  function silenceOne(key, isSilent) {
+    const silenced = new Set(session.silenced);
+    if (isSilent) silenced.add(key);
+    else silenced.delete(key);
+    silence(silenced);
+  }
+
+  /** The token that everything explains: the chosen one, or the likeliest. */
+  const targetNow = () => session.target ?? session.told[session.selected]?.top[0][0] ?? null;
+
+  /** The likeliest other token, if the target is compared with it. */
+  function againstNow() {
+    const other = session.told[session.selected]?.top.find(([id]) => id !== targetNow());
+    return session.isAgainst && other ? other[0] : null;
+  }
+
+  function tryAll() {
+    session.trial = { at: session.selected, token: targetNow(), found: [] };
+    runner.trial({ at: session.selected, token: session.trial.token });
+    changed();
+  }
+
+  /** Ask the worker about the text of now; use(answer) is called at once if it is known, and never for another text. */
+  function look(what, place, use) {
+    const key = `${what} ${Object.values(place)}`;
+    const { told, ids } = session;
+    if (looks.has(key)) {
+      if (looks.get(key) !== undefined) use(looks.get(key));
+      return;
+    }
+    looks.set(key, undefined); // on its way
+    runner.look(what, place).then((answer) => {
+      if (answer === null || session.told !== told || session.ids !== ids) return;
+      looks.set(key, answer);
+      changed();
+    });
+  }
+
+  /** What the worker tells by itself. */
+  function hear(message) {
+    if (message.did === "read") for (const one of message.told) session.told[one.at] = one;
+    if (message.did === "trial") session.trial?.found.push(message);
+    if (message.did === "fail") session.failure = message.message;
+    if (message.did === "ready") session.isBusy = false;
+    changed();
+    if (message.did === "ready" && session.isPlaying) setTimeout(() => session.isPlaying && next());
+  }
+
+  function set(changes) {
+    Object.assign(session, changes);
+    changed();
+  }
+
+  const methods = { type, answer, next, play, undo, select, toggle, silence, silenceOne, tryAll, look, hear, set };
+  const views = {
+    now: { get: () => session.told[session.selected] ?? null },
+    canUndo: { get: () => history.length > 0 },
+    targetNow: { get: targetNow },
+    againstNow: { get: againstNow },
+  };
+  return Object.defineProperties(Object.assign(session, methods, { stop: () => (stop(), changed()) }), views);
+}

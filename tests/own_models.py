@@ -1,0 +1,66 @@
+"""Models as readers bring them to the page: tiny, every part of them counts, with a byte-level tokenizer."""
+
+import base64
+
+import torch
+from model_builders import spread_weights, tiny_config
+from tokenizer_builders import write_tokenizer
+
+from minimind_edu import MiniMindForCausalLM, RopeScaling, save_checkpoint
+from minimind_edu.figures.inside.page import rope_of
+
+YARN = RopeScaling(4.0, original_max_position_embeddings=16)
+MODELS = {
+    "minimind2": ("minimind2", {}),
+    "minimind3": ("minimind3", {"rope_scaling": YARN, "tie_word_embeddings": False}),
+    "minimind2_moe": ("minimind2_moe", {}),
+    "minimind3_moe": ("minimind3_moe", {"rope_scaling": YARN}),
+}
+
+
+def own_model(kind="minimind3", **changes):
+    """A tiny model of one of MODELS."""
+    preset, more = MODELS[kind]
+    model = MiniMindForCausalLM(tiny_config(preset, **more | changes)).eval()
+    spread_weights(model)
+    return model
+
+
+def own_folder(folder, kind="minimind3"):
+    """The folder of a model with a vocabulary of 300 byte-level tokens; returns the model."""
+    write_tokenizer(folder)
+    model = own_model(kind, vocab_size=300, max_position_embeddings=256)
+    save_checkpoint(model, folder / "model.safetensors")
+    return model
+
+
+def load(node, model, folder):
+    """In node: `model`, `unpacked`, and the modules of the page by their names."""
+    path = save_checkpoint(model, folder / "weights.safetensors")
+    script = """async ([file, rope]) => {
+        const [live, reading, insight] = await Promise.all(
+            ["live/model", "inside/reading", "inside/insight"].map((name) => import(`/${name}.js`)));
+        globalThis.unpacked = { ...live.unpackWeights(live.bytesOf(file)), rope };
+        globalThis.model = live.createLiveModel(unpacked);
+        Object.assign(globalThis, reading, insight);
+        globalThis.read = (reading, ids, silenced = []) => [...reading.become(ids, new Set(silenced))];
+    }"""
+    node.evaluate(script, [base64.b64encode(path.read_bytes()).decode(), rope_of(model.config)])
+
+
+def logits_of(model, ids, *heads):
+    """The logits [S, V] with these heads silent, by a hook on what joins them."""
+    size, hooks = model.config.head_dim, []
+    for layer, head in heads:
+
+        def silence(module, given, head=head):
+            joined = given[0].clone()
+            joined[..., head * size : (head + 1) * size] = 0
+            return (joined,)
+
+        hooks.append(model.model.layers[layer].self_attn.o_proj.register_forward_pre_hook(silence))
+    with torch.no_grad():
+        logits = model(torch.tensor([ids])).logits[0]
+    for hook in hooks:
+        hook.remove()
+    return logits

@@ -1,0 +1,132 @@
+"""What the page keeps of a text is what torch computes, however the text became what it is."""
+
+import random
+
+import pytest
+import torch
+from own_models import MODELS, load, logits_of, own_model
+
+from minimind_edu.living.heads import attention_weights
+
+CLOSE = 1e-4
+IDS = [5, 17, 3, 44, 9, 9, 60, 21, 8, 33, 2, 50]
+LOGITS = "Array.from({ length: reading.size() }, (_, at) => reading.logitsAt(at))"
+
+
+@pytest.fixture(params=MODELS)
+def model(request, node, tmp_path):
+    model = own_model(request.param)
+    load(node, model, tmp_path)
+    node.evaluate("() => { globalThis.reading = createReading(model); }")
+    return model
+
+
+def test_logits_weights_and_lens_are_torchs(node, model):
+    L = model.config.num_hidden_layers
+    script = f"""(ids) => {{
+        const read_ = read(reading, ids);
+        return [read_, {LOGITS}, ids.map((_, at) => reading.lens(at, 3)), ids.map((_, at) => reading.tell(at).weights)];
+    }}"""
+    read, logits, lens, weights = node.evaluate(script, IDS)
+    assert read == list(range(len(IDS)))
+    expected = logits_of(model, IDS)
+    torch.testing.assert_close(torch.tensor(logits), expected, rtol=0, atol=CLOSE)
+    maps = attention_weights(model, torch.tensor([IDS]))  # [L, H, S, S]
+    for at, blocks in enumerate(weights):
+        rows = torch.tensor(blocks).view(L, -1, at + 1)
+        torch.testing.assert_close((rows / 255) ** 2, maps[:, :, at, : at + 1], rtol=0, atol=1 / 255)
+    likeliest = expected.softmax(-1).topk(3)
+    for at, blocks in enumerate(lens):
+        ids, shares = zip(*blocks[-1], strict=True)
+        assert list(ids) == likeliest.indices[at].tolist()
+        torch.testing.assert_close(torch.tensor(shares), likeliest.values[at], rtol=0, atol=CLOSE)
+
+
+def test_a_silent_head_is_what_a_hook_makes_of_it(node, model):
+    read = node.evaluate("(ids) => read(reading, ids)", IDS)
+    for heads in ([(1, 2)], [(0, 0), (1, 3)], []):
+        keys = [f"{layer}.{head}" for layer, head in heads]
+        again, logits = node.evaluate(f"([ids, keys]) => [read(reading, ids, keys), {LOGITS}]", [IDS, keys])
+        assert again == read
+        torch.testing.assert_close(torch.tensor(logits), logits_of(model, IDS, *heads), rtol=0, atol=CLOSE)
+
+
+def test_a_text_that_changed_step_by_step_is_as_if_read_anew(node, model):
+    """Words appended, replaced and taken back, heads silenced and brought back, readings ended in the middle."""
+    source = random.Random(1)
+    ids, keys = IDS[:4], []
+    script = f"""([ids, keys, most]) => {{
+        let count = 0;
+        for (const _ of reading.become(ids, new Set(keys))) if (++count === most) break;
+        return [count, reading.size(), {LOGITS}];
+    }}"""
+    for _ in range(25):
+        change = source.randrange(4)
+        if change == 0 and len(ids) < 30:
+            ids = [*ids, source.randrange(61)]
+        elif change == 1:
+            ids = [*ids[: source.randrange(1, len(ids) + 1)], *source.choices(range(61), k=2)]
+        elif change == 2:
+            keys = [f"{source.randrange(2)}.{source.randrange(4)}"] if source.random() < 0.7 else []
+        most = source.choice([1, 3, 1000])
+        count, size, logits = node.evaluate(script, [ids, keys, most])
+        heads = [tuple(map(int, key.split("."))) for key in keys]
+        assert count <= most and (most < 1000 or size == len(ids))
+        torch.testing.assert_close(torch.tensor(logits), logits_of(model, ids, *heads)[:size], rtol=0, atol=CLOSE)
+
+
+def test_a_reading_that_was_ended_goes_on_where_it_was(node, model):
+    """Of a head that fell silent: what was not read again yet is not taken for what is."""
+    script = f"""([ids, keys]) => {{
+        read(reading, ids);
+        for (const _ of reading.become(ids, new Set(keys))) break;
+        return [read(reading, ids, keys), {LOGITS}];
+    }}"""
+    again, logits = node.evaluate(script, [IDS, ["1.0"]])
+    assert again == list(range(1, len(IDS)))
+    torch.testing.assert_close(torch.tensor(logits), logits_of(model, IDS, (1, 0)), rtol=0, atol=CLOSE)
+
+
+def test_only_what_differs_is_read(node, model):
+    script = "(steps) => steps.map(([ids, keys]) => read(reading, ids, keys))"
+    steps = [[IDS, []], [[*IDS, 1], []], [[*IDS[:7], 1], []], [IDS[:5], []], [IDS[:5], ["1.0"]]]
+    found = node.evaluate(script, steps)
+    assert found == [list(range(12)), [12], [7], [], list(range(5))]
+
+
+def test_what_is_told_of_a_position(node, model):
+    node.evaluate("(ids) => read(reading, ids)", IDS)
+    told = node.evaluate("([at, next]) => reading.tell(at, next)", [6, IDS[7]])
+    p = logits_of(model, IDS)[6].softmax(-1)
+    assert told["at"] == 6 and [id for id, _ in told["top"]] == p.topk(24).indices.tolist()
+    assert told["entropy"] == pytest.approx(-(p * p.log()).sum().item(), abs=1e-3)
+    expected = {"id": IDS[7], "probability": p[IDS[7]].item(), "rank": 1 + int((p > p[IDS[7]]).sum())}
+    assert told["next"] == pytest.approx(expected, abs=1e-4)
+    assert node.evaluate("() => reading.tell(11).next") is None
+    assert [route is not None for route in told["routes"]] == [model.config.use_moe] * 2
+
+
+def test_a_position_can_be_opened_again(node, model):
+    script = """([ids, keys]) => {
+        read(reading, ids, keys);
+        const whole = model.run(ids, { silenced: new Set(keys) }).traces;
+        const far = (a, b) => Math.max(...a.map((x, i) => Math.abs(x - b[i])));
+        return ids.map((_, at) => {
+            const trace = reading.traceAt(at);
+            return Math.max(...trace.blocks.map((block, l) => far(block.output, whole[at].blocks[l].output)));
+        });
+    }"""
+    assert max(node.evaluate(script, [IDS, ["0.1"]])) == 0
+
+
+def test_a_trial_tells_what_is_lost_without_each_head(node, model):
+    script = "([ids, at, token, keys]) => (read(reading, ids, keys), [...reading.trial(at, token)])"
+    found = node.evaluate(script, [IDS, 9, 4, ["1.1"]])
+    heads = [(one["layer"], one["head"]) for one in found]
+    assert heads == [(layer, head) for layer in (1, 0) for head in range(4) if (layer, head) != (1, 1)]
+    for one in found:
+        silent = [(1, 1), (one["layer"], one["head"])]
+        expected = logits_of(model, IDS[:10], *silent)[9].log_softmax(-1)[4].item()
+        assert one["without"] == pytest.approx(expected, abs=CLOSE)
+    logits = node.evaluate(f"() => {LOGITS}")
+    torch.testing.assert_close(torch.tensor(logits), logits_of(model, IDS, (1, 1)), rtol=0, atol=CLOSE)

@@ -1,0 +1,148 @@
+"""What a reader does on the page of a model, without the page: a runner that answers by itself notes what is asked."""
+
+import pytest
+
+OPEN = """async () => {
+    const { createSession } = await import("/inside/session.js");
+    globalThis.asked = [];
+    globalThis.answers = { draw: 7 };
+    const runner = {
+        read: (ids, silenced) => asked.push(["read", ids, [...silenced]]),
+        look: async (what, place) => (asked.push([what, place]), answers[what]),
+        trial: (place) => asked.push(["trial", place]),
+    };
+    const bytes = (id) => new TextEncoder().encode(String.fromCharCode(96 + id));
+    const encode = (text) => [...text].map((one) => {
+        if (one < "a" || one > "z") throw new Error(`${one} is no letter`);
+        return one.charCodeAt(0) - 96;
+    });
+    const reader = { encode, bytesOf: bytes, isSpecial: () => false, joins: "" };
+    const data = { text: "abc", prefix: [0], ends: [26], most: 8, chat: null };
+    globalThis.make = (changes) => {
+        asked.length = 0;
+        globalThis.session = createSession({ data: { ...data, ...changes }, reader, runner }, () => {});
+    };
+    globalThis.tell = () => {
+        const told = session.ids.map((id, at) => ({ at, top: [[id + 1, 0.5], [id + 2, 0.2]], next: null }));
+        session.hear({ did: "read", told: told.slice(session.told.length) });
+        session.hear({ did: "ready" });
+    };
+    globalThis.seen = () => ({ ids: session.ids, selected: session.selected, typed: session.typed,
+        written: [...session.written], silenced: [...session.silenced], told: session.told.length });
+}"""
+
+
+@pytest.fixture
+def session(node):
+    node.evaluate(OPEN)
+    node.evaluate("() => make({})")
+    return node
+
+
+def do(node, steps):
+    """Runs the steps, each after what was read of the one before is told, and gives what is there then."""
+    return node.evaluate(f"async () => {{ {steps} ; return seen(); }}")
+
+
+def test_a_text_is_typed_continued_taken_back(session):
+    found = do(session, "session.type('abc'); tell(); await session.next(); tell(); session.answer(5); tell();")
+    assert (found["ids"], found["typed"], found["written"]) == ([0, 1, 2, 3, 4, 5], "abcde", [4])
+    found = do(session, "session.undo(); session.undo();")
+    assert (found["ids"], found["selected"], found["typed"]) == ([0, 1, 2, 3], 3, "abc")
+    assert session.evaluate("() => asked.at(-1)") == ["read", [0, 1, 2, 3], []]
+
+
+def test_what_begins_as_before_stays_told(session):
+    assert do(session, "session.type('abcd'); tell(); session.type('abx');")["told"] == 3
+    assert do(session, "tell(); session.silenceOne('0.1', true);")["told"] == 0
+
+
+def test_another_token_takes_the_place_after_the_selected_one(session):
+    found = do(session, "session.type('abc'); tell(); session.select(1); session.answer(9);")
+    assert (found["ids"], found["selected"], found["typed"]) == ([0, 1, 9, 3], 2, "aic")
+
+
+def test_a_draw_asks_the_worker_with_the_settings(session):
+    found = do(
+        session, "session.set({ settings: { temperature: 0.5 } }); session.type('a'); tell(); await session.next();"
+    )
+    assert found["ids"] == [0, 1, 7]
+    assert session.evaluate("() => asked.find(([what]) => what === 'draw')") == [
+        "draw",
+        {"at": 1, "settings": {"temperature": 0.5}},
+    ]
+
+
+def test_the_model_ends_its_text(session):
+    found = do(session, "session.type('y'); tell(); session.play();")
+    assert found["ids"] == [0, 25]
+    assert session.evaluate("() => [session.hasEnded, session.isPlaying]") == [True, False]
+
+
+def test_what_was_before_the_first_silent_head_is_kept_to_compare_with(session):
+    do(session, "session.type('ab'); tell(); session.silenceOne('0.1', true); tell(); session.silenceOne('1.0', true);")
+    assert session.evaluate("() => session.before.length") == 3
+    found = do(session, "tell(); session.silence(new Set());")
+    assert found["silenced"] == [] and session.evaluate("() => session.before") is None
+    found = do(session, "tell(); session.undo();")
+    assert found["silenced"] == ["0.1", "1.0"] and session.evaluate("() => session.before.length") == 3
+    do(session, "tell(); session.type('abc');")
+    assert session.evaluate("() => session.before") is None, "of another text"
+
+
+def test_a_text_that_is_none_is_refused_and_the_old_one_stays(session):
+    found = do(session, "session.type('ab'); tell(); session.type('a1');")
+    assert found["ids"] == [0, 1, 2] and session.evaluate("() => session.complaint") == "1 is no letter"
+    assert do(session, "session.type('abcdefghij');")["ids"] == [0, 1, 2, 3, 4, 5, 6]
+    assert session.evaluate("() => session.complaint") == {"name": "long", "count": 11}
+    session.evaluate("() => make({ prefix: [] })")
+    do(session, "session.type('');")
+    assert session.evaluate("() => [session.complaint, asked.length]") == [{"name": "empty"}, 0]
+
+
+def test_a_chat_frames_the_words_and_keeps_the_question(session):
+    session.evaluate("() => make({ chat: { before: 'x', after: 'y' } })")
+    found = do(session, "session.type('a'); tell(); await session.next();")
+    assert (found["ids"], found["typed"]) == ([24, 1, 25], "a"), "the model ends at once"
+    found = do(session, "session.set({ isChat: false }); session.type('a');")
+    assert found["ids"] == [0, 1]
+
+
+def test_an_answer_about_an_older_text_is_not_used(session):
+    script = """async () => {
+        const used = [];
+        const ask = () => session.look("lens", { at: 0 }, (answer) => used.push(answer));
+        answers.lens = "of ab";
+        session.type("ab"); tell(); ask(); session.type("abc"); tell();
+        await Promise.resolve();
+        ask();
+        answers.lens = "late";
+        await new Promise((done) => setTimeout(done));
+        ask(); ask();
+        return used;
+    }"""
+    assert session.evaluate(script) == ["of ab", "of ab"]
+
+
+def test_an_answer_from_before_a_head_fell_silent_is_not_used(session):
+    script = """async () => {
+        const used = [];
+        const ask = () => session.look("lens", { at: 0 }, (answer) => used.push(answer));
+        answers.lens = "before";
+        session.type("ab"); tell(); ask(); session.silenceOne("0.1", true); tell();
+        await new Promise((done) => setTimeout(done));
+        answers.lens = "after";
+        ask();
+        await new Promise((done) => setTimeout(done));
+        ask();
+        return used;
+    }"""
+    assert session.evaluate(script) == ["after"]
+
+
+def test_a_trial_is_of_the_token_that_is_explained(session):
+    do(session, "session.type('ab'); tell(); session.set({ target: 9 }); session.tryAll();")
+    assert session.evaluate("() => asked.at(-1)") == ["trial", {"at": 2, "token": 9}]
+    do(session, "session.hear({ did: 'trial', layer: 0, head: 1, without: -2 }); session.set({ isAgainst: true });")
+    found = session.evaluate("() => [session.trial.found.length, session.targetNow, session.againstNow]")
+    assert found == [1, 9, 3]
