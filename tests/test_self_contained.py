@@ -127,7 +127,16 @@ def test_pip_accepts_the_wheel(tmp_path):
 @pytest.fixture(scope="module")
 def cell(wheel) -> str:
     """The first cell of a notebook that carries the package."""
-    return install_cell.self_contained_source(wheel)
+    return install_cell.self_contained_source(self_contained.carried(wheel))
+
+
+def test_chapters_carry_all_but_the_page_of_a_readers_own_model(wheel, entries):
+    with zipfile.ZipFile(io.BytesIO(self_contained.carried(wheel))) as archive:
+        found = {entry.filename: archive.read(entry) for entry in archive.infolist()}
+    left_out = entries.keys() - found.keys()
+    assert {"minimind_edu/__main__.py", "minimind_edu/figures/inside/page.js"} <= left_out
+    assert all("/inside/" in name or name.endswith("edu/__main__.py") for name in left_out)
+    assert found == {name: content for name, content in entries.items() if name not in left_out}
 
 
 def test_the_notebook_is_the_chapter_but_for_its_first_cell(cell):

@@ -10,7 +10,7 @@ import pytest
 import tools
 
 TOOLS = [f"tools.{module.name}" for module in pkgutil.iter_modules(tools.__path__)]
-PACKAGES = [f"minimind_edu.{name}.__main__" for name in ("ablations", "living", "routing")]
+PACKAGES = ["minimind_edu.__main__", *(f"minimind_edu.{name}.__main__" for name in ("ablations", "living", "routing"))]
 PROGRAMS = [
     name
     for name in [*TOOLS, *PACKAGES, "minimind_edu.living.rounding", "benchmarks.__main__"]

@@ -22,6 +22,8 @@ from tools import install_cell
 from tools.chapters import CHAPTERS, ROOT
 from tools.refresh import canonical, dumps, write
 
+# What no chapter uses: the program that opens a reader's own model, and its page.
+LEFT_OUT = ("minimind_edu/__main__.py", "minimind_edu/figures/inside/")
 FIXED_DATE = "0"  # seconds; flit raises it to 1980, where the time of zip archives begins
 
 
@@ -64,6 +66,16 @@ def wheel_bytes() -> bytes:
         return build_wheel(Path(folder)).read_bytes()
 
 
+def carried(wheel: bytes) -> bytes:
+    """What chapters carry of a wheel: all but LEFT_OUT."""
+    target = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(wheel)) as whole, zipfile.ZipFile(target, "w") as new:
+        for entry in whole.infolist():
+            if not entry.filename.startswith(LEFT_OUT):
+                new.writestr(entry, whole.read(entry))
+    return target.getvalue()
+
+
 def self_contained(chapter: Path, first_cell: str) -> str:
     """The text of the chapter's notebook with `first_cell` as its first code cell; all else is as it is stored."""
     raw = json.loads(chapter.read_text(encoding="utf-8"))
@@ -84,7 +96,7 @@ def write_all(folder: Path, chapters: list[Path]) -> list[Path]:
     if CHAPTERS.resolve() == folder.resolve():
         raise ValueError(f"{folder} holds the chapters themselves, which would be replaced; name another folder")
     folder.mkdir(parents=True, exist_ok=True)
-    first_cell = install_cell.self_contained_source(wheel_bytes())
+    first_cell = install_cell.self_contained_source(carried(wheel_bytes()))
     paths = [folder / chapter.name for chapter in chapters]
     for chapter, path in zip(chapters, paths, strict=True):
         write(path, self_contained(chapter, first_cell))

@@ -26,7 +26,8 @@ The wings, which no part imports:
     ablations/        what is lost without a part: variants of a small model, trained and compared         13
     routing/          where the tokens of a small mixture of experts go while it learns                    09
     checks/           the exercises, one file for each chapter
-    figures/          the interactive figures; plotting draws the still pictures
+    figures/          the interactive figures; plotting draws the still pictures; figures/inside opens a reader's own
+                      model in a page: python -m minimind_edu open MODEL
 
 device, notebook, validation and stored serve all of them: where to compute, progress, what is refused in which words,
 and how programs replace the files that the package reads.

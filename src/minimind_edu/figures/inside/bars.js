@@ -1,0 +1,126 @@
+// What comes after the selected token, and who wrote it.
+
+import { h, fill, fmt, button } from "../kit/kit.js";
+import { createPush } from "./marks.js";
+
+const BARS = 8;
+const PARTS = 6; // that are named one by one
+
+/** The likeliest next tokens. */
+export function createBars(words, session, chip, size) {
+  const title = h("h2", { "aria-live": "polite" });
+  const list = h("div", { class: "in-bars" });
+  const [legend, rest] = [h("p", { class: "mm-note in-was" }), h("p", { class: "mm-note" })];
+  const root = h("section", {}, title, list, legend, rest);
+
+  /** What the probability of a token was before the first head fell silent, if one is. */
+  function referenceOf(id) {
+    const before = session.before?.[session.selected];
+    return before ? (before.top.find(([one]) => one === id)?.[1] ?? 0) : null;
+  }
+
+  function barOf([id, p]) {
+    const before = referenceOf(id);
+    const isTarget = id === session.targetNow;
+    const name = chip(id);
+    const put = { type: "button", class: "in-put", onClick: () => session.answer(id) };
+    const ask = { type: "button", class: "in-ask", onClick: () => session.set({ target: id }) };
+    const track = h(
+      "span",
+      { class: "mm-track" },
+      h("i", { class: "mm-after", style: { width: `${100 * p}%` } }),
+      before !== null && h("i", { class: "in-mark", style: { left: `${100 * before}%` } }),
+    );
+    const number = h("span", { class: "in-number" }, words.percent(p));
+    if (before !== null) number.append(h("small", {}, words.was(before)));
+    return h(
+      "div",
+      { class: "in-bar", "data-target": String(isTarget) },
+      h("button", { ...put, "aria-label": words.put(name.textContent), title: words.put(name.textContent) }, name),
+      h(
+        "button",
+        { ...ask, "aria-pressed": String(isTarget), "aria-label": words.ask(name.textContent, p) },
+        track,
+        number,
+      ),
+    );
+  }
+
+  let drawn = "";
+  function draw() {
+    const { now, ids, selected, targetNow, before } = session;
+    if (!now) return;
+    const key = `${selected} ${ids[selected]} ${targetNow} ${now.top} ${Boolean(before)}`;
+    if (key === drawn) return;
+    drawn = key;
+    const [bars, focused] = [now.top.slice(0, BARS), [...list.querySelectorAll("button")]];
+    const at = focused.indexOf(document.activeElement);
+    fill(title, words.after, chip(ids[selected]), "?");
+    fill(list, bars.map(barOf));
+    if (at >= 0) list.querySelectorAll("button")[at]?.focus({ preventScroll: true });
+    legend.textContent = before && session.silenced.size ? words.legend(session.silenced.size) : "";
+    const share = 1 - bars.reduce((sum, [, p]) => sum + p, 0);
+    rest.textContent = words.rest(size - bars.length, Math.max(0, share), Math.exp(now.entropy));
+  }
+  return { root, draw };
+}
+
+/** The parts that raise and lower the target, the strongest first. */
+export function createWho(words, session, chip, isMixture) {
+  const title = h("h2", {});
+  const list = h("div", { class: "in-parts" });
+  const sum = h("p", { class: "mm-note" });
+  const other = button({ label: "", onClick: () => session.set({ isAgainst: !session.isAgainst }) });
+  const root = h("section", { class: "in-who" }, title, list, sum, other);
+  const signed = (x) => (x < 0 ? fmt(x, 1) : `+${fmt(x, 1)}`);
+  const names = {
+    head: ({ layer, head }) => words.head(layer + 1, head + 1),
+    feed: ({ layer }) => words.feed(layer + 1, isMixture),
+    embedding: () => words.embedding,
+  };
+
+  function lineOf(name, value, most, zoom) {
+    const push = createPush();
+    push.draw(value, most);
+    const cells = [h("span", {}, name), push, h("b", {}, signed(value))];
+    if (!zoom) return h("div", { class: "in-part" }, cells);
+    return h("button", { type: "button", class: "in-part", onClick: () => session.toggle(zoom) }, cells);
+  }
+
+  function show(written, target, against) {
+    const parts = written.blocks.flatMap(({ heads, feed }, layer) => [
+      ...heads.map((value, head) => ({ part: "head", layer, head, value })),
+      { part: "feed", layer, value: feed },
+    ]);
+    parts.push({ part: "embedding", value: written.embedding });
+    parts.sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
+    const [named, others] = [parts.slice(0, PARTS), parts.slice(PARTS)];
+    const most = Math.max(Math.abs(named[0].value), 1e-6);
+    const together = others.reduce((total, { value }) => total + value, 0);
+    fill(title, words.who, chip(target), against === null ? null : [words.rather, chip(against)], "?");
+    fill(
+      list,
+      named.map(({ part, value, ...place }) => {
+        const zoom = part === "embedding" ? null : { part, ...place };
+        return lineOf(names[part](place), value, most, zoom);
+      }),
+      lineOf(words.others(others.length), together, most, null),
+    );
+    const total = signed(written.logit);
+    const times = fmt(Math.exp(written.logit), written.logit < 2 ? 2 : 0);
+    sum.textContent = `${against === null ? words.aboveMean(total) : words.aboveOther(total, times)} ${words.exact}`;
+    other.set(against === null ? words.compare : words.compareMean);
+  }
+
+  let drawn = null;
+  function draw() {
+    const { selected: at, targetNow: target, againstNow: against } = session;
+    if (!session.now || session.isPlaying) return;
+    session.look("wrote", { at, token: target, against }, (written) => {
+      if (written === drawn) return;
+      drawn = written;
+      show(written, target, against);
+    });
+  }
+  return { root, draw };
+}

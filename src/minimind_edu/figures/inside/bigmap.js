@@ -1,0 +1,141 @@
+// The map of one head, large enough to read, with the text along both sides. A text of 500 tokens makes a map of 7,000
+// pixels, so the canvas is as large as what is seen of it, and is drawn again when that moves.
+
+import { h, clamp, announcement, observeSize } from "../kit/kit.js";
+import { readBy, weightOfByte } from "./marks.js";
+
+const LEFT = 92; // pixels for the words of the rows
+const TOP = 84; // and for those of the columns
+const NARROWEST = 15; // pixels of a cell
+const WIDEST = 30;
+const HEIGHT = 440;
+const LETTERS = 11; // of a word, at most
+
+/** texts(): the tokens as they are shown; colors(): of now. */
+export function createBigMap(words, session, texts, colors) {
+  const canvas = h("canvas", { role: "img", "aria-label": words.bigMap });
+  const sizer = h("div", { class: "in-sizer" }, canvas);
+  const box = h("div", { class: "in-bigmap", tabindex: 0, role: "group", "aria-label": words.bigMap }, sizer);
+  const pointed = announcement("mm-note");
+  const root = h("div", { class: "in-bigside" }, box, pointed);
+  let [place, cell, shownFor] = [null, NARROWEST, null];
+  pointed.set(words.point);
+
+  const clipped = (text) => (text.length > LETTERS ? `${text.slice(0, LETTERS - 1)}…` : text);
+
+  /** The cells that are in sight: [from, to) of rows or columns. */
+  const seen = (scroll, size) => {
+    const from = Math.floor(scroll / cell);
+    return [from, Math.min(session.told.length, from + Math.ceil(size / cell) + 1)];
+  };
+
+  function size() {
+    const count = session.told.length;
+    const fitting = Math.min(box.clientWidth - LEFT, HEIGHT - TOP) / count;
+    cell = clamp(Math.floor(fitting), NARROWEST, WIDEST);
+    const [width, height] = [LEFT + count * cell, TOP + count * cell];
+    Object.assign(sizer.style, { width: `${width}px`, height: `${height}px` });
+    const [across, down] = [Math.min(width, box.clientWidth), Math.min(height, HEIGHT)];
+    const dense = globalThis.devicePixelRatio || 1;
+    if (canvas.width !== Math.round(across * dense) || canvas.height !== Math.round(down * dense)) {
+      [canvas.width, canvas.height] = [Math.round(across * dense), Math.round(down * dense)];
+      Object.assign(canvas.style, { width: `${across}px`, height: `${down}px` });
+    }
+    return [across, down, dense];
+  }
+
+  function drawWords(context, { ink, faint }, [fromY, toY], [fromX, toX], [down, across]) {
+    const all = texts();
+    const fontOf = (isStrong) => `${isStrong ? 600 : 400} 12px ${getComputedStyle(root).fontFamily}`;
+    context.textBaseline = "middle";
+    for (const [from, to, isRow] of [
+      [fromY, toY, true],
+      [fromX, toX, false],
+    ]) {
+      context.save();
+      context.beginPath();
+      if (isRow) context.rect(0, TOP, LEFT, down);
+      else context.rect(LEFT, 0, across, TOP);
+      context.clip();
+      for (let at = from; at < to; at++) {
+        const isSelected = at === session.selected;
+        context.fillStyle = isSelected ? ink : faint;
+        context.font = fontOf(isSelected);
+        context.textAlign = isRow ? "right" : "left";
+        context.save();
+        if (isRow) context.translate(LEFT - 6, TOP + (at + 0.5) * cell - box.scrollTop);
+        else context.translate(LEFT + (at + 0.5) * cell - box.scrollLeft, TOP - 6);
+        if (!isRow) context.rotate(-Math.PI / 2);
+        context.fillText(clipped(all[at]), 0, 0);
+        context.restore();
+      }
+      context.restore();
+    }
+  }
+
+  function draw() {
+    const { told, selected } = session;
+    if (!place || !told.length || !box.clientWidth) return;
+    const [across, down, dense] = size();
+    const { ink, faint, read } = colors();
+    const context = canvas.getContext("2d");
+    context.setTransform(dense, 0, 0, dense, 0, 0);
+    context.clearRect(0, 0, across, down);
+    const [rows, columns] = [seen(box.scrollTop, down - TOP), seen(box.scrollLeft, across - LEFT)];
+    drawWords(context, { ink, faint }, rows, columns, [down, across]);
+    context.save();
+    context.beginPath();
+    context.rect(LEFT, TOP, across - LEFT, down - TOP);
+    context.clip();
+    context.translate(LEFT - box.scrollLeft, TOP - box.scrollTop);
+    for (let y = rows[0]; y < rows[1]; y++) {
+      const bytes = readBy(told[y], place);
+      for (let x = columns[0]; x < Math.min(columns[1], y + 1); x++) {
+        context.globalAlpha = Math.max(0.05, bytes[x] / 255);
+        context.fillStyle = bytes[x] < 5 ? faint : read;
+        context.fillRect(x * cell + 0.5, y * cell + 0.5, cell - 1, cell - 1);
+      }
+    }
+    context.globalAlpha = 1;
+    context.strokeStyle = ink;
+    context.strokeRect(0.5, selected * cell + 0.5, (selected + 1) * cell - 1, cell - 1);
+    context.restore();
+  }
+
+  /** The tokens under the mouse: [row, column], or null outside. */
+  function tokensAt(event) {
+    const { left, top } = box.getBoundingClientRect();
+    const [x, y] = [event.clientX - left - LEFT + box.scrollLeft, event.clientY - top - TOP + box.scrollTop];
+    const isOnWords = event.clientY - top < TOP;
+    const [column, row] = [Math.floor(x / cell), Math.floor(y / cell)];
+    return isOnWords || row < 0 || row >= session.told.length ? null : [row, clamp(column, 0, session.told.length - 1)];
+  }
+  box.addEventListener("pointermove", (event) => {
+    const found = tokensAt(event);
+    if (!found || !place) return;
+    const [y, x] = found;
+    const [reader, other] = [texts()[y], texts()[x]];
+    const weight = x <= y ? weightOfByte(readBy(session.told[y], place)[x]) : null;
+    pointed.set(weight === null ? words.later(reader, other) : words.pointed(reader, other, weight));
+  });
+  box.addEventListener("click", (event) => {
+    const found = tokensAt(event);
+    if (found) session.select(found[0]);
+  });
+  box.addEventListener("scroll", () => draw());
+  observeSize(box, () => draw());
+
+  /** Another head, or another text: the row of the selected token comes into sight. */
+  function show(next) {
+    place = next;
+    const key = `${next.layer} ${next.head} ${session.selected}`;
+    draw();
+    if (key === shownFor) return;
+    shownFor = key;
+    const middle = (session.selected + 1) * cell;
+    box.scrollTop = Math.max(0, middle - (HEIGHT - TOP) / 2);
+    box.scrollLeft = Math.max(0, middle - (box.clientWidth - LEFT) * 0.8);
+    draw();
+  }
+  return { root, show, draw };
+}

@@ -1,0 +1,140 @@
+// The page of a reader's own model: a text, what comes next, and all parts of the model at any token. The model runs in
+// a worker; what it is asked and what it answers is all that the page knows of it.
+
+import { h, fill, announcement, wordsOf } from "../kit/kit.js";
+import { createBars, createWho } from "./bars.js";
+import { createBlocks } from "./blocks.js";
+import { chipsOf, colorsOf } from "./marks.js";
+import { createRunner } from "./runner.js";
+import { createSession } from "./session.js";
+import { createTokens, createWriting } from "./text.js";
+import { createReader, shownTokens } from "./tokens.js";
+import { insideWords } from "./words.js";
+import { createZoom } from "./zoom.js";
+
+const NOISE = 1e-3; // between two programs that compute the same logits in float32
+
+/** The weights of the page as one buffer. Each element is emptied when it is read: they are large. */
+async function weightsInPage(size, tell) {
+  const all = new Uint8Array(size);
+  let at = 0;
+  for (const element of document.querySelectorAll("script.weights")) {
+    const bytes = atob(element.textContent);
+    element.remove();
+    for (let i = 0; i < bytes.length; i++) all[at + i] = bytes.charCodeAt(i);
+    at += bytes.length;
+    tell(at / size);
+    await new Promise((resolve) => setTimeout(resolve));
+  }
+  return all.buffer;
+}
+
+/** The theme of the system, which the figures' styles read from the document. */
+function followTheme(changed) {
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const follow = () => {
+    document.documentElement.dataset.theme = dark.matches ? "dark" : "light";
+    changed();
+  };
+  dark.addEventListener("change", follow);
+  follow();
+}
+
+/** The tokenizer, or ids and the reason why. */
+function readerOf(data, words) {
+  try {
+    return { reader: createReader(data, words), problem: "" };
+  } catch (error) {
+    data.tokenizer = null;
+    return { reader: createReader(data, words), problem: words.noTokenizer(error.message) };
+  }
+}
+
+/** Whether the page computes what torch did, as a sentence. */
+async function checked(words, data, reader, runner) {
+  const { ids, top, texts } = data.check;
+  const { first, far } = await runner.look("check", { ids, top });
+  const wrong = texts.filter(([text, expected]) => `${reader.encode(text)}` !== `${expected}`).length;
+  const isFirst = first === top[0][0] || top[0][1] - top.at(1)[1] < NOISE;
+  return words.checked({ far, isFirst, wrong, texts: texts.length });
+}
+
+async function startPage() {
+  const main = document.querySelector("main");
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const words = wordsOf(insideWords);
+  const { reader, problem } = readerOf(data, words);
+  const chip = chipsOf(reader);
+  let [views, looked, waiting, colors] = [[], null, null, null];
+  const changed = () => {
+    waiting ??= requestAnimationFrame(() => {
+      waiting = null;
+      views.forEach((view) => view.draw());
+    });
+  };
+  const runner = createRunner(document.getElementById("worker").textContent, (message) => session.hear(message));
+  const session = createSession({ data, reader, runner }, changed);
+  const look = (place) => ((looked = place), changed());
+  let shown = { ids: null, texts: [] };
+  const texts = () => {
+    if (shown.ids !== session.ids)
+      shown = { ids: session.ids, texts: shownTokens(reader, session.ids).map((one) => one.text) };
+    return shown.texts;
+  };
+
+  const state = announcement("in-state");
+  const check = announcement("in-check");
+  const cache = h("p", { class: "mm-note in-cache" });
+  const writing = createWriting(words, session, data, Boolean(data.tokenizer));
+  const tokens = createTokens(words, session, reader, () => looked);
+  const zoom = createZoom(words, session, chip, data, texts, () => colors);
+  const blocks = createBlocks(words, session, chip, data, zoom, look);
+  const bars = createBars(words, session, chip, data.config.vocab_size);
+  const who = createWho(words, session, chip, data.config.use_moe);
+  const telling = {
+    draw() {
+      if (session.failure) state.set(words.failed(session.failure), "bad");
+      cache.textContent = words.cache(data.config, session.ids.length);
+    },
+  };
+  const facts = words.facts(data).map((fact) => h("span", {}, fact));
+  fill(
+    main,
+    h(
+      "header",
+      { class: "in-top" },
+      h("h1", {}, words.title, h("em", {}, data.name)),
+      h("p", { class: "in-facts" }, facts),
+      h("p", { class: "in-private" }, words.private),
+      h(
+        "ol",
+        { class: "in-steps" },
+        words.steps.map((step) => h("li", {}, step)),
+      ),
+      state,
+    ),
+    h("section", { class: "in-write" }, writing, tokens),
+    h("div", { class: "in-columns" }, h("div", { class: "in-left" }, bars, who), blocks),
+    h("footer", { class: "in-foot" }, cache, check, h("p", {}, data.bits === 8 ? words.rounding(data.check) : null)),
+  );
+  views = [writing, tokens, bars, who, blocks, zoom, telling];
+  followTheme(() => {
+    colors = colorsOf(main);
+    blocks.paintWith(colors);
+  });
+  addEventListener("resize", changed);
+
+  try {
+    if (document.readyState === "loading") await new Promise((done) => addEventListener("DOMContentLoaded", done));
+    const buffer = await weightsInPage(data.bytes, (part) => state.set(words.opening(part)));
+    await runner.open(buffer, data.rope);
+    state.set(problem);
+    check.set(words.checking);
+    session.type(problem ? data.check.ids.join(" ") : data.text);
+    check.set(await checked(words, data, reader, runner));
+  } catch (error) {
+    state.set(words.failed(error.message), "bad");
+  }
+}
+
+export default startPage;

@@ -1,0 +1,136 @@
+// The text: the field, what writes, and its tokens, each colored by how little it was expected.
+
+import { h, fill, button, slider, toggle, announcement, fmt } from "../kit/kit.js";
+import { readBy, weightOfByte } from "./marks.js";
+import { MOST_TYPED } from "./session.js";
+import { shownTokens } from "./tokens.js";
+
+const PAUSE = 300; // milliseconds after a key
+const DARKEST = 14; // bits of surprise
+const TINT = { surprise: 80, read: 45 }; // percent of the color at most: the letters on it stay readable
+const STEPS = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity };
+
+/** The field and the buttons. hasText: whether there is a tokenizer. */
+export function createWriting(words, session, data, hasText) {
+  const label = hasText ? words.fieldHint : words.fieldIds;
+  const field = h("textarea", {
+    class: "in-field",
+    rows: 2,
+    maxlength: MOST_TYPED,
+    spellcheck: "false",
+    "aria-label": words.field,
+    placeholder: label,
+  });
+  let [timer, isComposing] = [null, false];
+  const typed = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => isComposing || session.type(field.value), PAUSE);
+  };
+  field.addEventListener("compositionstart", () => (isComposing = true));
+  field.addEventListener("compositionend", () => ((isComposing = false), typed()));
+  field.addEventListener("input", () => isComposing || typed());
+
+  const next = button({ label: words.next, onClick: () => (session.stop(), session.next()) });
+  next.root.classList.add("mm-primary");
+  const play = button({ label: words.play, onClick: () => (session.isPlaying ? session.stop() : session.play()) });
+  const undo = button({ label: words.undo, onClick: () => session.undo() });
+  const onChat = (isChat) => (session.set({ isChat }), session.type(field.value));
+  const chat = data.chat && toggle({ label: words.chat, checked: session.isChat, onChange: onChat });
+  const knob = (name, min, max, step, [off, offText]) => {
+    const format = (x) => (x === off ? offText : fmt(x, step === 1 ? 0 : 2));
+    const onInput = (value) => session.set({ settings: { ...session.settings, [name]: value } });
+    return slider({ label: words[name], min, max, step, value: session.settings[name], format, onInput });
+  };
+  const knobs = h(
+    "div",
+    { class: "mm-controls" },
+    knob("temperature", 0, 2, 0.05, [0, words.greedy]),
+    knob("topK", 0, 50, 1, [0, words.all]),
+    knob("topP", 0.05, 1, 0.05, [1, words.all]),
+  );
+  const complaint = announcement("in-complaint");
+  const presses = h("div", { class: "in-presses" }, next, play, undo, chat);
+  const drawing = h("details", { class: "mm-more" }, h("summary", {}, words.drawing), knobs);
+  const root = h("div", {}, field, complaint, presses, drawing);
+
+  function complaintText() {
+    const { complaint: found } = session;
+    return found?.name ? words.complaints[found.name](found, data.most) : (found ?? "");
+  }
+  function draw() {
+    if (field !== document.activeElement && field.value !== session.typed) field.value = session.typed;
+    complaint.set(session.hasEnded ? words.ended : complaintText());
+    play.set(session.isPlaying ? words.stop : words.play);
+    next.root.disabled = play.root.disabled = !session.ids.length || session.ids.length >= data.most;
+    undo.root.disabled = !session.canUndo;
+  }
+  return { root, draw };
+}
+
+/** The tokens. looked(): the head that the mouse is on, or null. */
+export function createTokens(words, session, reader, looked) {
+  const line = h("div", { class: "in-line", role: "group", "aria-label": words.tokens });
+  const legend = h("p", { class: "mm-note in-legend" });
+  const count = announcement("mm-note in-count");
+  const root = h("div", { class: "in-tokens" }, line, h("div", { class: "in-under" }, legend, count));
+  let [chips, keys, drawn] = [[], [], null];
+
+  line.addEventListener("keydown", (event) => {
+    const step = STEPS[event.key];
+    if (step === undefined || event.altKey || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    session.select(session.selected + step);
+    chips[session.selected].focus();
+  });
+
+  function createChip({ text, kind }, at) {
+    const attrs = { type: "button", class: "in-token", "data-kind": kind, onClick: () => session.select(at) };
+    return h("button", attrs, text);
+  }
+
+  /** Chips that stay the same are kept: most of a long text does, when a token is written. */
+  function build() {
+    if (drawn === session.ids) return;
+    drawn = session.ids;
+    const focused = chips.indexOf(document.activeElement);
+    const shown = shownTokens(reader, session.ids);
+    const found = shown.map(({ text, kind }) => `${kind} ${text}`);
+    chips = shown.map((one, at) => (found[at] === keys[at] ? chips[at] : createChip(one, at)));
+    keys = found;
+    fill(
+      line,
+      chips.map((chip, at) => (shown[at].text.includes("⏎") ? [chip, h("br", {})] : chip)),
+    );
+    if (focused >= 0) chips[session.selected]?.focus({ preventScroll: true });
+  }
+
+  function describe(chip, at, seen, tint, read) {
+    chip.style.setProperty("--in-part", `${tint.toFixed(0)}%`);
+    chip.dataset.read = read;
+    const isSelected = at === session.selected;
+    chip.setAttribute("aria-current", isSelected);
+    chip.tabIndex = isSelected ? 0 : -1;
+    const isWritten = session.written.has(at);
+    chip.dataset.written = isWritten;
+    const expected = seen ? words.expected(seen) : "";
+    chip.title = `${words.token(chip.textContent, session.ids[at], at)}${expected}${isWritten ? words.written : ""}`;
+  }
+
+  function draw() {
+    build();
+    const head = looked() ?? (session.zoom?.part === "head" ? session.zoom : null);
+    const reading = head && session.now ? readBy(session.now, head) : null;
+    chips.forEach((chip, at) => {
+      const seen = session.told[at - 1]?.next;
+      const known = seen?.id === session.ids[at] ? seen : null;
+      const surprise = known ? Math.min(1, -Math.log2(known.probability) / DARKEST) : 0;
+      const share = reading ? Math.sqrt(at < reading.length ? weightOfByte(reading[at]) : 0) : surprise;
+      describe(chip, at, known, TINT[reading ? "read" : "surprise"] * share, Boolean(reading));
+    });
+    legend.dataset.read = Boolean(reading);
+    fill(legend, h("i", {}), reading ? words.tint(head.layer + 1, head.head + 1) : words.shade);
+    const isReading = session.isBusy && session.told.length < session.ids.length;
+    count.set(isReading ? words.reading(session.told.length, session.ids.length) : words.read(session.ids.length));
+  }
+  return { root, draw };
+}

@@ -1,0 +1,167 @@
+// The words of the page of a reader's own model, by language.
+
+import { grouped } from "../kit/kit.js";
+
+const percentOf = (part) => {
+  const value = 100 * part;
+  const digits = value >= 99.95 || value >= 10 ? 0 : value >= 0.095 ? 1 : 2;
+  return value < 0.005 ? "< 0.01 %" : `${value.toFixed(digits)} %`;
+};
+const counted = (count, one, many = `${one}s`) => `${grouped(count)} ${count === 1 ? one : many}`;
+const UNITS = ["bytes", "KiB", "MiB", "GiB"];
+const bytesOf = (count) => {
+  const power = Math.min(3, Math.floor(Math.log2(Math.max(1, count)) / 10));
+  return `${(count / 1024 ** power).toFixed(power ? 1 : 0)} ${UNITS[power]}`;
+};
+
+export const insideWords = {
+  en: {
+    percent: percentOf,
+    opening: (part) => `Opening the model… ${percentOf(part)}`,
+    failed: (message) => `The model could not go on: ${message}`,
+    title: "Inside ",
+    facts: ({ parameters, config, tokenizer, bits }) => {
+      const { num_attention_heads: heads, num_key_value_heads: shared, num_experts: experts } = config;
+      const { num_experts_per_tok: chosen, num_shared_experts: whole, rope_scaling: scaling } = config;
+      return [
+        `${grouped(parameters)} weights`,
+        counted(config.num_hidden_layers, "block"),
+        `${counted(heads, "head")} each${shared < heads ? `, ${shared} for keys and values` : ""}`,
+        counted(config.vocab_size, "token"),
+        config.use_moe && `${chosen} of ${experts} experts${whole ? ` and ${whole} shared` : ""}`,
+        config.use_qk_norm && "QK-norm",
+        scaling && `RoPE scaled ${scaling.factor} times`,
+        !config.tie_word_embeddings && "two matrices for tokens",
+        bits === 8 && "8 bits a weight",
+        !tokenizer && "no tokenizer",
+      ].filter(Boolean);
+    },
+    private: "The model runs in this page. Nothing that you write leaves it.",
+    checking: "Comparing the page with PyTorch…",
+    /** far: the largest difference of a logit; wrong: the texts whose tokens differ. */
+    checked: ({ far, isFirst, wrong, texts }) => {
+      const tokens = texts
+        ? wrong
+          ? `, but ${wrong} of ${texts} texts have other tokens`
+          : " and the same tokens"
+        : "";
+      if (isFirst && far < 1e-3 && !wrong) return `Checked: the same logits as PyTorch${tokens}.`;
+      return `This page differs from PyTorch: by ${far.toPrecision(2)} in a logit${tokens}. Trust PyTorch.`;
+    },
+    rounding: ({ same, ids, change }) =>
+      `Weights are rounded to 8 bits here. On the first ${ids.length} tokens the likeliest next token stayed the ` +
+      `same at ${same}, and no probability changed by ${change < 1e-4 ? "as much as" : "more than"} ` +
+      `${percentOf(Math.max(change, 1e-4))}.`,
+    steps: [
+      "Write a text.",
+      "Press a token: everything below is about it.",
+      "Press a bar to ask who wrote that token, or a square to see what a head reads.",
+    ],
+
+    field: "Your text",
+    fieldHint: "Write something, in any language",
+    fieldIds: "Token ids, such as 1 57 903",
+    noWord: (word, all) => `“${word}” is no word of this model. It knows ${all.length}: ${all.join(" ")}`,
+    noId: (word, size) =>
+      `This model came without a tokenizer: write ids from 0 to ${size - 1} with spaces between. “${word}” is none.`,
+    noTokenizer: (message) => `Its tokenizer could not be used (${message}), so this page takes token ids.`,
+    complaints: {
+      empty: () => "Write at least one token.",
+      long: ({ count }, most) => `${counted(count, "token")}; this page reads the first ${most - 1}.`,
+    },
+    chat: "as a chat",
+    next: "Next token",
+    play: "Play",
+    stop: "Stop",
+    undo: "Undo",
+    drawing: "How a token is drawn",
+    temperature: "temperature",
+    greedy: "0, the likeliest",
+    topK: "top-k",
+    topP: "top-p",
+    all: "all",
+    reading: (read, all) => `Reading: ${read} of ${counted(all, "token")}`,
+    read: (all) => counted(all, "token"),
+    ended: "The model ends its text here.",
+    tokens: "The tokens: arrow keys move along them",
+    shade: "the stronger its color, the less the model expected a token",
+    tint: (layer, head) => `what head ${head} of block ${layer} reads here`,
+    token: (text, id, at) => `“${text}”, token ${id} at position ${at + 1}`,
+    expected: ({ probability, rank }) => `, expected with ${percentOf(probability)}, as number ${grouped(rank)}`,
+    written: ", written by the model",
+
+    after: "What comes after ",
+    put: (text) => `write “${text}” after it`,
+    ask: (text, p) => `“${text}”, ${percentOf(p)}: who wrote it?`,
+    was: (p) => `was ${percentOf(p)}`,
+    rest: (count, share, choices) =>
+      `${grouped(count)} other tokens share ${percentOf(share)}. The model is as undecided as between ` +
+      `${choices < 10 ? choices.toFixed(1) : grouped(choices)} equally likely tokens.`,
+    legend: (count) => `the mark: before ${count === 1 ? "the head was" : `${count} heads were`} silent`,
+
+    who: "Who wrote ",
+    rather: " rather than ",
+    head: (layer, head) => `head ${head} of block ${layer}`,
+    feed: (layer, isMixture) => `${isMixture ? "experts" : "feed-forward"} of block ${layer}`,
+    embedding: "the token itself",
+    others: (count) => `${counted(count, "other part")} together`,
+    aboveMean: (sum) => `Together ${sum}: its logit above the mean of all tokens.`,
+    aboveOther: (sum, times) => `Together ${sum}: that makes it ${times} times as likely as the other.`,
+    exact: "The sum is exact. But a push is not a need: another part may take over. Silence a head to see.",
+    compare: "Compare with the runner-up",
+    compareMean: "Compare with all tokens",
+
+    inside: "Inside, at ",
+    maps:
+      "Each square is a head: a row for each token that reads, a column for each that is read. " +
+      "The bar below it shows how far it pushes ",
+    mapsEnd: " up or down.",
+    tryAll: "Try without each head",
+    trying: (done, all) => `${done} of ${all} heads tried…`,
+    tried: "Needed most here: ",
+    without: (before, after) => ` (${percentOf(before)} → ${percentOf(after)})`,
+    needBars: "The second bar: how much likelier the token is with the head than without it.",
+    block: (layer) => `block ${layer}`,
+    headButton: (layer, head) => `block ${layer}, head ${head}`,
+    feedName: "feed-forward",
+    expertsName: "experts",
+    says: "would say",
+    silent: (names, more) => `Silent: ${names.join(", ")}${more ? ` and ${more} more` : ""}. `,
+    bringBack: "Bring back",
+
+    close: "Close",
+    headTitle: (layer, head) => `Block ${layer}, head ${head}`,
+    silence: "silence this head",
+    bigMap: "Who reads whom in this head. Rows read, columns are read; the list beside it says it for one token.",
+    reads: " reads",
+    itself: "itself",
+    back: (count) => `${count} back`,
+    point: "Point at the map, or press a row to choose its token.",
+    pointed: (reader, read, weight) => `${reader} reads ${read}: ${percentOf(weight)}`,
+    later: (reader, read) => `${read} comes after ${reader}, which cannot read it`,
+    shares: (kv, all, others) =>
+      `Keys and values: head ${kv} of ${all}, shared with ${counted(others, "other head")} of this block.`,
+    feedTitle: (layer, isMixture) => `${isMixture ? "Experts" : "Feed-forward"} of block ${layer}`,
+    routed: (experts) => `The router sends this token to ${experts.map((e) => `expert ${e + 1}`).join(" and ")}.`,
+    expert: (e) => `expert ${e + 1}`,
+    visits: (count, all) => `${count} of ${counted(all, "token")}`,
+    looking: "Looking…",
+    neurons: (count, expert) =>
+      `The neurons that write most here, of ${grouped(count)}${expert === null ? "" : ` in expert ${expert + 1}`}, ` +
+      "and the tokens that each makes likelier:",
+    neuron: (i) => `neuron ${i + 1}`,
+    cache: (
+      { num_hidden_layers: L, num_key_value_heads: K, head_dim: D, num_attention_heads: H, ...config },
+      count,
+    ) => {
+      const each = 2 * L * K * D;
+      const most = config.max_position_embeddings;
+      const full = (times) => bytesOf(2 * each * most * times);
+      const more = K < H ? `, and with ${H} heads for keys and values ${full(H / K)}` : "";
+      return (
+        `KV cache: ${counted(count, "token")} × ${L} blocks × 2 × ${counted(K, "head")} × ${D} numbers × 4 bytes = ` +
+        `${bytesOf(4 * each * count)}. In 16 bits, for all ${grouped(most)} positions: ${full(1)}${more}.`
+      );
+    },
+  },
+};

@@ -1,0 +1,96 @@
+// The model's own thread: it answers the page's messages, one reading at a time. A newer reading ends an older one
+// between two tokens. The page sees no model, only these answers; whatever gives the same ones can take this place.
+//
+//   open   { buffer, rope }             ->  { did: "open" }
+//   read   { run, ids, silenced }       ->  { did: "read", run, told: [...] } some times, { did: "ready", run }
+//   look   { key, what, ... }           ->  { did: "look", key, answer }: lens, wrote, neurons, draw, check
+//   trial  { run, at, token, silenced } ->  { did: "trial", run, layer, head, without } for each head
+//
+// Whatever fails: { did: "fail", key, message }.
+
+import { createLiveModel, unpackWeights } from "../live/model.js";
+import { sample, softmax } from "../live/sampling.js";
+import { createInsight } from "./insight.js";
+import { createReading, largest } from "./reading.js";
+
+const LATER = 3; // tokens of each block
+const PATIENCE = 120; // milliseconds between two messages while a text is read
+
+/** Lets messages in that are waiting. */
+function createBreath() {
+  const channel = new MessageChannel();
+  let wake = null;
+  channel.port1.onmessage = () => wake();
+  return () => new Promise((resolve) => ((wake = resolve), channel.port2.postMessage(0)));
+}
+
+function startWorker() {
+  const breathe = createBreath();
+  let [model, insight, reading, silent, latest] = [null, null, null, new Set(), 0];
+
+  const looks = {
+    lens: ({ at }) => reading.lens(at, LATER),
+    wrote: ({ at, token, against }) => insight.wrote(reading.traceAt(at), token, against, silent),
+    neurons: ({ at, layer }) => insight.neurons(reading.traceAt(at), layer),
+    draw: ({ at, settings }) => sample(reading.logitsAt(at), settings).token,
+    probabilities: ({ at }) => softmax(reading.logitsAt(at)),
+    check({ ids: checked, top }) {
+      const { logits } = model.run(checked).traces.at(-1);
+      return {
+        first: largest(logits, 1)[0][0],
+        far: Math.max(...top.map(([id, logit]) => Math.abs(logits[id] - logit))),
+      };
+    },
+  };
+
+  const doings = {
+    open({ buffer, rope }) {
+      const unpacked = { ...unpackWeights(new Uint8Array(buffer), true), rope };
+      model = createLiveModel(unpacked);
+      insight = createInsight(unpacked);
+      reading = createReading(model);
+      postMessage({ did: "open" });
+    },
+    async read({ run, ids, silenced }) {
+      latest = run;
+      silent = new Set(silenced);
+      let [told, since] = [[], performance.now()];
+      const send = () => told.length && postMessage({ did: "read", run, told: told.splice(0) });
+      let isFirst = true;
+      for (const at of reading.become(ids, silent)) {
+        if (isFirst && at > 0) told.push(reading.tell(at - 1, ids[at])); // another token follows it now
+        isFirst = false;
+        told.push(reading.tell(at, ids[at + 1]));
+        await breathe();
+        if (latest !== run) return;
+        if (performance.now() - since < PATIENCE) continue;
+        send();
+        since = performance.now();
+      }
+      if (isFirst) told.push(reading.tell(ids.length - 1));
+      send();
+      postMessage({ did: "ready", run });
+    },
+    async trial({ run, at, token }) {
+      for (const one of reading.trial(at, token)) {
+        postMessage({ did: "trial", run, ...one });
+        await breathe();
+        if (latest !== run) return;
+      }
+    },
+    look({ key, what, ...place }) {
+      const isRead = place.at === undefined || place.at < reading.size(); // another text may be on its way
+      postMessage({ did: "look", key, answer: isRead ? looks[what](place) : null });
+    },
+  };
+
+  onmessage = async ({ data }) => {
+    try {
+      await doings[data.do](data);
+    } catch (error) {
+      postMessage({ did: "fail", key: data.key ?? null, message: String(error.message ?? error) });
+    }
+  };
+}
+
+export default startWorker;

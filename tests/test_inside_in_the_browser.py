@@ -1,0 +1,317 @@
+"""The page of a reader's own model in real browsers: from a file, without a network, by mouse and keys."""
+
+import json
+import re
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from browser import Watch
+from own_models import logits_of, own_folder, own_model
+from test_book_accessible import axe_problems
+from tokenizers import Tokenizer
+from web_engines import Firefox, WebKit, start
+
+from minimind_edu import __main__ as program
+from minimind_edu import from_checkpoint, save_checkpoint
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
+
+TEXT = "我爱编程，the model reads what it wrote\n\tone token at a time 👨‍👩‍👧"
+EVIL = "<img src=x onerror=document.title='bad'></script><b>"
+
+
+def write(folder, *arguments):
+    target = folder / "page.html"
+    program.main(["open", *map(str, arguments), "-o", str(target)])
+    return target
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory):
+    """The folder of a model, its page in float32, the model, its tokenizer."""
+    folder = tmp_path_factory.mktemp("own") / "mine"
+    model = own_folder(folder, "minimind3")
+    return write(folder, folder, "--text", TEXT, "--bits", "32"), model, Tokenizer.from_file(f"{folder}/tokenizer.json")
+
+
+@pytest.fixture(scope="module")
+def living(tmp_path_factory):
+    return write(tmp_path_factory.mktemp("living"))
+
+
+@pytest.fixture
+def visit(browser):
+    """Opens a page from a file, in a window of its own without a network, and waits until it has compared itself."""
+    contexts = []
+
+    def opened(file, width=1280, theme="light"):
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme, offline=True)
+        contexts.append(context)
+        page = context.new_page()
+        page.watch = Watch(page)
+        page.goto(file.as_uri())
+        page.locator(".in-check", has_text=re.compile("Checked|differs")).wait_for()
+        settled(page)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+
+
+def settled(page):
+    """Until the text is read, and what is shown is about it."""
+    page.locator(".in-count", has_text=re.compile(r"^[\d,]+ tokens?$")).wait_for()
+    page.locator(".in-says b").first.wait_for()
+    page.wait_for_timeout(100)
+
+
+def bars(page):
+    return page.eval_on_selector_all(
+        ".in-bar",
+        "all => all.map((one) => [one.querySelector('.in-put').textContent, one.innerText.match(/[\\d.]+ %/)[0]])",
+    )
+
+
+def fill(page, text):
+    page.fill(".in-field", text)
+    page.wait_for_timeout(400)
+    settled(page)
+
+
+def percent(p):
+    value = 100 * p
+    return f"{value:.0f} %" if value >= 10 else f"{value:.1f} %" if value >= 0.095 else f"{value:.2f} %"
+
+
+def assert_quiet(page):
+    assert page.watch.problems == []
+    assert [url for url in page.watch.requests if not url.startswith(("file:", "blob:", "data:"))] == []
+
+
+def test_it_is_as_torch_says_and_asks_nobody(visit, own):
+    file, model, tokens = own
+    page = visit(file)
+    chat = "<|im_start|>user\n" + TEXT + "<|im_end|>\n<|im_start|>assistant\n"
+    for text, press in ((chat, False), (TEXT, True)):
+        if press:
+            page.get_by_role("switch", name="as a chat").check()
+            page.get_by_role("switch", name="as a chat").uncheck()
+            page.wait_for_timeout(300)
+            settled(page)
+        ids = tokens.encode(text).ids
+        assert page.locator(".in-line button").count() == len(ids)
+        p = logits_of(model, ids)[-1].softmax(-1).sort(descending=True).values[:8]
+        assert [share for _, share in bars(page)] == [percent(one) if one >= 5e-5 else "0.01 %" for one in p.tolist()]
+    assert page.inner_text(".in-check") == "Checked: the same logits as PyTorch and the same tokens."
+    assert_quiet(page)
+
+
+def test_a_page_that_computes_something_else_says_so(visit, tmp_path):
+    file = write(tmp_path)
+    text = file.read_text(encoding="utf-8")
+    changed = re.sub(r'"top":\[\[\d+,', '"top":[[3,', text, count=1)
+    assert changed != text
+    file.write_text(changed, encoding="utf-8")
+    assert visit(file).inner_text(".in-check").startswith("This page differs from PyTorch: by ")
+
+
+def test_writing_taking_back_and_choosing(visit, living):
+    page = visit(living)
+    first = bars(page)
+    assert first[0] == ["hall", "100 %"]
+    page.get_by_role("button", name="Next token").click()
+    settled(page)
+    assert page.locator(".in-line button").last.text_content() == "hall"
+    assert page.input_value(".in-field").endswith("hall")
+    page.get_by_role("button", name="Undo").click()
+    settled(page)
+    assert bars(page) == first
+    page.locator(".in-put").nth(1).click()
+    settled(page)
+    assert page.locator(".in-line button").last.text_content() == first[1][0]
+    fill(page, "汤姆在花园。汤姆在")
+    assert bars(page)[0][0] == "花园"
+    page.fill(".in-field", "Mia is in the xylophone")
+    page.locator(".in-complaint", has_text="“xylophone” is no word of this model").wait_for()
+    assert_quiet(page)
+
+
+def test_playing_writes_until_it_is_stopped(visit, own):
+    page = visit(own[0])
+    before = page.locator(".in-line button").count()
+    page.get_by_role("button", name="Play").click()
+    page.wait_for_timeout(700)
+    page.get_by_role("button", name="Stop").click()
+    settled(page)
+    count = page.locator(".in-line button").count()
+    assert count > before + 3
+    assert page.locator('.in-line [data-written="true"]').count() == count - before
+    page.wait_for_timeout(300)
+    assert page.locator(".in-line button").count() == count
+
+
+def test_an_input_method_is_left_in_peace(visit, own):
+    page = visit(own[0])
+    page.get_by_role("switch", name="as a chat").uncheck()
+    fill(page, "")
+    page.focus(".in-field")
+    before = page.locator(".in-line").inner_text()
+    keys = page.context.new_cdp_session(page)
+    keys.send("Input.imeSetComposition", {"text": "bian", "selectionStart": 4, "selectionEnd": 4})
+    page.wait_for_timeout(600)
+    assert page.locator(".in-line").inner_text() == before
+    keys.send("Input.insertText", {"text": "编程"})
+    page.locator(".in-line", has_text="编").wait_for()
+
+
+def test_who_wrote_a_token_adds_up_and_opens_the_part(visit, living):
+    page = visit(living)
+    numbers = page.eval_on_selector_all(
+        ".in-part b", "all => all.map((one) => Number(one.textContent.replace('−', '-')))"
+    )
+    [together] = re.findall(r"Together \+([\d.]+)", page.inner_text(".in-who"))
+    assert sum(numbers) == pytest.approx(float(together), abs=0.05 * len(numbers) + 0.05)
+    page.get_by_role("button", name="Compare with the runner-up").click()
+    page.locator(".in-who h2", has_text="rather than garden").wait_for()
+    page.locator(".in-part", has_text="head 2 of block 4").click()
+    assert page.locator(".in-zoom h3").inner_text() == "Block 4, head 2"
+
+
+def test_a_head_is_opened_and_silenced_and_what_was_is_marked(visit, living):
+    page = visit(living)
+    page.get_by_role("button", name="block 1, head 3").click()
+    assert page.locator(".in-zoom h3").inner_text() == "Block 1, head 3"
+    assert page.locator(".in-list li").first.inner_text().split()[0] == "hall"
+    page.get_by_role("switch", name="silence this head").check()
+    page.locator(".in-silent", has_text="Silent: head 3 of block 1.").wait_for()
+    settled(page)
+    page.locator(".in-bar", has_text="hall").locator("small", has_text=re.compile(r"^was 100\s%$")).wait_for()
+    assert bars(page)[0][0] != "hall"
+    page.get_by_role("button", name="Bring back").click()
+    page.locator(".in-silent").wait_for(state="hidden")
+    settled(page)
+    assert bars(page)[0] == ["hall", "100 %"] and page.locator(".in-number small").count() == 0
+
+
+def test_trying_without_each_head_finds_the_one_that_is_needed(visit, living):
+    page = visit(living)
+    page.get_by_role("button", name="Try without each head").click()
+    page.locator(".in-tried", has_text="Needed most here: head 3 of block 1").wait_for()
+    assert page.locator(".in-tried .in-link").count() == 3
+
+
+def test_the_map_of_a_head_says_who_reads_whom(visit, living):
+    page = visit(living)
+    page.get_by_role("button", name="block 1, head 3").click()
+    page.locator(".in-bigmap").scroll_into_view_if_needed()
+    box = page.locator(".in-bigmap canvas").bounding_box()
+    page.mouse.move(box["x"] + 100, box["y"] + box["height"] - 6)
+    page.locator(".in-bigside .mm-note", has_text="in·the reads").wait_for()
+    assert re.match(r"in·the reads <s>: [\d.< ]+\s%", page.inner_text(".in-bigside .mm-note"))
+    page.mouse.click(box["x"] + 100, box["y"] + 90)
+    assert page.locator('.in-line [aria-current="true"]').inner_text() == "<s>"
+
+
+def test_keys_move_along_the_tokens(visit, living):
+    page = visit(living)
+    page.locator('.in-line [aria-current="true"]').focus()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    assert page.evaluate("document.activeElement.textContent") == "Mia"
+    page.keyboard.press("Home")
+    assert page.evaluate("document.activeElement.textContent") == "<s>"
+    settled(page)
+    assert page.inner_text(".in-blocks h2") == "Inside, at <s>"
+
+
+def test_a_mixture_shows_its_router_and_neurons(visit, tmp_path):
+    folder = tmp_path / "mixture"
+    own_folder(folder, "minimind2_moe")
+    page = visit(write(folder, folder))
+    page.locator(".in-feed").nth(1).click()
+    page.locator(".in-neurons li").first.wait_for()
+    assert page.locator(".in-router li").count() == 4 and page.locator('[data-chosen="true"]').count() == 2
+    assert page.locator(".in-neurons li").count() == 6
+    assert_quiet(page)
+
+
+def test_names_and_tokens_of_others_are_text(visit, tmp_path):
+    folder = tmp_path / "mine"
+    own_folder(folder)
+    file = folder / "tokenizer.json"
+    content = json.loads(file.read_text(encoding="utf-8"))
+    content["model"]["vocab"][EVIL] = content["model"]["vocab"].pop("<|im_end|>")
+    content["added_tokens"][2]["content"] = EVIL
+    file.write_text(json.dumps(content), encoding="utf-8")
+    evil = tmp_path / EVIL.replace("/", "")
+    folder.rename(evil)
+    page = visit(write(evil, evil, "--text", f"a{EVIL}b"))
+    assert page.locator("h1").inner_text() == f"Inside {evil.name}"
+    assert page.locator(".in-line button", has_text=EVIL.replace(" ", "·")).count() == 1
+    assert page.locator("img").count() == 0 and page.title() == f"Inside {evil.name}"
+    assert_quiet(page)
+
+
+def test_without_a_tokenizer_ids_are_written(visit, tmp_path):
+    path = save_checkpoint(own_model(), tmp_path / "bare.safetensors")
+    page = visit(write(tmp_path, path, "--bits", "32"))
+    fill(page, "4 5 60")
+    p = logits_of(from_checkpoint(path), [4, 5, 60])[-1].softmax(-1)
+    assert bars(page)[0] == [str(int(p.argmax())), percent(p.max().item())]
+    page.fill(".in-field", "61")
+    page.locator(".in-complaint", has_text="write ids from 0 to 60").wait_for()
+
+
+def test_a_long_text_is_cut_and_stays_quick(visit, tmp_path):
+    folder = tmp_path / "mine"
+    own_folder(folder)
+    model = own_model(vocab_size=300, max_position_embeddings=600, rope_scaling=None)
+    save_checkpoint(model, folder / "model.safetensors")
+    page = visit(write(folder, folder))
+    page.fill(".in-field", "学习语言模型 " * 200)
+    page.locator(".in-complaint", has_text="this page reads the first 511").wait_for()
+    page.locator(".in-count", has_text="511 tokens").wait_for(timeout=60_000)
+    page.get_by_role("button", name="block 2, head 4").click()
+    page.wait_for_timeout(300)
+    seen = page.evaluate("""() => {
+        const box = document.querySelector(".in-bigmap");
+        const { width, height } = box.querySelector("canvas").getBoundingClientRect();
+        return [box.scrollHeight > 7000, width <= box.clientWidth, height <= 440, box.scrollTop > 6000];
+    }""")
+    assert seen == [True, True, True, True]
+    assert_quiet(page)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 360])
+def test_it_fits_and_can_be_used_by_everybody(visit, own, living, width, theme):
+    for file in (own[0], living):
+        page = visit(file, width, theme)
+        page.evaluate(Axe().axe_script)
+        assert axe_problems(page) == []
+        page.locator(".in-head").nth(2).click()
+        page.get_by_text("How a token is drawn").click()
+        page.get_by_role("switch", name="silence this head").check()
+        page.locator(".in-number small").first.wait_for()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.evaluate("document.documentElement.dataset.theme") == theme
+        assert axe_problems(page) == []
+        page.locator(".in-feed").first.click()
+        page.locator(".in-neurons li").first.wait_for()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert axe_problems(page) == []
+
+
+@pytest.mark.parametrize("kind", [Firefox, WebKit], ids=lambda kind: kind.name)
+def test_other_engines_run_it_from_a_file(own, kind):
+    engine = start(kind)
+    try:
+        engine.open(own[0].as_uri())
+        engine.wait_until("/Checked|differs/.test(document.querySelector('.in-check')?.textContent)")
+        said = engine.evaluate("return document.querySelector('.in-check').textContent")
+        assert said == "Checked: the same logits as PyTorch and the same tokens."
+        engine.wait_until("document.querySelector('.in-says b')?.textContent")
+        assert engine.evaluate("return document.querySelectorAll('.in-bar').length") == 8
+    finally:
+        engine.close()

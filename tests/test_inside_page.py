@@ -1,0 +1,150 @@
+"""The page of a model is one file that fetches nothing, runs what it knows, and shows what others wrote as text."""
+
+import base64
+import hashlib
+import html.parser
+import json
+import re
+
+import pytest
+import torch
+from own_models import MODELS, logits_of, own_folder, own_model
+from tokenizers import Tokenizer
+
+from minimind_edu import MiniMindConfig, MiniMindForCausalLM, from_checkpoint
+from minimind_edu.figures.inside import page
+from minimind_edu.figures.inside.page import write_page
+from minimind_edu.figures.inside.tokenizer import read_tokenizer
+
+EVIL = "</script><img src=x onerror=alert(1)>\u2028<!-- "
+
+
+class Elements(html.parser.HTMLParser):
+    """What a browser makes of a page: its elements, and the text of those that hold scripts and styles."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.found, self.is_open = [], False
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append([tag, dict(attrs), ""])
+        self.is_open = True
+
+    def handle_endtag(self, tag):
+        self.is_open = False
+
+    def handle_data(self, data):
+        if self.is_open:
+            self.found[-1][2] += data
+
+    def texts(self, tag, **attrs):
+        return [text for name, has, text in self.found if name == tag and attrs.items() <= has.items()]
+
+
+def written(tmp_path, model, **changes):
+    target = tmp_path / "page.html"
+    write_page(model, target, **{"name": "mine", "text": "1 2 3"} | changes)
+    assert [file.name for file in tmp_path.iterdir() if file.name.startswith(".")] == []
+    return Elements(target.read_text(encoding="utf-8"))
+
+
+def data_of(elements):
+    return json.loads(elements.texts("script", id="data")[0])
+
+
+def weights_of(elements, tmp_path):
+    pieces = elements.texts("script", **{"class": "weights"})
+    stored = tmp_path / "stored.safetensors"
+    stored.write_bytes(b"".join(base64.b64decode(piece) for piece in pieces))
+    return pieces, from_checkpoint(stored)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_it_holds_the_weights_and_what_torch_says_of_them(tmp_path, kind):
+    model = own_model(kind)
+    for bits in (8, 32):
+        elements = written(tmp_path, model, bits=bits)
+        _, stored = weights_of(elements, tmp_path)
+        assert stored.config == model.config
+        same = all(torch.equal(one, other) for one, other in zip(model.parameters(), stored.parameters(), strict=True))
+        assert same == (bits == 32)
+        data = data_of(elements)
+        check = data["check"]
+        expected = logits_of(stored, check["ids"])[-1].topk(5)
+        assert [id for id, _ in check["top"]] == expected.indices.tolist()
+        assert [logit for _, logit in check["top"]] == pytest.approx(expected.values.tolist(), abs=1e-5)
+        given = logits_of(model, check["ids"]).softmax(-1)
+        change = (given - logits_of(stored, check["ids"]).softmax(-1)).abs().max().item()
+        assert check["change"] == pytest.approx(change, abs=1e-6) and (change == 0) == (bits == 32)
+        assert len(check["ids"]) == 16 and data["bytes"] == (tmp_path / "stored.safetensors").stat().st_size
+
+
+def test_large_weights_come_in_pieces(tmp_path, monkeypatch):
+    monkeypatch.setattr(page, "_PIECE", 999)
+    pieces, stored = weights_of(written(tmp_path, own_model(), bits=32), tmp_path)
+    assert len(pieces) > 5
+    torch.testing.assert_close(stored.lm_head.weight, own_model().lm_head.weight)
+
+
+def test_half_precision_is_stored_as_float32(tmp_path):
+    _, stored = weights_of(written(tmp_path, own_model().half(), bits=32), tmp_path)
+    torch.testing.assert_close(stored.lm_head.weight, own_model().lm_head.weight, rtol=1e-3, atol=1e-3)
+
+
+def test_it_knows_the_tokenizer_and_what_the_library_makes_of_texts(tmp_path):
+    model = own_folder(tmp_path)
+    tokenizer = read_tokenizer(tmp_path / "tokenizer.json", 300)
+    data = data_of(written(tmp_path, model, tokenizer=tokenizer, text="我爱编程"))
+    library = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    assert data["tokenizer"] == {"kind": "bpe", "content": tokenizer.content}
+    assert len(data["check"]["texts"]) > 5
+    assert data["check"]["texts"] == [[text, library.encode(text).ids] for text, _ in data["check"]["texts"]]
+    assert data["check"]["texts"][0][0] == data["text"] == "我爱编程" and data["chat"]["before"].startswith(
+        "<|im_start"
+    )
+
+
+def test_the_policy_lets_its_own_code_run_and_nothing_in(tmp_path):
+    elements = written(tmp_path, own_model())
+    [policy] = [has["content"] for tag, has, _ in elements.found if has.get("http-equiv") == "Content-Security-Policy"]
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+    assert rules["default-src"] == "'none'" and rules["worker-src"] == "blob:"
+    running = [text for tag, has, text in elements.found if tag == "script" and "type" not in has]
+    styles = elements.texts("style")
+    for texts, rule in ((running, "script-src"), (styles, "style-src")):
+        [text] = texts
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert rules[rule] == f"'sha256-{digest}'"
+    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", running[0])
+    assert [has for _, has, _ in elements.found if has.get("src") or has.get("href", "data:,") != "data:,"] == []
+
+
+def test_names_and_tokens_are_shown_never_executed(tmp_path):
+    tokenizer = read_tokenizer(own_folder_file(tmp_path), 300)
+    tokenizer.content["added_tokens"].append({"id": 0, "content": EVIL})
+    elements = written(tmp_path, own_model(vocab_size=300), name=EVIL, text=EVIL, tokenizer=tokenizer)
+    assert "img" not in {tag for tag, _, _ in elements.found}
+    data = data_of(elements)
+    assert data["name"] == data["text"] == data["tokenizer"]["content"]["added_tokens"][-1]["content"] == EVIL
+
+
+def own_folder_file(folder):
+    own_folder(folder)
+    return folder / "tokenizer.json"
+
+
+def test_what_a_page_cannot_hold_or_run_is_refused_and_leaves_no_file(tmp_path):
+    with torch.device("meta"):
+        large = MiniMindForCausalLM(MiniMindConfig.minimind3_moe(max_position_embeddings=8))
+    for model, reason in (
+        (large, "198 million weights, and a page holds up to 150"),
+        (post(), "norms after each part"),
+    ):
+        with pytest.raises(ValueError, match=reason):
+            write_page(model, tmp_path / "page.html", name="it", text="1")
+    assert list(tmp_path.iterdir()) == []
+
+
+def post():
+    return own_model("minimind2", norm_placement="post")
