@@ -91,9 +91,7 @@ class Agreement(Scenario):
         """Logits `[B, new + 1, V]` of the prompt's end and of every token after it, read one at a time."""
         cache, logits, start = KVCache(decoder.config.num_hidden_layers), [], 0
         for end in range(self.prompt, text.shape[1] + 1):
-            # a slice keeps the strides of the whole text, and a compiled step would be compiled for them anew
-            ids = text[:, start:end].clone(memory_format=torch.contiguous_format)
-            out = decoder(ids, past_key_values=cache, use_cache=True, logits_to_keep=1)
+            out = decoder(text[:, start:end], past_key_values=cache, use_cache=True, logits_to_keep=1)
             cache, start = out.past_key_values, end
             logits.append(out.logits)
         return torch.cat(logits, dim=1)

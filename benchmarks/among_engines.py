@@ -130,9 +130,7 @@ def one_by_one(decoder: Decoder, ids: Tensor) -> Tensor:
     """Logits `[B, T, V]` of texts `[B, T]`, each word read by a decode step."""
     cache, logits = KVCache(decoder.config.num_hidden_layers), []
     for place in range(ids.shape[1]):
-        # a slice keeps the strides of the whole text, and a compiled step would be compiled for them anew
-        step = ids[:, place : place + 1].clone(memory_format=torch.contiguous_format)
-        out = decoder(step, past_key_values=cache, use_cache=True, logits_to_keep=1)
+        out = decoder(ids[:, place : place + 1], past_key_values=cache, use_cache=True, logits_to_keep=1)
         cache = out.past_key_values
         logits.append(out.logits)
     return torch.cat(logits, dim=1)

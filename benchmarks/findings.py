@@ -31,7 +31,7 @@ CACHED_AGAINST_UNCACHED = 8.0
 SLOPE_AGAINST_NOTES = 0.35
 AS_FAST = 0.97  # prefill, training
 LOGITS = 1e-5
-ROUNDED = {"int8": 1, "bfloat16": 2}  # ours with fewer bytes: how many for each weight
+ROUNDED = {"int4": 5 / 8, "int8": 1, "bfloat16": 2}  # ours with fewer bytes: how many for each weight
 AMONG = {  # (who, against whom, size, batch): at least so many times as fast
     ("int8", "compiled", "base", 1): 2.5,
     ("int8", "onnxruntime int8", "small", 1): 1.0,

@@ -7,10 +7,9 @@ plain                 this package as it is
 lean, compiled        its two faster ways of decoding
 no cache              the whole text again at every step
 transformers compiled StaticCache and torch.compile, which transformers does by itself on GPUs only
-int8, bfloat16        compiled, with rounded weights: not the same tokens
+int4, int8, bfloat16  compiled, with rounded weights: not the same tokens
 """
 
-import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -41,7 +40,7 @@ class Peer:
 
 
 def build_peers(config: MiniMindConfig, device: torch.device, dtype: torch.dtype) -> dict[str, Peer]:
-    """All peers, by name. Whoever changes how its weights lie in memory has a copy of its own."""
+    """All peers, by name."""
     model = random_model(config).to(device, dtype).eval()
     llama = llama_twin(model).eval()
     return {
@@ -53,8 +52,8 @@ def build_peers(config: MiniMindConfig, device: torch.device, dtype: torch.dtype
         ),
         "notes": _collecting(partial(notes_way.stream, model)),
         "plain": _ours(model),
-        "lean": _ours(fast.decoder(copy.deepcopy(model), "lean")),
-        "compiled": _ours(fast.decoder(copy.deepcopy(model), "compiled"), compiles=True),
+        "lean": _ours(fast.decoder(model, "lean")),
+        "compiled": _ours(fast.decoder(model, "compiled"), compiles=True),
         "no cache": _ours(model, use_cache=False),
     }
 

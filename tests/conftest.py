@@ -84,12 +84,12 @@ def node():
 
 
 @pytest.fixture(scope="session")
-def own_loops() -> None:
-    """Our own loops for products are compiled and loaded; tests of them are skipped where that is impossible."""
-    from minimind_edu.fast.row_products import why_not_loaded
+def own_step() -> None:
+    """step.cpp is compiled and loaded; tests of it are skipped where that is impossible."""
+    from minimind_edu.fast.library import why_no_library
 
-    if reason := why_not_loaded():
-        pytest.skip(f"no loops here: {reason}")
+    if reason := why_no_library():
+        pytest.skip(f"no C++ here: {reason}")
 
 
 @pytest.fixture(scope="session")

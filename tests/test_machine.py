@@ -103,11 +103,6 @@ def test_ways_to_decode_take_turns_and_the_best_run_of_each_counts(model, monkey
     assert found == {"plain": 2, "lean": 1}
 
 
-def test_the_plain_way_is_measured_as_a_new_model_lies_in_memory(model):
-    step_seconds(model, torch.tensor([[1]]), ("lean", "plain"), new=1, rounds=1)
-    assert model.lm_head.weight.is_contiguous()
-
-
 def test_decode_steps_attend_to_the_context_on_average(model, monkeypatch):
     asked = []
 

@@ -1,4 +1,4 @@
-"""The step as it is: what it computes. That compiling changes nothing is in test_compiled_steps.py."""
+"""The step in torch: what it computes."""
 
 import pytest
 import torch
@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model_builders import KINDS, SLOW_PROPERTY, tiny_model, token_ids
 
-from minimind_edu.fast.layout import lay_out
 from minimind_edu.fast.token_step import token_step
 from minimind_edu.kv_cache import KVCache
 from minimind_edu.rope_frequencies import RopeScaling
@@ -33,10 +32,7 @@ def stepped(model, token, past, mask=None):
     """One step on a fork of `past`: logits, and the fork."""
     past = past.fork()
     keys, values = past.reserve(1)
-    end = past.length
-    positions = model.model.freqs_cos[end - 1 : end], model.model.freqs_sin[end - 1 : end]
-    logits = token_step(model, lay_out(model), token, positions, end, keys, values, mask)
-    return logits, past
+    return token_step(model, token, past.length, keys, values, mask), past
 
 
 @every_model
@@ -60,7 +56,7 @@ def test_padding_is_not_read(name):
     model, rows = MODELS[name], 1 if MODELS[name].config.use_moe else 2
     ids, mask = token_ids(rows, 9), torch.tensor([[0, 0, 0] + [1] * 6, [1] * 9])[:rows]
     past = prefilled(model, ids[:, :-1], mask[:, :-1], capacity=16)
-    logits, _ = stepped(model, ids[:, -1:], past, mask.bool()[:, None, None, :])
+    logits, _ = stepped(model, ids[:, -1:], past, mask.bool())
     with torch.no_grad():
         expected = model(ids[:, -1:], mask, past_key_values=past, use_cache=True).logits
     torch.testing.assert_close(logits, expected)
@@ -87,18 +83,6 @@ def test_only_the_new_position_is_written():
     for old, new in zip(before, (*keys, *values), strict=True):
         changed = (old != new).flatten(2).any(-1)  # [B, capacity]
         assert changed.nonzero()[:, 1].unique().tolist() == [5]
-
-
-@every_model
-@pytest.mark.parametrize("rows", [1, 2])
-def test_the_form_for_compiling_computes_the_same(name, rows, monkeypatch):
-    model = MODELS[name]
-    ids = token_ids(1 if model.config.use_moe else rows, 9)
-    past = prefilled(model, ids[:, :-1])
-    expected, _ = stepped(model, ids[:, -1:], past)
-    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
-    logits, _ = stepped(model, ids[:, -1:], past)
-    torch.testing.assert_close(logits, expected)
 
 
 @pytest.mark.parametrize("dtype, atol", [(torch.float32, 1e-5), (torch.bfloat16, 4e-2)])

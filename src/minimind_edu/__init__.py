@@ -19,7 +19,7 @@ The parts, each standing only on those before it, and the chapter that teaches i
 The wings, which no part imports:
 
     for_comparison    what MiniMind does not use: LayerNorm, other forms of RoPE, a cache that copies, no gate
-    fast/             the same tokens, faster: one lean step, as it is or compiled; rounded weights          14, 15
+    fast/             the same tokens, faster: the whole step in one file of C++; rounded weights           14, 15
     weights/          checkpoints and configs in files, of MiniMind's, transformers' and our own
     hf/               into Hugging Face transformers and back (an optional extra)
     world/            small stories in two languages whose every probability is known, to train on and to judge by

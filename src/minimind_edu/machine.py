@@ -8,7 +8,6 @@ threads as torch has been given (`torch.set_num_threads`).
 """
 
 import argparse
-import copy
 import datetime
 import json
 from collections.abc import Callable, Sequence
@@ -111,7 +110,7 @@ def measure_runs(
 def step_seconds(
     model: MiniMindForCausalLM, ids: torch.Tensor, modes: Sequence[str] = ("plain",), new: int = NEW, rounds: int = 3
 ) -> dict[str, float]:
-    """Seconds of one decode step in each way of decoding; reading the prompt, and compiling, is left out.
+    """Seconds of one decode step in each way of decoding; reading the prompt is left out.
 
     Of the `new` steps of a run the median counts, and of the runs the best. The ways take turns, so that a busy moment
     of the machine is nobody's bad luck.
@@ -123,9 +122,7 @@ def step_seconds(
         rounds: runs of each.
     """
     best: dict[str, float] = {}
-    # "plain" is measured as a new model lies in memory, and the other ways lay theirs out anew
-    twin = copy.deepcopy(model) if set(modes) - {"plain"} else model
-    decoders = {mode: fast.decoder(model if mode == "plain" else twin, mode) for mode in modes}
+    decoders = {mode: fast.decoder(model, mode) for mode in modes}
     for _ in range(rounds):
         for mode, decoder in decoders.items():
             seconds = _median_step(decoder, ids, new)

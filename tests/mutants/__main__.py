@@ -5,8 +5,8 @@
     python tests/mutants --jobs 1            one at a time
 
 One process imports torch and forks once for each mutant. The fork finds the changed source through an import hook of
-Python or of node; the files themselves are never touched. Tests run until the first one fails. Each test that failed
-then runs once on the model as it is, one fork for each file, and must pass.
+Python or of node, or compiles it, for C++; the files themselves are never touched. Tests run until the first one
+fails. Each test that failed then runs once on the model as it is, one fork for each file, and must pass.
 
 The exit status is 0 when every mutant was noticed. It is 1 when one survived, when its old text is not found exactly
 once, or when the tests could not run at all: a mutant that merely breaks the import is no mutant.
@@ -71,8 +71,18 @@ class ChangedImport(importlib.abc.MetaPathFinder):
 
 def inject(mutant: Mutant) -> None:
     """Let this process find the mutant in place of its file; what node cannot even load is an error."""
-    if not mutant.file.endswith(".js"):
+    if mutant.file.endswith(".py"):
         sys.meta_path.insert(0, ChangedImport(mutant))
+        return
+    if mutant.file.endswith(".cpp"):
+        from minimind_edu.fast import library
+
+        own = Path(tempfile.mkdtemp())
+        library.SOURCE = own / "step.cpp"
+        library.SOURCE.write_text(mutant.changed_text(), encoding="utf-8")
+        library.flags = lambda: ("-O1", "-std=c++20", "-pthread", "-shared", "-fPIC")  # compiled in a second
+        os.environ["TORCH_HOME"] = str(own)  # nothing of it is kept
+        library.library()  # what cannot even be compiled is an error
         return
     sys.path.insert(0, str(TESTS))
     import node

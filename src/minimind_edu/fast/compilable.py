@@ -1,4 +1,4 @@
-"""Whether `token_step` computes what a model computes: whether the model is what its config says, and stays so."""
+"""Whether a step of our own computes what a model computes: whether the model is what its config says, and stays so."""
 
 import functools
 import operator
@@ -21,7 +21,7 @@ from minimind_edu.weights.without_storage import without_storage
 
 
 def why_only_plain(model: MiniMindForCausalLM) -> str | None:
-    """What keeps `token_step` from reading tokens for this model; None: nothing.
+    """What keeps `token_step` and `step.cpp` from reading tokens for this model; None: nothing.
 
     Raises:
         ValueError: if dropout would be lost, which no warning could make good.
@@ -42,8 +42,6 @@ def why_only_plain(model: MiniMindForCausalLM) -> str | None:
     device = model.lm_head.weight.device.type
     if device not in ("cpu", "cuda"):
         return f"the step for one token is made for the CPU and CUDA, and the model is on {device}"
-    if device == "cpu" and any(parameter.is_shared() for parameter in model.parameters()):
-        return "other processes share the memory of the parameters, which the step would move"
     return None
 
 
@@ -135,6 +133,7 @@ class Snapshot:
         self._counted = [it for part in parts for it in (vars(part), part._forward_hooks, part._forward_pre_hooks)]
         self._counts = [*map(len, self._counted)]
         self._parameters = [part._parameters for part in parts if part._parameters]
+        self._model = model
         self._addresses = [*self._addresses_now()]
 
     def is_true(self) -> bool:
@@ -146,7 +145,8 @@ class Snapshot:
             return False
 
     def _addresses_now(self) -> Iterator[int]:
-        return map(_address, map(_weight, self._parameters))
+        body = self._model.model
+        return map(_address, (*map(_weight, self._parameters), body.freqs_cos, body.freqs_sin))
 
 
 _weight = operator.itemgetter("weight")  # no part has another parameter

@@ -4,14 +4,11 @@ A step of decoding reads every weight once and computes little with it, so it ta
 arrive, and as long as the calls take that do nothing but small sums.
 
     plain       the model as it is
-    lean        prompts by the model, single tokens by one function with as few calls as possible (`token_step.py`),
-                which reads the weights in the order in which they lie (`layout.py`); float32 on a CPU with loops of
-                our own (`row_products.py`), where they can be compiled
-    compiled    the same function, compiled on a CPU (`compiled_steps.py`)
+    lean        prompts by the model, single tokens by one function with as few calls as possible (`token_step.py`)
+    compiled    single tokens and short prompts by one call of a C++ function (`step.cpp`), compiled once on a machine
 
-Compiling takes seconds, once for a decoder, and is over before the first token is given out. Where it is not possible,
-decoding is lean, where that would be wrong, plain, for as long as that is so; a warning says it. MiniMind decodes with
-the model itself.
+Where the C++ function cannot be had, decoding is lean, where that would be wrong, plain, for as long as that is so; a
+warning says it. No way changes the model, nor how it lies in memory. MiniMind decodes with the model itself.
 """
 
 import sys
@@ -24,25 +21,23 @@ from torch import Tensor
 from minimind_edu import generation
 from minimind_edu.config import MiniMindConfig
 from minimind_edu.fast.compilable import Snapshot, why_only_plain
-from minimind_edu.fast.compiled_steps import CompiledSteps, Step
-from minimind_edu.fast.layout import lay_out
-from minimind_edu.fast.row_products import INSTALL, cpp_compiler, why_not_loaded
+from minimind_edu.fast.library import why_no_library
+from minimind_edu.fast.step import Table
 from minimind_edu.fast.token_step import token_step
 from minimind_edu.kv_cache import KVCache
 from minimind_edu.model import CausalLMOutput, MiniMindForCausalLM, Past
+from minimind_edu.validation import check_token_ids
 
 WAYS = ("plain", "lean", "compiled")
+MOST = 32  # so many float32 vectors are multiplied by step.cpp; for more, torch's product of two matrices is faster
 
 
 def decoder(model: MiniMindForCausalLM, way: str = "compiled") -> "MiniMindForCausalLM | LeanDecoder":
     """What to generate with: `decoder(model, way).generate(ids, 100)`, or `generation.generate(decoder(...), ids)`.
 
-    Keep the decoder as long as you generate: what it has compiled is kept with it.
-
     Args:
-        way: "plain": the model as it is, untouched. "lean": a LeanDecoder. "compiled": a CompiledDecoder. Both join
-            some of the model's matrices in memory, and the model goes on as before. Where and while one of them is
-            impossible, it decodes in the next simpler way, and a warning says why.
+        way: "plain": the model as it is. "lean": a LeanDecoder. "compiled": a CompiledDecoder. Where and while one of
+            them is impossible, it decodes in the next simpler way, and a warning says why.
 
     Raises:
         ValueError: if there is no such way, or if a model in training mode would lose its dropout.
@@ -53,10 +48,19 @@ def decoder(model: MiniMindForCausalLM, way: str = "compiled") -> "MiniMindForCa
 
 
 class StepOutput(NamedTuple):
-    """What reading one token gave; the names are CausalLMOutput's."""
+    """What reading tokens gave; the names are CausalLMOutput's."""
 
-    logits: Tensor  # [B, 1, V]
+    logits: Tensor  # [B, 1, V], or of as many tokens as were asked for
     past_key_values: KVCache
+
+
+class Room(NamedTuple):
+    """A cache with room for the tokens that are read."""
+
+    past: KVCache
+    keys: list[Tensor]  # of each layer, [B, capacity, K, D]
+    values: list[Tensor]
+    mask: Tensor | None  # [B, T], False on padding
 
 
 class LeanDecoder:
@@ -66,10 +70,10 @@ class LeanDecoder:
     model anew, which may have been changed or converted since the last one, or changed back.
 
     Args:
-        model: some of its matrices are joined in memory.
+        model: is left as it is.
     """
 
-    way = "lean"
+    way, most = "lean", 0
     generate = generation.generate
     stream = generation.stream
 
@@ -90,18 +94,16 @@ class LeanDecoder:
         use_cache: bool = True,
         logits_to_keep: int = 1,
     ) -> CausalLMOutput | StepOutput:
-        """Arguments as in MiniMindForCausalLM.forward. Single tokens are not checked: generation has seen to them."""
+        """Arguments as in MiniMindForCausalLM.forward."""
         past = past_key_values
         if use_cache:
             past = self._continued(past)
             if past.length == 0:
                 self._begin()
-            # asked for at the prompt already, so that compiling is over before the first token
-            step = self._step(len(input_ids), attention_mask is not None)
-            if step is not None and past.length > 0 and input_ids.shape[1:] == (1,):
-                out = self._read(step, input_ids, attention_mask, past.fork())
-                if out is not None:
-                    return out
+            with torch.no_grad():
+                out = self._read(input_ids, attention_mask, past, logits_to_keep)
+            if out is not None:
+                return out
         return self.model(input_ids, attention_mask, past, use_cache, logits_to_keep=logits_to_keep)
 
     def _continued(self, past: Past | None) -> KVCache:
@@ -115,37 +117,71 @@ class LeanDecoder:
 
     def _begin(self) -> None:
         """A new text."""
-        self._plain = self._take_weights()  # why the model itself reads this text; None: it need not
+        self._plain = self._look()  # why the model itself reads this text; None: it need not
         if self._plain is not None:
             self._tell("plain", self._plain)
 
-    def _take_weights(self) -> str | None:
-        """Take what the step reads, or say why it cannot read it."""
+    def _look(self) -> str | None:
+        """Why the model itself must read; else remember how it is."""
         reason = why_only_plain(self.model)
         if reason is None:
-            gain = self.model.model.norm.weight
-            loops = gain.device.type == "cpu" and gain.dtype == torch.float32 and not why_not_loaded()
-            self.weights = lay_out(self.model, loops)
             self._snapshot = Snapshot(self.model)
         return reason
 
-    def _step(self, batch: int, masked: bool) -> Step | None:
-        """What reads a single token; None: the model itself."""
-        step, reason = self._choose(batch, masked)
-        self._tell("plain" if step is None else "lean", reason)
-        return step
-
-    def _choose(self, batch: int, masked: bool) -> tuple[Step | None, str | None]:
-        """What reads a single token, and why it is nothing faster."""
+    def _why_plain(self) -> str | None:
+        """Why the model itself reads at this moment of a text; None: it need not."""
         if self._plain is None and not self._snapshot.is_true():
             self._plain = "the model was changed since its weights were taken"
-        if self._plain is not None:
-            return None, self._plain
-        if torch.is_autocast_enabled(self.weights.gain.device.type):
-            return None, "torch.autocast chooses other dtypes"
-        if batch > 1 and self.config.use_moe:
-            return None, "the rows of a batch visit different experts"
-        return token_step, None
+        if self._plain is None and torch.is_autocast_enabled(self.model.model.norm.weight.device.type):
+            return "torch.autocast chooses other dtypes"
+        return self._plain
+
+    def _choose(self, ids: Tensor) -> tuple[str, str | None]:
+        """The way in which these tokens can be read, and why in none that is faster."""
+        reason = self._why_plain()
+        if reason is None and self.config.use_moe and len(ids) > 1:
+            reason = "the rows of a batch visit different experts"
+        return ("lean", None) if reason is None else ("plain", reason)
+
+    def _read(self, ids: Tensor, mask: Tensor | None, past: KVCache, keep: int) -> StepOutput | None:
+        """What a step gives; None if the model is to read, which also knows how to say what does not fit."""
+        way, reason = self._choose(ids)
+        self._tell(way, reason)
+        single = past.length > 0 and ids.shape[1:] == (1,)
+        if way == "plain" or (way == "lean" and not single) or keep not in range(ids.shape[-1] + 1):
+            return None
+        if way != "lean" and ids.numel() > self.most:
+            return None
+        room = self._room(ids, mask, past)
+        logits = None if room is None else self._step(ids, room, keep)
+        return None if room is None or logits is None else StepOutput(logits, room.past)
+
+    def _step(self, ids: Tensor, room: Room, keep: int) -> Tensor | None:
+        """`[B, keep, V]`, or of all if keep is 0; None if the model is to read."""
+        return token_step(self.model, ids, room.past.length, room.keys, room.values, room.mask)
+
+    def _room(self, ids: Tensor, mask: Tensor | None, past: KVCache) -> Room | None:
+        """Room for these tokens after the past; None if ids, mask, past or positions do not fit."""
+        config, gain = self.config, self.model.model.norm.weight
+        if ids.dim() != 2 or ids.numel() == 0 or len(past) != config.num_hidden_layers:
+            return None
+        (batch, length), end = ids.shape, past.length + ids.shape[1]
+        shape = batch, config.num_key_value_heads, config.head_dim
+        if past.length == 0:
+            past = past.fork()
+            for layer in past.layers:
+                layer.append(*gain.new_empty(2, batch, 0, *shape[1:]))
+        if any(it.length != past.length for it in past.layers) or end > len(self.model.model.freqs_cos):
+            return None
+        past = past.fork()
+        keys, values = past.reserve(length)
+        size, kind = keys[0].shape, (gain.dtype, gain.device)
+        fits = (size[0], *size[2:]) == shape
+        fits = fits and all(it.shape == size and (it.dtype, it.device) == kind for it in (*keys, *values))
+        if not fits or (mask is not None and mask.shape != (batch, end)):
+            return None
+        check_token_ids(ids, config.vocab_size)
+        return Room(past, keys, values, None if mask is None else mask.bool())
 
     def _tell(self, left: str, reason: str | None) -> None:
         """Warn who called from outside the package, once as long as the reason stays the same."""
@@ -156,66 +192,53 @@ class LeanDecoder:
             warnings.warn(f"{self.way} decoding is only {left} here: {reason}", stacklevel=level)
         self._told = reason
 
-    def _read(self, step: Step, token: Tensor, attention_mask: Tensor | None, past: KVCache) -> StepOutput | None:
-        """What the step gives; None if past, mask or position do not fit, which the model knows how to say."""
-        config, gain = self.config, self.weights.gain
-        cos, sin = self.model.model.freqs_cos, self.model.model.freqs_sin
-        with torch.no_grad():
-            keys, values = past.reserve(1)
-            first, end = keys[0], past.length
-            sizes = config.num_hidden_layers, token.shape[0], config.num_key_value_heads, config.head_dim
-            fits = (len(keys), first.shape[0], *first.shape[2:]) == sizes and end <= cos.shape[0]
-            fits = fits and (first.dtype, first.device) == (gain.dtype, gain.device)
-            fits = fits and all(layer.length == end for layer in past.layers)
-            if not fits or attention_mask is not None and attention_mask.shape != (token.shape[0], end):
-                return None
-            positions = cos[end - 1 : end], sin[end - 1 : end]  # [1, D] each
-            mask = None
-            if attention_mask is not None:
-                mask = _fresh_copy(attention_mask.bool())[:, None, None, :]  # [B, T] -> [B, 1, 1, T]
-            logits = step(self.model, self.weights, _fresh_copy(token), positions, end, keys, values, mask)
-        return StepOutput(logits, past)
-
 
 class CompiledDecoder(LeanDecoder):
-    """A LeanDecoder that compiles its step.
+    """A LeanDecoder that reads single tokens and short prompts with `step.cpp`.
 
     Args:
         model: as in LeanDecoder.
     """
 
-    way = "compiled"
-
-    def __init__(self, model: MiniMindForCausalLM):
-        self.steps = CompiledSteps(model)
-        super().__init__(model)
+    way, most = "compiled", MOST
 
     def _begin(self) -> None:
         super()._begin()
-        self._lean = self._why_lean() if self._plain is None else None
-        if self._lean is not None:
+        self._lean = self._why_lean() if self._plain is None else None  # why not with step.cpp
+        if self._plain is None and self._lean is None:
+            self._table = Table(self.model)
+        elif self._lean is not None:
             self._tell("lean", self._lean)
 
     def _why_lean(self) -> str | None:
-        if self.weights.gain.device.type != "cpu":
-            return "compiling is proven on the CPU only"
-        try:
-            cpp_compiler()
-        except FileNotFoundError as error:
-            return f"{error}; {INSTALL}"
-        return None
+        if self.config.norm_placement != "pre":
+            return "step.cpp normalizes before each part, and norm_placement is 'post'"
+        body = self.model.model
+        for it in (*self.model.parameters(), body.freqs_cos, body.freqs_sin):
+            if it.dtype != torch.float32 or it.device.type != "cpu":
+                return f"step.cpp computes in float32 on a CPU, and the model is {it.dtype} on {it.device}"
+            if not it.is_contiguous():
+                return "step.cpp reads matrices by rows, and one does not lie so in memory"
+        return why_no_library()
 
-    def _choose(self, batch: int, masked: bool) -> tuple[Step | None, str | None]:
-        step, reason = super()._choose(batch, masked)
-        if step is None or self._lean is not None:
-            return step, reason or self._lean
-        compiled = self.steps.get(self.weights, batch, masked)
-        return (step, compiled) if isinstance(compiled, str) else (compiled, None)
+    def _choose(self, ids: Tensor) -> tuple[str, str | None]:
+        if self._why_plain() is None and self._lean is None:
+            return "compiled", None
+        way, reason = super()._choose(ids)
+        return way, reason or self._lean
+
+    def _step(self, ids: Tensor, room: Room, keep: int) -> Tensor | None:
+        if self._lean is not None:
+            return super()._step(ids, room, keep)
+        padding = None if room.mask is None else _padding(room.mask)
+        if room.mask is not None and padding is None:
+            return None
+        start = room.past.length - ids.shape[1]
+        return self._table.read(ids, start, room.keys, room.values, padding, keep or ids.shape[1])
 
 
-def _fresh_copy(x: Tensor) -> Tensor:
-    """A copy with the strides that a new tensor has.
-
-    A slice keeps those of what it was cut from, and for other strides torch.compile would compile again.
-    """
-    return x.clone(memory_format=torch.contiguous_format)
+def _padding(mask: Tensor) -> Tensor | None:
+    """How many positions in front of each row are padding, `[B]`; None if there is some elsewhere."""
+    padding = mask.int().argmax(1)
+    in_front = torch.arange(mask.shape[1]) >= padding[:, None]  # [B, T]
+    return padding if torch.equal(mask, in_front) else None

@@ -1,0 +1,107 @@
+"""Matrices as `step.cpp` reads them, and two modules that hold one: a linear map, an embedding.
+
+    float32   the model's own weights
+    bfloat16  2 bytes per weight
+    int8      1 byte per weight, and one scale for each row, as `weights/int8.py` makes them
+    int4      half a byte per weight, and one scale for 32 columns of a row
+
+Vectors are rounded by `step.cpp`: for int8 to 16 bits, which costs a result about 3e-5 of its size, for int4 to 8 bits.
+"""
+
+import ctypes
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from minimind_edu.fast.library import library
+from minimind_edu.quantization import BFLOAT16, Grid, quantize
+
+KINDS = ("float32", BFLOAT16, "int8", "int4")  # in the order of step.cpp
+GROUP = 32
+PRECISIONS: dict[str, Grid | str] = {BFLOAT16: BFLOAT16, "int8": Grid(8, "row"), "int4": Grid(4, GROUP)}
+
+
+class Matrix(NamedTuple):
+    """A matrix [R, C]. int4 values are `[R / 32, C / 2, 16]`, four to a number; see `step.cpp`."""
+
+    kind: str
+    height: int
+    width: int
+    values: Tensor
+    scales: Tensor | None = None  # int8: [R]; int4: [R / 32, C / 32, 32]
+
+    def words(self) -> list[int]:
+        """What step.cpp knows of it. The addresses are good for as long as the tensors are held."""
+        scales = 0 if self.scales is None else self.scales.data_ptr()
+        return [KINDS.index(self.kind), self.height, self.width, self.values.data_ptr(), scales]
+
+    def restored(self) -> Tensor:
+        """The float32 matrix that it stands for, `[R, C]`."""
+        out = torch.empty(self.height, self.width)
+        library().restore((ctypes.c_size_t * 5)(*self.words()), out.data_ptr())
+        return out
+
+
+def rounded(matrix: Tensor, to: str) -> Matrix:
+    """A matrix [R, C] of any floating dtype, rounded.
+
+    Raises:
+        ValueError: if a weight is not finite, or no longer once it is rounded, or groups do not fill the rows.
+    """
+    rows, columns = matrix.shape
+    grid = PRECISIONS[to]
+    if not isinstance(grid, Grid):
+        short = matrix.to(torch.bfloat16).contiguous()
+        if not bool(short.isfinite().all()):
+            raise ValueError(f"only finite numbers can be rounded to {to}, but a weight is NaN or too large")
+        return Matrix(to, rows, columns, short)
+    if to == "int8":
+        values, scales = quantize(matrix, grid)
+        return Matrix(to, rows, columns, values.contiguous(), scales[:, 0].contiguous())
+    if columns % GROUP:
+        raise ValueError(
+            f"int4 has a scale for {GROUP} columns, which must fill a row, but one has {columns}; use int8"
+        )
+    padding = matrix.new_zeros(-rows % GROUP, columns)
+    values, scales = quantize(torch.cat([matrix, padding]), grid)
+    blocks = scales.view(-1, GROUP, columns // GROUP).transpose(1, 2).contiguous()  # [R/32, C/32, 32]
+    return Matrix(to, rows, columns, _in_fours(values), blocks)
+
+
+def _in_fours(values: Tensor) -> Tensor:
+    """`[R, C]` from -7 to 7 -> `[R / 32, C / 2, 16]` of 16 bits: + 8, of two rows and two columns each."""
+    rows, columns = values.shape
+    it = (values.int() + 8).view(rows // GROUP, 2, GROUP // 2, columns // 2, 2)  # block, half, lane, pair, odd
+    fours = it[:, 0, ..., 0] | it[:, 1, ..., 0] << 4 | it[:, 0, ..., 1] << 8 | it[:, 1, ..., 1] << 12
+    return fours.transpose(1, 2).to(torch.uint16).contiguous()
+
+
+def multiplies_bfloat16() -> bool:
+    """Whether this processor has instructions for it; without them torch would widen every number."""
+    return torch.cpu._is_avx512_bf16_supported()
+
+
+class RoundedLinear(nn.Module):
+    """A linear map without bias, `[..., C]` -> `[..., R]`, for many vectors: the matrix is restored each time."""
+
+    def __init__(self, weight: Matrix):
+        super().__init__()
+        self.weight = weight
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.weight.kind == BFLOAT16 and multiplies_bfloat16():
+            return F.linear(x.to(torch.bfloat16), self.weight.values).float()
+        return F.linear(x, self.weight.restored())
+
+
+class RoundedEmbedding(nn.Module):
+    """A table with a row for each token: ids `[...]` -> `[..., E]`."""
+
+    def __init__(self, weight: Matrix):
+        super().__init__()
+        self.weight = weight
+
+    def forward(self, ids: Tensor) -> Tensor:
+        return F.embedding(ids, self.weight.restored())

@@ -1,0 +1,440 @@
+// A step of a Llama-like model: new tokens in, logits out. The whole of it in one file; step.py compiles and calls it.
+//
+//   embedding -> L times ( norm, q k v, rotation | attention | out | norm, gate up | down ) -> norm -> output
+//
+// E is the width of the stream; H query heads and K key/value heads have D channels; I is the inner width, N experts, V
+// tokens. n vectors go together, of several texts or positions: what was read of a matrix is used for all of them.
+//
+//   FLOAT32   [height, width]
+//   BFLOAT16  [height, width], the upper halves of float32
+//   INT8      [height, width], and a scale for each row. A vector becomes whole numbers of 16 bits; the sums are exact
+//   INT4      a scale for 32 neighbors in a row. 32 rows lie side by side, so that an instruction works on 16 of them:
+//             [height / 32][width / 2][16] of 16 bits, four weights + 8 each: rows l and l + 16 of column 2 i, then of
+//             2 i + 1; scales [height / 32][width / 32][32]. A vector becomes whole numbers of 8 bits, with a step for
+//             32 of them. A sum of 32 products then fits into 16 bits: 7 * 127 * 32 < 2^15
+//
+// Only plain loops, and one type of 16 numbers: the compiler finds the processor's instructions. It may be WebAssembly,
+// which has no threads. Sizes and addresses are checked in Python.
+
+#include <stddef.h>
+#include <stdint.h>
+#ifndef __wasm__
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#endif
+
+namespace {
+
+enum Kind : size_t { FLOAT32, BFLOAT16, INT8, INT4 };
+constexpr size_t GROUP = 32, PLACES = 4;
+constexpr size_t BLOCK = 16, CHUNKS = 4;  // vectors that are read at once; chunks of a job, for each thread
+typedef uint16_t Lanes __attribute__((vector_size(32)));
+
+// Every member of these is one machine word, so Python and JavaScript write them as lists of numbers.
+struct Matrix { Kind kind; size_t height, width; const void* values; const float* scales; };
+struct Network { Matrix gate, up, down; };
+struct Layer {
+  const float *attention_gain, *feed_gain, *query_gain, *key_gain;  // the last two: QK-norm, or null
+  Matrix q, k, v, out, router;
+  const Network* networks;  // the experts, then those that every token visits
+};
+struct Model {
+  size_t layers, heads, kv_heads, head_dim, inner, experts, chosen, shared, renormalized;
+  const float *eps, *cos, *sin, *gain;  // cos and sin: [positions, D]
+  Matrix embedding, output;
+  const Layer* layer;
+};
+struct Texts {
+  size_t count, length, start, capacity, wanted;  // texts, new tokens of each, positions before, room; how many logits
+  const int64_t *ids, *padding;        // [count, length]; [count], positions in front of each that nobody sees
+  float *const *keys, *const *values;  // of each layer, [count, capacity, K, D]
+  float* logits;                       // [wanted, count, V], of the last tokens
+};
+struct Vectors { float* numbers; int16_t* rounded; float* steps; int16_t* sums; };  // [n, width]; steps for n or groups
+
+float larger(float a, float b) { return a > b ? a : b; }
+size_t larger(size_t a, size_t b) { return a > b ? a : b; }
+size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
+float size(float x) { return x < 0 ? -x : x; }
+float widened(float x) { return x; }
+int16_t widened(int8_t x) { return x; }
+float widened(uint16_t x) { return __builtin_bit_cast(float, static_cast<uint32_t>(x) << 16); }
+
+// e^x = 2^n e^r with |r| < 0.35, in plain arithmetic: a loop of it becomes a loop of SIMD instructions.
+float exponential(float x) {
+  const float near = x > -87 ? x < 88 ? x : 88 : -87;  // and what is not a number stays so
+  const float n = __builtin_rintf(near * 1.44269504f), r = near - n * 0.693359375f + n * 2.12194440e-4f;
+  const float power = __builtin_bit_cast(float, (static_cast<int32_t>(n) + 127) << 23);
+  const float rest = 1 + r * (1 + r * (1 / 2.f + r * (1 / 6.f + r * (1 / 24.f + r * (1 / 120.f + r / 720)))));
+  return x == x ? power * rest : x;
+}
+
+// n vectors become what a matrix of their kind is multiplied with.
+void round_vectors(Kind kind, const Vectors& v, size_t n, size_t width) {
+  const size_t each = kind == INT4 ? GROUP : width;
+  for (size_t at = 0, s = 0; kind >= INT8 && at < n * width; at += each, s++) {
+    const float* x = v.numbers + at;
+    float largest = 0, sum = 0;
+    for (size_t i = 0; i < each; i++) largest = larger(largest, size(x[i])), sum += size(x[i]);
+    const bool finite = sum < 3e38f;  // if not, the step is NaN, and so is all that is multiplied with it
+    // so large that every number, and the sum of the products with any row of int8, has room: 127 * sum < 2^31
+    const float step = larger(kind == INT4 ? largest / 127 : larger(largest / 32767, sum / (16900000 - each)), 1e-30f);
+    int16_t total = 0;
+    for (size_t i = 0; i < each; i++)
+      total += v.rounded[at + i] = static_cast<int16_t>(finite ? __builtin_rintf(x[i] * (1 / step)) : 0);
+    v.steps[s] = finite ? step : __builtin_nanf(""), v.sums[s] = total;
+  }
+}
+
+// V vectors times a row from each of four places: who waits for memory in four places gets more of it.
+template <size_t V, class Sum, class Weight, class Number>
+void multiply(const Weight* const rows[PLACES], const Number* x, size_t width, Sum sums[PLACES][V]) {
+  Sum own[PLACES][V] = {};  // in registers
+  for (size_t i = 0; i < width; i++)
+    for (size_t k = 0; k < PLACES; k++)
+      for (size_t v = 0; v < V; v++) own[k][v] += widened(rows[k][i]) * x[v * width + i];
+  __builtin_memcpy(sums, own, sizeof(own));
+}
+
+template <class Work>
+void in_pairs(size_t n, Work work) {  // work<V>(first of V vectors)
+  for (size_t v = 0; v < n; v += 2) v + 1 < n ? work.template operator()<2>(v) : work.template operator()<1>(v);
+}
+
+template <class Sum, class Weight, class Number>
+void row_products(const Matrix& m, size_t begin, size_t end, const Number* x, const float* steps, size_t n,
+                  float* out) {
+  const size_t quarter = (end - begin + PLACES - 1) / PLACES;
+  for (size_t r = begin; r < begin + quarter; r++) {
+    const Weight* rows[PLACES];
+    for (size_t k = 0; k < PLACES; k++)
+      rows[k] = static_cast<const Weight*>(m.values) + smaller(r + k * quarter, end - 1) * m.width;
+    in_pairs(n, [&]<size_t V>(size_t first) {
+      Sum sums[PLACES][V];
+      multiply<V>(rows, x + first * m.width, m.width, sums);
+      for (size_t k = 0, row = r; k < PLACES && row < end; k++, row += quarter)
+        for (size_t v = 0; v < V; v++)
+          out[(first + v) * m.height + row] = sums[k][v] * (m.kind == INT8 ? m.scales[row] * steps[first + v] : 1);
+    });
+  }
+}
+
+void nibble_products(const Matrix& m, size_t begin, size_t end, const Vectors& x, size_t n, float* out) {
+  const size_t groups = m.width / GROUP;
+  for (size_t r = begin; r < end; r += GROUP)  // the last of 32 rows may be padding
+    in_pairs(n, [&]<size_t V>(size_t first) {
+      const Lanes* quads = static_cast<const Lanes*>(m.values) + r * m.width / 64;
+      float sums[V][GROUP] = {};
+      for (size_t g = 0; g < groups; g++) {
+        Lanes below[V], above[V];  // rows l, and rows l + 16
+        for (size_t v = 0; v < V; v++)
+          below[v] = above[v] = Lanes{} - static_cast<uint16_t>(8 * x.sums[(first + v) * groups + g]);
+        for (size_t i = g * GROUP; i < (g + 1) * GROUP; i += 2) {
+          const Lanes quad = *quads++;
+          for (size_t v = 0; v < V; v++) {
+            const int16_t* two = x.rounded + (first + v) * m.width + i;
+            const uint16_t even = two[0], odd = two[1];
+            below[v] += (quad & 15) * even + (quad >> 8 & 15) * odd;
+            above[v] += (quad >> 4 & 15) * even + (quad >> 12) * odd;
+          }
+        }
+        for (size_t v = 0; v < V; v++) {
+          int16_t totals[GROUP];
+          __builtin_memcpy(totals, &below[v], 32), __builtin_memcpy(totals + 16, &above[v], 32);
+          const float *scales = m.scales + (r / GROUP * groups + g) * GROUP, *step = x.steps + (first + v) * groups + g;
+          for (size_t l = 0; l < GROUP; l++) sums[v][l] += scales[l] * *step * totals[l];
+        }
+      }
+      for (size_t v = 0; v < V; v++)
+        for (size_t l = 0; l < smaller(GROUP, end - r); l++) out[(first + v) * m.height + r + l] = sums[v][l];
+    });
+}
+
+// Rows begin to end, times n vectors: out [n, height]. In a matrix of int4 begin is a multiple of 32.
+void products(const Matrix& m, size_t begin, size_t end, const Vectors& x, size_t n, float* out) {
+  if (m.kind == FLOAT32) row_products<float, float>(m, begin, end, x.numbers, x.steps, n, out);
+  if (m.kind == BFLOAT16) row_products<float, uint16_t>(m, begin, end, x.numbers, x.steps, n, out);
+  if (m.kind == INT8) row_products<int32_t, int8_t>(m, begin, end, x.rounded, x.steps, n, out);
+  if (m.kind == INT4) nibble_products(m, begin, end, x, n, out);
+}
+
+// One row, as float32.
+void restored_row(const Matrix& m, size_t row, float* out) {
+  for (size_t i = 0, block = row / GROUP, lane = row % GROUP; i < m.width; i++) {
+    const size_t at = row * m.width + i, quad = (block * m.width + i) / 2 * 16 + lane % 16;
+    const int nibble = m.kind == INT4 ? static_cast<const uint16_t*>(m.values)[quad] >> (i % 2 * 8 + lane / 16 * 4) : 0;
+    if (m.kind == FLOAT32) out[i] = static_cast<const float*>(m.values)[at];
+    if (m.kind == BFLOAT16) out[i] = widened(static_cast<const uint16_t*>(m.values)[at]);
+    if (m.kind == INT8) out[i] = static_cast<const int8_t*>(m.values)[at] * m.scales[row];
+    if (m.kind == INT4) out[i] = ((nibble & 15) - 8) * m.scales[(block * m.width + i) / GROUP * GROUP + lane];
+  }
+}
+
+void norm(const float* x, const float* gain, float eps, size_t width, float* out) {
+  float squares = 0;
+  for (size_t i = 0; i < width; i++) squares += x[i] * x[i];
+  const float by = 1 / __builtin_sqrtf(squares / width + eps);
+  for (size_t i = 0; i < width; i++) out[i] = x[i] * by * gain[i];
+}
+
+void rotate(float* x, const float* cos, const float* sin, size_t head_dim) {
+  for (size_t i = 0, j = head_dim / 2; j < head_dim; i++, j++) {
+    const float a = x[i], b = x[j];
+    x[i] = a * cos[i] - b * sin[i], x[j] = b * cos[j] + a * sin[j];
+  }
+}
+
+void softmax(float* scores, size_t count) {
+  float most = -1e30f, sum = 0;
+  for (size_t t = 0; t < count; t++) most = larger(most, scores[t]);
+  for (size_t t = 0; t < count; t++) sum += scores[t] = exponential(scores[t] - most);
+  for (size_t t = 0; t < count; t++) scores[t] /= sum;
+}
+
+// One query reads `length` positions that lie `stride` apart, four at a time; after the end the last one again.
+void attend(const float* query, const float* keys, const float* values, size_t length, size_t stride, size_t head_dim,
+            float* weights, float* out) {
+  const float* rows[PLACES];
+  for (size_t t = 0; t < length; t += PLACES) {
+    float scores[PLACES][1];
+    for (size_t k = 0; k < PLACES; k++) rows[k] = keys + smaller(t + k, length - 1) * stride;
+    multiply<1>(rows, query, head_dim, scores);
+    for (size_t k = 0; k < PLACES; k++) weights[t + k] = scores[k][0] / __builtin_sqrtf(head_dim);
+  }
+  softmax(weights, length);
+  for (size_t k = 0; k < PLACES; k++) weights[length + k] = 0;
+  for (size_t i = 0; i < head_dim; i++) out[i] = 0;
+  for (const float* w = weights; w < weights + length; w += PLACES) {
+    for (size_t k = 0; k < PLACES; k++) rows[k] = values + smaller(w - weights + k, length - 1) * stride;
+    for (size_t i = 0; i < head_dim; i++)
+      out[i] += w[0] * rows[0][i] + w[1] * rows[1][i] + w[2] * rows[2][i] + w[3] * rows[3][i];
+  }
+}
+
+// The k largest of the router's logits [N] become the weights of their experts, all others -1.
+void choose(const Model& m, float* logits) {
+  softmax(logits, m.experts);
+  float total = 0;
+  for (size_t k = 0; k < m.chosen; k++) {
+    size_t best = 0;
+    for (size_t e = 0; e < m.experts; e++)
+      if (logits[best] < 0 || logits[e] > logits[best]) best = e;  // below 0: chosen before
+    total += logits[best], logits[best] = -1 - logits[best];
+  }
+  for (size_t e = 0; e < m.experts; e++)
+    logits[e] = logits[e] < 0 ? (-1 - logits[e]) / (m.renormalized ? total : 1) : logits[e] >= 0 ? -1 : logits[e];
+}
+
+#ifndef __wasm__
+// Threads that do one job after the other, in chunks: whoever is free takes the next one.
+struct Helpers {
+  std::mutex busy, door;            // busy is held by the only one whom they help
+  std::condition_variable woken;
+  std::atomic<uint64_t> open{0};    // the number of the job << 32, and how many of its chunks nobody has taken
+  std::atomic<size_t> undone{0}, asleep{0}, wanted{0};
+  size_t count = 0, jobs = 0, chunks = 0;
+  void (*work)(const void* what, size_t chunk);
+  const void* what;
+
+  bool take() {
+    for (uint64_t seen = open; seen & 0xffffffff;)
+      if (open.compare_exchange_weak(seen, seen - 1)) return work(what, chunks - (seen & 0xffffffff)), undone--, true;
+    return false;
+  }
+  void help(size_t i) {
+    for (size_t looks = 0;; looks++) {
+      if (i < wanted && take()) looks = 0;
+      else if (looks < 200) std::this_thread::yield();
+      else {
+        std::unique_lock<std::mutex> lock(door);
+        asleep++, woken.wait(lock, [&] { return i < wanted && open & 0xffffffff; }), asleep--, looks = 0;
+      }
+    }
+  }
+  size_t ready(size_t threads) {
+    try {
+      for (; count + 1 < threads; count++) std::thread(&Helpers::help, this, count).detach();
+    } catch (...) {}  // no more threads to be had
+    return wanted = threads - 1, threads;
+  }
+  // Who comes late is not waited for, only who is in the middle of a chunk, and may need this processor for it.
+  template <class Work>
+  void share(size_t all, const Work& next) {
+    work = [](const void* it, size_t i) { (*static_cast<const Work*>(it))(i); };
+    what = &next, chunks = undone = all, open = static_cast<uint64_t>(++jobs) << 32 | all;
+    if (asleep) std::lock_guard<std::mutex>{door}, woken.notify_all();
+    while (take()) {}
+    for (size_t looks = 0; undone; looks++)
+      looks < 200 ? std::this_thread::yield() : std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
+};
+
+Helpers* helpers = new Helpers;  // never deleted: they wait until the process ends
+#endif
+
+// n vectors go through the model. Vector j is of text j % count, and the new token first + j / count in it.
+struct Step {
+  const Model& m;
+  const Texts& t;
+  const size_t threads, first, n;
+  float* const memory;
+  const size_t E = m.embedding.width, D = m.head_dim, H = m.heads, K = m.kv_heads, I = m.inner, N = m.experts;
+  float *x = part(0), *normed = part(1), *q = part(2), *k = part(3), *v = part(4), *gate = part(5), *up = part(6);
+  float *added = part(7), *routed = part(8), *scores = part(18);
+  size_t* const which = reinterpret_cast<size_t*>(part(9));
+  const Vectors narrow = vectors(10), wide = vectors(14);  // [n, E], and [n, H * D] or [n, I]
+
+  static size_t widest(const Model& m) {
+    return larger(larger(m.embedding.width, m.experts), larger(m.inner, m.heads * m.head_dim)) / GROUP * GROUP + GROUP;
+  }
+  float* part(size_t i) const { return memory + i * n * widest(m); }
+  Vectors vectors(size_t i) const {
+    return {part(i), reinterpret_cast<int16_t*>(part(i + 1)), part(i + 2), reinterpret_cast<int16_t*>(part(i + 3))};
+  }
+  size_t position(size_t j) const { return t.start + first + j / t.count; }
+  size_t slot(size_t j, size_t position) const { return (j % t.count * t.capacity + position) * K * D; }
+
+  // work(begin, end, chunk) for chunks of `all` rows, each some units long.
+  template <class Work>
+  void split(size_t all, size_t unit, Work work) {
+    const size_t units = (all + unit - 1) / unit, chunks = threads > 1 ? smaller(units, CHUNKS * threads) : 1;
+    const auto start = [&](size_t i) { return smaller(units * i / chunks * unit, all); };
+    const auto one = [&](size_t i) { work(start(i), start(i + 1), i); };
+#ifndef __wasm__
+    if (chunks > 1) return helpers->share(chunks, one);
+#endif
+    one(0);
+  }
+
+  void run() {
+    for (size_t j = 0; j < n; j++)
+      restored_row(m.embedding, t.ids[j % t.count * t.length + first + j / t.count], x + j * E);
+    for (size_t l = 0; l < m.layers; l++) {
+      const Layer& layer = m.layer[l];
+      project(layer, t.keys[l], t.values[l]);
+      look_back(layer.out, t.keys[l], t.values[l]);
+      feed(layer);
+    }
+    predict();
+  }
+
+  // The stream [n, E] -> queries [n, H, D], and keys and values [n, K, D] into the cache; queries and keys are rotated.
+  void project(const Layer& layer, float* keys, float* values) {
+    for (size_t j = 0; j < n; j++) norm(x + j * E, layer.attention_gain, *m.eps, E, narrow.numbers + j * E);
+    round_vectors(layer.q.kind, narrow, n, E);
+    size_t unit = D;  // whole heads, and whole groups of rows
+    while (unit % GROUP) unit += D;
+    const auto heads = [&](const Matrix& by, const float* gain, float* out, float* cache) {
+      split(by.height, unit, [&](size_t begin, size_t end, size_t) {
+        products(by, begin, end, narrow, n, out);
+        for (size_t j = 0; j < n; j++)
+          for (size_t i = begin; i < end; i += D) {
+            float* const head = out + j * by.height + i;
+            if (gain) norm(head, gain, *m.eps, D, head);
+            if (out != v) rotate(head, m.cos + position(j) * D, m.sin + position(j) * D, D);
+            for (size_t c = 0; cache && c < D; c++) cache[slot(j, position(j)) + i + c] = head[c];
+          }
+      });
+    };
+    heads(layer.q, layer.query_gain, q, nullptr);
+    heads(layer.k, layer.key_gain, k, keys);
+    heads(layer.v, nullptr, v, values);
+  }
+
+  // Attention: [n, H, D] -> [n, H * D] -> [n, E], added to the stream. H / K queries share a key and a value.
+  void look_back(const Matrix& out, const float* keys, const float* values) {
+    split(n * H, 1, [&](size_t begin, size_t end, size_t chunk) {
+      for (size_t i = begin; i < end; i++) {
+        const size_t j = i / H, from = smaller(t.padding[j % t.count], position(j));
+        const size_t at = slot(j, from) + i % H * K / H * D;
+        attend(q + i * D, keys + at, values + at, position(j) + 1 - from, K * D, D,
+               scores + chunk * (t.capacity + PLACES), wide.numbers + i * D);
+      }
+    });
+    for (size_t j = 0; j < n; j++) which[j] = j;
+    add(out, n, nullptr);
+  }
+
+  // The networks that a vector visits: in a dense model one, in a mixture the chosen experts and the shared ones.
+  void feed(const Layer& layer) {
+    for (size_t j = 0; j < n; j++) norm(x + j * E, layer.feed_gain, *m.eps, E, normed + j * E);
+    if (N) products(layer.router, 0, N, Vectors{normed, nullptr, nullptr, nullptr}, n, routed);
+    for (size_t j = 0; N && j < n; j++) choose(m, routed + j * N);
+    for (size_t e = 0; e < N + m.shared; e++) {
+      size_t count = 0;
+      for (size_t j = 0; j < n; j++)
+        if (e >= N || routed[j * N + e] != -1) which[count++] = j;
+      if (count) visit(layer.networks[e], count, e < N ? routed + e : nullptr);
+    }
+  }
+
+  // down(silu(gate(x)) * up(x)) of the vectors in `which`: [count, E] -> [count, I] -> [count, E].
+  void visit(const Network& network, size_t count, const float* weights) {
+    for (size_t c = 0; c < count; c++)
+      for (size_t i = 0; i < E; i++) narrow.numbers[c * E + i] = normed[which[c] * E + i];
+    round_vectors(network.gate.kind, narrow, count, E);
+    split(I, GROUP, [&](size_t begin, size_t end, size_t) {
+      products(network.gate, begin, end, narrow, count, gate);
+      products(network.up, begin, end, narrow, count, up);
+      for (size_t c = 0; c < count; c++)
+        for (size_t i = c * I + begin; i < c * I + end; i++)
+          wide.numbers[i] = gate[i] / (1 + exponential(-gate[i])) * up[i];
+    });
+    add(network.down, count, weights);
+  }
+
+  // A product of what is wide, [count, ...] -> [count, E], is added to the stream; that of an expert with a weight.
+  void add(const Matrix& by, size_t count, const float* weights) {
+    round_vectors(by.kind, wide, count, by.width);
+    split(E, GROUP, [&](size_t begin, size_t end, size_t) {
+      products(by, begin, end, wide, count, added);
+      for (size_t c = 0; c < count; c++) {
+        const float weight = weights ? weights[which[c] * N] : 1;
+        for (size_t i = begin; i < end; i++) x[which[c] * E + i] += weight * added[c * E + i];
+      }
+    });
+  }
+
+  // Logits [wanted, count, V] of the last tokens, as far as they are among these.
+  void predict() {
+    const size_t skipped = (t.length - t.wanted) * t.count, here = first * t.count;
+    const size_t from = here < skipped ? smaller(n, skipped - here) : 0;
+    if (from == n) return;
+    for (size_t j = from; j < n; j++) norm(x + j * E, m.gain, *m.eps, E, narrow.numbers + (j - from) * E);
+    round_vectors(m.output.kind, narrow, n - from, E);
+    split(m.output.height, GROUP, [&](size_t begin, size_t end, size_t) {
+      products(m.output, begin, end, narrow, n - from, t.logits + (here + from - skipped) * m.output.height);
+    });
+  }
+};
+
+}  // namespace
+
+extern "C" {
+
+// How many numbers of memory a call needs.
+size_t room(const Model* m, const Texts* t, size_t threads) {
+  return 18 * larger(BLOCK, t->count) * Step::widest(*m) + CHUNKS * threads * (t->capacity + PLACES);
+}
+
+// Read the new tokens: keys and values go into the cache, logits come out.
+void read_tokens(const Model* m, const Texts* t, float* memory, size_t threads) {
+#ifndef __wasm__
+  std::unique_lock<std::mutex> lock(helpers->busy, std::defer_lock);
+  if (threads > 1) threads = lock.try_lock() ? helpers->ready(threads) : 1;  // they may be at work for somebody else
+#endif
+  const size_t most = larger(BLOCK / t->count, 1);  // tokens of each text at once
+  for (size_t first = 0; first < t->length; first += most)
+    Step{*m, *t, threads, first, smaller(most, t->length - first) * t->count, memory}.run();
+}
+
+void restore(const Matrix* m, float* out) {
+  for (size_t row = 0; row < m->height; row++) restored_row(*m, row, out + row * m->width);
+}
+
+#ifndef __wasm__
+void forget_helpers() { helpers = new Helpers; }  // after a fork nobody is left of them
+#endif
+}
