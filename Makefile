@@ -13,7 +13,7 @@ FRONT_END := $(wildcard src/minimind_edu/figures/*/*.js src/minimind_edu/figures
 # Otherwise every process of the tests would compile all of them again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: book env test mutants types refresh colab lab live bench engines release lint format clean
+.PHONY: book env test gpu mutants types refresh colab lab live bench engines release lint format clean
 
 book: $(READY)
 	@echo "Building the book."
@@ -37,6 +37,15 @@ test: $(COMPLETE)
 	@echo "        (What needs a browser is skipped without Chromium or Chrome; on Debian: apt install chromium-headless-shell.)"
 	@BOOK_HTML=_build/html $(BIN)/python -m pytest $(if $(ALL),--all)
 	@echo "Everything passed."
+
+gpu: $(COMPLETE)
+	@$(BIN)/python -c 'import sys, torch; sys.exit(None if torch.accelerator.is_available() else "no GPU is to be seen here: torch " + torch.__version__ + " sees none")'
+	@echo "1 of 3: the package on this GPU."
+	@$(BIN)/python -m pytest tests/test_on_any_device.py tests/test_device.py tests/test_model.py
+	@echo "2 of 3: every chapter on this GPU, its output compared with what is stored."
+	@$(BIN)/python -m pytest --nbval chapters/
+	@echo "3 of 3: the benchmark."
+	@$(BIN)/python -m benchmarks $(ARGS)
 
 mutants: $(COMPLETE)
 	@echo "Wrong variants of the model: each must make at least one test fail."
@@ -76,12 +85,14 @@ engines:
 	done
 
 live: $(COMPLETE)
-	@echo "1 of 2: every chapter in JupyterLab, in a real browser; every figure is dragged. This takes minutes."
+ifndef FEW
+	@echo "Every chapter in JupyterLab, in a real browser; every figure is dragged. This takes minutes."
 	@$(BIN)/python -m pip install --quiet jupyterlab==4.6.6
 	@LIVE=lab $(BIN)/python -m pytest tests/test_live.py
-	@echo "2 of 2: the same in Notebook 6, which has Colab's generation of widgets."
-	@sh tools/env.sh .venv-classic tools/classic_requirements.txt
-	@LIVE=classic LIVE_PYTHON=.venv-classic/bin/python $(BIN)/python -m pytest tests/test_live.py
+endif
+	@echo "Notebook 6, which has Colab's generation of widgets: $(if $(FEW),every figure once,the same there)."
+	@sh tools/env.sh .venv-colab tools/colab_requirements.txt
+	@LIVE=classic LIVE_PYTHON=.venv-colab/bin/python LIVE_FIGURES=$(FEW) $(BIN)/python -m pytest tests/test_live.py
 
 lint: $(COMPLETE)
 	@$(BIN)/ruff check .

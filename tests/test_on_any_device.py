@@ -28,8 +28,12 @@ from minimind_edu.weights.checkpoints import from_checkpoint, save_checkpoint
 
 @pytest.fixture(params=["cuda", "mps"])
 def gpu(request):
-    with pretended(request.param):
-        yield torch.device(request.param, 0)
+    device = torch.device(request.param, 0)
+    if torch.get_device_module(device).is_available():
+        yield device
+    else:
+        with pretended(request.param):
+            yield device
 
 
 def moved(make, gpu):
