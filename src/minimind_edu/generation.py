@@ -22,7 +22,8 @@ Ends = int | list[int] | tuple[int, ...] | Literal["config"] | None
 class LanguageModel(Protocol):
     """What generation needs: a config, and calls with MiniMindForCausalLM's arguments that return what it returns."""
 
-    config: MiniMindConfig
+    @property
+    def config(self) -> MiniMindConfig: ...
 
     def __call__(self, *args: Any, **options: Any) -> Any: ...
 
