@@ -137,11 +137,11 @@ def test_writing_taking_back_and_choosing(visit, living):
     assert_quiet(page)
 
 
-def test_playing_writes_until_it_is_stopped(visit, own):
-    page = visit(own[0])
+def test_playing_writes_until_it_is_stopped(visit, living):
+    page = visit(living)
     before = page.locator(".in-line button").count()
     page.get_by_role("button", name="Play").click()
-    page.wait_for_timeout(700)
+    page.locator('.in-line [data-written="true"]').nth(3).wait_for()
     page.get_by_role("button", name="Stop").click()
     settled(page)
     count = page.locator(".in-line button").count()
