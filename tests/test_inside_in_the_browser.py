@@ -175,13 +175,13 @@ def test_who_wrote_a_token_adds_up_and_opens_the_part(visit, living):
     page.get_by_role("button", name="Compare with the runner-up").click()
     page.locator(".in-who h2", has_text="rather than garden").wait_for()
     page.locator(".in-part", has_text="head 2 of block 4").click()
-    assert page.locator(".in-zoom h3").inner_text() == "Block 4, head 2"
+    page.locator(".in-zoom h3", has_text="Block 4, head 2").wait_for()
 
 
 def test_a_head_is_opened_and_silenced_and_what_was_is_marked(visit, living):
     page = visit(living)
     page.get_by_role("button", name="block 1, head 3").click()
-    assert page.locator(".in-zoom h3").inner_text() == "Block 1, head 3"
+    page.locator(".in-zoom h3", has_text="Block 1, head 3").wait_for()
     assert page.locator(".in-list li").first.inner_text().split()[0] == "hall"
     page.get_by_role("switch", name="silence this head").check()
     page.locator(".in-silent", has_text="Silent: head 3 of block 1.").wait_for()
@@ -210,7 +210,7 @@ def test_the_map_of_a_head_says_who_reads_whom(visit, living):
     page.locator(".in-bigside .mm-note", has_text="in·the reads").wait_for()
     assert re.match(r"in·the reads <s>: [\d.< ]+\s%", page.inner_text(".in-bigside .mm-note"))
     page.mouse.click(box["x"] + 100, box["y"] + 90)
-    assert page.locator('.in-line [aria-current="true"]').inner_text() == "<s>"
+    page.locator('.in-line [aria-current="true"]', has_text="<s>").wait_for()
 
 
 def test_keys_move_along_the_tokens(visit, living):
@@ -222,7 +222,7 @@ def test_keys_move_along_the_tokens(visit, living):
     page.keyboard.press("Home")
     assert page.evaluate("document.activeElement.textContent") == "<s>"
     settled(page)
-    assert page.inner_text(".in-blocks h2") == "Inside, at <s>"
+    page.locator(".in-blocks h2", has_text="Inside, at <s>").wait_for()
 
 
 def test_a_mixture_shows_its_router_and_neurons(visit, tmp_path):
