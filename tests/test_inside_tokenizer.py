@@ -40,27 +40,26 @@ def test_tokens_that_come_before_every_text_are_kept(tmp_path):
     assert read_tokenizer(tmp_path / "tokenizer.json", 300).prefix == (first,)
 
 
-@pytest.mark.parametrize(
-    "change, reason",
-    {
-        "Unigram": (lambda f: f["model"].update(type="Unigram"), "of the type Unigram"),
-        "WordPiece": (lambda f: f["model"].update(continuing_subword_prefix="##"), "continuing_subword_prefix"),
-        "Llama 2": (lambda f: f["model"].update(byte_fallback=True), "byte_fallback"),
-        "lower case": (lambda f: f.update(normalizer={"type": "Lowercase"}), "normalizes text by Lowercase"),
-        "a space first": (lambda f: f["pre_tokenizer"].update(add_prefix_space=True), "add_prefix_space=True"),
-        "words": (lambda f: f.update(pre_tokenizer={"type": "Whitespace"}), "does not split text into bytes"),
-        "spaces go": (lambda f: f["added_tokens"][0].update(lstrip=True), "the flag lstrip"),
-        "another's": (lambda f: f["added_tokens"][0].update(id=300), "vocabulary ends at 299"),
-        "no tokenizer": (lambda f: f.pop("model"), "not a file of the tokenizers library"),
-        "metaspace": (
-            lambda f: f.update(
-                pre_tokenizer={"type": "Sequence", "pretokenizers": [f["pre_tokenizer"], {"type": "Metaspace"}]}
-            ),
-            "splits text by Metaspace",
+REFUSED = {
+    "Unigram": (lambda f: f["model"].update(type="Unigram"), "of the type Unigram"),
+    "WordPiece": (lambda f: f["model"].update(continuing_subword_prefix="##"), "continuing_subword_prefix"),
+    "Llama 2": (lambda f: f["model"].update(byte_fallback=True), "byte_fallback"),
+    "lower case": (lambda f: f.update(normalizer={"type": "Lowercase"}), "normalizes text by Lowercase"),
+    "a space first": (lambda f: f["pre_tokenizer"].update(add_prefix_space=True), "add_prefix_space=True"),
+    "words": (lambda f: f.update(pre_tokenizer={"type": "Whitespace"}), "does not split text into bytes"),
+    "spaces go": (lambda f: f["added_tokens"][0].update(lstrip=True), "the flag lstrip"),
+    "another's": (lambda f: f["added_tokens"][0].update(id=300), "vocabulary ends at 299"),
+    "no tokenizer": (lambda f: f.pop("model"), "not a file of the tokenizers library"),
+    "metaspace": (
+        lambda f: f.update(
+            pre_tokenizer={"type": "Sequence", "pretokenizers": [f["pre_tokenizer"], {"type": "Metaspace"}]}
         ),
-    }.values(),
-    ids=str,
-)
+        "splits text by Metaspace",
+    ),
+}
+
+
+@pytest.mark.parametrize("change, reason", REFUSED.values(), ids=REFUSED)
 def test_what_the_page_cannot_read_is_refused_by_name(tmp_path, change, reason):
     file = tmp_path / "tokenizer.json"
     train_tokens().save(str(file))
