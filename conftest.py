@@ -23,11 +23,14 @@ notebook_environment.apply()
 
 def pytest_addoption(parser):
     parser.addoption("--pretend", choices=["cuda", "mps"], help="a GPU that is not there: tests/pretended_device.py")
+    parser.addoption("--threads", type=int, help="with so many threads, where otherwise one computes")
 
 
 def pytest_configure(config):
     """Give nbval what it needs: a chapter for each process, the kernel of this environment, patience that ends."""
     option = config.option
+    if option.threads:
+        os.environ.update(dict.fromkeys(notebook_environment.ONE_THREAD, str(option.threads)))
     if not getattr(option, "nbval", False):
         if option.pretend:
             raise pytest.UsageError("--pretend is for chapters: pytest --nbval --pretend cuda chapters/")

@@ -28,7 +28,7 @@ from benchmarks.suites import FULL, QUICK_WITH_ENGINES, WITH_ENGINES
 from minimind_edu.living import living_model
 
 ROOT = Path(__file__).resolve().parents[1]
-WIDE = {"initializer_range": 0.3, "max_position_embeddings": 2048}
+WIDE = {"initializer_range": 0.3, "max_position_embeddings": 2048, "intermediate_size": 64}  # int4 has groups of 32
 
 
 @pytest.fixture(scope="module")
