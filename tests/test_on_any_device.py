@@ -24,6 +24,7 @@ from minimind_edu.rope_frequencies import RopeScaling
 from minimind_edu.sampling import Sampling
 from minimind_edu.training import Recipe, train
 from minimind_edu.weights.checkpoints import from_checkpoint, save_checkpoint
+from minimind_edu.weights.without_storage import without_storage
 
 
 @pytest.fixture(params=["cuda", "mps"])
@@ -57,6 +58,13 @@ def test_the_whole_model_reads_learns_and_writes(kind, gpu):
         model(ids.to(device), labels=ids.to(device)).loss.backward()
         assert step.logits.device == device_of(model) == next(model.parameters()).grad.device
     assert texts[1].device == gpu and texts[1].tolist() == texts[0].tolist()
+
+
+def test_weights_that_are_there_are_assigned_and_the_tables_follow_them(gpu):
+    here, there = moved(lambda: tiny_model(dtype=torch.float32), gpu)
+    empty, ids = without_storage(here.config), token_ids(2, 5)
+    empty.load_state_dict(there.state_dict(), assign=True)
+    torch.testing.assert_close(empty(ids.to(gpu)).logits.cpu(), here(ids).logits)
 
 
 def test_training_moves_its_batches(gpu):
