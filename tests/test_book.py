@@ -337,7 +337,7 @@ def found_for(page, http_address, words: str) -> list[tuple[str, str, str]]:
     ("words", "first"),
     [
         ("kv cache", ["7 · The KV cache"]),
-        ("rope", ["3 · RoPE: a position is a rotation", "4 · RoPE: frequencies"]),
+        ("rope", ["4 · RoPE: a position is a rotation", "5 · RoPE: frequencies"]),
         ("swiglu", ["8 · SwiGLU", "8 · SwiGLU > Exercise 1: SwiGLU without looking"]),
         ("temperature", ["12 · Generation"]),
         ("weight tying", ["11 · Weight tying"]),
@@ -371,7 +371,7 @@ def test_a_page_is_opened_where_a_result_of_the_search_was_and_another_page_at_i
 
 
 def test_a_word_that_was_sought_is_shown_even_in_folded_code(page, http_address):
-    name = "chapters/03_rope_rotation"
+    name = "chapters/04_rope_rotation"
     page.goto(f"{http_address}/{name}.html")
     settle(page)
     word = page.evaluate(
@@ -479,7 +479,7 @@ def test_the_contents_follow_the_reader(page, http_address):
 
 
 def test_copied_formulas_are_their_tex(page, http_address):
-    page.goto(f"{http_address}/chapters/05_attention.html")
+    page.goto(f"{http_address}/chapters/03_attention.html")
     copied = page.evaluate(
         """() => {
             const formula = document.querySelector("article p math[alttext]");
@@ -497,7 +497,7 @@ def test_copied_formulas_are_their_tex(page, http_address):
 
 
 def test_letters_that_stand_for_the_same_light_up_in_text_and_figure(page, http_address):
-    page.goto(f"{http_address}/chapters/03_rope_rotation.html")
+    page.goto(f"{http_address}/chapters/04_rope_rotation.html")
     settle(page)
     letter = page.locator('article p [data-sym="q"]').first
     letter.hover()
@@ -546,7 +546,7 @@ def test_a_figure_is_as_it_was_left_and_can_be_handed_on_and_reset(browser, page
 
 
 def test_a_number_in_a_sentence_can_be_dragged_and_follows_the_figure(page, http_address):
-    page.goto(f"{http_address}/chapters/03_rope_rotation.html")
+    page.goto(f"{http_address}/chapters/04_rope_rotation.html")
     settle(page)
     number = page.get_by_role("spinbutton", name="query position")
     number.scroll_into_view_if_needed()
@@ -567,7 +567,7 @@ def test_a_number_in_a_sentence_can_be_dragged_and_follows_the_figure(page, http
 
 def test_an_address_with_nonsense_leaves_a_figure_as_it_is(page, http_address):
     watch = Watch(page)
-    address = f"{http_address}/chapters/03_rope_rotation.html"
+    address = f"{http_address}/chapters/04_rope_rotation.html"
     page.goto(f"{address}#figure-2?query_position=here&query=[1]&key=%7B&nothing=1")
     settle(page)
     assert "m = 8, n = 5" in page.locator("#figure-2").inner_text() and not watch.problems
@@ -583,7 +583,7 @@ BROKEN = ["#story=%E0%A4%A", "#%", "#figure-1?row=1e9&column=-5", "#figure-1?tok
 @pytest.mark.parametrize("rest", BROKEN)
 def test_an_address_that_was_cut_or_made_up_leaves_the_page_alive(page, http_address, rest):
     watch = Watch(page)
-    page.goto(f"{http_address}/chapters/05_attention.html{rest}")
+    page.goto(f"{http_address}/chapters/03_attention.html{rest}")
     settle(page)
     page.locator(".guess").first.click()
     assert page.locator(".guess[aria-pressed=true]").count() == 1
@@ -592,7 +592,7 @@ def test_an_address_that_was_cut_or_made_up_leaves_the_page_alive(page, http_add
 
 def test_what_another_page_has_stored_leaves_the_page_alive(page, http_address):
     """Pages of one address share their store, and may use the same names."""
-    address = f"{http_address}/chapters/05_attention.html"
+    address = f"{http_address}/chapters/03_attention.html"
     page.goto(address)
     page.evaluate(
         """() => {
@@ -618,7 +618,7 @@ def test_a_page_runs_no_script_but_its_own(browser, addresses, over):
     """Not even one that got into it: its policy stands in the page, so it holds on any server, and from a folder."""
     context = context_of(browser)
     page = context.new_page()
-    page.goto(f"{addresses[over]}/chapters/05_attention.html")
+    page.goto(f"{addresses[over]}/chapters/03_attention.html")
     settle(page)
     page.evaluate(
         """() => {

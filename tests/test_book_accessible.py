@@ -117,7 +117,7 @@ def with_colors(reader, http_address):
     """A page whose colors are judged."""
     reader.set_viewport_size(WIDE)
     reader.emulate_media(color_scheme="light")
-    open_page(reader, http_address, "chapters/03_rope_rotation")
+    open_page(reader, http_address, "chapters/04_rope_rotation")
     return reader
 
 

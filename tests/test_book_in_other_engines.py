@@ -121,7 +121,7 @@ def test_the_six_presses_say_something_and_the_answer_is_the_models(engine, addr
 
 
 def test_a_slider_answers_to_mouse_and_keys(engine, address):
-    visit(engine, address, "chapters/03_rope_rotation")
+    visit(engine, address, "chapters/04_rope_rotation")
     slider = f"{FIGURE} input[type=range]"
     value = "const one = document.querySelector(args[0]); one.focus(); return Number(one.value)"
     shown = "return document.querySelector(args[0]).closest('.mm-fig').textContent"

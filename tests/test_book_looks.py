@@ -12,8 +12,8 @@ from PIL import Image
 pytestmark = pytest.mark.timeout(300)
 
 LARGE = {"width": 1920, "height": 1000}
-ATTENTION = "chapters/05_attention"
-ROPE = "chapters/03_rope_rotation"
+ATTENTION = "chapters/03_attention"
+ROPE = "chapters/04_rope_rotation"
 SPEED = "chapters/14_speed"
 
 

@@ -12,10 +12,10 @@ LINK = re.compile(r'<a class="reference[^"]*" href="([^"]+)" title="[^"]+"')
 
 
 def test_a_place_has_a_name_and_an_address():
-    page, chapter = "book/reference/glossary", "../../chapters/05_attention.html"
+    page, chapter = "book/reference/glossary", "../../chapters/03_attention.html"
     named = reference.address("attention#6. From many heads to one vector", page)
-    assert named == ("5 · 6. From many heads to one vector", f"{chapter}#from-many-heads-to-one-vector")
-    assert reference.address("attention", page) == ("5 · Attention", f"{chapter}#attention")
+    assert named == ("3 · 6. From many heads to one vector", f"{chapter}#from-many-heads-to-one-vector")
+    assert reference.address("attention", page) == ("3 · Attention", f"{chapter}#attention")
     assert reference.address("book/notation.md#Letters", page) == ("notation · Letters", "../notation.html#letters")
     name, where = reference.address("E71", "book/reference/corrections")
     assert name.startswith("C2 · E71 ") and where.startswith("../../chapters/C2_attention_and_cache.html#e71-")

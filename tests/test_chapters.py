@@ -293,7 +293,7 @@ def test_every_chapter_says_what_the_book_needs_to_know_of_it():
     for chapter in chapters().values():
         assert issubclass(getattr(figures, chapter.opening[0]), figures.Figure) and chapter.opening[1]["compact"]
         assert chapter.place in PARTS and chapter.symbols <= symbols.NAMES
-    assert links(("pair",)) == {"pair": {"href": "../chapters/03_rope_rotation.html", "label": "3 · RoPE: rotations"}}
+    assert links(("pair",)) == {"pair": {"href": "../chapters/04_rope_rotation.html", "label": "4 · RoPE: rotations"}}
     assert set(links(PARTS)) == set(PARTS)
 
 

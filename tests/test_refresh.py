@@ -198,5 +198,5 @@ def test_a_chapter_that_fails_is_left_as_it_was(tmp_path, source, says):
 
 
 def test_an_unknown_chapter_is_named_with_those_there_are():
-    with pytest.raises(RefreshError, match="no chapter begins with '77'; there are .*03_rope_rotation"):
+    with pytest.raises(RefreshError, match="no chapter begins with '77'; there are .*04_rope_rotation"):
         refresh.chosen(["77"])

@@ -22,7 +22,7 @@ METADATA = "minimind"  # the key in a notebook
 class Chapter:
     """A notebook that teaches."""
 
-    page: str  # its name in the book, such as chapters/05_attention
+    page: str  # its name in the book, such as chapters/03_attention
     title: str  # with its number, as in the table of contents
     opening: tuple[str, dict[str, Any]]  # the figure at its head, in small, and the figure's arguments
     place: str  # the part of the map that is lit at its head

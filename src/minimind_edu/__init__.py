@@ -4,9 +4,9 @@ The parts, each standing only on those before it, and the chapter that teaches i
 
     config            every size and switch; upstream.py translates MiniMind's own names
     norms             RMSNorm                                                                  02
-    rope              rotated queries and keys                                                 03
-    rope_frequencies  how fast each pair of channels rotates, YaRN                             04
-    masks, attention  who reads from whom; grouped heads                                       05, 06
+    rope              rotated queries and keys                                                 04
+    rope_frequencies  how fast each pair of channels rotates, YaRN                             05
+    masks, attention  who reads from whom; grouped heads                                       03, 06
     layer_cache, kv_cache   keys and values of what was read, of one layer and of all          07
     feed_forward, moe       what every position does by itself, in one network or in experts
     block, model      parts into a block, blocks into a language model, tied weights           10, 11

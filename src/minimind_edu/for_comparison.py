@@ -1,7 +1,7 @@
 """What MiniMind does not use, to compare with what it does: each part beside its counterpart in the model.
 
 LayerNorm                     RMSNorm                    subtracts the mean and adds a bias            chapter 02
-rotate_interleaved,           apply_rotary_pos_emb       other pairs of channels, the same rotation            03
+rotate_interleaved,           apply_rotary_pos_emb       other pairs of channels, the same rotation            04
 rotate_complex
 repeat_kv_interleave          repeat_kv                  the same heads by one call                            06
 repeat_kv_tiled               repeat_kv                  looks alike, and is wrong                             06
