@@ -7,7 +7,7 @@ from model_builders import spread_weights, tiny_config
 from tokenizer_builders import write_tokenizer
 
 from minimind_edu import MiniMindForCausalLM, RopeScaling, save_checkpoint
-from minimind_edu.figures.inside.page import rope_of
+from minimind_edu.figures.inside.page import STEP, rope_of
 
 YARN = RopeScaling(4.0, original_max_position_embeddings=16)
 MODELS = {
@@ -16,6 +16,8 @@ MODELS = {
     "minimind2_moe": ("minimind2_moe", {}),
     "minimind3_moe": ("minimind3_moe", {"rope_scaling": YARN}),
 }
+ENGINES = ("step", "plain")  # step.wasm, and JavaScript
+EVERY = [(kind, engine) for kind in MODELS for engine in ENGINES]
 
 
 def own_model(kind="minimind3", **changes):
@@ -34,18 +36,30 @@ def own_folder(folder, kind="minimind3"):
     return model
 
 
-def load(node, model, folder):
-    """In node: `model`, `unpacked`, and the modules of the page by their names."""
-    path = save_checkpoint(model, folder / "weights.safetensors")
-    script = """async ([file, rope]) => {
-        const [live, reading, insight] = await Promise.all(
-            ["live/model", "inside/reading", "inside/insight"].map((name) => import(`/${name}.js`)));
-        globalThis.unpacked = { ...live.unpackWeights(live.bytesOf(file)), rope };
-        globalThis.model = live.createLiveModel(unpacked);
+def encoded(path):
+    return base64.b64encode(path.read_bytes()).decode()
+
+
+def load(node, model, folder, engine="step", int8=False):
+    """In node: `model` by one of ENGINES, `plain` by the other, `unpacked`, the page's modules by their names."""
+    path = save_checkpoint(model, folder / "weights.safetensors", int8=int8)
+    script = """async ([file, module, rope, engine]) => {
+        const [live, step, reading, insight] = await Promise.all(
+            ["live/model", "inside/step", "inside/reading", "inside/insight"].map((name) => import(`/${name}.js`)));
+        const unpack = () => ({ ...live.unpackWeights(live.bytesOf(file), true), rope });
+        globalThis.unpacked = unpack();
+        globalThis.plain = live.createLiveModel(unpack());
+        globalThis.model = plain;
+        if (engine === "step") {
+            const opened = await step.openModel(unpacked, live.bytesOf(module));
+            if (opened.why) throw new Error(opened.why);
+            globalThis.model = opened.model;
+        }
         Object.assign(globalThis, reading, insight);
         globalThis.read = (reading, ids, silenced = []) => [...reading.become(ids, new Set(silenced))];
     }"""
-    node.evaluate(script, [base64.b64encode(path.read_bytes()).decode(), rope_of(model.config)])
+    node.evaluate(script, [encoded(path), encoded(STEP), rope_of(model.config), engine])
+    return path
 
 
 def logits_of(model, ids, *heads):

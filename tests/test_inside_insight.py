@@ -2,15 +2,16 @@
 
 import pytest
 import torch
-from own_models import MODELS, load, logits_of, own_model
+from own_models import EVERY, load, logits_of, own_model
 
 IDS = [5, 17, 3, 44, 9, 9, 60, 21]
 
 
-@pytest.fixture(params=MODELS)
+@pytest.fixture(params=EVERY, ids=" by ".join)
 def model(request, node, tmp_path):
-    model = own_model(request.param)
-    load(node, model, tmp_path)
+    kind, engine = request.param
+    model = own_model(kind)
+    load(node, model, tmp_path, engine)
     script = """() => {
         globalThis.insight = createInsight(unpacked);
         globalThis.traceOf = (ids, keys = []) => model.run(ids, { silenced: new Set(keys) }).traces.at(-1);

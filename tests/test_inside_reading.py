@@ -4,7 +4,7 @@ import random
 
 import pytest
 import torch
-from own_models import MODELS, load, logits_of, own_model
+from own_models import EVERY, load, logits_of, own_model
 
 from minimind_edu.living.heads import attention_weights
 
@@ -13,10 +13,11 @@ IDS = [5, 17, 3, 44, 9, 9, 60, 21, 8, 33, 2, 50]
 LOGITS = "Array.from({ length: reading.size() }, (_, at) => reading.logitsAt(at))"
 
 
-@pytest.fixture(params=MODELS)
+@pytest.fixture(params=EVERY, ids=" by ".join)
 def model(request, node, tmp_path):
-    model = own_model(request.param)
-    load(node, model, tmp_path)
+    kind, engine = request.param
+    model = own_model(kind)
+    load(node, model, tmp_path, engine)
     node.evaluate("() => { globalThis.reading = createReading(model); }")
     return model
 

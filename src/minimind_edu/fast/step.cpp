@@ -25,6 +25,15 @@
 #include <thread>
 #endif
 
+// What a page sees on the way, and may change: n vectors of a part, or the n weights of a head.
+enum Part : size_t { STREAM, NORMED, QUERIES, KEYS, VALUES, WEIGHTS, HEADS, ATTENDED, FEED_NORMED, ROUTED, CHOSEN, GATE,
+                     UP, HIDDEN, FED, FINAL };
+#ifdef __wasm__
+extern "C" __attribute__((import_module("page"), import_name("see"))) void see(Part part, float* numbers, size_t n);
+#else
+static inline void see(Part, float*, size_t) {}
+#endif
+
 namespace {
 
 enum Kind : size_t { FLOAT32, BFLOAT16, INT8, INT4 };
@@ -88,9 +97,36 @@ void round_vectors(Kind kind, const Vectors& v, size_t n, size_t width) {
   }
 }
 
+#ifdef __wasm__
+// Eight at a time by the instruction that multiplies whole numbers of 16 bits and adds two and two: clang does not find
+// it, and without it int8 takes six times as long.
+template <size_t V>
+void multiply_bytes(const int8_t* const rows[PLACES], const int16_t* x, size_t width, int32_t sums[PLACES][V]) {
+  typedef int8_t Bytes __attribute__((vector_size(8), aligned(1)));
+  typedef int16_t Shorts __attribute__((vector_size(16), aligned(2)));
+  typedef int32_t Ints __attribute__((vector_size(16)));
+  Ints own[PLACES][V] = {};
+  const size_t whole = width / 8 * 8;
+  for (size_t i = 0; i < whole; i += 8)
+    for (size_t k = 0; k < PLACES; k++) {
+      const auto row = __builtin_convertvector(*reinterpret_cast<const Bytes*>(rows[k] + i), Shorts);
+      for (size_t v = 0; v < V; v++)
+        own[k][v] += __builtin_wasm_dot_s_i32x4_i16x8(row, *reinterpret_cast<const Shorts*>(x + v * width + i));
+    }
+  for (size_t k = 0; k < PLACES; k++)
+    for (size_t v = 0; v < V; v++) {
+      sums[k][v] = own[k][v][0] + own[k][v][1] + own[k][v][2] + own[k][v][3];
+      for (size_t i = whole; i < width; i++) sums[k][v] += rows[k][i] * x[v * width + i];
+    }
+}
+#endif
+
 // V vectors times a row from each of four places: who waits for memory in four places gets more of it.
 template <size_t V, class Sum, class Weight, class Number>
 void multiply(const Weight* const rows[PLACES], const Number* x, size_t width, Sum sums[PLACES][V]) {
+#ifdef __wasm__
+  if constexpr (sizeof(Weight) == 1) return multiply_bytes<V>(rows, x, width, sums);
+#endif
   Sum own[PLACES][V] = {};  // in registers
   for (size_t i = 0; i < width; i++)
     for (size_t k = 0; k < PLACES; k++)
@@ -311,18 +347,21 @@ struct Step {
   void run() {
     for (size_t j = 0; j < n; j++)
       restored_row(m.embedding, t.ids[j % t.count * t.length + first + j / t.count], x + j * E);
+    see(STREAM, x, n);
     for (size_t l = 0; l < m.layers; l++) {
       const Layer& layer = m.layer[l];
       project(layer, t.keys[l], t.values[l]);
       look_back(layer.out, t.keys[l], t.values[l]);
       feed(layer);
     }
+    see(FINAL, x, n);
     predict();
   }
 
   // The stream [n, E] -> queries [n, H, D], and keys and values [n, K, D] into the cache; queries and keys are rotated.
   void project(const Layer& layer, float* keys, float* values) {
     for (size_t j = 0; j < n; j++) norm(x + j * E, layer.attention_gain, *m.eps, E, narrow.numbers + j * E);
+    see(NORMED, narrow.numbers, n);
     round_vectors(layer.q.kind, narrow, n, E);
     size_t unit = D;  // whole heads, and whole groups of rows
     while (unit % GROUP) unit += D;
@@ -341,6 +380,7 @@ struct Step {
     heads(layer.q, layer.query_gain, q, nullptr);
     heads(layer.k, layer.key_gain, k, keys);
     heads(layer.v, nullptr, v, values);
+    see(QUERIES, q, n), see(KEYS, k, n), see(VALUES, v, n);
   }
 
   // Attention: [n, H, D] -> [n, H * D] -> [n, E], added to the stream. H / K queries share a key and a value.
@@ -349,19 +389,25 @@ struct Step {
       for (size_t i = begin; i < end; i++) {
         const size_t j = i / H, from = smaller(t.padding[j % t.count], position(j));
         const size_t at = slot(j, from) + i % H * K / H * D;
-        attend(q + i * D, keys + at, values + at, position(j) + 1 - from, K * D, D,
-               scores + chunk * (t.capacity + PLACES), wide.numbers + i * D);
+        const auto weights = scores + chunk * (t.capacity + PLACES);
+        attend(q + i * D, keys + at, values + at, position(j) + 1 - from, K * D, D, weights, wide.numbers + i * D);
+        see(WEIGHTS, weights, position(j) + 1 - from);
       }
     });
+    see(HEADS, wide.numbers, n);
     for (size_t j = 0; j < n; j++) which[j] = j;
     add(out, n, nullptr);
+    see(ATTENDED, added, n);
   }
 
   // The networks that a vector visits: in a dense model one, in a mixture the chosen experts and the shared ones.
   void feed(const Layer& layer) {
     for (size_t j = 0; j < n; j++) norm(x + j * E, layer.feed_gain, *m.eps, E, normed + j * E);
+    see(FEED_NORMED, normed, n);
     if (N) products(layer.router, 0, N, Vectors{normed, nullptr, nullptr, nullptr}, n, routed);
+    if (N) see(ROUTED, routed, n);
     for (size_t j = 0; N && j < n; j++) choose(m, routed + j * N);
+    if (N) see(CHOSEN, routed, n);
     for (size_t e = 0; e < N + m.shared; e++) {
       size_t count = 0;
       for (size_t j = 0; j < n; j++)
@@ -382,7 +428,9 @@ struct Step {
         for (size_t i = c * I + begin; i < c * I + end; i++)
           wide.numbers[i] = gate[i] / (1 + exponential(-gate[i])) * up[i];
     });
+    see(GATE, gate, count), see(UP, up, count), see(HIDDEN, wide.numbers, count);
     add(network.down, count, weights);
+    see(FED, added, count);
   }
 
   // A product of what is wide, [count, ...] -> [count, E], is added to the stream; that of an expert with a weight.

@@ -13,15 +13,24 @@ import { insideWords } from "./words.js";
 import { createZoom } from "./zoom.js";
 
 const NOISE = 1e-3; // between two programs that compute the same logits in float32
+const ROUNDED = 2e-4; // of the largest logit: what rounding vectors to 16 bits adds, where weights are int8
 
-/** The weights of the page as one buffer. Each element is emptied when it is read: they are large. */
+/** The bytes of an element in base64, which is emptied: it may be large. */
+function bytesIn(element) {
+  const bytes = atob(element.textContent);
+  element.remove();
+  const all = new Uint8Array(bytes.length);
+  for (let i = 0; i < bytes.length; i++) all[i] = bytes.charCodeAt(i);
+  return all;
+}
+
+/** The weights of the page as one buffer. */
 async function weightsInPage(size, tell) {
   const all = new Uint8Array(size);
   let at = 0;
   for (const element of document.querySelectorAll("script.weights")) {
-    const bytes = atob(element.textContent);
-    element.remove();
-    for (let i = 0; i < bytes.length; i++) all[at + i] = bytes.charCodeAt(i);
+    const bytes = bytesIn(element);
+    all.set(bytes, at);
     at += bytes.length;
     tell(at / size);
     await new Promise((resolve) => setTimeout(resolve));
@@ -51,12 +60,13 @@ function readerOf(data, words) {
 }
 
 /** Whether the page computes what torch did, as a sentence. */
-async function checked(words, data, reader, runner) {
+async function checked(words, data, reader, runner, why) {
   const { ids, top, texts } = data.check;
   const { first, far } = await runner.look("check", { ids, top });
   const wrong = texts.filter(([text, expected]) => `${reader.encode(text)}` !== `${expected}`).length;
   const isFirst = first === top[0][0] || top[0][1] - top.at(1)[1] < NOISE;
-  return words.checked({ far, isFirst, wrong, texts: texts.length });
+  const noise = why === null && data.bits < 32 ? Math.max(NOISE, ROUNDED * Math.abs(top[0][1])) : NOISE;
+  return words.checked({ far, isSame: isFirst && far < noise, wrong, texts: texts.length, why });
 }
 
 async function startPage() {
@@ -127,11 +137,11 @@ async function startPage() {
   try {
     if (document.readyState === "loading") await new Promise((done) => addEventListener("DOMContentLoaded", done));
     const buffer = await weightsInPage(data.bytes, (part) => state.set(words.opening(part)));
-    await runner.open(buffer, data.rope);
+    const why = await runner.open(buffer, data.rope, bytesIn(document.getElementById("step")).buffer);
     state.set(problem);
     check.set(words.checking);
     session.type(problem ? data.check.ids.join(" ") : data.text);
-    check.set(await checked(words, data, reader, runner));
+    check.set(await checked(words, data, reader, runner, why));
   } catch (error) {
     state.set(words.failed(error.message), "bad");
   }

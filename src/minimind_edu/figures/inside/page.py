@@ -31,6 +31,7 @@ MOST_TOKENS = 512  # that a page reads
 CHECKED = 16  # tokens of the text by which the page compares itself with torch
 _PIECE = 3 * 2**20  # bytes of weights in one element: a multiple of three, so that each is base64 of its own
 _FOLDER = Path(__file__).parent
+STEP = _FOLDER / "step.wasm"  # written by tools/step_wasm.py
 # What the page's tokenizer is compared with, besides the text: what tokenizers get wrong.
 CASES = (
     "Hello, world! It's 3.14e-5; they'LL see.",
@@ -177,8 +178,8 @@ def _html(data: dict[str, Any], weights: Path) -> Iterator[str]:
     code = f'(() => {{\n"use strict";\n{_body("page.js")}}})();'
     styles = shared_stylesheet() + own_stylesheet("inside")
     policy = (
-        f"default-src 'none'; script-src '{_hash(code)}'; worker-src blob:; style-src '{_hash(styles)}'; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; script-src '{_hash(code)}' 'wasm-unsafe-eval'; worker-src blob:; "
+        f"style-src '{_hash(styles)}'; img-src data:; base-uri 'none'; form-action 'none'"
     )
     yield (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -189,11 +190,12 @@ def _html(data: dict[str, Any], weights: Path) -> Iterator[str]:
         f'<body class="minimind-figure">\n<main class="mm-fig in-page"><noscript>The model runs in this page, and for '
         f"that it needs JavaScript.</noscript></main>\n"
         f'<script type="application/json" id="data">{_json(data)}</script>\n'
+        f'<script type="text/plain" id="step">{_base64(STEP.read_bytes())}</script>\n'
         f'<script type="text/plain" id="worker">"use strict";\n{_body("worker.js")}</script>\n<script>{code}</script>\n'
     )
     with weights.open("rb") as file:
         while piece := file.read(_PIECE):
-            yield f'<script type="text/plain" class="weights">{base64.b64encode(piece).decode("ascii")}</script>\n'
+            yield f'<script type="text/plain" class="weights">{_base64(piece)}</script>\n'
     yield "</body>\n</html>\n"
 
 
@@ -207,7 +209,11 @@ def _body(entry: str) -> str:
 
 
 def _hash(text: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}"
+    return f"sha256-{_base64(hashlib.sha256(text.encode()).digest())}"
+
+
+def _base64(content: bytes) -> str:
+    return base64.b64encode(content).decode("ascii")
 
 
 def _json(value: Any) -> str:

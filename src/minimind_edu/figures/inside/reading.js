@@ -39,6 +39,9 @@ export function largest(values, k) {
 export function createReading(model) {
   const { num_hidden_layers: L, num_attention_heads: H } = model.config;
   const cache = model.newCache();
+  let spare = null; // a cache of what is read beside the text
+  const emptied = () => Object.assign((spare ??= model.newCache()), { length: 0 });
+  const atOnce = model.atOnce ?? 1; // tokens between which nobody else is heard
   /** @type {Kept[]} */
   const kept = [];
   let silenced = new Set();
@@ -70,20 +73,23 @@ export function createReading(model) {
     const first = Math.min(L, ...changed.map((key) => Number(key.split(".")[0]))); // the first block that differs
     silenced = new Set(wanted);
     kept.length = same;
-    cache.layers.forEach(({ keys, values }, l) => (keys.length = values.length = l < first ? same : 0));
     cache.length = valid = first === L ? same : 0;
-    if (first < L) {
-      for (let at = 0; at < same; at++) {
-        const from = { layer: first, stream: kept[at].streams[first] };
-        keep(at, model.step(ids[at], cache, { silenced, from, logits: false }), first);
-        valid = at + 1;
-        yield at;
+    if (first < L) yield* readOn(ids, same, first);
+    yield* readOn(ids, ids.length, 0);
+  }
+
+  /** Read from where the cache ends to a position, those that are kept from their block `first` on. */
+  function* readOn(ids, to, first) {
+    while (cache.length < to) {
+      const start = cache.length;
+      const some = ids.slice(start, Math.min(to, start + atOnce));
+      const from = first ? { layer: first, streams: some.map((_, i) => kept[start + i].streams[first]) } : undefined;
+      const { traces } = model.run(some, { cache, silenced, from, logits: false });
+      traces.forEach((trace, i) => keep(start + i, trace, first));
+      for (const i of some.keys()) {
+        valid = start + i + 1;
+        yield start + i;
       }
-    }
-    for (let at = same; at < ids.length; at++) {
-      keep(at, model.step(ids[at], cache, { silenced, logits: false }), 0);
-      valid = at + 1;
-      yield at;
     }
   }
 
@@ -104,8 +110,10 @@ export function createReading(model) {
   /** All that happens at a position: it is read once more, after what the cache holds of those before it. */
   function traceAt(at) {
     if (opened?.at === at) return opened.trace;
-    const layers = cache.layers.map((one) => ({ keys: one.keys.slice(0, at), values: one.values.slice(0, at) }));
-    const trace = model.step(kept[at].token, { length: at, layers }, { silenced, logits: false });
+    const { length } = cache;
+    cache.length = at; // what is written there is what was there
+    const trace = model.step(kept[at].token, cache, { silenced, logits: false });
+    cache.length = length;
     opened = { at, trace };
     return trace;
   }
@@ -122,21 +130,23 @@ export function createReading(model) {
       for (let head = 0; head < H; head++) {
         const key = `${layer}.${head}`;
         if (silenced.has(key)) continue;
-        const layers = cache.layers.map((one, l) => (l < layer ? one : { keys: [], values: [] }));
-        const without = { length: 0, layers };
-        const options = { silenced: new Set([...silenced, key]), logits: false };
-        let trace = null;
-        for (let t = 0; t <= at; t++) {
-          const from = { layer, stream: kept[t].streams[layer] };
-          trace = model.step(kept[t].token, without, { ...options, from });
-        }
-        yield { layer, head, without: Math.log(softmax(model.read(trace.final))[token]) };
+        const before = kept.slice(0, at + 1);
+        const from = { layer, streams: before.map((one) => one.streams[layer]) };
+        const options = { cache: emptied(), from, silenced: new Set([...silenced, key]), logits: false, trace: false };
+        const { traces } = model.run(
+          before.map((one) => one.token),
+          options,
+        );
+        yield { layer, head, without: Math.log(softmax(model.read(traces.at(-1).final))[token]) };
       }
     }
   }
 
+  /** The logits after other ids, read beside the text with all heads. */
+  const beside = (ids) => model.run(ids, { cache: emptied() }).traces.at(-1).logits;
+
   /** What each block kept of a position. */
   const keptAt = (at) => kept[at];
   const size = () => valid;
-  return { become, tell, traceAt, keptAt, logitsAt, lens, trial, size };
+  return { become, tell, traceAt, keptAt, logitsAt, lens, trial, beside, size };
 }

@@ -13,15 +13,15 @@ export function createRunner(source, hear) {
   };
 
   worker.onmessage = ({ data }) => {
-    if (data.did === "open") settle("open", "resolve");
+    if (data.did === "open") settle("open", "resolve", data.why);
     else if (data.did === "look") settle(data.key, "resolve", data.answer);
     else if (data.did === "fail" && asked.has(data.key ?? "open")) settle(data.key ?? "open", "reject", data);
     else if (data.did === "fail" || data.run === run) hear(data);
   };
   worker.onerror = ({ message }) => hear({ did: "fail", message });
 
-  function open(buffer, rope) {
-    worker.postMessage({ do: "open", buffer, rope }, [buffer]);
+  function open(buffer, rope, step) {
+    worker.postMessage({ do: "open", buffer, rope, step }, [buffer, step]);
     return waits("open");
   }
   function look(what, place) {

@@ -38,15 +38,18 @@ export const insideWords = {
     },
     private: "The model runs in this page. Nothing that you write leaves it.",
     checking: "Comparing the page with PyTorch…",
-    /** far: the largest difference of a logit; wrong: the texts whose tokens differ. */
-    checked: ({ far, isFirst, wrong, texts }) => {
+    /** far: the largest difference of a logit; wrong: the texts whose tokens differ; why: it has no WebAssembly. */
+    checked: ({ far, isSame, wrong, texts, why }) => {
       const tokens = texts
         ? wrong
           ? `, but ${wrong} of ${texts} texts have other tokens`
           : " and the same tokens"
         : "";
-      if (isFirst && far < 1e-3 && !wrong) return `Checked: the same logits as PyTorch${tokens}.`;
-      return `This page differs from PyTorch: by ${far.toPrecision(2)} in a logit${tokens}. Trust PyTorch.`;
+      const slow = why
+        ? ` It runs in plain JavaScript, which is slow: WebAssembly is not to be had here (${why}).`
+        : "";
+      if (isSame && !wrong) return `Checked: the same logits as PyTorch${tokens}.${slow}`;
+      return `This page differs from PyTorch: by ${far.toPrecision(2)} in a logit${tokens}. Trust PyTorch.${slow}`;
     },
     rounding: ({ same, ids, change }) =>
       `Weights are rounded to 8 bits here. On the first ${ids.length} tokens the likeliest next token stayed the ` +

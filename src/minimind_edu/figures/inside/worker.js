@@ -1,17 +1,18 @@
 // The model's own thread: it answers the page's messages, one reading at a time. A newer reading ends an older one
 // between two tokens. The page sees no model, only these answers; whatever gives the same ones can take this place.
 //
-//   open   { buffer, rope }             ->  { did: "open" }
+//   open   { buffer, rope, step }       ->  { did: "open", why }: why it runs in plain JavaScript, or null
 //   read   { run, ids, silenced }       ->  { did: "read", run, told: [...] } some times, { did: "ready", run }
 //   look   { key, what, ... }           ->  { did: "look", key, answer }: lens, wrote, neurons, draw, check
 //   trial  { run, at, token, silenced } ->  { did: "trial", run, layer, head, without } for each head
 //
 // Whatever fails: { did: "fail", key, message }.
 
-import { createLiveModel, unpackWeights } from "../live/model.js";
+import { unpackWeights } from "../live/model.js";
 import { sample, softmax } from "../live/sampling.js";
 import { createInsight } from "./insight.js";
 import { createReading, largest } from "./reading.js";
+import { openModel } from "./step.js";
 
 const LATER = 3; // tokens of each block
 const PATIENCE = 120; // milliseconds between two messages while a text is read
@@ -26,7 +27,7 @@ function createBreath() {
 
 function startWorker() {
   const breathe = createBreath();
-  let [model, insight, reading, silent, latest] = [null, null, null, new Set(), 0];
+  let [insight, reading, silent, latest] = [null, null, new Set(), 0];
 
   const looks = {
     lens: ({ at }) => reading.lens(at, LATER),
@@ -35,7 +36,7 @@ function startWorker() {
     draw: ({ at, settings }) => sample(reading.logitsAt(at), settings).token,
     probabilities: ({ at }) => softmax(reading.logitsAt(at)),
     check({ ids: checked, top }) {
-      const { logits } = model.run(checked).traces.at(-1);
+      const logits = reading.beside(checked);
       return {
         first: largest(logits, 1)[0][0],
         far: Math.max(...top.map(([id, logit]) => Math.abs(logits[id] - logit))),
@@ -44,12 +45,12 @@ function startWorker() {
   };
 
   const doings = {
-    open({ buffer, rope }) {
+    async open({ buffer, rope, step }) {
       const unpacked = { ...unpackWeights(new Uint8Array(buffer), true), rope };
-      model = createLiveModel(unpacked);
+      const { model, why } = await openModel(unpacked, step);
       insight = createInsight(unpacked);
       reading = createReading(model);
-      postMessage({ did: "open" });
+      postMessage({ did: "open", why });
     },
     async read({ run, ids, silenced }) {
       latest = run;

@@ -19,6 +19,8 @@ import { softmax } from "./sampling.js";
  * @typedef {{ length: number, layers: LayerCache[] }} Cache
  * @typedef {{ silenced?: Set<string>, lens?: boolean, from?: { layer: number, stream: Vector },
  *   logits?: boolean }} Options
+ * @typedef {{ silenced?: Set<string>, lens?: boolean, from?: { layer: number, streams: Vector[] }, logits?: boolean,
+ *   cache?: Cache }} RunOptions
  *
  * @typedef {{ gate: Matrix, up: Matrix, down: Matrix }} Network
  * @typedef {{ router: Matrix, experts: Network[], shared: Network[] }} Mixture
@@ -39,7 +41,7 @@ import { softmax } from "./sampling.js";
  *   logits?: Vector }} Trace
  * @typedef {{ config: Config, newCache: () => Cache, read: (stream: Vector) => Vector,
  *   step: (token: number, cache: Cache, options?: Options) => Trace,
- *   run: (ids: Iterable<number>, options?: Options) => { cache: Cache, traces: Trace[] } }} LiveModel
+ *   run: (ids: Iterable<number>, options?: RunOptions) => { cache: Cache, traces: Trace[] } }} LiveModel
  */
 
 // The weights
@@ -74,7 +76,7 @@ export function unpackWeights(bytes, keepsRows = false) {
 }
 
 /** The matrix of int8 rows, each times its scale. @type {(rows: Matrix) => Matrix} */
-function restored({ shape, data, scale }) {
+export function restored({ shape, data, scale }) {
   const columns = shape[1];
   return { shape, data: Float32Array.from(data, (value, i) => value * scale[Math.floor(i / columns)]) };
 }
@@ -83,29 +85,29 @@ function restored({ shape, data, scale }) {
 
 /**
  * The model of what unpackWeights gave: { config, newCache(), step(token, cache, options), read(stream), run(ids,
- * options) }. Options: silenced, a Set of "layer.head", both from 0, that add nothing; lens: whether each block also
- * says what the model would answer there; from: { layer, stream }, where the reading begins if the blocks before it
- * have read this token already, whose traces are then missing; logits: false leaves them out.
+ * options) }. A cache is written from its length on, so less of it is kept when its length is made less. Options:
+ * silenced, a Set of "layer.head" and "layer.feed", from 0, that add nothing; lens: whether each block also says what
+ * the model would answer there; from: { layer, stream }, where the reading begins if the blocks before it have read
+ * this token already, whose traces are then missing; logits: false leaves them out. run() reads on in a cache, if it
+ * is given one, and its `from` has the streams of all.
  *
  * rope: { frequencies [D/2], factor of the tables }, as the package computes them; needed where RoPE is scaled.
  */
 /** @type {(unpacked: { config: Config, tensors: Tensors, rope?: Rope }) => LiveModel} */
 export function createLiveModel({ config, tensors, rope }) {
-  if (config.norm_placement === "post") throw new Error("only models with the norms before each part run here");
-  if (config.rope_scaling && !rope) throw new Error("RoPE is scaled in this model, but its frequencies were not given");
-  const model = { config, ...namedWeights(config, tensors), rope: rope ?? plainRope(config) };
+  const model = { config, ...namedWeights(config, tensors), rope: ropeOf(config, rope) };
   const newCache = () => ({ length: 0, layers: model.layers.map(() => ({ keys: [], values: [] })) });
   const step = (token, cache, options = {}) => readToken(model, token, cache, options);
-  const run = (ids, options = {}) => {
-    const cache = newCache();
-    return { cache, traces: Array.from(ids, (token) => step(token, cache, options)) };
+  const run = (ids, { cache = newCache(), from, ...options } = {}) => {
+    const fromOf = (i) => from && { layer: from.layer, stream: from.streams[i] };
+    return { cache, traces: Array.from(ids, (token, i) => step(token, cache, { ...options, from: fromOf(i) })) };
   };
   return { config, newCache, step, read: (stream) => logitsOf(model, stream), run };
 }
 
 /** The weights by their parts: matrices as { shape, data }, gains of norms as vectors. */
 /** @type {(config: Config, tensors: Tensors) => Weights} */
-function namedWeights({ num_hidden_layers: L, use_moe: isMixture, ...config }, tensors) {
+export function namedWeights({ num_hidden_layers: L, use_moe: isMixture, ...config }, tensors) {
   const embedding = tensors["model.embed_tokens.weight"]; // [V, E]
   const vector = (name) => /** @type {Vector | undefined} */ (tensors[name]?.data);
   const layers = Array.from({ length: L }, (_, l) => {
@@ -143,17 +145,33 @@ function namedWeights({ num_hidden_layers: L, use_moe: isMixture, ...config }, t
   };
 }
 
+/** What rotates in this model, or an error about what nobody can read. @type {(config: Config, rope?: Rope) => Rope} */
+export function ropeOf(config, rope) {
+  if (config.norm_placement === "post") throw new Error("only models with the norms before each part run here");
+  if (config.rope_scaling && !rope) throw new Error("RoPE is scaled in this model, but its frequencies were not given");
+  return rope ?? plainRope(config);
+}
+
 /** Radians per position of each pair of channels, [D/2], and tables as they are. @type {(config: Config) => Rope} */
 function plainRope({ head_dim: D, rope_theta: theta }) {
   return { frequencies: Float32Array.from({ length: D / 2 }, (_, i) => theta ** ((-2 * i) / D)), factor: 1 };
 }
 
+/** @type {(config: Config, token: number, position: number, most?: number) => void} */
+export function checkToken(
+  { vocab_size: V, max_position_embeddings },
+  token,
+  position,
+  most = max_position_embeddings,
+) {
+  if (!(Number.isInteger(token) && token >= 0 && token < V)) throw new Error(`a token is from 0 to ${V - 1}: ${token}`);
+  if (position >= most) throw new Error(`the cache is full: this model reads at most ${most} tokens`);
+}
+
 /** Read one token; the cache grows by a position. Returns the trace of this position. */
 /** @type {(model: Model, token: number, cache: Cache, options: Options) => Trace} */
 function readToken(model, token, cache, options) {
-  const { vocab_size: V, max_position_embeddings: most } = model.config;
-  if (!(Number.isInteger(token) && token >= 0 && token < V)) throw new Error(`a token is from 0 to ${V - 1}: ${token}`);
-  if (cache.length >= most) throw new Error(`the cache is full: this model reads at most ${most} tokens`);
+  checkToken(model.config, token, cache.length);
   const position = cache.length++;
   const embedding = rowOf(model.embedding, token); // [E]
   const blocks = [];
@@ -176,6 +194,7 @@ function runBlock(model, l, input, position, cache, { silenced, lens }) {
   const middle = addVectors(input, attention.attended); // [E]
   const normed2 = applyRmsNorm(middle, layer.gain2, config); // [E]
   const feedForward = layer.mixture ? mix(layer.mixture, normed2, config) : swiglu(layer.network, normed2);
+  if (silenced?.has(`${l}.feed`)) feedForward.fed.fill(0);
   const output = addVectors(middle, feedForward.fed); // [E]
   const said = lens ? logitsOf(model, output) : undefined; // [V]
   return { input, normed, ...attention, middle, normed2, ...feedForward, output, lens: said };
@@ -193,25 +212,26 @@ function attend({ config, rope }, layer, x, position, cache, isSilenced) {
   const q = rotateHeads(qRaw, position, rope);
   const k = rotateHeads(kRaw, position, rope);
   const v = multiply(layer.v, x); // [K*D]
-  cache.keys.push(k); // [T] of [K*D]
-  cache.values.push(v);
+  cache.keys[position] = k; // [T] of [K*D]
+  cache.values[position] = v;
   const weights = [];
   const heads = [];
   const joined = new Float32Array(H * D);
   for (let head = 0; head < H; head++) {
     const shared = Math.floor(head / (H / K)); // the key/value head that this query head reads with its neighbours
-    weights.push(attentionWeights(headOf(q, head, D), cache.keys, shared)); // [T]
+    weights.push(attentionWeights(headOf(q, head, D), cache.keys, shared, position + 1)); // [T]
     heads.push(weightedSum(weights[head], cache.values, shared, D)); // [D]
     if (!isSilenced(head)) joined.set(heads[head], head * D);
   }
   return { qRaw, kRaw, q, k, v, weights, heads, attended: multiply(layer.o, joined) };
 }
 
-/** softmax(q · k / √D) over all keys: [T]. @type {(query: Vector, keys: Vector[], head: number) => Vector} */
-function attentionWeights(query, keys, head) {
+/** softmax(q · k / √D) over the first T keys: [T]. */
+/** @type {(query: Vector, keys: Vector[], head: number, T: number) => Vector} */
+function attentionWeights(query, keys, head, T) {
   const D = query.length;
-  const scores = new Float32Array(keys.length);
-  for (let t = 0; t < keys.length; t++) scores[t] = dotProduct(query, keys[t], head * D) / Math.sqrt(D);
+  const scores = new Float32Array(T);
+  for (let t = 0; t < T; t++) scores[t] = dotProduct(query, keys[t], head * D) / Math.sqrt(D);
   return softmax(scores);
 }
 
@@ -320,7 +340,7 @@ function normHeads(x, gain, config) {
 
 /** RoPE: channels i and i + D/2 of each head are a pair, which rotates by position * frequency. */
 /** @type {(x: Vector, position: number, rope: Rope) => Vector} */
-function rotateHeads(x, position, { frequencies, factor }) {
+export function rotateHeads(x, position, { frequencies, factor }) {
   const half = frequencies.length;
   return x.map((value, at) => {
     const i = at % half;
