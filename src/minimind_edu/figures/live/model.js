@@ -98,6 +98,7 @@ export function createLiveModel({ config, tensors, rope }) {
   const model = { config, ...namedWeights(config, tensors), rope: ropeOf(config, rope) };
   const newCache = () => ({ length: 0, layers: model.layers.map(() => ({ keys: [], values: [] })) });
   const step = (token, cache, options = {}) => readToken(model, token, cache, options);
+  /** @type {LiveModel["run"]} */
   const run = (ids, { cache = newCache(), from, ...options } = {}) => {
     const fromOf = (i) => from && { layer: from.layer, stream: from.streams[i] };
     return { cache, traces: Array.from(ids, (token, i) => step(token, cache, { ...options, from: fromOf(i) })) };
