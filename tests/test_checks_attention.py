@@ -79,9 +79,40 @@ def softmax_of_finite_scores(scores, mask):
     return scores.masked_fill(~mask, -math.inf).nan_to_num().softmax(-1)
 
 
+def head_by_plain_powers(query, key, value):
+    powers = (query @ key.T / math.sqrt(query.shape[-1])).exp().tril()
+    return powers / powers.sum(-1, keepdim=True) @ value
+
+
+def head_divided_by_the_width(query, key, value):
+    return head_by_pytorch(query / math.sqrt(query.shape[-1]), key, value)
+
+
+def visible_to_add(attention_mask):
+    hidden = ~visible_by_comparing(attention_mask)
+    return torch.zeros(hidden.shape).masked_fill(hidden, -math.inf)
+
+
+def heads_of_scattered_channels(query, key, value, num_heads):
+    """Head i has the channels i, i + H, i + 2H."""
+    q, k, v = (x.unflatten(-1, (-1, num_heads)).permute(0, 3, 1, 2) for x in (query, key, value))
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True).permute(0, 2, 3, 1).flatten(2)
+
+
+def heads_of_scattered_channels_joined_head_by_head(query, key, value, num_heads):
+    q, k, v = (x.unflatten(-1, (-1, num_heads)).permute(0, 3, 1, 2) for x in (query, key, value))
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2)
+
+
 WRONG = [
+    (checks.check_causal_head, head_by_plain_powers, "subtract the row's largest score"),
+    (checks.check_causal_head, head_divided_by_the_width, "by head_dim itself"),
+    (checks.check_visible, visible_to_add, "numbers to add to scores"),
+    (checks.check_visible, lambda mask: -1e9 * ~visible_by_comparing(mask), "numbers to add to scores"),
+    (checks.check_multi_head, heads_of_scattered_channels, "neighboring channels"),
+    (checks.check_multi_head, heads_of_scattered_channels_joined_head_by_head, "neighboring channels"),
     (checks.check_visible, lambda mask: visible_by_comparing(mask).int(), "True and False, not torch.int32"),
-    (checks.check_masked_softmax, softmax_without_a_maximum, "expected"),
+    (checks.check_masked_softmax, softmax_without_a_maximum, "subtract the row's largest score"),
     (checks.check_masked_softmax, softmax_of_finite_scores, "all keys tie"),
 ]
 

@@ -232,6 +232,12 @@ def test_verdict_tells_saturation_and_equivariance(xray):
     assert verdict.inner_text().startswith("≠ Permuted")
 
 
+def test_what_the_chapter_asks_to_switch_is_in_sight(page):
+    open_figures(page, AttentionXRay())
+    for name in ("divide by √D", "causal mask", "RoPE", "QK-norm", "permute"):
+        assert page.get_by_label(name).is_visible()
+
+
 # The reader's story
 
 

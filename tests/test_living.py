@@ -27,7 +27,7 @@ from minimind_edu.living import (
     story_batches,
 )
 from minimind_edu.living.exam import accuracy, divergence, log_probabilities
-from minimind_edu.living.heads import answer_reading, attention_weights, lost_without, silenced
+from minimind_edu.living.heads import answer_reading, attention_weights, lost_without, shares, silenced, written
 from minimind_edu.training import Recipe
 from minimind_edu.weights.checkpoints import from_checkpoint
 
@@ -223,6 +223,45 @@ def test_what_is_lost_without_a_head_is_accuracy(model):
         without = accuracy(model, asked)
     assert lost[layer, head].item() == pytest.approx(accuracy(model, asked) - without, abs=1e-6)
     assert lost[layer, head] != 0, "no head would matter"
+
+
+def test_what_is_written_adds_up_to_the_stream_and_its_shares_to_the_logits(model):
+    ids = story_ids()
+    with torch.no_grad():
+        logits, normed = model(ids).logits[0, -1], model.model(ids)[0][0, -1]
+    parts, config = written(model, ids), model.config
+    assert parts.shape == (1 + config.num_hidden_layers * (config.num_attention_heads + 1), config.hidden_size)
+    torch.testing.assert_close(model.model.norm(parts.sum(0)), normed, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(shares(model, ids).sum(0), logits, rtol=1e-4, atol=1e-4)
+    assert torch.equal(parts[0], model.model.embed_tokens.weight[ids[0, -1]])
+
+
+@pytest.mark.parametrize(("layer", "head"), [(0, 0), (2, 3), (3, 1)])
+def test_each_head_has_its_own_row(model, layer, head):
+    """A silenced head writes nothing, and what was written before it stays as it was."""
+    ids, row = story_ids(), 1 + layer * 5 + head
+    whole = written(model, ids)
+    with silenced(model, layer, head):
+        without = written(model, ids)
+    assert whole[row].norm() > 0.01 and not without[row].any()
+    others = [i for i in range(1 + layer * 5 + 4) if i != row]  # up to this block's network
+    torch.testing.assert_close(without[others], whole[others])
+    assert not torch.allclose(without[1 + layer * 5 + 4], whole[1 + layer * 5 + 4])
+
+
+def test_the_last_reader_writes_the_answer_and_crosses_its_neighbor_out(model):
+    """What chapter 3 tells of its story."""
+    share = shares(model, story_ids())[1:].view(4, 5, -1)[3]
+    hall, kitchen = world.encode("hall kitchen")
+    assert share[:4, hall].argmax() == 1 and share[1, hall] > 4 * share[1, kitchen]
+    assert share[0, kitchen] < -3
+
+
+def story_ids():
+    told = (
+        "<s> Mia is in the kitchen. Tom is in the garden. Mia goes from the kitchen to the hall. where is Mia? in the"
+    )
+    return torch.from_numpy(world.encode(told))[None]
 
 
 # The program that makes it, and its card

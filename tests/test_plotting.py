@@ -283,6 +283,14 @@ def test_the_number_on_a_cell_can_be_read():
 # Names and numbers
 
 
+def test_a_table_may_name_its_columns_otherwise_than_its_rows():
+    axes = plotting.plot_tables(
+        {"one": TABLE}, [["row a", "row b"]], column_labels=["column a", "column b"], alt=ALT
+    ).axes
+    assert [label.get_text() for label in axes[0].get_xticklabels()] == ["column a", "column b"]
+    assert [label.get_text() for label in axes[0].get_yticklabels()] == ["row a", "row b"]
+
+
 def test_curves_are_named_where_they_end():
     picture = drawn("plot_lines")
     [ax] = picture.axes

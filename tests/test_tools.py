@@ -13,7 +13,13 @@ TOOLS = [f"tools.{module.name}" for module in pkgutil.iter_modules(tools.__path_
 PACKAGES = ["minimind_edu.__main__", *(f"minimind_edu.{name}.__main__" for name in ("ablations", "living", "routing"))]
 PROGRAMS = [
     name
-    for name in [*TOOLS, *PACKAGES, "minimind_edu.living.rounding", "benchmarks.__main__"]
+    for name in [
+        *TOOLS,
+        *PACKAGES,
+        "minimind_edu.living.copying",
+        "minimind_edu.living.rounding",
+        "benchmarks.__main__",
+    ]
     if hasattr(importlib.import_module(name), "main")
 ]
 

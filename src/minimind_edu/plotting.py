@@ -305,7 +305,11 @@ def plot_vectors(
 
 @_AS_EVERYWHERE
 def plot_tables(
-    tables: Mapping[str, Sequence[Sequence[float]]], row_labels: Sequence[Sequence[str]], *, alt: str
+    tables: Mapping[str, Sequence[Sequence[float]]],
+    row_labels: Sequence[Sequence[str]],
+    *,
+    column_labels: Sequence[str] | None = None,
+    alt: str,
 ) -> Picture:
     """Small square tables side by side, every entry written into its cell above a bar of its size.
 
@@ -313,7 +317,8 @@ def plot_tables(
 
     Args:
         tables: title -> square table of numbers.
-        row_labels: for each table, the names of its rows, which are also those of its columns.
+        row_labels: for each table, the names of its rows, which are also those of its columns,
+        column_labels: unless these are given, for the columns of all tables.
         alt: the description (see Picture).
     """
     alt = described(alt)
@@ -334,7 +339,7 @@ def plot_tables(
                 ax.text(j, i - 0.08, text, ha="center", va="center", fontsize=FONT, color=INK)
         ax.set(xlim=(-0.5, len(rows) - 0.5), ylim=(len(rows) - 0.5, -0.5), aspect="equal", title=title)
         ax.set(xticks=range(len(labels)), yticks=range(len(labels)))
-        ax.set_xticklabels(labels)
+        ax.set_xticklabels(column_labels or labels)
         ax.set_yticklabels(labels if ax is axes[0] or labels != row_labels[0] else [])
         ax.grid(False)
         ax.spines["bottom"].set_visible(False)

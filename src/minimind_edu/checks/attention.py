@@ -27,6 +27,15 @@ def _masked(scores: Tensor, diagonal: int = 0) -> Tensor:
     return scores.masked_fill(~torch.ones_like(scores).tril(diagonal).bool(), -torch.inf)
 
 
+def _powers(scores: Tensor, mask: Tensor) -> Tensor:
+    """The softmax as it stands in the formula: e to a score of several hundred is infinite."""
+    powers = scores.exp() * mask
+    return powers / powers.sum(-1, keepdim=True)
+
+
+_OVERFLOW = "e to a large score is infinite, and inf / inf is nan: subtract the row's largest score, or use softmax"
+
+
 def _qkv(*shape: int, scale: float = 1.0) -> tuple[Tensor, ...]:
     return tuple(1.5 * scale * numbers(3, *shape))
 
@@ -45,6 +54,11 @@ check_causal_head = Exercise(
             lambda q, k, v: _masked(q @ k.T).softmax(-1) @ v,
             "the scores are not scaled: divide by the square root of head_dim",
         ),
+        Mistake(
+            lambda q, k, v: _masked(q @ k.T / q.shape[-1]).softmax(-1) @ v,
+            "you divide the scores by head_dim itself: divide by its square root",
+        ),
+        Mistake(lambda q, k, v: _powers(_scores(q, k), torch.ones(len(q), len(q)).tril()) @ v, _OVERFLOW),
         Mistake(
             lambda q, k, v: _scores(q, k).softmax(-1) @ v, "nothing hides the future: row s may see columns 0 to s only"
         ),
@@ -126,6 +140,13 @@ check_visible = Exercise(
             lambda m: _triangle(m).tril(-1) & padding_mask(m),
             "your triangle lacks the diagonal: a query may see its own position",
         ),
+        *(
+            Mistake(
+                lambda m, hidden=hidden: torch.where(_visible(m), 0.0, hidden),
+                "these are numbers to add to scores, 0 and a large negative one: return True where a key is visible",
+            )
+            for hidden in (-math.inf, -1e9)
+        ),
         Mistake(
             lambda m: _triangle(m).mT & padding_mask(m), "the triangle is upside down: tril keeps what came before"
         ),
@@ -152,6 +173,14 @@ def _join(x: Tensor) -> Tensor:
 
 def _join_by_view(x: Tensor) -> Tensor:
     return x.reshape(x.shape[0], x.shape[2], -1)
+
+
+def _split_scattered(x: Tensor, num_heads: int) -> Tensor:
+    return x.unflatten(-1, (-1, num_heads)).permute(0, 3, 1, 2)  # [B, S, D*H] -> [B, H, S, D]
+
+
+def _join_scattered(x: Tensor) -> Tensor:
+    return x.permute(0, 2, 3, 1).flatten(2)
 
 
 def _heads(split: Attempt = _split, join: Attempt = _join, mask: Attempt = _masked) -> Attempt:
@@ -186,6 +215,13 @@ check_multi_head = Exercise(
             _heads(lambda x, heads: _split(x, heads).transpose(1, 2), lambda x: x.flatten(2)),
             "the heads attend to each other at every position: transpose(1, 2) puts the positions before the channels",
         ),
+        *(
+            Mistake(
+                _heads(_split_scattered, join),
+                "your head i has the channels i, i + H, i + 2H: a head has neighboring channels, view(B, S, H, D)",
+            )
+            for join in (_join_scattered, _join)
+        ),
         Mistake(
             _heads(join=_join_by_view),
             "you join the heads without transposing back, which mixes positions: transpose(1, 2) first",
@@ -206,6 +242,11 @@ def _masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
 _SCORES = 3 * numbers(4, 6)
 _SOME = torch.tensor([[1, 0, 0, 0, 0, 0], [1, 1, 0, 1, 0, 0], [0, 0, 1, 1, 1, 1], [1, 1, 1, 1, 1, 1]]).bool()
 _EMPTY_ROW = _SOME & (torch.arange(4) != 1)[:, None]
+
+
+def _fill_empty(weights: Tensor, mask: Tensor) -> Tensor:
+    return weights.masked_fill(~mask.any(-1, keepdim=True), 0.0)
+
 
 check_masked_softmax = Exercise(
     "Does `attempt(scores, mask)` give weights over the visible keys, and zeros to a row without any?",
@@ -233,6 +274,8 @@ check_masked_softmax = Exercise(
             lambda s, m: (s - 1e9 * ~m).softmax(-1),
             "an added -1e9 keeps the gaps: a row of hidden keys comes out as if nothing were hidden",
         ),
+        Mistake(_powers, _OVERFLOW),
+        Mistake(lambda s, m: _fill_empty(_powers(s, m), m), _OVERFLOW),
         Mistake(lambda s, m: (s * m).softmax(-1), "a score of 0 is not hidden, because exp(0) is 1: use -inf"),
         Mistake(lambda s, m: _masked_softmax(s, ~m), "you read the mask the wrong way round: True means visible"),
     ),

@@ -1,7 +1,8 @@
 """The living model: the MiniMind that this book has trained on its small world, and what is known about it.
 
     exam        how much of the world a model has learned: questions, and the distance from the exact probabilities
-    heads       what single heads read, and what is lost without them
+    heads       what single heads read, what they write, and what is lost without them
+    copying     a smaller model that has learned to go on with what repeats itself, and how its heads do it
     rounding    what it loses when its weights take fewer bits
     __main__    `python -m minimind_edu.living` trains the model again, with three seeds, and stores one;
                 with `--draft` it trains the small model that guesses ahead

@@ -1,4 +1,4 @@
-"""What single heads do: where they read, and what is lost without them."""
+"""What single heads do: where they read, what they write, and what is lost without them."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from minimind_edu import world
+from minimind_edu.attention import attention
 from minimind_edu.block import MiniMindBlock
 from minimind_edu.device import device_of
 from minimind_edu.living.exam import accuracy
@@ -46,6 +47,39 @@ def attention_weights(model: MiniMindForCausalLM, ids: Tensor) -> Tensor:
         found.append(weights[0])
         x, _ = layer(x, positions)
     return torch.stack(found)
+
+
+@torch.no_grad()
+def written(model: MiniMindForCausalLM, ids: Tensor) -> Tensor:
+    """What adds up to the last position's stream of a text, ids [1, S]: `[1 + L * (H + 1), E]`.
+
+    First the row of its own word, then for every block what each head adds, and what the feed-forward network adds.
+    """
+    body, length = model.model, ids.shape[1]
+    x = body.embed_tokens(ids)
+    positions = body.freqs_cos[:length], body.freqs_sin[:length]
+    found = [x[0, -1:]]
+    for layer in (block(model, index) for index in range(len(body.layers))):
+        attend = layer.self_attn
+        query_key_value = attend.project(layer.input_layernorm(x), *positions)
+        mixed, _ = attention(*query_key_value, causal_mask(length, length, ids.device))  # [1, S, H, D]
+        columns = attend.o_proj.weight.unflatten(1, mixed.shape[-2:])  # [E, H, D]
+        x = x + attend.o_proj(mixed.flatten(2))
+        network = layer.mlp(layer.post_attention_layernorm(x))
+        found += [torch.einsum("hd,ehd->he", mixed[0, -1], columns), network[0, -1:]]
+        x = x + network
+    return torch.cat(found)
+
+
+@torch.no_grad()
+def shares(model: MiniMindForCausalLM, ids: Tensor) -> Tensor:
+    """What each row of `written` adds to every logit of the word after a text, ids [1, S]: `[1 + L * (H + 1), V]`.
+
+    The sum of the rows is the logits: the final norm divides all of them by the root mean square of their sum.
+    """
+    parts, norm = written(model, ids), model.model.norm
+    rms = parts.sum(0).pow(2).mean().add(norm.eps).sqrt()
+    return model.lm_head(norm.weight * parts / rms)
 
 
 def answer_reading(model: MiniMindForCausalLM, asked: Sequence[world.Question]) -> Tensor:

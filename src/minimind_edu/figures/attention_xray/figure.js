@@ -269,14 +269,14 @@ function createXray(model, words, choose, source) {
   const stage = h("div", { class: "mm-stage mm-column ax-stage" }, scores, weights, sums);
   const folded = h("div", { class: "ax-folded" });
   const note = h("p", { class: "mm-note" }, words.note(tokens[LOUD]));
-  const control = row(controls.headDim);
-  const [settings, rest] = [h("div", {}, controls.switches), h("div", {}, numbers, note)]; // of the example alone
-  const root = frame(words, { stage, control, more: [source, settings, folded, rest] });
+  const control = h("div", {}, row(controls.headDim), controls.switches);
+  const rest = h("div", {}, numbers, note); // like the controls, of the example alone
+  const root = frame(words, { stage, control, more: [source, folded, rest] });
 
   function draw(width) {
     const reading = source.reading();
     root.dataset.story = Boolean(reading);
-    for (const one of [control, settings, rest]) one.hidden = Boolean(reading);
+    for (const one of [control, rest]) one.hidden = Boolean(reading);
     const home = width < WIDE ? folded : stage;
     const shown = [...(reading ? [told] : [scores.root, weights.root]), home === stage && sums].filter(Boolean);
     if (shown.some((part, i) => stage.children[i] !== part)) stage.replaceChildren(...shown);

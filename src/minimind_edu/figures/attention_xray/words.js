@@ -6,7 +6,7 @@ export const attentionXrayWords = {
     opening: "Choose a token: its weights add up to 1, and they mix the values.",
     caption: "A row is a query, a column a key; choose any cell.",
     choose: "Choose a word: it reads itself and the words before it. The stronger its color, the larger the weight.",
-    more: "More: scaling, mask, RoPE, QK-norm",
+    more: "More: a story, the spread of the scores",
     headDim: "head_dim D",
     switches: {
       scaled: "divide by √D",
