@@ -89,7 +89,27 @@ def attention_not_joined(q, k, v, cos, sin):
     return attention_rotated_first(q, k, v, cos, sin).transpose(1, 2)
 
 
+def rope_in_float32(x, positions, rope_base):
+    return rope_from_a_table(x.float(), positions, rope_base).float()
+
+
+def attention_not_scaled(q, k, v, cos, sin):
+    return attention_by_einsum(q * math.sqrt(q.shape[-1]), k, v, cos, sin)
+
+
+def attention_scaled_twice(q, k, v, cos, sin):
+    return attention_by_einsum(q / math.sqrt(q.shape[-1]), k, v, cos, sin)
+
+
+def key_twice_as_long(query, distance, rope_base):
+    return 2 * key_through_rope(query, distance, rope_base)
+
+
 WRONG = [
+    (checks.check_rope, rope_in_float32, "keep the dtype of x"),
+    (checks.check_rotary_attention, attention_not_scaled, "by the square root of head_dim"),
+    (checks.check_rotary_attention, attention_scaled_twice, "by head_dim itself"),
+    (checks.check_best_key, key_twice_as_long, "as long as the query"),
     (checks.check_rope, rope_in_place, "in place"),
     (checks.check_rope, rope_without_the_heads, "shape [1, 4, 32], expected [1, 4, 4, 8]"),
     (checks.check_rotary_attention, attention_not_joined, ", expected "),

@@ -383,7 +383,7 @@ def plot_arrows(arrows: Sequence[Sequence[float]], labels: Sequence[str], *, alt
         ax.annotate("", (x, y), (0, 0), arrowprops=look)
         beside = "left" if x > 0.1 else "center" if x > -0.1 else "right"
         ax.text(x * 1.08, y * 1.13, label, color=INK, fontsize=FONT, ha=beside, va="center")
-    ax.set(xlim=(-1.1, 2.0), ylim=(-0.35, 1.3), aspect="equal", xlabel="x₁", ylabel="x₂")
+    ax.set(xlim=(-1.1, 2.0), ylim=(-0.35, 1.3), aspect="equal", xlabel="x₀", ylabel="x₁")
     ax.set(xticks=[-1, 0, 1], yticks=[0, 1])
     return Picture(_figure(ax), alt=alt)
 

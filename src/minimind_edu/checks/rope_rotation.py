@@ -5,13 +5,14 @@ position differences only: a wrong base, exponent, order, direction or pairing k
 """
 
 import math
+from collections.abc import Callable
 from itertools import combinations
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from minimind_edu.checks.exercise import Attempt, Case, Exercise, Mistake, numbers
+from minimind_edu.checks.exercise import Attempt, Case, Exercise, Mistake, Property, numbers
 from minimind_edu.for_comparison import half_split_permutation, rotate_every_two
 from minimind_edu.rope import apply_rotary_pos_emb, precompute_freqs_cis, rotate_half
 
@@ -51,6 +52,11 @@ def _positions(*positions: int) -> Tensor:
     return torch.tensor(positions)
 
 
+def _keeps_float64(attempt: Attempt) -> str | None:
+    dtype = torch.as_tensor(attempt(numbers(1, 2, 1, 4), _positions(0, 1), 50.0)).dtype
+    return None if dtype == torch.float64 else f"keep the dtype of x: it was torch.float64, and the result is {dtype}"
+
+
 check_rope = Exercise(
     "Does `attempt(x, positions, rope_base)` rotate x `[B, S, H, D]` for positions `[S]`, half-split?",
     answer=_rope,
@@ -64,6 +70,7 @@ check_rope = Exercise(
             (numbers(1, 3, 1, 8), _positions(4, 5, 6), 100.0),
             untouched="your function writes into x (in place, such as x *= cos): build a new tensor",
         ),
+        Property("float64 stays float64", _keeps_float64),
     ),
     mistakes=(
         Mistake(
@@ -114,7 +121,13 @@ check_rope = Exercise(
 )
 
 
-def _attend(axis: int = 0, quarter_turn: Attempt = rotate_half, rotated: str = "qk", clockwise: str = "") -> Attempt:
+def _attend(
+    axis: int = 0,
+    quarter_turn: Attempt = rotate_half,
+    rotated: str = "qk",
+    clockwise: str = "",
+    divisor: Callable[[float], float] = math.sqrt,
+) -> Attempt:
     """Attention `[B, S, H, D]` with tables `[S, D]`, whose heads' axis is put at `axis` of `[B, H, S, D]`."""
 
     def attend(q: Tensor, k: Tensor, v: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -126,7 +139,7 @@ def _attend(axis: int = 0, quarter_turn: Attempt = rotate_half, rotated: str = "
             return x * cos + side * quarter_turn(x) * sin if name in rotated else x
 
         q, k, v = placed("q", q), placed("k", k), placed("v", v)
-        return ((q @ k.mT / math.sqrt(q.shape[-1])).softmax(-1) @ v).transpose(1, 2)
+        return ((q @ k.mT / divisor(q.shape[-1])).softmax(-1) @ v).transpose(1, 2)
 
     return attend
 
@@ -172,6 +185,12 @@ check_rotary_attention = Exercise(
             _attend(clockwise="k"),
             "the keys are rotated the other way than the queries, so the score depends on the sum of their positions",
         ),
+        Mistake(
+            _attend(divisor=lambda dim: 1), "the scores are not divided: divide them by the square root of head_dim"
+        ),
+        Mistake(
+            _attend(divisor=lambda dim: dim), "you divide the scores by head_dim itself: divide by its square root"
+        ),
         Mistake(_attend(rotated="q"), "only the queries are rotated: the score then depends on absolute positions"),
     ),
     atol=_TOLERANCE,
@@ -210,6 +229,10 @@ check_best_key = Exercise(
         Mistake(
             lambda query, distance, base: -_key()(query, distance, base),
             "your key has the LOWEST possible score there: it points the opposite way",
+        ),
+        Mistake(
+            lambda query, distance, base: 2 * _key()(query, distance, base),
+            "the direction is right, but the key is twice as long: it shall be as long as the query",
         ),
         Mistake(
             lambda query, distance, base: torch.nn.functional.normalize(_key()(query, distance, base), dim=0),
