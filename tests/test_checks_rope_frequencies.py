@@ -68,3 +68,23 @@ RIGHT = [
 @pytest.mark.parametrize(("check", "answer"), RIGHT, ids=lambda part: part.__name__)
 def test_a_right_answer_passes(check, answer):
     assert check(answer) is True
+
+
+def ramp_by_rotations(dim, rope_base, context, factor):
+    """As in YaRN's paper."""
+    rotations = context * rope_frequencies(dim, rope_base, dtype=torch.float64) / (2 * math.pi)
+    kept = ((rotations - 1) / 31).clamp(0, 1)
+    return kept + (1 - kept) / factor
+
+
+WRONG = [
+    (checks.check_yarn_scaling, ramp_by_rotations, "as in YaRN's paper"),
+    (checks.check_largest_base, lambda dim, context: int(module.largest_base(dim, context)), "as a float"),
+    (checks.check_largest_base, lambda dim, context: round(module.largest_base(dim, context)), "as a float"),
+]
+
+
+@pytest.mark.parametrize(("check", "answer", "words"), WRONG, ids=lambda part: getattr(part, "__name__", part))
+def test_a_wrong_answer_gets_the_hint_that_fits(check, answer, words, capsys):
+    assert check(answer) is False
+    assert words in capsys.readouterr().out.split("hint: ")[1]

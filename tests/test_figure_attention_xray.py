@@ -234,7 +234,7 @@ def test_verdict_tells_saturation_and_equivariance(xray):
 
 def test_what_the_chapter_asks_to_switch_is_in_sight(page):
     open_figures(page, AttentionXRay())
-    for name in ("divide by √D", "causal mask", "RoPE", "QK-norm", "permute"):
+    for name in ("head_dim D", "divide by √D", "causal mask", "permute"):
         assert page.get_by_label(name).is_visible()
 
 

@@ -26,7 +26,7 @@ NAMES = ("head_dim", "rope_base", "context", "factor", "beta_fast", "beta_slow")
 # The Python side
 
 
-def test_most_pairs_of_minimind3_never_complete_a_turn():
+def test_most_pairs_of_minimind3_never_complete_a_rotation():
     comb = FrequencyComb()
     assert (comb.unfinished(2048), comb.unfinished(32768)) == (27, 18)
     assert FrequencyComb(rope_base=1e4).unfinished(2048) == 17
@@ -81,8 +81,8 @@ def test_table_on_the_page_holds_the_key_numbers():
     rows = dict(FrequencyComb()._summary()[1])
     assert rows["period of pair 0"] == "6.3"
     assert rows["period of pair 47"] == "4,711,724"
-    assert rows["pairs without a full turn in 2,048"] == "27"
-    assert rows["pairs without a full turn in 32,768"] == "18"
+    assert rows["pairs without a full rotation in 2,048"] == "27"
+    assert rows["pairs without a full rotation in 32,768"] == "18"
     assert rows["YaRN's ramp"] == "from pair 8 to pair 21"
     assert rows["YaRN's attention factor"] == f"{0.1 * math.log(16) + 1:.4f}"
     assert rows["no scaling: pairs that meet new angles"] == "27"
@@ -110,7 +110,10 @@ def test_scaling_and_its_effects_are_the_packages(node, formula):
     starts = [(*s[:4], scale) for s, scale in zip(settings, scales, strict=True)]
     new = node.each(MATH, "meetsNewAngles", starts)
     changes = node.each(MATH, "scoreChange", [(*s[:2], s[4], 7) for s in starts])
-    for comb, scale, pairs, change in zip(combs, scales, new, changes, strict=True):
+    shares = node.each(MATH, "reachedShares", starts)
+    for comb, scale, pairs, change, share in zip(combs, scales, new, changes, shares, strict=True):
+        for name, expected in zip(("trained", "reached"), comb.reached(formula), strict=True):
+            assert share[name] == pytest.approx(expected.tolist(), abs=1e-12)
         assert scale == pytest.approx(comb.scaling(formula).tolist(), abs=1e-12)
         assert sum(pairs) == comb.new_angles(formula)
         assert change == pytest.approx(comb.score_change(formula, 7), abs=1e-9)
@@ -142,8 +145,8 @@ def choose(page, group: str, label: str) -> None:
 
 def test_first_frame_shows_what_yarn_does(comb):
     shown = read_out(comb)
-    assert shown["no full turn in 2,048"] == "27 of 48"
-    assert shown["no full turn in 32,768"] == "18 of 48"
+    assert shown["no full rotation in 2,048"] == "27 of 48"
+    assert shown["no full rotation in 32,768"] == "18 of 48"
     assert shown["new angles in 32,768"] == "0 of 48"
     assert (shown["pairs left alone"], shown["slowed a little"]) == ("0–8", "9–20")
     assert shown["slowed 16 times"] == "21–47"
@@ -151,7 +154,7 @@ def test_first_frame_shows_what_yarn_does(comb):
 
 
 def test_every_formula_shows_the_packages_read_out(comb):
-    labels = {"none": "none", "linear": "linear", "yarn": "YaRN", "minimind2": "MiniMind2"}
+    labels = {"none": "none", "linear": "linear", "yarn": "YaRN", "minimind2": "early MiniMind2"}
     for formula in FORMULAS:
         choose(comb, "context extension", labels[formula])
         figure, shown = FrequencyComb(), read_out(comb)
@@ -159,6 +162,23 @@ def test_every_formula_shows_the_packages_read_out(comb):
         change = shown.get("score change at distance 1", "0.0000")
         assert change == f"{figure.score_change(formula, 1):.4f}"
         assert comb.locator(".fc-new .fc-point").count() == figure.new_angles(formula)
+
+
+def test_dials_show_the_angles_of_training_and_the_new_ones(comb):
+    """Six pairs: the first, both sides of the edge, two on the way, the last; the numbers are the package's."""
+    choose(comb, "head_dim", "64")
+    choose(comb, "context extension", "none")
+    figure = FrequencyComb(head_dim=64)
+    trained, reached = (360 * share for share in figure.reached("none"))
+    dials = comb.locator(".fc-dial")
+    names = [name.split(": ")[0] for name in dials.evaluate_all("all => all.map((one) => one.ariaLabel)")]
+    assert names == [f"pair {pair}" for pair in (0, 13, 14, 20, 25, 31)]
+    angles = dials.locator("text:last-child").all_text_contents()
+    assert angles[2:4] == [f"{trained[pair]:.0f}° → {reached[pair]:.0f}°" for pair in (14, 20)]
+    assert angles[:2] == ["360°"] * 2 and comb.locator(".fc-unmet").count() == 4
+    choose(comb, "context extension", "YaRN")
+    assert comb.locator(".fc-unmet").count() == 0
+    assert dials.locator("text:last-child").all_text_contents()[2] == f"{trained[14]:.0f}°"
 
 
 def test_sliders_that_mean_nothing_are_hidden(comb):
@@ -177,13 +197,13 @@ def test_the_grips_answer_to_arrow_keys(comb):
     base.focus()
     comb.keyboard.press("ArrowLeft")
     assert float(base.get_attribute("aria-valuenow")) == pytest.approx(10**5.9, rel=1e-5)
-    assert read_out(comb)["no full turn in 4,096"].endswith("of 48")
+    assert read_out(comb)["no full rotation in 4,096"].endswith("of 48")
 
 
 def test_a_smaller_head_has_fewer_teeth_and_another_ramp(comb):
     choose(comb, "head_dim", "64")
     shown = read_out(comb)
-    assert shown["no full turn in 2,048"] == "18 of 32"
+    assert shown["no full rotation in 2,048"] == "18 of 32"
     assert (shown["pairs left alone"], shown["slowed 16 times"]) == ("0–5", "14–31")
 
 
@@ -210,7 +230,7 @@ def test_compact_winds_up_the_pairs_with_the_distance(page, width):
     for power, distance in ((0, 1), (math.log10(2048), 2048), (math.log10(32768), 32768)):
         slider.fill(str(power))
         done = 48 - FrequencyComb().unfinished(distance)
-        assert page.locator(".mm-verdict").inner_text() == f"{done} of 48 pairs have made a full turn."
+        assert page.locator(".mm-verdict").inner_text() == f"{done} of 48 pairs have made a full rotation."
         label = page.get_by_role("img").get_attribute("aria-label")
         assert label == f"48 rings, one per pair: at distance {distance:,}, {done} are full circles"
         assert slider.get_attribute("aria-valuetext") == ("1 position" if distance == 1 else f"{distance:,} positions")

@@ -85,6 +85,13 @@ check_largest_base = Exercise(
             lambda dim, context: (context / 360) ** (dim / (dim - 2)),
             "angles are in radians here: a full rotation has 2 pi of them, not 360",
         ),
+        *(
+            Mistake(
+                lambda dim, context, whole=whole: whole(largest_base(dim, context)),
+                "a base need not be a whole number: return it as a float",
+            )
+            for whole in (math.floor, round, math.ceil)
+        ),
         Mistake(
             lambda dim, context: math.log(context / (2 * math.pi)) * dim / (dim - 2),
             "this is the logarithm of the base",
@@ -124,6 +131,12 @@ def yarn_scaling(dim: int, rope_base: float, context: float, factor: float) -> T
     return _blend(_ramp(dim, rope_base, context).clamp(0, 1), factor)
 
 
+def _by_rotations(dim: int, rope_base: float, context: float, factor: float) -> Tensor:
+    """The ramp of YaRN's paper, which rises with the number of rotations and not with the pair's index."""
+    periods = 2 * math.pi * rope_base ** (torch.arange(0, dim, 2, dtype=torch.float64) / dim)
+    return _blend(1 - ((context / periods - 1) / (32 - 1)).clamp(0, 1), factor)
+
+
 def _broken(dim: int, rope_base: float, context: float, factor: float) -> Tensor:
     """What the exercise hands out."""
     return _blend(1 - _ramp(dim, rope_base, context, rotation=1.0, last=math.floor).clamp(0, 1), factor)
@@ -155,6 +168,11 @@ check_yarn_scaling = Exercise(
         Mistake(
             lambda dim, base, context, factor: _blend(_ramp(dim, base, context, last=float).clamp(0, 1), factor),
             "round the ramp's ends to whole pairs: low down, high up",
+        ),
+        Mistake(
+            _by_rotations,
+            "your ramp rises with the number of rotations, as in YaRN's paper; the authors' code, and this exercise, "
+            "let it rise with the pair's index, from low to high",
         ),
         Mistake(
             lambda dim, base, context, factor: _blend(_ramp(dim, base, context), factor),

@@ -239,8 +239,11 @@ function xrayVerdict(s, words) {
 function createControls(model, words) {
   const { bound, follow } = controlsOf(model);
   const headDim = bound(slider, "head_dim", { label: words.headDim, stops: HEAD_DIMS });
-  const switches = Object.entries(words.switches).map(([name, label]) => bound(toggle, name, { label }));
-  return { headDim, switches: h("div", { class: "mm-controls ax-switches" }, switches), follow };
+  const switchesOf = (labels) => {
+    const toggles = Object.entries(labels).map(([name, label]) => bound(toggle, name, { label }));
+    return h("div", { class: "mm-controls ax-switches" }, toggles);
+  };
+  return { headDim, switches: switchesOf(words.switches), others: switchesOf(words.others), follow };
 }
 
 function xrayNumbers(s, words) {
@@ -270,7 +273,7 @@ function createXray(model, words, choose, source) {
   const folded = h("div", { class: "ax-folded" });
   const note = h("p", { class: "mm-note" }, words.note(tokens[LOUD]));
   const control = h("div", {}, row(controls.headDim), controls.switches);
-  const rest = h("div", {}, numbers, note); // like the controls, of the example alone
+  const rest = h("div", {}, controls.others, numbers, note); // like the controls, of the example alone
   const root = frame(words, { stage, control, more: [source, folded, rest] });
 
   function draw(width) {

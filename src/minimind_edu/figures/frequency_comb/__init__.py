@@ -1,4 +1,4 @@
-"""FrequencyComb: the wavelength of every pair on a logarithmic axis, and what context extension does to each.
+"""FrequencyComb: the period of every pair on a logarithmic axis, and what context extension does to each.
 
 The figure computes in its own JavaScript (frequency_comb/math.js, compared with torch in the tests); the numbers
 in its table come from `minimind_edu.rope`, in float64.
@@ -16,11 +16,11 @@ from minimind_edu.figures.traits import Finite
 from minimind_edu.rope_frequencies import RopeScaling, rope_frequencies, scaling_of_each_pair, yarn_correction_range
 
 FORMULAS = ("none", "linear", "yarn", "minimind2")
-_NAMES = {"none": "no scaling", "linear": "linear", "yarn": "YaRN", "minimind2": "MiniMind2"}
+_NAMES = {"none": "no scaling", "linear": "linear", "yarn": "YaRN", "minimind2": "early MiniMind2"}
 
 
 class FrequencyComb(Figure):
-    """Stretch the comb of wavelengths by base and head_dim, and choose how a longer context slows its pairs.
+    """Stretch the comb of periods by base and head_dim, and choose how a longer context slows its pairs.
 
     Compact, it has one slider, the distance of two tokens, and shows how far each pair has rotated at it.
 
@@ -29,7 +29,7 @@ class FrequencyComb(Figure):
         head_dim: channels of one head, 64, 96 or 128; half as many pairs.
         context: the context that was trained, in positions, 512 to 32768.
         factor: how many times longer the extended context is, 1 to 64.
-        beta_fast, beta_slow: turns in the trained context between which YaRN's ramp runs.
+        beta_fast, beta_slow: rotations in the trained context between which YaRN's ramp runs.
         formula: `none`, `linear` (position interpolation), `yarn` or `minimind2`.
 
     Raises:
@@ -47,12 +47,12 @@ class FrequencyComb(Figure):
     formula = Enum(FORMULAS, default_value="yarn").tag(sync=True)
 
     def periods(self) -> Tensor:
-        """Positions from one full turn to the next, before any scaling. `[D/2]`, float64."""
+        """Positions from one full rotation to the next, before any scaling. `[D/2]`, float64."""
         inv_freq = rope_frequencies(self.head_dim, self.rope_base, dtype=torch.float64)
         return 2 * math.pi / inv_freq
 
     def unfinished(self, length: float) -> int:
-        """How many pairs do not complete a turn in `length` positions."""
+        """How many pairs do not complete a rotation in `length` positions."""
         return int((self.periods() > length).sum())
 
     def scaling(self, formula: str) -> Tensor:
@@ -68,6 +68,11 @@ class FrequencyComb(Figure):
         # 1e-9: a pair that is slowed by exactly the factor ends at exactly its trained angle
         beyond = self.scaling(formula) * self.factor > 1 + 1e-9
         return int(((self.periods() > self.context) & beyond).sum())
+
+    def reached(self, formula: str) -> tuple[Tensor, Tensor]:
+        """How far each pair rotates in the trained and in the extended context: rotations `[D/2]`, at most 1."""
+        trained = self.context / self.periods()
+        return trained.clamp(max=1), (trained * self.factor * self.scaling(formula)).clamp(max=1)
 
     def score_change(self, formula: str, distance: int) -> float:
         """The root mean square of what the scaling changes in the score of random q and k at this distance."""
@@ -86,8 +91,8 @@ class FrequencyComb(Figure):
         rows = [
             ("period of pair 0", f"{periods[0]:.1f}"),
             (f"period of pair {pairs - 1}", f"{periods[-1]:,.0f}"),
-            (f"pairs without a full turn in {self.context:,}", f"{self.unfinished(self.context)}"),
-            (f"pairs without a full turn in {extended:,.0f}", f"{self.unfinished(extended)}"),
+            (f"pairs without a full rotation in {self.context:,}", f"{self.unfinished(self.context)}"),
+            (f"pairs without a full rotation in {extended:,.0f}", f"{self.unfinished(extended)}"),
             ("YaRN's ramp", f"from pair {low} to pair {high}"),
             ("YaRN's attention factor", f"{yarn.table_factor:.4f}"),
         ]
@@ -100,6 +105,6 @@ class FrequencyComb(Figure):
             ]  # fmt: skip
         return (
             f"{pairs} pairs, base {self.rope_base:,.0f}, trained on {self.context:,} positions and extended to "
-            f"{extended:,.0f}: which wavelengths fit, and what each way of scaling does to them.",
+            f"{extended:,.0f}: which periods fit, and what each way of scaling does to them.",
             rows,
         )

@@ -3,19 +3,11 @@
 import { WIDE, h, svg, fill, setAttributes, textAt, setSize, fmt, grouped, slider, announcement } from "../kit/kit.js";
 import { row } from "../kit/kit.js";
 import { linear, across, upright, ticks } from "../kit/chart.js";
+import { ringPath } from "./dials.js";
 
 const LAST_POWER = Math.log10(32768); // the longest distance, in powers of ten
 const START = Math.log10(256);
 const FIRST = 0.6; // where the comb's axis begins: just before pair 0
-
-/** From angle 0, counter-clockwise, for so many turns; a full circle needs two arcs. */
-function ringPath(radius, turns) {
-  const at = (share) =>
-    `${(radius * Math.cos(share * 2 * Math.PI)).toFixed(2)} ${(-radius * Math.sin(share * 2 * Math.PI)).toFixed(2)}`;
-  const arc = (large, to) => `A${radius} ${radius} 0 ${large} 0 ${at(to)}`;
-  if (turns >= 1) return `M${at(0)}${arc(0, 0.5)}${arc(0, 1)}`;
-  return `M${at(0)}${arc(turns > 0.5 ? 1 : 0, turns)}`;
-}
 
 /** The rings of all pairs, the fastest inside. Each is drawn as far as its pair has rotated. */
 function createRings(words) {

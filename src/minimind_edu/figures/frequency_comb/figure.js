@@ -1,10 +1,26 @@
-// FrequencyComb: one tooth a pair, at its wavelength, before and after scaling; folded, by how much it was scaled.
+// FrequencyComb: one tooth a pair, at its period, before and after scaling, and some pairs as dials; folded, by how much
+// each was scaled.
 
-import { WIDE, h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, grouped, slider, choice } from "../kit/kit.js";
+import {
+  NARROW,
+  WIDE,
+  h,
+  svg,
+  fill,
+  setAttributes,
+  textAt,
+  setSize,
+  clamp,
+  fmt,
+  grouped,
+  slider,
+  choice,
+} from "../kit/kit.js";
 import { optionsFor, namedOptions, readout, controlsOf, row, draggable, handle, grip, arrowStep } from "../kit/kit.js";
 import { setTraits, wordsOf, frame, mount } from "../kit/kit.js";
 import { linear, lineThrough, across, upright, levels, ticks } from "../kit/chart.js";
 import { ropePeriods, pairScaling, unfinishedPairs, meetsNewAngles, scoreChange } from "./math.js";
+import { createDials } from "./dials.js";
 import { createFan } from "./fan.js";
 import { frequencyCombWords } from "./words.js";
 
@@ -186,8 +202,8 @@ function createComb(words, change) {
     fill(teeth, drawTeeth(s, x, rows));
     drawNames(s, x, width, rows);
     const [from, to] = [x(s.context), x(s.extended)];
-    const unturned = { x: from, width: Math.max(0, width - AXIS.right - from) };
-    setAttributes(zone, { ...unturned, y: rows.handle, height: rows.axis - rows.handle });
+    const unfinished = { x: from, width: Math.max(0, width - AXIS.right - from) };
+    setAttributes(zone, { ...unfinished, y: rows.handle, height: rows.axis - rows.handle });
     setAttributes(trained, { x1: from, x2: from, y1: rows.handle, y2: rows.axis });
     setAttributes(extended, { x1: to, x2: to, y1: 18, y2: rows.axis });
     setAttributes(context.root, { transform: `translate(${from} ${rows.handle})` });
@@ -197,16 +213,16 @@ function createComb(words, change) {
   return { root, draw, release: () => [context, base].forEach((one) => one.release()) };
 }
 
-/** The two ends of YaRN's ramp: a pair turns beta times in the trained context. */
+/** The two ends of YaRN's ramp: a pair rotates beta times in the trained context. */
 function drawRampEnds(words, s, x) {
-  const turns = (beta) => words.turns(beta, fmt(beta, Number.isInteger(beta) ? 0 : 1));
+  const rotations = (beta) => words.rotations(beta, fmt(beta, Number.isInteger(beta) ? 0 : 1));
   const [fast, slow] = [s.fast, s.slow].map((beta) => x(s.context / beta));
   const guide = (at) => upright(at, PLOT.top - 6, PLOT.bottom, "mm-guide");
-  const name = (at, beta, anchor) => textAt(at, PLOT.top - 9, turns(beta), { anchor, cls: "mm-small mm-strong" });
+  const name = (at, beta, anchor) => textAt(at, PLOT.top - 9, rotations(beta), { anchor, cls: "mm-small mm-strong" });
   return [guide(fast), guide(slow), name(Math.max(fast - 3, 60), s.fast, "end"), name(slow + 3, s.slow)];
 }
 
-/** By what each pair's frequency is multiplied, over its wavelength; the other formulas as dashed lines. */
+/** By what each pair's frequency is multiplied, over its period; the other formulas as dashed lines. */
 function createScales(words) {
   const root = svg("svg", { role: "img" });
 
@@ -278,22 +294,26 @@ function renderComb({ model, el }) {
   const change = (name, value) => {
     if (model.get(name) !== value) setTraits(model, { [name]: value });
   };
-  const [comb, scales] = [createComb(words, change), createScales(words)];
+  const [comb, scales, dials] = [createComb(words, change), createScales(words), createDials(words)];
   const controls = createControls(words, model);
   const [first, rest] = [readout([]), readout([])];
   const tooth = (name) => svg("path", { class: "fc-teeth", d: name === "new" ? "M5 0V10" : "M5 1V8" });
   const kind = (name, text) => [`fc-${name}`, tooth(name), text];
   const legend = legendOf(kind("known", words.known), kind("safe", words.safe), kind("new", words.news));
   const others = legendOf([null, svg("path", { class: "mm-faint", d: "M0 5H10" }), words.others]);
-  const box = h("div", {}, comb);
-  const stage = h("div", { class: "mm-stage mm-column" }, box, legend);
+  const whole = h("div", {}, comb, legend);
+  const stage = h("div", { class: "mm-stage mm-column" }, dials, whole);
+  const folded = h("div", {});
   const control = row(controls.formula);
-  const more = [controls.others, h("div", {}, scales, others), rest];
+  const more = [folded, controls.others, h("div", {}, scales, others), rest];
   const root = frame(words, { stage, control, numbers: first, more });
 
   function draw(width) {
     const s = combState(model);
+    const home = width < NARROW ? folded : stage; // a phone has room for the dials alone
+    if (whole.parentNode !== home) home.append(whole);
     comb.draw(s, Math.round(width));
+    dials.draw(s, Math.round(width));
     scales.draw(s, Math.round(width));
     controls.draw(s);
     const isSafe = !s.kinds.includes("new");
@@ -303,7 +323,7 @@ function renderComb({ model, el }) {
     rest.set(numbers.rest);
   }
 
-  return mount(el, root, { model, traits: TRAITS, boxes: [box], draw, parts: [comb] });
+  return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw, parts: [comb] });
 }
 
 export default { render: renderComb };

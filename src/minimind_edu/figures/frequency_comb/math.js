@@ -1,7 +1,7 @@
 // Wavelengths and their scaling as in minimind_edu.rope, in plain numbers. No DOM in here:
 // tests/test_figure_frequency_comb.py compares these functions with torch.
 
-/** Positions from one full turn of each pair to the next. [dim/2] */
+/** Positions from one full rotation of each pair to the next. [dim/2] */
 export function ropePeriods(dim, base) {
   return Array.from({ length: dim / 2 }, (_, pair) => 2 * Math.PI * base ** ((2 * pair) / dim));
 }
@@ -36,7 +36,7 @@ export function pairScaling(formula, dim, base, context, factor, betaFast, betaS
   return new Array(dim / 2).fill(formula === "linear" ? 1 / factor : 1);
 }
 
-/** How many pairs do not complete a turn in `length` positions. */
+/** How many pairs do not complete a rotation in `length` positions. */
 export function unfinishedPairs(dim, base, length) {
   return ropePeriods(dim, base).filter((period) => period > length).length;
 }
@@ -45,6 +45,15 @@ export function unfinishedPairs(dim, base, length) {
 export function meetsNewAngles(dim, base, context, factor, scaling) {
   // 1e-9: a pair that is slowed by exactly the factor ends at exactly its trained angle
   return ropePeriods(dim, base).map((period, pair) => period > context && scaling[pair] * factor > 1 + 1e-9);
+}
+
+/** How far each pair rotates in the trained and in the longer context, in rotations, at most 1. [dim/2] each */
+export function reachedShares(dim, base, context, factor, scaling) {
+  const periods = ropePeriods(dim, base);
+  return {
+    trained: periods.map((period) => Math.min(1, context / period)),
+    reached: periods.map((period, pair) => Math.min(1, (context * factor * scaling[pair]) / period)),
+  };
 }
 
 /** The root mean square of what the scaling changes in the score of random q and k at this distance. */
