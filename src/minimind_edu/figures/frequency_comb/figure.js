@@ -1,5 +1,5 @@
-// FrequencyComb: one tooth a pair, at its period, before and after scaling, and some pairs as dials; folded, by how much
-// each was scaled.
+// FrequencyComb: some pairs as dials, and one tooth a pair, at its period, before and after scaling; folded, by how
+// much each was scaled.
 
 import {
   NARROW,

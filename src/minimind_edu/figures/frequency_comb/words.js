@@ -5,7 +5,7 @@ export const frequencyCombWords = {
     title: "Longer texts bring slow pairs to angles they never met.",
     titleWithoutNews: "Slowed down, no pair meets an angle it did not meet in training.",
     caption:
-      "Dials: grey, the angles met in training; red, new ones. Slowing such pairs prevents that, but slowing fast ones changes the scores of neighboring tokens.",
+      "Dials: grey, angles met in training; red, new ones. Slow such pairs to prevent that; slowing fast ones costs.",
     more: "More: each pair's scale, base, lengths",
     formula: "context extension",
     formulas: { none: "none", linear: "linear", yarn: "YaRN", minimind2: "early MiniMind2" },
