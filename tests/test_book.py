@@ -238,6 +238,19 @@ def test_a_prediction_is_chosen_answered_and_remembered(on_phone):
     assert guesses.first.get_attribute("aria-pressed") == "true"
 
 
+def test_a_wrong_guess_gets_its_own_sentence(page, http_address):
+    page.goto(f"{http_address}/chapters/01_whole_model.html")
+    quote = page.locator("blockquote:has(.guess)").first
+    said = []
+    for guess in quote.locator(".guess").all():
+        guess.click()
+        said.append(quote.locator(".verdict").inner_text())
+    assert len(set(said)) == len(said), "each guess is answered in its own words"
+    told = [one for one in said if one.startswith("Not quite. ")]
+    assert len(told) == len(said) - 1
+    assert quote.locator("details li").count() == 0
+
+
 @CHAPTERS_ON_PHONE
 def test_run_leads_to_colab_and_to_the_notebook_with_the_package_inside(on_phone):
     page, name = on_phone.page, on_phone.name

@@ -260,6 +260,9 @@ def test_a_chapter_opens_with_a_prediction_whose_answer_is_one_of_its_guesses(le
     guesses = re.findall(r"^- (.*)", quoted, re.MULTILINE)
     [right] = re.findall(r"<summary>Answer</summary>\n\n\*\*(.*?)\.?\*\*", quoted)
     assert len(guesses) >= 2 and guesses.count(right) == 1
+    told = re.findall(r"^- \*([^*]+)\*: \S", quoted, re.MULTILINE)  # a sentence for each wrong guess, or for none
+    asked = [guess for guess in guesses if not guess.startswith("*")]
+    assert len(asked) >= 2 and told in ([], [guess for guess in asked if guess != right])
 
 
 def test_a_chapter_has_four_checked_exercises_with_folded_solutions_and_a_quiz(lesson):

@@ -256,6 +256,17 @@ TABLE = {
             ({"seed": -1}, "seed"),
         ],
     ),
+    "story_lens": Asked(
+        settings=[{"depth": depth} for depth in (0, 2, 4)],
+        phone=SCROLLED,
+        text=({"depth": 2}, "StoryLens(depth=2, word=18)"),
+        refused=[
+            ({"story": "Mia is in the tower."}, "'tower' is no word"),
+            ({"story": "Mia is in the hall. " * 8}, "cannot follow"),
+            ({"word": 40}, "from 0 to 18"),
+            ({"depth": 5}, "'depth' .* should not be greater than 4"),
+        ],
+    ),
 }
 ROWS = TABLE.items()
 

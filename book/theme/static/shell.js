@@ -381,12 +381,24 @@
     });
   });
 
-  // A prediction: a quotation with a list of guesses and a folded answer that begins with the right one in bold.
+  // A prediction: a quotation with a list of guesses and a folded answer that begins with the right one in bold. A list
+  // in the answer has a sentence for each wrong guess, which it begins with: only the chosen one's is told.
   const guesses = parsed(kept.read("predictions"), {});
   all('blockquote[class*="callout-predict"]:has(ul):has(details)').forEach((quote, number) => {
     const answer = quote.querySelector("details");
     const right = answer.querySelector("strong")?.textContent.trim().replace(/\.$/, "");
     const key = `${page}#${number}`;
+    const because = {};
+    all("ul", answer).forEach((list) => {
+      all("li", list).forEach((item) => {
+        const guess = item.querySelector("em");
+        because[guess?.textContent.trim()] = item.textContent
+          .trim()
+          .slice(guess?.textContent.length)
+          .replace(/^: /, "");
+      });
+      list.remove();
+    });
     const verdict = document.createElement("p");
     verdict.className = "verdict";
     verdict.setAttribute("aria-live", "polite");
@@ -404,7 +416,8 @@
         button.setAttribute("aria-pressed", i === index);
         if (textOf(button) === right) button.dataset.right = "true";
       });
-      verdict.textContent = textOf(buttons[index]) === right ? words.right : words.wrong;
+      const chosen = textOf(buttons[index]);
+      verdict.textContent = chosen === right ? words.right : `${words.wrong} ${because[chosen] ?? ""}`.trim();
       answer.open = true;
     }
     buttons.forEach((button, index) =>

@@ -1,0 +1,131 @@
+"""StoryLens: what the trained model would say next at every word of a story, after each of its blocks.
+
+The stream after a block goes through the final norm and the output layer at once: the logit lens (nostalgebraist 2020).
+The world knows what may follow each word, so every cell also tells how far it is right. All numbers come from here.
+"""
+
+from functools import cache
+from typing import Any
+
+import torch
+from traitlets import Bunch, Dict, Int, TraitError, Unicode, default, observe, validate
+
+from minimind_edu import world
+from minimind_edu.device import one_thread
+from minimind_edu.figures.base import Figure
+from minimind_edu.figures.traits import proposed
+from minimind_edu.living import CONFIG, living_model
+
+BLOCKS = CONFIG.num_hidden_layers
+STORY = "Mia is in the hall. Tom is in the kitchen. Tom goes from the kitchen to the garden. where is Mia? in the"
+LONGEST = 24  # words of a story with `<s>`: rows that fit a window
+
+
+class StoryLens(Figure):
+    """Let the blocks of the trained model speak one after the other, at all words of a story at once.
+
+    Args:
+        story: the words, without `<s>`; 23 at most, and possible in this world.
+        depth: how many blocks have read, 0 (the embedding alone) to all of them.
+        word: the position that is looked at, 0 (`<s>`) to the last, which is the default.
+
+    Raises:
+        TraitError: if a word is none of this world's or impossible where it is, there are too many, or the position is
+            not in the story.
+    """
+
+    _repr_traits = ("depth", "word")
+
+    story = Unicode(STORY).tag(sync=True)
+    depth = Int(BLOCKS, min=0, max=BLOCKS).tag(sync=True)
+    word = Int(min=0).tag(sync=True)
+    # what the package measured
+    reading = Dict(read_only=True).tag(sync=True)
+
+    @validate("story")
+    def _possible(self, proposal: Bunch) -> str:
+        try:
+            count = len(world.distributions(world.encode(f"<s> {proposal['value']}"))) - 1
+        except ValueError as error:
+            raise TraitError(str(error)) from error
+        if not 2 <= count <= LONGEST:
+            raise TraitError(f"story must have 1 to {LONGEST - 1} words, got {count - 1}: give a part of it")
+        return proposal["value"]
+
+    @default("word")
+    def _last_word(self) -> int:
+        return len(self.reading["tokens"]) - 1
+
+    @validate("word")
+    def _in_the_story(self, proposal: Bunch) -> int:
+        word, story = proposed(self, proposal, "word", "story")
+        last = len(reading_of(story)["tokens"]) - 1
+        if word > last:
+            raise TraitError(f"word must be from 0 to {last}, the last word of the story, got {word}")
+        return word
+
+    @observe("story")
+    def _read_anew(self, _: Bunch) -> None:
+        self.word = min(self.word, len(reading_of(self.story)["tokens"]) - 1)
+        self.set_trait("reading", reading_of(self.story))
+
+    @default("reading")
+    def _reading_of_the_story(self) -> dict[str, Any]:
+        return reading_of(self.story)
+
+    def _summary(self) -> tuple[str, list[tuple[str, str]]]:
+        read = self.reading
+        rows = [
+            (f"after {token!r}", ", ".join(word for word, _, _ in said))
+            for token, said in zip(read["tokens"], read["said"], strict=True)
+        ]
+        right = ", ".join(f"{100 * share:.0f} %" for share in read["right"])
+        return (
+            "What the trained model would say next at each word of a story, from the embedding alone and after each of "
+            f"its {BLOCKS} blocks. As much of it is right, over all words: {right}.",
+            rows,
+        )
+
+
+@cache
+@one_thread()
+def reading_of(story: str) -> dict[str, Any]:
+    """What the figure tells of a story of S words, `<s>` first.
+
+    Returns:
+        tokens: its words.
+        said: for each word and depth, 0 (embedding) to all blocks: [likeliest next word, its probability, the part of
+            all probability that is right: the sum over words of the lesser of the model's and the world's].
+        truth: for each word, [likeliest next word, its exact probability by the world].
+        right: for each depth, the mean over all words of the part that is right.
+    """
+    ids = torch.from_numpy(world.encode(f"<s> {story}"))
+    model = living_model()
+    streams: list[torch.Tensor] = []
+    for block in model.model.layers:
+        block.register_forward_pre_hook(lambda _, given: streams.append(given[0]))
+    model.model.norm.register_forward_pre_hook(lambda _, given: streams.append(given[0]))
+    with torch.no_grad():
+        model(ids[None])
+        ends = torch.cat(streams)  # [L + 1, S, E]; the norm of the last stream has run, so it may run again
+        probabilities = model.lm_head(model.model.norm(ends)).softmax(-1)  # [L + 1, S, V]
+    exact = torch.from_numpy(world.distributions(ids.numpy())).to(probabilities)  # [S, V]
+    right = torch.minimum(probabilities, exact).sum(-1)  # [L + 1, S]
+    likeliest, most = probabilities.max(-1), exact.max(-1)
+
+    def cell(depth: int, at: int) -> list[Any]:
+        return [
+            world.WORDS[likeliest.indices[depth, at]],
+            *map(_short, (likeliest.values[depth, at], right[depth, at])),
+        ]
+
+    return {
+        "tokens": [world.WORDS[i] for i in ids],
+        "said": [[cell(depth, at) for depth in range(BLOCKS + 1)] for at in range(len(ids))],
+        "truth": [[world.WORDS[i], _short(p)] for i, p in zip(most.indices, most.values, strict=True)],
+        "right": [_short(share) for share in right.mean(1)],
+    }
+
+
+def _short(value: torch.Tensor) -> float:
+    return round(value.item(), 3)
