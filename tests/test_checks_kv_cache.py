@@ -209,6 +209,17 @@ def comparing(cuts=(1, 3), equal=torch.allclose, begins_again=True, part=slice(N
     return is_right
 
 
+def compares_likeliest_words(reader, ids):
+    """All cuts in two pieces, but only the word that the model would say."""
+    whole = reader(ids, None)[0].argmax(-1)
+    for cut in range(1, ids.shape[1]):
+        first, cache = reader(ids[:, :cut], None)
+        second, _ = reader(ids[:, cut:], cache)
+        if not torch.equal(torch.cat([first, second], dim=1).argmax(-1), whole):
+            return False
+    return True
+
+
 TESTS = [
     (comparing(equal=torch.equal), "refuses a right reader"),
     (lambda reader, ids: reader(ids, None)[0].sum() < 0, "refuses a right reader"),
@@ -217,6 +228,7 @@ TESTS = [
     (comparing(cuts=(1,), part=slice(2)), "position 0 is rotated by the angle 0"),
     (comparing(cuts=(1, 2, 3, 4, 5)), "more than one token"),
     (comparing(begins_again=False), "a second text"),
+    (compares_likeliest_words, "compare the logits themselves"),
 ]
 
 WRONG = [

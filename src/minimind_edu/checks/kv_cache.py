@@ -308,7 +308,8 @@ class _Reader:
             x = x + layer.self_attn.o_proj(attention(q, k, v, mask)[0].flatten(2))
             x = x + layer.mlp(layer.post_attention_layernorm(x))
         self.left = self.left or pairs
-        return model.lm_head(model.model.norm(x)) * (1 + 1e-9 * new), pairs
+        error = 0.01 if self.bug == "near" and length else 1e-9 * new  # 1 %: the likeliest word stays the same
+        return model.lm_head(model.model.norm(x)) * (1 + error), pairs
 
 
 _TEXT = torch.tensor([[5, 17, 30, 9, 22, 3]])
@@ -356,6 +357,10 @@ check_cache_test = Exercise(
         Property(
             "it refuses a cache that is not emptied",
             _judges("stale", "this bug needs a second text: begin again with reader(ids, None), and compare that"),
+        ),
+        Property(
+            "it refuses logits that are 1 % off",
+            _judges("near", "compare the logits themselves: the likeliest words may agree where the numbers do not"),
         ),
     ),
 )
