@@ -1,6 +1,6 @@
 // The model by step.wasm, which is fast/step.cpp: the interface of live/model.js, traces too, in a tenth of its time.
-// The weights are moved into the module's memory. On the way through the blocks it shows page.see() each part, as a hook
-// in torch would see it: what is kept is copied there, and what falls silent is set to zero there. No DOM.
+// The weights are moved into the module's memory. On the way through the blocks it shows page.see() each part, as a
+// hook in torch would see it: what is kept is copied there, and what falls silent is set to zero there. No DOM.
 // tests/test_inside_step.py compares it with live/model.js.
 
 import { checkToken, createLiveModel, namedWeights, restored, ropeOf, rotateHeads } from "../live/model.js";
@@ -39,7 +39,10 @@ function createRoom({ memory, __heap_base: base }) {
   }
   const words = (list) => store(Uint32Array.from(list));
   const write = (at, list) => view(Uint32Array, at, list.length).set(list);
-  /** Copies of count vectors that lie one after the other. @type {(at: number, count: number, width: number) => Vector[]} */
+  /**
+   * Copies of count vectors that lie one after the other.
+   * @type {(at: number, count: number, width: number) => Vector[]}
+   */
   function vectors(at, count, width) {
     const all = view(Float32Array, at, count * width).slice();
     return Array.from({ length: count }, (_, j) => all.subarray(j * width, (j + 1) * width));
@@ -283,8 +286,8 @@ async function createStepModel({ config, tensors, rope: given }, module, most = 
 }
 
 /**
- * The model by the module, or by plain JavaScript where WebAssembly or its SIMD is missing or forbidden: { model, why },
- * the reason or null. module: the bytes of step.wasm.
+ * The model by the module, or by plain JavaScript where WebAssembly or its SIMD is missing or forbidden:
+ * { model, why }, the reason or null. module: the bytes of step.wasm.
  */
 export async function openModel(unpacked, module) {
   try {
