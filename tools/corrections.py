@@ -6,9 +6,11 @@ An entry is a Markdown cell, and the code cells after it settle it:
 
     *"The claim as the source says it, translated"* (004 §1.3)
 
-    **In fact:** what is true.
+    **In fact:** what is true, where the claim is wrong, incomplete or unclear.
 
     **In short:** the truth, in a few words.
+
+Where a claim holds, but not everywhere, `**Right, with a limit:**` stands in place of `**In fact:**`.
 """
 
 import re
@@ -21,9 +23,9 @@ from tools.compared import load, text
 MOST_WORDS = 8  # of a claim or a truth in short
 
 _ENTRY = re.compile(
-    r"### (?P<number>[EI]\d{2,3}[a-z]?) · (?P<claim>[^\n]+)\n\n"
+    r"### (?P<number>E\d{2,3}[a-z]?) · (?P<claim>[^\n]+)\n\n"
     r'(?P<quotes>\*"[^\n]+)\n\n'
-    r"\*\*In fact:\*\* (?P<truth>.+?)\n\n"
+    r"\*\*(?P<verdict>In fact|Right, with a limit):\*\* (?P<truth>.+?)\n\n"
     r"\*\*In short:\*\* (?P<short>[^\n]+)",
     re.DOTALL,
 )
@@ -37,6 +39,7 @@ class Correction:
     number: str
     claim: str
     place: str  # documents and sections, as in "004 §1.3"
+    verdict: str  # "wrong" (incomplete and unclear, too), "limited"; "code" of MiniMind's own, which is no note
     truth: str
     short: str
     path: Path
@@ -64,7 +67,8 @@ def _of(path: Path) -> list[Correction]:
             place = _PLACE.search(entry["quotes"]) if entry else None
             if entry is None or place is None:
                 raise ValueError(f"{path.name}, cell {cell['id']}: not of the form that tools.corrections describes")
-            found.append(
-                Correction(entry["number"], entry["claim"], place[1], *entry.group("truth", "short"), path, ())
-            )
+            verdict = "limited" if entry["verdict"].startswith("Right") else "wrong"
+            verdict = verdict if re.match(r"00\d\b", place[1]) else "code"
+            told = entry.group("truth", "short")
+            found.append(Correction(entry["number"], entry["claim"], place[1], verdict, *told, path, ()))
     return found

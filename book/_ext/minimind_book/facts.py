@@ -13,7 +13,8 @@ from tools.corrections import corrections
 FACTS: dict[str, Callable[[], int]] = {
     "compared-cells": lambda: sum(map(is_compared, all_code_cells())),
     "code-cells": lambda: len(all_code_cells()),
-    "corrections": lambda: len(corrections()),
+    "wrong-claims": lambda: sum(entry.verdict == "wrong" for entry in corrections()),
+    "limited-claims": lambda: sum(entry.verdict == "limited" for entry in corrections()),
     "chapters": lambda: len(list(CHAPTERS.glob("[0-9]*.ipynb"))),
 }
 

@@ -37,10 +37,16 @@ def rows_of(name: str) -> tuple[list[str], list[list[str]]]:
     return titles, rows
 
 
+VERDICTS = {"wrong": "wrong", "limited": "right, with a limit", "code": "MiniMind's code"}
+
+
 def corrections_rows() -> tuple[list[str], list[list[str]]]:
     """A row for each correction: which, where in the notes, what they claim, what is true, where it is settled."""
-    rows = [[entry.number, entry.place, entry.claim, entry.short.rstrip("."), entry.number] for entry in corrections()]
-    return ["", "In the notes", "The claim", "The truth", WHERE], rows
+    rows = [
+        [entry.number, entry.place, entry.claim, VERDICTS[entry.verdict], entry.short.rstrip("."), entry.number]
+        for entry in corrections()
+    ]
+    return ["", "In the notes", "The claim", "It is", "The truth", WHERE], rows
 
 
 @cache
