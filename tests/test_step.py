@@ -12,10 +12,11 @@ import pytest
 import torch
 from model_builders import talkative_model, tiny_model, token_ids
 
-from minimind_edu import fast
+from minimind_edu import MiniMindConfig, MiniMindForCausalLM, fast
 from minimind_edu.fast import library
 from minimind_edu.fast.matrix import PRECISIONS
 from minimind_edu.quantization import rounded_model
+from minimind_edu.rope_frequencies import RopeScaling
 
 pytestmark = pytest.mark.usefixtures("own_step")
 every_kind = pytest.mark.parametrize("kind", ["float32", *PRECISIONS])
@@ -77,6 +78,45 @@ def test_decoders_in_several_threads_do_not_disturb_each_other(threads):
         worker.join()
     assert len(found) == 4
     assert all(torch.equal(tokens, expected[i % 2]) for i in range(4) for tokens in found[i])
+
+
+# Long texts
+
+SHALLOW = {"num_hidden_layers": 2, "initializer_range": 0.05}  # weights as wide as makes the words vary
+YARN = {"rope_scaling": RopeScaling(factor=4.0, original_max_position_embeddings=64)}
+REAL = {
+    "small": MiniMindConfig(initializer_range=0.05),
+    "base": MiniMindConfig(hidden_size=768, num_hidden_layers=16, initializer_range=0.05),
+    "not tied": MiniMindConfig(**SHALLOW, tie_word_embeddings=False),
+    "MiniMind3, QK-norm": MiniMindConfig.minimind3(**SHALLOW),
+    "MiniMind3, YaRN": MiniMindConfig.minimind3(**SHALLOW, **YARN),
+    "MiniMind3, not tied": MiniMindConfig.minimind3(**SHALLOW, tie_word_embeddings=False),
+    "mixture": MiniMindConfig.minimind2_moe(**SHALLOW),
+    "MiniMind3, mixture": MiniMindConfig.minimind3_moe(**SHALLOW),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("padded", [False, True], ids=["one text", "three, padded"])
+@pytest.mark.parametrize("case", REAL)
+@torch.no_grad()
+def test_two_hundred_tokens_of_real_sizes_are_the_model_s(case, padded):
+    """Each token is the most probable one of the model after what was written, and so are all of them together."""
+    torch.manual_seed(0)
+    model = MiniMindForCausalLM(REAL[case]).eval()
+    ids, mask = token_ids(3 if padded else 1, 32, vocab_size=6400), None
+    if padded:
+        mask = torch.ones(3, 232, dtype=torch.int64)
+        mask[1, :5] = mask[2, :31] = 0
+    decoder, past, text, found = fast.decoder(model), None, ids, []
+    for new in range(200):
+        out = decoder(text if new == 0 else text[:, -1:], None if mask is None else mask[:, : 32 + new], past)
+        found.append(out.logits)
+        past, text = out.past_key_values, torch.cat([text, out.logits.argmax(-1)], dim=1)
+    expected = model(text[:, :-1], mask if mask is None else mask[:, :-1]).logits[:, 31:]
+    assert torch.equal(text[:, 32:], expected.argmax(-1))
+    assert len(text[:, 32:].unique()) > 20, "a text that goes round in circles shows little"
+    torch.testing.assert_close(torch.cat(found, dim=1), expected, rtol=0, atol=1e-4)
 
 
 THIS_SOURCE = """
