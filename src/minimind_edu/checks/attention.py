@@ -27,10 +27,10 @@ def _masked(scores: Tensor, diagonal: int = 0) -> Tensor:
     return scores.masked_fill(~torch.ones_like(scores).tril(diagonal).bool(), -torch.inf)
 
 
-def _powers(scores: Tensor, mask: Tensor) -> Tensor:
+def _powers(scores: Tensor, mask: Tensor, least: float = 0.0) -> Tensor:
     """The softmax as it stands in the formula: e to a score of several hundred is infinite."""
     powers = scores.exp() * mask
-    return powers / powers.sum(-1, keepdim=True)
+    return powers / powers.sum(-1, keepdim=True).clamp(min=least)
 
 
 _OVERFLOW = "e to a large score is infinite, and inf / inf is nan: subtract the row's largest score, or use softmax"
@@ -274,7 +274,7 @@ check_masked_softmax = Exercise(
             lambda s, m: (s - 1e9 * ~m).softmax(-1),
             "an added -1e9 keeps the gaps: a row of hidden keys comes out as if nothing were hidden",
         ),
-        Mistake(_powers, _OVERFLOW),
+        Mistake(lambda s, m: _powers(s, m, least=1e-9), _OVERFLOW),
         Mistake(lambda s, m: _fill_empty(_powers(s, m), m), _OVERFLOW),
         Mistake(lambda s, m: (s * m).softmax(-1), "a score of 0 is not hidden, because exp(0) is 1: use -inf"),
         Mistake(lambda s, m: _masked_softmax(s, ~m), "you read the mask the wrong way round: True means visible"),

@@ -53,7 +53,10 @@ def _positions(*positions: int) -> Tensor:
 
 
 def _keeps_float64(attempt: Attempt) -> str | None:
-    dtype = torch.as_tensor(attempt(numbers(1, 2, 1, 4), _positions(0, 1), 50.0)).dtype
+    rotated = attempt(numbers(1, 2, 1, 4), _positions(0, 1), 50.0)
+    if isinstance(rotated, list):  # which has no dtype to lose
+        return None
+    dtype = torch.as_tensor(rotated).dtype
     return None if dtype == torch.float64 else f"keep the dtype of x: it was torch.float64, and the result is {dtype}"
 
 
