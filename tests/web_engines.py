@@ -193,7 +193,12 @@ class Firefox(Engine):
                 return message["result"]
 
     def open(self, address: str) -> None:
+        self._navigate("about:blank")
+        self.evaluate("")  # the page before complains of what its end broke off, and not of this one
         self._messages.clear()
+        self._navigate(address)
+
+    def _navigate(self, address: str) -> None:
         self._send("browsingContext.navigate", context=self._window, url=address, wait="complete")
 
     def evaluate(self, body: str, *args: Any) -> Any:

@@ -42,7 +42,10 @@ _TAKE = r"""(prefix) => {
     const figure = document.querySelector(".mm-fig");
     figure.querySelectorAll("input").forEach((one) => {
         if (["checkbox", "radio"].includes(one.type)) one.toggleAttribute("checked", one.checked);
-        else one.setAttribute("value", one.value);
+        else {
+            one.getAttribute("style"); // Chromium places a style among the attributes when it is first asked for
+            one.setAttribute("value", one.value);
+        }
     });
     const ids = new Map();
     const used = [...document.querySelectorAll("[id], [name]")].flatMap((one) => [one.id, one.name]).filter(Boolean);
