@@ -55,18 +55,22 @@ def settle(engine: Engine) -> None:
 
 def assert_whole(engine: Engine, width: int) -> None:
     settle(engine)
-    states, empty, wide = engine.evaluate(
+    states, empty, broken, wide = engine.evaluate(
         """const formulas = [...document.querySelectorAll("math")].filter((one) => one.checkVisibility());
         const isEmpty = ({ width, height }) => width < 2 || height < 2;
+        const isBroken = ({ localName: name, children }) => children.length !== (/^m(sub|under)(sup|over)$/.test(name) ? 3 : 2);
         return [
             [...document.querySelectorAll(args[0])].map((one) => one.dataset.state),
             formulas.filter((one) => isEmpty(one.getBoundingClientRect())).map((one) => one.getAttribute("alttext")),
+            [...document.querySelectorAll("math :is(msub, msup, msubsup, mfrac, munder, mover, munderover)")]
+                .filter(isBroken).map((one) => one.outerHTML),
             [innerWidth, document.documentElement.scrollWidth],
         ];""",
         FIGURE,
     )
     assert set(states) <= {host.ALIVE}
     assert empty == [], "formulas of no size"
+    assert broken == [], "formulas with a part too few or too many"
     assert wide[0] == width and wide[1] <= width
 
 
