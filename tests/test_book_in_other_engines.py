@@ -58,7 +58,8 @@ def assert_whole(engine: Engine, width: int) -> None:
     states, empty, broken, wide = engine.evaluate(
         """const formulas = [...document.querySelectorAll("math")].filter((one) => one.checkVisibility());
         const isEmpty = ({ width, height }) => width < 2 || height < 2;
-        const isBroken = ({ localName: name, children }) => children.length !== (/^m(sub|under)(sup|over)$/.test(name) ? 3 : 2);
+        const isBroken = ({ localName: name, children }) =>
+            children.length !== (/^m(sub|under)(sup|over)$/.test(name) ? 3 : 2);
         return [
             [...document.querySelectorAll(args[0])].map((one) => one.dataset.state),
             formulas.filter((one) => isEmpty(one.getBoundingClientRect())).map((one) => one.getAttribute("alttext")),
