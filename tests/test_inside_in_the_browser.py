@@ -60,10 +60,8 @@ def visit(browser):
 
 
 def settled(page):
-    """Until the text is read, and what is shown is about it."""
-    page.locator(".in-count", has_text=re.compile(r"^[\d,]+ tokens?$")).wait_for()
-    page.locator(".in-says b").first.wait_for()
-    page.wait_for_timeout(100)
+    """Until the text of the field is read, what was asked of it is answered, and what is shown is about it."""
+    page.locator('main[data-busy="false"]').wait_for(timeout=60_000)
 
 
 def bars(page):
@@ -75,7 +73,6 @@ def bars(page):
 
 def fill(page, text):
     page.fill(".in-field", text)
-    page.wait_for_timeout(400)
     settled(page)
 
 
@@ -97,7 +94,6 @@ def test_it_is_as_torch_says_and_asks_nobody(visit, own):
         if press:
             page.get_by_role("switch", name="as a chat").check()
             page.get_by_role("switch", name="as a chat").uncheck()
-            page.wait_for_timeout(300)
             settled(page)
         ids = tokens.encode(text).ids
         assert page.locator(".in-line button").count() == len(ids)
@@ -147,8 +143,28 @@ def test_playing_writes_until_it_is_stopped(visit, living):
     count = page.locator(".in-line button").count()
     assert count > before + 3
     assert page.locator('.in-line [data-written="true"]').count() == count - before
-    page.wait_for_timeout(300)
-    assert page.locator(".in-line button").count() == count
+    page.get_by_role("button", name="Next token").click()
+    settled(page)
+    assert page.locator(".in-line button").count() == count + 1
+
+
+def test_a_token_more_leaves_the_others_alone(visit, own):
+    """What is described anew for each token would be the time of many: see the speed of writing."""
+    page = visit(own[0])
+    fill(page, "abc de " * 30)
+    page.evaluate("""() => {
+        globalThis.touched = new Set();
+        const line = document.querySelector(".in-line");
+        new MutationObserver((all) => all.forEach(({ target }) => touched.add(target))).observe(
+            line, { subtree: true, childList: true, attributes: true });
+        touched.kept = [...line.children];
+    }""")
+    count = page.locator(".in-line button").count()
+    page.get_by_role("button", name="Next token").click()
+    settled(page)
+    kept, touched = page.evaluate("() => [touched.kept.every((one) => one.isConnected), touched.size]")
+    assert page.locator(".in-line button").count() == count + 1 > 100
+    assert kept and touched <= 3, "the line, the token that was selected and the one that is"
 
 
 def test_an_input_method_is_left_in_peace(visit, own):
@@ -159,7 +175,7 @@ def test_an_input_method_is_left_in_peace(visit, own):
     before = page.locator(".in-line").inner_text()
     keys = page.context.new_cdp_session(page)
     keys.send("Input.imeSetComposition", {"text": "bian", "selectionStart": 4, "selectionEnd": 4})
-    page.wait_for_timeout(600)
+    page.evaluate("() => new Promise((done) => setTimeout(done, 600))")  # later than the pause after a key
     assert page.locator(".in-line").inner_text() == before
     keys.send("Input.insertText", {"text": "编程"})
     page.locator(".in-line", has_text="编").wait_for()
@@ -273,7 +289,7 @@ def test_a_long_text_is_cut_and_stays_quick(visit, tmp_path):
     page.locator(".in-complaint", has_text="this page reads the first 511").wait_for()
     page.locator(".in-count", has_text="511 tokens").wait_for(timeout=60_000)
     page.get_by_role("button", name="block 2, head 4").click()
-    page.wait_for_timeout(300)
+    settled(page)
     seen = page.evaluate("""() => {
         const box = document.querySelector(".in-bigmap");
         const { width, height } = box.querySelector("canvas").getBoundingClientRect();

@@ -42,15 +42,15 @@ function createHead(words, session, layer, head, look) {
     onBlur: () => look(null),
   };
   const root = h("button", attrs, canvas, push, need);
-  let [isSeen, painted, paintedAt] = [false, null, 0];
+  let [isSeen, painted] = [false, { last: null, count: 0, rgb: null, at: 0 }];
 
   /** Paint the map if it is in sight and there is more to show than last time. */
   function drawMap(rgb) {
-    const { told, ids, isBusy } = session;
-    const key = `${ids} ${told.length} ${[...session.silenced]} ${rgb} ${told.at(-1)?.weights[layer]?.[0]}`;
-    const isEarly = isBusy && performance.now() - paintedAt < BETWEEN;
-    if (!isSeen || key === painted || isEarly) return;
-    [painted, paintedAt] = [key, performance.now()];
+    const { told } = session;
+    const isSame = painted.last === told.at(-1) && painted.count === told.length && painted.rgb === rgb;
+    const isEarly = (session.isBusy || session.isPlaying) && performance.now() - painted.at < BETWEEN;
+    if (!isSeen || isSame || isEarly) return;
+    painted = { last: told.at(-1), count: told.length, rgb, at: performance.now() };
     paint(canvas, told, place, rgb);
   }
   function draw() {

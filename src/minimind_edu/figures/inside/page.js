@@ -12,6 +12,7 @@ import { createReader, shownTokens } from "./tokens.js";
 import { insideWords } from "./words.js";
 import { createZoom } from "./zoom.js";
 
+const WRITING = 40; // milliseconds between two drawings while the model writes: its next token comes first
 const NOISE = 1e-3; // between two programs that compute the same logits in float32
 const ROUNDED = 2e-4; // of the largest logit: what rounding vectors to 16 bits adds, where weights are int8
 
@@ -76,11 +77,15 @@ async function startPage() {
   const { reader, problem } = readerOf(data, words);
   const chip = chipsOf(reader);
   let [views, looked, waiting, colors] = [[], null, null, null];
+  const draw = () => {
+    waiting = null;
+    views.forEach((view) => view.draw());
+    main.dataset.busy = String(session.isUnsettled);
+  };
+  const drawSoon = () => requestAnimationFrame(draw);
   const changed = () => {
-    waiting ??= requestAnimationFrame(() => {
-      waiting = null;
-      views.forEach((view) => view.draw());
-    });
+    main.dataset.busy = "true";
+    waiting ??= session.isPlaying ? setTimeout(drawSoon, WRITING) : drawSoon();
   };
   const runner = createRunner(document.getElementById("worker").textContent, (message) => session.hear(message));
   const session = createSession({ data, reader, runner }, changed);

@@ -18,13 +18,15 @@ export const MOST_TYPED = 4000; // characters: more tokens than a page reads, an
  *   zoom                      null, or { part: "head" | "feed", layer, head }: what is open
  *   trial                     null, or { at, token, found }: what was tried without each head
  *   settings                  { temperature, topK, topP } of a draw
+ *   isTyping, isBusy          whether a text is typed that will be read, and whether one is read
  *   complaint                 why a text was not read, or null: { name, count }, or an error's message
  */
 export function createSession({ data, reader, runner }, changed) {
   const session = { ids: [], selected: 0, written: new Set(), typed: data.text, told: [], target: null };
   Object.assign(session, { isAgainst: false, silenced: new Set(), before: null, zoom: null, trial: null });
   Object.assign(session, { settings: { temperature: 0, topK: 0, topP: 1 }, complaint: null, isBusy: false });
-  Object.assign(session, { isChat: Boolean(data.chat), isPlaying: false, hasEnded: false, failure: null });
+  Object.assign(session, { isChat: Boolean(data.chat), isTyping: false, isPlaying: false, hasEnded: false });
+  session.failure = null;
   const history = [];
   const looks = new Map(); // what was answered about this text
 
@@ -52,6 +54,7 @@ export function createSession({ data, reader, runner }, changed) {
   function type(text) {
     stop();
     session.typed = text;
+    session.isTyping = false;
     session.complaint = null;
     let ids;
     try {
@@ -190,8 +193,9 @@ export function createSession({ data, reader, runner }, changed) {
     }
     looks.set(key, undefined); // on its way
     runner.look(what, place).then((answer) => {
-      if (answer === null || session.told !== told || session.ids !== ids) return;
-      looks.set(key, answer);
+      if (session.told !== told || session.ids !== ids) return;
+      if (answer === null) looks.delete(key);
+      else looks.set(key, answer);
       changed();
     });
   }
@@ -214,6 +218,7 @@ export function createSession({ data, reader, runner }, changed) {
   const methods = { type, answer, next, play, undo, select, toggle, silence, silenceOne, tryAll, look, hear, set };
   const views = {
     now: { get: () => session.told[session.selected] ?? null },
+    isUnsettled: { get: () => session.isTyping || session.isBusy || [...looks.values()].includes(undefined) },
     canUndo: { get: () => history.length > 0 },
     targetNow: { get: targetNow },
     againstNow: { get: againstNow },

@@ -25,6 +25,7 @@ export function createWriting(words, session, data, hasText) {
   const typed = () => {
     clearTimeout(timer);
     timer = setTimeout(() => isComposing || session.type(field.value), PAUSE);
+    session.set({ isTyping: true });
   };
   field.addEventListener("compositionstart", () => (isComposing = true));
   field.addEventListener("compositionend", () => ((isComposing = false), typed()));
@@ -58,7 +59,8 @@ export function createWriting(words, session, data, hasText) {
     return found?.name ? words.complaints[found.name](found, data.most) : (found ?? "");
   }
   function draw() {
-    if (field !== document.activeElement && field.value !== session.typed) field.value = session.typed;
+    if (field !== document.activeElement && !session.isTyping && field.value !== session.typed)
+      field.value = session.typed;
     complaint.set(session.hasEnded ? words.ended : complaintText());
     play.set(session.isPlaying ? words.stop : words.play);
     next.root.disabled = play.root.disabled = !session.ids.length || session.ids.length >= data.most;
@@ -73,14 +75,14 @@ export function createTokens(words, session, reader, looked) {
   const legend = h("p", { class: "mm-note in-legend" });
   const count = announcement("mm-note in-count");
   const root = h("div", { class: "in-tokens" }, line, h("div", { class: "in-under" }, legend, count));
-  let [chips, keys, drawn] = [[], [], null];
+  let [chips, drawn] = [[], null]; // chips: { root, end: the end of a line after it, key, looks }
 
   line.addEventListener("keydown", (event) => {
     const step = STEPS[event.key];
     if (step === undefined || event.altKey || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
     session.select(session.selected + step);
-    chips[session.selected].focus();
+    chips[session.selected].root.focus();
   });
 
   function createChip({ text, kind }, at) {
@@ -88,31 +90,37 @@ export function createTokens(words, session, reader, looked) {
     return h("button", attrs, text);
   }
 
-  /** Chips that stay the same are kept: most of a long text does, when a token is written. */
+  /** Chips that stay the same are kept where they are: most of a text does, when a token is written. */
   function build() {
     if (drawn === session.ids) return;
     drawn = session.ids;
-    const focused = chips.indexOf(document.activeElement);
+    const focused = chips.findIndex(({ root: chip }) => chip === document.activeElement);
     const shown = shownTokens(reader, session.ids);
-    const found = shown.map(({ text, kind }) => `${kind} ${text}`);
-    chips = shown.map((one, at) => (found[at] === keys[at] ? chips[at] : createChip(one, at)));
-    keys = found;
-    fill(
-      line,
-      chips.map((chip, at) => (shown[at].text.includes("⏎") ? [chip, h("br", {})] : chip)),
-    );
-    if (focused >= 0) chips[session.selected]?.focus({ preventScroll: true });
+    const found = shown.map(({ text, kind }, at) => `${session.ids[at]} ${kind} ${text}`);
+    const differs = found.findIndex((key, at) => key !== chips[at]?.key);
+    const same = differs < 0 ? found.length : differs;
+    for (const { root: chip, end } of chips.splice(same)) [chip, end].forEach((one) => one?.remove());
+    for (let at = same; at < shown.length; at++) {
+      const end = shown[at].text.includes("⏎") ? h("br", {}) : null;
+      chips.push({ root: createChip(shown[at], at), end, key: found[at], looks: "" });
+      line.append(...[chips[at].root, end].filter(Boolean));
+    }
+    if (focused >= 0) chips[session.selected]?.root.focus({ preventScroll: true });
   }
 
-  function describe(chip, at, seen, tint, read) {
-    chip.style.setProperty("--in-part", `${tint.toFixed(0)}%`);
-    chip.dataset.read = read;
-    const isSelected = at === session.selected;
+  /** known: what was expected of the token, or null; part: percent of the color; isRead: which of the two colors. */
+  function describe(one, at, known, part, isRead) {
+    const [isSelected, isWritten] = [at === session.selected, session.written.has(at)];
+    const looks = `${known?.probability} ${known?.rank} ${part} ${isRead} ${isSelected} ${isWritten}`;
+    if (looks === one.looks) return; // a browser would style it again
+    one.looks = looks;
+    const chip = one.root;
+    chip.style.setProperty("--in-part", `${part}%`);
+    chip.dataset.read = isRead;
     chip.setAttribute("aria-current", isSelected);
     chip.tabIndex = isSelected ? 0 : -1;
-    const isWritten = session.written.has(at);
     chip.dataset.written = isWritten;
-    const expected = seen ? words.expected(seen) : "";
+    const expected = known ? words.expected(known) : "";
     chip.title = `${words.token(chip.textContent, session.ids[at], at)}${expected}${isWritten ? words.written : ""}`;
   }
 
@@ -120,17 +128,24 @@ export function createTokens(words, session, reader, looked) {
     build();
     const head = looked() ?? (session.zoom?.part === "head" ? session.zoom : null);
     const reading = head && session.now ? readBy(session.now, head) : null;
-    chips.forEach((chip, at) => {
+    chips.forEach((one, at) => {
       const seen = session.told[at - 1]?.next;
       const known = seen?.id === session.ids[at] ? seen : null;
       const surprise = known ? Math.min(1, -Math.log2(known.probability) / DARKEST) : 0;
       const share = reading ? Math.sqrt(at < reading.length ? weightOfByte(reading[at]) : 0) : surprise;
-      describe(chip, at, known, TINT[reading ? "read" : "surprise"] * share, Boolean(reading));
+      const part = Math.round(TINT[reading ? "read" : "surprise"] * share);
+      describe(one, at, known, part, Boolean(reading));
     });
-    legend.dataset.read = Boolean(reading);
-    fill(legend, h("i", {}), reading ? words.tint(head.layer + 1, head.head + 1) : words.shade);
+    drawLegend(reading && head);
     const isReading = session.isBusy && session.told.length < session.ids.length;
     count.set(isReading ? words.reading(session.told.length, session.ids.length) : words.read(session.ids.length));
+  }
+
+  function drawLegend(head) {
+    const text = head ? words.tint(head.layer + 1, head.head + 1) : words.shade;
+    if (legend.textContent === text) return;
+    legend.dataset.read = Boolean(head);
+    fill(legend, h("i", {}), text);
   }
   return { root, draw };
 }

@@ -8,6 +8,8 @@ import { createBpe } from "./bpe.js";
  */
 
 const bytesOfText = (text) => new TextEncoder().encode(text);
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+const strict = new TextDecoder("utf-8", { ignoreBOM: true, fatal: true });
 // Control characters, and those without width or with a direction: they would hide, or reorder what is around them.
 const UNSEEN = /[\u0000-\u001f\u007f-\u00a0\u00ad\u061c\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufe00-\ufe0f\ufeff]/g;
 const MOST_JOINED = 12; // tokens that may share characters
@@ -52,7 +54,7 @@ export function createReader({ tokenizer, config }, words) {
 
 /** The text that tokens spell. @type {(reader: Reader, ids: number[]) => string} */
 export function textOf(reader, ids) {
-  const one = (list) => new TextDecoder("utf-8", { ignoreBOM: true }).decode(joined(list.map(reader.bytesOf)));
+  const one = (list) => decoder.decode(joined(list.map(reader.bytesOf)));
   return reader.joins ? ids.map((id) => one([id])).join(reader.joins) : one(ids);
 }
 
@@ -67,7 +69,7 @@ function readable(bytes) {
     const byte = bytes[at];
     const length = byte < 0x80 ? 1 : byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
     try {
-      text += new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes.slice(at, at + length));
+      text += strict.decode(bytes.slice(at, at + length));
       at += length;
     } catch {
       text += `‹${byte.toString(16).padStart(2, "0")}›`;
