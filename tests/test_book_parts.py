@@ -1,6 +1,7 @@
 """What the book's Sphinx extension makes of a page: folds, pictures, letters, figures, facts and descriptions."""
 
 import re
+from xml.etree import ElementTree
 
 import pytest
 from book_builder import CHAPTERS
@@ -9,7 +10,7 @@ from minimind_book import card, facts, figures, folding, pictures, symbols
 from minimind_book.pages import compressed, description_of, lighter
 from minimind_book.words import WORDS, words
 
-from minimind_edu import living, world
+from minimind_edu import living, plotting, world
 from minimind_edu.figures import host
 from minimind_edu.palette import PALETTE
 from tools import install_cell
@@ -65,6 +66,20 @@ def test_a_picture_takes_the_colors_of_the_page_and_says_what_it_shows():
     written = pictures.inline(drawn, "A line that rises from 0 to 1")
     assert 'stroke="var(--mm-q)"' in written and written.startswith('<div class="picture"><svg role="img"')
     assert 'aria-label="A line that rises from 0 to 1"' in written and "<?xml" not in written and "tool" not in written
+
+
+def test_a_picture_stands_beside_its_twin_for_phones_and_both_are_named():
+    [ax] = plotting.new_axes()
+    ax.plot([0, 1])
+    written = pictures.inline(plotting.picture(ax, alt='A line that rises from "a" to <b>').svg, "")
+    whole = ElementTree.fromstring(written.replace(' xmlns="http://www.w3.org/2000/svg"', ""))
+    wide, narrow = whole
+    assert (wide.find("title").text, wide.find("svg")) == ('A line that rises from "a" to <b>', None)
+    assert (narrow.get("class"), narrow.get("aria-label"), narrow.get("display")) == (
+        "narrow",
+        'A line that rises from "a" to <b>',
+        None,
+    )
 
 
 @pytest.mark.parametrize("alt", ["", "picture.svg", "_images/a.svg"])

@@ -3,10 +3,11 @@
 Every function returns a `Picture`: a matplotlib figure that shows itself as SVG, and a sentence for those who cannot
 see it. Nothing is computed here that a chapter should show, and no model comes in.
 
-The SVG is made to stand inside a page: transparent, 330 units wide with letters of 12, so that they are legible on a
-phone and of the page's size elsewhere; words are words, in the page's font where the page gives one; every color is
-one of `minimind_edu.palette` that reads on light and on dark paper, written as it is there, so that a page which knows
-its paper may put a better one in its place. The same numbers give the same bytes.
+The SVG is made to stand inside a page: transparent, as wide as its text, with letters of its size; inside, not shown by
+itself, is the same picture drawn for the width of a phone, which a page may show in its place. Words are words, in the
+page's font where the page gives one; every color is one of `minimind_edu.palette` that reads on light and on dark
+paper, written as it is there, so that a page which knows its paper may put a better one in its place. The same numbers
+give the same bytes.
 
 Colors have the book's meanings and never stand alone: curves differ in dashes or width too, and are named where they
 end. What has no hue of its own is told apart by lightness.
@@ -15,7 +16,8 @@ end. What has no hue of its own is told apart by lightness.
 import hashlib
 import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 from xml.etree import ElementTree
 
@@ -32,8 +34,9 @@ from matplotlib.transforms import ScaledTranslation
 
 from minimind_edu.palette import PALETTE
 
-WIDTH = 330 / 72  # inches: a unit of the picture is one of 330, the width of a phone's page
-FONT = 12  # units
+WIDTH = 330  # units, of a picture on a phone; matplotlib's points, 72 an inch
+TEXT_WIDTH = 553.5  # units, of a picture on a page; 738 px
+FONT = 12  # units; 16 px
 SHORTEST_ALT = 20  # characters
 
 INK, MUTED, LINE = (PALETTE[name].either for name in ("ink", "muted", "line"))
@@ -65,6 +68,7 @@ class Picture:
     Args:
         figure: the matplotlib figure, made with `new_axes` or by yourself, outside of pyplot.
         alt: what is to be seen and what it shows, in a sentence or two, for readers who do not see it.
+        fit: called with the width in units before the picture is drawn at it, where the layout does not suit itself.
 
     Attributes:
         figure, alt: as given.
@@ -74,8 +78,10 @@ class Picture:
         ValueError: if `alt` says nothing: empty, the name of a file, or shorter than 20 characters.
     """
 
-    def __init__(self, figure: Figure, *, alt: str):
+    def __init__(self, figure: Figure, *, alt: str, fit: Callable[[float], None] | None = None):
         self.figure, self.alt = figure, described(alt)
+        self._fit = fit or (lambda width: None)
+        self._fit(figure.bbox.width)
         for ax in figure.axes:
             _lay_name_of_y(ax)
 
@@ -84,9 +90,41 @@ class Picture:
         return self.figure.axes
 
     @property
+    @_AS_EVERYWHERE
     def svg(self) -> str:
-        """The picture as one `<svg>` element, the same for the same numbers and words."""
-        return svg_of(self.figure, self.alt)
+        """The picture as one `<svg>` element, the same for the same numbers and words.
+
+        It brings no style that reaches out of it, no metadata and no references to anything outside; its ids come from
+        `alt`. Coordinates have two decimals. The last of its children is the picture as it is on a phone: another
+        `<svg>`, of the class "narrow", which is not displayed.
+        """
+        name = "mm" + hashlib.sha256(self.alt.encode()).hexdigest()[:8]
+        svg, narrow = self._drawn(TEXT_WIDTH, name), self._drawn(WIDTH, f"{name}-n")
+        svg.attrib |= {"xmlns": _SVG, "class": "mm-picture", "role": "img", "aria-labelledby": name}
+        title = ElementTree.Element("title", {"id": name})
+        title.text = self.alt
+        svg.insert(0, title)
+        narrow.attrib |= {"class": "narrow", "display": "none"}
+        svg.append(narrow)
+        ElementTree.indent(svg, space="")
+        return ElementTree.tostring(svg, encoding="unicode")
+
+    @_AS_EVERYWHERE
+    def lay_out(self, width: float) -> None:
+        """Give everything its place in a picture so wide, in units."""
+        self.figure.set_figwidth(width / 72)
+        self._fit(width)
+        self.figure.draw_without_rendering()
+        self.figure.draw_without_rendering()  # a layout begins at the one before, and the second hardly moves any more
+
+    def _drawn(self, width: float, name: str) -> ElementTree.Element:
+        """The picture so wide, in units, as an `<svg>` element whose ids begin with `name`."""
+        self.lay_out(width)
+        layout, written = self.figure.get_layout_engine(), io.StringIO()
+        self.figure.set_layout_engine("none")  # or to save the picture would move it again
+        self.figure.savefig(written, format="svg", metadata={"Date": None})
+        self.figure.set_layout_engine(layout)
+        return _shortened(ElementTree.fromstring(written.getvalue()), name)
 
     def _repr_svg_(self) -> str:
         return self.svg
@@ -126,7 +164,7 @@ def _figure(ax: Axes) -> Figure:
 def new_axes(height: float = 2.9, columns: int = 1) -> list[Axes]:
     """Axes side by side in a new transparent figure as wide as a phone's page and `height` inches high."""
     layout = ConstrainedLayoutEngine(w_pad=1 / 72, h_pad=1 / 72, wspace=0.04)
-    figure = Figure(figsize=(WIDTH, height), dpi=72, layout=layout)
+    figure = Figure(figsize=(WIDTH / 72, height), dpi=72, layout=layout)
     axes = list(figure.subplots(1, columns, squeeze=False)[0])
     figure.patch.set_alpha(0)
     for ax in axes:
@@ -327,7 +365,7 @@ def plot_tables(
         for title, table in tables.items()
     }
     largest = max(abs(value) for rows in every.values() for row in rows for value in row) or 1.0
-    axes = new_axes(height=WIDTH / max(len(tables), 2) + 0.4, columns=len(tables))
+    axes = new_axes(height=WIDTH / 72 / max(len(tables), 2) + 0.4, columns=len(tables))
     for ax, (title, rows), labels in zip(axes, every.items(), row_labels, strict=True):
         for i, row in enumerate(rows):
             for j, value in enumerate(row):
@@ -343,24 +381,23 @@ def plot_tables(
         ax.set_yticklabels(labels if ax is axes[0] or labels != row_labels[0] else [])
         ax.grid(False)
         ax.spines["bottom"].set_visible(False)
-    _place_tables(axes)
-    return Picture(_figure(axes[0]), alt=alt)
+    _figure(axes[0]).set_layout_engine("none")
+    return Picture(_figure(axes[0]), alt=alt, fit=partial(_place_tables, axes))
 
 
-def _place_tables(axes: Sequence[Axes]) -> None:
+def _place_tables(axes: Sequence[Axes], across: float) -> None:
     """Put square tables side by side, as large as their names leave room for, into a figure of the right height."""
     figure = _figure(axes[0])
     _lay_out(axes[0])
     words = [max(label.get_window_extent().width for label in ax.get_yticklabels()) for ax in axes]
     gap, over, under = 12, 22, 21  # units
-    side = min((72 * WIDTH - sum(words) - gap * len(axes)) / len(axes), 150)
+    side = min((across - sum(words) - gap * len(axes)) / len(axes), 150)
     height = over + side + under
-    figure.set_layout_engine("none")
     figure.set_figheight(height / 72)
-    left = (72 * WIDTH - sum(words) - (gap + side) * len(axes)) / 2
+    left = (across - sum(words) - (gap + side) * len(axes)) / 2
     for ax, width in zip(axes, words, strict=True):
         left += width + 6
-        ax.set_position((left / (72 * WIDTH), under / height, side / (72 * WIDTH), side / height))
+        ax.set_position((left / across, under / height, side / across, side / height))
         left += side + gap - 6
 
 
@@ -423,11 +460,15 @@ def plot_rope_table(table: Sequence[Sequence[float]], *, alt: str) -> Picture:
     alt = described(alt)
     rows = np.array([_numbers(row) for row in table])
     positions, channels = rows.shape
-    across, down = max(300 // channels, 1), max(round(200 / positions), 1)  # whole units: sharp, and short to write
-    [ax] = new_axes(height=(positions * down + 60) / 72)
+    down = max(round(200 / positions), 1)  # whole units: sharp, and short to write
+    height = positions * down + 60
+    [ax] = new_axes(height=height / 72)
     _figure(ax).set_layout_engine("none")
-    width, height = 72 * _figure(ax).get_size_inches()
-    ax.set_position((25 / width, 36 / height, channels * across / width, positions * down / height))
+
+    def fit(width: float) -> None:
+        across = max(int(width - 30) // channels, 1)
+        ax.set_position((25 / width, 36 / height, channels * across / width, positions * down / height))
+
     for level in [*range(-_LEVELS, 0), *range(1, _LEVELS + 1)]:
         stripes = _stripes(np.rint(rows * _LEVELS) == level)
         if stripes:
@@ -441,7 +482,7 @@ def plot_rope_table(table: Sequence[Sequence[float]], *, alt: str) -> Picture:
     ax.grid(False)
     ax.spines["bottom"].set_visible(False)
     _scale(ax)
-    return Picture(_figure(ax), alt=alt)
+    return Picture(_figure(ax), alt=alt, fit=fit)
 
 
 def _stripes(cells: np.ndarray) -> list[Path]:
@@ -580,45 +621,24 @@ def _legend(ax: Axes) -> None:
 # SVG
 
 
-@_AS_EVERYWHERE
-def svg_of(figure: Figure, alt: str) -> str:
-    """A figure as one `<svg>` element that may stand in a page beside others.
-
-    It brings no style that reaches out of it, no metadata and no references to anything outside; its ids come from
-    `alt`. Coordinates have two decimals.
-    """
-    alt = described(alt)
-    name = "mm" + hashlib.sha256(alt.encode()).hexdigest()[:8]
-    written = io.StringIO()
-    figure.draw_without_rendering()
-    figure.draw_without_rendering()  # a layout begins at the one before, and the second hardly moves any more
-    figure.set_layout_engine("none")  # or every look at the picture would move it again
-    figure.savefig(written, format="svg", metadata={"Date": None})
-    root = ElementTree.fromstring(written.getvalue())
-    ids = _referenced(root)
-    names = {old: f"{name}-{number}" for number, old in enumerate(ids)}
-    drawn = [child for element in root for child in _cleaned(element, names)]
+def _shortened(root: ElementTree.Element, name: str) -> ElementTree.Element:
+    """What matplotlib has written, without what says nothing; ids begin with `name`."""
+    names = {old: f"{name}-{number}" for number, old in enumerate(_referenced(root))}
     width, height = (float(number) for number in root.attrib["viewBox"].split()[2:])
     svg = ElementTree.Element(
         "svg",
         {
-            "xmlns": _SVG,
-            "class": "mm-picture",
-            "role": "img",
-            "aria-labelledby": name,
             "viewBox": f"0 0 {width:g} {height:g}",
             "width": f"{width * 4 / 3:.0f}",  # px: the letters are then 16 high
             "height": f"{height * 4 / 3:.0f}",
-            "font-family": "sans-serif",  # a page's own rule for the class above is stronger
+            "font-family": "sans-serif",  # a page's own rule for the class is stronger
             "font-size": str(FONT),
             "stroke-linejoin": "round",
             "style": "max-width: 100%; height: auto",
         },
     )
-    ElementTree.SubElement(svg, "title", {"id": name}).text = alt
-    svg.extend(drawn)
-    ElementTree.indent(svg, space="")
-    return ElementTree.tostring(svg, encoding="unicode")
+    svg.extend(child for element in root for child in _cleaned(element, names))
+    return svg
 
 
 def _referenced(root: ElementTree.Element) -> list[str]:

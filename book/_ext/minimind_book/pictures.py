@@ -1,16 +1,19 @@
 """Pictures drawn by matplotlib stand in the page itself, in the page's colors and lettering."""
 
 import re
-from html import escape
+from html import escape, unescape
 
 from minimind_edu.palette import PALETTE
 
 _TO_VARIABLE = {color.either: f"var(--mm-{name})" for name, color in reversed(PALETTE.items())}
 _HEX = re.compile(r"#[0-9a-f]{6}\b")
+_NARROW = re.compile(r'<svg [^>]*class="narrow".*?</svg>', re.DOTALL)
 
 
 def inline(svg: str, alt: str) -> str:
     """The <svg> element of a file, its colors those of the theme; `alt` describes it if it does not do so itself.
+
+    A picture of minimind_edu.plotting holds another one, for phones, which then stands beside it.
 
     Raises:
         ValueError: if nothing describes it.
@@ -22,4 +25,8 @@ def inline(svg: str, alt: str) -> str:
         if not alt or re.fullmatch(r"[\w./-]+", alt):
             raise ValueError("a picture has no description: give it an alt text")
         svg = svg.replace("<svg", f'<svg role="img" aria-label="{escape(alt)}"', 1)
+    if narrow := _NARROW.search(svg):
+        [title] = re.findall(r"<title[^>]*>(.*?)</title>", svg, re.DOTALL)
+        named = narrow[0].replace('display="none"', f'role="img" aria-label="{escape(unescape(title))}"')
+        svg = svg.replace(narrow[0], "") + named
     return f'<div class="picture">{svg}</div>'
