@@ -2,7 +2,7 @@
 
     timing.py      the clock, paired rounds, medians and slopes
     peers.py       what is compared, all with the same weights; notes_way.py is one of them
-    bench.py       what all scenarios share: device, clock, peers, read limit
+    bench.py       what all scenarios share: device, clock, peers, read limit (reading.cpp)
     scenarios.py   what is timed;  agreement.py what must be equal
     engines/       llama.cpp, ctranslate2 and onnxruntime, each in a process of its own
     among_engines.py  our ways in turns with them, and what rounding costs

@@ -1,10 +1,13 @@
 """What the scenarios share: the machine they run on, the peers, the clock, and the read limit."""
 
+import ctypes
+import subprocess
 import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache, partial
 from pathlib import Path
 
 import torch
@@ -17,6 +20,7 @@ from benchmarks.engines.client import PYTHON, Engines, start_engines
 from benchmarks.peers import Peer, build_more, build_peers, random_model
 from benchmarks.timing import Clock, paired_rounds
 from minimind_edu.config import MiniMindConfig
+from minimind_edu.fast.library import cpp_compiler, flags, why_no_library
 from minimind_edu.living import living_model
 from minimind_edu.machine import readings
 
@@ -122,7 +126,8 @@ def elapsed(work: Callable[[], object]) -> float:
 
 
 class ReadLimit:
-    """As many bytes as a decode step must read, in one piece, read by the fastest of the package's `readings`.
+    """As many bytes as a decode step must read, in one piece, read by the fastest of the package's `readings`, or, with
+    one thread and a compiler, by reading.cpp.
 
     Memory and the caches of the processor treat a piece of this size as they treat the weights themselves. It is read
     anew in every round, so that a moment in which neighbors use the memory counts for the limit too.
@@ -133,6 +138,8 @@ class ReadLimit:
         count = max(round(num_bytes / bench.dtype.itemsize / width), 1) * width
         self.numbers = torch.ones(count, dtype=bench.dtype, device=bench.device)
         self.ways = readings(self.numbers, width)
+        if bench.device.type == "cpu" and bench.threads == 1 and why_no_library() is None:
+            self.ways["four places"] = partial(four_places(), self.numbers.data_ptr(), self.numbers.nbytes // 4)
         for way in self.ways.values():
             way()
         self.read = min(self.ways.values(), key=lambda way: self._seconds(way, 3))
@@ -143,3 +150,15 @@ class ReadLimit:
 
     def _seconds(self, way: Callable[[], object], times: int) -> float:
         return self.clock.seconds(lambda: [way() for _ in range(times)]) / times
+
+
+@cache
+def four_places() -> Callable[[int, int], int]:
+    """What reading.cpp does, compiled: from an address and a count of 32 bits, their total modulo 2^32."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        made = Path(folder, "reading.so")
+        source = str(Path(__file__).with_name("reading.cpp"))
+        subprocess.run([*cpp_compiler(), *flags(), source, "-o", str(made)], check=True)
+        total = ctypes.CDLL(str(made)).total
+    total.argtypes, total.restype = (ctypes.c_void_p, ctypes.c_size_t), ctypes.c_uint32
+    return total

@@ -17,7 +17,7 @@ from model_builders import tiny_config, tiny_model, token_ids
 from benchmarks import notes_way, report, timing
 from benchmarks import peers as peers_module
 from benchmarks.__main__ import arguments, main
-from benchmarks.bench import Bench, ReadLimit
+from benchmarks.bench import Bench, ReadLimit, four_places
 from benchmarks.engines import ENGINES
 from benchmarks.findings import AGAINST, LIMIT, ROUNDED, Finding, findings, slopes
 from benchmarks.peers import build_peers
@@ -166,6 +166,21 @@ def test_the_read_limit_reads_as_many_bytes_as_asked():
     limit = ReadLimit(2048 * 999, Bench(models=TINY))
     assert limit.numbers.nbytes == 2048 * 999
     assert limit.seconds(2) > 0
+
+
+def test_reading_four_places_reads_every_number():
+    numbers = torch.arange(4096, dtype=torch.int32)
+    for changed in (None, 0, 1023, 1024, 4095):
+        if changed is not None:
+            numbers[changed] += 7
+        assert four_places()(numbers.data_ptr(), len(numbers)) == numbers.sum()
+
+
+def test_the_read_limit_reads_four_places_with_one_thread_alone():
+    assert "four places" in ReadLimit(4096, Bench()).ways
+    before = torch.get_num_threads()
+    assert "four places" not in ReadLimit(4096, Bench(threads=2)).ways
+    torch.set_num_threads(before)
 
 
 # Findings and targets

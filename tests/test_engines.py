@@ -1,5 +1,6 @@
 """The engines that people use, as far as they can be tested where none is installed."""
 
+import importlib
 import io
 import json
 import re
@@ -302,5 +303,15 @@ def test_every_engine_has_its_versions_and_they_are_those_of_the_book(module):
     assert {name: engines[name] for name in engines.keys() & book.keys()} == {
         name: book[name] for name in engines.keys() & book.keys()
     }
-    package = re.search(r'^PACKAGE = "(.+)"', (ROOT / f"benchmarks/engines/{module}.py").read_text(), re.MULTILINE)[1]
-    assert package in engines
+    source = (ROOT / f"benchmarks/engines/{module}.py").read_text()
+    imported = {name.replace("_", "-") for name in re.findall(r"^import (\w+)", source, re.MULTILINE)}
+    assert imported & {name.removesuffix("-python") for name in engines}
+
+
+def test_an_engine_tells_its_own_version_apart_from_that_of_what_drives_it(monkeypatch):
+    """onnxruntime has no version 0.18: that is onnxruntime-genai's."""
+    for name, version in {"onnxruntime": "1.32.0", "onnxruntime_genai": "0.18.0"}.items():
+        monkeypatch.setitem(sys.modules, name, SimpleNamespace(__version__=version))
+    monkeypatch.delitem(sys.modules, "benchmarks.engines.ort", raising=False)
+    told = importlib.import_module("benchmarks.engines.ort").version()
+    assert told.startswith("1.32.0,") and "onnxruntime-genai 0.18.0" in told

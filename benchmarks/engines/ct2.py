@@ -5,7 +5,10 @@ from pathlib import Path
 import ctranslate2
 import numpy as np
 
-PACKAGE = "ctranslate2"
+
+def version() -> str:
+    """Of the engine."""
+    return f"{ctranslate2.__version__}, prebuilt"
 
 
 class Engine:

@@ -4,6 +4,7 @@ Its settings are the usual ones: keys and values are float16, also beside weight
 """
 
 import ctypes
+from importlib.metadata import version as installed
 from pathlib import Path
 
 import llama_cpp
@@ -11,7 +12,13 @@ import numpy as np
 
 from benchmarks.engines.gguf import write_gguf
 
-PACKAGE = "llama-cpp-python"
+
+def version() -> str:
+    """llama.cpp has no version of its own: that of its library of tensors, with the commit, and of what wraps it."""
+    ggml = ctypes.CDLL(str(next((Path(llama_cpp.__file__).parent / "lib").glob("*ggml-base*"))))
+    ggml.ggml_version.restype = ggml.ggml_commit.restype = ctypes.c_char_p
+    built = f"ggml {ggml.ggml_version().decode()} at {ggml.ggml_commit().decode()}"
+    return f"{built}, wrapped by llama-cpp-python {installed('llama-cpp-python')}, compiled on this machine"
 
 
 @llama_cpp.llama_log_callback

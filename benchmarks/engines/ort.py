@@ -6,9 +6,13 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import onnxruntime
 import onnxruntime_genai
 
-PACKAGE = "onnxruntime-genai"
+
+def version() -> str:
+    """Of the engine, and of what makes and drives its models."""
+    return f"{onnxruntime.__version__}, driven by onnxruntime-genai {onnxruntime_genai.__version__}, prebuilt"
 
 
 class Engine:

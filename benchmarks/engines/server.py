@@ -10,7 +10,6 @@ import os
 import sys
 import tempfile
 import time
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -52,7 +51,7 @@ def main() -> int:
         except Exception as error:
             tell(answers, {"error": in_words(error)})
             return 1
-        tell(answers, {"ready": True, "version": version(engine.PACKAGE)})
+        tell(answers, {"ready": True, "version": engine.version()})
         # CPU time counts every thread, so it says how long something takes only when there is one
         serve(loaded, sys.stdin, answers, time.process_time if threads == "1" else time.perf_counter)
     return 0
