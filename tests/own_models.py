@@ -7,7 +7,7 @@ from model_builders import spread_weights, tiny_config
 from tokenizer_builders import write_tokenizer
 
 from minimind_edu import MiniMindForCausalLM, RopeScaling, save_checkpoint
-from minimind_edu.figures.inside.page import STEP, rope_of
+from minimind_edu.figures.inside.page import STEP, rope_of, store
 
 YARN = RopeScaling(4.0, original_max_position_embeddings=16)
 MODELS = {
@@ -40,15 +40,16 @@ def encoded(path):
     return base64.b64encode(path.read_bytes()).decode()
 
 
-def load(node, model, folder, engine="step", int8=False):
+def load(node, model, folder, engine="step", bits=32):
     """In node: `model` by one of ENGINES, `plain` by the other, `unpacked`, the page's modules by their names."""
-    path = save_checkpoint(model, folder / "weights.safetensors", int8=int8)
-    script = """async ([file, module, rope, engine]) => {
+    path = folder / "weights.safetensors"
+    rounded = store(model, path, bits)
+    script = """async ([file, module, rope, engine, bits]) => {
         const [live, step, reading, insight] = await Promise.all(
             ["live/model", "inside/step", "inside/reading", "inside/insight"].map((name) => import(`/${name}.js`)));
-        const unpack = () => ({ ...live.unpackWeights(live.bytesOf(file), true), rope });
-        globalThis.unpacked = unpack();
-        globalThis.plain = live.createLiveModel(unpack());
+        const unpack = (keepsRows) => ({ ...live.unpackWeights(live.bytesOf(file), keepsRows), rope });
+        globalThis.unpacked = unpack(true);
+        globalThis.plain = live.createLiveModel(unpack(bits === 8));
         globalThis.model = plain;
         if (engine === "step") {
             const opened = await step.openModel(unpacked, live.bytesOf(module));
@@ -58,8 +59,8 @@ def load(node, model, folder, engine="step", int8=False):
         Object.assign(globalThis, reading, insight);
         globalThis.read = (reading, ids, silenced = []) => [...reading.become(ids, new Set(silenced))];
     }"""
-    node.evaluate(script, [encoded(path), encoded(STEP), rope_of(model.config), engine])
-    return path
+    node.evaluate(script, [encoded(path), encoded(STEP), rope_of(model.config), engine, bits])
+    return rounded
 
 
 def logits_of(model, ids, *heads):

@@ -202,5 +202,9 @@ def test_a_download_fetches_one_kind_of_weights_and_shows_its_progress(hub, cach
     assert "100%" in capsys.readouterr().err, "progress"
     fetched = {path.split("someone/")[1] for path in hub.asked if "/resolve/" in path}
     first = {model: names[0] for model, names in OFFERED.items()}
-    expected = {f"{model}/resolve/{COMMIT}/{name}" for model in OFFERED for name in ("config.json", first[model])}
+    expected = {
+        f"{model}/resolve/{COMMIT}/{name}"
+        for model in OFFERED
+        for name in ("config.json", "tokenizer.json", first[model])
+    }
     assert fetched == expected

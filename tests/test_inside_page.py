@@ -15,6 +15,7 @@ from minimind_edu import MiniMindConfig, MiniMindForCausalLM, from_checkpoint
 from minimind_edu.figures.inside import page
 from minimind_edu.figures.inside.page import write_page
 from minimind_edu.figures.inside.tokenizer import read_tokenizer
+from minimind_edu.quantization import Grid, rounded_model
 
 EVIL = "</script><img src=x onerror=alert(1)>\u2028<!-- "
 
@@ -78,6 +79,18 @@ def test_it_holds_the_weights_and_what_torch_says_of_them(tmp_path, kind):
         change = (given - logits_of(stored, check["ids"]).softmax(-1)).abs().max().item()
         assert check["change"] == pytest.approx(change, abs=1e-6) and (change == 0) == (bits == 32)
         assert len(check["ids"]) == 16 and data["bytes"] == (tmp_path / "stored.safetensors").stat().st_size
+
+
+def test_four_bits_take_half_of_eight_and_torch_is_asked_about_them(tmp_path):
+    model = own_model("minimind2_moe", vocab_size=600, intermediate_size=64, moe_intermediate_size=64)
+    eight, four = (data_of(written(tmp_path, model, bits=bits)) for bits in (8, 4))
+    assert four["bytes"] < 0.8 * eight["bytes"] and four["bits"] == 4  # of a large one 5/8: scales, a router
+    rounded = rounded_model(model, Grid(4, 32), lambda name: not name.endswith("mlp.gate.weight"))
+    expected = logits_of(rounded, four["check"]["ids"])[-1].topk(5)
+    top = zip(expected.indices.tolist(), expected.values.tolist(), strict=True)
+    assert four["check"]["top"] == [list(pair) for pair in top]
+    with pytest.raises(ValueError, match="32 neighbors in a row share a scale, but a row of .*down_proj.weight has 48"):
+        written(tmp_path, own_model("minimind2_moe"), bits=4)
 
 
 def test_large_weights_come_in_pieces(tmp_path, monkeypatch):

@@ -51,15 +51,15 @@ def test_fifty_stories_of_the_living_model_in_both_languages(node, tmp_path):
     for ids in stories[-3:]:  # and all that happens on the way, above 1,000 in the stream of a trained model
         worst, sizes = worst_of(node, ids, lens=True)
         assert max(worst.values()) < CLOSE and len(worst) > 20 and sizes[".blocks.output"] > 1000
-    load(node, model, tmp_path, int8=True)
+    load(node, model, tmp_path, bits=8)
     assert max(node.evaluate(script, stories)) < ROUNDED * 30
 
 
-@pytest.mark.parametrize("int8", [False, True], ids=["float32", "int8"])
+@pytest.mark.parametrize("bits", [32, 8])
 @pytest.mark.parametrize("kind", MODELS)
-def test_every_part_of_every_kind(node, tmp_path, kind, int8):
+def test_every_part_of_every_kind(node, tmp_path, kind, bits):
     model = own_model(kind)
-    load(node, model, tmp_path, int8=int8)
+    load(node, model, tmp_path, bits=bits)
     for silenced in ([], ["0.1", "1.3", "1.feed"], ["0.feed"]):
         worst, _ = worst_of(node, IDS, silenced=silenced, lens=True)
         parts = {".logits", ".embedding", ".final", ".token", ".position"} | {
@@ -75,7 +75,17 @@ def test_every_part_of_every_kind(node, tmp_path, kind, int8):
             worst = {path: far for path, far in worst.items() if path != ".blocks.experts.fed"}  # nothing, there
             parts -= {".blocks.experts.fed"}
         assert set(worst) == parts
-        assert max(worst.values()) < (4 * ROUNDED if int8 else CLOSE)
+        assert max(worst.values()) < (4 * ROUNDED if bits == 8 else CLOSE)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_of_four_bits_logits_are_torchs_but_for_the_rounding_of_vectors(node, tmp_path, kind):
+    rounded = load(node, own_model(kind, intermediate_size=64, moe_intermediate_size=64), tmp_path, bits=4)
+    script = "(ids) => [plain, model].map((one) => one.run(ids).traces.map(({ logits }) => logits))"
+    plain, found = map(torch.tensor, node.evaluate(script, IDS))
+    expected = logits_of(rounded, IDS)
+    torch.testing.assert_close(plain, expected, rtol=0, atol=CLOSE)
+    assert (found - expected).abs().mean() < 0.1 * expected.abs().mean(), "one value in another place is more"
 
 
 @pytest.mark.parametrize("kind, engine", EVERY)

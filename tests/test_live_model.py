@@ -314,7 +314,7 @@ def test_a_model_of_another_kind_is_refused(other, tmp_path, changes, message):
 
 def test_a_file_in_half_precision_is_refused_by_name(other, tmp_path):
     path = save_checkpoint(saved(tmp_path)[0].half(), tmp_path / "half.safetensors")
-    with pytest.raises(RuntimeError, match="weight holds F16, but only F32 and I8 are understood"):
+    with pytest.raises(RuntimeError, match="weight holds F16, but only F32, I8 and U8 are understood"):
         other.evaluate(UNPACK, encoded(path))
 
 

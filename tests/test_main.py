@@ -1,8 +1,14 @@
 """`python -m minimind_edu open`: what it writes, what it serves, and what it says when it cannot."""
 
+import itertools
 import json
+import os
+import signal
+import subprocess
+import sys
 import threading
 import tomllib
+import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -101,6 +107,22 @@ def test_without_a_file_it_is_served_until_ctrl_c_and_then_gone(monkeypatch, cap
     run()
     assert "Inside the book" in seen["page"] and seen["address"] in capsys.readouterr().err
     assert not seen["file"].exists()
+
+
+def test_a_program_that_is_ended_leaves_no_page_and_no_server(tmp_path):
+    environment = os.environ | {"TMPDIR": str(tmp_path), "BROWSER": "true"}
+    command = [sys.executable, "-m", "minimind_edu", "open"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as running:
+        assert running.stderr
+        said = itertools.takewhile(lambda line: "Ctrl-C" not in line, running.stderr)
+        [address] = [line.strip() for line in said if "http://" in line]
+        assert [*tmp_path.iterdir()]
+        running.send_signal(signal.SIGTERM)
+        assert running.wait(timeout=60) == 128 + signal.SIGTERM
+        assert "Traceback" not in running.stderr.read()
+    assert [*tmp_path.iterdir()] == []
+    with pytest.raises(urllib.error.URLError):
+        urllib.request.urlopen(address, timeout=30)
 
 
 def test_its_name_is_installed():

@@ -7,9 +7,11 @@ else, also on another machine.
 
 import argparse
 import contextlib
+import signal
 import sys
 import tempfile
 import webbrowser
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
@@ -37,12 +39,13 @@ def main(arguments: list[str] | None = None) -> None:
     opening.add_argument("model", nargs="?", help="a folder, or a .safetensors or .pth file; none: the book's own")
     opening.add_argument("--tokenizer", type=Path, metavar="FOLDER", help="the folder of its tokenizer.json")
     opening.add_argument("--text", help="what the page shows first")
-    opening.add_argument("--bits", type=int, choices=BITS, default=8, help="of a weight; 32: exactly as it is")
+    opening.add_argument("--bits", type=int, choices=BITS, default=8, help="of a weight; 4: a small file; 32: exact")
     opening.add_argument("--download", action="store_true", help="MODEL may be a name on the Hugging Face Hub")
     opening.add_argument("-o", "--output", type=Path, metavar="PAGE.html", help="write one file instead of showing it")
     given = parser.parse_args(arguments)
     try:
-        _open(given)
+        with _ended_by(signal.SIGTERM):
+            _open(given)
     except (ValueError, OSError, MemoryError) as error:
         _stop(str(error) or "there is not enough memory for this model")
 
@@ -50,6 +53,20 @@ def main(arguments: list[str] | None = None) -> None:
 def _stop(sentence: str) -> NoReturn:
     print(f"minimind-edu: {sentence}", file=sys.stderr)
     raise SystemExit(2)
+
+
+@contextlib.contextmanager
+def _ended_by(number: signal.Signals) -> Iterator[None]:
+    """A signal ends the program as Ctrl-C does, so that it takes its files and its server with it."""
+
+    def end(*_: object) -> NoReturn:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(number, end)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
 
 
 def _tell(sentence: str) -> None:

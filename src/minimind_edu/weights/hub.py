@@ -15,7 +15,7 @@ from minimind_edu.validation import check_flag
 from minimind_edu.weights.files import SUFFIXES
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
-_DESCRIPTION = ["config.json", "*.index.json"]
+_DESCRIPTION = ["config.json", "*.index.json", "tokenizer.json", "tokenizer_config.json", "chat_template.jinja"]
 _WEIGHTS = ("*.safetensors", "*.bin", "*.pth")  # one kind is enough, and the first is the best
 
 

@@ -1,7 +1,7 @@
 // Who wrote a token, and what neurons write: looks into a trace with the weights beside it. No DOM.
 // tests/test_inside_insight.py compares it with torch.
 
-import { multiply, rowOf } from "../live/model.js";
+import { isPacked, multiply, restored, rowOf } from "../live/model.js";
 import { largest } from "./reading.js";
 
 /**
@@ -30,7 +30,13 @@ function columnOf({ shape: [rows, columns], data, scale }, column) {
 /** @type {(unpacked: { config: any, tensors: Record<string, Matrix> }) => any} */
 export function createInsight({ config, tensors }) {
   const { num_hidden_layers: L, num_attention_heads: H, head_dim: D, vocab_size: V, rms_norm_eps: eps } = config;
-  const head = tensors["lm_head.weight"] ?? tensors["model.embed_tokens.weight"]; // [V, E]
+  const whole = new Map(); // of int4, which cannot be read by rows: the floats of those that were asked for
+  function matrix(name) {
+    if (!isPacked(tensors[name])) return tensors[name];
+    if (!whole.has(name)) whole.set(name, restored(tensors[name]));
+    return whole.get(name);
+  }
+  const head = matrix("lm_head.weight" in tensors ? "lm_head.weight" : "model.embed_tokens.weight"); // [V, E]
   const gain = tensors["model.norm.weight"].data; // [E]
   let mean = null;
   /** The mean row of the output matrix: what lifts all tokens alike lifts none above the others. */
@@ -47,7 +53,7 @@ export function createInsight({ config, tensors }) {
     const other = against === null ? meanRow() : rowOf(head, against);
     const direction = rowOf(head, token).map((value, i) => (value - other[i]) * gain[i] * by); // [E]
     const written = blocks.map((block, l) => {
-      const back = multiplyBack(tensors[`model.layers.${l}.self_attn.o_proj.weight`], direction); // [H*D]
+      const back = multiplyBack(matrix(`model.layers.${l}.self_attn.o_proj.weight`), direction); // [H*D]
       const push = (values, h) => (silenced.has(`${l}.${h}`) ? 0 : dot(back, values, h * D));
       return { heads: block.heads.map(push), feed: dot(direction, block.fed) };
     });
@@ -63,7 +69,7 @@ export function createInsight({ config, tensors }) {
     const expert = route ? route.chosen[0] : null;
     const hidden = route ? experts[0].hidden : alone; // [F]
     const part = expert === null ? "mlp" : `mlp.experts.${expert}`;
-    const down = tensors[`model.layers.${l}.${part}.down_proj.weight`]; // [E, F]
+    const down = matrix(`model.layers.${l}.${part}.down_proj.weight`); // [E, F]
     const sizes = new Float64Array(hidden.length); // of the columns, squared
     const [rows, columns] = down.shape;
     for (let row = 0; row < rows; row++) {

@@ -14,7 +14,8 @@ import { createZoom } from "./zoom.js";
 
 const WRITING = 40; // milliseconds between two drawings while the model writes: its next token comes first
 const NOISE = 1e-3; // between two programs that compute the same logits in float32
-const ROUNDED = 2e-4; // of the largest logit: what rounding vectors to 16 bits adds, where weights are int8
+// Of the largest logit: what rounding vectors adds where weights are rounded, to 16 bits for int8 and to 8 for int4.
+const ROUNDED = { 8: 2e-4, 4: 3e-2 };
 
 /** The bytes of an element in base64, which is emptied: it may be large. */
 function bytesIn(element) {
@@ -66,7 +67,7 @@ async function checked(words, data, reader, runner, why) {
   const { first, far } = await runner.look("check", { ids, top });
   const wrong = texts.filter(([text, expected]) => `${reader.encode(text)}` !== `${expected}`).length;
   const isFirst = first === top[0][0] || top[0][1] - top.at(1)[1] < NOISE;
-  const noise = why === null && data.bits < 32 ? Math.max(NOISE, ROUNDED * Math.abs(top[0][1])) : NOISE;
+  const noise = why === null && data.bits < 32 ? Math.max(NOISE, ROUNDED[data.bits] * Math.abs(top[0][1])) : NOISE;
   return words.checked({ far, isSame: isFirst && far < noise, wrong, texts: texts.length, why });
 }
 
@@ -130,7 +131,13 @@ async function startPage() {
     ),
     h("section", { class: "in-write" }, writing, tokens),
     h("div", { class: "in-columns" }, h("div", { class: "in-left" }, bars, who), blocks),
-    h("footer", { class: "in-foot" }, cache, check, h("p", {}, data.bits === 8 ? words.rounding(data.check) : null)),
+    h(
+      "footer",
+      { class: "in-foot" },
+      cache,
+      check,
+      h("p", {}, data.bits < 32 ? words.rounding(data.bits, data.check) : null),
+    ),
   );
   views = [writing, tokens, bars, who, blocks, zoom, telling];
   followTheme(() => {

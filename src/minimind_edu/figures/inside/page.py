@@ -16,16 +16,20 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import save_file
 
 from minimind_edu.config import MiniMindConfig, tokens_of
 from minimind_edu.figures.base import own_stylesheet, shared_stylesheet
 from minimind_edu.figures.inside.tokenizer import PageTokenizer
 from minimind_edu.figures.join import join
 from minimind_edu.model import MiniMindForCausalLM
+from minimind_edu.quantization import Grid, matrices, quantize, rounded_model
 from minimind_edu.rope_frequencies import rope_frequencies
 from minimind_edu.weights.checkpoints import from_checkpoint, save_checkpoint
+from minimind_edu.weights.int8 import SCALE
 
-BITS = (8, 32)
+BITS = (8, 4, 32)
+_SHARING = 32  # weights of 4 bits with one scale: what step.cpp reads
 MOST_WEIGHTS = 150_000_000  # of a page: base64 of int8 rows is 200 MB then
 MOST_TOKENS = 512  # that a page reads
 CHECKED = 16  # tokens of the text by which the page compares itself with torch
@@ -77,7 +81,7 @@ def write_page(
     """Write the page of a model; it appears only when it is complete.
 
     Args:
-        model: whose weights are stored as int8 rows, or as float32 with `bits=32`.
+        model: whose weights are stored as int8 rows, as int4 with a scale for 32 neighbors, or as float32.
         target: the .html file.
         name: what the page calls the model.
         text: what it shows first; token ids without a tokenizer.
@@ -85,14 +89,15 @@ def write_page(
         tell: gets a sentence for each step.
 
     Raises:
-        ValueError: see `check_fits`.
+        ValueError: see `check_fits`; with `bits=4` also if 32 neighbors do not fill a row.
     """
     check_fits(model)
     with tempfile.TemporaryDirectory(prefix=".partial-", dir=target.parent) as scratch:
-        tell("rounding the weights" if bits == 8 else "copying the weights")
-        stored = save_checkpoint(_in_float32(model), Path(scratch, "weights.safetensors"), int8=bits == 8)
+        tell("copying the weights" if bits == 32 else "rounding the weights")
+        stored = Path(scratch, "weights.safetensors")
+        rounded = store(_in_float32(model), stored, bits)
         tell("asking torch what the page must answer")
-        data = _data(model, from_checkpoint(stored), name, text, tokenizer, bits) | {"bytes": stored.stat().st_size}
+        data = _data(model, rounded, name, text, tokenizer, bits) | {"bytes": stored.stat().st_size}
         tell("writing the page")
         partial = Path(scratch, "page.html")
         with partial.open("w", encoding="utf-8", newline="\n") as file:
@@ -106,6 +111,26 @@ def _in_float32(model: MiniMindForCausalLM) -> MiniMindForCausalLM:
     copied = MiniMindForCausalLM(model.config)
     copied.load_state_dict(model.state_dict())
     return copied.eval()
+
+
+def store(model: MiniMindForCausalLM, target: Path, bits: int) -> MiniMindForCausalLM:
+    """Write the weights of a page; returns the model that they stand for."""
+    if bits != 4:
+        return from_checkpoint(save_checkpoint(model, target, int8=bits == 8))
+    grid = Grid(4, _SHARING)
+    names = [name for name, _ in matrices(model) if not name.endswith("mlp.gate.weight")]  # a router's are few
+    tensors = {name: parameter.detach() for name, parameter in model.named_parameters()}
+    for name in names:
+        if tensors[name].shape[1] % _SHARING:
+            raise ValueError(
+                f"of 4 bits, {_SHARING} neighbors in a row share a scale, but a row of {name} has "
+                f"{tensors[name].shape[1]} weights; take 8 bits"
+            )
+        values, tensors[f"{name}{SCALE}"] = quantize(tensors[name], grid)
+        pairs = (values + 8).to(torch.uint8)
+        tensors[name] = pairs[:, ::2] | pairs[:, 1::2] << 4  # [R, C / 2]
+    save_file(tensors, target, metadata={"config": json.dumps(dataclasses.asdict(model.config))})
+    return rounded_model(model, grid, set(names).__contains__)
 
 
 def _data(

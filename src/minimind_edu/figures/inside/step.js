@@ -3,7 +3,7 @@
 // hook in torch would see it: what is kept is copied there, and what falls silent is set to zero there. No DOM.
 // tests/test_inside_step.py compares it with live/model.js.
 
-import { checkToken, createLiveModel, namedWeights, restored, ropeOf, rotateHeads } from "../live/model.js";
+import { checkToken, createLiveModel, isPacked, namedWeights, restored, ropeOf, rotateHeads } from "../live/model.js";
 import { softmax } from "../live/sampling.js";
 
 /**
@@ -16,7 +16,8 @@ const AT_ONCE = 16; // tokens: as many as step.cpp takes through a block togethe
 const MOST = 512; // positions of a cache
 const PAGE = 65536; // bytes, by which a memory grows
 // in the order of step.cpp
-const KINDS = [Float32Array, null, Int8Array];
+const KINDS = [Float32Array, null, Int8Array, Uint8Array];
+const GROUP = 32; // weights of int4 that share a scale, and rows that lie side by side
 const ORDER =
   "stream normed queries keys values weights heads attended feedNormed routed chosen gate up hidden fed final";
 const PARTS = ORDER.split(" ");
@@ -52,11 +53,36 @@ function createRoom({ memory, __heap_base: base }) {
 
 /** Move a matrix into the module: what is left shows what is there. @type {(room: any, matrix: Matrix) => any} */
 function moved(room, { shape, data, scale }) {
+  if (isPacked({ shape, data }))
+    return {
+      shape,
+      data,
+      scale,
+      words: [KINDS.indexOf(Uint8Array), ...shape, ...sideBySide(room, shape, data, scale)],
+    };
   const [Kind, length] = [/** @type {any} */ (data.constructor), data.length];
   const at = room.store(data);
   const words = [KINDS.indexOf(Kind), ...shape, at, scale ? room.store(scale) : 0];
   const get = () => room.view(Kind, at, length);
   return Object.defineProperty({ shape, scale, words }, "data", { get, enumerable: true });
+}
+
+/** The addresses of int4 values and their scales, as step.cpp wants them; rows that are missing have the scale 0. */
+function sideBySide(room, [rows, columns], data, scale) {
+  const [half, groups, blocks] = [columns / 2, columns / GROUP, Math.ceil(rows / GROUP)];
+  const values = new Uint16Array(blocks * half * (GROUP / 2));
+  const scales = new Float32Array(blocks * groups * GROUP);
+  for (let row = 0; row < rows; row++) {
+    const [block, lane] = [Math.floor(row / GROUP), row % GROUP];
+    const isAbove = lane >= GROUP / 2;
+    for (let i = 0; i < half; i++) {
+      const pair = data[row * half + i];
+      const four = (pair & 15) | ((pair >> 4) << 8);
+      values[(block * half + i) * (GROUP / 2) + (lane % (GROUP / 2))] |= isAbove ? four << 4 : four;
+    }
+    for (let g = 0; g < groups; g++) scales[(block * groups + g) * GROUP + lane] = scale[row * groups + g];
+  }
+  return [room.store(values), room.store(scales)];
 }
 
 /**
@@ -293,6 +319,8 @@ export async function openModel(unpacked, module) {
   try {
     return { model: await createStepModel(unpacked, module), why: null };
   } catch (error) {
+    const { tensors } = unpacked;
+    for (const name of Object.keys(tensors)) if (isPacked(tensors[name])) tensors[name] = restored(tensors[name]);
     return { model: createLiveModel(unpacked), why: String(error) };
   }
 }

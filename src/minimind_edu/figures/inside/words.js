@@ -32,7 +32,7 @@ export const insideWords = {
         config.use_qk_norm && "QK-norm",
         scaling && `RoPE scaled ${scaling.factor} times`,
         !config.tie_word_embeddings && "two matrices for tokens",
-        bits === 8 && "8 bits a weight",
+        bits < 32 && `${bits} bits per weight`,
         !tokenizer && "no tokenizer",
       ].filter(Boolean);
     },
@@ -48,11 +48,12 @@ export const insideWords = {
       const slow = why
         ? ` It runs in plain JavaScript, which is slow: WebAssembly is not to be had here (${why}).`
         : "";
-      if (isSame && !wrong) return `Checked: the same logits as PyTorch${tokens}.${slow}`;
+      const most = far < 1e-3 ? "" : ` to within ${far.toPrecision(1)}`;
+      if (isSame && !wrong) return `Checked: the same logits as PyTorch${most}${tokens}.${slow}`;
       return `This page differs from PyTorch: by ${far.toPrecision(2)} in a logit${tokens}. Trust PyTorch.${slow}`;
     },
-    rounding: ({ same, ids, change }) =>
-      `Weights are rounded to 8 bits here. On the first ${ids.length} tokens the likeliest next token stayed the ` +
+    rounding: (bits, { same, ids, change }) =>
+      `Weights are rounded to ${bits} bits here. On the first ${ids.length} tokens the likeliest next token stayed the ` +
       `same at ${same}, and no probability changed by ${change < 1e-4 ? "as much as" : "more than"} ` +
       `${percentOf(Math.max(change, 1e-4))}.`,
     steps: [

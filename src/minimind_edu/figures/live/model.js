@@ -3,7 +3,7 @@
 //
 // E hidden_size, L layers, H query heads, K key/value heads, D head_dim, I intermediate_size, V words, T positions that
 // were read, this one included. A vector is a Float32Array, heads joined: q [H*D] holds head 0, head 1, and so on. A
-// matrix holds floats, or int8 rows with a scale for each.
+// matrix holds floats, or int8 rows with a scale for each, or pairs of int4 with a scale for some neighbors in a row.
 
 import { softmax } from "./sampling.js";
 
@@ -13,7 +13,7 @@ import { softmax } from "./sampling.js";
  *   max_position_embeddings: number, use_moe?: boolean, num_experts?: number, num_experts_per_tok?: number,
  *   num_shared_experts?: number, norm_topk_prob?: boolean, norm_placement?: string, rope_scaling?: object }} Config
  * @typedef {Float32Array} Vector
- * @typedef {{ shape: number[], data: Vector | Int8Array, scale?: Vector }} Matrix
+ * @typedef {{ shape: number[], data: Vector | Int8Array | Uint8Array, scale?: Vector }} Matrix
  * @typedef {Record<string, Matrix>} Tensors
  * @typedef {{ keys: Vector[], values: Vector[] }} LayerCache
  * @typedef {{ length: number, layers: LayerCache[] }} Cache
@@ -52,8 +52,8 @@ export function bytesOf(base64) {
 }
 
 /**
- * What a .safetensors file of minimind_edu holds: { config, tensors: { name: { shape, data } } }. Int8 rows become
- * floats, or stay as they are, with their scales, in a quarter of the memory.
+ * What a .safetensors file of minimind_edu holds: { config, tensors: { name: { shape, data } } }. Int8 rows, and the
+ * int4 of a page, become floats, or stay as they are, with their scales, in a quarter of the memory or less.
  */
 /** @type {(bytes: Uint8Array, keepsRows?: boolean) => { config: Config, tensors: Tensors }} */
 export function unpackWeights(bytes, keepsRows = false) {
@@ -65,20 +65,30 @@ export function unpackWeights(bytes, keepsRows = false) {
   const tensors = {};
   for (const [name, entry] of Object.entries(entries)) {
     if (name.endsWith(".scale")) continue; // of the matrix with the name before it
-    if (entry.dtype === "I8") {
+    if (entry.dtype === "I8" || entry.dtype === "U8") {
+      const [rows, stored] = entry.shape;
+      const isPacked = entry.dtype === "U8";
+      const data = isPacked ? new Uint8Array(bufferOf(entry)) : new Int8Array(bufferOf(entry));
       const scale = new Float32Array(bufferOf(entries[`${name}.scale`]));
-      const rows = { shape: entry.shape, data: new Int8Array(bufferOf(entry)), scale };
-      tensors[name] = keepsRows ? rows : restored(rows);
+      const matrix = { shape: [rows, isPacked ? 2 * stored : stored], data, scale };
+      tensors[name] = keepsRows ? matrix : restored(matrix);
     } else if (entry.dtype === "F32") tensors[name] = { shape: entry.shape, data: new Float32Array(bufferOf(entry)) };
-    else throw new Error(`${name} holds ${entry.dtype}, but only F32 and I8 are understood`);
+    else throw new Error(`${name} holds ${entry.dtype}, but only F32, I8 and U8 are understood`);
   }
   return { config: JSON.parse(metadata.config), tensors };
 }
 
-/** The matrix of int8 rows, each times its scale. @type {(rows: Matrix) => Matrix} */
+/** Whether two weights of a matrix share a byte: + 8, the one of the even column in its lower half. */
+/** @type {(matrix: Matrix) => boolean} */
+export const isPacked = ({ data }) => data instanceof Uint8Array;
+
+/** The floats of a matrix of whole numbers, each times its scale. @type {(matrix: Matrix) => Matrix} */
 export function restored({ shape, data, scale }) {
-  const columns = shape[1];
-  return { shape, data: Float32Array.from(data, (value, i) => value * scale[Math.floor(i / columns)]) };
+  const all = new Float32Array(shape[0] * shape[1]);
+  const sharing = all.length / scale.length;
+  const valueAt = isPacked({ shape, data }) ? (i) => ((data[i >> 1] >> (4 * (i & 1))) & 15) - 8 : (i) => data[i];
+  for (let i = 0; i < all.length; i++) all[i] = valueAt(i) * scale[Math.floor(i / sharing)];
+  return { shape, data: all };
 }
 
 // The model
