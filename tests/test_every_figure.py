@@ -13,9 +13,9 @@ from minimind_edu.figures import class_of, figure_names
 from minimind_edu.figures.attention_xray import TOKENS
 from minimind_edu.figures.frequency_comb import FORMULAS
 from minimind_edu.figures.model_map import LEVELS, PARTS, SIDES
-from minimind_edu.figures.neuron_words import LONGEST
 from minimind_edu.figures.pairing_lab import LAYOUTS
 from minimind_edu.figures.sampler import STARTS
+from minimind_edu.figures.story import LONGEST
 from minimind_edu.routing import STOPS
 
 # The changes of the ablations that can be chosen at once; the others are folded.

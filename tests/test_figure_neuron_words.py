@@ -8,18 +8,17 @@ from browser import open_figures, read_out, settle, unfold
 from minimind_edu import world
 from minimind_edu.figures import NeuronWords
 from minimind_edu.figures.neuron_words import (
-    LONGEST,
     SEED,
     SEEN,
     STORIES,
     TOP,
     WORDS,
     answers,
-    ids_of,
     pushes,
     reading_of,
     run,
 )
+from minimind_edu.figures.story import LONGEST, ids_of
 from minimind_edu.living import LENGTH, living_model
 
 STORY = NeuronWords.story.default_value

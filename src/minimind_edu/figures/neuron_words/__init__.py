@@ -5,23 +5,21 @@ up_proj are a key that some words match, its column of down_proj is a value that
 head reads as words. All numbers are computed here, from the stored weights; the ES module chooses among them.
 """
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from functools import cache
 from typing import Any, cast
 
 import numpy as np
 import torch
-from torch import Tensor, nn
-from traitlets import Bunch, Dict, Int, TraitError, Unicode, default, observe, validate
+from torch import Tensor
+from traitlets import Dict, default
 
 from minimind_edu import world
 from minimind_edu.block import MiniMindBlock
 from minimind_edu.device import device_of, one_thread
 from minimind_edu.feed_forward import FeedForward
 from minimind_edu.figures.base import Figure
-from minimind_edu.figures.living_model import QUESTION, TOLD
-from minimind_edu.figures.traits import proposed
+from minimind_edu.figures.story import OfAStory, ids_of, inputs_of
 from minimind_edu.living import LENGTH, living_model
 from minimind_edu.model import MiniMindForCausalLM
 
@@ -29,11 +27,10 @@ TOP = 3  # neurons of a block that are shown
 WORDS = 3  # words that a neuron answers to, and that it pushes up or down
 STORIES, SEED = 300, 8  # over which it is measured what a neuron answers to
 SEEN = 10  # times that a word must occur in them to be counted
-LONGEST = 24  # words of a story with `<s>`: what is told about a word takes a kilobyte and a half
 DIGITS = 3  # significant ones
 
 
-class NeuronWords(Figure):
+class NeuronWords(OfAStory, Figure):
     """Choose a word of a story: the strongest neurons of each block there, their words, and the words they push.
 
     Args:
@@ -46,46 +43,16 @@ class NeuronWords(Figure):
 
     _repr_traits = ("story", "word")
 
-    story = Unicode(f"{TOLD} {QUESTION}").tag(sync=True)
-    word = Int(min=0).tag(sync=True)
     # what the package measured
     sizes = Dict(read_only=True).tag(sync=True)
-    reading = Dict(read_only=True).tag(sync=True)
 
-    @validate("story")
-    def _words_of_the_world(self, proposal: Bunch) -> str:
-        try:
-            count = len(ids_of(proposal["value"]))
-        except ValueError as error:
-            raise TraitError(str(error)) from error
-        if not 2 <= count <= LONGEST:
-            raise TraitError(f"story must have 1 to {LONGEST - 1} words, got {count - 1}: give a part of it")
-        return proposal["value"]
-
-    @default("word")
-    def _last_word(self) -> int:
-        return len(ids_of(self.story)) - 1
-
-    @validate("word")
-    def _in_the_story(self, proposal: Bunch) -> int:
-        word, story = proposed(self, proposal, "word", "story")
-        last = len(ids_of(story)) - 1
-        if word > last:
-            raise TraitError(f"word must be from 0 to {last}, the last word of the story, got {word}")
-        return word
-
-    @observe("story")
-    def _read_anew(self, _: Bunch) -> None:
-        self.word = min(self.word, len(ids_of(self.story)) - 1)
-        self.set_trait("reading", reading_of(self.story))
+    @staticmethod
+    def _read(story: str) -> dict[str, Any]:
+        return reading_of(story)
 
     @default("sizes")
     def _sizes(self) -> dict[str, int]:
         return {"inner": answers().shape[-1], "stories": STORIES}
-
-    @default("reading")
-    def _reading_of_the_story(self) -> dict[str, Any]:
-        return reading_of(self.story)
 
     def _summary(self) -> tuple[str, list[tuple[str, str]]]:
         read = self.reading
@@ -113,26 +80,9 @@ def _side(activation: float) -> str:
     return "up" if activation > 0 else "down"
 
 
-def ids_of(story: str) -> np.ndarray:
-    """The ids [S] of a story, `<s>` first."""
-    return np.concatenate([[world.BOS], world.encode(story)])
-
-
 def _networks(model: MiniMindForCausalLM) -> list[FeedForward]:
     """The feed-forward network of each block."""
     return [cast(FeedForward, layer.mlp) for layer in cast(Iterable[MiniMindBlock], model.model.layers)]
-
-
-@contextmanager
-def _inputs_of(modules: list[nn.Module]) -> Iterator[list[Tensor]]:
-    """What these modules are given while they run, in the order in which they do."""
-    seen: list[Tensor] = []
-    hooks = [module.register_forward_pre_hook(lambda _, given: seen.append(given[0])) for module in modules]
-    try:
-        yield seen
-    finally:
-        for hook in hooks:
-            hook.remove()
 
 
 def run(model: MiniMindForCausalLM, ids: np.ndarray) -> tuple[Tensor, Tensor, Tensor]:
@@ -141,7 +91,7 @@ def run(model: MiniMindForCausalLM, ids: np.ndarray) -> tuple[Tensor, Tensor, Te
     Returns:
         activations of the neurons [L, B, S, I], logits [B, S, V], RMS of the stream before the final norm [B, S].
     """
-    with torch.no_grad(), _inputs_of([*(mlp.down_proj for mlp in _networks(model)), model.model.norm]) as seen:
+    with torch.no_grad(), inputs_of([*(mlp.down_proj for mlp in _networks(model)), model.model.norm]) as seen:
         logits = model(torch.from_numpy(ids).to(device_of(model))).logits
     *activations, stream = seen
     return torch.stack(activations), logits, stream.pow(2).mean(-1).sqrt()

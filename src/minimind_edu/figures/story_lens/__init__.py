@@ -7,21 +7,21 @@ The world knows what may follow each word, so every cell also tells how far it i
 from functools import cache
 from typing import Any
 
+import numpy as np
 import torch
-from traitlets import Bunch, Dict, Int, TraitError, Unicode, default, observe, validate
+from traitlets import Int, Unicode
 
 from minimind_edu import world
 from minimind_edu.device import one_thread
 from minimind_edu.figures.base import Figure
-from minimind_edu.figures.traits import proposed
+from minimind_edu.figures.story import OfAStory, ids_of, inputs_of
 from minimind_edu.living import CONFIG, living_model
 
 BLOCKS = CONFIG.num_hidden_layers
 STORY = "Mia is in the hall. Tom is in the kitchen. Tom goes from the kitchen to the garden. where is Mia? in the"
-LONGEST = 24  # words of a story with `<s>`: rows that fit a window
 
 
-class StoryLens(Figure):
+class StoryLens(OfAStory, Figure):
     """Let the blocks of the trained model speak one after the other, at all words of a story at once.
 
     Args:
@@ -38,40 +38,16 @@ class StoryLens(Figure):
 
     story = Unicode(STORY).tag(sync=True)
     depth = Int(BLOCKS, min=0, max=BLOCKS).tag(sync=True)
-    word = Int(min=0).tag(sync=True)
-    # what the package measured
-    reading = Dict(read_only=True).tag(sync=True)
 
-    @validate("story")
-    def _possible(self, proposal: Bunch) -> str:
-        try:
-            count = len(world.distributions(world.encode(f"<s> {proposal['value']}"))) - 1
-        except ValueError as error:
-            raise TraitError(str(error)) from error
-        if not 2 <= count <= LONGEST:
-            raise TraitError(f"story must have 1 to {LONGEST - 1} words, got {count - 1}: give a part of it")
-        return proposal["value"]
+    @staticmethod
+    def _read(story: str) -> dict[str, Any]:
+        return reading_of(story)
 
-    @default("word")
-    def _last_word(self) -> int:
-        return len(self.reading["tokens"]) - 1
-
-    @validate("word")
-    def _in_the_story(self, proposal: Bunch) -> int:
-        word, story = proposed(self, proposal, "word", "story")
-        last = len(reading_of(story)["tokens"]) - 1
-        if word > last:
-            raise TraitError(f"word must be from 0 to {last}, the last word of the story, got {word}")
-        return word
-
-    @observe("story")
-    def _read_anew(self, _: Bunch) -> None:
-        self.word = min(self.word, len(reading_of(self.story)["tokens"]) - 1)
-        self.set_trait("reading", reading_of(self.story))
-
-    @default("reading")
-    def _reading_of_the_story(self) -> dict[str, Any]:
-        return reading_of(self.story)
+    @staticmethod
+    def _ids(story: str) -> np.ndarray:
+        ids = ids_of(story)
+        world.distributions(ids)
+        return ids
 
     def _summary(self) -> tuple[str, list[tuple[str, str]]]:
         read = self.reading
@@ -99,15 +75,12 @@ def reading_of(story: str) -> dict[str, Any]:
         truth: for each word, [likeliest next word, its exact probability by the world].
         right: for each depth, the mean over all words of the part that is right.
     """
-    ids = torch.from_numpy(world.encode(f"<s> {story}"))
+    ids = torch.from_numpy(ids_of(story))
     model = living_model()
-    streams: list[torch.Tensor] = []
-    for block in model.model.layers:
-        block.register_forward_pre_hook(lambda _, given: streams.append(given[0]))
-    model.model.norm.register_forward_pre_hook(lambda _, given: streams.append(given[0]))
     with torch.no_grad():
-        model(ids[None])
-        ends = torch.cat(streams)  # [L + 1, S, E]; the norm of the last stream has run, so it may run again
+        with inputs_of([*model.model.layers, model.model.norm]) as streams:
+            model(ids[None])
+        ends = torch.cat(streams)  # [L + 1, S, E]
         probabilities = model.lm_head(model.model.norm(ends)).softmax(-1)  # [L + 1, S, V]
     exact = torch.from_numpy(world.distributions(ids.numpy())).to(probabilities)  # [S, V]
     right = torch.minimum(probabilities, exact).sum(-1)  # [L + 1, S]
