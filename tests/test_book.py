@@ -367,6 +367,24 @@ def test_the_search_finds_the_chapter_about_it_first(page, http_address, words, 
         assert (" > " in title) == bool(urlsplit(address).fragment)
 
 
+@pytest.mark.parametrize(
+    ("words", "address"),
+    [
+        ("004 §3.7", "/book/reference/notes_map.html#notes-004-3-7"),
+        ("000 KV 3.1", "/book/reference/notes_map.html#notes-000-kv-3-1"),
+        ("004 Q11", "/book/reference/notes_map.html#notes-004-q11"),
+        ("水压", "/book/reference/notes_map.html"),
+        ("repeat_kv_simple", "/book/reference/sources.html"),
+    ],
+)
+def test_the_search_knows_the_notes_by_section_term_and_name(page, http_address, words, address):
+    found = [place.removeprefix(http_address) for _, place, _ in found_for(page, http_address, words)]
+    assert address in found[:2], found
+    page.goto(f"{http_address}{address}")
+    fragment = urlsplit(address).fragment
+    assert not fragment or page.locator(f"#{fragment}").count() == 1
+
+
 def test_the_search_knows_nothing_of_the_cell_that_installs_the_package(page, http_address):
     assert found_for(page, http_address, "invalidate_caches") == []
 

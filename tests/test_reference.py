@@ -60,12 +60,27 @@ def test_every_formula_is_computed_by_a_function_a_class_or_a_property():
         assert callable(computes) or isinstance(computes, property), code
 
 
-@pytest.mark.parametrize("title", ["transformers", "This package"])
-def test_the_source_map_names_what_there_is(title):
-    named = [name for cell in column("sources", title) for name in re.findall(r"`([\w.]+)`", cell)]
-    assert len(named) > 20
+@pytest.mark.parametrize(
+    ("table", "title"), [("sources", "transformers"), ("sources", "This package"), ("names", "This package")]
+)
+def test_the_source_map_names_what_there_is(table, title):
+    named = [name for cell in column(table, title) for name in re.findall(r"`([\w.]+)`", cell)]
+    assert len(named) > 15
     for name in named:
         assert found(name) is not None
+
+
+def test_the_names_of_the_notes_lead_somewhere():
+    listed = " ".join(column("names", "Name in the notes"))
+    for name in (
+        "apply_rope",
+        "repeat_kv_simple",
+        "SimpleFeedForward",
+        "SwiGLU",
+        "CustomRMSNorm",
+        "SimpleTransformerLayer",
+    ):
+        assert f"`{name}`" in listed
 
 
 def test_a_wrong_name_is_not_found():

@@ -16,7 +16,7 @@ from sphinx.application import Sphinx
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.append(str(ROOT))  # jupyter-book does not look there for the tools
 
-from minimind_book import card, facts, figures, folding, mathematics, moved, pages, reference  # noqa: E402
+from minimind_book import card, facts, figures, folding, mathematics, moved, notes, pages, reference  # noqa: E402
 
 ASSETS = ROOT / "book" / "assets"
 NOTEBOOKS = "notebooks"  # the folder of the output for them
@@ -58,7 +58,7 @@ def mark_callouts(app: Sphinx, doctree: nodes.document) -> None:
 def setup(app: Sphinx) -> dict:
     """Connect the steps above to the build."""
     gc.disable()  # a sixth of the build would be looking for garbage: all it makes is kept until its process ends
-    for part in (pages, mathematics, folding, figures, facts, card, reference, moved):
+    for part in (pages, mathematics, folding, figures, facts, card, reference, notes, moved):
         part.setup(app)
     app.connect("builder-inited", write_static_files)
     app.connect("doctree-read", mark_callouts)

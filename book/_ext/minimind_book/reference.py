@@ -81,6 +81,15 @@ def address(where: str, page: str) -> tuple[str, str]:
     return name, os.path.relpath(target, Path(page).parent)
 
 
+def spelled(where: str) -> tuple[str, str]:
+    """The title of the chapter that a last cell means, or nothing, and what the link to it says."""
+    _, heading, name = place(where)
+    if "#" not in where or where.startswith("book/"):
+        return "", name.partition(" · ")[2] if where in corrections_by_number() else plain(heading)
+    chapter = next(one for one in chapters().values() if one.name == where.partition("#")[0])
+    return chapter.title, plain(heading)
+
+
 def widths(written: nodes.table) -> list[int]:
     """The share of each column, in characters: room for its words first, then by the usual length of its cells.
 
@@ -97,7 +106,16 @@ def widths(written: nodes.table) -> list[int]:
     return [round(words + left * rest) for words, rest in zip(least, more, strict=True)]
 
 
-class Reference(SphinxDirective):
+class Table(SphinxDirective):
+    """What a table needs to write its cells."""
+
+    def cell(self, text: str) -> list[nodes.Node]:
+        """The Markdown of a cell."""
+        parsed, messages = self.parse_inline(text)
+        return [*parsed, *messages]
+
+
+class Reference(Table):
     """`{reference} NAME`: the table of `book/reference/NAME.tsv`; `corrections` is made from their notebooks."""
 
     required_arguments = 1
@@ -120,11 +138,6 @@ class Reference(SphinxDirective):
         for column, width in zip(written.findall(nodes.colspec), widths(written), strict=True):
             column["colwidth"] = width
         return [written]
-
-    def cell(self, text: str) -> list[nodes.Node]:
-        """The Markdown of a cell."""
-        parsed, messages = self.parse_inline(text)
-        return [*parsed, *messages]
 
     def linked(self, cells: list[list[nodes.Node]], where: str) -> list[list[nodes.Node]]:
         """A row whose first cell leads to a place."""

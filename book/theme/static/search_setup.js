@@ -10,11 +10,22 @@ Documentation.TRANSLATIONS["Search finished, found ${resultCount} page(s) matchi
 // A title with all that is sought comes before any text: that of a page, then those of sections, first what says little
 // else. (Sphinx knows of a word only whether a page has it, and gives every heading the weight of a title.) The
 // corrections of the notes come last, for they name everything, too.
+// A section of the notes, as in "004 §3.7" or "000 KV 3.1", holds no word, but has its place on their map.
+function placeInTheNotes() {
+  const typed = new URLSearchParams(location.search).get("q") ?? "";
+  const named = /^\s*(00[0134])\s*(RoPE|GQA|KV|RMS|mask|MoE)?\s*§?\s*(Q\d+|\d(?:\.\d+)?)?\s*$/i.exec(typed);
+  if (!named) return [];
+  const { titles, docnames, filenames } = Search._index;
+  const page = docnames.indexOf("book/reference/notes_map");
+  const anchor = ["notes", ...named.slice(1)].filter(Boolean).join("-").toLowerCase().replace(".", "-");
+  return [[docnames[page], `${titles[page]} > ${typed.trim()}`, `#${anchor}`, null, 300, filenames[page]]];
+}
+
 const byText = Search.performTermsSearch;
 Search.performTermsSearch = (sought, excluded) => {
   const { alltitles, titles, docnames, filenames } = Search._index;
   const stemmer = new Stemmer();
-  const found = byText(sought, excluded);
+  const found = [...placeInTheNotes(), ...byText(sought, excluded)];
   for (const [title, places] of Object.entries(alltitles)) {
     const words = splitQuery(title.toLowerCase()).filter((word) => !stopwords.includes(word) && !/^\d+$/.test(word));
     const stems = new Set(words.map((word) => stemmer.stemWord(word)));
