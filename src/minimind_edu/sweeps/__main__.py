@@ -1,0 +1,114 @@
+"""Train every sweep and store what it reached: `python -m minimind_edu.sweeps`, half an hour on one core.
+
+`--only swaps` trains one of swaps, patience, rates and sizes and keeps what is stored of the others; `--into FILE`
+writes somewhere else.
+"""
+
+import argparse
+import itertools
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from minimind_edu import stored, world
+from minimind_edu.living import BATCH_SIZE, LENGTH, story_batches
+from minimind_edu.sweeps import (
+    GLANCES,
+    LARGE,
+    PATIENCE,
+    RATES,
+    RECIPE,
+    RUNS,
+    SEEDS,
+    SIZE_STEPS,
+    SMALL,
+    SWAPS,
+    WIDTHS,
+    above_floor,
+    batches,
+    sized,
+    swapped,
+)
+from minimind_edu.training import Recipe, train
+
+SIZE_RECIPE = Recipe(steps=1, learning_rate=5e-3, warmup=100, last=1.0)  # a constant rate: every step is an end
+
+
+def swap(base: float, parts: tuple[str, ...], seed: int, recipe: Recipe = RECIPE) -> dict[str, Any]:
+    """One training from an initialization, swapped or not."""
+    model = swapped(base, parts, seed)
+    train(model, batches(seed), recipe)
+    return {"base": base, "parts": list(parts), "seed": seed, "steps": recipe.steps, "above": above_floor(model)}
+
+
+def rate(base: float, learning_rate: float, seed: int) -> dict[str, Any]:
+    """One training at another learning rate."""
+    model = swapped(base, (), seed)
+    train(model, batches(seed), replace(RECIPE, learning_rate=learning_rate))
+    return {"base": base, "rate": learning_rate, "seed": seed, "above": above_floor(model)}
+
+
+def size(width: int, seed: int, steps: int | None = None) -> dict[str, Any]:
+    """One training on stories, with its held-out loss, less the world's own, after some of its steps."""
+    model, steps = sized(width, seed), steps or SIZE_STEPS[width]
+    stops = sorted({max(1, round(steps / 1.5**back)) for back in range(GLANCES)})
+    held_out, distances = torch.from_numpy(world.stories(100, LENGTH, seed=1_000_000)), []
+    least = surprise(held_out)
+
+    def after(step: int, _: float) -> None:
+        if step + 1 in stops:
+            with torch.no_grad():
+                distances.append(model(held_out, labels=held_out).loss.item() - least)
+
+    train(model, story_batches(seed), replace(SIZE_RECIPE, steps=steps), after)
+    words = [stop * BATCH_SIZE * LENGTH for stop in stops]
+    parameters = model.num_parameters()
+    return {"width": width, "seed": seed, "parameters": parameters, "words": words, "distance": distances}
+
+
+def surprise(stories: Tensor) -> float:
+    """The loss on stories [B, T] of the world itself, in nats per word: no model's is lower on average."""
+    exact = torch.from_numpy(np.stack([world.distributions(story) for story in stories.numpy()]))
+    return -exact[:, :-1].gather(-1, stories[:, 1:, None]).log().mean().item()
+
+
+SWEEPS = {  # name -> its runs, one after the other
+    "swaps": lambda: (swap(*chosen) for chosen in itertools.product((LARGE, SMALL), SWAPS, SEEDS)),
+    "patience": lambda: (swap(SMALL, (), seed, replace(RECIPE, steps=n)) for n in PATIENCE for seed in SEEDS),
+    "rates": lambda: (rate(*chosen) for chosen in itertools.product((LARGE, SMALL), RATES, SEEDS)),
+    "sizes": lambda: (size(*chosen) for chosen in itertools.product(WIDTHS, SEEDS)),
+}
+
+
+def trained(name: str) -> Iterator[dict[str, Any]]:
+    """The runs of one sweep, told as they end."""
+    for run in SWEEPS[name]():
+        print(name, run, flush=True)
+        yield stored.rounded(run, 4)
+
+
+def write(sweeps: dict[str, list[dict[str, Any]]], path: Path) -> None:
+    """Store the sweeps, a line for each run."""
+    lists = (f'"{name}": [\n' + ",\n".join(map(json.dumps, runs)) + "\n]" for name, runs in sweeps.items())
+    stored.write("{" + ",\n".join(lists) + "}\n", path)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", choices=SWEEPS)
+    stored.add_into(parser)
+    arguments = parser.parse_args()
+    into = stored.place(parser, arguments.into, RUNS)
+    names = [arguments.only] if arguments.only else list(SWEEPS)
+    kept = json.loads(into.read_text(encoding="utf-8")) if arguments.only and into.exists() else {}
+    write(kept | {name: list(trained(name)) for name in names}, into)
+
+
+if __name__ == "__main__":
+    main()
