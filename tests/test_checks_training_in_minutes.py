@@ -46,6 +46,17 @@ def order_by_shuffling(task):
     return False
 
 
+def excess_by_log_of_softmax(exact, logits):
+    return torch.xlogy(exact, exact).sum(-1).mean() - (exact * logits.softmax(-1).log()).sum(-1).mean()
+
+
+def rate_with_cosine_after_warmup(step, steps, highest, warmup, last):
+    if step < warmup:
+        return highest * (step + 1) / warmup
+    done = (step - warmup) / (steps - warmup)
+    return highest * (last + (1 - last) * (1 + math.cos(math.pi * done)) / 2)
+
+
 RIGHT = [
     (checks.check_excess, excess_by_kl_div),
     (checks.check_excess, excess_in_two_parts),
@@ -82,13 +93,16 @@ WRONG = [
         lambda p, logits: excess_by_kl_div(p, logits) / p.shape[1],
         "average over the vocabulary too",
     ),
+    (checks.check_excess, excess_by_log_of_softmax, "minus infinity"),
     (checks.check_rate, rate_without_cosine, "expected"),
+    (checks.check_rate, rate_with_cosine_after_warmup, "begins after the warm-up"),
     (checks.check_rate, lambda *plan: math.pi, "expected"),
     (checks.check_loop, loop_without_emptying, "gradients add up"),
     (checks.check_needs_order, lambda task: task([3, 1, 2]) == [3, 1, 2], "only copying"),
     (checks.check_needs_order, lambda task: isinstance(task([3, 1, 2]), list), "what kind of answer"),
     (checks.check_needs_order, lambda task: task([3, 1, 2]) != task([2, 1, 3]), "one pair of lists"),
     (checks.check_needs_order, lambda task: task([3, 1, 2]) != task([4, 1, 2]), "you changed a digit"),
+    (checks.check_needs_order, lambda task: task([1, 2, 3, 4]) != task([4, 3, 2, 1]), "you only reverse"),
 ]
 
 

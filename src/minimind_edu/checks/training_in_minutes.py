@@ -31,9 +31,13 @@ check_excess = Exercise(
         Case("five words, a vocabulary of 7", (_rows(5, 7), numbers(5, 7, shift=0.5))),
         Case("a model that knows the truth: 0", (_rows(4, 6), _rows(4, 6).log() + 2)),
         Case("words that cannot come: 0 log 0 is 0", (_SURE, numbers(3, 3))),
-        Case("logits in the hundreds", (_SURE, 400 * numbers(3, 3))),
+        Case("logits in the thousands", (_SURE, 4000 * numbers(3, 3))),
     ),
     mistakes=(
+        Mistake(
+            lambda p, logits: (p * (torch.where(p > 0, p, 1.0).log() - logits.softmax(-1).log())).sum(-1).mean(),
+            "softmax rounds small probabilities to 0, and log makes them minus infinity: log_softmax takes both at once",
+        ),
         Mistake(
             lambda p, logits: -(p * logits.log_softmax(-1)).sum(-1).mean(),
             "this is the expected loss, not yet its distance from the floor: subtract the entropy of exact",
@@ -73,6 +77,13 @@ def _rates(*plan: float) -> tuple[tuple[float, ...], ...]:
     return tuple((step, steps, highest, warmup, last) for step in (0, 4, warmup - 1, steps // 2, steps - 1))
 
 
+def _cosine_after_warmup(step: int, steps: int, highest: float, warmup: int, last: float) -> float:
+    if step < warmup:
+        return highest * (step + 1) / warmup
+    cosine = (1 + math.cos(math.pi * (step - warmup) / (steps - warmup))) / 2
+    return highest * (last + (1 - last) * cosine)
+
+
 check_rate = Exercise(
     "Is `attempt(step, steps, highest, warmup, last)` the rate of a step: warm-up, then half a cosine?",
     answer=each(_rate),
@@ -86,6 +97,11 @@ check_rate = Exercise(
         Mistake(
             each(lambda s, n, top, w, last: _rate(s, n, top, w, last) * (s / (s + 1) if s < w else 1)),
             "the first step has the rate 0, so it is wasted: step 0 is the first of the warm-up, (step + 1) / warmup",
+        ),
+        Mistake(
+            each(_cosine_after_warmup),
+            "your cosine begins after the warm-up, as in many libraries; here it begins at step 0, and the warm-up "
+            "multiplies it",
         ),
         Mistake(
             each(lambda s, n, top, w, last: _rate(s, n, top, w, 0.0)),
@@ -205,8 +221,9 @@ _TASKS: dict[str, Task] = {
     "how many are even": lambda digits: sum(d % 2 == 0 for d in digits),
     "is it sorted?": lambda digits: digits == sorted(digits),
     "the sum": sum,
+    "the largest jump between neighbors": lambda digits: max(abs(a - b) for a, b in itertools.pairwise(digits)),
 }
-_ORDERED = ("copy", "the first digit", "the last but one", "is it sorted?")
+_ORDERED = ("copy", "the first digit", "the last but one", "is it sorted?", "the largest jump between neighbors")
 _TRIED = ([3, 1, 2], [5, 5, 0], [1, 2, 3, 4], [9, 8, 7], [2, 2], [0, 6, 4, 4, 1])
 
 
@@ -219,6 +236,10 @@ check_needs_order = Exercise(
     answer=_needs_order,
     cases=tuple(Case(f"{name}: {name in _ORDERED}", (task,)) for name, task in _TASKS.items()),
     mistakes=(
+        Mistake(
+            lambda task: any(task(digits[::-1]) != task(digits) for digits in _TRIED),
+            "you only reverse: some tasks give the same answer for a list and its reverse; try every order",
+        ),
         Mistake(
             lambda task: task([3, 1, 2]) != task([2, 1, 3]),
             "one pair of lists is too few: some tasks notice only other orders; try many lists, every way round",
