@@ -24,6 +24,7 @@ from minimind_edu.sweeps import (
     WIDTHS,
     __main__,
     above_floor,
+    at_budget,
     batches,
     runs,
     sized,
@@ -70,6 +71,13 @@ def test_the_parts_are_all_matrices_each_once():
 def test_sizes_are_the_books_model_at_other_widths():
     counts = [sized(width, 0).num_parameters() for width in WIDTHS]
     assert counts == sorted(counts) and counts[-1] == 203_072  # the book's own
+
+
+def test_a_budget_is_spent_on_weights_times_words():
+    run = {"parameters": 100, "words": [10, 1_000], "distance": [3.0, 1.0]}
+    assert at_budget(run, 6_000) == 3.0 and at_budget(run, 600_000) == 1.0
+    assert at_budget(run, 60_000) == pytest.approx(2.0)  # half way, in factors
+    assert math.isnan(at_budget(run, 5_000)) and math.isnan(at_budget(run, 700_000))
 
 
 def test_stored_runs_are_of_these_sweeps():

@@ -36,7 +36,7 @@ check_excess = Exercise(
     mistakes=(
         Mistake(
             lambda p, logits: (p * (torch.where(p > 0, p, 1.0).log() - logits.softmax(-1).log())).sum(-1).mean(),
-            "softmax rounds small probabilities to 0, and log makes them minus infinity: log_softmax takes both at once",
+            "softmax rounds small probabilities to 0, and log makes that minus infinity: log_softmax does both at once",
         ),
         Mistake(
             lambda p, logits: -(p * logits.log_softmax(-1)).sum(-1).mean(),

@@ -52,7 +52,7 @@ SWAPS = ((), *((part,) for part in PARTS), ("v, o", "table"))  # the parts that 
 PATIENCE = (240, 480)  # more steps, from SMALL everywhere
 RATES = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1)
 WIDTHS = (16, 32, 64)
-SIZE_STEPS = {16: 2_000, 32: 1_000, 64: 500}
+SIZE_STEPS = {16: 3_700, 32: 1_000, 64: 500}
 GLANCES = 12  # looks at each of the three sizes, each after 1.5 times the steps of the one before
 
 
@@ -105,6 +105,12 @@ def sized(width: int, seed: int) -> MiniMindForCausalLM:
         initializer_range=0.8 / math.sqrt(width),
     )
     return living.new_model(seed, config)
+
+
+def at_budget(run: dict[str, Any], operations: float) -> float:
+    """The distance of a run of `sizes` after so many operations, 6 for each weight and word; nan where it was not."""
+    spent = 6.0 * run["parameters"] * np.array(run["words"])
+    return float(np.interp(math.log(operations), np.log(spent), run["distance"], math.nan, math.nan))
 
 
 def runs() -> dict[str, Any]:
