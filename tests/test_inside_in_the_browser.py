@@ -12,7 +12,8 @@ from tokenizers import Tokenizer
 from web_engines import Firefox, WebKit, start
 
 from minimind_edu import __main__ as program
-from minimind_edu import from_checkpoint, save_checkpoint
+from minimind_edu import from_checkpoint, save_checkpoint, world
+from minimind_edu.living import living_model
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
 
@@ -210,6 +211,70 @@ def test_a_head_is_opened_and_silenced_and_what_was_is_marked(visit, living):
     assert bars(page)[0] == ["hall", "100 %"] and page.locator(".in-number small").count() == 0
 
 
+def test_a_whole_block_falls_silent_and_its_stream_is_what_torch_has(visit, living):
+    page = visit(living)
+    page.get_by_role("button", name="block 2", exact=True).click()
+    page.locator(".in-zoom h3", has_text="Block 2").wait_for()
+    settled(page)
+    model = living_model()
+    ids = [0, *world.encode(page.input_value(".in-field"))]
+    streams = []
+    hook = model.model.layers[1].register_forward_hook(lambda _, x, y: streams.extend([x[0], y[0]]))
+    logits_of(model, ids)
+    hook.remove()
+    sizes = [stream[0, -1].pow(2).mean().sqrt().item() for stream in streams]
+    shown = [float(one) for one in page.locator(".in-strips b").all_inner_texts()]
+    assert [shown[0], shown[3]] == pytest.approx(sizes, abs=0.02)
+    page.get_by_role("switch", name="silence this whole block").check()
+    page.locator(".in-silent", has_text="Silent: block 2.").wait_for()
+    settled(page)
+    shown = page.locator(".in-strips b").all_inner_texts()
+    assert shown[0] == shown[3] and shown[1:3] == ["0.00", "0.00"]
+    page.get_by_role("switch", name="silence this whole block").uncheck()
+    page.locator(".in-silent").wait_for(state="hidden")
+    page.locator(".in-feed").nth(3).click()
+    page.get_by_role("switch", name="silence this feed-forward part").check()
+    page.locator(".in-silent", has_text="Silent: feed-forward of block 4.").wait_for()
+    assert_quiet(page)
+
+
+def test_a_pinned_text_marks_every_bar_and_the_tokens_that_differ(visit, living):
+    page = visit(living)
+    page.get_by_role("button", name="Pin, to compare").click()
+    fill(page, page.input_value(".in-field").replace("hall", "attic"))
+    assert bars(page)[0][0] == "attic"
+    assert page.locator(".in-bar", has_text="attic").locator("small").inner_text() == "was < 0.01 %"
+    assert page.locator(".in-bar", has_text="hall").locator("small").inner_text() == "was 100 %"
+    assert page.locator('.in-token[data-other="true"]').all_inner_texts() == ["attic"]
+    page.get_by_role("button", name="Unpin").click()
+    settled(page)
+    assert page.locator(".in-bar small").count() == page.locator('[data-other="true"]').count() == 0
+
+
+def test_its_address_opens_all_of_it_again(visit, living):
+    page = visit(living)
+    page.get_by_role("button", name="Pin, to compare").click()
+    fill(page, page.input_value(".in-field").replace("hall", "attic"))
+    page.get_by_role("button", name="block 1, head 3").click()
+    page.get_by_role("switch", name="silence this head").check()
+    settled(page)
+    page.wait_for_url(re.compile("silent=0.2"))
+    seen = (
+        "() => ['.in-line', '.in-bars', '.in-silent', '.in-zoom', '.in-was'].map("
+        "(one) => document.querySelector(one).innerText)"
+    )
+    expected = page.evaluate(seen)
+    again = page.context.new_page()
+    again.watch = Watch(again)
+    again.goto(page.url)
+    again.locator(".in-number small").first.wait_for()
+    settled(again)
+    assert again.evaluate(seen) == expected
+    assert_quiet(again)
+    again.evaluate("location.hash = 'ids=0.2.29'")
+    again.locator(".in-count", has_text="3 tokens").wait_for()
+
+
 def test_trying_without_each_head_finds_the_one_that_is_needed(visit, living):
     page = visit(living)
     page.get_by_role("button", name="Try without each head").click()
@@ -249,6 +314,12 @@ def test_a_mixture_shows_its_router_and_neurons(visit, tmp_path):
     page.locator(".in-neurons li").first.wait_for()
     assert page.locator(".in-router li").count() == 4 and page.locator('[data-chosen="true"]').count() == 2
     assert page.locator(".in-neurons li").count() == 6
+    box = page.locator(".in-grid").bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 5)
+    page.locator(".in-routes .mm-note", has_text=re.compile(r": expert \d \([\d.]+\s%\), expert")).wait_for()
+    page.mouse.click(box["x"] + 72, box["y"] + 5)
+    settled(page)
+    assert page.locator(".in-line button").first.get_attribute("aria-current") == "true"
     assert_quiet(page)
 
 

@@ -120,6 +120,16 @@ def test_a_position_can_be_opened_again(node, model):
     assert max(node.evaluate(script, [IDS, ["0.1"]])) == 0
 
 
+def test_another_text_is_read_beside(node, model):
+    script = """([ids, other, keys]) => {
+        read(reading, ids);
+        return [reading.beside(other, new Set(keys)), reading.logitsAt(ids.length - 1)];
+    }"""
+    beside, own = node.evaluate(script, [IDS, IDS[3:8], ["0.2"]])
+    torch.testing.assert_close(torch.tensor(beside), logits_of(model, IDS[3:8], (0, 2))[-1], rtol=0, atol=CLOSE)
+    torch.testing.assert_close(torch.tensor(own), logits_of(model, IDS)[-1], rtol=0, atol=CLOSE)
+
+
 def test_a_trial_tells_what_is_lost_without_each_head(node, model):
     script = "([ids, at, token, keys]) => (read(reading, ids, keys), [...reading.trial(at, token)])"
     found = node.evaluate(script, [IDS, 9, 4, ["1.1"]])

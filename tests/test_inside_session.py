@@ -54,7 +54,7 @@ def test_a_text_is_typed_continued_taken_back(session):
 
 def test_what_begins_as_before_stays_told(session):
     assert do(session, "session.type('abcd'); tell(); session.type('abx');")["told"] == 3
-    assert do(session, "tell(); session.silenceOne('0.1', true);")["told"] == 0
+    assert do(session, "tell(); session.silenceSome(['0.1'], true);")["told"] == 0
 
 
 def test_another_token_takes_the_place_after_the_selected_one(session):
@@ -80,7 +80,10 @@ def test_the_model_ends_its_text(session):
 
 
 def test_what_was_before_the_first_silent_head_is_kept_to_compare_with(session):
-    do(session, "session.type('ab'); tell(); session.silenceOne('0.1', true); tell(); session.silenceOne('1.0', true);")
+    do(
+        session,
+        "session.type('ab'); tell(); session.silenceSome(['0.1'], true); tell(); session.silenceSome(['1.0'], true);",
+    )
     assert session.evaluate("() => session.before.length") == 3
     found = do(session, "tell(); session.silence(new Set());")
     assert found["silenced"] == [] and session.evaluate("() => session.before") is None
@@ -129,7 +132,7 @@ def test_an_answer_from_before_a_head_fell_silent_is_not_used(session):
         const used = [];
         const ask = () => session.look("lens", { at: 0 }, (answer) => used.push(answer));
         answers.lens = "before";
-        session.type("ab"); tell(); ask(); session.silenceOne("0.1", true); tell();
+        session.type("ab"); tell(); ask(); session.silenceSome(["0.1"], true); tell();
         await new Promise((done) => setTimeout(done));
         answers.lens = "after";
         ask();
@@ -141,8 +144,60 @@ def test_an_answer_from_before_a_head_fell_silent_is_not_used(session):
 
 
 def test_a_trial_is_of_the_token_that_is_explained(session):
-    do(session, "session.type('ab'); tell(); session.set({ target: 9 }); session.tryAll();")
-    assert session.evaluate("() => asked.at(-1)") == ["trial", {"at": 2, "token": 9}]
+    do(session, "session.type('ab'); tell(); session.set({ target: 4 }); session.tryAll();")
+    assert session.evaluate("() => asked.at(-1)") == ["trial", {"at": 2, "token": 4}]
     do(session, "session.hear({ did: 'trial', layer: 0, head: 1, without: -2 }); session.set({ isAgainst: true });")
     found = session.evaluate("() => [session.trial.found.length, session.targetNow, session.againstNow]")
-    assert found == [1, 9, 3]
+    assert found == [1, 4, 3]
+
+
+def test_a_pinned_text_is_what_all_others_are_compared_with(session):
+    do(session, "session.type('ab'); tell(); session.pin(); session.type('xy'); tell();")
+    reference = "() => session.referenceNow?.top ?? null"
+    assert session.evaluate(reference) == [[3, 0.5], [4, 0.2]]
+    do(session, "session.silenceSome(['0.1'], true); tell();")
+    assert session.evaluate(reference) == [[3, 0.5], [4, 0.2]], "also with silent parts"
+    do(session, "session.set({ pinned: null });")
+    assert session.evaluate(reference) == [[26, 0.5], [27, 0.2]], "and then with what was before they fell silent"
+
+
+RESTORED = """{ ids: [0, 1, 2, 3], selected: 2, written: new Set([3]), silenced: new Set(SILENT), zoom: null,
+    target: null, isAgainst: true, settings: { temperature: 1, topK: 0, topP: 1 }, isChat: false, typed: undefined, pin: PIN }"""
+
+
+def restored(silent="[]", pin="null"):
+    return RESTORED.replace("SILENT", silent).replace("PIN", pin)
+
+
+def test_an_address_brings_back_a_text_and_what_was_chosen(session):
+    found = do(session, f"session.type('x'); tell(); session.restore({restored()}); tell();")
+    assert (found["ids"], found["selected"], found["written"], found["typed"]) == ([0, 1, 2, 3], 2, [3], "abc")
+    assert session.evaluate("() => [session.isAgainst, session.settings.temperature, asked.length]") == [True, 1, 2]
+    assert do(session, "session.undo();")["ids"] == [0, 24]
+
+
+@pytest.mark.parametrize(
+    "state, ids, silent",
+    [
+        (restored("['0.1']", "{ ids: [5], silenced: new Set(['1.0']) }"), [5], ["1.0"]),
+        (restored("['0.1']"), [0, 1, 2], []),
+    ],
+    ids=["what is pinned", "what was before parts fell silent"],
+)
+def test_what_an_address_compares_with_is_read_beside(session, state, ids, silent):
+    do(session, f"answers.beside = [[9, 1]]; const end = session.restore({state}); tell(); await end;")
+    assert session.evaluate("() => asked.at(-1)") == ["beside", {"ids": ids, "silenced": silent}]
+    assert session.evaluate("() => session.referenceNow.top") == [[9, 1]]
+
+
+def test_silent_parts_are_named_blocks_as_one(node):
+    script = """async () => {
+        const { partsOf, silentParts } = await import("/inside/session.js");
+        const silenced = new Set([...partsOf(1, 2), "2.feed", "0.1"]);
+        return silentParts(silenced, { num_hidden_layers: 3, num_attention_heads: 2 });
+    }"""
+    assert node.evaluate(script) == [
+        {"part": "head", "layer": 0, "head": 1},
+        {"part": "block", "layer": 1},
+        {"part": "feed", "layer": 2},
+    ]

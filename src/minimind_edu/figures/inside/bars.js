@@ -2,25 +2,32 @@
 
 import { h, fill, fmt, button } from "../kit/kit.js";
 import { createPush } from "./marks.js";
+import { silentParts } from "./session.js";
+import { textOf } from "./tokens.js";
 
 const BARS = 8;
+const PINNED = 8; // tokens of a pinned text that are named
 const PARTS = 6; // that are named one by one
 
 /** The likeliest next tokens. */
-export function createBars(words, session, chip, size) {
+export function createBars(words, session, chip, data, reader) {
+  const size = data.config.vocab_size;
   const title = h("h2", { "aria-live": "polite" });
   const list = h("div", { class: "in-bars" });
   const [legend, rest] = [h("p", { class: "mm-note in-was" }), h("p", { class: "mm-note" })];
-  const root = h("section", {}, title, list, legend, rest);
+  const pin = button({ label: words.pin, onClick: () => session.pin() });
+  const unpin = button({ label: words.unpin, onClick: () => session.set({ pinned: null }) });
+  const root = h("section", {}, title, list, legend, rest, h("div", { class: "in-presses" }, pin, unpin));
 
-  /** What the probability of a token was before the first head fell silent, if one is. */
-  function referenceOf(id) {
-    const before = session.before?.[session.selected];
-    return before ? (before.top.find(([one]) => one === id)?.[1] ?? 0) : null;
+  /** The share of a token among those that were told: { p, isLess: whether it is only known to be less }. */
+  function shareIn(top, id) {
+    const known = top.find(([one]) => one === id);
+    return { p: (known ?? top.at(-1))[1], isLess: !known };
   }
 
-  function barOf([id, p]) {
-    const before = referenceOf(id);
+  function barOf(id) {
+    const { p, isLess } = shareIn(session.now.top, id);
+    const before = session.referenceNow && shareIn(session.referenceNow.top, id);
     const isTarget = id === session.targetNow;
     const name = chip(id);
     const put = { type: "button", class: "in-put", onClick: () => session.answer(id) };
@@ -29,10 +36,10 @@ export function createBars(words, session, chip, size) {
       "span",
       { class: "mm-track" },
       h("i", { class: "mm-after", style: { width: `${100 * p}%` } }),
-      before !== null && h("i", { class: "in-mark", style: { left: `${100 * before}%` } }),
+      before && h("i", { class: "in-mark", style: { left: `${100 * before.p}%` } }),
     );
-    const number = h("span", { class: "in-number" }, words.percent(p));
-    if (before !== null) number.append(h("small", {}, words.was(before)));
+    const number = h("span", { class: "in-number" }, words.share(p, isLess));
+    if (before) number.append(h("small", {}, words.was(before)));
     return h(
       "div",
       { class: "in-bar", "data-target": String(isTarget) },
@@ -48,17 +55,22 @@ export function createBars(words, session, chip, size) {
 
   let drawn = "";
   function draw() {
-    const { now, ids, selected, targetNow, before } = session;
+    const { now, ids, selected, targetNow, referenceNow, pinned, silenced } = session;
     if (!now) return;
-    const key = `${selected} ${ids[selected]} ${targetNow} ${now.top} ${Boolean(before)}`;
+    const key = `${selected} ${ids[selected]} ${targetNow} ${now.top} ${referenceNow?.top} ${Boolean(pinned)}`;
     if (key === drawn) return;
     drawn = key;
     const [bars, focused] = [now.top.slice(0, BARS), [...list.querySelectorAll("button")]];
+    const shown = bars.map(([id]) => id);
+    const former = referenceNow?.top[0][0]; // what was likeliest there is shown here, too
+    if (former !== undefined && !shown.includes(former)) shown.push(former);
     const at = focused.indexOf(document.activeElement);
     fill(title, words.after, chip(ids[selected]), "?");
-    fill(list, bars.map(barOf));
+    fill(list, shown.map(barOf));
     if (at >= 0) list.querySelectorAll("button")[at]?.focus({ preventScroll: true });
-    legend.textContent = before && session.silenced.size ? words.legend(session.silenced.size) : "";
+    legend.textContent = pinned ? words.pinned(textOf(reader, pinned.ids.slice(-PINNED))) : "";
+    if (!pinned && referenceNow) legend.textContent = words.legend(silentParts(silenced, data.config).length);
+    unpin.root.hidden = !pinned;
     const share = 1 - bars.reduce((sum, [, p]) => sum + p, 0);
     rest.textContent = words.rest(size - bars.length, Math.max(0, share), Math.exp(now.entropy));
   }

@@ -2,6 +2,7 @@
 
 import { h, fill, button, announcement } from "../kit/kit.js";
 import { createPush, readBy } from "./marks.js";
+import { silentParts } from "./session.js";
 
 const EDGE = 96; // points of a small map
 const BETWEEN = 400; // milliseconds between two drawings of a map while a text is read
@@ -70,24 +71,26 @@ export function createBlocks(words, session, chip, data, zoom, look) {
   const note = h("p", { class: "mm-note" }, words.maps, target, words.mapsEnd);
   const tryAll = button({ label: words.tryAll, onClick: () => session.tryAll() });
   const tried = h("p", { class: "mm-note in-tried", "aria-live": "polite" });
+  const nameOf = { head: words.head, feed: (layer) => words.feed(layer, isMixture), block: words.block };
   const silent = h("p", { class: "in-silent", "aria-live": "polite" });
 
   const blocks = Array.from({ length: L }, (_, layer) => {
     const heads = Array.from({ length: H }, (_, head) => createHead(words, session, layer, head, look));
     const push = createPush();
-    const name = isMixture ? words.expertsName : words.feedName;
-    const onClick = () => session.toggle({ part: "feed", layer });
-    const feed = h("button", { type: "button", class: "in-feed", onClick }, h("span", {}, name), push);
+    const opens = (part) => ({ type: "button", onClick: () => session.toggle({ part, layer }) });
+    const name = h("button", { ...opens("block"), class: "in-name" }, words.block(layer + 1));
+    const label = h("span", {}, isMixture ? words.expertsName : words.feedName);
+    const feed = h("button", { ...opens("feed"), class: "in-feed" }, label, push);
     const says = h("span", { class: "in-says" });
     const root = h(
       "div",
       { class: "in-block", role: "group", "aria-label": words.block(layer + 1) },
-      h("span", { class: "in-name" }, words.block(layer + 1)),
+      name,
       h("div", { class: "in-heads" }, heads),
       h("div", { class: "in-side" }, feed, h("span", { class: "mm-label" }, words.says), says),
     );
     root.querySelector(".in-heads").style.setProperty("--in-count", Math.min(H, 8));
-    return { root, heads, feed, push, says };
+    return { root, name, heads, feed, push, says };
   });
   const every = blocks.flatMap(({ heads }) => heads);
   const root = h(
@@ -139,7 +142,7 @@ export function createBlocks(words, session, chip, data, zoom, look) {
     const all = Math.log(now.top.find(([id]) => id === trial.token)[1]);
     const most = Math.max(0.7, ...trial.found.map(({ without }) => Math.abs(all - without)));
     for (const { layer, head, without } of trial.found) blocks[layer].heads[head].need.draw(all - without, most);
-    const count = L * H - session.silenced.size;
+    const count = L * H - [...session.silenced].filter((key) => !key.endsWith("feed")).length;
     if (trial.found.length < count) return fill(tried, words.trying(trial.found.length, count));
     const worst = [...trial.found].sort((a, b) => a.without - b.without).slice(0, NEEDED);
     const named = worst.map(({ layer, head, without }, i) => {
@@ -151,12 +154,15 @@ export function createBlocks(words, session, chip, data, zoom, look) {
   }
 
   function drawSilent() {
-    const keys = [...session.silenced].sort().map((key) => key.split(".").map((one) => Number(one) + 1));
-    const names = keys.slice(0, 4).map(([layer, head]) => words.head(layer, head));
+    const parts = silentParts(session.silenced, data.config);
+    const names = parts.slice(0, 4).map(({ part, layer, head }) => nameOf[part](layer + 1, head + 1));
     const onClick = () => session.silence(new Set());
     const back = h("button", { type: "button", class: "in-link", onClick }, words.bringBack);
-    silent.hidden = !keys.length;
-    fill(silent, keys.length ? [words.silent(names, keys.length - names.length), back] : null);
+    const said = words.silent(names, parts.length - names.length);
+    if (silent.dataset.said === said) return;
+    silent.dataset.said = said;
+    silent.hidden = !parts.length;
+    fill(silent, parts.length ? [said, back] : null);
   }
 
   /** The row under which the open part is shown. */
@@ -177,8 +183,11 @@ export function createBlocks(words, session, chip, data, zoom, look) {
     }
     drawMaps();
     every.forEach((one) => one.draw());
-    blocks.forEach(({ feed }, layer) => {
-      feed.setAttribute("aria-expanded", session.zoom?.part === "feed" && session.zoom.layer === layer);
+    blocks.forEach(({ name, feed }, layer) => {
+      const part = session.zoom?.layer === layer && session.zoom.part;
+      name.setAttribute("aria-expanded", part === "block");
+      feed.setAttribute("aria-expanded", part === "feed");
+      feed.dataset.silent = session.silenced.has(`${layer}.feed`);
     });
     drawSilent();
     drawTrial();

@@ -31,16 +31,25 @@ export function readBy({ weights, at }, { layer, head }) {
   return weights[layer].subarray(head * (at + 1), (head + 1) * (at + 1));
 }
 
-/** The colors of canvases, in the theme of now: text, faint text, and what is read, as CSS and as [r, g, b]. */
+/**
+ * The colors of canvases, in the theme of now: text, faint text, what is read and what experts do, as CSS; what is read
+ * (rgb), and numbers above and below 0, as [r, g, b].
+ */
 export function colorsOf(root) {
-  const probe = h("span", { style: { color: "var(--mm-v)" } });
-  const muted = h("span", { style: { color: "var(--mm-muted)" } });
-  root.append(probe, muted);
-  const [ink, read, faint] = [root, probe, muted].map((one) => getComputedStyle(one).color);
-  probe.remove();
-  muted.remove();
-  const context = h("canvas", { width: 1, height: 1 }).getContext("2d");
-  context.fillStyle = read;
-  context.fillRect(0, 0, 1, 1);
-  return { ink, read, faint, rgb: [...context.getImageData(0, 0, 1, 1).data].slice(0, 3) };
+  const named = (name) => {
+    const probe = h("span", { style: { color: `var(--mm-${name})` } });
+    root.append(probe);
+    const { color } = getComputedStyle(probe);
+    probe.remove();
+    return color;
+  };
+  const context = h("canvas", { width: 1, height: 1 }).getContext("2d", { willReadFrequently: true });
+  const numbersOf = (color) => {
+    context.fillStyle = color;
+    context.fillRect(0, 0, 1, 1);
+    return [...context.getImageData(0, 0, 1, 1).data].slice(0, 3);
+  };
+  const [ink, read, faint, feed] = ["ink", "v", "muted", "ffn"].map(named);
+  const [rgb, plus, less] = [read, named("plus"), named("minus")].map(numbersOf);
+  return { ink, read, faint, feed, rgb, plus, less };
 }

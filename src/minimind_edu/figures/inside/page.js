@@ -2,6 +2,7 @@
 // a worker; what it is asked and what it answers is all that the page knows of it.
 
 import { h, fill, announcement, wordsOf } from "../kit/kit.js";
+import { addressOf, readAddress } from "./address.js";
 import { createBars, createWho } from "./bars.js";
 import { createBlocks } from "./blocks.js";
 import { chipsOf, colorsOf } from "./marks.js";
@@ -12,6 +13,7 @@ import { createReader, shownTokens } from "./tokens.js";
 import { insideWords } from "./words.js";
 import { createZoom } from "./zoom.js";
 
+const ADDRESSED = 500; // milliseconds after a change until the address tells it: browsers allow few changes
 const WRITING = 40; // milliseconds between two drawings while the model writes: its next token comes first
 const NOISE = 1e-3; // between two programs that compute the same logits in float32
 // Of the largest logit: what rounding vectors adds where weights are rounded, to 16 bits for int8 and to 8 for int4.
@@ -49,6 +51,39 @@ function followTheme(changed) {
   };
   dark.addEventListener("change", follow);
   follow();
+}
+
+/**
+ * Let the address tell what is chosen, and choose what it tells. start(text) begins with what it tells, or else with a
+ * text; draw() is called after each drawing.
+ */
+function followAddress(session, data) {
+  let [timer, written] = [0, ""];
+  const write = () => {
+    const said = session.isUnsettled || session.isPlaying ? written : addressOf(session);
+    if (said === written) return;
+    written = said;
+    try {
+      history.replaceState(null, "", `#${said}`);
+    } catch {
+      // a browser that lets no file change its address
+    }
+  };
+  const read = () => {
+    const found = readAddress(location.hash.slice(1), data);
+    if (found) session.restore(found);
+    return Boolean(found);
+  };
+  const start = (text) => {
+    if (!read()) session.type(text);
+    written = addressOf(session);
+    addEventListener("hashchange", read);
+  };
+  const draw = () => {
+    clearTimeout(timer);
+    if (written) timer = setTimeout(write, ADDRESSED);
+  };
+  return { start, draw };
 }
 
 /** The tokenizer, or ids and the reason why. */
@@ -105,7 +140,7 @@ async function startPage() {
   const tokens = createTokens(words, session, reader, () => looked);
   const zoom = createZoom(words, session, chip, data, texts, () => colors);
   const blocks = createBlocks(words, session, chip, data, zoom, look);
-  const bars = createBars(words, session, chip, data.config.vocab_size);
+  const bars = createBars(words, session, chip, data, reader);
   const who = createWho(words, session, chip, data.config.use_moe);
   const telling = {
     draw() {
@@ -137,9 +172,11 @@ async function startPage() {
       cache,
       check,
       h("p", {}, data.bits < 32 ? words.rounding(data.bits, data.check) : null),
+      h("p", {}, words.address),
     ),
   );
-  views = [writing, tokens, bars, who, blocks, zoom, telling];
+  const address = followAddress(session, data);
+  views = [writing, tokens, bars, who, blocks, zoom, telling, address];
   followTheme(() => {
     colors = colorsOf(main);
     blocks.paintWith(colors);
@@ -152,7 +189,7 @@ async function startPage() {
     const why = await runner.open(buffer, data.rope, bytesIn(document.getElementById("step")).buffer);
     state.set(problem);
     check.set(words.checking);
-    session.type(problem ? data.check.ids.join(" ") : data.text);
+    address.start(problem ? data.check.ids.join(" ") : data.text);
     check.set(await checked(words, data, reader, runner, why));
   } catch (error) {
     state.set(words.failed(error.message), "bad");

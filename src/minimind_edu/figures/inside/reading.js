@@ -142,8 +142,11 @@ export function createReading(model) {
     }
   }
 
-  /** The logits after other ids, read beside the text with all heads. */
-  const beside = (ids) => model.run(ids, { cache: emptied() }).traces.at(-1).logits;
+  /** The logits after other ids, read beside the text. */
+  function beside(ids, silent = new Set()) {
+    const { traces } = model.run(ids, { cache: emptied(), silenced: silent, logits: false, trace: false });
+    return model.read(traces.at(-1).final);
+  }
 
   /** What each block kept of a position. */
   const keptAt = (at) => kept[at];

@@ -6,6 +6,20 @@ import { textOf } from "./tokens.js";
 const MOST_UNDO = 100;
 export const MOST_TYPED = 4000; // characters: more tokens than a page reads, and few enough to cut at every key
 
+/** All that can fall silent in a block. @type {(layer: number, heads: number) => string[]} */
+export const partsOf = (layer, heads) => [...Array(heads).keys(), "feed"].map((part) => `${layer}.${part}`);
+
+/** What is silent, whole blocks as one: [{ part: "head" | "feed" | "block", layer, head }], from the first block on. */
+/** @type {(silenced: Set<string>, config: any) => { part: string, layer: number, head?: number }[]} */
+export function silentParts(silenced, { num_hidden_layers: L, num_attention_heads: H }) {
+  return Array.from({ length: L }, (_, layer) => {
+    const found = partsOf(layer, H).filter((key) => silenced.has(key));
+    if (found.length > H) return [{ part: "block", layer }];
+    const parts = found.map((key) => key.split(".")[1]);
+    return parts.map((one) => (one === "feed" ? { part: "feed", layer } : { part: "head", layer, head: Number(one) }));
+  }).flat();
+}
+
 /**
  * data: what page.py wrote; reader: its tokenizer; runner: createRunner's, whose messages come to hear(). Fields are
  * read by the views, which change them by methods alone; changed() is called after each change.
@@ -14,8 +28,10 @@ export const MOST_TYPED = 4000; // characters: more tokens than a page reads, an
  *   typed                     the text as it is in the field
  *   told                      position -> what worker.js tells of it; those that are still to be read are missing
  *   target, isAgainst         the token after the position that everything explains, and whether against the runner-up
- *   silenced, before          Set of "layer.head"; what was told before the first of them fell silent, or null
- *   zoom                      null, or { part: "head" | "feed", layer, head }: what is open
+ *   silenced, before          Set of "layer.head" and "layer.feed"; what was told before the first of them fell silent,
+ *                             or null
+ *   pinned                    null, or { ids, silenced, top }: what came after another text, to compare with
+ *   zoom                      null, or { part: "head" | "feed" | "block", layer, head }: what is open
  *   trial                     null, or { at, token, found }: what was tried without each head
  *   settings                  { temperature, topK, topP } of a draw
  *   isTyping, isBusy          whether a text is typed that will be read, and whether one is read
@@ -23,10 +39,10 @@ export const MOST_TYPED = 4000; // characters: more tokens than a page reads, an
  */
 export function createSession({ data, reader, runner }, changed) {
   const session = { ids: [], selected: 0, written: new Set(), typed: data.text, told: [], target: null };
-  Object.assign(session, { isAgainst: false, silenced: new Set(), before: null, zoom: null, trial: null });
+  Object.assign(session, { isAgainst: false, silenced: new Set(), before: null, pinned: null, zoom: null });
   Object.assign(session, { settings: { temperature: 0, topK: 0, topP: 1 }, complaint: null, isBusy: false });
   Object.assign(session, { isChat: Boolean(data.chat), isTyping: false, isPlaying: false, hasEnded: false });
-  session.failure = null;
+  Object.assign(session, { trial: null, failure: null });
   const history = [];
   const looks = new Map(); // what was answered about this text
 
@@ -81,7 +97,8 @@ export function createSession({ data, reader, runner }, changed) {
   }
 
   /** What the field shows of a text that is not typed: in a chat it keeps the question. */
-  const typedOf = (ids) => (session.isChat ? session.typed : textOf(reader, ids.slice(data.prefix.length)));
+  const typedOf = (ids) => (session.isChat ? session.typed : textOfAll(ids));
+  const textOfAll = (ids) => textOf(reader, ids.slice(data.prefix.length));
 
   function append(id, byModel) {
     if (session.ids.length >= data.most) return stop();
@@ -161,15 +178,44 @@ export function createSession({ data, reader, runner }, changed) {
     changed();
   }
 
-  function silenceOne(key, isSilent) {
+  /** Parts fall silent beside others that are, or come back. */
+  function silenceSome(keys, isSilent) {
     const silenced = new Set(session.silenced);
-    if (isSilent) silenced.add(key);
-    else silenced.delete(key);
+    for (const key of keys) silenced[isSilent ? "add" : "delete"](key);
     silence(silenced);
   }
 
+  /** Keep what comes after the text up to the selected token, to compare with. */
+  function pin() {
+    const { ids, selected, silenced, now } = session;
+    if (now) session.pinned = { ids: ids.slice(0, selected + 1), silenced, top: now.top };
+    changed();
+  }
+
+  /** What the next tokens are compared with: { top }, or null. */
+  const referenceNow = () => session.pinned ?? session.before?.[session.selected] ?? null;
+
+  /** What address.js read: another text with all that was chosen; what it is compared with is read beside it. */
+  async function restore({ ids, selected, silenced, target, pin: pinned, ...others }) {
+    stop();
+    remember();
+    Object.assign(session, others, { pinned: null, complaint: null, typed: others.typed ?? textOfAll(ids) });
+    become(ids, { selected, silenced, written: others.written });
+    Object.assign(session, { target, before: null });
+    const compared = pinned ?? (silenced.size ? { ids: ids.slice(0, selected + 1), silenced: new Set() } : null);
+    if (!compared) return;
+    const top = await runner.look("beside", { ids: compared.ids, silenced: [...compared.silenced] });
+    if (session.ids !== ids || session.silenced !== silenced) return; // somebody has gone on
+    if (pinned) session.pinned = { ...pinned, top };
+    else session.before = Object.assign([], { [selected]: { top } });
+    changed();
+  }
+
   /** The token that everything explains: the chosen one, or the likeliest. */
-  const targetNow = () => session.target ?? session.told[session.selected]?.top[0][0] ?? null;
+  function targetNow() {
+    const top = session.told[session.selected]?.top ?? [];
+    return top.some(([id]) => id === session.target) ? session.target : (top[0]?.[0] ?? null);
+  }
 
   /** The likeliest other token, if the target is compared with it. */
   function againstNow() {
@@ -215,8 +261,10 @@ export function createSession({ data, reader, runner }, changed) {
     changed();
   }
 
-  const methods = { type, answer, next, play, undo, select, toggle, silence, silenceOne, tryAll, look, hear, set };
+  const methods = { type, answer, next, play, undo, select, toggle, silence, silenceSome, tryAll };
+  Object.assign(methods, { pin, restore, look, hear, set });
   const views = {
+    referenceNow: { get: referenceNow },
     now: { get: () => session.told[session.selected] ?? null },
     isUnsettled: { get: () => session.isTyping || session.isBusy || [...looks.values()].includes(undefined) },
     canUndo: { get: () => history.length > 0 },

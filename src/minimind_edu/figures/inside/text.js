@@ -69,6 +69,16 @@ export function createWriting(words, session, data, hasText) {
   return { root, draw };
 }
 
+/** Where ids differ from others: [from, to), between what both begin and what both end with. */
+function differing(others, ids) {
+  if (!others) return [0, 0];
+  const shorter = Math.min(others.length, ids.length);
+  let [from, same] = [0, 0];
+  while (from < shorter && ids[from] === others[from]) from++;
+  while (same < shorter - from && ids.at(-1 - same) === others.at(-1 - same)) same++;
+  return [from, ids.length - same];
+}
+
 /** The tokens. looked(): the head that the mouse is on, or null. */
 export function createTokens(words, session, reader, looked) {
   const line = h("div", { class: "in-line", role: "group", "aria-label": words.tokens });
@@ -108,15 +118,19 @@ export function createTokens(words, session, reader, looked) {
     if (focused >= 0) chips[session.selected]?.root.focus({ preventScroll: true });
   }
 
-  /** known: what was expected of the token, or null; part: percent of the color; isRead: which of the two colors. */
-  function describe(one, at, known, part, isRead) {
+  /**
+   * known: what was expected of the token, or null; part: percent of the color; isRead: which of the two colors;
+   * isOther: whether the text that it is compared with has something else there.
+   */
+  function describe(one, at, known, part, isRead, isOther) {
     const [isSelected, isWritten] = [at === session.selected, session.written.has(at)];
-    const looks = `${known?.probability} ${known?.rank} ${part} ${isRead} ${isSelected} ${isWritten}`;
+    const looks = `${known?.probability} ${known?.rank} ${part} ${isRead} ${isOther} ${isSelected} ${isWritten}`;
     if (looks === one.looks) return; // a browser would style it again
     one.looks = looks;
     const chip = one.root;
     chip.style.setProperty("--in-part", `${part}%`);
     chip.dataset.read = isRead;
+    chip.dataset.other = isOther;
     chip.setAttribute("aria-current", isSelected);
     chip.tabIndex = isSelected ? 0 : -1;
     chip.dataset.written = isWritten;
@@ -128,13 +142,14 @@ export function createTokens(words, session, reader, looked) {
     build();
     const head = looked() ?? (session.zoom?.part === "head" ? session.zoom : null);
     const reading = head && session.now ? readBy(session.now, head) : null;
+    const [from, to] = differing(session.pinned?.ids, session.ids.slice(0, session.selected + 1));
     chips.forEach((one, at) => {
       const seen = session.told[at - 1]?.next;
       const known = seen?.id === session.ids[at] ? seen : null;
       const surprise = known ? Math.min(1, -Math.log2(known.probability) / DARKEST) : 0;
       const share = reading ? Math.sqrt(at < reading.length ? weightOfByte(reading[at]) : 0) : surprise;
       const part = Math.round(TINT[reading ? "read" : "surprise"] * share);
-      describe(one, at, known, part, Boolean(reading));
+      describe(one, at, known, part, Boolean(reading), at >= from && at < to);
     });
     drawLegend(reading && head);
     const isReading = session.isBusy && session.told.length < session.ids.length;

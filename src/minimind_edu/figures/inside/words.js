@@ -7,6 +7,8 @@ const percentOf = (part) => {
   const digits = value >= 99.95 || value >= 10 ? 0 : value >= 0.095 ? 1 : 2;
   return value < 0.005 ? "< 0.01 %" : `${value.toFixed(digits)} %`;
 };
+/** isLess: it is only known to be less. */
+const shareOf = (part, isLess) => (isLess && part >= 0.00005 ? `< ${percentOf(part)}` : percentOf(part));
 const counted = (count, one, many = `${one}s`) => `${grouped(count)} ${count === 1 ? one : many}`;
 const UNITS = ["bytes", "KiB", "MiB", "GiB"];
 const bytesOf = (count) => {
@@ -36,6 +38,7 @@ export const insideWords = {
         !tokenizer && "no tokenizer",
       ].filter(Boolean);
     },
+    address: "The address of this page holds your text and what is open: keep it, or send it to who has this page.",
     private: "The model runs in this page. Nothing that you write leaves it.",
     checking: "Comparing the page with PyTorch…",
     /** far: the largest difference of a logit; wrong: the texts whose tokens differ; why: it has no WebAssembly. */
@@ -97,11 +100,15 @@ export const insideWords = {
     after: "What comes after ",
     put: (text) => `write “${text}” after it`,
     ask: (text, p) => `“${text}”, ${percentOf(p)}: who wrote it?`,
-    was: (p) => `was ${percentOf(p)}`,
+    share: shareOf,
+    was: ({ p, isLess }) => `was ${shareOf(p, isLess)}`,
     rest: (count, share, choices) =>
       `${grouped(count)} other tokens share ${percentOf(share)}. The model is as undecided as between ` +
       `${choices < 10 ? choices.toFixed(1) : grouped(choices)} equally likely tokens.`,
-    legend: (count) => `the mark: before ${count === 1 ? "the head was" : `${count} heads were`} silent`,
+    legend: (count) => `the mark: before ${count === 1 ? "the part was" : `${count} parts were`} silent`,
+    pin: "Pin, to compare",
+    unpin: "Unpin",
+    pinned: (text) => `the mark: after “…${text}”, which is pinned`,
 
     who: "Who wrote ",
     rather: " rather than ",
@@ -136,6 +143,29 @@ export const insideWords = {
     close: "Close",
     headTitle: (layer, head) => `Block ${layer}, head ${head}`,
     silence: "silence this head",
+    silenceFeed: "silence this feed-forward part",
+    silenceExperts: "silence these experts",
+    silenceBlock: "silence this whole block",
+    blockTitle: (layer) => `Block ${layer}`,
+    stream: (channels) => `The stream of ${grouped(channels)} channels through it at `,
+    strips: (isMixture) => [
+      "comes in",
+      "attention adds",
+      `${isMixture ? "experts add" : "feed-forward adds"}`,
+      "goes on",
+    ],
+    channel: (channel, value) => `channel ${grouped(channel)}: ${value}`,
+    largest(all) {
+      const named = all.map(([channel, share]) => `channel ${grouped(channel)} (${percentOf(share)})`);
+      return `The largest channels of what goes on, by their share of its square: ${named.join(", ")}.`;
+    },
+    norms: (first, second, isMixture) =>
+      `The norm before attention divides the stream by ${first}, the one before the ` +
+      `${isMixture ? "experts" : "feed-forward part"} by ${second}: these parts see its direction, not its size.`,
+    sizes: (first, last, count) =>
+      `Its size, the root of its mean square, before the first block and after each of ${count}: ${first} to ${last}.`,
+    grid: "The experts of each token of the text, from left to right; the darker, the surer the router.",
+    sent: (text, chosen) => `${text}: ${chosen.map(([e, p]) => `expert ${e + 1} (${percentOf(p)})`).join(", ")}`,
     bigMap: "Who reads whom in this head. Rows read, columns are read; the list beside it says it for one token.",
     reads: " reads",
     itself: "itself",

@@ -3,7 +3,7 @@
 //
 //   open   { buffer, rope, step }       ->  { did: "open", why }: why it runs in plain JavaScript, or null
 //   read   { run, ids, silenced }       ->  { did: "read", run, told: [...] } some times, { did: "ready", run }
-//   look   { key, what, ... }           ->  { did: "look", key, answer }: lens, wrote, neurons, draw, check
+//   look   { key, what, ... }           ->  { did: "look", key, answer }: one of `looks`
 //   trial  { run, at, token, silenced } ->  { did: "trial", run, layer, head, without } for each head
 //
 // Whatever fails: { did: "fail", key, message }.
@@ -11,11 +11,13 @@
 import { unpackWeights } from "../live/model.js";
 import { sample, softmax } from "../live/sampling.js";
 import { createInsight } from "./insight.js";
-import { createReading, largest } from "./reading.js";
+import { createReading, largest, TOLD } from "./reading.js";
 import { openModel } from "./step.js";
 
 const LATER = 3; // tokens of each block
 const PATIENCE = 120; // milliseconds between two messages while a text is read
+
+const copied = (vector) => vector.slice(); // a view would be sent with all that it is a view of
 
 /** Lets messages in that are waiting. */
 function createBreath() {
@@ -34,7 +36,11 @@ function startWorker() {
     wrote: ({ at, token, against }) => insight.wrote(reading.traceAt(at), token, against, silent),
     neurons: ({ at, layer }) => insight.neurons(reading.traceAt(at), layer),
     draw: ({ at, settings }) => sample(reading.logitsAt(at), settings).token,
-    probabilities: ({ at }) => softmax(reading.logitsAt(at)),
+    beside: ({ ids, silenced }) => largest(softmax(reading.beside(ids, new Set(silenced))), TOLD),
+    stream({ at }) {
+      const { streams, middles } = reading.keptAt(at);
+      return { streams: streams.map(copied), middles: middles.map(copied) };
+    },
     check({ ids: checked, top }) {
       const logits = reading.beside(checked);
       return {

@@ -3,6 +3,9 @@
 import { h, fill, toggle } from "../kit/kit.js";
 import { createBigMap } from "./bigmap.js";
 import { readBy, weightOfByte } from "./marks.js";
+import { createRouter } from "./router.js";
+import { partsOf } from "./session.js";
+import { createStream } from "./stream.js";
 
 const MOST_READ = 6; // tokens that are named
 const LEAST_READ = 0.005; // of what is read
@@ -14,15 +17,24 @@ export function createZoom(words, session, chip, data, texts, colors) {
   const body = h("div", {});
   const root = h("div", { class: "in-zoom", hidden: true }, close, body);
   const map = createBigMap(words, session, texts, colors);
-  const onChange = (isSilent) => session.silenceOne(`${session.zoom.layer}.${session.zoom.head}`, isSilent);
-  const off = toggle({ label: words.silence, onChange });
+  const offOf = (label, keys) =>
+    toggle({ label, onChange: (isSilent) => session.silenceSome(keys(session.zoom), isSilent) });
+  const off = offOf(words.silence, ({ layer, head }) => [`${layer}.${head}`]);
+  const offFeed = offOf(data.config.use_moe ? words.silenceExperts : words.silenceFeed, ({ layer }) => [
+    `${layer}.feed`,
+  ]);
+  const offBlock = offOf(words.silenceBlock, ({ layer }) => partsOf(layer, H));
   const [title, list, shared] = [h("h3", {}), h("div", {}), h("p", { class: "mm-note" })];
   const ofHead = [
     h("div", { class: "in-zoomhead" }, title, off),
     h("div", { class: "in-zoomsides" }, map, h("div", {}, list, shared)),
   ];
   const found = h("div", {});
-  const ofFeed = [h("div", { class: "in-zoomhead" }, h("h3", {})), found];
+  const [router, routed] = [createRouter(words, session, data, texts, colors), h("div", {})];
+  const feedTitle = h("h3", {});
+  const ofFeed = [h("div", { class: "in-zoomhead" }, feedTitle, offFeed), routed, data.config.use_moe && router, found];
+  const [stream, blockTitle] = [createStream(words, session, chip, data, colors), h("h3", {})];
+  const ofBlock = [h("div", { class: "in-zoomhead" }, blockTitle, offBlock), stream];
 
   function drawHead(zoom) {
     const { layer, head } = zoom;
@@ -47,7 +59,7 @@ export function createZoom(words, session, chip, data, texts, colors) {
     map.show(zoom);
   }
 
-  function routerOf({ probabilities, chosen }, layer) {
+  function linesOf({ probabilities, chosen }, layer) {
     const visits = (expert) => session.told.filter(({ routes }) => routes[layer].chosen.includes(expert)).length;
     const lines = Array.from(probabilities, (p, expert) =>
       h(
@@ -64,9 +76,10 @@ export function createZoom(words, session, chip, data, texts, colors) {
 
   function drawFeed({ layer }) {
     const route = session.now.routes[layer];
-    ofFeed[0].firstChild.textContent = words.feedTitle(layer + 1, data.config.use_moe);
-    const router = route ? routerOf(route, layer) : null;
-    fill(found, router, h("p", { class: "mm-note" }, words.looking));
+    feedTitle.textContent = words.feedTitle(layer + 1, data.config.use_moe);
+    offFeed.set(session.silenced.has(`${layer}.feed`));
+    fill(routed, route && linesOf(route, layer));
+    if (route) router.show(layer);
     session.look("neurons", { at: session.selected, layer }, ({ count, expert, strongest }) => {
       const lines = strongest.map(({ neuron, activation, tokens }) =>
         h(
@@ -81,20 +94,28 @@ export function createZoom(words, session, chip, data, texts, colors) {
           h("b", {}, activation.toFixed(1).replace("-", "−")),
         ),
       );
-      fill(found, router, h("p", {}, words.neurons(count, expert)), h("ol", { class: "in-list in-neurons" }, lines));
+      fill(found, h("p", {}, words.neurons(count, expert)), h("ol", { class: "in-list in-neurons" }, lines));
     });
   }
 
+  function drawBlock({ layer }) {
+    blockTitle.textContent = words.blockTitle(layer + 1);
+    offBlock.set(partsOf(layer, H).every((key) => session.silenced.has(key)));
+    stream.show(layer);
+  }
+
+  const parts = { head: ofHead, feed: ofFeed, block: ofBlock };
+  const drawings = { head: drawHead, feed: drawFeed, block: drawBlock };
   let opened = null;
   function draw() {
     const { zoom, now } = session;
     if (!zoom) return void (opened = null);
     const isNew = opened?.part !== zoom.part;
-    if (isNew) fill(body, zoom.part === "head" ? ofHead : ofFeed);
+    if (isNew) fill(body, parts[zoom.part]);
     const isOther = isNew || opened.layer !== zoom.layer || opened.head !== zoom.head;
+    if (isOther) fill(found, h("p", { class: "mm-note" }, words.looking));
     opened = zoom;
-    if (now && zoom.part === "head") drawHead(zoom);
-    if (now && zoom.part === "feed") drawFeed(zoom);
+    if (now) drawings[zoom.part](zoom);
     if (isOther) root.scrollIntoView({ block: "nearest" });
   }
   return { root, draw };

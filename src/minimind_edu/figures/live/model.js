@@ -316,7 +316,7 @@ export function rowOf({ shape: [, columns], data, scale }, row) {
 }
 
 /** The dot product of a with as many numbers of b, from an offset on. */
-/** @type {(a: Vector, b: Vector | Int8Array, offset?: number) => number} */
+/** @type {(a: Vector, b: Matrix["data"], offset?: number) => number} */
 function dotProduct(a, b, offset = 0) {
   let sum = 0;
   for (let i = 0; i < a.length; i++) sum += a[i] * b[offset + i];

@@ -1,0 +1,72 @@
+// All that a reader has chosen as the end of an address, after its #, and back. What it says is checked: an address may
+// come from anybody. No DOM. tests/test_inside_address.py reads back what it wrote.
+//
+//   ids=0.17.4        the text                         by=2        those that the model wrote
+//   at=2              the selected position            silent=0.1_1.feed
+//   open=head.0.1     what is open                     who=9       the token explained, rather=1: against another
+//   draw=0.8_40_0.9   temperature, top-k and top-p     pin=0.17    what is compared with; without=0.1: and silent there
+//   chat=…            the question, of a chat; without it there is none
+
+const list = (items, between) => [...items].join(between);
+
+/** @type {(session: any) => string} */
+export function addressOf(session) {
+  const { ids, selected, written, silenced, zoom, target, isAgainst, settings, pinned, isChat, typed } = session;
+  const said = {
+    ids: list(ids, "."),
+    by: list(written, "."),
+    at: selected === ids.length - 1 ? "" : `${selected}`,
+    silent: list(silenced, "_"),
+    open: zoom ? list(Object.values({ part: zoom.part, layer: zoom.layer, head: zoom.head ?? "" }), ".") : "",
+    who: target === null ? "" : `${target}`,
+    rather: isAgainst ? "1" : "",
+    draw: `${Object.values(settings)}` === "0,0,1" ? "" : list(Object.values(settings), "_"),
+    pin: pinned ? list(pinned.ids, ".") : "",
+    without: pinned ? list(pinned.silenced, "_") : "",
+  };
+  const entries = Object.entries(said).filter(([, value]) => value);
+  return `${new URLSearchParams([...entries, ...(isChat ? [["chat", typed]] : [])])}`;
+}
+
+/**
+ * What session.restore() takes, or null where an address says nothing that fits this model. hash: without its #; data:
+ * what page.py wrote.
+ */
+export function readAddress(hash, data) {
+  const { num_hidden_layers: L, num_attention_heads: H, vocab_size: V } = data.config;
+  const said = new URLSearchParams(hash);
+  const numbers = (name, below) => {
+    const all = (said.get(name) || "").split(".").filter(Boolean).map(Number);
+    return all.filter((one) => Number.isInteger(one) && one >= 0 && one < below);
+  };
+  const textIn = (name) => numbers(name, V).slice(0, data.most - 1);
+  const silentIn = (name) => {
+    const keys = (said.get(name) || "").split("_").map((key) => key.split("."));
+    const fits = ([layer, part]) => isBelow(layer, L) && (part === "feed" || isBelow(part, H));
+    return new Set(keys.filter((key) => key.length === 2 && fits(key)).map((key) => key.join(".")));
+  };
+  const isBelow = (text, limit) => /^\d{1,4}$/.test(text ?? "") && Number(text) < limit;
+  const ids = textIn("ids");
+  if (!ids.length) return null;
+
+  const [part, layer, head] = (said.get("open") || "").split(".");
+  const isOpen = ["head", "feed", "block"].includes(part) && isBelow(layer, L) && (part !== "head" || isBelow(head, H));
+  const place = { part, layer: Number(layer) };
+  const [temperature, topK, topP] = (said.get("draw") || "0_0_1").split("_").map(Number);
+  const isDrawn = temperature >= 0 && temperature <= 2 && topK >= 0 && topK <= 50 && topP > 0 && topP <= 1;
+  const pinned = textIn("pin");
+  const isChat = Boolean(data.chat) && said.has("chat");
+  return {
+    ids,
+    selected: numbers("at", ids.length)[0] ?? ids.length - 1,
+    written: new Set(numbers("by", ids.length)),
+    silenced: silentIn("silent"),
+    zoom: isOpen ? (part === "head" ? { ...place, head: Number(head) } : place) : null,
+    target: numbers("who", V)[0] ?? null,
+    isAgainst: said.has("rather"),
+    settings: isDrawn ? { temperature, topK: Math.round(topK), topP } : { temperature: 0, topK: 0, topP: 1 },
+    pin: pinned.length ? { ids: pinned, silenced: silentIn("without") } : null,
+    isChat,
+    typed: isChat ? said.get("chat") : undefined,
+  };
+}

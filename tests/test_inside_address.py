@@ -1,0 +1,85 @@
+"""An address tells all that a reader has chosen; what fits no part of the model is left out."""
+
+import pytest
+
+OPEN = """async () => {
+    const { addressOf, readAddress } = await import("/inside/address.js");
+    const data = {
+        config: { num_hidden_layers: 2, num_attention_heads: 4, vocab_size: 100 },
+        most: 8, chat: { before: "", after: "" },
+    };
+    const listed = (_, one) => (one instanceof Set ? [...one] : one);
+    const plain = (found) => found && JSON.parse(JSON.stringify(found, listed));
+    globalThis.both = (session) => {
+        const sets = { written: new Set(session.written), silenced: new Set(session.silenced) };
+        const pinned = session.pinned && { ...session.pinned, silenced: new Set(session.pinned.silenced) };
+        const said = addressOf({ ...session, ...sets, pinned });
+        return [said, plain(readAddress(said, data))];
+    };
+    globalThis.readAs = (said) => plain(readAddress(said, data));
+}"""
+PLAIN = {
+    "ids": [0, 17, 4], "selected": 2, "written": [], "silenced": [], "zoom": None, "target": None, "isAgainst": False,
+    "settings": {"temperature": 0, "topK": 0, "topP": 1}, "isChat": False,
+}  # fmt: skip
+CHOSEN = {
+    "plain": {},
+    "a position, what the model wrote, what is explained": {
+        "selected": 1, "written": [1, 2], "target": 99, "isAgainst": True
+    },
+    "silent parts and an open head": {
+        "silenced": ["0.1", "1.feed"], "zoom": {"part": "head", "layer": 1, "head": 3}
+    },
+    "an open block": {"zoom": {"part": "block", "layer": 0}},
+    "an open part and a draw": {
+        "zoom": {"part": "feed", "layer": 1}, "settings": {"temperature": 0.8, "topK": 40, "topP": 0.9}
+    },
+}  # fmt: skip
+
+
+@pytest.fixture
+def address(node):
+    node.evaluate(OPEN)
+    return node
+
+
+@pytest.mark.parametrize("changes", CHOSEN.values(), ids=CHOSEN)
+def test_what_is_written_is_read_again(address, changes):
+    session = PLAIN | changes
+    said, found = address.evaluate("(session) => both(session)", session | {"pinned": None, "typed": "a text"})
+    assert found == session | {"pin": None}
+    assert set(said) <= set("abcdefghijklmnopqrstuvwxyz0123456789=&._"), "nothing that has to be escaped"
+
+
+def test_a_pinned_text_and_a_question_are_told_too(address):
+    pinned = {"ids": [0, 5], "silenced": ["1.2"], "top": [[3, 0.5]]}
+    question = "什么是 attention? <b>&#"
+    _, found = address.evaluate(
+        "(session) => both(session)", PLAIN | {"pinned": pinned, "isChat": True, "typed": question}
+    )
+    assert found == PLAIN | {"isChat": True, "typed": question, "pin": {"ids": [0, 5], "silenced": ["1.2"]}}
+
+
+@pytest.mark.parametrize("said", ["", "at=3", "ids=", "ids=x.y", "ids=100", "ids=-1", "section-3", "%E0%A4%A"])
+def test_without_a_text_it_is_no_address(address, said):
+    assert address.evaluate("(said) => readAs(said)", said) is None
+
+
+def test_what_fits_no_part_of_the_model_is_left_out(address):
+    said = (
+        "ids=0.17.4.1.5.1000&at=9&by=1.77&silent=0.1_2.0_0.4_1.fed_0.1.2_<b>&open=head.0.4&who=100&draw=9_1_1"
+        "&pin=x&chat"
+    )
+    found = address.evaluate("(said) => readAs(said)", said)
+    expected = {
+        "ids": [0, 17, 4, 1, 5],
+        "selected": 4,
+        "written": [1],
+        "silenced": ["0.1"],
+        "isChat": True,
+        "typed": "",
+    }
+    assert found == PLAIN | {"pin": None} | expected
+    assert len(address.evaluate("readAs('ids=' + '7.'.repeat(500)).ids")) == 7, "one less than a page reads"
+    for wrong in ("open=eye.0", "open=head.0", "open=head.0.x", "open=block.2", "open=feed.-1", "draw=a_b_c"):
+        assert address.evaluate("(said) => readAs(said)", f"ids=0.17.4&{wrong}") == PLAIN | {"pin": None}
