@@ -162,7 +162,8 @@ def test_a_pinned_text_is_what_all_others_are_compared_with(session):
 
 
 RESTORED = """{ ids: [0, 1, 2, 3], selected: 2, written: new Set([3]), silenced: new Set(SILENT), zoom: null,
-    target: null, isAgainst: true, settings: { temperature: 1, topK: 0, topP: 1 }, isChat: false, typed: undefined, pin: PIN }"""
+    target: null, isAgainst: true, settings: { temperature: 1, topK: 0, topP: 1 }, isChat: false,
+    typed: undefined, pin: PIN }"""
 
 
 def restored(silent="[]", pin="null"):

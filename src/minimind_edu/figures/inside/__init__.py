@@ -7,5 +7,5 @@
 `python -m minimind_edu open MODEL` uses them. In the page: bpe.js and tokens.js make tokens of a text and of tokens
 something to read; worker.js runs the model away from the page, by step.js with step.wasm, which tools/step_wasm.py
 compiles from fast/step.cpp, or else by live/model.js; reading.js keeps what it read, and insight.js looks into that;
-session.js is what the reader does; page.js and the files beside it draw.
+session.js is what the reader does, and address.js tells it; page.js and the files beside it draw.
 """
