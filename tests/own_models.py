@@ -1,6 +1,8 @@
 """Models as readers bring them to the page: tiny, every part of them counts, with a byte-level tokenizer."""
 
 import base64
+import json
+import re
 
 import torch
 from model_builders import spread_weights, tiny_config
@@ -44,6 +46,20 @@ def load(node, model, folder, engine="step", bits=32):
     """In node: `model` by one of ENGINES, `plain` by the other, `unpacked`, the page's modules by their names."""
     path = folder / "weights.safetensors"
     rounded = store(model, path, bits)
+    load_weights(node, path.read_bytes(), rope_of(model.config), engine, bits)
+    return rounded
+
+
+def load_page(node, file):
+    """In node, as by `load`: the model of a page; returns what else the page knows."""
+    text = file.read_text(encoding="utf-8")
+    pieces = re.findall(r'<script type="text/plain" class="weights">([^<]*)', text)
+    data = json.loads(text.partition('id="data">')[2].partition("</script>")[0])
+    load_weights(node, b"".join(map(base64.b64decode, pieces)), data["rope"], "step", data["bits"])
+    return data
+
+
+def load_weights(node, weights, rope, engine, bits):
     script = """async ([file, module, rope, engine, bits]) => {
         const [live, step, reading, insight] = await Promise.all(
             ["live/model", "inside/step", "inside/reading", "inside/insight"].map((name) => import(`/${name}.js`)));
@@ -59,8 +75,8 @@ def load(node, model, folder, engine="step", bits=32):
         Object.assign(globalThis, reading, insight);
         globalThis.read = (reading, ids, silenced = []) => [...reading.become(ids, new Set(silenced))];
     }"""
-    node.evaluate(script, [encoded(path), encoded(STEP), rope_of(model.config), engine, bits])
-    return rounded
+    given = [base64.b64encode(one).decode() for one in (weights, STEP.read_bytes())]
+    node.evaluate(script, [*given, rope, engine, bits])
 
 
 def logits_of(model, ids, *heads):

@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from tokenizer_builders import SPECIAL, train_tokens
+from tokenizer_builders import SPECIAL, train_as_many_as_minimind, train_tokens
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 from minimind_edu.figures.inside.page import CASES
@@ -57,6 +57,7 @@ def with_digits():
 
 KINDS = {
     "MiniMind's": lambda: train_tokens(400),
+    "as large as MiniMind's": train_as_many_as_minimind,
     "Qwen's": lambda: like_qwen(normalizer=normalizers.NFC()),
     "Llama 3's": lambda: like_qwen(LLAMA, ignore_merges=True),
     "digit by digit": with_digits,

@@ -2,9 +2,14 @@
 
 import pytest
 import torch
-from own_models import EVERY, MODELS, encoded, load, logits_of, own_model
+from own_models import EVERY, MODELS, encoded, load, load_page, logits_of, own_model
+from test_parity_upstream import NAMES, reference
+from tokenizer_builders import train_as_many_as_minimind, write_tokenizer
+from tokenizers import Tokenizer
+from transformers import AutoModelForCausalLM
 
-from minimind_edu import living, save_checkpoint, world
+from minimind_edu import __main__ as program
+from minimind_edu import hf, living, save_checkpoint, world
 from minimind_edu.figures.inside.page import STEP
 
 CLOSE = 1e-4
@@ -86,6 +91,51 @@ def test_of_four_bits_logits_are_torchs_but_for_the_rounding_of_vectors(node, tm
     expected = logits_of(rounded, IDS)
     torch.testing.assert_close(plain, expected, rtol=0, atol=CLOSE)
     assert (found - expected).abs().mean() < 0.1 * expected.abs().mean(), "one value in another place is more"
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory):
+    """The folder of a tokenizer of 6,400 words, as MiniMind's is."""
+    return write_tokenizer(tmp_path_factory.mktemp("words") / "tokenizer", train_as_many_as_minimind())
+
+
+@pytest.mark.parametrize("kind, theirs", {"minimind2": "LlamaForCausalLM", "minimind3": "Qwen3ForCausalLM"}.items())
+def test_an_exported_folder_gives_the_logits_of_transformers(node, tmp_path, words, kind, theirs):
+    model = own_model(kind, vocab_size=6400, **({"rope_scaling": None} if kind == "minimind3" else {}))
+    folder = hf.export(model, tmp_path / "exported", tokenizer=words)
+    program.main(["open", str(folder), "--bits", "32", "-o", str(tmp_path / "page.html")])
+    data = load_page(node, tmp_path / "page.html")
+    assert len(data["tokenizer"]["content"]["model"]["vocab"]) == 6400
+    text = "def attention(q, k, v):  # 注意力\n    return softmax(q @ k.T) @ v"
+    ids = Tokenizer.from_file(f"{words}/tokenizer.json").encode(text).ids
+    other = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    assert type(other).__name__ == theirs
+    with torch.no_grad():
+        expected = other(torch.tensor([ids])).logits[0]
+    found = torch.tensor(node.evaluate("(ids) => model.run(ids).traces.map(({ logits }) => logits)", ids))
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_weights_of_upstream_give_the_logits_of_upstream(node, tmp_path, name):
+    found = reference(name)
+    save_checkpoint(found.model, tmp_path / "upstreams.safetensors")
+    program.main(["open", f"{tmp_path}/upstreams.safetensors", "--bits", "32", "-o", str(tmp_path / "page.html")])
+    load_page(node, tmp_path / "page.html")
+    script = "(texts) => texts.map((ids) => model.run(ids).traces.map(({ logits }) => logits))"
+    logits = node.evaluate(script, found.tensors["input_ids"].tolist())
+    torch.testing.assert_close(torch.tensor(logits), found.tensors["logits"], rtol=0, atol=1e-3)
+
+
+def test_of_eight_bits_the_likeliest_tokens_of_a_trained_model_stay(node, tmp_path):
+    model = living.living_model()
+    load(node, model, tmp_path, bits=8)
+    texts = world.stories(21, 96, 7).tolist()
+    script = "(texts) => texts.map((ids) => model.run(ids).traces.map(({ logits }) => largest(logits, 1)[0][0]))"
+    with torch.no_grad():
+        expected = model(torch.tensor(texts)).logits.argmax(-1)
+    same = torch.tensor(node.evaluate(script, texts)) == expected
+    assert same.numel() > 2000 and same.float().mean() >= 0.98
 
 
 @pytest.mark.parametrize("kind, engine", EVERY)

@@ -1,6 +1,8 @@
 """A small tokenizer that tests train themselves, with a chat template, in files as upstream keeps them."""
 
 import json
+from collections.abc import Iterable
+from pathlib import Path
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
@@ -26,8 +28,8 @@ TEMPLATE = """\
 {%- endif %}"""
 
 
-def train_tokens(vocab_size: int = 300) -> Tokenizer:
-    """A byte-level BPE as MiniMind's; 256 bytes, the special tokens, and the few merges that are left."""
+def train_tokens(vocab_size: int = 300, texts: Iterable[str] = tuple(TEXTS)) -> Tokenizer:
+    """A byte-level BPE as MiniMind's; 256 bytes, the special tokens, and the merges that are left."""
     tokens = Tokenizer(models.BPE())
     tokens.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokens.decoder = decoders.ByteLevel()
@@ -37,7 +39,15 @@ def train_tokens(vocab_size: int = 300) -> Tokenizer:
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    tokens.train_from_iterator(TEXTS, trainer)
+    tokens.train_from_iterator(texts, trainer)
+    return tokens
+
+
+def train_as_many_as_minimind() -> Tokenizer:
+    """6,400 tokens, learned from this package's own code."""
+    package = Path(__file__).parents[1] / "src"
+    tokens = train_tokens(6400, [file.read_text(encoding="utf-8") for file in sorted(package.rglob("*.py"))])
+    assert tokens.get_vocab_size() == 6400
     return tokens
 
 
