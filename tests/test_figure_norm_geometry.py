@@ -160,6 +160,22 @@ def test_view_is_orthonormal_and_can_be_undone(node):
         assert node.call(MATH, "unproject", [view, seen]) == pytest.approx(point)
 
 
+def test_a_hand_is_led_along_the_arrow_and_straight_up_and_nowhere_else(node):
+    view, x = node.call(MATH, "viewFrom", [0.4, 0.34]), [2.1, -1.2, 1.5]
+    aside = [0.02 * part for part in view["right"]]  # what a hand is off
+    for way, factor, stays in ((tensor(x), 0.7, "rms"), (torch.ones(3, dtype=torch.float64), 1.3, "layer")):
+        wanted = tensor(x) + factor * way
+        hand = node.call(MATH, "project", [view, (wanted + tensor(aside)).tolist()])[:2]
+        led = tensor(node.call(MATH, "ledTo", [view, x, hand, 0.1]))
+        reference = REFERENCES["rmsNorm" if stays == "rms" else "layerNorm"]
+        torch.testing.assert_close(led, wanted, atol=0.05, rtol=0)
+        torch.testing.assert_close(reference(led, eps=0.0), reference(tensor(x), eps=0.0))
+    hand = node.call(MATH, "project", [view, x])[:2]
+    assert node.call(MATH, "ledTo", [view, x, [hand[0] + 0.5, hand[1] - 0.1], 0.1]) is None
+    behind = node.call(MATH, "project", [view, [-part for part in x]])[:2]  # the other end of the arrow
+    assert node.call(MATH, "ledTo", [view, x, behind, 0.1]) is None
+
+
 def test_outline_of_the_stretched_sphere_is_that_of_its_points(node):
     gain = tensor([0.4, 1.7, 1.1])
     view = node.call(MATH, "viewFrom", [0.8, 0.5])
@@ -304,6 +320,24 @@ def test_tip_follows_the_pointer_and_numbers_follow_the_tip(calm, width):
     assert x != pytest.approx([2.1, -1.2, 1.5], abs=0.2)
     assert table(calm)["x"][0] == pytest.approx(sum(x) / 3, abs=0.01)
     assert table(calm)["RMSNorm"][3] == 0
+
+
+@pytest.mark.parametrize("width", SIZES)
+def test_x_dragged_along_its_arrow_moves_neither_output_and_straight_up_only_rms_norm(calm, width):
+    calm.set_viewport_size({"width": width, "height": 1200})
+    open_figures(calm, NormGeometry())
+    layer, rms = marks(calm)
+    (x, y), (cx, cy, _) = middle(tip(calm)), sphere(calm)
+    box = calm.locator(".ng-globe svg").bounding_box()
+    out = ((x - box["x"] - cx) / 4, (y - box["y"] - cy) / 4)
+    drag(calm, (x, y), out[0] + 2, out[1] + 3)  # no hand is exact
+    assert math.dist(middle(tip(calm)), (x + out[0], y + out[1])) < 5
+    assert marks(calm) == [pytest.approx(layer, abs=0.1), pytest.approx(rms, abs=0.1)]
+    drag(calm, middle(tip(calm)), -3, -25)
+    lifted, climbed = marks(calm)
+    assert lifted == pytest.approx(layer, abs=0.1) and climbed[1] < rms[1] - 3
+    drag(calm, middle(tip(calm)), 30, 25)
+    assert all(math.dist(*pair) > 2 for pair in zip(marks(calm), (layer, climbed), strict=True))
 
 
 def test_arrow_keys_move_the_tip_across_the_screen(calm):

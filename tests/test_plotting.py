@@ -397,6 +397,14 @@ def test_plot_by_depth_shows_the_numbers_it_was_given():
     assert (ax.get_yscale(), ax.get_ylim()) == ("log", (1e-4, 1e4))
     assert [line.get_label() for line in ax.lines] == ["shrinking", "growing"]
     assert ax.lines[0].get_ydata().tolist() == [1, 0.1, 0.01]
+    assert ax.lines[0].get_xdata().tolist() == [0, 1, 2] and ax.get_xlabel() == "layer"
+
+
+def test_plot_by_depth_counts_what_it_is_told_from_where_it_is_told():
+    [ax] = plotting.plot_by_depth({"a": [1, 3]}, "size", alt=ALT, limits=(0.05, 500), xlabel="norm", first=1).axes
+    assert ax.lines[0].get_xdata().tolist() == [1, 2] and ax.get_xlabel() == "norm"
+    assert all(place == int(place) for place in ax.get_xticks())
+    assert ax.get_yticks().tolist() == pytest.approx([0.1, 1, 10, 100])
 
 
 def test_plot_vectors_puts_the_bars_of_a_channel_side_by_side():

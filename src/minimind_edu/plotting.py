@@ -282,24 +282,29 @@ def plot_by_depth(
     alt: str,
     colors: Mapping[str, str] | None = None,
     limits: tuple[float, float] = (1e-8, 1e8),
+    xlabel: str = "layer",
+    first: int = 0,
 ) -> Picture:
     """One curve for every network: a size (logarithmic) against the layer it was measured after.
 
     Args:
-        curves: name -> value at layer 0, 1, 2, ...
+        curves: name -> value at layer 0, 1, 2, ..., or from `first` on.
         ylabel: what was measured.
         alt: the description (see Picture).
         colors: the curves that have a hue of their own (see curve_styles).
         limits: the sizes shown; a curve that leaves them is named where it leaves.
+        xlabel, first: what is counted from left to right, and its first number.
     """
     alt, styles = described(alt), curve_styles(curves, colors)
     [ax] = new_axes(height=3.9)
     low, high = limits
     for name, values in curves.items():
-        ax.plot(_numbers(values), label=name, **styles[name])
-    ax.set(yscale="log", ylim=limits, xlabel="layer", ylabel=ylabel)
+        ax.plot(range(first, first + len(values)), _numbers(values), label=name, **styles[name])
+    ax.set(yscale="log", ylim=limits, xlabel=xlabel, ylabel=ylabel)
     ax.margins(x=0)
-    ax.set_yticks([10.0**n for n in range(-100, 101, 4) if low <= 10.0**n <= high])
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    powers = 4 if high / low > 1e8 else 1  # between two ticks
+    ax.set_yticks([10.0**n for n in range(-100, 101, powers) if low <= 10.0**n <= high])
     ax.set_yticks([], minor=True)
     ax.yaxis.set_major_formatter(_Powers())
     _name_lines(ax)

@@ -3,7 +3,7 @@
 import { NARROW, h, svg, fill, setAttributes, setSize, clamp, fmt, slider, choice, namedOptions } from "../kit/kit.js";
 import { button, readout, announcement, controlsOf, row, draggable, prefersReducedMotion } from "../kit/kit.js";
 import { observeTraits, observeSize, frame, mount } from "../kit/kit.js";
-import { channelStats, dot3, scale3, azimuthOf, unproject } from "./math.js";
+import { channelStats, dot3, scale3, azimuthOf, unproject, ledTo } from "./math.js";
 import { INK, NORMS, normWords, epsText, smallText, resultsOf, remarkOn } from "./result.js";
 import { paintGlobe } from "./globe.js";
 import { createStream } from "./stream.js";
@@ -15,6 +15,7 @@ const SMALLEST = -4; // log10 of the shortest x that the slider gives
 const CURVE_EPS = 1e-5; // as in the package's curves
 const PITCH = 0.34;
 const ASIDE = 0.62; // how far right of the middle the reader sees x at first, in radians around the axis
+const NEAR = 9; // pixels from a straight way of x within which a hand is led along it
 const TRAITS = ["x", "offset", "gain", "eps"];
 
 const EXAMPLES = [
@@ -104,23 +105,25 @@ function globePanel({ model, change, schedule, isCompact }) {
   const root = h("div", { class: "ng-globe" }, picture);
   tools.measure = makeRuler(picture);
 
-  // In the plane through the old tip that faces the reader.
-  function moveTip(px, py) {
+  // Along x or straight up from where x was taken, if the pointer is near; else in the plane through the tip that faces
+  // the reader.
+  function moveTip(px, py, taken = null) {
     const { scene, result } = drawn;
-    const right = (px - scene.center[0]) / scene.unit;
-    const up = (scene.center[1] - py) / scene.unit;
-    const tip = unproject(scene.view, [right, up, dot3(scene.view.toward, result.input)]);
+    const seen = [(px - scene.center[0]) / scene.unit, (scene.center[1] - py) / scene.unit];
+    const led = taken && ledTo(scene.view, taken, seen, NEAR / scene.unit);
+    const tip = led ?? unproject(scene.view, [...seen, dot3(scene.view.toward, result.input)]);
     change({ x: tip.map((value) => clamp(value - result.offset, -LIMIT, LIMIT)) });
   }
 
-  let grip = null; // from the tip to where the pointer took it
+  let grip = null; // from the tip to where the pointer took it, and x then
   const releaseTip = dragQuietly(handle, {
     onStart: () => (grip = null),
     onMove: (x, y, event) => {
       if (event.type === "keydown") return moveTip(x, y);
-      const tip = drawn.scene.at(drawn.scene.seen(drawn.result.input));
-      grip ??= [x - tip[0], y - tip[1]];
-      moveTip(x - grip[0], y - grip[1]);
+      const { scene, result } = drawn;
+      const tip = scene.at(scene.seen(result.input));
+      grip ??= { dx: x - tip[0], dy: y - tip[1], taken: result.input };
+      moveTip(x - grip.dx, y - grip.dy, grip.taken);
     },
     keyStep: 8,
     position: () => drawn.scene.at(resultsOf(model).input), // not as drawn: two keys may come within one frame

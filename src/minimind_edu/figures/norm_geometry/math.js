@@ -85,6 +85,19 @@ export function unproject(view, [x, y, depth]) {
   return add3(add3(scale3(view.right, x), scale3(view.up, y)), scale3(view.toward, depth));
 }
 
+// Where a hand at [right, up] leads x, if it is near one of its two straight ways: along the arrow, which changes only its
+// length, or along the axis, which adds one number to all channels. Null if it is farther from both than `near`.
+export function ledTo(view, x, [right, up], near) {
+  const [fromX, fromY] = project(view, x);
+  const ways = [x, POLE].map((way) => {
+    const [dx, dy] = project(view, way);
+    const t = ((right - fromX) * dx + (up - fromY) * dy) / Math.max(dx * dx + dy * dy, 1e-12);
+    return { point: add3(x, scale3(way, t)), off: Math.hypot(fromX + t * dx - right, fromY + t * dy - up) };
+  });
+  const [best] = ways.filter(({ point }) => dot3(point, x) > 0).sort((a, b) => a.off - b.off);
+  return best?.off < near ? best.point : null;
+}
+
 // Outline of the sphere of the given radius after the gain has stretched it, as seen: an ellipse with two half-axes and
 // the angle of the first one, in radians, counterclockwise.
 export function outlineOf(view, gain, radius) {

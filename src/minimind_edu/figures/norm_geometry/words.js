@@ -2,9 +2,10 @@
 
 export const normGeometryWords = {
   en: {
-    title: "Add c to every channel: LayerNorm's output stays, RMSNorm's climbs.",
+    title: "Make x longer, and neither output moves. Lift it, and RMSNorm's climbs.",
     caption:
-      "Height is the mean of the channels. LayerNorm drops x to mean 0 and scales it to RMS 1; RMSNorm only scales.",
+      "Drag the tip of x; near its arrow and straight up from it your hand is led along. Height is the mean of the " +
+      "channels. LayerNorm drops x to mean 0 and scales it to RMS 1; RMSNorm only scales.",
     more: "More: examples, gain, eps, 64 channels",
     streamTitle: "However large the stream, RMSNorm hands on a vector of RMS 1.",
     whichNorm: "norm",

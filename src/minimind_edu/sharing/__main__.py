@@ -1,0 +1,26 @@
+"""Train every variant and store how it answers: `python -m minimind_edu.sharing`, four minutes of one core.
+
+`--steps 20 --into FILE` tries it.
+"""
+
+import argparse
+import json
+
+from minimind_edu import stored
+from minimind_edu.sharing import RUNS, SEEDS, STEPS, VARIANTS, run
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--steps", type=stored.whole_number(1))
+    stored.add_into(parser)
+    given = parser.parse_args()
+    into, results = stored.place(parser, given.into, RUNS, whole=given.steps is None), {}
+    for name, variant in VARIANTS.items():
+        results[name] = [round(run(variant, seed, given.steps or STEPS), 4) for seed in SEEDS]
+        print(f"{name}: {results[name]}", flush=True)
+    stored.write(json.dumps(results, indent=1) + "\n", into)
+
+
+if __name__ == "__main__":
+    main()
