@@ -78,7 +78,37 @@ def as_in_exercise_2(x, weight, bias, eps):
     return weight * (x / (variance.sqrt() + eps) + bias)
 
 
+def narrowed(x, weight, eps):
+    """Right in every dtype but float64, whose digits it loses."""
+    return rms_norm(x.float(), weight.float(), eps).to(x.dtype)
+
+
+def narrowed_and_left(x, weight, eps):
+    return rms_norm(x.float(), weight, eps) if x.dtype == torch.float64 else rms_norm(x, weight, eps)
+
+
+def compared_on(*x):
+    """A right comparison, on a vector that misleads."""
+    x = torch.tensor(x, dtype=torch.float64)
+    return lambda box: (torch.allclose(box(5 * x), box(x)), torch.allclose(box(x + 2), box(x)))
+
+
+def sizes_only(box):
+    x = torch.tensor([0.3, -2.0, 1.1, 0.0, 4.0, -0.7, 0.2], dtype=torch.float64)
+    sizes = [float(box(given).norm()) for given in (x, 5 * x, x + 2)]
+    return abs(sizes[1] - sizes[0]) < 1e-6, abs(sizes[2] - sizes[0]) < 1e-6
+
+
 WRONG = [
+    (checks.check_rms_norm, narrowed, "narrows float64"),
+    (checks.check_rms_norm, narrowed_and_left, "narrows float64"),
+    (checks.check_invariances, lambda box: (True, True), "the same whatever the box does"),
+    (checks.check_invariances, lambda box: (False, False), "the same whatever the box does"),
+    (checks.check_invariances, lambda box: (True, False), "the same whatever the box does"),
+    (checks.check_invariances, compared_on(1, 2, 3, 4, 5, 6, 7), "channels of both signs"),
+    (checks.check_invariances, compared_on(*[2] * 7), "a special case"),
+    (checks.check_invariances, sizes_only, "compare all channels"),
+    (checks.check_steady_std, lambda fan_in: 6**0.5, "the second question"),
     (checks.check_rms_norm, rms_norm_in_place, "writes into x"),
     (checks.check_rms_norm, cast_before_gain, "cast the whole product"),
     (checks.check_rms_norm, lambda x, w, e: rms_norm(x, w, 1e-6), "expected"),

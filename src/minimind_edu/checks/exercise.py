@@ -52,8 +52,8 @@ class Mistake:
 class Exercise:
     """One exercise with everything that its check needs; called with an attempt, it checks it.
 
-    A mistake that gives the right result for some case is not named there. Where two mistakes agree on a case, the
-    first in the list is named.
+    A mistake that gives the right result for some case is not named there. Where several agree on the case that fails,
+    one that also agrees on all others is named, or else the first in the list.
     """
 
     question: str
@@ -128,14 +128,25 @@ class Exercise:
         problem = self.difference(answer, expected)
         if problem is None:
             return case.untouched if case.untouched and not _same(arguments, case.arguments) else None
-        for mistake in self.mistakes:
-            try:
-                wrong = mistake.answer(*_copy(case.arguments))
-            except (RuntimeError, IndexError, ValueError):  # this mistake cannot even run on these arguments
-                continue
-            if self.difference(wrong, expected) and self.difference(answer, wrong) is None:
-                return mistake.hint
-        return problem
+        fitting = [
+            mistake
+            for mistake in self.mistakes
+            if self._agree(lambda *_: answer, mistake, case) and not self._agree(self.answer, mistake, case)
+        ]
+        exactly = (mistake for mistake in fitting if all(self._agree(attempt, mistake, one) for one in self._compared))
+        hinted = next(exactly, None) if len(fitting) > 1 else None
+        return (hinted or fitting[0]).hint if fitting else problem
+
+    @property
+    def _compared(self) -> list[Case]:
+        return [case for case in self.cases if isinstance(case, Case)]
+
+    def _agree(self, attempt: Attempt, mistake: Mistake, case: Case) -> bool:
+        """Whether an attempt gives what this mistake gives; not where either cannot even run."""
+        try:
+            return self.difference(attempt(*_copy(case.arguments)), mistake.answer(*_copy(case.arguments))) is None
+        except Exception:  # an attempt can raise anything
+            return False
 
     def _answers_somewhere(self, attempt: Attempt) -> bool:
         for case in self.cases:

@@ -4,6 +4,7 @@ The gains tried are rarely all ones: a gain that is squared or forgotten would g
 writes by hand, and so small that only the tiny vector shows what was done with it.
 """
 
+import itertools
 import math
 from collections.abc import Callable
 
@@ -70,6 +71,18 @@ def _keeps_dtype(attempt: Attempt) -> str | None:
     return None
 
 
+def _keeps_float64(attempt: Attempt) -> str | None:
+    x, gain = _rows(2, 4), _GAIN
+    answer = torch.as_tensor(attempt(x.clone(), gain.clone(), _EPS), dtype=torch.float64)
+    off = (answer - _rms_norm(x, gain, _EPS)).abs().max().item()
+    if off < 1e-12:
+        return None
+    return (
+        f"x was float64, and the result is off by {off:.0e}, as much as float32 rounds: x.float() narrows float64; "
+        "widen with x.to(torch.promote_types(x.dtype, torch.float32))"
+    )
+
+
 check_rms_norm = Exercise(
     "Does `attempt(x, weight, eps)` normalize the last axis of `x` by its root mean square and apply the gain?",
     answer=_rms_norm,
@@ -80,6 +93,7 @@ check_rms_norm = Exercise(
         Case("a batch [4, 4], every row by itself", (_rows(4, 4), _GAIN, _EPS)),
         Case("a batch [2, 3, 4], every position by itself", (_rows(2, 3, 4), _GAIN, _EPS)),
         Case("x is left as it was", (_rows(2, 4), _GAIN, _EPS), untouched=_WRITES_INTO_X),
+        Property("float64 stays float64", _keeps_float64),
         Property("half precision in, half precision out", _keeps_dtype),
         Case("float16 values of 600 do not overflow", _in_half_precision(torch.float16)),
         Case("the cast back comes last, after the gain", _in_half_precision(torch.bfloat16)),
@@ -208,6 +222,18 @@ check_invariances = Exercise(
             _tried_on(numbers(7), factor=-5.0),
             "your factor is negative: it reverses every arrow, and no norm hides that; take a positive one",
         ),
+        *(
+            Mistake(
+                lambda norm, same=same: same,
+                "your answer is the same whatever the box does: call box(x), box(5 * x) and box(x + 2), and compare",
+            )
+            for same in itertools.product((True, False), repeat=2)
+        ),
+        Mistake(
+            _tried_on(1 + torch.arange(7, dtype=torch.float64)),
+            "all channels of your vector are positive, so no factor and no offset changes a sign, and none is clipped "
+            "at −1: take channels of both signs",
+        ),
         Mistake(
             lambda norm: (
                 abs(norm(5 * numbers(7)).norm() - norm(numbers(7)).norm()).item() < 1e-6,
@@ -231,6 +257,11 @@ check_steady_std = Exercise(
         Mistake(
             lambda n: math.sqrt(1 / n),
             "that keeps the scale without an activation; ReLU halves the mean square, so double the variance",
+        ),
+        Mistake(
+            lambda n: math.sqrt(6),
+            "that is the factor on PyTorch's weights, the answer to the second question: the standard deviation that "
+            "they then have depends on fan_in",
         ),
         Mistake(lambda n: 2 / n, "that is the variance: the standard deviation is its root"),
         Mistake(
