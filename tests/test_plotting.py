@@ -409,6 +409,7 @@ def test_plot_by_depth_counts_what_it_is_told_from_where_it_is_told():
 
 def test_plot_vectors_puts_the_bars_of_a_channel_side_by_side():
     [ax] = drawn("plot_vectors").axes
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["1", "2", "3", "4"]  # as readers count
     bars = sorted(ax.patches, key=lambda bar: bar.get_x())
     assert [bar.get_height() for bar in bars] == [1, 0.5, -2, -1, 0, 0, 3, 1.6]
     edges = [(bar.get_x(), bar.get_x() + bar.get_width()) for bar in bars]

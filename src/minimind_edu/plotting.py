@@ -340,7 +340,8 @@ def plot_vectors(
                 bar.set_facecolor("none")
     ax.axhline(0, color=INK, linewidth=1)
     ax.spines["bottom"].set_visible(False)
-    ax.set(xlabel=xlabel, ylabel=ylabel, xticks=range(len(values)))
+    count = range(len(values))
+    ax.set(xlabel=xlabel, ylabel=ylabel, xticks=count, xticklabels=[place + 1 for place in count])
     ax.locator_params(axis="y", integer=np.ptp(ax.get_ylim()) > 2)  # shares need more ticks
     _legend(ax)
     return Picture(_figure(ax), alt=alt)
