@@ -22,7 +22,7 @@ SYMBOLS = (
     "logits"
 ).split()
 
-CHOSEN = "return table[language] ?? table.en;"
+CHOSEN = "return words;"
 # Every letter of the table, and of what its functions answer, becomes Chinese.
 TRANSLATED = """
   const foreign = (word) => {
@@ -31,7 +31,7 @@ TRANSLATED = """
     if (Array.isArray(word)) return word.map(foreign);
     return Object.fromEntries(Object.entries(word).map(([name, inner]) => [name, foreign(inner)]));
   };
-  return foreign(table.en);
+  return foreign(words);
 """
 
 READ = """() => [...document.querySelectorAll(".mm-fig, .mm-fig *")].flatMap((node) => [

@@ -2,6 +2,7 @@
 
     python -m tools.self_contained FOLDER                 every chapter
     python -m tools.self_contained FOLDER chapters/02...  the ones named
+    python -m tools.self_contained --chinese FOLDER ...   in Chinese, as far as they are translated
 
 Nothing but the sources decides a byte of them: not the time, the folder, the file modes or the machine's zlib.
 """
@@ -18,12 +19,15 @@ from pathlib import Path
 
 import nbformat
 
+from minimind_edu.notebook import LANGUAGE
 from tools import install_cell
 from tools.chapters import CHAPTERS, ROOT
 from tools.refresh import canonical, dumps, write
+from tools.translated import blocks_of, merged_notebook
 
 # What no chapter uses: the program that opens a reader's own model, and its page.
 LEFT_OUT = ("minimind_edu/__main__.py", "minimind_edu/figures/inside/")
+_CHINESE = f'os.environ["{LANGUAGE}"] = "zh"'
 FIXED_DATE = "0"  # seconds; flit raises it to 1980, where the time of zip archives begins
 
 
@@ -76,19 +80,24 @@ def carried(wheel: bytes) -> bytes:
     return target.getvalue()
 
 
-def self_contained(chapter: Path, first_cell: str) -> str:
-    """The text of the chapter's notebook with `first_cell` as its first code cell; all else is as it is stored."""
+def self_contained(chapter: Path, first_cell: str, chinese: bool = False) -> str:
+    """The text of the chapter's notebook with `first_cell` as its first code cell; all else is as it is stored.
+
+    In Chinese, its texts are those of the translation, and its figures speak Chinese.
+    """
     raw = json.loads(chapter.read_text(encoding="utf-8"))
     places = [i for i, cell in enumerate(raw["cells"]) if cell.get("id") == install_cell.CELL_ID]
     if len(places) != 1:
         raise ValueError(f"{chapter.name} has {len(places)} install cells, but needs one: run `make refresh`")
-    raw["cells"][places[0]] = install_cell.cell(first_cell)
+    raw["cells"][places[0]] = install_cell.cell(f"{first_cell}\n\n{_CHINESE}" if chinese else first_cell)
+    if chinese:
+        raw = merged_notebook(raw, blocks_of(chapter))
     notebook = nbformat.reads(json.dumps(raw), as_version=4)
     nbformat.validate(notebook)
     return dumps(canonical(notebook))
 
 
-def write_all(folder: Path, chapters: list[Path]) -> list[Path]:
+def write_all(folder: Path, chapters: list[Path], chinese: bool = False) -> list[Path]:
     """Write each chapter, with the package inside, into `folder`; return the paths.
 
     Raises a ValueError for the folder of the chapters.
@@ -99,7 +108,7 @@ def write_all(folder: Path, chapters: list[Path]) -> list[Path]:
     first_cell = install_cell.self_contained_source(carried(wheel_bytes()))
     paths = [folder / chapter.name for chapter in chapters]
     for chapter, path in zip(chapters, paths, strict=True):
-        write(path, self_contained(chapter, first_cell))
+        write(path, self_contained(chapter, first_cell, chinese))
     return paths
 
 
@@ -110,9 +119,10 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("folder", type=Path, help="where to write them")
     parser.add_argument("chapters", nargs="*", type=Path, help="notebooks (default: all chapters)")
+    parser.add_argument("--chinese", action="store_true", help="with the translations in zh/ in place of the English")
     options = parser.parse_args(arguments)
     chapters = options.chapters or sorted(CHAPTERS.glob("*.ipynb"))
-    for path in write_all(options.folder, chapters):
+    for path in write_all(options.folder, chapters, options.chinese):
         print(f"{path}: {path.stat().st_size / 1024:.0f} KB")
     return 0
 

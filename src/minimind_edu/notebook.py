@@ -9,6 +9,13 @@ from tqdm import tqdm
 
 T = TypeVar("T")
 
+LANGUAGE = "MINIMIND_EDU_LANGUAGE"  # the variable that the first cell of a Chinese notebook sets to "zh"
+
+
+def language() -> str:
+    """The language in which figures speak to the reader of this notebook."""
+    return os.environ.get(LANGUAGE, "en")
+
 
 def outputs_are_stored() -> bool:
     """Whether a tool is at work that stores outputs or compares them, rather than a reader."""

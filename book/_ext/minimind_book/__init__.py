@@ -16,7 +16,9 @@ from sphinx.application import Sphinx
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.append(str(ROOT))  # jupyter-book does not look there for the tools
 
-from minimind_book import card, facts, figures, folding, mathematics, moved, notes, pages, reference  # noqa: E402
+from minimind_book import card, chinese, facts, figures, folding, mathematics, moved, notes, pages, reference  # noqa: E402
+from minimind_book.words import CALLOUTS  # noqa: E402
+from tools import translated  # noqa: E402
 
 ASSETS = ROOT / "book" / "assets"
 NOTEBOOKS = "notebooks"  # the folder of the output for them
@@ -32,12 +34,18 @@ def write_static_files(app: Sphinx) -> None:
 
 
 def write_notebooks(app: Sphinx, env) -> None:
-    """Write every chapter of the table of contents into the output as a notebook that carries the package."""
+    """Write every chapter of the table of contents into the output as a notebook that carries the package.
+
+    The Chinese edition writes those that are translated, in Chinese; for others its pages lead to the English ones.
+    """
     paths = (Path(env.doc2path(name)) for name in sorted(env.found_docs))
     chapters = [str(path) for path in paths if path.suffix == ".ipynb"]
+    if chinese.IS_CHINESE:
+        chapters = [path for path in chapters if translated.is_translated(Path(path))]
     if app.builder.format != "html" or not chapters:
         return
-    tool = [sys.executable, "-m", "tools.self_contained", str(Path(app.outdir) / NOTEBOOKS)]
+    tool = [sys.executable, "-m", "tools.self_contained", *(["--chinese"] * chinese.IS_CHINESE)]
+    tool += [str(Path(app.outdir) / NOTEBOOKS)]
     done = subprocess.run([*tool, *chapters], cwd=ROOT, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"the notebooks for download could not be written: {done.stderr}")
@@ -52,13 +60,14 @@ def mark_callouts(app: Sphinx, doctree: nodes.document) -> None:
         paragraph = next(iter(quote.findall(nodes.paragraph)), None)
         words = [child for child in paragraph or [] if child.astext()]  # the parser may put an empty text first
         if words and isinstance(words[0], nodes.strong):
-            quote["classes"] += ["callout", f"callout-{nodes.make_id(words[0].astext())}"]
+            first = words[0].astext()
+            quote["classes"] += ["callout", f"callout-{CALLOUTS.get(first) or nodes.make_id(first)}"]
 
 
 def setup(app: Sphinx) -> dict:
     """Connect the steps above to the build."""
     gc.disable()  # a sixth of the build would be looking for garbage: all it makes is kept until its process ends
-    for part in (pages, mathematics, folding, figures, facts, card, reference, notes, moved):
+    for part in (chinese, pages, mathematics, folding, figures, facts, card, reference, notes, moved):
         part.setup(app)
     app.connect("builder-inited", write_static_files)
     app.connect("doctree-read", mark_callouts)

@@ -15,7 +15,8 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from minimind_book.words import words
+from minimind_book import chinese
+from minimind_book.words import SCRIPT_WORDS, words
 from minimind_edu.figures import (
     class_of,
     figure_names,
@@ -47,7 +48,7 @@ def write_figures(target: Path) -> None:
     """Write a script for each figure, one for the living model, which figures may ask for, and the host."""
     target.mkdir(parents=True, exist_ok=True)
     for name in figure_names():
-        script = host.registration(name, module_source(name), class_of(name).limits())
+        script = host.registration(name, module_source(name, chinese.EDITION or "en"), class_of(name).limits())
         (target / f"{name}.js").write_text(script, encoding="utf-8")
     (target / f"{host.LIVING}.js").write_text(living_script(), encoding="utf-8")
     (target / HOST).write_text(host_script(), encoding="utf-8")
@@ -61,7 +62,8 @@ def arguments_of(lines: Iterable[str]) -> dict[str, Any]:
 
 def host_script() -> str:
     """The script that mounts the figures of a page."""
-    return host.script((STATIC / HOST).read_text(encoding="utf-8"))
+    words = SCRIPT_WORDS["host"] if chinese.IS_CHINESE else None
+    return host.script((STATIC / HOST).read_text(encoding="utf-8"), words)
 
 
 def element_file(name: str, arguments: dict[str, Any]) -> str:
@@ -99,7 +101,7 @@ def open_with_figure(app: Sphinx, doctree: nodes.document) -> None:
     title = next(doctree.findall(nodes.title))
     node = raw(*chapter.opening)
     node["opening"] = True
-    place = nodes.raw("", read(strip_file(chapter.place)), format="html")
+    place = nodes.raw("", chinese.in_markup(read(strip_file(chapter.place))), format="html")
     title.parent.insert(title.parent.index(title) + 1, [place, node])
 
 

@@ -6,6 +6,7 @@ before anything is painted.
 
 import base64
 import hashlib
+import json
 import re
 import shutil
 from html import escape, unescape
@@ -19,22 +20,26 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.writers.html5 import HTML5Translator
 
-from minimind_book import figures, fonts, pictures, symbols
-from minimind_book.words import icon, words
+from minimind_book import chinese, figures, fonts, pictures, symbols
+from minimind_book.words import SCRIPT_WORDS, icon, words
 from minimind_edu import palette
 from tools.chapters import chapters
 
 ROOT = Path(__file__).resolve().parents[3]
 THEME = ROOT / "book" / "theme"
 SHELL_CSS = THEME / "shell.css"
+CHINESE_CSS = THEME / "chinese.css"
 
 # Before anything is painted: the theme, and the fonts of the page. They are asked for together, not when the first word
-# is set in each, and nothing is shown until they are there; shell.css says how long at most.
+# is set in each, and nothing is shown until they are there; shell.css says how long at most. A reader whose browser
+# speaks Chinese is led to the Chinese page once, if that can be remembered; the switch remembers the reader's choice.
 HEAD_SCRIPT = (
     "const d=document,r=d.documentElement,s=k=>{try{return localStorage.getItem(k)}catch{}},m=s('mode')||'auto';"
     "r.dataset.mode=m;"
     "r.dataset.theme=m==='auto'?(matchMedia('(prefers-color-scheme: dark)').matches?'dark':'light'):m;"
     "r.dataset.view=s('view')||'read';r.classList.add('js','waiting');"
+    "const z=r.dataset.chinese;if(z&&!s('language')&&/^zh/i.test(navigator.language))"
+    "try{localStorage.setItem('language','zh');location.replace(z+location.search+location.hash)}catch{}"
     "Promise.allSettled(r.dataset.fonts.split(',').map(f=>d.fonts.load(f)))"
     ".then(()=>r.classList.remove('waiting'))"
 )
@@ -63,7 +68,8 @@ class Translator(HTML5Translator):
 
     def visit_raw(self, node: nodes.raw) -> None:
         if "html" in node.get("format", "").split():
-            self.body.append(self.numbering.complete(node.astext(), node.get("opening", False)))
+            html = self.numbering.complete(node.astext(), node.get("opening", False))
+            self.body.append(chinese.in_figure(html, self.builder.app, self.builder.current_docname))
             raise nodes.SkipNode
         super().visit_raw(node)
 
@@ -126,12 +132,14 @@ def contents(app: Sphinx, page: str) -> list[tuple[str, list[Entry]]]:
     site = app.env.external_site_map
 
     def entry(name: str) -> Entry:
-        title = site[name].title or app.env.titles[name].astext()
+        title = chinese.in_language(site[name].title or app.env.titles[name].astext())
         if name == page:
             return "#", title, sections_of(app, page)
         return app.builder.get_relative_uri(page, name), title, None
 
-    return [(part.caption, [entry(str(name)) for name in part.items]) for part in site.root.subtrees]
+    return [
+        (chinese.in_language(part.caption), [entry(str(name)) for name in part.items]) for part in site.root.subtrees
+    ]
 
 
 def lead_to_stories(app: Sphinx, doctree: nodes.document) -> None:
@@ -147,8 +155,29 @@ def lead_to_stories(app: Sphinx, doctree: nodes.document) -> None:
 def description_of(doctree: nodes.document | None) -> str:
     """The first paragraph of a page that is one of words, cut at a word."""
     paragraphs = (one.astext() for one in doctree.findall(nodes.paragraph)) if doctree is not None else ()
-    text = next((" ".join(one.split()) for one in paragraphs if len(one) > 40), "")
+    least, most = (20, 80) if chinese.IS_CHINESE else (40, 160)
+    text = next((" ".join(one.split()) for one in paragraphs if len(one) > least), "")
+    if re.search("[\u3400-\u9fff]", text[:most]):
+        return text if len(text) <= most else f"{text[:most]}……"
     return text if len(text) <= 160 else text[:160].rsplit(" ", 1)[0] + " …"
+
+
+def twin(app: Sphinx, page: str, context: dict[str, Any]) -> dict[str, Any]:
+    """What the template says of the page in the other language: where it is, for readers and for search engines."""
+    translated = chinese.is_translated(app, page)
+    offered = chinese.IS_CHINESE or chinese.HAS_TWIN and translated
+    address, base = f"{page}.html", app.config.html_baseurl
+    addresses = {"en": f"{base}{address}", "zh-CN": f"{base}{chinese.FOLDER}/{address}"}
+    other = f"../{address}" if chinese.IS_CHINESE else f"{chinese.FOLDER}/{address}"
+    return {
+        "language": chinese.LANGUAGES["zh" if chinese.IS_CHINESE else "en"],
+        "other_page": f"{context['content_root']}{other}" if offered else "",
+        "other_language": chinese.LANGUAGES["en" if chinese.IS_CHINESE else "zh"],
+        "alternates": [*addresses.items(), ("x-default", addresses["en"])] if chinese.HAS_TWIN and translated else [],
+        "canonical": addresses["zh-CN" if chinese.IS_CHINESE and translated else "en"] if base else "",
+        "untranslated": chinese.IS_CHINESE and not translated,
+        "script_words": json.dumps(SCRIPT_WORDS, ensure_ascii=False) if chinese.IS_CHINESE else "",
+    }
 
 
 def lighter(body: str) -> str:
@@ -162,11 +191,14 @@ def complete_context(app: Sphinx, page: str, template: str, context: dict[str, A
     """Give the template its words, the page's own scripts and styles, and where the page comes from."""
     names = figures.figures_on(doctree)
     w = words(app.config.language)
-    scripts = [{"file": "shell.js", "loading": "defer"}]
+    other = twin(app, page, context)
+    is_chinese = chinese.IS_CHINESE and not other["untranslated"]
+    scripts = [{"file": "_static/shell.js", "loading": "defer"}]
     if names:
         first = names[:1] if page in chapters() else figures.AT_ONCE.get(page, ())
-        scripts += [{"file": f"figures/{name}.js", "loading": "async"} for name in first]
-        scripts += [{"file": f"figures/{figures.HOST}", "loading": "async"}]
+        files = [*(f"{name}.js" for name in first), figures.HOST]
+        english = "../" if other["untranslated"] else ""  # its figures speak English too: they are the other book's
+        scripts += [{"file": f"{english}_static/figures/{file}", "loading": "async"} for file in files]
     url, branch = app.config.book_repository, app.config.book_branch
     source = Path(app.env.doc2path(page)) if page in app.env.found_docs else None
     here = source.relative_to(app.srcdir).as_posix() if source else ""
@@ -174,9 +206,11 @@ def complete_context(app: Sphinx, page: str, template: str, context: dict[str, A
     colab = f"https://colab.research.google.com/github/{url.removeprefix('https://github.com/')}/blob/{branch}/{here}"
     title = re.sub(r"<[^>]*>", "", context.get("title") or w["search"]) if page != "search" else w["search"]
     book = context["docstitle"]
-    body = lighter(context.get("body") or "")
+    body = lighter(context.get("body") or "").replace(">Link to this heading<", f">{w['heading_link']}<")
+    for neighbor in filter(None, (context.get("prev"), context.get("next"))):
+        neighbor["title"] = chinese.in_language(neighbor["title"])
     base = app.config.html_baseurl or context["pathto"]("", 1)
-    context |= {
+    context |= other | {
         "w": w,
         "icon": icon,
         "body": body,
@@ -186,17 +220,19 @@ def complete_context(app: Sphinx, page: str, template: str, context: dict[str, A
         "share_card": f"{base}_static/share.png",
         "head_script": HEAD_SCRIPT,
         "policy": POLICY,
-        "fonts": ",".join([*FONTS, FONT_OF_FORMULAS] if "<math" in body else FONTS),
+        "fonts": ",".join([*FONTS[is_chinese:], *([FONT_OF_FORMULAS] if "<math" in body else [])]),
         "stylesheet": app.book_styles.replace("url(fonts/", f"url({context['pathto']('_static/fonts/', 1)}")
-        + compressed(figures.styles_of(page, names)),
+        + compressed(figures.styles_of(page, names))
+        + (app.chinese_styles if is_chinese else ""),
         "page_scripts": scripts,
         "place": chapters()[page].place if page in chapters() else "",
         "contents": contents(app, page),
         "has_figures": bool(names),
         "has_code": 'class="code"' in body,
         "source_url": f"{url}/blob/{branch}/{here}" if source else url,
-        "colab": colab if is_notebook else "",
-        "notebook": source.name if source else "",
+        "is_notebook": is_notebook,
+        "colab": colab if is_notebook and (other["untranslated"] or not chinese.IS_CHINESE) else "",
+        "notebook": f"{'../' * other['untranslated']}notebooks/{source.name}" if source else "",
     }
 
 
@@ -222,6 +258,7 @@ def write_styles(app: Sphinx) -> None:
     if app.builder.format == "html":
         given = [f":root {{ {palette.css_variables()} }}", *fonts.faces(), SHELL_CSS.read_text(encoding="utf-8")]
         app.book_styles = compressed("\n".join(given))
+        app.chinese_styles = compressed(CHINESE_CSS.read_text(encoding="utf-8"))
 
 
 def remove_unused(app: Sphinx, error: Exception | None) -> None:

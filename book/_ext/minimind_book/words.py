@@ -1,5 +1,7 @@
 """The words of the pages around the text, one table a language."""
 
+import re
+
 from markupsafe import Markup
 
 WORDS = {
@@ -30,13 +32,82 @@ WORDS = {
         "figure": "Figure {}. ",
         "not_run": "Your turn: write it in the notebook. Run opens it in Colab, or gives it to you as a file.",
         "zoom_out": "Zoom out: see this part in the whole model",
+        "heading_link": "Link to this heading",
+        "other": "中文",
+        "other_short": "中文",
+        "other_hint": "本页的中文版",
+    },
+    "zh": {
+        "skip": "跳到正文",
+        "contents": "目录",
+        "close": "关闭",
+        "search": "搜索",
+        "search_book": "搜索本书",
+        "search_needs_scripts": "搜索在你的浏览器里进行，需要 JavaScript。",
+        "figures_need_scripts": "没有 JavaScript，这一页上的图就只是静止的画面。",
+        "view": "页面显示什么",
+        "read": "阅读",
+        "code": "代码",
+        "more": "更多",
+        "run": "运行",
+        "colab": "在 Colab 中打开",
+        "notebook": "下载：无需网络的笔记本",
+        "source": "GitHub 上的源文件",
+        "print": "打印",
+        "theme": "颜色模式",
+        "beside": "上一页和下一页",
+        "before": "上一页",
+        "next": "下一页",
+        "by": "作者：",
+        "one_line": "代码，1 行",
+        "lines": "代码，{} 行",
+        "figure": "图 {}　",
+        "not_run": "轮到你了：请在笔记本里写。“运行”可以在 Colab 里打开它，或者把文件交给你。",
+        "zoom_out": "缩小：看这个部件在整个模型里的位置",
+        "heading_link": "指向本节的链接",
+        "other": "English",
+        "other_short": "EN",
+        "other_hint": "This page in English",
+        "book": "从内部看 MiniMind",
+        "author": "MiniMind 一书的贡献者",
+        "untranslated": "这一页还没有中文，下面是英文原文。",
     },
 }
+
+# The words of scripts that replace the English ones in them: a page carries them, so English pages are no heavier.
+SCRIPT_WORDS = {
+    "shell": {
+        "copy": "复制",
+        "copied": "已复制",
+        "mode": "颜色模式：{}",
+        "modes": {"auto": "自动", "light": "浅色", "dark": "深色"},
+        "share": "复制此状态的链接",
+        "shared": "链接已复制",
+        "reset": "恢复初始状态",
+        "right": "猜对了。",
+        "wrong": "不对。",
+    },
+    "host": {
+        "table": "初始数值（表格）",
+        "failed": "这张图没能在这个浏览器里启动；这里改为列出它的数值。",
+    },
+    "search": {
+        "Searching": "正在搜索",
+        "Preparing search...": "正在准备搜索……",
+        "Search Results": "搜索结果",
+        "Search finished, found ${resultCount} page(s) matching the search query.": "找到的页面和小节：${resultCount}。",
+        "Your search did not match any documents. Please make sure that all words are spelled correctly and that you've "
+        "selected enough categories.": "没有找到。请换一个词，或者少写几个字。",
+    },
+}
+
+# The bold words that begin a callout -> the name of it that styles and scripts know.
+CALLOUTS = {"先猜一猜": "predict", "先猜一猜，再拖动": "predict-then-drag"}
 
 
 def words(language: str | None) -> dict[str, str]:
     """The table of `language`; English stands in for one that has none."""
-    return WORDS.get((language or "en").split("-")[0], WORDS["en"])
+    return WORDS.get(re.split("[-_]", language or "en")[0], WORDS["en"])  # Sphinx says zh_CN, pages say zh-CN
 
 
 _PATHS = {

@@ -1,13 +1,10 @@
 // Mounts the figures of a page that has no kernel, each with its state. The names come from minimind_edu.figures.host,
 // which writes the call below this file.
 function mountFigures(names) {
-  const WORDS = {
-    en: {
-      table: "Starting values as a table",
-      failed: "This figure could not start in this browser; its numbers stand here instead.",
-    },
+  const words = names.words ?? {
+    table: "Starting values as a table",
+    failed: "This figure could not start in this browser; its numbers stand here instead.",
   };
-  const words = WORDS[document.documentElement.lang.split("-")[0]] ?? WORDS.en;
   const { figureClass, fallbackClass, stillClass, openingClass, stateType, modules } = names;
   const folder = document.currentScript?.src.replace(/[^/]*$/, "");
   const loading = new Map();

@@ -6,6 +6,7 @@ if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = f
 // Sections are found, too.
 Documentation.TRANSLATIONS["Search finished, found ${resultCount} page(s) matching the search query."] =
   "Pages and sections found: ${resultCount}.";
+Object.assign(Documentation.TRANSLATIONS, JSON.parse(document.documentElement.dataset.words ?? "null")?.search);
 
 // A title with all that is sought comes before any text: that of a page, then those of sections, first what says little
 // else. (Sphinx knows of a word only whether a page has it, and gives every heading the weight of a title.) The
@@ -54,8 +55,9 @@ Search.makeSearchSummary = (html, words, anchor) => {
     text.toLowerCase().indexOf(word.toLowerCase()),
   );
   const first = places.find((place) => place >= 0) ?? 0;
-  const begin = first < 100 ? 0 : text.indexOf(" ", first - 100) + 1;
-  const end = begin + 240 < text.length ? text.lastIndexOf(" ", begin + 240) : text.length;
+  // Chinese has no spaces to cut at, or far apart.
+  const begin = first < 100 ? 0 : Math.min(text.indexOf(" ", first - 100) + 1 || first, first);
+  const end = begin + 240 < text.length ? Math.max(text.lastIndexOf(" ", begin + 240), begin + 200) : text.length;
   const excerpt = document.createElement("p");
   excerpt.className = "context";
   excerpt.textContent = `${begin ? "… " : ""}${text.slice(begin, end)}${end < text.length ? " …" : ""}`;

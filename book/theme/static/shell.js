@@ -1,20 +1,19 @@
 // What the pages do by themselves: theme, reading or code, where the reader is, folded parts that open when something
 // in them is sought, letters that light up together, and figures that text, address and earlier visits can set.
 (() => {
-  const WORDS = {
-    en: {
-      copy: "Copy",
-      copied: "Copied",
-      mode: (mode) => `Color mode: ${mode}`,
-      share: "Copy a link to this state",
-      shared: "Link copied",
-      reset: "Back to the start",
-      right: "Right.",
-      wrong: "Not quite.",
-    },
-  };
   const root = document.documentElement;
-  const words = WORDS[root.lang.split("-")[0]] ?? WORDS.en;
+  // A page in another language brings its words along (minimind_book.words).
+  const words = JSON.parse(root.dataset.words ?? "null")?.shell ?? {
+    copy: "Copy",
+    copied: "Copied",
+    mode: "Color mode: {}",
+    modes: { auto: "auto", light: "light", dark: "dark" },
+    share: "Copy a link to this state",
+    shared: "Link copied",
+    reset: "Back to the start",
+    right: "Right.",
+    wrong: "Not quite.",
+  };
   const all = (selector, inside = document) => [...inside.querySelectorAll(selector)];
 
   // What a reader has chosen is remembered, where the browser allows it.
@@ -55,8 +54,8 @@
     root.dataset.mode = mode;
     root.dataset.theme = mode === "auto" ? (dark.matches ? "dark" : "light") : mode;
     const button = document.querySelector(".theme-switch");
-    button.title = words.mode(mode);
-    button.setAttribute("aria-label", words.mode(mode));
+    button.title = words.mode.replace("{}", words.modes[mode]);
+    button.setAttribute("aria-label", button.title);
   }
   dark.addEventListener("change", () => setTheme(root.dataset.mode));
   setTheme(root.dataset.mode);
@@ -173,6 +172,13 @@
     { rootMargin: "-25% 0px -70% 0px" },
   );
   sections.forEach((section) => reading.observe(section));
+
+  // The other language: the place on the page that is in sight, and the choice is remembered.
+  document.querySelector(".other-language")?.addEventListener("click", ({ currentTarget: link }) => {
+    kept.write("language", link.hreflang.split("-")[0]);
+    const isAbove = (section) => section.getBoundingClientRect().top < innerHeight / 2;
+    link.hash = all("article section section[id]").filter(isAbove).at(-1)?.id ?? "";
+  });
 
   // Copied formulas are TeX, as in the notebook.
   document.addEventListener("copy", (event) => {
@@ -386,7 +392,10 @@
   const guesses = parsed(kept.read("predictions"), {});
   all('blockquote[class*="callout-predict"]:has(ul):has(details)').forEach((quote, number) => {
     const answer = quote.querySelector("details");
-    const right = answer.querySelector("strong")?.textContent.trim().replace(/\.$/, "");
+    const right = answer
+      .querySelector("strong")
+      ?.textContent.trim()
+      .replace(/[.。]$/, "");
     const key = `${page}#${number}`;
     const because = {};
     all("ul", answer).forEach((list) => {
@@ -395,7 +404,7 @@
         because[guess?.textContent.trim()] = item.textContent
           .trim()
           .slice(guess?.textContent.length)
-          .replace(/^: /, "");
+          .replace(/^: |^：/, "");
       });
       list.remove();
     });
@@ -410,7 +419,7 @@
       item.replaceChildren(button);
       return button;
     });
-    const textOf = (button) => button.textContent.trim().replace(/\.$/, "");
+    const textOf = (button) => button.textContent.trim().replace(/[.。]$/, "");
     function choose(index) {
       buttons.forEach((button, i) => {
         button.setAttribute("aria-pressed", i === index);

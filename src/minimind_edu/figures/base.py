@@ -20,7 +20,7 @@ from minimind_edu.device import one_thread
 from minimind_edu.figures import host, living_model
 from minimind_edu.figures.join import join
 from minimind_edu.figures.traits import limits_of
-from minimind_edu.notebook import outputs_are_stored
+from minimind_edu.notebook import language, outputs_are_stored
 
 FOLDER = Path(__file__).parent
 _DIGITS = 6  # significant digits of a number on a page: more than any reader sees, fewer than machines disagree about
@@ -35,12 +35,15 @@ def figure_names() -> list[str]:
     return sorted(path.parent.name for path in FOLDER.glob("*/figure.js"))
 
 
-def module_source(name: str) -> str:
-    """The ES module of the figure `name` with its helpers inlined, ready to run from a blob URL."""
+def module_source(name: str, language: str = "en") -> str:
+    """The ES module of the figure `name` with its helpers inlined, ready to run from a blob URL.
+
+    In another language than English its words are those of `words.zh.js` beside `words.js`, where there is one.
+    """
     path = FOLDER / name / "figure.js"
     if not path.is_file():
         raise ValueError(f"no figure is called {name!r}; there are {', '.join(figure_names())}")
-    return join(path)
+    return join(path, language)
 
 
 def shared_stylesheet() -> str:
@@ -109,7 +112,7 @@ class Figure(anywidget.AnyWidget):
         if package == __package__ and not hasattr(cls, "_module"):  # widgets make subclasses of their own
             cls._module = name
         if "_module" in cls.__dict__:
-            cls._esm = module_source(cls._module)
+            cls._esm = module_source(cls._module, language())
             cls._css = shared_stylesheet() + own_stylesheet(cls._module)
 
     @one_thread()  # a live figure computes its first state here

@@ -89,8 +89,8 @@ def registration(name: str, source: str, limits: Mapping[str, Any] | None = None
     return f"(window.{MODULES} = window.{MODULES} || {{}})[{json.dumps(name)}] = {registered};\n"
 
 
-def script(host: str) -> str:
-    """The host script, `book/theme/static/figure_host.js`, with the call that starts it."""
+def script(host: str, words: Mapping[str, str] | None = None) -> str:
+    """The host script, `book/theme/static/figure_host.js`, with the call that starts it; words: other than English."""
     names = {
         "figureClass": FIGURE_CLASS,
         "fallbackClass": FALLBACK_CLASS,
@@ -103,5 +103,5 @@ def script(host: str) -> str:
         "changed": CHANGED,
         "asked": SET,
         "living": LIVING,
-    }
-    return f"{host}\nmountFigures({json.dumps(names)});\n"
+    } | ({"words": dict(words)} if words else {})
+    return f"{host}\nmountFigures({json.dumps(names, ensure_ascii=False)});\n"

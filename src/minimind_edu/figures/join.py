@@ -20,8 +20,10 @@ _COMMENT_BEHIND = re.compile(r"""(?<=[;,{}()\[\]]) +// [^"'`/]*$""")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
-def join(entry: Path) -> str:
+def join(entry: Path, language: str = "en") -> str:
     """Return the text of `entry` with its local imports inlined, each file once, helpers first.
+
+    Of a helper such as words.js that has a twin in `language`, words.zh.js, the twin is inlined.
 
     Raises:
         ValueError: if a line is an import, export or declaration of another form than the ones named above, if an
@@ -53,6 +55,8 @@ def join(entry: Path) -> str:
     def inline(names: list[str], helper: Path, where: str) -> None:
         if not helper.is_file():
             raise ValueError(f"{where}: there is no file {_named(helper)}")
+        twin = helper.with_suffix(f".{language}.js")
+        helper = twin if twin.is_file() else helper
         if helper not in exported:
             read(helper)
         if missing := [name for name in names if name not in exported[helper]]:

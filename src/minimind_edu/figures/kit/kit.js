@@ -409,11 +409,11 @@ export function observeSize(el, cb) {
   return () => observer.disconnect();
 }
 
-// The words of a figure in the language of the page. table: { en: { title, caption, … }, … }; English stands in for a
-// language that the table lacks.
+// The words of a figure. table: { en: { title, caption, … } }; a module that was joined for another language has the
+// words of that one instead.
 export function wordsOf(table) {
-  const language = document.documentElement.lang.split("-")[0];
-  return table[language] ?? table.en;
+  const [words] = Object.values(table);
+  return words;
 }
 
 // The shape that all figures have: the claim as a title, the picture with its one control right below it, at most three

@@ -12,6 +12,7 @@ from typing import Any
 from traitlets import Bunch, List, validate
 
 from minimind_edu.figures.base import Figure, rounded
+from minimind_edu.notebook import language
 
 _CHOICE_KEYS = {"question", "options"}
 _NUMBER_KEYS = {"question", "answer", "tolerance", "why"}
@@ -74,17 +75,29 @@ def _html(text: str) -> str:
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
-def _plain_question(item: dict[str, Any]) -> str:
-    """A question for viewers without scripts: the answer is folded below it."""
+_WORDS = {
+    "en": {"answer": "Answer", "number": "(Answer with a number.)", "told": "{}. {}"},
+    "zh": {"answer": "答案", "number": "（请回答一个数。）", "told": "{}。{}"},
+}
+
+
+def plain_questions(questions: list[dict[str, Any]], language: str = "en") -> str:
+    """The questions for viewers without scripts."""
+    return f"<ol>{''.join(_plain_question(item, _WORDS[language]) for item in questions)}</ol>"
+
+
+def _plain_question(item: dict[str, Any], words: dict[str, str]) -> str:
+    """One of them: the answer is folded below it."""
     if "options" in item:
         right = next(option for option in item["options"] if option["correct"])
         body = "<ul>" + "".join(f"<li>{_html(option['text'])}</li>" for option in item["options"]) + "</ul>"
         answer, why = right["text"], right["why"]
     else:
-        body, answer, why = "<p>(Answer with a number.)</p>", str(item["answer"]), item["why"]
+        body, answer, why = f"<p>{words['number']}</p>", str(item["answer"]), item["why"]
     return (
         f"<li><p>{_html(item['question'])}</p>{body}"
-        f"<details><summary>Answer</summary><p>{_html(answer)}. {_html(why)}</p></details></li>"
+        f"<details><summary>{words['answer']}</summary>"
+        f"<p>{words['told'].format(_html(answer), _html(why))}</p></details></li>"
     )
 
 
@@ -116,4 +129,4 @@ class Quiz(Figure):
         return f"Quiz({len(self.questions)} questions)"
 
     def _fallback_html(self) -> str:
-        return f"<ol>{''.join(_plain_question(item) for item in self.questions)}</ol>"
+        return plain_questions(self.questions, language())

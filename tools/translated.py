@@ -1,0 +1,335 @@
+"""The Chinese edition: what stands in zh/ is put in place of the English words.
+
+A file in zh/ has the path of its original, with the ending .md. It is a row of blocks, each below a comment with the
+name of a part of the original and the fingerprint of the English that it translates:
+
+    <!-- two-tables 3f09ab12 -->
+    The Chinese Markdown of the cell called two-tables.
+
+A part is a cell of a notebook (by its id), a section of a page (by the anchor of its heading; "top" comes before the
+second one), or a row of a table (by its first cell; its block has a line for each cell, and the last one, which says
+where the row leads, is left out). Below the name of a code cell stand words that its readers see, on the page and in
+its pictures: lines `- English`, each followed by `  - Chinese`. Words that many pages share stand in zh/words.md. `{}`
+in both stands for anything, such as a number. A part without a block stays English.
+
+`python -m tools.translation` tells what is missing, stale or built differently.
+"""
+
+import ast
+import copy
+import csv
+import hashlib
+import json
+import re
+from functools import cache
+from html import escape, unescape
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from docutils import nodes
+
+from minimind_edu.figures.base import to_json
+from minimind_edu.figures.quiz import plain_questions
+from tools.chapters import ROOT
+from tools.places import plain
+
+FOLDER = ROOT / "zh"
+WORDS = FOLDER / "words.md"
+WHERE = "Where"  # the last column of a table, which holds no words
+
+MARK = re.compile(r"^<!-- ([\w./-]+)(?: ([0-9a-f]{8}))? -->$", re.MULTILINE)
+_PAIR = re.compile(r"^- (.+)\n  - (.+)$", re.MULTILINE)
+FENCE = re.compile(r"^(```|~~~).*?^\1\s*?$", re.DOTALL | re.MULTILINE)
+HEADING = re.compile(r"^(#{1,6}) (.+)$", re.MULTILINE)
+TITLE = re.compile(r"^# @title (.*)$", re.MULTILINE)
+
+
+class Block(NamedTuple):
+    """A part of a translation."""
+
+    fingerprint: str | None
+    text: str
+
+
+class Part(NamedTuple):
+    """A part of an original; a code cell is none that is translated as a whole."""
+
+    english: str
+    is_code: bool = False
+
+
+def fingerprint(text: str) -> str:
+    """What a translation remembers of the English that it was made from; where lines end does not count."""
+    return hashlib.sha256(" ".join(text.split()).encode()).hexdigest()[:8]
+
+
+def translation_of(original: Path) -> Path:
+    """The file that translates a notebook, a page or a table."""
+    return FOLDER / original.relative_to(ROOT).with_suffix(f"{'.tsv' if original.suffix == '.tsv' else ''}.md")
+
+
+def original_of(translation: Path) -> Path:
+    """What a file in zh/ translates.
+
+    Raises:
+        ValueError: if there is no such page, notebook or table any more.
+    """
+    path = ROOT / translation.relative_to(FOLDER)
+    candidates = [path.with_suffix("")] if path.stem.endswith(".tsv") else [path, path.with_suffix(".ipynb")]
+    found = [one for one in candidates if one.is_file()]
+    if not found:
+        raise ValueError(
+            f"{translation.relative_to(ROOT)} translates nothing: rename it like its original, or remove it"
+        )
+    return found[0]
+
+
+def translations() -> list[Path]:
+    """All files in zh/ but the shared words, which translate no file of their own."""
+    return [path for path in sorted(FOLDER.rglob("*.md")) if path != WORDS]
+
+
+def is_translated(original: Path) -> bool:
+    """Whether a page, a notebook or a table has a Chinese version."""
+    return translation_of(original).is_file()
+
+
+def blocks_in(text: str) -> dict[str, Block]:
+    """The blocks of a file, by the names of their parts."""
+    parts = MARK.split(text)[1:]
+    return {name: Block(seen, body.strip("\n")) for name, seen, body in zip(*[iter(parts)] * 3, strict=True)}
+
+
+def pairs_in(text: str) -> dict[str, str]:
+    """English words -> Chinese words."""
+    return dict(_PAIR.findall(text))
+
+
+def blocks_of(original: Path) -> dict[str, Block]:
+    """The blocks that translate an original; none, if it has no translation."""
+    path = translation_of(original)
+    return blocks_in(path.read_text(encoding="utf-8")) if path.is_file() else {}
+
+
+@cache
+def shared_words() -> dict[str, str]:
+    """What stands in zh/words.md."""
+    return pairs_in(WORDS.read_text(encoding="utf-8")) if WORDS.is_file() else {}
+
+
+# The originals
+
+
+def anchor(heading: str) -> str:
+    """The name of a heading in an address."""
+    return nodes.make_id(plain(heading))
+
+
+def sections_in(page: str) -> dict[str, str]:
+    """The sections of a page by their anchors; what comes before the second heading is called top."""
+    hidden = FENCE.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), page)
+    starts = list(HEADING.finditer(hidden))[1:]
+    cuts = [0, *[found.start() for found in starts], len(page)]
+    names = ["top", *[anchor(found[2]) for found in starts]]
+    return {name: page[a:b].strip("\n") for name, a, b in zip(names, cuts, cuts[1:], strict=False)}
+
+
+def rows_in(table: str) -> dict[str, list[str]]:
+    """The rows of a table by the anchors of their first cells; that of the titles is called titles."""
+    titles, *rows = csv.reader(table.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
+    return {"titles": titles} | {anchor(row[0]): row for row in rows}
+
+
+def parts_of(original: Path) -> dict[str, Part]:
+    """Every part of an original, by its name."""
+    text = original.read_text(encoding="utf-8")
+    if original.suffix == ".ipynb":
+        cells = json.loads(text)["cells"]
+        return {cell["id"]: Part("".join(cell["source"]), cell["cell_type"] == "code") for cell in cells}
+    if original.suffix == ".tsv":
+        rows = rows_in(text)
+        kept = len(rows["titles"]) - (rows["titles"][-1] == WHERE)
+        return {name: Part("\n".join(row[:kept])) for name, row in rows.items()}
+    return {name: Part(body) for name, body in sections_in(text).items()}
+
+
+def anchors_of(original: Path) -> list[str]:
+    """The anchors of the English headings in their order, which are those of the Chinese page too."""
+    found: list[str] = []
+    count = 0
+    for part in parts_of(original).values():
+        for _, heading in [] if part.is_code else HEADING.findall(FENCE.sub("", part.english)):
+            name = anchor(heading)
+            if not name or name in found:
+                count += 1
+                name = f"id{count}"  # as docutils names it
+            found.append(name)
+    return found
+
+
+# Putting the Chinese in place
+
+
+class Words:
+    """Looks words up, in the first table that has them; `{}` stands for anything."""
+
+    def __init__(self, *tables: dict[str, str]):
+        self.exact: dict[str, str] = {}
+        for table in reversed(tables):
+            self.exact |= table
+        self._patterns = [(_pattern(key), value) for key, value in self.exact.items() if "{}" in key]
+
+    def __call__(self, text: str) -> str | None:
+        """The Chinese for a text, with the space around it, or None."""
+        stripped = text.strip()
+        found = self.exact.get(stripped)
+        if found is None:
+            for pattern, value in self._patterns:
+                if match := pattern.fullmatch(stripped):
+                    fields = iter(match.groups())
+                    found = re.sub(r"\{\}", lambda _, fields=fields: next(fields), value)
+                    break
+        return text.replace(stripped, found) if found is not None else None
+
+
+def _pattern(key: str) -> re.Pattern[str]:
+    return re.compile("(.+?)".join(map(re.escape, key.split("{}"))), re.DOTALL)
+
+
+_ATTRIBUTE = re.compile(r'(?<= )(aria-label|alt|title|data-title)="([^"]*[A-Za-z]{2}[^"]*)"')
+_TEXT_NODE = re.compile(r"(?<=>)([^<>]*[A-Za-z]{2}[^<>]*)(?=<)")
+_STYLE = re.compile(r"<style.*?</style>", re.DOTALL)
+
+
+def in_markup(markup: str, words: Words) -> str:
+    """HTML or SVG with its text translated where there are words for it."""
+
+    def text(found: re.Match[str]) -> str:
+        new = words(unescape(found[1]))
+        return found[1] if new is None else escape(new, quote=False)
+
+    def attribute(found: re.Match[str]) -> str:
+        new = words(unescape(found[2]))
+        return found[0] if new is None else f'{found[1]}="{escape(new)}"'
+
+    return _ATTRIBUTE.sub(attribute, _TEXT_NODE.sub(text, markup))
+
+
+def texts_in(markup: str) -> list[str]:
+    """The texts of HTML or SVG that have words."""
+    return [unescape(one) for one in _TEXT_NODE.findall(_STYLE.sub("", markup))]
+
+
+# A state holds identifiers too, such as the name of a choice: these fields hold sentences for readers.
+_FIELDS = {"question", "text", "why", "label", "title", "code_prompt_show", "code_prompt_hide"}
+
+
+def in_json(value: Any, words: Words, field: str = "") -> Any:
+    """A state with the sentences in it translated."""
+    if isinstance(value, dict):
+        return {key: in_json(item, words, key) for key, item in value.items()}
+    if isinstance(value, list):
+        return [in_json(item, words, field) for item in value]
+    return words(value) or value if isinstance(value, str) and field in _FIELDS else value
+
+
+def sentences_in(value: Any, field: str = "") -> list[str]:
+    """The sentences in a state."""
+    if isinstance(value, dict):
+        return [one for key, item in value.items() for one in sentences_in(item, key)]
+    if isinstance(value, list):
+        return [one for item in value for one in sentences_in(item, field)]
+    return [value] if isinstance(value, str) and field in _FIELDS else []
+
+
+STATE = re.compile(r'(<script type="application/json">)(.*?)(</script>)', re.DOTALL)
+FALLBACK = re.compile(r'(<div class="mm-fallback">)(.*?)(</div></div>)', re.DOTALL)
+IS_QUIZ = 'data-figure="quiz"'
+
+
+def in_figure(html: str, words: Words) -> str:
+    """The element of a figure with the sentences of its state and its table translated."""
+
+    def state(found: re.Match[str]) -> str:
+        return found[1] + to_json(in_json(json.loads(found[2]), words)) + found[3]
+
+    html = STATE.sub(state, html)
+    if IS_QUIZ in html:  # its table has glued sentences: it is made anew from the state
+        questions = json.loads(STATE.search(html)[2])["questions"]
+        return FALLBACK.sub(lambda found: found[1] + plain_questions(questions, "zh") + found[3], html)
+    return FALLBACK.sub(lambda found: found[1] + in_markup(found[2], words) + found[3], html)
+
+
+def literals_in(source: str) -> list[ast.Constant]:
+    """The strings of a cell that are no part of another."""
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:  # a magic command
+        return []
+    within = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    strings = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    return [node for node in strings if id(node) not in within]
+
+
+def in_code(source: str, own: dict[str, str], shared: dict[str, str]) -> str:
+    """The code of a cell with its own words and its title translated, all else as it is."""
+    raw = source.encode()
+    starts = [0]
+    for line in raw.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    edits = [
+        (starts[one.lineno - 1] + one.col_offset, starts[one.end_lineno - 1] + one.end_col_offset, own[one.value])
+        for one in literals_in(source)
+        if one.value in own
+    ]
+    for begin, end, new in sorted(edits, reverse=True):
+        raw = raw[:begin] + json.dumps(new, ensure_ascii=False).encode() + raw[end:]
+    title = TITLE.search(source)
+    new_title = Words(own, shared)(title[1]) if title else None
+    return raw.decode().replace(title[0], f"# @title {new_title}", 1) if title and new_title else raw.decode()
+
+
+def merged_notebook(raw: dict[str, Any], blocks: dict[str, Block]) -> dict[str, Any]:
+    """A notebook with the Chinese in place."""
+    raw = copy.deepcopy(raw)
+    for cell in raw["cells"]:
+        block = blocks.get(cell["id"])
+        if cell["cell_type"] == "markdown":
+            cell["source"] = block.text if block else cell["source"]
+            continue
+        own = pairs_in(block.text) if block else {}
+        words = Words(own, shared_words())
+        cell["source"] = in_code("".join(cell["source"]), own, shared_words())
+        cell["metadata"] = in_json(cell["metadata"], words)
+        for output in cell["outputs"]:
+            data = output.get("data", {})
+            if "image/svg+xml" in data:
+                data["image/svg+xml"] = in_markup("".join(data["image/svg+xml"]), words)
+            if "text/html" in data:
+                data["text/html"] = in_figure("".join(data["text/html"]), words)
+            before, sign, alt = "".join(data.get("text/plain", "")).partition("Picture: ")
+            if sign and not before:
+                data["text/plain"] = sign + (words(alt) or alt)
+    return raw
+
+
+def merged_page(text: str, blocks: dict[str, Block]) -> str:
+    """A page with its Chinese sections in place."""
+    return "\n\n".join(blocks[name].text if name in blocks else body for name, body in sections_in(text).items()) + "\n"
+
+
+def merged_rows(text: str, blocks: dict[str, Block]) -> list[list[str]]:
+    """The rows of a table, its titles first, with the Chinese in place and the last column, if it is `Where`, kept."""
+    rows = rows_in(text)
+    kept = len(rows["titles"]) - (rows["titles"][-1] == WHERE)
+    return [
+        [*(blocks[name].text.split("\n") if name in blocks else row[:kept]), *row[kept:]] for name, row in rows.items()
+    ]
+
+
+def merged(original: Path, text: str) -> str:
+    """The text of a page or a notebook, as Sphinx reads it, in Chinese."""
+    blocks = blocks_of(original)
+    if original.suffix == ".ipynb":
+        return json.dumps(merged_notebook(json.loads(text), blocks), ensure_ascii=False)
+    return merged_page(text, blocks)

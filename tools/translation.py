@@ -1,0 +1,245 @@
+"""Look after the Chinese edition: what is missing in zh/, stale, or built differently from the English.
+
+    python -m tools.translation              list all of it
+    python -m tools.translation 01 live      the files whose names begin so
+    python -m tools.translation --accept 01  write down that the blocks of these files fit the English of today
+
+A line ends with the new fingerprint where the English has changed: whoever has adapted the Chinese block writes it
+there, or lets `--accept` do so.
+"""
+
+import argparse
+import json
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import yaml
+from markdown_it import MarkdownIt
+
+from minimind_edu import world
+from tools.chapters import ROOT
+from tools.translated import (
+    FALLBACK,
+    FENCE,
+    HEADING,
+    IS_QUIZ,
+    MARK,
+    STATE,
+    TITLE,
+    Block,
+    Part,
+    Words,
+    blocks_of,
+    fingerprint,
+    literals_in,
+    original_of,
+    pairs_in,
+    parts_of,
+    sentences_in,
+    shared_words,
+    texts_in,
+    translation_of,
+    translations,
+)
+
+# What readers see in pictures and figures and what is no English word: names in code, units, the words of the world.
+KEPT = re.compile(r"[\W\d]*(?:[\w.]*[_.]\w+|head_dim|softmax|logits|token|query|key|value|<s>)?[\W\d]*")
+
+_FORMULA = re.compile(r"\$\$.*?\$\$|\$[^$\n]+\$", re.DOTALL)
+_CODE = re.compile(r"(?<!`)`[^`\n]+`(?!`)")
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_TAG = re.compile(r"</?[a-z][^<>]*>")
+_NUMBER = re.compile(r"(?<![A-Za-z\d.])([+-]?\d+(?:,\d{3})*(?:\.\d+)?)(?: ?(million|billion|thousand|万|亿))?")
+_SCALE = {"": 1, "thousand": 1e3, "万": 1e4, "million": 1e6, "亿": 1e8, "billion": 1e9}
+_SPELLED = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
+_VALUES = {word: str(value) for value, word in enumerate(_SPELLED.split())}
+_VALUES |= {"nineteen": "19", "twenty": "20", "thirty": "30", "forty": "40", "fifty": "50", "sixty": "60"}
+_VALUES |= {"once": "1", "twice": "2", "first": "1", "second": "2", "third": "3", "fourth": "4", "fifth": "5"}
+_VALUES |= {"hundred": "100", "thousand": "1000", "million": "1000000"}
+
+_HAN = "\u3400-\u9fff"
+_FULL = "，。；：？！、（）《》“”"
+# How Chinese is set here, beside Latin letters and between signs: pattern -> what is wrong.
+_RULES = {
+    re.compile(f"[{_HAN}][A-Za-z0-9]|[A-Za-z0-9%][{_HAN}]"): "no space between Han and Latin",
+    re.compile(f"[{_HAN}] *[,;:?!](?!\\S*\\w)|[{_HAN}][,;:?!]"): "a half-width sign after Han",
+    re.compile(f"[{_FULL}] +(?=[{_HAN}])|(?<=[{_HAN}]) +[{_FULL.replace('“', '').replace('（', '')}]"): (
+        "a space beside a full-width sign"
+    ),
+    re.compile(f'[{_HAN}]"|"[{_HAN}]'): "straight quotation marks at Han",
+}
+
+
+def _value(digits: str, scale: str) -> str:
+    """A number as it counts: 0.5 million and 50 万 are the same."""
+    return f"{float(digits.replace(',', '')) * _SCALE[scale]:.10g}"
+
+
+def bare(text: str, sign: str = " ") -> str:
+    """Markdown without fences, formulas, code, addresses and tags, a sign in place of what stands in a sentence."""
+    for pattern in (FENCE, _FORMULA, _CODE, _TAG):
+        text = pattern.sub(sign, text)
+    return _LINK.sub("]", text)
+
+
+def features(text: str) -> dict[str, Counter]:
+    """What must be the same in both languages."""
+    unfenced = FENCE.sub("", text)
+    formulas = _FORMULA.sub(" ", unfenced)
+    words = bare(text)
+    return {
+        "headings": Counter(len(marks) for marks, _ in HEADING.findall(words)),
+        "formulas": Counter(" ".join(found.split()) for found in _FORMULA.findall(unfenced)),
+        "code": Counter(_CODE.findall(formulas)),
+        "links": Counter(_LINK.findall(_CODE.sub(" ", formulas))),
+        "numbers": Counter(_value(*found) for found in _NUMBER.findall(words)),
+        "fences": Counter(found[0] for found in FENCE.finditer(text)),
+        "rows of tables": Counter("|" * len(re.findall(r"^\|", words, re.MULTILINE))),
+        "items of lists": Counter("-" * len(re.findall(r"^(?:> )?(?:-|\d+\.) ", words, re.MULTILINE))),
+        "tags": Counter(_TAG.findall(_CODE.sub(" ", formulas))),
+    }
+
+
+def differences(english: str, chinese: str) -> Iterator[str]:
+    """What only one of both has; a number that English spells may stand in digits."""
+    before, after = features(english), features(chinese)
+    spelled = Counter(_VALUES[word] for word in re.findall(r"[a-z]+", english.lower()) if word in _VALUES)
+    for feature in before:
+        if lost := before[feature] - after[feature]:
+            yield f"lacks {feature}: {', '.join(map(str, lost.elements()))}"
+        more = after[feature] - before[feature]
+        if feature == "numbers":
+            more -= Counter({value: more[value] for value in spelled})
+        if more:
+            yield f"has other {feature}: {', '.join(map(str, more.elements()))}"
+
+
+def misprints(chinese: str) -> Iterator[str]:
+    """Where the rules of setting Chinese are broken, each with the place."""
+    text = bare(chinese, "$")
+    for rule, wrong in _RULES.items():
+        for found in rule.finditer(text):
+            yield f"{wrong}: {text[max(found.start() - 8, 0) : found.end() + 8]!r}"
+    tokens = MarkdownIt().enable("table").parse(bare(chinese, "码"))
+    for place, token in enumerate(tokens):
+        children = token.children or []
+        told = "".join(child.content for child in children if child.type == "text")
+        if "**" in told:
+            yield f"bold words do not end, for the sign before the mark belongs after it: {told[:40]!r}"
+        is_guess = tokens[place - 2].type == "list_item_open"  # its answer begins with it: a script looks for it
+        for before, child in zip(children, children[1:], strict=False):
+            if before.type == "em_open" and re.search(f"[{_HAN}]", child.content) and not is_guess:
+                yield f"italics on Han: {child.content!r}"
+
+
+def of_block(english: str, block: Block) -> Iterator[str]:
+    """What is wrong with the translation of a text."""
+    if block.fingerprint != fingerprint(english):
+        yield f"is stale, its English is {fingerprint(english)} now"
+    if not re.search(f"[{_HAN}]", block.text) and len(re.findall(r"[A-Za-z]{2,}", bare(english))) > 3:
+        yield "is still English"
+    yield from differences(english, block.text)
+    yield from misprints(block.text)
+
+
+def shown_by(cell: dict) -> dict[str, bool]:
+    """The texts that a code cell shows its readers, and whether each must be Chinese: what could be is in its code."""
+    source = "".join(cell["source"])
+    found = dict.fromkeys((one.value for one in literals_in(source)), False)
+    if title := TITLE.search(source):
+        found[title[1]] = True
+    for output in cell["outputs"]:
+        data = {kind: "".join(value) for kind, value in output.get("data", {}).items() if isinstance(value, str | list)}
+        html = data.get("text/html", "")
+        texts = texts_in(data.get("image/svg+xml", ""))
+        if IS_QUIZ in html:
+            texts += sentences_in(json.loads(STATE.search(html)[2]))
+        elif fallback := FALLBACK.search(html):
+            texts += texts_in(fallback[2])
+        found |= dict.fromkeys((text.strip() for text in texts), True)
+    return found
+
+
+def of_cell(cell: dict, block: Block | None) -> Iterator[str]:
+    """What a code cell shows without Chinese, and what has Chinese and is shown no more."""
+    own = pairs_in(block.text) if block else {}
+    words, shown = Words(own, shared_words()), shown_by(cell)
+    for text, must in shown.items():
+        if must and words(text) is None and not KEPT.fullmatch(text) and text not in world.WORDS:
+            yield f"shows words without Chinese: {text!r}"
+    for english in own:
+        alone = Words({english: "-"})
+        if not any(alone(text) is not None for text in shown):
+            yield f"shows no more: {english!r}"
+
+
+def complaints(original: Path) -> Iterator[str]:
+    """What is missing, stale or built differently in the translation of a file."""
+    blocks, parts = blocks_of(original), parts_of(original)
+    here = translation_of(original).relative_to(ROOT)
+    cells = {}
+    if original.suffix == ".ipynb":
+        cells = {cell["id"]: cell for cell in json.loads(original.read_text(encoding="utf-8"))["cells"]}
+    for name in blocks.keys() - parts.keys():
+        yield f"{here}: there is no part called {name} any more"
+    for name, part in parts.items():
+        yield from (f"{here}: {name} {wrong}" for wrong in of_part(part, blocks.get(name), cells.get(name)))
+
+
+def of_part(part: Part, block: Block | None, cell: dict | None) -> Iterator[str]:
+    """What is wrong with the translation of a part."""
+    if part.is_code:
+        yield from of_cell(cell or {}, block)
+    elif block is None:
+        yield "is missing"
+    else:
+        yield from of_block(part.english, block)
+
+
+def of_contents() -> Iterator[str]:
+    """Titles and captions of the table of contents that zh/words.md lacks; a page that is translated has its own."""
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    titles = [
+        one for part in toc["parts"] for one in (part["caption"], *(page.get("title") for page in part["chapters"]))
+    ]
+    for title in filter(None, titles):
+        if title not in shared_words():
+            yield f"zh/words.md: lacks {title!r}, which _toc.yml has"
+
+
+def accept(original: Path) -> None:
+    """Write the fingerprints of today's English into a translation."""
+    path, parts = translation_of(original), parts_of(original)
+
+    def marked(found: re.Match[str]) -> str:
+        part = parts.get(found[1])
+        seen = f" {fingerprint(part.english)}" if part and not part.is_code else ""
+        return f"<!-- {found[1]}{seen} -->"
+
+    path.write_text(MARK.sub(marked, path.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """List what is wrong; return 1 if there is something."""
+    parser = argparse.ArgumentParser(prog="python -m tools.translation", description="Look after the Chinese edition.")
+    parser.add_argument("names", nargs="*", help="beginnings of file names (default: all that is translated)")
+    parser.add_argument("--accept", action="store_true", help="the translations fit the English of today")
+    options = parser.parse_args(arguments)
+    names = tuple(options.names)
+    found = [] if names else list(of_contents())
+    for path in translations():
+        if names and not path.name.startswith(names):
+            continue
+        original = original_of(path)
+        if options.accept:
+            accept(original)
+        found += complaints(original)
+    print("\n".join(found) or "The Chinese edition fits.")
+    return int(bool(found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
