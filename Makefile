@@ -6,7 +6,7 @@ READY := .venv/.ready
 COMPLETE := .venv/.complete
 TYPESCRIPT := .venv/typescript-6.0.3
 TSC := $(TYPESCRIPT)/node_modules/typescript/bin/tsc
-BUILD := $(BIN)/jupyter-book build . --all -W -n --keep-going --quiet
+BUILD := $(BIN)/python -m tools.editions
 PAGE := _build/html/index.html
 FRONT_END := $(wildcard src/minimind_edu/figures/*/*.js src/minimind_edu/figures/*/*.css book/theme/*.css book/theme/static/*.js tests/*.mjs)
 
@@ -16,7 +16,7 @@ export PYTHONDONTWRITEBYTECODE :=
 .PHONY: book env test gpu mutants types refresh colab lab live bench engines release lint format clean
 
 book: $(READY)
-	@echo "Building the book."
+	@echo "Building the book, in English and in Chinese."
 	@$(BUILD)
 	@echo "The book is built. Open file://$(CURDIR)/$(PAGE)"
 

@@ -58,6 +58,11 @@ def build(project: Path, target: Path, strict: bool = True) -> Path:
     return target / "_build" / "html"
 
 
+def build_editions(target: Path) -> None:
+    """Build the book below `target` as `make book` does, in both languages."""
+    run_in(ROOT, sys.executable, "-m", "tools.editions", "--path-output", str(target))
+
+
 def content_security_policy(page: str) -> str:
     """A strict policy: scripts of the book's own files and the one of the head, by its hash; nothing from elsewhere."""
     scripts = re.findall(r"<script>(.*?)</script>", page)  # none where a page has moved

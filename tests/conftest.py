@@ -106,7 +106,7 @@ def html(tmp_path_factory) -> Path:
     finished = folder / "the_book_is_built"
     with FileLock(folder / "book.lock"):
         if not finished.exists():
-            book_builder.build(book_builder.ROOT, folder / "book")
+            book_builder.build_editions(folder / "book")
             finished.touch()
     return folder / "book" / "_build" / "html"
 

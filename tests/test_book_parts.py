@@ -7,8 +7,9 @@ import pytest
 from book_builder import CHAPTERS
 from docutils import nodes
 from minimind_book import card, facts, figures, folding, pictures, symbols
+from minimind_book.figures import STATIC
 from minimind_book.pages import compressed, description_of, lighter
-from minimind_book.words import WORDS, words
+from minimind_book.words import SCRIPT_WORDS, WORDS, words
 
 from minimind_edu import living, plotting, world
 from minimind_edu.figures import host
@@ -134,8 +135,17 @@ def test_a_body_loses_what_no_rule_asks_for():
     assert lighter('<div class="scroll docutils container"><p class="">') == '<div class="scroll"><p>'
 
 
-def test_words_fall_back_to_english():
-    assert words("zh-CN") == WORDS["en"] == words(None)
+def test_words_follow_the_language_and_fall_back_to_english():
+    assert words("zh-CN") == words("zh_CN") == WORDS["zh"] and words(None) == words("fr") == WORDS["en"]
+
+
+def test_the_shell_says_everything_in_chinese_too():
+    """A page in Chinese also has the name of the book, its authors and what a page says that nobody has translated."""
+    assert WORDS["zh"].keys() - WORDS["en"].keys() == {"book", "author", "untranslated"}
+    assert WORDS["en"].keys() <= WORDS["zh"].keys()
+    script = (STATIC / "shell.js").read_text(encoding="utf-8")
+    own = re.search(r"\?\.shell \?\? \{(.*?)\n  \};", script, re.DOTALL)[1]
+    assert re.findall(r"^    (\w+):", own, re.MULTILINE) == list(SCRIPT_WORDS["shell"])
 
 
 def test_the_card_of_the_living_model_shows_its_exams():

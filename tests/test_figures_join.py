@@ -98,3 +98,14 @@ def test_joiner_refuses_a_default_export_in_a_helper(write):
 def test_joiner_refuses_a_figure_without_a_default_export(write):
     with pytest.raises(ValueError, match="dial/figure.js has no default export"):
         join(write(figure="export const render = 1;\n"))
+
+
+def test_words_have_a_twin_in_another_language_that_stands_in_their_place(write):
+    entry = write(
+        words='export const dialWords = { en: "angle" };\n',
+        figure='import { dialWords } from "./words.js";\nexport default dialWords;\n',
+    )
+    english = join(entry)
+    entry.with_name("words.zh.js").write_text('export const dialWords = { zh: "角度" };\n', encoding="utf-8")
+    assert join(entry) == english and join(entry, "fr") == english
+    assert join(entry, "zh") == english.replace('{ en: "angle" }', '{ zh: "角度" }')

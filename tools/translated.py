@@ -197,8 +197,7 @@ def _pattern(key: str) -> re.Pattern[str]:
 
 
 _ATTRIBUTE = re.compile(r'(?<= )(aria-label|alt|title|data-title)="([^"]*[A-Za-z]{2}[^"]*)"')
-_TEXT_NODE = re.compile(r"(?<=>)([^<>]*[A-Za-z]{2}[^<>]*)(?=<)")
-_STYLE = re.compile(r"<style.*?</style>", re.DOTALL)
+_TEXT_NODE = re.compile(r"(?<=>)(?![^<>]*</style)([^<>]*[A-Za-z]{2}[^<>]*)(?=<)")
 
 
 def in_markup(markup: str, words: Words) -> str:
@@ -217,7 +216,7 @@ def in_markup(markup: str, words: Words) -> str:
 
 def texts_in(markup: str) -> list[str]:
     """The texts of HTML or SVG that have words."""
-    return [unescape(one) for one in _TEXT_NODE.findall(_STYLE.sub("", markup))]
+    return [unescape(one) for one in _TEXT_NODE.findall(markup)]
 
 
 # A state holds identifiers too, such as the name of a choice: these fields hold sentences for readers.

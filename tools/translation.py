@@ -2,7 +2,8 @@
 
     python -m tools.translation              list all of it
     python -m tools.translation 01 live      the files whose names begin so
-    python -m tools.translation --accept 01  write down that the blocks of these files fit the English of today
+    python -m tools.translation --accept 01  write down that the blocks of these files fit the English of today, and of
+                                             figures whose names begin so, the words
 
 A line ends with the new fingerprint where the English has changed: whoever has adapted the Chinese block writes it
 there, or lets `--accept` do so.
@@ -48,6 +49,8 @@ from tools.translated import (
 # What readers see in pictures and figures and what is no English word: names in code, units, the words of the world.
 KEPT = re.compile(r"[\W\d]*(?:[\w.]*[_.]\w+|head_dim|softmax|logits|token|query|key|value|<s>)?[\W\d]*")
 
+FIGURES = ROOT / "src" / "minimind_edu" / "figures"
+_AS_OF = re.compile(r"as of ([0-9a-f]{8})")
 _FORMULA = re.compile(r"\$\$.*?\$\$|\$[^$\n]+\$", re.DOTALL)
 _CODE = re.compile(r"(?<!`)`[^`\n]+`(?!`)")
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -59,6 +62,7 @@ _VALUES = {word: str(value) for value, word in enumerate(_SPELLED.split())}
 _VALUES |= {"nineteen": "19", "twenty": "20", "thirty": "30", "forty": "40", "fifty": "50", "sixty": "60"}
 _VALUES |= {"once": "1", "twice": "2", "first": "1", "second": "2", "third": "3", "fourth": "4", "fifth": "5"}
 _VALUES |= {"hundred": "100", "thousand": "1000", "million": "1000000"}
+_HAN_VALUES = dict(zip("一二两三四五六七八九十百千", "1 2 2 3 4 5 6 7 8 9 10 100 1000".split(), strict=True))
 
 _HAN = "\u3400-\u9fff"
 _FULL = "，。；：？！、（）《》“”"
@@ -104,11 +108,14 @@ def features(text: str) -> dict[str, Counter]:
 
 
 def differences(english: str, chinese: str) -> Iterator[str]:
-    """What only one of both has; a number that English spells may stand in digits."""
+    """What only one of both has; a number that one language spells may stand in digits in the other."""
     before, after = features(english), features(chinese)
     spelled = Counter(_VALUES[word] for word in re.findall(r"[a-z]+", english.lower()) if word in _VALUES)
     for feature in before:
-        if lost := before[feature] - after[feature]:
+        lost = before[feature] - after[feature]
+        if feature == "numbers":
+            lost -= Counter({value: lost[value] for sign, value in _HAN_VALUES.items() if sign in chinese})
+        if lost:
             yield f"lacks {feature}: {', '.join(map(str, lost.elements()))}"
         more = after[feature] - before[feature]
         if feature == "numbers":
@@ -210,6 +217,31 @@ def of_contents() -> Iterator[str]:
             yield f"zh/words.md: lacks {title!r}, which _toc.yml has"
 
 
+def of_scripts() -> Iterator[str]:
+    """Words of figures whose English is another than the one that their Chinese twins were made from."""
+    for twin in twins():
+        english = fingerprint(english_of(twin).read_text(encoding="utf-8"))
+        if _AS_OF.search(twin.read_text(encoding="utf-8"))[1] != english:
+            yield f"{twin.relative_to(ROOT)}: is stale, {english_of(twin).name} is {english} now"
+
+
+def twins() -> list[Path]:
+    """The files with the Chinese words of figures, words.zh.js beside words.js."""
+    return sorted(FIGURES.glob("*/*.zh.js"))
+
+
+def english_of(twin: Path) -> Path:
+    """The file whose words a twin translates."""
+    return twin.with_name(twin.name.replace(".zh.", "."))
+
+
+def accept_scripts(names: tuple[str, ...]) -> None:
+    """Write the fingerprints of today's English into the twins of the figures so named."""
+    for twin in (one for one in twins() if one.parent.name.startswith(names)):
+        seen = f"as of {fingerprint(english_of(twin).read_text(encoding='utf-8'))}"
+        twin.write_text(_AS_OF.sub(seen, twin.read_text(encoding="utf-8"), count=1), encoding="utf-8")
+
+
 def accept(original: Path) -> None:
     """Write the fingerprints of today's English into a translation."""
     path, parts = translation_of(original), parts_of(original)
@@ -229,7 +261,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--accept", action="store_true", help="the translations fit the English of today")
     options = parser.parse_args(arguments)
     names = tuple(options.names)
-    found = [] if names else list(of_contents())
+    if options.accept:
+        accept_scripts(names or ("",))
+    found = [] if names else [*of_contents(), *of_scripts()]
     for path in translations():
         if names and not path.name.startswith(names):
             continue

@@ -101,6 +101,8 @@ def join_lines(app: Sphinx, doctree: nodes.document) -> None:
     The end of a line would stand as a space between two characters; MyST makes a text of its own of it. And Markdown
     closes `**bold words.** more` only if a space follows the mark, where the mark itself has room enough.
     """
+    if not is_translated(app, app.env.docname):
+        return
     for text in list(doctree.findall(nodes.Text)):
         if isinstance(text.parent, nodes.literal_block | nodes.raw | nodes.literal | nodes.math):
             continue

@@ -58,7 +58,7 @@ WORDS = {
         "beside": "上一页和下一页",
         "before": "上一页",
         "next": "下一页",
-        "by": "作者：",
+        "by": "作者",
         "one_line": "代码，1 行",
         "lines": "代码，{} 行",
         "figure": "图 {}　",
@@ -95,9 +95,11 @@ SCRIPT_WORDS = {
         "Searching": "正在搜索",
         "Preparing search...": "正在准备搜索……",
         "Search Results": "搜索结果",
-        "Search finished, found ${resultCount} page(s) matching the search query.": "找到的页面和小节：${resultCount}。",
-        "Your search did not match any documents. Please make sure that all words are spelled correctly and that you've "
-        "selected enough categories.": "没有找到。请换一个词，或者少写几个字。",
+        "Search finished, found ${resultCount} page(s) matching the search query.": (
+            "找到的页面和小节：${resultCount}。"
+        ),
+        "Your search did not match any documents. Please make sure that all words are spelled correctly and that "
+        "you've selected enough categories.": "没有找到。请换一个词，或者少写几个字。",
     },
 }
 

@@ -176,7 +176,7 @@
   // The other language: the place on the page that is in sight, and the choice is remembered.
   document.querySelector(".other-language")?.addEventListener("click", ({ currentTarget: link }) => {
     kept.write("language", link.hreflang.split("-")[0]);
-    const isAbove = (section) => section.getBoundingClientRect().top < innerHeight / 2;
+    const isAbove = (section) => section.getBoundingClientRect().top < innerHeight / 5;
     link.hash = all("article section section[id]").filter(isAbove).at(-1)?.id ?? "";
   });
 

@@ -1,0 +1,122 @@
+"""tools.translated: a translation is taken apart, and put in place of the English and of nothing else."""
+
+import json
+
+import nbformat
+import pytest
+
+from minimind_edu.figures import Quiz, choice
+from tools import translated
+from tools.chapters import ROOT
+from tools.translated import (
+    Block,
+    Words,
+    blocks_in,
+    fingerprint,
+    in_code,
+    in_figure,
+    in_json,
+    in_markup,
+    merged_notebook,
+    merged_page,
+    merged_rows,
+    original_of,
+    pairs_in,
+    sections_in,
+    translation_of,
+)
+
+PAGE = """# The page
+
+A lead.
+
+## One *part*
+
+```bash
+# no heading
+```
+
+## Another
+"""
+
+
+def test_a_file_is_blocks_with_the_name_and_the_fingerprint_of_their_english():
+    found = blocks_in("前言\n<!-- one 0123abcd -->\n甲\n\n乙\n\n<!-- two -->\n- a\n  - 一\n")
+    assert found == {"one": Block("0123abcd", "甲\n\n乙"), "two": Block(None, "- a\n  - 一")}
+    assert pairs_in(found["two"].text) == {"a": "一"}
+
+
+def test_a_fingerprint_knows_words_and_not_ends_of_lines():
+    assert fingerprint("one\ntwo") == fingerprint("one two") != fingerprint("one three")
+
+
+def test_a_page_is_cut_at_its_headings_and_not_in_its_code():
+    parts = sections_in(PAGE)
+    assert list(parts) == ["top", "one-part", "another"] and "# no heading" in parts["one-part"]
+
+
+def test_a_page_takes_the_sections_that_are_translated():
+    page = merged_page(PAGE, {"top": Block(None, "# 页\n\n引子。"), "another": Block(None, "## 另一节")})
+    assert page.startswith("# 页\n\n引子。\n\n## One *part*") and page.endswith("## 另一节\n")
+
+
+def test_a_table_takes_rows_and_keeps_where_they_lead():
+    table = "Term\tMeaning\tWhere\nthe head\tIt reads.\tattention#Heads\nother\tx\ty\n"
+    block = Block(None, "头\n它会读。")
+    assert merged_rows(table, {"the-head": block})[1:] == [["头", "它会读。", "attention#Heads"], ["other", "x", "y"]]
+
+
+def test_every_translation_belongs_to_an_original_and_leads_back_to_it():
+    for path in translated.translations():
+        assert translation_of(original_of(path)) == path
+    with pytest.raises(ValueError, match="zh/book/gone.md translates nothing"):
+        original_of(ROOT / "zh" / "book" / "gone.md")
+
+
+def test_words_are_found_by_what_they_say_or_by_their_pattern():
+    words = Words({"own": "自己的"}, {"own": "别人的", "{} of {} steps": "{} 步中的第 {} 步"})
+    assert words(" own ") == " 自己的 " and words("2 of 3 steps") == "2 步中的第 3 步" and words("other") is None
+
+
+def test_markup_is_translated_in_texts_and_labels_and_nowhere_else():
+    words = Words({"scores": "分数", "a picture": "一张图"})
+    svg = '<svg aria-label="a picture" class="scores"><style>scores</style><text>scores</text><text>x</text></svg>'
+    assert in_markup(svg, words) == (
+        '<svg aria-label="一张图" class="scores"><style>scores</style><text>分数</text><text>x</text></svg>'
+    )
+
+
+def test_of_a_state_only_sentences_are_translated():
+    words = Words({"none": "无", "Head": "头"})
+    assert in_json({"rope": "none", "links": {"head": {"label": "Head"}}}, words) == {
+        "rope": "none",
+        "links": {"head": {"label": "头"}},
+    }
+
+
+def test_a_quiz_is_translated_with_its_table():
+    asked = [choice("Why?", ("A", "no"), ("B", "yes", True), ("C", "no"))]
+    words = Words({"Why?": "为什么？", "A": "甲", "B": "乙", "C": "丙", "no": "不", "yes": "对"})
+    html = in_figure(Quiz(asked).static_html(), words)
+    assert "<p>为什么？</p>" in html and "<summary>答案</summary><p>乙。对</p>" in html and "Why" not in html
+
+
+def test_code_keeps_all_but_the_words_that_a_reader_sees():
+    source = '# @title The plot\n名 = "米娅"; plot(x, "scores", note=f"{x} scores", alt=("two " "words"))  # scores\n'
+    own = {"scores": "分数", "two words": "两个词", "The plot": "图"}
+    assert in_code(source, own, {}) == (
+        '# @title 图\n名 = "米娅"; plot(x, "分数", note=f"{x} scores", alt=("两个词"))  # scores\n'
+    )
+    assert in_code("%pip install x", {"x": "y"}, {}) == "%pip install x"
+
+
+def test_a_notebook_takes_its_blocks_and_stays_what_it_was_elsewhere():
+    path = ROOT / "chapters" / "01_whole_model.ipynb"
+    raw = json.loads(path.read_text(encoding="utf-8"))
+    assert merged_notebook(raw, {})["cells"][0] == raw["cells"][0]
+    merged = merged_notebook(raw, {"title": Block(None, "# 一")})
+    assert merged["cells"][0]["source"] == "# 一" != raw["cells"][0]["source"]
+    assert [cell["id"] for cell in merged["cells"]] == [cell["id"] for cell in raw["cells"]]
+    nbformat.validate(nbformat.reads(json.dumps(merged), as_version=4))
+    printed = [[one for one in cell.get("outputs", []) if "text" in one] for cell in raw["cells"]]
+    assert [[one for one in cell.get("outputs", []) if "text" in one] for cell in merged["cells"]] == printed

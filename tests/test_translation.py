@@ -1,0 +1,177 @@
+"""The Chinese edition fits the English; whatever does not is told with its place."""
+
+import json
+
+import pytest
+
+from tools import translated, translation
+from tools.translated import Block, Part, fingerprint
+from tools.translation import complaints, differences, misprints, of_block, of_cell, shown_by
+
+ENGLISH = "The *score* of `q` is $q \\cdot k$, 1,024 times, [see](a.md)."
+CHINESE = "`q` 的**分数**是 $q \\cdot k$，共 1,024 次，[见这里](a.md)。"
+
+
+def test_the_chinese_edition_fits(capsys):
+    """Red: `python -m tools.translation` says which Chinese block an English change concerns."""
+    assert translation.main([]) == 0, capsys.readouterr().out
+
+
+def wrong(english: str, chinese: str, seen: str | None = None) -> list[str]:
+    return list(of_block(english, Block(seen or fingerprint(english), chinese)))
+
+
+def test_a_fitting_block_is_not_complained_about():
+    assert wrong(ENGLISH, CHINESE) == []
+
+
+def test_a_changed_sentence_makes_its_block_stale_and_says_the_new_fingerprint():
+    changed = ENGLISH.replace("times", "places")
+    assert wrong(changed, CHINESE, fingerprint(ENGLISH)) == [f"is stale, its English is {fingerprint(changed)} now"]
+
+
+@pytest.mark.parametrize(
+    "before, after, told",
+    [
+        ("$q \\cdot k$", "$k \\cdot q$", "lacks formulas: $q \\cdot k$"),
+        ("`q`", "`k`", "lacks code: `q`"),
+        ("(a.md)", "(b.md)", "lacks links: a.md"),
+        ("1,024", "1,025", "lacks numbers: 1024"),
+    ],
+)
+def test_what_differs_is_told(before, after, told):
+    assert told in wrong(ENGLISH, CHINESE.replace(before, after))
+
+
+@pytest.mark.parametrize(
+    "english, chinese, feature",
+    [
+        ("| a |\n|---|\n| b |", "| 甲 |\n|---|", "rows of tables"),
+        ("- a\n- b", "- 甲", "items of lists"),
+        ("## A\n\ntext", "文", "headings"),
+        ("```bash\nmake\n```", "```bash\nmake it\n```", "fences"),
+        ("<details><summary>Answer</summary>x</details>", "<details>答</details>", "tags"),
+    ],
+)
+def test_what_is_built_differently_is_told(english, chinese, feature):
+    assert any(feature in one for one in differences(english, chinese))
+
+
+def test_numbers_count_by_their_value_and_may_be_spelled():
+    assert not list(differences("0.5 million of 26 million", "2600 万中的 50 万"))
+    assert not list(differences("eight heads, a twentieth of 4", "8 个头，四的二十分之一"))
+    assert list(differences("seven heads", "8 个头")) == ["has other numbers: 8"]
+
+
+@pytest.mark.parametrize(
+    "chinese, told",
+    [
+        ("一个head", "no space between Han and Latin"),
+        ("96维", "no space between Han and Latin"),
+        ("这是头,那是键", "a half-width sign after Han"),
+        ("这是头， 那是键", "a space beside a full-width sign"),
+        ('这是"头"', "straight quotation marks at Han"),
+        ("**先猜一猜。**查询是什么", "bold words do not end"),
+        ("这是*斜体*字", "italics on Han"),
+    ],
+)
+def test_chinese_that_is_set_wrong_is_told(chinese, told):
+    assert any(one.startswith(told) for one in misprints(chinese))
+
+
+def test_chinese_that_is_set_well_is_not():
+    text = "**其实**：每头 96 维，`q_proj` 是 $E$ 的（见图）。**“错了。”** 对。\n\n> - *猜错*：因为 *Mia* 在那里。"
+    assert list(misprints(text)) == []
+
+
+def test_an_untranslated_text_in_a_block_is_told():
+    assert "is still English" in wrong("Four words of English", "Four words of English")
+
+
+QUIZ = 'data-figure="quiz"><script type="application/json">{"questions":[{"question":"Why so?"}]}</script>'
+CELL = {
+    "source": 'plot(x, "scores")',
+    "outputs": [
+        {"data": {"image/svg+xml": "<svg><style>a b</style><text>scores</text><text>Mia</text></svg>"}},
+        {"data": {"text/html": QUIZ}},
+        {"text": "printed words"},
+    ],
+}
+
+
+def test_words_that_a_cell_shows_need_chinese_and_chinese_needs_words_that_are_shown():
+    assert shown_by(CELL) == {"scores": True, "Mia": True, "Why so?": True}
+    block = Block(None, "- scores\n  - 分数\n- gone\n  - 没了")
+    assert list(of_cell(CELL, block)) == ["shows words without Chinese: 'Why so?'", "shows no more: 'gone'"]
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A project of one page and its translation."""
+    for module in (translated, translation):
+        monkeypatch.setattr(module, "ROOT", tmp_path)
+    monkeypatch.setattr(translated, "FOLDER", tmp_path / "zh")
+    (tmp_path / "book").mkdir()
+    (tmp_path / "zh" / "book").mkdir(parents=True)
+    (tmp_path / "book" / "page.md").write_text("# Page\n\nOne line.\n\n## Part\n", encoding="utf-8")
+    (tmp_path / "zh" / "book" / "page.md").write_text("<!-- top -->\n# 页\n\n一行。\n\n<!-- old -->\n旧\n", "utf-8")
+    return tmp_path
+
+
+def test_missing_parts_and_parts_that_are_gone_are_told(project):
+    found = [*complaints(project / "book" / "page.md")]
+    assert [one.split(": ", 1)[1].split(",")[0] for one in found] == [
+        "there is no part called old any more",
+        "top is stale",
+        "part is missing",
+    ]
+
+
+def test_accepting_writes_the_fingerprints_and_nothing_else(project):
+    path = project / "zh" / "book" / "page.md"
+    before = path.read_text(encoding="utf-8")
+    translation.accept(project / "book" / "page.md")
+    assert path.read_text(encoding="utf-8") == before.replace(
+        "<!-- top -->", f"<!-- top {fingerprint('# Page One line.')} -->"
+    )
+
+
+def test_a_code_cell_is_no_part_that_goes_stale(project):
+    assert (
+        list(translation.of_part(Part("x = 1", is_code=True), None, json.loads('{"source": "", "outputs": []}'))) == []
+    )
+
+
+def test_words_of_figures_go_stale_with_their_english(project, monkeypatch):
+    folder = project / "dial"
+    folder.mkdir()
+    monkeypatch.setattr(translation, "FIGURES", project)
+    (folder / "words.js").write_text('export const dialWords = { en: "angle" };', encoding="utf-8")
+    twin = folder / "words.zh.js"
+    twin.write_text('// The Chinese words of words.js as of 00000000.\n{ zh: "角度" }', encoding="utf-8")
+    [told] = translation.of_scripts()
+    assert told.startswith("dial/words.zh.js: is stale, words.js is ")
+    translation.accept_scripts(("di",))
+    assert list(translation.of_scripts()) == [] and twin.read_text(encoding="utf-8").endswith('{ zh: "角度" }')
+
+
+SHAPE = """async (files) => {
+    const shape = (word) => {
+        if (Array.isArray(word)) return word.map(shape);
+        if (typeof word !== "object") return typeof word;
+        return Object.fromEntries(Object.entries(word).map(([key, inner]) => [key, shape(inner)]));
+    };
+    const tables = await Promise.all(files.map((file) => import(file)));
+    const words = (table) => shape(Object.values(table)[0]);
+    return tables.map((module) => Object.entries(module).map(([name, table]) => [name, words(table)]));
+}"""
+
+
+@pytest.mark.parametrize("twin", translation.twins(), ids=lambda path: path.parent.name)
+def test_the_chinese_words_of_a_figure_are_as_many_and_of_the_same_kind(node, twin):
+    """But for glosses of Chinese words, which need none."""
+    files = [f"/{twin.parent.name}/{path.name}" for path in (translation.english_of(twin), twin)]
+    english, chinese = (dict(table) for table in node.evaluate(SHAPE, files))
+    for words in (*english.values(), *chinese.values()):
+        words.pop("glosses", None)
+    assert chinese == english
