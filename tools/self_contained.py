@@ -70,12 +70,12 @@ def wheel_bytes() -> bytes:
         return build_wheel(Path(folder)).read_bytes()
 
 
-def carried(wheel: bytes) -> bytes:
-    """What chapters carry of a wheel: all but LEFT_OUT."""
+def carried(wheel: bytes, chinese: bool = False) -> bytes:
+    """What chapters carry of a wheel: all but LEFT_OUT, and the Chinese words of figures only in Chinese."""
     target = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(wheel)) as whole, zipfile.ZipFile(target, "w") as new:
         for entry in whole.infolist():
-            if not entry.filename.startswith(LEFT_OUT):
+            if not entry.filename.startswith(LEFT_OUT) and (chinese or not entry.filename.endswith(".zh.js")):
                 new.writestr(entry, whole.read(entry))
     return target.getvalue()
 
@@ -105,7 +105,7 @@ def write_all(folder: Path, chapters: list[Path], chinese: bool = False) -> list
     if CHAPTERS.resolve() == folder.resolve():
         raise ValueError(f"{folder} holds the chapters themselves, which would be replaced; name another folder")
     folder.mkdir(parents=True, exist_ok=True)
-    first_cell = install_cell.self_contained_source(carried(wheel_bytes()))
+    first_cell = install_cell.self_contained_source(carried(wheel_bytes(), chinese))
     paths = [folder / chapter.name for chapter in chapters]
     for chapter, path in zip(chapters, paths, strict=True):
         write(path, self_contained(chapter, first_cell, chinese))
