@@ -157,7 +157,7 @@ def addresses(html, http_address) -> dict[str, str]:
 def page(desktop, http_address):
     """The page of a reader who comes for the first time."""
     page, _ = desktop
-    page.goto(f"{http_address}/_static/favicon.svg")  # the light way to what is remembered for the address
+    page.goto(f"{http_address}/_static/logo.svg")  # the light way to what is remembered for the address
     page.evaluate("localStorage.clear()")
     return page
 
@@ -333,6 +333,22 @@ def test_search_finds_words_of_the_chapters(page, addresses, scheme):
     if scheme == "http":
         page.wait_for_selector("#search-results p.context")
     assert not watch.problems
+
+
+def test_the_strip_of_the_front_page_fills_as_chapters_are_read(page, http_address):
+    """Kept in this browser; a chapter counts when its summary has been in sight, and only once."""
+    read = "() => [document.querySelector('.read-so-far').textContent, " + (
+        "document.querySelector('.mp-face [data-part=attention]').style.getPropertyValue('--read')]"
+    )
+    page.goto(f"{http_address}/book/index.html")
+    assert page.evaluate(read) == ["Fills as you read; only this browser knows.", "0%"]
+    for visit in (1, 2):
+        page.goto(f"{http_address}/chapters/03_attention.html")
+        assert "03_attention" not in (page.evaluate("() => localStorage.getItem('chapters')") or "") or visit == 2
+        page.evaluate("() => document.getElementById('in-short').scrollIntoView()")
+        wait_until(page, "() => localStorage.getItem('chapters')?.includes('03_attention')")
+    page.goto(f"{http_address}/book/index.html")
+    assert page.evaluate(read) == ["1 of 15 chapters read", "20%"]
 
 
 def found_for(page, http_address, words: str) -> list[tuple[str, str, str]]:

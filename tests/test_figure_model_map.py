@@ -18,18 +18,21 @@ from browser import (
 from torch import nn
 from traitlets import TraitError
 
-from minimind_edu import MiniMindConfig, MiniMindForCausalLM
+from minimind_edu import MiniMindConfig, MiniMindForCausalLM, living, world
 from minimind_edu.figures import ModelMap
 from minimind_edu.figures.model_map import (
     LEVELS,
     NAMES,
     PARTS,
     SIDES,
+    STORY,
     example_head,
     flows_of,
     level_of,
     strip_drawing,
+    trained_head,
 )
+from minimind_edu.living.heads import attention_weights
 
 SMALL = MiniMindConfig(
     vocab_size=48, hidden_size=24, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2, head_dim=8,
@@ -133,10 +136,10 @@ def tables(model, length):
     return model.model.freqs_cos[:length], model.model.freqs_sin[:length]
 
 
-@EVERY_CONFIG
+@pytest.mark.parametrize("name", [*CONFIGS, "living"])
 def test_the_example_is_one_head_from_its_scores_to_its_products(name):
-    config = CONFIGS[name]
-    example, dim = example_head(config), config.head_dim
+    config = CONFIGS.get(name, living.CONFIG)
+    example, dim = trained_head() if name == "living" else example_head(config), config.head_dim
     row, column = example["reader"], example["read"]
     for scores, weights in zip(example["scores"], example["weights"], strict=True):
         assert torch.tensor(scores).softmax(0).tolist() == pytest.approx(weights)
@@ -152,11 +155,16 @@ def test_the_example_is_one_head_from_its_scores_to_its_products(name):
     assert example["speeds"] == sorted(example["speeds"], reverse=True)
 
 
-def test_the_chosen_score_is_the_one_that_its_row_reads_most():
-    example = example_head(MiniMindConfig())
-    weights = example["weights"][example["reader"]]
-    assert max(weights) == weights[example["read"]]
-    assert example["products"][example["pair"]] > 0.5 * max(example["products"])
+def test_the_head_of_the_front_page_is_the_trained_one_that_reads_the_answer():
+    figure = ModelMap()
+    example, (head, block) = figure.example, figure.sizes["trained"]
+    weights = attention_weights(living.living_model(), torch.from_numpy(world.encode(STORY))[None])[block - 1, head - 1]
+    for row, expected in zip(example["weights"], weights, strict=True):
+        assert row == pytest.approx(expected[: len(row)].tolist(), abs=1e-5)
+    last = example["weights"][example["reader"]]
+    assert max(last) == last[example["read"]] > 0.8 and example["tokens"][example["read"]] == "hall"
+    assert figure.flows["model"]["weights"] == living.card()["parameters"] == 203_072
+    assert ModelMap(SMALL).sizes["trained"] == []
 
 
 # Arguments
@@ -200,7 +208,7 @@ def test_a_post_norm_model_is_refused_rather_than_drawn_wrong():
 
 
 def test_without_scripts_a_table_lists_all_parts_with_their_chapters():
-    html = ModelMap(links=LINKS)._fallback_html()
+    html = ModelMap(MiniMindConfig(), links=LINKS)._fallback_html()
     assert '<th scope="row">KV cache</th><td>[B, S, 2, 64] → [B, T, 2, 64]</td>' in html
     assert html.count("<tr>") == len(PARTS)
     assert html.count('<a href="cache.html">On cache</a>') == 1
@@ -313,7 +321,7 @@ def at_level(touched, request):
 @pytest.mark.parametrize("at_level, name", [place for place in PLACES if place[1]], indirect=["at_level"])
 def test_every_side_branch_says_what_it_is_and_leads_to_its_chapter(at_level, name, way):
     page, level = at_level
-    flow = flows_of(MiniMindConfig())[name]
+    flow = flows_of(living.CONFIG)[name]
     target = part(page, name)
     if way == "mouse":
         page.mouse.click(*middle_of(page, name))
@@ -407,7 +415,7 @@ def test_the_block_that_is_pressed_is_the_one_that_opens(browser):
     context = browser.new_context(viewport={"width": 944, "height": 900})
     page = context.new_page()
     starts = []
-    for block in (0, 7):
+    for block in (0, 3):
         open_figures(page, ModelMap())
         starts.append(page.evaluate(FIRST_PLACE, f"[data-block='{block}']"))
         page.wait_for_function("!document.querySelector('.mp-flying')")

@@ -1,7 +1,10 @@
 """The card that is shown when somebody shares the book: the size that networks ask for, and the book's own words."""
 
+import base64
+import re
 import struct
 
+from minimind_edu import palette
 from tools import share_card
 
 
@@ -9,6 +12,28 @@ def size_of(png: bytes) -> tuple[int, int]:
     """Width and height, from the header of a PNG."""
     assert png[:8] == b"\x89PNG\r\n\x1a\n"
     return struct.unpack(">II", png[16:24])
+
+
+def colors_of(browser, png: bytes) -> list[str]:
+    """The colors of the palette that many pixels of a picture have."""
+    page = browser.new_page()
+    counts = page.evaluate(
+        """async (address) => {
+            const picture = await createImageBitmap(await (await fetch(address)).blob());
+            const canvas = new OffscreenCanvas(picture.width, picture.height).getContext("2d");
+            canvas.drawImage(picture, 0, 0);
+            const { data } = canvas.getImageData(0, 0, picture.width, picture.height);
+            const counts = {};
+            for (let i = 0; i < data.length; i += 4) {
+                const hex = [0, 1, 2].map((at) => data[i + at].toString(16).padStart(2, "0")).join("");
+                counts["#" + hex] = (counts["#" + hex] ?? 0) + 1;
+            }
+            return counts;
+        }""",
+        f"data:image/png;base64,{base64.b64encode(png).decode()}",
+    )
+    page.close()
+    return [color.light for color in palette.PALETTE.values() if counts.get(color.light, 0) > 300]
 
 
 def test_the_stored_cards_are_one_picture_of_the_right_size():
@@ -21,10 +46,16 @@ def test_the_stored_cards_are_one_picture_of_the_right_size():
 def test_a_new_card_can_be_drawn(browser):
     card = share_card.draw(browser)
     assert size_of(card) == (1200, 630)
-    assert len(card) > 20_000, "the map is on it"
+    assert len(set(colors_of(browser, card))) > 4, "the strip is on it, in its colors"
 
 
 def test_card_and_front_page_ask_the_same_question():
     index = (share_card.ROOT / "book/index.md").read_text(encoding="utf-8")
     assert index.startswith(f"# {share_card.TITLE}\n")
     assert share_card.QUESTION in index
+
+
+def test_the_logo_has_the_colors_of_the_strip():
+    logo = (share_card.ROOT / "book/theme/static/logo.svg").read_text(encoding="utf-8")
+    parts = {palette.PALETTE[name].either for name in ("stream", "v", "ffn", "norm")}
+    assert set(re.findall(r"#[0-9a-f]{6}", logo)) == parts

@@ -1,9 +1,9 @@
-"""Draw the picture that others show when somebody shares the book: its title, its question, and the map.
+"""Draw the picture that others show when somebody shares the book: its title, its question, and the strip.
 
     python -m tools.share_card
 
-The map is the figure itself, in a real Chromium. The same picture, 1200 by 630 pixels, goes to `book/assets/share.png`
-for the pages and to `book/readme.png` for the README.
+The strip is that of the chapters, in colors, drawn by a real Chromium. The same picture, 1200 by 630 pixels, goes to
+`book/assets/share.png` for the pages and to `book/readme.png` for the README.
 """
 
 import argparse
@@ -13,7 +13,8 @@ from pathlib import Path
 from playwright.sync_api import Browser, sync_playwright
 
 from minimind_edu import palette
-from minimind_edu.figures import ModelMap, host, module_source, own_stylesheet, shared_stylesheet
+from minimind_edu.figures import own_stylesheet, shared_stylesheet
+from minimind_edu.figures.model_map import strip_drawing
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = (ROOT / "book/assets/share.png", ROOT / "book/readme.png")
@@ -21,7 +22,7 @@ WIDTH, HEIGHT = 1200, 630
 LARGEST = 120_000  # bytes: some networks do not fetch more
 
 TITLE = "MiniMind from the inside"
-QUESTION = "How do 26 million weights choose the next word?"
+QUESTION = "How does a language model choose the next word?"
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 
 STYLE = """
@@ -29,25 +30,20 @@ body { margin: 0; padding: 34px 60px 0; background: %(bg)s; color: %(ink)s;
     font-family: Georgia, "Source Serif 4", "DejaVu Serif", serif; }
 h1 { margin: 0; font-size: 54px; line-height: 1.1; }
 p { margin: 10px 0 0; font-size: 30px; line-height: 1.25; color: %(muted)s; }
-.mm-fig.mm-fig { padding: 0; border: 0; background: none; }
-.mm-fig > :not(.mm-stage), .mm-data { display: none; }
-.minimind-figure { width: 1080px; margin: 10px 0 0; }
+.mm-fig.mm-fig { display: block; margin: 130px 0 0; padding: 0; border: 0; background: none; }
+.mm-fig .mp-mini-map { width: 1080px; height: auto; }
 """
 
 
 def page_of_the_card() -> str:
-    """One HTML page with everything inside that shows title, question and the first level of the map."""
-    figure = ModelMap()
+    """One HTML page with everything inside that shows title, question and the strip."""
     colors = {name: palette.PALETTE[name].light for name in ("bg", "ink", "muted")}
-    scripts = [
-        host.registration("model_map", module_source("model_map")),
-        host.script((ROOT / "book/theme/static/figure_host.js").read_text(encoding="utf-8")),
-    ]
     return (
         '<!doctype html><html lang="en" data-theme="light"><meta charset="utf-8">'
-        f"<style>{shared_stylesheet()}{own_stylesheet('model_map')}{STYLE % colors}</style>"
-        f"<h1>{TITLE}</h1><p>{QUESTION}</p>{figure.static_html()}"
-        + "".join(f"<script>{script}</script>" for script in scripts)
+        f"<style>:root {{ color-scheme: light; {palette.css_variables()} }}"
+        f"{shared_stylesheet()}{own_stylesheet('model_map')}{STYLE % colors}</style>"
+        f"<h1>{TITLE}</h1><p>{QUESTION}</p>"
+        f'<div class="mm-fig mp-strip mp-face" style="--read: 100%">{strip_drawing("")}</div>'
     )
 
 
@@ -59,7 +55,6 @@ def draw(browser: Browser) -> bytes:
     """
     page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, reduced_motion="reduce")
     page.set_content(page_of_the_card())
-    page.wait_for_selector(f'[data-state="{host.ALIVE}"] .mp-scene')
     card = page.screenshot()
     page.close()
     if len(card) > LARGEST:

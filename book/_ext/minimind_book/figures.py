@@ -7,7 +7,9 @@ script puts the living figure in its place.
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from minimind_edu.figures import (
     figure_names,
     host,
     living_script,
+    model_map,
     module_source,
     own_stylesheet,
     shared_stylesheet,
@@ -93,12 +96,29 @@ def read(file: str) -> str:
     return path.read_text(encoding="utf-8").rstrip("\n")
 
 
+def read_in_strip(place: str) -> str:
+    """The part of the strip that fills when a chapter is read: its own, or the stream for what is about all."""
+    part = model_map.lit_in_strip(place)
+    return {"model": "stream", "experts": "ffn"}.get(part, part)
+
+
+def face() -> str:
+    """The strip of all chapters, which fills as they are read: how many there are for each part."""
+    of_parts = Counter(read_in_strip(chapter.place) for chapter in chapters().values())
+    counts = escape(json.dumps(of_parts))
+    drawing = model_map.strip_drawing("")
+    return f'<div class="mm-fig mp-strip mp-face" data-chapters="{counts}">{drawing}<p class="read-so-far"></p></div>'
+
+
 def open_with_figure(app: Sphinx, doctree: nodes.document) -> None:
     """Put the place of a chapter in the model, and its compact figure, right below its title."""
     chapter = chapters().get(app.env.docname)
-    if chapter is None:
+    if chapter is None and app.env.docname != app.config.root_doc:
         return
     title = next(doctree.findall(nodes.title))
+    if chapter is None:
+        title.parent.insert(title.parent.index(title) + 1, nodes.raw("", face(), format="html"))
+        return
     node = raw(*chapter.opening)
     node["opening"] = True
     place = nodes.raw("", chinese.in_markup(read(strip_file(chapter.place))), format="html")

@@ -226,6 +226,7 @@ def complete_context(app: Sphinx, page: str, template: str, context: dict[str, A
         + (app.chinese_styles if is_chinese else ""),
         "page_scripts": scripts,
         "place": chapters()[page].place if page in chapters() else "",
+        "fills": figures.read_in_strip(chapters()[page].place) if page in chapters() else "",
         "contents": contents(app, page),
         "has_figures": bool(names),
         "has_code": 'class="code"' in body,

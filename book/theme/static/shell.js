@@ -13,6 +13,8 @@
     reset: "Back to the start",
     right: "Right.",
     wrong: "Not quite.",
+    read: "{} of {} chapters read",
+    unread: "Fills as you read; only this browser knows.",
   };
   const all = (selector, inside = document) => [...inside.querySelectorAll(selector)];
 
@@ -438,5 +440,30 @@
     );
     answer.querySelector("summary").after(verdict);
     if (Number.isInteger(guesses[key]) && buttons[guesses[key]]) choose(guesses[key]);
+  });
+
+  // The strip of the front page fills as chapters are read: a chapter is, when its summary has been in sight.
+  const chaptersRead = parsed(kept.read("chapters"), {});
+  const summary = document.querySelector("article[data-fills] #in-short");
+  if (summary) {
+    const watch = new IntersectionObserver(([seen]) => {
+      if (!seen.isIntersecting) return;
+      chaptersRead[page] = summary.closest("article").dataset.fills;
+      kept.write("chapters", JSON.stringify(chaptersRead));
+      watch.disconnect();
+    });
+    watch.observe(summary);
+  }
+  all(".mp-face").forEach((face) => {
+    const chapters = parsed(face.dataset.chapters, {});
+    const read = Object.values(chaptersRead);
+    for (const [part, count] of Object.entries(chapters)) {
+      const share = Math.min(1, read.filter((one) => one === part).length / count);
+      face.querySelector(`[data-part="${part}"]`).style.setProperty("--read", `${Math.round(100 * share)}%`);
+    }
+    const count = Object.values(chapters).reduce((sum, one) => sum + one, 0);
+    face.querySelector("p").textContent = read.length
+      ? words.read.replace("{}", Math.min(read.length, count)).replace("{}", count)
+      : words.unread;
   });
 })();

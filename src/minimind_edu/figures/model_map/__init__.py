@@ -1,8 +1,8 @@
 """ModelMap: the whole model as one picture to zoom into, from the line that runs through it down to one product.
 
 Six levels, each inside a part of the one before. Shapes and counts of weights follow from a MiniMindConfig (the tests
-compare them with the model that it builds); the scores, the rotation and the product are those of one head that the
-package computes from random vectors.
+compare them with the model that it builds). Without one it is the living model, and the scores, the rotation and the
+product are those of one of its heads, where it answers a question; a config has no weights, and its head random ones.
 """
 
 from collections.abc import Mapping
@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 import torch
 from traitlets import Bool, Bunch, Dict, Enum, Int, TraitError, Unicode, default, observe, validate
 
-from minimind_edu.attention import attention
+from minimind_edu import living, world
 from minimind_edu.config import MiniMindConfig
 from minimind_edu.figures.base import Figure
 from minimind_edu.rope import apply_rotary_pos_emb, precompute_freqs_cis, rope_angles
+from minimind_edu.world.words import words_of
 
 LEVELS = ("model", "block", "attention", "head", "pair", "product")
 SIDES = {  # level -> what else can be pressed there
@@ -51,12 +52,14 @@ NAMES = {
     "frequencies": "Frequencies",
 }
 PARTS = tuple(NAMES)
-TOKENS = ("the", "cat", "sat", "on", "the", "mat")
-READER, READ = 5, 1  # the query and the key whose score is followed down to its products
-SEED = 1091  # of the vectors: one by which the query does read that key, and the rotation brings the two together
-READABLE_ANGLE = 0.3  # radians per position: the pair that rotates about so fast shows best what a rotation is
+STORY = "Mia is in the hall . where is Mia ? in the"
+LAYER, HEAD = 2, 1  # of the living model: this head reads "hall" where the answer is due
+READER, READ = 7, 2  # the query and the key whose score is followed down to its products
+SEED = 1091  # of the vectors of a head without weights
+READABLE = 0.1, 1.0  # radians per position: pairs that rotate about so fast show best what a rotation is
 
 Links = Mapping[str, Mapping[str, str]]
+Pair = tuple[torch.Tensor, ...]  # queries and keys
 
 
 def level_of(part: str) -> int:
@@ -113,34 +116,64 @@ def flows_of(config: MiniMindConfig) -> dict[str, Flow]:
 
 
 @cache
+def trained_head() -> dict[str, Any]:
+    """The living model's head as it reads `STORY`."""
+    model = living.living_model()
+    words = words_of(ids := world.encode(STORY))
+    tables = model.model.freqs_cos[: len(ids)], model.model.freqs_sin[: len(ids)]
+    unrotated = torch.ones_like(tables[0]), torch.zeros_like(tables[1])
+    with torch.no_grad():
+        x = model.model.embed_tokens(torch.from_numpy(ids)[None].long())
+        for block in model.model.layers[:LAYER]:
+            x, _ = block(x, tables)
+        reading = model.model.layers[LAYER]
+        both = [reading.self_attn.project(reading.input_layernorm(x), *each)[:2] for each in (unrotated, tables)]
+    group = HEAD // model.config.queries_per_kv
+    heads = [(q[0, :, HEAD].double(), k[0, :, group].double()) for q, k in both]
+    return _taken_apart(model.config, words, *heads)
+
+
+@cache
 def example_head(config: MiniMindConfig) -> dict[str, Any]:
-    """One head on six tokens: random vectors, the package's rotation and attention, and one score taken apart."""
-    dim, count = config.head_dim, len(TOKENS)
+    """A head of a model of these sizes without weights: random vectors, rotated by the package."""
+    words = words_of(ids := world.encode(STORY))
     random = torch.Generator().manual_seed(SEED)
-    q, k = torch.randn(2, 1, count, 1, dim, generator=random, dtype=torch.float64)
+    q, k = torch.randn(2, 1, len(ids), 1, config.head_dim, generator=random, dtype=torch.float64)
     # as long as the model's own tables: their length tells whether its scaling applies
-    settings = dim, config.max_position_embeddings, config.rope_theta, config.rope_scaling, torch.float64
-    cos, sin = (table[:count] for table in precompute_freqs_cis(*settings))
-    rotated_q, rotated_k = apply_rotary_pos_emb(q, k, cos, sin)
-    _, weights = attention(rotated_q, rotated_k, rotated_k, torch.ones(count, count, dtype=torch.bool).tril())
-    scores = rotated_q[0, :, 0] @ rotated_k[0, :, 0].T / dim**0.5  # [S, T]
-    angles = rope_angles(*settings)[:count]  # [S, D/2]
-    pair = int((angles[1] - READABLE_ANGLE).abs().argmin())
+    tables = precompute_freqs_cis(*_settings(config))
+    rotated = apply_rotary_pos_emb(q, k, *(table[: len(ids)] for table in tables))
+    return _taken_apart(config, words, (q[0, :, 0], k[0, :, 0]), tuple(one[0, :, 0] for one in rotated))
+
+
+def _settings(config: MiniMindConfig) -> tuple[Any, ...]:
+    """What the tables of a config's rotation are computed from."""
+    return config.head_dim, config.max_position_embeddings, config.rope_theta, config.rope_scaling, torch.float64
+
+
+def _taken_apart(config: MiniMindConfig, words: list[str], plain: Pair, rotated: Pair) -> dict[str, Any]:
+    """A head's scores and weights of all words, and one score down to the product of one pair; q, k: `[S, D]` each."""
+    dim, (q, k), (rotated_q, rotated_k) = config.head_dim, plain, rotated
+    every_word = torch.ones(len(words), len(words), dtype=torch.bool)
+    scores = rotated_q @ rotated_k.T / dim**0.5  # [S, T]
+    weights = scores.masked_fill(~every_word.tril(), -torch.inf).softmax(-1)
+    angles = rope_angles(*_settings(config))[1]  # [D/2]
+    products = (rotated_q[READER] * rotated_k[READ]).view(2, dim // 2).sum(0)  # [D/2]
+    readable = (angles >= READABLE[0]) & (angles <= READABLE[1])
+    pair = int(products.masked_fill(~readable, -torch.inf).argmax())
     both = [pair, pair + dim // 2]
-    products = (rotated_q[0, READER, 0] * rotated_k[0, READ, 0]).view(2, dim // 2).sum(0)  # [D/2]
     return {
-        "tokens": list(TOKENS),
+        "tokens": words,
         "reader": READER,
         "read": READ,
         "scores": [row[: i + 1].tolist() for i, row in enumerate(scores)],
-        "weights": [row[: i + 1].tolist() for i, row in enumerate(weights[0, 0])],
+        "weights": [row[: i + 1].tolist() for i, row in enumerate(weights)],
         "pair": pair,
-        "angle": angles[1, pair].item(),
-        "speeds": [angles[1, min(i * dim // 16, dim // 2 - 1)].item() for i in range(5)],
-        "q": q[0, READER, 0, both].tolist(),
-        "k": k[0, READ, 0, both].tolist(),
-        "rotated_q": rotated_q[0, READER, 0, both].tolist(),
-        "rotated_k": rotated_k[0, READ, 0, both].tolist(),
+        "angle": angles[pair].item(),
+        "speeds": [angles[min(i * dim // 16, dim // 2 - 1)].item() for i in range(5)],
+        "q": q[READER, both].tolist(),
+        "k": k[READ, both].tolist(),
+        "rotated_q": rotated_q[READER, both].tolist(),
+        "rotated_k": rotated_k[READ, both].tolist(),
         "products": products.tolist(),
         "dot": products.sum().item(),
         "score": scores[READER, READ].item(),
@@ -160,7 +193,7 @@ class ModelMap(Figure):
     """Zoom from the whole model into a block, its attention, a head, a pair of channels, and their product.
 
     Args:
-        config: the model that is drawn; default MiniMind2 small.
+        config: the sizes of the model that is drawn; default the living model, with numbers of its own.
         level: 0 to 5, or `model`, `block`, `attention`, `head`, `pair`, `product`.
         part: what else is chosen at that level (one of SIDES), or nothing.
         here: the part of the model that the page is about (one of PARTS), or nothing.
@@ -188,7 +221,8 @@ class ModelMap(Figure):
     strip = Unicode(read_only=True).tag(sync=True)
 
     def __init__(self, config: MiniMindConfig | None = None, **kwargs: Any) -> None:
-        self._config = config or MiniMindConfig()
+        self._trained = config is None
+        self._config = config or living.CONFIG
         if self._config.norm_placement != "pre":
             raise ValueError(
                 "the map shows a model whose norms come before the sublayers (norm_placement='pre'), got "
@@ -237,6 +271,7 @@ class ModelMap(Figure):
             "shared": config.num_shared_experts,
             "tied": config.tie_word_embeddings,
             "moe": config.use_moe,
+            "trained": [HEAD + 1, LAYER + 1] if self._trained else [],  # its head, and the block of it
         }
 
     @default("flows")
@@ -249,7 +284,7 @@ class ModelMap(Figure):
 
     @default("example")
     def _example_of_a_head(self) -> dict[str, Any]:
-        return example_head(self._config)
+        return trained_head() if self._trained else example_head(self._config)
 
     @default("strip")
     def _small_drawing(self) -> str:
@@ -303,19 +338,24 @@ class ModelMap(Figure):
         )
 
 
+def lit_in_strip(here: str) -> str:
+    """The part of the strip that stands for a part of the model: all that is inside the attention is attention."""
+    inside = {"rope", "cache", "groups", "output"}
+    inside |= {part for level in LEVELS[2:] for part in (level, *SIDES[level])}
+    return "attention" if here in inside else here
+
+
 def strip_drawing(here: str) -> str:
     """The model in 300 by 44 units, without words: the stream, one block of the many, and the part that is meant lit.
 
     What is inside the attention lights the attention; the picture has no room for more, and the words beside it say
     the rest.
     """
-    inside = {"rope", "cache", "groups", "output"}
-    inside |= {part for level in LEVELS[2:] for part in (level, *SIDES[level])}
-    lit = "attention" if here in inside else here
+    lit = lit_in_strip(here)
 
     def drawn(part: str, tone: str, shapes: str) -> str:
         state = " mp-lit" if lit == part or (lit == "model" and part != "generation") else ""
-        return f'<g class="mp-mini{state}" data-tone="{tone}">{shapes}</g>'
+        return f'<g class="mp-mini{state}" data-tone="{tone}" data-part="{part}">{shapes}</g>'
 
     def box(x: int, y: int, width: int, height: int) -> str:
         return f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="2.5"/>'

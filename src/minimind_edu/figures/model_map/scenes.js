@@ -74,9 +74,9 @@ function modelScene(w, h, ctx) {
   const [above, under] = [top - 12, bottom + 20];
 
   const tokens = ctx.example.tokens.map((token, i) => {
-    const y = line + (i - 2.5) * (small ? 17 : 24);
+    const y = line + (i / (ctx.example.tokens.length - 1) - 0.5) * (small ? 85 : 120);
     return small
-      ? svg("rect", { x: 2, y: y - 5, width: 10, height: 10, rx: 2, class: "mp-token" })
+      ? svg("rect", { x: 2, y: y - 4, width: 10, height: 8, rx: 2, class: "mp-token" })
       : label(0.045 * w, y + 4, token, "mp-word");
   });
   const slabs = Array.from({ length: sizes.layers }, (_, i) => {
@@ -433,11 +433,11 @@ function attentionScene(w, h, ctx) {
 function headScene(w, h, ctx) {
   const { words, sizes, example, small } = ctx;
   const count = example.tokens.length;
-  const size = small ? 100 : Math.min(0.56 * h, 0.27 * w);
+  const size = small ? 96 : Math.min(0.56 * h, 0.27 * w);
   const cell = size / count;
   const top = small ? 46 : 50;
-  const names = small ? 34 : 56;
-  const gap = small ? 22 : 0.1 * w;
+  const names = small ? 57 : 64;
+  const gap = small ? 16 : 0.1 * w;
   const valueW = small ? 22 : 0.07 * w;
   const all = names + 2 * size + gap + valueW + (small ? 14 : 0.06 * w);
   const left = (w - all) / 2 + names;
@@ -445,6 +445,7 @@ function headScene(w, h, ctx) {
   const valueX = second + size + (small ? 10 : 0.045 * w);
   const largest = Math.max(...example.scores.flat().map(Math.abs));
   const { reader, read } = example;
+  const cellX = left + (read + 0.5) * cell;
 
   const cells = (x0, values, tone, share, isShown) =>
     Array.from({ length: count * count }, (_, at) => {
@@ -464,7 +465,7 @@ function headScene(w, h, ctx) {
           "data-sign": hidden || tone(value) ? null : value > 0 ? "plus" : "minus",
           style: hidden ? null : `--mp-share: ${Math.round(42 * share(value))}%`,
         }),
-        isShown && !hidden
+        isShown && !hidden && cell >= 29
           ? label(x + cell / 2, y + cell / 2 + 4, fmt(value, Math.abs(value) < 9.95 ? 1 : 0), "mp-value")
           : null,
       ];
@@ -476,11 +477,8 @@ function headScene(w, h, ctx) {
   const rowNames = example.tokens.map((token, i) =>
     label(left - 6, top + (i + 0.5) * cell + 4, token, `mp-word${i === reader ? " mp-strong" : ""}`, "end"),
   );
-  const columnNames = small
-    ? null
-    : example.tokens.map((token, j) =>
-        label(left + (j + 0.5) * cell, top - 8, token, `mp-word${j === read ? " mp-strong" : ""}`),
-      );
+  // the words across are those down the side; only the one that is read has room for its name
+  const columnNames = small ? null : label(cellX, top - 8, example.tokens[read], "mp-word mp-strong");
 
   // the chosen score taken apart: one bar for each pair of channels
   const pairs = example.products.length;
@@ -503,7 +501,6 @@ function headScene(w, h, ctx) {
   );
   const thisX = stripX + example.pair * step;
   const portal = { x: thisX, y: stripTop, w: step, h: stripH };
-  const cellX = left + (read + 0.5) * cell;
   const writtenPairs = small
     ? words.pairsShort(pairs)
     : words.pairs(example.tokens[reader], example.tokens[read], pairs);

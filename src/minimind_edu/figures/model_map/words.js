@@ -35,8 +35,11 @@ export const modelMapWords = {
       block: () =>
         "A block adds to the stream twice: what attention reads elsewhere, then what a small network makes of it.",
       attention: (s) => `Every token asks (q), is found (k) and is read (v), in ${s.heads} heads at the same time.`,
-      head: () =>
-        "A head scores every pair of tokens, turns each row of scores into weights, and mixes the values by them.",
+      head: (s) =>
+        "A head scores every pair of tokens, turns each row of scores into weights, and mixes the values by them. " +
+        (s.trained.length
+          ? `This is head ${s.trained[0]} of block ${s.trained[1]}, trained.`
+          : "The vectors here are random."),
       pair: (s) => `RoPE rotates the ${s.head_dim} channels in pairs, by an angle that grows with the position.`,
       product: () => "In the end, numbers are multiplied and added: one score, how much one token reads from another.",
       embedding: (s) => `A table with one row for each of ${s.vocabulary} tokens. A token's row begins its stream.`,
