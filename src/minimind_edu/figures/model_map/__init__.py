@@ -16,6 +16,7 @@ from traitlets import Bool, Bunch, Dict, Enum, Int, TraitError, Unicode, default
 from minimind_edu import living, world
 from minimind_edu.config import MiniMindConfig
 from minimind_edu.figures.base import Figure
+from minimind_edu.living import heads
 from minimind_edu.rope import apply_rotary_pos_emb, precompute_freqs_cis, rope_angles
 from minimind_edu.world.words import words_of
 
@@ -124,13 +125,13 @@ def trained_head() -> dict[str, Any]:
     unrotated = torch.ones_like(tables[0]), torch.zeros_like(tables[1])
     with torch.no_grad():
         x = model.model.embed_tokens(torch.from_numpy(ids)[None].long())
-        for block in model.model.layers[:LAYER]:
-            x, _ = block(x, tables)
-        reading = model.model.layers[LAYER]
+        for layer in range(LAYER):
+            x, _ = heads.block(model, layer)(x, tables)
+        reading = heads.block(model, LAYER)
         both = [reading.self_attn.project(reading.input_layernorm(x), *each)[:2] for each in (unrotated, tables)]
     group = HEAD // model.config.queries_per_kv
-    heads = [(q[0, :, HEAD].double(), k[0, :, group].double()) for q, k in both]
-    return _taken_apart(model.config, words, *heads)
+    plain, rotated = [(q[0, :, HEAD].double(), k[0, :, group].double()) for q, k in both]
+    return _taken_apart(model.config, words, plain, rotated)
 
 
 @cache
@@ -140,8 +141,8 @@ def example_head(config: MiniMindConfig) -> dict[str, Any]:
     random = torch.Generator().manual_seed(SEED)
     q, k = torch.randn(2, 1, len(ids), 1, config.head_dim, generator=random, dtype=torch.float64)
     # as long as the model's own tables: their length tells whether its scaling applies
-    tables = precompute_freqs_cis(*_settings(config))
-    rotated = apply_rotary_pos_emb(q, k, *(table[: len(ids)] for table in tables))
+    cos, sin = (table[: len(ids)] for table in precompute_freqs_cis(*_settings(config)))
+    rotated = apply_rotary_pos_emb(q, k, cos, sin)
     return _taken_apart(config, words, (q[0, :, 0], k[0, :, 0]), tuple(one[0, :, 0] for one in rotated))
 
 
