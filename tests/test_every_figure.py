@@ -130,16 +130,18 @@ TABLE = {
     ),
     "neuron_words": Asked(
         settings=[{"word": at} for at in range(19)],
+        further=[{"word": 11, "off": "4.76"}],
         alike=False,
         phone=SCROLLED,
-        controls=19,  # the words
-        text=({"story": "Zoe is in the"}, "NeuronWords(story='Zoe is in the', word=2)"),
+        controls=4,  # a neuron of each block
+        text=({"story": "Zoe is in the"}, "NeuronWords(story='Zoe is in the', word=2, off='')"),
         refused=[
             ({"story": "Mia is in the castle."}, "'castle' is no word of this world"),
             ({"story": ""}, f"1 to {LONGEST - 1} words, got 0"),
             ({"story": "Mia is in the hall. " * 8}, f"1 to {LONGEST - 1} words, got 32"),
             ({"word": 40}, "from 0 to 18"),
             ({"word": -1}, "'word' .* should not be less than 0"),
+            ({"off": "4.999"}, "off must be empty or a neuron shown at word 18"),
         ],
     ),
     "norm_geometry": Asked(

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from browser import open_figures, read_out, settle, unfold
+from browser import open_figures, settle, unfold
+from traitlets import TraitError
 
 from minimind_edu import world
 from minimind_edu.figures import NeuronWords
@@ -17,6 +18,7 @@ from minimind_edu.figures.neuron_words import (
     pushes,
     reading_of,
     run,
+    without_each,
 )
 from minimind_edu.figures.story import LONGEST, ids_of
 from minimind_edu.living import LENGTH, living_model
@@ -30,39 +32,57 @@ def model():
     return living_model().requires_grad_(False)
 
 
-def strength_of(model, ids: np.ndarray, block: int) -> torch.Tensor:
-    """|activation| times the norm of the column, [S, I], from what gate_proj and up_proj give."""
-    given: dict[str, torch.Tensor] = {}
-    mlp = model.model.layers[block].mlp
-    hooks = [
-        getattr(mlp, name).register_forward_hook(lambda _, __, out, name=name: given.update({name: out[0]}))
-        for name in ("gate_proj", "up_proj")
-    ]
-    model(torch.from_numpy(ids)[None])
-    for hook in hooks:
-        hook.remove()
-    activation = torch.nn.functional.silu(given["gate_proj"]) * given["up_proj"]
-    return activation.abs() * mlp.down_proj.weight.pow(2).sum(0).sqrt()
+def without(block: int, index: int):
+    """The model whose column of down_proj is empty for one neuron."""
+    patient = living_model().requires_grad_(False)
+    patient.model.layers[block].mlp.down_proj.weight[:, index] = 0
+    return patient
+
+
+def probabilities(model, ids: np.ndarray) -> torch.Tensor:
+    return model(torch.from_numpy(ids)[None]).logits[0].softmax(-1)  # [S, V]
 
 
 # What is measured
 
 
 @pytest.mark.parametrize("story", [STORY, OTHER])
-def test_the_strongest_neurons_are_told_with_their_part(model, story):
+def test_without_a_neuron_the_next_word_is_what_the_model_without_its_column_says(model, story):
     read, ids = reading_of(story), ids_of(story)
+    usual = probabilities(model, ids)
+    for at, told in enumerate(read["next"]):
+        words = [world.WORDS.index(word) for word, _ in told]
+        assert [share for _, share in told] == pytest.approx(usual[at, words].tolist(), abs=6e-4)
+        assert words[0] == usual[at].argmax() or told[0][1] == pytest.approx(told[1][1], abs=1e-3)
     for block in range(model.config.num_hidden_layers):
-        strength = strength_of(model, ids, block)
-        part = strength / strength.sum(-1, keepdim=True)
-        for at in range(len(ids)):
-            neurons = [index for index, _, _ in read["top"][at][block]]
-            assert len(neurons) == TOP
-            told = [share for _, _, share in read["top"][at][block]]
-            assert told == pytest.approx(part[at].topk(TOP).values.tolist(), rel=0.006)
-            assert part[at, neurons].tolist() == pytest.approx(told, rel=0.006)
-            count = read["half"][at][block]
-            most = part[at].sort(descending=True).values
-            assert most[:count].sum() > 0.499 and most[: count - 1].sum() < 0.501
+        for index in {one[0] for at in read["top"] for one in at[block]}:
+            then = probabilities(without(block, index), ids)
+            for at, top in enumerate(read["top"]):
+                for _, activation, moved, shares in (one for one in top[block] if one[0] == index):
+                    words = [world.WORDS.index(word) for word, _ in read["next"][at]]
+                    assert shares == pytest.approx(then[at, words].tolist(), abs=6e-4)
+                    assert moved == pytest.approx(((then - usual)[at].abs().sum() / 2).item(), abs=6e-4)
+                    assert world.WORDS[then[at].argmax()] in [word for word, _ in read["next"][at]]
+                    assert activation == pytest.approx(run(model, ids[None])[0][block, 0, at, index].item(), rel=0.006)
+
+
+def test_no_neuron_that_is_left_out_moves_more(model):
+    ids = ids_of(OTHER)
+    usual, each = probabilities(model, ids), without_each(model, ids)
+    moved = (each - usual).abs().sum(-1) / 2  # [L, I, S]
+    for at, top in enumerate(reading_of(OTHER)["top"]):
+        for block, shown in enumerate(top):
+            others = np.setdiff1d(np.arange(moved.shape[1]), [one[0] for one in shown])
+            assert len(shown) == TOP
+            assert moved[block, others, at].max() <= min(one[2] for one in shown) + 0.01
+
+
+def test_one_neuron_holds_a_language():
+    """What the chapter tells: without it the model goes on in Chinese, with a word of the same meaning."""
+    figure = NeuronWords(word=11, off="4.76")
+    words = [word for word, _ in figure.reading["next"][11]]
+    [told] = [one for one in figure.reading["top"][11][3] if one[0] == 75]
+    assert words[0] == "to the" and told[3][words.index("to the")] < 0.01 and told[3][words.index("去")] > 0.99
 
 
 def test_pushes_and_the_stream_before_the_last_network_add_up_to_the_logits(model):
@@ -134,11 +154,23 @@ def test_another_story_is_read_anew():
     assert NeuronWords(story=OTHER, word=2).word == 2
 
 
+def test_a_neuron_is_on_again_at_another_word_and_in_another_story():
+    figure = NeuronWords(word=11, off="4.76")
+    figure.word = 5
+    assert figure.off == ""
+    figure.word, figure.off = 11, "4.76"
+    figure.story = OTHER
+    assert figure.off == ""
+    with pytest.raises(TraitError, match="off must be empty or a neuron shown at word 8, 1"):
+        figure.off = "4.200"
+
+
 def test_the_table_tells_every_block():
-    sentence, rows = NeuronWords(story=OTHER, word=3)._summary()
-    assert "'barn', word 3 of a story of 9" in sentence
+    sentence, rows = NeuronWords(word=11)._summary()
+    assert "'kitchen', word 11 of a story of 19" in sentence and sentence.endswith("goes on with 'to the' (100 %).")
     assert len(rows) == TOP * living_model().config.num_hidden_layers
-    assert "here it pushes up" in rows[0][1]
+    told = dict(rows)["neuron 76 of block 4"]
+    assert "here it pushes up to the" in told and told.endswith("without it 去 (100 %)")
 
 
 # In the browser
@@ -151,75 +183,104 @@ def neurons(page):
     return page
 
 
-def told(page) -> list[list[str]]:
-    """Each row on the picture: its neuron, activation, words it answers to and words it pushes up."""
-    cells = """all => all.map((row) => {
-        const words = (list) => [...list.querySelectorAll(".nw-word")].map((one) => one.textContent).join("|");
-        const [name, strength, fires, up] = row.children;
-        return [name.textContent, strength.textContent, words(fires), words(up)];
-    })"""
-    return page.eval_on_selector_all(".nw-stage .nw-row", cells)
+def texts(page, selector: str) -> list[str]:
+    return page.locator(selector).all_text_contents()
 
 
-def test_each_word_shows_its_own_neurons_and_what_they_push(neurons):
-    read, signs = reading_of(STORY), set()
-    for at in range(len(read["tokens"])):
-        neurons.locator(".mm-word").nth(at).click()
-        rows = told(neurons)
-        expected = [(block, one) for block, three in enumerate(read["top"][at]) for one in three]
-        assert len(rows) == len(expected)
-        for (name, activation, fires, up), (block, (index, value, _)) in zip(rows, expected, strict=True):
-            known = read["neurons"][block][str(index)]
-            assert name == f"block {block + 1}neuron {index}"
-            assert float(activation.replace("−", "-")) == pytest.approx(value, abs=0.051)
-            assert fires.split("|") == [word for word, _ in known["fires"]]
-            side = known["up"] if value > 0 else known["down"]  # what a negative activation adds points the other way
-            raised = [(word, push * abs(value) / read["rms"][at]) for word, push in side]
-            for text, (word, push) in zip(up.split("|"), raised, strict=True):
-                assert text.startswith(word)
-                assert float(text.removeprefix(word).replace("−", "-")) == pytest.approx(push, abs=0.051)
-            signs.add(value > 0)
-    assert signs == {True, False}
+def percent(text: str) -> float:
+    return float(text.removesuffix(" %"))
 
 
-@pytest.mark.parametrize("width, count", [(944, TOP), (344, 1)])
-def test_the_sentence_is_true_of_the_rows(neurons, width, count):
-    neurons.set_viewport_size({"width": width, "height": 1200})
-    settle(neurons)
+def bars(page) -> list[tuple[str, float]]:
+    """Each bar: its word with what it means, and how long it is in percent."""
+    width = 'parseFloat(bar.querySelector(".nw-fill").style.width)'
+    found = f"all => all.map((bar) => [bar.firstChild.textContent, {width}])"
+    return page.eval_on_selector_all(".nw-bar", found)
+
+
+def test_each_press_shows_what_the_package_computed(neurons):
     read = reading_of(STORY)
-    for at in range(len(read["tokens"])):
+    for at in (3, 9, 11, 18):
         neurons.locator(".mm-word").nth(at).click()
-        next_word, share = read["next"][at]
-        rows = neurons.locator(".nw-stage .nw-row")
-        with_it = [
-            f"{i // count + 1}"
-            for i in range(rows.count())
-            if next_word in rows.nth(i).locator(".nw-words").last.locator(".nw-marked").all_text_contents()
-        ]
-        verdict = neurons.locator(".mm-verdict").inner_text()
-        assert verdict.startswith(f"“{next_word}” comes next")
-        assert ("push it up" in verdict) == bool(with_it)
-        assert all(block in verdict for block in with_it)
-        word, percent = read_out(neurons)["the next word"].removesuffix("\u00a0%").rsplit(", ", 1)
-        assert word == next_word and float(percent) == pytest.approx(100 * share, abs=0.51)
+        shown = [one for block in read["top"][at] for one in block]
+        words, usual = zip(*read["next"][at], strict=True)
+        assert [percent(one.removeprefix("moves")) for one in texts(neurons, ".nw-moved")] == pytest.approx(
+            [100 * one[2] for one in shown], abs=0.51
+        )
+        assert [width for _, width in bars(neurons)] == pytest.approx([100 * share for share in usual])
+        for place, (_, _, _, shares) in enumerate(shown):
+            switch = neurons.locator(".nw-switch").nth(place)
+            switch.click()
+            told = bars(neurons)
+            assert all(text.startswith(word) for (text, _), word in zip(told, words, strict=True))
+            assert [width for _, width in told] == pytest.approx([100 * share for share in shares])
+            ticks = neurons.eval_on_selector_all(".nw-tick", "all => all.map((one) => parseFloat(one.style.left))")
+            assert ticks == pytest.approx([100 * share for share in usual])
+            assert neurons.locator(".nw-switch[aria-pressed=true]").count() == 1
+            switch.click()  # and on again
+            assert neurons.locator(".nw-switch[aria-pressed=true], .nw-tick").count() == 0
+
+
+def test_chinese_words_have_their_meaning(neurons):
+    neurons.locator(".mm-word").nth(11).click()
+    glossed = [text for text in texts(neurons, ".nw-stage .nw-word") if not text.isascii()]
+    assert "去goes to" in glossed and all(any(letter.isascii() for letter in text) for text in glossed)
+
+
+def test_the_sentence_tells_whether_the_word_stays(neurons):
+    verdict = neurons.locator(".mm-verdict")
+    neurons.locator(".mm-word").nth(11).click()
+    assert verdict.inner_text() == "Press a neuron to switch it off."
+    neurons.get_by_role("button", name="block 4, neuron 76").click()
+    assert verdict.inner_text() == "“to the” is gone: “去” (goes to) comes next, at 100\u00a0%."
+    neurons.get_by_role("button", name="block 1, neuron 121").click()
+    assert verdict.inner_text().startswith("“to the” still comes next, at 100\u00a0%: the other neurons")
+
+
+def test_a_switch_keeps_the_focus(neurons):
+    neurons.locator(".nw-switch").nth(3).focus()
+    neurons.keyboard.press("Enter")
+    assert neurons.locator(".nw-switch:focus").get_attribute("aria-pressed") == "true"
 
 
 def test_arrow_keys_go_from_word_to_word(neurons):
-    before = told(neurons)
+    before = texts(neurons, ".nw-row")
     neurons.locator(".mm-word[aria-pressed=true]").focus()
     neurons.keyboard.press("ArrowLeft")
     assert neurons.locator(".mm-word[aria-pressed=true]").text_content() == reading_of(STORY)["tokens"][-2]
-    assert told(neurons) != before
+    assert texts(neurons, ".nw-row") != before
 
 
-def test_words_pushed_down_are_folded(neurons):
+def test_more_tells_pushes_in_logits(neurons):
     unfold(neurons)
-    last = neurons.locator(".mm-more .nw-row").last
-    assert last.locator(".nw-words").count() == 3
-    assert all("−" in text for text in last.locator(".nw-words").last.locator(".nw-word").all_text_contents())
+    read, at = reading_of(STORY), len(ids_of(STORY)) - 1
+    rows = neurons.locator(".nw-table tbody tr")
+    shown = [(block, one) for block, two in enumerate(read["top"][at]) for one in two]
+    assert rows.count() == len(shown)
+    for row, (block, (index, activation, _, _)) in zip(rows.all(), shown, strict=True):
+        known, here = read["neurons"][block][str(index)], abs(activation) / read["rms"][at]
+        raised, lowered = ("up", "down") if activation > 0 else ("down", "up")
+        for column, side, sign in ((1, raised, 1), (2, lowered, -1)):
+            smalls = (
+                row.locator("td")
+                .nth(column)
+                .locator(".nw-word")
+                .evaluate_all("all => all.map((one) => one.lastChild.textContent)")
+            )
+            numbers = [float(text.replace("−", "-")) for text in smalls]
+            assert numbers == pytest.approx([sign * push * here for _, push in known[side]], abs=0.051)
 
 
-def test_compact_is_the_story_and_one_neuron_of_each_block(page):
-    open_figures(page, NeuronWords(compact=True))
-    assert page.locator(".nw-row").count() == living_model().config.num_hidden_layers
+@pytest.mark.parametrize("width, count", [(944, TOP), (344, 1)])
+def test_a_phone_has_one_neuron_of_each_block(neurons, width, count):
+    neurons.set_viewport_size({"width": width, "height": 1200})
+    settle(neurons)
+    assert neurons.locator(".nw-row").count() == count * living_model().config.num_hidden_layers
+
+
+def test_compact_is_the_story_one_neuron_of_each_block_and_the_bars(page):
+    open_figures(page, NeuronWords(word=11, compact=True))
+    assert page.locator(".nw-switch").count() == living_model().config.num_hidden_layers
     assert page.locator(".mm-fig :is(input, summary)").count() == 0
+    page.get_by_role("button", name="block 4, neuron 76").click()
+    assert ["去goes to", pytest.approx(99.6, abs=0.2)] in bars(page)

@@ -124,7 +124,7 @@ async function renderPage({ model, el }) {
   let views = [];
   const changed = () => views.forEach((view) => view.draw());
   const { session, load } = openSession(model, storyOf(world, model.get("story")), changed);
-  const glossOf = glossary(session.tables, words);
+  const glossOf = glossary(session.tables);
 
   const story = createStory(words, session, glossOf);
   const drawArcs = () => {
@@ -218,7 +218,7 @@ function renderHero({ model, el }) {
   const first = firstPicture(model, world);
   let views = [];
   const { session, load } = openSession(model, first.ids, () => views.forEach((view) => view.draw()));
-  const glossOf = glossary(session.tables, words);
+  const glossOf = glossary(session.tables);
   const story = createStory(words, session, glossOf);
   const bars = createBars(words, session, glossOf, first, HERO_BARS);
   const said = announcement("ml-seen");

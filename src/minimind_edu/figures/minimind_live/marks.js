@@ -1,17 +1,18 @@
 // Words and numbers of the living model as small drawings: chips with glosses, and rows of numbers as colored cells.
 
-import { h, svg, fill } from "../kit/kit.js";
+import { h, svg, fill, wordsOf } from "../kit/kit.js";
+import { phraseGlosses } from "../live/glosses.js";
 
 const LEVELS = 4; // shades of a cell
 const FAINT = 0.06; // of the strongest: below it a cell is not drawn
 
 /** What words mean in the other language: id -> gloss, or nothing. */
-export function glossary(tables, words) {
+export function glossary(tables) {
   const pairs = ["people", "objects", "places", "pronouns"].flatMap((list) => {
     const [english, chinese] = tables[list];
     return chinese.map((word, at) => [word, english[at]]);
   });
-  const glosses = { ...Object.fromEntries(pairs), ...words.glosses };
+  const glosses = { ...Object.fromEntries(pairs), ...wordsOf(phraseGlosses) };
   return (id) => glosses[tables.words[id]];
 }
 

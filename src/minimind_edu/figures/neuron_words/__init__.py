@@ -1,18 +1,21 @@
-"""NeuronWords: the strongest neurons of the trained model at one word of a story, what they answer to, what they add.
+"""NeuronWords: neurons of the trained model at one word of a story, what they answer to and add, and what comes next
+without one of them.
 
 A neuron of the feed-forward network is read as a memory (Geva et al. 2021, arXiv 2012.14913): its rows of gate_proj and
 up_proj are a key that some words match, its column of down_proj is a value that is added to the stream and that the
-head reads as words. All numbers are computed here, from the stored weights; the ES module chooses among them.
+head reads as words. Reading does not show what a neuron is good for, so the model also runs without each of them. All
+numbers are computed here, from the stored weights; the ES module chooses among them.
 """
 
 from collections.abc import Iterable
 from functools import cache
+from itertools import chain
 from typing import Any, cast
 
 import numpy as np
 import torch
-from torch import Tensor
-from traitlets import Dict, default
+from torch import Tensor, nn
+from traitlets import Bunch, Dict, TraitError, Unicode, default, observe, validate
 
 from minimind_edu import world
 from minimind_edu.block import MiniMindBlock
@@ -20,29 +23,35 @@ from minimind_edu.device import device_of, one_thread
 from minimind_edu.feed_forward import FeedForward
 from minimind_edu.figures.base import Figure
 from minimind_edu.figures.story import OfAStory, ids_of, inputs_of
+from minimind_edu.figures.traits import proposed
 from minimind_edu.living import LENGTH, living_model
 from minimind_edu.model import MiniMindForCausalLM
+from minimind_edu.world.words import OBJECTS, PEOPLE, PLACES, PRONOUNS
 
-TOP = 3  # neurons of a block that are shown
+TOP = 2  # neurons of a block that are shown: those whose absence changes most
 WORDS = 3  # words that a neuron answers to, and that it pushes up or down
+NEXT = 4  # words that may come next whose probabilities are told
 STORIES, SEED = 300, 8  # over which it is measured what a neuron answers to
 SEEN = 10  # times that a word must occur in them to be counted
 DIGITS = 3  # significant ones
 
 
 class NeuronWords(OfAStory, Figure):
-    """Choose a word of a story: the strongest neurons of each block there, their words, and the words they push.
+    """Choose a word of a story and switch off a neuron: what it answers to, what it adds, and what comes next then.
 
     Args:
         story: the words, without `<s>`; 23 at most.
         word: the position that is chosen, 0 (`<s>`) to the last, which is the default.
+        off: the neuron that is switched off, block and number as the figure shows them, such as "4.76"; "" for none.
 
     Raises:
-        TraitError: if a word is none of this world's, there are too many, or the position is not in the story.
+        TraitError: if a word is none of this world's, there are too many, the position is not in the story, or the
+            neuron is not one of those shown there.
     """
 
-    _repr_traits = ("story", "word")
+    _repr_traits = ("story", "word", "off")
 
+    off = Unicode("").tag(sync=True)
     # what the package measured
     sizes = Dict(read_only=True).tag(sync=True)
 
@@ -50,29 +59,55 @@ class NeuronWords(OfAStory, Figure):
     def _read(story: str) -> dict[str, Any]:
         return reading_of(story)
 
+    @validate("off")
+    def _shown_here(self, proposal: Bunch) -> str:
+        off, word, story = proposed(self, proposal, "off", "word", "story")
+        if off and off not in (shown := _names(reading_of(story)["top"][word])):
+            raise TraitError(f"off must be empty or a neuron shown at word {word}, {', '.join(shown)}, got {off!r}")
+        return off
+
+    @observe("story", "word")
+    def _switch_on(self, _: Bunch) -> None:
+        top = reading_of(self.story)["top"]
+        if self.off not in _names(top[min(self.word, len(top) - 1)]):
+            self.off = ""
+
     @default("sizes")
-    def _sizes(self) -> dict[str, int]:
-        return {"inner": answers().shape[-1], "stories": STORIES}
+    def _sizes(self) -> dict[str, Any]:
+        return {"inner": answers().shape[-1], "stories": STORIES, "twins": _twins()}
 
     def _summary(self) -> tuple[str, list[tuple[str, str]]]:
-        read = self.reading
-        rows = []
+        read, rows = self.reading, []
+        words, shares = zip(*read["next"][self.word], strict=True)
         for layer, of_layer in enumerate(read["top"][self.word]):
-            for neuron, activation, _ in of_layer:
+            for (neuron, activation, _, without), name in zip(of_layer, _names([of_layer], layer), strict=True):
                 known = read["neurons"][layer][str(neuron)]
                 fires, pushed = (", ".join(word for word, _ in known[key]) for key in ("fires", _side(activation)))
+                then = max(without)
                 rows.append(
                     (
-                        f"block {layer + 1}, neuron {neuron}",
-                        f"activation {activation:.2f}; answers to {fires}; here it pushes up {pushed}",
+                        f"neuron {name.split('.')[1]} of block {layer + 1}",
+                        f"answers to {fires}; here it pushes up {pushed}; without it "
+                        f"{words[without.index(then)]} ({100 * then:.0f} %)",
                     )
                 )
-        word, share = read["next"][self.word]
         return (
-            f"The strongest neurons of the trained model at {read['tokens'][self.word]!r}, word {self.word} of a story "
-            f"of {len(read['tokens'])}. The model goes on with {word!r} ({100 * share:.0f} %).",
+            f"Neurons of the trained model at {read['tokens'][self.word]!r}, word {self.word} of a story of "
+            f"{len(read['tokens'])}, those whose absence changes most. With all of them the model goes on with "
+            f"{words[0]!r} ({100 * shares[0]:.0f} %).",
             rows,
         )
+
+
+def _names(top: list[list[list[Any]]], first: int = 0) -> list[str]:
+    """How the figure names these neurons of blocks, "block.neuron", both from 1."""
+    return [f"{layer + 1}.{one[0] + 1}" for layer, of_layer in enumerate(top, first) for one in of_layer]
+
+
+def _twins() -> dict[str, str]:
+    """What Chinese names, things and places are in English."""
+    pairs = (zip(*lists, strict=True) for lists in (PEOPLE, OBJECTS, PLACES, PRONOUNS))
+    return {chinese: english for english, chinese in chain.from_iterable(pairs)}
 
 
 def _side(activation: float) -> str:
@@ -122,44 +157,88 @@ def answers() -> Tensor:
     return total / times.clamp(min=1)[:, None] * (times >= SEEN)[:, None]
 
 
+def without_each(model: MiniMindForCausalLM, ids: np.ndarray) -> Tensor:
+    """Probabilities of the next word, [L, I, S, V], at each of ids [S] with one neuron of one block switched off."""
+
+    def switch_off(_: nn.Module, given: tuple[Tensor, ...]) -> tuple[Tensor]:
+        hidden = given[0].clone()  # [I, S, I], a copy of the text for each neuron
+        hidden.diagonal(dim1=0, dim2=2).zero_()
+        return (hidden,)
+
+    networks, found = _networks(model), []
+    for mlp in networks:
+        hook = mlp.down_proj.register_forward_pre_hook(switch_off)
+        copies = torch.from_numpy(ids).to(device_of(model)).expand(mlp.down_proj.in_features, -1)
+        try:
+            with torch.no_grad():
+                found.append(model(copies).logits.softmax(-1))
+        finally:
+            hook.remove()
+    return torch.stack(found)
+
+
 @cache
+@one_thread()
 def reading_of(story: str) -> dict[str, Any]:
     """What the figure tells of a story.
 
     Returns:
-        tokens: its words. next: [likeliest next word, its probability] after each. rms: of the final stream at each.
-        top: for each word and block the strongest neurons, [index, activation, fraction of the block's strength],
-            where strength is |activation| times the norm of the neuron's column of down_proj.
-        half: for each word and block, how many neurons have half of the block's strength.
+        tokens: its words. rms: of the final stream at each.
+        next: after each word, NEXT words that may follow, [word, probability], the likeliest first.
+        top: for each word and block the neurons without which the next word changes most, [index, activation, the part
+            of all probability that moves, the probabilities of `next` without the neuron].
         neurons: for each block, by index, the words that a neuron answers to (`fires`), [word, mean of |activation|],
             and those that a unit of its activation pushes most, up and down: [word, change of the logit at RMS 1].
     """
     model = living_model()
     ids = ids_of(story)
     activations, logits, rms = run(model, ids[None])
-    columns = torch.stack([mlp.down_proj.weight.norm(dim=0) for mlp in _networks(model)])  # [L, I]
-    strength = (activations[:, 0].abs() * columns[:, None]).detach()  # [L, S, I]
-    shares = strength / strength.sum(-1, keepdim=True)
-    ordered = shares.sort(dim=-1, descending=True, stable=True)
-    likeliest = logits[0].softmax(-1).max(-1)
-    top = [
-        [
-            [[i, _short(activations[layer, 0, at, i]), _short(shares[layer, at, i])] for i in of_word[:TOP].tolist()]
-            for layer, of_word in enumerate(ordered.indices[:, at])
+    columns = torch.stack([mlp.down_proj.weight.norm(dim=0) for mlp in _networks(model)]).detach()  # [L, I]
+    strength = activations[:, 0].abs() * columns[:, None]  # [L, S, I]
+    usual, without = logits[0].softmax(-1), without_each(model, ids)  # [S, V], [L, I, S, V]
+    moved = (without - usual).abs().sum(-1).transpose(1, 2) / 2  # [L, S, I]
+    # what moves less than a hundredth is ordered by strength: machines agree about that
+    order = (moved.mul(100).round() + strength / (1 + strength)).argsort(-1, descending=True)[..., :TOP]
+    told, top = [], []
+    for at in range(len(ids)):
+        off = torch.stack([without[layer, order[layer, at], at] for layer in range(len(order))])  # [L, TOP, V]
+        words = _may_follow(usual[at], off.flatten(0, 1))
+        told.append([[world.WORDS[i], _share(usual[at, i])] for i in words])
+        shown = [(layer, n, i) for layer in range(len(order)) for n, i in enumerate(order[layer, at].tolist())]
+        each = [
+            [
+                i,
+                _short(activations[layer, 0, at, i]),
+                _share(moved[layer, at, i]),
+                [_share(p) for p in off[layer, n, words]],
+            ]
+            for layer, n, i in shown
         ]
-        for at in range(len(ids))
-    ]
+        top.append([each[first : first + TOP] for first in range(0, len(each), TOP)])
     return {
         "tokens": [world.WORDS[i] for i in ids],
-        "next": [[world.WORDS[i], _short(p)] for i, p in zip(likeliest.indices, likeliest.values, strict=True)],
+        "next": told,
         "rms": [_short(value) for value in rms[0]],
         "top": top,
-        "half": (1 + (ordered.values.cumsum(-1) < 0.5).sum(-1)).T.tolist(),
         "neurons": [
-            _known_of(layer, sorted({i for at in top for i, _, _ in at[layer]}), pushes(model)[layer])
+            _known_of(layer, sorted({one[0] for at in top for one in at[layer]}), pushes(model)[layer])
             for layer in range(len(columns))
         ],
     }
+
+
+def _may_follow(usual: Tensor, off: Tensor) -> list[int]:
+    """The ids whose bars are worth a look, likeliest first: of usual [V], and what is first in each of off [N, V]."""
+    first = {int(usual.argmax()), *off.argmax(-1).tolist()}
+    chances = torch.cat([usual[None], off]).amax(0)  # [V]
+    chances[list(first)] += 1
+    chosen = chances.mul(1000).round().argsort(descending=True, stable=True)[:NEXT].tolist()
+    return sorted(chosen, key=lambda i: -_share(usual[i]))
+
+
+def _share(value: Tensor) -> float:
+    """A probability to a thousandth: machines disagree about less."""
+    return round(value.item(), 3)
 
 
 def _known_of(layer: int, neurons: list[int], pushed: Tensor) -> dict[str, Any]:

@@ -1,118 +1,163 @@
-// NeuronWords: the strongest neurons at one word of a story, the words they answer to, and the words they push.
+// NeuronWords: neurons at one word of a story, what they answer to and push, and what comes next without one of them.
 
-import { WIDE, h, fill, fmt, readout, announcement, setTraits, wordsOf, frame, mount } from "../kit/kit.js";
+import { WIDE, h, fill, fmt, announcement, setTraits, wordsOf, frame, mount } from "../kit/kit.js";
+import { phraseGlosses } from "../live/glosses.js";
 import { createWordLine } from "../live/word_line.js";
 import { neuronWordsWords } from "./words.js";
 
-const TRAITS = ["word", "reading"];
-const BAR = 58; // pixels of the longest bar
+const TRAITS = ["word", "off", "reading"];
+const LITTLE = 0.01; // of all probability: less than that counts as nothing
 
-/** The strongest neurons of each block at the chosen word, [block][{ index, activation, share, fires, up, down }]. */
+/** The neurons at the chosen word, [block][{ name, number, activation, moved, without, fires, up, down }]. */
 function neuronsAt(reading, at) {
   return reading.top[at].map((ofBlock, block) =>
-    ofBlock.map(([index, activation, share]) => {
+    ofBlock.map(([index, activation, moved, without]) => {
       const { fires, up, down } = reading.neurons[block][index];
       const here = Math.abs(activation) / reading.rms[at]; // from one unit of activation to what the logits change by
       const pushed = (sign, words) => words.map(([word, push]) => [word, sign * push * here]);
       const [raised, lowered] = activation > 0 ? [up, down] : [down, up];
-      return { index, activation, share, fires, up: pushed(1, raised), down: pushed(-1, lowered) };
+      const [first, last] = [block + 1, index + 1];
+      const words = { fires, up: pushed(1, raised), down: pushed(-1, lowered) };
+      return { name: `${first}.${last}`, block: first, number: last, activation, moved, without, ...words };
     }),
   );
-}
-
-/** Rows of neurons under their blocks. sides: which of "up" and "down" are told. */
-function createRows(words, sides) {
-  const titles = ["strength", "fires", ...sides].map((name) => h("span", {}, words[name]));
-  const head = h("li", { class: "nw-head mm-label", "aria-hidden": "true" }, h("span", {}), titles);
-  const root = h("ul", { class: "nw-rows", "data-sides": sides.length });
-  const signed = (x) => `${x > 0 ? "+" : ""}${fmt(x, 1)}`;
-  let [most, largest] = [0, 1]; // words of a list, part of a block that the longest bar stands for
-
-  function drawWords(name, pairs, marked, numberOf) {
-    const each = pairs.slice(0, most).map(([word, value]) => {
-      const text = word === marked ? h("b", { class: "nw-marked" }, word) : word;
-      return h("span", { class: "nw-word" }, text, numberOf ? h("small", {}, numberOf(value)) : null);
-    });
-    const sym = name === "fires" ? "embed" : "logits";
-    return h("span", { class: "nw-words", "data-sym": sym }, h("span", { class: "nw-label" }, words[name]), each);
-  }
-
-  function drawStrength({ activation, share }) {
-    const text = words.ofBlock(words.percent(fmt(100 * share, 0)));
-    return h(
-      "span",
-      { class: "nw-strength" },
-      h("span", { class: activation < 0 ? "nw-minus" : "nw-plus" }, signed(activation)),
-      h("i", { class: "nw-bar", role: "img", "aria-label": text, style: `width: ${(BAR * share) / largest}px` }),
-    );
-  }
-
-  function drawRow(one, block, isFirst, s) {
-    const place = h("span", { class: "nw-block" }, words.block(block + 1));
-    const name = h("span", {}, place, h("span", { class: "nw-index" }, words.neuron(one.index)));
-    const pushed = sides.map((side) => drawWords(side, one[side], s.next, signed));
-    const attrs = { class: isFirst ? "nw-row nw-first" : "nw-row", "data-sym": "ffn" };
-    return h("li", attrs, name, drawStrength(one), drawWords("fires", one.fires, s.token, null), pushed);
-  }
-
-  function draw(s, count, mostWords) {
-    [most, largest] = [mostWords, Math.max(...s.blocks.flat().map((one) => one.share))];
-    const rowsOf = (neurons, block) => neurons.slice(0, count).map((one, i) => drawRow(one, block, i === 0, s));
-    fill(root, head, s.blocks.map(rowsOf));
-  }
-  return { root, draw };
 }
 
 function neuronState(model) {
   const reading = model.get("reading");
   const at = Math.min(model.get("word"), reading.tokens.length - 1);
-  const [next, probability] = reading.next[at];
-  return { at, reading, token: reading.tokens[at], next, probability, blocks: neuronsAt(reading, at) };
+  const blocks = neuronsAt(reading, at);
+  const off = blocks.flat().find(({ name }) => name === model.get("off"));
+  const [words, usual] = [0, 1].map((part) => reading.next[at].map((pair) => pair[part]));
+  return { at, reading, token: reading.tokens[at], blocks, off, words, usual, now: off?.without ?? usual };
 }
 
-/** Whether the neurons on the picture have the word that comes next among the words they push up. */
-function neuronVerdict(s, count, mostWords, words) {
-  const lists = (one) => one.up.slice(0, mostWords).some(([word]) => word === s.next);
-  const has = (neurons) => neurons.slice(0, count).some(lists);
-  const blocks = s.blocks.flatMap((neurons, block) => (has(neurons) ? [block + 1] : []));
-  const { pushed, spread } = words.verdict;
-  return blocks.length ? pushed(s.next, blocks) : spread(s.next);
+/** A word, and in small letters what it means and a number, if there are any. */
+function wordWith(word, gloss, number) {
+  const small = [gloss, number].filter(Boolean).map((text) => h("small", {}, text));
+  return h("span", { class: "nw-word" }, word, small);
 }
 
-function neuronNumbers(s, inner, words) {
-  const share = words.percent(fmt(100 * s.probability, 0));
-  return [
-    [words.next, words.nextWord(s.next, share)],
-    [words.half, words.halfOf(s.reading.half[s.at], inner)],
-  ];
+/** Rows of neurons, their names buttons that switch them off: what they answer to, push up, and how much they move. */
+function createRows(words, glossOf, onPress) {
+  const titles = ["neuron", "fires", "up", "moves"].map((name) => h("span", {}, words.heads[name]));
+  const head = h("li", { class: "nw-head mm-label", "aria-hidden": "true" }, titles);
+  const root = h("ul", { class: "nw-rows" });
+
+  function drawWords(name, pairs, most) {
+    const each = pairs.slice(0, most).map(([word]) => wordWith(word, glossOf(word)));
+    const sym = name === "fires" ? "embed" : "logits";
+    return h("span", { class: "nw-words", "data-sym": sym }, h("span", { class: "nw-label" }, words.heads[name]), each);
+  }
+
+  function drawRow(one, isFirst, s, most) {
+    const isOff = one === s.off;
+    const attrs = { class: "mm-button nw-switch", "aria-pressed": String(isOff), onClick: () => onPress(one, isOff) };
+    const name = h("button", { type: "button", ...attrs }, words.neuron(one.block, one.number));
+    const share = words.percent(fmt(100 * one.moved, 0));
+    const moved = h("span", { class: "nw-moved" }, h("span", { class: "nw-label" }, words.heads.moves), share);
+    const looks = { class: isFirst ? "nw-row nw-first" : "nw-row", "data-off": isOff, "data-sym": "ffn" };
+    return h("li", looks, name, drawWords("fires", one.fires, most), drawWords("up", one.up, most), moved);
+  }
+
+  function draw(s, count, most) {
+    const focused = [...root.querySelectorAll("button")].indexOf(document.activeElement);
+    const rowsOf = (neurons) => neurons.slice(0, count).map((one, i) => drawRow(one, i === 0, s, most));
+    fill(root, head, s.blocks.map(rowsOf));
+    if (focused >= 0) root.querySelectorAll("button")[focused]?.focus();
+  }
+  return { root, draw };
+}
+
+/** A bar for each word that may come next: how likely it is now, and a tick where it was with all neurons on. */
+function createBars(words, glossOf) {
+  const title = h("p", { class: "mm-label" });
+  const root = h("div", { class: "nw-bars" });
+
+  function drawBar(word, share, usual, isOff) {
+    const percent = words.percent(fmt(100 * share, 0));
+    const fill = h("i", { class: "nw-fill", style: `width: ${100 * share}%` });
+    const tick = isOff && h("i", { class: "nw-tick", style: `left: ${100 * usual}%` });
+    const track = h("span", { class: "mm-track", "data-sym": "logits" }, fill, tick);
+    return h(
+      "div",
+      { class: "nw-bar" },
+      wordWith(word, glossOf(word)),
+      track,
+      h("span", { class: "nw-number" }, percent),
+    );
+  }
+
+  function draw(s) {
+    title.textContent = s.off ? words.nextWithout(s.token, s.off.block, s.off.number) : words.next(s.token);
+    const bars = s.words.map((word, i) => drawBar(word, s.now[i], s.usual[i], Boolean(s.off)));
+    fill(root, title, bars);
+  }
+  return { root, draw };
+}
+
+/** What is told up to a word, as a line of text: in small, the switches are the one control. */
+function createTold() {
+  const root = h("p", { class: "nw-told" });
+  const draw = (tokens, at) => fill(root, tokens.slice(0, at).join(" "), " ", h("b", {}, tokens[at]), " …");
+  return { root, draw };
+}
+
+/** All numbers of the neurons on the picture, as a table. */
+function createNumbers(words, glossOf) {
+  const root = h("table", { class: "nw-table" });
+  const signed = (x) => `${x > 0 ? "+" : ""}${fmt(x, 1)}`;
+  const cell = (pairs) =>
+    h(
+      "td",
+      {},
+      pairs.map(([word, value]) => wordWith(word, glossOf(word), signed(value))),
+    );
+
+  function draw(s) {
+    const head = ["neuron", "activation", "up", "down"].map((name) => h("th", { scope: "col" }, words.heads[name]));
+    const rowOf = (one) => {
+      const name = h("th", { scope: "row" }, words.neuron(one.block, one.number));
+      return h("tr", {}, name, h("td", {}, signed(one.activation)), cell(one.up), cell(one.down));
+    };
+    fill(root, h("thead", {}, h("tr", {}, head)), h("tbody", {}, s.blocks.flat().map(rowOf)));
+  }
+  return { root, draw };
+}
+
+function neuronVerdict(s, words) {
+  const { press, same, other } = words.verdict;
+  if (!s.off) return press;
+  const [usual, then] = [s.usual, s.now].map((shares) => s.words[shares.indexOf(Math.max(...shares))]);
+  const share = words.percent(fmt(100 * Math.max(...s.now), 0));
+  if (usual === then) return same(usual, share, s.off.moved < LITTLE);
+  return other(usual, words.glossed(then, s.glossOf(then)), share);
 }
 
 function renderNeurons({ model, el }) {
   const words = wordsOf(neuronWordsWords);
   const isCompact = model.get("compact");
-  const { inner, stories } = model.get("sizes");
-  const line = createWordLine((word) => setTraits(model, { word }));
-  const rows = createRows(words, ["up"]);
-  const all = createRows(words, ["up", "down"]);
+  const { stories, twins } = model.get("sizes");
+  const glosses = { ...twins, ...wordsOf(phraseGlosses) };
+  const glossOf = (word) => glosses[word];
+  const line = isCompact ? createTold() : createWordLine((word) => setTraits(model, { off: "", word }));
+  const rows = createRows(words, glossOf, ({ name }, isOff) => setTraits(model, { off: isOff ? "" : name }));
+  const bars = createBars(words, glossOf);
+  const table = createNumbers(words, glossOf);
   const verdict = announcement();
-  const numbers = readout([]);
-  const stage = h("div", { class: "mm-stage mm-column nw-stage" }, line, rows);
-  const below = h("div", { class: "nw-below" }, verdict, numbers);
-  const more = [h("p", { class: "mm-note" }, words.note), all];
-  const framed = { ...words, caption: words.caption(stories) };
-  const root = frame(framed, { stage, numbers: below, more }, isCompact);
+  const next = h("div", { class: "nw-next" }, bars, verdict);
+  const stage = h("div", { class: "mm-stage mm-column nw-stage" }, line, h("div", { class: "nw-halves" }, rows, next));
+  const more = [h("p", { class: "mm-note" }, words.note), table];
+  const root = frame({ ...words, caption: words.caption(stories) }, { stage, more }, isCompact);
 
   function draw(width) {
-    const s = neuronState(model);
+    const s = { ...neuronState(model), glossOf };
     const isWide = width >= WIDE;
-    const count = isWide && !isCompact ? Infinity : 1;
-    const mostWords = isWide ? Infinity : isCompact ? 1 : 2;
     line.draw(s.reading.tokens, s.at, (at) => ({ tone: at === s.at ? "ink" : "" }));
-    rows.draw(s, count, mostWords);
-    if (isCompact) return;
-    all.draw(s, Infinity, mostWords);
-    verdict.set(neuronVerdict(s, count, mostWords, words));
-    numbers.set(neuronNumbers(s, inner, words));
+    rows.draw(s, isWide && !isCompact ? Infinity : 1, isWide && !isCompact ? 2 : 1);
+    bars.draw(s);
+    verdict.set(neuronVerdict(s, words));
+    if (!isCompact) table.draw(s);
   }
 
   return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw });

@@ -2,34 +2,35 @@
 
 export const neuronWordsWords = {
   en: {
-    title: "A neuron answers to some words and adds others.",
+    title: "Most neurons can be spared; a few decide the next word.",
     caption: (stories) =>
-      `Bars: part of the block's strength. Answers to: largest mean |activation| in ${stories} stories. ` +
-      "Pushes up: its output as the head reads it, in logits.",
-    more: "More: all neurons, words pushed down",
+      "The neurons of each block without which the next word changes most: “moves” is the part of all probability " +
+      `that goes to other words then. “Answers to” is measured on ${stories} stories.`,
+    more: "More: activations, logits, words pushed down",
     note:
-      "What the head reads, later blocks may still change. Strength is |activation| times the norm of the neuron's " +
-      "column of down_proj. A negative activation swaps the words pushed up and down. " +
+      "A neuron answers to the words at which its mean |activation| is largest. Pushes are what the head reads in its " +
+      "output, in logits at this word; what it reads in an early block, later blocks may still change. " +
+      "A negative activation swaps the words pushed up and down. " +
       "Keys and values of a memory: Geva et al. (2021).",
-    block: (number) => `block ${number}`,
-    neuron: (index) => `neuron ${index}`,
-    strength: "activation",
-    fires: "answers to",
-    up: "pushes up",
-    down: "pushes down",
-    ofBlock: (share) => `${share} of the strength of its block`,
-    percent: (number) => `${number} %`,
-    next: "the next word",
-    nextWord: (word, share) => `${word}, ${share}`,
-    half: "half the strength is in",
-    halfOf: (counts, inner) => `${counts.join(", ")} of ${inner}`,
+    neuron: (block, number) => `block ${block}, neuron ${number}`,
+    heads: {
+      neuron: "press to switch off",
+      fires: "answers to",
+      up: "pushes up",
+      down: "pushes down",
+      moves: "moves",
+      activation: "activation",
+    },
+    percent: (number) => `${number} %`,
+    glossed: (word, gloss) => (gloss ? `“${word}” (${gloss})` : `“${word}”`),
+    next: (token) => `after “${token}”`,
+    nextWithout: (token, block, number) => `after “${token}”, without neuron ${block}.${number}`,
     verdict: {
-      pushed: (next, blocks) => {
-        const [first, last] = [blocks.slice(0, -1).join(", "), blocks.at(-1)];
-        const where = first ? `blocks ${first} and ${last}` : `block ${last}`;
-        return `“${next}” comes next; neurons here in ${where} push it up.`;
-      },
-      spread: (next) => `“${next}” comes next, though none of these neurons lists it: no single one decides.`,
+      press: "Press a neuron to switch it off.",
+      same: (word, share, isNothing) =>
+        `“${word}” still comes next, at ${share}: ` +
+        (isNothing ? "the other neurons and the heads do without it." : "it had a say, but it does not decide."),
+      other: (word, then, share) => `“${word}” is gone: ${then} comes next, at ${share}.`,
     },
   },
 };
