@@ -96,10 +96,13 @@ function createBars(words, glossOf) {
   return { root, draw };
 }
 
-/** What is told up to a word, as a line of text: in small, the switches are the one control. */
+/** The sentence up to a word, as a line of text: in small, the switches are the one control. */
 function createTold() {
   const root = h("p", { class: "nw-told" });
-  const draw = (tokens, at) => fill(root, tokens.slice(0, at).join(" "), " ", h("b", {}, tokens[at]), " …");
+  const draw = (tokens, at) => {
+    const before = tokens.slice(tokens.lastIndexOf(".", at - 1) + 1, at);
+    fill(root, `… ${before.join(" ")} `, h("b", {}, tokens[at]), " …");
+  };
   return { root, draw };
 }
 
