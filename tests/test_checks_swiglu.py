@@ -8,11 +8,20 @@ from minimind_edu import checks
 from minimind_edu.feed_forward import FeedForward
 
 
+def swiglu_by_exponentials(x, gate, up, down):
+    z = F.linear(x, gate)
+    return F.linear(z / (1 + (-z).exp()) * F.linear(x, up), down)
+
+
 def swiglu_by_the_package(x, gate, up, down):
     network = FeedForward(x.shape[-1], len(gate)).double()
     weights = {"gate_proj.weight": gate, "up_proj.weight": up, "down_proj.weight": down}
     network.load_state_dict(weights)
     return network(x)
+
+
+def swiglu_by_silu(x, gate, up, down):
+    return (torch.nn.SiLU()(x @ gate.T) * (x @ up.T)) @ down.T
 
 
 def squares_the_other_way():
@@ -35,7 +44,7 @@ def pruned_by_single_outputs(x, gate, up, down):
 
 
 RIGHT = [
-    (checks.check_swiglu, swiglu_by_the_package),
+    (checks.check_swiglu, swiglu_by_exponentials),
     (checks.check_squares, squares_the_other_way),
     (checks.check_alone, alone_by_gradients),
     (checks.check_pruned, pruned_by_single_outputs),
@@ -60,7 +69,20 @@ def zeroed(x, gate, up, down):
     return kept, up, down
 
 
+def pruned_by(score):
+    def pruned(x, gate, up, down):
+        lengths = (F.silu(x @ gate.T) * (x @ up.T)).abs() * down.norm(dim=0)  # [S, I]
+        kept = torch.arange(len(gate)) != score(lengths).argmin()
+        return gate[kept], up[kept], down[:, kept]
+
+    return pruned
+
+
 WRONG = [
+    (checks.check_swiglu, swiglu_by_the_package, "to be solved without silu"),
+    (checks.check_swiglu, swiglu_by_silu, "to be solved without silu"),
+    (checks.check_pruned, pruned_by(lambda lengths: lengths.pow(2).mean(0).sqrt()), "you average squares"),
+    (checks.check_pruned, pruned_by(lambda lengths: lengths.amax(0)), "you take the longest output"),
     (checks.check_squares, product, "this is a · b"),
     (checks.check_squares, four_neurons, "two neurons have"),
     (checks.check_pruned, zeroed, "gate: the answer has shape [9, 4], expected [8, 4]"),

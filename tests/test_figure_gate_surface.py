@@ -34,8 +34,8 @@ def outputs(node, name: str, gated: bool) -> list[float]:
 def test_the_table_tells_every_activation_with_a_gate_and_without():
     sentence, rows = GateSurface(gate=-1.0, value=2.0)._summary()
     assert "g = -1 and value u = 2" in sentence
-    assert dict(rows)["silu: with a gate, silu(g)·u"] == "-0.54, slope along u -0.27"
-    assert dict(rows)["relu: without, relu(g)"] == "0.00, slope along u 0"
+    assert dict(rows)["silu: with a gate, silu(g)·u"] == "-0.54, u times -0.27"
+    assert dict(rows)["relu: without, relu(g)"] == "0.00, whatever u is"
     assert len(rows) == 6
 
 
@@ -88,7 +88,7 @@ def test_shades_are_where_the_output_is_beyond_the_level(node, name, gated):
 def test_two_gated_neurons_multiply_for_every_activation(name):
     act = ACTIVATIONS[name]
     g, u = POINTS.T
-    assert torch.allclose(act(g) * u + act(-g) * -u, g * u, atol=1e-12)
+    assert torch.allclose(act(g) * u - act(-g) * u, g * u, atol=1e-12)
 
 
 # The figure in the browser
@@ -112,7 +112,9 @@ def read_number(text: str) -> float:
 
 
 def test_the_numbers_are_those_of_the_neuron(surface):
-    layer = one_neuron((1, 1), (-1, -1))
+    layer = one_neuron((1, 1), (-1, 1))
+    with torch.no_grad():
+        layer.down_proj.weight[:, 1] = -1  # the second is subtracted
     for gate, value in [(1.5, -1.2), (-1.0, 2.0), (0.0, 3.0), (-2.5, -2.5)]:
         lead(surface, gate, value)
         x = torch.tensor([gate, value], dtype=torch.float64)
@@ -121,14 +123,14 @@ def test_the_numbers_are_those_of_the_neuron(surface):
             product = layer(x)[0].item()
         shown = read_out(surface)
         assert read_number(shown["output"]) == pytest.approx(each[0].item(), abs=0.005)
-        assert read_number(shown["SiLU(−g) · (−u)"]) == pytest.approx(each[1].item(), abs=0.005)
+        assert read_number(shown["SiLU(−g) · u"]) == pytest.approx(each[1].item(), abs=0.005)
         assert product == pytest.approx(gate * value)
-        assert read_number(shown["sum: g · u"]) == pytest.approx(product, abs=0.005)
-        slope = read_number(shown["slope, SiLU(g)"])
+        assert read_number(shown["difference: g · u"]) == pytest.approx(product, abs=0.005)
+        factor = read_number(shown["factor, SiLU(g)"])
         assert surface.locator(".gs-section").last.get_attribute("aria-label") == (
-            f"along u: slope {shown['slope, SiLU(g)']}"
+            f"along u: {shown['factor, SiLU(g)']} · u"
         )
-        assert slope == pytest.approx(GateSurface(gate=gate).opening("silu"), abs=0.005)
+        assert factor == pytest.approx(GateSurface(gate=gate).opening("silu"), abs=0.005)
 
 
 def test_the_sentence_follows_the_gate(surface):

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 _LONGEST = 200  # characters of an error's message
 Attempt = Callable[..., Any]
@@ -46,6 +47,32 @@ class Mistake:
 
     answer: Attempt
     hint: str
+
+
+class _Without(TorchFunctionMode):
+    """Refuses functions of PyTorch that would leave nothing to do."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        super().__init__()
+        self.names = names
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if (name := getattr(func, "__name__", "")) in self.names:
+            raise ValueError(f"this exercise is to be solved without {name}")
+        return func(*args, **(kwargs or {}))
+
+
+def without(*names: str) -> Callable[[Attempt], Attempt]:
+    """For `through`: an attempt that must not call these functions of PyTorch."""
+
+    def through(attempt: Attempt) -> Attempt:
+        def watched(*arguments: Any) -> Any:
+            with _Without(names):
+                return attempt(*arguments)
+
+        return watched
+
+    return through
 
 
 @dataclass(eq=False, repr=False)

@@ -8,37 +8,17 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import torch
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
 
 from minimind_edu.attention import attention, repeat_kv
-from minimind_edu.checks.exercise import Attempt, Case, Exercise, Mistake, Property, each, numbers
+from minimind_edu.checks.exercise import Attempt, Case, Exercise, Mistake, Property, each, numbers, without
 from minimind_edu.config import MiniMindConfig
 from minimind_edu.costs import cache_bytes_per_position
 from minimind_edu.for_comparison import repeat_kv_tiled
 from minimind_edu.masks import causal_mask
 from minimind_edu.traffic import Traffic
-
-
-class _NoRepeatInterleave(TorchFunctionMode):
-    """Refuses the one function that would leave nothing to do."""
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if getattr(func, "__name__", "") == "repeat_interleave":
-            raise ValueError("this exercise is to be solved without repeat_interleave")
-        return func(*args, **(kwargs or {}))
-
-
-def _without_repeat_interleave(attempt: Attempt) -> Attempt:
-    def watched(x: Tensor, n_rep: int) -> Any:
-        with _NoRepeatInterleave():
-            return attempt(x, n_rep)
-
-    return watched
-
 
 check_repeat_kv = Exercise(
     "Does `attempt(x, n_rep)`, without `repeat_interleave`, turn `[B, T, K, D]` into `[B, T, K * n_rep, D]`?",
@@ -73,7 +53,7 @@ check_repeat_kv = Exercise(
             "the result is [B, T, K * n_rep, D]: leave the transpose to attention",
         ),
     ),
-    through=_without_repeat_interleave,
+    through=without("repeat_interleave"),
 )
 
 

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from minimind_edu.checks.exercise import Attempt, Case, Exercise, Mistake, numbers
+from minimind_edu.checks.exercise import Attempt, Case, Exercise, Mistake, numbers, without
 
 
 def _swiglu(x: Tensor, gate: Tensor, up: Tensor, down: Tensor) -> Tensor:
@@ -55,6 +55,7 @@ check_swiglu = Exercise(
             "this is GELU, which makes a GEGLU; use z * sigmoid(z)",
         ),
     ),
+    through=without("silu", "silu_"),
 )
 
 
@@ -205,6 +206,7 @@ check_pruned = Exercise(
     cases=(
         Case("four positions, 4 channels, 9 neurons", (3 * numbers(4, 4, shift=3.6), *_uneven(4, 9, 4.8))),
         Case("activations whose signs cancel", (3 * numbers(4, 4, shift=3.0), *_uneven(4, 9, 3.0))),
+        Case("a neuron that adds much, at one position alone", (3 * numbers(4, 4, shift=6.7), *_uneven(4, 9, 7.9))),
     ),
     mistakes=(
         Mistake(
@@ -224,6 +226,16 @@ check_pruned = Exercise(
         Mistake(
             _pruned(lambda x, gate, up, down: ((x @ gate.T) * (x @ up.T)).abs().mean(0) * down.norm(dim=0)),
             "the activation is missing: the gate goes through silu",
+        ),
+        Mistake(
+            _pruned(
+                lambda x, gate, up, down: (F.silu(x @ gate.T) * (x @ up.T)).pow(2).mean(0) * down.norm(dim=0).pow(2),
+            ),
+            "you average squares, which count one large position for more than many small ones; average the lengths",
+        ),
+        Mistake(
+            _pruned(lambda x, gate, up, down: (F.silu(x @ gate.T) * (x @ up.T)).abs().amax(0) * down.norm(dim=0)),
+            "you take the longest output of each neuron; average over the positions",
         ),
         Mistake(
             _pruned(lambda x, gate, up, down: -_sizes(x, gate, up, down)), "you removed the neuron that adds the most"

@@ -36,17 +36,17 @@ class GateSurface(Figure):
     gated = Bool(True).tag(sync=True)
 
     def opening(self, activation: str) -> float:
-        """activation(g), the slope of the output along u."""
+        """activation(g), what the output multiplies u by."""
         return ACTIVATIONS[activation](torch.tensor(self.gate, dtype=torch.float64)).item()
 
     def _summary(self) -> tuple[str, list[tuple[str, str]]]:
         rows = []
         for name in ACTIVATIONS:
-            slope = self.opening(name)
-            rows.append((f"{name}: with a gate, {name}(g)·u", f"{slope * self.value:.2f}, slope along u {slope:.2f}"))
-            rows.append((f"{name}: without, {name}(g)", f"{slope:.2f}, slope along u 0"))
+            factor = self.opening(name)
+            rows.append((f"{name}: with a gate, {name}(g)·u", f"{factor * self.value:.2f}, u times {factor:.2f}"))
+            rows.append((f"{name}: without, {name}(g)", f"{factor:.2f}, whatever u is"))
         return (
-            f"One neuron at gate g = {self.gate:g} and value u = {self.value:g}: with a gate its output is a straight "
-            "line along u whose slope the gate sets; without one u has no say.",
+            f"One neuron at gate g = {self.gate:g} and value u = {self.value:g}: with a gate its output is u "
+            "times a factor that the gate sets; without one u has no say.",
             rows,
         )

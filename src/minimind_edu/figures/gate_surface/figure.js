@@ -21,8 +21,8 @@ const rounded = (x) => Math.round(clamp(x, -LIMIT, LIMIT) / STEP) * STEP;
 
 function surfaceState(model) {
   const [g, u, name, isGated] = TRAITS.map((trait) => model.get(trait));
-  const slope = activate(name, g);
-  return { g, u, name, isGated, slope, output: neuronOutput(name, isGated, g, u) };
+  const factor = activate(name, g);
+  return { g, u, name, isGated, factor, output: neuronOutput(name, isGated, g, u) };
 }
 
 /** One plane: the surface as shades between levels, the lines of the sections, the point to drag. */
@@ -121,7 +121,7 @@ function createSection(words, isAlongGate) {
   const root = svg("svg", { role: "img", class: "gs-section" });
 
   function titleOf(s) {
-    if (!isAlongGate) return words.alongValue(fmt(s.isGated ? s.slope : 0));
+    if (!isAlongGate) return words.alongValue(fmt(s.isGated ? s.factor : 0));
     return s.isGated ? words.alongGateAt(fmt(s.u)) : words.alongGate;
   }
 
@@ -153,26 +153,26 @@ function createSection(words, isAlongGate) {
 function surfaceVerdict(s, words) {
   const { open, shut, leaks, plain } = words.verdict;
   if (!s.isGated) return plain;
-  if (Math.abs(s.slope) < SHUT) return shut(fmt(s.slope));
-  return s.slope < 0 ? leaks(fmt(s.slope)) : open(fmt(s.g), fmt(s.slope), fmt(s.u), fmt(s.output));
+  if (Math.abs(s.factor) < SHUT) return shut(fmt(s.factor));
+  return s.factor < 0 ? leaks(fmt(s.factor)) : open(fmt(s.g), fmt(s.factor), fmt(s.u), fmt(s.output));
 }
 
 function surfaceNumbers(s, words) {
   return [
-    [words.slope(words.activations[s.name]), fmt(s.slope)],
+    [words.factor(words.activations[s.name]), fmt(s.factor)],
     [words.times, s.isGated ? fmt(s.u) : words.notRead],
     [words.output, fmt(s.output)],
   ];
 }
 
-/** What a second neuron, with the opposite gate and value, adds: activation(g) − activation(−g) is g for all three. */
+/** What a second neuron, with the opposite gate, takes away: activation(g) − activation(−g) is g for all three. */
 function productNumbers(s, words) {
   const name = words.activations[s.name];
-  const [first, second] = [1, -1].map((sign) => neuronOutput(s.name, true, sign * s.g, sign * s.u));
+  const [first, second] = [1, -1].map((sign) => neuronOutput(s.name, true, sign * s.g, s.u));
   return [
     [words.first(name), fmt(first)],
     [words.second(name), fmt(second)],
-    [words.sum, fmt(first + second)],
+    [words.difference, fmt(first - second)],
   ];
 }
 

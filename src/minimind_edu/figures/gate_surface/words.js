@@ -4,7 +4,7 @@ const activations = { silu: "SiLU", gelu: "GELU", relu: "ReLU" };
 
 export const gateSurfaceWords = {
   en: {
-    title: "The gate is a slope: a gated neuron multiplies, a plain one only bends.",
+    title: "The gate is a factor: a gated neuron multiplies, a plain one only bends.",
     caption:
       "One neuron reads the input x twice: g from a row of gate_proj, u from a row of up_proj. " +
       "Slate is a positive output, brown a negative one, and darker is larger.",
@@ -13,7 +13,7 @@ export const gateSurfaceWords = {
     plainPlane: (name) => `plain: ${name}(g)`,
     alongGate: "along g, any u",
     alongGateAt: (u) => `along g, u = ${u}`,
-    alongValue: (slope) => `along u: slope ${slope}`,
+    alongValue: (factor) => `along u: ${factor} · u`,
     gateAxis: "g",
     valueAxis: "u",
     gate: "gate g",
@@ -22,12 +22,12 @@ export const gateSurfaceWords = {
     pointAt: (g, u, output) => `g ${g}, u ${u}, output ${output}`,
     surface: (title) => `Surface over g and u, ${title}`,
     verdict: {
-      open: (g, slope, u, output) => `At g = ${g} the gate is a slope of ${slope}: u = ${u} becomes ${output}.`,
-      shut: (slope) => `The gate is nearly shut: slope ${slope}, so little of u passes.`,
-      leaks: (slope) => `Below zero a little passes, with the other sign: slope ${slope}.`,
+      open: (g, factor, u, output) => `At g = ${g} the gate is ${factor}: u = ${u} becomes ${output}.`,
+      shut: (factor) => `The gate is nearly shut, at ${factor}: little of u passes.`,
+      leaks: (factor) => `Below zero a little passes, with the other sign: ${factor} · u.`,
       plain: "Without a gate only g is read: along u nothing changes.",
     },
-    slope: (name) => `slope, ${name}(g)`,
+    factor: (name) => `factor, ${name}(g)`,
     times: "times u",
     output: "output",
     notRead: "not read",
@@ -35,9 +35,9 @@ export const gateSurfaceWords = {
     activations,
     layer: "the neuron",
     layers: { gated: "with a gate", plain: "without" },
-    product: "Two gated neurons multiply exactly: one has gate g and value u, the other −g and −u.",
+    product: "Two gated neurons multiply exactly: one has gate g, the other −g, and the second is subtracted.",
     first: (name) => `${name}(g) · u`,
-    second: (name) => `${name}(−g) · (−u)`,
-    sum: "sum: g · u",
+    second: (name) => `${name}(−g) · u`,
+    difference: "difference: g · u",
   },
 };
