@@ -4,12 +4,12 @@ export const neuronWordsWords = {
   en: {
     title: "Most neurons can be spared; a few decide the next word.",
     caption: (stories) =>
-      "The neurons of each block without which the next word changes most: “moves” is the part of all probability " +
-      `that goes to other words then. “Answers to” is measured on ${stories} stories.`,
+      "The neurons of each block without which the next word changes most: “moves” is the part of all " +
+      `probability that goes to other words then. “Answers to” is measured on ${stories} stories.`,
     more: "More: activations, logits, words pushed down",
     note:
-      "A neuron answers to the words at which its mean |activation| is largest. Pushes are what the head reads in its " +
-      "output, in logits at this word; what it reads in an early block, later blocks may still change. " +
+      "A neuron answers to the words at which its mean |activation| is largest. Pushes are what the head reads in " +
+      "its output, in logits at this word; what it reads in an early block, later blocks may still change. " +
       "A negative activation swaps the words pushed up and down. " +
       "Keys and values of a memory: Geva et al. (2021).",
     neuron: (block, number) => `block ${block}, neuron ${number}`,
