@@ -39,12 +39,12 @@ def readings(numbers: Tensor, width: int = 512) -> dict[str, Callable[[], Tensor
     """The ways to read memory, each of which some processor does best; every call reads all numbers once.
 
     Args:
-        numbers: `[N * width]`, whatever they are.
+        numbers: `[rows * width]`, whatever they are.
         width: of the matrix as which two of the ways see them, multiplied with one vector as `nn.Linear` does it: lying
             by rows, as in a model, and by columns.
     """
-    by_rows = numbers.view(-1, width)  # [N, width]
-    by_columns = numbers.view(width, -1).t()  # [N, width]
+    by_rows = numbers.view(-1, width)  # [rows, width]
+    by_columns = numbers.view(width, -1).t()  # [rows, width]
     vector = numbers[:width].clone()[None]  # [1, width]
     return {
         "sum": numbers.sum,

@@ -412,7 +412,7 @@ def plot_arrows(arrows: Sequence[Sequence[float]], labels: Sequence[str], *, alt
     """Arrows from the origin on a circle, each named at its tip: one vector, rotated further and further.
 
     Args:
-        arrows: `[N, 2]`, all of about length 1.
+        arrows: `[points, 2]`, all of about length 1.
         labels: N names.
         alt: the description (see Picture).
     """
@@ -586,7 +586,7 @@ def _name_at_edge(ax: Axes, line: Line2D, points: np.ndarray) -> None:
     """The name of a curve that leaves the picture, inside at the edge, clear of the curve.
 
     Args:
-        points: `[N, 2]`, the curve in units, of which the last lies outside.
+        points: `[points, 2]`, the curve in units, of which the last lies outside.
     """
     box, name = ax.get_window_extent(), _folded(str(line.get_label()))
     above = points[-1, 1] > box.y1

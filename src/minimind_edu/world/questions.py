@@ -31,7 +31,7 @@ class Question:
 
     kind: str
     prompt: np.ndarray  # [S], begins with <s>
-    answer: np.ndarray  # [A]: one word, or the whole sentence of a translation
+    answer: np.ndarray  # [answers]: one word, or the whole sentence of a translation
 
 
 def questions(

@@ -148,7 +148,7 @@ def exam() -> dict[str, Any]:
     """
     model, questions = living_model(), asked()
     ids, lengths = _filled_up([one.prompt for one in questions])
-    read = torch.arange(ids.shape[1]) < lengths[:, None]  # [Q, S], where a text has a word
+    read = torch.arange(ids.shape[1]) < lengths[:, None]  # [questions, S], where a text has a word
     before = model(ids).logits
     weights = sum(matrix.numel() for _, matrix in matrices(model))
     after, results = {}, {}
@@ -179,13 +179,13 @@ def exam() -> dict[str, Any]:
 
 
 def distance(before: Tensor, after: Tensor) -> tuple[float, float]:
-    """KL(before, after) in nats and the root mean square of the change, means over rows of logits [N, V]."""
+    """KL(before, after) in nats and the root mean square of the change, means over rows of logits [texts, V]."""
     p, q = before.double().log_softmax(-1), after.double().log_softmax(-1)
     return (p.exp() * (p - q)).sum(-1).mean().item(), (after.double() - before).pow(2).mean().sqrt().item()
 
 
 def _filled_up(texts: list[np.ndarray]) -> tuple[Tensor, Tensor]:
-    """Texts as ids [Q, S], filled up behind their ends, where a causal model cannot look, and their lengths [Q]."""
+    """Texts as ids [texts, S], filled up behind their ends, where a causal model cannot look, and their lengths."""
     lengths = torch.tensor([len(text) for text in texts])
     ids = torch.zeros(len(texts), int(lengths.max()), dtype=torch.long)
     for row, text in zip(ids, texts, strict=True):
@@ -194,7 +194,7 @@ def _filled_up(texts: list[np.ndarray]) -> tuple[Tensor, Tensor]:
 
 
 def _next(logits: Tensor, lengths: Tensor) -> Tensor:
-    """The probabilities [Q, V] of the word after each text, from logits [Q, S, V]."""
+    """The probabilities [texts, V] of the word after each text, from logits [texts, S, V]."""
     return logits[torch.arange(len(lengths)), lengths - 1].softmax(-1)
 
 
