@@ -1,6 +1,14 @@
 """An address tells all that a reader has chosen; what fits no part of the model is left out."""
 
+import dataclasses
+import re
+from pathlib import Path
+
 import pytest
+
+from minimind_edu.living import living_model
+
+PAGE = Path(__file__).parents[1] / "book/own_model.md"
 
 OPEN = """async () => {
     const { addressOf, readAddress } = await import("/inside/address.js");
@@ -83,3 +91,19 @@ def test_what_fits_no_part_of_the_model_is_left_out(address):
     assert len(address.evaluate("readAs('ids=' + '7.'.repeat(500)).ids")) == 7, "one less than a page reads"
     for wrong in ("open=eye.0", "open=head.0", "open=head.0.x", "open=block.2", "open=feed.-1", "draw=a_b_c"):
         assert address.evaluate("(said) => readAs(said)", f"ids=0.17.4&{wrong}") == PLAIN | {"pin": None}
+
+
+def test_the_links_of_the_book_open_what_they_say(address):
+    """Nothing in them is left out when they are read: all of it fits the book's own model."""
+    said = re.findall(r'href="\.\./inside/living\.html#([^"]+)"', PAGE.read_text(encoding="utf-8"))
+    assert len(said) == 4
+    config = dataclasses.asdict(living_model().config)
+    script = """async ([said, config]) => {
+        const { addressOf, readAddress } = await import("/inside/address.js");
+        const { pin, ...found } = readAddress(said, { config, most: 512, chat: null });
+        const again = addressOf({ ...found, pinned: pin });
+        return [said, again].map((one) => [...new URLSearchParams(one)].sort());
+    }"""
+    for one in said:
+        told, again = address.evaluate(script, [one, config])
+        assert [[name, value.rstrip(".")] for name, value in again] == told

@@ -59,3 +59,9 @@ def test_the_logo_has_the_colors_of_the_strip():
     logo = (share_card.ROOT / "book/theme/static/logo.svg").read_text(encoding="utf-8")
     parts = {palette.PALETTE[name].either for name in ("stream", "v", "ffn", "norm")}
     assert set(re.findall(r"#[0-9a-f]{6}", logo)) == parts
+
+
+def test_the_page_of_a_model_is_drawn_and_small(browser):
+    stored, new = share_card.OWN.read_bytes(), share_card.draw_own(browser)
+    assert size_of(stored) == size_of(new) == (1200, 900)
+    assert 20_000 < len(new) < 60_000 > len(stored)

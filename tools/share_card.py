@@ -1,17 +1,22 @@
-"""Draw the picture that others show when somebody shares the book: its title, its question, and the strip.
+"""Draw the pictures that others see first: the card of the book, and the page of a reader's own model.
 
     python -m tools.share_card
 
-The strip is that of the chapters, in colors, drawn by a real Chromium. The same picture, 1200 by 630 pixels, goes to
-`book/assets/share.png` for the pages and to `book/readme.png` for the README.
+The card has the title, the question, and the strip of the chapters, in colors, drawn by a real Chromium. The same
+picture, 1200 by 630 pixels, goes to `book/assets/share.png` for the pages and to `book/readme.png` for the README. The
+page is that of the book's own model, at the address `OPENED`; its picture goes to `book/own_model.png`.
 """
 
 import argparse
+import io
 import shutil
+import tempfile
 from pathlib import Path
 
+from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
+from minimind_edu import __main__ as program
 from minimind_edu import palette
 from minimind_edu.figures import own_stylesheet, shared_stylesheet
 from minimind_edu.figures.model_map import strip_drawing
@@ -19,6 +24,10 @@ from minimind_edu.figures.model_map import strip_drawing
 ROOT = Path(__file__).resolve().parents[1]
 FILES = (ROOT / "book/assets/share.png", ROOT / "book/readme.png")
 WIDTH, HEIGHT = 1200, 630
+OWN = ROOT / "book/own_model.png"
+OPENED = "ids=0.2.29.20.42.3.29.19.42.2.30.20.31.23.42.38.2.43.34&open=head.0.2"  # Mia is in the kitchen. …
+OWN_SIZE = {"width": 1200, "height": 900}
+COLORS = 48
 LARGEST = 120_000  # bytes: some networks do not fetch more
 
 TITLE = "MiniMind from the inside"
@@ -62,17 +71,34 @@ def draw(browser: Browser) -> bytes:
     return card
 
 
+def draw_own(browser: Browser) -> bytes:
+    """The page of the book's own model with a head of its first block open, as a PNG of few colors: a page shows it."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "page.html")
+        program.main(["open", "-o", str(file)])
+        page = browser.new_page(viewport=OWN_SIZE, reduced_motion="reduce")
+        page.goto(f"{file.as_uri()}#{OPENED}")
+        page.locator(".in-check", has_text="Checked").wait_for()
+        page.locator('main[data-busy="false"] .in-zoom h3').wait_for()
+        page.evaluate("scrollTo(0, 0)")
+        picture = page.screenshot()
+        page.close()
+    small = io.BytesIO()
+    Image.open(io.BytesIO(picture)).convert("RGB").quantize(COLORS).save(small, "png", optimize=True)
+    return small.getvalue()
+
+
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.parse_args(arguments)
     with sync_playwright() as playwright:
         path = next(filter(None, map(shutil.which, BROWSERS)), None)
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
-        card = draw(browser)
+        card, own = draw(browser), draw_own(browser)
         browser.close()
-    for file in FILES:
-        file.write_bytes(card)
-        print(f"{file.relative_to(ROOT)}: {len(card):,} bytes")
+    for file, picture in [*((file, card) for file in FILES), (OWN, own)]:
+        file.write_bytes(picture)
+        print(f"{file.relative_to(ROOT)}: {len(picture):,} bytes")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.application import Sphinx
 
+from minimind_edu import __main__ as program
+
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.append(str(ROOT))  # jupyter-book does not look there for the tools
 
@@ -22,15 +24,19 @@ from tools import translated  # noqa: E402
 
 ASSETS = ROOT / "book" / "assets"
 NOTEBOOKS = "notebooks"  # the folder of the output for them
+OWN = "inside/living.html"  # the page of the book's own model, as `minimind_edu open` writes it
 
 
 def write_static_files(app: Sphinx) -> None:
-    """Write the figures and the card that is shown where a link is shared."""
+    """Write the figures, the card that is shown where a link is shared, and the page of the book's own model."""
     if app.builder.format != "html":
         return
     static = Path(app.outdir) / "_static"
     figures.write_figures(static / "figures")
     shutil.copyfile(ASSETS / "share.png", static / "share.png")
+    own = Path(app.outdir) / OWN
+    own.parent.mkdir(exist_ok=True)
+    program.main(["open", "-o", str(own)])
 
 
 def write_notebooks(app: Sphinx, env) -> None:
