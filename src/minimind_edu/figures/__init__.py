@@ -1,13 +1,14 @@
 """Interactive figures: a folder each, with one Python class and one plain ES module, alive with a kernel and without.
 
 Every folder with a `figure.js` is found, none is listed; its class is imported from here: `from minimind_edu.figures
-import RouterFlow`.
+import RouterFlow`. `Inside`, a model of the reader's own, needs its kernel and is no such figure.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from minimind_edu.figures.base import Figure, figure_names, module_source, own_stylesheet, shared_stylesheet
+from minimind_edu.figures.inside.notebook import Inside
 from minimind_edu.figures.living_model import asks_for_living, living_script
 from minimind_edu.figures.quiz import choice
 
@@ -26,6 +27,7 @@ def class_of(name: str) -> type[Figure]:
 
 __all__ = [
     "Figure",
+    "Inside",
     "asks_for_living",
     "choice",
     "class_of",

@@ -3,9 +3,11 @@
     tokenizer   what of a tokenizer.json the page understands; the rest is refused by name
     page        one .html file that fetches nothing
     server      shows it on this machine only
+    kernel      answers the same views in a notebook, by torch
+    notebook    `figures.Inside(model, tokenizer, "a text")`
 
-`python -m minimind_edu open MODEL` uses them. In the page: bpe.js and tokens.js make tokens of a text and of tokens
-something to read; worker.js runs the model away from the page, by step.js with step.wasm, which tools/step_wasm.py
-compiles from fast/step.cpp, or else by live/model.js; reading.js keeps what it read, and insight.js looks into that;
-session.js is what the reader does, and address.js tells it; page.js and the files beside it draw.
+`python -m minimind_edu open MODEL` uses the first three. In the page: bpe.js and tokens.js make tokens of a text and of
+tokens something to read; worker.js runs the model away from the page, by step.js with step.wasm, which
+tools/step_wasm.py compiles from fast/step.cpp, or else by live/model.js; reading.js keeps what it read, and insight.js
+looks into that; session.js is what the reader does, and address.js tells it; views.js and the files beside it draw.
 """

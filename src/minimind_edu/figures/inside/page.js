@@ -1,20 +1,13 @@
 // The page of a reader's own model: a text, what comes next, and all parts of the model at any token. The model runs in
 // a worker; what it is asked and what it answers is all that the page knows of it.
 
-import { h, fill, announcement, wordsOf } from "../kit/kit.js";
+import { h, announcement, wordsOf } from "../kit/kit.js";
 import { addressOf, readAddress } from "./address.js";
-import { createBars, createWho } from "./bars.js";
-import { createBlocks } from "./blocks.js";
-import { chipsOf, colorsOf } from "./marks.js";
 import { createRunner } from "./runner.js";
-import { createSession } from "./session.js";
-import { createTokens, createWriting } from "./text.js";
-import { createReader, shownTokens } from "./tokens.js";
+import { createViews } from "./views.js";
 import { insideWords } from "./words.js";
-import { createZoom } from "./zoom.js";
 
 const ADDRESSED = 500; // milliseconds after a change until the address tells it: browsers allow few changes
-const WRITING = 40; // milliseconds between two drawings while the model writes: its next token comes first
 const NOISE = 1e-3; // between two programs that compute the same logits in float32
 // Of the largest logit: what rounding vectors adds where weights are rounded, to 16 bits for int8 and to 8 for int4.
 const ROUNDED = { 8: 2e-4, 4: 3e-2 };
@@ -86,16 +79,6 @@ function followAddress(session, data) {
   return { start, draw };
 }
 
-/** The tokenizer, or ids and the reason why. */
-function readerOf(data, words) {
-  try {
-    return { reader: createReader(data, words), problem: "" };
-  } catch (error) {
-    data.tokenizer = null;
-    return { reader: createReader(data, words), problem: words.noTokenizer(error.message) };
-  }
-}
-
 /** Whether the page computes what torch did, as a sentence. */
 async function checked(words, data, reader, runner, why) {
   const { ids, top, texts } = data.check;
@@ -110,78 +93,14 @@ async function startPage() {
   const main = document.querySelector("main");
   const data = JSON.parse(document.getElementById("data").textContent);
   const words = wordsOf(insideWords);
-  const { reader, problem } = readerOf(data, words);
-  const chip = chipsOf(reader);
-  let [views, looked, waiting, colors] = [[], null, null, null];
-  const draw = () => {
-    waiting = null;
-    views.forEach((view) => view.draw());
-    main.dataset.busy = String(session.isUnsettled);
-  };
-  const drawSoon = () => requestAnimationFrame(draw);
-  const changed = () => {
-    main.dataset.busy = "true";
-    waiting ??= session.isPlaying ? setTimeout(drawSoon, WRITING) : drawSoon();
-  };
-  const runner = createRunner(document.getElementById("worker").textContent, (message) => session.hear(message));
-  const session = createSession({ data, reader, runner }, changed);
-  const look = (place) => ((looked = place), changed());
-  let shown = { ids: null, texts: [] };
-  const texts = () => {
-    if (shown.ids !== session.ids)
-      shown = { ids: session.ids, texts: shownTokens(reader, session.ids).map((one) => one.text) };
-    return shown.texts;
-  };
-
-  const state = announcement("in-state");
   const check = announcement("in-check");
-  const cache = h("p", { class: "mm-note in-cache" });
-  const writing = createWriting(words, session, data, Boolean(data.tokenizer));
-  const tokens = createTokens(words, session, reader, () => looked);
-  const zoom = createZoom(words, session, chip, data, texts, () => colors);
-  const blocks = createBlocks(words, session, chip, data, zoom, look);
-  const bars = createBars(words, session, chip, data, reader);
-  const who = createWho(words, session, chip, data.config.use_moe);
-  const telling = {
-    draw() {
-      if (session.failure) state.set(words.failed(session.failure), "bad");
-      cache.textContent = words.cache(data.config, session.ids.length);
-    },
-  };
-  const facts = words.facts(data).map((fact) => h("span", {}, fact));
-  fill(
-    main,
-    h(
-      "header",
-      { class: "in-top" },
-      h("h1", {}, words.title, h("em", {}, data.name)),
-      h("p", { class: "in-facts" }, facts),
-      h("p", { class: "in-private" }, words.private),
-      h(
-        "ol",
-        { class: "in-steps" },
-        words.steps.map((step) => h("li", {}, step)),
-      ),
-      state,
-    ),
-    h("section", { class: "in-write" }, writing, tokens),
-    h("div", { class: "in-columns" }, h("div", { class: "in-left" }, bars, who), blocks),
-    h(
-      "footer",
-      { class: "in-foot" },
-      cache,
-      check,
-      h("p", {}, data.bits < 32 ? words.rounding(data.bits, data.check) : null),
-      h("p", {}, words.address),
-    ),
-  );
+  const rounding = h("p", {}, data.bits < 32 ? words.rounding(data.bits, data.check) : null);
+  const runnerOf = (hear) => createRunner(document.getElementById("worker").textContent, hear);
+  const views = createViews(main, data, words, runnerOf, check, rounding, h("p", {}, words.address));
+  const { session, reader, runner, problem, state } = views;
   const address = followAddress(session, data);
-  views = [writing, tokens, bars, who, blocks, zoom, telling, address];
-  followTheme(() => {
-    colors = colorsOf(main);
-    blocks.paintWith(colors);
-  });
-  addEventListener("resize", changed);
+  views.follow(address);
+  followTheme(views.paint);
 
   try {
     if (document.readyState === "loading") await new Promise((done) => addEventListener("DOMContentLoaded", done));

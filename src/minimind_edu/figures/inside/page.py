@@ -64,6 +64,11 @@ def check_fits(model: MiniMindForCausalLM) -> None:
             f"this model has {model.num_parameters() / 1e6:,.0f} million weights, and a page holds up to "
             f"{MOST_WEIGHTS / 1e6:,.0f} million; open a smaller one"
         )
+    check_runs(model)
+
+
+def check_runs(model: MiniMindForCausalLM) -> None:
+    """Raise a ValueError if the views cannot show this kind of model."""
     if model.config.norm_placement != "pre":
         raise ValueError("this model has its norms after each part, and a page runs those with the norms before it")
 
@@ -97,7 +102,13 @@ def write_page(
         stored = Path(scratch, "weights.safetensors")
         rounded = store(_in_float32(model), stored, bits)
         tell("asking torch what the page must answer")
-        data = _data(model, rounded, name, text, tokenizer, bits) | {"bytes": stored.stat().st_size}
+        texts = [text, *CASES] if tokenizer and tokenizer.kind == "bpe" else []
+        data = facts_of(model, name, text, tokenizer) | {
+            "rope": rope_of(model.config),
+            "bits": bits,
+            "check": _check(model, rounded, tokenizer, texts),
+            "bytes": stored.stat().st_size,
+        }
         tell("writing the page")
         partial = Path(scratch, "page.html")
         with partial.open("w", encoding="utf-8", newline="\n") as file:
@@ -133,31 +144,20 @@ def store(model: MiniMindForCausalLM, target: Path, bits: int) -> MiniMindForCau
     return rounded_model(model, grid, set(names).__contains__)
 
 
-def _data(
-    model: MiniMindForCausalLM,
-    stored: MiniMindForCausalLM,
-    name: str,
-    text: str,
-    tokenizer: PageTokenizer | None,
-    bits: int,
-) -> dict[str, Any]:
-    """All that the page knows besides the weights."""
+def facts_of(model: MiniMindForCausalLM, name: str, text: str, tokenizer: PageTokenizer | None) -> dict[str, Any]:
+    """What the views know of a model, whoever runs it."""
     config = model.config
-    texts = [text, *CASES] if tokenizer and tokenizer.kind == "bpe" else []
     return {
         "name": name,
         "text": text,
         "config": {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
         | {"rope_scaling": config.rope_scaling and dataclasses.asdict(config.rope_scaling)},
-        "rope": rope_of(config),
         "ends": list(tokens_of(config.eos_token_id)),
         "most": min(MOST_TOKENS, config.max_position_embeddings),
         "parameters": model.num_parameters(),
-        "bits": bits,
         "tokenizer": tokenizer and {"kind": tokenizer.kind, "content": tokenizer.content},
         "prefix": list(tokenizer.prefix) if tokenizer else [],
         "chat": tokenizer and tokenizer.chat,
-        "check": _check(model, stored, tokenizer, texts),
     }
 
 

@@ -40,6 +40,7 @@ export const insideWords = {
     },
     address: "The address of this page holds your text and what is open: keep it, or send it to who has this page.",
     private: "The model runs in this page. Nothing that you write leaves it.",
+    privateKernel: "The model runs in the kernel of this notebook.",
     checking: "Comparing the page with PyTorch…",
     /** far: the largest difference of a logit; wrong: the texts whose tokens differ; why: it has no WebAssembly. */
     checked: ({ far, isSame, wrong, texts, why }) => {

@@ -1,0 +1,96 @@
+// All views of a model on one page, whoever runs it: a worker, or a kernel.
+
+import { h, fill, announcement } from "../kit/kit.js";
+import { createBars, createWho } from "./bars.js";
+import { createBlocks } from "./blocks.js";
+import { chipsOf, colorsOf } from "./marks.js";
+import { createSession } from "./session.js";
+import { createTokens, createWriting } from "./text.js";
+import { createReader, shownTokens } from "./tokens.js";
+import { createZoom } from "./zoom.js";
+
+const WRITING = 40; // milliseconds between two drawings while the model writes: its next token comes first
+
+/** The tokenizer, or ids and the reason why. */
+function readerOf(data, words) {
+  try {
+    return { reader: createReader(data, words), problem: "" };
+  } catch (error) {
+    data.tokenizer = null;
+    return { reader: createReader(data, words), problem: words.noTokenizer(error.message) };
+  }
+}
+
+/**
+ * Fill an element with the views. data: what page.py wrote; runnerOf(hear): who runs the model; foot: more lines at
+ * the end. Gives { session, reader, runner, problem: of the tokenizer, state: what is told at the head, follow(view):
+ * draw one more, changed(), paint(): take the colors of now }.
+ */
+export function createViews(main, data, words, runnerOf, ...foot) {
+  const { reader, problem } = readerOf(data, words);
+  const chip = chipsOf(reader);
+  let [looked, waiting, colors] = [null, null, null];
+  const draw = () => {
+    waiting = null;
+    views.forEach((view) => view.draw());
+    main.dataset.busy = String(session.isUnsettled);
+  };
+  const drawSoon = () => requestAnimationFrame(draw);
+  const changed = () => {
+    main.dataset.busy = "true";
+    waiting ??= session.isPlaying ? setTimeout(drawSoon, WRITING) : drawSoon();
+  };
+  const runner = runnerOf((message) => session.hear(message));
+  const session = createSession({ data, reader, runner }, changed);
+  const look = (place) => ((looked = place), changed());
+  let shown = { ids: null, texts: [] };
+  const texts = () => {
+    if (shown.ids !== session.ids)
+      shown = { ids: session.ids, texts: shownTokens(reader, session.ids).map((one) => one.text) };
+    return shown.texts;
+  };
+
+  const state = announcement("in-state");
+  const cache = h("p", { class: "mm-note in-cache" });
+  const writing = createWriting(words, session, data, Boolean(data.tokenizer));
+  const tokens = createTokens(words, session, reader, () => looked);
+  const zoom = createZoom(words, session, chip, data, texts, () => colors);
+  const blocks = createBlocks(words, session, chip, data, zoom, look);
+  const bars = createBars(words, session, chip, data, reader);
+  const who = createWho(words, session, chip, data.config.use_moe);
+  const telling = {
+    draw() {
+      if (session.failure) state.set(words.failed(session.failure), "bad");
+      cache.textContent = words.cache(data.config, session.ids.length);
+    },
+  };
+  const facts = words.facts(data).map((fact) => h("span", {}, fact));
+  fill(
+    main,
+    h(
+      "header",
+      { class: "in-top" },
+      h("h1", {}, words.title, h("em", {}, data.name)),
+      h("p", { class: "in-facts" }, facts),
+      h("p", { class: "in-private" }, data.isKernel ? words.privateKernel : words.private),
+      h(
+        "ol",
+        { class: "in-steps" },
+        words.steps.map((step) => h("li", {}, step)),
+      ),
+      state,
+    ),
+    h("section", { class: "in-write" }, writing, tokens),
+    h("div", { class: "in-columns" }, h("div", { class: "in-left" }, bars, who), blocks),
+    h("footer", { class: "in-foot" }, cache, foot),
+  );
+  const views = [writing, tokens, bars, who, blocks, zoom, telling];
+  const paint = () => {
+    colors = colorsOf(main);
+    blocks.paintWith(colors);
+  };
+  addEventListener("resize", changed);
+  const release = () => removeEventListener("resize", changed);
+  const follow = (view) => views.push(view);
+  return { session, reader, runner, problem, state, follow, paint, release };
+}
