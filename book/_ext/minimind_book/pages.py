@@ -106,7 +106,8 @@ class Translator(HTML5Translator):
         begin = len(self.body)
         super().visit_image(node)
         written = "".join(self.body[begin:])
-        self.body[begin:] = [written.replace("<img ", '<img loading="lazy" decoding="async" ', 1)]
+        size = pictures.size_of(source)  # without it what follows would move when the picture comes
+        self.body[begin:] = [written.replace("<img ", f'<img loading="lazy" decoding="async" {size}', 1)]
 
     def visit_reference(self, node: nodes.reference) -> None:
         sets_figure = node.get("refuri", "").startswith(symbols.FIGURE_SCHEME)

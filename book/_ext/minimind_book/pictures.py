@@ -1,7 +1,9 @@
-"""Pictures drawn by matplotlib stand in the page itself, in the page's colors and lettering."""
+"""Pictures drawn by matplotlib stand in the page itself, in the page's colors and lettering; others say their size."""
 
 import re
+import struct
 from html import escape, unescape
+from pathlib import Path
 
 from minimind_edu.palette import PALETTE
 
@@ -30,3 +32,11 @@ def inline(svg: str, alt: str) -> str:
         named = narrow[0].replace('display="none"', f'role="img" aria-label="{escape(unescape(title))}"')
         svg = svg.replace(narrow[0], "") + named
     return f'<div class="picture">{svg}</div>'
+
+
+def size_of(file: Path) -> str:
+    """The attributes of the size of a .png, which its header tells; nothing for others."""
+    if file.suffix != ".png" or not file.is_file():
+        return ""
+    width, height = struct.unpack(">II", file.read_bytes()[16:24])
+    return f'width="{width}" height="{height}" '
