@@ -1,6 +1,7 @@
 """tools.translated: a translation is taken apart, and put in place of the English and of nothing else."""
 
 import json
+import re
 
 import nbformat
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from minimind_edu.figures import Quiz, choice
 from tools import translated
 from tools.chapters import ROOT
+from tools.corrections import corrections
 from tools.translated import (
     Block,
     Words,
@@ -66,6 +68,11 @@ def test_a_table_takes_rows_and_keeps_where_they_lead():
     assert merged_rows(table, {"the-head": block})[1:] == [["头", "它会读。", "attention#Heads"], ["other", "x", "y"]]
 
 
+def test_no_row_of_a_table_is_lost_though_first_cells_repeat():
+    rows = [["a", "b"], ["000", "x"], ["000", "y"], ["绝对", "z"], ["000", "x"]]
+    assert merged_rows("\n".join("\t".join(row) for row in rows), {}) == rows
+
+
 def test_every_translation_belongs_to_an_original_and_leads_back_to_it():
     for path in translated.translations():
         assert translation_of(original_of(path)) == path
@@ -120,3 +127,13 @@ def test_a_notebook_takes_its_blocks_and_stays_what_it_was_elsewhere():
     nbformat.validate(nbformat.reads(json.dumps(merged), as_version=4))
     printed = [[one for one in cell.get("outputs", []) if "text" in one] for cell in raw["cells"]]
     assert [[one for one in cell.get("outputs", []) if "text" in one] for cell in merged["cells"]] == printed
+
+
+def test_every_correction_is_told_in_both_languages_with_the_same_verdict():
+    english, chinese = corrections(), corrections("zh")
+    assert [(one.number, one.verdict, one.settled) for one in chinese] == [
+        (one.number, one.verdict, one.settled) for one in english
+    ]
+    places = [[sorted(re.findall(r"\d+", one.place)) for one in entries] for entries in (english, chinese)]
+    assert places[0] == places[1]
+    assert all(len(one.short) <= 30 for one in chinese)

@@ -10,7 +10,8 @@ An entry is a Markdown cell, and the code cells after it settle it:
 
     **In short:** the truth, in a few words.
 
-Where a claim holds, but not everywhere, `**Right, with a limit:**` stands in place of `**In fact:**`.
+Where a claim holds, but not everywhere, `**Right, with a limit:**` stands in place of `**In fact:**`. In Chinese the
+three are `**其实**：`, `**没错，但有限制**：` and `**小结**：`, and the claim is the source's own sentence.
 """
 
 import re
@@ -19,17 +20,30 @@ from pathlib import Path
 
 from tools.chapters import CHAPTERS
 from tools.compared import load, text
+from tools.translated import blocks_of
 
 MOST_WORDS = 8  # of a claim or a truth in short
 
-_ENTRY = re.compile(
-    r"### (?P<number>E\d{2,3}[a-z]?) · (?P<claim>[^\n]+)\n\n"
-    r'(?P<quotes>\*"[^\n]+)\n\n'
-    r"\*\*(?P<verdict>In fact|Right, with a limit):\*\* (?P<truth>.+?)\n\n"
-    r"\*\*In short:\*\* (?P<short>[^\n]+)",
-    re.DOTALL,
-)
-_PLACE = re.compile(r"\(((?:[^()]|\([^()]*\))*)\)$")
+_BEGIN = r"### (?P<number>E\d{2,3}[a-z]?) · (?P<claim>[^\n]+)\n\n"
+_ENTRY = {
+    "en": re.compile(
+        _BEGIN + r'(?P<quotes>\*"[^\n]+)\n\n'
+        r"\*\*(?P<verdict>In fact|Right, with a limit):\*\* (?P<truth>.+?)\n\n"
+        r"\*\*In short:\*\* (?P<short>[^\n]+)",
+        re.DOTALL,
+    ),
+    "zh": re.compile(
+        _BEGIN + r"(?P<quotes>[^\n]*“[^\n]+)\n\n"
+        r"\*\*(?P<verdict>其实|没错，但有限制)\*\*：(?P<truth>.+?)\n\n"
+        r"\*\*小结\*\*：(?P<short>[^\n]+)",
+        re.DOTALL,
+    ),
+}
+_PLACE = {
+    "en": re.compile(r"\(((?:[^()]|\([^()]*\))*)\)$"),
+    "zh": re.compile("（((?:[^（）]|（[^（）]*）)*)）$"),
+}
+_LIMITED = {"Right, with a limit", "没错，但有限制"}
 
 
 @dataclass(frozen=True)
@@ -51,24 +65,26 @@ def notebooks() -> list[Path]:
     return sorted(CHAPTERS.glob("C[0-9]_*.ipynb"))
 
 
-def corrections() -> list[Correction]:
+def corrections(language: str = "en") -> list[Correction]:
     """All entries in their order; raises a ValueError for one that has another form."""
-    return [entry for path in notebooks() for entry in _of(path)]
+    return [entry for path in notebooks() for entry in _of(path, language)]
 
 
-def _of(path: Path) -> list[Correction]:
+def _of(path: Path, language: str) -> list[Correction]:
     found: list[Correction] = []
+    told = blocks_of(path) if language == "zh" else {}
     for cell in load(path)["cells"]:
+        words = told[cell["id"]].text if cell["id"] in told else text(cell)
         if cell["cell_type"] == "code":
             if found:
                 found[-1] = Correction(**{**vars(found[-1]), "settled": (*found[-1].settled, cell["id"])})
-        elif text(cell).startswith("### "):
-            entry = _ENTRY.fullmatch(text(cell).strip())
-            place = _PLACE.search(entry["quotes"]) if entry else None
+        elif words.startswith("### "):
+            entry = _ENTRY[language].fullmatch(words.strip())
+            place = _PLACE[language].search(entry["quotes"]) if entry else None
             if entry is None or place is None:
                 raise ValueError(f"{path.name}, cell {cell['id']}: not of the form that tools.corrections describes")
-            verdict = "limited" if entry["verdict"].startswith("Right") else "wrong"
+            verdict = "limited" if entry["verdict"] in _LIMITED else "wrong"
             verdict = verdict if re.match(r"00\d\b", place[1]) else "code"
-            told = entry.group("truth", "short")
-            found.append(Correction(entry["number"], entry["claim"], place[1], verdict, *told, path, ()))
+            truth = entry.group("truth", "short")
+            found.append(Correction(entry["number"], entry["claim"], place[1], verdict, *truth, path, ()))
     return found

@@ -135,9 +135,14 @@ def sections_in(page: str) -> dict[str, str]:
 
 
 def rows_in(table: str) -> dict[str, list[str]]:
-    """The rows of a table by the anchors of their first cells; that of the titles is called titles."""
+    """The rows of a table by the anchors of their first cells, with a number if it repeats; titles are called titles."""
     titles, *rows = csv.reader(table.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
-    return {"titles": titles} | {anchor(row[0]): row for row in rows}
+    found = {"titles": titles}
+    for row in rows:
+        name = anchor(row[0]) or "row"
+        numbered = (f"{name}-{count}" for count in range(2, len(rows) + 2))
+        found[name if name not in found else next(one for one in numbered if one not in found)] = row
+    return found
 
 
 def parts_of(original: Path) -> dict[str, Part]:

@@ -9,8 +9,8 @@ page: the first cell of a row leads there. It holds a chapter by its name and on
 number of a correction, `E71`.
 """
 
-import csv
 import os
+import re
 from functools import cache
 from math import sqrt
 from pathlib import Path
@@ -20,33 +20,49 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from minimind_book import chinese
 from minimind_book.card import table
 from tools.chapters import ROOT, chapters
 from tools.corrections import Correction, corrections, notebooks
 from tools.places import headings, plain
+from tools.translated import blocks_of, is_translated, merged_rows, translation_of
 
 FOLDER = ROOT / "book" / "reference"
 WHERE = "Where"
+_HAN = re.compile("[\u3000-\u9fff\uff00-\uffef]")
+_WORD = re.compile(f"{_HAN.pattern}|(?:(?!{_HAN.pattern})\\S)+")  # Chinese breaks between any two characters
 LINE = 98  # characters of a table that stand beside each other on a wide page
 
 
 def rows_of(name: str) -> tuple[list[str], list[list[str]]]:
-    """The titles of the columns and the rows of a stored table."""
-    with (FOLDER / f"{name}.tsv").open(encoding="utf-8", newline="") as file:
-        titles, *rows = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+    """The titles of the columns and the rows of a stored table, as this edition has them."""
+    path = FOLDER / f"{name}.tsv"
+    titles, *rows = merged_rows(path.read_text(encoding="utf-8"), blocks_of(path) if chinese.IS_CHINESE else {})
     return titles, rows
 
 
-VERDICTS = {"wrong": "wrong", "limited": "right, with a limit", "code": "MiniMind's code"}
+# Titles of the columns, and what an entry's verdict is called.
+CORRECTIONS = {
+    "en": (
+        ["", "In the notes", "The claim", "It is", "The truth", WHERE],
+        {"wrong": "wrong", "limited": "right, with a limit", "code": "MiniMind's code"},
+    ),
+    "zh": (
+        ["", "在笔记里", "说法", "判定", "事实", WHERE],
+        {"wrong": "错", "limited": "没错，但有限制", "code": "MiniMind 的代码"},
+    ),
+}
 
 
 def corrections_rows() -> tuple[list[str], list[list[str]]]:
     """A row for each correction: which, where in the notes, what they claim, what is true, where it is settled."""
+    language = "zh" if chinese.IS_CHINESE and all(map(is_translated, notebooks())) else "en"
+    titles, verdicts = CORRECTIONS[language]
     rows = [
-        [entry.number, entry.place, entry.claim, VERDICTS[entry.verdict], entry.short.rstrip("."), entry.number]
-        for entry in corrections()
+        [entry.number, entry.place, entry.claim, verdicts[entry.verdict], entry.short.rstrip(".。"), entry.number]
+        for entry in corrections(language)
     ]
-    return ["", "In the notes", "The claim", "It is", "The truth", WHERE], rows
+    return titles, rows
 
 
 @cache
@@ -81,6 +97,15 @@ def address(where: str, page: str) -> tuple[str, str]:
     return name, os.path.relpath(target, Path(page).parent)
 
 
+def in_language(file: str, heading: str) -> str:
+    """A heading of a page as this edition has it; nothing if that page is not translated."""
+    path = ROOT / file
+    if not chinese.IS_CHINESE or not is_translated(path) or heading not in headings(file):
+        return ""
+    told = headings(translation_of(path).relative_to(ROOT).as_posix())
+    return plain(told[headings(file).index(heading)])
+
+
 def spelled(where: str) -> tuple[str, str]:
     """The title of the chapter that a last cell means, or nothing, and what the link to it says."""
     _, heading, name = place(where)
@@ -88,6 +113,11 @@ def spelled(where: str) -> tuple[str, str]:
         return "", name.partition(" · ")[2] if where in corrections_by_number() else plain(heading)
     chapter = next(one for one in chapters().values() if one.name == where.partition("#")[0])
     return chapter.title, plain(heading)
+
+
+def length(text: str) -> int:
+    """How wide a text is, in Latin letters: a Chinese character is as wide as two."""
+    return len(text) + len(_HAN.findall(text))
 
 
 def widths(written: nodes.table) -> list[int]:
@@ -98,8 +128,8 @@ def widths(written: nodes.table) -> list[int]:
     cells = [[entry.astext() for entry in row.findall(nodes.entry)] for row in written.findall(nodes.row)]
     least, more = [], []
     for column in zip(*cells, strict=True):
-        longest = 3 + min(16, max(len(word) for text in column for word in text.split()))  # a path breaks anywhere
-        usual = sqrt(fmean(len(text) ** 2 for text in column))  # an empty cell here and there counts little
+        longest = 3 + min(16, max(length(word) for text in column for word in _WORD.findall(text)))  # a path breaks
+        usual = sqrt(fmean(length(text) ** 2 for text in column))  # an empty cell here and there counts little
         least.append(longest)
         more.append(max(min(usual, 60) - longest, 1))
     left = max(LINE - sum(least), 0) / sum(more)
@@ -142,6 +172,8 @@ class Reference(Table):
     def linked(self, cells: list[list[nodes.Node]], where: str) -> list[list[nodes.Node]]:
         """A row whose first cell leads to a place."""
         name, target = address(where, self.env.docname)
+        file, heading, _ = place(where)
+        name = in_language(file, heading) or name
         link = nodes.reference("", "", *cells[0], refuri=target, internal=True, reftitle=name)
         return [[link], *cells[1:]]
 
