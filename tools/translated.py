@@ -135,7 +135,7 @@ def sections_in(page: str) -> dict[str, str]:
 
 
 def rows_in(table: str) -> dict[str, list[str]]:
-    """The rows of a table by the anchors of their first cells, with a number if it repeats; titles are called titles."""
+    """The rows of a table by the anchors of their first cells, numbered if they repeat; its titles are titles."""
     titles, *rows = csv.reader(table.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
     found = {"titles": titles}
     for row in rows:

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of b8240c54.
+// The Chinese words of words.js as of 659bb4e1.
 
 const percentOf = (part) => {
   const value = 100 * part;
@@ -18,7 +18,6 @@ export const minimindLiveWords = {
     percent: percentOf,
     quoted: (word) => `“${word}”`,
     glossed: (word) => word,
-    glosses: { "⇒": "翻译", "<s>": "开头" },
     loading: "权重正在路上……",
     unavailable: "权重没有送到，所以这个页面只显示初始状态。请刷新重试。",
 
