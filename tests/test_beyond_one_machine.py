@@ -118,7 +118,7 @@ def test_every_block_says_whether_it_is_run():
     captions = {caption for language, caption, _ in BLOCKS if language in ("bash", "python")}
     assert all(caption.startswith(("Run by the tests", "Not run; ")) for caption in captions)
     assert not re.findall(r"```(?:bash|python)\n", PAGE), "a block without a caption"
-    assert sum(language == "bash" for language, _, _ in BLOCKS) == 11
+    assert sum(language == "bash" for language, _, _ in BLOCKS) == 12
 
 
 def test_the_model_speaks_in_a_python_without_this_book(workplace, monkeypatch):
@@ -164,39 +164,41 @@ for line in sys.argv[1:]:
     main(["--start-method", "fork", "--run-path", *arguments])
     print("that was all")
 """
-COUNTS = [2, 5]
+STEPS = ["2", "5", "2-sharded"]
 
 
-def with_torchrun(count):
-    return command(f"torchrun --standalone --nproc-per-node {count}")
+def with_torchrun(step):
+    """The page's command: so many processes with a copy each, or with parts of the weights."""
+    start = f"torchrun --standalone --nproc-per-node {step[0]} book/scripts/train_step.py my-model"
+    return command(f"{start} --shard" if "sharded" in step else f"{start}\n")
 
 
 @pytest.fixture(scope="module")
 def after_several(workplace):
-    """What so many processes print, by their number; the model after their step is in after-{number}."""
+    """What the processes of each way print; the model after their step is in after-{way}."""
     sys_path = f"import sys; sys.path.insert(0, {str(ROOT / 'book' / 'scripts')!r})\n"
-    lines = [f"{with_torchrun(count).strip()} --save after-{count}" for count in COUNTS]
+    lines = [f"{with_torchrun(step).strip()} --save after-several-{step}" for step in STEPS]
     printed = in_a_process([sys.executable, "-c", sys_path + TORCHRUN, *lines], workplace)
     *each, rest = printed.split("that was all\n")
     assert rest == ""
-    return dict(zip(COUNTS, each, strict=True))
+    return dict(zip(STEPS, each, strict=True))
 
 
-@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize("step", STEPS)
 @pytest.mark.long
-def test_several_processes_take_the_step_of_one(workplace, after_one_process, after_several, count):
-    """With five, one of them has no text."""
+def test_several_processes_take_the_step_of_one(workplace, after_one_process, after_several, step):
+    """With five, one of them has no text; sharded, none of them has all weights."""
     printed_by_one, after = after_one_process
-    printed = after_several[count]
-    assert_prints(printed, promised(with_torchrun(count)), tolerance=0.05)
-    assert_prints(printed.replace(f"processes: {count}", "processes: 1"), printed_by_one, tolerance=5e-4)
+    printed = after_several[step]
+    assert_prints(printed, promised(with_torchrun(step)), tolerance=0.05)
+    assert_prints(printed.replace(f"processes: {step[0]}", "processes: 1"), printed_by_one, tolerance=5e-4)
     before, one = weights_of(workplace / "my-model"), weights_of(after)
-    several = weights_of(workplace / f"after-{count}")
+    several = weights_of(workplace / f"after-several-{step}")
     assert before.keys() == one.keys() == several.keys()
     for name in one:
-        step = (one[name] - before[name]).abs().max()
-        assert step > 1e-5, f"{name} did not change, so nothing was compared"
-        assert (several[name] - one[name]).abs().max() < 1e-4 * step + 1e-7, name
+        change = (one[name] - before[name]).abs().max()
+        assert change > 1e-5, f"{name} did not change, so nothing was compared"
+        assert (several[name] - one[name]).abs().max() < 1e-4 * change + 1e-7, name
 
 
 def test_the_heads_have_a_size_that_serving_engines_know(workplace):

@@ -57,7 +57,6 @@ def test_n_counts_experts_only():
         "moe.py",
         "routing/__init__.py",
         "weights/state_dicts.py",
-        "hf/adapter.py",
         "09_mixture_of_experts.ipynb",
     }
 

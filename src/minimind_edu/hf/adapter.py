@@ -83,7 +83,7 @@ class MiniMindEduForCausalLM(MiniMindEduPreTrainedModel, GenerationMixin):
                 `[B, T, K, D]`, one for each layer, which stay as they are.
             use_cache: return the cache: the one given, or a new DynamicCache. Given pairs, pairs are returned.
             labels: `[B, S]`, shifted inside; -100 is left out.
-            logits_to_keep: how many last positions get logits (0: all), or the indices [N] of those that do.
+            logits_to_keep: how many last positions get logits (0: all), or the indices of those that do.
             options: num_items_in_batch (what the loss is divided by), and position_ids if they say what the model
                 counts anyway.
 
@@ -159,7 +159,7 @@ def _kept(logits_to_keep: Any, length: int) -> slice | Tensor:
     elif isinstance(logits_to_keep, int) and not isinstance(logits_to_keep, bool) and 0 <= logits_to_keep <= length:
         return slice(-logits_to_keep, None)
     raise ValueError(
-        f"logits_to_keep must be a number of positions between 0 (all) and {length}, or a tensor of their indices [N], "
+        f"logits_to_keep must be a number of positions between 0 (all) and {length}, or a tensor of their indices, "
         f"got {logits_to_keep!r}"
     )
 
