@@ -228,7 +228,7 @@ def reading_of(story: str) -> dict[str, Any]:
 
 
 def _may_follow(usual: Tensor, off: Tensor) -> list[int]:
-    """The ids whose bars are worth a look, likeliest first: of usual [V], and what is first in each of off [rows, V]."""
+    """The ids whose bars are worth a look, likeliest first: of usual [V], and the first in each of off [rows, V]."""
     first = {int(usual.argmax()), *off.argmax(-1).tolist()}
     chances = torch.cat([usual[None], off]).amax(0)  # [V]
     chances[list(first)] += 1
