@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from model_builders import tiny_model, token_ids
 
-from minimind_edu import world
+from minimind_edu import fast, world
 from minimind_edu.living import card, draft_model, living_model, rounding
 from minimind_edu.living.exam import divergence
 from minimind_edu.quantization import Grid, bytes_of_model, matrices, rounded, rounded_model
@@ -128,3 +128,18 @@ def test_the_command_writes_what_the_book_reads(tmp_path, monkeypatch, capsys):
         assert one.keys() == rounding.results()["living"].keys()
         assert one["rounded"]["int4 per row"].keys() == rounding.results()["living"]["rounded"]["float32"].keys()
     assert "int4 per row: " in capsys.readouterr().out
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("own_step")
+def test_decoding_with_rounded_weights_is_as_far_off_as_the_stored_results_say():
+    """step.cpp rounds vectors, too: for int4 to 8 bits, which may cost two percent of what the weights cost."""
+    model = rounding.taken_off_its_grid(rounding.FURTHER).eval()
+    told = torch.from_numpy(world.stories(rounding.STORIES, 96, rounding.EXAM))
+    stored = rounding.results()["living"]["rounded"]
+    for kind, way in {"int8": "int8 per row", "int4": "int4 in 32s"}.items():
+        decoder = fast.rounded_decoder(model, kind)
+        decoder.most = told.numel()  # all of it by step.cpp
+        kl, agreement = rounding.difference(partial(decoder, logits_to_keep=0), model, told)
+        assert kl == pytest.approx(stored[way]["kl"], rel=0.02)
+        assert agreement == pytest.approx(stored[way]["agreement"], abs=0.005)

@@ -24,7 +24,7 @@ PRECISIONS: dict[str, Grid | str] = {BFLOAT16: BFLOAT16, "int8": Grid(8, "row"),
 
 
 class Matrix(NamedTuple):
-    """A matrix [R, C]. int4 values are `[R / 32, C / 2, 16]`, four to a number; see `step.cpp`."""
+    """A matrix [R, C]. int4 values are `[R / 32, C / 4, 16, 4]`, two in a byte; see `step.cpp`."""
 
     kind: str
     height: int
@@ -67,15 +67,15 @@ def rounded(matrix: Tensor, to: str) -> Matrix:
     padding = matrix.new_zeros(-rows % GROUP, columns)
     values, scales = quantize(torch.cat([matrix, padding]), grid)
     blocks = scales.view(-1, GROUP, columns // GROUP).transpose(1, 2).contiguous()  # [R/32, C/32, 32]
-    return Matrix(to, rows, columns, _in_fours(values), blocks)
+    return Matrix(to, rows, columns, _in_pairs(values), blocks)
 
 
-def _in_fours(values: Tensor) -> Tensor:
-    """`[R, C]` from -7 to 7 -> `[R / 32, C / 2, 16]` of 16 bits: + 8, of two rows and two columns each."""
+def _in_pairs(values: Tensor) -> Tensor:
+    """`[R, C]` from -7 to 7 -> `[R / 32, C / 4, 16, 4]` bytes: + 8, of rows l and l + 16 of 32."""
     rows, columns = values.shape
-    it = (values.int() + 8).view(rows // GROUP, 2, GROUP // 2, columns // 2, 2)  # block, half, lane, pair, odd
-    fours = it[:, 0, ..., 0] | it[:, 1, ..., 0] << 4 | it[:, 0, ..., 1] << 8 | it[:, 1, ..., 1] << 12
-    return fours.transpose(1, 2).to(torch.uint16).contiguous()
+    it = (values.int() + 8).view(rows // GROUP, 2, GROUP // 2, columns // 4, 4)  # block, half, l, fours, column
+    pairs = it[:, 0] | it[:, 1] << 4  # [R / 32, 16, C / 4, 4]
+    return pairs.transpose(1, 2).to(torch.uint8).contiguous()
 
 
 def multiplies_bfloat16() -> bool:

@@ -8,13 +8,12 @@
 //   FLOAT32   [height, width]
 //   BFLOAT16  [height, width], the upper halves of float32
 //   INT8      [height, width], and a scale for each row. A vector becomes whole numbers of 16 bits; the sums are exact
-//   INT4      a scale for 32 neighbors in a row. 32 rows lie side by side, so that an instruction works on 16 of them:
-//             [height / 32][width / 2][16] of 16 bits, four weights + 8 each: rows l and l + 16 of column 2 i, then of
-//             2 i + 1; scales [height / 32][width / 32][32]. A vector becomes whole numbers of 8 bits, with a step for
-//             32 of them. A sum of 32 products then fits into 16 bits: 7 * 127 * 32 < 2^15
+//   INT4      [height / 32][width / 4][16][4], two weights + 8 in a byte: of row l of 32, and of row l + 16. So an
+//             instruction works on four columns of many rows. A scale for 32 neighbors in a row, [height / 32]
+//             [width / 32][32]. A vector becomes whole numbers of 8 bits, with a step for 32 of them
 //
-// Only plain loops, and one type of 16 numbers: the compiler finds the processor's instructions. It may be WebAssembly,
-// which has no threads. Sizes and addresses are checked in Python.
+// Plain loops, of which the compiler makes the processor's instructions; where it does not find them, they are named.
+// It may be WebAssembly, which has no threads. Sizes and addresses are checked in Python.
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,6 +22,9 @@
 #include <condition_variable>
 #include <mutex>
 #include <thread>
+#endif
+#ifdef __AVX2__
+#include <immintrin.h>
 #endif
 
 // What a page sees on the way, and may change: n vectors of a part, or the n weights of a head.
@@ -39,12 +41,19 @@ namespace {
 enum Kind : size_t { FLOAT32, BFLOAT16, INT8, INT4 };
 constexpr size_t GROUP = 32, PLACES = 4;
 constexpr size_t BLOCK = 16, CHUNKS = 4;  // vectors that are read at once; chunks of a job, for each thread
-#if defined(__AVX512F__) || defined(__aarch64__)
-constexpr size_t TOGETHER = 4;  // vectors that four rows are multiplied with: their sums fill 32 registers, or 16
+// Bytes that an instruction works on, and vectors that four rows are multiplied with: their sums stay in registers.
+#if defined(__AVX512VNNI__)
+constexpr size_t WIDE = 64, TOGETHER = 4;
+#elif defined(__AVX2__)
+constexpr size_t WIDE = 32, TOGETHER = 2;
+#elif defined(__aarch64__)
+constexpr size_t WIDE = 16, TOGETHER = 4;
 #else
-constexpr size_t TOGETHER = 2;
+constexpr size_t WIDE = 16, TOGETHER = 2;
 #endif
-typedef uint16_t Lanes __attribute__((vector_size(32)));
+typedef uint8_t Bytes __attribute__((vector_size(WIDE)));
+typedef int16_t Shorts __attribute__((vector_size(WIDE)));
+typedef int32_t Ints __attribute__((vector_size(WIDE)));
 
 // Every member of these is one machine word, so Python and JavaScript write them as lists of numbers.
 struct Matrix { Kind kind; size_t height, width; const void* values; const float* scales; };
@@ -66,7 +75,10 @@ struct Texts {
   float *const *keys, *const *values;  // of each layer, [count, capacity, K, D]
   float* logits;                       // [wanted, count, V], of the last tokens
 };
-struct Vectors { float* numbers; int16_t* rounded; float* steps; int16_t* sums; };  // [n, width]; steps for n or groups
+struct Vectors {  // [n, width]; steps for n or groups
+  float* numbers; int16_t* rounded; float* steps; int16_t* sums;
+  int8_t* bytes() const { return reinterpret_cast<int8_t*>(rounded); }  // for int4
+};
 
 float larger(float a, float b) { return a > b ? a : b; }
 size_t larger(size_t a, size_t b) { return a > b ? a : b; }
@@ -75,6 +87,9 @@ float size(float x) { return x < 0 ? -x : x; }
 float widened(float x) { return x; }
 int16_t widened(int8_t x) { return x; }
 float widened(uint16_t x) { return __builtin_bit_cast(float, static_cast<uint32_t>(x) << 16); }
+
+template <class It>
+It near(const void* place) { It it; return __builtin_memcpy(&it, place, sizeof(It)), it; }  // wherever it lies
 
 // e^x = 2^n e^r with |r| < 0.35, in plain arithmetic: a loop of it becomes a loop of SIMD instructions.
 float exponential(float x) {
@@ -96,41 +111,31 @@ void round_vectors(Kind kind, const Vectors& v, size_t n, size_t width) {
     // so large that every number, and the sum of the products with any row of int8, has room: 127 * sum < 2^31
     const float step = larger(kind == INT4 ? largest / 127 : larger(largest / 32767, sum / (16900000 - each)), 1e-30f);
     int16_t total = 0;
-    for (size_t i = 0; i < each; i++)
-      total += v.rounded[at + i] = static_cast<int16_t>(finite ? __builtin_rintf(x[i] * (1 / step)) : 0);
+    for (size_t i = 0; i < each; i++) {
+      const auto number = static_cast<int16_t>(finite ? __builtin_rintf(x[i] * (1 / step)) : 0);
+      kind == INT4 ? v.bytes()[at + i] = number : v.rounded[at + i] = number, total += number;
+    }
     v.steps[s] = finite ? step : __builtin_nanf(""), v.sums[s] = total;
   }
 }
 
-#ifdef __wasm__
-// Eight at a time by the instruction that multiplies whole numbers of 16 bits and adds two and two: clang does not find
-// it, and without it int8 takes six times as long.
-template <size_t V>
-void multiply_bytes(const int8_t* const rows[PLACES], const int16_t* x, size_t width, int32_t sums[PLACES][V]) {
-  typedef int8_t Bytes __attribute__((vector_size(8), aligned(1)));
-  typedef int16_t Shorts __attribute__((vector_size(16), aligned(2)));
-  typedef int32_t Ints __attribute__((vector_size(16)));
-  Ints own[PLACES][V] = {};
-  const size_t whole = width / 8 * 8;
-  for (size_t i = 0; i < whole; i += 8)
-    for (size_t k = 0; k < PLACES; k++) {
-      const auto row = __builtin_convertvector(*reinterpret_cast<const Bytes*>(rows[k] + i), Shorts);
-      for (size_t v = 0; v < V; v++)
-        own[k][v] += __builtin_wasm_dot_s_i32x4_i16x8(row, *reinterpret_cast<const Shorts*>(x + v * width + i));
-    }
-  for (size_t k = 0; k < PLACES; k++)
-    for (size_t v = 0; v < V; v++) {
-      sums[k][v] = own[k][v][0] + own[k][v][1] + own[k][v][2] + own[k][v][3];
-      for (size_t i = whole; i < width; i++) sums[k][v] += rows[k][i] * x[v * width + i];
-    }
-}
-#endif
-
 // V vectors times a row from each of four places: who waits for memory in four places gets more of it.
 template <size_t V, class Sum, class Weight, class Number>
 void multiply(const Weight* const rows[PLACES], const Number* x, size_t width, Sum sums[PLACES][V]) {
-#ifdef __wasm__
-  if constexpr (sizeof(Weight) == 1) return multiply_bytes<V>(rows, x, width, sums);
+#ifdef __wasm__  // eight by one instruction, which clang does not find; without it int8 takes six times as long
+  if constexpr (sizeof(Weight) == 1) if (width % 8 == 0) {
+    Ints own[PLACES][V] = {};
+    for (size_t i = 0; i < width; i += 8)
+      for (size_t k = 0; k < PLACES; k++) {
+        typedef int8_t Eight __attribute__((vector_size(8)));
+        const auto row = __builtin_convertvector(near<Eight>(rows[k] + i), Shorts);
+        for (size_t v = 0; v < V; v++)
+          own[k][v] += __builtin_wasm_dot_s_i32x4_i16x8(row, near<Shorts>(x + v * width + i));
+      }
+    for (size_t k = 0; k < PLACES; k++)
+      for (size_t v = 0; v < V; v++) sums[k][v] = own[k][v][0] + own[k][v][1] + own[k][v][2] + own[k][v][3];
+    return;
+  }
 #endif
   Sum own[PLACES][V] = {};  // in registers
   for (size_t i = 0; i < width; i++)
@@ -163,41 +168,55 @@ void row_products(const Matrix& m, size_t begin, size_t end, const Number* x, co
   }
 }
 
-// Weights of 16 rows and two columns, a byte each, times the numbers of these columns.
-Lanes two_columns(Lanes weights, const int16_t x[2]) {
-#ifdef __AVX2__  // one instruction for five: with it int4 is twice as fast
-  typedef char Bytes __attribute__((vector_size(32)));
-  const Lanes both = Lanes{} + static_cast<uint16_t>((x[0] & 255) | x[1] << 8);
-  return (Lanes)__builtin_ia32_pmaddubsw256((Bytes)weights, (Bytes)both);
+// Adds to the sums of rows what four columns of them give: a byte for each weight, and for each of the numbers. Without
+// the instructions that are named here int4 takes twice as long, in a page a third longer.
+Ints four_columns(Ints sums, Bytes weights, int32_t numbers) {
+  const Ints all = Ints{} + numbers;
+#if defined(__AVX512VNNI__)
+  return (Ints)_mm512_dpbusd_epi32((__m512i)sums, (__m512i)weights, (__m512i)all);
+#elif defined(__AVX2__)
+  const auto pairs = _mm256_maddubs_epi16((__m256i)weights, (__m256i)all);
+  return sums + (Ints)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
 #else
-  return (weights & 15) * static_cast<uint16_t>(x[0]) + (weights >> 8) * static_cast<uint16_t>(x[1]);
+  const Shorts even = (Shorts)weights & 255, odd = (Shorts)weights >> 8;
+  const Shorts x = (Shorts)all << 8 >> 8, y = (Shorts)all >> 8;
+#ifdef __wasm__
+  return sums + __builtin_wasm_dot_s_i32x4_i16x8(even, x) + __builtin_wasm_dot_s_i32x4_i16x8(odd, y);
+#else
+  const Ints pairs = (Ints)(even * x + odd * y);
+  return sums + (pairs << 16 >> 16) + (pairs >> 16);
+#endif
 #endif
 }
 
 void nibble_products(const Matrix& m, size_t begin, size_t end, const Vectors& x, size_t n, float* out) {
+  constexpr size_t lanes = WIDE / 4, parts = GROUP / 2 / lanes;
   const size_t groups = m.width / GROUP;
   for (size_t r = begin; r < end; r += GROUP)  // the last of 32 rows may be padding
     in_sets(n, [&]<size_t V>(size_t first) {
-      const Lanes* quads = static_cast<const Lanes*>(m.values) + r * m.width / 64;
       float sums[V][GROUP] = {};
-      for (size_t g = 0; g < groups; g++) {
-        Lanes below[V], above[V];  // rows l, and rows l + 16
+      for (size_t g = 0, block = r / GROUP * groups; g < groups; g++, block++) {
+        Ints below[V][parts], above[V][parts];  // rows l, and rows l + 16
         for (size_t v = 0; v < V; v++)
-          below[v] = above[v] = Lanes{} - static_cast<uint16_t>(8 * x.sums[(first + v) * groups + g]);
-        for (size_t i = g * GROUP; i < (g + 1) * GROUP; i += 2) {
-          const Lanes quad = *quads++;
-          for (size_t v = 0; v < V; v++) {
-            const int16_t* two = x.rounded + (first + v) * m.width + i;
-            below[v] += two_columns(quad & 0x0f0f, two), above[v] += two_columns(quad >> 4 & 0x0f0f, two);
+          for (size_t p = 0; p < parts; p++)
+            below[v][p] = above[v][p] = Ints{} - 8 * x.sums[(first + v) * groups + g];
+        for (size_t i = 0; i < GROUP / 4; i++)
+          for (size_t p = 0; p < parts; p++) {
+            const Bytes four = static_cast<const Bytes*>(m.values)[(block * GROUP / 4 + i) * parts + p];
+            for (size_t v = 0; v < V; v++) {
+              const auto numbers = near<int32_t>(x.bytes() + (first + v) * m.width + g * GROUP + 4 * i);
+              below[v][p] = four_columns(below[v][p], four & 15, numbers);
+              above[v][p] = four_columns(above[v][p], (Bytes)((Shorts)four >> 4) & 15, numbers);
+            }
           }
-        }
-        for (size_t v = 0; v < V; v++) {
-          const float *scales = m.scales + (r / GROUP * groups + g) * GROUP, *step = x.steps + (first + v) * groups + g;
-          for (size_t l = 0, h = GROUP / 2; h < GROUP; l++, h++) {
-            sums[v][l] += scales[l] * *step * static_cast<int16_t>(below[v][l]);
-            sums[v][h] += scales[h] * *step * static_cast<int16_t>(above[v][l]);
-          }
-        }
+        const float* scales = m.scales + block * GROUP;
+        for (size_t v = 0; v < V; v++)
+          for (size_t p = 0; p < parts; p++)
+            for (size_t l = 0, at = p * lanes; l < lanes; l++, at++) {
+              const float step = x.steps[(first + v) * groups + g];
+              sums[v][at] += scales[at] * step * below[v][p][l];
+              sums[v][at + 16] += scales[at + 16] * step * above[v][p][l];
+            }
       }
       for (size_t v = 0; v < V; v++)
         for (size_t l = 0; l < smaller(GROUP, end - r); l++) out[(first + v) * m.height + r + l] = sums[v][l];
@@ -215,8 +234,8 @@ void products(const Matrix& m, size_t begin, size_t end, const Vectors& x, size_
 // One row, as float32.
 void restored_row(const Matrix& m, size_t row, float* out) {
   for (size_t i = 0, block = row / GROUP, lane = row % GROUP; i < m.width; i++) {
-    const size_t at = row * m.width + i, quad = (block * m.width + i) / 2 * 16 + lane % 16;
-    const int nibble = m.kind == INT4 ? static_cast<const uint16_t*>(m.values)[quad] >> (i % 2 * 8 + lane / 16 * 4) : 0;
+    const size_t at = row * m.width + i, byte = (block * m.width + i) / 4 * 64 + lane % 16 * 4 + i % 4;
+    const int nibble = m.kind == INT4 ? static_cast<const uint8_t*>(m.values)[byte] >> lane / 16 * 4 : 0;
     if (m.kind == FLOAT32) out[i] = static_cast<const float*>(m.values)[at];
     if (m.kind == BFLOAT16) out[i] = widened(static_cast<const uint16_t*>(m.values)[at]);
     if (m.kind == INT8) out[i] = static_cast<const int8_t*>(m.values)[at] * m.scales[row];

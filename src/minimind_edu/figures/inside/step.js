@@ -70,15 +70,16 @@ function moved(room, { shape, data, scale }) {
 /** The addresses of int4 values and their scales, as step.cpp wants them; rows that are missing have the scale 0. */
 function sideBySide(room, [rows, columns], data, scale) {
   const [half, groups, blocks] = [columns / 2, columns / GROUP, Math.ceil(rows / GROUP)];
-  const values = new Uint16Array(blocks * half * (GROUP / 2));
+  const values = new Uint8Array(blocks * half * GROUP);
   const scales = new Float32Array(blocks * groups * GROUP);
   for (let row = 0; row < rows; row++) {
     const [block, lane] = [Math.floor(row / GROUP), row % GROUP];
-    const isAbove = lane >= GROUP / 2;
+    const shift = lane < GROUP / 2 ? 0 : 4;
     for (let i = 0; i < half; i++) {
-      const pair = data[row * half + i];
-      const four = (pair & 15) | ((pair >> 4) << 8);
-      values[(block * half + i) * (GROUP / 2) + (lane % (GROUP / 2))] |= isAbove ? four << 4 : four;
+      const [pair, fours] = [data[row * half + i], (block * half + i - (i % 2)) * GROUP];
+      const at = fours + (lane % (GROUP / 2)) * 4 + (i % 2) * 2;
+      values[at] |= (pair & 15) << shift;
+      values[at + 1] |= (pair >> 4) << shift;
     }
     for (let g = 0; g < groups; g++) scales[(block * groups + g) * GROUP + lane] = scale[row * groups + g];
   }
