@@ -54,6 +54,10 @@ def test_a_right_answer_passes(check, answer):
     assert check(answer) is True
 
 
+def product_cast_in_the_end(*given):
+    return product_in_float64(*given).float()
+
+
 def product_in_float32(values, scales, x, x_scale):
     return (values.float() @ x.float()).double() * scales * x_scale
 
@@ -68,6 +72,11 @@ def bits_with_a_level_too_many(matrix, limit):
 
 WRONG = [
     (checks.check_integer_product, product_in_float32, "float32 holds 24 binary digits"),
+    (
+        checks.check_integer_product,
+        lambda *given: product_in_float64(*given).float(),
+        "the result was turned into float32",
+    ),
     (checks.check_integer_product, lambda v, s, x, y: (v * x).sum(-1) * s * y, "computed in int8"),
     (checks.check_quantize_row, lambda row, bits: row, "return 2 tensors, values and scale"),
     (checks.check_stored_bytes, lambda rows, columns, bits, group: rows * columns * bits / 8, "scales are missing"),

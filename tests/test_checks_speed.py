@@ -16,6 +16,13 @@ def operations_by_products(config, context, batch):
     return 2 * batch * (config.num_hidden_layers * layer + config.hidden_size * config.vocab_size)
 
 
+def operations_of_kept_heads(config, context, batch):
+    """Attention of as many heads as there are keys."""
+    lost = config.head_dim * (config.num_attention_heads - config.num_key_value_heads)
+    less = 4 * batch * context * config.num_hidden_layers * lost
+    return operations_by_products(config, context, batch) - less
+
+
 def readers_by_division(config, context, machine, seconds):
     one = decode_cost(config, context)
     by_memory = (seconds * machine.bandwidth - one.weight_bytes) // one.cache_bytes
@@ -94,6 +101,7 @@ WRONG = [
     (checks.check_fair_times, lower_medians, "it is 9, expected 3"),
     (checks.check_fair_times, last_runs, "it is 6, expected 2"),
     (checks.check_readers, lambda *arguments: readers_by_division(*arguments) + 1, "one too many"),
+    (checks.check_step_operations, operations_of_kept_heads, "every query head meets every key"),
     (checks.check_step_operations, lambda config, context, batch: 60_030_975, "it is 60,030,975, expected 60,030,976"),
 ]
 

@@ -137,6 +137,8 @@ def _same_for_long_rows(attempt: Attempt) -> str | None:
     if isinstance(got, list):
         return "return a tensor: a list has no dtype"
     problem = difference(got, torch.tensor([expected], dtype=torch.float64), rtol=1e-12)
+    if problem and got.dtype == torch.float32:
+        return f"{problem}: the result was turned into float32, which holds 24 binary digits; let it be, or use float64"
     return problem and f"{problem}: add up in int32, which is exact here; float32 holds 24 binary digits"
 
 

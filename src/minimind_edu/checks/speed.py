@@ -58,6 +58,10 @@ check_step_operations = Exercise(
             "attention is missing: every query meets all positions of the context, in every layer",
         ),
         Mistake(
+            _without(lambda c, t: 2 * t * _queries(c) * (c.queries_per_kv - 1) // c.queries_per_kv),
+            "every query head meets every key: attention has num_attention_heads, however few keys are kept",
+        ),
+        Mistake(
             _without(lambda c, t: 2 * _queries(c)),
             "your context is one position short: the new token attends to itself too",
         ),
