@@ -13,8 +13,10 @@ from minimind_book.words import SCRIPT_WORDS, WORDS, words
 
 from minimind_edu import living, plotting, world
 from minimind_edu.figures import host
+from minimind_edu.figures.minimind_live import next_words
 from minimind_edu.palette import PALETTE
 from tools import install_cell
+from tools.chapters import ROOT
 
 
 def cell(source: str, *printed: str, tags: tuple[str, ...] = ()) -> nodes.container:
@@ -148,6 +150,19 @@ def test_the_shell_says_everything_in_chinese_too():
     assert re.findall(r"^    (\w+):", own, re.MULTILINE) == list(SCRIPT_WORDS["shell"])
 
 
+def test_the_answers_told_on_the_card_are_the_models():
+    page = (ROOT / "book" / "living_card.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (.+?) \| (\S+), (\d+)\s% \| (\S+) \|$", page, re.MULTILINE)
+    assert len(rows) == 6 and sum(said != right for _, said, _, right in rows) == 1
+    for story, said, share, right in rows:
+        (first, probability, _), *_ = next_words(story)
+        assert (first, f"{100 * probability:.0f}") == (said, share), story
+        assert max(next_words(story), key=lambda word: word[2])[0] == right, story
+    cellar = [dict(word[:2] for word in next_words(row[0])) for row in rows[3:]]
+    shares = [100 * (one.get("cellar") or one.get("地窖")) for one in cellar]
+    assert re.findall(r"gets (\d+) %", page) == [f"{share:.0f}" for share in shares]
+
+
 def test_the_card_of_the_living_model_shows_its_exams():
     """Every kind of question has a row, and the numbers are those of the stored card."""
     known = living.card()
@@ -155,6 +170,8 @@ def test_the_card_of_the_living_model_shows_its_exams():
     assert len(exam) == len(world.QUESTIONS) + 1 and set(card.ASKS) == set(world.QUESTIONS)
     for kind, row in zip(card.ASKS, exam, strict=False):
         assert row[1] == f"{100 * known['int8']['accuracy'][kind]:.1f} %"
+        assert row[2:] == [f"{100 * run['accuracy'][kind]:.1f} %" for run in known["runs"]]
+    assert card.exam_titles(known)[2:] == ["Seed 0", "Seed 1", "Seed 2"]
     assert exam[-1][1] == f"{known['int8']['kl']:.3f}"
     text = " ".join(" ".join(row) for row in recipe)
     assert f"{known['parameters']:,}" in text and f"{known['bytes']:,} bytes" in text

@@ -42,18 +42,16 @@ def table(titles: list[str], rows: Sequence[Sequence[str | list[nodes.Node]]]) -
     return nodes.table("", group)
 
 
+def exam_titles(card: dict[str, Any]) -> list[str]:
+    """A column for the stored weights, and one for each seed as it was trained."""
+    return ["Question", "Stored, in int8", *(f"Seed {run['seed']}" for run in card["runs"])]
+
+
 def exam_rows(card: dict[str, Any]) -> list[list[str]]:
     """A row for each kind of question, and one for the distance from the world."""
-    stored, runs = card["int8"], card["runs"]
-    rows = [
-        [asks, percent(stored["accuracy"][kind]), spread([run["accuracy"][kind] for run in runs], percent)]
-        for kind, asks in ASKS.items()
-    ]
-
-    def nats(value: float) -> str:
-        return f"{value:.3f}"
-
-    return [*rows, ["KL from the world, nats a word", nats(stored["kl"]), spread([run["kl"] for run in runs], nats)]]
+    exams = [card["int8"], *card["runs"]]
+    rows = [[asks, *(percent(one["accuracy"][kind]) for one in exams)] for kind, asks in ASKS.items()]
+    return [*rows, ["KL from the world, nats per word", *(f"{one['kl']:.3f}" for one in exams)]]
 
 
 def recipe_rows(card: dict[str, Any]) -> list[list[str]]:
@@ -81,8 +79,7 @@ class CardTable(Directive):
         if self.arguments[0] == "recipe":
             return [table(["", ""], recipe_rows(card))]
         if self.arguments[0] == "exam":
-            titles = ["Question", "The stored model", "Before rounding to int8, all seeds"]
-            return [table(titles, exam_rows(card))]
+            return [table(exam_titles(card), exam_rows(card))]
         raise self.error(f"the card has an exam and a recipe, not {self.arguments[0]!r}")
 
 
