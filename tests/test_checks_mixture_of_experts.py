@@ -45,8 +45,16 @@ def awake_one_by_one(num_experts, k, tokens):
     return num_experts - num_experts * asleep
 
 
+def route_into_new_zeros(logits, k, renormalize):
+    weights, chosen = logits.softmax(-1).topk(k)
+    if renormalize:
+        weights = weights / weights.sum(-1, keepdim=True)
+    return torch.zeros(logits.shape).scatter(-1, chosen, weights)
+
+
 RIGHT = [
     (checks.check_route, route_by_infinity),
+    (checks.check_route, route_into_new_zeros),
     (checks.check_mixture, mixture_by_sorting),
     (checks.check_balance, balance_by_one_hot),
     (checks.check_taught, taught_by_autograd),
@@ -82,7 +90,33 @@ def mixture_of_the_exercise(x, experts, chosen, weights):
     return output
 
 
+def route_by_hand(logits, k, renormalize):
+    weights, chosen = (logits.exp() / logits.exp().sum(-1, keepdim=True)).topk(k)
+    if renormalize:
+        weights = weights / weights.sum(-1, keepdim=True)
+    return torch.zeros_like(logits).scatter(-1, chosen, weights)
+
+
+def weights_alone(logits, k, renormalize):
+    weights = logits.softmax(-1).topk(k).values
+    return weights / weights.sum(-1, keepdim=True) if renormalize else weights
+
+
+def balance_of_those_who_were_chosen(probabilities, chosen):
+    f = chosen.flatten().bincount() / chosen.numel()
+    return probabilities.shape[1] * (f * probabilities.mean(0)).sum()
+
+
+def balance_by_one_hot_of_those_who_were_chosen(probabilities, chosen):
+    f = F.one_hot(chosen).double().mean((0, 1))
+    return probabilities.shape[1] * (f * probabilities.mean(0)).sum()
+
+
 WRONG = [
+    (checks.check_route, route_by_hand, "subtract the token's largest logit first"),
+    (checks.check_route, weights_alone, "the k weights alone"),
+    (checks.check_balance, balance_of_those_who_were_chosen, "f is too short"),
+    (checks.check_balance, balance_by_one_hot_of_those_who_were_chosen, "f is too short"),
     (checks.check_mixture, mixture_by_masks, "give each only the tokens that chose it"),
     (checks.check_mixture, mixture_token_by_token, "all of its tokens in one call"),
     (checks.check_mixture, mixture_of_the_exercise, "two things are wrong"),

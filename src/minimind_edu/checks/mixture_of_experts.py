@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from minimind_edu.checks.exercise import Attempt, Case, Exercise, Mistake, Property, numbers
+from minimind_edu.checks.exercise import Attempt, Case, Exercise, Mistake, Property, difference, numbers
 from minimind_edu.moe import load_balancing_loss
 
 # Routing weights
@@ -28,14 +28,24 @@ def _zeros_into_the_softmax(logits: Tensor, k: int, renormalize: bool) -> Tensor
     return torch.zeros_like(logits).scatter(-1, chosen, best).softmax(-1)
 
 
+def _overflows(attempt: Attempt) -> str | None:
+    """Logits in the hundreds: e to them is infinite."""
+    logits = 300 * numbers(2, 5).float()
+    answer = attempt(logits.clone(), 3, True)
+    if isinstance(answer, Tensor) and answer.isnan().any():
+        return "e to such a logit is infinite: subtract the token's largest logit first, or call softmax, which does"
+    return difference(answer, _route(logits, 3, True), rtol=1e-5, atol=1e-7)
+
+
 check_route = Exercise(
     "Does `attempt(logits, k, renormalize)` give the routing weights `[T, N]`, 0 for experts that were not chosen?",
     answer=_route,
     cases=(
-        Case("five tokens, two of four experts, renormalized", (2 * numbers(5, 4), 2, True)),
-        Case("five tokens, two of four experts, not renormalized", (2 * numbers(5, 4), 2, False)),
-        Case("one of six experts, not renormalized", (numbers(3, 6, shift=1.0), 1, False)),
-        Case("logits in the hundreds", (300 * numbers(2, 5), 3, True)),
+        # float32, as in the notebook: zeros that somebody makes with torch.zeros fit in
+        Case("five tokens, two of four experts, renormalized", (2 * numbers(5, 4).float(), 2, True)),
+        Case("five tokens, two of four experts, not renormalized", (2 * numbers(5, 4).float(), 2, False)),
+        Case("one of six experts, not renormalized", (numbers(3, 6, shift=1.0).float(), 1, False)),
+        Property("logits in the hundreds", _overflows),
     ),
     mistakes=(
         Mistake(
@@ -63,7 +73,13 @@ check_route = Exercise(
         Mistake(
             lambda logits, k, renormalize: _route(-logits, k, renormalize), "you keep the k smallest, not the k largest"
         ),
+        Mistake(
+            lambda logits, k, renormalize: _route(logits, k, renormalize).topk(k).values,
+            "these are the k weights alone, `[T, k]`: put each at the place of its expert, in `[T, N]`, 0 elsewhere",
+        ),
     ),
+    rtol=1e-5,
+    atol=1e-7,
 )
 
 
@@ -194,8 +210,17 @@ check_balance = Exercise(
             "all tokens at one of three experts: 3",
             (torch.tensor([[1.0, 0, 0]] * 4).double(), torch.zeros(4, 1, dtype=torch.long)),
         ),
+        Case(
+            "one of four experts has all tokens, and the others some probability",
+            (torch.tensor([[0.4, 0.3, 0.2, 0.1]] * 3).double(), torch.zeros(3, 1, dtype=torch.long)),
+        ),
     ),
     mistakes=(
+        Mistake(
+            lambda p, chosen: p.shape[1] * (chosen.flatten().bincount() / chosen.numel() * p.mean(0)).sum(),
+            "f is too short: experts that nobody chose count as well, with load 0; tell bincount minlength=N, or "
+            "one_hot the number of experts",
+        ),
         Mistake(
             lambda p, chosen: chosen.shape[1] * load_balancing_loss(p, chosen),
             "this is k times too large: f is the share of all T · k assignments, so divide by k as well",

@@ -7,16 +7,18 @@ function inline(text) {
   return text.split("`").map((part, i) => (i % 2 ? h("code", {}, part) : part));
 }
 
-// What readers type for a number: true minus signs, thousands as 1,024, decimals as 0,5, fractions as 1/3.
+const MANY = { thousand: 1e3, million: 1e6, billion: 1e9 };
+
+// What readers type for a number: true minus signs, thousands as 1,024, decimals as 0,5, fractions as 1/3, 3 million;
+// a unit after it says nothing that the question did not.
 function parseNumber(text) {
-  let plain = text
-    .trim()
-    .replace(/[−–]/g, "-")
-    .replace(/[\s_]/g, "");
+  const typed = text.trim().replace(/[−–]/g, "-");
+  const [, written, unit] = /^(.*\d(?:\.(?!\d))?)\s*([%\p{L}]*)$/u.exec(typed) ?? [];
+  let plain = (written ?? "").replace(/[\s_]/g, "");
   plain = /^-?\d{1,3}(,\d{3})+(\.\d+)?$/.test(plain) ? plain.replace(/,/g, "") : plain.replace(",", ".");
   const parts = plain.split("/");
   if (parts.length > 2 || parts.some((part) => part === "")) return NaN;
-  return Number(parts[0]) / Number(parts[1] ?? 1);
+  return (Number(parts[0]) / Number(parts[1] ?? 1)) * (MANY[unit] ?? 1);
 }
 
 function written(number) {

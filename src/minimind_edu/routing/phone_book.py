@@ -1,0 +1,131 @@
+"""A phone book: numbers drawn at random, which can only be remembered. Here a mixture beats a dense model.
+
+    python -m minimind_edu.routing.phone_book    trains every kind on every book with three seeds, some 20 minutes
+
+An entry is three words: a first name, a last name, a number. Neither name alone tells the number, and nothing that was
+learned of one entry helps with another, so what a model gets right is a question of how much it can keep. The loss is
+that of the numbers; the names are given.
+"""
+
+import argparse
+import itertools
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from minimind_edu import stored
+from minimind_edu.config import MiniMindConfig
+from minimind_edu.device import device_of
+from minimind_edu.model import CausalLMOutput, MiniMindForCausalLM
+from minimind_edu.training import Recipe, initialize, train
+
+RECALLED = Path(__file__).parent / "phone_book.json"
+
+FIRST, LAST, NUMBERS = 64, 64, 64  # words of each kind; ids in this order
+ENTRIES = (2048, 3072, 4096)
+SEEDS = (0, 1, 2)
+RECIPE = Recipe(steps=1_500, learning_rate=1e-2, warmup=50)
+BATCH_SIZE = 256  # entries
+
+DENSE = MiniMindConfig(
+    vocab_size=FIRST + LAST + NUMBERS,
+    hidden_size=32,
+    num_hidden_layers=1,
+    num_attention_heads=4,
+    num_key_value_heads=4,
+    intermediate_size=18,  # 2 more than an expert, for which the mixture has its router
+    max_position_embeddings=3,
+    rope_theta=1e4,
+    initializer_range=0.15,
+    bos_token_id=None,
+    eos_token_id=None,
+)
+_EXPERTS = {"num_experts": 4, "num_experts_per_tok": 1, "num_shared_experts": 0, "norm_topk_prob": False}
+MIXTURE = replace(DENSE, use_moe=True, moe_intermediate_size=16, seq_aux=False, router_aux_loss_coef=0.02, **_EXPERTS)
+KINDS = {
+    "dense": DENSE,
+    "mixture": MIXTURE,
+    "untrained router": replace(MIXTURE, router_aux_loss_coef=0.0),  # the experts learn, the choice stays random
+    "dense, all active": replace(DENSE, intermediate_size=4 * 16),
+}
+
+
+class PhoneBookModel(MiniMindForCausalLM):
+    """A model whose loss is that of the last word of each row."""
+
+    def forward(self, input_ids: Tensor, *given: Any, labels: Tensor | None = None, **named: Any) -> CausalLMOutput:
+        if labels is not None:
+            labels = labels.index_fill(1, torch.arange(labels.shape[1] - 1, device=labels.device), -100)
+        return super().forward(input_ids, *given, labels=labels, **named)
+
+
+def new_model(kind: str, seed: int) -> PhoneBookModel:
+    """A model of one of KINDS before training, the same for a seed on every machine."""
+    model = PhoneBookModel(KINDS[kind])
+    initialize(model, seed)
+    if kind == "untrained router":
+        model.model.layers[0].mlp.gate.weight.requires_grad_(False)
+    return model
+
+
+def active_weights(kind: str) -> int:
+    """How many weights a token meets in a model of this kind."""
+    model = new_model(kind, 0)
+    config = model.config
+    idle = config.num_experts - config.num_experts_per_tok if config.use_moe else 0
+    return sum(p.numel() for p in model.parameters()) - idle * 3 * config.hidden_size * config.moe_intermediate_size
+
+
+def phone_book(entries: int, seed: int) -> Tensor:
+    """So many different people, and a number for each: ids `[entries, 3]`."""
+    generator = np.random.Generator(np.random.PCG64(1_000 + seed))
+    first, last = np.divmod(generator.permutation(FIRST * LAST)[:entries], LAST)
+    numbers = FIRST + LAST + generator.integers(0, NUMBERS, entries)
+    return torch.from_numpy(np.stack([first, FIRST + last, numbers], axis=1))
+
+
+def pages(book: Tensor, seed: int) -> Iterator[Tensor]:
+    """Batches of entries drawn from a book, ids [B, 3], without end."""
+    generator = np.random.Generator(np.random.PCG64(seed))
+    while True:
+        yield book[generator.integers(0, len(book), BATCH_SIZE)]
+
+
+@torch.no_grad()
+def share_recalled(model: MiniMindForCausalLM, book: Tensor) -> float:
+    """How many of a book's numbers are the model's most probable word; by chance it would be 1 / NUMBERS."""
+    book = book.to(device_of(model))
+    return float((model(book).logits[:, -2].argmax(-1) == book[:, -1]).double().mean())
+
+
+def run(kind: str, entries: int, seed: int, recipe: Recipe = RECIPE) -> dict[str, Any]:
+    """Train one model on one book, and ask it for every number."""
+    model, book = new_model(kind, seed), phone_book(entries, seed)
+    train(model, pages(book, seed), recipe)
+    return {"kind": kind, "entries": entries, "seed": seed, "recalled": round(share_recalled(model, book), 3)}
+
+
+def recalled(kind: str, entries: int) -> list[float]:
+    """The stored shares of numbers that models of a kind recall, one for each of SEEDS."""
+    runs = json.loads(RECALLED.read_text(encoding="utf-8"))
+    return [one["recalled"] for one in runs if (one["kind"], one["entries"]) == (kind, entries)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    stored.add_into(parser)
+    into, results = stored.place(parser, parser.parse_args().into, RECALLED), []
+    for entries, kind, seed in itertools.product(ENTRIES, KINDS, SEEDS):
+        results.append(run(kind, entries, seed))
+        print(results[-1], flush=True)
+    stored.write("[\n" + ",\n".join(map(json.dumps, results)) + "\n]\n", into)
+
+
+if __name__ == "__main__":
+    main()
