@@ -11,9 +11,9 @@ const EXPERTS = 4;
 const EVEN = 100 / EXPERTS; // percent
 const UNEVEN = 1.5 * EVEN; // from here on an expert is a favorite
 const THICKEST = 9; // pixels of a line whose weight is 1
-const COURSE = { width: 460, height: 150 }; // pixels of the folded chart, at most
+const COURSE_HEIGHT = 116; // pixels of the chart below
 // Where things are, in pixels: a row for each word, and what is left of the lines and above the rows.
-const PLACES = { row: 24, lowRow: 20, words: 116, top: 30, bottom: 4 };
+const PLACES = { row: 24, lowRow: 18, words: 116, top: 30, bottom: 4 };
 
 function controlLine(x, y, end, height) {
   const middle = (x + end) / 2;
@@ -88,23 +88,30 @@ function createCourses(words) {
   }
 
   function draw(results, traits, stop, width) {
-    const { height } = COURSE;
-    const floor = height - bottom;
-    const x = linear([0, results.stops.length - 1], [left, width - right]);
+    const floor = COURSE_HEIGHT - bottom;
+    const x = linear([0, results.stops.at(-1)], [left, width - right]);
     const y = linear([0, 100], [floor, top]);
     const [without, balanced] = [false, true].map((isBalanced) =>
       busiestAlong(results, traits.top_k, isBalanced, traits.block - 1),
     );
     const course = (cls) => (loads) =>
-      svg("path", { class: `rf-course ${cls}`, d: lineThrough(loads.map((load, i) => [x(i), y(load)])) });
+      svg("path", {
+        class: `rf-course ${cls}`,
+        d: lineThrough(loads.map((load, i) => [x(results.stops[i]), y(load)])),
+      });
     const last = (courses) => courses.map((loads) => loads.at(-1));
-    setSize(root, width, height, words.course(last(without), last(balanced)));
+    setSize(root, width, COURSE_HEIGHT, words.course(last(without), last(balanced)));
     fill(
       root,
       drawLegend(),
       levels([0, EVEN, 50, 100], y, left, width - right, words.percent),
-      ticks([...results.stops.keys()], x, floor + 17, (i) => results.stops[i]),
-      upright(x(stop), top, floor, "mm-faint"),
+      ticks(
+        results.stops.filter((step) => step % 100 === 0),
+        x,
+        floor + 17,
+        String,
+      ),
+      upright(x(results.stops[stop]), top, floor, "mm-faint"),
       balanced.map(course("rf-balanced")),
       without.map(course("")),
     );
@@ -135,8 +142,9 @@ function renderRouter({ model, el }) {
   const numbers = readout([]);
   const stage = h("div", { class: "mm-stage" }, flow);
   const control = row(isCompact ? null : controls.steps, controls.balanced);
-  const below = h("div", {}, verdict, numbers);
-  const more = [row(controls.folded), h("div", { class: "mm-stage rf-along" }, courses)];
+  const along = h("div", { class: "mm-stage rf-along" }, courses);
+  const below = h("div", { class: "rf-below" }, h("div", {}, verdict, numbers), along);
+  const more = [row(controls.folded)];
   const root = frame(words, { stage, control, numbers: below, more }, isCompact);
 
   function say(loads, balance, loss, topK) {
@@ -144,13 +152,12 @@ function renderRouter({ model, el }) {
     const most = loads[busiest];
     verdict.set(most > UNEVEN ? words.favorite(busiest + 1, most, idle, topK) : words.level(most));
     numbers.set([
-      [words.busiest, words.percent(most)],
       [words.balance, fmt(balance, 2)],
       [words.loss, fmt(loss, 2)],
     ]);
   }
 
-  function draw(width) {
+  function draw(width, widthAlong) {
     const traits = Object.fromEntries(TRAITS.map((name) => [name, model.get(name)]));
     const stop = results.stops.indexOf(traits.step);
     const run = runOf(results, traits.top_k, traits.balanced, traits.seed);
@@ -160,11 +167,11 @@ function renderRouter({ model, el }) {
     flow.draw({ ...traits, loads, ways }, results.words, width, isCompact);
     controls.follow();
     if (isCompact) return;
-    courses.draw(results, traits, stop, Math.min(width, COURSE.width));
+    courses.draw(results, traits, stop, widthAlong);
     say(loads, balance, loss, traits.top_k);
   }
 
-  return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw });
+  return mount(el, root, { model, traits: TRAITS, boxes: isCompact ? [stage] : [stage, along], draw });
 }
 
 export default { render: renderRouter };

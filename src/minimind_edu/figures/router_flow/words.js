@@ -12,9 +12,7 @@ export const routerFlowWords = {
   en: {
     title: "Left alone, a router picks favorites. The auxiliary loss spreads the load.",
     caption:
-      "Lines: the router's choices, thicker for a larger routing weight. " +
-      "Bars: each expert's load in 40 new stories; the tick is an even load. " +
-      "Even over all stories need not mean even in one sentence.",
+      "Lines: the router's choices, thicker for a larger weight. Bars: loads in 40 new stories; the tick is even.",
     more: "More: top 2, the other block, other seeds",
     steps: "training steps",
     balanced: "auxiliary loss",
@@ -26,7 +24,6 @@ export const routerFlowWords = {
     expert: (number) => `expert ${number}`,
     even: "even",
     percent: (number) => `${number} %`,
-    busiest: "busiest expert",
     balance: "N Σ f P (even:\u00a01)",
     loss: "loss, nats per word",
     favorite: (number, load, idle, topK) =>
