@@ -12,6 +12,7 @@ from figure_examples import EVERY_FIGURE, assert_refused, example
 from minimind_edu.figures import class_of, figure_names
 from minimind_edu.figures.attention_xray import TOKENS
 from minimind_edu.figures.frequency_comb import FORMULAS
+from minimind_edu.figures.guess_ahead import LOOKS, SEEDS
 from minimind_edu.figures.model_map import LEVELS, PARTS, SIDES
 from minimind_edu.figures.pairing_lab import LAYOUTS
 from minimind_edu.figures.sampler import STARTS
@@ -105,6 +106,16 @@ TABLE = {
             ({"value": -4.0}, "'value' .* should not be less than -3.0"),
             ({"value": NAN}, "finite"),
             ({"activation": "tanh"}, "'activation' .* expected any of"),
+        ],
+    ),
+    "guess_ahead": Asked(
+        settings=[{"seed": seed, "step": step} for seed in SEEDS for step in (1, 6, 11, 14, 18, LOOKS)],
+        phone=SCROLLED,
+        text=({"step": 6}, "GuessAhead(step=6, seed=1)"),
+        refused=[
+            ({"step": 0}, "'step' .* should not be less than 1, but a value of 0"),
+            ({"step": 21}, "'step' .* should not be greater than 20, but a value of 21"),
+            ({"seed": 2}, "'seed' .* expected any of"),
         ],
     ),
     "head_wiring": Asked(

@@ -25,7 +25,7 @@ The wings, which no part imports:
     world/            small stories in two languages whose every probability is known, to train on and to judge by
     ablations/        what is lost without a part: variants of a small model, trained and compared         13
     sweeps/           one training many times over, with one number changed: initialization, learning rate, size     13
-    routing/          where the tokens of a small mixture of experts go while it learns                    09
+    routing/          where the tokens of a small mixture of experts go while it learns; what it has room for   09
     checks/           the exercises, one file for each chapter
     figures/          the interactive figures; plotting draws the still pictures; figures/inside opens a reader's own
                       model in a page: python -m minimind_edu open MODEL

@@ -1,0 +1,120 @@
+// GuessAhead: a draft guesses words, a large model checks them, and the reader goes from word to word.
+
+import { h, fill, slider, choice, optionsFor, readout, announcement } from "../kit/kit.js";
+import { controlsOf, row, wordsOf, frame, mount } from "../kit/kit.js";
+import { partsOf, textAfter, countsAt } from "./math.js";
+import { guessAheadWords } from "./words.js";
+
+const TRAITS = ["step", "seed"];
+const NO_SPACE_BEFORE = /^[.,:?。，：？]/u;
+const CHINESE = /\p{Script=Han}|[。，：？]/u;
+
+/** The text, with the fate of every word that was checked. */
+function createText() {
+  const root = h("p", { class: "ga-text" });
+  function draw(text, table) {
+    const shown = text.map(([id, kind], i) => {
+      const [word, before] = [table[id], i ? table[text[i - 1][0]] : ""];
+      const isJoined = !i || NO_SPACE_BEFORE.test(word) || (CHINESE.test(before) && CHINESE.test(word));
+      return [isJoined ? "" : " ", kind ? h("span", { "data-kind": kind }, word) : word];
+    });
+    fill(
+      root,
+      shown.flat().filter((part) => part !== ""),
+    );
+  }
+  return { root, draw };
+}
+
+/** A row for each word: what both say, what the draft says too often or leaves over, and the dart. */
+function createBars(words) {
+  const list = h("div", { class: "ga-bars", role: "list" });
+  const sample = ([name, text]) => h("span", {}, h("i", { class: `ga-part ga-${name}` }), text);
+  const legend = h("p", { class: "mm-legend" }, Object.entries(words.legend).map(sample));
+  const head = h(
+    "div",
+    { class: "ga-row ga-head" },
+    [h("span"), h("span"), words.p, words.q].map((cell) => h("span", {}, cell)),
+  );
+  const root = h("div", { class: "mm-column" }, head, list, legend);
+
+  function drawRow(part, look, table, most) {
+    const place = (from, size) => ({ left: `${(100 * from) / most}%`, width: `${(100 * size) / most}%` });
+    const isGuess = part.word === look.word && look.kind !== "free";
+    const name = table[part.word];
+    const low = Math.min(part.p, part.q);
+    return h(
+      "div",
+      {
+        class: "ga-row",
+        role: "listitem",
+        "aria-label": words.bar(name, part.p, part.q),
+        "data-said": part.word === look.said,
+      },
+      h("span", { class: "mm-clipped" }, name),
+      h(
+        "span",
+        { class: "ga-track" },
+        h("i", { class: "ga-part ga-both", style: place(0, part.both) }),
+        h("i", { class: "ga-part ga-often", style: place(low, part.tooOften) }),
+        h("i", { class: "ga-part ga-left", style: place(low, part.leftover) }),
+        isGuess &&
+          h("i", { class: "ga-dart", "data-kind": look.kind, style: { left: `${(100 * look.dart) / most}%` } }),
+      ),
+      h("span", {}, words.percent(part.p)),
+      h("span", {}, look.kind === "free" ? "–" : words.percent(part.q)),
+    );
+  }
+
+  function draw(look, table) {
+    const parts = look.rows.map(partsOf);
+    const most = Math.max(...parts.map(({ p, q }) => Math.max(p, q)));
+    fill(
+      list,
+      parts.map((part) => drawRow(part, look, table, most)),
+    );
+  }
+  return { root, draw };
+}
+
+function renderGuessAhead({ model, el }) {
+  const words = wordsOf(guessAheadWords);
+  const isCompact = Boolean(model.get("compact"));
+  const [table, start, runs] = ["words", "start", "runs"].map((name) => model.get(name));
+  const { bound, follow } = controlsOf(model);
+  const max = Object.values(runs)[0].length;
+  const step = bound(slider, "step", { label: words.step, min: 1, max, step: 1 });
+  const seed = bound(choice, "seed", { label: words.seed, options: optionsFor(Object.keys(runs).map(Number)) });
+  const [text, bars] = [createText(), createBars(words)];
+  const verdict = announcement("mm-verdict ga-verdict");
+  const numbers = readout([]);
+  const stage = h("div", { class: "mm-stage mm-column" }, text, bars);
+  const below = h("div", {}, verdict, numbers);
+  const root = frame(words, { stage, control: row(step), numbers: below, more: [row([seed])] }, isCompact);
+
+  function say(look) {
+    const [word, said] = [table[look.word], table[look.said]];
+    const [, p, q] = look.rows.find(([id]) => id === look.word);
+    if (look.kind === "kept") return words.kept(word, p, q);
+    return look.kind === "free" ? words.free(said) : words.rejected(word, said);
+  }
+
+  function draw() {
+    const looks = runs[model.get("seed")];
+    const look = looks[model.get("step") - 1];
+    text.draw(textAfter(start, looks, model.get("step")), table);
+    bars.draw(look, table);
+    follow();
+    if (isCompact) return;
+    const counts = countsAt(looks, model.get("step"));
+    verdict.set(say(look), look.kind === "rejected" ? "bad" : "good");
+    numbers.set([
+      [words.written, String(counts.words)],
+      [words.passes, String(counts.passes)],
+    ]);
+  }
+
+  return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw });
+}
+
+export default { render: renderGuessAhead };

@@ -1,0 +1,114 @@
+"""routing.phone_book: a book is random and has every person once, and a mixture keeps more of it than a dense model."""
+
+import json
+import sys
+from dataclasses import replace
+
+import pytest
+import torch
+
+from minimind_edu.routing import phone_book as program
+from minimind_edu.routing.phone_book import (
+    ENTRIES,
+    FIRST,
+    KINDS,
+    LAST,
+    NUMBERS,
+    RECALLED,
+    RECIPE,
+    SEEDS,
+    active_weights,
+    main,
+    new_model,
+    pages,
+    phone_book,
+    recalled,
+    run,
+    share_recalled,
+)
+
+
+def test_a_book_has_every_person_once_and_numbers_that_no_name_tells():
+    book = phone_book(4096, seed=0)
+    assert book.shape == (4096, 3) and len({tuple(names) for names in book[:, :2].tolist()}) == 4096
+    for column, (low, high) in enumerate([(0, FIRST), (FIRST, FIRST + LAST), (FIRST + LAST, FIRST + LAST + NUMBERS)]):
+        assert low <= int(book[:, column].min()) and int(book[:, column].max()) < high
+    for names in (0, 1):  # the most frequent number of a name: of 64 entries, hardly ever more than 7 are one number
+        offset = 0 if names == 0 else FIRST
+        pairs = (64 * (book[:, names] - offset) + book[:, 2] - FIRST - LAST).bincount(minlength=64 * 64)
+        assert int(pairs.max()) < 9
+    assert not torch.equal(book, phone_book(4096, seed=1))
+    assert torch.equal(phone_book(4096, seed=0), book)
+
+
+def test_pages_are_entries_of_the_book():
+    book = phone_book(64, seed=2)
+    entries = {tuple(entry) for entry in book.tolist()}
+    assert {tuple(entry) for entry in next(pages(book, seed=0)).tolist()} <= entries
+
+
+def test_the_loss_is_that_of_the_numbers():
+    model, book = new_model("dense", 0).eval(), phone_book(64, seed=0)
+    expected = torch.nn.functional.cross_entropy(model(book).logits[:, 1], book[:, 2])
+    assert model(book, labels=book).loss.item() == pytest.approx(expected.item())
+
+
+def test_what_is_recalled_are_numbers_that_come_first():
+    class Knows(torch.nn.Module):
+        weight = torch.nn.Parameter(torch.zeros(1))
+
+        def forward(self, ids):
+            logits = torch.zeros(len(ids), 3, FIRST + LAST + NUMBERS)
+            logits[range(10), 1, ids[:10, 2]] = 1.0  # ten of them
+            return type("Output", (), {"logits": logits})
+
+    assert share_recalled(Knows(), phone_book(40, seed=0)) == 0.25
+
+
+def test_mixture_and_dense_model_have_the_same_active_size_and_the_large_one_that_of_the_whole_mixture():
+    assert active_weights("mixture") == active_weights("untrained router") <= active_weights("dense")
+    assert active_weights("dense") < 1.01 * active_weights("mixture")
+    whole = sum(parameter.numel() for parameter in new_model("mixture", 0).parameters())
+    assert active_weights("dense, all active") == pytest.approx(whole, rel=0.01)
+
+
+def test_an_untrained_router_stays_as_it_was_and_its_experts_learn():
+    short = replace(RECIPE, steps=3)
+    for kind, stays in (("untrained router", True), ("mixture", False)):
+        model, book = new_model(kind, 0), phone_book(64, seed=0)
+        before = {name: value.clone() for name, value in model.named_parameters()}
+        program.train(model, pages(book, 0), short)
+        router = "model.layers.0.mlp.gate.weight"
+        after = dict(model.named_parameters())
+        assert torch.equal(after[router], before[router]) is stays
+        expert = "model.layers.0.mlp.experts.0.up_proj.weight"
+        assert not torch.equal(after[expert], before[expert])
+
+
+def test_a_short_run_has_the_form_of_the_stored_ones():
+    made = run("mixture", ENTRIES[0], 0, replace(RECIPE, steps=2))
+    stored = json.loads(RECALLED.read_text(encoding="utf-8"))
+    assert set(made) == set(stored[0]) and 0 <= made["recalled"] < 0.1
+    assert [(one["entries"], one["kind"], one["seed"]) for one in stored] == [
+        (entries, kind, seed) for entries in ENTRIES for kind in KINDS for seed in SEEDS
+    ]
+
+
+def test_the_program_writes_what_the_book_reads(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        program, "run", lambda kind, entries, seed: {"kind": kind, "entries": entries, "seed": seed, "recalled": seed}
+    )
+    monkeypatch.setattr(sys, "argv", ["phone_book", "--into", str(tmp_path / "new.json")])
+    main()
+    monkeypatch.setattr(program, "RECALLED", tmp_path / "new.json")
+    assert recalled("mixture", ENTRIES[1]) == list(SEEDS)
+
+
+# What the chapter says of the stored runs
+
+
+def test_where_the_book_is_larger_than_its_active_weights_can_keep_the_mixture_keeps_more():
+    for kind in KINDS:
+        assert min(recalled(kind, ENTRIES[0])) > 0.99  # there is room enough in all of them
+    assert min(recalled("mixture", ENTRIES[-1])) > max(recalled("dense", ENTRIES[-1])) + 0.1
+    assert min(recalled("dense, all active", ENTRIES[-1])) > max(recalled("mixture", ENTRIES[-1]))
