@@ -69,9 +69,22 @@ def broken(step, ids, count, end, pad):  # as the exercise prints it
     return ids
 
 
+def above_the_rest(p, limit):
+    kept = torch.where(p > 1 - limit, p, 0.0)
+    return kept / kept.sum()
+
+
+def above_the_limit(p, limit):
+    kept = torch.where(p > limit, p, 0.0)
+    return kept / kept.sum()
+
+
 WRONG = [
     (checks.check_finish, broken, "both bugs are still there"),
     (checks.check_top_p, lambda p, limit: p, "expected"),
+    (checks.check_top_p, above_the_rest, "compare each word by itself"),
+    (checks.check_top_p, above_the_limit, "compare each word by itself"),
+    (checks.check_residual, lambda p, q: (p - q).softmax(0), "the softmax gives every word something"),
     (checks.check_residual, lambda p, q: None, "not attempted yet"),
     (checks.check_ahead, lambda rate, cost: 2, "expected"),
 ]

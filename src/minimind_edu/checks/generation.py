@@ -26,12 +26,14 @@ def _top_p(p: Tensor, limit: float) -> Tensor:
 
 
 _WORDS = torch.tensor([0.125, 0.5, 0.0625, 0.25, 0.0625 - 0.03125, 0.03125], dtype=torch.float64)
+_ALIKE = torch.tensor([0.22, 0.3, 0.2, 0.28], dtype=torch.float64)
 _SURE = torch.tensor([0.05, 0.05, 0.9], dtype=torch.float64)
 
 check_top_p = Exercise(
     "Does `attempt(p, limit)` keep the fewest most probable words that reach the limit, `[V]` -> `[V]`?",
     answer=_top_p,
     cases=(
+        Case("four words, nearly alike, 0.7 of the probability", (_ALIKE, 0.7)),
         Case("six words, 0.85 of the probability", (_WORDS, 0.85)),
         Case("the first word alone is enough", (_SURE, 0.3)),
         Case("two words reach the limit exactly", (_WORDS, 0.75)),
@@ -57,6 +59,18 @@ check_top_p = Exercise(
         Mistake(
             lambda p, limit: _kept(p, p >= limit * p.amax()),
             "this compares each word with the most probable one, which is min-p: add probabilities up instead",
+        ),
+        *(
+            Mistake(
+                wrong,
+                "you compare each word by itself with a limit: add the probabilities up, the most probable first, "
+                "until together they reach it",
+            )
+            for wrong in (
+                lambda p, limit: _kept(p, p >= 1 - limit),
+                lambda p, limit: _kept(p, p >= limit),
+                lambda p, limit: p * (p >= limit),
+            )
         ),
         Mistake(
             lambda p, limit: _kept(p, _before(p) <= limit),
@@ -181,6 +195,11 @@ check_residual = Exercise(
         Mistake(
             lambda p, q: (p - q) / (p - q).sum(),
             "p - q adds up to 0 and has negative entries: set those to 0 first",
+        ),
+        Mistake(
+            lambda p, q: (p - q).softmax(-1),
+            "the softmax gives every word something, and here a difference of 0 or less must get nothing: cut those "
+            "off at 0 and divide by the sum",
         ),
         Mistake(
             lambda p, q: p * (p > q) / (p * (p > q)).sum(),
