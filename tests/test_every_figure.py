@@ -280,6 +280,13 @@ TABLE = {
             ({"depth": 5}, "'depth' .* should not be greater than 4"),
         ],
     ),
+    "two_tables": Asked(
+        settings=[{"step": step, "tied": tied} for tied in (False, True) for step in (0, 40, 200)],
+        phone=SCROLLED,
+        controls=1,
+        text=({"step": 40}, "TwoTables(step=40, tied=False)"),
+        refused=[({"step": 50}, "50"), ({"seed": 3}, "'seed' .* expected any of")],
+    ),
 }
 ROWS = TABLE.items()
 
