@@ -6,8 +6,8 @@ export const guessAheadWords = {
   en: {
     title: "What both models say stays. Where the draft says too little, the large model fills in.",
     caption:
-      "p: the large model, q: the draft. The dart falls at random along the draft's bar of the guessed word. In the solid part the guess is kept, in the " +
-      "dashed part rejected; then a word is drawn from the striped leftovers.",
+      "p: the large model, q: the draft. The dart falls at random along the draft's bar of the guessed word. " +
+      "In the solid part the guess is kept, in the dashed part rejected; then a word is drawn from the striped leftovers.",
     more: "More: other draws",
     step: "words checked",
     seed: "seed",
