@@ -7,7 +7,7 @@ export const guessAheadWords = {
     title: "What both models say stays. Where the draft says too little, the large model fills in.",
     caption:
       "p: the large model, q: the draft. The dart falls at random along the draft's bar of the guessed word. " +
-      "In the solid part the guess is kept, in the dashed part rejected; then a word is drawn from the striped leftovers.",
+      "In the solid part the guess is kept, in the dashed part rejected; then the striped leftovers give a word.",
     more: "More: other draws",
     step: "words checked",
     seed: "seed",
