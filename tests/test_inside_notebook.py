@@ -28,9 +28,17 @@ HOST = """async ([source, data]) => {
             for (const [answer, buffers] of answers) heard.forEach((one) => one(answer, buffers.map(viewOf)));
         },
     };
-    document.body.innerHTML = "<main></main>";
-    globalThis.end = await widget.render({ model, el: document.querySelector("main") });
+    const el = document.createElement("main");
+    globalThis.end = await widget.render({ model, el });
+    document.body.append(el); // a front end may show it later
     globalThis.heard = heard;
+}"""
+
+
+COLORED = """() => {
+    const canvas = document.querySelector(".in-head canvas");
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    return data.some((value, i) => i % 4 === 0 && value !== data[i + 1]);
 }"""
 
 
@@ -98,6 +106,7 @@ def test_the_views_are_those_of_the_page(shown, tmp_path):
     assert {"read", "lens", "wrote", "stream", "neurons", "trial"} == set(asked)
     assert page.locator(".in-private").inner_text() == "The model runs in the kernel of this notebook."
     assert page.watch.problems == []
+    assert page.evaluate(COLORED), "the maps have the color of what is read"
     page.evaluate("end()")
     assert page.evaluate("heard.length") == 0
 

@@ -306,3 +306,29 @@ def setting(number: str, traits: dict) -> str:
 
 def test_nothing_was_complained_of(run, its_own_complaints):
     assert complaints(run.watch) - its_own_complaints == set()
+
+
+@pytest.mark.timeout(600)
+def test_a_model_of_ones_own_is_open_and_writes(browser, server, front_end, its_own_complaints, tmp_path):
+    """figures.Inside, whose kernel must hear and answer: messages with bytes, in both generations of widgets."""
+    code = 'from minimind_edu import figures, living\n\nfigures.Inside(living.living_model(), text="0 2 29 20")'
+    metadata = nbformat.read(CHAPTERS[0], 4).metadata
+    nbformat.write(
+        nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)], metadata=metadata), tmp_path / "own.ipynb"
+    )
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    watch = Watch(page)
+    notebook = OpenNotebook(server, front_end, page, tmp_path / "own.ipynb")
+    notebook.run_all()
+    page.locator('.in-page[data-busy="false"]').wait_for(timeout=60_000)
+    assert page.locator(".in-line button").count() == 4
+    page.get_by_role("button", name="Next token", exact=True).click()
+    page.locator(".in-line button").nth(4).wait_for()
+    page.locator('.in-page[data-busy="false"]').wait_for(timeout=60_000)
+    page.get_by_role("button", name="block 2", exact=True).click()
+    page.locator(".in-strips b", has_text=".").first.wait_for()
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    page.locator(".in-page").screenshot(path=PICTURES / f"own_model_{os.environ['LIVE']}.png")
+    assert page.locator(".in-page").evaluate("one => one.scrollWidth <= one.clientWidth")
+    assert notebook.errors() == [] and complaints(watch) - its_own_complaints == set()
+    notebook.close()

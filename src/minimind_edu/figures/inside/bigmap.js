@@ -46,7 +46,8 @@ export function createBigMap(words, session, texts, colors) {
 
   function drawWords(context, { ink, faint }, [fromY, toY], [fromX, toX], [down, across]) {
     const all = texts();
-    const fontOf = (isStrong) => `${isStrong ? 600 : 400} 12px ${getComputedStyle(root).fontFamily}`;
+    const family = getComputedStyle(root).fontFamily;
+    const fontOf = (isStrong) => `${isStrong ? 600 : 400} 12px ${family}`;
     context.textBaseline = "middle";
     for (const [from, to, isRow] of [
       [fromY, toY, true],

@@ -1,6 +1,6 @@
 // The page's views in a notebook: the model stays in the kernel, which answers as the worker of a page does.
 
-import { h, wordsOf } from "../kit/kit.js";
+import { h, observeSize, wordsOf } from "../kit/kit.js";
 import { createViews } from "./views.js";
 import { insideWords } from "./words.js";
 
@@ -48,10 +48,16 @@ function render({ model, el }) {
   el.append(root);
   const runnerOf = (hear) => createKernelRunner(model, data.config, hear);
   const { session, runner, problem, state, paint, release } = createViews(root, data, wordsOf(insideWords), runnerOf);
-  paint();
+  let painted = 0;
+  const unwatch = observeSize(root, (width) => {
+    if (!width || width === painted) return; // there are no colors before it is shown
+    painted = width;
+    paint();
+  });
   state.set(problem);
   session.type(problem ? "1 2 3" : data.text);
   return () => {
+    unwatch();
     runner.release();
     release();
   };
