@@ -24,14 +24,15 @@ class Asked:
         return self.sent
 
     def read(self, ids, silenced=(), run=1):
-        (told, weights), (ready, none) = self(do="read", run=run, ids=ids, silenced=list(silenced))
-        assert (told["did"], told["run"], ready, none) == ("read", run, {"did": "ready", "run": run}, [])
-        return told["told"], [np.frombuffer(one, np.uint8) for one in weights]
+        (told, none), (ready, nothing) = self(do="read", run=run, ids=ids, silenced=list(silenced))
+        assert (told["did"], told["run"], ready) == ("read", run, {"did": "ready", "run": run})
+        assert none == nothing == []
+        return told["told"]
 
-    def look(self, what, **place):
+    def look(self, what, kind=np.float32, **place):
         [(message, buffers)] = self(do="look", key=7, what=what, **place)
         assert (message["did"], message["key"]) == ("look", 7), message
-        return np.frombuffer(buffers[0], np.float32) if buffers else message["answer"]
+        return np.frombuffer(buffers[0], kind) if buffers else message["answer"]
 
 
 @pytest.fixture(params=MODELS)
@@ -62,7 +63,9 @@ def assert_same(found, expected):
 @pytest.mark.parametrize("silenced", [[], ["0.1", "1.3"], ["1.feed"]])
 def test_it_tells_what_the_worker_tells(both, silenced):
     asked, node, model = both
-    told, weights = asked.read(IDS, silenced)
+    H = model.config.num_attention_heads
+    told = asked.read(IDS, silenced)
+    maps = [asked.look("maps", np.uint8, layer=layer, **{"from": 0}).astype(int) for layer in range(2)]
     script = """([ids, keys]) => (read(reading, ids, keys), ids.map((_, at) => {
         const { weights, routes, ...told } = reading.tell(at, ids[at + 1]);
         return [told, routes.map((one) => one && { probabilities: one.probabilities, chosen: one.chosen }), weights];
@@ -71,9 +74,12 @@ def test_it_tells_what_the_worker_tells(both, silenced):
         found = dict(told[at])
         assert_same(found.pop("routes"), routes)
         assert_same(found, expected)
-        worst = np.abs(weights[at].astype(int) - np.concatenate([np.array(one) for one in bytes_])).max()
-        assert worst <= 1, "a byte, rounded up or down"
-    assert sum(len(one) for one in weights) == model.config.num_attention_heads * 2 * sum(range(1, len(IDS) + 1))
+        size, start = H * (at + 1), H * at * (at + 1) // 2
+        for block, row in zip(maps, bytes_, strict=True):
+            assert np.abs(block[start : start + size] - row).max() <= 1, "a byte, rounded up or down"
+    assert {len(one) for one in maps} == {H * len(IDS) * (len(IDS) + 1) // 2}
+    later = asked.look("maps", np.uint8, layer=1, **{"from": 7})
+    assert (later == maps[1][-len(later) :]).all() and len(later) == H * (8 + 9 + 10)
 
 
 def test_it_answers_what_the_worker_answers(both):
@@ -126,7 +132,7 @@ def test_only_what_changed_is_sent(both):
     for ids, silenced, sent in (
         ([*IDS, 1], [], [9, 10]), ([*IDS[:7], 1], [], [6, 7]), (IDS[:5], [], [4]), (IDS[:5], ["1.0"], [0, 1, 2, 3, 4])
     ):  # fmt: skip
-        assert [one["at"] for one in asked.read(ids, silenced)[0]] == sent
+        assert [one["at"] for one in asked.read(ids, silenced)] == sent
 
 
 def test_a_draw_is_of_the_likely_ones_and_what_fails_is_told(both):

@@ -103,7 +103,7 @@ def test_the_views_are_those_of_the_page(shown, tmp_path):
     page.locator(".in-neurons li").first.wait_for()
     page.get_by_role("button", name="Try without each head").click()
     page.locator(".in-tried", has_text="Needed most here").wait_for()
-    assert {"read", "lens", "wrote", "stream", "neurons", "trial"} == set(asked)
+    assert {"read", "lens", "wrote", "stream", "neurons", "maps", "trial"} == set(asked)
     assert page.locator(".in-private").inner_text() == "The model runs in the kernel of this notebook."
     assert page.watch.problems == []
     assert page.evaluate(COLORED), "the maps have the color of what is read"

@@ -23,7 +23,8 @@ OPEN = """async () => {
         globalThis.session = createSession({ data: { ...data, ...changes }, reader, runner }, () => {});
     };
     globalThis.tell = () => {
-        const told = session.ids.map((id, at) => ({ at, top: [[id + 1, 0.5], [id + 2, 0.2]], next: null }));
+        const top = (id) => [[id + 1, 0.5], [id + 2, 0.2]];
+        const told = session.ids.map((id, at) => ({ at, top: top(id), next: null, weights: [] }));
         session.hear({ did: "read", told: told.slice(session.told.length) });
         session.hear({ did: "ready" });
     };
@@ -202,3 +203,24 @@ def test_silent_parts_are_named_blocks_as_one(node):
         {"part": "block", "layer": 1},
         {"part": "feed", "layer": 2},
     ]
+
+
+def test_what_heads_read_is_asked_for_once_and_then_only_what_is_new(session):
+    script = """async () => {
+        const later = () => new Promise((done) => setTimeout(done));
+        const rows = (from) => session.ids.slice(from).map((_, i) => `row ${from + i}`);
+        const seen = [];
+        session.type("ab"); tell();
+        for (const from of [0, 3]) {
+            answers.maps = rows(from);
+            seen.push(session.sees(1)); await later();
+            seen.push(session.sees(1), session.sees(1));
+            session.answer(3); seen.push(session.sees(1)); tell();
+        }
+        const maps = asked.filter(([what]) => what === "maps").map(([_, place]) => place);
+        return [seen, maps, session.told.map(({ weights }) => weights[1] ?? null)];
+    }"""
+    seen, asked, rows = session.evaluate(script)
+    assert seen == 2 * [False, True, True, True]
+    assert asked == [{"layer": 1, "from": 0}, {"layer": 1, "from": 3}]
+    assert rows == ["row 0", "row 1", "row 2", "row 3", None]

@@ -50,7 +50,7 @@ function createHead(words, session, layer, head, look) {
     const { told } = session;
     const isSame = painted.last === told.at(-1) && painted.count === told.length && painted.rgb === rgb;
     const isEarly = (session.isBusy || session.isPlaying) && performance.now() - painted.at < BETWEEN;
-    if (!isSeen || isSame || isEarly) return;
+    if (!isSeen || isSame || isEarly || !session.sees(layer)) return;
     painted = { last: told.at(-1), count: told.length, rgb, at: performance.now() };
     paint(canvas, told, place, rgb);
   }

@@ -102,9 +102,7 @@ class Kernel:
         self.kept = read(self.model, self._embedded(ids), silenced)
         self.ids, self.silenced = ids, silenced
         changed = range(max(0, same - 1), len(ids))  # another token follows the last one that stays
-        told = [self._told(at) for at in changed]
-        weights = [torch.cat([one[:, at, : at + 1].flatten() for one in self.kept.weights]) for at in changed]
-        self.send({"did": "read", "run": message["run"], "told": told}, [_bytes(one) for one in weights])
+        self.send({"did": "read", "run": message["run"], "told": [self._told(at) for at in changed]}, [])
         self.send({"did": "ready", "run": message["run"]}, [])
 
     def _told(self, at: int) -> dict[str, Any]:
@@ -121,7 +119,7 @@ class Kernel:
     def _look(self, message: dict[str, Any]) -> None:
         looks = {
             "lens": self.lens, "wrote": self.wrote, "neurons": self.neurons, "draw": self.draw, "beside": self.beside,
-            "stream": self.stream,
+            "stream": self.stream, "maps": self.maps,
         }  # fmt: skip
         place = {name: value for name, value in message.items() if name not in ("do", "key", "what")}
         answer = looks[message["what"]](**place) if place.get("at", 0) < len(self.ids) else None
@@ -174,6 +172,11 @@ class Kernel:
         """The streams [L + 1, E] and the middles [L, E] of a position, one after the other."""
         kept = cast(Read, self.kept)
         return torch.stack([one[at] for one in (*kept.streams, *kept.middles)]).float()
+
+    def maps(self, layer: int, **place: int) -> Tensor:
+        """What the heads of a block read at each position `from` one on: [H, T] bytes for T positions, joined."""
+        weights = cast(Read, self.kept).weights[layer]
+        return torch.cat([weights[:, at, : at + 1].flatten() for at in range(place["from"], len(self.ids))])
 
     def draw(self, at: int, settings: dict[str, float]) -> int:
         """A token after a position, drawn."""

@@ -26,9 +26,11 @@ export function createPush(cls = "in-push") {
 /** The weight that a byte stands for: see reading.js. */
 export const weightOfByte = (byte) => (byte / 255) ** 2;
 
-/** The bytes [T] of what a head reads at a position that was told. */
+const UNSEEN_YET = new Uint8Array(0);
+
+/** The bytes [T] of what a head reads at a position that was told; none while they are not here: session.sees(). */
 export function readBy({ weights, at }, { layer, head }) {
-  return weights[layer].subarray(head * (at + 1), (head + 1) * (at + 1));
+  return (weights[layer] ?? UNSEEN_YET).subarray(head * (at + 1), (head + 1) * (at + 1));
 }
 
 /**

@@ -4,36 +4,41 @@ import { h, observeSize, wordsOf } from "../kit/kit.js";
 import { createViews } from "./views.js";
 import { insideWords } from "./words.js";
 
-/** What kernel.py sends of a position, with the bytes [L, H * T] of its attention. */
-const withWeights = (told, bytes, blocks) => {
-  const size = bytes.length / blocks;
-  return { ...told, weights: Array.from({ length: blocks }, (_, l) => bytes.subarray(l * size, (l + 1) * size)) };
-};
 const bytesOfView = (view) => new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
 
 /** As runner.js has it, by messages to the kernel. hear(message) gets what it tells by itself. */
-function createKernelRunner(model, { num_hidden_layers: L, hidden_size: E }, hear) {
-  const asked = new Map(); // key -> what waits for the answer
+function createKernelRunner(model, { num_hidden_layers: L, num_attention_heads: H, hidden_size: E }, hear) {
+  const asked = new Map(); // key -> { resolve, what, place }: who waits for the answer
   let [count, run] = [0, 0];
 
   /** The vectors of all streams, and of the middles. */
-  function streamsIn(view) {
-    const numbers = new Float32Array(bytesOfView(view).slice().buffer);
+  function streamsIn(bytes) {
+    const numbers = new Float32Array(bytes.slice().buffer);
     const vectors = Array.from({ length: 2 * L + 1 }, (_, i) => numbers.subarray(i * E, (i + 1) * E));
     return { streams: vectors.slice(0, L + 1), middles: vectors.slice(L + 1) };
   }
+  /** What the heads of a block read at each position from one on: [H * T] bytes for T positions. */
+  function mapsIn(bytes, { from }) {
+    const rows = [];
+    for (let at = from, start = 0; start < bytes.length; at++)
+      rows.push(bytes.subarray(start, (start += H * (at + 1))));
+    return rows;
+  }
+  const inBytes = { stream: streamsIn, maps: mapsIn };
+
   function listen(message, buffers) {
     if (message.did === "look") {
-      asked.get(message.key)?.(message.answer === "in bytes" ? streamsIn(buffers[0]) : message.answer);
+      const { resolve, what, place } = asked.get(message.key) ?? {};
       asked.delete(message.key);
+      resolve?.(buffers.length ? inBytes[what](bytesOfView(buffers[0]), place) : message.answer);
     } else if (message.did === "read" && message.run === run) {
-      hear({ ...message, told: message.told.map((one, i) => withWeights(one, bytesOfView(buffers[i]), L)) });
+      hear({ ...message, told: message.told.map((one) => ({ ...one, weights: [] })) });
     } else if (message.did === "fail" || message.run === run) hear(message);
   }
   model.on("msg:custom", listen);
   const look = (what, place) =>
     new Promise((resolve) => {
-      asked.set(++count, resolve);
+      asked.set(++count, { resolve, what, place });
       model.send({ do: "look", key: count, what, ...place });
     });
   const read = (ids, silenced) => model.send({ do: "read", run: ++run, ids, silenced: [...silenced] });

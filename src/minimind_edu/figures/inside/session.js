@@ -246,6 +246,15 @@ export function createSession({ data, reader, runner }, changed) {
     });
   }
 
+  /** Whether what a block's heads read is here, at all positions that were told; a kernel sends it when asked. */
+  function sees(layer) {
+    const from = session.told.findIndex(({ weights }) => !weights[layer]);
+    if (from < 0) return true;
+    const keep = (rows) => rows.forEach((bytes, i) => (session.told[from + i].weights[layer] = bytes));
+    if (!session.isBusy) look("maps", { layer, from }, keep);
+    return !session.told.some(({ weights }) => !weights[layer]);
+  }
+
   /** What the worker tells by itself. */
   function hear(message) {
     if (message.did === "read") for (const one of message.told) session.told[one.at] = one;
@@ -262,7 +271,7 @@ export function createSession({ data, reader, runner }, changed) {
   }
 
   const methods = { type, answer, next, play, undo, select, toggle, silence, silenceSome, tryAll };
-  Object.assign(methods, { pin, restore, look, hear, set });
+  Object.assign(methods, { pin, restore, look, sees, hear, set });
   const views = {
     referenceNow: { get: referenceNow },
     now: { get: () => session.told[session.selected] ?? null },

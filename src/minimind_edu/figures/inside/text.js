@@ -141,7 +141,7 @@ export function createTokens(words, session, reader, looked) {
   function draw() {
     build();
     const head = looked() ?? (session.zoom?.part === "head" ? session.zoom : null);
-    const reading = head && session.now ? readBy(session.now, head) : null;
+    const reading = head && session.now && session.sees(head.layer) ? readBy(session.now, head) : null;
     const [from, to] = differing(session.pinned?.ids, session.ids.slice(0, session.selected + 1));
     chips.forEach((one, at) => {
       const seen = session.told[at - 1]?.next;

@@ -41,6 +41,7 @@ export function createZoom(words, session, chip, data, texts, colors) {
     const { now, ids, selected } = session;
     title.textContent = words.headTitle(layer + 1, head + 1);
     off.set(session.silenced.has(`${layer}.${head}`));
+    if (!session.sees(layer)) return;
     const weights = Array.from(readBy(now, zoom), weightOfByte);
     const order = [...weights.keys()].sort((a, b) => weights[b] - weights[a]).slice(0, MOST_READ);
     const lines = order
