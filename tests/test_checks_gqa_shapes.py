@@ -102,11 +102,24 @@ def broadcasts(query, key, value):
     return (weights @ v).flatten(1, 2).transpose(1, 2)
 
 
+def fitting(bytes_of_a_head):
+    """An answer that is right but for the bytes of one head at one position."""
+
+    def answer(config, batch, length, budget):
+        heads = config.num_attention_heads
+        fits = [k for k in range(1, heads + 1) if heads % k == 0 and k * batch * length * bytes_of_a_head(config) <= budget]
+        return max(fits, default=0)
+
+    return answer
+
+
 WRONG = [
     (checks.check_repeat_kv, repeat_kv_interleave, "without repeat_interleave"),
     (checks.check_repeat_kv, lambda x, n: torch.repeat_interleave(x, n, 2), "without repeat_interleave"),
     (checks.check_grouped_attention, repeats_for_sdpa, "every key was repeated"),
     (checks.check_grouped_attention, broadcasts, "every key was repeated"),
+    (checks.check_heads_that_fit, fitting(lambda c: 2 * c.num_hidden_layers * 64 * 2), "use config.head_dim"),
+    (checks.check_heads_that_fit, fitting(lambda c: 2 * 8 * c.head_dim * 2), "use config.num_hidden_layers"),
     (checks.check_heads_that_fit, lambda c, b, t, m: min(8, m // (32 * c.head_dim * b * t)), "must divide"),
 ]
 

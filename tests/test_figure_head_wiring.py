@@ -174,6 +174,17 @@ def test_the_slider_shows_the_bytes_of_a_real_cache(wiring):
         assert f"{context} MiB of 768 MiB" in wires.text_content()
 
 
+def test_the_title_says_what_the_order_shown_does(wiring):
+    title = wiring.locator(".mm-title")
+    assert "cache shrinks" in title.inner_text()
+    wiring.get_by_label("x.repeat (tiled)").check()
+    settle(wiring)
+    assert "heads of other groups" in title.inner_text()
+    wiring.get_by_label("repeat_kv", exact=True).check()
+    settle(wiring)
+    assert "cache shrinks" in title.inner_text()
+
+
 def test_the_tiled_order_crosses_wires_only_where_it_matters(wiring):
     wiring.get_by_label("x.repeat (tiled)").check()
     for kv_heads, wrong in {8: 0, 4: 6, 2: 4, 1: 0}.items():

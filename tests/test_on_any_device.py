@@ -3,12 +3,13 @@
 Without a GPU it is pretended: one tensor left behind is refused.
 """
 
+import numpy as np
 import pytest
 import torch
 from model_builders import KINDS, tiny_model, token_ids
 from pretended_device import pretended
 
-from minimind_edu import ablations, routing, world
+from minimind_edu import ablations, routing, sharing, world
 from minimind_edu.ablations import exam as lists_exam
 from minimind_edu.ablations import lists
 from minimind_edu.checks import check_rms_norm
@@ -112,6 +113,13 @@ def test_a_mixture_is_looked_at_where_it_is(gpu):
         routing.look(model.eval(), ids, ids[:1])
         for model in moved(lambda: new_model(0, routing.config(2, balanced=True)), gpu)
     )
+    assert there == here
+
+
+def test_a_reader_is_examined_where_it_is(gpu):
+    exam = sharing.texts(8, np.random.Generator(np.random.PCG64(0)))
+    variant = sharing.VARIANTS["K = 2"]
+    here, there = (sharing.accuracy(reader, exam) for reader in moved(lambda: sharing.new_reader(variant, 0), gpu))
     assert there == here
 
 

@@ -10,7 +10,8 @@ import pytest
 import tools
 
 TOOLS = [f"tools.{module.name}" for module in pkgutil.iter_modules(tools.__path__)]
-PACKAGES = ["minimind_edu.__main__", *(f"minimind_edu.{name}.__main__" for name in ("ablations", "living", "routing"))]
+STORING = ("ablations", "living", "routing", "sharing")
+PACKAGES = ["minimind_edu.__main__", *(f"minimind_edu.{name}.__main__" for name in STORING)]
 PROGRAMS = [
     name
     for name in [

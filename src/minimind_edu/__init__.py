@@ -26,6 +26,7 @@ The wings, which no part imports:
     ablations/        what is lost without a part: variants of a small model, trained and compared         13
     sweeps/           one training many times over, with one number changed: initialization, learning rate, size     13
     routing/          where the tokens of a small mixture of experts go while it learns; what it has room for   09
+    sharing/          what query heads lose that share keys and values, on a task that needs four of them      06
     checks/           the exercises, one file for each chapter
     figures/          the interactive figures; plotting draws the still pictures; figures/inside opens a reader's own
                       model in a page: python -m minimind_edu open MODEL

@@ -116,6 +116,14 @@ check_heads_that_fit = Exercise(
             "that is one layer: every layer keeps its own keys and values",
         ),
         Mistake(
+            each(lambda c, b, t, m: _heads_that_fit(replace(c, head_dim=64), b, t, m)),
+            "your heads always have 64 channels, as in MiniMind2: use config.head_dim",
+        ),
+        Mistake(
+            each(lambda c, b, t, m: _heads_that_fit(replace(c, num_hidden_layers=8), b, t, m)),
+            "you always count 8 layers, as in MiniMind2 small: use config.num_hidden_layers",
+        ),
+        Mistake(
             each(lambda c, b, t, m: _largest(lambda n: _kept_bytes(c, n, b, t) < m, _divisors(c))),
             "a cache that fills the budget to the last byte fits: <=, not <",
         ),

@@ -20,7 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from minimind_edu.attention import attention, repeat_kv
-from minimind_edu.device import one_thread
+from minimind_edu.device import device_of, one_thread
 
 RUNS = Path(__file__).parent / "runs.json"
 
@@ -123,8 +123,8 @@ def new_reader(variant: Variant, seed: int) -> Reader:
 @torch.no_grad()
 def accuracy(reader: Reader, exam: Texts) -> float:
     """The share of the names that a reader gets right."""
-    said = reader(exam.values, exam.names, exam.asked).argmax(-1)
-    return float((said == exam.answer).double().mean())
+    values, names, asked, answer = (given.to(device_of(reader)) for given in vars(exam).values())
+    return float((reader(values, names, asked).argmax(-1) == answer).sum()) / answer.numel()
 
 
 @one_thread()
