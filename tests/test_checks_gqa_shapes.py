@@ -107,7 +107,9 @@ def fitting(bytes_of_a_head):
 
     def answer(config, batch, length, budget):
         heads = config.num_attention_heads
-        fits = [k for k in range(1, heads + 1) if heads % k == 0 and k * batch * length * bytes_of_a_head(config) <= budget]
+        fits = [
+            k for k in range(1, heads + 1) if heads % k == 0 and k * batch * length * bytes_of_a_head(config) <= budget
+        ]
         return max(fits, default=0)
 
     return answer

@@ -1,4 +1,4 @@
-"""sharing: texts that can be answered, heads that are shared as a variant says, and stored runs that say what is told."""
+"""sharing: texts that can be answered, heads shared as a variant says, and stored runs that hold what is told."""
 
 import sys
 
@@ -126,9 +126,27 @@ def test_the_program_writes_what_the_book_reads(tmp_path, monkeypatch, capsys):
 # What chapter 6 says of the runs
 
 
+def spread(name):
+    """The lowest and the highest accuracy of a variant's seeds."""
+    return min(runs()[name]), max(runs()[name])
+
+
 def test_every_variant_is_stored_with_all_seeds():
     assert list(runs()) == list(VARIANTS)
     assert all(len(shares) == len(SEEDS) for shares in runs().values())
 
 
+def test_fewer_key_value_heads_name_fewer():
+    assert spread("K = 4")[0] > 0.99
+    assert 0.75 < spread("K = 2")[0] < 0.85 and spread("K = 2")[1] > 0.99
+    assert spread("K = 1")[1] < 0.6
 
+
+def test_it_is_the_keys_that_one_head_cannot_hold():
+    assert spread("K = 1, but four key heads")[0] > 0.99
+    assert spread("K = 1, but four value heads")[1] < 0.6
+
+
+def test_what_counts_is_how_many_numbers_the_keys_have():
+    assert spread("K = 1, twice as wide") == pytest.approx(spread("K = 2"), abs=0.03)
+    assert spread("K = 1, four times as wide")[0] > 0.99

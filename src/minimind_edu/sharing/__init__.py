@@ -12,7 +12,7 @@ import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 import numpy as np
 import torch
@@ -146,5 +146,4 @@ def run(variant: Variant, seed: int, steps: int = STEPS) -> float:
 
 def runs() -> dict[str, list[float]]:
     """The stored accuracies of each variant, one for each of SEEDS."""
-    stored: dict[str, Any] = json.loads(RUNS.read_text(encoding="utf-8"))
-    return stored
+    return cast(dict[str, list[float]], json.loads(RUNS.read_text(encoding="utf-8")))

@@ -17,7 +17,7 @@ def main() -> None:
     given = parser.parse_args()
     into, results = stored.place(parser, given.into, RUNS, whole=given.steps is None), {}
     for name, variant in VARIANTS.items():
-        results[name] = [round(run(variant, seed, given.steps or STEPS), 4) for seed in SEEDS]
+        results[name] = stored.rounded([run(variant, seed, given.steps or STEPS) for seed in SEEDS])
         print(f"{name}: {results[name]}", flush=True)
     stored.write(json.dumps(results, indent=1) + "\n", into)
 
