@@ -282,7 +282,7 @@ function renderWiring({ model, el }) {
     const reading = source?.reading() ?? null;
     drawReading(reading);
     const s = wiringState(shown);
-    root.firstChild.textContent = shown.get("order") === "tiled" ? words.titleOfTiled : words.title;
+    root.firstChild.textContent = s.wrong ? words.titleOfWrong : words.title;
     wires.draw(s, width, Boolean(reading));
     controls.follow();
     if (isCompact) return;

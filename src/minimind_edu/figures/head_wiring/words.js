@@ -3,7 +3,7 @@
 export const headWiringWords = {
   en: {
     title: "Let query heads share key/value heads, and the cache shrinks.",
-    titleOfTiled: "In the tiled order query heads read heads of other groups, and no error is raised.",
+    titleOfWrong: "Repeat heads like tiles, and queries read the wrong ones.",
     caption: "Only keys and values are kept in the cache; a query is used once and dropped.",
     more: "More: copies, shapes, sizes",
     queryHeads: "query heads of one layer",
