@@ -74,7 +74,10 @@ def test_a_tokenizer_that_the_page_does_not_know_is_named(tmp_path, capsys):
         "no weights": (["{tmp}/empty"], "empty"),
         "no folder": (["-o", "{tmp}/no/page.html"], "there is no folder"),
         "another ending": (["-o", "{tmp}/page.txt"], "must end in .html, got 'page.txt'"),
-        "too large": (["{tmp}/large.safetensors"], "a page holds up to 150 million of them"),
+        "too large": (
+            ["{tmp}/large.safetensors"],
+            "a page holds up to 150 million of them, 0.6 GB in float32; in a notebook",
+        ),
     }.values(),
 )
 def test_what_is_impossible_is_a_sentence(tmp_path, capsys, arguments, sentence):

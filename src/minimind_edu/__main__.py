@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from minimind_edu import living, world
-from minimind_edu.figures.inside.page import BITS, MOST_WEIGHTS, check_fits, size_of, write_page
+from minimind_edu.figures.inside.page import BITS, LARGER, MOST_WEIGHTS, check_fits, size_of, write_page
 from minimind_edu.figures.inside.server import PageServer
 from minimind_edu.figures.inside.tokenizer import PageTokenizer, find_tokenizer, read_tokenizer
 from minimind_edu.figures.living_model import QUESTION, TOLD
@@ -115,7 +115,7 @@ def _check_small(place: Path) -> None:
     if size > most:
         raise ValueError(
             f"the weights in {place} take {size / 1e9:,.1f} GB, and a page holds up to {MOST_WEIGHTS / 1e6:,.0f} "
-            f"million of them, {most / 1e9:,.1f} GB in float32; open a smaller model"
+            f"million of them, {most / 1e9:,.1f} GB in float32; {LARGER}"
         )
 
 

@@ -31,6 +31,7 @@ from minimind_edu.weights.int8 import SCALE
 BITS = (8, 4, 32)
 _SHARING = 32  # weights of 4 bits with one scale: what step.cpp reads
 MOST_WEIGHTS = 150_000_000  # of a page: base64 of int8 rows is 200 MB then
+LARGER = "in a notebook, minimind_edu.figures.Inside(model, tokenizer, text) shows what is larger"
 MOST_TOKENS = 512  # that a page reads
 CHECKED = 16  # tokens of the text by which the page compares itself with torch
 _PIECE = 3 * 2**20  # bytes of weights in one element: a multiple of three, so that each is base64 of its own
@@ -62,7 +63,7 @@ def check_fits(model: MiniMindForCausalLM) -> None:
     if model.num_parameters() > MOST_WEIGHTS:
         raise ValueError(
             f"this model has {model.num_parameters() / 1e6:,.0f} million weights, and a page holds up to "
-            f"{MOST_WEIGHTS / 1e6:,.0f} million; open a smaller one"
+            f"{MOST_WEIGHTS / 1e6:,.0f} million; {LARGER}"
         )
     check_runs(model)
 
