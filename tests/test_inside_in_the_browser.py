@@ -388,6 +388,12 @@ def test_it_fits_and_can_be_used_by_everybody(visit, own, living, width, theme):
         page.locator(".in-neurons li").first.wait_for()
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert axe_problems(page) == []
+        page.get_by_role("button", name="Pin, to compare").click()
+        page.locator(".in-name").first.click()
+        page.get_by_role("switch", name="silence this whole block").check()
+        settled(page)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert axe_problems(page) == []
 
 
 @pytest.mark.parametrize("kind", [Firefox, WebKit], ids=lambda kind: kind.name)
