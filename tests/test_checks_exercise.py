@@ -282,7 +282,8 @@ def test_several_parts_are_compared_by_name(capsys):
         (float("nan"), 0.0, "it is nan, expected 0.0000"),
         ([1 + 2j], [1 - 2j], "at index [0] it is 1.0000+2.0000j, expected 1.0000-2.0000j"),
         ([1, 2], [[1, 2]], "the answer has shape [2], expected [1, 2]"),
-        ("later", 1, "expected a tensor or a number, got str"),
+        ("later", 1, "'later' is no number: write it like 0.25, 1/4, 1,024, 1.5 MiB or 25 %"),
+        ({"a": 1}, 1, "expected a tensor or a number, got dict"),
     ],
 )
 def test_a_difference_is_told_in_as_many_digits_as_it_needs(answer, expected, words):

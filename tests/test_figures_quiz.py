@@ -30,6 +30,7 @@ def changed_options(**changes) -> dict:
         ({**NUMBER, "why": ""}, "'why' is missing in question 'What is 7 / 3"),
         ({**NUMBER, "tolerance": -1.0}, "What is 7 / 3.*tolerance >= 0"),
         ({**NUMBER, "answer": float("inf")}, "What is 7 / 3.*finite answer"),
+        ({**NUMBER, "unit": "miles"}, "the unit of question 'What is 7 / 3.*KiB, MiB.*got 'miles'"),
         ({**NUMBER, "tolerance": 0}, "holds 2.33333 for 2.333333.*tolerance 0.0 is too small"),
     ],
 )
@@ -105,6 +106,7 @@ def test_quiz_judges_a_number_by_its_distance(page):
         ("2,33", "Right. Seven thirds."),
         ("2.36", "Not yet. 2.36 is too large."),
         ("7/3", "Right. Seven thirds."),
+        ("233 %", "Right. Seven thirds."),
         ("−2.33", "Not yet. −2.33 is too small."),
         (" +2.34 ", "Right. Seven thirds."),
         ("2.33 %", "Right. Seven thirds."),

@@ -15,6 +15,8 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
+from minimind_edu.checks.typed import read_number
+
 _LONGEST = 200  # characters of an error's message
 Attempt = Callable[..., Any]
 FindProblem = Callable[[Attempt], str | None]  # a hint, or None when the claim holds
@@ -202,9 +204,15 @@ def difference(answer: Any, expected: Any, rtol: float = 1e-6, atol: float = 1e-
     """None if `answer` equals `expected`, else a sentence: the type, the shape or the first number that differs.
 
     Args:
-        answer, expected: whatever `torch.as_tensor` takes. Integers are compared exactly.
+        answer, expected: whatever `torch.as_tensor` takes; a text counts as the number in it. Integers are compared
+            exactly.
     """
     expected = torch.as_tensor(expected).detach()
+    if isinstance(answer, str):
+        try:
+            answer = read_number(answer)
+        except ValueError as error:
+            return str(error)
     kind = type(answer).__name__
     answer = _as_tensor(answer)
     if answer is None:

@@ -16,6 +16,7 @@ from minimind_edu.notebook import language
 
 _CHOICE_KEYS = {"question", "options"}
 _NUMBER_KEYS = {"question", "answer", "tolerance", "why"}
+_UNITS = ("%", "KiB", "MiB", "GiB", "KB", "MB", "GB")
 _OPTION_KEYS = {"text", "correct", "why"}
 
 
@@ -50,7 +51,9 @@ def _checked_choice(given: dict, question: str) -> dict[str, Any]:
 
 
 def _checked_number(given: dict, question: str) -> dict[str, Any]:
-    _check_keys(given, _NUMBER_KEYS, _NUMBER_KEYS, question)
+    _check_keys(given, _NUMBER_KEYS | {"unit"}, _NUMBER_KEYS, question)
+    if (unit := given.get("unit")) not in (None, *_UNITS):
+        raise ValueError(f"the unit of question {question!r} must be one of {', '.join(_UNITS)}, got {unit!r}")
     answer, tolerance = float(given["answer"]), float(given["tolerance"])
     if not math.isfinite(answer) or not tolerance >= 0:
         raise ValueError(f"question {question!r} needs a finite answer and a tolerance >= 0, got {answer}, {tolerance}")
@@ -59,7 +62,8 @@ def _checked_number(given: dict, question: str) -> dict[str, Any]:
         raise ValueError(
             f"the page holds {shown} for {answer} in question {question!r}: tolerance {tolerance} is too small"
         )
-    return {"question": question, "answer": shown, "tolerance": tolerance, "why": given["why"]}
+    asked_in = {"unit": unit} if unit else {}
+    return {"question": question, "answer": shown, "tolerance": tolerance, "why": given["why"]} | asked_in
 
 
 def _checked(given: Any) -> dict[str, Any]:
@@ -107,7 +111,8 @@ class Quiz(Figure):
     Args:
         questions: each either a choice, `{"question", "options": [{"text", "correct", "why"}, ...]}` with at least
             three options, exactly one of them correct, and a `why` for each wrong one; or a number,
-            `{"question", "answer", "tolerance", "why"}`, judged by its absolute distance from the answer.
+            `{"question", "answer", "tolerance", "why"}`, judged by its absolute distance from the answer; `"unit"`,
+            such as "MiB" or "%", if the answer is in one: readers may type others.
             Text between backticks is shown as code.
 
     Raises:

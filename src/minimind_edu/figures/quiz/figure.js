@@ -1,24 +1,11 @@
 // A quiz: choose or type, check, read why. The first answer to each question is remembered; trying on is welcome.
 import { h, fill, button, readout, wordsOf, mount } from "../kit/kit.js";
+import { readNumber } from "./math.js";
 import { quizWords } from "./words.js";
 
 // "`x` is y" as [<code>x</code>, " is y"].
 function inline(text) {
   return text.split("`").map((part, i) => (i % 2 ? h("code", {}, part) : part));
-}
-
-const MANY = { thousand: 1e3, million: 1e6, billion: 1e9 };
-
-// What readers type for a number: true minus signs, thousands as 1,024, decimals as 0,5, fractions as 1/3, 3 million;
-// a unit after it says nothing that the question did not.
-function parseNumber(text) {
-  const typed = text.trim().replace(/[−–]/g, "-");
-  const [, written, unit] = /^(.*\d(?:\.(?!\d))?)\s*([%\p{L}]*)$/u.exec(typed) ?? [];
-  let plain = (written ?? "").replace(/[\s_]/g, "");
-  plain = /^-?\d{1,3}(,\d{3})+(\.\d+)?$/.test(plain) ? plain.replace(/,/g, "") : plain.replace(",", ".");
-  const parts = plain.split("/");
-  if (parts.length > 2 || parts.some((part) => part === "")) return NaN;
-  return (Number(parts[0]) / Number(parts[1] ?? 1)) * (MANY[unit] ?? 1);
 }
 
 function written(number) {
@@ -62,7 +49,7 @@ function numberAnswer(item, words, onChange) {
     clear: () => (input.value = ""),
     unmark: () => delete input.dataset.mark,
     judge() {
-      const value = parseNumber(input.value);
+      const value = readNumber(input.value, item.unit, item.question);
       if (!Number.isFinite(value)) return { empty: words.typeFirst };
       const right = Math.abs(value - item.answer) <= item.tolerance * (1 + 1e-9);
       input.dataset.mark = right ? "right" : "wrong";
