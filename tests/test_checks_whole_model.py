@@ -61,7 +61,36 @@ def words_learned_last_first(word, merges):
     return list(ids)
 
 
+def next_word_with(size):
+    def next_word(stream, gain, table):
+        return F.linear(stream / size(stream) * gain, table).softmax(-1)
+
+    return next_word
+
+
+def root_of(squares):
+    return lambda stream: squares(stream * stream).unsqueeze(-1).sqrt()
+
+
 WRONG = [
+    (checks.check_next_word, next_word_with(lambda stream: 1), "the norm is missing, only its gain is there"),
+    (
+        checks.check_next_word,
+        lambda stream, gain, table: F.linear(stream, table).softmax(-1),
+        "the final norm is missing",
+    ),
+    (checks.check_next_word, next_word_with(root_of(lambda squares: squares.sum(-1))), "the length of the vector"),
+    (
+        checks.check_next_word,
+        next_word_with(root_of(lambda squares: squares.sum(-1) + 1e-5)),
+        "the length of the vector",
+    ),
+    (checks.check_next_word, next_word_with(root_of(lambda squares: squares.mean(-1))), "the epsilon is missing"),
+    (
+        checks.check_next_word,
+        next_word_with(lambda stream: root_of(lambda squares: squares.mean(-1))(stream) + 1e-5),
+        "your epsilon is outside of the root",
+    ),
     (checks.check_silence, silenced_for_ever, "the head stays silent for ever"),
     (checks.check_encode_word, words_learned_last_first, "expected"),
     (checks.check_divergence, lambda exact, logits: divergence_by_pytorch(exact, logits) / 0.6931, "expected"),

@@ -108,11 +108,32 @@ check_next_word = Exercise(
         Case("three positions, 6 channels, nine words", (numbers(3, 6), _GAIN, numbers(9, 6, shift=2.0))),
         Case("a stream a hundred times larger", (100 * numbers(2, 6), _GAIN, numbers(5, 6, shift=1.0))),
         Case("one position", (numbers(1, 6), _GAIN, 3 * numbers(7, 6))),
+        Case("a stream so small that the epsilon counts", (0.003 * numbers(2, 6), _GAIN, numbers(5, 6, shift=1.0))),
     ),
     mistakes=(
         Mistake(
             lambda x, gain, table: (x @ table.T).softmax(-1),
             "the final norm is missing: without it the probabilities depend on how large the stream has grown",
+        ),
+        Mistake(
+            lambda x, gain, table: ((x * gain) @ table.T).softmax(-1),
+            "the norm is missing, only its gain is there: divide by the root of the mean square first",
+        ),
+        Mistake(
+            lambda x, gain, table: ((x / (x.pow(2).sum(-1, keepdim=True) + 1e-5).sqrt() * gain) @ table.T).softmax(-1),
+            "you divide by the length of the vector, the root of the sum of squares; RMSNorm takes their mean",
+        ),
+        Mistake(
+            lambda x, gain, table: ((x / x.norm(dim=-1, keepdim=True) * gain) @ table.T).softmax(-1),
+            "you divide by the length of the vector, the root of the sum of squares; RMSNorm takes their mean",
+        ),
+        Mistake(
+            lambda x, gain, table: ((x / (x.pow(2).mean(-1, keepdim=True).sqrt() + 1e-5) * gain) @ table.T).softmax(-1),
+            "your epsilon is outside of the root: it is added to the mean square, before the root",
+        ),
+        Mistake(
+            lambda x, gain, table: ((x / x.pow(2).mean(-1, keepdim=True).sqrt() * gain) @ table.T).softmax(-1),
+            "the epsilon is missing: 1e-5 is added to the mean square, before the root",
         ),
         Mistake(
             lambda x, gain, table: (_normed(x) @ table.T).softmax(-1),
