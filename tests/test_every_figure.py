@@ -69,6 +69,7 @@ TABLE = {
     "cache_stepper": Asked(
         settings=[{"calls": 10}],
         further=[{"calls": 10, "bug": "stale"}],
+        phone=SCROLLED,
         controls=2,
         refused=[
             ({"prompt_length": 99}, "'prompt_length' .* should not be greater than 8, but a value of 99"),

@@ -37,6 +37,7 @@ DRAW = {
     "plot_vectors": lambda alt=ALT: plotting.plot_vectors(
         {"x": [1, -2, 0, 3], "norm": [0.5, -1, 0, 1.6]}, alt=alt, colors={"x": "stream"}
     ),
+    "plot_cells": lambda alt=ALT: plotting.plot_cells({"two": ["x.", " x"]}, {".": "empty", "x": "held"}, alt=alt),
     "plot_tables": lambda alt=ALT: plotting.plot_tables(
         {"one": TABLE, "two": TABLE.T}, [["a", "coding"], ["coding", "a"]], alt=alt
     ),
@@ -480,3 +481,14 @@ def test_a_rope_table_is_drawn_row_by_row_with_its_seam_in_the_middle():
     assert abs(shown - COS.numpy()).max() <= 0.05 + 1e-9
     assert ax.get_ylim() == (63.5, -0.5)  # position 0 on top
     assert (7.5, 7.5) in [tuple(line.get_xdata()) for line in ax.lines]
+
+
+def test_cells_are_as_many_as_letters_and_as_dark_as_their_kind():
+    kinds = {".": "empty", "x": "held", "s": "shared"}
+    maps = {"alone": ["xx..", " x"], "together": ["ss"]}
+    shown = plotting.plot_cells(maps, kinds, alt="Cells of memory of two users, alone and together.")
+    boxes = [(patch.get_fill(), patch.get_alpha()) for patch in shown.axes[0].patches if patch.get_linewidth() == 0]
+    held = sum(row.count("x") for rows in maps.values() for row in rows) + 1  # one more in the legend
+    assert sorted(alpha for _, alpha in boxes) == [0.5] * held + [1.0] * 3
+    assert len(shown.axes[0].patches) == len(boxes) + len("xx..xss") + len(kinds)
+    assert all(word in shown.svg for word in [*maps, *kinds.values()])

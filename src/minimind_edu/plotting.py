@@ -458,6 +458,46 @@ def plot_block(halves: Sequence[tuple[str, str, str]], *, alt: str) -> Picture:
 
 
 @_AS_EVERYWHERE
+def plot_cells(maps: Mapping[str, Sequence[str]], kinds: Mapping[str, str], *, alt: str) -> Picture:
+    """Maps of memory one below the other: rows of cells, each as dark as its kind says.
+
+    Args:
+        maps: title -> rows, a letter for each cell; where there is no cell, a space.
+        kinds: letter -> what such a cell is, from empty to darkest.
+        alt: the description (see Picture).
+    """
+    alt = described(alt)
+    [ax] = new_axes(height=(sum(len(rows) + 2.3 for rows in maps.values()) + 1.2 * len(kinds)) * 13 / 72)
+    looks = {
+        letter: {"facecolor": PALETTE["k"].either, "alpha": number / (len(kinds) - 1)} if number else {"fill": False}
+        for number, letter in enumerate(kinds)
+    }
+
+    def cell(letter: str, x: float, y: float) -> None:
+        box = (x + 0.06, y + 0.08), 0.88, 0.84
+        if looks[letter] != {"fill": False}:
+            ax.add_patch(Rectangle(*box, linewidth=0, **looks[letter]))
+        ax.add_patch(Rectangle(*box, fill=False, edgecolor=MUTED, linewidth=0.8))
+
+    y = 0.0
+    for title, rows in maps.items():
+        ax.text(0, y + 0.7, title, color=INK, fontsize=FONT, va="center")
+        for number, row in enumerate(rows, start=1):
+            for x, letter in enumerate(row):
+                if letter != " ":
+                    cell(letter, x, y + number + 0.3)
+        y += len(rows) + 2.3
+    for letter, meaning in kinds.items():
+        cell(letter, 0, y)
+        ax.text(1.4, y + 0.5, meaning, color=INK, fontsize=FONT, va="center")
+        y += 1.2
+    widest = max(len(row) for rows in maps.values() for row in rows)
+    ax.set(xlim=(0, widest), ylim=(y, 0))
+    ax.axis("off")
+    return Picture(_figure(ax), alt=alt)
+
+
+@_AS_EVERYWHERE
 def plot_rope_table(table: Sequence[Sequence[float]], *, alt: str) -> Picture:
     """A cos or sin table, `[positions, D]`, one row per position, with the seam between its two halves.
 

@@ -383,7 +383,7 @@ function createWorkshop(model, words) {
   const apart = h("div", {}, distances);
   const cut = h("div", { class: "mm-column" }, prompt, chunk, apart);
   const seen = h("div", { class: "mm-column" }, mask);
-  const root = h("div", { class: "mm-column cs-more" }, bugs, verdict, cut, seen);
+  const root = h("div", { class: "mm-column cs-more" }, cut, seen);
   const note = h("p", { class: "mm-note" }, words.note);
 
   function draw(s, width) {
@@ -395,7 +395,7 @@ function createWorkshop(model, words) {
     verdict.set(...stepperVerdict(s, words));
     passes.set(passNumbers(s, words));
   }
-  return { roots: [root, row(fresh), passes, note], draw };
+  return { bugs: [bugs, verdict], roots: [root, row(fresh), passes, note], draw };
 }
 
 function renderStepper({ model: given, el }) {
@@ -410,7 +410,7 @@ function renderStepper({ model: given, el }) {
   const source = isCompact ? null : createSource(given, follow);
   const told = h("p", { class: "mm-note cs-told", hidden: true });
   const stage = h("div", { class: "mm-stage mm-column cs-stage" }, growth, isCompact ? null : told);
-  const control = h("div", { class: "cs-control" }, transport, legend);
+  const control = h("div", { class: "cs-control" }, transport, legend, isCompact ? null : workshop.bugs);
   const root = frame(words, { stage, control, numbers, more: [source, workshop.roots] }, isCompact);
   let arriving = false;
 

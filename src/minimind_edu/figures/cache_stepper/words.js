@@ -10,7 +10,7 @@ export const cacheStepperWords = {
     costOfPosition: (layers, heads, channels, bytes) =>
       `Per position: ${layers} layers × 2 (k, v) × ${heads} heads × ${channels} channels × 4 bytes = ${bytes} bytes.`,
     firstOf: (shown, count) => ` Shown are the first ${shown} of ${count} tokens.`,
-    more: "More: four bugs, the mask, the logits",
+    more: "More: the mask, the logits, other sizes",
     play: "Play",
     pause: "Pause",
     step: "Step",
@@ -35,17 +35,17 @@ export const cacheStepperWords = {
     bug: "bug",
     bugs: {
       none: "no bug",
-      offset: "forget the position offset",
-      again: "rotate cached keys again",
-      stale: "do not reset",
-      square: "square mask",
+      offset: "offset",
+      again: "again",
+      stale: "stale",
+      square: "square",
     },
     prompt: "words in the prompt",
     chunk: "words in a chunk",
     fresh: "new tokens to count passes for",
     start: "Press “Step” to make the first call.",
     same: "✓ The same logits as without a cache, in every call.",
-    differ: (call, by) => `≠ Call ${call} is the first whose logits differ, by ${by}.`,
+    differ: (call, by) => `≠ Logits differ, first in call ${call}, by ${by}.`,
     noMask: "No call yet, so no mask.",
     mask: (call, size, held, missing) => {
       const shape = `Mask of call ${call}, [S, T] = [${size}, ${held}]`;
