@@ -278,7 +278,7 @@ def test_the_verdict_is_that_of_the_run(page):
         if parted is None:
             assert verdict.startswith("✓")
         else:
-            assert f"Call {parted[0]} is the first" in verdict
+            assert f"first in call {parted[0]}," in verdict
             assert f"{parted[1]:.2f}" in verdict
         for drawing in (".mm-stage", ".cs-more"):  # below the calls, and in the chart of the distances
             wrong = page.locator(f"{drawing} g[data-sym=logits] .cs-apart, {drawing} svg:has(.mm-faint) .cs-apart")

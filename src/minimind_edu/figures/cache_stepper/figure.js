@@ -69,6 +69,7 @@ function stepperState(model, isStory, most) {
     differences,
     earlier: earlier.length,
     rows: [...earlier, ...words],
+    atMost: words.length + (isStory ? 0 : get("earlier").length),
     prefills: Math.ceil(prompt / chunk),
     now: made[calls - 1] || { past: earlier.length, size: 0, held: earlier.length, positions: [] },
     computed: total(made.map((call) => call.size)),
@@ -195,6 +196,7 @@ function createGrowth(words, isCompact) {
     const bottom = y(s.rows.length);
     const showsLogits = !isCompact && !s.isStory;
     const height = bottom + (showsLogits ? FOOTER : 4);
+    const spare = showsLogits ? (s.atMost - s.rows.length) * sizes.row : 0; // where stale rows would move what is below
     const split = left + s.prefills * step;
     const band = { class: "mm-soft", y: HEADER - 19, width: step, height: height - HEADER + 19, rx: 5 };
     const idName = s.bug === "again" ? words.rotations : words.position;
@@ -210,7 +212,7 @@ function createGrowth(words, isCompact) {
       callColumns(s, x, y, step, sizes.row),
       showsLogits && logitMarks(s, words, x, bottom + 15),
     ];
-    setSize(root, wide, height, words.picture(s.calls, s.sizes.length, s.now.held, s.now.size));
+    setSize(root, wide, height + spare, words.picture(s.calls, s.sizes.length, s.now.held, s.now.size));
     fill(root, parts);
   }
   return { root, draw };
