@@ -42,7 +42,6 @@ NONE = [
     "1/0",
     "1//2",
     "1,2,3",
-    "3 apples",
     "0x10",
     "infinity",
     "2^^3",
@@ -74,19 +73,11 @@ def test_a_quiz_reads_the_same(node):
 
 
 @pytest.mark.parametrize(
-    ("text", "unit", "question", "number"),
-    [
-        ("384 MiB", "MiB", "", 384),
-        ("384", "MiB", "", 384),
-        ("0.375 GiB", "MiB", "", 384),
-        ("25 %", "%", "", 25),
-        ("0.25 million", "", "", 250_000),
-        ("14 nats", "", "the first loss, in nats?", 14),
-        ("1,344 multiply-adds", "", "How many multiply-adds?", 1344),
-    ],
+    ("text", "unit", "number"),
+    [("384 MiB", "MiB", 384), ("384", "MiB", 384), ("0.375 GiB", "MiB", 384), ("25 %", "%", 25), ("9 nats", "", 9)],
 )
-def test_a_quiz_knows_the_unit_of_its_question_and_its_words(node, text, unit, question, number):
-    assert node.call("quiz/math", "readNumber", [text, unit, question]) == pytest.approx(number)
+def test_a_quiz_knows_the_unit_of_its_question(node, text, unit, number):
+    assert node.call("quiz/math", "readNumber", [text, unit]) == pytest.approx(number)
 
 
 def test_a_text_with_a_unit_answers_an_exercise(capsys):

@@ -12,18 +12,19 @@ _DECIMAL = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?")
 def read_number(text: str) -> float:
     """The number of a text such as "0,5", "1,024", "1.5 MiB" (in bytes), "25 %", "1/3", "2^20" or "e^2".
 
-    A comma before groups of three digits separates thousands unless they follow a zero; any other is the point.
+    A comma before groups of three digits separates thousands unless they follow a zero; any other is the point. A word
+    that scales nothing, as nats, is let be.
 
     Raises:
         ValueError: if the text is no number.
     """
     plain = re.sub(r"[\s_]", "", re.sub("[−–]", "-", text.lower()))
-    found = re.fullmatch(r"(.*\d\.?)(\D*)", plain)
-    if not found or found[1].count("/") > 1 or found[2] and found[2] not in _SCALES:
+    found = re.fullmatch(r"(.*\d\.?)((?:%|[^\W\d_])\D*)?", plain)
+    if not found or found[1].count("/") > 1:
         raise ValueError(f"{text!r} is no number: write it like 0.25, 1/4, 1,024, 1.5 MiB or 25 %")
     above, _, below = found[1].partition("/")
     try:
-        return _product(above) / (_product(below) if below else 1) * _SCALES.get(found[2], 1.0)
+        return _product(above) / (_product(below) if below else 1) * _SCALES.get(found[2] or "", 1.0)
     except (ArithmeticError, ValueError) as error:
         raise ValueError(f"{text!r} is no number: write it like 0.25, 1/4, 1,024, 1.5 MiB or 25 %") from error
 

@@ -9,7 +9,7 @@ function inline(text) {
 }
 
 function written(number) {
-  return String(number).replace("-", "−");
+  return String(Number(number.toPrecision(12))).replace("-", "−");
 }
 
 function choiceAnswer(item, words, onChange) {
@@ -49,7 +49,7 @@ function numberAnswer(item, words, onChange) {
     clear: () => (input.value = ""),
     unmark: () => delete input.dataset.mark,
     judge() {
-      const value = readNumber(input.value, item.unit, item.question);
+      const value = readNumber(input.value, item.unit);
       if (!Number.isFinite(value)) return { empty: words.typeFirst };
       const right = Math.abs(value - item.answer) <= item.tolerance * (1 + 1e-9);
       input.dataset.mark = right ? "right" : "wrong";

@@ -36,18 +36,16 @@ const product = (text) => text.split(/[*·×]/).reduce((value, factor) => value 
 
 /**
  * The number that a reader typed, or NaN: minus signs of any kind, 1,024 and 0,5, fractions, products, powers and units.
- * unit: what the question asks in; a number typed without one is in it. question: whose words may follow a number.
+ * unit: what the question asks in; a number typed without one is in it. A word that scales nothing, as nats, is let be.
  */
-export function readNumber(text, unit = "", question = "") {
+export function readNumber(text, unit = "") {
   const plain = text
     .toLowerCase()
     .replace(/[−–]/g, "-")
     .replace(/[\s_]/g, "");
-  const [, digits, name] = /^(.*\d\.?)([^\d]*)$/u.exec(plain) ?? [];
+  const [, digits, name] = /^(.*\d\.?)([%\p{L}]\D*)?$/u.exec(plain) ?? [];
   if (digits === undefined) return NaN;
   const [above, below = "1", ...more] = digits.split("/");
   const value = more.length ? NaN : product(above) / product(below);
-  if (!name) return value;
-  if (name in SCALES) return (value * SCALES[name]) / (SCALES[unit.toLowerCase()] ?? 1);
-  return question.toLowerCase().replace(/[\s_]/g, "").includes(name) ? value : NaN;
+  return name in SCALES ? (value * SCALES[name]) / (SCALES[unit.toLowerCase()] ?? 1) : value;
 }
