@@ -58,6 +58,16 @@ def norms_by_the_shape_of_outputs(half):
     return [torch.allclose(*pair, rtol=1e-3) for pair in (read, added, total)]
 
 
+def norms_of_a_wide_half(half):
+    x, v = torch.randn(64, dtype=torch.float64), torch.randn(64, dtype=torch.float64)
+    read = []
+    for size in (1, 100):
+        half(size * x, lambda z: read.append(z) or 0 * z)
+    added = [half(x, lambda z, size=size: size * v) for size in (1, 100)]
+    total = [half(size * x, lambda z: 0 * z) for size in (1, 100)]
+    return tuple(torch.allclose(*pair, rtol=1e-3) for pair in (read, added, total))
+
+
 RIGHT = [
     (checks.check_pre_norm_block, pre_as_in_llama),
     (checks.check_pre_norm_block, pre_in_a_loop),
@@ -66,6 +76,7 @@ RIGHT = [
     (checks.check_factor, factor_in_tensors),
     (checks.check_ledger, ledger_by_counting),
     (checks.check_norms_of, norms_by_the_shape_of_outputs),
+    (checks.check_norms_of, norms_of_a_wide_half),
 ]
 
 
@@ -86,6 +97,11 @@ WRONG = [
         "two blocks begin with the same numbers",
     ),
     (checks.check_ledger, lambda config: ledger_by_counting(config)[:3], "shape [3], expected [4]"),
+    (
+        checks.check_ledger,
+        lambda config: dict(zip("eafn", ledger_by_counting(config), strict=True)),
+        "got dict: return its values alone, in the order of the task",
+    ),
     (checks.check_norms_of, lambda half: (True, False), "shape [2], expected [3]"),
 ]
 

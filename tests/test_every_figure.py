@@ -211,11 +211,12 @@ TABLE = {
         ],
     ),
     "residual_stream": Asked(
+        phone=SCROLLED,
         settings=[{"placement": placement} for placement in ("post", "none", "pre")],
         controls=1,
         text=(
             {"placement": "post", "depth": 4},
-            "ResidualStream(placement='post', final_norm=True, depth=4, loudness=1.0, block=4)",
+            "ResidualStream(placement='post', network='swiglu', final_norm=True, depth=4, loudness=1.0, block=4)",
         ),
     ),
     "roofline": Asked(

@@ -15,11 +15,12 @@ from traitlets import TraitError
 from minimind_edu import MiniMindForCausalLM, world
 from minimind_edu.figures import ResidualStream
 from minimind_edu.figures import residual_stream as module
-from minimind_edu.figures.residual_stream import DEPTHS, LOUDNESS, PLACEMENTS, SEQUENCES
+from minimind_edu.figures.residual_stream import DEPTHS, LOUDNESS, NETWORKS, PLACEMENTS, SEQUENCES
+from minimind_edu.for_comparison import PlainFeedForward
 from minimind_edu.norms import RMSNorm
 
 
-def package_model(placement, depth=32, loudness=1.0, final_norm=True) -> MiniMindForCausalLM:
+def package_model(placement, depth=32, loudness=1.0, final_norm=True, network="swiglu") -> MiniMindForCausalLM:
     """The same weights in a model of the package, whose output projections really are that loud."""
     source = module.small_model(placement)
     config = source.config
@@ -27,7 +28,13 @@ def package_model(placement, depth=32, loudness=1.0, final_norm=True) -> MiniMin
     weights = {k: v for k, v in source.state_dict().items() if k in model.state_dict()}
     model.load_state_dict(weights)
     with torch.no_grad():
-        for layer in model.model.layers:
+        for i, layer in enumerate(model.model.layers):
+            if network == "relu":
+                plain = PlainFeedForward(config.hidden_size, config.intermediate_size).double()
+                plain.up_proj.weight.copy_(layer.mlp.up_proj.weight)
+                scale = module.small_model(placement, "relu").model.layers[i].mlp.scale
+                plain.down_proj.weight.copy_(scale * layer.mlp.down_proj.weight)
+                layer.mlp = plain
             layer.self_attn.o_proj.weight.mul_(loudness)
             layer.mlp.down_proj.weight.mul_(loudness)
             if placement == "none":
@@ -54,20 +61,22 @@ def gradients_by_hooks(model) -> tuple[torch.Tensor, float, torch.Tensor]:
 
 
 @pytest.mark.parametrize(
-    "placement, loudness, depth, final_norm",
+    "placement, loudness, depth, final_norm, network",
     [
-        ("pre", 1.0, 32, True),
-        ("pre", 8.0, 8, False),
-        ("post", 1.0, 16, True),
-        ("post", 4.0, 32, True),
-        ("none", 0.5, 32, True),
-        ("none", 2.0, 4, False),
+        ("pre", 1.0, 32, True, "swiglu"),
+        ("pre", 8.0, 8, False, "swiglu"),
+        ("post", 1.0, 16, True, "swiglu"),
+        ("post", 4.0, 32, True, "swiglu"),
+        ("post", 8.0, 16, True, "relu"),
+        ("pre", 2.0, 8, False, "relu"),
+        ("none", 0.5, 32, True, "swiglu"),
+        ("none", 2.0, 4, False, "swiglu"),
     ],
 )
-def test_every_run_is_a_model_of_the_package(placement, loudness, depth, final_norm):
-    figure = ResidualStream(placement=placement, loudness=loudness, depth=depth, final_norm=final_norm)
+def test_every_run_is_a_model_of_the_package(placement, loudness, depth, final_norm, network):
+    figure = ResidualStream(placement=placement, loudness=loudness, depth=depth, final_norm=final_norm, network=network)
     run = figure.chosen(placement)
-    model = package_model(placement, depth, loudness, final_norm)
+    model = package_model(placement, depth, loudness, final_norm, network)
     gradient, loss, logits = gradients_by_hooks(model)
     assert run["gradient"] == pytest.approx(gradient.tolist(), rel=6e-3)
     assert run["loss"] == pytest.approx(loss, rel=6e-3)
@@ -120,6 +129,34 @@ def test_post_norm_is_even_when_quiet_and_grows_with_depth_when_loud():
     loud = [ratio("post", 8.0, depth) for depth in (8, 16, 32)]
     assert loud[2] > 1000
     assert loud[2] / loud[1] > 5 * loud[1] / loud[0] > 5
+
+
+def test_the_explosion_is_that_of_the_gate():
+    """With three seeds: a relative change passes SwiGLU multiplied by the root of 2, ReLU and a linear network by 1."""
+    for seed in (0, 1, 2):
+        gated, plain, linear = (module.first_to_last(network, seed)[8.0] for network in NETWORKS)
+        assert gated > 500 and plain < 10 and linear < 10
+    assert module.first_to_last("swiglu", 0)[8.0] == pytest.approx(ratio("post", 8.0), rel=6e-3)
+    for loudness in (1.0, 2.0, 4.0, 8.0):
+        run = ResidualStream(depth=32, loudness=loudness).chosen("post")
+        added = torch.tensor(run["added"][1::2]).pow(2).mean().item()
+        theory = ((1 + 2 * added) / (1 + added)) ** 0.5
+        assert run["gradient"][0] ** (1 / 31) == pytest.approx(theory, rel=0.02)
+
+
+@pytest.mark.parametrize("network", ["relu", "linear"])
+def test_networks_add_equally_much(network):
+    for placement in ("pre", "post"):
+        (gated, _), (other, _) = module.run_forward(placement), module.run_forward(placement, network)
+        torch.testing.assert_close(other.added[2, 1::2].mean(), gated.added[2, 1::2].mean(), rtol=0.2, atol=0)
+    x = torch.randn(500, 64, dtype=torch.float64, generator=torch.Generator().manual_seed(5))
+    plain = module.small_model("post", network).model.layers[3].mlp
+    assert torch.equal(plain(-x), -plain(x)) == (network == "linear")
+
+
+def test_compact_a_figure_has_the_runs_of_its_network_alone():
+    assert list(ResidualStream(compact=True).forward_runs) == ["swiglu"]
+    assert list(ResidualStream().backward_runs) == list(NETWORKS)
 
 
 def test_without_norms_it_is_silence_or_overflow():
@@ -203,7 +240,7 @@ def parts_by_origin(placement, loud, depth):
 def test_shares_are_what_the_stream_is_made_of(node, placement, loudness):
     depth, i = 8, LOUDNESS.index(loudness)
     figure = ResidualStream()
-    run = {name: values[i] for name, values in figure.forward_runs[placement].items()}
+    run = {name: values[i] for name, values in figure.forward_runs["swiglu"][placement].items()}
     args = [run["total"], placement, figure.embedding, depth]
     sizes = node.call("residual_stream/math", "streamSizes", args)
     assert len(sizes) == 2 * depth + 1
@@ -320,13 +357,13 @@ def test_the_first_picture_is_the_default_run(stream):
     assert stream.locator("path[data-sym=attn]").count() == stream.locator("path[data-sym=ffn]").count() == 16
     assert stream.locator("path[data-sym=embed]").count() == 1
     assert "grows to 1.24 in 16 blocks" in stream.locator(".mm-verdict").first.inner_text()
-    assert "3.26 times" in stream.locator(".mm-more .mm-verdict").inner_text()
+    assert stream.get_by_text("gradient: block 1 gets 3.26 times the last block's", exact=True).is_visible()
 
 
 @pytest.mark.parametrize("placement", PLACEMENTS)
 def test_the_three_shares_are_those_of_the_runs(node, page, placement):
     figure = ResidualStream(depth=8, placement=placement, block=4)
-    run = {name: values[LOUDNESS.index(1.0)] for name, values in figure.forward_runs[placement].items()}
+    run = {name: values[LOUDNESS.index(1.0)] for name, values in figure.forward_runs["swiglu"][placement].items()}
     args = [run["total"], placement, figure.embedding, 8]
     sizes = node.call("residual_stream/math", "streamSizes", args)
     shares = node.call("residual_stream/math", "streamShares", [run["added"], sizes, 8])[8]
@@ -376,6 +413,21 @@ def test_every_setting_shows_its_own_run(stream, placement):
             else:
                 assert float(loss.replace(",", "")) == pytest.approx(run["loss"], rel=6e-3)
     assert len(heights) == 1  # no sentence's length moves the controls
+
+
+def test_another_network_takes_the_explosion_away(stream):
+    stream.get_by_label("post-norm", exact=True).check()
+    stream.get_by_label("blocks", exact=True).fill("4")
+    stream.get_by_label("what the sublayers add").fill("5")
+    told = {}
+    for name, network in zip(("SwiGLU", "ReLU", "linear"), NETWORKS, strict=True):
+        stream.get_by_label(name, exact=True).check()
+        run = ResidualStream(depth=32, loudness=8.0, network=network).chosen("post")
+        told[network] = float(re.search(r"gets ([\d.,]+) times", stream.content())[1].replace(",", ""))
+        assert told[network] == pytest.approx(run["gradient"][0], rel=6e-3)
+        added = (run["added"][-2] ** 2 + run["added"][-1] ** 2) ** 0.5
+        assert float(number(stream, "block 32 adds")) == pytest.approx(added, rel=6e-3)
+    assert told["swiglu"] > 1000 > 100 * told["relu"]
 
 
 def test_the_line_goes_to_the_embedding_by_keys_and_its_numbers_follow(stream):
@@ -440,7 +492,9 @@ def test_compact_the_slider_swells_the_stream(page, width):
         sizes.append(float(end.inner_html()))
         tops.append(float(end.get_attribute("y")))
         levels.append(page.locator(".mm-guide").get_attribute("y1"))
-    assert sizes == pytest.approx([run[-1] for run in ResidualStream().forward_runs["pre"]["total"]], rel=6e-3)
+    assert sizes == pytest.approx(
+        [run[-1] for run in ResidualStream().forward_runs["swiglu"]["pre"]["total"]], rel=6e-3
+    )
     assert all(after < before - 5 for before, after in itertools.pairwise(tops))  # the stream swells
     assert len(set(levels)) == 1  # what is read keeps its size
 

@@ -140,7 +140,7 @@ def test_measured_runs_are_made_on_one_thread(monkeypatch):
     torch.set_num_threads(2)
     try:
         cache_stepper.cached_logits.__wrapped__("none")
-        residual_stream.measurements.__wrapped__()
+        residual_stream.measurements.__wrapped__("swiglu")
     finally:
         torch.set_num_threads(before)
     assert set(threads) == {1}

@@ -244,11 +244,9 @@ check_ledger = Exercise(
 )
 
 
-_GAIN = torch.tensor([1.5, 0.5, 2.0, 0.7], dtype=torch.float64)
-
-
 def _normalized(x: Tensor) -> Tensor:
-    return _GAIN * F.rms_norm(x, x.shape[-1:], eps=1e-6)
+    gain = 1.2 + torch.arange(x.shape[-1], dtype=torch.float64).mul(2).sin()  # of whatever width was chosen
+    return gain * F.rms_norm(x, x.shape[-1:], eps=1e-6)
 
 
 _HALVES: dict[str, HalfBlock] = {

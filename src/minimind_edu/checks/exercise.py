@@ -216,7 +216,8 @@ def difference(answer: Any, expected: Any, rtol: float = 1e-6, atol: float = 1e-
     kind = type(answer).__name__
     answer = _as_tensor(answer)
     if answer is None:
-        return f"expected a tensor or a number, got {kind}"
+        ordered = ": return its values alone, in the order of the task" if kind == "dict" else ""
+        return f"expected a tensor or a number, got {kind}{ordered}"
     if answer.layout != torch.strided or answer.is_meta or answer.is_quantized or answer.is_nested:
         return "expected an ordinary tensor with numbers in it, not a sparse one or one without any"
     answer = answer.detach().cpu()

@@ -1,29 +1,31 @@
 """ResidualStream: what norms do to the stream through depth, and to the gradient on its way back.
 
-Every number is a run of a small MiniMind in float64, 32 blocks deep, with one of three placements of its norms and
-one of six factors on what its sublayers say. A model of fewer blocks is the beginning of the deep one, so one run
-forward serves all depths; the way back starts anew at each depth, with and without the final norm. The ES module
-chooses among these runs and draws them.
+Every number is a run of a small MiniMind in float64, 32 blocks deep, with one of three placements of its norms, one of
+three feed-forward networks and one of six factors on what its sublayers say. A model of fewer blocks is the beginning
+of the deep one, so one run forward serves all depths; the way back starts anew at each depth, with and without the
+final norm. The ES module chooses among these runs and draws them.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any, NamedTuple, cast
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 from traitlets import Bool, Bunch, Dict, Enum, Int, TraitError, default, validate
 
 from minimind_edu.block import MiniMindBlock
 from minimind_edu.config import MiniMindConfig
 from minimind_edu.device import one_thread
+from minimind_edu.feed_forward import FeedForward
 from minimind_edu.figures.base import Figure
 from minimind_edu.figures.traits import Finite
 from minimind_edu.model import MiniMindForCausalLM
 
 PLACEMENTS = ("pre", "post", "none")
+NETWORKS = ("swiglu", "relu", "linear")
 LOUDNESS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # factor on o_proj and down_proj, hence on what is added
 DEPTHS = (2, 4, 8, 16, 32)
 VOCABULARY = 256
@@ -55,6 +57,7 @@ class ResidualStream(Figure):
 
     Args:
         placement: `pre`, `post`, or `none` for blocks without a norm.
+        network: the feed-forward networks, `swiglu`, `relu` or `linear`; at factor 1 they add equally much.
         final_norm: whether a norm stands before the head.
         depth: 2, 4, 8, 16 or 32 blocks.
         loudness: 1/4, 1/2, 1, 2, 4 or 8 times what the sublayers of a new MiniMind add.
@@ -64,9 +67,10 @@ class ResidualStream(Figure):
         TraitError: if `block` is not between 0 and `depth` when it is set.
     """
 
-    _repr_traits = ("placement", "final_norm", "depth", "loudness", "block")
+    _repr_traits = ("placement", "network", "final_norm", "depth", "loudness", "block")
 
     placement = Enum(PLACEMENTS, default_value="pre").tag(sync=True)
+    network = Enum(NETWORKS, default_value="swiglu").tag(sync=True)
     final_norm = Bool(True).tag(sync=True)
     depth = Enum(DEPTHS, default_value=32).tag(sync=True)
     loudness = Enum(LOUDNESS, default_value=1.0).tag(sync=True)
@@ -74,8 +78,8 @@ class ResidualStream(Figure):
     # what the package measured
     embedding = Finite(read_only=True).tag(sync=True)  # RMS of the stream before the first block
     guess = Finite(read_only=True).tag(sync=True)  # the loss of a blind guess
-    forward_runs = Dict(read_only=True).tag(sync=True)  # placement -> field of Forward -> [loudness][...]
-    backward_runs = Dict(read_only=True).tag(sync=True)  # placement -> field of Backward -> [final][loudness][depth]
+    forward_runs = Dict(read_only=True).tag(sync=True)  # network -> placement -> field of Forward -> [loudness][...]
+    backward_runs = Dict(read_only=True).tag(sync=True)  # the same for Backward: [final][loudness][depth]
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**{"block": kwargs.get("depth", max(DEPTHS)), **kwargs})
@@ -96,18 +100,22 @@ class ResidualStream(Figure):
 
     @default("forward_runs")
     def _measured_forward(self) -> dict[str, Any]:
-        return measurements()["forward"]
+        return {network: measurements(network)["forward"] for network in self._shown()}
 
     @default("backward_runs")
     def _measured_backward(self) -> dict[str, Any]:
-        return measurements()["backward"]
+        return {network: measurements(network)["backward"] for network in self._shown()}
+
+    def _shown(self) -> tuple[str, ...]:
+        return (self.network,) if self.compact else NETWORKS  # compact, there is nothing to choose another with
 
     def chosen(self, placement: str) -> dict[str, Any]:
-        """The numbers of one placement at the present loudness, depth and final norm, under the fields' names."""
+        """The numbers of one placement, with all else as it is chosen, under the fields' names."""
         loud, depth = LOUDNESS.index(self.loudness), DEPTHS.index(self.depth)
-        forward = {name: values[loud] for name, values in self.forward_runs[placement].items()}
+        forward = {name: values[loud] for name, values in self.forward_runs[self.network][placement].items()}
         backward = {
-            name: values[int(self.final_norm)][loud][depth] for name, values in self.backward_runs[placement].items()
+            name: values[int(self.final_norm)][loud][depth]
+            for name, values in self.backward_runs[self.network][placement].items()
         }
         return {**forward, **backward}
 
@@ -126,17 +134,32 @@ class ResidualStream(Figure):
                 rows.append((f"{placement}: {name}", "overflow" if value is None else f"{value:.3g}"))
         norm = "with" if self.final_norm else "without"
         return (
-            f"{self.depth} blocks whose sublayers add {self.loudness:g} times what those of a new model do, {norm} a "
+            f"{self.depth} blocks ({self.network}) that add {self.loudness:g} times what new ones do, {norm} a "
             f"final norm. A blind guess has a loss of {self.guess:.3g}.",
             rows,
         )
 
 
+class Plain(nn.Module):
+    """`down(function(up(x)))` with two matrices of a gated network, scaled to add as much as that does: `[..., E]`."""
+
+    def __init__(self, gated: FeedForward, function: Callable[[Tensor], Tensor]):
+        super().__init__()
+        self.up_proj, self.down_proj, self.function, self.scale = gated.up_proj, gated.down_proj, function, 1.0
+        random = torch.Generator().manual_seed(2)
+        x = torch.randn(1000, gated.up_proj.in_features, generator=random, dtype=torch.float64)
+        with torch.no_grad():
+            self.scale = (gated(x).pow(2).mean() / self(x).pow(2).mean()).sqrt().item()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.scale * self.down_proj(self.function(self.up_proj(x)))
+
+
 @cache
-def small_model(placement: str) -> MiniMindForCausalLM:
-    """32 blocks, 64 wide, untied, in float64; the same weights for every placement."""
+def small_model(placement: str, network: str = "swiglu", seed: int = 0) -> MiniMindForCausalLM:
+    """32 blocks, 64 wide, untied, in float64; the same weights for every placement and network."""
     if placement == "none":
-        return small_model("pre")  # `step` leaves its norms out
+        return small_model("pre", network, seed)  # `step` leaves its norms out
     config = MiniMindConfig(
         vocab_size=VOCABULARY,
         hidden_size=64,
@@ -149,12 +172,15 @@ def small_model(placement: str) -> MiniMindForCausalLM:
     )
     with torch.random.fork_rng(devices=[]):  # a figure must not move a notebook's random numbers
         model = MiniMindForCausalLM(config).double().eval().requires_grad_(False)
-    random = torch.Generator().manual_seed(0)
+    random = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, weight in model.named_parameters():
             std = EMBEDDING_STD if "embed" in name else WEIGHT_STD
             if weight.dim() == 2:
                 weight.copy_(std * torch.randn(weight.shape, generator=random, dtype=torch.float64))
+    if network != "swiglu":
+        for layer in model.model.layers:
+            layer.mlp = Plain(cast(FeedForward, layer.mlp), F.relu if network == "relu" else nn.Identity())
     return model
 
 
@@ -185,13 +211,13 @@ def _rms(x: Tensor) -> Tensor:
     return x.detach().view(len(LOUDNESS), -1).pow(2).mean(-1).sqrt()
 
 
-def run_forward(placement: str) -> tuple[Forward, list[Tensor]]:
+def run_forward(placement: str, network: str = "swiglu", seed: int = 0) -> tuple[Forward, list[Tensor]]:
     """All sequences through all blocks, once for every loudness: the batch is [6 * SEQUENCES].
 
     Returns:
         the measurements, and the stream after every block, with its graph.
     """
-    model, (ids, _) = small_model(placement), text()
+    model, (ids, _) = small_model(placement, network, seed), text()
     loud = torch.tensor(LOUDNESS, dtype=torch.float64).repeat_interleave(SEQUENCES)[:, None, None]
     tables = model.model.freqs_cos[:LENGTH], model.model.freqs_sin[:LENGTH]
     start = model.model.embed_tokens(ids).repeat(len(LOUDNESS), 1, 1).requires_grad_()
@@ -211,9 +237,9 @@ def _cosine(stream: Tensor, start: Tensor) -> Tensor:
     return at_positions.view(len(LOUDNESS), -1).mean(-1)
 
 
-def run_backward(placement: str, streams: list[Tensor], depth: int, final_norm: bool) -> Backward:
+def run_backward(model: MiniMindForCausalLM, streams: list[Tensor], depth: int, final_norm: bool) -> Backward:
     """From the loss of the model that ends after `depth` blocks, back to the stream after each of them."""
-    model, (_, labels) = small_model(placement), text()
+    _, labels = text()
     end = streams[depth]
     logits = model.lm_head(model.model.norm(end) if final_norm else end)  # [6 * B, S, V]
     targets = labels.repeat(len(LOUDNESS), 1)
@@ -233,13 +259,13 @@ def run_backward(placement: str, streams: list[Tensor], depth: int, final_norm: 
 @cache
 @one_thread()
 @torch.enable_grad()
-def measurements() -> dict[str, Any]:
+def measurements(network: str) -> dict[str, Any]:
     """Every run, as numbers that JSON can hold: three significant digits, None where float16 would overflow."""
     forward, backward = {}, {}
     for placement in PLACEMENTS:
-        run, streams = run_forward(placement)
+        (run, streams), model = run_forward(placement, network), small_model(placement, network)
         forward[placement] = {name: _numbers(values.tolist()) for name, values in run._asdict().items()}
-        runs = [[run_backward(placement, streams, depth, final) for depth in DEPTHS] for final in (False, True)]
+        runs = [[run_backward(model, streams, depth, final) for depth in DEPTHS] for final in (False, True)]
         backward[placement] = {
             name: [
                 [[_numbers(getattr(run, name)[i].tolist()) for run in of_norm] for i in range(len(LOUDNESS))]
@@ -248,6 +274,15 @@ def measurements() -> dict[str, Any]:
             for name in Backward._fields
         }
     return {"forward": forward, "backward": backward}
+
+
+@one_thread()
+@torch.enable_grad()
+def first_to_last(network: str, seed: int, placement: str = "post") -> dict[float, float]:
+    """The gradient after block 1 of 32, relative to that after the last, by what the sublayers add (LOUDNESS)."""
+    _, streams = run_forward(placement, network, seed)
+    gradient = run_backward(small_model(placement, network, seed), streams, max(DEPTHS), final_norm=True).gradient
+    return dict(zip(LOUDNESS, gradient[:, 0].tolist(), strict=True))
 
 
 def _numbers(values: Any) -> Any:

@@ -1,4 +1,4 @@
-// ResidualStream: the stream through the blocks, in stripes by who added what; behind "more" the gradient.
+// ResidualStream: the stream through the blocks, in stripes by who added what, and below it the gradient.
 
 import { NARROW, h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, grouped, slider } from "../kit/kit.js";
 import { toggle, choice, namedOptions, readout, announcement, controlsOf, row, draggable, handle } from "../kit/kit.js";
@@ -11,13 +11,13 @@ import { cosineOf, rootMeanSquare, traceSizes } from "./math.js";
 import { residualStreamWords } from "./words.js";
 
 const words = wordsOf(residualStreamWords);
-const TRAITS = ["placement", "final_norm", "depth", "loudness", "block"];
+const TRAITS = ["placement", "network", "final_norm", "depth", "loudness", "block"];
 const DEPTHS = [2, 4, 8, 16, 32];
 const LOUDNESS = [0.25, 0.5, 1, 2, 4, 8];
 const KINDS = ["embed", "attn", "ffn"];
 const TONES = ["stream", "v", "ffn"];
 const SIDES = { left: 36, exit: 78 };
-const BACK = { top: 40, height: 104, whole: 160 };
+const BACK = { top: 28, height: 60, whole: 96 };
 const TALLEST = 20; // beyond this RMS the stream leaves the picture
 const LOUDEST = 14; // the end of the axis while only the scale of the sublayers changes
 const TICKS = [0.1, 0.25, 0.5, 1, 2, 4, 9, 16];
@@ -39,13 +39,14 @@ function percentOf(share) {
 }
 
 function streamState(model) {
-  const [placement, finalNorm, depth, loudness, block] = TRAITS.map((name) => model.get(name));
+  const [placement, network, finalNorm, depth, loudness, block] = TRAITS.map((name) => model.get(name));
   const [loud, deep] = [LOUDNESS.indexOf(loudness), DEPTHS.indexOf(depth)];
-  const run = (name) => model.get("forward_runs")[placement][name][loud];
-  const back = (name) => model.get("backward_runs")[placement][name][Number(finalNorm)][loud][deep];
+  const run = (name) => model.get("forward_runs")[network][placement][name][loud];
+  const back = (name) => model.get("backward_runs")[network][placement][name][Number(finalNorm)][loud][deep];
   const sizes = streamSizes(run("total"), placement, model.get("embedding"), depth);
   return {
     placement,
+    network,
     finalNorm,
     depth,
     loudness,
@@ -181,10 +182,7 @@ function drawSaid(s, x, floor, width) {
 /** One bar a block on a logarithmic axis: its gradient relative to that of the last block. */
 function drawBack(s, x) {
   const { top, height } = BACK;
-  const caption = textAt(0, 14, words.gradients);
-  if (s.gradient.includes(null)) {
-    return [caption, textAt(SIDES.left + 8, top + height / 2, words.noGradient, { cls: "mm-strong", tone: "bad" })];
-  }
+  if (s.gradient.includes(null)) return textAt(0, 14, words.noGradient, { cls: "mm-strong", tone: "bad" });
   const powers = s.gradient.map((ratio) => Math.log10(Math.max(ratio, 1e-3)));
   const high = Math.max(1, Math.ceil(Math.max(...powers) - 0.02));
   const low = Math.min(0, Math.floor(Math.min(...powers) + 0.02));
@@ -196,7 +194,7 @@ function drawBack(s, x) {
     return svg("rect", { class: i + 1 === s.block ? "rs-bar rs-here" : "rs-bar", ...box });
   });
   const right = x(2 * s.depth);
-  return [caption, drawPowers(low, high, y, right), bars];
+  return [textAt(0, 14, backVerdict(s)), drawPowers(low, high, y, right), bars];
 }
 
 /** Lines at powers of ten, five at most. */
@@ -219,7 +217,7 @@ function streamVerdict(s) {
 }
 
 const backVerdict = ({ gradient }) => {
-  return gradient[0] === null ? words.noGradient : words.backwardVerdict(told(gradient[0]));
+  return gradient[0] === null ? words.noGradient : words.gradients(told(gradient[0]));
 };
 
 /** What the embedding, attention and the feed-forward network have in the stream after this block. */
@@ -283,11 +281,11 @@ function createStream(onBlock, isCompact) {
   }
 
   function draw(s, width, x) {
-    const height = isCompact ? 140 : width < NARROW ? 116 : 250;
+    const height = isCompact ? 140 : width < NARROW ? 116 : 180;
     const scale = riverScale(s, { top: isCompact ? 24 : 44, height, isCompact });
     const room = x(2 * s.depth) - x(0);
     now = { x, block: s.block, depth: s.depth };
-    const key = [width, s.placement, s.finalNorm, s.depth, s.loudness, s.isStory && [s.key, s.block]].join();
+    const key = [width, s.placement, s.network, s.finalNorm, s.depth, s.loudness, s.isStory && [s.key, s.block]].join();
     if (key !== drawn) {
       const river = drawRiver(s, x, width, scale, isCompact);
       const axes = [textAt(0, 14, words.axis), drawBlockAxis(s, x, scale.floor, room)];
@@ -308,13 +306,14 @@ function createControls(model, isCompact) {
     setTraits(model, depth ? { block: isAtEnd ? depth : Math.min(block, depth), depth } : others);
   });
   const placement = bound(choice, "placement", { label: words.placement, options: namedOptions(words.placements) });
+  const network = bound(choice, "network", { label: words.network, options: namedOptions(words.networks) });
   const finalNorm = bound(toggle, "final_norm", { label: words.finalNorm });
   const depth = bound(slider, "depth", { label: words.depth, stops: DEPTHS });
   const scaleName = (loudness) => words.scales[LOUDNESS.indexOf(loudness)];
   const loudness = bound(slider, "loudness", { label: words.loudness, stops: LOUDNESS, format: scaleName });
   return {
-    primary: row(isCompact ? loudness : placement),
-    others: row(isCompact ? null : loudness, depth, finalNorm),
+    primary: isCompact ? row(loudness) : row(placement, network, loudness),
+    others: row(depth, finalNorm),
     follow,
   };
 }
@@ -329,12 +328,13 @@ function renderStream({ model: given, el }) {
   const line = createWordLine((at) => source.choose({ at }));
   const caption = h("p", { class: "mm-note", hidden: true });
   const story = h("div", { hidden: true }, line);
-  const [verdict, backward] = [announcement("mm-verdict rs-verdict"), announcement("mm-verdict rs-verdict")];
+  const verdict = announcement("mm-verdict rs-verdict");
   const [shares, numbers] = [readout([]), readout([])];
   const back = svg("svg", { role: "img" });
-  const stage = h("div", { class: "mm-stage mm-column rs-stage" }, isCompact ? null : story, shares, stream, caption);
-  const gradients = h("div", { class: "mm-stage mm-column" }, back);
-  const example = h("div", {}, controls.others, gradients, backward);
+  const gradients = h("div", {}, back);
+  const whole = isCompact ? [] : [story, gradients];
+  const stage = h("div", { class: "mm-stage mm-column rs-stage" }, whole[0], shares, stream, caption, whole[1]);
+  const example = h("div", {}, controls.others);
   const parts = { stage, control: controls.primary, numbers: verdict, more: [source, example, numbers] };
   const root = frame({ ...words, title: isCompact ? words.titleOfSlider : words.title }, parts, isCompact);
 
@@ -348,7 +348,7 @@ function renderStream({ model: given, el }) {
   function drawStory(s, reading) {
     root.dataset.story = s.isStory ?? false;
     for (const one of [story, caption]) one.hidden = !s.isStory;
-    for (const one of [controls.primary, example]) one.hidden = Boolean(s.isStory);
+    for (const one of [controls.primary, example, gradients]) one.hidden = Boolean(s.isStory);
     if (!s.isStory) return;
     lastBlock = s.block;
     caption.textContent = words.captionOfStory(s.token);
@@ -365,7 +365,6 @@ function renderStream({ model: given, el }) {
     verdict.set(streamVerdict(s));
     if (s.isStory) return numbers.set(streamNumbers(s));
     controls.follow();
-    backward.set(backVerdict(s));
     numbers.set(streamNumbers(s));
     setSize(back, width, BACK.whole, backVerdict(s));
     fill(back, drawBack(s, x));

@@ -5,7 +5,7 @@ export const residualStreamWords = {
     title: "Pre-norm keeps all that was ever added; post-norm lets the old fade.",
     titleOfSlider: "Louder sublayers: the stream grows, what they read does not.",
     caption: "A stripe is what one sublayer added, fainter for later blocks. Heights are square roots.",
-    more: "More: scale, depth, gradients, loss",
+    more: "More: depth, final norm, loss",
     captionOfStory: (word) =>
       `The stream of “${word}”. A stripe is what one sublayer has in it, measured along the stream: ` +
       "what points against it has no stripe.",
@@ -23,6 +23,8 @@ export const residualStreamWords = {
     nothing: "–",
     placement: "norms in the blocks",
     placements: { pre: "pre-norm", post: "post-norm", none: "none" },
+    network: "feed-forward network",
+    networks: { swiglu: "SwiGLU", relu: "ReLU", linear: "linear" },
     loudness: "what the sublayers add",
     scales: ["× ¼", "× ½", "× 1", "× 2", "× 4", "× 8"],
     depth: "blocks",
@@ -36,9 +38,8 @@ export const residualStreamWords = {
       `${block ? `After block ${block}` : "From the embedding alone"} the model would go on with “${word}” (${share}).`,
     asText: (word, share) => `${word} ${share}`,
     nearly: (number) => `> ${number} %`,
-    gradients: "gradient after each block (the last: 1)",
+    gradients: (ratio) => `gradient: block 1 gets ${ratio} times the last block's`,
     noGradient: "no gradient: the numbers overflowed",
-    backwardVerdict: (ratio) => `Block 1 gets ${ratio} times the gradient of the last block.`,
     streamAfter: (block) => (block ? `stream after block ${block}, RMS` : "the embedding, RMS"),
     nextReads: "the next sublayer reads, RMS",
     adds: (block) => `block ${block} adds, RMS`,
