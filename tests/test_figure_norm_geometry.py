@@ -544,7 +544,7 @@ def test_a_tip_out_of_the_picture_is_held_at_its_edge_and_comes_back(calm, width
     picture = calm.locator(".ng-globe svg").bounding_box()
     x, y = middle(tip(calm))
     assert picture["y"] <= y <= picture["y"] + 20
-    assert "x + c, RMS 5.9" in calm.locator(".ng-globe").text_content()
+    assert "x + c, out of view, RMS 5.9" in calm.locator(".ng-globe").text_content()
     assert tip(calm).get_attribute("aria-valuetext").startswith("5.9")
     drag(calm, (x, y), 20, 60)
     assert middle(tip(calm)) == pytest.approx((x + 20, y + 60), abs=1)

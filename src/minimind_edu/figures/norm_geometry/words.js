@@ -30,7 +30,7 @@ export const normGeometryWords = {
     inputOf: (input) => `${input}, the input`,
     meanOf: (input) => `mean of ${input}`,
     meanAfter: (norm) => `mean after ${norm}`,
-    outside: (input, rms) => `${input}, RMS ${rms}`,
+    outside: (input, rms) => `${input}, out of view, RMS ${rms}`,
     globe: (remark) => `Three channels in space: the sphere of RMS 1 and the plane of mean zero. ${remark}`,
     rotate: "Rotate the globe",
     seenFrom: (around, above) => `${around} degrees around, ${above} from above`,
