@@ -21,6 +21,7 @@ from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from minimind_edu import MiniMindConfig, MiniMindForCausalLM
+from minimind_edu.hf import gguf
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "book" / "beyond_one_machine.md").read_text(encoding="utf-8")
@@ -118,7 +119,7 @@ def test_every_block_says_whether_it_is_run():
     captions = {caption for language, caption, _ in BLOCKS if language in ("bash", "python")}
     assert all(caption.startswith(("Run by the tests", "Not run; ")) for caption in captions)
     assert not re.findall(r"```(?:bash|python)\n", PAGE), "a block without a caption"
-    assert sum(language == "bash" for language, _, _ in BLOCKS) == 12
+    assert sum(language == "bash" for language, _, _ in BLOCKS) == 15
 
 
 def test_the_model_speaks_in_a_python_without_this_book(workplace, monkeypatch):
@@ -134,6 +135,14 @@ def test_text_goes_in_and_out_of_this_books_model(workplace, monkeypatch):
 def test_the_mixture_goes_through_the_adapter(workplace, monkeypatch):
     text = command("import torch\nfrom transformers import AutoModelForCausalLM, DynamicCache")
     assert run_python(text, workplace, monkeypatch) == promised(text)
+
+
+def test_the_file_for_llama_cpp_is_written(workplace, monkeypatch, capsys):
+    text = command("python -m minimind_edu.hf.gguf")
+    monkeypatch.chdir(workplace)
+    gguf.main(shlex.split(text)[3:])
+    assert capsys.readouterr().out == promised(text)
+    assert b"tokenizer.ggml.merges" in (workplace / "my-model.gguf").read_bytes()
 
 
 # Training

@@ -4,7 +4,6 @@ import importlib
 import io
 import json
 import re
-import struct
 import sys
 from itertools import count
 from pathlib import Path
@@ -14,19 +13,17 @@ import numpy as np
 import pytest
 import torch
 from model_builders import tiny_config, tiny_model, token_ids
-from safetensors.numpy import load_file
 from transformers import AutoTokenizer
 
 from benchmarks import __main__ as program
 from benchmarks import among_engines
 from benchmarks.among_engines import AmongEngines, PrefillAmongEngines, Quality, compared, one_by_one
 from benchmarks.bench import Bench
-from benchmarks.engines import ENGINES, client, gguf, server
+from benchmarks.engines import ENGINES, client, server
 from benchmarks.engines.checkpoint import write_checkpoint
 from benchmarks.engines.client import EngineError, RemoteEngine, start_engines
 from benchmarks.findings import findings
 from benchmarks.suites import FULL, QUICK_WITH_ENGINES, WITH_ENGINES
-from minimind_edu.living import living_model
 
 ROOT = Path(__file__).resolve().parents[1]
 WIDE = {"initializer_range": 0.3, "max_position_embeddings": 2048, "intermediate_size": 64}  # int4 has groups of 32
@@ -39,92 +36,13 @@ def checkpoint(tmp_path_factory):
     return write_checkpoint(model, tmp_path_factory.mktemp("export") / "model")
 
 
-# The export and llama.cpp's file
+# The export
 
 
 def test_the_tokenizer_has_a_word_for_every_number(checkpoint):
     tokenizer = AutoTokenizer.from_pretrained(checkpoint)
     assert tokenizer.encode("t5 t63 t0", add_special_tokens=False) == [5, 63, 0]
     assert len(tokenizer) == 64
-
-
-def read_gguf(path):
-    """Facts and tensors of a file, read independently of what wrote it: bytes in the order of the format's text."""
-    data = io.BytesIO(path.read_bytes())
-
-    def take(form):
-        return struct.unpack("<" + form, data.read(struct.calcsize("<" + form)))
-
-    def text():
-        return data.read(take("Q")[0]).decode()
-
-    magic, version, tensors, facts = take("4sIQQ")
-    assert (magic, version) == (b"GGUF", 3)
-    found = {}
-    for _ in range(facts):
-        name, (kind,) = text(), take("I")
-        found[name] = text() if kind == 8 else take({4: "I", 6: "f"}[kind])[0]
-    heads = []
-    for _ in range(tensors):
-        name, (dims,) = text(), take("I")
-        heads.append((name, take(f"{dims}Q")[::-1], *take("IQ")))
-    start = -(-data.tell() // 32) * 32
-    content = {}
-    for name, shape, kind, offset in heads:
-        assert offset % 32 == 0
-        data.seek(start + offset)
-        size = int(np.prod(shape))
-        if kind == 0:
-            values = np.frombuffer(data.read(4 * size), np.float32)
-        else:
-            blocks = np.frombuffer(data.read(34 * size // 32), [("d", "<f2"), ("q", "i1", 32)])
-            values = blocks["d"][:, None].astype(np.float32) * blocks["q"]
-        content[name] = values.reshape(shape)
-    return found, content
-
-
-def test_a_gguf_file_holds_the_export_with_rope_pairs_beside_each_other(checkpoint, tmp_path):
-    facts, tensors = read_gguf(gguf.write_gguf(checkpoint, tmp_path / "a.gguf", "F32"))
-    config = json.loads((checkpoint / "config.json").read_text())
-    weights = load_file(checkpoint / "model.safetensors")
-    assert facts["general.architecture"] == "llama" and facts["llama.vocab_size"] == 64
-    assert facts["llama.attention.head_count_kv"] == config["num_key_value_heads"]
-    assert facts["llama.rope.freq_base"] == pytest.approx(config["rope_theta"])
-    assert len(tensors) == len(weights)
-    assert np.array_equal(tensors["blk.1.ffn_down.weight"], weights["model.layers.1.mlp.down_proj.weight"])
-    assert np.array_equal(tensors["token_embd.weight"], weights["model.embed_tokens.weight"])
-    ours, theirs = weights["model.layers.0.self_attn.k_proj.weight"], tensors["blk.0.attn_k.weight"]
-    assert np.array_equal(theirs[0], ours[0]) and np.array_equal(theirs[1], ours[8])
-    assert np.array_equal(theirs[2], ours[1]) and np.array_equal(theirs[15], ours[15])
-
-
-def test_a_model_with_normed_queries_keeps_its_pairs(tmp_path):
-    exported = write_checkpoint(living_model(), tmp_path / "model")
-    facts, tensors = read_gguf(gguf.write_gguf(exported, tmp_path / "a.gguf", "F32"))
-    weights = load_file(exported / "model.safetensors")
-    assert facts["general.architecture"] == "qwen3" and "blk.0.attn_q_norm.weight" in tensors
-    assert np.array_equal(tensors["blk.0.attn_q.weight"], weights["model.layers.0.self_attn.q_proj.weight"])
-
-
-def test_q8_0_is_off_by_half_a_step_at_most_and_leaves_norms_alone(checkpoint, tmp_path):
-    exact = read_gguf(gguf.write_gguf(checkpoint, tmp_path / "a.gguf", "F32"))[1]
-    path = gguf.write_gguf(checkpoint, tmp_path / "b.gguf", "Q8_0")
-    rounded = read_gguf(path)[1]
-    for name, values in exact.items():
-        blocks = values.reshape(-1, min(32, values.size))
-        steps = np.abs(blocks).max(1, keepdims=True) / 127
-        apart = np.abs(rounded[name].reshape(blocks.shape) - blocks)
-        # half a step, and what float16 takes from the scale
-        assert (apart <= (0.5 + 127 / 2048) * steps).all(), name
-        assert values.ndim == 2 or np.array_equal(rounded[name], values)
-    matrices = sum(values.size for values in exact.values() if values.ndim == 2)
-    assert path.stat().st_size < matrices * ENGINES["llama.cpp Q8_0"].bytes_per_weight + 8000
-
-
-def test_a_row_that_cannot_be_split_into_blocks_is_refused():
-    with pytest.raises(ValueError, match="32 numbers of a row at once, and rows of 48"):
-        gguf.q8_0(np.ones((2, 48), np.float32))
-    assert np.frombuffer(gguf.q8_0(np.zeros((1, 32), np.float32)), np.int8).any() == 0
 
 
 # Question and answer

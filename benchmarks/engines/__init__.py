@@ -1,7 +1,6 @@
 """The engines that people use on a CPU, as peers: made from our own export, each in a process of its own.
 
     checkpoint.py             the export that all of them read: weights of transformers, a tokenizer of bare numbers
-    gguf.py                   llama.cpp's file, written by hand from that export
     llama.py, ct2.py, ort.py  one engine each: made from the export, `generate`, `logits`; their versions in the .txt
     server.py                 runs one of them in the environment .venv-peers, asked over a pipe
     client.py                 starts a server, asks it, and says in one sentence what went wrong

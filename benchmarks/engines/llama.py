@@ -4,13 +4,14 @@ Its settings are the usual ones: keys and values are float16, also beside weight
 """
 
 import ctypes
+import os
+import subprocess
+import sys
 from importlib.metadata import version as installed
 from pathlib import Path
 
 import llama_cpp
 import numpy as np
-
-from benchmarks.engines.gguf import write_gguf
 
 
 def version() -> str:
@@ -34,7 +35,11 @@ class Engine:
         llama_cpp.llama_backend_init()
         settings = llama_cpp.llama_model_default_params()
         settings.use_mmap = False
-        path = write_gguf(checkpoint, made / "model.gguf", precision)
+        path = made / "model.gguf"
+        # in a process of its own: what writes the file brings torch along, and this one's memory is measured
+        writes = [sys.executable, "-m", "minimind_edu.hf.gguf", str(checkpoint), str(path), "--precision", precision]
+        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2] / "src")}
+        subprocess.run(writes, check=True, stdout=subprocess.DEVNULL, env=environment)
         self.model = llama_cpp.llama_model_load_from_file(str(path).encode(), settings)
         if not self.model:
             raise RuntimeError("llama.cpp cannot read the file that was written for it")

@@ -1,6 +1,7 @@
 """Hugging Face transformers: this book's models inside it, and out to it. An optional extra, imported on demand.
 
     export(model, folder)       a folder that AutoModelForCausalLM loads as Llama, Qwen3 or Qwen3-MoE
+    gguf.write_gguf(...)        that folder as one file for llama.cpp and Ollama
     to_transformers(model)      that model of transformers in memory
     MiniMindEduForCausalLM      the adapter: any model of ours with transformers' generate, save and load
     MiniMindEduModel            the same without its output layer, for AutoModel

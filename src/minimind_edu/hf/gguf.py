@@ -1,14 +1,18 @@
-"""llama.cpp's file format, GGUF version 3, as far as a Llama or Qwen3 needs it.
+"""One file for llama.cpp and Ollama: GGUF version 3, as far as an exported Llama or Qwen3 needs it.
+
+    python -m minimind_edu.hf.gguf FOLDER FILE [--precision Q8_0]
 
     magic, version, how many tensors, how many facts
-    facts      name, type, value: sizes of the model
+    facts      name, type, value: sizes of the model, its tokenizer
     tensors    name, dimensions (innermost first), type, where its bytes begin
     bytes      of all tensors, each beginning at a multiple of 32
 
 Q8_0 holds 32 numbers in 34 bytes: a float16 scale d, and 32 int8 that are multiplied by it.
 """
 
+import argparse
 import json
+import os
 import struct
 from pathlib import Path
 from typing import Any
@@ -17,7 +21,7 @@ import numpy as np
 from safetensors.numpy import load_file
 
 ALIGNMENT = BLOCK = 32
-U32, F32, TEXT = 4, 6, 8  # types of facts
+U32, I32, F32, TEXT, LIST = 4, 5, 6, 8, 9  # types of facts
 TYPES = {"F32": 0, "Q8_0": 8}  # types of tensors
 NAMES = {
     "model.embed_tokens": "token_embd",
@@ -37,17 +41,22 @@ NAMES = {
 }
 
 
-def write_gguf(checkpoint: Path, path: Path, precision: str) -> Path:
-    """Write an exported folder as one file; matrices in `precision`, norms in F32.
+def write_gguf(folder: str | os.PathLike[str], file: str | os.PathLike[str], precision: str = "F32") -> Path:
+    """Write what `hf.export` has written as one file: matrices in `precision`, F32 or Q8_0, norms in F32.
+
+    A byte-level BPE tokenizer, such as MiniMind's, goes along; with any other, or none, the file takes token ids only.
 
     Raises:
-        ValueError: if a matrix is no multiple of 32 wide and precision is Q8_0.
+        ValueError: if the folder is no Llama or Qwen3, or a matrix is no multiple of 32 wide and precision is Q8_0.
     """
+    checkpoint, path = Path(folder), Path(file)
     config = json.loads((checkpoint / "config.json").read_text(encoding="utf-8"))
+    if config["model_type"] not in ("llama", "qwen3"):
+        raise ValueError(f"only a dense Llama or Qwen3 can be written as GGUF here, got {config['model_type']!r}")
     tensors = _tensors(config, load_file(checkpoint / "model.safetensors"))
     types = {name: precision if values.ndim == 2 else "F32" for name, values in tensors.items()}
     contents = {name: ENCODERS[types[name]](values) for name, values in tensors.items()}
-    facts = _facts(config)
+    facts = _facts(config) | _tokenizer(checkpoint)
     head = struct.pack("<4sIQQ", b"GGUF", 3, len(tensors), len(facts))
     head += b"".join(_fact(name, value) for name, value in facts.items())
     start = 0
@@ -63,7 +72,7 @@ def q8_0(values: np.ndarray) -> bytes:
     """Blocks of 32 numbers: the scale is the largest absolute value / 127."""
     if values.shape[-1] % BLOCK:
         raise ValueError(f"Q8_0 takes {BLOCK} numbers of a row at once, and rows of {values.shape[-1]} cannot be split")
-    blocks = values.reshape(-1, BLOCK)  # [N, 32]
+    blocks = values.reshape(-1, BLOCK)  # [blocks, 32]
     scales = np.abs(blocks).max(1, keepdims=True) / 127
     numbers = np.rint(blocks / np.where(scales, scales, 1)).astype(np.int8)
     return np.hstack([scales.astype(np.float16).view(np.int8), numbers]).tobytes()
@@ -73,7 +82,7 @@ ENCODERS = {"F32": lambda values: values.astype(np.float32).tobytes(), "Q8_0": q
 
 
 def _facts(config: dict[str, Any]) -> dict[str, Any]:
-    """What llama.cpp must know of the model; there is no tokenizer, for it is asked in token ids."""
+    """What llama.cpp must know of the model."""
     kind = config["model_type"]
     head_dim = config["head_dim"]
     sizes = {
@@ -92,8 +101,33 @@ def _facts(config: dict[str, Any]) -> dict[str, Any]:
     }
     return {
         "general.architecture": kind,
-        "tokenizer.ggml.model": "none",
         **{f"{kind}.{name}": value for name, value in sizes.items()},
+    }
+
+
+def _tokenizer(checkpoint: Path) -> dict[str, Any]:
+    """The pieces of a byte-level BPE tokenizer, and in which order they are merged."""
+    path = checkpoint / "tokenizer.json"
+    stored = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    model = stored.get("model", {})
+    split = stored.get("pre_tokenizer") or {}
+    if model.get("type") != "BPE" or split.get("type") != "ByteLevel" or split.get("add_prefix_space"):
+        return {"tokenizer.ggml.model": "none"}
+    added = {one["content"]: one["id"] for one in stored.get("added_tokens", []) if one["special"]}
+    pieces = sorted(model["vocab"] | added, key=(model["vocab"] | added).get)
+    merges = [one if isinstance(one, str) else " ".join(one) for one in model["merges"]]
+    known = json.loads((checkpoint / "generation_config.json").read_text(encoding="utf-8"))
+    ends = known.get("eos_token_id")
+    ids = {"bos": known.get("bos_token_id"), "eos": ends[0] if isinstance(ends, list) else ends}
+    template = checkpoint / "chat_template.jinja"
+    return {
+        "tokenizer.ggml.model": "gpt2",
+        "tokenizer.ggml.pre": "gpt-2",
+        "tokenizer.ggml.tokens": pieces,
+        "tokenizer.ggml.token_type": [3 if piece in added else 1 for piece in pieces],  # 3: controls, never text
+        "tokenizer.ggml.merges": merges,
+        **{f"tokenizer.ggml.{name}_token_id": value for name, value in ids.items() if value is not None},
+        **({"tokenizer.chat_template": template.read_text(encoding="utf-8")} if template.is_file() else {}),
     }
 
 
@@ -118,7 +152,10 @@ def _interleaved(rows: np.ndarray, head_dim: int) -> np.ndarray:
     return heads.swapaxes(1, 2).reshape(rows.shape)
 
 
-def _fact(name: str, value: str | int | float) -> bytes:
+def _fact(name: str, value: str | int | float | list[Any]) -> bytes:
+    if isinstance(value, list):
+        kind, items = (TEXT, map(_text, value)) if isinstance(value[0], str) else (I32, map(_whole, value))
+        return _text(name) + struct.pack("<IIQ", LIST, kind, len(value)) + b"".join(items)
     kind, content = {
         str: lambda: (TEXT, _text(str(value))),
         int: lambda: (U32, struct.pack("<I", value)),
@@ -127,9 +164,26 @@ def _fact(name: str, value: str | int | float) -> bytes:
     return _text(name) + struct.pack("<I", kind) + content
 
 
+def _whole(number: int) -> bytes:
+    return struct.pack("<i", number)
+
+
 def _text(text: str) -> bytes:
     return struct.pack("<Q", len(text.encode())) + text.encode()
 
 
 def _padded(content: bytes) -> bytes:
     return content + bytes(-len(content) % ALIGNMENT)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", help="what hf.export has written")
+    parser.add_argument("file", help="where to, such as my-model.gguf")
+    parser.add_argument("--precision", choices=list(TYPES), default="F32")
+    options = parser.parse_args(arguments)
+    print(write_gguf(options.folder, options.file, options.precision))
+
+
+if __name__ == "__main__":
+    main()
