@@ -3,7 +3,8 @@
 A page shows the still of a figure until its scripts have run, and for good where none run. The figure's own module
 draws it, in a browser, from the state that the page holds; a second way of drawing would be a second truth. A still is
 named by figure and state, so the build notices one that is missing, and those that no page shows are removed. The
-figure that opens a chapter has two, for a wide screen and a phone.
+figure that opens a chapter has two, for a wide screen and a phone. A figure with Chinese words has a still more for
+each place on a page that is translated.
 """
 
 import argparse
@@ -24,8 +25,10 @@ from minimind_edu.figures import (
     own_stylesheet,
     shared_stylesheet,
 )
+from minimind_edu.figures.base import FOLDER, to_json
 from tools import notebook_environment
 from tools.chapters import CHAPTERS, ROOT, chapters, links
+from tools.translated import Words, in_json, is_translated, shared_words
 
 sys.path += [str(ROOT / "book" / "_ext"), str(ROOT / "tests")]
 
@@ -79,9 +82,10 @@ _TAKE = r"""(prefix) => {
 }"""
 
 
-def directives() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Name and arguments of the figures on pages that are no notebooks."""
-    for page in sorted((ROOT / "book").glob("*.md")):
+def directives(language: str = "en") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Name and arguments of the figures on pages that are no notebooks; in Chinese, on those that are translated."""
+    pages = sorted((ROOT / "book").glob("*.md"))
+    for page in pages if language == "en" else filter(is_translated, pages):
         for name, lines in _DIRECTIVE.findall(page.read_text(encoding="utf-8")):
             yield name, arguments_of(lines.splitlines())
 
@@ -98,37 +102,52 @@ def strip(part: str) -> str:
     return drawn._fallback_html()
 
 
-def in_chapters() -> list[tuple[str, str]]:
-    """Name and state of every figure that a chapter has stored, each once."""
+def openings(language: str = "en") -> list[tuple[str, dict[str, Any]]]:
+    """Name and arguments of the figures that open chapters; in Chinese, those that are translated."""
+    opened = chapters().values()
+    return [one.opening for one in opened if language == "en" or is_translated(ROOT / f"{one.page}.ipynb")]
+
+
+def in_chapters(language: str = "en") -> list[tuple[str, str]]:
+    """Name and state of every figure that a chapter has stored, each once; in Chinese, of translated ones."""
     found: dict[tuple[str, str], None] = {}
-    for path in sorted(CHAPTERS.glob("*.ipynb")):
+    paths = sorted(CHAPTERS.glob("*.ipynb"))
+    for path in paths if language == "en" else filter(is_translated, paths):
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         for output in (one for cell in cells for one in cell.get("outputs", [])):
             found |= dict.fromkeys(host.states_in("".join(output.get("data", {}).get("text/html", ""))))
     return [one for one in found if one[0] != "quiz"]
 
 
-def page_of(name: str, state: str) -> str:
+def page_of(name: str, state: str, language: str = "en") -> str:
     """A page with this one figure, as small as can be."""
-    module = module_source(name)
+    module = module_source(name, language)
+    if language == "zh":
+        state = to_json(in_json(json.loads(state), Words(shared_words())))
     scripts = [host.registration(name, module), host_script()]
     if asks_for_living(module):
         scripts.insert(0, living_script())
     return (
-        f'<!doctype html><html lang="en" data-theme="light"><style>{shared_stylesheet()}{own_stylesheet(name)}</style>'
+        f'<!doctype html><html lang="{language}" data-theme="light">'
+        f"<style>{shared_stylesheet()}{own_stylesheet(name)}</style>"
         f'<body style="margin:0">{host.element(name, state, "")}'
         + "".join(f"<script>{script}</script>" for script in scripts)
     )
 
 
-def drawn(page, name: str, state: str, width: int) -> str:
+def speaks_chinese(name: str) -> bool:
+    """Whether the words of a figure are translated."""
+    return (FOLDER / name / "words.zh.js").is_file()
+
+
+def drawn(page, name: str, state: str, width: int, language: str = "en") -> str:
     """What the figure draws at this width; `page` gets another document.
 
     Raises:
         RuntimeError: if it does not start, or draws on a canvas, whose pixels no page could hold.
     """
     page.set_viewport_size({"width": width, "height": 900})
-    page.set_content(page_of(name, state))
+    page.set_content(page_of(name, state, language))
     page.wait_for_selector("[data-state]", state="attached", timeout=20_000)
     page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     if page.get_attribute("[data-figure]", "data-state") != host.ALIVE or page.query_selector("canvas"):
@@ -144,21 +163,28 @@ def all_files(browser, keep: bool = False) -> Iterator[tuple[str, str]]:
         kept = keep and (STILLS / name).is_file()
         return name, (STILLS / name).read_text(encoding="utf-8").rstrip("\n") if kept else make(*arguments)
 
-    def at_both(name: str, state: str, broad: int, narrow: int) -> str:
-        sizes = {"broad": drawn(page, name, state, broad), "narrow": drawn(page, name, state, narrow)}
+    def at_both(name: str, state: str, broad: int, narrow: int, language: str = "en") -> str:
+        sizes = {
+            "broad": drawn(page, name, state, broad, language),
+            "narrow": drawn(page, name, state, narrow, language),
+        }
         return "".join(f'<div class="{at}">{one}</div>' for at, one in sizes.items())
 
     for name, state in in_chapters():
         yield filled(host.still_name(name, state), drawn, page, name, state, BROAD)
-    pages = [(one, [BROAD, NARROW]) for one in directives()]
-    openings = [(chapter.opening, [COLUMN, NARROW]) for chapter in chapters().values()]
     for chapter in chapters().values():
         yield filled(strip_file(chapter.place), strip, chapter.place)
-    for (name, arguments), widths in pages + openings:
-        file, html = filled(element_file(name, arguments), element, name, arguments)
-        yield file, html
-        for module, state in host.states_in(html):
-            yield filled(host.still_name(module, state), at_both, module, state, *widths)
+    for name, state in in_chapters("zh"):
+        if speaks_chinese(name):
+            yield filled(host.still_name(name, state, "zh"), drawn, page, name, state, BROAD, "zh")
+    for language in ("en", "zh"):
+        pages = [(one, [BROAD, NARROW]) for one in directives(language)]
+        for (name, arguments), widths in pages + [(one, [COLUMN, NARROW]) for one in openings(language)]:
+            file, html = filled(element_file(name, arguments), element, name, arguments)
+            yield file, html
+            for module, state in host.states_in(html):
+                if language == "en" or speaks_chinese(module):
+                    yield filled(host.still_name(module, state, language), at_both, module, state, *widths, language)
     page.close()
 
 

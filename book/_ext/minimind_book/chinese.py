@@ -50,16 +50,19 @@ def in_language(text: str) -> str:
     return (translated.Words(translated.shared_words())(text) if IS_CHINESE else None) or text
 
 
-def in_figure(html: str, app: Sphinx, page: str) -> str:
-    """The elements of figures as this edition shows them on a page; a page in English has them in English."""
-    if not IS_CHINESE or not is_translated(app, page):
-        return html
+def speaks(app: Sphinx, page: str) -> bool:
+    """Whether a page is in Chinese, with its figures: in this edition, and translated."""
+    return IS_CHINESE and is_translated(app, page)
+
+
+def in_figure(html: str) -> str:
+    """The elements of figures in Chinese, as far as there are words for it."""
     return translated.in_figure(html, translated.Words(translated.shared_words()))
 
 
 def in_markup(html: str) -> str:
-    """HTML as this edition shows it."""
-    return translated.in_markup(html, translated.Words(translated.shared_words())) if IS_CHINESE else html
+    """HTML in Chinese, as far as there are words for it."""
+    return translated.in_markup(html, translated.Words(translated.shared_words()))
 
 
 def take_the_language(app: Sphinx, config: Config) -> None:

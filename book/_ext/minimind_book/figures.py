@@ -121,7 +121,10 @@ def open_with_figure(app: Sphinx, doctree: nodes.document) -> None:
         return
     node = raw(*chapter.opening)
     node["opening"] = True
-    place = nodes.raw("", chinese.in_markup(read(strip_file(chapter.place))), format="html")
+    strip = read(strip_file(chapter.place))
+    if chinese.speaks(app, app.env.docname):
+        strip = chinese.in_markup(strip)
+    place = nodes.raw("", strip, format="html")
     title.parent.insert(title.parent.index(title) + 1, [place, node])
 
 
@@ -132,11 +135,15 @@ class Numbering:
         self.words = words(language)
         self.count = 0
 
-    def complete(self, html: str, opening: bool = False) -> str:
-        """The elements of figures in `html` with their numbers and stills; the rest of it as it is."""
+    def complete(self, html: str, opening: bool = False, language: str = "en") -> str:
+        """The elements of figures in `html` with their numbers and stills; the rest of it as it is.
+
+        A still in `language` is taken where there is one.
+        """
 
         def completed(name: str, state: str) -> dict[str, str]:
-            extra = {"still": "" if name == "quiz" else read(host.still_name(name, state))}
+            own, english = (host.still_name(name, state, one) for one in (language, "en"))
+            extra = {"still": "" if name == "quiz" else read(own if (STILLS / own).is_file() else english)}
             if name not in UNNUMBERED:
                 self.count += 1
                 extra["id"] = f"figure-{self.count}"

@@ -68,8 +68,9 @@ class Translator(HTML5Translator):
 
     def visit_raw(self, node: nodes.raw) -> None:
         if "html" in node.get("format", "").split():
-            html = self.numbering.complete(node.astext(), node.get("opening", False))
-            self.body.append(chinese.in_figure(html, self.builder.app, self.builder.current_docname))
+            speaks = chinese.speaks(self.builder.app, self.builder.current_docname)
+            html = self.numbering.complete(node.astext(), node.get("opening", False), "zh" if speaks else "en")
+            self.body.append(chinese.in_figure(html) if speaks else html)
             raise nodes.SkipNode
         super().visit_raw(node)
 

@@ -47,9 +47,10 @@ def states_in(html: str) -> list[tuple[str, str]]:
     return _WITH_STATE.findall(html)
 
 
-def still_name(name: str, state: str) -> str:
+def still_name(name: str, state: str, language: str = "en") -> str:
     """The file of what the figure `name` draws from `state`."""
-    return f"{name}-{hashlib.sha256(state.encode()).hexdigest()[:12]}.html"
+    ending = "html" if language == "en" else f"{language}.html"
+    return f"{name}-{hashlib.sha256(state.encode()).hexdigest()[:12]}.{ending}"
 
 
 def complete(html: str, extra: Callable[[str, str], dict[str, str]], opening: bool = False) -> str:
