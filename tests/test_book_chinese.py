@@ -7,7 +7,6 @@ from urllib.parse import quote
 import pytest
 from book_builder import NARROW, PAGES, context_of, settle, wait_until
 from browser import Watch
-from minimind_book import chinese
 
 from tools.chapters import ROOT
 from tools.translated import is_translated
@@ -90,7 +89,7 @@ def test_a_translated_page_and_its_original_name_each_other(both, name):
 def test_a_page_that_nobody_has_translated_is_english_and_says_so(both, name):
     """It leads back; its original does not lead here, and search engines are told to take that one."""
     page, text = source(both, "zh", name), source(both, "en", name)
-    assert '<article lang="en">' in page and "这一页还没有中文" in page
+    assert re.search('<article[^>]* lang="en">', page) and "这一页还没有中文" in page
     assert f'<link rel="canonical" href="{BASE}{name}.html">' in page
     assert not alternates(page) and not alternates(text) and "other-language" not in text.split("</head>")[1]
     article = page.split("<article")[1].split("</article>")[0]
@@ -105,7 +104,7 @@ def test_a_translated_page_is_chinese(both, name):
     [description] = re.findall(r'<meta name="description" content="(.*?)">', page)
     [contents] = re.findall(r'<nav id="contents".*?</nav>', page, re.DOTALL)
     assert HAN.search(title) and len(HAN.findall(description)) > 10 and len(HAN.findall(contents)) > 100
-    article = page.split("<article>")[1].split("</article>")[0]
+    article = page.split("<article")[1].split("</article>")[0]
     bare = re.sub(r"<(pre|code|math|svg|script|table|em)\b.*?</\1>", "", article, flags=re.DOTALL)
     for paragraph in re.findall(r"<p>(.*?)</p>", bare, re.DOTALL):
         text = re.sub(r"<[^>]+>", "", paragraph)
@@ -226,8 +225,11 @@ def test_no_line_begins_with_a_sign_that_closes(reader, addresses, name):
     assert begun == []
 
 
-def test_the_folder_of_both_is_named_where_it_is_built():
-    assert chinese.FOLDER == "zh"
+@pytest.mark.parametrize("name", [name for name in TRANSLATED if name.startswith("chapters/")])
+def test_the_cell_that_installs_the_package_is_out_of_sight_in_chinese_too(both, name):
+    assert source(both, "zh", name).count('class="cell install') == source(both, "en", name).count(
+        'class="cell install'
+    )
 
 
 def test_chinese_notebooks_are_chinese_and_carry_the_package(both):

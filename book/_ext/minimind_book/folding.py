@@ -13,6 +13,7 @@ from sphinx.application import Sphinx
 from minimind_book.words import words
 
 KEEP = "keep"
+INSTALLS = "class InstallError"  # stands in the cell that installs the package, and in no other
 NOT_ATTEMPTED = "not attempted yet"  # what minimind_edu.checks prints before there is an answer
 
 
@@ -88,7 +89,7 @@ def fold_cell(cell: nodes.container, w: dict[str, str]) -> None:
     if any(NOT_ATTEMPTED in output.astext() for output in outputs):
         fold["open"] = True
         outputs = [nodes.paragraph("", w["not_run"], classes=["not-run"])]
-    if text.startswith("# @title Install the book"):
+    if INSTALLS in text:
         cell["classes"].append("install")  # a reader of the page needs it only in the code
         source = Unsought(content=source)
     whole = "hide-cell" in tags
