@@ -78,7 +78,7 @@ export const minimindLiveWords = {
     headShort: (head) => `${head} 号头`,
     silent: "已静音",
     open: (part, layer) => (layer ? `第 ${layer} 块的${part}` : part),
-    chapter: (label) => `第 ${label} 章`,
+    chapter: (label) => `读 ${label}`,
     close: "关闭",
 
     zoom: {

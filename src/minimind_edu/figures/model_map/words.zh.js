@@ -60,7 +60,7 @@ export const modelMapWords = {
     },
     weights: (count) => `${count} 个权重`,
     noWeights: "没有要学的东西",
-    read: (label) => `第 ${label} 章`,
+    read: (label) => `读 ${label}`,
     toCome: "这一章还在写。",
     here: "你在这里",
     levels: "放大级别",
