@@ -32,15 +32,10 @@ SLOPE_AGAINST_NOTES = 0.35
 AS_FAST = 0.97  # prefill, training
 LOGITS = 1e-5
 ROUNDED = {"int4": 5 / 8, "int8": 1, "bfloat16": 2}  # ours with fewer bytes: how many for each weight
-AMONG = {  # (who, against whom, size, batch): at least so many times as fast
-    ("int8", "compiled", "base", 1): 2.5,
-    ("int8", "onnxruntime int8", "small", 1): 1.0,
-    ("int8", "onnxruntime int8", "base", 1): 1.0,
-    ("int8", "ctranslate2 int8", "small", 1): 0.85,
-    ("int8", "ctranslate2 int8", "base", 1): 0.85,
-    ("compiled", "ctranslate2 float32", "small", 8): 1.0,
-    ("compiled", "ctranslate2 float32", "base", 8): 1.0,
-}
+OF_KIND = {"compiled": (3, 4), "int8": (0.8, 1.5), "int4": (0, 0.8)}  # engines whose weights have so many bytes
+AMONG = {"compiled": 1.0, "int8": 1.3, "int4": 1.15}  # times as fast as the best engine of the kind, with one text
+AMONG_OF_BATCH = 0.9
+SHARES = {"compiled": 0.75, "bfloat16": 0.65, "int8": 0.55, "int4": 0.4}  # of the read limit, with one text
 
 
 @dataclass(frozen=True)
@@ -259,17 +254,27 @@ def of_engines(result: Result) -> list[Finding]:
         lines.append(line)
     for name, each in seconds.items():
         limit = result["limits"][f"{result['bytes_per_weight'][name]:g} bytes"]
-        size = f"{result['bytes_per_weight'][name]:g} bytes a weight"
-        lines.append(Finding(scenario, name, size, tuple(ratios(limit, each)), "of the read limit"))
-    for (who, whom, size, texts), target in AMONG.items():
-        if (size, texts) == (result["size"], batch) and {who, whom} <= seconds.keys():
-            rounds = tuple(ratios(seconds[whom], seconds[who]))
-            lines.append(Finding(scenario, who, "", rounds, f"x {whom}", target))
+        size, share = f"{result['bytes_per_weight'][name]:g} bytes a weight", tuple(ratios(limit, each))
+        target = SHARES.get(name) if batch == 1 else None
+        lines.append(Finding(scenario, name, size, share, "of the read limit", target))
+    for name, target in AMONG.items():
+        best = best_engine(result, name)
+        if best and name in seconds:
+            rounds = tuple(ratios(seconds[best], seconds[name]))
+            lines.append(Finding(scenario, name, "", rounds, f"x {best}", target if batch == 1 else AMONG_OF_BATCH))
     return lines + [
         Finding(scenario, name, "same tokens", (share,), "of transformers'", 1.0 if exact else None, "=")
         for name, share in result["same_tokens"].items()
         for exact in [result["bytes_per_weight"][name] == 4]
     ]
+
+
+def best_engine(result: Result, name: str) -> str | None:
+    """The fastest engine whose weights have as many bytes as those of one of our ways."""
+    least, most = OF_KIND[name]
+    sizes, ours = result["bytes_per_weight"], {*OURS, *ROUNDED}
+    there = [it for it in result["seconds"] if it not in ours and least < sizes[it] <= most]
+    return min(there, key=lambda it: statistics.median(result["seconds"][it]), default=None)
 
 
 def of_engines_prefill(result: Result) -> list[Finding]:

@@ -1,4 +1,4 @@
-"""A stored run as a picture: how fast everybody decodes, and what a longer context costs."""
+"""A stored run as a picture: how fast everybody decodes, and what a longer context costs; or the chart of engines."""
 
 import statistics
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from benchmarks.byte_chart import byte_chart, of_one
 from benchmarks.findings import LIMIT, OURS, Result
 from benchmarks.timing import Spread, ratios
 from minimind_edu.plotting import INK, Picture, curve_styles, style_axes
@@ -24,10 +25,12 @@ def draw(run: dict[str, Any], path: Path) -> bool:
     Transparent, in colors of middle lightness: readable on light and on dark pages.
     """
     results = chosen(run["results"])
-    if results:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(Picture(figure_of(results), alt=ALT).svg + "\n", encoding="utf-8")
-    return bool(results)
+    if not results and not of_one(run):
+        return False
+    picture = Picture(figure_of(results), alt=ALT) if results else byte_chart(run)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(picture.svg + "\n", encoding="utf-8")
+    return True
 
 
 def figure_of(results: list[Result]) -> Figure:

@@ -342,6 +342,11 @@ def test_columns_of_the_table_stand_below_each_other():
     assert len({line.index("x transformers") for line in lines[1:]}) == 1 and len(lines) > 2
 
 
+def written(picture):
+    """The words and numbers in a picture."""
+    return [element.text for element in ElementTree.parse(picture).iter() if element.tag.endswith("text")]
+
+
 def test_the_picture_is_drawn_and_the_same_every_time(tmp_path):
     assert draw(stored_run(), tmp_path / "a.svg") and draw(stored_run(), tmp_path / "b.svg")
     assert {"decode, small", "step against context, small"} <= set(written(tmp_path / "a.svg"))
@@ -438,22 +443,10 @@ def test_a_stored_run_is_shown_again(tmp_path, capsys):
     assert first.endswith(capsys.readouterr().out)
 
 
-def written(picture):
-    """The words and numbers in a picture."""
-    return [element.text for element in ElementTree.parse(picture).iter() if element.tag.endswith("text")]
-
-
-@pytest.mark.parametrize("name", ["amd_epyc", "intel_xeon"])
-def test_the_committed_runs_still_say_what_was_stored_with_them(name, tmp_path):
-    """Full runs with one CPU thread in float32, which is what the targets are about, and their pictures."""
-    run = report.load(report.RESULTS / f"{name}.json")
-    settings = run["settings"]
-    kind = settings["quick"], settings["device"], settings["dtype"], settings["threads"]
-    assert kind == (False, "cpu", "float32", 1)
-    assert [result["name"] for result in run["results"]] == [scenario.name for scenario in FULL]
-    assert [report.summary(line) for line in findings(run["results"])] == run["findings"]
-    assert draw(run, tmp_path / "again.svg")
-    assert written(tmp_path / "again.svg") == written(report.RESULTS / f"{name}.svg")
+def test_a_run_of_engines_alone_is_drawn_as_their_chart(tmp_path):
+    run = report.load(report.RESULTS / "engines.json")
+    assert draw(run, tmp_path / "engines.svg")
+    assert {"this book", "reading limit", "Small, 26 M", "llama.cpp"} <= set(written(tmp_path / "engines.svg"))
 
 
 def test_only_chooses_scenarios_and_lists_them_when_none_fits(tmp_path):
@@ -478,7 +471,7 @@ def test_arguments_out_of_range_are_refused(capsys):
 def test_stored_runs_name_nobody_whom_the_code_no_longer_has(peers):
     """A reader could neither look such a way up nor measure it again."""
     known = {*peers, "transformers compiled", *ROUNDED, *ENGINES, LIMIT}
-    for name in ("amd_epyc", "intel_xeon", "engines", "engines_two"):
+    for name in sorted(path.stem for path in report.RESULTS.glob("engines*.json")):
         run = report.load(report.RESULTS / f"{name}.json")
         named = {peer for result in run["results"] for peer in result.get("peers", ())}
         compared = {line["what"] for line in run["findings"] if line["against"] in (AGAINST, "of the read limit")}

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 import torch
-from matplotlib.text import Annotation
 from sphinx.cmd.build import build_main
-from stored_benchmark import cell, chart, comparison, engine_tables, measured
+from stored_benchmark import cell, engine_tables, measured, overview
 
 from benchmarks import report
 from benchmarks.among_engines import compared
-from benchmarks.byte_chart import byte_chart, figure_of, limits_of
+from benchmarks.byte_chart import byte_chart, figure_of
 from benchmarks.findings import Finding, findings
+from minimind_edu import plotting
 from minimind_edu.living import living_model, story_batches
 
 PAGE = Path(__file__).resolve().parents[1] / "book" / "side_by_side.md"
 # those that the book shows; a reader's own runs lie in the same folder
-RUNS = re.findall(r"\{stored-benchmark\} (\w+)", PAGE.read_text(encoding="utf-8"))
+RUNS = re.findall(r"\{engine-tables\} (\w+)", PAGE.read_text(encoding="utf-8"))
 
 
 def stored(name):
@@ -47,63 +47,8 @@ def test_a_cell_has_the_median_and_both_ends():
     assert cell(line) == "**1.10**<br>1.00–1.25"
 
 
-@pytest.mark.parametrize("name", RUNS)
-def test_the_table_has_every_comparison_with_transformers(name):
-    run = stored(name)
-    table = comparison(run).splitlines()
-    heads = [head.strip() for head in table[0].split("|")[1:-1]]
-    rows = {}
-    for line in table[2:]:
-        cells = [text.strip() for text in line.split("|")[1:-1]]
-        assert len(cells) == len(heads)
-        rows[cells[0]] = dict(zip(heads, cells, strict=True))
-    compared = [
-        line
-        for line in findings(run["results"])
-        if line.against == "x transformers" and line.what != "transformers static"
-    ]
-    assert len(compared) > 20
-    for line in compared:
-        [row] = [row for name, row in rows.items() if name.startswith(line.scenario.replace("->", "→") + " (")]
-        assert row[f"{line.what}, ×"].startswith(f"**{report.number(line.spread.median)}**<br>")
-    assert sum(bool(text) for row in rows.values() for text in row.values()) == (
-        len(compared) + 2 * len(rows)  # and the name and the speed of transformers in each row
-    )
-
-
-@pytest.mark.parametrize("name", RUNS)
-def test_a_page_shows_a_run_with_its_picture_and_its_whole_table(build, name):
-    status, page = build(f"# A run\n\n```{{stored-benchmark}} {name}\n```\n")
-    run = stored(name)
-    assert status == 0
-    assert page.count("<table") == 2 and f"_images/{name}.svg" in page
-    assert run["machine"]["processor"] in page and run["date"] in page
-    limits = [found["value"] for found in run["findings"] if found["scenario"] == "machine"]
-    assert len(limits) == 4 and all(f"<p>{value.split()[0]}</p>" in page for value in limits)
-    assert f"{sum(f['reached'] is True for f in run['findings'])} of " in page
-
-
-def test_one_chart_shows_several_runs(build):
-    status, page = build(f"# Runs\n\n```{{benchmark-chart}} {' '.join(RUNS)}\n```\n")
-    assert status == 0 and page.count("<svg") == 1
-    runs = [stored(name) for name in RUNS]
-    assert all(run["machine"]["processor"] in page for run in runs)
-    assert "transformers static" not in page and chart(runs).svg == chart(runs).svg
-
-
-def test_the_page_names_the_slowest_and_the_fastest_of_our_two_ways_with_eight_texts():
-    eight = {
-        float(measured(stored(name), f"{size}, batch 8: {who} / transformers")): f"{name} {size}, batch 8: {who}"
-        for name in RUNS
-        for size in ("small", "base")
-        for who in ("plain", "compiled")
-    }
-    slowest, fastest = (f"{{measured}}`{eight[end]} / transformers`" for end in (min(eight), max(eight)))
-    assert f"between {slowest} and {fastest} times" in PAGE.read_text(encoding="utf-8")
-
-
 def test_a_run_that_is_not_stored_is_refused_with_the_names_of_those_that_are(build, capsys):
-    status, _ = build("# A run\n\n```{stored-benchmark} abacus\n```\n")
+    status, _ = build("# A run\n\n```{engine-tables} abacus\n```\n")
     told = capsys.readouterr().err
     assert status != 0 and "no stored run abacus.json" in told
     assert all(name in told for name in RUNS)
@@ -181,32 +126,43 @@ def test_a_number_that_was_not_measured_is_refused_in_words(asked, told):
         measured(engines_run(), asked)
 
 
-def test_the_chart_has_a_dot_and_a_name_for_everybody_and_the_reading_limit():
+def test_the_chart_has_a_row_for_everybody_and_the_reading_limit_of_its_bytes():
     result = engines_result()
     (ax,) = figure_of([result]).axes
-    dots = [tuple(float(v[0]) for v in line.get_data()) for line in ax.lines if len(line.get_xdata()) == 1]
-    assert sorted(dots) == sorted(
-        (result["bytes_per_weight"][name], 2 / sum(each)) for name, each in result["seconds"].items()
-    )
-    names = {text.get_text() for text in ax.texts}
-    assert names == {"transformers", "compiled", "int8", "bfloat16", "llama.cpp", "onnxruntime", "reading limit"}
-    filled = [line for line in ax.lines if line.get_marker() == "o" and line.get_markerfacecolor() != "none"]
-    assert len(filled) == 3
-    assert limits_of(result)[4.0] == pytest.approx(1 / 1.2)
+    rows = {round(text.xy[1]): text.get_text() for text in ax.texts}
+    assert list(rows.values()) == [
+        "4 bytes per weight", "compiled", "llama.cpp", "transformers", "2 bytes per weight", "bfloat16",
+        "1 to 1.0625 bytes per weight", "llama.cpp", "int8", "0.625 bytes per weight", "onnxruntime",
+    ]  # fmt: skip
+    marks = {(line.get_marker(), round(line.get_ydata()[0])): line for line in ax.lines if len(line.get_xdata()) == 1}
+    found = {rows[y]: line.get_xdata()[0] for (kind, y), line in marks.items() if kind == "o" and y < 4}
+    median = {name: 2 / sum(result["seconds"][name]) for name in ("compiled", "llama.cpp F32", "transformers")}
+    assert list(found.values()) == pytest.approx(list(median.values()))
+    assert [line.get_xdata()[0] for (kind, y), line in marks.items() if kind == "|" and y < 4] == [
+        pytest.approx(1 / 1.2)
+    ] * 3
+    filled = [rows[y] for (kind, y), line in marks.items() if kind == "o" and line.get_markerfacecolor() != "none"]
+    assert filled == ["compiled", "bfloat16", "int8"]
+    assert len(marks) == 2 * len(result["seconds"])
 
 
+@pytest.mark.parametrize("width", [plotting.WIDTH, plotting.TEXT_WIDTH])
 @pytest.mark.parametrize(
     "run", [engines_run(engines_result(), engines_result(size="base")), stored("engines")], ids=len
 )
-def test_names_in_the_chart_do_not_lie_on_each_other_or_outside(run):
+def test_words_in_the_chart_do_not_lie_on_each_other_or_outside(run, width):
     figure = figure_of([r for r in run["results"] if r["kind"] == "engines" and r["batch"] == 1])
+    figure.set_figwidth(width / 72)
     figure.draw_without_rendering()
+    figure.draw_without_rendering()
+    words = [text for ax in figure.axes for text in (*ax.texts, ax._left_title, *ax.get_xticklabels())]
+    boxes = [text.get_window_extent() for text in [*words, *figure.texts, *figure.legends[0].get_texts()]]
+    for number, box in enumerate(boxes):
+        assert figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1
+        assert figure.bbox.y0 <= box.y0 and box.y1 <= figure.bbox.y1
+        assert not any(box.overlaps(other) for other in boxes[:number])
     for ax in figure.axes:
-        words = [text for text in ax.texts if isinstance(text, Annotation)]
-        boxes = [text.get_window_extent() for text in [*words, *ax.get_yticklabels(), ax.xaxis.label]]
-        for number, box in enumerate(boxes):
-            assert figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1
-            assert not any(box.overlaps(other) for other in boxes[:number])
+        assert ax.bbox.width > 60, "room for the dots"
 
 
 def test_the_chart_says_its_numbers_in_words_and_refuses_a_run_without_engines():
@@ -215,6 +171,16 @@ def test_the_chart_says_its_numbers_in_words_and_refuses_a_run_without_engines()
     assert picture.svg == byte_chart(engines_run()).svg
     with pytest.raises(ValueError, match="make bench PEERS=1"):
         byte_chart(engines_run(quality_result()))
+
+
+def test_ours_are_judged_beside_the_best_engine_of_as_many_bytes_and_by_their_share_of_the_limit():
+    one, eight = engines_result(), engines_result(batch=8)
+    lines = {(line.what, line.against): line for line in findings([one]) if line.target is not None}
+    assert lines[("compiled", "x llama.cpp F32")].target == 1.0 and lines[("compiled", "x llama.cpp F32")].reached
+    assert lines[("int8", "x llama.cpp Q8_0")].target == 1.3 and not lines[("int8", "x llama.cpp Q8_0")].reached
+    assert lines[("bfloat16", "of the read limit")].target == 0.65
+    assert {line.target for line in findings([eight]) if line.against.startswith("x llama")} == {0.9}
+    assert not [line for line in findings([eight]) if line.against == "of the read limit" and line.target]
 
 
 def test_the_tables_name_machine_threads_and_who_is_missing():
@@ -227,12 +193,19 @@ def test_the_tables_name_machine_threads_and_who_is_missing():
     assert "| int8 | 1 | 2 | **2.25**<br>2.00–2.50 | 45 % |" in text
 
 
+def test_one_table_has_everybody_in_every_work_the_fastest_first():
+    rows = overview(engines_run()["results"]).splitlines()
+    assert rows[0] == "|  | bytes per weight | small, one text | small, 8 texts | KL |"
+    assert [row.split(" | ")[0][2:] for row in rows[2:4]] == ["onnxruntime int4", "llama.cpp Q8_0"]
+    assert "| int8 | 1 | × 2.2 | × 2.2 | 2e-05 |" in rows and "| transformers | 4 | × 0.50 | × 0.50 |  |" in rows
+
+
 def test_a_page_shows_chart_tables_and_numbers_of_a_run_with_engines(build, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(report, "RESULTS", tmp_path)
     report.save(engines_run(), tmp_path / "mine.json")
     text = "# A run\n\n```{byte-chart} mine\n```\n\n```{engine-tables} mine\n```\n\nTimes {measured}`mine %s`.\n"
     status, page = build(text % "small: int8 / compiled")
-    assert status == 0 and page.count("<svg") == 1 and page.count("<table") == 3
+    assert status == 0 and page.count("<svg") == 2 and page.count("<table") == 4
     assert "Times 2.2." in page
 
 
@@ -256,18 +229,21 @@ def test_the_committed_run_with_engines_still_says_what_was_stored_with_it(commi
 
 def test_what_the_page_says_of_the_engines_is_true_of_the_run(committed):
     """Its numbers are the run's by themselves; this is about the words between them."""
+    quality = next(result["quality"] for result in committed["results"] if result["kind"] == "engines' quality")
     for result in committed["results"]:
-        if result["kind"] == "engines" and result["batch"] == 1:
+        speeds = {name: 1 / statistics.median(each) for name, each in result.get("seconds", {}).items()}
+        if result["kind"] == "engines":
             sizes = result["bytes_per_weight"]
-            speeds = {name: 1 / statistics.median(each) for name, each in result["seconds"].items()}
-            best = max(speed for name, speed in speeds.items() if sizes[name] == 4)
-            assert all(
-                speeds[name] > best for name in ("ctranslate2 int8", "onnxruntime int8", "llama.cpp Q8_0", "int8")
-            )
-    [quality] = [result["quality"] for result in committed["results"] if result["kind"] == "engines' quality"]
-    assert quality["int8"]["kl"] < 1e-6
-    assert quality["int8"]["kl"] < quality["onnxruntime int8"]["kl"] < quality["onnxruntime int4"]["kl"]
-    assert quality["onnxruntime int4"]["kl"] < quality["ctranslate2 int8"]["kl"]
+            assert max(speeds, key=lambda name: speeds[name] * (sizes[name] == 4)) == "compiled"
+            if result["batch"] == 1:
+                assert speeds["ctranslate2 int8"] > speeds["int8"] > max(speeds["onnxruntime int8"], speeds["compiled"])
+                assert 0.9 < speeds["int4"] / speeds["onnxruntime int4"] < 1.1
+        if result["kind"] == "engines' prefill":
+            assert speeds["ctranslate2 int8"] > speeds["plain"] > speeds["bfloat16"]
+    rounded = {name: facts["kl"] for name, facts in quality.items() if "int" in name or "Q8" in name}
+    assert min(rounded, key=rounded.get) == "int8" and rounded["onnxruntime int4"] < rounded["int4"]
+    missed = {(line["what"], line["target"]) for line in committed["findings"] if line["reached"] is False}
+    assert {("int8", 1.3), ("int4", 1.15), ("int4", 0.4), ("int8", 0.55), ("bfloat16", 0.65)} <= missed
     for result in committed["results"]:
         if result["kind"] == "engines":
             same = {name for name, share in result["same_tokens"].items() if share == 1}
@@ -295,7 +271,8 @@ def by_bytes(model, cut):
 
 
 @torch.no_grad()
-def test_what_ctranslate2_loses_is_what_its_sums_cut_off(committed):
+def test_what_ctranslate2_loses_is_its_vectors_eight_bits_and_without_wide_sums_far_more(committed):
+    """The stored run is of a processor that adds products of bytes in 32 bits."""
     [result] = [result for result in committed["results"] if result["kind"] == "engines' quality"]
     texts = next(story_batches(seed=17, batch_size=result["stories"], length=result["length"]))
     exact = living_model()(texts).logits.double().log_softmax(-1)
@@ -303,5 +280,5 @@ def test_what_ctranslate2_loses_is_what_its_sums_cut_off(committed):
     for cut in (False, True):
         logits = torch.cat([by_bytes(living_model(), cut)(text[None]).logits for text in texts])
         lost[cut] = compared(exact, logits.double().log_softmax(-1), texts)["kl"]
-    assert lost[True] == pytest.approx(result["quality"]["ctranslate2 int8"]["kl"], rel=0.05)
+    assert lost[False] == pytest.approx(result["quality"]["ctranslate2 int8"]["kl"], rel=0.05)
     assert lost[True] > 50 * lost[False]

@@ -1,20 +1,14 @@
-"""Sphinx extension: stored runs of the benchmarks as parts of a page.
-
-    ```{stored-benchmark} amd_epyc
-    ```
-
-gives the machine, its limits and its picture and, folded, a table of ratios and the whole table of that run in
-`benchmarks/results`.
-
-    ```{benchmark-chart} amd_epyc intel_xeon
-    ```
-
-gives one picture of several runs: how fast each writes with the small model.
+"""Sphinx extension: stored runs of the benchmarks, those in `benchmarks/results`, as parts of a page.
 
     ```{byte-chart} engines
     ```
 
-gives tokens per second against bytes per weight, for a run with engines, and
+gives tokens per second of everybody and the limit of reading, for a run with engines,
+
+    ```{engine-tables} engines
+    ```
+
+its machine, one table of all its works and, folded, a table of each with the spread of the rounds, and
 
     {measured}`engines small: int8 / compiled`
 
@@ -24,7 +18,6 @@ scenario, and `{measured}`engines quality: int8`` is the divergence. No number i
 again when its run is measured again.
 """
 
-import os
 import re
 import statistics
 import sys
@@ -40,13 +33,10 @@ sys.path.append(str(Path(__file__).resolve().parents[2]))  # jupyter-book does n
 
 from minimind_book.pictures import inline
 
-from benchmarks import picture, report
+from benchmarks import report
 from benchmarks.byte_chart import byte_chart
-from benchmarks.findings import AGAINST, LIMIT, OURS, Finding, findings
+from benchmarks.findings import LIMIT, Finding
 from benchmarks.timing import ratios
-from minimind_edu.plotting import Picture
-
-COLUMNS = ("notes", *OURS, LIMIT)
 
 
 class _OfRuns(SphinxDirective):
@@ -62,29 +52,6 @@ class _OfRuns(SphinxDirective):
             raise self.error(f"no stored run {path.name}; there are {stored}")
         self.env.note_dependency(str(path))
         return path
-
-
-class BenchmarkChart(_OfRuns):
-    """Any number of runs, in one picture."""
-
-    final_argument_whitespace = True
-
-    def run(self) -> list[nodes.Node]:
-        runs = [report.load(self.path(name)) for name in self.arguments[0].split()]
-        return [nodes.raw("", inline(chart(runs).svg, ""), format="html")]
-
-
-class StoredBenchmark(_OfRuns):
-    """One run."""
-
-    def run(self) -> list[nodes.Node]:
-        path = self.path(self.arguments[0])
-        here = Path(self.env.doc2path(self.env.docname)).parent
-        file = os.path.relpath(path.with_suffix(".svg"), here)
-        written = nodes.container(classes=["stored-benchmark"])
-        text = StringList(markdown(report.load(path), file).splitlines(), source=str(path))
-        self.state.nested_parse(text, self.content_offset, written)
-        return [written]
 
 
 class ByteChart(_OfRuns):
@@ -117,17 +84,6 @@ class Measured(SphinxRole):
             return [], [self.inliner.reporter.error(f"measured `{self.text}`: {error}", line=self.lineno)]
         self.env.note_dependency(str(path))
         return [nodes.Text(text)], []
-
-
-def chart(runs: list[dict[str, Any]]) -> Picture:
-    """Bars of the first decode scenario of each run, all in one picture, one panel for each machine."""
-    panels = []
-    for run in runs:
-        first = picture.chosen(run["results"])[0]
-        seconds = {name: rounds for name, rounds in first["seconds"].items() if name in ("transformers", *COLUMNS)}
-        panels.append({**first, "name": run["machine"]["processor"], "seconds": seconds})
-    alt = "On each machine: how many times as fast as transformers each implementation writes, and the read limit."
-    return Picture(picture.figure_of(panels), alt=alt)
 
 
 MEASURED = re.compile(r"(?P<size>\w+)(, (?P<what>[^:]+))?: (?P<who>[^/]+?)( / (?P<whom>.+))?")
@@ -182,7 +138,24 @@ def engine_tables(run: dict[str, Any]) -> str:
         *(f"Left out: {sentence}" for sentence in sorted(missing)),
     ]
     tables = [(title(result), engine_table(result)) for result in results]
-    return "\n\n".join([*words, *(folded(heading, table) for heading, table in tables)])
+    return "\n\n".join([*words, overview(results), *(folded(heading, table) for heading, table in tables)])
+
+
+WORKS = {1: "one text", 8: "8 texts"}
+
+
+def overview(results: list[dict[str, Any]]) -> str:
+    """One Markdown table: times as fast as our compiled step with one text or several, the fastest first."""
+    works = [result for result in results if result["kind"] == "engines"]
+    quality = next((result["quality"] for result in results if result["kind"] == "engines' quality"), {})
+    rows = [["", "bytes per weight", *(f"{r['size']}, {WORKS[r['batch']]}" for r in works), "KL"]]
+    rows.append(["---"] * len(rows[0]))
+    sizes = {name: size for result in works for name, size in result["bytes_per_weight"].items()}
+    for name in sorted(sizes, key=lambda name: statistics.median(works[0]["seconds"].get(name, [float("inf")]))):
+        cells = [_ratio(r, name, "compiled") if name in r["seconds"] else "" for r in works]
+        kl = f"{abs(quality[name]['kl']):.1g}" if name in quality else ""
+        rows.append([name, f"{sizes[name]:g}", *(f"× {one}" if one else "" for one in cells), kl])
+    return markdown_table(rows)
 
 
 def folded(heading: str, text: str) -> str:
@@ -221,55 +194,6 @@ def engine_table(result: dict[str, Any]) -> str:
     return markdown_table(rows)
 
 
-def markdown(run: dict[str, Any], file: str) -> str:
-    """What stands on the page for this run."""
-    machine, versions = run["machine"], run["versions"]
-    whole = f"```text\n{report.table(run)}\n```"
-    return f"""
-{machine["processor"]}, {machine["cores"]} cores, {machine["instructions"]}; \
-torch {versions["torch"]}, transformers {versions["transformers"]}; {run["date"]}.
-
-{limits(run)}
-
-```{{image}} {file}
-:alt: {machine["processor"]}: the decode rows of the table as bars, and the time of a step against the context
-```
-
-{folded("Every comparison with transformers", comparison(run))}
-
-{folded("The whole table, with every target", whole)}
-"""
-
-
-def limits(run: dict[str, Any]) -> str:
-    """A Markdown table of what the machine itself can do."""
-    lines = [line for line in findings(run["results"]) if line.scenario == "machine"]
-    values = [line.value.split(" ", 1) for line in lines]
-    head = [f"{line.what}, {unit}" for line, (_, unit) in zip(lines, values, strict=True)]
-    return markdown_table([head, ["---"] * len(lines), [number for number, _ in values]])
-
-
-def comparison(run: dict[str, Any]) -> str:
-    """A Markdown table: each work with its unit, its value with transformers, times as fast as that with the others.
-
-    The static cache of transformers is left to the whole table: it would be one column too many for a page.
-    """
-    compared: dict[str, dict[str, Finding]] = {}
-    values: dict[str, str] = {}
-    for line in findings(run["results"]):
-        if line.what == "transformers" and line.value:
-            values[line.scenario] = line.value.split(" ", 1)
-        elif line.against == AGAINST and line.what in COLUMNS:
-            compared.setdefault(line.scenario, {})[line.what] = line
-    shown = [name for name in COLUMNS if any(name in lines for lines in compared.values())]
-    rows = [["work (unit)", "transformers", *(f"{name}, ×" for name in shown)], ["---"] * (len(shown) + 2)]
-    for scenario, lines in compared.items():
-        cells = [cell(lines[name]) if name in lines else "" for name in shown]
-        value, unit = values[scenario]
-        rows.append([f"{scenario.replace('->', '→')} ({unit})", value, *cells])
-    return markdown_table(rows)
-
-
 def markdown_table(rows: list[list[str]]) -> str:
     """The first row is the head, the second says how columns are aligned."""
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
@@ -284,8 +208,6 @@ def cell(line: Finding) -> str:
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the directives."""
-    app.add_directive("stored-benchmark", StoredBenchmark)
-    app.add_directive("benchmark-chart", BenchmarkChart)
     app.add_directive("byte-chart", ByteChart)
     app.add_directive("engine-tables", EngineTables)
     app.add_role("measured", Measured())
