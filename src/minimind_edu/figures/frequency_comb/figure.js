@@ -104,8 +104,8 @@ function combNumbers(words, s) {
 function createHandle(label, min, max, { step, to }) {
   const root = handle({ label, min, max, reach: 16, ring: 10, shape: grip(5.5) });
   const onMove = (px, _, event) => {
-    const direction = Math.sign(arrowStep(event));
-    if (direction) step(direction);
+    const keys = arrowStep(event);
+    if (keys) step(Number.isFinite(keys) ? Math.sign(keys) : keys);
     else to(px);
   };
   return { root, release: draggable(root, { onMove }) };

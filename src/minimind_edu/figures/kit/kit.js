@@ -276,8 +276,12 @@ function localPoint(element, clientX, clientY) {
 }
 
 const ARROW_KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+const FAR = 1e5; // steps: beyond every end, where figures stop by themselves
+// More along both axes is right and up. What only slides along one of them ignores the other.
+const PAGE_KEYS = { PageUp: [5, -5], PageDown: [-5, 5], Home: [-FAR, FAR], End: [FAR, -FAR] };
 
-// Drag with mouse, pen or finger, and with arrow keys when focused (Shift: five times as far). onMove(x, y, event) gets
+// Drag with mouse, pen or finger, and with arrow keys when focused (Shift: five times as far; so far lead Page Up and Page
+// Down, too, and Home and End to the ends). onMove(x, y, event) gets
 // the coordinates of the surrounding svg's viewBox. For the keys, position() says where the handle is now; without it
 // the middle of the element is taken. Give the element role, aria-label and tabindex yourself. Returns the clean-up.
 /** @type {(element: any, options: DragOptions) => () => void} */
@@ -305,11 +309,11 @@ export function draggable(element, { onMove, onStart, onEnd, keyStep = 5, positi
     if (onEnd) onEnd(event);
   };
   const key = (event) => {
-    const direction = ARROW_KEYS[event.key];
+    const direction = ARROW_KEYS[event.key] ?? PAGE_KEYS[event.key];
     if (!direction || event.altKey || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
     const [x, y] = position ? position() : middle();
-    const step = keyStep * (event.shiftKey ? 5 : 1);
+    const step = keyStep * (event.shiftKey && event.key in ARROW_KEYS ? 5 : 1);
     onMove(x + direction[0] * step, y + direction[1] * step, event);
   };
   const handlers = { pointerdown: down, pointermove: move, pointerup: up, pointercancel: up, keydown: key };
@@ -346,11 +350,13 @@ export function grip(r) {
   return svg("circle", { class: "mm-grip", r });
 }
 
-// How far an arrow key leads: 1 up or right, -1 down or left, five times as far with Shift; 0 for any other event.
+// How far a key leads: 1 up or right, -1 down or left, five times as far with Shift or by Page Up and Page Down, without
+// end by Home and End; 0 for any other event.
 /** @type {(event: any) => number} */
 export function arrowStep(event) {
-  const direction = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 }[event.key] ?? 0;
-  return direction * (event.shiftKey ? 5 : 1);
+  const direction = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 }[event.key];
+  if (direction) return direction * (event.shiftKey ? 5 : 1);
+  return { PageUp: 5, PageDown: -5, Home: -Infinity, End: Infinity }[event.key] ?? 0;
 }
 
 export function prefersReducedMotion() {
