@@ -3,6 +3,7 @@
     lists       the tasks: copy, reverse and sort short lists of digits; their exact entropy
     exam        what a model has learned of them, and how it does beyond what it was trained on
     __main__    `python -m minimind_edu.ablations` trains every variant with two seeds and stores what they did
+    tables      the rows of two tables, and of one, while they learn that words are alike; a program of its own
 
 A variant is made of the package's own parts: switches of the config, and modules put in the place of others.
 """
