@@ -177,12 +177,15 @@ def all_files(browser, keep: bool = False) -> Iterator[tuple[str, str]]:
     for name, state in in_chapters("zh"):
         if speaks_chinese(name):
             yield filled(host.still_name(name, state, "zh"), drawn, page, name, state, BROAD, "zh")
+    elements: dict[str, str] = {}  # of both languages: their numbers are computed once
     for language in ("en", "zh"):
         pages = [(one, [BROAD, NARROW]) for one in directives(language)]
         for (name, arguments), widths in pages + [(one, [COLUMN, NARROW]) for one in openings(language)]:
-            file, html = filled(element_file(name, arguments), element, name, arguments)
-            yield file, html
-            for module, state in host.states_in(html):
+            file = element_file(name, arguments)
+            if file not in elements:
+                elements[file] = filled(file, element, name, arguments)[1]
+                yield file, elements[file]
+            for module, state in host.states_in(elements[file]):
                 if language == "en" or speaks_chinese(module):
                     yield filled(host.still_name(module, state, language), at_both, module, state, *widths, language)
     page.close()
