@@ -302,7 +302,7 @@ def plot_by_depth(
         ax.plot(range(first, first + len(values)), _numbers(values), label=name, **styles[name])
     ax.set(yscale="log", ylim=limits, xlabel=xlabel, ylabel=ylabel)
     ax.margins(x=0)
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.locator_params(axis="x", integer=True)
     powers = 4 if high / low > 1e8 else 1  # between two ticks
     ax.set_yticks([10.0**n for n in range(-100, 101, powers) if low <= 10.0**n <= high])
     ax.set_yticks([], minor=True)

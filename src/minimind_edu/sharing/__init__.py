@@ -83,6 +83,8 @@ def texts(count: int, dice: np.random.Generator) -> Texts:
 class Reader(nn.Module):
     """Embeddings, one layer of attention without positions, and a row of logits for each property."""
 
+    first: Tensor  # [properties], the row of each property's first value in the embeddings
+
     def __init__(self, variant: Variant):
         super().__init__()
         dim = variant.head_dim
@@ -95,7 +97,7 @@ class Reader(nn.Module):
         self.v_proj = nn.Linear(CHANNELS, variant.value_heads * dim, bias=False)
         self.o_proj = nn.Linear(QUERY_HEADS * dim, CHANNELS, bias=False)
         self.head = nn.Linear(CHANNELS, PROPERTIES * VALUES, bias=False)
-        self.register_buffer("first", VALUES * torch.arange(PROPERTIES), persistent=False)  # row of a property
+        self.register_buffer("first", VALUES * torch.arange(PROPERTIES), persistent=False)
 
     def forward(self, values: Tensor, names: Tensor, asked: Tensor) -> Tensor:
         """Values [B, people, properties], names [B, people], asked [B, properties] -> logits [B, properties, names]."""
