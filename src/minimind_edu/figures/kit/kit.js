@@ -280,8 +280,8 @@ const FAR = 1e5; // steps: beyond every end, where figures stop by themselves
 // More along both axes is right and up. What only slides along one of them ignores the other.
 const PAGE_KEYS = { PageUp: [5, -5], PageDown: [-5, 5], Home: [-FAR, FAR], End: [FAR, -FAR] };
 
-// Drag with mouse, pen or finger, and with arrow keys when focused (Shift: five times as far; so far lead Page Up and Page
-// Down, too, and Home and End to the ends). onMove(x, y, event) gets
+// Drag with mouse, pen or finger, and with arrow keys when focused (Shift: five times as far, as Page Up and Page
+// Down lead; Home and End: to the ends). onMove(x, y, event) gets
 // the coordinates of the surrounding svg's viewBox. For the keys, position() says where the handle is now; without it
 // the middle of the element is taken. Give the element role, aria-label and tabindex yourself. Returns the clean-up.
 /** @type {(element: any, options: DragOptions) => () => void} */
@@ -350,8 +350,8 @@ export function grip(r) {
   return svg("circle", { class: "mm-grip", r });
 }
 
-// How far a key leads: 1 up or right, -1 down or left, five times as far with Shift or by Page Up and Page Down, without
-// end by Home and End; 0 for any other event.
+// How far a key leads: 1 up or right, -1 down or left, five times as far with Shift or by Page Up and Page Down,
+// without end by Home and End; 0 for any other event.
 /** @type {(event: any) => number} */
 export function arrowStep(event) {
   const direction = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 }[event.key];

@@ -35,7 +35,7 @@ function power(text) {
 const product = (text) => text.split(/[*·×]/).reduce((value, factor) => value * power(factor), 1);
 
 /**
- * The number that a reader typed, or NaN: minus signs of any kind, 1,024 and 0,5, fractions, products, powers and units.
+ * The number that a reader typed, or NaN: minus signs of any kind, 1,024 and 0,5, fractions, powers and units.
  * unit: what the question asks in; a number typed without one is in it. A word that scales nothing, as nats, is let be.
  */
 export function readNumber(text, unit = "") {
