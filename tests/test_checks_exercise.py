@@ -202,7 +202,7 @@ ODD = {
     "a ragged list": (lambda x: [[1.0], [2.0, 3.0]], "expected a tensor or a number, got list"),
     "objects": (lambda x: np.array([x], dtype=object), "expected a tensor or a number, got ndarray"),
     "a generator": (lambda x: (value for value in x), "expected a tensor or a number, got generator"),
-    "a dictionary": (lambda x: {"x": 2 * x}, "expected a tensor or a number, got dict"),
+    "a dictionary": (lambda x: {"x": 2 * x}, "expected a tensor or a number, got dict: return its values alone"),
     "too many parameters": (
         lambda x, y: x,
         "stopped with TypeError: <lambda>() missing 1 required",
@@ -283,7 +283,7 @@ def test_several_parts_are_compared_by_name(capsys):
         ([1 + 2j], [1 - 2j], "at index [0] it is 1.0000+2.0000j, expected 1.0000-2.0000j"),
         ([1, 2], [[1, 2]], "the answer has shape [2], expected [1, 2]"),
         ("later", 1, "'later' is no number: write it like 0.25, 1/4, 1,024, 1.5 MiB or 25 %"),
-        ({"a": 1}, 1, "expected a tensor or a number, got dict"),
+        ({"a": 1}, 1, "expected a tensor or a number, got dict: return its values alone, in the order of the task"),
     ],
 )
 def test_a_difference_is_told_in_as_many_digits_as_it_needs(answer, expected, words):

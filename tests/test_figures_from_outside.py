@@ -84,7 +84,7 @@ def test_what_a_page_may_set_follows_from_the_trait():
 
 def test_what_is_measured_is_not_set():
     limits = example("residual_stream").limits()
-    assert limits.keys() == {"placement", "final_norm", "depth", "loudness", "block"}
+    assert limits.keys() == {"placement", "network", "final_norm", "depth", "loudness", "block"}
 
 
 PROBE = """

@@ -139,6 +139,17 @@ def test_chapters_carry_all_but_the_page_of_a_readers_own_model(wheel, entries):
     assert found == {name: content for name, content in entries.items() if name not in left_out}
 
 
+def test_what_chapters_carry_has_all_figures_and_says_what_it_lacks(wheel, tmp_path):
+    with zipfile.ZipFile(io.BytesIO(self_contained.carried(wheel))) as archive:
+        archive.extractall(tmp_path)
+    told = "from minimind_edu import figures; print(figures.__file__, figures.Quiz.__name__); figures.Inside"
+    done = subprocess.run(
+        [sys.executable, "-c", told], env=os.environ | {"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True
+    )
+    assert done.stdout.split() == [str(tmp_path / "minimind_edu/figures/__init__.py"), "Quiz"]
+    assert "AttributeError: Inside needs the whole package: install it as README.md tells" in done.stderr
+
+
 def test_the_notebook_is_the_chapter_but_for_its_first_cell(cell):
     text = self_contained.self_contained(CHAPTER, cell)
     notebook = json.loads(text)

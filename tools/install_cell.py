@@ -88,7 +88,7 @@ prefix = f"minimind_edu-{{SHA256[:12]}}-"
 if not any(os.path.basename(path).startswith(prefix) for path in sys.path):
     folder = tempfile.mkdtemp(prefix=prefix)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    wheel = io.BytesIO(lzma.decompress(base64.b64decode(WHEEL)))
+    wheel = io.BytesIO(lzma.decompress(base64.b85decode(WHEEL)))
     zipfile.ZipFile(wheel).extractall(folder)
     sys.path.insert(0, folder)
     paths = [folder, os.environ.get("PYTHONPATH")]
@@ -167,8 +167,8 @@ def source() -> str:
 
 
 def self_contained_source(wheel: bytes) -> str:
-    """The text of the cell that carries the package: its wheel, xz-compressed, as base64 in one line."""
-    text = base64.b64encode(lzma.compress(wheel, preset=9 | lzma.PRESET_EXTREME)).decode()
+    """The text of the cell that carries the package: its wheel, xz-compressed, as base85 in one line."""
+    text = base64.b85encode(lzma.compress(wheel, preset=9 | lzma.PRESET_EXTREME)).decode()
     sha256 = hashlib.sha256(text.encode()).hexdigest()
     return _SELF_CONTAINED.format(wheel=text, sha256=sha256, **_shared())
 

@@ -57,8 +57,8 @@ export const insideWords = {
       return `This page differs from PyTorch: by ${far.toPrecision(2)} in a logit${tokens}. Trust PyTorch.${slow}`;
     },
     rounding: (bits, { same, ids, change }) =>
-      `Weights are rounded to ${bits} bits here. On the first ${ids.length} tokens the likeliest next token stayed the ` +
-      `same at ${same}, and no probability changed by ${change < 1e-4 ? "as much as" : "more than"} ` +
+      `Weights are rounded to ${bits} bits here. On the first ${ids.length} tokens the likeliest next token stayed ` +
+      `the same at ${same}, and no probability changed by ${change < 1e-4 ? "as much as" : "more than"} ` +
       `${percentOf(Math.max(change, 1e-4))}.`,
     steps: [
       "Write a text.",

@@ -85,8 +85,8 @@ export function unproject(view, [x, y, depth]) {
   return add3(add3(scale3(view.right, x), scale3(view.up, y)), scale3(view.toward, depth));
 }
 
-// Where a hand at [right, up] leads x, if it is near one of its two straight ways: along the arrow, which changes only its
-// length, or along the axis, which adds one number to all channels. Null if it is farther from both than `near`.
+// Where a hand at [right, up] leads x, if it is near one of its two straight ways: along the arrow, which changes only
+// its length, or along the axis, which adds one number to all channels. Null if it is farther from both than `near`.
 export function ledTo(view, x, [right, up], near) {
   const [fromX, fromY] = project(view, x);
   const ways = [x, POLE].map((way) => {
