@@ -56,7 +56,7 @@ _TAKE = r"""(prefix) => {
     for (const id of new Set(used)) html = html.replaceAll(`"${id}"`, `"${prefix}${ids.set(id).size}"`)
         .replaceAll(`#${id})`, `#${prefix}${ids.size})`);
     // Steps instead of places pack to a fifth; where there are very many, whole pixels will do.
-    const scale = html.length > 100_000 ? 1 : 10;
+    const scale = html.length > 60_000 ? 1 : 10;
     const round = (x) => Math.round(x * scale) / scale;
     const sizes = { M: 2, L: 2, C: 6, H: 1, V: 1, Z: 0 };
     const steps = (path) => {

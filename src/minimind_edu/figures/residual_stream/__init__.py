@@ -100,22 +100,25 @@ class ResidualStream(Figure):
 
     @default("forward_runs")
     def _measured_forward(self) -> dict[str, Any]:
-        return {network: measurements(network)["forward"] for network in self._shown()}
+        return self._runs("forward")
 
     @default("backward_runs")
     def _measured_backward(self) -> dict[str, Any]:
-        return {network: measurements(network)["backward"] for network in self._shown()}
+        return self._runs("backward")
 
-    def _shown(self) -> tuple[str, ...]:
-        return (self.network,) if self.compact else NETWORKS  # compact, there is nothing to choose another with
+    def _runs(self, way: str) -> dict[str, Any]:
+        if not self.compact:
+            return {network: measurements(network)[way] for network in NETWORKS}
+        run = measurements(self.network)[way]  # there is nothing to choose another with
+        return {self.network: {self.placement: run[self.placement]}}
 
     def chosen(self, placement: str) -> dict[str, Any]:
         """The numbers of one placement, with all else as it is chosen, under the fields' names."""
         loud, depth = LOUDNESS.index(self.loudness), DEPTHS.index(self.depth)
-        forward = {name: values[loud] for name, values in self.forward_runs[self.network][placement].items()}
+        run = measurements(self.network)
+        forward = {name: values[loud] for name, values in run["forward"][placement].items()}
         backward = {
-            name: values[int(self.final_norm)][loud][depth]
-            for name, values in self.backward_runs[self.network][placement].items()
+            name: values[int(self.final_norm)][loud][depth] for name, values in run["backward"][placement].items()
         }
         return {**forward, **backward}
 

@@ -38,10 +38,16 @@ function percentOf(share) {
   return words.percent(fmt(percent, percent < 9.95 ? 1 : 0));
 }
 
+// A compact figure holds one run, whatever an address asks for.
+const heldName = (runs, name) => (name in runs ? name : Object.keys(runs)[0]);
+
 function streamState(model) {
-  const [placement, network, finalNorm, depth, loudness, block] = TRAITS.map((name) => model.get(name));
+  const [wanted, ofNetwork, finalNorm, depth, loudness, block] = TRAITS.map((name) => model.get(name));
   const [loud, deep] = [LOUDNESS.indexOf(loudness), DEPTHS.indexOf(depth)];
-  const run = (name) => model.get("forward_runs")[network][placement][name][loud];
+  const runs = model.get("forward_runs");
+  const network = heldName(runs, ofNetwork);
+  const placement = heldName(runs[network], wanted);
+  const run = (name) => runs[network][placement][name][loud];
   const back = (name) => model.get("backward_runs")[network][placement][name][Number(finalNorm)][loud][deep];
   const sizes = streamSizes(run("total"), placement, model.get("embedding"), depth);
   return {
