@@ -100,17 +100,14 @@ class ResidualStream(Figure):
 
     @default("forward_runs")
     def _measured_forward(self) -> dict[str, Any]:
-        return self._runs("forward")
+        if self.compact:  # there is nothing to choose another with
+            return {self.network: {self.placement: measurements(self.network)["forward"][self.placement]}}
+        return {network: measurements(network)["forward"] for network in NETWORKS}
 
     @default("backward_runs")
     def _measured_backward(self) -> dict[str, Any]:
-        return self._runs("backward")
-
-    def _runs(self, way: str) -> dict[str, Any]:
-        if not self.compact:
-            return {network: measurements(network)[way] for network in NETWORKS}
-        run = measurements(self.network)[way]  # there is nothing to choose another with
-        return {self.network: {self.placement: run[self.placement]}}
+        # Compact, no gradient is shown.
+        return {} if self.compact else {network: measurements(network)["backward"] for network in NETWORKS}
 
     def chosen(self, placement: str) -> dict[str, Any]:
         """The numbers of one placement, with all else as it is chosen, under the fields' names."""

@@ -48,7 +48,8 @@ function streamState(model) {
   const network = heldName(runs, ofNetwork);
   const placement = heldName(runs[network], wanted);
   const run = (name) => runs[network][placement][name][loud];
-  const back = (name) => model.get("backward_runs")[network][placement][name][Number(finalNorm)][loud][deep];
+  const ways = model.get("backward_runs")[network]; // none in a compact figure
+  const back = (name) => ways?.[placement][name][Number(finalNorm)][loud][deep];
   const sizes = streamSizes(run("total"), placement, model.get("embedding"), depth);
   return {
     placement,
@@ -371,6 +372,7 @@ function renderStream({ model: given, el }) {
     verdict.set(streamVerdict(s));
     if (s.isStory) return numbers.set(streamNumbers(s));
     controls.follow();
+    if (isCompact) return;
     numbers.set(streamNumbers(s));
     setSize(back, width, BACK.whole, backVerdict(s));
     fill(back, drawBack(s, x));
