@@ -9,7 +9,7 @@ from minimind_edu.palette import PALETTE
 
 _TO_VARIABLE = {color.either: f"var(--mm-{name})" for name, color in reversed(PALETTE.items())}
 _HEX = re.compile(r"#[0-9a-f]{6}\b")
-_PLACES = re.compile(r' (?:d|x|y|transform)="[^"]*"')
+_PLACES = re.compile(r' (?:d|x|y)="[^"]*"')
 _FINE = re.compile(r"\d+\.\d\d+")
 _NARROW = re.compile(r'<svg [^>]*class="narrow".*?</svg>', re.DOTALL)
 
@@ -17,20 +17,22 @@ _NARROW = re.compile(r'<svg [^>]*class="narrow".*?</svg>', re.DOTALL)
 def inline(svg: str, alt: str) -> str:
     """The <svg> element of a file, its colors those of the theme; `alt` describes it if it does not do so itself.
 
-    Places are rounded to tenths of a unit, which no eye can tell from hundredths, and which take a tenth less. A picture of minimind_edu.plotting holds another one, for phones, which then stands beside it.
+    A picture of minimind_edu.plotting holds another one, for phones, which then stands beside it. Its places are
+    rounded to tenths of a unit, which no eye can tell from hundredths: a tenth less to send.
 
     Raises:
         ValueError: if nothing describes it.
     """
     svg = svg[svg.index("<svg") :].rstrip()
     svg = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    svg = _PLACES.sub(lambda found: _FINE.sub(lambda number: f"{float(number[0]):.1f}", found[0]), svg)
     svg = _HEX.sub(lambda found: _TO_VARIABLE.get(found[0], found[0]), svg)
     if "<title" not in svg:
         if not alt or re.fullmatch(r"[\w./-]+", alt):
             raise ValueError("a picture has no description: give it an alt text")
         svg = svg.replace("<svg", f'<svg role="img" aria-label="{escape(alt)}"', 1)
     if narrow := _NARROW.search(svg):
+        svg = _PLACES.sub(lambda found: _FINE.sub(lambda number: f"{float(number[0]):.1f}", found[0]), svg)
+        [narrow] = _NARROW.finditer(svg)
         [title] = re.findall(r"<title[^>]*>(.*?)</title>", svg, re.DOTALL)
         named = narrow[0].replace('display="none"', f'role="img" aria-label="{escape(unescape(title))}"')
         svg = svg.replace(narrow[0], "") + named
