@@ -468,15 +468,13 @@ def plot_cells(maps: Mapping[str, Sequence[str]], kinds: Mapping[str, str], *, a
     """
     alt = described(alt)
     [ax] = new_axes(height=(sum(len(rows) + 2.3 for rows in maps.values()) + 1.2 * len(kinds)) * 13 / 72)
-    looks = {
-        letter: {"facecolor": PALETTE["k"].either, "alpha": number / (len(kinds) - 1)} if number else {"fill": False}
-        for number, letter in enumerate(kinds)
-    }
+    darkness = {letter: number / max(len(kinds) - 1, 1) for number, letter in enumerate(kinds)}
+    blue = PALETTE["k"].either
 
     def cell(letter: str, x: float, y: float) -> None:
         box = (x + 0.06, y + 0.08), 0.88, 0.84
-        if looks[letter] != {"fill": False}:
-            ax.add_patch(Rectangle(*box, linewidth=0, **looks[letter]))
+        if alpha := darkness[letter]:
+            ax.add_patch(Rectangle(*box, linewidth=0, facecolor=blue, alpha=alpha))
         ax.add_patch(Rectangle(*box, fill=False, edgecolor=MUTED, linewidth=0.8))
 
     y = 0.0

@@ -8,6 +8,7 @@ once with one table for both. The program stores where the rows of the six words
 import argparse
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ def sentences(seed: int) -> Iterator[Tensor]:
 @one_thread()
 def watch(seed: int, tied: bool, steps: int = STOPS[-1]) -> Iterator[tuple[int, dict[str, Tensor]]]:
     """Train by plain gradient descent; at each of STOPS, the step and for each table its rows `[pair, word, E]`."""
-    config = CONFIG if tied else MiniMindConfig(**(vars(CONFIG) | {"tie_word_embeddings": False}))
+    config = CONFIG if tied else replace(CONFIG, tie_word_embeddings=False)
     model = initialize(MiniMindForCausalLM(config), seed).double()
     tables = {"reading": model.model.embed_tokens.weight, "scoring": model.lm_head.weight}
     optimizer = torch.optim.SGD(model.parameters(), lr=LEARNING_RATE)

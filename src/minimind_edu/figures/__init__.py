@@ -32,7 +32,6 @@ def class_of(name: str) -> type[Figure]:
 
 __all__ = [
     "Figure",
-    "Inside",
     "asks_for_living",
     "choice",
     "class_of",

@@ -70,7 +70,7 @@ def new_model(kind: str, seed: int) -> PhoneBookModel:
     model = PhoneBookModel(KINDS[kind])
     initialize(model, seed)
     if kind == "untrained router":
-        model.model.layers[0].mlp.gate.weight.requires_grad_(False)
+        model.get_parameter("model.layers.0.mlp.gate.weight").requires_grad_(False)
     return model
 
 

@@ -92,7 +92,7 @@ def _rows(p: Probabilities, q: Probabilities, look: dict[str, Any]) -> list[list
     most[[look["word"], look["said"]]] += 1
     chosen = np.argsort(-most, kind="stable")[:SHOWN]
     ordered = sorted(chosen.tolist(), key=lambda word: -max(p[word], q[word]))
-    return [[word, round(1000 * p[word]), round(1000 * q[word])] for word in ordered]
+    return [[word, round(1000 * float(p[word])), round(1000 * float(q[word]))] for word in ordered]
 
 
 @cache
