@@ -30,7 +30,7 @@ def inline(svg: str, alt: str) -> str:
         if not alt or re.fullmatch(r"[\w./-]+", alt):
             raise ValueError("a picture has no description: give it an alt text")
         svg = svg.replace("<svg", f'<svg role="img" aria-label="{escape(alt)}"', 1)
-    if narrow := _NARROW.search(svg):
+    if _NARROW.search(svg):
         svg = _PLACES.sub(lambda found: _FINE.sub(lambda number: f"{float(number[0]):.1f}", found[0]), svg)
         [narrow] = _NARROW.finditer(svg)
         [title] = re.findall(r"<title[^>]*>(.*?)</title>", svg, re.DOTALL)
