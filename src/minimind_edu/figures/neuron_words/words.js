@@ -2,7 +2,7 @@
 
 export const neuronWordsWords = {
   en: {
-    title: "The model can do without most neurons; a few decide the next word.",
+    title: "A few neurons decide the next word; most can go.",
     caption: (stories) =>
       "The neurons of each block without which the next word changes most: “moves” is the part of all " +
       `probability that goes to other words then. “Answers to” is measured on ${stories} stories.`,
