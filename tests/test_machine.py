@@ -29,7 +29,7 @@ def test_bandwidth_is_bytes_and_peak_operations_over_seconds(monkeypatch):
 
     monkeypatch.setattr(machine, "best_seconds", measured)
     found = measure_machine("cpu", torch.float32)
-    assert found.bandwidth == 2**28 / 0.5
+    assert found.bandwidth == 2**30 / 0.5
     assert found.peak == 2 * 1024**3 / 0.25
 
 

@@ -41,8 +41,7 @@ def test_int4_is_the_grid_of_32_columns():
 
 
 @every_precision
-def test_the_modules_are_those_of_the_restored_matrix(to, monkeypatch):
-    monkeypatch.setattr("minimind_edu.fast.matrix.multiplies_bfloat16", lambda: False)
+def test_the_modules_are_those_of_the_restored_matrix(to):
     matrix, x, ids = tensor(50, 64, dtype=torch.float32), tensor(2, 3, 64, dtype=torch.float32), torch.tensor([[3, 49]])
     held = rounded(matrix, to)
     assert torch.equal(RoundedLinear(held)(x), torch.nn.functional.linear(x, held.restored()))

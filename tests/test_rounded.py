@@ -8,7 +8,7 @@ import torch
 from model_builders import KINDS, talkative_model, tiny_model, token_ids
 
 from minimind_edu import fast
-from minimind_edu.fast import decoding, library, matrix
+from minimind_edu.fast import decoding, library
 from minimind_edu.fast.compilable import Snapshot
 from minimind_edu.fast.matrix import PRECISIONS, Matrix
 from minimind_edu.fast.rounded import MOST
@@ -194,29 +194,7 @@ def test_a_prompt_is_the_same_in_both_ways(own_step):
         decoder, expected = fast.rounded_decoder(model, to), restored(model, to)
         with torch.no_grad():
             restored_each = decoder(ids, use_cache=False).logits
-            if to != "bfloat16" or not matrix.multiplies_bfloat16():
-                assert torch.equal(restored_each, expected(ids, logits_to_keep=1).logits)
-
-
-def test_bfloat16_prompts_are_multiplied_in_bfloat16_only_where_the_processor_can(monkeypatch, own_step):
-    model, ids, kinds = model_of("minimind2"), token_ids(1, 9), []
-    linear = torch.nn.functional.linear
-    monkeypatch.setattr(matrix.F, "linear", lambda x, *its: kinds.append(its[0].dtype) or linear(x, *its))
-    for has, to, kind in (
-        (False, "bfloat16", torch.float32),
-        (True, "bfloat16", torch.bfloat16),
-        (True, "int8", torch.float32),
-    ):
-        monkeypatch.setattr(matrix, "multiplies_bfloat16", lambda has=has: has)
-        decoder = fast.rounded_decoder(model, to)
-        with torch.no_grad():
-            wanted = restored(model, to)(ids, logits_to_keep=1).logits
-            kinds.clear()
-            logits = decoder(ids, use_cache=False).logits
-        assert set(kinds) == {kind}
-        tolerance = 4e-2 if kind == torch.bfloat16 else 3e-4
-        assert logits.dtype == torch.float32
-        torch.testing.assert_close(logits, wanted, rtol=0, atol=tolerance * wanted.abs().max().item())
+            assert torch.equal(restored_each, expected(ids, logits_to_keep=1).logits)
 
 
 # Refused

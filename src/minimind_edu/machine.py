@@ -31,7 +31,7 @@ CONTEXT = 512  # positions of what is measured beside the limits
 NEW = 16  # tokens of a run that is timed, beside the first
 LONGEST = 5.0  # seconds of such a run
 
-READ_BYTES = {"cpu": 2**28, "gpu": 2**30}  # far more than any cache holds
+READ_BYTES = 2**30  # more than any cache holds
 SIDE = {"cpu": 1024, "gpu": 8192}  # of two square matrices, large enough to keep all units busy
 
 
@@ -74,7 +74,7 @@ def measure_machine(
     """
     device = pick_device() if device is None else torch.device(device)
     dtype = pick_dtype(device) if dtype is None else dtype
-    count = READ_BYTES["cpu" if device.type == "cpu" else "gpu"] // dtype.itemsize
+    count = READ_BYTES // dtype.itemsize
     numbers = torch.ones(count, dtype=dtype, device=device)
     ways = readings(numbers)
     product, operations = large_product(device, dtype)
