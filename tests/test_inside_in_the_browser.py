@@ -13,6 +13,7 @@ from web_engines import Firefox, WebKit, start
 
 from minimind_edu import __main__ as program
 from minimind_edu import from_checkpoint, save_checkpoint, world
+from minimind_edu.figures.inside.page import PARTS
 from minimind_edu.living import living_model
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
@@ -85,6 +86,19 @@ def percent(p):
 def assert_quiet(page):
     assert page.watch.problems == []
     assert [url for url in page.watch.requests if not url.startswith(("file:", "blob:", "data:"))] == []
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_the_part_that_was_asked_for_is_in_sight(tmp_path, visit, part):
+    model = own_model("minimind3_moe" if part == "experts" else "minimind3", vocab_size=300)
+    file = save_checkpoint(model, tmp_path / "own.safetensors")
+    page = visit(write(tmp_path, file, "--text", "7 8 9", "--at", part), width=360)
+    place = {"cache": ".in-cache", "generation": ".in-write .mm-controls"}.get(part, ".in-zoom h3 >> visible=true")
+    box = page.locator(place).first.bounding_box()
+    assert 0 <= box["y"] and box["y"] + box["height"] <= 900
+    named = {"attention": "Head 1", "feed-forward": "feed-forward", "experts": "experts", "block": "Block 1"}
+    assert part not in named or named[part].lower() in page.locator(place).inner_text().lower()
+    assert_quiet(page)
 
 
 def test_it_is_as_torch_says_and_asks_nobody(visit, own):

@@ -44,6 +44,15 @@ def test_without_a_model_the_books_own_is_opened(tmp_path):
     world.encode(data["text"])
 
 
+def test_a_part_is_asked_for_by_its_name(tmp_path, capsys):
+    target = tmp_path / "page.html"
+    run("-o", target, "--at", "cache")
+    assert data_of(target)["at"] == "cache"
+    with pytest.raises(SystemExit):
+        run("-o", target, "--at", "experts")
+    assert "this model has no experts; its feed-forward network is at 'feed-forward'" in capsys.readouterr().err
+
+
 def test_without_a_tokenizer_ids_are_taken_and_a_folder_may_give_one(tmp_path, capsys):
     file = save_checkpoint(own_model(vocab_size=300), tmp_path / "alone.safetensors")
     run(file, "-o", tmp_path / "page.html")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from minimind_edu import living, world
-from minimind_edu.figures.inside.page import BITS, LARGER, MOST_WEIGHTS, check_fits, size_of, write_page
+from minimind_edu.figures.inside.page import BITS, LARGER, MOST_WEIGHTS, PARTS, check_fits, size_of, write_page
 from minimind_edu.figures.inside.server import PageServer
 from minimind_edu.figures.inside.tokenizer import PageTokenizer, find_tokenizer, read_tokenizer
 from minimind_edu.figures.living_model import QUESTION, TOLD
@@ -39,6 +39,7 @@ def main(arguments: list[str] | None = None) -> None:
     opening.add_argument("model", nargs="?", help="a folder, or a .safetensors or .pth file; none: the book's own")
     opening.add_argument("--tokenizer", type=Path, metavar="FOLDER", help="the folder of its tokenizer.json")
     opening.add_argument("--text", help="what the page shows first")
+    opening.add_argument("--at", choices=PARTS, help="the part that is open, or in sight, at first")
     opening.add_argument("--bits", type=int, choices=BITS, default=8, help="of a weight; 4: a small file; 32: exact")
     opening.add_argument("--download", action="store_true", help="MODEL may be a name on the Hugging Face Hub")
     opening.add_argument("-o", "--output", type=Path, metavar="PAGE.html", help="write one file instead of showing it")
@@ -82,7 +83,7 @@ def _open(given: argparse.Namespace) -> None:
     text = given.text or (_living_text() if not given.model else FIRST_TEXT if tokenizer else FIRST_IDS)
     with contextlib.ExitStack() as stack:
         target = given.output or Path(stack.enter_context(tempfile.TemporaryDirectory()), "page.html")
-        write_page(model, target, name=name, text=text, tokenizer=tokenizer, bits=given.bits, tell=_tell)
+        write_page(model, target, name=name, text=text, tokenizer=tokenizer, bits=given.bits, at=given.at, tell=_tell)
         if given.output:
             _tell(f"{target}: {size_of(target)}, one file; nothing else is needed. It holds the weights and the text")
         else:

@@ -48,7 +48,7 @@ function followTheme(changed) {
 
 /**
  * Let the address tell what is chosen, and choose what it tells. start(text) begins with what it tells, or else with a
- * text; draw() is called after each drawing.
+ * text, and gives whether it told something; draw() is called after each drawing.
  */
 function followAddress(session, data) {
   let [timer, written] = [0, ""];
@@ -68,15 +68,43 @@ function followAddress(session, data) {
     return Boolean(found);
   };
   const start = (text) => {
-    if (!read()) session.type(text);
+    const isTold = read();
+    if (!isTold) session.type(text);
     written = addressOf(session);
     addEventListener("hashchange", read);
+    return isTold;
   };
   const draw = () => {
     clearTimeout(timer);
     if (written) timer = setTimeout(write, ADDRESSED);
   };
   return { start, draw };
+}
+
+/** Of page.py's PARTS: what is opened, or where it stands. */
+const AIMS = {
+  attention: { part: "head", layer: 0, head: 0 },
+  cache: ".in-cache",
+  "feed-forward": { part: "feed", layer: 0 },
+  experts: { part: "feed", layer: 0 },
+  block: { part: "block", layer: 0 },
+  generation: ".in-write details",
+};
+
+/** A view that opens one of AIMS and brings it into sight once, when what stands above it is there. */
+function guideTo(main, session, part) {
+  const aim = AIMS[part];
+  let isLed = false;
+  function draw() {
+    if (isLed || session.isUnsettled || !session.now) return;
+    const isOpened = typeof aim !== "string";
+    if (isOpened && !session.zoom) return session.toggle(aim); // and is drawn again
+    isLed = true;
+    const place = main.querySelector(isOpened ? ".in-zoom" : aim);
+    if (place instanceof HTMLDetailsElement) place.open = true;
+    place.scrollIntoView({ block: isOpened ? "start" : "center" });
+  }
+  return { draw };
 }
 
 /** Whether the page computes what torch did, as a sentence. */
@@ -108,7 +136,8 @@ async function startPage() {
     const why = await runner.open(buffer, data.rope, bytesIn(document.getElementById("step")).buffer);
     state.set(problem);
     check.set(words.checking);
-    address.start(problem ? data.check.ids.join(" ") : data.text);
+    const isTold = address.start(problem ? data.check.ids.join(" ") : data.text);
+    if (data.at && !isTold) views.follow(guideTo(main, session, data.at));
     check.set(await checked(words, data, reader, runner, why));
   } catch (error) {
     state.set(words.failed(error.message), "bad");

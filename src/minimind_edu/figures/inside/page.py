@@ -29,6 +29,7 @@ from minimind_edu.weights.checkpoints import from_checkpoint, save_checkpoint
 from minimind_edu.weights.int8 import SCALE
 
 BITS = (8, 4, 32)
+PARTS = ("attention", "cache", "feed-forward", "experts", "block", "generation")  # that page.js can lead to
 _SHARING = 32  # weights of 4 bits with one scale: what step.cpp reads
 MOST_WEIGHTS = 150_000_000  # of a page: base64 of int8 rows is 200 MB then
 LARGER = "in a notebook, minimind_edu.figures.Inside(model, tokenizer, text) shows what is larger"
@@ -82,6 +83,7 @@ def write_page(
     text: str,
     tokenizer: PageTokenizer | None = None,
     bits: int = 8,
+    at: str | None = None,
     tell: Callable[[str], None] = lambda sentence: None,
 ) -> None:
     """Write the page of a model; it appears only when it is complete.
@@ -92,12 +94,15 @@ def write_page(
         name: what the page calls the model.
         text: what it shows first; token ids without a tokenizer.
         tokenizer: None: the page takes ids.
+        at: which of `PARTS` is open at first, or in sight.
         tell: gets a sentence for each step.
 
     Raises:
         ValueError: see `check_fits`; with `bits=4` also if 32 neighbors do not fill a row.
     """
     check_fits(model)
+    if at == "experts" and not model.config.use_moe:
+        raise ValueError("this model has no experts; its feed-forward network is at 'feed-forward'")
     with tempfile.TemporaryDirectory(prefix=".partial-", dir=target.parent) as scratch:
         tell("copying the weights" if bits == 32 else "rounding the weights")
         stored = Path(scratch, "weights.safetensors")
@@ -107,6 +112,7 @@ def write_page(
         data = facts_of(model, name, text, tokenizer) | {
             "rope": rope_of(model.config),
             "bits": bits,
+            "at": at,
             "check": _check(model, rounded, tokenizer, texts),
             "bytes": stored.stat().st_size,
         }
