@@ -14,7 +14,7 @@ import torch
 from IPython.core.formatters import DisplayFormatter
 from matplotlib.colors import to_rgb
 
-from minimind_edu import plotting
+from minimind_edu import plotting, words
 from minimind_edu.palette import PALETTE
 from minimind_edu.plotting import Picture
 from minimind_edu.rope import precompute_freqs_cis
@@ -492,3 +492,21 @@ def test_cells_are_as_many_as_letters_and_as_dark_as_their_kind():
     assert sorted(alpha for _, alpha in boxes) == [0.5] * held + [1.0] * 3
     assert len(shown.axes[0].patches) == len(boxes) + len("xx..xss") + len(kinds)
     assert all(word in shown.svg for word in [*maps, *kinds.values()])
+
+
+def test_a_picture_says_what_its_notebook_has_learned():
+    """Axes, names at the ends, in legends, titles and at ticks, and the description; also what its reader adds."""
+    try:
+        words.learn({ALT: "画来做测试的一些数。", "distance": "距离", "score": "分数", "short": "短的", "two": "二"})
+        lines = DRAW["plot_lines"]()
+        lines.axes[0].text(0, 0, "two")
+        assert repr(lines) == "Picture: 画来做测试的一些数。" and "<title" in lines.svg
+        assert {"距离", "分数", "短的", "long", "二"} <= set(words_of(lines.svg))
+        [ax] = plotting.new_axes()
+        ax.set(title="distance", xticks=[0, 1], xticklabels=["one", "two"])
+        ax.plot([0, 1], label="short")
+        ax.legend()
+        assert {"距离", "one", "二", "短的"} <= set(words_of(plotting.picture(ax, alt=ALT).svg))
+    finally:
+        words.learn({})
+    assert {"distance", "score", "short"} <= set(words_of(DRAW["plot_lines"]().svg))

@@ -6,26 +6,29 @@ import re
 import nbformat
 import pytest
 
+from minimind_edu import plotting
 from minimind_edu.figures import Quiz, choice
+from minimind_edu.words import Words, pairs_in
 from tools import translated
 from tools.chapters import ROOT
 from tools.corrections import corrections
 from tools.translated import (
     Block,
-    Words,
     blocks_in,
     fingerprint,
     in_code,
     in_figure,
     in_json,
     in_markup,
+    in_picture,
     merged_notebook,
     merged_page,
     merged_rows,
     original_of,
-    pairs_in,
     sections_in,
+    texts_of_picture,
     translation_of,
+    words_of_pictures,
 )
 
 PAGE = """# The page
@@ -80,17 +83,30 @@ def test_every_translation_belongs_to_an_original_and_leads_back_to_it():
         original_of(ROOT / "zh" / "book" / "gone.md")
 
 
-def test_words_are_found_by_what_they_say_or_by_their_pattern():
-    words = Words({"own": "自己的"}, {"own": "别人的", "{} of {} steps": "{} 步中的第 {} 步"})
-    assert words(" own ") == " 自己的 " and words("2 of 3 steps") == "2 步中的第 3 步" and words("other") is None
-
-
 def test_markup_is_translated_in_texts_and_labels_and_nowhere_else():
     words = Words({"scores": "分数", "a picture": "一张图"})
     svg = '<svg aria-label="a picture" class="scores"><style>scores</style><text>scores</text><text>x</text></svg>'
     assert in_markup(svg, words) == (
         '<svg aria-label="一张图" class="scores"><style>scores</style><text>分数</text><text>x</text></svg>'
     )
+
+
+def drawn(*names: str) -> str:
+    """A picture with curves so named, which end far from each other."""
+    curves = {name: [0, number] for number, name in enumerate(names)}
+    return plotting.plot_lines([0, 1], curves, "step", "loss", alt="Some curves, drawn for a test.").svg
+
+
+def test_a_name_on_two_lines_is_one_in_a_picture():
+    svg = drawn("without a cache", "with one & more", "short")
+    assert {"without a cache", "with one & more", "short", "step"} <= set(texts_of_picture(svg))
+    short = in_picture(svg, Words({"without a cache": "不用缓存", "short": "短"}))
+    long = in_picture(svg, Words({"with one & more": "用上缓存 <和别的>"}))
+    assert ">不用缓存<" in short and ">短<" in short and ">without<" not in short and ">with one<" in short
+    assert ">用上缓存<" in long and ">&lt;和别的&gt;<" in long
+    height = re.compile(r"translate\(\S+ (\S+)\)\">(\w+)")
+    before, after = ({name: float(y) for y, name in height.findall(one)} for one in (svg, short))
+    assert before["without"] < after["不用缓存"] < before["a"]
 
 
 def test_of_a_state_only_sentences_are_translated():
@@ -115,6 +131,20 @@ def test_code_keeps_all_but_the_words_that_a_reader_sees():
         '# @title 图\n名 = "米娅"; plot(x, "分数", note=f"{x} scores", alt=("两个词"))  # scores\n'
     )
     assert in_code("%pip install x", {"x": "y"}, {}) == "%pip install x"
+
+
+def test_keys_and_what_is_compared_are_names_in_code():
+    source = 'plot({"a": runs["a"]}, name="a") if kind == "a" else show("a")\n'
+    assert in_code(source, {"a": "甲"}, {}) == ('plot({"a": runs["a"]}, name="甲") if kind == "a" else show("甲")\n')
+
+
+def test_the_words_of_pictures_are_those_of_their_cells_and_the_shared_ones_they_show():
+    show = {"id": "show", "outputs": [{"data": {"image/svg+xml": drawn("without a cache", "seed 2")}}]}
+    blocks = {"show": Block(None, "- without a cache\n  - 不用缓存"), "other": Block(None, "- step\n  - 走")}
+    assert words_of_pictures({"cells": [show, {"id": "other"}]}, blocks) == {
+        "without a cache": "不用缓存",
+        "seed 2": "种子 2",
+    }
 
 
 def test_a_notebook_takes_its_blocks_and_stays_what_it_was_elsewhere():

@@ -26,9 +26,10 @@ from minimind_edu.figures import (
     shared_stylesheet,
 )
 from minimind_edu.figures.base import FOLDER, to_json
+from minimind_edu.words import Words
 from tools import notebook_environment
 from tools.chapters import CHAPTERS, ROOT, chapters, links
-from tools.translated import Words, in_json, is_translated, shared_words
+from tools.translated import in_json, is_translated, shared_words
 
 sys.path += [str(ROOT / "book" / "_ext"), str(ROOT / "tests")]
 

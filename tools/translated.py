@@ -30,6 +30,7 @@ from docutils import nodes
 
 from minimind_edu.figures.base import to_json
 from minimind_edu.figures.quiz import plain_questions
+from minimind_edu.words import Words, breadth, folded, pairs_in
 from tools.chapters import ROOT
 from tools.places import plain
 
@@ -38,7 +39,6 @@ WORDS = FOLDER / "words.md"
 WHERE = "Where"  # the last column of a table, which holds no words
 
 MARK = re.compile(r"^<!-- ([\w./-]+)(?: ([0-9a-f]{8}))? -->$", re.MULTILINE)
-_PAIR = re.compile(r"^- (.+)\n  - (.+)$", re.MULTILINE)
 FENCE = re.compile(r"^(```|~~~).*?^\1\s*?$", re.DOTALL | re.MULTILINE)
 HEADING = re.compile(r"^(#{1,6}) (.+)$", re.MULTILINE)
 TITLE = re.compile(r"^# @title (.*)$", re.MULTILINE)
@@ -98,11 +98,6 @@ def blocks_in(text: str) -> dict[str, Block]:
     """The blocks of a file, by the names of their parts."""
     parts = MARK.split(text)[1:]
     return {name: Block(seen, body.strip("\n")) for name, seen, body in zip(*[iter(parts)] * 3, strict=True)}
-
-
-def pairs_in(text: str) -> dict[str, str]:
-    """English words -> Chinese words."""
-    return dict(_PAIR.findall(text))
 
 
 def blocks_of(original: Path) -> dict[str, Block]:
@@ -175,32 +170,6 @@ def anchors_of(original: Path) -> list[str]:
 # Putting the Chinese in place
 
 
-class Words:
-    """Looks words up, in the first table that has them; `{}` stands for anything."""
-
-    def __init__(self, *tables: dict[str, str]):
-        self.exact: dict[str, str] = {}
-        for table in reversed(tables):
-            self.exact |= table
-        self._patterns = [(_pattern(key), value) for key, value in self.exact.items() if "{}" in key]
-
-    def __call__(self, text: str) -> str | None:
-        """The Chinese for a text, with the space around it, or None."""
-        stripped = text.strip()
-        found = self.exact.get(stripped)
-        if found is None:
-            for pattern, value in self._patterns:
-                if match := pattern.fullmatch(stripped):
-                    fields = iter(match.groups())
-                    found = re.sub(r"\{\}", lambda _, fields=fields: next(fields), value)
-                    break
-        return text.replace(stripped, found) if found is not None else None
-
-
-def _pattern(key: str) -> re.Pattern[str]:
-    return re.compile("(.+?)".join(map(re.escape, key.split("{}"))), re.DOTALL)
-
-
 _ATTRIBUTE = re.compile(r'(?<= )(aria-label|alt|title|data-title)="([^"]*[A-Za-z]{2}[^"]*)"')
 _TEXT_NODE = re.compile(r"(?<=>)(?![^<>]*</style)([^<>]*[A-Za-z]{2}[^<>]*)(?=<)")
 
@@ -222,6 +191,45 @@ def in_markup(markup: str, words: Words) -> str:
 def texts_in(markup: str) -> list[str]:
     """The texts of HTML or SVG that have words."""
     return [unescape(one) for one in _TEXT_NODE.findall(markup)]
+
+
+# A name on two lines, as minimind_edu.plotting writes it: two texts of one look.
+_FOLDED = re.compile(
+    r'(<text style="fill: [^"]*") transform="translate\((\S+) (\S+)\)">([^<]*)</text>\s*'
+    r'\1 transform="translate\((\S+) (\S+)\)">([^<]*)</text>'
+)
+
+
+def _whole(found: re.Match[str]) -> str:
+    """The name that stands on two lines."""
+    return f"{found[4]}{'' if found[4].endswith('_') else ' '}{found[7]}"
+
+
+def in_picture(svg: str, words: Words) -> str:
+    """A picture with its words translated, those on two lines as one; what is shorter then stands between them."""
+
+    def name(found: re.Match[str]) -> str:
+        new = words(unescape(_whole(found)))
+        if new is None:
+            return found[0]
+        room = (
+            max(breadth(unescape(line)) for line in (found[4], found[7])) + 1
+        )  # of the wide letters it was laid out in
+        lines = folded(new, room).split("\n")
+        between = f"{(float(found[3]) + float(found[6])) / 2:g}"
+        heights = [found[3], found[6]] if len(lines) == 2 else [between]
+        return "\n".join(
+            f'{found[1]} transform="translate({min(found[2], found[5], key=float)} {height})">'
+            f"{escape(line, quote=False)}</text>"
+            for line, height in zip(lines, heights, strict=True)
+        )
+
+    return in_markup(_FOLDED.sub(name, svg), words)
+
+
+def texts_of_picture(svg: str) -> list[str]:
+    """The texts of a picture that have words, a name on two lines as one."""
+    return texts_in(_FOLDED.sub(lambda found: f"<text>{_whole(found)}</text>", svg))
 
 
 # A state holds identifiers too, such as the name of a choice: these fields hold sentences for readers.
@@ -264,26 +272,36 @@ def in_figure(html: str, words: Words) -> str:
     return FALLBACK.sub(lambda found: found[1] + in_markup(found[2], words) + found[3], html)
 
 
-def literals_in(source: str) -> list[ast.Constant]:
-    """The strings of a cell that are no part of another."""
+def literals_in(source: str, but_names: bool = False) -> list[ast.Constant]:
+    """The strings of a cell that are no part of another; `but_names` leaves out keys and what is compared."""
     try:
         tree = ast.parse(source)
     except SyntaxError:  # a magic command
         return []
-    within = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    left_out: list[ast.AST | None] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            left_out += node.values
+        elif but_names and isinstance(node, ast.Subscript):
+            left_out += ast.walk(node.slice)
+        elif but_names and isinstance(node, ast.Dict):
+            left_out += node.keys
+        elif but_names and isinstance(node, ast.Compare):
+            left_out += [node.left, *node.comparators]
+    within = {id(node) for node in left_out}
     strings = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
     return [node for node in strings if id(node) not in within]
 
 
 def in_code(source: str, own: dict[str, str], shared: dict[str, str]) -> str:
-    """The code of a cell with its own words and its title translated, all else as it is."""
+    """The code of a cell with its own words and its title translated, all else as it is: keys are names in code."""
     raw = source.encode()
     starts = [0]
     for line in raw.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
     edits = [
         (starts[one.lineno - 1] + one.col_offset, starts[one.end_lineno - 1] + one.end_col_offset, own[one.value])
-        for one in literals_in(source)
+        for one in literals_in(source, but_names=True)
         if one.value in own
     ]
     for begin, end, new in sorted(edits, reverse=True):
@@ -308,13 +326,25 @@ def merged_notebook(raw: dict[str, Any], blocks: dict[str, Block]) -> dict[str, 
         for output in cell["outputs"]:
             data = output.get("data", {})
             if "image/svg+xml" in data:
-                data["image/svg+xml"] = in_markup("".join(data["image/svg+xml"]), words)
+                data["image/svg+xml"] = in_picture("".join(data["image/svg+xml"]), words)
             if "text/html" in data:
                 data["text/html"] = in_figure("".join(data["text/html"]), words)
             before, sign, alt = "".join(data.get("text/plain", "")).partition("Picture: ")
             if sign and not before:
                 data["text/plain"] = sign + (words(alt) or alt)
     return raw
+
+
+def words_of_pictures(raw: dict[str, Any], blocks: dict[str, Block]) -> dict[str, str]:
+    """What the pictures of a notebook say, in English and in Chinese: what drawing them again asks for."""
+    found: dict[str, str] = {}
+    for cell in raw["cells"]:
+        pictures = ["".join(output.get("data", {}).get("image/svg+xml", "")) for output in cell.get("outputs", [])]
+        texts = [text.strip() for picture in pictures for text in texts_of_picture(picture)]
+        own = pairs_in(blocks[cell["id"]].text) if cell["id"] in blocks and texts else {}
+        shared = {text: new for text in texts if (new := Words(shared_words())(text))}
+        found = shared | own | found
+    return found
 
 
 def merged_page(text: str, blocks: dict[str, Block]) -> str:

@@ -21,6 +21,7 @@ import yaml
 from markdown_it import MarkdownIt
 
 from minimind_edu import world
+from minimind_edu.words import Words, pairs_in
 from tools.chapters import ROOT
 from tools.translated import (
     FALLBACK,
@@ -32,16 +33,15 @@ from tools.translated import (
     TITLE,
     Block,
     Part,
-    Words,
     blocks_of,
     fingerprint,
     literals_in,
     original_of,
-    pairs_in,
     parts_of,
     sentences_in,
     shared_words,
     texts_in,
+    texts_of_picture,
     translation_of,
     translations,
 )
@@ -162,7 +162,7 @@ def shown_by(cell: dict) -> dict[str, bool]:
     for output in cell["outputs"]:
         data = {kind: "".join(value) for kind, value in output.get("data", {}).items() if isinstance(value, str | list)}
         html = data.get("text/html", "")
-        texts = texts_in(data.get("image/svg+xml", ""))
+        texts = texts_of_picture(data.get("image/svg+xml", ""))
         if IS_QUIZ in html:
             texts += sentences_in(json.loads(STATE.search(html)[2]))
         elif fallback := FALLBACK.search(html):

@@ -15,6 +15,7 @@ end. What has no hue of its own is told apart by lightness.
 
 import hashlib
 import io
+import pathlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -25,19 +26,22 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.font_manager import fontManager
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, PathPatch, Rectangle
 from matplotlib.path import Path
+from matplotlib.text import Text
 from matplotlib.ticker import Formatter
 from matplotlib.transforms import ScaledTranslation
 
 from minimind_edu.palette import PALETTE
+from minimind_edu.words import breadth, folded, said
 
 WIDTH = 330  # units, of a picture on a phone; matplotlib's points, 72 an inch
 TEXT_WIDTH = 553.5  # units, of a picture on a page; 738 px
 FONT = 12  # units; 16 px
-SHORTEST_ALT = 20  # characters
+SHORTEST_ALT = 20  # Latin letters, half as many Chinese ones
 
 INK, MUTED, LINE = (PALETTE[name].either for name in ("ink", "muted", "line"))
 PLUS, MINUS = PALETTE["plus"].either, PALETTE["minus"].either
@@ -45,9 +49,12 @@ HUES = ("q", "k", "v", "norm", "ffn", "stream")
 DASHES = ("-", (0, (5, 2)), (0, (1, 1.4)), (0, (7, 2, 1.2, 2)), (0, (3, 1.5, 1, 1.5, 1, 1.5)), (0, (2, 1)))
 
 # The fonts of the machine must not change the layout, nor may the reader's own settings of matplotlib.
+fontManager.addfont(pathlib.Path(__file__).with_name("wide.ttf"))
 _SETTINGS: Any = {
     "svg.fonttype": "none",  # words stay words
-    "font.family": ["DejaVu Sans"],  # comes with matplotlib, and is wider than what pages use: no word leaves its place
+    # The first comes with matplotlib, and is wider than what pages use: no word leaves its place. The second knows how
+    # wide Chinese is, and nothing else (tools/wide_font.py).
+    "font.family": ["DejaVu Sans", "MiniMind Wide"],
     "font.size": FONT,
     "axes.titlesize": FONT,
     "axes.labelsize": FONT,
@@ -56,7 +63,7 @@ _SETTINGS: Any = {
 }
 _AS_EVERYWHERE = matplotlib.rc_context(_SETTINGS)
 _LINE_HEIGHT = 1.2 * FONT
-_LONGEST_NAME = 13  # characters in a line of a name at the end of a curve
+_LONGEST_NAME = 13  # Latin letters in a line of a name at the end of a curve
 _LEVELS = 10  # of the strength of a color in a table without numbers
 _SVG = "http://www.w3.org/2000/svg"
 _FILE_NAME = re.compile(r"\S+\.[A-Za-z]{2,5}")
@@ -79,7 +86,7 @@ class Picture:
     """
 
     def __init__(self, figure: Figure, *, alt: str, fit: Callable[[float], None] | None = None):
-        self.figure, self.alt = figure, described(alt)
+        self.figure, self.alt = figure, said(described(alt))
         self._fit = fit or (lambda width: None)
         self._fit(figure.bbox.width)
         for ax in figure.axes:
@@ -98,6 +105,7 @@ class Picture:
         `alt`. Coordinates have two decimals. The last of its children is the picture as it is on a phone: another
         `<svg>`, of the class "narrow", which is not displayed.
         """
+        self._speak()
         name = "mm" + hashlib.sha256(self.alt.encode()).hexdigest()[:8]
         svg, narrow = self._drawn(TEXT_WIDTH, name), self._drawn(WIDTH, f"{name}-n")
         svg.attrib |= {"xmlns": _SVG, "class": "mm-picture", "role": "img", "aria-labelledby": name}
@@ -108,6 +116,18 @@ class Picture:
         svg.append(narrow)
         ElementTree.indent(svg, space="")
         return ElementTree.tostring(svg, encoding="unicode")
+
+    def _speak(self) -> None:
+        """Say all in the language of the notebook (see minimind_edu.words), in letters that are measured."""
+        for ax in self.axes:
+            for axis in (ax.xaxis, ax.yaxis):  # names of places, which an axis writes anew
+                names = [label.get_text() for label in axis.get_majorticklabels()]
+                if (new := [said(name) for name in names]) != names:
+                    axis.set_ticks(axis.get_majorticklocs(), new)
+        for text in self.figure.findobj(Text):
+            if (new := said(name := text.get_text().replace("\n", " "))) != name:
+                text.set_text(folded(new, _LONGEST_NAME) if "\n" in text.get_text() else new)
+            text.set_fontfamily(_SETTINGS["font.family"])
 
     @_AS_EVERYWHERE
     def lay_out(self, width: float) -> None:
@@ -136,9 +156,9 @@ class Picture:
 def described(alt: str) -> str:
     """`alt` as one line; raises ValueError if it describes nothing."""
     words = " ".join(alt.split()) if isinstance(alt, str) else ""
-    if len(words) < SHORTEST_ALT or _FILE_NAME.fullmatch(words):
+    if breadth(words) < SHORTEST_ALT or _FILE_NAME.fullmatch(words):
         raise ValueError(
-            f"a picture needs a description of {SHORTEST_ALT} characters or more, and alt is {alt!r}: write what is to "
+            f"a picture needs a description of {SHORTEST_ALT} letters or more, and alt is {alt!r}: write what is to "
             "be seen and what it shows, in a sentence or two."
         )
     return words
@@ -584,12 +604,12 @@ def _name_lines(ax: Axes) -> None:
         points = ax.transData.transform(np.column_stack(line.get_data()))  # units
         (ends if box.y0 - 1 <= points[-1, 1] <= box.y1 + 1 else leaving).append((line, points))
     ends.sort(key=lambda end: end[1][-1, 1])
-    names = [_folded(str(line.get_label())) for line, _ in ends]
+    names = [folded(str(line.get_label()), _LONGEST_NAME) for line, _ in ends]
     heights = np.array([float(points[-1, 1]) for _, points in ends])
     gaps = [_LINE_HEIGHT * (a.count("\n") + b.count("\n") + 2) / 2 for a, b in zip(names, names[1:], strict=False)]
     places = spread(heights, gaps)
     too_close = bool((np.diff(heights) < 3).any() or (abs(places - heights) > 0.8 * _LINE_HEIGHT).any())
-    if too_close or any(len(part) > _LONGEST_NAME for name in names for part in name.split("\n")):
+    if too_close or any(breadth(part) > _LONGEST_NAME for name in names for part in name.split("\n")):
         return _legend(ax)
     for (line, _), name, place in zip(ends, names, places, strict=True):
         height = (place - box.y0) / box.height
@@ -597,15 +617,6 @@ def _name_lines(ax: Axes) -> None:
         text.set(color=line.get_color(), fontsize=FONT)
     for line, points in leaving:
         _name_at_edge(ax, line, points)
-
-
-def _folded(name: str) -> str:
-    """A long name on two lines, as even as its words allow."""
-    words = name.split(" ")
-    if len(name) <= _LONGEST_NAME or len(words) == 1:
-        return name
-    folds = [(" ".join(words[:i]), " ".join(words[i:])) for i in range(1, len(words))]
-    return "\n".join(min(folds, key=lambda fold: max(map(len, fold))))
 
 
 def spread(places: np.ndarray, gaps: Sequence[float]) -> np.ndarray:
@@ -626,7 +637,7 @@ def _name_at_edge(ax: Axes, line: Line2D, points: np.ndarray) -> None:
     Args:
         points: `[points, 2]`, the curve in units, of which the last lies outside.
     """
-    box, name = ax.get_window_extent(), _folded(str(line.get_label()))
+    box, name = ax.get_window_extent(), folded(str(line.get_label()), _LONGEST_NAME)
     above = points[-1, 1] > box.y1
     edge, depth = (box.y1 if above else box.y0), (name.count("\n") + 1) * _LINE_HEIGHT
     dense = np.linspace(0, len(points) - 1, 50 * len(points))
@@ -649,7 +660,7 @@ def _legend(ax: Axes) -> None:
         loc="lower left",
         bbox_to_anchor=(0, 1),
         bbox_transform=_shifted(ax, 1 - _lay_out(ax).x0, 7 + _LINE_HEIGHT + 5),
-        ncols=3 if len(names) == 3 and sum(map(len, names)) < 22 else 2,
+        ncols=3 if len(names) == 3 and sum(map(breadth, names)) < 22 else 2,
         frameon=False,
         labelcolor=INK,
         fontsize=FONT,

@@ -20,6 +20,7 @@ from sphinx.search.en import SearchEnglish
 from sphinx.transforms import SphinxTransform
 
 from minimind_book.words import words
+from minimind_edu.words import Words
 from tools import translated
 
 EDITION = os.environ.get("BOOK_LANGUAGE", "")
@@ -47,7 +48,7 @@ def is_translated(app: Sphinx, page: str) -> bool:
 
 def in_language(text: str) -> str:
     """A title as this edition shows it: English stands in where there are no other words."""
-    return (translated.Words(translated.shared_words())(text) if IS_CHINESE else None) or text
+    return (Words(translated.shared_words())(text) if IS_CHINESE else None) or text
 
 
 def speaks(app: Sphinx, page: str) -> bool:
@@ -57,12 +58,12 @@ def speaks(app: Sphinx, page: str) -> bool:
 
 def in_figure(html: str) -> str:
     """The elements of figures in Chinese, as far as there are words for it."""
-    return translated.in_figure(html, translated.Words(translated.shared_words()))
+    return translated.in_figure(html, Words(translated.shared_words()))
 
 
 def in_markup(html: str) -> str:
     """HTML in Chinese, as far as there are words for it."""
-    return translated.in_markup(html, translated.Words(translated.shared_words()))
+    return translated.in_markup(html, Words(translated.shared_words()))
 
 
 def take_the_language(app: Sphinx, config: Config) -> None:
