@@ -37,7 +37,12 @@ def changed(exercise, change):
 
 
 def test_every_chapter_has_exercises_in_a_file_of_its_name_and_every_file_has_a_chapter():
-    files = {path.stem for path in Path(checks.__file__).parent.glob("*.py")} - {"__init__", "exercise", "typed"}
+    files = {path.stem for path in Path(checks.__file__).parent.glob("*.py")} - {
+        "__init__",
+        "exercise",
+        "language",
+        "typed",
+    }
     assert files == {chapter.name for chapter in chapters().values()}
     assert all(isinstance(exercise, Exercise) for exercise in EXERCISES) and len(set(EXERCISES)) == len(EXERCISES) > 60
 
@@ -266,7 +271,7 @@ def test_arguments_keep_their_strides():
 def test_several_parts_are_compared_by_name(capsys):
     exercise = Exercise("Is it two?", lambda x: (x, -x), (Case("one", (torch.ones(2),)),), parts=("first", "second"))
     assert hint_for(lambda x: (x, x), capsys, exercise) == "second: at index [0] it is 1, expected -1"
-    assert hint_for(lambda x: x[0], capsys, exercise) == "return 2 tensors, first and second, not one Tensor"
+    assert hint_for(lambda x: x[0], capsys, exercise) == "return 2 tensors (first, second), not one Tensor"
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The first cell of every chapter, run as a reader's kernel runs it: with IPython, where the package is missing."""
 
+import ast
 import importlib.util
 import os
 import re
@@ -112,6 +113,21 @@ def test_it_is_short_enough_to_be_read():
 def test_it_asks_for_what_the_package_depends_on():
     assert {"torch", "anywidget", "safetensors"} <= set(install_cell.requirements())
     assert all(name.isidentifier() for name in install_cell.requirements())
+
+
+def test_a_chinese_notebook_tells_all_in_chinese():
+    """Every sentence is replaced: no string of English words is left in the cell that carries the package."""
+    trees = [ast.parse(install_cell.self_contained_source(b"a wheel", chinese)) for chinese in (False, True)]
+    strings = [
+        [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+        for tree in trees
+    ]
+    english, chinese = (
+        [one for one in found if re.search("[a-z] [a-z]{2,} ", one) and "请" not in one] for found in strings
+    )
+    assert len(english) >= 5 and chinese == []
+    assert sum("请" in one or "本书需要" in one for one in strings[1]) == 4
+    assert [type(node) for node in trees[0].body] == [type(node) for node in trees[1].body]
 
 
 def test_it_is_silent_when_the_package_is_there(capsys):

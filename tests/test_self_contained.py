@@ -19,6 +19,8 @@ from packaging.metadata import Metadata
 from packaging.requirements import Requirement
 from packaging.utils import parse_wheel_filename
 
+from minimind_edu.notebook import LANGUAGE, language
+from minimind_edu.words import learn, said
 from tools import install_cell, self_contained
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -135,7 +137,7 @@ def test_chapters_carry_all_but_the_page_of_a_readers_own_model(wheel, entries):
         found = {entry.filename: archive.read(entry) for entry in archive.infolist()}
     left_out = entries.keys() - found.keys()
     assert {"minimind_edu/__main__.py", "minimind_edu/figures/inside/page.js"} <= left_out
-    assert all("/inside/" in name or name.endswith(("edu/__main__.py", ".zh.js")) for name in left_out)
+    assert all("/inside/" in name or name.endswith("edu/__main__.py") or ".zh." in name for name in left_out)
     assert found == {name: content for name, content in entries.items() if name not in left_out}
 
 
@@ -159,6 +161,28 @@ def test_the_notebook_is_the_chapter_but_for_its_first_cell(cell):
     assert differing == [install_cell.CELL_ID]
     assert notebook == chapter
     assert len(text) - CHAPTER.stat().st_size < 860_000  # the package: half of it trained weights and stored runs
+
+
+def test_a_chinese_notebook_sets_its_language_and_learns_its_words(monkeypatch):
+    monkeypatch.setattr(self_contained, "words_to_learn", lambda raw, blocks: {"a 'step'": "一步"})
+    text = self_contained.self_contained(CHAPTER, "# @title The package\nimport os", chinese=True)
+    [first] = [cell for cell in json.loads(text)["cells"] if cell["id"] == install_cell.CELL_ID]
+    source = "".join(first["source"])
+    try:
+        exec(source, {})
+        assert os.environ[LANGUAGE] == language() == "zh" and said("a 'step'") == "一步"
+    finally:
+        del os.environ[LANGUAGE]
+        learn({})
+
+
+def test_only_chinese_notebooks_carry_chinese(wheel):
+    def chinese_in(archive: bytes) -> set[str]:
+        with zipfile.ZipFile(io.BytesIO(archive)) as files:
+            return {Path(name).name for name in files.namelist() if ".zh." in name}
+
+    assert not chinese_in(self_contained.carried(wheel))
+    assert {"words.zh.js", "exercise.zh.md", "whole_model.zh.md"} <= chinese_in(self_contained.carried(wheel, True))
 
 
 def test_a_chapter_without_an_install_cell_is_refused(tmp_path):

@@ -18,7 +18,6 @@ from tools.translated import (
     fingerprint,
     in_code,
     in_figure,
-    in_json,
     in_markup,
     in_picture,
     merged_notebook,
@@ -28,7 +27,7 @@ from tools.translated import (
     sections_in,
     texts_of_picture,
     translation_of,
-    words_of_pictures,
+    words_to_learn,
 )
 
 PAGE = """# The page
@@ -109,14 +108,6 @@ def test_a_name_on_two_lines_is_one_in_a_picture():
     assert before["without"] < after["不用缓存"] < before["a"]
 
 
-def test_of_a_state_only_sentences_are_translated():
-    words = Words({"none": "无", "Head": "头"})
-    assert in_json({"rope": "none", "links": {"head": {"label": "Head"}}}, words) == {
-        "rope": "none",
-        "links": {"head": {"label": "头"}},
-    }
-
-
 def test_a_quiz_is_translated_with_its_table():
     asked = [choice("Why?", ("A", "no"), ("B", "yes", True), ("C", "no"))]
     words = Words({"Why?": "为什么？", "A": "甲", "B": "乙", "C": "丙", "no": "不", "yes": "对"})
@@ -138,10 +129,16 @@ def test_keys_and_what_is_compared_are_names_in_code():
     assert in_code(source, {"a": "甲"}, {}) == ('plot({"a": runs["a"]}, name="甲") if kind == "a" else show("甲")\n')
 
 
-def test_the_words_of_pictures_are_those_of_their_cells_and_the_shared_ones_they_show():
-    show = {"id": "show", "outputs": [{"data": {"image/svg+xml": drawn("without a cache", "seed 2")}}]}
-    blocks = {"show": Block(None, "- without a cache\n  - 不用缓存"), "other": Block(None, "- step\n  - 走")}
-    assert words_of_pictures({"cells": [show, {"id": "other"}]}, blocks) == {
+def test_a_notebook_learns_what_it_shows_and_its_code_does_not_say():
+    source = 'plot({"without a cache": x, f"seed {n}": y}, "step", "loss")'
+    show = {
+        "id": "show",
+        "source": source,
+        "outputs": [{"data": {"image/svg+xml": drawn("without a cache", "seed 2")}}],
+    }
+    pairs = "- without a cache\n  - 不用缓存\n- step\n  - 步"
+    blocks = {"show": Block(None, pairs), "other": Block(None, "- loss\n  - 损失")}
+    assert words_to_learn({"cells": [show, {"id": "other"}]}, blocks) == {
         "without a cache": "不用缓存",
         "seed 2": "种子 2",
     }

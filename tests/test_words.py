@@ -2,8 +2,7 @@
 
 import pytest
 
-from minimind_edu import words
-from minimind_edu.words import Words, breadth, folded, learn, pairs_in, said
+from minimind_edu.words import Words, breadth, folded, in_state, learn, pairs_in, said
 
 
 @pytest.fixture(autouse=True)
@@ -19,6 +18,11 @@ def test_pairs_are_a_line_and_the_one_below():
 def test_words_are_found_by_what_they_say_or_by_their_pattern():
     found = Words({"own": "自己的"}, {"own": "别人的", "{} of {} steps": "{} 步中的第 {} 步"})
     assert found(" own ") == " 自己的 " and found("2 of 3 steps") == "2 步中的第 3 步" and found("other") is None
+
+
+def test_what_stands_in_a_place_is_translated_too_and_its_order_may_change():
+    found = Words({"{} of {} in {}": "{2} 里 {1} 个中的 {0} 个", "five": "五"})
+    assert found("five of 6 in x") == "x 里 6 个中的 五 个"
 
 
 def test_the_first_table_counts_in_patterns_too():
@@ -50,4 +54,11 @@ def test_a_notebook_says_english_until_it_has_learned_other_words():
     assert said("layer 3") == "layer 3"
     learn({"layer {}": "第 {} 层"})
     assert said("layer 3") == "第 3 层" and said("step") == "step"
-    assert words.said is said
+
+
+def test_of_a_state_only_sentences_are_translated():
+    words = Words({"none": "无", "Head": "头"})
+    assert in_state({"rope": "none", "links": {"head": {"label": "Head"}}}, words) == {
+        "rope": "none",
+        "links": {"head": {"label": "头"}},
+    }

@@ -11,6 +11,7 @@ import hashlib
 import lzma
 import re
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import yaml
@@ -119,6 +120,31 @@ if missing := [name for name in needed if importlib.util.find_spec(name) is None
     raise InstallError(f"Run `%pip install {{missing}}` in a new cell, then this cell again.")"""
 
 
+# What the cell of a Chinese notebook says, which always carries the package: strings of these templates, in Chinese.
+_IN_CHINESE = {
+    """(
+        "The package in this cell is damaged (its checksum differs): download the notebook again "
+        "from this chapter's page in the book."
+    )""": '("这个单元格里的包损坏了（校验和不对）：请从书里本章的页面重新下载这个笔记本。")',
+    """(
+        f"This notebook has minimind_edu {{VERSION}} inside, but {{found}} is imported already: "
+        "restart the kernel, then run this cell first."
+    )""": '(f"这个笔记本自带 minimind_edu {{VERSION}}，可是已经导入了 {{found}}：请重启内核，先运行这个单元格。")',
+    '"This book needs Python {oldest} or newer, and this kernel runs {{version}}."': (
+        '"本书需要 Python {oldest} 或更新的版本，这个内核是 {{version}}。"'
+    ),
+    '"Run `%pip install {{missing}}` in a new cell, then this cell again."': (
+        '"请在一个新单元格里运行 `%pip install {{missing}}`，然后再运行这个单元格。"'
+    ),
+}
+
+
+def _chinese(template: str) -> str:
+    for english, chinese in _IN_CHINESE.items():
+        template = template.replace(english, chinese)
+    return template
+
+
 def project() -> dict:
     """The [project] table of pyproject.toml."""
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -150,14 +176,14 @@ def requirements() -> list[str]:
     return [re.match(r"[\w-]+", line)[0] for line in project()["dependencies"]]
 
 
-def _shared() -> dict[str, str]:
+def _shared(in_language: Callable[[str], str] = str) -> dict[str, str]:
     quoted = ", ".join(f'"{name}"' for name in requirements())
     oldest = oldest_python()
     python = f"({oldest.replace('.', ', ')})"
     return {
         "version": version(),
-        "checks": _CHECKS.format(python=python, oldest=oldest),
-        "needs": _NEEDS.format(needed=f"[{quoted}]"),
+        "checks": in_language(_CHECKS).format(python=python, oldest=oldest),
+        "needs": in_language(_NEEDS).format(needed=f"[{quoted}]"),
     }
 
 
@@ -166,11 +192,15 @@ def source() -> str:
     return _INSTALL.format(url=repository_url(), tag=tag(), **_shared())
 
 
-def self_contained_source(wheel: bytes) -> str:
-    """The text of the cell that carries the package: its wheel, xz-compressed, as base85 in one line."""
+def self_contained_source(wheel: bytes, chinese: bool = False) -> str:
+    """The text of the cell that carries the package: its wheel, xz-compressed, as base85 in one line.
+
+    In Chinese, what it tells readers is Chinese, but for its title, which the translation of the notebook gives.
+    """
+    in_language = _chinese if chinese else str
     text = base64.b85encode(lzma.compress(wheel, preset=9 | lzma.PRESET_EXTREME)).decode()
     sha256 = hashlib.sha256(text.encode()).hexdigest()
-    return _SELF_CONTAINED.format(wheel=text, sha256=sha256, **_shared())
+    return in_language(_SELF_CONTAINED).format(wheel=text, sha256=sha256, **_shared(in_language))
 
 
 def cell(text: str | None = None) -> dict:

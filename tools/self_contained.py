@@ -23,11 +23,17 @@ from minimind_edu.notebook import LANGUAGE
 from tools import install_cell
 from tools.chapters import CHAPTERS, ROOT
 from tools.refresh import canonical, dumps, write
-from tools.translated import blocks_of, merged_notebook
+from tools.translated import blocks_of, merged_notebook, words_to_learn
 
 # What no chapter uses: the program that opens a reader's own model, and its page.
 LEFT_OUT = ("minimind_edu/__main__.py", "minimind_edu/figures/inside/")
-_CHINESE = f'os.environ["{LANGUAGE}"] = "zh"'
+_CHINESE = f"""
+os.environ["{LANGUAGE}"] = "zh"
+
+from minimind_edu.words import learn
+
+learn({{}})  # what pictures and figures say
+"""
 FIXED_DATE = "0"  # seconds; flit raises it to 1980, where the time of zip archives begins
 
 
@@ -71,11 +77,11 @@ def wheel_bytes() -> bytes:
 
 
 def carried(wheel: bytes, chinese: bool = False) -> bytes:
-    """What chapters carry of a wheel: all but LEFT_OUT, and the Chinese words of figures only in Chinese."""
+    """What chapters carry of a wheel: all but LEFT_OUT, and the Chinese of figures and checks only in Chinese."""
     target = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(wheel)) as whole, zipfile.ZipFile(target, "w") as new:
         for entry in whole.infolist():
-            if not entry.filename.startswith(LEFT_OUT) and (chinese or not entry.filename.endswith(".zh.js")):
+            if not entry.filename.startswith(LEFT_OUT) and (chinese or ".zh." not in entry.filename):
                 new.writestr(entry, whole.read(entry))
     return target.getvalue()
 
@@ -89,9 +95,12 @@ def self_contained(chapter: Path, first_cell: str, chinese: bool = False) -> str
     places = [i for i, cell in enumerate(raw["cells"]) if cell.get("id") == install_cell.CELL_ID]
     if len(places) != 1:
         raise ValueError(f"{chapter.name} has {len(places)} install cells, but needs one: run `make refresh`")
-    raw["cells"][places[0]] = install_cell.cell(f"{first_cell}\n\n{_CHINESE}" if chinese else first_cell)
+    blocks = blocks_of(chapter) if chinese else {}
     if chinese:
-        raw = merged_notebook(raw, blocks_of(chapter))
+        first_cell = f"{first_cell}\n{_CHINESE.format(words_to_learn(raw, blocks))}"
+    raw["cells"][places[0]] = install_cell.cell(first_cell)
+    if chinese:
+        raw = merged_notebook(raw, blocks)
     notebook = nbformat.reads(json.dumps(raw), as_version=4)
     nbformat.validate(notebook)
     return dumps(canonical(notebook))
@@ -105,7 +114,7 @@ def write_all(folder: Path, chapters: list[Path], chinese: bool = False) -> list
     if CHAPTERS.resolve() == folder.resolve():
         raise ValueError(f"{folder} holds the chapters themselves, which would be replaced; name another folder")
     folder.mkdir(parents=True, exist_ok=True)
-    first_cell = install_cell.self_contained_source(carried(wheel_bytes(), chinese))
+    first_cell = install_cell.self_contained_source(carried(wheel_bytes(), chinese), chinese)
     paths = [folder / chapter.name for chapter in chapters]
     for chapter, path in zip(chapters, paths, strict=True):
         write(path, self_contained(chapter, first_cell, chinese))

@@ -26,10 +26,10 @@ from minimind_edu.figures import (
     shared_stylesheet,
 )
 from minimind_edu.figures.base import FOLDER, to_json
-from minimind_edu.words import Words
+from minimind_edu.words import Words, in_state
 from tools import notebook_environment
 from tools.chapters import CHAPTERS, ROOT, chapters, links
-from tools.translated import in_json, is_translated, shared_words
+from tools.translated import is_translated, shared_words
 
 sys.path += [str(ROOT / "book" / "_ext"), str(ROOT / "tests")]
 
@@ -124,7 +124,7 @@ def page_of(name: str, state: str, language: str = "en") -> str:
     """A page with this one figure, as small as can be."""
     module = module_source(name, language)
     if language == "zh":
-        state = to_json(in_json(json.loads(state), Words(shared_words())))
+        state = to_json(in_state(json.loads(state), Words(shared_words())))
     scripts = [host.registration(name, module), host_script()]
     if asks_for_living(module):
         scripts.insert(0, living_script())

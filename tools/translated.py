@@ -28,9 +28,11 @@ from typing import Any, NamedTuple
 
 from docutils import nodes
 
+from minimind_edu import checks
+from minimind_edu.checks.language import in_chinese
 from minimind_edu.figures.base import to_json
 from minimind_edu.figures.quiz import plain_questions
-from minimind_edu.words import Words, breadth, folded, pairs_in
+from minimind_edu.words import Words, breadth, folded, in_state, pairs_in, sentences_in
 from tools.chapters import ROOT
 from tools.places import plain
 
@@ -232,28 +234,6 @@ def texts_of_picture(svg: str) -> list[str]:
     return texts_in(_FOLDED.sub(lambda found: f"<text>{_whole(found)}</text>", svg))
 
 
-# A state holds identifiers too, such as the name of a choice: these fields hold sentences for readers.
-_FIELDS = {"question", "text", "why", "label", "title", "code_prompt_show", "code_prompt_hide"}
-
-
-def in_json(value: Any, words: Words, field: str = "") -> Any:
-    """A state with the sentences in it translated."""
-    if isinstance(value, dict):
-        return {key: in_json(item, words, key) for key, item in value.items()}
-    if isinstance(value, list):
-        return [in_json(item, words, field) for item in value]
-    return words(value) or value if isinstance(value, str) and field in _FIELDS else value
-
-
-def sentences_in(value: Any, field: str = "") -> list[str]:
-    """The sentences in a state."""
-    if isinstance(value, dict):
-        return [one for key, item in value.items() for one in sentences_in(item, key)]
-    if isinstance(value, list):
-        return [one for item in value for one in sentences_in(item, field)]
-    return [value] if isinstance(value, str) and field in _FIELDS else []
-
-
 STATE = re.compile(r'(<script type="application/json">)(.*?)(</script>)', re.DOTALL)
 FALLBACK = re.compile(r'(<div class="mm-fallback">)(.*?)(</div></div>)', re.DOTALL)
 IS_QUIZ = 'data-figure="quiz"'
@@ -263,7 +243,7 @@ def in_figure(html: str, words: Words) -> str:
     """The element of a figure with the sentences of its state and its table translated."""
 
     def state(found: re.Match[str]) -> str:
-        return found[1] + to_json(in_json(json.loads(found[2]), words)) + found[3]
+        return found[1] + to_json(in_state(json.loads(found[2]), words)) + found[3]
 
     html = STATE.sub(state, html)
     if IS_QUIZ in html:  # its table has glued sentences: it is made anew from the state
@@ -311,6 +291,19 @@ def in_code(source: str, own: dict[str, str], shared: dict[str, str]) -> str:
     return raw.decode().replace(title[0], f"# @title {new_title}", 1) if title and new_title else raw.decode()
 
 
+_ANSWER = re.compile(r"^(check_\w+)\n((?: {2,}.+\n?)+)", re.MULTILINE)
+
+
+def in_answers(printed: str) -> str:
+    """What a cell prints, with the answers of checks in Chinese, as far as they have it; all else is code's."""
+
+    def answer(found: re.Match[str]) -> str:
+        exercise = getattr(checks, found[1], None)
+        return f"{found[1]}\n{in_chinese(found[2], exercise.chapter)}" if exercise else found[0]
+
+    return _ANSWER.sub(answer, printed)
+
+
 def merged_notebook(raw: dict[str, Any], blocks: dict[str, Block]) -> dict[str, Any]:
     """A notebook with the Chinese in place."""
     raw = copy.deepcopy(raw)
@@ -322,8 +315,10 @@ def merged_notebook(raw: dict[str, Any], blocks: dict[str, Block]) -> dict[str, 
         own = pairs_in(block.text) if block else {}
         words = Words(own, shared_words())
         cell["source"] = in_code("".join(cell["source"]), own, shared_words())
-        cell["metadata"] = in_json(cell["metadata"], words)
+        cell["metadata"] = in_state(cell["metadata"], words)
         for output in cell["outputs"]:
+            if "text" in output:
+                output["text"] = in_answers("".join(output["text"]))
             data = output.get("data", {})
             if "image/svg+xml" in data:
                 data["image/svg+xml"] = in_picture("".join(data["image/svg+xml"]), words)
@@ -335,15 +330,30 @@ def merged_notebook(raw: dict[str, Any], blocks: dict[str, Block]) -> dict[str, 
     return raw
 
 
-def words_of_pictures(raw: dict[str, Any], blocks: dict[str, Block]) -> dict[str, str]:
-    """What the pictures of a notebook say, in English and in Chinese: what drawing them again asks for."""
+def texts_shown(output: dict[str, Any]) -> list[str]:
+    """What an output shows its readers in pictures and figures, in whole sentences and names."""
+    data = {kind: "".join(value) for kind, value in output.get("data", {}).items() if isinstance(value, str | list)}
+    html = data.get("text/html", "")
+    texts = texts_of_picture(data.get("image/svg+xml", ""))
+    if IS_QUIZ in html:
+        texts += sentences_in(json.loads(STATE.search(html)[2]))
+    elif fallback := FALLBACK.search(html):
+        texts += texts_in(fallback[2])
+    return [text.strip() for text in texts]
+
+
+def words_to_learn(raw: dict[str, Any], blocks: dict[str, Block]) -> dict[str, str]:
+    """What the pictures and figures of a notebook show that is not Chinese in its code: English -> Chinese."""
     found: dict[str, str] = {}
     for cell in raw["cells"]:
-        pictures = ["".join(output.get("data", {}).get("image/svg+xml", "")) for output in cell.get("outputs", [])]
-        texts = [text.strip() for picture in pictures for text in texts_of_picture(picture)]
-        own = pairs_in(blocks[cell["id"]].text) if cell["id"] in blocks and texts else {}
-        shared = {text: new for text in texts if (new := Words(shared_words())(text))}
-        found = shared | own | found
+        texts = [text for output in cell.get("outputs", []) for text in texts_shown(output)]
+        if not texts:
+            continue
+        in_the_code = {one.value for one in literals_in("".join(cell["source"]), but_names=True)}
+        own = pairs_in(blocks[cell["id"]].text) if cell["id"] in blocks else {}
+        shared = Words(shared_words())
+        found = {text: new for text in texts if text not in own and (new := shared(text))} | found
+        found |= {english: chinese for english, chinese in own.items() if english not in in_the_code}
     return found
 
 

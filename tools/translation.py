@@ -22,14 +22,12 @@ from markdown_it import MarkdownIt
 
 from minimind_edu import world
 from minimind_edu.words import Words, pairs_in
+from tools import answers
 from tools.chapters import ROOT
 from tools.translated import (
-    FALLBACK,
     FENCE,
     HEADING,
-    IS_QUIZ,
     MARK,
-    STATE,
     TITLE,
     Block,
     Part,
@@ -38,10 +36,8 @@ from tools.translated import (
     literals_in,
     original_of,
     parts_of,
-    sentences_in,
     shared_words,
-    texts_in,
-    texts_of_picture,
+    texts_shown,
     translation_of,
     translations,
 )
@@ -160,14 +156,7 @@ def shown_by(cell: dict) -> dict[str, bool]:
     if title := TITLE.search(source):
         found[title[1]] = True
     for output in cell["outputs"]:
-        data = {kind: "".join(value) for kind, value in output.get("data", {}).items() if isinstance(value, str | list)}
-        html = data.get("text/html", "")
-        texts = texts_of_picture(data.get("image/svg+xml", ""))
-        if IS_QUIZ in html:
-            texts += sentences_in(json.loads(STATE.search(html)[2]))
-        elif fallback := FALLBACK.search(html):
-            texts += texts_in(fallback[2])
-        found |= dict.fromkeys((text.strip() for text in texts), True)
+        found |= dict.fromkeys(texts_shown(output), True)
     return found
 
 
@@ -226,6 +215,14 @@ def of_scripts() -> Iterator[str]:
             yield f"{twin.relative_to(ROOT)}: is stale, {english_of(twin).name} is {english} now"
 
 
+def of_answers() -> Iterator[str]:
+    """What is wrong with the Chinese of what checks answer."""
+    for path, pairs, wrong in answers.of_checks():
+        for english, chinese in pairs.items():
+            wrong += [f"{one} in {chinese!r}" for one in (*differences(english, chinese), *misprints(chinese))]
+        yield from (f"{path.relative_to(ROOT)}: {one}" for one in wrong)
+
+
 def twins() -> list[Path]:
     """The files with the Chinese words of figures, words.zh.js beside words.js."""
     return sorted(FIGURES.glob("*/*.zh.js"))
@@ -264,7 +261,7 @@ def main(arguments: list[str] | None = None) -> int:
     names = tuple(options.names)
     if options.accept:
         accept_scripts(names or ("",))
-    found = [] if names else [*of_contents(), *of_scripts()]
+    found = [] if names else [*of_contents(), *of_scripts(), *of_answers()]
     for path in translations():
         if names and not path.name.startswith(names):
             continue

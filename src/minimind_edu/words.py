@@ -3,11 +3,13 @@
     - {} positions, one head
       - {} 个位置，一个头
 
-`{}` in both stands for anything, such as a number. English stands in for what has no pair.
+`{}` stands for anything, such as a number, or words that have a pair of their own; where the other language has another
+order, `{1}` and `{0}` say which. English stands in for what has no pair.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 PAIR = re.compile(r"^- (.+)\n  - (.+)$", re.MULTILINE)
 WIDE = re.compile("[\u2e80-\u9fff\uf900-\ufaff\uff00-\uff60]")  # letters and signs as wide as two Latin letters
@@ -20,7 +22,7 @@ def pairs_in(text: str) -> dict[str, str]:
 
 
 class Words:
-    """Looks words up, in the first table that has them; `{}` stands for anything."""
+    """Looks words up, in the first table that has them."""
 
     def __init__(self, *tables: Mapping[str, str]):
         self.exact: dict[str, str] = {}
@@ -35,14 +37,40 @@ class Words:
         if found is None:
             for pattern, value in self._patterns:
                 if match := pattern.fullmatch(stripped):
-                    fields = iter(match.groups())
-                    found = re.sub(r"\{\}", lambda _, fields=fields: next(fields), value)
+                    found = _filled(value, [self(field) or field for field in match.groups()])
                     break
         return text.replace(stripped, found) if found is not None else None
 
 
 def _pattern(key: str) -> re.Pattern[str]:
     return re.compile("(.+?)".join(map(re.escape, key.split("{}"))), re.DOTALL)
+
+
+def _filled(value: str, fields: list[str]) -> str:
+    rest = iter(fields)
+    return re.sub(r"\{(\d?)\}", lambda found: fields[int(found[1])] if found[1] else next(rest), value)
+
+
+# A state holds identifiers too, such as the name of a choice: these fields hold sentences for readers.
+_FIELDS = {"question", "text", "why", "label", "title", "code_prompt_show", "code_prompt_hide"}
+
+
+def in_state(value: Any, words: Callable[[str], str | None], field: str = "") -> Any:
+    """The state of a figure, or metadata, with the sentences in it translated."""
+    if isinstance(value, dict):
+        return {key: in_state(item, words, key) for key, item in value.items()}
+    if isinstance(value, list):
+        return [in_state(item, words, field) for item in value]
+    return words(value) or value if isinstance(value, str) and field in _FIELDS else value
+
+
+def sentences_in(value: Any, field: str = "") -> list[str]:
+    """The sentences in a state."""
+    if isinstance(value, dict):
+        return [one for key, item in value.items() for one in sentences_in(item, key)]
+    if isinstance(value, list):
+        return [one for item in value for one in sentences_in(item, field)]
+    return [value] if isinstance(value, str) and field in _FIELDS else []
 
 
 def breadth(text: str) -> int:
@@ -64,12 +92,12 @@ def folded(text: str, longest: int) -> str:
     return "\n".join(min(folds, key=lambda fold: max(map(breadth, fold))))
 
 
-# What the pictures of a notebook say in the language of its reader: the first cell of a Chinese notebook tells it.
+# What a notebook shows in the language of its reader: the first cell of a Chinese notebook tells it.
 _of_notebook = Words({})
 
 
 def learn(pairs: Mapping[str, str]) -> None:
-    """Let this notebook's pictures say these words in place of the English ones."""
+    """Let this notebook's pictures and figures say these words in place of the English ones."""
     global _of_notebook
     _of_notebook = Words(pairs)
 

@@ -11,10 +11,13 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 from minimind_book.words import words
+from minimind_edu.checks.exercise import NOT_ATTEMPTED
+from minimind_edu.checks.language import SHARED, in_chinese
 
 KEEP = "keep"
 INSTALLS = "class InstallError"  # stands in the cell that installs the package, and in no other
-NOT_ATTEMPTED = "not attempted yet"  # what minimind_edu.checks prints before there is an answer
+# What minimind_edu.checks prints before there is an answer
+UNANSWERED = (NOT_ATTEMPTED, in_chinese(NOT_ATTEMPTED, SHARED))
 
 
 class Fold(nodes.Element):
@@ -86,7 +89,7 @@ def fold_cell(cell: nodes.container, w: dict[str, str]) -> None:
         what=label_of(text),
         lines=w["one_line"] if count == 1 else w["lines"].format(count),
     )
-    if any(NOT_ATTEMPTED in output.astext() for output in outputs):
+    if any(told in output.astext() for output in outputs for told in UNANSWERED):
         fold["open"] = True
         outputs = [nodes.paragraph("", w["not_run"], classes=["not-run"])]
     if INSTALLS in text:

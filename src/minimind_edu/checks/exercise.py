@@ -15,8 +15,10 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
+from minimind_edu.checks.language import tell
 from minimind_edu.checks.typed import read_number
 
+NOT_ATTEMPTED = "not attempted yet: replace the dots, then run the cell again"
 _LONGEST = 200  # characters of an error's message
 Attempt = Callable[..., Any]
 FindProblem = Callable[[Attempt], str | None]  # a hint, or None when the claim holds
@@ -96,6 +98,7 @@ class Exercise:
 
     def __post_init__(self) -> None:
         self.__name__ = "exercise"
+        self.chapter = ""  # whose exercise it is: the name of its file
         self.__doc__ = self.question  # what help() shows
 
     def __set_name__(self, owner: Any, name: str) -> None:
@@ -122,22 +125,22 @@ class Exercise:
                 raise NotAttempted
             return result
 
-        print(self.__name__)
+        print(self.__name__)  # a name in code, in every language
         for case in self.cases:
             try:
                 hint = self._compare(written, case) if isinstance(case, Case) else case.find_problem(written)
             except NotAttempted:
                 if not self._answers_somewhere(written):
-                    print("  not attempted yet: replace the dots, then run the cell again")
+                    tell(f"  {NOT_ATTEMPTED}", self.chapter)
                     return False
                 hint = "your function returns None here, but not everywhere: is a return missing?"
             except (Exception, SystemExit) as error:  # an attempt can raise anything
                 hint = _in_words(attempt, error)
             if hint is not None:
-                print(f"  not yet  {case.claim}\n           hint: {hint}")
+                tell(f"  not yet  {case.claim}\n           hint: {hint}", self.chapter)
                 return False
-            print(f"  ok       {case.claim}")
-        print(f"  all {len(self.cases)} hold")
+            tell(f"  ok       {case.claim}", self.chapter)
+        tell(f"  all {len(self.cases)} hold", self.chapter)
         return True
 
     def difference(self, answer: Any, expected: Any) -> str | None:
@@ -145,7 +148,7 @@ class Exercise:
         if not self.parts:
             return difference(answer, expected, self.rtol, self.atol)
         if not isinstance(answer, tuple | list) or len(answer) != len(self.parts):
-            return f"return {len(self.parts)} tensors, {' and '.join(self.parts)}, not one {type(answer).__name__}"
+            return f"return {len(self.parts)} tensors ({', '.join(self.parts)}), not one {type(answer).__name__}"
         for name, got, wanted in zip(self.parts, answer, expected, strict=True):
             if problem := difference(got, wanted, self.rtol, self.atol):
                 return f"{name}: {problem}"
@@ -216,8 +219,9 @@ def difference(answer: Any, expected: Any, rtol: float = 1e-6, atol: float = 1e-
     kind = type(answer).__name__
     answer = _as_tensor(answer)
     if answer is None:
-        ordered = ": return its values alone, in the order of the task" if kind == "dict" else ""
-        return f"expected a tensor or a number, got {kind}{ordered}"
+        if kind == "dict":
+            return "expected a tensor or a number, got dict: return its values alone, in the order of the task"
+        return f"expected a tensor or a number, got {kind}"
     if answer.layout != torch.strided or answer.is_meta or answer.is_quantized or answer.is_nested:
         return "expected an ordinary tensor with numbers in it, not a sparse one or one without any"
     answer = answer.detach().cpu()
@@ -231,7 +235,7 @@ def difference(answer: Any, expected: Any, rtol: float = 1e-6, atol: float = 1e-
         return None
     index = (~close).nonzero()[0].tolist()
     got, wanted = _print_apart(answer[tuple(index)].item(), expected[tuple(index)].item())
-    return f"{f'at index {index} it is' if index else 'it is'} {got}, expected {wanted}"
+    return f"at index {index} it is {got}, expected {wanted}" if index else f"it is {got}, expected {wanted}"
 
 
 def _as_tensor(answer: Any) -> Tensor | None:

@@ -21,6 +21,7 @@ from minimind_edu.figures import host, living_model
 from minimind_edu.figures.join import join
 from minimind_edu.figures.traits import limits_of
 from minimind_edu.notebook import language, outputs_are_stored
+from minimind_edu.words import in_state, said
 
 FOLDER = Path(__file__).parent
 _DIGITS = 6  # significant digits of a number on a page: more than any reader sees, fewer than machines disagree about
@@ -159,14 +160,15 @@ class Figure(anywidget.AnyWidget):
         """What a viewer without scripts sees, and what the book folds below the figure."""
         sentence, rows = self._summary()
         cells = "".join(
-            f'<tr><th scope="row">{escape(label)}</th><td>{escape(value)}</td></tr>' for label, value in rows
+            f'<tr><th scope="row">{escape(said(label))}</th><td>{escape(said(value))}</td></tr>'
+            for label, value in rows
         )
-        return f"<p>{escape(sentence)}</p><table><tbody>{cells}</tbody></table>"
+        return f"<p>{escape(said(sentence))}</p><table><tbody>{cells}</tbody></table>"
 
     @one_thread()
     def static_html(self) -> str:
-        """The figure as one HTML element that needs no kernel: state, sentence and table."""
-        return host.element(self._module, to_json(self.state()), self._fallback_html())
+        """The figure as one HTML element that needs no kernel: state, sentence and table as the notebook says them."""
+        return host.element(self._module, to_json(in_state(self.state(), said)), self._fallback_html())
 
     def __repr__(self) -> str:
         arguments = ", ".join(f"{name}={_short.repr(rounded(getattr(self, name)))}" for name in self._repr_traits)

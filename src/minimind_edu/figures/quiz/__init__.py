@@ -13,6 +13,7 @@ from traitlets import Bunch, List, validate
 
 from minimind_edu.figures.base import Figure, rounded
 from minimind_edu.notebook import language
+from minimind_edu.words import in_state, said
 
 _CHOICE_KEYS = {"question", "options"}
 _NUMBER_KEYS = {"question", "answer", "tolerance", "why"}
@@ -128,7 +129,7 @@ class Quiz(Figure):
     def _checked_questions(self, proposal: Bunch) -> list[dict[str, Any]]:
         if not proposal["value"]:
             raise ValueError("a quiz needs at least one question, got none")
-        return [_checked(question) for question in proposal["value"]]
+        return in_state([_checked(question) for question in proposal["value"]], said)
 
     def __repr__(self) -> str:
         return f"Quiz({len(self.questions)} questions)"
