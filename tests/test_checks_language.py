@@ -49,7 +49,7 @@ def test_every_line_is_chinese_but_the_name_of_the_check(exercise, chinese, caps
         ),
         (lambda x: {"a": x}, "           提示：应当是张量或数，收到的是 dict：请只返回里面的值，按题目的次序"),
         (lambda x: x[:1], "           提示：答案的形状是 [1]，应当是 [3]"),
-        (lambda x: x + 1, "           提示：下标 [0] 处是 2.000，应当是 1.000"),
+        (lambda x: x + 1, "           提示：下标 [0] 处是 2，应当是 1"),
         (lambda x: -x, "           提示：-x"),
     ],
 )
