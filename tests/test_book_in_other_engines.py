@@ -120,7 +120,7 @@ def test_the_six_presses_say_something_and_the_answer_is_the_models(engine, addr
         if index == 0:
             settle(engine)
             assert text_of(engine, ".ml-bar > *").startswith(world.WORDS[said.argmax()])
-            share = float(text_of(engine, ".ml-bar .ml-number").removesuffix(" %")) / 100
+            share = float(text_of(engine, ".ml-bar .ml-number").removesuffix("\xa0%")) / 100
             assert share == pytest.approx(said.max().item(), abs=0.006)
     assert engine.problems == []
 

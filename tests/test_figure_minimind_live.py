@@ -119,7 +119,7 @@ def bars_of(page) -> dict[str, str]:
 
 
 def share(text: str) -> float:
-    return float(text.removesuffix(" %")) / 100
+    return float(text.removesuffix("\xa0%")) / 100
 
 
 def press_and_read(page, button, part: str) -> str:
@@ -161,18 +161,53 @@ def test_a_question_in_chinese_and_one_changed_word(visit):
 def test_a_head_is_opened_and_silenced_and_what_is_lost_is_told(visit):
     layer, head = where_head()
     assert f"Head {head + 1} of block {layer + 1}" in press(visit, "look")
-    assert visit.locator(".ml-arc").count() > 0
-    assert visit.inner_text(".ml-zoom .ml-title") == f"Block {layer + 1}, head {head + 1}"
+    named = f"Block {layer + 1}, head {head + 1}"
+    assert visit.inner_text(".ml-lens .ml-title") == named
+    assert visit.get_by_role("button", name=named, exact=True).get_attribute("data-shown") == "true"
+    read = {*visit.locator(".ml-lens li").evaluate_all("all => all.map((one) => one.firstChild.data)")}
+    tinted = ".ml-story .ml-chip[style*=--ml-read]"
+    assert read <= {*visit.eval_on_selector_all(tinted, "all => all.map((one) => one.firstChild.data)")}
     press(visit, "silence")
     assert visit.locator('.ml-head[data-silent="true"]').count() == 1
-    assert visit.locator(".ml-zoom input").is_checked()
+    assert visit.inner_text(".ml-lens .ml-title") == f"{named}, silent"
     model = living_model()
     with torch.no_grad(), silenced(model, layer, head):
         said = model(torch.from_numpy(world.encode(f"<s> {CHANGED}"))[None]).logits[0, -1].softmax(-1)
     assert_bars_are_of(visit, said)
+    visit.locator(".ml-lens button").click()
+    assert not visit.locator(".ml-lens").is_visible()
+    assert visit.inner_text(".ml-zoom .ml-title") == named and visit.locator(".ml-zoom input").is_checked()
     visit.locator(".ml-zoom .mm-toggle").click()
     assert visit.locator('.ml-head[data-silent="true"]').count() == 0
     assert_bars_are_of(visit, said_after(CHANGED))
+
+
+@pytest.mark.parametrize("width, height", [(944, 900), (360, 780)])
+def test_what_a_press_shows_is_in_sight(visit, width, height):
+    visit.set_viewport_size({"width": width, "height": height})
+    for name in ("look", "silence"):
+        visit.evaluate("scrollTo(0, document.querySelector('.ml-guide').getBoundingClientRect().top + scrollY)")
+        press(visit, name)
+        for part in (".ml-seen", ".ml-lens", ".ml-bar"):
+            box = visit.locator(part).first.bounding_box()
+            assert 0 <= box["y"] and box["y"] + box["height"] <= height, part
+
+
+def test_no_arc_crosses_a_word_of_another_line(visit):
+    press(visit, "look")
+    tops = "all => new Set(all.map((one) => Math.round(one.getBoundingClientRect().top))).size"
+    for width in (1800, 944):
+        visit.set_viewport_size({"width": width, "height": 900})
+        visit.locator(".ml-head").first.hover()
+        settle(visit)
+        lines = visit.eval_on_selector_all(".ml-story .ml-chip", tops)
+        assert (visit.locator(".ml-arc").count() > 0) == (lines == 1)
+
+
+def test_the_maps_of_heads_can_be_read(visit):
+    visit.set_viewport_size({"width": 944, "height": 900})
+    maps = visit.eval_on_selector_all(".ml-head .ml-map", "all => all.map((one) => one.getBoundingClientRect().width)")
+    assert min(maps) >= 80
 
 
 def test_the_last_presses_translate_and_write(visit):
@@ -195,6 +230,7 @@ def test_beyond_the_training_and_about_somebody_who_is_not_there(visit):
 
 
 def test_words_are_written_changed_and_taken_back(visit):
+    visit.get_by_text("Write the next word yourself").click()
     lit = visit.locator(".ml-sheet:visible .ml-chip:enabled")
     exact = world.next_word_distribution(world.encode(f"<s> {TOLD}"))
     texts = lit.evaluate_all("all => all.map((one) => one.firstChild.data)")
@@ -218,7 +254,7 @@ def test_sampling_grays_out_what_is_cut(visit):
     assert visit.locator('.ml-bar[data-cut="true"]').count() == 5
     visit.locator('.ml-sampling input[type="range"]').nth(0).fill("0")
     assert visit.locator('.ml-bar[data-cut="true"]').count() == 6
-    assert next(iter(bars_of(visit).values())) == "100 %"
+    assert next(iter(bars_of(visit).values())) == "100\xa0%"
 
 
 def test_every_part_opens_alone_and_closes(visit):
@@ -292,9 +328,9 @@ def test_the_cache_grows_by_a_column_for_each_word(visit):
     config = living_model().config
     token = config.num_hidden_layers * 2 * config.num_key_value_heads * config.head_dim * 4
     words = len(world.encode(f"<s> {TOLD}"))
-    assert f"{words * token / 1024:.1f} KiB" in visit.inner_text(".ml-inside ~ details summary")
+    assert f"{words * token / 1024:.1f} KiB" in visit.locator("details:has(.ml-cache) summary").inner_text()
     visit.get_by_role("button", name="Next word").click()
-    assert f"{(words + 1) * token / 1024:.1f} KiB" in visit.inner_text(".ml-inside ~ details summary")
+    assert f"{(words + 1) * token / 1024:.1f} KiB" in visit.locator("details:has(.ml-cache) summary").inner_text()
 
 
 def test_the_keyboard_alone_reaches_everything(visit):
@@ -339,7 +375,7 @@ def story_links() -> dict[str, tuple[str, str]]:
 
 LINKS_TO_STORIES = story_links()
 FOLDS = {
-    "cache": ".ml-inside ~ details:has(.ml-cache)",
+    "cache": "details:has(.ml-cache)",
     "sampling": "details:has(.ml-sampling)",
     "training": ".ml-train",
 }

@@ -1,17 +1,15 @@
 // The model from the embedding to the last norm at the selected word: every part can be pressed, every head is a map.
 
-import { h, svg, fill } from "../kit/kit.js";
+import { h, fill } from "../kit/kit.js";
 import { softmax } from "../live/sampling.js";
 import { descending } from "./session.js";
-import { createCells, createStrip, linksToChapters, rootMeanSquare, wordWithGloss } from "./marks.js";
+import { createHeadMap, createStrip, linksToChapters, rootMeanSquare, wordWithGloss } from "./marks.js";
 
 const SAID = 2; // words that a stream would say
 
-/** The map of one head: rows read, columns are read; the row of the selected word is marked. */
-function createHeadMap(words, session, layer, head, look) {
-  const cells = svg("g", { "shape-rendering": "crispEdges" });
-  const mark = svg("rect", { class: "ml-row-mark", x: 0, height: 1 });
-  const map = svg("svg", { class: "ml-map", preserveAspectRatio: "none", "aria-hidden": "true" }, cells, mark);
+/** A head that can be pressed. */
+function createHead(words, session, layer, head, look) {
+  const map = createHeadMap();
   const key = `${layer}.${head}`;
   const root = h(
     "button",
@@ -25,24 +23,17 @@ function createHeadMap(words, session, layer, head, look) {
       onFocus: () => look({ layer, head }),
       onBlur: () => look(null),
     },
-    map,
+    map.root,
     h("span", { class: "ml-silent-mark", "aria-hidden": "true" }, words.silent),
   );
 
-  /** Once for each story: all that this head reads. */
-  function drawStory() {
-    const { traces } = session;
-    map.setAttribute("viewBox", `0 0 ${traces.length || 1} ${traces.length || 1}`);
-    const found = createCells();
-    traces.forEach((trace, y) =>
-      trace.blocks[layer].weights[head].forEach((weight, x) => found.add(x, y, weight, "ml-read")),
-    );
-    fill(cells, found.nodes());
-    mark.setAttribute("width", traces.length || 1);
-  }
+  /** Once for each story. */
+  const drawStory = () => map.draw(session.traces, layer, head);
 
   function draw(zoom) {
-    mark.setAttribute("y", session.selected);
+    map.mark(session.selected);
+    const { shown } = session;
+    root.dataset.shown = shown?.layer === layer && shown.head === head;
     const isSilent = session.silenced.has(key);
     root.dataset.silent = isSilent;
     root.setAttribute("aria-expanded", zoom?.part === "head" && zoom.layer === layer && zoom.head === head);
@@ -85,16 +76,15 @@ export function createBlocks(words, session, sizes, glossOf, look, zoom, links) 
     const norm = part(words.norm, open(words.norm), { part: "norm", layer }, "norm");
     const ffn = part(words.ffn, open(words.ffn), { part: "ffn", layer }, "ffn");
     const stream = part(words.stream, open(words.stream), { part: "stream", layer }, "stream");
-    const heads = Array.from({ length: sizes.heads }, (_, head) => createHeadMap(words, session, layer, head, look));
+    const heads = Array.from({ length: sizes.heads }, (_, head) => createHead(words, session, layer, head, look));
     const said = h("span", { class: "ml-said" });
     const root = h(
       "div",
       { class: "ml-block", role: "group", "aria-label": words.block(layer + 1) },
       h("span", { class: "ml-block-name" }, words.block(layer + 1)),
-      norm,
       h("div", { class: "ml-heads", style: `--ml-heads:${sizes.heads}` }, heads),
-      ffn,
-      stream,
+      h("div", { class: "ml-parts" }, norm, ffn, stream),
+      h("span", { class: "mm-hidden" }, words.says),
       said,
     );
     return { root, norm, heads, ffn, stream, said };
@@ -104,10 +94,15 @@ export function createBlocks(words, session, sizes, glossOf, look, zoom, links) 
   const root = h(
     "section",
     { class: "ml-inside" },
-    h("p", { class: "ml-title" }, words.inside),
+    h(
+      "div",
+      { class: "ml-block ml-heading" },
+      h("p", { class: "ml-title" }, words.inside),
+      h("span", { class: "ml-label", "aria-hidden": "true" }, words.says),
+    ),
+    rows,
     h("p", { class: "ml-hint" }, words.insideNote, h("span", { class: "scripted" }, " ", words.insidePress)),
     linksToChapters(words, links, ["whole", "bytes"]),
-    rows,
   );
   let drawn = null;
 
@@ -127,7 +122,7 @@ export function createBlocks(words, session, sizes, glossOf, look, zoom, links) 
     norm.draw(trace?.normed, session.zoom);
     ffn.draw(trace?.hidden, session.zoom);
     stream.draw(trace?.output, session.zoom);
-    if (trace) fill(said, h("span", { class: "ml-label" }, words.says), saidBy(words, session, glossOf, trace.lens));
+    if (trace) fill(said, saidBy(words, session, glossOf, trace.lens));
   }
 
   function draw() {

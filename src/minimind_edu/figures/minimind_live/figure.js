@@ -11,7 +11,7 @@ import { createBreaks, createGuide, createPresses } from "./guide.js";
 import { glossary } from "./marks.js";
 import { createPalette } from "./palette.js";
 import { MOST_WORDS, createSession } from "./session.js";
-import { createAlternatives, createStory } from "./story.js";
+import { createAlternatives, createLens, createStory } from "./story.js";
 import { createTrainView } from "./train.js";
 import { minimindLiveWords } from "./words.js";
 import { createZoom, zoomOfName } from "./zoom.js";
@@ -128,7 +128,7 @@ async function renderPage({ model, el }) {
 
   const story = createStory(words, session, glossOf);
   const drawArcs = () => {
-    const open = session.zoom?.part === "head" ? session.zoom : null;
+    const open = session.zoom?.part === "head" ? session.zoom : session.shown;
     const head = looked ?? open;
     story.drawArcs(head && session.traces[session.selected]?.blocks[head.layer].weights[head.head], Boolean(open));
   };
@@ -152,6 +152,7 @@ async function renderPage({ model, el }) {
   const [bars, sampling] = [createBars(words, session, glossOf, first), createSampling(words, session, links)];
   const palette = createPalette(words, session, session.tables, glossOf);
   const alternatives = createAlternatives(words, session, glossOf);
+  const lens = createLens(words, session, glossOf);
   const [writing, cache] = [createWriting(words, session), createCache(words, session, sizes, links)];
   const examples = createExamples(words, session, stories);
   const sharing = shareStory(model, session);
@@ -172,16 +173,14 @@ async function renderPage({ model, el }) {
   const breaks = createBreaks(words, sizes, press);
   const ownTraining = createTrainView(words, session, () => loadLiving(model), links);
 
-  views = [story, alternatives, bars, palette, zoom, blocks, cache, writing, warn, sharing, { draw: drawArcs }];
+  views = [story, lens, alternatives, bars, palette, zoom, blocks, cache, writing, warn, sharing, { draw: drawArcs }];
   const stage = h(
     "div",
     { class: "mm-stage mm-column ml-stage" },
     guide,
-    h("div", { class: "mm-column ml-telling" }, story, broken, alternatives),
-    h("div", { class: "mm-column ml-column" }, bars, writing, examples, sampling),
-    h("div", { class: "mm-column ml-column" }, palette),
-    blocks,
-    cache,
+    h("div", { class: "mm-column ml-telling" }, story, lens, broken, alternatives),
+    h("div", { class: "ml-model" }, h("div", { class: "mm-column ml-column" }, bars, writing), blocks),
+    h("div", { class: "mm-column" }, examples, palette, sampling, cache),
     breaks,
     ownTraining,
   );

@@ -4,7 +4,6 @@ import { h, announcement, prefersReducedMotion } from "../kit/kit.js";
 import { missedHead } from "../live/heads.js";
 import { descending } from "./session.js";
 import { twinOf } from "./marks.js";
-import { zoomOfHead } from "./zoom.js";
 
 const WRITTEN = 12; // words of the last press
 const WORD_TIME = 220; // milliseconds
@@ -40,7 +39,11 @@ export function createPresses(words, session, stories, sizes, glossOf, heads) {
   }
 
   const verdict = ({ id, right }) => (id === right ? words.saw.right : words.saw.wrong(named(right)));
-  const hear = () => [...session.silenced].forEach((key) => session.silence(key, false));
+  /** All heads again, and none below the story. */
+  function hear() {
+    [...session.silenced].forEach((key) => session.silence(key, false));
+    session.show(null);
+  }
 
   function ask() {
     hear();
@@ -62,21 +65,20 @@ export function createPresses(words, session, stories, sizes, glossOf, heads) {
   function look() {
     hear();
     goTo(changed);
-    const zoom = zoomOfHead(whereHead);
-    session.open(zoom);
-    const weights = session.traces.at(-1).blocks[zoom.layer].weights[zoom.head];
+    session.show(missed);
+    const weights = session.traces.at(-1).blocks[missed.layer].weights[missed.head];
     const [at] = descending(weights);
     const read = session.ids[at];
     const { right } = answerNow();
     const isAnswer = read === right || twinOf(session.tables, read) === right;
-    return words.saw.look(zoom.layer + 1, zoom.head + 1, world.words[read], weights[at], isAnswer);
+    return words.saw.look(missed.layer + 1, missed.head + 1, world.words[read], weights[at], isAnswer);
   }
 
   function silence() {
     hear();
     goTo(changed);
     const before = answerNow();
-    session.open(zoomOfHead(whereHead));
+    session.show(missed);
     session.silence(whereHead, true);
     const now = answerNow();
     const parts = [before.rightPart, now.rightPart];
@@ -85,6 +87,7 @@ export function createPresses(words, session, stories, sizes, glossOf, heads) {
 
   function translate() {
     session.silence(whereHead, true);
+    session.show(missed);
     goTo(story(...told, stories.translation));
     const now = answerNow();
     return words.saw.translate(named(now.id), now.part, now.id === now.right);
@@ -144,7 +147,7 @@ export function createGuide(words, parameters, press) {
   const steps = names.map((name, at) => {
     const label = words.guideStep(at + 1, words.guide[name]);
     const attrs = { type: "button", class: "ml-step", "aria-label": label, title: label, onClick: () => go(at) };
-    return h("button", attrs, String(at + 1));
+    return h("button", { ...attrs, "data-number": at + 1 });
   });
   const root = h(
     "div",
@@ -154,15 +157,15 @@ export function createGuide(words, parameters, press) {
   );
   let nextStep = 0;
 
-  function draw() {
-    big.textContent = words.guideStep(nextStep + 1, words.guide[names[nextStep]]);
+  function draw(isOver = false) {
+    big.textContent = isOver ? words.guideAgain : words.guideStep(nextStep + 1, words.guide[names[nextStep]]);
     steps.forEach((step, at) => step.setAttribute("aria-current", at === nextStep ? "step" : false));
   }
 
   async function go(at) {
-    steps[at].dataset.done = true;
+    root.dataset.begun = steps[at].dataset.done = true;
     nextStep = (at + 1) % names.length;
-    draw();
+    draw(!nextStep);
     seen.set(await press(names[at]));
   }
   seen.set(words.guideStart(parameters));

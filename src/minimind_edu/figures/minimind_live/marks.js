@@ -61,3 +61,24 @@ export function linksToChapters(words, links, parts) {
   const one = ({ href, label }) => h("a", { href }, words.chapter(label));
   return h("p", { class: "ml-chapter" }, known.map(one));
 }
+
+/** The map of a head: rows read, columns are read; the row of one word is marked. */
+export function createHeadMap() {
+  const cells = svg("g", { "shape-rendering": "crispEdges" });
+  const row = svg("rect", { class: "ml-row-mark", x: 0, height: 1 });
+  const root = svg("svg", { class: "ml-map", preserveAspectRatio: "none", "aria-hidden": "true" }, cells, row);
+
+  /** All that this head reads in a story. */
+  function draw(traces, layer, head) {
+    const length = traces.length || 1;
+    root.setAttribute("viewBox", `0 0 ${length} ${length}`);
+    const found = createCells();
+    traces.forEach((trace, y) =>
+      trace.blocks[layer].weights[head].forEach((weight, x) => found.add(x, y, weight, "ml-read")),
+    );
+    fill(cells, found.nodes());
+    row.setAttribute("width", length);
+  }
+  const mark = (at) => row.setAttribute("y", at);
+  return { root, draw, mark };
+}

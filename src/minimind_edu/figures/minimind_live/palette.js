@@ -41,7 +41,7 @@ export function createPalette(words, session, tables, glossOf) {
         "div",
         { class: "ml-group", role: "group", "aria-label": words.groups[name] },
         label,
-        sheet[name].map(createWord),
+        h("div", { class: "ml-choices" }, sheet[name].map(createWord)),
       );
     });
     return h("div", { class: "ml-sheet" }, rows);
@@ -64,11 +64,11 @@ export function createPalette(words, session, tables, glossOf) {
     },
   });
   const root = h(
-    "section",
-    { class: "ml-palette scripted" },
-    h("div", { class: "ml-bar-head" }, h("p", { class: "ml-title" }, words.palette), tongue),
+    "details",
+    { class: "mm-more ml-palette scripted" },
+    h("summary", {}, words.palette),
+    h("div", { class: "ml-bar-head" }, tongue, free),
     sheets,
-    free,
   );
 
   function draw() {

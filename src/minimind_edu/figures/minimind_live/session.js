@@ -23,6 +23,7 @@ export const headNumbers = (key) => key.split(".").map(Number);
  *
  *   ids, selected, written   the story, the position that everything is about, the positions that the model wrote
  *   zoom                     null, or { part, layer, head }: what is open
+ *   shown                    null, or { layer, head }: the head that stands below the story
  *   silenced                 Set of "layer.head"
  *   settings                 { temperature, topK, topP } of the sampling
  *   brokenAt                 where the story leaves the rules of the world, or null
@@ -30,7 +31,8 @@ export const headNumbers = (key) => key.split(".").map(Number);
 export function createSession({ world, tables }, ids, changed) {
   let [model, cache, traces, kept] = [null, null, [], { ids: [], silenced: "" }];
   const history = [];
-  const session = { world, tables, ids, selected: ids.length - 1, written: new Set(), zoom: null, silenced: new Set() };
+  const session = { world, tables, ids, selected: ids.length - 1, written: new Set(), silenced: new Set() };
+  Object.assign(session, { zoom: null, shown: null });
   session.settings = { temperature: 1, topK: 0, topP: 1 };
   let exact = world.distributions(ids);
 
@@ -115,6 +117,14 @@ export function createSession({ world, tables }, ids, changed) {
 
   function open(zoom) {
     session.zoom = zoom;
+    if (zoom) session.shown = null;
+    changed();
+  }
+
+  /** A head below the story, in place of what is open, or null for none. */
+  function show(head) {
+    session.shown = head;
+    if (head) session.zoom = null;
     changed();
   }
 
@@ -156,7 +166,22 @@ export function createSession({ world, tables }, ids, changed) {
     update();
   }
 
-  const methods = { load, append, replace, answer, next, undo, select, open, toggle, silence, set, after, attach };
+  const methods = {
+    load,
+    append,
+    replace,
+    answer,
+    next,
+    undo,
+    select,
+    open,
+    show,
+    toggle,
+    silence,
+    set,
+    after,
+    attach,
+  };
   const views = {
     brokenAt: { get: () => exact.brokenAt },
     traces: { get: () => traces },

@@ -1,10 +1,12 @@
-// The story: its words as chips, the arcs of an open head over them, and what could stand instead of a word.
+// The story: its words as chips, what a head reads of them, and what could stand instead of a word.
 
 import { h, svg, fill, textAt, setSize, observeSize } from "../kit/kit.js";
-import { wordWithGloss } from "./marks.js";
+import { createHeadMap, wordWithGloss } from "./marks.js";
+import { descending } from "./session.js";
 
 const LEAST_ARC = 0.04; // weight: below it no arc is drawn
 const LABELLED = 0.1; // weight: from here on it is written
+const READ_FIRST = 3; // words of the head below the story
 const STEPS = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -1, ArrowDown: 1, Home: -Infinity, End: Infinity };
 
 /** glossOf(id) -> text or nothing. */
@@ -76,8 +78,9 @@ export function createStory(words, session, glossOf) {
   }
 
   /**
-   * The weights [T] of a head, or null: a tint for each word that is read, an arc for those that are read most. The
-   * lines of the story make room only for a head that is open (isOpen), since what the mouse touches must not move.
+   * The weights [T] of a head, or null: a tint for each word that is read, its percent above those that are read most,
+   * and arcs, where the story is one line and they cross no words. The lines of the story make room only for a head
+   * that is open (isOpen), since what the mouse touches must not move.
    */
   function drawArcs(weights, isOpen) {
     if (root.dataset.open !== `${isOpen}`) [root.dataset.open, places] = [isOpen, null];
@@ -89,9 +92,10 @@ export function createStory(words, session, glossOf) {
     tinted = read.map((at) => chips[at]);
     tinted.forEach((chip, i) => chip.style.setProperty("--ml-read", `${100 * weights[read[i]]}%`));
     const labelled = read.filter((at) => weights[at] >= LABELLED);
+    const isOneLine = new Set(places.map(([, y]) => Math.round(y))).size === 1;
     fill(
       arcs,
-      read.map((at) => arcTo(places[session.selected], places[at], weights[at])),
+      isOneLine && read.map((at) => arcTo(places[session.selected], places[at], weights[at])),
       labelled.map((at) =>
         textAt(places[at][0], places[at][1] - 4, words.percent(weights[at]), {
           anchor: "middle",
@@ -110,6 +114,38 @@ export function createStory(words, session, glossOf) {
   return { root, draw, drawArcs, release };
 }
 
+/** The head that a press of the guide shows, small: its map, the words that it reads most, the way to all of it. */
+export function createLens(words, session, glossOf) {
+  const map = createHeadMap();
+  const [title, list] = [h("p", { class: "ml-title" }), h("ul", { class: "ml-words" })];
+  const open = h("button", { type: "button", class: "ml-link" }, words.openBelow);
+  open.addEventListener("click", () => {
+    session.open({ part: "head", ...session.shown });
+    root.closest(".ml-stage").querySelector(".ml-zoom").scrollIntoView({ block: "nearest" });
+  });
+  const root = h("div", { class: "ml-lens", hidden: true }, map.root, h("div", {}, title, list, open));
+
+  function draw() {
+    const { shown, selected, traces } = session;
+    root.hidden = !shown || !traces[selected];
+    if (root.hidden) return;
+    const { layer, head } = shown;
+    const weights = traces[selected].blocks[layer].weights[head];
+    const isSilent = session.silenced.has(`${layer}.${head}`);
+    root.dataset.silent = isSilent;
+    title.textContent = `${words.head(layer + 1, head + 1)}${isSilent ? `, ${words.silent}` : ""}`;
+    map.draw(traces, layer, head);
+    map.mark(selected);
+    const reads = descending(weights).slice(0, READ_FIRST);
+    const wordAt = (at) => wordWithGloss(session.world.words[session.ids[at]], glossOf(session.ids[at]));
+    fill(
+      list,
+      reads.map((at) => h("li", {}, wordAt(at), h("b", {}, words.percent(weights[at])))),
+    );
+  }
+  return { root, draw };
+}
+
 /** The words that the rules allow in the place of the selected one. */
 export function createAlternatives(words, session, glossOf) {
   const title = h("span", { class: "ml-label" });
@@ -119,13 +155,14 @@ export function createAlternatives(words, session, glossOf) {
 
   function draw() {
     const { selected, ids, world, brokenAt } = session;
-    const key = `${selected} ${ids.slice(0, selected + 1)}`;
+    const key = `${selected} ${ids.slice(0, selected + 1)} ${session.canUndo}`;
     if (key === shown) return;
     shown = key;
     const word = world.words[ids[selected]];
     const row = selected ? session.after(selected - 1).exact : null;
     const fitting = row ? [...row.keys()].filter((id) => row[id] > 0 && id !== ids[selected]) : [];
-    const reason = !selected ? words.beginning : brokenAt !== null && !row ? words.unjudged : words.noInstead;
+    const invitation = session.canUndo ? words.noInstead : ""; // one at a time
+    const reason = !selected ? words.beginning : brokenAt !== null && !row ? words.unjudged : invitation;
     title.textContent = fitting.length ? words.instead(word) : reason;
     const chipOf = (id) => {
       const attrs = { type: "button", class: "ml-chip", onClick: () => session.replace(selected, id) };

@@ -3,7 +3,7 @@
 const percentOf = (part) => {
   const value = 100 * part;
   const isRound = (value >= 1 && value <= 99) || value >= 99.95 || value < 0.05;
-  return `${value.toFixed(isRound ? 0 : 1)} %`;
+  return `${value.toFixed(isRound ? 0 : 1)}\u00a0%`;
 };
 const counted = (count, one, many) => (count === 1 ? `1 ${one}` : `${count} ${many}`);
 
@@ -31,6 +31,7 @@ export const minimindLiveWords = {
     chipBroken: "against the rules of the world",
     chipAfter: "after a break of the rules",
     instead: (word) => `Instead of “${word}”`,
+    openBelow: "Open it in the model",
     noInstead: "Press any word of the story to change it.",
     beginning: "Every story begins here.",
     unjudged: "The rules were broken before this word.",
@@ -63,7 +64,7 @@ export const minimindLiveWords = {
       questions: "questions",
       marks: "marks",
     },
-    anything: "offer what the rules forbid, too",
+    anything: "also words that the rules forbid",
 
     inside: "Inside, at this word",
     insideNote: "Each square is a head: its rows read, its columns are read.",
@@ -170,7 +171,7 @@ export const minimindLiveWords = {
             `(${percentOf(nowPart)}). ${verdict}`,
       look: (layer, head, word, part, isAnswer) =>
         `Head ${head} of block ${layer} gives ${percentOf(part)} of its weight to “${word}”` +
-        `${isAnswer ? ", the very word it needs" : ""}. The arcs show where it reads.`,
+        `${isAnswer ? ", the very word it needs" : ""}. The tinted words are those that it reads.`,
       silence: (answer, before, after, said, saidPart, isRight) =>
         `Without this one head ${answer} ${after < before ? "falls" : "goes"} from ${percentOf(before)} to ` +
         percentOf(after) +

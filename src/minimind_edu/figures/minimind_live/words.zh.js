@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 659bb4e1.
+// The Chinese words of words.js as of bcf042d2.
 
 const percentOf = (part) => {
   const value = 100 * part;
@@ -30,6 +30,7 @@ export const minimindLiveWords = {
     chipBroken: "违反这个世界的规则",
     chipAfter: "在规则被打破之后",
     instead: (word) => `换掉“${word}”`,
+    openBelow: "在模型里打开它",
     noInstead: "按故事里的任何一个词，就可以换掉它。",
     beginning: "每个故事都从这里开始。",
     unjudged: "在这个词之前，规则已经被打破。",
@@ -164,7 +165,7 @@ export const minimindLiveWords = {
             verdict,
       look: (layer, head, word, part, isAnswer) =>
         `第 ${layer} 块的 ${head} 号头把 ${percentOf(part)} 的权重给了“${word}”` +
-        `${isAnswer ? "，正是它需要的那个词" : ""}。弧线表示它在读哪里。`,
+        `${isAnswer ? "，正是它需要的那个词" : ""}。染了色的，就是它在读的词。`,
       silence: (answer, before, after, said, saidPart, isRight) =>
         `没有这一个头，${answer}从 ${percentOf(before)} ${after < before ? "降到" : "变为"} ${percentOf(after)}` +
         (isRight ? "；它还是说这个词。" : `，它改说${said}（${percentOf(saidPart)}）。`),
