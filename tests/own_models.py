@@ -6,10 +6,11 @@ import re
 
 import torch
 from model_builders import spread_weights, tiny_config
-from tokenizer_builders import write_tokenizer
+from tokenizer_builders import train_tokens, write_tokenizer
 
-from minimind_edu import MiniMindForCausalLM, RopeScaling, save_checkpoint
+from minimind_edu import MiniMindForCausalLM, RopeScaling, save_checkpoint, world
 from minimind_edu.figures.inside.page import STEP, rope_of, store
+from minimind_edu.training import Recipe, initialize, train
 
 YARN = RopeScaling(4.0, original_max_position_embeddings=16)
 MODELS = {
@@ -95,3 +96,19 @@ def logits_of(model, ids, *heads):
     for hook in hooks:
         hook.remove()
     return logits
+
+
+def trained_folder(folder):
+    """The folder of a model of bytes and their merges that has learned to write, in seconds, stories of the house."""
+    stories = "\n".join(world.decode(ids) for ids in world.stories(2400, 48, 5, "en"))
+    tokens = train_tokens(300, stories.splitlines()[:400])
+    write_tokenizer(folder, tokens)
+    ids = torch.tensor(tokens.encode(stories).ids)
+    sizes = {"vocab_size": 300, "hidden_size": 96, "num_hidden_layers": 2, "intermediate_size": 256}
+    model = initialize(MiniMindForCausalLM(tiny_config("minimind3", **sizes, max_position_embeddings=256)), seed=1)
+    steps, batch, length = 300, 8, 96
+    rows = ids[: len(ids) // length * length].view(-1, length)
+    batches = (rows[(step * batch + torch.arange(batch)) % len(rows)] for step in range(steps))
+    train(model, batches, Recipe(steps=steps, learning_rate=4e-3, warmup=20))
+    save_checkpoint(model, folder / "model.safetensors")
+    return model

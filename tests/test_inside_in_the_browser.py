@@ -4,9 +4,10 @@ import json
 import re
 
 import pytest
+import torch
 from axe_playwright_python.sync_playwright import Axe
 from browser import Watch
-from own_models import logits_of, own_folder, own_model
+from own_models import logits_of, own_folder, own_model, trained_folder
 from test_book_accessible import axe_problems
 from tokenizers import Tokenizer
 from web_engines import Firefox, WebKit, start
@@ -86,6 +87,25 @@ def percent(p):
 def assert_quiet(page):
     assert page.watch.problems == []
     assert [url for url in page.watch.requests if not url.startswith(("file:", "blob:", "data:"))] == []
+
+
+def test_a_trained_model_of_bytes_writes_words(tmp_path, visit):
+    """As a reader's own: a folder with a byte-level tokenizer, trained before it is opened."""
+    model = trained_folder(tmp_path / "stories")
+    page = visit(write(tmp_path, tmp_path / "stories", "--text", "Mia is in the hall. Tom is", "--bits", "32"))
+    tokens = Tokenizer.from_file(f"{tmp_path}/stories/tokenizer.json")
+    ids = torch.tensor([tokens.encode("Mia is in the hall. Tom is").ids])
+    likeliest = model(ids).logits[0, -1].argmax().item()
+    assert bars(page)[0][0].strip() == tokens.decode([likeliest]).strip()
+    for _ in range(40):
+        page.get_by_role("button", name="Next token").click()
+        settled(page)
+    text = page.input_value(".in-field")
+    assert text == tokens.decode(model.generate(ids, 40, eos_token_id=None)[0].tolist())
+    words = set(" ".join(word for word in world.WORDS if word.isascii()).split())
+    written = re.findall(r"[A-Za-z]+", text)
+    assert len(written) > 12 and len([word for word in written[:-1] if word in words]) > 0.9 * len(written[:-1])
+    assert_quiet(page)
 
 
 @pytest.mark.parametrize("part", PARTS)
