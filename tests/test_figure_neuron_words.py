@@ -214,11 +214,11 @@ def test_each_press_shows_what_the_package_computed(neurons):
             told = bars(neurons)
             assert all(text.startswith(word) for (text, _), word in zip(told, words, strict=True))
             assert [width for _, width in told] == pytest.approx([100 * share for share in shares])
-            ticks = neurons.eval_on_selector_all(".nw-tick", "all => all.map((one) => parseFloat(one.style.left))")
+            ticks = neurons.eval_on_selector_all(".mm-tick", "all => all.map((one) => parseFloat(one.style.left))")
             assert ticks == pytest.approx([100 * share for share in usual])
             assert neurons.locator(".nw-switch[aria-pressed=true]").count() == 1
             switch.click()  # and on again
-            assert neurons.locator(".nw-switch[aria-pressed=true], .nw-tick").count() == 0
+            assert neurons.locator(".nw-switch[aria-pressed=true], .mm-tick").count() == 0
 
 
 def test_chinese_words_have_their_meaning(neurons):

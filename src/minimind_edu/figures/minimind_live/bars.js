@@ -17,7 +17,7 @@ export function createBars(words, session, glossOf, first, count = MOST_BARS) {
     let id = null;
     const word = h("span", { class: "mm-clipped ml-bar-word" });
     const length = h("i", { class: "ml-fill" });
-    const tick = h("i", { class: "ml-tick" });
+    const tick = h("i", { class: "mm-tick" });
     const number = h("span", { class: "ml-number" });
     const press = () => id !== null && session.answer(id);
     const attrs = { type: "button", class: "ml-bar mm-shows", onClick: press };

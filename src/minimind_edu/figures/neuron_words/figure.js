@@ -77,7 +77,7 @@ function createBars(words, glossOf) {
   function drawBar(word, share, usual, isOff) {
     const percent = words.percent(fmt(100 * share, 0));
     const fill = h("i", { class: "nw-fill", style: `width: ${100 * share}%` });
-    const tick = isOff && h("i", { class: "nw-tick", style: `left: ${100 * usual}%` });
+    const tick = isOff && h("i", { class: "mm-tick", style: `left: ${100 * usual}%` });
     const track = h("span", { class: "mm-track", "data-sym": "logits" }, fill, tick);
     return h(
       "div",
