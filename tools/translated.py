@@ -7,8 +7,8 @@ name of a part of the original and the fingerprint of the English that it transl
     The Chinese Markdown of the cell called two-tables.
 
 A part is a cell of a notebook (by its id), a section of a page (by the anchor of its heading; "top" comes before the
-second one), or a row of a table (by its first cell; its block has a line for each cell, and the last one, which says
-where the row leads, is left out). Below the name of a code cell stand words that its readers see, on the page and in
+second one), or a row of a table (by its first cell; its block has a line for each cell, but none for a first one that is
+empty, nor for the last one, which says where the row leads). Below the name of a code cell stand words that its readers see, on the page and in
 its pictures: lines `- English`, each followed by `  - Chinese`. Words that many pages share stand in zh/words.md. `{}`
 in both stands for anything, such as a number. A part without a block stays English.
 
@@ -363,12 +363,22 @@ def merged_page(text: str, blocks: dict[str, Block]) -> str:
 
 
 def merged_rows(text: str, blocks: dict[str, Block]) -> list[list[str]]:
-    """The rows of a table, its titles first, with the Chinese in place and the last column, if it is `Where`, kept."""
+    """The rows of a table, its titles first, with the Chinese in place and the last column, if it is `Where`, kept.
+
+    Raises:
+        ValueError: if a block has other cells than its row.
+    """
     rows = rows_in(text)
     kept = len(rows["titles"]) - (rows["titles"][-1] == WHERE)
-    return [
-        [*(blocks[name].text.split("\n") if name in blocks else row[:kept]), *row[kept:]] for name, row in rows.items()
-    ]
+    merged = []
+    for name, row in rows.items():
+        cells = row[:kept]
+        if name in blocks:  # of an empty first cell no line is left
+            cells = [*([] if row[0] else [""]), *blocks[name].text.split("\n")]
+        if len(cells) != kept:
+            raise ValueError(f"{name} has {len(cells)} lines, and its row {kept} cells: a line for each")
+        merged.append([*cells, *row[kept:]])
+    return merged
 
 
 def merged(original: Path, text: str) -> str:

@@ -13,6 +13,7 @@ import argparse
 import json
 import re
 import sys
+from calendar import month_name
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,6 +35,7 @@ from tools.translated import (
     blocks_of,
     fingerprint,
     literals_in,
+    merged_rows,
     original_of,
     parts_of,
     shared_words,
@@ -59,6 +61,7 @@ _VALUES = {word: str(value) for value, word in enumerate(_SPELLED.split())}
 _VALUES |= {"nineteen": "19", "twenty": "20", "thirty": "30", "forty": "40", "fifty": "50", "sixty": "60"}
 _VALUES |= {"once": "1", "twice": "2", "first": "1", "second": "2", "third": "3", "fourth": "4", "fifth": "5"}
 _VALUES |= {"hundred": "100", "thousand": "1000", "million": "1000000"}
+_VALUES |= {month.lower(): str(value) for value, month in enumerate(month_name) if month}
 _HAN_VALUES = dict(zip("一二两三四五六七八九十百千", "1 2 2 3 4 5 6 7 8 9 10 100 1000".split(), strict=True))
 
 _HAN = "\u3400-\u9fff"
@@ -182,6 +185,11 @@ def complaints(original: Path) -> Iterator[str]:
         cells = {cell["id"]: cell for cell in json.loads(original.read_text(encoding="utf-8"))["cells"]}
     for name in blocks.keys() - parts.keys():
         yield f"{here}: there is no part called {name} any more"
+    if original.suffix == ".tsv":
+        try:
+            merged_rows(original.read_text(encoding="utf-8"), blocks)
+        except ValueError as error:
+            yield f"{here}: {error}"
     for name, part in parts.items():
         yield from (f"{here}: {name} {wrong}" for wrong in of_part(part, blocks.get(name), cells.get(name)))
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from docutils import nodes
 from sphinx.application import Sphinx
 
+from minimind_book import chinese
 from minimind_book.card import table
 from minimind_book.reference import FOLDER, Table, address, corrections_by_number, rows_of, spelled
 from tools.corrections import notebooks
@@ -25,6 +26,12 @@ _PLACES = re.compile(
     r"|(?P<first>(?:(?<=§)|(?<=, ))\d(?![\d.])|(?<![\w.])\d\.\d{1,2}\b)(?:[-–](?P<last>\d\.\d+))?"
 )
 _NAMES = {"attention with a mask": "mask", "grouped-query attention": "GQA"}
+
+# Titles of the columns, what stands for a heading, what is before corrections, and between them.
+WORDS = {
+    "en": (["What the notes teach", "In this book"], "The document as a whole", "Corrected: ", "; "),
+    "zh": (["笔记讲什么", "在本书里"], "整份文档", "勘误：", "；"),
+}
 
 
 def sections() -> dict[tuple[str, str], str]:
@@ -67,9 +74,8 @@ def _from(document: str, note: str, first: str, last: str) -> Iterator[tuple[str
 
 def taught() -> dict[tuple[str, str], list[list[str]]]:
     """What each section teaches: rows of the inventory."""
-    titles, rows = rows_of("inventory")
-    at = titles.index("In the notes")
-    return _by_section((row, row[at]) for row in rows)
+    _, rows = rows_of("inventory")
+    return _by_section((row, row[3]) for row in rows)
 
 
 def corrected() -> dict[tuple[str, str], list[str]]:
@@ -96,22 +102,25 @@ class NotesMap(Table):
         for path in [FOLDER / "notes.tsv", FOLDER / "inventory.tsv", *notebooks()]:
             self.env.note_dependency(str(path))
         lessons, errors = taught(), corrected()
-        written = table(["What the notes teach", "In this book"], [])
+        titles, whole, before, _ = WORDS["zh" if chinese.IS_CHINESE else "en"]
+        written = table(titles, [])
         body = next(iter(written.findall(nodes.tbody)))
         parts = {section: title for (named, section), title in sections().items() if named == document}
-        for section, title in {**parts, "": "The document as a whole"}.items():
+        for section, title in {**parts, "": whole}.items():
             rows, numbers = lessons.get((document, section), []), errors.get((document, section), [])
             if not (rows or numbers or section.isalpha()):
                 continue  # what it says is in its subsections
             label = nodes.strong("", f"{document} {section}".strip())
             target = nodes.make_id(f"notes-{document}-{section.replace('§', '')}")
             body += self.wide("section", [label, nodes.Text(" "), *self.cell(title)], ids=[target])
-            for _, lesson, chinese, _, where in rows:
-                text = [*self.cell(lesson), nodes.Text(" "), nodes.inline("", chinese, classes=["chinese"])]
+            for _, lesson, terms, _, where in rows:
+                text = self.cell(lesson)
+                if other := " ".join(term for term in terms.split() if term not in lesson):
+                    text += [nodes.Text(" "), nodes.inline("", other, classes=["chinese"])]
                 body += nodes.row("", entry(text), entry(self.links([where])))
             settled = {row[-1] for row in rows}
             if left := [number for number in numbers if number not in settled]:
-                body += self.wide("corrected", [nodes.Text("Corrected: "), *self.links(left)])
+                body += self.wide("corrected", [nodes.Text(before), *self.links(left)])
         written["classes"] += ["reference", "reference-notes", "colwidths-given"]
         for column, width in zip(written.findall(nodes.colspec), (3, 2), strict=True):
             column["colwidth"] = width
@@ -125,10 +134,11 @@ class NotesMap(Table):
     def links(self, places: list[str]) -> list[nodes.Node]:
         """Links that show where they lead: a chapter's name and the section, or a correction."""
         found: list[nodes.Node] = []
+        *_, between = WORDS["zh" if chinese.IS_CHINESE else "en"]
         for where in places:
             name, target = address(where, self.env.docname)
             chapter, section = spelled(where)
-            found += [nodes.Text("; ")] if found else []
+            found += [nodes.Text(between)] if found else []
             found += [nodes.inline("", chapter, classes=["chapter"]), nodes.Text(" ")] if chapter else []
             found.append(nodes.reference("", section, refuri=target, internal=True, reftitle=name))
         return found

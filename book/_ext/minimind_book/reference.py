@@ -108,11 +108,12 @@ def in_language(file: str, heading: str) -> str:
 
 def spelled(where: str) -> tuple[str, str]:
     """The title of the chapter that a last cell means, or nothing, and what the link to it says."""
-    _, heading, name = place(where)
+    file, heading, _ = place(where)
+    section = in_language(file, heading) or plain(heading)
     if "#" not in where or where.startswith("book/"):
-        return "", name.partition(" · ")[2] if where in corrections_by_number() else plain(heading)
+        return "", section
     chapter = next(one for one in chapters().values() if one.name == where.partition("#")[0])
-    return chapter.title, plain(heading)
+    return chinese.in_language(chapter.title), section
 
 
 def length(text: str) -> int:
