@@ -7,10 +7,10 @@ name of a part of the original and the fingerprint of the English that it transl
     The Chinese Markdown of the cell called two-tables.
 
 A part is a cell of a notebook (by its id), a section of a page (by the anchor of its heading; "top" comes before the
-second one), or a row of a table (by its first cell; its block has a line for each cell, but none for a first one that is
-empty, nor for the last one, which says where the row leads). Below the name of a code cell stand words that its readers see, on the page and in
-its pictures: lines `- English`, each followed by `  - Chinese`. Words that many pages share stand in zh/words.md. `{}`
-in both stands for anything, such as a number. A part without a block stays English.
+second one), or a row of a table (by its first cell; its block has a line for each cell, but none for a first one that
+is empty, nor for the last one, which says where the row leads). Below the name of a code cell stand words that its
+readers see, on the page and in its pictures: lines `- English`, each followed by `  - Chinese`. Words that many pages
+share stand in zh/words.md. `{}` in both stands for anything, such as a number. A part without a block stays English.
 
 `python -m tools.translation` tells what is missing, stale or built differently.
 """

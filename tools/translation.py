@@ -10,10 +10,10 @@ there, or lets `--accept` do so.
 """
 
 import argparse
+import calendar
 import json
 import re
 import sys
-from calendar import month_name
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -61,7 +61,7 @@ _VALUES = {word: str(value) for value, word in enumerate(_SPELLED.split())}
 _VALUES |= {"nineteen": "19", "twenty": "20", "thirty": "30", "forty": "40", "fifty": "50", "sixty": "60"}
 _VALUES |= {"once": "1", "twice": "2", "first": "1", "second": "2", "third": "3", "fourth": "4", "fifth": "5"}
 _VALUES |= {"hundred": "100", "thousand": "1000", "million": "1000000"}
-_VALUES |= {month.lower(): str(value) for value, month in enumerate(month_name) if month}
+_VALUES |= {name.lower(): str(month) for month, name in enumerate(calendar.month_name)}
 _HAN_VALUES = dict(zip("一二两三四五六七八九十百千", "1 2 2 3 4 5 6 7 8 9 10 100 1000".split(), strict=True))
 
 _HAN = "\u3400-\u9fff"

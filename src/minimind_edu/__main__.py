@@ -16,11 +16,21 @@ from pathlib import Path
 from typing import NoReturn
 
 from minimind_edu import living, world
-from minimind_edu.figures.inside.page import BITS, LARGER, MOST_WEIGHTS, PARTS, check_fits, size_of, write_page
+from minimind_edu.figures.inside.page import (
+    BITS,
+    LANGUAGES,
+    LARGER,
+    MOST_WEIGHTS,
+    PARTS,
+    check_fits,
+    size_of,
+    write_page,
+)
 from minimind_edu.figures.inside.server import PageServer
 from minimind_edu.figures.inside.tokenizer import PageTokenizer, find_tokenizer, read_tokenizer
 from minimind_edu.figures.living_model import QUESTION, TOLD
 from minimind_edu.model import MiniMindForCausalLM
+from minimind_edu.notebook import language
 from minimind_edu.weights.checkpoints import from_checkpoint
 from minimind_edu.weights.hub import locate
 
@@ -40,6 +50,7 @@ def main(arguments: list[str] | None = None) -> None:
     opening.add_argument("--tokenizer", type=Path, metavar="FOLDER", help="the folder of its tokenizer.json")
     opening.add_argument("--text", help="what the page shows first")
     opening.add_argument("--at", choices=PARTS, help="the part that is open, or in sight, at first")
+    opening.add_argument("--language", choices=LANGUAGES, default=language(), help="of the page")
     opening.add_argument("--bits", type=int, choices=BITS, default=8, help="of a weight; 4: a small file; 32: exact")
     opening.add_argument("--download", action="store_true", help="MODEL may be a name on the Hugging Face Hub")
     opening.add_argument("-o", "--output", type=Path, metavar="PAGE.html", help="write one file instead of showing it")
@@ -79,11 +90,21 @@ def _open(given: argparse.Namespace) -> None:
         raise ValueError(f"a page's name must end in .html, got {given.output.name!r}")
     if given.output and not given.output.absolute().parent.is_dir():
         raise ValueError(f"there is no folder {given.output.absolute().parent} to write {given.output.name} in")
-    model, name, tokenizer = _own_model(given) if given.model else _living_model()
+    model, name, tokenizer = _own_model(given) if given.model else _living_model(given.language)
     text = given.text or (_living_text() if not given.model else FIRST_TEXT if tokenizer else FIRST_IDS)
     with contextlib.ExitStack() as stack:
         target = given.output or Path(stack.enter_context(tempfile.TemporaryDirectory()), "page.html")
-        write_page(model, target, name=name, text=text, tokenizer=tokenizer, bits=given.bits, at=given.at, tell=_tell)
+        write_page(
+            model,
+            target,
+            name=name,
+            text=text,
+            tokenizer=tokenizer,
+            bits=given.bits,
+            at=given.at,
+            language=given.language,
+            tell=_tell,
+        )
         if given.output:
             _tell(f"{target}: {size_of(target)}, one file; nothing else is needed. It holds the weights and the text")
         else:
@@ -120,9 +141,9 @@ def _check_small(place: Path) -> None:
         )
 
 
-def _living_model() -> tuple[MiniMindForCausalLM, str, PageTokenizer]:
+def _living_model(language: str) -> tuple[MiniMindForCausalLM, str, PageTokenizer]:
     words = PageTokenizer("words", {"words": list(world.WORDS)}, prefix=(0,))
-    return living.living_model(), "the book's own model", words
+    return living.living_model(), {"en": "the book's own model", "zh": "本书的模型"}[language], words
 
 
 def _living_text() -> str:

@@ -36,7 +36,7 @@ def write_static_files(app: Sphinx) -> None:
     shutil.copyfile(ASSETS / "share.png", static / "share.png")
     own = Path(app.outdir) / OWN
     own.parent.mkdir(exist_ok=True)
-    program.main(["open", "-o", str(own)])
+    program.main(["open", "-o", str(own), "--language", "zh" if chinese.IS_CHINESE else "en"])
 
 
 def write_notebooks(app: Sphinx, env) -> None:

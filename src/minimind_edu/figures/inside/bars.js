@@ -65,7 +65,7 @@ export function createBars(words, session, chip, data, reader) {
     const former = referenceNow?.top[0][0]; // what was likeliest there is shown here, too
     if (former !== undefined && !shown.includes(former)) shown.push(former);
     const at = focused.indexOf(document.activeElement);
-    fill(title, words.after, chip(ids[selected]), "?");
+    fill(title, words.after[0], chip(ids[selected]), words.after[1]);
     fill(list, shown.map(barOf));
     if (at >= 0) list.querySelectorAll("button")[at]?.focus({ preventScroll: true });
     legend.textContent = pinned ? words.pinned(textOf(reader, pinned.ids.slice(-PINNED))) : "";
@@ -109,7 +109,8 @@ export function createWho(words, session, chip, isMixture) {
     const [named, others] = [parts.slice(0, PARTS), parts.slice(PARTS)];
     const most = Math.max(Math.abs(named[0].value), 1e-6);
     const together = others.reduce((total, { value }) => total + value, 0);
-    fill(title, words.who, chip(target), against === null ? null : [words.rather, chip(against)], "?");
+    const [who, rather, end] = words.who;
+    fill(title, who, chip(target), against === null ? null : [rather, chip(against)], end);
     fill(
       list,
       named.map(({ part, value, ...place }) => {
@@ -120,7 +121,7 @@ export function createWho(words, session, chip, isMixture) {
     );
     const total = signed(written.logit);
     const times = fmt(Math.exp(written.logit), written.logit < 2 ? 2 : 0);
-    sum.textContent = `${against === null ? words.aboveMean(total) : words.aboveOther(total, times)} ${words.exact}`;
+    sum.textContent = `${against === null ? words.aboveMean(total) : words.aboveOther(total, times)}${words.exact}`;
     other.set(against === null ? words.compare : words.compareMean);
   }
 

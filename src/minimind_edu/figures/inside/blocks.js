@@ -145,12 +145,13 @@ export function createBlocks(words, session, chip, data, zoom, look) {
     const count = L * H - [...session.silenced].filter((key) => !key.endsWith("feed")).length;
     if (trial.found.length < count) return fill(tried, words.trying(trial.found.length, count));
     const worst = [...trial.found].sort((a, b) => a.without - b.without).slice(0, NEEDED);
+    const [before, between, end] = words.tried;
     const named = worst.map(({ layer, head, without }, i) => {
       const onClick = () => session.toggle({ part: "head", layer, head });
       const link = h("button", { type: "button", class: "in-link", onClick }, words.head(layer + 1, head + 1));
-      return [i ? ", " : "", link, words.without(Math.exp(all), Math.exp(without))];
+      return [i ? between : "", link, words.without(Math.exp(all), Math.exp(without))];
     });
-    return fill(tried, words.tried, named, ". ", words.needBars);
+    return fill(tried, before, named, end, words.needBars);
   }
 
   function drawSilent() {

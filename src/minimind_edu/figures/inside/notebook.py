@@ -13,7 +13,7 @@ from minimind_edu.figures.inside.page import MOST_TOKENS, check_runs, facts_of
 from minimind_edu.figures.inside.tokenizer import PageTokenizer, find_tokenizer, read_tokenizer
 from minimind_edu.figures.join import join
 from minimind_edu.model import MiniMindForCausalLM
-from minimind_edu.notebook import outputs_are_stored
+from minimind_edu.notebook import language, outputs_are_stored
 
 
 class Inside(anywidget.AnyWidget):
@@ -31,7 +31,7 @@ class Inside(anywidget.AnyWidget):
         ValueError: if the views cannot show this model, or read text by this tokenizer; the message says why.
     """
 
-    _esm = join(Path(__file__).with_name("notebook.js"))
+    _esm = join(Path(__file__).with_name("notebook.js"), language())
     _css = shared_stylesheet() + own_stylesheet("inside")
     _ipython_display_ = None  # as in figures/base.py
 

@@ -37,6 +37,12 @@ MOST_TOKENS = 512  # that a page reads
 CHECKED = 16  # tokens of the text by which the page compares itself with torch
 _PIECE = 3 * 2**20  # bytes of weights in one element: a multiple of three, so that each is base64 of its own
 _FOLDER = Path(__file__).parent
+# How pages name their language, what the page is called, and what it says without scripts.
+_WORDS = {
+    "en": ("en", "Inside {}", "The model runs in this page, and for that it needs JavaScript."),
+    "zh": ("zh-CN", "内部：{}", "模型在这一页里运行，为此需要 JavaScript。"),
+}
+LANGUAGES = tuple(_WORDS)
 STEP = _FOLDER / "step.wasm"  # written by tools/step_wasm.py
 # What the page's tokenizer is compared with, besides the text: what tokenizers get wrong.
 CASES = (
@@ -84,6 +90,7 @@ def write_page(
     tokenizer: PageTokenizer | None = None,
     bits: int = 8,
     at: str | None = None,
+    language: str = "en",
     tell: Callable[[str], None] = lambda sentence: None,
 ) -> None:
     """Write the page of a model; it appears only when it is complete.
@@ -95,6 +102,7 @@ def write_page(
         text: what it shows first; token ids without a tokenizer.
         tokenizer: None: the page takes ids.
         at: which of `PARTS` is open at first, or in sight.
+        language: one of `LANGUAGES`, in which it speaks.
         tell: gets a sentence for each step.
 
     Raises:
@@ -119,7 +127,7 @@ def write_page(
         tell("writing the page")
         partial = Path(scratch, "page.html")
         with partial.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(_html(data, stored))
+            file.writelines(_html(data, stored, language))
         partial.replace(target)
 
 
@@ -205,22 +213,22 @@ def _encoded(tokenizer: PageTokenizer | None, texts: list[str]) -> list[list[int
     return [library.encode(text, add_special_tokens=False).ids for text in texts]
 
 
-def _html(data: dict[str, Any], weights: Path) -> Iterator[str]:
+def _html(data: dict[str, Any], weights: Path, language: str) -> Iterator[str]:
     """The page, piece by piece: the code before the weights, so that it runs while they arrive."""
-    code = f'(() => {{\n"use strict";\n{_body("page.js")}}})();'
+    tag, title, unable = _WORDS[language]
+    code = f'(() => {{\n"use strict";\n{_body("page.js", language)}}})();'
     styles = shared_stylesheet() + own_stylesheet("inside")
     policy = (
         f"default-src 'none'; script-src '{_hash(code)}' 'wasm-unsafe-eval'; worker-src blob:; "
         f"style-src '{_hash(styles)}'; img-src data:; base-uri 'none'; form-action 'none'"
     )
     yield (
-        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<!doctype html>\n<html lang="{tag}">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f'<meta name="referrer" content="no-referrer">\n<title>Inside {escape(data["name"])}</title>\n'
+        f'<meta name="referrer" content="no-referrer">\n<title>{escape(title.format(data["name"]))}</title>\n'
         f'<link rel="icon" href="data:,">\n<style>{styles}</style>\n</head>\n'
-        f'<body class="minimind-figure">\n<main class="mm-fig in-page"><noscript>The model runs in this page, and for '
-        f"that it needs JavaScript.</noscript></main>\n"
+        f'<body class="minimind-figure">\n<main class="mm-fig in-page"><noscript>{unable}</noscript></main>\n'
         f'<script type="application/json" id="data">{_json(data)}</script>\n'
         f'<script type="text/plain" id="step">{_base64(STEP.read_bytes())}</script>\n'
         f'<script type="text/plain" id="worker">"use strict";\n{_body("worker.js")}</script>\n<script>{code}</script>\n'
@@ -231,9 +239,9 @@ def _html(data: dict[str, Any], weights: Path) -> Iterator[str]:
     yield "</body>\n</html>\n"
 
 
-def _body(entry: str) -> str:
+def _body(entry: str, language: str = "en") -> str:
     """A module with its helpers, as a script: what it exports by default is what it does."""
-    body, _, started = join(_FOLDER / entry).rpartition("\nexport default ")
+    body, _, started = join(_FOLDER / entry, language).rpartition("\nexport default ")
     script = f"{body}\n{started.rstrip().removesuffix(';')}();\n"
     if "</script" in script.lower() or "<!--" in script:
         raise AssertionError(f"{entry} would end its own element")

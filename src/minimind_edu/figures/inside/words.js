@@ -1,20 +1,12 @@
 // The words of the page of a reader's own model, by language.
 
 import { grouped } from "../kit/kit.js";
+import { bytesOf, percent } from "./numbers.js";
 
-const percentOf = (part) => {
-  const value = 100 * part;
-  const digits = value >= 99.95 || value >= 10 ? 0 : value >= 0.095 ? 1 : 2;
-  return value < 0.005 ? "< 0.01 %" : `${value.toFixed(digits)} %`;
-};
+const percentOf = (part) => percent(part, " %");
 /** isLess: it is only known to be less. */
 const shareOf = (part, isLess) => (isLess && part >= 0.00005 ? `< ${percentOf(part)}` : percentOf(part));
 const counted = (count, one, many = `${one}s`) => `${grouped(count)} ${count === 1 ? one : many}`;
-const UNITS = ["bytes", "KiB", "MiB", "GiB"];
-const bytesOf = (count) => {
-  const power = Math.min(3, Math.floor(Math.log2(Math.max(1, count)) / 10));
-  return `${(count / 1024 ** power).toFixed(power ? 1 : 0)} ${UNITS[power]}`;
-};
 
 export const insideWords = {
   en: {
@@ -98,7 +90,7 @@ export const insideWords = {
     expected: ({ probability, rank }) => `, expected with ${percentOf(probability)}, as number ${grouped(rank)}`,
     written: ", written by the model",
 
-    after: "What comes after ",
+    after: ["What comes after ", "?"],
     put: (text) => `write “${text}” after it`,
     ask: (text, p) => `“${text}”, ${percentOf(p)}: who wrote it?`,
     share: shareOf,
@@ -111,14 +103,13 @@ export const insideWords = {
     unpin: "Unpin",
     pinned: (text) => `the mark: after “…${text}”, which is pinned`,
 
-    who: "Who wrote ",
-    rather: " rather than ",
+    who: ["Who wrote ", " rather than ", "?"],
     head: (layer, head) => `head ${head} of block ${layer}`,
     feed: (layer, isMixture) => `${isMixture ? "experts" : "feed-forward"} of block ${layer}`,
     embedding: "the token itself",
     others: (count) => `${counted(count, "other part")} together`,
-    aboveMean: (sum) => `Together ${sum}: its logit above the mean of all tokens.`,
-    aboveOther: (sum, times) => `Together ${sum}: that makes it ${times} times as likely as the other.`,
+    aboveMean: (sum) => `Together ${sum}: its logit above the mean of all tokens. `,
+    aboveOther: (sum, times) => `Together ${sum}: that makes it ${times} times as likely as the other. `,
     exact: "The sum is exact. But a push is not a need: another part may take over. Silence a head to see.",
     compare: "Compare with the runner-up",
     compareMean: "Compare with all tokens",
@@ -130,7 +121,7 @@ export const insideWords = {
     mapsEnd: " up or down.",
     tryAll: "Try without each head",
     trying: (done, all) => `${done} of ${all} heads tried…`,
-    tried: "Needed most here: ",
+    tried: ["Needed most here: ", ", ", ". "],
     without: (before, after) => ` (${percentOf(before)} → ${percentOf(after)})`,
     needBars: "The second bar: how much likelier the token is with the head than without it.",
     block: (layer) => `block ${layer}`,
@@ -191,11 +182,11 @@ export const insideWords = {
     ) => {
       const each = 2 * L * K * D;
       const most = config.max_position_embeddings;
-      const full = (times) => bytesOf(2 * each * most * times);
+      const full = (times) => bytesOf(2 * each * most * times, "bytes");
       const more = K < H ? `, and with ${H} heads for keys and values ${full(H / K)}` : "";
       return (
         `KV cache: ${counted(count, "token")} × ${L} blocks × 2 × ${counted(K, "head")} × ${D} numbers × 4 bytes = ` +
-        `${bytesOf(4 * each * count)}. In 16 bits, for all ${grouped(most)} positions: ${full(1)}${more}.`
+        `${bytesOf(4 * each * count, "bytes")}. In 16 bits, for all ${grouped(most)} positions: ${full(1)}${more}.`
       );
     },
   },

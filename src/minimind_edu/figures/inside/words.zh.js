@@ -1,0 +1,177 @@
+// The Chinese words of words.js as of 706db0c0.
+
+import { grouped } from "../kit/kit.js";
+import { bytesOf, percent } from "./numbers.js";
+
+const percentOf = (part) => percent(part, "%");
+/** isLess: it is only known to be less. */
+const shareOf = (part, isLess) => (isLess && part >= 0.00005 ? `< ${percentOf(part)}` : percentOf(part));
+
+export const insideWords = {
+  zh: {
+    percent: percentOf,
+    opening: (part) => `正在打开模型…… ${percentOf(part)}`,
+    failed: (message) => `模型没能继续：${message}`,
+    title: "内部：",
+    facts: ({ parameters, config, tokenizer, bits }) => {
+      const { num_attention_heads: heads, num_key_value_heads: shared, num_experts: experts } = config;
+      const { num_experts_per_tok: chosen, num_shared_experts: whole, rope_scaling: scaling } = config;
+      return [
+        `${grouped(parameters)} 个权重`,
+        `${config.num_hidden_layers} 个块`,
+        `每块 ${heads} 个头${shared < heads ? `，键和值 ${shared} 个` : ""}`,
+        `词表 ${grouped(config.vocab_size)} 个 token`,
+        config.use_moe && `${experts} 个专家选 ${chosen} 个${whole ? `，另有 ${whole} 个共享` : ""}`,
+        config.use_qk_norm && "QK-norm",
+        scaling && `RoPE 缩放 ${scaling.factor} 倍`,
+        !config.tie_word_embeddings && "输入输出各用一张表",
+        bits < 32 && `每个权重 ${bits} 位`,
+        !tokenizer && "没有分词器",
+      ].filter(Boolean);
+    },
+    address: "你的文本和打开的部件都记在本页的地址里：留着它，或者发给手里有这一页的人。",
+    private: "模型就在这一页里运行。你写的东西，一个字也不会离开这里。",
+    privateKernel: "模型在这个笔记本的内核里运行。",
+    checking: "正在把这一页与 PyTorch 比对……",
+    checked: ({ far, isSame, wrong, texts, why }) => {
+      const slow = why ? `现在跑的是纯 JavaScript，比较慢：这里用不了 WebAssembly（${why}）。` : "";
+      if (isSame && !wrong) {
+        const most = far < 1e-3 ? "相同" : `相差不超过 ${far.toPrecision(1)}`;
+        return `已核对：logits 与 PyTorch ${most}${texts ? "，token 也一样" : ""}。${slow}`;
+      }
+      const tokens = wrong ? `，${texts} 条文本里有 ${wrong} 条切出了别的 token` : texts ? "，token 倒是一样" : "";
+      return `这一页与 PyTorch 不一致：有一个 logit 差了 ${far.toPrecision(2)}${tokens}。请以 PyTorch 为准。${slow}`;
+    },
+    rounding: (bits, { same, ids, change }) =>
+      `这里的权重舍入到了 ${bits} 位。开头的 ${ids.length} 个 token 里，有 ${same} 个位置，最可能的下一个 token 没有变；` +
+      `概率的改变都${change < 1e-4 ? "不到" : "不超过"} ${percentOf(Math.max(change, 1e-4))}。`,
+    steps: [
+      "写一段文本。",
+      "点一个 token：下面的一切都说的是它。",
+      "点一根条，问那个 token 是谁写出来的；点一个方块，看那个头在读什么。",
+    ],
+
+    field: "你的文本",
+    fieldHint: "写点什么，哪种语言都行",
+    fieldIds: "token 的编号，例如 1 57 903",
+    noWord: (word, all) => `“${word}”不是这个模型的词。它认得 ${all.length} 个：${all.join(" ")}`,
+    noId: (word, size) => `这个模型没有附带分词器：请写 0 到 ${size - 1} 之间的编号，用空格隔开。“${word}”不是编号。`,
+    noTokenizer: (message) => `它的分词器用不了（${message}），所以这一页改收 token 的编号。`,
+    complaints: {
+      empty: () => "请至少写一个 token。",
+      long: ({ count }, most) => `有 ${grouped(count)} 个 token，这一页只读前 ${most - 1} 个。`,
+    },
+    chat: "当作聊天",
+    next: "下一个 token",
+    play: "播放",
+    stop: "停止",
+    undo: "撤销",
+    drawing: "怎样抽取 token",
+    temperature: "温度",
+    greedy: "0，取最可能的",
+    topK: "top-k",
+    topP: "top-p",
+    all: "全部",
+    reading: (read, all) => `正在读：第 ${read} 个 token，共 ${grouped(all)} 个`,
+    read: (all) => `${grouped(all)} 个 token`,
+    ended: "模型在这里结束了它的文本。",
+    tokens: "各个 token：用方向键移动",
+    shade: "颜色越深，模型越没料到这个 token",
+    tint: (layer, head) => `第 ${layer} 块的 ${head} 号头在这里读什么`,
+    token: (text, id, at) => `“${text}”，编号 ${id}，位置 ${at + 1}`,
+    expected: ({ probability, rank }) => `，事先给它 ${percentOf(probability)}，排第 ${grouped(rank)}`,
+    written: "，由模型写出",
+
+    after: ["", " 后面会是什么？"],
+    put: (text) => `把“${text}”写在后面`,
+    ask: (text, p) => `“${text}”，${percentOf(p)}：是谁写出来的？`,
+    share: shareOf,
+    was: ({ p, isLess }) => `原来 ${shareOf(p, isLess)}`,
+    rest: (count, share, choices) =>
+      `其余 ${grouped(count)} 个 token 分剩下的 ${percentOf(share)}。模型拿不定主意的程度，相当于在 ` +
+      `${choices < 10 ? choices.toFixed(1) : grouped(choices)} 个同样可能的 token 里挑。`,
+    legend: (count) => `刻度：${count === 1 ? "这个部件" : `这 ${count} 个部件`}静音之前`,
+    pin: "钉住，用来对比",
+    unpin: "取下",
+    pinned: (text) => `刻度：钉住的“……${text}”后面`,
+
+    who: ["是谁写出了 ", "，而不是 ", "？"],
+    head: (layer, head) => `第 ${layer} 块的 ${head} 号头`,
+    feed: (layer, isMixture) => `第 ${layer} 块的${isMixture ? "专家" : "前馈网络"}`,
+    embedding: "这个 token 自己",
+    others: (count) => `其余 ${grouped(count)} 个部件合计`,
+    aboveMean: (sum) => `合计 ${sum}：它的 logit 比全部 token 的均值高这么多。`,
+    aboveOther: (sum, times) => `合计 ${sum}：所以它的可能性是另一个的 ${times} 倍。`,
+    exact: "这个和是准确的。但是，推了一把不等于离不开：别的部件也许会顶上。把一个头静音就知道了。",
+    compare: "与第二名相比",
+    compareMean: "与全部 token 相比",
+
+    inside: "内部，就看 ",
+    maps: "每个方块是一个头：每行是一个在读的 token，每列是一个被读的。下面的条表示，它把 ",
+    mapsEnd: " 推高或压低了多少。",
+    tryAll: "把每个头轮流去掉试试",
+    trying: (done, all) => `${all} 个头，已试 ${done} 个……`,
+    tried: ["这里最离不开的：", "、", "。"],
+    without: (before, after) => `（${percentOf(before)} → ${percentOf(after)}）`,
+    needBars: "第二根条：有这个头时，这个 token 的可能性比没有时高多少。",
+    block: (layer) => `第 ${layer} 块`,
+    headButton: (layer, head) => `第 ${layer} 块，${head} 号头`,
+    feedName: "前馈",
+    expertsName: "专家",
+    says: "会说",
+    silent: (names, more) => `已静音：${names.join("、")}${more ? `，还有 ${more} 个` : ""}。`,
+    bringBack: "恢复",
+
+    close: "关闭",
+    headTitle: (layer, head) => `第 ${layer} 块，${head} 号头`,
+    silence: "让这个头静音",
+    silenceFeed: "让这个前馈网络静音",
+    silenceExperts: "让这些专家静音",
+    silenceBlock: "让整个块静音",
+    blockTitle: (layer) => `第 ${layer} 块`,
+    stream: (channels) => `穿过它的残差流，${grouped(channels)} 个通道，就看 `,
+    strips: (isMixture) => ["进来的", "注意力加上的", `${isMixture ? "专家" : "前馈网络"}加上的`, "传下去的"],
+    channel: (channel, value) => `通道 ${grouped(channel)}：${value}`,
+    largest(all) {
+      const named = all.map(([channel, share]) => `通道 ${grouped(channel)}（${percentOf(share)}）`);
+      return `传下去的里面最大的通道，按它在平方和里占的份额：${named.join("、")}。`;
+    },
+    norms: (first, second, isMixture) =>
+      `注意力之前的归一化把残差流除以 ${first}，${isMixture ? "专家" : "前馈网络"}之前的除以 ${second}：` +
+      "这两个部件只看得见它的方向，看不见它的大小。",
+    sizes: (first, last, count) =>
+      `它的大小，即均方根，从第一块之前，到 ${count} 个块各自之后：由 ${first} 到 ${last}。`,
+    grid: "文本里每个 token 用了哪些专家，从左到右；颜色越深，路由器越有把握。",
+    sent: (text, chosen) => `${text}：${chosen.map(([e, p]) => `专家 ${e + 1}（${percentOf(p)}）`).join("、")}`,
+    bigMap: "这个头里谁读谁。行是在读的，列是被读的；旁边的列表只讲一个 token。",
+    reads: " 读的是",
+    itself: "自己",
+    back: (count) => `往前 ${count} 个`,
+    point: "指向图中任意一点，或者点一行来选它的 token。",
+    pointed: (reader, read, weight) => `${reader} 读 ${read}：${percentOf(weight)}`,
+    later: (reader, read) => `${read} 在 ${reader} 后面，读不到`,
+    shares: (kv, all, others) => `键和值：${all} 个头里的 ${kv} 号，与本块另外 ${others} 个头共用。`,
+    feedTitle: (layer, isMixture) => `第 ${layer} 块的${isMixture ? "专家" : "前馈网络"}`,
+    routed: (experts) => `路由器把这个 token 送给${experts.map((e) => `专家 ${e + 1}`).join("和")}。`,
+    expert: (e) => `专家 ${e + 1}`,
+    visits: (count, all) => `${grouped(all)} 个 token 里的 ${count} 个`,
+    looking: "正在看……",
+    neurons: (count, expert) =>
+      `${expert === null ? "" : `专家 ${expert + 1} 的 `}${grouped(count)} 个神经元里，在这里写得最多的，` +
+      "以及它们各自让哪些 token 更可能：",
+    neuron: (i) => `神经元 ${i + 1}`,
+    cache: (
+      { num_hidden_layers: L, num_key_value_heads: K, head_dim: D, num_attention_heads: H, ...config },
+      count,
+    ) => {
+      const each = 2 * L * K * D;
+      const most = config.max_position_embeddings;
+      const full = (times) => bytesOf(2 * each * most * times, "字节");
+      const more = K < H ? `，若键和值也有 ${H} 个头，则为 ${full(H / K)}` : "";
+      return (
+        `KV 缓存：${grouped(count)} 个 token × ${L} 块 × 2 × ${K} 个头 × ${D} 个数 × 4 字节 = ` +
+        `${bytesOf(4 * each * count, "字节")}。换成 16 位，装满全部 ${grouped(most)} 个位置：${full(1)}${more}。`
+      );
+    },
+  },
+};
