@@ -167,8 +167,8 @@ def test_the_card_of_the_living_model_shows_its_exams():
     """Every kind of question has a row, and the numbers are those of the stored card."""
     known = living.card()
     exam, recipe = card.exam_rows(known), card.recipe_rows(known)
-    assert len(exam) == len(world.QUESTIONS) + 1 and set(card.ASKS) == set(world.QUESTIONS)
-    for kind, row in zip(card.ASKS, exam, strict=False):
+    assert len(exam) == len(world.QUESTIONS) + 1 and set(card.words()["asks"]) == set(world.QUESTIONS)
+    for kind, row in zip(card.words()["asks"], exam, strict=False):
         assert row[1] == f"{100 * known['int8']['accuracy'][kind]:.1f} %"
         assert row[2:] == [f"{100 * run['accuracy'][kind]:.1f} %" for run in known["runs"]]
     assert card.exam_titles(known)[2:] == ["Seed 0", "Seed 1", "Seed 2"]
@@ -176,3 +176,18 @@ def test_the_card_of_the_living_model_shows_its_exams():
     text = " ".join(" ".join(row) for row in recipe)
     assert f"{known['parameters']:,}" in text and f"{known['bytes']:,} bytes" in text
     assert card.spread([0.25, 0.5], card.percent) == "25.0 % to 50.0 %"
+
+
+def test_the_chinese_card_has_the_same_numbers(monkeypatch):
+    known = living.card()
+
+    def numbers() -> list[list[str]]:
+        rows = card.exam_rows(known) + card.recipe_rows(known)
+        return [sorted(re.findall(r"\d[\d,.]*\d|\d", " ".join(row))) for row in rows]
+
+    english = numbers()
+    monkeypatch.setattr(card.chinese, "IS_CHINESE", True)
+    assert numbers() == english and card.words()["asks"].keys() == card.WORDS["en"]["asks"].keys()
+    assert card.spread([0.25, 0.5], card.percent) == "25.0% 到 50.0%"
+    rows = [card.exam_titles(known), *card.exam_rows(known), *card.recipe_rows(known)]
+    assert all(re.search("[\u3400-\u9fff]", row[0]) for row in rows)

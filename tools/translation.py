@@ -53,6 +53,7 @@ _AS_OF = re.compile(r"as of ([0-9a-f]{8})")
 _FORMULA = re.compile(r"\$\$.*?\$\$|\$[^$\n]+\$", re.DOTALL)
 _CODE = re.compile(r"(?<!`)`[^`\n]+`(?!`)")
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
+_CAPTION = re.compile(r"^:caption: .*$", re.MULTILINE)  # of a block of code: words
 _TAG = re.compile(r"</?[a-z][^<>]*>")
 _NUMBER = re.compile(r"(?<![A-Za-z\d.])([+-]?\d+(?:,\d{3})*(?:\.\d+)?)(?: ?(million|billion|thousand|万|亿))?")
 _SCALE = {"": 1, "thousand": 1e3, "万": 1e4, "million": 1e6, "亿": 1e8, "billion": 1e9}
@@ -100,7 +101,7 @@ def features(text: str) -> dict[str, Counter]:
         "code": Counter(_CODE.findall(formulas)),
         "links": Counter(_LINK.findall(_CODE.sub(" ", formulas))),
         "numbers": Counter(_value(*found) for found in _NUMBER.findall(words)),
-        "fences": Counter(found[0] for found in FENCE.finditer(text)),
+        "fences": Counter(_CAPTION.sub("", found[0]) for found in FENCE.finditer(text)),
         "rows of tables": Counter("|" * len(re.findall(r"^\|", words, re.MULTILINE))),
         "items of lists": Counter("-" * len(re.findall(r"^(?:> )?(?:-|\d+\.) ", words, re.MULTILINE))),
         "tags": Counter(_TAG.findall(_CODE.sub(" ", formulas))),

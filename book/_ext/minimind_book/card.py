@@ -7,27 +7,79 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 from sphinx.application import Sphinx
 
+from minimind_book import chinese
 from minimind_edu import living
 
-ASKS = {
-    "where": "where is Mia?",
-    "where object": "where is the ball?",
-    "who": "who has the ball?",
-    "recall": "a sentence that repeats where somebody is",
-    "people": "where is everybody? (each entry)",
-    "objects": "who has what? (each entry)",
-    "translation": "the sentence before, in the other language",
+# The words of the tables in both languages; the questions in the order of the rows.
+WORDS: dict[str, dict[str, Any]] = {
+    "en": {
+        "asks": {
+            "where": "where is Mia?",
+            "where object": "where is the ball?",
+            "who": "who has the ball?",
+            "recall": "a sentence that repeats where somebody is",
+            "people": "where is everybody? (each entry)",
+            "objects": "who has what? (each entry)",
+            "translation": "the sentence before, in the other language",
+        },
+        "percent": "{:.1f} %",
+        "to": "{} to {}",
+        "question": "Question",
+        "stored": "Stored, in int8",
+        "seed": "Seed {}",
+        "kl": "KL from the world, nats per word",
+        "recipe": {
+            "Parameters": "{parameters:,}",
+            "File": "{bytes:,} bytes: int8 rows, a float32 scale for each",
+            "Seeds trained": "{seeds}; stored: {stored}",
+            "Learned from": "{steps:,} batches of {batch_size} stories of {length} words",
+            "Optimizer": "AdamW, learning rate {learning_rate}, warm-up {warmup} steps, cosine",
+            "Initialization": "normal, standard deviation {initializer_range}",
+            "Time": "{minutes} minutes of one processor core for each seed",
+        },
+    },
+    "zh": {
+        "asks": {
+            "where": "where is Mia?（Mia 在哪里）",
+            "where object": "where is the ball?（球在哪里）",
+            "who": "who has the ball?（球在谁手里）",
+            "recall": "把某人在哪里再说一遍的句子",
+            "people": "每个人在哪里？（逐项计）",
+            "objects": "谁有什么？（逐项计）",
+            "translation": "前一句话，换成另一种语言",
+        },
+        "percent": "{:.1f}%",
+        "to": "{} 到 {}",
+        "question": "问题",
+        "stored": "存下的，int8",
+        "seed": "种子 {}",
+        "kl": "与这个世界的 KL 散度，nat 每词",
+        "recipe": {
+            "参数": "{parameters:,} 个",
+            "文件": "{bytes:,} 字节：int8 的行，每行一个 float32 的缩放因子",
+            "训练过的种子": "{seeds}；存下的：{stored}",
+            "读过": "{steps:,} 批，每批 {batch_size} 个故事，每个 {length} 个词",
+            "优化器": "AdamW，学习率 {learning_rate}，预热 {warmup} 步，余弦",
+            "初始化": "正态分布，标准差 {initializer_range}",
+            "时间": "每个种子用一个处理器核心 {minutes} 分钟",
+        },
+    },
 }
 
 
+def words() -> dict[str, Any]:
+    """The words of this edition."""
+    return WORDS["zh" if chinese.IS_CHINESE else "en"]
+
+
 def percent(value: float) -> str:
-    return f"{100 * value:.1f} %"
+    return words()["percent"].format(100 * value)
 
 
 def spread(values: list[float], show: Any) -> str:
     """The least and the greatest of some values, or the one there is."""
     least, greatest = show(min(values)), show(max(values))
-    return least if least == greatest else f"{least} to {greatest}"
+    return least if least == greatest else words()["to"].format(least, greatest)
 
 
 def table(titles: list[str], rows: Sequence[Sequence[str | list[nodes.Node]]]) -> nodes.table:
@@ -44,28 +96,23 @@ def table(titles: list[str], rows: Sequence[Sequence[str | list[nodes.Node]]]) -
 
 def exam_titles(card: dict[str, Any]) -> list[str]:
     """A column for the stored weights, and one for each seed as it was trained."""
-    return ["Question", "Stored, in int8", *(f"Seed {run['seed']}" for run in card["runs"])]
+    said = words()
+    return [said["question"], said["stored"], *(said["seed"].format(run["seed"]) for run in card["runs"])]
 
 
 def exam_rows(card: dict[str, Any]) -> list[list[str]]:
     """A row for each kind of question, and one for the distance from the world."""
-    exams = [card["int8"], *card["runs"]]
-    rows = [[asks, *(percent(one["accuracy"][kind]) for one in exams)] for kind, asks in ASKS.items()]
-    return [*rows, ["KL from the world, nats per word", *(f"{one['kl']:.3f}" for one in exams)]]
+    exams, said = [card["int8"], *card["runs"]], words()
+    rows = [[asks, *(percent(one["accuracy"][kind]) for one in exams)] for kind, asks in said["asks"].items()]
+    return [*rows, [said["kl"], *(f"{one['kl']:.3f}" for one in exams)]]
 
 
 def recipe_rows(card: dict[str, Any]) -> list[list[str]]:
     """What made the weights."""
-    recipe, seconds = card["recipe"], [run["cpu_seconds"] / 60 for run in card["runs"]]
-    return [
-        ["Parameters", f"{card['parameters']:,}"],
-        ["File", f"{card['bytes']:,} bytes: int8 rows, a float32 scale for each"],
-        ["Seeds trained", ", ".join(str(run["seed"]) for run in card["runs"]) + f"; stored: {card['stored']}"],
-        ["Learned from", f"{recipe['steps']:,} batches of {recipe['batch_size']} stories of {recipe['length']} words"],
-        ["Optimizer", f"AdamW, learning rate {recipe['learning_rate']}, warm-up {recipe['warmup']} steps, cosine"],
-        ["Initialization", f"normal, standard deviation {card['initializer_range']}"],
-        ["Time", spread(seconds, lambda value: f"{value:.0f}") + " minutes of one processor core for each seed"],
-    ]
+    told = card | card["recipe"]
+    told["seeds"] = ", ".join(str(run["seed"]) for run in card["runs"])
+    told["minutes"] = spread([run["cpu_seconds"] / 60 for run in card["runs"]], "{:.0f}".format)
+    return [[what, text.format(**told)] for what, text in words()["recipe"].items()]
 
 
 class CardTable(Directive):
