@@ -57,6 +57,14 @@ def test_the_map_shows_the_chapters_by_name_under_the_headings_of_the_notes(html
     assert documents == sorted(documents) and set(documents) == {"000", "001", "003", "004"}
 
 
+def test_the_map_in_chinese_names_chapters_in_chinese_and_says_no_term_twice(html):
+    """A lesson that is told in the notes' own terms needs none behind it."""
+    page = (html / "zh" / "book" / "reference" / "notes_map.html").read_text(encoding="utf-8")
+    assert '<span class="chapter">3 · 注意力</span>' in page and "3 · Attention" not in page
+    assert "勘误：" in page and "整份文档" in page and "E02 · RMSNorm 实测快 7.7 倍" in page
+    assert 'class="chinese"' not in page and len(re.findall("水压", page)) == 1
+
+
 @pytest.mark.parametrize("term", ["水压", "眼镜", "信噪比", "空间换时间", "零拷贝"])
 def test_terms_of_the_notes_are_words_of_the_search(html, term):
     assert f"{json.dumps(term)}:" in (html / "searchindex.js").read_text(encoding="utf-8")

@@ -53,7 +53,7 @@ def visit(browser):
         page = context.new_page()
         page.watch = Watch(page)
         page.goto(file.as_uri())
-        page.locator(".in-check", has_text=re.compile("Checked|differs")).wait_for()
+        page.locator(".in-check", has_text=re.compile("Checked|differs|已核对|不一致")).wait_for()
         settled(page)
         return page
 
@@ -430,6 +430,44 @@ def test_it_fits_and_can_be_used_by_everybody(visit, own, living, width, theme):
         settled(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert axe_problems(page) == []
+
+
+# What stays Latin on the Chinese page: names, units, and the words of the model's own world.
+LATIN = {"token", "tokens", "logit", "logits", "PyTorch", "KV", "top", "k", "p", "MiB", "KiB", "JavaScript"} | set(
+    " ".join(world.WORDS).split()
+)
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+def test_it_speaks_chinese_in_every_part(visit, tmp_path, width):
+    page = visit(write(tmp_path, "--language", "zh"), width)
+    told = []
+
+    def look():
+        settled(page)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        told.append(page.inner_text("main"))
+        names = page.eval_on_selector_all("[aria-label]", "all => all.map((one) => one.getAttribute('aria-label'))")
+        told.extend(names)
+
+    assert page.inner_text(".in-check").startswith("已核对：logits 与 PyTorch 相同")
+    page.get_by_text("怎样抽取 token").click()
+    look()
+    page.locator(".in-head").nth(2).click()
+    page.get_by_role("switch", name="让这个头静音").check()
+    look()
+    page.get_by_role("button", name="钉住，用来对比").click()
+    page.get_by_role("button", name="把每个头轮流去掉试试").click()
+    page.get_by_text("这里最离不开的：").wait_for()
+    look()
+    page.locator(".in-feed").first.click()
+    page.locator(".in-neurons li").first.wait_for()
+    look()
+    page.locator(".in-name").first.click()
+    look()
+    left = {word for text in told for word in re.findall(r"[A-Za-z]+", text)} - LATIN
+    assert left == set()
+    assert_quiet(page)
 
 
 @pytest.mark.parametrize("kind", [Firefox, WebKit], ids=lambda kind: kind.name)

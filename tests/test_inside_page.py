@@ -133,6 +133,15 @@ def test_the_policy_lets_its_own_code_run_and_nothing_in(tmp_path):
     assert [has for _, has, _ in elements.found if has.get("src") or has.get("href", "data:,") != "data:,"] == []
 
 
+def test_it_speaks_the_language_that_it_was_asked_for(tmp_path):
+    titles, told = {"en": "Inside mine", "zh-CN": "内部：mine"}, {"en": "Checked: ", "zh-CN": "已核对："}
+    for language, tag in (("en", "en"), ("zh", "zh-CN")):
+        elements = written(tmp_path, own_model(), language=language)
+        assert elements.texts("html", lang=tag) and elements.texts("title") == [titles[tag]]
+        code = "".join(elements.texts("script"))
+        assert [one for one in told if told[one] in code] == [tag]
+
+
 def test_names_and_tokens_are_shown_never_executed(tmp_path):
     tokenizer = read_tokenizer(own_folder_file(tmp_path), 300)
     tokenizer.content["added_tokens"].append({"id": 0, "content": EVIL})

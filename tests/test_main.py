@@ -44,6 +44,17 @@ def test_without_a_model_the_books_own_is_opened(tmp_path):
     world.encode(data["text"])
 
 
+def test_its_language_is_asked_for_or_that_of_the_notebooks(tmp_path, monkeypatch):
+    target = tmp_path / "page.html"
+    run("-o", target, "--language", "zh")
+    assert data_of(target)["name"] == "本书的模型" and 'lang="zh-CN"' in target.read_text(encoding="utf-8")
+    monkeypatch.setenv("MINIMIND_EDU_LANGUAGE", "zh")
+    run("-o", target)
+    assert data_of(target)["name"] == "本书的模型"
+    run("-o", target, "--language", "en")
+    assert data_of(target)["name"] == "the book's own model"
+
+
 def test_a_part_is_asked_for_by_its_name(tmp_path, capsys):
     target = tmp_path / "page.html"
     run("-o", target, "--at", "cache")

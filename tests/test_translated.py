@@ -70,6 +70,14 @@ def test_a_table_takes_rows_and_keeps_where_they_lead():
     assert merged_rows(table, {"the-head": block})[1:] == [["头", "它会读。", "attention#Heads"], ["other", "x", "y"]]
 
 
+def test_an_empty_first_cell_has_no_line_and_any_other_one_has():
+    table = "\tQuestion\tWhere\nQ1\tWhy?\tattention\n"
+    blocks = {"titles": Block(None, "问题"), "q1": Block(None, "Q1\n为什么？")}
+    assert merged_rows(table, blocks) == [["", "问题", "Where"], ["Q1", "为什么？", "attention"]]
+    with pytest.raises(ValueError, match="q1 has 1 lines, and its row 2 cells: a line for each"):
+        merged_rows(table, {"q1": Block(None, "为什么？")})
+
+
 def test_no_row_of_a_table_is_lost_though_first_cells_repeat():
     rows = [["a", "b"], ["000", "x"], ["000", "y"], ["绝对", "z"], ["000", "x"]]
     assert merged_rows("\n".join("\t".join(row) for row in rows), {}) == rows
@@ -78,6 +86,7 @@ def test_no_row_of_a_table_is_lost_though_first_cells_repeat():
 def test_every_translation_belongs_to_an_original_and_leads_back_to_it():
     for path in translated.translations():
         assert translation_of(original_of(path)) == path
+    assert ROOT / "README.zh.md" in translated.translations()  # beside README.md, where readers look for it
     with pytest.raises(ValueError, match="zh/book/gone.md translates nothing"):
         original_of(ROOT / "zh" / "book" / "gone.md")
 

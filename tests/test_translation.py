@@ -63,6 +63,31 @@ def test_numbers_count_by_their_value_and_may_be_spelled():
     assert list(differences("seven heads", "8 个头")) == ["has other numbers: 8"]
 
 
+def test_the_caption_of_a_block_is_words_and_its_code_is_not():
+    english, chinese = (f"```{{code-block}} bash\n:caption: {words}\nmake\n```" for words in ("Not run", "没有运行"))
+    assert not list(differences(english, chinese))
+    assert list(differences(english, chinese.replace("make", "make it")))
+
+
+def test_a_link_may_lead_to_the_translation_of_what_the_english_one_leads_to():
+    assert not list(differences("[a](book/live.md), [b](README.zh.md)", "[甲](zh/book/live.md)，[乙](README.md)"))
+    assert list(differences("[a](book/live.md)", "[甲](zh/book/index.md)")) == [
+        "lacks links: book/live.md",
+        "has other links: book/index.md",
+    ]
+
+
+def test_the_months_are_numbers_in_chinese():
+    assert not list(differences("on 24 March 2026", "2026 年 3 月 24 日"))
+
+
+@pytest.mark.parametrize("name", ["README.md", "README.zh.md"])
+def test_both_readmes_lead_to_files_that_are_there(name):
+    text = (translation.ROOT / name).read_text(encoding="utf-8")
+    links = [link for link in translation._LINK.findall(text) if "://" not in link]
+    assert len(links) > 5 and all((translation.ROOT / link.split("#")[0]).exists() for link in links)
+
+
 @pytest.mark.parametrize(
     "chinese, told",
     [
@@ -124,6 +149,16 @@ def test_missing_parts_and_parts_that_are_gone_are_told(project):
         "there is no part called old any more",
         "top is stale",
         "part is missing",
+    ]
+
+
+def test_a_row_with_other_cells_than_its_original_is_told(project):
+    (project / "book" / "terms.tsv").write_text("Term\tMeaning\nhead\tit reads\n", "utf-8")
+    (project / "zh" / "book" / "terms.tsv.md").write_text(
+        "<!-- titles -->\n词\n意思\n\n<!-- head -->\n它会读\n", "utf-8"
+    )
+    assert "zh/book/terms.tsv.md: head has 1 lines, and its row 2 cells: a line for each" in [
+        *complaints(project / "book" / "terms.tsv")
     ]
 
 

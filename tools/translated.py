@@ -38,6 +38,7 @@ from tools.places import plain
 
 FOLDER = ROOT / "zh"
 WORDS = FOLDER / "words.md"
+README, README_TWIN = "README.md", "README.zh.md"
 WHERE = "Where"  # the last column of a table, which holds no words
 
 MARK = re.compile(r"^<!-- ([\w./-]+)(?: ([0-9a-f]{8}))? -->$", re.MULTILINE)
@@ -66,7 +67,9 @@ def fingerprint(text: str) -> str:
 
 
 def translation_of(original: Path) -> Path:
-    """The file that translates a notebook, a page or a table."""
+    """The file that translates a notebook, a page, a table, or README.md, whose twin readers look for beside it."""
+    if original == ROOT / README:
+        return ROOT / README_TWIN
     return FOLDER / original.relative_to(ROOT).with_suffix(f"{'.tsv' if original.suffix == '.tsv' else ''}.md")
 
 
@@ -76,6 +79,8 @@ def original_of(translation: Path) -> Path:
     Raises:
         ValueError: if there is no such page, notebook or table any more.
     """
+    if translation == ROOT / README_TWIN:
+        return ROOT / README
     path = ROOT / translation.relative_to(FOLDER)
     candidates = [path.with_suffix("")] if path.stem.endswith(".tsv") else [path, path.with_suffix(".ipynb")]
     found = [one for one in candidates if one.is_file()]
@@ -87,8 +92,9 @@ def original_of(translation: Path) -> Path:
 
 
 def translations() -> list[Path]:
-    """All files in zh/ but the shared words, which translate no file of their own."""
-    return [path for path in sorted(FOLDER.rglob("*.md")) if path != WORDS]
+    """README.zh.md, and all files in zh/ but the shared words, which translate no file of their own."""
+    readme = [path for path in (ROOT / README_TWIN,) if path.is_file()]
+    return readme + [path for path in sorted(FOLDER.rglob("*.md")) if path != WORDS]
 
 
 def is_translated(original: Path) -> bool:

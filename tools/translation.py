@@ -54,6 +54,7 @@ _FORMULA = re.compile(r"\$\$.*?\$\$|\$[^$\n]+\$", re.DOTALL)
 _CODE = re.compile(r"(?<!`)`[^`\n]+`(?!`)")
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _CAPTION = re.compile(r"^:caption: .*$", re.MULTILINE)  # of a block of code: words
+_TWIN = re.compile(r"^zh/|\.zh(?=\.md$)")  # in a link from one README to the other, or to a translation
 _TAG = re.compile(r"</?[a-z][^<>]*>")
 _NUMBER = re.compile(r"(?<![A-Za-z\d.])([+-]?\d+(?:,\d{3})*(?:\.\d+)?)(?: ?(million|billion|thousand|万|亿))?")
 _SCALE = {"": 1, "thousand": 1e3, "万": 1e4, "million": 1e6, "亿": 1e8, "billion": 1e9}
@@ -99,7 +100,7 @@ def features(text: str) -> dict[str, Counter]:
         "headings": Counter(len(marks) for marks, _ in HEADING.findall(words)),
         "formulas": Counter(" ".join(found.split()) for found in _FORMULA.findall(unfenced)),
         "code": Counter(_CODE.findall(formulas)),
-        "links": Counter(_LINK.findall(_CODE.sub(" ", formulas))),
+        "links": Counter(_TWIN.sub("", link) for link in _LINK.findall(_CODE.sub(" ", formulas))),
         "numbers": Counter(_value(*found) for found in _NUMBER.findall(words)),
         "fences": Counter(_CAPTION.sub("", found[0]) for found in FENCE.finditer(text)),
         "rows of tables": Counter("|" * len(re.findall(r"^\|", words, re.MULTILINE))),
