@@ -232,6 +232,15 @@ def test_the_cell_that_installs_the_package_is_out_of_sight_in_chinese_too(both,
     )
 
 
+@pytest.mark.parametrize(("language", "folder", "card"), [("en", "", "share.png"), ("zh", "zh/", "share.zh.png")])
+def test_a_shared_link_shows_the_card_of_its_edition(both, language, folder, card):
+    assert f'<meta property="og:image" content="{BASE}{folder}_static/share.png">' in source(
+        both, language, "book/live"
+    )
+    shown = both[language] / "_static" / "share.png"
+    assert shown.read_bytes() == (ROOT / "book" / "assets" / card).read_bytes()
+
+
 def test_the_page_of_the_books_own_model_speaks_the_language_of_its_edition(both):
     for language, tag, title in (("en", "en", "Inside the book&#x27;s own model"), ("zh", "zh-CN", "内部：本书的模型")):
         page = source(both, language, "inside/living")

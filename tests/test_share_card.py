@@ -4,6 +4,8 @@ import base64
 import re
 import struct
 
+import pytest
+
 from minimind_edu import palette
 from tools import share_card
 
@@ -36,23 +38,26 @@ def colors_of(browser, png: bytes) -> list[str]:
     return [color.light for color in palette.PALETTE.values() if counts.get(color.light, 0) > 300]
 
 
-def test_the_stored_cards_are_one_picture_of_the_right_size():
-    share, readme = (file.read_bytes() for file in share_card.FILES)
+@pytest.mark.parametrize("language", share_card.LANGUAGES)
+def test_the_stored_cards_are_one_picture_of_the_right_size(language):
+    share, readme = (file.read_bytes() for file in share_card.cards(language))
     assert share == readme
     assert size_of(share) == (1200, 630)
     assert len(share) < share_card.LARGEST
 
 
-def test_a_new_card_can_be_drawn(browser):
-    card = share_card.draw(browser)
+@pytest.mark.parametrize("language", share_card.LANGUAGES)
+def test_a_new_card_can_be_drawn(browser, language):
+    card = share_card.draw(browser, language)
     assert size_of(card) == (1200, 630)
     assert len(set(colors_of(browser, card))) > 4, "the strip is on it, in its colors"
 
 
-def test_card_and_front_page_ask_the_same_question():
-    index = (share_card.ROOT / "book/index.md").read_text(encoding="utf-8")
-    assert index.startswith(f"# {share_card.TITLE}\n")
-    assert share_card.QUESTION in index
+@pytest.mark.parametrize(("language", "page"), [("en", "book/index.md"), ("zh", "zh/book/index.md")])
+def test_card_and_front_page_ask_the_same_question(language, page):
+    index = (share_card.ROOT / page).read_text(encoding="utf-8")
+    assert f"# {share_card.TITLE[language]}\n" in index
+    assert share_card.QUESTION[language] in index
 
 
 def test_the_logo_has_the_colors_of_the_strip():
@@ -61,7 +66,8 @@ def test_the_logo_has_the_colors_of_the_strip():
     assert set(re.findall(r"#[0-9a-f]{6}", logo)) == parts
 
 
-def test_the_page_of_a_model_is_drawn_and_small(browser):
-    stored, new = share_card.OWN.read_bytes(), share_card.draw_own(browser)
+@pytest.mark.parametrize("language", share_card.LANGUAGES)
+def test_the_page_of_a_model_is_drawn_and_small(browser, language):
+    stored, new = share_card.own(language).read_bytes(), share_card.draw_own(browser, language)
     assert size_of(stored) == size_of(new) == (1200, 900)
     assert 20_000 < len(new) < 60_000 > len(stored)

@@ -71,6 +71,7 @@ def test_the_caption_of_a_block_is_words_and_its_code_is_not():
 
 def test_a_link_may_lead_to_the_translation_of_what_the_english_one_leads_to():
     assert not list(differences("[a](book/live.md), [b](README.zh.md)", "[甲](zh/book/live.md)，[乙](README.md)"))
+    assert not list(differences("![a](a.png)", "![甲](a.zh.png)"))
     assert list(differences("[a](book/live.md)", "[甲](zh/book/index.md)")) == [
         "lacks links: book/live.md",
         "has other links: book/index.md",

@@ -54,7 +54,7 @@ _FORMULA = re.compile(r"\$\$.*?\$\$|\$[^$\n]+\$", re.DOTALL)
 _CODE = re.compile(r"(?<!`)`[^`\n]+`(?!`)")
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _CAPTION = re.compile(r"^:caption: .*$", re.MULTILINE)  # of a block of code: words
-_TWIN = re.compile(r"^zh/|\.zh(?=\.md$)")  # in a link from one README to the other, or to a translation
+_TWIN = re.compile(r"^zh/|\.zh(?=\.\w+$)")  # in a link to a translation, or to the Chinese twin of a picture
 _TAG = re.compile(r"</?[a-z][^<>]*>")
 _NUMBER = re.compile(r"(?<![A-Za-z\d.])([+-]?\d+(?:,\d{3})*(?:\.\d+)?)(?: ?(million|billion|thousand|万|亿))?")
 _SCALE = {"": 1, "thousand": 1e3, "万": 1e4, "million": 1e6, "亿": 1e8, "billion": 1e9}

@@ -33,7 +33,7 @@ def write_static_files(app: Sphinx) -> None:
         return
     static = Path(app.outdir) / "_static"
     figures.write_figures(static / "figures")
-    shutil.copyfile(ASSETS / "share.png", static / "share.png")
+    shutil.copyfile(ASSETS / f"share{'.zh' * chinese.IS_CHINESE}.png", static / "share.png")
     own = Path(app.outdir) / OWN
     own.parent.mkdir(exist_ok=True)
     program.main(["open", "-o", str(own), "--language", "zh" if chinese.IS_CHINESE else "en"])

@@ -212,6 +212,7 @@ def complete_context(app: Sphinx, page: str, template: str, context: dict[str, A
     for neighbor in filter(None, (context.get("prev"), context.get("next"))):
         neighbor["title"] = chinese.in_language(neighbor["title"])
     base = app.config.html_baseurl or context["pathto"]("", 1)
+    edition = f"{chinese.FOLDER}/" if is_chinese and app.config.html_baseurl else ""
     context |= other | {
         "w": w,
         "icon": icon,
@@ -219,7 +220,7 @@ def complete_context(app: Sphinx, page: str, template: str, context: dict[str, A
         "author": app.config.author,
         "page_title": book if page == app.config.root_doc else f"{title} · {book}",
         "description": description_of(doctree),
-        "share_card": f"{base}_static/share.png",
+        "share_card": f"{base}{edition}_static/share.png",
         "head_script": HEAD_SCRIPT,
         "policy": POLICY,
         "fonts": ",".join([*FONTS[is_chinese:], *([FONT_OF_FORMULAS] if "<math" in body else [])]),

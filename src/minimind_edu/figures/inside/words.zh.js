@@ -90,10 +90,10 @@ export const insideWords = {
     rest: (count, share, choices) =>
       `其余 ${grouped(count)} 个 token 分剩下的 ${percentOf(share)}。模型拿不定主意的程度，相当于在 ` +
       `${choices < 10 ? choices.toFixed(1) : grouped(choices)} 个同样可能的 token 里挑。`,
-    legend: (count) => `刻度：${count === 1 ? "这个部件" : `这 ${count} 个部件`}静音之前`,
+    legend: (count) => `刻度：${count === 1 ? "这个部件" : `这 ${count} 个部件`}静音之前是多少`,
     pin: "钉住，用来对比",
     unpin: "取下",
-    pinned: (text) => `刻度：钉住的“……${text}”后面`,
+    pinned: (text) => `刻度：在钉住的“……${text}”后面是多少`,
 
     who: ["是谁写出了 ", "，而不是 ", "？"],
     head: (layer, head) => `第 ${layer} 块的 ${head} 号头`,
