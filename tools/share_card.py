@@ -57,7 +57,8 @@ def own(language: str) -> Path:
 
 
 def _file(name: str, language: str) -> Path:
-    return ROOT / f"book/{name}{'' if language == 'en' else f'.{language}'}.png"
+    ending = "png" if language == "en" else f"{language}.png"
+    return ROOT / f"book/{name}.{ending}"
 
 
 def page_of_the_card(language: str) -> str:
