@@ -12,6 +12,7 @@ from minimind_book.pages import compressed, description_of, lighter
 from minimind_book.words import SCRIPT_WORDS, WORDS, words
 
 from minimind_edu import living, plotting, world
+from minimind_edu.checks.exercise import NOT_ATTEMPTED
 from minimind_edu.figures import host
 from minimind_edu.figures.minimind_live import next_words
 from minimind_edu.palette import PALETTE
@@ -60,7 +61,7 @@ def test_the_cell_that_installs_the_package_is_named_for_the_styles():
 
 
 def test_an_exercise_says_where_to_solve_it_instead_of_what_it_printed():
-    fold, note = cell("def mine(): ...", "check_mine\n  not attempted yet: replace the dots").children
+    fold, note = cell("def mine(): ...", f"check_mine\n  {NOT_ATTEMPTED}").children
     assert fold["open"] and note.astext() == WORDS["en"]["not_run"]
 
 
