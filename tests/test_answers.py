@@ -1,6 +1,6 @@
 """tools.answers: what checks answer is found in their code, and its Chinese is whole and no more."""
 
-from tools.answers import complaints, files, of_checks, sentences_in
+from tools.answers import complaints, files, is_sentence, of_checks, texts_in
 
 SOURCE = '''"""A docstring of words."""
 KEPT = "you changed it; " "return a copy"
@@ -20,7 +20,7 @@ check = Exercise(
 
 
 def test_sentences_are_strings_of_words_but_docstrings_and_questions():
-    assert sorted(sentences_in(SOURCE)) == [
+    assert sorted(filter(is_sentence, texts_in(SOURCE))) == [
         "first line",
         "float64 stays",
         "one word",
@@ -31,12 +31,13 @@ def test_sentences_are_strings_of_words_but_docstrings_and_questions():
 
 
 def test_what_is_missing_superfluous_or_filled_otherwise_is_told():
-    pairs = {"one word": "一个词", "gone by now": "没了", "{} blocks": "几个块", "{}: {}": "{}：{}"}
-    assert list(complaints(["one word", "{} blocks", "two words"], pairs)) == [
+    pairs = {"one word": "一个词", "gone by now": "没了", "{} blocks": "几个块", "{} of {}": "{1} 里的"}
+    assert list(complaints(["one word", "{} blocks", "{} of {}", "two words", "name"], pairs)) == [
         "lacks 'two words'",
         "is answered no more: 'gone by now'",
         "has other places to fill: '几个块'",
     ]
+    assert list(complaints(["{} of {}"], {"{} of {}": "{2} 里的"})) == ["has other places to fill: '{2} 里的'"]
 
 
 def test_every_file_belongs_to_checks_and_is_whole():

@@ -78,7 +78,7 @@ WRONG = [
         "the result was turned into float32",
     ),
     (checks.check_integer_product, lambda v, s, x, y: (v * x).sum(-1) * s * y, "computed in int8"),
-    (checks.check_quantize_row, lambda row, bits: row, "return 2 tensors, values and scale"),
+    (checks.check_quantize_row, lambda row, bits: row, "return 2 tensors (values, scale)"),
     (checks.check_stored_bytes, lambda rows, columns, bits, group: rows * columns * bits / 8, "scales are missing"),
     (checks.check_fewest_bits, lambda matrix, limit: 8, "it is 8, expected"),
     (checks.check_fewest_bits, bits_by_measuring, "you measured the errors"),

@@ -234,7 +234,7 @@ TESTS = [
 WRONG = [
     (checks.check_extend, extend_and_empty_the_cache, "writes into the old tensors"),
     (checks.check_extend, lambda *given: given[-1] and extend_with(CatCache)(*given), "a return missing"),
-    (checks.check_extend, lambda q, *others: q, "return 3 tensors, queries and keys and values"),
+    (checks.check_extend, lambda q, *others: q, "return 3 tensors (queries, keys, values)"),
     (checks.check_longest_text, lambda *sizes: longest_by_trying(*sizes) + 7, "expected 465"),
     *((checks.check_cached_generate, loop, words) for loop, words in LOOPS),
     *((checks.check_cache_test, attempt, words) for attempt, words in TESTS),

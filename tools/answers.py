@@ -15,8 +15,8 @@ from minimind_edu.words import pairs_in
 _FILLED = "{}"
 
 
-def sentences_in(source: str) -> list[str]:
-    """The sentences of a file of checks that learners see: its strings of words, but questions, which help() shows.
+def texts_in(source: str) -> list[str]:
+    """What learners may see of a file of checks: its strings of letters, but for questions, which help() shows.
 
     Lines of one string count each for itself.
     """
@@ -28,11 +28,16 @@ def sentences_in(source: str) -> list[str]:
         elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Exercise":
             left_out += node.args[:1]
         elif isinstance(node, ast.JoinedStr):
-            left_out += [part for part in ast.walk(node) if part is not node]
+            left_out += [part for part in node.values if isinstance(part, ast.Constant)]
     skipped = {id(node) for node in left_out}
     texts = [_text(node) for node in ast.walk(tree) if id(node) not in skipped]
     lines = (line.strip() for text in texts for line in text.split("\n"))
-    return list(dict.fromkeys(line for line in lines if re.search("[A-Za-z]{2}", line) and " " in line))
+    return list(dict.fromkeys(line for line in lines if re.search("[A-Za-z]{2}", line)))
+
+
+def is_sentence(text: str) -> bool:
+    """Whether it must be translated; a single word may be a name in code."""
+    return " " in text
 
 
 def _text(node: ast.AST) -> str:
@@ -41,20 +46,22 @@ def _text(node: ast.AST) -> str:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 
-def complaints(sentences: list[str], pairs: dict[str, str]) -> Iterator[str]:
-    """What is missing in the Chinese of these sentences, what is answered no more, and places that do not fit."""
-    for sentence in sentences:
-        if sentence not in pairs:
-            yield f"lacks {sentence!r}"
+def complaints(texts: list[str], pairs: dict[str, str]) -> Iterator[str]:
+    """What is missing in the Chinese of these texts, what is answered no more, and places that do not fit."""
+    for text in texts:
+        if is_sentence(text) and text not in pairs:
+            yield f"lacks {text!r}"
     for english, chinese in pairs.items():
-        if english not in sentences and re.search("[a-z]{2}", english):
+        if english not in texts and re.search("[a-z]{2}", english):
             yield f"is answered no more: {english!r}"
-        elif _places(english) != _places(chinese):
+        elif not _fits(english, chinese):
             yield f"has other places to fill: {chinese!r}"
 
 
-def _places(text: str) -> int:
-    return len(re.findall(r"\{\d?\}", text))
+def _fits(english: str, chinese: str) -> bool:
+    """Whether the Chinese has a place for each of the English ones, or says by numbers which it has."""
+    count, named = english.count(_FILLED), re.findall(r"\{(\d)\}", chinese)
+    return all(int(number) < count for number in named) if named else chinese.count(_FILLED) == count
 
 
 def files() -> list[Path]:
@@ -68,6 +75,6 @@ def of_checks() -> Iterator[tuple[Path, dict[str, str], list[str]]]:
         name = path.name.removesuffix(".zh.md")
         modules = [name, "typed"] if name == language.SHARED else [name]
         sources = [language.FOLDER / f"{module}.py" for module in modules]
-        sentences = [one for source in sources for one in sentences_in(source.read_text(encoding="utf-8"))]
+        texts = [text for source in sources for text in texts_in(source.read_text(encoding="utf-8"))]
         pairs = pairs_in(path.read_text(encoding="utf-8"))
-        yield path, pairs, list(complaints(sentences, pairs))
+        yield path, pairs, list(complaints(texts, pairs))

@@ -227,12 +227,12 @@ def _reads_once(attempt: Attempt) -> str | None:
     read, needed = len(watched.fed), prompt + new - 1
     if read == needed:
         return None
-    hint = f"{read} tokens were read, but only {needed} are needed: "
+    hint = f"{read} tokens were read, but only {needed} are needed"
     if read == needed + 1:
-        return hint + "do not read the last chosen token, nothing follows it"
+        return f"{hint}: do not read the last chosen token, nothing follows it"
     if all(past == 0 for past, _ in watched.calls):
-        return hint + "no call had a past, so every call read the whole text again"
-    return hint + "the prompt once, then every new token once"
+        return f"{hint}: no call had a past, so every call read the whole text again"
+    return f"{hint}: the prompt once, then every new token once"
 
 
 def _stops(attempt: Attempt) -> str | None:

@@ -13,6 +13,7 @@ from minimind_edu.words import Words, pairs_in
 
 FOLDER = Path(__file__).parent
 SHARED = "exercise"
+_PART = {"{}: {}": "{}: {}"}  # such as the name of a tensor before what is wrong with it: each is translated by itself
 
 
 def file_of(chapter: str) -> Path:
@@ -24,7 +25,7 @@ def file_of(chapter: str) -> Path:
 def _words_of(chapter: str) -> Words:
     if not file_of(chapter).is_file():
         return Words({})
-    return Words(*(pairs_in(file_of(name).read_text(encoding="utf-8")) for name in (chapter, SHARED)))
+    return Words(*(pairs_in(file_of(name).read_text(encoding="utf-8")) for name in (SHARED, chapter)), _PART)
 
 
 def in_chinese(answer: str, chapter: str) -> str:

@@ -144,7 +144,7 @@ def _too_much_work(attempt: Attempt) -> str | None:
     if rows != [2, 1, 2]:
         return (
             f"5 tokens chose one expert each, 2, 1 and 2 of them; your experts worked on {rows[0]}, {rows[1]} and "
-            + (f"{rows[2]} rows: give each only the tokens that chose it")
+            f"{rows[2]} rows: give each only the tokens that chose it"
         )
     if any(len(batches) > 1 for batches in seen):
         return "give an expert all of its tokens in one call; token by token its matrices are read again each time"
