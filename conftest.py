@@ -11,9 +11,6 @@ from tools import notebook_environment
 from tools.chapters import is_short
 from tools.printed import settled_outputs
 
-# Built pages contain copies of the chapters, which are not the chapters.
-collect_ignore = ["_build"]
-
 NBVAL_DEFAULT_TIMEOUT = 2000
 
 MOST_WORKERS = 8  # each of them imports torch
@@ -45,6 +42,13 @@ def pytest_configure(config):
         option.nbval_current_env = True
     if option.nbval_cell_timeout == NBVAL_DEFAULT_TIMEOUT:
         option.nbval_cell_timeout = notebook_environment.CELL_TIMEOUT
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Built pages contain copies of the chapters, which are not the chapters; Chinese ones are asked for by name."""
+    if collection_path == config.rootpath / "_build" and not any("_build" in arg for arg in config.args):
+        return True
+    return None
 
 
 def pytest_collectstart(collector):

@@ -247,9 +247,21 @@ def test_the_page_of_the_books_own_model_speaks_the_language_of_its_edition(both
         assert f'<html lang="{tag}">' in page and f"<title>{title}</title>" in page
 
 
+@pytest.mark.parametrize("name", TRANSLATED)
+def test_a_translated_page_leads_colab_to_a_chinese_notebook(both, name):
+    page = source(both, "zh", name)
+    colab = re.findall(r'href="https://colab[^"]*/blob/([^"]*)"', page)
+    assert colab == ([f"notebooks-zh/{Path(name).name}.ipynb"] if name.startswith("chapters/") else [])
+
+
+@pytest.mark.parametrize("name", TRANSLATED)
+def test_no_chinese_page_names_the_font_of_english_text(both, name):
+    assert "fonts/text.woff2" in source(both, "en", name) and "fonts/text.woff2" not in source(both, "zh", name)
+
+
 def test_chinese_notebooks_are_chinese_and_carry_the_package(both):
     written = sorted(path.stem for path in (both["zh"] / "notebooks").glob("*.ipynb"))
     assert written == sorted(name.removeprefix("chapters/") for name in TRANSLATED if name.startswith("chapters/"))
     text = (both["zh"] / "notebooks" / "C3_whole_model.ipynb").read_text(encoding="utf-8")
     assert "# C3 · 勘误：整个模型" in text and "# @title 解开本书的包" in text and "WHEEL = " in text
-    assert 'os.environ[\\"MINIMIND_EDU_LANGUAGE\\"] = \\"zh\\"' in text
+    assert 'os.environ[\\"MINIMIND_EDU_LANGUAGE\\"] = \\"zh\\"' in text and "learn({" in text

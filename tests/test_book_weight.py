@@ -108,9 +108,10 @@ def calm(browser, url: str, viewport: dict[str, int]) -> dict:
     return min(seen, key=lambda one: sum(one["shifts"]))
 
 
+@pytest.mark.parametrize("folder", [".", "zh"])
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_light(html, name):
-    assert weight_of(html, name) < (MOST_BYTES_WITH_MODEL if name == LIVE else MOST_BYTES)
+def test_a_page_is_light(html, name, folder):
+    assert weight_of(html / folder, name) < (MOST_BYTES_WITH_MODEL if name == LIVE else MOST_BYTES)
 
 
 @pytest.mark.parametrize("kind", ["chapter", "with figures", "without figures"])

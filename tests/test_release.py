@@ -95,3 +95,6 @@ def test_the_workflow_runs_what_ci_runs_and_publishes_what_it_built():
     assert ".ci/run" in [step.get("run") for step in steps] and os.access(ROOT / ".ci" / "run", os.X_OK)
     assert [step["with"]["path"] for step in steps if "pages" in step.get("uses", "")] == ["_build/html"]
     assert workflow["jobs"]["publish"]["needs"] == "test"
+    chinese = workflow["jobs"]["notebooks"]
+    assert chinese["needs"] == "test" and chinese["if"] == workflow["jobs"]["publish"]["if"]
+    assert chinese["permissions"] == {"contents": "write"} and "tools.chinese_branch" in chinese["steps"][-1]["run"]

@@ -23,6 +23,7 @@ from sphinx.writers.html5 import HTML5Translator
 from minimind_book import chinese, figures, fonts, pictures, symbols
 from minimind_book.words import SCRIPT_WORDS, icon, words
 from minimind_edu import palette
+from tools import chinese_branch
 from tools.chapters import chapters
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -54,6 +55,7 @@ POLICY = (
 )
 FONTS = ["1em Book Text", "italic 1em Book Text", "1em Book Sans"]
 FONT_OF_FORMULAS = "1em Book Math"
+_UPRIGHT = re.compile(r"@font-face *\{[^}]*fonts/text\.woff2[^}]*\}")  # pages in Chinese set nothing in it
 
 PLAIN_TOKENS = {"n", "p", "w", "nb"}  # token classes that no rule colors
 _TOKEN = re.compile(r'<span class="(\w+)">([^<]*)</span>')
@@ -205,7 +207,8 @@ def complete_context(app: Sphinx, page: str, template: str, context: dict[str, A
     source = Path(app.env.doc2path(page)) if page in app.env.found_docs else None
     here = source.relative_to(app.srcdir).as_posix() if source else ""
     is_notebook = here.endswith(".ipynb")
-    colab = f"https://colab.research.google.com/github/{url.removeprefix('https://github.com/')}/blob/{branch}/{here}"
+    opened = f"{chinese_branch.BRANCH}/{source.name}" if is_chinese and source else f"{branch}/{here}"
+    colab = f"https://colab.research.google.com/github/{url.removeprefix('https://github.com/')}/blob/{opened}"
     title = re.sub(r"<[^>]*>", "", context.get("title") or w["search"]) if page != "search" else w["search"]
     book = context["docstitle"]
     body = lighter(context.get("body") or "").replace(">Link to this heading<", f">{w['heading_link']}<")
@@ -224,7 +227,9 @@ def complete_context(app: Sphinx, page: str, template: str, context: dict[str, A
         "head_script": HEAD_SCRIPT,
         "policy": POLICY,
         "fonts": ",".join([*FONTS[is_chinese:], *([FONT_OF_FORMULAS] if "<math" in body else [])]),
-        "stylesheet": app.book_styles.replace("url(fonts/", f"url({context['pathto']('_static/fonts/', 1)}")
+        "stylesheet": (_UPRIGHT.sub("", app.book_styles) if is_chinese else app.book_styles).replace(
+            "url(fonts/", f"url({context['pathto']('_static/fonts/', 1)}"
+        )
         + compressed(figures.styles_of(page, names))
         + (app.chinese_styles if is_chinese else ""),
         "page_scripts": scripts,
@@ -235,7 +240,7 @@ def complete_context(app: Sphinx, page: str, template: str, context: dict[str, A
         "has_code": 'class="code"' in body,
         "source_url": f"{url}/blob/{branch}/{here}" if source else url,
         "is_notebook": is_notebook,
-        "colab": colab if is_notebook and (other["untranslated"] or not chinese.IS_CHINESE) else "",
+        "colab": colab if is_notebook else "",
         "notebook": f"{'../' * other['untranslated']}notebooks/{source.name}" if source else "",
     }
 
