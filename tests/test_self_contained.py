@@ -202,7 +202,7 @@ def test_the_chapters_themselves_are_never_replaced(monkeypatch, tmp_path):
 
 def test_the_package_is_compressed_once_for_all_chapters(monkeypatch, tmp_path):
     calls = []
-    monkeypatch.setattr(install_cell, "self_contained_source", lambda wheel: calls.append(wheel) or "pass")
+    monkeypatch.setattr(install_cell, "self_contained_source", lambda wheel, chinese: calls.append(wheel) or "pass")
     chapters = sorted(self_contained.CHAPTERS.glob("C*.ipynb"))
     assert len(self_contained.write_all(tmp_path, chapters)) == len(chapters) > 1
     assert len(calls) == 1

@@ -24,6 +24,7 @@ from tools.translated import (
     merged_page,
     merged_rows,
     original_of,
+    said_in_code,
     sections_in,
     texts_of_picture,
     translation_of,
@@ -127,15 +128,24 @@ def test_a_quiz_is_translated_with_its_table():
 def test_code_keeps_all_but_the_words_that_a_reader_sees():
     source = '# @title The plot\n名 = "米娅"; plot(x, "scores", note=f"{x} scores", alt=("two " "words"))  # scores\n'
     own = {"scores": "分数", "two words": "两个词", "The plot": "图"}
-    assert in_code(source, own, {}) == (
+    assert in_code(source, own, Words(own)) == (
         '# @title 图\n名 = "米娅"; plot(x, "分数", note=f"{x} scores", alt=("两个词"))  # scores\n'
     )
-    assert in_code("%pip install x", {"x": "y"}, {}) == "%pip install x"
+    assert in_code("%pip install x", {"x": "y"}, Words({})) == "%pip install x"
 
 
 def test_keys_and_what_is_compared_are_names_in_code():
     source = 'plot({"a": runs["a"]}, name="a") if kind == "a" else show("a")\n'
-    assert in_code(source, {"a": "甲"}, {}) == ('plot({"a": runs["a"]}, name="甲") if kind == "a" else show("甲")\n')
+    assert in_code(source, {"a": "甲"}, Words({})) == (
+        'plot({"a": runs["a"]}, name="甲") if kind == "a" else show("甲")\n'
+    )
+
+
+def test_what_a_cell_also_prints_stays_english_in_its_code():
+    source = 'for name in ("with", "without"):\n    print(name)\nplot(curves, "step")'
+    cell = {"source": source, "outputs": [{"text": "with\nwithout\n"}]}
+    own = {"with": "用", "without": "不用", "step": "步", "gone": "没了"}
+    assert said_in_code(cell, own) == {"step": "步"}
 
 
 def test_a_notebook_learns_what_it_shows_and_its_code_does_not_say():

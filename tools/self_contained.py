@@ -95,7 +95,7 @@ def self_contained(chapter: Path, first_cell: str, chinese: bool = False) -> str
     places = [i for i, cell in enumerate(raw["cells"]) if cell.get("id") == install_cell.CELL_ID]
     if len(places) != 1:
         raise ValueError(f"{chapter.name} has {len(places)} install cells, but needs one: run `make refresh`")
-    blocks = blocks_of(chapter) if chinese else {}
+    blocks = blocks_of(chapter.resolve()) if chinese else {}
     if chinese:
         first_cell = f"{first_cell}\n{_CHINESE.format(words_to_learn(raw, blocks))}"
     raw["cells"][places[0]] = install_cell.cell(first_cell)

@@ -279,21 +279,28 @@ def literals_in(source: str, but_names: bool = False) -> list[ast.Constant]:
     return [node for node in strings if id(node) not in within]
 
 
-def in_code(source: str, own: dict[str, str], shared: dict[str, str]) -> str:
-    """The code of a cell with its own words and its title translated, all else as it is: keys are names in code."""
+def said_in_code(cell: dict[str, Any], own: dict[str, str]) -> dict[str, str]:
+    """The words of a cell that its code says itself, and so may say in Chinese: not what it also prints, or names."""
+    literals = {one.value for one in literals_in("".join(cell["source"]), but_names=True)}
+    printed = "".join("".join(output.get("text", "")) for output in cell.get("outputs", []))
+    return {english: chinese for english, chinese in own.items() if english in literals and english not in printed}
+
+
+def in_code(source: str, said: dict[str, str], words: Words) -> str:
+    """The code of a cell with what it says, and its title, in Chinese, all else as it is: keys are names in code."""
     raw = source.encode()
     starts = [0]
     for line in raw.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
     edits = [
-        (starts[one.lineno - 1] + one.col_offset, starts[one.end_lineno - 1] + one.end_col_offset, own[one.value])
+        (starts[one.lineno - 1] + one.col_offset, starts[one.end_lineno - 1] + one.end_col_offset, said[one.value])
         for one in literals_in(source, but_names=True)
-        if one.value in own
+        if one.value in said
     ]
     for begin, end, new in sorted(edits, reverse=True):
         raw = raw[:begin] + json.dumps(new, ensure_ascii=False).encode() + raw[end:]
     title = TITLE.search(source)
-    new_title = Words(own, shared)(title[1]) if title else None
+    new_title = words(title[1]) if title else None
     return raw.decode().replace(title[0], f"# @title {new_title}", 1) if title and new_title else raw.decode()
 
 
@@ -320,7 +327,7 @@ def merged_notebook(raw: dict[str, Any], blocks: dict[str, Block]) -> dict[str, 
             continue
         own = pairs_in(block.text) if block else {}
         words = Words(own, shared_words())
-        cell["source"] = in_code("".join(cell["source"]), own, shared_words())
+        cell["source"] = in_code("".join(cell["source"]), said_in_code(cell, own), words)
         cell["metadata"] = in_state(cell["metadata"], words)
         for output in cell["outputs"]:
             if "text" in output:
@@ -355,11 +362,11 @@ def words_to_learn(raw: dict[str, Any], blocks: dict[str, Block]) -> dict[str, s
         texts = [text for output in cell.get("outputs", []) for text in texts_shown(output)]
         if not texts:
             continue
-        in_the_code = {one.value for one in literals_in("".join(cell["source"]), but_names=True)}
         own = pairs_in(blocks[cell["id"]].text) if cell["id"] in blocks else {}
         shared = Words(shared_words())
         found = {text: new for text in texts if text not in own and (new := shared(text))} | found
-        found |= {english: chinese for english, chinese in own.items() if english not in in_the_code}
+        by_code = said_in_code(cell, own)
+        found |= {english: chinese for english, chinese in own.items() if english not in by_code}
     return found
 
 

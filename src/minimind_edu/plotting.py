@@ -158,7 +158,7 @@ def described(alt: str) -> str:
     words = " ".join(alt.split()) if isinstance(alt, str) else ""
     if breadth(words) < SHORTEST_ALT or _FILE_NAME.fullmatch(words):
         raise ValueError(
-            f"a picture needs a description of {SHORTEST_ALT} letters or more, and alt is {alt!r}: write what is to "
+            f"a picture needs a description of {SHORTEST_ALT} characters or more, and alt is {alt!r}: write what is to "
             "be seen and what it shows, in a sentence or two."
         )
     return words
