@@ -4,11 +4,11 @@ export const pairingLabWords = {
   zh: {
     title: "两种配对混用，不会报错，分数却漂走了。",
     caption: "只有表和旋转把同样的通道配成对，分数才不变。",
-    more: "更多：表的配对、打乱通道",
-    "half-split": "对半",
-    interleaved: "交错",
+    more: "更多：表的排法、打乱通道",
+    "half-split": "前后配对",
+    interleaved: "相邻配对",
     rotation: "旋转",
-    table: "表的配对",
+    table: "表的排法",
     tableRow: "表给每个通道一个角度",
     rotationRow: "旋转把通道两两配对",
     partners: (pairs) => {
@@ -16,7 +16,7 @@ export const pairingLabWords = {
       return `配成对的：${pairs.map((partners) => partners.map(named).join("和")).join("；")}`;
     },
     matched: "✓ 一致：分数不变。",
-    converted: "✓ 一致：就是交错配对的分数。",
+    converted: "✓ 一致：就是相邻配对的分数。",
     mixed: "≠ 混用：分数漂走了。",
     matchedLine: (layout) => `${layout} ✓`,
     permute: "打乱通道",
