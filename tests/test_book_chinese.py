@@ -111,6 +111,11 @@ def test_a_translated_page_is_chinese(both, name):
         assert HAN.search(text) or text.startswith("“") or len(re.findall(r"[A-Za-z]{2,}", text)) < 8, text
 
 
+def test_blocks_of_code_are_numbered_in_chinese(both):
+    page = source(both, "zh", "book/beyond_one_machine")
+    assert "代码 1" in page and "由测试运行" in page and "Listing" not in page and "Run by the tests" not in page
+
+
 @pytest.mark.parametrize("name", TRANSLATED)
 def test_an_english_page_has_no_chinese_words_of_the_shell(both, name):
     page = source(both, "en", name)

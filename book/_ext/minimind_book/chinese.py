@@ -71,6 +71,7 @@ def take_the_language(app: Sphinx, config: Config) -> None:
     config.language = "zh_CN"
     config.html_title = config.project = words("zh")["book"]
     config.author = words("zh")["author"]
+    config.numfig_format = {"code-block": words("zh")["listing"]}
 
 
 def read_in_chinese(app: Sphinx, page: str, source: list[str]) -> None:

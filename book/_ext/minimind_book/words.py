@@ -69,6 +69,7 @@ WORDS = {
         "other_short": "EN",
         "other_hint": "This page in English",
         "book": "从内部看 MiniMind",
+        "listing": "代码 %s",
         "author": "MiniMind 一书的贡献者",
         "untranslated": "这一页还没有中文，下面是英文原文。",
     },
