@@ -143,7 +143,7 @@ def test_words_follow_the_language_and_fall_back_to_english():
 
 
 def test_the_shell_says_everything_in_chinese_too():
-    """A page in Chinese also has the name of the book, its authors, what Sphinx says else, and what an untranslated one says."""
+    """A page in Chinese also has names of book and authors, a word of Sphinx, and what an untranslated one says."""
     assert WORDS["zh"].keys() - WORDS["en"].keys() == {"book", "author", "listing", "untranslated"}
     assert WORDS["en"].keys() <= WORDS["zh"].keys()
     script = (STATIC / "shell.js").read_text(encoding="utf-8")
