@@ -10,6 +10,7 @@ from minimind_edu.ablations import VARIANTS, runs, runs_of
 from minimind_edu.ablations.lists import TASKS
 from minimind_edu.figures import AblationLab
 from minimind_edu.figures.ablation_lab import results
+from tools.chapters import chapters
 
 MATH = "ablation_lab/math"
 NOTICED = [
@@ -54,9 +55,18 @@ def test_the_table_tells_the_variant_and_the_whole_model():
     assert "'no attention'" in sentence
     assert dict(rows)["no attention: sort 2 to 5 digits, right"] == "0.00 and 0.00"
     assert "whole: loss after training" in dict(rows)
+    assert len(AblationLab(variant="whole")._summary()[1]) == len(rows) / 2, "the whole model is told once"
 
 
 # In the browser
+
+
+def test_the_opening_asks_and_answers_nothing_yet(page):
+    """A prediction stands below it: what is missing is the reader's choice."""
+    figure, arguments = chapters()["chapters/13_training_in_minutes"].opening
+    assert (figure, arguments["variant"]) == ("AblationLab", "whole")
+    open_figures(page, AblationLab(**arguments))
+    assert page.locator(".mm-title").inner_text().endswith("?")
 
 
 @pytest.fixture

@@ -55,9 +55,9 @@ class AblationLab(Figure):
         return results()
 
     def _summary(self) -> tuple[str, list[tuple[str, str]]]:
-        chosen, whole = (self.results["variants"][name]["seeds"] for name in (self.variant, "whole"))
         rows = []
-        for name, seeds in ((self.variant, chosen), ("whole", whole)):
+        for name in dict.fromkeys((self.variant, "whole")):
+            seeds = self.results["variants"][name]["seeds"]
             rows.append((f"{name}: loss after training", _each(seed["loss"][-1] for seed in seeds)))
             for i, task in enumerate(TASKS):
                 for key, length in (("accuracy", "2 to 5"), ("longer", "6 to 8")):

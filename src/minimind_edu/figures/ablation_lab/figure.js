@@ -144,7 +144,8 @@ function renderLab({ model, el }) {
   const control = row(variants(words.missing, NOTICED));
   const below = h("div", {}, verdict, numbers);
   const more = [variants(words.unnoticed, others), h("div", { class: "mm-stage al-longer" }, longer)];
-  const root = frame(words, { stage, control, numbers: below, more }, isCompact);
+  const told = isCompact ? { ...words, title: words.titleCompact } : words;
+  const root = frame(told, { stage, control, numbers: below, more }, isCompact);
 
   function draw(width) {
     const variant = model.get("variant");

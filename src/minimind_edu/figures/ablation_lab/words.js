@@ -3,6 +3,7 @@
 export const ablationLabWords = {
   en: {
     title: "Train again without one part: some are missed, some are not.",
+    titleCompact: "Take a part away: what will the training miss?",
     caption: "The task: copy, reverse or sort digits. Two seeds each; dashes: whole model.",
     more: "More: longer lists, other changes",
     missing: "Changed",
