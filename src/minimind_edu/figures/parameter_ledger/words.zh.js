@@ -1,0 +1,45 @@
+// The Chinese words of words.js as of 55592b77.
+
+export const parameterLedgerWords = {
+  zh: {
+    title: "让输出层与嵌入共用一张表，就省下整整一张表。",
+    caption: "嵌入和输出层是形状相同的两张表：词表里每个词一行，宽度是隐藏层宽度。",
+    more: "更多：词表、深度、宽度、预设",
+    parts: {
+      embedding: "嵌入",
+      attention: "注意力",
+      feedForward: "前馈网络",
+      norms: "归一化",
+      head: "输出层",
+    },
+    columns: { part: "部件", bar: "大小", count: "参数", share: "占比" },
+    total: "合计",
+    tiedCount: "0（共用）",
+    headSaved: "省下的输出层",
+    percent: (number) => `${number}%`,
+    saves: (count, share) => `权重共享省下 ${count} 个参数，占不共享的模型的 ${share}。`,
+    wouldSave: (count, share) => `如果共享，会省下 ${count} 个参数，占不共享的模型的 ${share}。`,
+    tie: "输出层与嵌入共用一张表",
+    untied: "不共享时的参数",
+    tied: "共享时的参数",
+    both: "不共享时，两张表的占比",
+    depths: "不共享的模型里，各部件的占比随深度的变化",
+    layersHandle: "图里的层数",
+    atDepth: (layers, share) => `${layers} 层，输出层占 ${share}`,
+    headShare: (share, layers) => `${layers} 层时 ${share}`,
+    headShares: (shares) => `输出层的占比，按深度：${shares.replaceAll(", ", "，")}`,
+    preset: "从哪个模型开始",
+    vocabulary: "词表（对数刻度）",
+    layers: "层数",
+    hidden: "隐藏层宽度",
+    kvHeads: "键值头（共 8 个头）",
+    nearestTo: (word) => `与“${word}”那一行最近的行，按余弦`,
+    oneRow: (word, nearest, cosine) =>
+      `读“${word}”和给它打分，用的是同一行；离这一行最近的是“${nearest}”，余弦 ${cosine}。`,
+    living: (channels) => `本书训练的模型：前馈网络 ${channels} 个通道，查询和键有归一化。`,
+    rules: {
+      minimind2: (channels) => `按 MiniMind2 的规则：前馈网络 ${channels} 个通道。`,
+      minimind3: (channels) => `按 MiniMind3 的规则：前馈网络 ${channels} 个通道，查询和键有归一化。`,
+    },
+  },
+};
