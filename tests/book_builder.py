@@ -17,6 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ["book/index", *re.findall(r"file: (\S+)", (ROOT / "_toc.yml").read_text(encoding="utf-8"))]
+TRANSLATED = [page for page in PAGES if (ROOT / "zh" / f"{page}.md").is_file()]
 PAGES += ["search"]
 NOTEBOOKS = [page for page in PAGES if page.startswith("chapters/")]
 CHAPTERS = [page for page in NOTEBOOKS if page.removeprefix("chapters/")[0].isdigit()]

@@ -5,11 +5,10 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from book_builder import NARROW, PAGES, context_of, settle, wait_until
+from book_builder import NARROW, PAGES, TRANSLATED, context_of, settle, wait_until
 from browser import Watch
 
 from tools.chapters import ROOT
-from tools.translated import is_translated
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.always]
 
@@ -17,11 +16,6 @@ BASE = "https://minimind-edu.github.io/minimind-edu/"
 HAN = re.compile("[\u3400-\u9fff]")
 
 
-def original(name: str) -> Path:
-    return next((path for path in (ROOT / f"{name}.md", ROOT / f"{name}.ipynb") if path.is_file()), ROOT / "none")
-
-
-TRANSLATED = [name for name in PAGES if original(name).is_file() and is_translated(original(name))]
 ENGLISH = [name for name in PAGES if name not in TRANSLATED and name != "search"]
 
 
@@ -108,7 +102,7 @@ def test_a_translated_page_is_chinese(both, name):
     bare = re.sub(r"<(pre|code|math|svg|script|table|em)\b.*?</\1>", "", article, flags=re.DOTALL)
     for paragraph in re.findall(r"<p>(.*?)</p>", bare, re.DOTALL):
         text = re.sub(r"<[^>]+>", "", paragraph)
-        assert HAN.search(text) or text.startswith("“") or len(re.findall(r"[A-Za-z]{2,}", text)) < 8, text
+        assert HAN.search(text) or text.startswith(("“", "…")) or len(re.findall(r"[A-Za-z]{2,}", text)) < 8, text
 
 
 def test_blocks_of_code_are_numbered_in_chinese(both):
@@ -260,8 +254,14 @@ def test_a_translated_page_leads_colab_to_a_chinese_notebook(both, name):
 
 
 @pytest.mark.parametrize("name", TRANSLATED)
-def test_no_chinese_page_names_the_font_of_english_text(both, name):
-    assert "fonts/text.woff2" in source(both, "en", name) and "fonts/text.woff2" not in source(both, "zh", name)
+def test_a_page_names_the_fonts_in_which_it_sets_something(both, name):
+    for language, text_font in (("en", {"text.woff2"}), ("zh", set())):
+        page = source(both, language, name)
+        formulas = {"math.woff2"} if "<math" in page else set()
+        assert (
+            set(re.findall(r"fonts/([\w-]+\.woff2)", page))
+            == {"sans.woff2", "text-italic.woff2"} | text_font | formulas
+        )
 
 
 def test_chinese_notebooks_are_chinese_and_carry_the_package(both):

@@ -55,7 +55,6 @@ POLICY = (
 )
 FONTS = ["1em Book Text", "italic 1em Book Text", "1em Book Sans"]
 FONT_OF_FORMULAS = "1em Book Math"
-_UPRIGHT = re.compile(r"@font-face *\{[^}]*fonts/text\.woff2[^}]*\}")  # pages in Chinese set nothing in it
 
 PLAIN_TOKENS = {"n", "p", "w", "nb"}  # token classes that no rule colors
 _TOKEN = re.compile(r'<span class="(\w+)">([^<]*)</span>')
@@ -227,7 +226,7 @@ def complete_context(app: Sphinx, page: str, template: str, context: dict[str, A
         "head_script": HEAD_SCRIPT,
         "policy": POLICY,
         "fonts": ",".join([*FONTS[is_chinese:], *([FONT_OF_FORMULAS] if "<math" in body else [])]),
-        "stylesheet": (_UPRIGHT.sub("", app.book_styles) if is_chinese else app.book_styles).replace(
+        "stylesheet": without_fonts(app.book_styles, is_chinese, "<math" in body).replace(
             "url(fonts/", f"url({context['pathto']('_static/fonts/', 1)}"
         )
         + compressed(figures.styles_of(page, names))
@@ -250,6 +249,13 @@ def compressed(css: str) -> str:
     css = re.sub(r"/\*.*?\*/", "", css, flags=re.DOTALL)
     css = re.sub(r"\s*\n\s*", " ", css)
     return re.sub(r"\s*([{};,>])\s*", r"\1", css).strip()
+
+
+def without_fonts(css: str, is_chinese: bool, has_formulas: bool) -> str:
+    """The styles without fonts in which a page sets nothing: the upright text in Chinese, and that of formulas."""
+    for file in ["text.woff2"] * is_chinese + ["math.woff2"] * (not has_formulas):
+        css = re.sub(rf"@font-face *\{{[^}}]*fonts/{re.escape(file)}[^}}]*\}}", "", css)
+    return css
 
 
 def take_the_theme(app: Sphinx, config: Config) -> None:
