@@ -26,6 +26,13 @@ from minimind_edu.model import MiniMindForCausalLM
 
 PLACEMENTS = ("pre", "post", "none")
 NETWORKS = ("swiglu", "relu", "linear")
+# What they and two more, which the figure does not offer, compute of x before the last matrix of a SwiGLU network:
+INNER: dict[str, Callable[[FeedForward, Tensor], Tensor]] = {
+    "relu": lambda mlp, x: F.relu(mlp.up_proj(x)),
+    "linear": lambda mlp, x: mlp.up_proj(x),
+    "silu": lambda mlp, x: F.silu(mlp.up_proj(x)),
+    "bilinear": lambda mlp, x: mlp.gate_proj(x) * mlp.up_proj(x),
+}
 LOUDNESS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # factor on o_proj and down_proj, hence on what is added
 DEPTHS = (2, 4, 8, 16, 32)
 VOCABULARY = 256
@@ -140,19 +147,19 @@ class ResidualStream(Figure):
         )
 
 
-class Plain(nn.Module):
-    """`down(function(up(x)))` with two matrices of a gated network, scaled to add as much as that does: `[..., E]`."""
+class Variant(nn.Module):
+    """One of INNER with the matrices of a SwiGLU network, scaled to add as much as that does: `[..., E]`."""
 
-    def __init__(self, gated: FeedForward, function: Callable[[Tensor], Tensor]):
+    def __init__(self, swiglu: FeedForward, name: str):
         super().__init__()
-        self.up_proj, self.down_proj, self.function, self.scale = gated.up_proj, gated.down_proj, function, 1.0
+        self.swiglu, self.inner, self.scale = swiglu, INNER[name], 1.0
         random = torch.Generator().manual_seed(2)
-        x = torch.randn(1000, gated.up_proj.in_features, generator=random, dtype=torch.float64)
+        x = torch.randn(1000, swiglu.up_proj.in_features, generator=random, dtype=torch.float64)
         with torch.no_grad():
-            self.scale = (gated(x).pow(2).mean() / self(x).pow(2).mean()).sqrt().item()
+            self.scale = (swiglu(x).pow(2).mean() / self(x).pow(2).mean()).sqrt().item()
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.scale * self.down_proj(self.function(self.up_proj(x)))
+        return self.scale * self.swiglu.down_proj(self.inner(self.swiglu, x))
 
 
 @cache
@@ -180,7 +187,7 @@ def small_model(placement: str, network: str = "swiglu", seed: int = 0) -> MiniM
                 weight.copy_(std * torch.randn(weight.shape, generator=random, dtype=torch.float64))
     if network != "swiglu":
         for layer in model.model.layers:
-            layer.mlp = Plain(cast(FeedForward, layer.mlp), F.relu if network == "relu" else nn.Identity())
+            layer.mlp = Variant(cast(FeedForward, layer.mlp), network)
     return model
 
 
