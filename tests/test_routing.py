@@ -153,10 +153,24 @@ def test_with_two_experts_for_each_token_the_favorites_are_weaker():
     assert (courses(False, 2)[:, -1] < 0.4).all()
 
 
+def test_in_the_first_block_favorites_are_weaker():
+    for seed in SEEDS:
+        assert busiest(run_of(1, False, seed), 0)[-1] < busiest(run_of(1, False, seed), 1)[-1] - 0.05
+
+
 def test_balance_changes_the_loss_little():
     for seed in SEEDS:
         free, even = (run_of(1, balanced, seed)["looks"][-1]["loss"] for balanced in (False, True))
         assert free == pytest.approx(even, abs=0.05)
+
+
+def test_a_favorite_needs_no_expert_that_learns_faster():
+    model = new_model(1, config(1, False)).eval()
+    for block in model.model.layers:
+        block.mlp.experts = torch.nn.ModuleList([block.mlp.experts[0]] * NUM_EXPERTS)
+    train(model, story_batches(1, BATCH_SIZE, LENGTH), replace(RECIPE, steps=STOPS[1], last=1.0))
+    with torch.no_grad():
+        assert expert_loads(model(HELD_OUT).routing[1]).max() > 0.95
 
 
 @torch.no_grad()

@@ -3,20 +3,26 @@
 import json
 import sys
 from dataclasses import replace
+from itertools import product
 
 import pytest
 import torch
 
+from minimind_edu.moe import MoEGate
+from minimind_edu.routing import expert_loads
 from minimind_edu.routing import phone_book as program
 from minimind_edu.routing.phone_book import (
     ENTRIES,
     FIRST,
     KINDS,
     LAST,
+    MIXTURE,
     NUMBERS,
     RECALLED,
     RECIPE,
+    RUNS,
     SEEDS,
+    EvenedGate,
     active_weights,
     main,
     new_model,
@@ -66,7 +72,8 @@ def test_what_is_recalled_are_numbers_that_come_first():
 
 
 def test_mixture_and_dense_model_have_the_same_active_size_and_the_large_one_that_of_the_whole_mixture():
-    assert active_weights("mixture") == active_weights("untrained router") <= active_weights("dense")
+    mixtures = {active_weights(kind) for kind in KINDS if KINDS[kind].use_moe}
+    assert mixtures == {active_weights("mixture")} and active_weights("mixture") <= active_weights("dense")
     assert active_weights("dense") < 1.01 * active_weights("mixture")
     whole = sum(parameter.numel() for parameter in new_model("mixture", 0).parameters())
     assert active_weights("dense, all active") == pytest.approx(whole, rel=0.01)
@@ -74,7 +81,8 @@ def test_mixture_and_dense_model_have_the_same_active_size_and_the_large_one_tha
 
 def test_an_untrained_router_stays_as_it_was_and_its_experts_learn():
     short = replace(RECIPE, steps=3)
-    for kind, stays in (("untrained router", True), ("mixture", False)):
+    stay = {"untrained router": True, "evened, not trained": True, "trained, not evened": False, "mixture": False}
+    for kind, stays in stay.items():
         model, book = new_model(kind, 0), phone_book(64, seed=0)
         before = {name: value.clone() for name, value in model.named_parameters()}
         program.train(model, pages(book, 0), short)
@@ -85,13 +93,39 @@ def test_an_untrained_router_stays_as_it_was_and_its_experts_learn():
         assert not torch.equal(after[expert], before[expert])
 
 
+def test_a_bias_evens_the_load_of_a_router_that_stays_as_it_is():
+    torch.manual_seed(0)
+    router = MoEGate(MIXTURE)
+    gate, x = EvenedGate(MIXTURE, router), torch.randn(4, 64, MIXTURE.hidden_size)
+    before = router(x)
+    assert torch.equal(gate.eval()(x).experts, before.experts) and torch.equal(gate(x).weights, before.weights)
+    assert expert_loads(before).max() > 0.3
+    gate.train()
+    for _ in range(300):
+        gate(x)
+    after = gate.eval()(x)
+    assert expert_loads(after).max() < 0.27 and expert_loads(after).min() > 0.23
+    assert torch.equal(after.probabilities, before.probabilities)  # the bias counts in the choice alone
+    assert torch.equal(after.weights, after.probabilities.gather(-1, after.experts))
+    assert torch.equal(gate(x).experts, after.experts)  # out of training it moves no more
+
+
+def test_a_kind_is_evened_as_its_name_says():
+    book = phone_book(64, seed=0)
+    for kind in (kind for kind in KINDS if KINDS[kind].use_moe):
+        model = new_model(kind, 0)
+        gate = model.model.layers[0].mlp.gate
+        assert (model(book, labels=book).aux_loss > 0) == (kind == "mixture")
+        assert isinstance(gate, EvenedGate) == (kind == "evened, not trained")
+        assert torch.equal(gate.weight, new_model("mixture", 0).model.layers[0].mlp.gate.weight)
+
+
 def test_a_short_run_has_the_form_of_the_stored_ones():
     made = run("mixture", ENTRIES[0], 0, replace(RECIPE, steps=2))
     stored = json.loads(RECALLED.read_text(encoding="utf-8"))
     assert set(made) == set(stored[0]) and 0 <= made["recalled"] < 0.1
-    assert [(one["entries"], one["kind"], one["seed"]) for one in stored] == [
-        (entries, kind, seed) for entries in ENTRIES for kind in KINDS for seed in SEEDS
-    ]
+    assert [(one["entries"], one["kind"], one["seed"]) for one in stored] == RUNS
+    assert {(kind, seed) for entries, kind, seed in RUNS if entries == ENTRIES[-1]} == set(product(KINDS, SEEDS))
 
 
 def test_the_program_writes_what_the_book_reads(tmp_path, monkeypatch):
@@ -108,7 +142,15 @@ def test_the_program_writes_what_the_book_reads(tmp_path, monkeypatch):
 
 
 def test_where_the_book_is_larger_than_its_active_weights_can_keep_the_mixture_keeps_more():
-    for kind in KINDS:
-        assert min(recalled(kind, ENTRIES[0])) > 0.99  # there is room enough in all of them
+    for shares in filter(None, (recalled(kind, ENTRIES[0]) for kind in KINDS)):
+        assert min(shares) > 0.99  # there is room enough in all of them
     assert min(recalled("mixture", ENTRIES[-1])) > max(recalled("dense", ENTRIES[-1])) + 0.1
     assert min(recalled("dense, all active", ENTRIES[-1])) > max(recalled("mixture", ENTRIES[-1]))
+
+
+def test_most_of_that_is_room_and_what_training_adds_to_an_even_load_is_not_sure():
+    of = {kind: recalled(kind, ENTRIES[-1]) for kind in KINDS}
+    assert min(of["untrained router"]) - max(of["dense"]) > max(of["mixture"]) - min(of["untrained router"])
+    for kind in ("trained, not evened", "evened, not trained"):
+        assert min(of[kind]) > max(of["untrained router"])
+    assert max(of["evened, not trained"]) > min(of["mixture"])  # the ranges overlap

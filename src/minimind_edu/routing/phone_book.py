@@ -1,6 +1,6 @@
 """A phone book: numbers drawn at random, which can only be remembered. Here a mixture beats a dense model.
 
-    python -m minimind_edu.routing.phone_book    trains every kind on every book with three seeds, some 20 minutes
+    python -m minimind_edu.routing.phone_book    trains every kind on every book with three seeds, some 25 minutes
 
 An entry is three words: a first name, a last name, a number. Neither name alone tells the number, and nothing that was
 learned of one entry helps with another, so what a model gets right is a question of how much it can keep. The loss is
@@ -13,16 +13,18 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from minimind_edu import stored
 from minimind_edu.config import MiniMindConfig
 from minimind_edu.device import device_of
 from minimind_edu.model import CausalLMOutput, MiniMindForCausalLM
+from minimind_edu.moe import MoEFeedForward, MoEGate, RouterOutput
 from minimind_edu.training import Recipe, initialize, train
 
 RECALLED = Path(__file__).parent / "phone_book.json"
@@ -48,12 +50,21 @@ DENSE = MiniMindConfig(
 )
 _EXPERTS = {"num_experts": 4, "num_experts_per_tok": 1, "num_shared_experts": 0, "norm_topk_prob": False}
 MIXTURE = replace(DENSE, use_moe=True, moe_intermediate_size=16, seq_aux=False, router_aux_loss_coef=0.02, **_EXPERTS)
+_UNEVEN = replace(MIXTURE, router_aux_loss_coef=0.0)
 KINDS = {
     "dense": DENSE,
     "mixture": MIXTURE,
-    "untrained router": replace(MIXTURE, router_aux_loss_coef=0.0),  # the experts learn, the choice stays random
+    "trained, not evened": _UNEVEN,
+    "evened, not trained": _UNEVEN,  # by a bias
+    "untrained router": _UNEVEN,  # the experts learn, the choice stays random
     "dense, all active": replace(DENSE, intermediate_size=4 * 16),
 }
+# Two kinds tell what training a router and evening its load give: only the largest book leaves something to gain.
+RUNS = [
+    (entries, kind, seed)
+    for entries, kind, seed in itertools.product(ENTRIES, KINDS, SEEDS)
+    if entries == ENTRIES[-1] or kind not in ("trained, not evened", "evened, not trained")
+]
 
 
 class PhoneBookModel(MiniMindForCausalLM):
@@ -65,12 +76,39 @@ class PhoneBookModel(MiniMindForCausalLM):
         return super().forward(input_ids, *given, labels=labels, **named)
 
 
+class EvenedGate(MoEGate):
+    """A router that chooses one expert by its probability plus a bias, which evens the load in training.
+
+    Args:
+        router: the weight is its own.
+    """
+
+    STEP = 1e-3  # of the bias, after each batch
+    bias: Tensor  # [N]
+
+    def __init__(self, config: MiniMindConfig, router: MoEGate):
+        super().__init__(config)
+        self.weight = router.weight
+        self.register_buffer("bias", torch.zeros(config.num_experts))
+
+    def forward(self, x: Tensor) -> RouterOutput:
+        probabilities = F.linear(x, self.weight).softmax(-1).flatten(0, 1)  # [T, N]
+        experts = (probabilities + self.bias).topk(1).indices
+        if self.training:
+            load = F.one_hot(experts, len(self.bias)).float().mean((0, 1))
+            self.bias += self.STEP * (1 / len(load) - load).sign()
+        return RouterOutput(probabilities.gather(-1, experts), experts, probabilities, probabilities.new_zeros(()))
+
+
 def new_model(kind: str, seed: int) -> PhoneBookModel:
     """A model of one of KINDS before training, the same for a seed on every machine."""
     model = PhoneBookModel(KINDS[kind])
     initialize(model, seed)
-    if kind == "untrained router":
-        model.get_parameter("model.layers.0.mlp.gate.weight").requires_grad_(False)
+    network = cast(MoEFeedForward, model.model.layers[0].mlp)  # or a dense one, which is left as it is
+    if kind in ("evened, not trained", "untrained router"):
+        network.gate.weight.requires_grad_(False)
+    if kind == "evened, not trained":
+        network.gate = EvenedGate(model.config, network.gate)
     return model
 
 
@@ -112,7 +150,7 @@ def run(kind: str, entries: int, seed: int, recipe: Recipe = RECIPE) -> dict[str
 
 
 def recalled(kind: str, entries: int) -> list[float]:
-    """The stored shares of numbers that models of a kind recall, one for each of SEEDS."""
+    """The stored shares of numbers that models of a kind recall, one for each of SEEDS; none if it was not asked."""
     runs = json.loads(RECALLED.read_text(encoding="utf-8"))
     return [one["recalled"] for one in runs if (one["kind"], one["entries"]) == (kind, entries)]
 
@@ -121,7 +159,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     stored.add_into(parser)
     into, results = stored.place(parser, parser.parse_args().into, RECALLED), []
-    for entries, kind, seed in itertools.product(ENTRIES, KINDS, SEEDS):
+    for entries, kind, seed in RUNS:
         results.append(run(kind, entries, seed))
         print(results[-1], flush=True)
     stored.write("[\n" + ",\n".join(map(json.dumps, results)) + "\n]\n", into)
