@@ -32,6 +32,7 @@ LANGUAGES = {"en": "en", "zh": "zh-CN"}  # as pages name them
 _HAN = "\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef\u2018-\u201d\u2026\u2014"
 _LINE_END = re.compile(f"(?<=[{_HAN}])\n(?=\\S)|(?<=\\S)\n(?=[{_HAN}])")
 _PAUSE = re.compile("[，。；：？！、”）》]")
+_PAUSES = re.compile(f"{_PAUSE.pattern}+")
 
 
 def original(app: Sphinx, page: str) -> Path:
@@ -126,6 +127,18 @@ def joined_text(before: str, text: str, after: str) -> str:
     return joined.lstrip(" ") if _PAUSE.fullmatch(before) else joined
 
 
+def keep_signs_at_formulas(app: Sphinx, doctree: nodes.document) -> None:
+    """Bind a sign that closes to the formula before it: a browser would break the line between the two."""
+    if not is_translated(app, app.env.docname):
+        return
+    for formula in list(doctree.findall(nodes.math)):
+        after = formula.next_node(descend=False, siblings=True)
+        signs = _PAUSES.match(after) if isinstance(after, nodes.Text) else None
+        if signs:
+            after.parent.replace(after, nodes.Text(after[signs.end() :]))
+            formula.replace_self(nodes.inline("", "", formula.copy(), nodes.Text(signs[0]), classes=["unbroken"]))
+
+
 class Bigrams(SearchLanguage):
     """Search in Chinese without a dictionary: every two neighboring characters are a word, here and in the browser."""
 
@@ -173,5 +186,6 @@ def setup(app: Sphinx) -> None:
     app.connect("config-inited", take_the_language, priority=100)
     app.connect("source-read", read_in_chinese)
     app.connect("doctree-read", join_lines, priority=400)
+    app.connect("doctree-read", keep_signs_at_formulas, priority=401)
     app.add_transform(EnglishAnchors)
     app.add_search_language(Bigrams)
