@@ -2,11 +2,15 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import quote
 
 import pytest
 from book_builder import NARROW, PAGES, TRANSLATED, context_of, settle, wait_until
 from browser import Watch
+from docutils import nodes
+from docutils.utils import new_document
+from minimind_book.chinese import keep_signs_at_formulas
 
 from tools.chapters import ROOT
 
@@ -14,6 +18,7 @@ pytestmark = [pytest.mark.timeout(600), pytest.mark.always]
 
 BASE = "https://minimind-edu.github.io/minimind-edu/"
 HAN = re.compile("[\u3400-\u9fff]")
+FORMULA = re.compile('<math alttext="([^"]*)"')
 
 
 ENGLISH = [name for name in PAGES if name not in TRANSLATED and name != "search"]
@@ -222,6 +227,24 @@ def test_no_line_begins_with_a_sign_that_closes(reader, addresses, name):
         })""",
     )
     assert begun == []
+
+
+@pytest.mark.parametrize("name", TRANSLATED)
+def test_formulas_are_the_same_in_both_languages(both, name):
+    english, chinese = (sorted(FORMULA.findall(source(both, language, name))) for language in both)
+    assert chinese == english
+
+
+def test_a_sign_that_closes_stays_with_the_formula_before_it():
+    app = SimpleNamespace(env=SimpleNamespace(docname="C1", found_docs=["C1"]))
+    app.env.doc2path = lambda page: str(next((ROOT / "chapters").glob(f"{page}*.ipynb")))
+    page, line = new_document("C1"), nodes.paragraph()
+    line += [nodes.Text("若 "), nodes.math("", "a^2"), nodes.Text("），则 "), nodes.math("", "b"), nodes.Text(" 也是")]
+    page += line
+    keep_signs_at_formulas(app, page)
+    _, together, then, formula, _ = line
+    assert together["classes"] == ["unbroken"] and together.astext() == "a^2），"
+    assert isinstance(together[0], nodes.math) and then.astext() == "则 " and formula.astext() == "b"
 
 
 @pytest.mark.parametrize("name", [name for name in TRANSLATED if name.startswith("chapters/")])

@@ -136,7 +136,8 @@ def keep_signs_at_formulas(app: Sphinx, doctree: nodes.document) -> None:
         signs = _PAUSES.match(after) if isinstance(after, nodes.Text) else None
         if signs:
             after.parent.replace(after, nodes.Text(after[signs.end() :]))
-            formula.replace_self(nodes.inline("", "", formula.copy(), nodes.Text(signs[0]), classes=["unbroken"]))
+            formula.replace_self(together := nodes.inline(classes=["unbroken"]))
+            together += [formula, nodes.Text(signs[0])]
 
 
 class Bigrams(SearchLanguage):
