@@ -173,7 +173,7 @@ def test_other_browsers_stay_where_they_are(reader, addresses, name):
     assert page.evaluate("localStorage.getItem('language')") is None
 
 
-@pytest.mark.parametrize("words", ["权重共享", "后归一化", "输出层", "块", "LayerNorm"])
+@pytest.mark.parametrize("words", ["权重共享", "后归一化", "输出层", "块", "模型的输出层", "LayerNorm"])
 @pytest.mark.parametrize("scheme", ["http", "file"])
 def test_the_search_finds_chinese(reader, addresses, scheme, words):
     page = reader("zh-CN")
