@@ -8,7 +8,8 @@ import pytest
 
 from minimind_edu import plotting
 from minimind_edu.figures import Quiz, choice
-from minimind_edu.words import Words, pairs_in
+from minimind_edu.figures.base import Figure
+from minimind_edu.words import Words, learn, pairs_in
 from tools import translated
 from tools.chapters import ROOT
 from tools.corrections import corrections
@@ -146,6 +147,24 @@ def test_what_a_cell_also_prints_stays_english_in_its_code():
     cell = {"source": source, "outputs": [{"text": "with\nwithout\n"}]}
     own = {"with": "用", "without": "不用", "step": "步", "gone": "没了"}
     assert said_in_code(cell, own) == {"step": "步"}
+
+
+def test_a_stored_figure_is_what_a_chinese_notebook_shows():
+    """The same sentences from the translation of what is stored, and from the figure that has learned the words."""
+    pairs = {"{} neurons at '{}'": "'{1}' 处的 {0} 个神经元 & <更多>", "the first": "第一个"}
+
+    class Told(Figure):
+        _module = "neuron_words"
+
+        def _summary(self):
+            return "2 neurons at 'kitchen'", [("the first", "61 %")]
+
+    english = Told().static_html()
+    learn(pairs)
+    try:
+        assert Told().static_html() == in_figure(english, Words(pairs)) != english
+    finally:
+        learn({})
 
 
 def test_a_notebook_learns_what_it_shows_and_its_code_does_not_say():

@@ -187,7 +187,7 @@ def in_markup(markup: str, words: Words) -> str:
 
     def text(found: re.Match[str]) -> str:
         new = words(unescape(found[1]))
-        return found[1] if new is None else escape(new, quote=False)
+        return found[1] if new is None else escape(new)  # quotes too, as figures write them
 
     def attribute(found: re.Match[str]) -> str:
         new = words(unescape(found[2]))
