@@ -10,7 +10,7 @@ from book_builder import NARROW, PAGES, TRANSLATED, context_of, settle, wait_unt
 from browser import Watch
 from docutils import nodes
 from docutils.utils import new_document
-from minimind_book.chinese import keep_signs_at_formulas
+from minimind_book.chinese import Bigrams, keep_signs_at_formulas
 
 from tools.chapters import ROOT
 
@@ -171,6 +171,12 @@ def test_other_browsers_stay_where_they_are(reader, addresses, name):
     settle(page)
     assert page.url == f"{addresses['http']}/{name}.html"
     assert page.evaluate("localStorage.getItem('language')") is None
+
+
+def test_every_term_has_something_to_be_found_by():
+    rows = (ROOT / "zh" / "glossary.tsv").read_text(encoding="utf-8").splitlines()[1:]
+    for term in (row.split("\t")[1] for row in rows):
+        assert any(len(word) > 1 or len(HAN.findall(term)) < 3 for word in Bigrams({}).split(term)), term
 
 
 @pytest.mark.parametrize("words", ["权重共享", "后归一化", "输出层", "块", "模型的输出层", "LayerNorm"])
