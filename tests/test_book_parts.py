@@ -1,12 +1,14 @@
 """What the book's Sphinx extension makes of a page: folds, pictures, letters, figures, facts and descriptions."""
 
 import re
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
 from book_builder import CHAPTERS
 from docutils import nodes
-from minimind_book import card, facts, figures, folding, pictures, symbols
+from docutils.utils import new_document
+from minimind_book import card, chinese, facts, figures, folding, pictures, symbols
 from minimind_book.figures import STATIC
 from minimind_book.pages import compressed, description_of, lighter
 from minimind_book.words import SCRIPT_WORDS, WORDS, words
@@ -192,3 +194,13 @@ def test_the_chinese_card_has_the_same_numbers(monkeypatch):
     assert card.spread([0.25, 0.5], card.percent) == "25.0% 到 50.0%"
     rows = [card.exam_titles(known), *card.exam_rows(known), *card.recipe_rows(known)]
     assert all(re.search("[\u3400-\u9fff]", row[0]) for row in rows)
+
+
+def test_a_sign_stays_with_the_formula_before_it_even_where_another_stands_earlier(monkeypatch):
+    monkeypatch.setattr(chinese, "is_translated", lambda *_: True)
+    document = new_document("page")
+    code, first, second = nodes.literal(text="q"), nodes.math(text="k"), nodes.math(text="v")
+    document += nodes.paragraph("", "", code, nodes.Text("，"), first, nodes.Text("，"), second, nodes.Text("。"))
+    chinese.keep_signs_at_formulas(SimpleNamespace(env=SimpleNamespace(docname="page")), document)
+    assert document.astext() == "q，k，v。"
+    assert [one.astext() for one in document.findall(nodes.inline)] == ["k，", "v。"]

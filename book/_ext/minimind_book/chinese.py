@@ -117,7 +117,7 @@ def join_lines(app: Sphinx, doctree: nodes.document) -> None:
         before = siblings[at - 1].astext()[-1:] if at else ""
         after = siblings[at + 1].astext()[:1] if at + 1 < len(siblings) else ""
         if (joined := joined_text(before, str(text), after)) != str(text):
-            text.parent.replace(text, nodes.Text(joined))
+            text.parent[at] = nodes.Text(joined)
 
 
 def joined_text(before: str, text: str, after: str) -> str:
@@ -135,7 +135,8 @@ def keep_signs_at_formulas(app: Sphinx, doctree: nodes.document) -> None:
         after = formula.next_node(descend=False, siblings=True)
         signs = _PAUSES.match(after) if isinstance(after, nodes.Text) else None
         if signs:
-            after.parent.replace(after, nodes.Text(after[signs.end() :]))
+            at = next(place for place, one in enumerate(after.parent) if one is after)  # others may be equal
+            after.parent[at] = nodes.Text(after[signs.end() :])
             formula.replace_self(together := nodes.inline(classes=["unbroken"]))
             together += [formula, nodes.Text(signs[0])]
 
