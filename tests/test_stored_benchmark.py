@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from minimind_book import chinese
 from sphinx.cmd.build import build_main
 from stored_benchmark import cell, engine_tables, measured, overview
 
@@ -167,7 +168,7 @@ def test_words_in_the_chart_do_not_lie_on_each_other_or_outside(run, width):
 
 def test_the_chart_says_its_numbers_in_words_and_refuses_a_run_without_engines():
     picture = byte_chart(engines_run())
-    assert "onnxruntime int4 0.625 bytes, 3; llama.cpp Q8_0 1.0625 bytes, 2" in picture.alt
+    assert "onnxruntime int4 (0.625), 3; llama.cpp Q8_0 (1.0625), 2" in picture.alt
     assert picture.svg == byte_chart(engines_run()).svg
     with pytest.raises(ValueError, match="make bench PEERS=1"):
         byte_chart(engines_run(quality_result()))
@@ -207,6 +208,23 @@ def test_a_page_shows_chart_tables_and_numbers_of_a_run_with_engines(build, tmp_
     status, page = build(text % "small: int8 / compiled")
     assert status == 0 and page.count("<svg") == 2 and page.count("<table") == 4
     assert "Times 2.2." in page
+
+
+def test_the_chinese_edition_has_words_for_all_that_the_tables_and_the_chart_of_the_page_say(committed, monkeypatch):
+    monkeypatch.setattr(chinese, "IS_CHINESE", True)
+    told = engine_tables(committed)
+    machine, versions, *_ = told.split("\n\n")
+    heads = [line for line in told.splitlines() if line.startswith("| ") and "字节" in line or "KL" in line]
+    headings = re.findall('class="what">([^<]*)', told)
+    assert len(headings) == len(heads) - 1 == 7
+    assert "个线程" in machine and "在本机编译" in versions
+    names = {"small", "base", "token", "s", "nat", "compiled", "transformers"}
+    for said in (*headings, *heads):
+        assert set(re.findall(r"\b[a-z]+", said)) <= names, said
+    assert " %" not in told
+    chart = chinese.in_markup(byte_chart(committed).svg)
+    assert all(words in chart for words in ("每秒 token 数", "本书", "其他", "读取极限", "每个权重 4 字节", "从快到慢"))
+    assert not re.search(r"bytes|tokens per|this book", chart)
 
 
 def test_a_number_that_no_run_has_stops_the_build(build, capsys):

@@ -31,6 +31,7 @@ from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # jupyter-book does not look there
 
+from minimind_book import chinese
 from minimind_book.pictures import inline
 
 from benchmarks import report
@@ -58,7 +59,8 @@ class ByteChart(_OfRuns):
     """One run that was measured with engines."""
 
     def run(self) -> list[nodes.Node]:
-        return [nodes.raw("", inline(byte_chart(report.load(self.path(self.arguments[0]))).svg, ""), format="html")]
+        chart = inline(byte_chart(report.load(self.path(self.arguments[0]))).svg, "")
+        return [nodes.raw("", chinese.in_markup(chart) if chinese.IS_CHINESE else chart, format="html")]
 
 
 class EngineTables(_OfRuns):
@@ -105,7 +107,7 @@ def measured(run: dict[str, Any], asked: str) -> str:
     for result in run["results"]:
         if result["kind"] == "engines' quality" and result["kind"] in kinds and who in result["quality"]:
             kl = result["quality"][who]["kl"]
-            return f"{kl:.4f}" if kl >= 1e-4 else "less than 0.0001"
+            return f"{kl:.4f}" if kl >= 1e-4 else chinese.in_language("less than 0.0001")
         if result["kind"] in kinds and (result["size"], result.get("batch", 1)) == (size, batch):
             return _ratio(result, who, whom)
     raise ValueError(f"the stored run has no {kinds[0]} of {size}, batch {batch}")
@@ -117,9 +119,14 @@ def _ratio(result: dict[str, Any], who: str, whom: str) -> str:
         raise ValueError(f"there is no {unknown[0]!r}; there are {', '.join(seconds)}")
     if whom == "limit":
         limit = seconds.get(LIMIT) or result["limits"][f"{result['bytes_per_weight'][who]:g} bytes"]
-        return f"{statistics.median(ratios(limit, seconds[who])):.0%}".replace("%", " %")
+        return percent(statistics.median(ratios(limit, seconds[who])), 0)
     ratio = statistics.median(ratios(seconds[whom], seconds[who]))
     return f"{ratio:.1f}" if ratio >= 1.95 else f"{ratio:.2f}"
+
+
+def percent(share: float, digits: int) -> str:
+    """A share as this edition writes it."""
+    return f"{share:.{digits}%}".replace("%", "%" if chinese.IS_CHINESE else " %")
 
 
 def engine_tables(run: dict[str, Any]) -> str:
@@ -138,7 +145,8 @@ def engine_tables(run: dict[str, Any]) -> str:
         *(f"Left out: {sentence}" for sentence in sorted(missing)),
     ]
     tables = [(title(result), engine_table(result)) for result in results]
-    return "\n\n".join([*words, overview(results), *(folded(heading, table) for heading, table in tables)])
+    said = map(chinese.in_language, words)
+    return "\n\n".join([*said, overview(results), *(folded(heading, table) for heading, table in tables)])
 
 
 WORKS = {1: "one text", 8: "8 texts"}
@@ -160,6 +168,7 @@ def overview(results: list[dict[str, Any]]) -> str:
 
 def folded(heading: str, text: str) -> str:
     """Markdown behind a line."""
+    heading = chinese.in_language(heading)
     return f'<details class="words"><summary><span class="what">{heading}</span></summary>\n\n{text}\n\n</details>'
 
 
@@ -179,8 +188,7 @@ def engine_table(result: dict[str, Any]) -> str:
         by_kl = sorted(result["quality"].items(), key=lambda item: abs(item[1]["kl"]))
         rows = [["", "KL, nats per word", "loss", "same choice"], ["---"] * 4]
         for name, facts in by_kl:
-            same = f"{facts['same_choice']:.1%}".replace("%", " %")
-            rows.append([name, f"{facts['kl']:.2g}", f"{facts['loss']:.4f}", same])
+            rows.append([name, f"{facts['kl']:.2g}", f"{facts['loss']:.4f}", percent(facts["same_choice"], 1)])
         return markdown_table(rows)
     seconds = result["seconds"]
     first = "compiled" if "compiled" in seconds else "transformers"
@@ -196,7 +204,8 @@ def engine_table(result: dict[str, Any]) -> str:
 
 def markdown_table(rows: list[list[str]]) -> str:
     """The first row is the head, the second says how columns are aligned."""
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+    head, *others = rows
+    return "\n".join("| " + " | ".join(row) + " |" for row in [list(map(chinese.in_language, head)), *others])
 
 
 def cell(line: Finding) -> str:
