@@ -186,7 +186,7 @@ def engine_table(result: dict[str, Any]) -> str:
     """Markdown: the fastest, or the nearest to the unrounded model, first."""
     if result["kind"] == "engines' quality":
         by_kl = sorted(result["quality"].items(), key=lambda item: abs(item[1]["kl"]))
-        rows = [["", "KL, nats per word", "loss", "same choice"], ["---"] * 4]
+        rows = [["", "KL, nats per word", "loss, nats per word", "same choice"], ["---"] * 4]
         for name, facts in by_kl:
             rows.append([name, f"{facts['kl']:.2g}", f"{facts['loss']:.4f}", percent(facts["same_choice"], 1)])
         return markdown_table(rows)
