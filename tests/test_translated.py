@@ -142,6 +142,11 @@ def test_keys_and_what_is_compared_are_names_in_code():
     )
 
 
+def test_what_a_loop_goes_through_may_be_a_key():
+    source = '{per: runs[f"int8 {per}"] for per in ("row", "tensor")}; plot("row")\n'
+    assert in_code(source, {"row": "行"}, Words({})) == source.replace('plot("row")', 'plot("行")')
+
+
 def test_what_a_cell_also_prints_stays_english_in_its_code():
     source = 'for name in ("with", "without"):\n    print(name)\nplot(curves, "step")'
     cell = {"source": source, "outputs": [{"text": "with\nwithout\n"}]}

@@ -259,7 +259,7 @@ def in_figure(html: str, words: Words) -> str:
 
 
 def literals_in(source: str, but_names: bool = False) -> list[ast.Constant]:
-    """The strings of a cell that are no part of another; `but_names` leaves out keys and what is compared."""
+    """The strings of a cell that are no part of another; `but_names` leaves out keys, what is compared and what a loop goes through."""
     try:
         tree = ast.parse(source)
     except SyntaxError:  # a magic command
@@ -272,6 +272,8 @@ def literals_in(source: str, but_names: bool = False) -> list[ast.Constant]:
             left_out += ast.walk(node.slice)
         elif but_names and isinstance(node, ast.Dict):
             left_out += node.keys
+        elif but_names and isinstance(node, ast.For | ast.comprehension):
+            left_out += ast.walk(node.iter)
         elif but_names and isinstance(node, ast.Compare):
             left_out += [node.left, *node.comparators]
     within = {id(node) for node in left_out}
