@@ -259,7 +259,7 @@ def in_figure(html: str, words: Words) -> str:
 
 
 def literals_in(source: str, but_names: bool = False) -> list[ast.Constant]:
-    """The strings of a cell that are no part of another; `but_names` leaves out keys, what is compared and what a loop goes through."""
+    """The strings of a cell that are no part of another; `but_names`: not keys, what is compared or looped over."""
     try:
         tree = ast.parse(source)
     except SyntaxError:  # a magic command
