@@ -56,8 +56,8 @@ _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _CAPTION = re.compile(r"^:caption: .*$", re.MULTILINE)  # of a block of code: words
 _TWIN = re.compile(r"^zh/|\.zh(?=\.\w+$)")  # in a link to a translation, or to the Chinese twin of a picture
 _TAG = re.compile(r"</?[a-z][^<>]*>")
-_NUMBER = re.compile(r"(?<![A-Za-z\d.])([+-]?\d+(?:,\d{3})*(?:\.\d+)?)(?: ?(million|billion|thousand|万|亿))?")
-_SCALE = {"": 1, "thousand": 1e3, "万": 1e4, "million": 1e6, "亿": 1e8, "billion": 1e9}
+_NUMBER = re.compile(r"(?<![A-Za-z\d.])([+-]?\d+(?:,\d{3})*(?:\.\d+)?)(?: ?(million|billion|thousand|万亿|万|亿))?")
+_SCALE = {"": 1, "thousand": 1e3, "万": 1e4, "million": 1e6, "亿": 1e8, "billion": 1e9, "万亿": 1e12}
 _SPELLED = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
 _VALUES = {word: str(value) for value, word in enumerate(_SPELLED.split())}
 _VALUES |= {"nineteen": "19", "twenty": "20", "thirty": "30", "forty": "40", "fifty": "50", "sixty": "60"}
