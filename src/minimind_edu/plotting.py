@@ -119,7 +119,7 @@ class Picture:
 
     def _speak(self) -> None:
         """Say all in the language of the notebook (see minimind_edu.words), in letters that are measured."""
-        for ax in self.axes:
+        for ax in (ax for ax in self.axes if ax.axison):
             for axis in (ax.xaxis, ax.yaxis):  # names of places, which an axis writes anew
                 names = [label.get_text() for label in axis.get_majorticklabels()]
                 if (new := [said(name) for name in names]) != names:

@@ -135,14 +135,14 @@ function createRoof(words, isCompact, onBatch, onContext) {
     const cls = "mm-small ro-limit";
     const start = [left, y(attainableAt(xLow, { bandwidth, ...machine }))];
     const [wide, tall] = [x(ridge) - start[0], y(peak) - start[1]];
-    const [cx, cy] = [start[0] + wide / 2, start[1] + tall / 2];
-    const memory = textAt(cx, cy - 13, words.memory(withPrefix(bandwidth)), { anchor: "middle", cls, sym: "bytes" });
+    const memory = textAt(0, 0, words.memory(withPrefix(bandwidth)), { anchor: "end", cls, sym: "bytes" });
     const peakText = words.arithmetic(withPrefix(peak));
     fill(limits, memory, textAt(width - right, y(peak) - 16, peakText, { anchor: "end", cls, sym: "flops" }));
     const turn = (Math.atan2(tall, wide) * 180) / Math.PI;
     const doesFit = memory.getComputedTextLength() + 30 < Math.hypot(wide, tall);
+    const along = { transform: `translate(${x(ridge)} ${y(peak)}) rotate(${turn}) translate(-18 -10)` };
     const above = { x: left, y: y(peak) - 33, "text-anchor": "start" };
-    setAttributes(memory, doesFit ? { transform: `rotate(${turn} ${cx} ${cy})` } : above);
+    setAttributes(memory, doesFit ? along : above);
   }
 
   function draw(s, width) {
