@@ -182,15 +182,16 @@ function createRoof(words, isCompact, onBatch, onContext) {
       const wide = Math.max(...drawn.map((text) => text.getComputedTextLength()));
       const isCrossed = px + 8 < x(ridge) && px + 18 + wide > x(ridge);
       const at = Math.min(isCrossed ? x(ridge) + 8 : px + 14, width - right - 4 - wide);
-      return { name, drawn, left: at, wide, top: py + 24, isOnPlumb: at < px };
+      return { name, drawn, left: at, wide, top: py + 24, px };
     });
     const [one, other] = places;
     const doMeet = one.left < other.left + other.wide && other.left < one.left + one.wide;
     if (doMeet && Math.abs(one.top - other.top) < 38) one.top = other.top + 38;
     const below = Math.max(0, one.top + 20 - floor, other.top + 20 - floor); // where the numbers of the axis are
-    for (const { name, drawn, left: at, top, isOnPlumb } of places) {
+    for (const { drawn, left: at, wide, top } of places) {
       drawn.forEach((text, i) => setAttributes(text, { x: at, y: top - below + 16 * i }));
-      if (isOnPlumb) setAttributes(plumbs[name], { y1: top - below + 22 });
+      const crossed = places.filter(({ px }) => at < px && px < at + wide);
+      crossed.forEach(({ name }) => setAttributes(plumbs[name], { y1: top - below + 22 }));
     }
     setAttributes(root, { "aria-label": words.picture(lines.decode.join(" "), lines.prefill.join(" ")) });
     const told = {
