@@ -16,7 +16,7 @@ from benchmarks.findings import Result
 from benchmarks.picture import draw
 from benchmarks.report import RESULTS, describe, load, save, table, tell
 from benchmarks.scenarios import Scenario
-from benchmarks.suites import FULL, QUICK, QUICK_WITH_ENGINES, WITH_ENGINES
+from benchmarks.suites import FULL, QUICK, QUICK_WITH_ENGINES, QUICK_WITH_THREADS, WITH_ENGINES, WITH_THREADS
 from minimind_edu.config import MiniMindConfig
 from minimind_edu.device import pick_device
 
@@ -76,7 +76,10 @@ def scenarios_of(options: argparse.Namespace, quick: Sequence[Scenario]) -> Sequ
         return quick if options.quick else FULL
     if not PYTHON.exists():
         raise SystemExit("the engines are missing: `make bench PEERS=1` installs them into .venv-peers and goes on")
-    return (*quick, *QUICK_WITH_ENGINES) if options.quick else (*FULL, *WITH_ENGINES)
+    several = options.threads > 1
+    if options.quick:
+        return (*quick, *QUICK_WITH_ENGINES, *(QUICK_WITH_THREADS if several else ()))
+    return (*FULL, *WITH_ENGINES, *(WITH_THREADS if several else ()))
 
 
 def measure(

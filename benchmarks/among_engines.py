@@ -1,6 +1,7 @@
 """Our ways among the engines that people use: decoding, prefill, and what rounded weights cost in quality."""
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from benchmarks.bench import Bench, ReadLimit
+from benchmarks.bench import Bench, ReadLimit, elapsed
 from benchmarks.engines import ENGINES
 from benchmarks.engines.client import EngineError, Engines, RemoteEngine
 from benchmarks.findings import OURS, ROUNDED
@@ -68,6 +69,50 @@ class AmongEngines(Decode):
 
     def _same(self, text: Tensor, expected: Tensor) -> float:
         return (text == expected)[:, self.prompt :].float().mean().item()
+
+
+@dataclass(frozen=True)
+class MoreThreads(AmongEngines):
+    """What the run's threads gain over one: everybody with one and with all of them in the same rounds, by the clock on
+    the wall. Of the engines llama.cpp, which is compiled for the machine as ours is.
+    """
+
+    kind = "engines' threads"
+    peers: tuple[str, ...] = ("compiled", *ROUNDED)
+
+    def measure(self, bench: Bench) -> dict[str, Any]:
+        ids = bench.prompts(self.size, 1, self.prompt)
+        ours = {name: peer for name, peer in bench.peers(self.size, more=True).items() if name in self.peers}
+        bench.warm_up(ours, self.size, ids, self.new)
+        theirs = [name for name, kind in ENGINES.items() if kind.module == "llama"]
+        bench.close()  # engines that wait with other numbers of threads
+        with (
+            closing(bench.started(self.size, theirs, 1)) as alone,
+            closing(bench.started(self.size, theirs, bench.threads)) as together,
+        ):
+            work = {}
+            for threads, engines in ((1, alone), (bench.threads, together)):
+                each(engines, lambda engine: engine.generate(ids, self.new))
+                calls = {name: peer.generate for name, peer in ours.items()}
+                calls |= {name: engine.generate for name, engine in engines.running.items()}
+                work |= {(name, threads): partial(self._seconds, call, ids, threads) for name, call in calls.items()}
+            both = [name for name, threads in work if threads == 1 and (name, bench.threads) in work]
+            seconds = bench.paired(self.name, work, self.rounds, self.budget)
+            return {
+                "seconds": {name: seconds[name, bench.threads] for name in both},
+                "alone": {name: seconds[name, 1] for name in both},
+                "threads": bench.threads,
+                **facts_of(together),
+            }
+
+    def _seconds(self, generate: Callable[[Tensor, int], Tensor], ids: Tensor, threads: int) -> float:
+        """Of a step; an engine in its own process keeps the number with which it was started."""
+        before = torch.get_num_threads()
+        torch.set_num_threads(threads)
+        try:
+            return elapsed(lambda: generate(ids, self.new)) / self.new
+        finally:
+            torch.set_num_threads(before)
 
 
 @dataclass(frozen=True)

@@ -68,11 +68,15 @@ class Bench:
         """The engines with the weights of a size, or of the book's trained model, "living"; one size runs at a time."""
         if self._engines[0] != size:
             self.close()
-            model = living_model() if size == "living" else random_model(self.models[size])
-            with tempfile.TemporaryDirectory() as folder:
-                checkpoint = write_checkpoint(model, Path(folder, "model"))
-                self._engines = size, start_engines(ENGINES, checkpoint, self.python, self.threads)
+            self._engines = size, self.started(size, ENGINES, self.threads)
         return self._engines[1]
+
+    def started(self, size: str, names: Iterable[str], threads: int) -> Engines:
+        """Some of the engines with so many threads, which the caller closes."""
+        model = living_model() if size == "living" else random_model(self.models[size])
+        with tempfile.TemporaryDirectory() as folder:
+            checkpoint = write_checkpoint(model, Path(folder, "model"))
+            return start_engines(names, checkpoint, self.python, threads)
 
     def close(self) -> None:
         """End the engines that run."""

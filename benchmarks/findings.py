@@ -37,6 +37,8 @@ AMONG = {"compiled": 1.0, "int8": 1.3, "int4": 1.15}  # times as fast as the bes
 AMONG_OF_BATCH = 0.9
 SHARES = {"compiled": 0.75, "bfloat16": 0.65, "int8": 0.55, "int4": 0.4}  # of the read limit, with one text
 
+SECOND_THREAD = 1.45  # times as fast as with one, where two processors are free
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -281,6 +283,17 @@ def of_engines_prefill(result: Result) -> list[Finding]:
     return _against_transformers(result, lambda s: f"{result['prompt'] / s:.0f} tokens/s", judged=False)
 
 
+def of_threads(result: Result) -> list[Finding]:
+    """How much everybody gains from the run's threads; ours have a target for two."""
+    lines = []
+    for name, each in result["seconds"].items():
+        rate = f"{1 / statistics.median(each):.1f} tokens/s with {result['threads']} threads"
+        target = SECOND_THREAD if name in {*OURS, *ROUNDED} and result["threads"] == 2 else None
+        gain = tuple(ratios(result["alone"][name], each))
+        lines.append(Finding(result["name"], name, rate, gain, "x one thread", target))
+    return lines
+
+
 def of_quality(result: Result) -> list[Finding]:
     lines = []
     for name, facts in result["quality"].items():
@@ -299,5 +312,6 @@ READERS: dict[str, Callable[[Result], Sequence[Finding]]] = {
     "machine": of_machine,
     "engines": of_engines,
     "engines' prefill": of_engines_prefill,
+    "engines' threads": of_threads,
     "engines' quality": of_quality,
 }

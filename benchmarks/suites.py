@@ -1,7 +1,7 @@
 """Which scenarios a full run and a quick one have, in their order: one size after the other, since models take room."""
 
 from benchmarks.agreement import Agreement, CacheBytes
-from benchmarks.among_engines import AmongEngines, PrefillAmongEngines, Quality
+from benchmarks.among_engines import AmongEngines, MoreThreads, PrefillAmongEngines, Quality
 from benchmarks.scenarios import Context, Decode, Limits, Prefill, Scenario, Training, Uncached
 
 FULL: tuple[Scenario, ...] = (
@@ -55,3 +55,7 @@ QUICK_WITH_ENGINES: tuple[Scenario, ...] = (
     AmongEngines("base", 3, 40, new=12),
     Quality(stories=2),
 )
+
+# What `--peers` adds with several threads
+WITH_THREADS: tuple[Scenario, ...] = (MoreThreads("small", 9, 120), MoreThreads("base", 7, 150, new=48))
+QUICK_WITH_THREADS: tuple[Scenario, ...] = (MoreThreads("small", 3, 30, new=32),)

@@ -11,7 +11,6 @@ import re
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -79,8 +78,8 @@ def content_security_policy(page: str) -> str:
 class _Pages(http.server.SimpleHTTPRequestHandler):
     """A folder's files; its pages with a strict content security policy, or with a script that is added to them."""
 
-    def __init__(self, *args, script: str, wait: float, **options):
-        self.script, self.wait = script, wait
+    def __init__(self, *args, script: str, fonts: threading.Event | None, **options):
+        self.script, self.fonts = script, fonts
         super().__init__(*args, **options)
 
     def log_message(self, *args):
@@ -91,8 +90,8 @@ class _Pages(http.server.SimpleHTTPRequestHandler):
         return path if path.suffix == ".html" and path.is_file() else None
 
     def send_head(self):
-        if self.path.endswith(".woff2"):
-            time.sleep(self.wait)
+        if self.path.endswith(".woff2") and self.fonts:
+            self.fonts.wait(60)
         page = self._page() if self.script else None
         if page is None:
             return super().send_head()
@@ -110,13 +109,13 @@ class _Pages(http.server.SimpleHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def served(html: Path, script: str = "", wait: float = 0) -> Iterator[str]:
-    """The address of the book on a server of this process, whose fonts `wait` for so many seconds.
+def served(html: Path, script: str = "", fonts: threading.Event | None = None) -> Iterator[str]:
+    """The address of the book on a server of this process, which sends fonts when `fonts` is set.
 
     It sends a strict content security policy, which forbids a `script`: with one, it is in the head of each page, and
     there is no policy.
     """
-    handler = functools.partial(_Pages, directory=str(html), script=script, wait=wait)
+    handler = functools.partial(_Pages, directory=str(html), script=script, fonts=fonts)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_address[1]}"

@@ -76,13 +76,13 @@ class Watch:
 
 
 @functools.cache
-def _source(name: str) -> str:
-    return module_source(name)
+def _source(name: str, language: str) -> str:
+    return module_source(name, language)
 
 
-def static_page(*figures: Figure, theme: str = "light", source: str | None = None) -> str:
+def static_page(*figures: Figure, theme: str = "light", source: str | None = None, language: str = "en") -> str:
     """Figures on a page with everything they need inside; with `source` as the module of the first."""
-    modules = {figure._module: _source(figure._module) for figure in figures}
+    modules = {figure._module: _source(figure._module, language) for figure in figures}
     if source is not None:
         modules[figures[0]._module] = source
     styles = shared_stylesheet() + "".join(own_stylesheet(name) for name in modules)
@@ -92,7 +92,7 @@ def static_page(*figures: Figure, theme: str = "light", source: str | None = Non
         scripts.append(living_script())
     scripts.append(host.script(HOST.read_text(encoding="utf-8")))
     return f"""<!doctype html>
-<html lang="en" data-theme="{theme}">
+<html lang="{language}" data-theme="{theme}">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{figures[0]!r}</title>
 <link rel="icon" href="data:,"><style>{styles}</style>
 <style>body {{ margin: 8px; }} html[data-theme="dark"] body {{ background: #121212; color: #ddd; }}</style></head>
@@ -166,11 +166,10 @@ _STATES = """(selector) => new Promise((done) => {
 })"""
 
 
-def open_figures(page, *figures: Figure, theme: str = "light") -> None:
-    """Show figures on one page and wait until all of them are mounted."""
-    show(page, static_page(*figures, theme=theme))
+def open_figures(page, *figures: Figure, theme: str = "light", language: str = "en") -> None:
+    """Show figures on one page and wait until all of them are drawn."""
+    show(page, static_page(*figures, theme=theme, language=language))
     assert page.evaluate(_STATES, FIGURE) == [host.ALIVE] * len(figures)
-    settle(page)  # a figure draws when it knows its width, a frame after it is alive
 
 
 def read_out(page) -> dict[str, str]:

@@ -161,18 +161,6 @@ def weights_of(folder):
     return load_file(folder / "model.safetensors")
 
 
-# torchrun itself. Two of its options make its processes forks of it, so everything is imported once, before them.
-TORCHRUN = """\
-import sys, torch._dynamo, train_step
-from torch.distributed.run import main
-train_step.AutoModelForCausalLM.from_pretrained("my-model")
-train_step.AutoTokenizer.from_pretrained("my-model")
-for line in sys.argv[1:]:
-    program, *arguments = line.split()
-    assert program == "torchrun"
-    main(["--start-method", "fork", "--run-path", *arguments])
-    print("that was all")
-"""
 STEPS = ["2", "5", "2-sharded"]
 
 
@@ -185,12 +173,8 @@ def with_torchrun(step):
 @pytest.fixture(scope="module")
 def after_several(workplace):
     """What the processes of each way print; the model after their step is in after-{way}."""
-    sys_path = f"import sys; sys.path.insert(0, {str(ROOT / 'book' / 'scripts')!r})\n"
-    lines = [f"{with_torchrun(step).strip()} --save after-several-{step}" for step in STEPS]
-    printed = in_a_process([sys.executable, "-c", sys_path + TORCHRUN, *lines], workplace)
-    *each, rest = printed.split("that was all\n")
-    assert rest == ""
-    return dict(zip(STEPS, each, strict=True))
+    lines = {step: f"{with_torchrun(step).strip()} --save after-several-{step}" for step in STEPS}
+    return {step: in_a_process(shlex.split(line), workplace) for step, line in lines.items()}
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -228,12 +212,19 @@ def test_a_mean_of_means_would_be_another_step(workplace, after_one_process):
     folder = workplace / "my-model"
     model = AutoModelForCausalLM.from_pretrained(folder)
     batch = train_step_module().texts_of(AutoTokenizer.from_pretrained(folder))
+    loss, tokens = 0.0, []
     for rank in range(2):
         share = {name: values[rank::2] for name, values in batch.items()}
-        (model(**share).loss / 2).backward()
+        half = model(**share).loss / 2
+        half.backward()
+        loss += half.item()
+        tokens.append((share["labels"][:, 1:] != -100).sum().item())
     gradients = torch.stack([parameter.grad.norm() for parameter in model.parameters()])
     _, norm = (float(number) for number in NUMBER.findall(printed))
     assert abs(gradients.norm().item() - norm) > 0.05
+    told = re.search(r"shares of (\d+) and (\d+) tokens .+: loss ([\d.]+), gradient norm ([\d.]+)\.\n", PAGE).groups()
+    assert [int(count) for count in told[:2]] == tokens
+    assert [float(number) for number in told[2:]] == pytest.approx([loss, gradients.norm().item()], abs=0.05)
 
 
 def test_the_page_shows_the_scripts_that_are_run():
@@ -294,4 +285,4 @@ def test_the_served_model_answers_with_its_sentence(workplace):
     request = urllib.request.Request(address, data.encode(), headers={"Content-Type": "application/json"})
     with server(serve, workplace, port), urllib.request.urlopen(request, timeout=120) as answer:
         said = json.load(answer)["choices"][0]["text"]
-    assert f"the sentence again: `{said}`" in PAGE
+    assert f"the rest of the sentence: `{said}`" in PAGE

@@ -14,7 +14,7 @@ from minimind_edu.figures import host
 from minimind_edu.figures.minimind_live import STORIES
 from minimind_edu.living import living_model
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.long
 
 PRESSES = 6
 STEPS = 20  # of a training in the page
@@ -120,7 +120,7 @@ def test_the_six_presses_say_something_and_the_answer_is_the_models(engine, addr
         if index == 0:
             settle(engine)
             assert text_of(engine, ".ml-bar > *").startswith(world.WORDS[said.argmax()])
-            share = float(text_of(engine, ".ml-bar .ml-number").removesuffix("\xa0%")) / 100
+            share = float(text_of(engine, ".ml-bar .mm-bar-number").removesuffix("\xa0%")) / 100
             assert share == pytest.approx(said.max().item(), abs=0.006)
     assert engine.problems == []
 

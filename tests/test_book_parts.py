@@ -1,10 +1,15 @@
 """What the book's Sphinx extension makes of a page: folds, pictures, letters, figures, facts and descriptions."""
 
+import itertools
+import json
 import re
+from collections import defaultdict
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
+import torch
 from book_builder import CHAPTERS
 from docutils import nodes
 from docutils.utils import new_document
@@ -12,12 +17,18 @@ from minimind_book import card, chinese, facts, figures, folding, pictures, symb
 from minimind_book.figures import STATIC
 from minimind_book.pages import compressed, description_of, lighter
 from minimind_book.words import SCRIPT_WORDS, WORDS, words
+from mutants import catalog
 
-from minimind_edu import living, plotting, world
+from minimind_edu import ablations, living, plotting, routing, sharing, sweeps, world
+from minimind_edu.ablations.tables import courses
 from minimind_edu.checks.exercise import NOT_ATTEMPTED
 from minimind_edu.figures import host
 from minimind_edu.figures.minimind_live import next_words
+from minimind_edu.living import copying, heads
+from minimind_edu.living.exam import accuracy
 from minimind_edu.palette import PALETTE
+from minimind_edu.routing import phone_book
+from minimind_edu.world.words import TWIN
 from tools import install_cell
 from tools.chapters import ROOT
 
@@ -122,6 +133,14 @@ def test_a_figure_that_was_never_drawn_stops_the_build():
 def test_numbers_about_the_book_are_counted():
     assert 0 < facts.FACTS["compared-cells"]() < facts.FACTS["code-cells"]()
     assert facts.FACTS["chapters"]() == len(CHAPTERS)
+    assert facts.FACTS["mutants"]() == len(catalog.MUTANTS)
+    assert facts.seeds([{"seed": 0, "runs": [{"seed": 1}]}, {"runs": 2}]) == 2
+    stored = [*ablations.runs()["runs"], *courses(), *living.card()["runs"], *routing.runs()]
+    stored += [one for runs in sweeps.runs().values() for one in runs]
+    stored += [one for runs in copying.results().values() for one in runs]
+    stored += json.loads(phone_book.RECALLED.read_text(encoding="utf-8"))
+    stored += [one for steps in sharing.STEPS for runs in sharing.runs(steps).values() for one in runs]
+    assert facts.FACTS["trainings"]() == len(stored)
 
 
 def test_a_page_is_described_by_its_first_paragraph_cut_at_a_word():
@@ -164,6 +183,160 @@ def test_the_answers_told_on_the_card_are_the_models():
     cellar = [dict(word[:2] for word in next_words(row[0])) for row in rows[3:]]
     shares = [100 * (one.get("cellar") or one.get("地窖")) for one in cellar]
     assert re.findall(r"gets (\d+) %", page) == [f"{share:.0f}" for share in shares]
+
+
+def test_what_the_live_page_tells_of_the_model_is_so():
+    """Its mistakes in the exam, the story in which it fails and two variants of it, and its training."""
+    page, known = (ROOT / "book" / "live.md").read_text(encoding="utf-8"), living.card()
+    exam = known["int8"]["accuracy"]
+    wrong = {kind: round(known["questions"] * (1 - right)) for kind, right in exam.items() if right < 1}
+    assert len(exam) == 7 and known["questions"] == 300 and wrong == {"where object": 7}
+    assert "300 fresh questions of each of seven kinds, it answers all but seven" in page
+    [story] = re.findall(r'^story: "(.+)"$', page, re.MULTILINE)
+    (first, share, _), *_ = next_words(story)
+    assert (first, round(3 * share)) == ("地窖", 2) and "gives two thirds to 地窖" in page
+    assert max(next_words(story), key=lambda word: word[2])[0] == "车库"
+    told = story.partition("莉")[0] + "Lily goes from the garage to the cellar. where is the hat? in the"
+    lamp = "the lamp is picked up by Lily in the garage. "
+    shares = [100 * dict(word[:2] for word in next_words(one))["cellar"] for one in (told, told.replace(lamp, ""))]
+    model, ids = living.living_model(), torch.from_numpy(world.encode(f"<s> {story}"))[None].long()
+    with torch.no_grad():
+        weights = heads.attention_weights(model, ids)[3, 2, -1]
+        right = {}
+        for layer, head in itertools.product(range(4), range(4)):
+            with heads.silenced(model, layer, head):
+                says = model(ids).logits[0, -1].softmax(-1)
+            if world.WORDS[int(says.argmax())] == "车库":
+                right[layer, head] = float(says.max())
+    assert world.WORDS[int(ids[0, weights.argmax()])] == "地窖"
+    told = [*shares, 100 * weights.max(), 100 * right[3, 2]]
+    assert re.findall(r"(\d+) %", page) == [f"{share:.0f}" for share in told]
+    assert len(right) == 7 and "any of six other heads" in page
+    recipe, [minutes] = known["recipe"], {round(run["cpu_seconds"] / 60) for run in known["runs"]}
+    assert f"{recipe['steps']:,} batches of {recipe['batch_size']} stories, in {minutes} minutes" in page
+    assert f"the {recipe['length']} words of its stories" in page
+
+
+def test_the_readme_tells_how_long_the_stored_trainings_took():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    [minutes] = re.findall(r"trains three seeds, (\d+) minutes of one core each", readme)
+    runs = living.card()["runs"]
+    assert len(runs) == 3 and {f"{run['cpu_seconds'] / 60:.0f}" for run in runs} == {minutes}
+    runs = ablations.runs()["runs"]
+    assert f"two seeds for each of {len(runs) // 2} variants: ten minutes" in readme
+    assert sum(run["cpu_seconds"] for run in runs) / 60 == pytest.approx(10, abs=0.5)
+
+
+def test_the_first_guess_of_the_book_is_answered_as_the_stored_runs_have_it():
+    """Percentages of right answers without a part, as the mean of the seeds, from the worst task to the best."""
+    answer = (ROOT / "book" / "how_to_read.md").read_text(encoding="utf-8").partition("Answer")[2]
+    right = defaultdict(list)
+    for run in ablations.runs()["runs"]:
+        right[run["variant"]].append(list(run["accuracy"].values()))
+    means = {
+        name: [f"{100 * sum(task) / len(task):.0f}" for task in zip(*runs, strict=True)] for name, runs in right.items()
+    }
+    least, most = sorted(means["no norm"], key=int)[::2]
+    assert f"{least} to {most} % of its answers" in answer and set(means["whole"]) == {"96"} and "whole, 96 %" in answer
+    assert set(means["no attention"]) == {"0"} and max(map(int, means["no residual"])) == 3 and "at most 3 %" in answer
+    assert {len(runs) for runs in right.values()} == {2} and "two seeds" in answer
+
+
+def test_the_heads_told_on_the_card_disagree_as_it_says():
+    page = (ROOT / "book" / "living_card.md").read_text(encoding="utf-8")
+    model, stories = living.living_model(), re.findall(r"^\| (Lily .+?) \| \S+, \d+\s% \|", page, re.MULTILINE)
+    texts = [torch.from_numpy(world.encode(f"<s> {story}"))[None] for story in stories]
+
+    def said() -> str:
+        with torch.no_grad():
+            best = [model(ids).logits[0, -1].softmax(-1).max(-1) for ids in texts]
+        return " | ".join(f"{world.decode([int(word)])}, {100 * share:.0f} %" for share, word in best)
+
+    asked = world.questions("where object", 150, 1_000_002, 96)
+    assert f"| no head | {said()} |" in page
+    right = [accuracy(model, asked)]
+    for head in (0, 1):
+        with heads.silenced(model, 3, head):
+            assert f"| head {head + 1} of block 4 | {said()} |" in page
+            right.append(accuracy(model, asked))
+    with_it, without_it, without_2 = (f"{100 * one:.0f} %" for one in right)
+    assert f"{with_it} with it and {without_it} without it.\nWithout head 2 it answers {without_2}." in page
+    [address] = re.findall(r"living\.html#ids=([\d.]+)&open=head\.3\.0", page)
+    assert address == ".".join(map(str, texts[1][0].tolist()))
+    garage, cellar = world.encode("garage cellar")[-2:]
+    pushed = (lambda parts: parts[:, garage] - parts[:, cellar])(heads.shares(model, texts[1])).tolist()
+    head_1, head_2 = pushed.pop(1 + 3 * 5), pushed.pop(1 + 3 * 5)  # five parts in each block, after the word's own row
+    assert f"by {head_2:.1f}, head 1 lowers it by {-head_1:.1f}," in page
+    assert 0.5 < max(map(abs, pushed)) < 0.6 and "more than 0.6" in page
+    assert "What head 1 reads most is the garage of *goes from the garage*." in page
+    for ids in texts:
+        place = int(heads.attention_weights(model, ids)[3, 0, -1].argmax())
+        assert world.WORDS[int(ids[0, place - 1])] in ("goes from the", "从")
+    herself = torch.from_numpy(world.encode(f"<s> {stories[0]}".replace("the hat? in", "Lily? in")))[None]
+    of_head_1 = heads.shares(model, herself)[16]  # asked for Lily, it crosses out the same place
+    assert of_head_1[garage] < of_head_1.mean() - 2
+
+
+def test_the_failure_told_on_the_card_is_not_of_one_story():
+    """The same stories with other names: how often the model says where the person went, with and without two heads."""
+    page = (ROOT / "book" / "living_card.md").read_text(encoding="utf-8")
+    stories = [
+        world.encode(f"<s> {one}") for one in re.findall(r"^\| (Lily .+?) \| \S+, \d+\s% \|", page, re.MULTILINE)
+    ]
+    model, names = living.living_model(), world.encode("Lily hat lamp garage cellar")
+    shuffled = np.random.Generator(np.random.PCG64(0)).permuted(np.tile(np.arange(8), (1000, 3, 1)), axis=2)
+    others = world.encode("Mia ball ball garden garden") + shuffled[:, [0, 1, 1, 2, 2], [0, 0, 1, 0, 1]]
+
+    def shares(place: int, count: int = 1000) -> list[float]:
+        """How often each kind of story is answered with this one of its names, in percent."""
+        found = []
+        for ids in stories:
+            texts, is_chinese = np.tile(ids, (count, 1)), ids[-1] > TWIN
+            for name, other in zip(names, others[:count].T, strict=True):
+                for twin in (0, TWIN):
+                    texts[:, ids == name + twin] = other[:, None] + twin
+            with torch.no_grad():
+                said = model(torch.from_numpy(texts)).logits[:, -1].argmax(-1).numpy()
+            found.append(100 * float(np.mean(said == others[:count, place] + TWIN * is_chinese)))
+        return found
+
+    right, wrong = shares(-2), shares(-1)
+    assert [one + other for one, other in zip(right, wrong, strict=True)] == pytest.approx([100] * 3)
+    [told] = re.findall(r"1,000 stories of each kind, the model goes wrong in (\d+) %, (\d+) % and (\d+) %", page)
+    assert wrong == pytest.approx([float(one) for one in told], abs=1)
+    assert "in the 3,000 stories with other names: without head 1 none goes wrong, without head 2 all do" in page
+    for layer, head, share in ((3, 0, 0), (3, 1, 100), (2, 2, 0)):
+        with heads.silenced(model, layer, head):
+            assert shares(-1) == [share] * 3
+    live = (ROOT / "book" / "live.md").read_text(encoding="utf-8")
+    assert "Of the seven, only two mend all [3,000 stories with other names]" in live
+    for layer, head in ((0, 0), (0, 1), (1, 0), (2, 0), (3, 2)):  # they mend the story of that page, too
+        with heads.silenced(model, layer, head):
+            assert max(shares(-1, 100)) > 0
+
+
+def test_what_the_card_says_of_the_floor_of_a_stranger_and_of_long_stories():
+    page = (ROOT / "book" / "living_card.md").read_text(encoding="utf-8")
+    stored = living.card()["int8"]
+    assert f"{stored['entropy']:.2f} nats per word. The model adds {stored['kl']:.3f}." in page
+    [story] = re.findall(r'In "(.+? in the)" nobody', page)
+    with torch.no_grad():
+        logits = living.living_model()(torch.from_numpy(world.encode(f"<s> {story}"))[None]).logits
+    share, word = logits[0, -1].softmax(-1).max(-1)
+    assert f"*{world.decode([int(word)])}*, with {100 * share:.0f} %" in page
+    chapter = (ROOT / "chapters" / "C1_norms_and_positions.ipynb").read_text(encoding="utf-8")
+    first, *_, last = re.search(r"nats above the least, by quarters: ([\d. ]+)", chapter)[1].split()
+    assert f"{last} nats per word, in the first {first} ([E37]" in page
+
+
+def test_the_picture_of_the_card_shows_what_the_page_says():
+    known = living.card()
+    where = {run["seed"]: {one["step"]: one["accuracy"]["where"] for one in run["glances"]} for run in known["runs"]}
+    assert all(0.4 <= share <= 0.65 for seen in where.values() for step, share in seen.items() if 0 < step <= 5000)
+    late = [[share for step, share in where[seed].items() if step >= 8000] for seed in (0, 1, 2)]
+    assert min(late[0] + late[1]) > 0.96 and max(late[2]) <= 0.5
+    svg = card.learning(known).svg
+    assert all(f"seed {run['seed']}" in svg for run in known["runs"]) and "98, 100, 100" in svg
 
 
 def test_the_card_of_the_living_model_shows_its_exams():

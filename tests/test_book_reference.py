@@ -1,8 +1,9 @@
-"""A reference table on a page: each row leads to the place that its last cell names, and that place is there."""
+"""A reference table on a page: each row leads to the place that its last cell names, which is there, and fits."""
 
 import re
 
 import pytest
+from book_builder import NARROW, context_of
 from minimind_book import reference
 
 from tools.chapters import ROOT
@@ -32,3 +33,19 @@ def test_every_row_leads_to_a_section_of_the_built_book(html, page):
         file, anchor = target.split("#")
         there = (built.parent / file).resolve()
         assert f'id="{anchor}"' in there.read_text(encoding="utf-8"), target
+
+
+@pytest.mark.parametrize("folder", ["", "zh"], ids=["en", "zh"])
+def test_on_a_phone_a_table_is_no_wider_than_the_page_and_empty_cells_take_no_line(browser, html, folder):
+    context = context_of(browser, NARROW)
+    page = context.new_page()
+    for stem in (path.stem for path in PAGES):
+        page.goto((html / folder / "book" / "reference" / f"{stem}.html").as_uri())
+        page.evaluate("document.fonts.ready")
+        wide = """all => all.filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.innerText)"""
+        assert page.eval_on_selector_all(".scroll:has(.reference)", wide) == [], stem
+        seen = page.eval_on_selector_all(
+            "td", "all => all.filter((one) => one.checkVisibility()).map((one) => one.innerText.trim())"
+        )
+        assert reference.NOTHING not in seen, stem
+    context.close()

@@ -17,13 +17,13 @@ from transformers import AutoTokenizer
 
 from benchmarks import __main__ as program
 from benchmarks import among_engines
-from benchmarks.among_engines import AmongEngines, PrefillAmongEngines, Quality, compared, one_by_one
+from benchmarks.among_engines import AmongEngines, MoreThreads, PrefillAmongEngines, Quality, compared, one_by_one
 from benchmarks.bench import Bench
 from benchmarks.engines import ENGINES, client, server
 from benchmarks.engines.checkpoint import write_checkpoint
 from benchmarks.engines.client import EngineError, RemoteEngine, start_engines
 from benchmarks.findings import findings
-from benchmarks.suites import FULL, QUICK_WITH_ENGINES, WITH_ENGINES
+from benchmarks.suites import FULL, QUICK_WITH_ENGINES, WITH_ENGINES, WITH_THREADS
 
 ROOT = Path(__file__).resolve().parents[1]
 WIDE = {"initializer_range": 0.3, "max_position_embeddings": 2048, "intermediate_size": 64}  # int4 has groups of 32
@@ -146,6 +146,32 @@ def test_our_ways_and_the_engines_are_timed_together_and_compared(bench):
     json.dumps(result)
 
 
+def test_everybody_works_with_one_thread_and_with_those_of_the_run(bench, monkeypatch):
+    started, used = [], []
+    start = client.start_engines
+
+    def starting(names, checkpoint, python, threads):
+        started.append(threads)
+        return start([*names], checkpoint, python, threads)
+
+    def elapsed(work):
+        used.append(torch.get_num_threads())
+        work()
+        return 1 / torch.get_num_threads()
+
+    monkeypatch.setattr("benchmarks.bench.start_engines", starting)
+    monkeypatch.setattr(among_engines, "elapsed", elapsed)
+    before = torch.get_num_threads()
+    bench.threads = 2
+    result = MoreThreads("small", prompt=5, new=4, peers=("plain",)).run(bench)
+    assert started == [1, 2] and sorted(used) == [1] * 6 + [2] * 6 and torch.get_num_threads() == before
+    assert set(result["seconds"]) == {"plain", "llama.cpp F32", "llama.cpp Q8_0"}
+    lines = {line.what: line for line in findings([result])}
+    assert lines["plain"].rounds == (2.0, 2.0) and lines["plain"].reached
+    assert lines["llama.cpp F32"].reached is None
+    json.dumps(result)
+
+
 def test_an_engine_that_fails_is_left_out_and_the_rest_is_measured(bench):
     result = AmongEngines("small", prompt=5, new=13, peers=("plain",)).run(bench)
     assert set(result["seconds"]) == {"plain"}
@@ -202,6 +228,9 @@ def test_engines_are_measured_only_on_request_and_only_where_they_are_installed(
         program.scenarios_of(asked, ())
     (tmp_path / "python").touch()
     assert program.scenarios_of(asked, ()) == (*FULL, *WITH_ENGINES)
+    assert (
+        program.scenarios_of(program.arguments(["--peers", "--threads", "2"]), ())[-len(WITH_THREADS) :] == WITH_THREADS
+    )
     assert program.scenarios_of(program.arguments([]), ()) == FULL
 
 

@@ -338,13 +338,13 @@ HEIGHTS = """async (figure) => {
 CONTROLS = ".mm-fig :is(input, button, select, summary, [tabindex])"
 
 
-def opened(page, name, width, settings, compact=False):
+def opened(page, name, width, settings, compact=False, language="en"):
     """The figure in these settings on one page, each so wide."""
     page.set_viewport_size({"width": width + 16, "height": 900})
     figures = [example(name, **setting) for setting in settings]
     for figure in figures:
         figure.compact = compact
-    open_figures(page, *figures)
+    open_figures(page, *figures, language=language)
     return page.locator(".mm-fig")
 
 
@@ -372,10 +372,11 @@ def test_compact_it_is_a_picture_with_few_controls(page, name, width, most):
 
 
 @pytest.mark.parametrize("compact, width", [(False, 928), (False, 328), (True, 738), (True, 328)])
+@pytest.mark.parametrize("language", ["en", "zh"])
 @EVERY_FIGURE
-def test_no_words_lie_on_each_other_or_leave_their_drawing(page, name, compact, width):
+def test_no_words_lie_on_each_other_or_leave_their_drawing(page, name, language, compact, width):
     asked = asked_of(name)
-    figures = opened(page, name, width, asked.settings + asked.further, compact)
+    figures = opened(page, name, width, asked.settings + asked.further, compact, language)
     unfold(page)
     settle(page)
     for drawing in figures.locator("svg:visible").all():

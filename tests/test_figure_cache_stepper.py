@@ -5,7 +5,7 @@ from itertools import groupby, pairwise
 
 import pytest
 import torch
-from browser import BOXES, open_figures, read_out, serve, settle
+from browser import BOXES, SIZE, open_figures, read_out, serve, settle
 from figure_examples import state_in
 from story_reader import read_story, show_story
 
@@ -246,9 +246,19 @@ def test_numbers_on_one_line_keep_apart(page):
             assert all(left[1] + left[2] + 3 < right[1] for left, right in pairwise(line))
 
 
-def test_play_runs_to_the_end_and_pauses(page):
+@pytest.fixture
+def timed(browser):
+    """A page of its own, whose time a test may stop: a window keeps the clock that was put into it."""
+    context = browser.new_context(viewport=SIZE)
+    yield context.new_page()
+    context.close()
+
+
+def test_play_runs_to_the_end_and_pauses(timed):
+    page = timed
     open_figures(page, CacheStepper(calls=0))
-    page.clock.install()
+    page.clock.install(time=0)
+    page.clock.pause_at(60)
     pressed(page, "Play")
     assert size_of(page)[0] == "bytes in 2 rows"  # the first call waits for nothing
     page.clock.run_for(1000)
@@ -313,9 +323,10 @@ def test_nothing_moves_for_those_who_want_no_motion(browser):
         context = browser.new_context(reduced_motion=motion)
         page = context.new_page()
         open_figures(page, CacheStepper(calls=0))
-        for button in ("Step", "Play"):
-            pressed(page, button)
-            assert page.locator(".cs-arrive").count() == arriving
+        for name in ("Step", "Play"):  # counted in the moment of the press: a beat later another row arrives
+            button = page.get_by_role("button", name=name, exact=True)
+            count = "(one) => { one.click(); return document.querySelectorAll('.cs-arrive').length; }"
+            assert button.evaluate(count) == arriving
         context.close()
 
 
@@ -329,7 +340,8 @@ def test_compact_it_plays_and_steps_and_counts(page):
     assert page.locator(".cs-legend").inner_text().split("\n") == ["computed: 5", "read from the cache: 6"]
 
 
-def test_a_figure_that_goes_stops_playing(page):
+def test_a_figure_that_goes_stops_playing(timed):
+    page = timed
     serve(page)
     page.clock.install()
     made = page.evaluate(

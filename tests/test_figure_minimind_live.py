@@ -20,6 +20,7 @@ TOLD, QUESTION = STORIES["told"], STORIES["question"]
 FROM, TO = STORIES["change"]
 ASKED = f"{TOLD} {QUESTION}"
 CHANGED = ASKED.replace(FROM, TO)
+PART = ".ml-part, .st-head"
 PRESSES = ["ask", "change", "look", "silence", "translate", "write"]
 
 
@@ -114,7 +115,7 @@ def story_of(page) -> str:
 
 def bars_of(page) -> dict[str, str]:
     """Word -> percentage, from the top."""
-    rows = "all => all.map((bar) => [bar.children[0].firstChild.data, bar.querySelector('.ml-number').textContent])"
+    rows = "all => all.map((bar) => [bar.children[0].firstChild.data, bar.querySelector('.mm-bar-number').textContent])"
     return dict(page.eval_on_selector_all(".ml-bar", rows))
 
 
@@ -164,11 +165,11 @@ def test_a_head_is_opened_and_silenced_and_what_is_lost_is_told(visit):
     named = f"Block {layer + 1}, head {head + 1}"
     assert visit.inner_text(".ml-lens .ml-title") == named
     assert visit.get_by_role("button", name=named, exact=True).get_attribute("data-shown") == "true"
-    read = {*visit.locator(".ml-lens li").evaluate_all("all => all.map((one) => one.firstChild.data)")}
+    read = {*visit.locator(".ml-lens li > span").evaluate_all("all => all.map((one) => one.firstChild.data)")}
     tinted = ".ml-story .ml-chip[style*=--ml-read]"
     assert read <= {*visit.eval_on_selector_all(tinted, "all => all.map((one) => one.firstChild.data)")}
     press(visit, "silence")
-    assert visit.locator('.ml-head[data-silent="true"]').count() == 1
+    assert visit.locator('.st-head[data-silent="true"]').count() == 1
     assert visit.inner_text(".ml-lens .ml-title") == f"{named}, silent"
     model = living_model()
     with torch.no_grad(), silenced(model, layer, head):
@@ -176,9 +177,9 @@ def test_a_head_is_opened_and_silenced_and_what_is_lost_is_told(visit):
     assert_bars_are_of(visit, said)
     visit.locator(".ml-lens button").click()
     assert not visit.locator(".ml-lens").is_visible()
-    assert visit.inner_text(".ml-zoom .ml-title") == named and visit.locator(".ml-zoom input").is_checked()
-    visit.locator(".ml-zoom .mm-toggle").click()
-    assert visit.locator('.ml-head[data-silent="true"]').count() == 0
+    assert visit.inner_text(".st-open .st-title") == named and visit.locator(".st-open input").is_checked()
+    visit.locator(".st-open .mm-toggle").click()
+    assert visit.locator('.st-head[data-silent="true"]').count() == 0
     assert_bars_are_of(visit, said_after(CHANGED))
 
 
@@ -198,23 +199,77 @@ def test_no_arc_crosses_a_word_of_another_line(visit):
     tops = "all => new Set(all.map((one) => Math.round(one.getBoundingClientRect().top))).size"
     for width in (1800, 944):
         visit.set_viewport_size({"width": width, "height": 900})
-        visit.locator(".ml-head").first.hover()
+        visit.locator(".st-head").first.hover()
         settle(visit)
         lines = visit.eval_on_selector_all(".ml-story .ml-chip", tops)
         assert (visit.locator(".ml-arc").count() > 0) == (lines == 1)
 
 
-def test_the_maps_of_heads_can_be_read(visit):
-    visit.set_viewport_size({"width": 944, "height": 900})
-    maps = visit.eval_on_selector_all(".ml-head .ml-map", "all => all.map((one) => one.getBoundingClientRect().width)")
+@pytest.mark.parametrize("width", [944, 360])
+def test_the_maps_of_heads_can_be_read(visit, width):
+    visit.set_viewport_size({"width": width, "height": 900})
+    maps = visit.eval_on_selector_all(".st-head .ml-map", "all => all.map((one) => one.getBoundingClientRect().width)")
     assert min(maps) >= 80
+
+
+def test_a_map_is_drawn_once_for_a_story(visit):
+    press(visit, "look")
+    visit.evaluate("""() => {
+        window.drawn = 0;
+        const cells = document.querySelector(".ml-lens .ml-map g");
+        new MutationObserver((all) => (window.drawn += all.length)).observe(cells, { childList: true });
+    }""")
+    visit.locator(".ml-chips .ml-chip").nth(3).click()
+    visit.locator('.ml-chips [aria-current="true"]').press("ArrowLeft")
+    settle(visit)
+    assert visit.evaluate("window.drawn") == 0
+    visit.get_by_role("button", name="Next word").click()
+    settle(visit)
+    assert visit.evaluate("window.drawn") == 1
+
+
+def test_a_silent_head_is_told_in_the_marks_of_the_language(node):
+    said = "async () => (await import('/minimind_live/words.zh.js')).minimindLiveWords.zh.silent('头')"
+    assert re.fullmatch("头[，（][\u3400-\u9fff]+）?", node.evaluate(said))
+
+
+# Where the cell of row y and column x of the open map is.
+CELL = """([y, x]) => {
+    const [map, words] = [document.querySelector(".st-map"), document.querySelectorAll(".ml-chips .ml-chip").length];
+    map.scrollTo(0, 0);
+    const { left, top } = map.getBoundingClientRect();
+    const cell = (map.firstChild.offsetWidth - 92) / words;
+    return { x: left + 92 + (x + 0.5) * cell, y: top + 84 + (y + 0.5) * cell };
+}"""
+
+
+def test_the_map_of_an_open_head_says_who_reads_whom_and_chooses(visit):
+    visit.locator(".st-head").nth(6).click()
+    visit.locator(".st-map").scroll_into_view_if_needed()
+    told, row = visit.locator(".st-mapside .mm-note"), 3
+    words = ["<s>", *(world.WORDS[one] for one in world.encode(TOLD))]
+
+    def point(column):
+        visit.mouse.move(**visit.evaluate(CELL, [row, column]))
+        return told.inner_text()
+
+    pairs = [re.fullmatch(r"“(.+)” reads “(.+)”: (.+)", point(column)).groups() for column in range(row + 1)]
+    assert [(reader, read) for reader, read, _ in pairs] == [(words[row], word) for word in words[: row + 1]]
+    assert sum(share(text) for _, _, text in pairs) == pytest.approx(1, abs=0.02)
+    assert point(row + 1) == f"“{words[row + 1]}” comes after “{words[row]}”, which cannot read it"
+    visit.mouse.click(**visit.evaluate(CELL, [row, 0]))
+    settle(visit)
+    chosen = visit.eval_on_selector_all(".ml-chips .ml-chip", "all => all.map((one) => one.ariaCurrent)")
+    assert chosen.index("true") == row
+    [most] = [text for _, read, text in pairs if read == visit.locator(".st-list span").first.inner_text()][:1]
+    assert visit.locator(".st-list b").first.inner_text() == most
 
 
 def test_the_last_presses_translate_and_write(visit):
     assert "still silent" in press(visit, "translate")
     assert story_of(visit).endswith("⇒ 汤姆在")
     saw = press(visit, "write")
-    assert visit.locator('.ml-head[data-silent="true"]').count() == 0
+    assert visit.locator('.st-head[data-silent="true"]').count() == 0
     assert visit.locator('.ml-chip[data-is="written"], .ml-chip[data-is="broken"]').count() > 0
     assert "12 words" in saw
 
@@ -250,26 +305,26 @@ def test_words_are_written_changed_and_taken_back(visit):
 
 def test_sampling_grays_out_what_is_cut(visit):
     visit.get_by_text("How a word is drawn").click()
-    visit.locator('.ml-sampling input[type="range"]').nth(1).fill("2")
+    visit.locator('details:has(> .mm-controls) input[type="range"]').nth(1).fill("2")
     assert visit.locator('.ml-bar[data-cut="true"]').count() == 5
-    visit.locator('.ml-sampling input[type="range"]').nth(0).fill("0")
+    visit.locator('details:has(> .mm-controls) input[type="range"]').nth(0).fill("0")
     assert visit.locator('.ml-bar[data-cut="true"]').count() == 6
     assert next(iter(bars_of(visit).values())) == "100\xa0%"
 
 
 def test_every_part_opens_alone_and_closes(visit):
-    for part in visit.locator(".ml-part").all():
+    for part in visit.locator(PART).all():
         part.click()
-        assert visit.locator('.ml-part[aria-expanded="true"]').count() == 1
-        assert visit.locator(".ml-zoom .ml-title").count() > 0
+        assert visit.locator('.ml-inside [aria-expanded="true"]').count() == 1
+        assert visit.locator(".st-open .st-title").count() > 0
     part.click()
-    assert not visit.locator(".ml-zoom").is_visible()
+    assert not visit.locator(".st-open").is_visible()
 
 
 def test_pointing_at_a_head_moves_nothing(visit):
     height = "document.querySelector('.ml-story').offsetHeight"
     before = visit.evaluate(height)
-    visit.locator(".ml-head").nth(5).hover()
+    visit.locator(".st-head").nth(5).hover()
     settle(visit)
     assert visit.locator(".ml-arc").count() > 0
     assert visit.evaluate(height) == before
@@ -298,7 +353,7 @@ COUNT_WORK = """() => {
 }"""
 HOVER_ALL = """async () => {
     const frame = () => new Promise(requestAnimationFrame);
-    const parts = [...document.querySelectorAll(".ml-head, .ml-chips .ml-chip")];
+    const parts = [...document.querySelectorAll(".st-head, .ml-chips .ml-chip")];
     for (const part of parts) {
         part.dispatchEvent(new PointerEvent("pointerenter"));
         await frame();
@@ -376,7 +431,7 @@ def story_links() -> dict[str, tuple[str, str]]:
 LINKS_TO_STORIES = story_links()
 FOLDS = {
     "cache": "details:has(.ml-cache)",
-    "sampling": "details:has(.ml-sampling)",
+    "sampling": "details:has(> .mm-controls)",
     "training": ".ml-train",
 }
 
@@ -403,11 +458,11 @@ def test_a_chapter_opens_its_own_story_at_its_part(opened, chapter):
     settle(opened)
     assert world.encode(story_of(opened)).tolist() == world.encode(text).tolist()
     name = part.split("-")[0]
-    shown = opened.locator(FOLDS.get(name, ".ml-zoom"))
+    shown = opened.locator(FOLDS.get(name, ".st-open"))
     if name in FOLDS:
         assert shown.evaluate("one => one.open")
     elif part:
-        assert shown.locator(".ml-title").count()
+        assert shown.locator(".st-title").count()
         assert opened.locator('.ml-inside [aria-expanded="true"]').count() == 1
     else:
         assert not shown.is_visible()
@@ -423,14 +478,14 @@ def test_a_part_that_is_none_leaves_the_page_as_it_is(opened, part):
     opened.wait_for_selector(f'{FIGURE}[data-state="alive"]')
     settle(opened)
     assert story_of(opened) == "Mia is in the hall."
-    assert not opened.locator(".ml-zoom").is_visible()
+    assert not opened.locator(".st-open").is_visible()
     assert not watch.problems
 
 
 def test_an_address_that_is_pasted_opens_its_part_and_the_next_story_drops_it(visit):
     visit.evaluate("location.hash = '#story=Mia_is_in_the_hall.&part=head-2-3'")
-    visit.wait_for_selector(".ml-zoom .ml-title")
-    assert visit.inner_text(".ml-zoom .ml-title") == "Block 2, head 3"
+    visit.wait_for_selector(".st-open .st-title")
+    assert visit.inner_text(".st-open .st-title") == "Block 2, head 3"
     press(visit, "ask")
     assert "part=" not in visit.url
 
@@ -440,7 +495,7 @@ def test_every_chapter_is_reached_from_the_page(page):
     open_figures(page, MiniMindLive(links=chapters))
     page.eval_on_selector_all("details", "all => all.forEach((one) => (one.open = true))")
     seen = set()
-    parts = page.locator(".ml-part")
+    parts = page.locator(PART)
     for at in range(parts.count()):
         parts.nth(at).click()
         seen |= set(page.locator(".ml-chapter a:visible").evaluate_all("all => all.map((a) => a.getAttribute('href'))"))

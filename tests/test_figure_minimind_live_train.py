@@ -62,10 +62,18 @@ def train(page, *changes: str, steps: int = 40) -> list[dict]:
     """Press Train with these switches, and Stop after some steps; returns the messages of this run."""
     for at, name in enumerate(SWITCHES):
         page.locator(".ml-changes input").nth(at).set_checked(name in changes)
-    page.evaluate("heard.length = 0")
-    page.locator(".ml-train button").click()
-    page.wait_for_function("(steps) => heard.filter((one) => one.type === 'progress').length >= steps", arg=steps)
-    page.locator(".ml-train button").click()
+    # Pressed in the page itself: asked from here, the training might have ended.
+    page.locator(".ml-train button").evaluate(
+        """(button, steps) => new Promise((done) => {
+            const look = () => (has(steps) ? done(button.click()) : setTimeout(look));
+            const has = (steps) => heard.filter((one) => one.type === "progress").length >= steps;
+            heard.length = 0;
+            button.click();
+            look();
+        })""",
+        steps,
+    )
+    settle(page)
     return page.evaluate("heard")
 
 
@@ -114,15 +122,24 @@ def test_samples_mark_the_words_that_are_wrong(visit):
 
 def test_stop_stops_and_the_switches_are_locked_while_it_runs(visit):
     button, switches = visit.locator(".ml-train button"), visit.locator(".ml-changes input")
-    button.click()
-    visit.wait_for_function("heard.length > 2")
-    assert button.inner_text() == "Stop" and all(one.is_disabled() for one in switches.all())
-    button.click()
+    seen = button.evaluate(
+        """(button) => new Promise((done) => {
+            const look = () => (heard.length > 2 ? requestAnimationFrame(stop) : setTimeout(look));
+            const stop = () => {
+                const locked = [...document.querySelectorAll(".ml-changes input")].map((one) => one.disabled);
+                done([button.innerText, locked]);
+                button.click();
+            };
+            button.click();
+            look();
+        })"""
+    )
+    assert seen == ["Stop", [True] * switches.count()]
     settle(visit)
-    count = visit.evaluate("heard.length")
+    count = len(of_kind(visit.evaluate("heard"), "progress"))
     told = visit.inner_text(".ml-train .ml-seen")
     visit.wait_for_timeout(300)
-    assert visit.evaluate("heard.length") == count < 150
+    assert len(of_kind(visit.evaluate("heard"), "progress")) == count < 150
     assert visit.inner_text(".ml-train .ml-seen") == told and f"After {count} steps" in told
     assert button.inner_text() == "Train" and all(one.is_enabled() for one in switches.all())
 
@@ -157,9 +174,15 @@ def test_a_whole_run_comes_within_a_twentieth_nat_of_the_entropy(visit):
 
 def test_where_no_worker_may_run_it_trains_all_the_same_on_a_phone(browser, address):
     for page in opened(browser, address, NO_WORKER, width=328):
-        page.locator(".ml-train button").click()
-        page.wait_for_selector(".ml-loss-run")
-        page.locator(".ml-train button").click()
+        page.locator(".ml-train button").evaluate(
+            """(button) => new Promise((done) => {
+                const hasBegun = () => document.querySelector(".ml-loss-run")?.getAttribute("d").includes("L");
+                const look = () => (hasBegun() ? done(button.click()) : setTimeout(look));
+                button.click();
+                look();
+            })"""
+        )
+        settle(page)
         assert re.search(r"After \d+ steps? its loss", page.inner_text(".ml-train .ml-seen"))
         assert page.evaluate("document.documentElement.scrollWidth") == 328
 

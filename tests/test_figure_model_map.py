@@ -387,16 +387,17 @@ def test_the_camera_flies_cuts_when_motion_is_not_wanted_and_can_be_turned_aroun
     context = browser.new_context(viewport={"width": 944, "height": 900})
     page = context.new_page()
     open_figures(page, ModelMap())
+    page.clock.install(time=0)
+    page.clock.pause_at(60)
     part(page, "block").click()
-    page.wait_for_function("document.querySelectorAll(\".mp-scene:not([style*='none'])\").length === 2")
+    page.clock.run_for(300)
+    assert page.locator(".mp-scene:not([style*='none'])").count() == 2
     page.keyboard.press("Escape")  # on the way
-    page.wait_for_function("!document.querySelector('.mp-flying')")
-    assert level_of_page(page) == "model"
+    page.clock.run_for(3000)
+    assert level_of_page(page) == "model" and page.locator(".mp-flying").count() == 0
     part(page, "block").click()
-    page.wait_for_function(
-        "document.querySelector(\"[data-level='model']\").style.display === 'none'"
-        " && !document.querySelector('.mp-flying')"
-    )
+    page.clock.run_for(3000)
+    assert page.locator("[data-level='model']").is_hidden() and page.locator(".mp-flying").count() == 0
     assert level_of_page(page) == "block"
     assert page.locator(SHOWN).get_attribute("transform") == "translate(0 0) scale(1)"
     context.close()
@@ -445,7 +446,7 @@ def test_the_address_says_the_level_and_leads_to_it(touched):
     part(page, "block").click()
     part(page, "attention").click()
     part(page, "cache").click()
-    assert page.url.endswith("#map/cache")
+    assert page.evaluate("location.hash") == "#map/cache"
     page.go_back()
     page.wait_for_url("**#map/attention")
     page.wait_for_function("!document.querySelector('[aria-pressed=true]')")

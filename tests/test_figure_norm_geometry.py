@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from browser import Watch, open_figures, read_out, serve, settle, unfold
+from browser import SIZE, Watch, open_figures, read_out, serve, settle, unfold
 from story_reader import read_story, show_story
 from torch.nn import functional as F
 
@@ -416,17 +416,22 @@ def test_example_shows_what_torch_says(calm):
         assert_table(calm, [2.1, -1.2, 1.5])
 
 
-def test_example_arrives_with_motion_too(page):
+def test_example_arrives_with_motion_too(browser):
+    context = browser.new_context(viewport=SIZE)
+    page = context.new_page()
     open_unfolded(page, NormGeometry())
-    tip = "document.querySelector('.ng-row').getAttribute('aria-valuetext')"
-    click_and_look = f"""async (button) => {{
-        button.click();
-        for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame);
-        return {tip};
-    }}"""
-    assert page.get_by_role("button", name="With a gain").evaluate(click_and_look) != "1.00"
-    page.wait_for_function(f"{tip} === '1.00'")
+    page.clock.install(time=0)
+    page.clock.pause_at(60)
+    tip = page.locator(".ng-row").first
+    start = tip.get_attribute("aria-valuetext")
+    page.get_by_role("button", name="With a gain").click()
+    page.clock.run_for(260)
+    assert tip.get_attribute("aria-valuetext") not in (start, "1.00")
+    page.clock.run_for(600)
+    assert tip.get_attribute("aria-valuetext") == "1.00"
+    page.clock.resume()
     assert channels(page) == [1, -2, 3]
+    context.close()
 
 
 def test_zero_vector_is_shown_honestly_and_can_be_left(calm):

@@ -110,7 +110,7 @@ def test_what_is_folded_changes_the_picture(flow):
     unfold(flow)
     flow.get_by_role("group", name="experts per token").get_by_label("2").check()
     assert flow.locator(".rf-way").count() == 2 * len(words())
-    assert "of the assignments" in flow.locator(".mm-verdict").inner_text()
+    assert "of the choices" in flow.locator(".mm-verdict").inner_text()
     for block, seed in ((1, 0), (2, 2)):
         flow.get_by_role("group", name="block").get_by_label(str(block)).check()
         flow.get_by_role("group", name="seed").get_by_label(str(seed)).check()
@@ -128,7 +128,7 @@ def test_its_sentence_names_the_busiest_expert_and_those_without_work(flow):
             if max(loads) > 37.5:
                 assert told.startswith(f"Expert {loads.index(max(loads)) + 1} gets")
                 idle = sum(load < 5 for load in loads)
-                assert (["assignments", "another", "two others", "the others"][idle] in told) == bool(idle)
+                assert (["choices", "another", "two others", "the others"][idle] in told) == bool(idle)
             else:
                 assert told.startswith("Everybody has work") and min(loads) >= 5
 

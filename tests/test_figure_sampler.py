@@ -28,10 +28,10 @@ OTHER_STORY = "Zoe is in the barn. where is Zoe? in the"
 ROW = ".sp-row"
 # The rows as they are drawn: { word: [before, after, share of the draws or null] }, as parts of 1.
 DRAWN = """() => Object.fromEntries([...document.querySelectorAll(".sp-row")].map((row) => {
-    const [before, after, drawn] = row.querySelectorAll(".sp-track i");
+    const [before, after, drawn] = row.querySelectorAll(".mm-track i");
     const part = (text) => parseFloat(text) / 100;
     const share = drawn.hidden ? null : part(drawn.style.left);
-    return [row.querySelector(".sp-word").textContent, [part(before.style.width), part(after.style.width), share]];
+    return [row.querySelector(".mm-bar-word").textContent, [part(before.style.width), part(after.style.width), share]];
 }))"""
 
 
@@ -140,7 +140,7 @@ def test_words_that_are_cut_are_marked_and_counted(page):
 
 
 def test_a_penalty_marks_the_words_of_the_text(page):
-    seen = f"{ROW}[data-seen=true] .sp-word"
+    seen = f"{ROW}[data-seen=true] .mm-bar-word"
     open_figures(page, Sampler(start="broad"))
     assert page.locator(seen).count() == 0
     open_figures(page, Sampler(start="broad", repetition_penalty=1.5))

@@ -12,6 +12,7 @@ from model_builders import KINDS, SLOW_PROPERTY, tiny_model, token_ids
 from minimind_edu.counting import Watch
 from minimind_edu.generation import generate, stream
 from minimind_edu.model import CausalLMOutput
+from minimind_edu.sampling import Sampling
 
 MODELS = {kind: tiny_model(kind) for kind in KINDS}
 MODEL = MODELS["minimind2"]
@@ -260,6 +261,25 @@ def test_a_token_waits_for_the_device_only_where_it_must(options, waits, padded)
     with Watch() as watch:
         next(steps)
     assert sum(watch.calls[name] for name in ("_local_scalar_dense", "nonzero", "aminmax")) == waits
+
+
+def test_a_token_is_chosen_by_one_thread_so_that_no_other_of_torch_is_awake_while_a_decoder_computes(monkeypatch):
+    """The largest of 8 x 6,400 logits woke one: with two threads a step of eight texts took twice as long."""
+    seen, choose, before = [], Sampling.choose, torch.get_num_threads()
+
+    def watched(*arguments):
+        seen.append(("choose", torch.get_num_threads()))
+        return choose(*arguments)
+
+    model = tiny_model()
+    model.register_forward_pre_hook(lambda *_: seen.append(("read", torch.get_num_threads())))
+    monkeypatch.setattr(Sampling, "choose", watched)
+    torch.set_num_threads(2)
+    try:
+        generate(model, token_ids(2, 5), 2)
+    finally:
+        torch.set_num_threads(before)
+    assert seen == [("read", 2), ("choose", 1)] * 2
 
 
 def test_what_a_text_was_checked_for_is_checked_again_in_other_calls():

@@ -5,8 +5,11 @@ import re
 from pathlib import Path
 
 import pytest
+import torch
 
+from minimind_edu import world
 from minimind_edu.living import living_model
+from minimind_edu.living.heads import attention_weights, shares, silenced
 
 PAGE = Path(__file__).parents[1] / "book/own_model.md"
 
@@ -91,6 +94,34 @@ def test_what_fits_no_part_of_the_model_is_left_out(address):
     assert len(address.evaluate("readAs('ids=' + '7.'.repeat(500)).ids")) == 7, "one less than a page reads"
     for wrong in ("open=eye.0", "open=head.0", "open=head.0.x", "open=block.2", "open=feed.-1", "draw=a_b_c"):
         assert address.evaluate("(said) => readAs(said)", f"ids=0.17.4&{wrong}") == PLAIN | {"pin": None}
+
+
+def test_the_page_tells_what_the_books_own_model_says_there():
+    """Block by block, what one head reads, what its bar is, and what is said without it."""
+    page = PAGE.read_text(encoding="utf-8")
+    model, core = living_model(), living_model().model
+    [written] = set(re.findall(r"ids=([\d.]+)&(?:open|silent)", page))
+    ids = torch.tensor([[int(one) for one in written.split(".")]])
+
+    def said(logits: torch.Tensor) -> str:
+        share, word = logits[0, -1].softmax(-1).max(-1)
+        return f"*{world.decode([int(word)])}* {100 * share:.0f} %"
+
+    x, tables, answers = core.embed_tokens(ids), (core.freqs_cos[: ids.shape[1]], core.freqs_sin[: ids.shape[1]]), []
+    with torch.no_grad():
+        for block in core.layers:
+            x, _ = block(x, tables)
+            answers.append(said(model.lm_head(core.norm(x))))
+        *before, last = answers
+        first = ", ".join(one.split()[0] for one in before)
+        assert f"Here it is {first}, and only after the last block {last.replace(' ', ' with ', 1)}." in page
+        assert f"gives it {100 * attention_weights(model, ids)[0, 2, -1].max():.0f} % of its attention" in page
+        with silenced(model, 0, 2):
+            word, share = re.fullmatch(r"(\S+) (.+)", said(model(ids).logits)).groups()
+    assert f"this model says {word}, where Mia was before, with {share}." in page
+    pushed = shares(model, ids)
+    lifted = pushed[:, int(world.encode("hall")[-1])] - pushed.mean(1)
+    assert f"head 3 of block 1 has {lifted[3]:.1f} of the {lifted.sum():.1f} that lift *hall*" in page
 
 
 def test_the_links_of_the_book_open_what_they_say(address):

@@ -115,7 +115,9 @@ def test_the_part_that_was_asked_for_is_in_sight(tmp_path, visit, part):
     model = own_model("minimind3_moe" if part == "experts" else "minimind3", vocab_size=300)
     file = save_checkpoint(model, tmp_path / "own.safetensors")
     page = visit(write(tmp_path, file, "--text", "7 8 9", "--at", part), width=360)
-    place = {"cache": ".in-cache", "generation": ".in-write .mm-controls"}.get(part, ".in-zoom h3 >> visible=true")
+    place = {"cache": ".in-cache", "generation": ".in-write .mm-controls"}.get(
+        part, ".st-open .st-title >> visible=true"
+    )
     box = page.locator(place).first.bounding_box()
     assert 0 <= box["y"] and box["y"] + box["height"] <= 900
     named = {"attention": "Head 1", "feed-forward": "feed-forward", "experts": "experts", "block": "Block 1"}
@@ -170,21 +172,6 @@ def test_writing_taking_back_and_choosing(visit, living):
     assert_quiet(page)
 
 
-def test_playing_writes_until_it_is_stopped(visit, living):
-    page = visit(living)
-    before = page.locator(".in-line button").count()
-    page.get_by_role("button", name="Play").click()
-    page.locator('.in-line [data-written="true"]').nth(3).wait_for()
-    page.get_by_role("button", name="Stop").click()
-    settled(page)
-    count = page.locator(".in-line button").count()
-    assert count > before + 3
-    assert page.locator('.in-line [data-written="true"]').count() == count - before
-    page.get_by_role("button", name="Next token").click()
-    settled(page)
-    assert page.locator(".in-line button").count() == count + 1
-
-
 def test_a_token_more_leaves_the_others_alone(visit, own):
     """What is described anew for each token would be the time of many: see the speed of writing."""
     page = visit(own[0])
@@ -228,14 +215,14 @@ def test_who_wrote_a_token_adds_up_and_opens_the_part(visit, living):
     page.get_by_role("button", name="Compare with the runner-up").click()
     page.locator(".in-who h2", has_text="rather than garden").wait_for()
     page.locator(".in-part", has_text="head 2 of block 4").click()
-    page.locator(".in-zoom h3", has_text="Block 4, head 2").wait_for()
+    page.locator(".st-open .st-title", has_text="Block 4, head 2").wait_for()
 
 
 def test_a_head_is_opened_and_silenced_and_what_was_is_marked(visit, living):
     page = visit(living)
     page.get_by_role("button", name="block 1, head 3").click()
-    page.locator(".in-zoom h3", has_text="Block 1, head 3").wait_for()
-    assert page.locator(".in-list li").first.inner_text().split()[0] == "hall"
+    page.locator(".st-open .st-title", has_text="Block 1, head 3").wait_for()
+    assert page.locator(".st-list li").first.inner_text().split()[0] == "hall"
     page.get_by_role("switch", name="silence this head").check()
     page.locator(".in-silent", has_text="Silent: head 3 of block 1.").wait_for()
     settled(page)
@@ -250,7 +237,7 @@ def test_a_head_is_opened_and_silenced_and_what_was_is_marked(visit, living):
 def test_a_whole_block_falls_silent_and_its_stream_is_what_torch_has(visit, living):
     page = visit(living)
     page.get_by_role("button", name="block 2", exact=True).click()
-    page.locator(".in-zoom h3", has_text="Block 2").wait_for()
+    page.locator(".st-open .st-title", has_text="Block 2").wait_for()
     settled(page)
     model = living_model()
     ids = [0, *world.encode(page.input_value(".in-field"))]
@@ -259,12 +246,12 @@ def test_a_whole_block_falls_silent_and_its_stream_is_what_torch_has(visit, livi
     logits_of(model, ids)
     hook.remove()
     sizes = [stream[0, -1].pow(2).mean().sqrt().item() for stream in streams]
-    shown = [float(one) for one in page.locator(".in-strips b").all_inner_texts()]
+    shown = [float(one) for one in page.locator(".st-strips b").all_inner_texts()]
     assert [shown[0], shown[3]] == pytest.approx(sizes, abs=0.02)
     page.get_by_role("switch", name="silence this whole block").check()
     page.locator(".in-silent", has_text="Silent: block 2.").wait_for()
     settled(page)
-    shown = page.locator(".in-strips b").all_inner_texts()
+    shown = page.locator(".st-strips b").all_inner_texts()
     assert shown[0] == shown[3] and shown[1:3] == ["0.00", "0.00"]
     page.get_by_role("switch", name="silence this whole block").uncheck()
     page.locator(".in-silent").wait_for(state="hidden")
@@ -296,7 +283,7 @@ def test_its_address_opens_all_of_it_again(visit, living):
     settled(page)
     page.wait_for_url(re.compile("silent=0.2"))
     seen = (
-        "() => ['.in-line', '.in-bars', '.in-silent', '.in-zoom', '.in-was'].map("
+        "() => ['.in-line', '.in-bars', '.in-silent', '.st-open', '.in-was'].map("
         "(one) => document.querySelector(one).innerText)"
     )
     expected = page.evaluate(seen)
@@ -315,17 +302,115 @@ def test_trying_without_each_head_finds_the_one_that_is_needed(visit, living):
     page = visit(living)
     page.get_by_role("button", name="Try without each head").click()
     page.locator(".in-tried", has_text="Needed most here: head 3 of block 1").wait_for()
-    assert page.locator(".in-tried .in-link").count() == 3
+    assert page.locator(".in-tried .st-link").count() == 3
+
+
+@pytest.fixture
+def slow(visit, tmp_path):
+    """A page that reads 511 tokens of a model whose heads take long to try, and that never ends its text."""
+    folder = tmp_path / "mine"
+    own_folder(folder)
+    sizes = {"hidden_size": 256, "num_attention_heads": 8, "num_hidden_layers": 4, "intermediate_size": 1024}
+    model = own_model(vocab_size=300, max_position_embeddings=600, rope_scaling=None, **sizes)
+    with torch.no_grad():
+        model.lm_head.weight[model.config.eos_token_id] = 0  # any token above 0 is likelier
+    save_checkpoint(model, folder / "model.safetensors")
+    page = visit(write(folder, folder))
+    page.fill(".in-field", "学习语言模型 " * 200)
+    page.locator(".in-count", has_text="511 tokens").wait_for(timeout=60_000)
+    settled(page)
+    return page
+
+
+# Begin a trial, and press the button once it has begun, in the page itself: asked from here, it might have ended.
+BEGIN_THEN_PRESS = """(button) => new Promise((done) => {
+    const tried = document.querySelector(".in-tried");
+    const hasBegun = () => /^[1-9]\\d* of 32 heads tried…/.test(tried.innerText);
+    const look = () => (hasBegun() ? done(button.click()) : requestAnimationFrame(look));
+    [...document.querySelectorAll("button")].find((one) => one.innerText === "Try without each head").click();
+    look();
+})"""
+
+
+def test_a_long_trial_is_stopped_by_its_button_another_token_and_a_new_text(slow):
+    page, tried = slow, slow.locator(".in-tried")
+    stopped = re.compile(r"^([1-9]\d*) of 32 heads tried; of the others the second bar is empty")
+    page.get_by_role("button", name="Try without each head").evaluate(BEGIN_THEN_PRESS)  # it says "Stop trying" then
+    tried.filter(has_text=stopped).wait_for()
+    [count] = re.findall(stopped, tried.inner_text())
+    drawn = "all => all.filter((one) => parseFloat(one.style.width) > 0).length"
+    assert 0 < page.eval_on_selector_all(".in-need i", drawn) <= int(count) < 32
+    page.evaluate("() => new Promise((done) => setTimeout(done, 400))")
+    assert re.findall(stopped, tried.inner_text()) == [count], "nobody tries on"
+
+    page.locator(".in-line button").nth(300).evaluate(BEGIN_THEN_PRESS)
+    page.locator(".in-blocks[data-tried=false]").wait_for()
+    settled(page)
+    assert tried.inner_text() == ""
+    page.locator(".in-line button").last.click()
+    tried.filter(has_text=stopped).wait_for()
+
+    page.locator(".in-field").evaluate(BEGIN_THEN_PRESS)
+    fill(page, "abc")
+    assert tried.inner_text() == "" and page.locator(".in-line button").count() < 20
+    page.get_by_role("button", name="Try without each head").click()
+    tried.filter(has_text="Needed most here").wait_for()
+    assert_quiet(page)
+
+
+def test_playing_writes_until_it_is_stopped(slow):
+    page = slow
+    fill(page, "学习")
+    before = page.locator(".in-line button").count()
+    # Pressed in the page itself: asked from here, the text might be full before.
+    page.get_by_role("button", name="Play").evaluate("""(play) => new Promise((done) => {
+        const written = () => document.querySelectorAll('.in-line [data-written="true"]').length;
+        const look = () => (written() > 3 ? done(play.click()) : requestAnimationFrame(look));
+        play.click();
+        look();
+    })""")
+    page.get_by_role("button", name="Play").wait_for()
+    settled(page)
+    count = page.locator(".in-line button").count()
+    assert before + 3 < count < 512
+    assert page.locator('.in-line [data-written="true"]').count() == count - before
+    page.get_by_role("button", name="Next token").click()
+    settled(page)
+    assert page.locator(".in-line button").count() == count + 1
+    assert_quiet(page)
+
+
+def test_it_writes_until_the_text_is_full_and_only_text_and_bars_keep_up(slow):
+    page = slow
+    fill(page, "学习语言模型 " * 10)
+    page.evaluate("""() => {
+        globalThis.drawn = { ".in-line": 0, ".in-cache": 0 };
+        for (const name of Object.keys(drawn))
+            new MutationObserver(() => drawn[name]++).observe(document.querySelector(name), { childList: true });
+    }""")
+    page.get_by_role("button", name="Play").click()
+    page.locator(".in-complaint", has_text="This page reads 512 tokens, and no more.").wait_for(timeout=60_000)
+    page.get_by_role("button", name="Play").wait_for()
+    settled(page)
+    drawn = page.evaluate("drawn")
+    assert drawn[".in-line"] > drawn[".in-cache"] > 0
+    assert "512 tokens ×" in page.inner_text(".in-cache"), "all of it is right when it has stopped"
+    assert page.get_by_role("button", name="Play").is_disabled()
+    assert page.get_by_role("button", name="Next token").is_disabled()
+    page.get_by_role("button", name="Undo").click()
+    settled(page)
+    assert page.get_by_role("button", name="Play").is_enabled() and page.inner_text(".in-complaint") == ""
+    assert_quiet(page)
 
 
 def test_the_map_of_a_head_says_who_reads_whom(visit, living):
     page = visit(living)
     page.get_by_role("button", name="block 1, head 3").click()
-    page.locator(".in-bigmap").scroll_into_view_if_needed()
-    box = page.locator(".in-bigmap canvas").bounding_box()
+    page.locator(".st-map").scroll_into_view_if_needed()
+    box = page.locator(".st-map canvas").bounding_box()
     page.mouse.move(box["x"] + 100, box["y"] + box["height"] - 6)
-    page.locator(".in-bigside .mm-note", has_text="in·the reads").wait_for()
-    assert re.match(r"in·the reads <s>: [\d.< ]+\s%", page.inner_text(".in-bigside .mm-note"))
+    page.locator(".st-mapside .mm-note", has_text="in·the reads").wait_for()
+    assert re.match(r"in·the reads <s>: [\d.< ]+\s%", page.inner_text(".st-mapside .mm-note"))
     page.mouse.click(box["x"] + 100, box["y"] + 90)
     page.locator('.in-line [aria-current="true"]', has_text="<s>").wait_for()
 
@@ -398,7 +483,7 @@ def test_a_long_text_is_cut_and_stays_quick(visit, tmp_path):
     page.get_by_role("button", name="block 2, head 4").click()
     settled(page)
     seen = page.evaluate("""() => {
-        const box = document.querySelector(".in-bigmap");
+        const box = document.querySelector(".st-map");
         const { width, height } = box.querySelector("canvas").getBoundingClientRect();
         return [box.scrollHeight > 7000, width <= box.clientWidth, height <= 440, box.scrollTop > 6000];
     }""")
@@ -413,7 +498,7 @@ def test_it_fits_and_can_be_used_by_everybody(visit, own, living, width, theme):
         page = visit(file, width, theme)
         page.evaluate(Axe().axe_script)
         assert axe_problems(page) == []
-        page.locator(".in-head").nth(2).click()
+        page.locator(".st-head").nth(2).click()
         page.get_by_text("How a token is drawn").click()
         page.get_by_role("switch", name="silence this head").check()
         page.locator(".in-number small").first.wait_for()
@@ -455,7 +540,7 @@ def test_it_speaks_chinese_in_every_part(visit, tmp_path, width):
     assert page.inner_text(".in-check").startswith("已核对：logits 与 PyTorch 相")
     page.get_by_text("怎样抽取 token").click()
     look()
-    page.locator(".in-head").nth(2).click()
+    page.locator(".st-head").nth(2).click()
     page.get_by_role("switch", name="让这个头静音").check()
     look()
     page.get_by_role("button", name="钉住，用来对比").click()

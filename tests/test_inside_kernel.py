@@ -23,13 +23,13 @@ class Asked:
         self.kernel.hear(message)
         return self.sent
 
-    def read(self, ids, silenced=(), run=1):
-        (told, none), (ready, nothing) = self(do="read", run=run, ids=ids, silenced=list(silenced))
+    def read(self, ids, silenced=(), run=1, known=0):
+        (told, none), (ready, nothing) = self(do="read", run=run, ids=ids, silenced=list(silenced), known=known)
         assert (told["did"], told["run"], ready) == ("read", run, {"did": "ready", "run": run})
         assert none == nothing == []
         return told["told"]
 
-    def look(self, what, kind=np.float32, **place):
+    def look(self, what, kind: type = np.float32, **place):
         [(message, buffers)] = self(do="look", key=7, what=what, **place)
         assert (message["did"], message["key"]) == ("look", 7), message
         return np.frombuffer(buffers[0], kind) if buffers else message["answer"]
@@ -113,12 +113,9 @@ def found_sum(written):
 def test_a_trial_and_another_text_are_as_torch_with_a_hook(both):
     asked, _, model = both
     asked.read(IDS, ["1.1"])
-    found = [message for message, _ in asked(do="trial", run=3, at=8, token=4)]
-    heads = [(one["layer"], one["head"]) for one in found]
-    assert heads == [(layer, head) for layer in (1, 0) for head in range(4) if (layer, head) != (1, 1)]
-    for one in found:
-        expected = logits_of(model, IDS[:9], (1, 1), (one["layer"], one["head"]))[8].log_softmax(-1)[4].item()
-        assert (one["did"], one["run"]) == ("trial", 3) and one["without"] == pytest.approx(expected, abs=CLOSE)
+    for layer, head in ((1, 3), (1, 0), (0, 2)):
+        expected = logits_of(model, IDS[:9], (1, 1), (layer, head))[8].log_softmax(-1)[4].item()
+        assert asked.look("without", at=8, token=4, layer=layer, head=head) == pytest.approx(expected, abs=CLOSE)
     expected = logits_of(model, IDS[2:6], (0, 3))[-1].softmax(-1)
     top = asked.look("beside", ids=IDS[2:6], silenced=["0.3"])
     assert [id for id, _ in top] == expected.topk(24).indices.tolist()
@@ -126,13 +123,87 @@ def test_a_trial_and_another_text_are_as_torch_with_a_hook(both):
     assert len(asked.kernel.ids) == len(IDS), "the text is as it was"
 
 
-def test_only_what_changed_is_sent(both):
+def test_only_what_is_not_known_is_sent(both):
     asked, _, _ = both
     asked.read(IDS)
-    for ids, silenced, sent in (
-        ([*IDS, 1], [], [9, 10]), ([*IDS[:7], 1], [], [6, 7]), (IDS[:5], [], [4]), (IDS[:5], ["1.0"], [0, 1, 2, 3, 4])
+    for ids, known, sent in (
+        ([*IDS, 1], 10, [9, 10]),
+        ([*IDS[:7], 1], 7, [6, 7]),
+        (IDS[:5], 5, [4]),
+        (IDS, 3, range(2, 10)),
+    ):
+        told = asked.read(ids, known=known)
+        assert [one["at"] for one in told] == list(sent)
+        assert_same(told[0], {"at": known - 1, "next": Asked(asked.kernel.model).read(ids)[known - 1]["next"]})
+
+
+@pytest.fixture
+def read_by_blocks(both):
+    """Gives how many tokens each block has read since the last time."""
+    _, _, model = both
+    counts = [0 for _ in model.model.layers]
+    for index, layer in enumerate(model.model.layers):
+
+        def count(module, given, index=index):
+            counts[index] += given[0].shape[1]
+
+        layer.input_layernorm.register_forward_pre_hook(count)
+
+    def since():
+        found = list(counts)
+        counts[:] = [0 for _ in counts]
+        return found
+
+    return since
+
+
+def test_a_part_of_a_text_that_was_read_costs_no_second_reading(both, read_by_blocks):
+    asked, _, _ = both
+    asked.read(IDS, ["0.2"])
+    assert read_by_blocks() == [10, 10]
+    for what, place in (
+        ("lens", {"at": 3}), ("wrote", {"at": 3, "token": 4}), ("neurons", {"at": 3, "layer": 1}),
+        ("stream", {"at": 9}), ("maps", {"layer": 0, "from": 0}),
+        ("draw", {"at": 9, "settings": {"temperature": 1, "topK": 0, "topP": 1}}),
+        ("beside", {"ids": IDS[:4], "silenced": ["0.2"]}),
     ):  # fmt: skip
-        assert [one["at"] for one in asked.read(ids, silenced)] == sent
+        assert asked.look(what, **place) is not None
+    assert read_by_blocks() == [0, 0]
+    asked.look("beside", ids=IDS[:4], silenced=[])
+    assert read_by_blocks() == [4, 4]
+
+
+def test_of_another_text_only_what_differs_is_read(both, read_by_blocks):
+    asked, _, model = both
+    for ids, keys, count in (
+        (IDS, [], [10, 10]), ([*IDS, 1], [], [1, 1]), ([*IDS, 1, 2, 3], [], [2, 2]), ([*IDS[:7], 1], [], [1, 1]),
+        (IDS[:5], [], [0, 0]), (IDS[:5], ["1.0"], [0, 5]), ([*IDS[:3], 8, 9], ["1.0"], [2, 2]),
+        (IDS[:5], ["0.1", "1.0"], [5, 5]), (IDS, [], [10, 10]), (IDS, ["1.3"], [0, 10]), ([4, *IDS], [], [11, 11]),
+    ):  # fmt: skip
+        told = asked.read(ids, keys)
+        assert read_by_blocks() == count
+        silent = [tuple(map(int, key.split("."))) for key in keys]
+        expected = logits_of(model, ids, *silent).softmax(-1)
+        read_by_blocks()
+        for one, p in zip(told, expected, strict=True):
+            assert [share for _, share in one["top"]] == pytest.approx(p.topk(24).values.tolist(), abs=CLOSE)
+        rows = asked.look("maps", np.uint8, layer=1, **{"from": 0})
+        fresh = Asked(model)
+        fresh.read(ids, keys)
+        again = fresh.look("maps", np.uint8, layer=1, **{"from": 0})
+        assert np.abs(rows.astype(int) - again).max() <= 1, "a byte, rounded up or down"
+        read_by_blocks()
+
+
+def test_what_was_read_in_part_is_read_anew(both, monkeypatch):
+    asked, _, model = both
+    asked.read(IDS)
+    last = model.model.layers[1].mlp
+    with monkeypatch.context() as broken:
+        broken.setattr(last, "forward", lambda x: 1 / 0)
+        [(message, _)] = asked(do="read", run=2, ids=[*IDS, 1], silenced=[], known=10)
+        assert (message["did"], message["message"]) == ("fail", "division by zero")
+    assert asked.read([*IDS, 1]) == Asked(model).read([*IDS, 1])
 
 
 def test_a_draw_is_of_the_likely_ones_and_what_fails_is_told(both):

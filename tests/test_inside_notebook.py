@@ -10,7 +10,6 @@ from tokenizer_builders import train_tokens
 from transformers import AutoTokenizer
 
 from minimind_edu import figures
-from minimind_edu.figures.inside.kernel import Kernel
 
 TEXT = "我爱编程，the model reads"
 # What anywidget gives to a module: traits, and messages with bytes, which a kernel answers.
@@ -36,7 +35,7 @@ HOST = """async ([source, data]) => {
 
 
 COLORED = """() => {
-    const canvas = document.querySelector(".in-head canvas");
+    const canvas = document.querySelector(".st-head canvas");
     const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
     return data.some((value, i) => i % 4 === 0 && value !== data[i + 1]);
 }"""
@@ -54,13 +53,12 @@ def shown(browser):
         def ask(message):
             answers = []
             asked.append(message["do"] if message["do"] != "look" else message["what"])
-            kernel.send = lambda content, buffers: answers.append(
+            inside.send = lambda content, buffers: answers.append(
                 [content, [base64.b64encode(b).decode() for b in buffers]]
             )
-            kernel.hear(json.loads(json.dumps(message)))
+            inside._handle_custom_msg(json.loads(json.dumps(message)), [])
             return answers
 
-        kernel = Kernel(inside._kernel.model, None)
         page.watch = Watch(page)
         page.expose_function("ask", ask)
         page.add_style_tag(content=inside._css)
@@ -98,17 +96,49 @@ def test_the_views_are_those_of_the_page(shown, tmp_path):
     page.get_by_role("switch", name="silence this head").check()
     page.locator(".in-number small").first.wait_for()
     page.get_by_role("button", name="block 2", exact=True).click()
-    page.locator(".in-strips b", has_text=".").first.wait_for()
+    page.locator(".st-strips b", has_text=".").first.wait_for()
     page.locator(".in-feed").first.click()
     page.locator(".in-neurons li").first.wait_for()
     page.get_by_role("button", name="Try without each head").click()
     page.locator(".in-tried", has_text="Needed most here").wait_for()
-    assert {"read", "lens", "wrote", "stream", "neurons", "maps", "trial"} == set(asked)
+    assert {"read", "lens", "wrote", "stream", "neurons", "maps", "without"} == set(asked)
     assert page.locator(".in-private").inner_text() == "The model runs in the kernel of this notebook."
     assert page.watch.problems == []
     assert page.evaluate(COLORED), "the maps have the color of what is read"
     page.evaluate("end()")
-    assert page.evaluate("heard.length") == 0
+    assert page.evaluate("heard.length") == 0 and asked[-1] == "close"
+
+
+def said(inside):
+    """What an Inside answers: say(message) gives its messages without their bytes."""
+    answers = []
+    inside.send = lambda content, buffers: answers.append(content)
+
+    def say(**message):
+        answers.clear()
+        inside._handle_custom_msg(message, [])
+        return list(answers)
+
+    return say
+
+
+def test_two_views_read_two_texts_and_a_closed_one_leaves_nothing():
+    model = own_model()
+    inside = figures.Inside(model, text="1 2")
+    say = said(inside)
+    texts = {"one": [1, 2, 3], "two": [4, 5]}
+    for view, ids in texts.items():
+        told = say(view=view, do="read", run=1, ids=ids, silenced=[], known=0)
+        assert [message["view"] for message in told] == [view, view]
+    for view, ids in texts.items():
+        [answer] = say(view=view, do="look", key=1, what="lens", at=1)
+        assert answer["view"] == view
+        assert answer["answer"][-1][0][0] == logits_of(model, ids)[1].argmax().item()
+    assert say(view="one", do="close") == say(view="never opened", do="close") == []
+    assert [*inside._kernels] == ["two"]
+    for number in range(20):
+        say(view=f"{number}", do="read", run=1, ids=[1], silenced=[], known=0)
+    assert [*inside._kernels] == [f"{number}" for number in range(12, 20)], "the last ones"
 
 
 def test_without_a_tokenizer_it_takes_ids(shown):

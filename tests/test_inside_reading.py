@@ -131,13 +131,43 @@ def test_another_text_is_read_beside(node, model):
 
 
 def test_a_trial_tells_what_is_lost_without_each_head(node, model):
-    script = "([ids, at, token, keys]) => (read(reading, ids, keys), [...reading.trial(at, token)])"
-    found = node.evaluate(script, [IDS, 9, 4, ["1.1"]])
-    heads = [(one["layer"], one["head"]) for one in found]
-    assert heads == [(layer, head) for layer in (1, 0) for head in range(4) if (layer, head) != (1, 1)]
-    for one in found:
-        silent = [(1, 1), (one["layer"], one["head"])]
-        expected = logits_of(model, IDS[:10], *silent)[9].log_softmax(-1)[4].item()
-        assert one["without"] == pytest.approx(expected, abs=CLOSE)
+    script = """([ids, at, token, keys, heads]) => (read(reading, ids, keys), heads.map(([layer, head]) => {
+        const steps = reading.without(at, token, layer, head);
+        reading.beside(ids.slice(2)); // somebody else is heard meanwhile
+        for (;;) {
+            const { done, value } = steps.next();
+            if (done) return value;
+            reading.beside(ids.slice(3));
+        }
+    }))"""
+    ids = IDS + IDS  # more than are read at once
+    heads = [(1, 0), (1, 3), (0, 2)]
+    for found, head in zip(node.evaluate(script, [ids, 20, 4, ["1.1"], heads]), heads, strict=True):
+        expected = logits_of(model, ids[:21], (1, 1), head)[20].log_softmax(-1)[4].item()
+        assert found == pytest.approx(expected, abs=CLOSE)
     logits = node.evaluate(f"() => {LOGITS}")
-    torch.testing.assert_close(torch.tensor(logits), logits_of(model, IDS, (1, 1)), rtol=0, atol=CLOSE)
+    torch.testing.assert_close(torch.tensor(logits), logits_of(model, ids, (1, 1)), rtol=0, atol=CLOSE)
+
+
+def test_a_trial_lets_others_be_heard_after_every_few_tokens(node, model):
+    script = "(ids) => (read(reading, ids), [[...reading.without(30, 4, 0, 1)].length, model.atOnce ?? 1])"
+    steps, at_once = node.evaluate(script, IDS * 3)
+    assert steps == -(-31 // at_once) > 1
+
+
+def test_a_token_more_asks_the_last_matrix_once(node, model):
+    """What was expected of it is in what was told of the token before it."""
+    script = """(ids) => {
+        read(reading, ids);
+        reading.tell(ids.length - 1);
+        let count = 0;
+        const [whole, rest] = [model.read, model];
+        rest.read = (stream) => (count++, whole(stream));
+        const expected = reading.following(ids.length - 1, 7);
+        read(reading, [...ids, 7]);
+        const told = [reading.tell(ids.length), reading.tell(ids.length - 1, 7).next];
+        rest.read = whole;
+        return [count, expected, told[1]];
+    }"""
+    count, expected, again = node.evaluate(script, IDS)
+    assert count == 2 and expected == again, "the second is the one before the last, asked about anew"

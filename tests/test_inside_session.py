@@ -7,9 +7,8 @@ OPEN = """async () => {
     globalThis.asked = [];
     globalThis.answers = { draw: 7 };
     const runner = {
-        read: (ids, silenced) => asked.push(["read", ids, [...silenced]]),
+        read: (ids, silenced, known) => asked.push(["read", ids, [...silenced], known]),
         look: async (what, place) => (asked.push([what, place]), answers[what]),
-        trial: (place) => asked.push(["trial", place]),
     };
     const bytes = (id) => new TextEncoder().encode(String.fromCharCode(96 + id));
     const encode = (text) => [...text].map((one) => {
@@ -17,10 +16,12 @@ OPEN = """async () => {
         return one.charCodeAt(0) - 96;
     });
     const reader = { encode, bytesOf: bytes, isSpecial: () => false, joins: "" };
-    const data = { text: "abc", prefix: [0], ends: [26], most: 8, chat: null };
-    globalThis.make = (changes) => {
+    const data = { text: "abc", prefix: [0], ends: [26], most: 8, chat: null,
+        config: { num_hidden_layers: 2, num_attention_heads: 2 } };
+    globalThis.make = (changed) => {
         asked.length = 0;
-        globalThis.session = createSession({ data: { ...data, ...changes }, reader, runner }, () => {});
+        globalThis.changes = 0;
+        globalThis.session = createSession({ data: { ...data, ...changed }, reader, runner }, () => changes++);
     };
     globalThis.tell = () => {
         const top = (id) => [[id + 1, 0.5], [id + 2, 0.2]];
@@ -50,7 +51,7 @@ def test_a_text_is_typed_continued_taken_back(session):
     assert (found["ids"], found["typed"], found["written"]) == ([0, 1, 2, 3, 4, 5], "abcde", [4])
     found = do(session, "session.undo(); session.undo();")
     assert (found["ids"], found["selected"], found["typed"]) == ([0, 1, 2, 3], 3, "abc")
-    assert session.evaluate("() => asked.at(-1)") == ["read", [0, 1, 2, 3], []]
+    assert session.evaluate("() => asked.at(-1)") == ["read", [0, 1, 2, 3], [], 4]
 
 
 def test_what_begins_as_before_stays_told(session):
@@ -80,13 +81,19 @@ def test_the_model_ends_its_text(session):
     assert session.evaluate("() => [session.hasEnded, session.isPlaying]") == [True, False]
 
 
+def test_a_full_text_ends_the_writing_and_it_is_drawn_once_more(session):
+    steps = "session.type('abcdef'); tell(); session.play(); tell(); const before = changes; await session.next();"
+    assert do(session, steps + "globalThis.more = changes - before;")["ids"] == [0, 1, 2, 3, 4, 5, 6, 7]
+    assert session.evaluate("() => [session.isPlaying, more]") == [False, 1]
+
+
 def test_what_was_before_the_first_silent_head_is_kept_to_compare_with(session):
     do(
         session,
         "session.type('ab'); tell(); session.silenceSome(['0.1'], true); tell(); session.silenceSome(['1.0'], true);",
     )
     assert session.evaluate("() => session.before.length") == 3
-    found = do(session, "tell(); session.silence(new Set());")
+    found = do(session, "tell(); session.silenceSome([...session.silenced], false);")
     assert found["silenced"] == [] and session.evaluate("() => session.before") is None
     found = do(session, "tell(); session.undo();")
     assert found["silenced"] == ["0.1", "1.0"] and session.evaluate("() => session.before.length") == 3
@@ -145,11 +152,45 @@ def test_an_answer_from_before_a_head_fell_silent_is_not_used(session):
 
 
 def test_a_trial_is_of_the_token_that_is_explained(session):
-    do(session, "session.type('ab'); tell(); session.set({ target: 4 }); session.tryAll();")
-    assert session.evaluate("() => asked.at(-1)") == ["trial", {"at": 2, "token": 4}]
-    do(session, "session.hear({ did: 'trial', layer: 0, head: 1, without: -2 }); session.set({ isAgainst: true });")
-    found = session.evaluate("() => [session.trial.found.length, session.targetNow, session.againstNow]")
-    assert found == [1, 4, 3]
+    do(session, "session.type('ab'); session.silenceSome(['1.0'], true); tell(); session.set({ target: 4 });")
+    do(session, "answers.without = -2; session.set({ isAgainst: true }); await session.tryAll();")
+    heads = [{"layer": 1, "head": 1}, {"layer": 0, "head": 0}, {"layer": 0, "head": 1}]
+    tried = session.evaluate("() => asked.filter(([what]) => what === 'without').map(([_, place]) => place)")
+    assert tried == [{"at": 2, "token": 4, **head} for head in heads]
+    trial, *shown = session.evaluate("() => [session.trial, session.targetNow, session.againstNow]")
+    assert trial == {"at": 2, "token": 4, "found": [{**head, "without": -2} for head in heads], "isGoing": False}
+    assert shown == [4, 3]
+
+
+@pytest.mark.parametrize(
+    "act, is_kept",
+    {
+        "the button": ("session.stopTrying()", True),
+        "another token": ("session.select(1)", True),
+        "another target": ("session.set({ target: 4 })", True),
+        "another trial": ("session.tryAll()", False),
+        "a new text": ("session.type('xy')", False),
+        "a token written": ("session.next()", False),
+        "a silent head": ("session.silenceSome(['0.0'], true)", False),
+    }.values(),
+)
+def test_a_trial_is_ended_by(session, act, is_kept):
+    """What was found before stays, or all of it is gone; and nobody is asked on."""
+    script = f"""async () => {{
+        session.type("ab"); tell();
+        const later = [];
+        const resolved = () => new Promise((done) => setTimeout(done));
+        answers.without = {{ then: (use) => later.push(use) }}; // answers when it is told to
+        session.tryAll(); await resolved();
+        const trial = session.trial;
+        later.shift()(-1); await resolved();
+        {act}; await resolved();
+        later.shift()(-2); await resolved();
+        const asked_ = asked.filter(([what]) => what === "without").length;
+        return [trial === session.trial, trial.isGoing && trial === session.trial, trial.found.length, asked_];
+    }}"""
+    again = "tryAll" in act
+    assert session.evaluate(script) == [is_kept, False, 1, 3 if again else 2]
 
 
 def test_a_pinned_text_is_what_all_others_are_compared_with(session):

@@ -44,6 +44,23 @@ def worst_of(node, ids, **options):
     return node.evaluate(COMPARE, [ids, options])
 
 
+def test_of_what_passes_no_more_is_noted_than_asked(node, tmp_path):
+    """A trace of all is most of the time of a token: a reading keeps streams, weights of attention and routes."""
+    for kind in MODELS:
+        load(node, own_model(kind), tmp_path)
+        script = """async (ids) => {
+            const { PASSING } = await import("/inside/step.js");
+            const tracesOf = (options) => model.run(ids, options).traces;
+            const [some, all] = [tracesOf({ trace: PASSING, logits: false }), tracesOf()];
+            const kept = ({ blocks, embedding, final }) => [embedding, final, ...blocks.flatMap(
+                ({ output, middle, weights, route }) => [output, middle, weights, route ?? null])];
+            const others = ["q", "heads", "gate", "hidden"].filter((one) => one in some[3].blocks[1]);
+            return [some.map(kept), all.map(kept), others];
+        }"""
+        some, whole, others = node.evaluate(script, IDS)
+        assert some == whole and others == []
+
+
 def test_fifty_stories_of_the_living_model_in_both_languages(node, tmp_path):
     model = living.living_model()
     stories = [world.stories(1, 20 + n, 20 + n, ("en zh", "en", "zh")[n % 3])[0].tolist() for n in range(50)]

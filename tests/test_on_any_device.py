@@ -3,6 +3,8 @@
 Without a GPU it is pretended: one tensor left behind is refused.
 """
 
+import json
+
 import numpy as np
 import pytest
 import torch
@@ -15,6 +17,7 @@ from minimind_edu.ablations import lists
 from minimind_edu.checks import check_rms_norm
 from minimind_edu.device import device_of
 from minimind_edu.figures import neuron_words
+from minimind_edu.figures.inside.kernel import Kernel
 from minimind_edu.for_comparison import CatCache, LayerNorm, PlainFeedForward
 from minimind_edu.kv_cache import KVCache
 from minimind_edu.living import exam, heads, living_model, new_model, story_batches
@@ -121,6 +124,34 @@ def test_a_reader_is_examined_where_it_is(gpu):
     variant = sharing.VARIANTS["K = 2"]
     here, there = (sharing.accuracy(reader, exam) for reader in moved(lambda: sharing.new_reader(variant, 0), gpu))
     assert there == here
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_model_is_looked_into_where_it_is(kind, gpu):
+    """All that the views of figures.Inside ask: a text, another, parts of it, without a head."""
+    looks = {
+        "lens": {"at": 3}, "wrote": {"at": 3, "token": 4}, "neurons": {"at": 2, "layer": 1}, "stream": {"at": 4},
+        "maps": {"layer": 1, "from": 0}, "draw": {"at": 4, "settings": {"temperature": 1, "topK": 1, "topP": 1}},
+        "beside": {"ids": [3, 1], "silenced": []}, "without": {"at": 4, "token": 3, "layer": 0, "head": 1},
+    }  # fmt: skip
+    readings = (([1, 2, 3, 4], [], 0), ([1, 2, 3, 4, 5], [], 4), ([1, 2, 3, 7, 8], ["1.0", "0.feed"], 0))
+    told = []
+    for model in moved(lambda: tiny_model(kind, dtype=torch.float32), gpu):
+        sent = []
+        kernel = Kernel(model, lambda *message, sent=sent: sent.append(message))
+        for run, (ids, silenced, known) in enumerate(readings):
+            kernel.hear({"do": "read", "run": run, "ids": ids, "silenced": silenced, "known": known})
+        for key, (what, place) in enumerate(looks.items()):
+            kernel.hear({"do": "look", "key": key, "what": what, **place})
+        told.append(sent)
+    assert [message["did"] for message, _ in told[1]] == 3 * ["read", "ready"] + len(looks) * ["look"]
+    rest, numbers = [], ([], [])  # compared exactly, and closely
+    for sent, found in zip(told, numbers, strict=True):
+        text = json.dumps([message for message, _ in sent])
+        rest.append(json.loads(text, parse_float=lambda x, found=found: found.append(float(x))))
+    assert rest[0] == rest[1] and numbers[0] == pytest.approx(numbers[1], abs=1e-4)
+    (_, [vectors]), (_, [others]) = (sent[6 + list(looks).index("stream")] for sent in told)
+    assert np.allclose(np.frombuffer(vectors, np.float32), np.frombuffer(others, np.float32), atol=1e-4)
 
 
 def test_small_parts_return_where_their_tensors_are(gpu):

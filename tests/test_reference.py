@@ -1,6 +1,7 @@
 """What the reference tables name is there: places, functions, classes, questions; and no item of the notes is lost."""
 
 import importlib
+import json
 import re
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from minimind_book import reference
 from minimind_book.facts import FACTS
 
+from tools.chapters import ROOT
 from tools.corrections import MOST_WORDS, corrections
 from tools.places import headings
 
@@ -81,6 +83,32 @@ def test_the_names_of_the_notes_lead_somewhere():
         "SimpleTransformerLayer",
     ):
         assert f"`{name}`" in listed
+
+
+CITED = re.compile(r"\b([A-Z][a-z][\w’'-]*(?:(?:, (?:and )?| and )[A-Z][\w’'-]+)*)(?: et al\.)?,? \(?((?:19|20)\d\d)\b")
+NO_PEOPLE = set("January March April May November December LayerNorm DeepSeek-V3 Medusa SpecInfer Team The".split())
+
+
+def without_row(text: str) -> set[str]:
+    """The papers that a text names by people and year, and for which the table of papers has no row."""
+    rows = [re.match(r"(.+?) \((\d{4})\)", paper).groups() for paper in column("papers", "Paper")]
+    known = {(re.split(",? |, ", people)[0], year) for people, year in rows}
+    named = [(re.split(", | and ", people)[0], year) for people, year in CITED.findall(text)]
+    return {" ".join(one) for one in named if one not in known and one[0] not in NO_PEOPLE}
+
+
+def test_every_paper_that_the_book_names_has_a_row():
+    pages = [path for path in (ROOT / "book").rglob("*") if path.suffix in (".md", ".tsv") and path.stem != "papers"]
+    for path in pages:
+        assert without_row(path.read_text(encoding="utf-8")) == set(), path
+    for path in (ROOT / "chapters").glob("*.ipynb"):
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        text = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+        assert without_row(text) == set(), path
+
+
+def test_a_paper_without_a_row_is_found():
+    assert without_row("so it is (Kornell, Hays and Bjork 2009; Nobody et al. 2021), since May 2026") == {"Nobody 2021"}
 
 
 def test_a_wrong_name_is_not_found():

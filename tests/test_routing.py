@@ -164,13 +164,25 @@ def test_balance_changes_the_loss_little():
         assert free == pytest.approx(even, abs=0.05)
 
 
+def early_load(model) -> float:
+    """The share of the busiest expert of block 2 after the first steps of a training."""
+    train(model, story_batches(1, BATCH_SIZE, LENGTH), replace(RECIPE, steps=STOPS[1], last=1.0))
+    with torch.no_grad():
+        return expert_loads(model(HELD_OUT).routing[1]).max().item()
+
+
 def test_a_favorite_needs_no_expert_that_learns_faster():
     model = new_model(1, config(1, False)).eval()
     for block in model.model.layers:
         block.mlp.experts = torch.nn.ModuleList([block.mlp.experts[0]] * NUM_EXPERTS)
-    train(model, story_batches(1, BATCH_SIZE, LENGTH), replace(RECIPE, steps=STOPS[1], last=1.0))
-    with torch.no_grad():
-        assert expert_loads(model(HELD_OUT).routing[1]).max() > 0.95
+    assert early_load(model) > 0.95
+
+
+def test_a_favorite_needs_what_all_tokens_have_in_common():
+    model = new_model(1, config(1, False)).eval()
+    for block in model.model.layers:
+        block.mlp.gate.register_forward_pre_hook(lambda _, given: given[0] - given[0].mean((0, 1)))
+    assert early_load(model) < 0.5
 
 
 @torch.no_grad()

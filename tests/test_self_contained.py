@@ -152,15 +152,42 @@ def test_what_chapters_carry_has_all_figures_and_says_what_it_lacks(wheel, tmp_p
     assert "AttributeError: Inside needs the whole package: install it as README.md tells" in done.stderr
 
 
-def test_the_notebook_is_the_chapter_but_for_its_first_cell(cell):
+def test_the_notebook_is_the_chapter_but_for_its_first_cell_and_its_links(cell):
     text = self_contained.self_contained(CHAPTER, cell)
     notebook = json.loads(text)
     nbformat.validate(notebook)
     chapter = json.loads(CHAPTER.read_text(encoding="utf-8"))
+    for one in chapter["cells"]:
+        if one["cell_type"] == "markdown":
+            one["source"] = self_contained.with_addresses("".join(one["source"])).splitlines(keepends=True)
     differing = [new["id"] for new, old in zip(notebook.pop("cells"), chapter.pop("cells"), strict=True) if new != old]
     assert differing == [install_cell.CELL_ID]
     assert notebook == chapter
     assert len(text) - CHAPTER.stat().st_size < 860_000  # the package: half of it trained weights and stored runs
+
+
+@pytest.mark.parametrize(("edition", "chinese"), [("", False), ("zh/", True)])
+def test_every_link_of_a_notebook_leads_into_the_published_book(edition, chinese):
+    """To a page that is there, in the same language: a notebook that was downloaded has no neighbors."""
+    book = f"{install_cell.book_url()}{edition}"
+    for chapter in self_contained.CHAPTERS.glob("*.ipynb"):
+        cells = json.loads(self_contained.self_contained(chapter, "import os", chinese))["cells"]
+        text = "\n".join("".join(one["source"]) for one in cells if one["cell_type"] == "markdown")
+        found = re.findall(r"\]\(([^\s)#]+)(?:#[^\s)]*)?\)", re.sub("`[^`]*`", "", text))
+        links = [link for link in found if not re.match("figure:|https?:(?!//minimind-edu)", link)]
+        assert links, chapter
+        for link in links:
+            assert link.startswith(book) and link.endswith(".html"), f"{chapter.name}: {link}"
+            page = ROOT / link.removeprefix(book).removesuffix(".html")
+            assert any(page.with_suffix(ending).is_file() for ending in (".md", ".ipynb")), f"{chapter.name}: {link}"
+
+
+def test_an_address_in_a_notebook_keeps_its_place_on_the_page():
+    text = "[it](../book/live.md#story=Mia&part=ffn-2), [that](03_attention.ipynb), [far](https://a.b/c.md), `q[0](x)`"
+    assert self_contained.with_addresses(text, chinese=True).replace(install_cell.book_url(), "BOOK/") == (
+        "[it](BOOK/zh/book/live.html#story=Mia&part=ffn-2), [that](BOOK/zh/chapters/03_attention.html), "
+        "[far](https://a.b/c.md), `q[0](x)`"
+    )
 
 
 def test_a_chinese_notebook_sets_its_language_and_learns_its_words(monkeypatch):

@@ -14,6 +14,7 @@ from minimind_edu.sharing import (
     PROPERTIES,
     QUERY_HEADS,
     SEEDS,
+    STEPS,
     VALUES,
     VARIANTS,
     Variant,
@@ -111,12 +112,12 @@ def test_training_teaches_and_is_repeatable():
 
 
 def test_the_program_writes_what_the_book_reads(tmp_path, monkeypatch, capsys):
-    steps_of = []
-    monkeypatch.setattr(__main__, "run", lambda variant, seed, steps: steps_of.append(steps) or seed / 10)
+    monkeypatch.setattr(__main__, "run", lambda variant, seed, steps: seed / 10 + steps)
     monkeypatch.setattr(sys, "argv", ["sharing", "--into", str(tmp_path / "new" / "runs.json")])
     __main__.main()
     monkeypatch.setattr(sharing, "RUNS", tmp_path / "new" / "runs.json")
-    assert runs() == dict.fromkeys(VARIANTS, [0.0, 0.1, 0.2, 0.3, 0.4]) and set(steps_of) == {sharing.STEPS}
+    for steps in STEPS:
+        assert runs(steps) == dict.fromkeys(VARIANTS, [steps + seed / 10 for seed in SEEDS])
     monkeypatch.setattr(sys, "argv", ["sharing", "--steps", "20"])
     with pytest.raises(SystemExit):
         __main__.main()
@@ -125,28 +126,38 @@ def test_the_program_writes_what_the_book_reads(tmp_path, monkeypatch, capsys):
 
 # What chapter 6 says of the runs
 
+SHORT, LONG = STEPS
 
-def spread(name):
+
+def spread(name, steps):
     """The lowest and the highest accuracy of a variant's seeds."""
-    return min(runs()[name]), max(runs()[name])
+    return min(runs(steps)[name]), max(runs(steps)[name])
 
 
-def test_every_variant_is_stored_with_all_seeds():
-    assert list(runs()) == list(VARIANTS)
-    assert all(len(shares) == len(SEEDS) for shares in runs().values())
+@pytest.mark.parametrize("steps", STEPS)
+def test_every_variant_is_stored_with_all_seeds(steps):
+    assert list(runs(steps)) == list(VARIANTS)
+    assert all(len(shares) == len(SEEDS) for shares in runs(steps).values())
 
 
-def test_fewer_key_value_heads_name_fewer():
-    assert spread("K = 4")[0] > 0.99
-    assert 0.75 < spread("K = 2")[0] < 0.85 and spread("K = 2")[1] > 0.99
-    assert spread("K = 1")[1] < 0.6
+@pytest.mark.parametrize("steps", STEPS)
+def test_four_heads_name_all_and_one_never_does(steps):
+    assert spread("K = 4", steps)[0] > 0.99
+    assert spread("K = 1", steps)[1] < 0.6
 
 
-def test_it_is_the_keys_that_one_head_cannot_hold():
-    assert spread("K = 1, but four key heads")[0] > 0.99
-    assert spread("K = 1, but four value heads")[1] < 0.6
+def test_two_heads_need_the_longer_training():
+    assert 0.75 < spread("K = 2", SHORT)[0] < 0.85 and spread("K = 2", SHORT)[1] > 0.99
+    assert spread("K = 2", LONG)[0] > 0.99
 
 
-def test_what_counts_is_how_many_numbers_the_keys_have():
-    assert spread("K = 1, twice as wide") == pytest.approx(spread("K = 2"), abs=0.03)
-    assert spread("K = 1, four times as wide")[0] > 0.99
+@pytest.mark.parametrize("steps", STEPS)
+def test_it_is_the_keys_that_one_head_cannot_hold(steps):
+    assert spread("K = 1, but four key heads", steps)[0] > 0.99
+    assert spread("K = 1, but four value heads", steps)[1] < 0.6
+
+
+@pytest.mark.parametrize("steps", STEPS)
+def test_what_counts_is_how_many_numbers_the_keys_have(steps):
+    assert spread("K = 1, twice as wide", steps) == pytest.approx(spread("K = 2", steps), abs=0.03)
+    assert spread("K = 1, four times as wide", steps)[0] > 0.99

@@ -13,8 +13,10 @@ from stored_benchmark import cell, engine_tables, measured, overview
 
 from benchmarks import report
 from benchmarks.among_engines import compared
+from benchmarks.bench import MODELS
 from benchmarks.byte_chart import byte_chart, figure_of
 from benchmarks.findings import Finding, findings
+from benchmarks.timing import ratios
 from minimind_edu import plotting
 from minimind_edu.living import living_model, story_batches
 
@@ -105,6 +107,24 @@ def engines_run(*results):
 )
 def test_a_sentence_can_name_a_number_of_the_run(asked, text):
     assert measured(engines_run(), asked) == text
+
+
+def threads_result(size="small"):
+    seconds = {"int8": [0.5, 0.8], "llama.cpp Q8_0": [0.4, 0.6]}
+    return {
+        "kind": "engines' threads", "name": "threads", "size": size, "prompt": 32, "new": 8, "threads": 2,
+        "seconds": seconds, "alone": {"int8": [0.75, 1.6], "llama.cpp Q8_0": [0.6, 0.6]}, "missing": {}, "versions": {},
+    }  # fmt: skip
+
+
+def test_what_more_threads_gain_is_a_table_and_a_number_of_a_sentence():
+    run = engines_run(engines_result(), threads_result(), threads_result("base"), quality_result())
+    assert measured(run, "base, threads: int8 / alone") == "1.75"
+    text = engine_tables(run)
+    assert "| 2 threads against one | small | base |" in text
+    assert "| int8 | **1.75**<br>1.50–2.00 | **1.75**<br>1.50–2.00 |" in text
+    with pytest.raises(ValueError, match="no 'alone'"):
+        measured(run, "small: int8 / alone")
 
 
 def test_a_run_without_engines_has_such_numbers_too():
@@ -212,6 +232,8 @@ def test_a_page_shows_chart_tables_and_numbers_of_a_run_with_engines(build, tmp_
 
 def test_the_chinese_edition_has_words_for_all_that_the_tables_and_the_chart_of_the_page_say(committed, monkeypatch):
     monkeypatch.setattr(chinese, "IS_CHINESE", True)
+    of_two = engine_tables(stored("engines_two"))
+    assert "2 个线程；墙上的钟" in of_two and "2 个线程比一个" in of_two
     told = engine_tables(committed)
     machine, versions, *_ = told.split("\n\n")
     heads = [line for line in told.splitlines() if line.startswith("| ") and "字节" in line or "KL" in line]
@@ -245,6 +267,33 @@ def test_the_committed_run_with_engines_still_says_what_was_stored_with_it(commi
     assert not any(result["missing"] for result in committed["results"])
 
 
+def test_what_the_page_says_of_two_threads_is_true_of_the_run(committed):
+    two = stored("engines_two")
+    assert [report.summary(line) for line in findings(two["results"])] == two["findings"]
+    assert (two["settings"]["threads"], two["machine"]) == (2, committed["machine"])
+    assert not any(result["missing"] for result in two["results"])
+
+    def speeds(run, size):
+        [result] = [it for it in run["results"] if it["kind"] == "engines" and (it["size"], it["batch"]) == (size, 1)]
+        return {name: 1 / statistics.median(each) for name, each in result["seconds"].items()}
+
+    small, base = speeds(two, "small"), speeds(two, "base")
+    assert max(base, key=base.get) == "int4" and base["int8"] > 1.3 * base["onnxruntime int8"]
+    assert 0.9 < base["compiled"] / base["llama.cpp F32"] < 1.1 and base["llama.cpp F32"] > base["onnxruntime fp32"]
+    assert small["onnxruntime fp32"] > small["compiled"] and small["int4"] == max(small.values()) > 800
+    for size, each in (("small", small), ("base", base)):
+        assert all(each[name] < speeds(committed, size)[name] for name in each if "ctranslate2" in name)
+    gained = {line["what"]: line["spread"]["median"] for line in two["findings"] if line["scenario"] == of_small(two)}
+    assert gained["compiled"] > gained["bfloat16"] > gained["int4"] and gained["int4"] < 1.45
+    step = (report.RESULTS.parents[1] / "src/minimind_edu/fast/step.cpp").read_text(encoding="utf-8")
+    once = step.count("    split(") - 1  # in each block; that of `add` twice, and one for the output
+    assert (once + 1) * MODELS["small"].num_hidden_layers + 1 == 41
+
+
+def of_small(run):
+    return next(it["name"] for it in run["results"] if (it["kind"], it["size"]) == ("engines' threads", "small"))
+
+
 def test_what_the_page_says_of_the_engines_is_true_of_the_run(committed):
     """Its numbers are the run's by themselves; this is about the words between them."""
     quality = next(result["quality"] for result in committed["results"] if result["kind"] == "engines' quality")
@@ -257,6 +306,9 @@ def test_what_the_page_says_of_the_engines_is_true_of_the_run(committed):
             is_small = result["size"] == "small"
             if result["batch"] == 1:
                 assert 0.9 < speeds["compiled"] / best < 1.1
+                beside = ratios(result["seconds"]["onnxruntime fp32"], result["seconds"]["compiled"])
+                assert 0.97 < statistics.median(beside) < 1 and best == speeds["onnxruntime fp32"]
+                assert (max(beside) - min(beside) > 0.3) == is_small
                 assert (0.95 < speeds["ctranslate2 int8"] / speeds["int8"] < 1.05) == is_small
                 assert speeds["int8"] > max(speeds["onnxruntime int8"], speeds["llama.cpp Q8_0"], speeds["compiled"])
         if result["kind"] == "engines' prefill":
@@ -305,3 +357,18 @@ def test_what_ctranslate2_loses_is_its_vectors_eight_bits_and_without_wide_sums_
         lost[cut] = compared(exact, logits.double().log_softmax(-1), texts)["kl"]
     assert lost[False] == pytest.approx(result["quality"]["ctranslate2 int8"]["kl"], rel=0.05)
     assert lost[True] > 50 * lost[False]
+
+
+def test_the_readme_tells_the_speeds_of_the_stored_run():
+    """Against transformers, with one text: first MiniMind2 small, then base."""
+    readme = " ".join(PAGE.parents[1].joinpath("README.md").read_text(encoding="utf-8").split())
+    told = {
+        "compiled": re.findall(r"([\d.]+) times as fast with MiniMind2 small, ([\d.]+) times with base", readme),
+        "int8": re.findall(r'"int8"\)` writes (\d+) and (\d+) times as fast', readme),
+        "int4": re.findall(r'`"int4"` (\d+) and (\d+) times', readme),
+    }
+    run = stored("engines")
+    for who, [numbers] in told.items():
+        digits = 0 if who.startswith("int") else 1
+        ratios = (float(measured(run, f"{size}: {who} / transformers")) for size in ("small", "base"))
+        assert numbers == tuple(f"{one:.{digits}f}" for one in ratios), who

@@ -156,6 +156,12 @@ def repository_url() -> str:
     return config["repository"]["url"].rstrip("/")
 
 
+def book_url() -> str:
+    """The address where the built book is published, with a slash at its end."""
+    config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+    return config["html"]["baseurl"]
+
+
 def version() -> str:
     """The version of the package."""
     return project()["version"]

@@ -4,6 +4,9 @@
     python -m tools.self_contained FOLDER chapters/02...  the ones named
     python -m tools.self_contained --chinese FOLDER ...   in Chinese, as far as they are translated
 
+Where a chapter leads to another one or to a page, they lead to the published book: alone in a reader's folder, or on a
+branch that has nothing else, a notebook has no neighbors.
+
 Nothing but the sources decides a byte of them: not the time, the folder, the file modes or the machine's zlib.
 """
 
@@ -11,6 +14,8 @@ import argparse
 import io
 import json
 import os
+import posixpath
+import re
 import subprocess
 import sys
 import tempfile
@@ -34,6 +39,7 @@ from minimind_edu.words import learn
 
 learn({{}})  # what pictures and figures say
 """
+_LINK = re.compile(r"\]\(([\w./-]+)\.(?:md|ipynb)(#[^)\s]*)?\)")  # to a file of this project
 FIXED_DATE = "0"  # seconds; flit raises it to 1980, where the time of zip archives begins
 
 
@@ -86,8 +92,19 @@ def carried(wheel: bytes, chinese: bool = False) -> bytes:
     return target.getvalue()
 
 
+def with_addresses(text: str, chinese: bool = False) -> str:
+    """The Markdown of a chapter, its links to chapters and pages as addresses of the book, in the same edition."""
+    edition = install_cell.book_url() + "zh/" * chinese
+
+    def led(link: re.Match[str]) -> str:
+        page = posixpath.normpath(posixpath.join(CHAPTERS.name, link[1]))
+        return f"]({edition}{page}.html{link[2] or ''})"
+
+    return _LINK.sub(led, text)
+
+
 def self_contained(chapter: Path, first_cell: str, chinese: bool = False) -> str:
-    """The text of the chapter's notebook with `first_cell` as its first code cell; all else is as it is stored.
+    """The text of the chapter's notebook with `first_cell` as its first code cell, and links that lead into the book.
 
     In Chinese, its texts are those of the translation, and its figures speak Chinese.
     """
@@ -101,6 +118,9 @@ def self_contained(chapter: Path, first_cell: str, chinese: bool = False) -> str
     raw["cells"][places[0]] = install_cell.cell(first_cell)
     if chinese:
         raw = merged_notebook(raw, blocks)
+    for cell in raw["cells"]:
+        if cell["cell_type"] == "markdown":
+            cell["source"] = with_addresses("".join(cell["source"]), chinese)
     notebook = nbformat.reads(json.dumps(raw), as_version=4)
     nbformat.validate(notebook)
     return dumps(canonical(notebook))

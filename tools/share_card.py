@@ -96,7 +96,7 @@ def draw_own(browser: Browser, language: str) -> bytes:
         page = browser.new_page(viewport=OWN_SIZE, reduced_motion="reduce")
         page.goto(f"{file.as_uri()}#{OPENED}")
         page.locator(".in-check", has_text=re.compile("Checked|已核对")).wait_for()
-        page.locator('main[data-busy="false"] .in-zoom h3').wait_for()
+        page.locator('main[data-busy="false"] .st-open .st-title').wait_for()
         page.evaluate("scrollTo(0, 0)")
         picture = page.screenshot()
         page.close()

@@ -8,13 +8,15 @@ gives tokens per second of everybody and the limit of reading, for a run with en
     ```{engine-tables} engines
     ```
 
-its machine, one table of all its works and, folded, a table of each with the spread of the rounds, and
+its machine, one table of all its works (or, if it has several threads, of what they gain) and, folded, a table of each
+with the spread of the rounds, and
 
     {measured}`engines small: int8 / compiled`
 
 a number inside a sentence: how many times as fast as the second the first is, with one text, as the median of the
 rounds; `limit` stands for reading the bytes of the first. A third name, as in `... / compiled, batch 8`, is another
-scenario, and `{measured}`engines quality: int8`` is the divergence. No number is written by hand, and a page is built
+scenario, `{measured}`engines_two small, threads: int8 / alone`` what a run's threads gain over one, and
+`{measured}`engines quality: int8`` is the divergence. No number is written by hand, and a page is built
 again when its run is measured again.
 """
 
@@ -102,7 +104,8 @@ def measured(run: dict[str, Any], asked: str) -> str:
         raise ValueError("ask for 'size: one / another', 'size, batch 8: one / another' or 'quality: one'")
     size, what, who, whom = (found[name] for name in ("size", "what", "who", "whom"))
     writes = ("engines", "decode")  # with engines and without
-    kinds = {"quality": ("engines' quality",)}.get(size, ("engines' prefill",) if what == "prefill" else writes)
+    works = {"prefill": ("engines' prefill",), "threads": ("engines' threads",)}
+    kinds = {"quality": ("engines' quality",)}.get(size, works.get(what, writes))
     batch = int(what.split()[1]) if what and what.startswith("batch ") else 1
     for result in run["results"]:
         if result["kind"] == "engines' quality" and result["kind"] in kinds and who in result["quality"]:
@@ -115,6 +118,8 @@ def measured(run: dict[str, Any], asked: str) -> str:
 
 def _ratio(result: dict[str, Any], who: str, whom: str) -> str:
     seconds = result["seconds"]
+    if whom == "alone" and "alone" in result:
+        seconds = {who: seconds[who], whom: result["alone"][who]}
     if unknown := [name for name in (who, whom) if name not in (*seconds, "limit")]:
         raise ValueError(f"there is no {unknown[0]!r}; there are {', '.join(seconds)}")
     if whom == "limit":
@@ -144,9 +149,13 @@ def engine_tables(run: dict[str, Any]) -> str:
         f"torch {versions['torch']}, transformers {versions['transformers']}, {', '.join(sorted(named))}.",
         *(f"Left out: {sentence}" for sentence in sorted(missing)),
     ]
-    tables = [(title(result), engine_table(result)) for result in results]
+    gained = [result for result in results if result["kind"] == "engines' threads"]
+    tables = [(title(result), engine_table(result)) for result in results if result not in gained]
+    if gained:  # what is new in such a run stands in the open
+        tables.insert(0, ("Everybody", overview(results)))
     said = map(chinese.in_language, words)
-    return "\n\n".join([*said, overview(results), *(folded(heading, table) for heading, table in tables)])
+    shown = gains(gained) if gained else overview(results)
+    return "\n\n".join([*said, shown, *(folded(heading, table) for heading, table in tables)])
 
 
 WORKS = {1: "one text", 8: "8 texts"}
@@ -163,6 +172,16 @@ def overview(results: list[dict[str, Any]]) -> str:
         cells = [_ratio(r, name, "compiled") if name in r["seconds"] else "" for r in works]
         kl = f"{abs(quality[name]['kl']):.1g}" if name in quality else ""
         rows.append([name, f"{sizes[name]:g}", *(f"× {one}" if one else "" for one in cells), kl])
+    return markdown_table(rows)
+
+
+def gains(results: list[dict[str, Any]]) -> str:
+    """One Markdown table: how many times as fast as with one thread, of each size the median and both ends."""
+    rows = [[f"{results[0]['threads']} threads against one", *(r["size"] for r in results)]]
+    rows.append(["---"] * len(rows[0]))
+    for name in results[0]["seconds"]:
+        spreads = [Finding("", name, rounds=tuple(ratios(r["alone"][name], r["seconds"][name]))) for r in results]
+        rows.append([name, *map(cell, spreads)])
     return markdown_table(rows)
 
 

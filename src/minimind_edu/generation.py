@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from minimind_edu.config import MiniMindConfig, tokens_of
+from minimind_edu.device import one_thread
 from minimind_edu.kv_cache import KVCache
 from minimind_edu.sampling import Sampling
 from minimind_edu.validation import check_attention_mask, check_count, check_flag, check_token_ids, checked_before
@@ -112,7 +113,8 @@ def stream(
                     logits_to_keep=1,
                 )
             cache = out.past_key_values
-            token = sampling.choose(out.logits[:, -1], seen)  # [B, V] -> [B]
+            with one_thread():  # torch's other threads, once woken, keep the processors of a decoder's busy
+                token = sampling.choose(out.logits[:, -1], seen)  # [B, V] -> [B]
             if ends:
                 token = torch.where(ended, padding, token)
                 ended = ended | torch.isin(token, end_tokens)

@@ -148,7 +148,7 @@ def run_tests(mutant: Mutant | None, tests: tuple[str, ...]) -> int:
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # half a second each time
     options = ["-x", "-q", "--tb=line", "-o", "addopts=", "-p", "no:cacheprovider"]
     options += ["-p", "no:unraisableexception"]  # a test that fails, as it should, may leave a file open
-    options += ["-p", "_hypothesis_pytestplugin"]
+    options += ["-p", "_hypothesis_pytestplugin", "-p", "pytest_timeout"]  # the settings of the project name both
     options += ["--rootdir", str(ROOT), "--hypothesis-profile", "mutants"]
     options += ["-W", "ignore:Module already imported"]  # hypothesis: it was, for all forks at once
     return int(pytest.main([*options, *(str(TESTS / test) for test in tests)]))

@@ -18,7 +18,20 @@ from minimind_edu import __main__ as program
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.append(str(ROOT))  # jupyter-book does not look there for the tools
 
-from minimind_book import card, chinese, facts, figures, folding, mathematics, moved, notes, pages, reference  # noqa: E402
+from minimind_book import (  # noqa: E402
+    card,
+    chinese,
+    facts,
+    figures,
+    folding,
+    mathematics,
+    moved,
+    notes,
+    pages,
+    reference,
+    serving,
+    shapes,
+)
 from minimind_book.words import CALLOUTS  # noqa: E402
 from tools import translated  # noqa: E402
 
@@ -73,7 +86,7 @@ def mark_callouts(app: Sphinx, doctree: nodes.document) -> None:
 def setup(app: Sphinx) -> dict:
     """Connect the steps above to the build."""
     gc.disable()  # a sixth of the build would be looking for garbage: all it makes is kept until its process ends
-    for part in (chinese, pages, mathematics, folding, figures, facts, card, reference, notes, moved):
+    for part in (chinese, pages, mathematics, folding, figures, facts, card, serving, reference, notes, shapes, moved):
         part.setup(app)
     app.connect("builder-inited", write_static_files)
     app.connect("doctree-read", mark_callouts)

@@ -1,4 +1,4 @@
-"""The card of the living model on a page: its exam as a table, its recipe as a list, both from living/card.json."""
+"""The card of the living model on a page: exam, recipe and a picture of how it learned, all from living/card.json."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +8,9 @@ from docutils.parsers.rst import Directive
 from sphinx.application import Sphinx
 
 from minimind_book import chinese
+from minimind_book.pictures import inline
 from minimind_edu import living
+from minimind_edu.plotting import Picture, plot_lines
 
 # The words of the tables in both languages; the questions in the order of the rows.
 WORDS: dict[str, dict[str, Any]] = {
@@ -115,21 +117,34 @@ def recipe_rows(card: dict[str, Any]) -> list[list[str]]:
     return [[what, text.format(**told)] for what, text in words()["recipe"].items()]
 
 
-class CardTable(Directive):
-    """`{living-card} exam` or `{living-card} recipe`."""
+def learning(card: dict[str, Any]) -> Picture:
+    """How often each seed knew where somebody is, at every glance during its training."""
+    glances = {f"seed {run['seed']}": run["glances"] for run in card["runs"]}
+    curves = {name: [100 * one["accuracy"]["where"] for one in seen] for name, seen in glances.items()}
+    steps = [one["step"] for one in card["runs"][0]["glances"]]
+    told = "; ".join(f"{name}: {', '.join(f'{value:.0f}' for value in curve)}" for name, curve in curves.items())
+    alt = f"Right answers to where is Mia?, in percent, after {', '.join(f'{step:,}' for step in steps)} steps. {told}."
+    return plot_lines(steps, curves, "training steps", "right answers, %", alt=alt)
+
+
+class CardPart(Directive):
+    """`{living-card} exam`, `{living-card} learning` or `{living-card} recipe`."""
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        """Build the table."""
+        """Build the table or the picture."""
         card = living.card()
         if self.arguments[0] == "recipe":
             return [table(["", ""], recipe_rows(card))]
         if self.arguments[0] == "exam":
             return [table(exam_titles(card), exam_rows(card))]
-        raise self.error(f"the card has an exam and a recipe, not {self.arguments[0]!r}")
+        if self.arguments[0] == "learning":
+            drawn = inline(learning(card).svg, "")
+            return [nodes.raw("", chinese.in_markup(drawn) if chinese.IS_CHINESE else drawn, format="html")]
+        raise self.error(f"the card has an exam, a learning and a recipe, not {self.arguments[0]!r}")
 
 
 def setup(app: Sphinx) -> None:
     """Register the directive."""
-    app.add_directive("living-card", CardTable)
+    app.add_directive("living-card", CardPart)

@@ -1,20 +1,43 @@
 """Numbers about the book itself, counted when it is built: {book}`compared-cells`."""
 
+import json
+import re
 from collections.abc import Callable
 from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
 
-from tools.chapters import CHAPTERS
+from minimind_edu import sharing
+from tools.chapters import CHAPTERS, ROOT
 from tools.compared import all_code_cells, is_compared
 from tools.corrections import corrections
+
+PACKAGE = ROOT / "src" / "minimind_edu"
+MUTANTS = ROOT / "tests" / "mutants" / "catalog.txt"
+
+
+def seeds(stored: Any) -> int:
+    """How many results with a seed something holds, as JSON."""
+    if isinstance(stored, dict):
+        return ("seed" in stored) + seeds(list(stored.values()))
+    return sum(map(seeds, stored)) if isinstance(stored, list) else 0
+
+
+def trainings() -> int:
+    """Trainings whose results the package stores: each has its seed, and in `sharing` its place in a list."""
+    files = (json.loads(path.read_text(encoding="utf-8")) for path in PACKAGE.glob("*/*.json"))
+    shared = (accuracies for steps in sharing.STEPS for accuracies in sharing.runs(steps).values())
+    return sum(map(seeds, files)) + sum(map(len, shared))
+
 
 FACTS: dict[str, Callable[[], int]] = {
     "compared-cells": lambda: sum(map(is_compared, all_code_cells())),
     "code-cells": lambda: len(all_code_cells()),
     "wrong-claims": lambda: sum(entry.verdict == "wrong" for entry in corrections()),
     "limited-claims": lambda: sum(entry.verdict == "limited" for entry in corrections()),
+    "trainings": trainings,
+    "mutants": lambda: len(re.findall(r"^[^-+#\n].*\n(?=-)", MUTANTS.read_text(encoding="utf-8"), re.MULTILINE)),
     "chapters": lambda: len(list(CHAPTERS.glob("[0-9]*.ipynb"))),
 }
 

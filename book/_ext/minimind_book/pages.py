@@ -85,9 +85,8 @@ class Translator(HTML5Translator):
 
     def visit_literal(self, node: nodes.literal) -> None:
         text = node.astext()
-        self.body.append(
-            f"<code{symbols.attribute(self.builder.current_docname, text)}>{escape(text, quote=False)}</code>"
-        )
+        name = symbols.attribute(self.builder.current_docname, text) or node.get("sym", "")
+        self.body.append(f"<code{name}>{escape(text, quote=False)}</code>")
         raise nodes.SkipNode
 
     def visit_literal_block(self, node: nodes.literal_block) -> None:

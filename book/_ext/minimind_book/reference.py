@@ -29,6 +29,7 @@ from tools.translated import blocks_of, is_translated, merged_rows, translation_
 
 FOLDER = ROOT / "book" / "reference"
 WHERE = "Where"
+NOTHING = "-"  # what a cell says that has nothing to say
 _HAN = re.compile("[\u3000-\u9fff\uff00-\uffef]")
 _WORD = re.compile(f"{_HAN.pattern}|(?:(?!{_HAN.pattern})\\S)+")  # Chinese breaks between any two characters
 LINE = 98  # characters of a table that stand beside each other on a wide page
@@ -168,6 +169,9 @@ class Reference(Table):
         written["classes"] += ["reference", f"reference-{name}", "colwidths-given"]
         for column, width in zip(written.findall(nodes.colspec), widths(written), strict=True):
             column["colwidth"] = width
+        for entry in written.findall(nodes.entry):
+            if entry.astext() == NOTHING:
+                entry["classes"] += ["nothing"]  # on a phone, where a row is a block, it would be a line of its own
         return [written]
 
     def linked(self, cells: list[list[nodes.Node]], where: str) -> list[list[nodes.Node]]:

@@ -98,10 +98,12 @@ function mountFigures(names) {
     fallback.replaceWith(details);
   }
 
-  // Figures draw when they know their width, a frame after they are put on the page. Until then the still stays, and
-  // leaves in the moment in which the figure takes its place: nothing moves. A page that is hidden has no frames.
+  // Figures draw when they know their width, a frame after they are put on the page, and are alive from then on. Until
+  // then the still stays, and leaves in the moment in which the figure takes its place: nothing moves. A page that is
+  // hidden has no frames.
   const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
-  const drawn = () => Promise.race([frame().then(frame), new Promise((resolve) => setTimeout(resolve, 3000))]);
+  const unseen = () => new Promise((resolve) => setTimeout(() => document.hidden && resolve(), 3000));
+  const drawn = () => Promise.race([frame().then(frame), unseen()]);
 
   async function mount(figure) {
     const stage = element("div", "mm-mount");
@@ -115,7 +117,7 @@ function mountFigures(names) {
       stage.classList.toggle("mm-unseen", Boolean(still));
       figure.prepend(stage);
       await module.render({ model, el: stage });
-      if (still) await drawn();
+      await drawn();
       stage.classList.remove("mm-unseen");
       still?.remove();
       fold(figure);

@@ -235,8 +235,8 @@ check_silence = Exercise(
     "Does `attempt(weight, head, head_dim)` give o_proj's weight `[E, H * D]` with which this head adds nothing?",
     answer=_silenced,
     cases=(
-        Case("head 1 of 3, 4 channels each", (numbers(12, 12), 1, 4), untouched=_KEPT),
-        Case("head 0 of 4, 2 channels each", (numbers(8, 8), 0, 2), untouched=_KEPT),
+        Case("the second of 3 heads, 4 channels each", (numbers(12, 12), 1, 4), untouched=_KEPT),
+        Case("the first of 4 heads, 2 channels each", (numbers(8, 8), 0, 2), untouched=_KEPT),
         Case("heads that are together wider than the stream", (numbers(5, 12), 2, 4), untouched=_KEPT),
     ),
     mistakes=(

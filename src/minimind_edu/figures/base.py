@@ -24,6 +24,7 @@ from minimind_edu.notebook import language, outputs_are_stored
 from minimind_edu.words import in_state, said
 
 FOLDER = Path(__file__).parent
+ON_STAGE = ("inside", "minimind_live")  # the folders whose views of a model are those of stage/
 _DIGITS = 6  # significant digits of a number on a page: more than any reader sees, fewer than machines disagree about
 
 _short = reprlib.Repr()
@@ -54,8 +55,9 @@ def shared_stylesheet() -> str:
 
 
 def own_stylesheet(name: str) -> str:
-    """The CSS of the figure `name` alone."""
-    return (FOLDER / name / "style.css").read_text(encoding="utf-8")
+    """The CSS of the figure `name` alone, with that of the views that it shares."""
+    folders = ("stage", name) if name in ON_STAGE else (name,)
+    return "".join((FOLDER / folder / "style.css").read_text(encoding="utf-8") for folder in folders)
 
 
 def rounded(value: Any, name: str = "value") -> Any:

@@ -1,6 +1,7 @@
 """The living model: the MiniMind that this book has trained on its small world, and what is known about it.
 
     exam        how much of the world a model has learned: questions, and the distance from the exact probabilities
+    steps       one token on its way through a block: every tensor, and the letters of its shape
     heads       what single heads read, what they write, and what is lost without them
     copying     a smaller model that has learned to go on with what repeats itself, and how its heads do it
     rounding    what it loses when its weights take fewer bits

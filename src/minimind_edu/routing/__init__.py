@@ -5,7 +5,8 @@
 
 In the first 25 steps the tokens at block 2 get nearly one direction (mean cosine 0.8; initialized with 0.15 instead of
 MiniMind's 0.02 it is 0.7), and a router that is free to do so sends nearly all of them to the same expert. By step 100
-they differ again (0.1), and some of them leave; with top 2 most of the preference goes too.
+they differ again (0.1), and some of them leave; with top 2 most of the preference goes too. Four copies of one expert
+have a favorite as well; if the router reads the tokens less their mean, there is none.
 """
 
 import json
@@ -58,7 +59,7 @@ def config(top_k: int, balanced: bool) -> MiniMindConfig:
 
 
 def expert_loads(routed: RouterOutput) -> Tensor:
-    """The share of the assignments that each expert got, [N]; they add up to 1."""
+    """The share of the choices that each expert got, [N]; they add up to 1."""
     counts = torch.bincount(routed.experts.flatten(), minlength=routed.probabilities.shape[-1])
     return counts / routed.experts.numel()
 

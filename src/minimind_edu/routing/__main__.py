@@ -1,4 +1,4 @@
-"""Train every variant and store where its tokens went: `python -m minimind_edu.routing`, some minutes on one core.
+"""Train every variant and store where its tokens went: `python -m minimind_edu.routing`, a minute or two on one core.
 
 `--into FILE` writes somewhere else than where the book looks.
 """

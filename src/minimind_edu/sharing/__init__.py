@@ -27,7 +27,8 @@ RUNS = Path(__file__).parent / "runs.json"
 PROPERTIES, VALUES, PEOPLE = 4, 8, 6  # as many values of a property, and names, to choose from
 CHANNELS, QUERY_HEADS = 64, 4
 SEEDS = (0, 1, 2, 3, 4)
-STEPS, BATCH_SIZE, RATE = 2_000, 128, 1e-2
+STEPS = 2_000, 8_000  # of a short and of a long training
+BATCH_SIZE, RATE = 128, 1e-2
 HELD_OUT, TEXTS = 1_000_000, 1_000  # seed, and texts of the exam
 
 
@@ -130,7 +131,7 @@ def accuracy(reader: Reader, exam: Texts) -> float:
 
 
 @one_thread()
-def run(variant: Variant, seed: int, steps: int = STEPS) -> float:
+def run(variant: Variant, seed: int, steps: int) -> float:
     """Train a reader, and return its accuracy on texts that it has not seen."""
     reader, dice = new_reader(variant, seed), np.random.Generator(np.random.PCG64(seed))
     optimizer = torch.optim.AdamW(reader.parameters(), lr=RATE, weight_decay=0.0)
@@ -146,6 +147,6 @@ def run(variant: Variant, seed: int, steps: int = STEPS) -> float:
     return accuracy(reader, texts(TEXTS, np.random.Generator(np.random.PCG64(HELD_OUT))))
 
 
-def runs() -> dict[str, list[float]]:
-    """The stored accuracies of each variant, one for each of SEEDS."""
-    return cast(dict[str, list[float]], json.loads(RUNS.read_text(encoding="utf-8")))
+def runs(steps: int) -> dict[str, list[float]]:
+    """The stored accuracies of each variant after one of STEPS, one for each of SEEDS."""
+    return cast(dict[str, list[float]], json.loads(RUNS.read_text(encoding="utf-8"))[str(steps)])

@@ -1,4 +1,4 @@
-"""Train every variant and store how it answers: `python -m minimind_edu.sharing`, four minutes of one core.
+"""Train every variant and store how it answers: `python -m minimind_edu.sharing`, twenty minutes of one core.
 
 `--steps 20 --into FILE` tries it.
 """
@@ -15,10 +15,13 @@ def main() -> None:
     parser.add_argument("--steps", type=stored.whole_number(1))
     stored.add_into(parser)
     given = parser.parse_args()
-    into, results = stored.place(parser, given.into, RUNS, whole=given.steps is None), {}
-    for name, variant in VARIANTS.items():
-        results[name] = stored.rounded([run(variant, seed, given.steps or STEPS) for seed in SEEDS])
-        print(f"{name}: {results[name]}", flush=True)
+    into = stored.place(parser, given.into, RUNS, whole=given.steps is None)
+    results: dict[int, dict[str, list[float]]] = {}
+    for steps in STEPS if given.steps is None else (given.steps,):
+        results[steps] = {}
+        for name, variant in VARIANTS.items():
+            results[steps][name] = stored.rounded([run(variant, seed, steps) for seed in SEEDS])
+            print(f"{name}, {steps:,} steps: {results[steps][name]}", flush=True)
     stored.write(json.dumps(results, indent=1) + "\n", into)
 
 

@@ -1,4 +1,4 @@
-"""Train every sweep and store what it reached: `python -m minimind_edu.sweeps`, half an hour on one core.
+"""Train every sweep and store what it reached: `python -m minimind_edu.sweeps`, a quarter of an hour on one core.
 
 `--only swaps` trains one of swaps, patience, rates and sizes and keeps what is stored of the others; `--into FILE`
 writes somewhere else.

@@ -13,7 +13,7 @@ export const ablationLabWords = {
       "no attention": "没有注意力",
       "no residual": "没有残差",
       "no positions": "没有位置",
-      "learned positions": "学习的位置",
+      "learned positions": "学出来的位置",
       "no feed-forward": "没有前馈",
       "1 layer": "1 层",
       "initialization 0.02": "初始化 0.02",

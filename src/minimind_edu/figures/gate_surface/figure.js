@@ -137,7 +137,7 @@ function createSection(words, isAlongGate) {
     setSize(root, width, height, title);
     fill(
       root,
-      textAt(0, 13, title, { cls: "mm-small mm-strong" }),
+      textAt(1, 13, title, { cls: "mm-small mm-strong" }),
       upright(x(0), SECTION.top, floor, "gs-zero"),
       [-HIGHEST, 0, HIGHEST].map((tick) => [
         across(y(tick), SECTION.left, right, "gs-zero"),

@@ -1,5 +1,6 @@
 // GuessAhead: a draft guesses words, a large model checks them, and the reader goes from word to word.
 
+import { createBar } from "../kit/bars.js";
 import { h, fill, slider, choice, optionsFor, readout, announcement } from "../kit/kit.js";
 import { controlsOf, row, wordsOf, frame, mount } from "../kit/kit.js";
 import { partsOf, textAfter, countsAt } from "./math.js";
@@ -28,42 +29,35 @@ function createText() {
 
 /** A row for each word: what both say, what the draft says too often or leaves over, and the dart. */
 function createBars(words) {
-  const list = h("div", { class: "ga-bars", role: "list" });
+  const list = h("div", { class: "ga-bars" });
   const sample = ([name, text]) => h("span", {}, h("i", { class: `ga-part ga-${name}` }), text);
   const legend = h("p", { class: "mm-legend" }, Object.entries(words.legend).map(sample));
+  const heads = [words.p, words.q].map((cell) => h("span", {}, cell));
   const head = h(
     "div",
-    { class: "ga-row ga-head" },
-    [h("span"), h("span"), words.p, words.q].map((cell) => h("span", {}, cell)),
+    { class: "mm-bar ga-row ga-head" },
+    h("span"),
+    h("span"),
+    h("span", { class: "mm-bar-number" }, heads),
   );
   const root = h("div", { class: "mm-column" }, head, list, legend);
 
   function drawRow(part, look, table, most) {
-    const place = (from, size) => ({ left: `${(100 * from) / most}%`, width: `${(100 * size) / most}%` });
-    const isGuess = part.word === look.word && look.kind !== "free";
-    const name = table[part.word];
+    const bar = createBar("ga-row", ["ga-part ga-both", "ga-part ga-often", "ga-part ga-left", "ga-dart"]);
+    const span = (from, size) => (size ? [from / most, (from + size) / most] : null);
     const low = Math.min(part.p, part.q);
-    return h(
-      "div",
-      {
-        class: "ga-row",
-        role: "listitem",
-        "aria-label": words.bar(name, part.p, part.q),
-        "data-said": part.word === look.said,
-      },
-      h("span", { class: "mm-clipped" }, name),
-      h(
-        "span",
-        { class: "ga-track" },
-        h("i", { class: "ga-part ga-both", style: place(0, part.both) }),
-        h("i", { class: "ga-part ga-often", style: place(low, part.tooOften) }),
-        h("i", { class: "ga-part ga-left", style: place(low, part.leftover) }),
-        isGuess &&
-          h("i", { class: "ga-dart", "data-kind": look.kind, style: { left: `${(100 * look.dart) / most}%` } }),
-      ),
-      h("span", {}, words.percent(part.p)),
-      h("span", {}, look.kind === "free" ? "–" : words.percent(part.q)),
-    );
+    const isGuess = part.word === look.word && look.kind !== "free";
+    const dart = isGuess ? look.dart / most : null;
+    const numbers = [words.percent(part.p), look.kind === "free" ? "–" : words.percent(part.q)];
+    bar.set({
+      word: table[part.word],
+      shares: [span(0, part.both), span(low, part.tooOften), span(low, part.leftover), dart],
+      said: numbers.map((number) => h("span", {}, number)),
+      label: words.bar(table[part.word], part.p, part.q),
+    });
+    bar.root.dataset.said = part.word === look.said;
+    bar.root.dataset.kind = look.kind;
+    return bar;
   }
 
   function draw(look, table) {

@@ -1,6 +1,6 @@
 // HeadWiring: one dial from MHA over GQA to MQA. Which key/value head each query head reads, and what the cache weighs.
 
-import { NARROW, h, svg, fill, textAt, setSize, fmt, grouped, slider, toggle, choice, optionsFor } from "../kit/kit.js";
+import { NARROW, h, svg, fill, textAt, setSize, grouped, slider, toggle, choice, optionsFor } from "../kit/kit.js";
 import { namedOptions, readout, announcement, controlsOf, row, wordsOf, frame, mount } from "../kit/kit.js";
 import { ITEM_SIZES, kvHeadStops, sourceHeads, stepShapes } from "./math.js";
 import { cacheBytes, copiedBytes, projectionWeights, formatBytes } from "./math.js";
@@ -211,16 +211,13 @@ function wiringNumbers(s, words) {
   return [
     [words.perToken, grouped(token)],
     [words.atLength(grouped(s.length)), formatBytes(s.bytes)],
-    [words.ofMha, words.percent(fmt((100 * s.kvHeads) / s.heads, 1))],
+    [words.copied, formatBytes(s.copied)],
   ];
 }
 
 function wiringCosts(s, words) {
   const weights = projectionWeights(s.heads * s.headDim, s.kvHeads, s.headDim);
-  return [
-    [words.copied, formatBytes(s.copied)],
-    [words.weights, words.weightCount(grouped(weights))],
-  ];
+  return [[words.weights, words.weightCount(grouped(weights))]];
 }
 
 /** All controls, each writing one trait. */

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 65118dff.
+// The Chinese words of words.js as of 0f5b1f87.
 
 export const headWiringWords = {
   zh: {
@@ -29,10 +29,9 @@ export const headWiringWords = {
     },
     perToken: "每个 token 的缓存，字节",
     atLength: (length) => `${length} 个位置`,
-    ofMha: "与 MHA 相比",
     weights: "一层的 k_proj 和 v_proj",
     weightCount: (count) => `${count} 个权重`,
-    copied: "一层里复制的键和值",
+    copied: "一层里的副本",
     percent: (number) => `${number}%`,
     copies: "与查询相乘的副本",
     shared: "没有副本：查询直接与留下的头相乘",

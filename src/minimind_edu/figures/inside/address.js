@@ -7,6 +7,8 @@
 //   draw=0.8_40_0.9   temperature, top-k and top-p     pin=0.17    what is compared with; without=0.1: and silent there
 //   chat=…            the question, of a chat; without it there is none
 
+import { partNamed } from "../stage/parts.js";
+
 const list = (items, between) => [...items].join(between);
 
 /** @type {(session: any) => string} */
@@ -17,7 +19,7 @@ export function addressOf(session) {
     by: list(written, "."),
     at: selected === ids.length - 1 ? "" : `${selected}`,
     silent: list(silenced, "_"),
-    open: zoom ? list(Object.values({ part: zoom.part, layer: zoom.layer, head: zoom.head ?? "" }), ".") : "",
+    open: zoom ? list(Object.values(zoom), ".") : "",
     who: target === null ? "" : `${target}`,
     rather: isAgainst ? "1" : "",
     draw: `${Object.values(settings)}` === "0,0,1" ? "" : list(Object.values(settings), "_"),
@@ -49,9 +51,7 @@ export function readAddress(hash, data) {
   const ids = textIn("ids");
   if (!ids.length) return null;
 
-  const [part, layer, head] = (said.get("open") || "").split(".");
-  const isOpen = ["head", "feed", "block"].includes(part) && isBelow(layer, L) && (part !== "head" || isBelow(head, H));
-  const place = { part, layer: Number(layer) };
+  const opened = (said.get("open") || "").split(".").filter(Boolean);
   const [temperature, topK, topP] = (said.get("draw") || "0_0_1").split("_").map(Number);
   const isDrawn = temperature >= 0 && temperature <= 2 && topK >= 0 && topK <= 50 && topP > 0 && topP <= 1;
   const pinned = textIn("pin");
@@ -61,7 +61,7 @@ export function readAddress(hash, data) {
     selected: numbers("at", ids.length)[0] ?? ids.length - 1,
     written: new Set(numbers("by", ids.length)),
     silenced: silentIn("silent"),
-    zoom: isOpen ? (part === "head" ? { ...place, head: Number(head) } : place) : null,
+    zoom: partNamed(opened, { head: [L, H], feed: [L], block: [L] }, 0),
     target: numbers("who", V)[0] ?? null,
     isAgainst: said.has("rather"),
     settings: isDrawn ? { temperature, topK: Math.round(topK), topP } : { temperature: 0, topK: 0, topP: 1 },

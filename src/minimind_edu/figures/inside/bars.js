@@ -17,7 +17,7 @@ export function createBars(words, session, chip, data, reader) {
   const [legend, rest] = [h("p", { class: "mm-note in-was" }), h("p", { class: "mm-note" })];
   const pin = button({ label: words.pin, onClick: () => session.pin() });
   const unpin = button({ label: words.unpin, onClick: () => session.set({ pinned: null }) });
-  const root = h("section", {}, title, list, legend, rest, h("div", { class: "in-presses" }, pin, unpin));
+  const root = h("section", {}, title, list, legend, rest, h("div", { class: "st-presses" }, pin, unpin));
 
   /** The share of a token among those that were told: { p, isLess: whether it is only known to be less }. */
   function shareIn(top, id) {

@@ -1,6 +1,8 @@
 // All heads of all blocks as small maps, what each block would say, and how far each part pushes the target.
 
 import { h, fill, button, announcement } from "../kit/kit.js";
+import { createHead } from "../stage/heads.js";
+import { isSamePart } from "../stage/parts.js";
 import { createPush, readBy } from "./marks.js";
 import { silentParts } from "./session.js";
 
@@ -13,36 +15,27 @@ const NEEDED = 3; // heads that are named after a trial
 function paint(canvas, told, place, [red, green, blue]) {
   const count = told.length;
   const size = Math.max(1, Math.min(count, EDGE));
-  const by = count / size;
+  const columns = Uint8Array.from({ length: count }, (_, x) => Math.floor((x * size) / count));
   if (canvas.width !== size) canvas.width = canvas.height = size;
-  const context = canvas.getContext("2d");
+  const context = canvas.getContext("2d", { willReadFrequently: true }); // or each would be a layer of its own
   const image = context.createImageData(size, size);
-  told.forEach((one, y) => {
-    const to = Math.floor(y / by) * size;
-    readBy(one, place).forEach((byte, x) => {
-      const at = 4 * (to + Math.floor(x / by));
-      if (byte < LEAST_BYTE || byte <= image.data[at + 3]) return;
-      image.data.set([red, green, blue, byte], at);
-    });
-  });
+  const points = new Uint32Array(image.data.buffer); // a point at once, its lowest byte first, as all browsers have it
+  const color = (blue << 16) | (green << 8) | red;
+  for (let y = 0; y < count; y++) {
+    const [bytes, row] = [readBy(told[y], place), columns[y] * size];
+    for (let x = 0; x < bytes.length; x++) {
+      const at = row + columns[x];
+      if (bytes[x] >= LEAST_BYTE && bytes[x] > points[at] >>> 24) points[at] = (bytes[x] << 24) | color;
+    }
+  }
   context.putImageData(image, 0, 0);
 }
 
-function createHead(words, session, layer, head, look) {
+function createSquare(words, session, place, look) {
+  const { layer, head } = place;
   const canvas = h("canvas", { width: 1, height: 1 });
   const [push, need] = [createPush(), createPush("in-push in-need")];
-  const place = { layer, head };
-  const attrs = {
-    type: "button",
-    class: "in-head",
-    "aria-label": words.headButton(layer + 1, head + 1),
-    onClick: () => session.toggle({ part: "head", ...place }),
-    onPointerenter: () => look(place),
-    onPointerleave: () => look(null),
-    onFocus: () => look(place),
-    onBlur: () => look(null),
-  };
-  const root = h("button", attrs, canvas, push, need);
+  const { root, draw } = createHead(session, words.headButton(layer + 1, head + 1), place, look, canvas, push, need);
   let [isSeen, painted] = [false, { last: null, count: 0, rgb: null, at: 0 }];
 
   /** Paint the map if it is in sight and there is more to show than last time. */
@@ -54,28 +47,24 @@ function createHead(words, session, layer, head, look) {
     painted = { last: told.at(-1), count: told.length, rgb, at: performance.now() };
     paint(canvas, told, place, rgb);
   }
-  function draw() {
-    const { zoom } = session;
-    root.dataset.silent = session.silenced.has(`${layer}.${head}`);
-    root.setAttribute("aria-expanded", zoom?.part === "head" && zoom.layer === layer && zoom.head === head);
-  }
   const see = (isIn) => (isSeen = isIn);
   return { root, push, need, draw, drawMap, see };
 }
 
-/** zoom: the view of what is open; look(place or null): the head that the mouse or the focus is on. */
-export function createBlocks(words, session, chip, data, zoom, look) {
+/** look(place or null): the head that the mouse or the focus is on. */
+export function createBlocks(words, session, chip, data, look) {
   const { num_hidden_layers: L, num_attention_heads: H, use_moe: isMixture } = data.config;
   const title = h("h2", {});
   const target = h("span", {});
   const note = h("p", { class: "mm-note" }, words.maps, target, words.mapsEnd);
-  const tryAll = button({ label: words.tryAll, onClick: () => session.tryAll() });
+  const onTry = () => (trialNow()?.isGoing ? session.stopTrying() : session.tryAll());
+  const tryAll = button({ label: words.tryAll, onClick: onTry });
   const tried = h("p", { class: "mm-note in-tried", "aria-live": "polite" });
   const nameOf = { head: words.head, feed: (layer) => words.feed(layer, isMixture), block: words.block };
   const silent = h("p", { class: "in-silent", "aria-live": "polite" });
 
   const blocks = Array.from({ length: L }, (_, layer) => {
-    const heads = Array.from({ length: H }, (_, head) => createHead(words, session, layer, head, look));
+    const heads = Array.from({ length: H }, (_, head) => createSquare(words, session, { layer, head }, look));
     const push = createPush();
     const opens = (part) => ({ type: "button", onClick: () => session.toggle({ part, layer }) });
     const name = h("button", { ...opens("block"), class: "in-name" }, words.block(layer + 1));
@@ -99,7 +88,7 @@ export function createBlocks(words, session, chip, data, zoom, look) {
     title,
     note,
     silent,
-    h("div", { class: "in-presses" }, tryAll, tried),
+    h("div", { class: "st-presses" }, tryAll, tried),
     blocks.map((one) => one.root),
   );
   let colors = null;
@@ -132,23 +121,34 @@ export function createBlocks(words, session, chip, data, zoom, look) {
     });
   }
 
+  /** The trial of this token at this position, or null. */
+  function trialNow() {
+    const { trial, now, selected, targetNow } = session;
+    return trial && now && trial.at === selected && trial.token === targetNow ? trial : null;
+  }
+
+  let drawnTrial = []; // the trial, and what had come of it
   /** How much ln p falls without each head, and the heads that it falls most without. */
   function drawTrial() {
-    const { trial, now } = session;
-    const isOfNow = Boolean(trial && now && trial.at === session.selected && trial.token === session.targetNow);
-    root.dataset.tried = isOfNow;
+    const trial = trialNow();
+    root.dataset.tried = Boolean(trial);
     tryAll.root.disabled = session.isBusy;
-    if (!isOfNow) return fill(tried);
-    const all = Math.log(now.top.find(([id]) => id === trial.token)[1]);
-    const most = Math.max(0.7, ...trial.found.map(({ without }) => Math.abs(all - without)));
-    for (const { layer, head, without } of trial.found) blocks[layer].heads[head].need.draw(all - without, most);
+    const isOf = [trial, trial?.found.length, trial?.isGoing];
+    if (isOf.every((one, i) => one === drawnTrial[i])) return;
+    drawnTrial = isOf;
+    tryAll.set(trial?.isGoing ? words.stopTrying : words.tryAll);
+    if (!trial) return fill(tried);
+    const all = Math.log(session.now.top.find(([id]) => id === trial.token)[1]);
+    const losses = new Map(trial.found.map(({ layer, head, without }) => [blocks[layer].heads[head], all - without]));
+    const most = Math.max(0.7, ...[...losses.values()].map(Math.abs));
+    every.forEach((one) => one.need.draw(losses.get(one) ?? 0, most));
     const count = L * H - [...session.silenced].filter((key) => !key.endsWith("feed")).length;
-    if (trial.found.length < count) return fill(tried, words.trying(trial.found.length, count));
+    if (trial.found.length < count) return fill(tried, words.trying(trial.found.length, count, trial.isGoing));
     const worst = [...trial.found].sort((a, b) => a.without - b.without).slice(0, NEEDED);
     const [before, between, end] = words.tried;
     const named = worst.map(({ layer, head, without }, i) => {
       const onClick = () => session.toggle({ part: "head", layer, head });
-      const link = h("button", { type: "button", class: "in-link", onClick }, words.head(layer + 1, head + 1));
+      const link = h("button", { type: "button", class: "st-link", onClick }, words.head(layer + 1, head + 1));
       return [i ? between : "", link, words.without(Math.exp(all), Math.exp(without))];
     });
     return fill(tried, before, named, end, words.needBars);
@@ -157,20 +157,13 @@ export function createBlocks(words, session, chip, data, zoom, look) {
   function drawSilent() {
     const parts = silentParts(session.silenced, data.config);
     const names = parts.slice(0, 4).map(({ part, layer, head }) => nameOf[part](layer + 1, head + 1));
-    const onClick = () => session.silence(new Set());
-    const back = h("button", { type: "button", class: "in-link", onClick }, words.bringBack);
+    const onClick = () => session.silenceSome([...session.silenced], false);
+    const back = h("button", { type: "button", class: "st-link", onClick }, words.bringBack);
     const said = words.silent(names, parts.length - names.length);
     if (silent.dataset.said === said) return;
     silent.dataset.said = said;
     silent.hidden = !parts.length;
     fill(silent, parts.length ? [said, back] : null);
-  }
-
-  /** The row under which the open part is shown. */
-  function placeZoom() {
-    const row = session.zoom && blocks[session.zoom.layer].root;
-    if (row && row.nextSibling !== zoom.root) row.after(zoom.root);
-    zoom.root.hidden = !row;
   }
 
   let shown = null;
@@ -185,18 +178,17 @@ export function createBlocks(words, session, chip, data, zoom, look) {
     drawMaps();
     every.forEach((one) => one.draw());
     blocks.forEach(({ name, feed }, layer) => {
-      const part = session.zoom?.layer === layer && session.zoom.part;
-      name.setAttribute("aria-expanded", part === "block");
-      feed.setAttribute("aria-expanded", part === "feed");
+      name.setAttribute("aria-expanded", isSamePart(session.zoom, { part: "block", layer }));
+      feed.setAttribute("aria-expanded", isSamePart(session.zoom, { part: "feed", layer }));
       feed.dataset.silent = session.silenced.has(`${layer}.feed`);
     });
     drawSilent();
     drawTrial();
-    placeZoom();
     if (!session.now || session.isPlaying) return; // while it writes, the time is the next token's
     drawSaying();
     drawPushes();
   }
   const paintWith = (found) => ((colors = found), draw());
-  return { root, draw, paintWith };
+  const rowOf = ({ layer }) => blocks[layer].root;
+  return { root, draw, paintWith, rowOf };
 }

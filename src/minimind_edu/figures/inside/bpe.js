@@ -109,10 +109,12 @@ export function createBpe({ model, added_tokens: added, normalizer, pre_tokenize
     });
   }
 
-  function bytesOf(id) {
+  function bytesAnew(id) {
     if (contentOf.has(id)) return encoder.encode(contentOf.get(id));
     const token = tokenOf.get(id);
     return token === undefined ? encoder.encode(`‹${id}›`) : Uint8Array.from(token, (one) => byteOf.get(one));
   }
+  const bytes = []; // by id, of those that were asked for
+  const bytesOf = (id) => (bytes[id] ??= bytesAnew(id));
   return { encode, bytesOf, isSpecial: (id) => contentOf.has(id) };
 }

@@ -10,6 +10,8 @@ const bytesOfView = (view) => new Uint8Array(view.buffer, view.byteOffset, view.
 function createKernelRunner(model, { num_hidden_layers: L, num_attention_heads: H, hidden_size: E }, hear) {
   const asked = new Map(); // key -> { resolve, what, place }: who waits for the answer
   let [count, run] = [0, 0];
+  const view = Math.random().toString(36).slice(2); // a cell's output may be shown twice, each with a text of its own
+  const send = (message) => model.send({ view, ...message });
 
   /** The vectors of all streams, and of the middles. */
   function streamsIn(bytes) {
@@ -27,24 +29,27 @@ function createKernelRunner(model, { num_hidden_layers: L, num_attention_heads: 
   const inBytes = { stream: streamsIn, maps: mapsIn };
 
   function listen(message, buffers) {
+    if (message.view !== view) return;
     if (message.did === "look") {
       const { resolve, what, place } = asked.get(message.key) ?? {};
       asked.delete(message.key);
       resolve?.(buffers.length ? inBytes[what](bytesOfView(buffers[0]), place) : message.answer);
     } else if (message.did === "read" && message.run === run) {
-      hear({ ...message, told: message.told.map((one) => ({ ...one, weights: [] })) });
+      hear({ ...message, told: message.told.map((one) => ("top" in one ? { ...one, weights: [] } : one)) });
     } else if (message.did === "fail" || message.run === run) hear(message);
   }
   model.on("msg:custom", listen);
   const look = (what, place) =>
     new Promise((resolve) => {
       asked.set(++count, { resolve, what, place });
-      model.send({ do: "look", key: count, what, ...place });
+      send({ do: "look", key: count, what, ...place });
     });
-  const read = (ids, silenced) => model.send({ do: "read", run: ++run, ids, silenced: [...silenced] });
-  const trial = (place) => model.send({ do: "trial", run, ...place });
-  const release = () => model.off("msg:custom", listen);
-  return { look, read, trial, release };
+  const read = (ids, silenced, known) => send({ do: "read", run: ++run, ids, silenced: [...silenced], known });
+  const release = () => {
+    model.off("msg:custom", listen);
+    send({ do: "close" });
+  };
+  return { look, read, release };
 }
 
 function render({ model, el }) {

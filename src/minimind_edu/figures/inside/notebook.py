@@ -15,6 +15,8 @@ from minimind_edu.figures.join import join
 from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.notebook import language, outputs_are_stored
 
+_MOST_VIEWS = 8  # that have read a text of their own: each keeps what it read
+
 
 class Inside(anywidget.AnyWidget):
     """All parts of a model at any token of any text, computed by the kernel: `Inside(model, tokenizer, "a text")`.
@@ -52,8 +54,22 @@ class Inside(anywidget.AnyWidget):
         facts = facts_of(model, name, text or ("1 2 3" if found is None else "Once upon a time"), found)
         most = min(most, model.config.max_position_embeddings)
         self.set_trait("data", facts | {"bits": 32, "most": most, "isKernel": True})
-        self._kernel = Kernel(model, lambda message, buffers: self.send(message, buffers))
-        self.on_msg(lambda _, message, buffers: self._kernel.hear(message))
+        self._model = model
+        self._kernels: dict[str, Kernel] = {}  # of each view that is open, by its name
+        self.on_msg(self._hear)
+
+    def _hear(self, _: Any, message: dict[str, Any], buffers: Any) -> None:
+        view = message.pop("view")
+        if message["do"] == "close":
+            self._kernels.pop(view, None)
+            return
+        if view not in self._kernels:
+            while len(self._kernels) >= _MOST_VIEWS:
+                del self._kernels[next(iter(self._kernels))]  # of a page that was closed without a word
+            self._kernels[view] = Kernel(
+                self._model, lambda answer, buffers: self.send(answer | {"view": view}, buffers)
+            )
+        self._kernels[view].hear(message)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         return {"text/plain": repr(self)} if outputs_are_stored() else super()._repr_mimebundle_(**kwargs)

@@ -15,3 +15,15 @@ export function bytesOf(count, one) {
   const power = Math.min(3, Math.floor(Math.log2(Math.max(1, count)) / 10));
   return `${(count / 1024 ** power).toFixed(power ? 1 : 0)} ${[one, "KiB", "MiB", "GiB"][power]}`;
 }
+
+/**
+ * Bytes of the KV cache of a model: of `count` positions in float32 (now), of all its positions in 16 bits (full), and
+ * of those if every head had keys and values of its own (alone), or null where it has.
+ * @type {(config: any, count: number) => { now: number, full: number, alone: number | null }}
+ */
+export function cacheBytes(config, count) {
+  const { num_hidden_layers: L, num_key_value_heads: K, num_attention_heads: H, head_dim: D } = config;
+  const each = 2 * L * K * D; // numbers of a position
+  const full = 2 * each * config.max_position_embeddings;
+  return { now: 4 * each * count, full, alone: K < H ? (full / K) * H : null };
+}

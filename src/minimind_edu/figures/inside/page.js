@@ -2,6 +2,7 @@
 // a worker; what it is asked and what it answers is all that the page knows of it.
 
 import { h, announcement, wordsOf } from "../kit/kit.js";
+import { leadTo } from "../stage/opened.js";
 import { addressOf, readAddress } from "./address.js";
 import { createRunner } from "./runner.js";
 import { createViews } from "./views.js";
@@ -91,18 +92,14 @@ const AIMS = {
   generation: ".in-write details",
 };
 
-/** A view that opens one of AIMS and brings it into sight once, when what stands above it is there. */
-function guideTo(main, session, part) {
-  const aim = AIMS[part];
+/** A view that leads to one of AIMS once, when what stands above it is there. */
+function createLead(main, session, part) {
+  const named = typeof AIMS[part] === "string" ? main.querySelector(AIMS[part]) : AIMS[part];
   let isLed = false;
   function draw() {
     if (isLed || session.isUnsettled || !session.now) return;
-    const isOpened = typeof aim !== "string";
-    if (isOpened && !session.zoom) return session.toggle(aim); // and is drawn again
     isLed = true;
-    const place = main.querySelector(isOpened ? ".in-zoom" : aim);
-    if (place instanceof HTMLDetailsElement) place.open = true;
-    place.scrollIntoView({ block: isOpened ? "start" : "center" });
+    leadTo(session, named);
   }
   return { draw };
 }
@@ -137,7 +134,7 @@ async function startPage() {
     state.set(problem);
     check.set(words.checking);
     const isTold = address.start(problem ? data.check.ids.join(" ") : data.text);
-    if (data.at && !isTold) views.follow(guideTo(main, session, data.at));
+    if (data.at && !isTold) views.follow(createLead(main, session, data.at));
     check.set(await checked(words, data, reader, runner, why));
   } catch (error) {
     state.set(words.failed(error.message), "bad");

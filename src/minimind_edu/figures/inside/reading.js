@@ -4,6 +4,7 @@
 // DOM. tests/test_inside_reading.py compares it with the model and with torch.
 
 import { softmax } from "../live/sampling.js";
+import { PASSING } from "./step.js";
 
 /**
  * @typedef {import("../live/model.js").LiveModel} LiveModel
@@ -17,21 +18,46 @@ import { softmax } from "../live/sampling.js";
 
 export const TOLD = 24; // tokens that are told of a position
 
-/** A weight from 0 to 1 as a byte: of its root, since 1/500 of the whole would round to nothing. */
-const byteOf = (weight) => Math.round(255 * Math.sqrt(weight));
+/** Weights from 0 to 1 [T] of each head as bytes [H, T]: of their roots, since 1/500 of the whole would be nothing. */
+/** @type {(heads: Vector[], length: number) => Uint8Array} */
+function bytesOfHeads(heads, length) {
+  const bytes = new Uint8Array(heads.length * length);
+  for (let head = 0, at = 0; head < heads.length; head++) {
+    for (let t = 0; t < length; t++) bytes[at++] = 255 * Math.sqrt(heads[head][t]) + 0.5;
+  }
+  return bytes;
+}
 
 /** The k largest as [index, value], the largest first: one pass, where sorting all takes the time of many. */
 /** @type {(values: ArrayLike<number>, k: number) => [number, number][]} */
 export function largest(values, k) {
   /** @type {[number, number][]} */
   const best = [];
+  let least = -Infinity; // that a value must be above, to be among them
   for (let i = 0; i < values.length; i++) {
-    if (best.length === k && values[i] <= best[k - 1][1]) continue;
+    if (values[i] <= least) continue;
     const at = best.findIndex(([, value]) => value < values[i]);
     best.splice(at < 0 ? best.length : at, 0, [i, values[i]]);
     if (best.length > k) best.pop();
+    if (best.length === k) least = best[k - 1][1];
   }
   return best;
+}
+
+/**
+ * Of logits [V]: by how much each is above ln p, and the entropy of all p, in nats.
+ * @type {(logits: Vector) => { above: number, entropy: number }}
+ */
+function spreadOf(logits) {
+  let [most, sum, mean] = [-Infinity, 0, 0];
+  for (let i = 0; i < logits.length; i++) most = Math.max(most, logits[i]);
+  for (let i = 0; i < logits.length; i++) {
+    const power = Math.exp(logits[i] - most);
+    sum += power;
+    mean += power * logits[i];
+  }
+  const above = most + Math.log(sum);
+  return { above, entropy: Math.max(0, above - mean / sum) };
 }
 
 /** The reading of a model, empty at first. */
@@ -39,14 +65,15 @@ export function largest(values, k) {
 export function createReading(model) {
   const { num_hidden_layers: L, num_attention_heads: H } = model.config;
   const cache = model.newCache();
-  let spare = null; // a cache of what is read beside the text
-  const emptied = () => Object.assign((spare ??= model.newCache()), { length: 0 });
+  const spares = {}; // caches of what is read beside the text, by what it is read for
+  const emptied = (name) => Object.assign((spares[name] ??= model.newCache()), { length: 0 });
   const atOnce = model.atOnce ?? 1; // tokens between which nobody else is heard
   /** @type {Kept[]} */
   const kept = [];
   let silenced = new Set();
   let valid = 0; // positions that are read: fewer than are kept where a reading was ended
   let opened = null; // { at, trace }: the position that was asked about last
+  let last = null; // what follows the stream that was asked about last: see outlook
 
   /** Keep what a trace says of the blocks from `first` on. */
   function keep(at, { token, embedding, blocks }, first) {
@@ -55,9 +82,7 @@ export function createReading(model) {
       one.streams[l + 1] = blocks[l].output;
       one.middles[l] = blocks[l].middle;
       one.routes[l] = blocks[l].route ?? null;
-      const length = at + 1;
-      const bytes = (one.weights[l] = new Uint8Array(H * length)); // [H, T]
-      blocks[l].weights.forEach((weights, head) => weights.forEach((w, t) => (bytes[head * length + t] = byteOf(w))));
+      one.weights[l] = bytesOfHeads(blocks[l].weights, at + 1);
     }
   }
 
@@ -84,7 +109,7 @@ export function createReading(model) {
       const start = cache.length;
       const some = ids.slice(start, Math.min(to, start + atOnce));
       const from = first ? { layer: first, streams: some.map((_, i) => kept[start + i].streams[first]) } : undefined;
-      const { traces } = model.run(some, { cache, silenced, from, logits: false });
+      const { traces } = model.run(some, { cache, silenced, from, logits: false, trace: PASSING });
       traces.forEach((trace, i) => keep(start + i, trace, first));
       for (const i of some.keys()) {
         valid = start + i + 1;
@@ -96,15 +121,29 @@ export function createReading(model) {
   /** The logits [V] after a position, or what they would be after a block of it. */
   const logitsAt = (at, block = L) => model.read(kept[at].streams[block]);
 
+  /** What comes after a position, kept until another is asked about: logits [V], and what spreadOf says of them. */
+  function outlook(at) {
+    const stream = kept[at].streams[L];
+    if (last?.stream === stream) return last;
+    const logits = logitsAt(at);
+    return (last = { stream, logits, ...spreadOf(logits) });
+  }
+
+  /** How much the token that follows a position was expected there; null where none does. @returns {Next | null} */
+  function following(at, next) {
+    if (next === undefined) return null;
+    const { logits, above } = outlook(at);
+    let rank = 1;
+    for (let i = 0; i < logits.length; i++) if (logits[i] > logits[next]) rank++;
+    return { id: next, probability: Math.exp(logits[next] - above), rank };
+  }
+
   /** What is told of a position at once. next: the token that follows there, if one does. @returns {Told} */
   function tell(at, next) {
-    const probabilities = softmax(logitsAt(at));
-    const entropy = probabilities.reduce((sum, p) => (p > 0 ? sum - p * Math.log(p) : sum), 0);
-    const p = probabilities[next];
-    const rank = 1 + probabilities.reduce((count, other) => count + Number(other > p), 0);
+    const { logits, above, entropy } = outlook(at);
+    const top = largest(logits, TOLD).map(([id, logit]) => [id, Math.exp(logit - above)]);
     const { weights, routes } = kept[at];
-    const following = next === undefined ? null : { id: next, probability: p, rank };
-    return { at, top: largest(probabilities, TOLD), entropy, next: following, weights, routes };
+    return { at, top, entropy, next: following(at, next), weights, routes };
   }
 
   /** All that happens at a position: it is read once more, after what the cache holds of those before it. */
@@ -122,34 +161,35 @@ export function createReading(model) {
   const lens = (at, k) => Array.from({ length: L }, (_, l) => largest(softmax(logitsAt(at, l + 1)), k));
 
   /**
-   * ln p of a token after a position, without each head in turn: yields { layer, head, without }, from the last block
-   * to the first, since what is before a head stays as it is.
+   * Returns ln p of a token after a position without a head: from its block on the text is read again, for what is
+   * before a head stays as it is. Yields after every few tokens, so that somebody else may be heard.
    */
-  function* trial(at, token) {
-    for (let layer = L - 1; layer >= 0; layer--) {
-      for (let head = 0; head < H; head++) {
-        const key = `${layer}.${head}`;
-        if (silenced.has(key)) continue;
-        const before = kept.slice(0, at + 1);
-        const from = { layer, streams: before.map((one) => one.streams[layer]) };
-        const options = { cache: emptied(), from, silenced: new Set([...silenced, key]), logits: false, trace: false };
-        const { traces } = model.run(
-          before.map((one) => one.token),
-          options,
-        );
-        yield { layer, head, without: Math.log(softmax(model.read(traces.at(-1).final))[token]) };
-      }
+  function* without(at, token, layer, head) {
+    const silent = new Set([...silenced, `${layer}.${head}`]);
+    const options = { cache: emptied("without"), silenced: silent, logits: false, trace: false };
+    let final = null;
+    for (let start = 0; start <= at; start += atOnce) {
+      const some = kept.slice(start, Math.min(start + atOnce, at + 1));
+      const from = { layer, streams: some.map((one) => one.streams[layer]) };
+      const { traces } = model.run(
+        some.map((one) => one.token),
+        { ...options, from },
+      );
+      final = traces.at(-1).final;
+      yield;
     }
+    const logits = model.read(final);
+    return logits[token] - spreadOf(logits).above;
   }
 
   /** The logits after other ids, read beside the text. */
   function beside(ids, silent = new Set()) {
-    const { traces } = model.run(ids, { cache: emptied(), silenced: silent, logits: false, trace: false });
+    const { traces } = model.run(ids, { cache: emptied("beside"), silenced: silent, logits: false, trace: false });
     return model.read(traces.at(-1).final);
   }
 
   /** What each block kept of a position. */
   const keptAt = (at) => kept[at];
   const size = () => valid;
-  return { become, tell, traceAt, keptAt, logitsAt, lens, trial, beside, size };
+  return { become, tell, following, traceAt, keptAt, logitsAt, lens, without, beside, size };
 }

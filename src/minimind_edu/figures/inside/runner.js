@@ -28,7 +28,7 @@ export function createRunner(source, hear) {
     worker.postMessage({ do: "look", key: ++count, what, ...place });
     return waits(count);
   }
-  const read = (ids, silenced) => worker.postMessage({ do: "read", run: ++run, ids, silenced: [...silenced] });
-  const trial = (place) => worker.postMessage({ do: "trial", run, ...place });
-  return { open, read, look, trial };
+  const read = (ids, silenced, known) =>
+    worker.postMessage({ do: "read", run: ++run, ids, silenced: [...silenced], known });
+  return { open, read, look };
 }

@@ -1,9 +1,9 @@
 // What a reader does with a model on its page: one text, one position, one open part, what is silent. No DOM.
 // tests/test_inside_session.py tries it with a runner that answers by itself.
 
+import { createEditing } from "../stage/session.js";
 import { textOf } from "./tokens.js";
 
-const MOST_UNDO = 100;
 export const MOST_TYPED = 4000; // characters: more tokens than a page reads, and few enough to cut at every key
 
 /** All that can fall silent in a block. @type {(layer: number, heads: number) => string[]} */
@@ -21,19 +21,16 @@ export function silentParts(silenced, { num_hidden_layers: L, num_attention_head
 }
 
 /**
- * data: what page.py wrote; reader: its tokenizer; runner: createRunner's, whose messages come to hear(). Fields are
- * read by the views, which change them by methods alone; changed() is called after each change.
+ * data: what page.py wrote; reader: its tokenizer; runner: createRunner's, whose messages come to hear(). It has what
+ * createEditing tells, parts "head", "feed" and "block", and
  *
- *   ids, selected, written    the text, the position that everything is about, the positions that the model wrote
  *   typed                     the text as it is in the field
  *   told                      position -> what worker.js tells of it; those that are still to be read are missing
  *   target, isAgainst         the token after the position that everything explains, and whether against the runner-up
- *   silenced, before          Set of "layer.head" and "layer.feed"; what was told before the first of them fell silent,
- *                             or null
+ *   before                    what was told before the first part fell silent, or null
  *   pinned                    null, or { ids, silenced, top }: what came after another text, to compare with
- *   zoom                      null, or { part: "head" | "feed" | "block", layer, head }: what is open
- *   trial                     null, or { at, token, found }: what was tried without each head
- *   settings                  { temperature, topK, topP } of a draw
+ *   trial                     null, or { at, token, found, isGoing }: what was tried without each head, of found:
+ *                             { layer, head, without: ln p of the token }
  *   isTyping, isBusy          whether a text is typed that will be read, and whether one is read
  *   complaint                 why a text was not read, or null: { name, count }, or an error's message
  */
@@ -43,35 +40,29 @@ export function createSession({ data, reader, runner }, changed) {
   Object.assign(session, { settings: { temperature: 0, topK: 0, topP: 1 }, complaint: null, isBusy: false });
   Object.assign(session, { isChat: Boolean(data.chat), isTyping: false, isPlaying: false, hasEnded: false });
   Object.assign(session, { trial: null, failure: null });
-  const history = [];
   const looks = new Map(); // what was answered about this text
-
-  function remember() {
-    const { ids, selected, written, silenced, before, typed } = session;
-    if (!ids.length) return;
-    history.push({ ids, selected, written, silenced, before, typed });
-    if (history.length > MOST_UNDO) history.shift();
-  }
 
   /** Another text, or other silent heads: what is told of it comes later. */
   function become(ids, changes = {}) {
     const differs = ids.findIndex((id, at) => id !== session.ids[at]);
-    const isSameModel = !changes.silenced || `${[...changes.silenced].sort()}` === `${[...session.silenced].sort()}`;
-    const isSameText = `${ids}` === `${session.ids}`;
-    Object.assign(session, { selected: ids.length - 1, ...changes, ids, isBusy: true, trial: null, hasEnded: false });
-    if (!isSameText) Object.assign(session, { target: null, before: null });
+    const silenced = changes.silenced ?? session.silenced;
+    const isSameModel = `${[...silenced].sort()}` === `${[...session.silenced].sort()}`;
+    const isSameText = differs < 0 && ids.length === session.ids.length;
+    const { told, target, typed, before } = session;
+    const kept = { target, typed, before: silenced.size ? (before ?? told) : null };
+    const follows = isSameText ? kept : { target: null, typed: typedOf(ids), before: null };
+    const begun = { selected: ids.length - 1, isBusy: true, trial: null, hasEnded: false };
+    Object.assign(session, begun, follows, changes, { ids });
     session.told = isSameModel ? session.told.slice(0, differs < 0 ? ids.length : differs) : [];
     looks.clear();
-    runner.read(ids, session.silenced);
+    runner.read(ids, session.silenced, session.told.length);
     changed();
   }
 
   /** The text of the field. */
   function type(text) {
     stop();
-    session.typed = text;
-    session.isTyping = false;
-    session.complaint = null;
+    Object.assign(session, { typed: text, isTyping: false, complaint: null });
     let ids;
     try {
       const cut = text.slice(0, MOST_TYPED);
@@ -87,8 +78,7 @@ export function createSession({ data, reader, runner }, changed) {
       ids = ids.slice(0, data.most - 1);
     }
     if (`${ids}` === `${session.ids}`) return changed();
-    remember();
-    return become(ids, { written: new Set() });
+    return change(ids, { written: new Set(), typed: text });
   }
 
   function complain(name) {
@@ -99,25 +89,6 @@ export function createSession({ data, reader, runner }, changed) {
   /** What the field shows of a text that is not typed: in a chat it keeps the question. */
   const typedOf = (ids) => (session.isChat ? session.typed : textOfAll(ids));
   const textOfAll = (ids) => textOf(reader, ids.slice(data.prefix.length));
-
-  function append(id, byModel) {
-    if (session.ids.length >= data.most) return stop();
-    remember();
-    const ids = [...session.ids, id];
-    const written = byModel ? new Set([...session.written, session.ids.length]) : session.written;
-    return become(ids, { written, typed: typedOf(ids) });
-  }
-
-  /** A token after the selected one, in the place of what is there. */
-  function answer(id) {
-    stop();
-    const at = session.selected + 1;
-    if (at === session.ids.length) return append(id, false);
-    remember();
-    const ids = session.ids.with(at, id);
-    const written = new Set([...session.written].filter((one) => one !== at));
-    return become(ids, { selected: at, written, typed: typedOf(ids) });
-  }
 
   /** The model's own next token, at the end. */
   async function next() {
@@ -131,7 +102,7 @@ export function createSession({ data, reader, runner }, changed) {
       session.hasEnded = true;
       return void changed();
     }
-    append(id, true);
+    session.append(id, true);
   }
 
   function play() {
@@ -141,49 +112,16 @@ export function createSession({ data, reader, runner }, changed) {
   }
 
   function stop() {
+    if (!session.isPlaying) return;
     session.isPlaying = false;
-  }
-
-  function undo() {
-    stop();
-    const last = history.pop();
-    if (!last) return;
-    session.complaint = null;
-    const { ids, before, ...changes } = last;
-    become(ids, changes);
-    session.before = before;
-  }
-
-  function select(at) {
-    session.selected = Math.max(0, Math.min(session.ids.length - 1, at));
-    session.target = null;
     changed();
   }
 
-  /** Open a part, or close it if it is the one that is open. */
-  function toggle(zoom) {
-    const { part, layer, head } = session.zoom ?? {};
-    session.zoom = zoom && part === zoom.part && layer === zoom.layer && head === zoom.head ? null : zoom;
-    changed();
-  }
-
-  /** Other heads are silent: a Set. The first time, what was told is kept to compare with. */
-  function silence(silenced) {
-    stop();
-    remember();
-    const { target, selected } = session;
-    const before = silenced.size ? (session.before ?? session.told) : null;
-    become(session.ids, { silenced, selected, target });
-    session.before = before;
-    changed();
-  }
-
-  /** Parts fall silent beside others that are, or come back. */
-  function silenceSome(keys, isSilent) {
-    const silenced = new Set(session.silenced);
-    for (const key of keys) silenced[isSilent ? "add" : "delete"](key);
-    silence(silenced);
-  }
+  const kept = ["before", "typed"];
+  const change = createEditing(session, { become, stop, most: data.most, kept }, changed);
+  const { undo: takeBack, select: go } = session;
+  const undo = () => ((session.complaint = null), takeBack());
+  const select = (at) => ((session.target = null), go(at));
 
   /** Keep what comes after the text up to the selected token, to compare with. */
   function pin() {
@@ -198,10 +136,8 @@ export function createSession({ data, reader, runner }, changed) {
   /** What address.js read: another text with all that was chosen; what it is compared with is read beside it. */
   async function restore({ ids, selected, silenced, target, pin: pinned, ...others }) {
     stop();
-    remember();
-    Object.assign(session, others, { pinned: null, complaint: null, typed: others.typed ?? textOfAll(ids) });
-    become(ids, { selected, silenced, written: others.written });
-    Object.assign(session, { target, before: null });
+    Object.assign(session, { pinned: null, complaint: null });
+    change(ids, { ...others, typed: others.typed ?? textOfAll(ids), selected, silenced, target, before: null });
     const compared = pinned ?? (silenced.size ? { ids: ids.slice(0, selected + 1), silenced: new Set() } : null);
     if (!compared) return;
     const top = await runner.look("beside", { ids: compared.ids, silenced: [...compared.silenced] });
@@ -223,9 +159,31 @@ export function createSession({ data, reader, runner }, changed) {
     return session.isAgainst && other ? other[0] : null;
   }
 
-  function tryAll() {
-    session.trial = { at: session.selected, token: targetNow(), found: [] };
-    runner.trial({ at: session.selected, token: session.trial.token });
+  /** All heads that are heard, from the last block to the first. */
+  function* headsHeard() {
+    for (let layer = data.config.num_hidden_layers - 1; layer >= 0; layer--) {
+      for (let head = 0; head < data.config.num_attention_heads; head++)
+        if (!session.silenced.has(`${layer}.${head}`)) yield { layer, head };
+    }
+  }
+
+  /** Try without each head, one after the other, until something else is looked at. What was found of a text stays. */
+  async function tryAll() {
+    const [at, token] = [session.selected, targetNow()];
+    const trial = { at, token, found: [], isGoing: true };
+    session.set({ trial });
+    for (const place of headsHeard()) {
+      const without = await runner.look("without", { at, token, ...place });
+      if (session.trial !== trial || !trial.isGoing) return;
+      if (at !== session.selected || token !== targetNow()) return stopTrying();
+      trial.found.push({ ...place, without });
+      changed();
+    }
+    stopTrying();
+  }
+
+  function stopTrying() {
+    session.trial.isGoing = false;
     changed();
   }
 
@@ -257,26 +215,19 @@ export function createSession({ data, reader, runner }, changed) {
 
   /** What the worker tells by itself. */
   function hear(message) {
-    if (message.did === "read") for (const one of message.told) session.told[one.at] = one;
-    if (message.did === "trial") session.trial?.found.push(message);
+    if (message.did === "read")
+      for (const one of message.told) session.told[one.at] = { ...session.told[one.at], ...one };
     if (message.did === "fail") session.failure = message.message;
     if (message.did === "ready") session.isBusy = false;
     changed();
     if (message.did === "ready" && session.isPlaying) setTimeout(() => session.isPlaying && next());
   }
 
-  function set(changes) {
-    Object.assign(session, changes);
-    changed();
-  }
-
-  const methods = { type, answer, next, play, undo, select, toggle, silence, silenceSome, tryAll };
-  Object.assign(methods, { pin, restore, look, sees, hear, set });
+  const methods = { type, next, play, undo, select, tryAll, stopTrying, pin, restore, look, sees, hear };
   const views = {
     referenceNow: { get: referenceNow },
     now: { get: () => session.told[session.selected] ?? null },
     isUnsettled: { get: () => session.isTyping || session.isBusy || [...looks.values()].includes(undefined) },
-    canUndo: { get: () => history.length > 0 },
     targetNow: { get: targetNow },
     againstNow: { get: againstNow },
   };

@@ -22,6 +22,9 @@ const ORDER =
   "stream normed queries keys values weights heads attended feedNormed routed chosen gate up hidden fed final";
 const PARTS = ORDER.split(" ");
 
+/** Of a trace, what a reading keeps of every token: streams, weights of attention, routes. The rest is far more. */
+export const PASSING = new Set(["normed", "weights", "feedNormed", "routed", "chosen", "final"]);
+
 /** The module's memory, which only grows; what is in it has an address. Views are made anew: growing ends old ones. */
 function createRoom({ memory, __heap_base: base }) {
   let end = base.value;
@@ -129,9 +132,10 @@ class BlockTrace {
 
 /**
  * What page.see() does while tokens go through the blocks: it puts in streams that are known already, notes what passes
- * in traces, of each token { token, position, blocks }, and silences.
+ * in traces, of each token { token, position, blocks }, and silences. wanted: the PARTS that it notes, false: none but
+ * the last stream, true: all.
  */
-function createWatch(room, { config, rope, inner }, { traces, from, silenced = new Set(), isTraced }) {
+function createWatch(room, { config, rope, inner }, { traces, from, silenced = new Set(), wanted = true }) {
   const { hidden_size: E, num_attention_heads: H, num_key_value_heads: K, head_dim: D } = config;
   const { num_experts: N, num_shared_experts: shared } = config;
   let [stream, layer, heads, visits] = [0, (from?.layer ?? 0) - 1, 0, []]; // visits: the notes of networks to come
@@ -232,7 +236,7 @@ function createWatch(room, { config, rope, inner }, { traces, from, silenced = n
 
   return (part, at, n) => {
     follow[part]?.(at);
-    if (isTraced) notes[part]?.(at, n);
+    if (wanted === true || (wanted && wanted.has(part))) notes[part]?.(at, n);
     if (silenced.size) silences[part]?.(at, n);
   };
 }
@@ -275,7 +279,7 @@ async function createStepModel({ config, tensors, rope: given }, module, most = 
       return { token, position: cache.length + j, blocks: [] };
     });
     const layer = from?.layer ?? 0;
-    watch = createWatch(room, { config, rope, inner }, { traces, from, silenced, isTraced: trace !== false });
+    watch = createWatch(room, { config, rope, inner }, { traces, from, silenced, wanted: trace });
     room.write(tables.model, [L - layer]);
     room.write(tables.layers, [tables.firstLayer + layer * tables.layerBytes]);
     room.write(

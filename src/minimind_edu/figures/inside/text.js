@@ -1,6 +1,7 @@
 // The text: the field, what writes, and its tokens, each colored by how little it was expected.
 
-import { h, fill, button, slider, toggle, announcement, fmt } from "../kit/kit.js";
+import { h, fill, toggle, announcement } from "../kit/kit.js";
+import { createSampling, createWriteButtons, walkAlong } from "../stage/writing.js";
 import { readBy, weightOfByte } from "./marks.js";
 import { MOST_TYPED } from "./session.js";
 import { shownTokens } from "./tokens.js";
@@ -8,7 +9,7 @@ import { shownTokens } from "./tokens.js";
 const PAUSE = 300; // milliseconds after a key
 const DARKEST = 14; // bits of surprise
 const TINT = { surprise: 80, read: 45 }; // percent of the color at most: the letters on it stay readable
-const STEPS = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity };
+const SHORT = 13; // letters: fewer than a token has room for, even as wide as Chinese ones
 
 /** The field and the buttons. hasText: whether there is a tokenizer. */
 export function createWriting(words, session, data, hasText) {
@@ -31,40 +32,26 @@ export function createWriting(words, session, data, hasText) {
   field.addEventListener("compositionend", () => ((isComposing = false), typed()));
   field.addEventListener("input", () => isComposing || typed());
 
-  const next = button({ label: words.next, onClick: () => (session.stop(), session.next()) });
-  next.root.classList.add("mm-primary");
-  const play = button({ label: words.play, onClick: () => (session.isPlaying ? session.stop() : session.play()) });
-  const undo = button({ label: words.undo, onClick: () => session.undo() });
+  const isFull = () => !session.ids.length || session.ids.length >= data.most;
   const onChat = (isChat) => (session.set({ isChat }), session.type(field.value));
   const chat = data.chat && toggle({ label: words.chat, checked: session.isChat, onChange: onChat });
-  const knob = (name, min, max, step, [off, offText]) => {
-    const format = (x) => (x === off ? offText : fmt(x, step === 1 ? 0 : 2));
-    const onInput = (value) => session.set({ settings: { ...session.settings, [name]: value } });
-    return slider({ label: words[name], min, max, step, value: session.settings[name], format, onInput });
-  };
-  const knobs = h(
-    "div",
-    { class: "mm-controls" },
-    knob("temperature", 0, 2, 0.05, [0, words.greedy]),
-    knob("topK", 0, 50, 1, [0, words.all]),
-    knob("topP", 0.05, 1, 0.05, [1, words.all]),
-  );
   const complaint = announcement("in-complaint");
-  const presses = h("div", { class: "in-presses" }, next, play, undo, chat);
-  const drawing = h("details", { class: "mm-more" }, h("summary", {}, words.drawing), knobs);
+  const presses = createWriteButtons(words, session, isFull, chat);
+  presses.next.root.classList.add("mm-primary");
+  const drawing = createSampling(words, session, words.drawing, 50);
   const root = h("div", {}, field, complaint, presses, drawing);
 
   function complaintText() {
     const { complaint: found } = session;
+    if (session.hasEnded) return words.ended;
+    if (session.ids.length >= data.most) return words.full(data.most);
     return found?.name ? words.complaints[found.name](found, data.most) : (found ?? "");
   }
   function draw() {
     if (field !== document.activeElement && !session.isTyping && field.value !== session.typed)
       field.value = session.typed;
-    complaint.set(session.hasEnded ? words.ended : complaintText());
-    play.set(session.isPlaying ? words.stop : words.play);
-    next.root.disabled = play.root.disabled = !session.ids.length || session.ids.length >= data.most;
-    undo.root.disabled = !session.canUndo;
+    complaint.set(complaintText());
+    presses.draw();
   }
   return { root, draw };
 }
@@ -87,24 +74,19 @@ export function createTokens(words, session, reader, looked) {
   const root = h("div", { class: "in-tokens" }, line, h("div", { class: "in-under" }, legend, count));
   let [chips, drawn] = [[], null]; // chips: { root, end: the end of a line after it, key, looks }
 
-  line.addEventListener("keydown", (event) => {
-    const step = STEPS[event.key];
-    if (step === undefined || event.altKey || event.ctrlKey || event.metaKey) return;
-    event.preventDefault();
-    session.select(session.selected + step);
-    chips[session.selected].root.focus();
-  });
+  const buttons = () => chips.map(({ root: chip }) => chip);
+  walkAlong(line, session, buttons);
 
   function createChip({ text, kind }, at) {
-    const attrs = { type: "button", class: "in-token", "data-kind": kind, onClick: () => session.select(at) };
-    return h("button", attrs, text);
+    const looks = { class: "in-token", "data-kind": kind, "data-short": String(text.length <= SHORT) };
+    return h("button", { type: "button", ...looks, onClick: () => session.select(at) }, text);
   }
 
   /** Chips that stay the same are kept where they are: most of a text does, when a token is written. */
   function build() {
     if (drawn === session.ids) return;
     drawn = session.ids;
-    const focused = chips.findIndex(({ root: chip }) => chip === document.activeElement);
+    const focused = buttons().indexOf(document.activeElement);
     const shown = shownTokens(reader, session.ids);
     const found = shown.map(({ text, kind }, at) => `${session.ids[at]} ${kind} ${text}`);
     const differs = found.findIndex((key, at) => key !== chips[at]?.key);

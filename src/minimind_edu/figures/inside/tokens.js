@@ -59,7 +59,15 @@ export function textOf(reader, ids) {
 }
 
 /** @type {(parts: Uint8Array[]) => Uint8Array} */
-const joined = (parts) => Uint8Array.from(parts.flatMap((part) => [...part]));
+function joined(parts) {
+  const all = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const part of parts) {
+    all.set(part, at);
+    at += part.length;
+  }
+  return all;
+}
 
 /** What bytes spell; those that are no whole character are written as ‹e6›. */
 /** @type {(bytes: Uint8Array) => { text: string, isBroken: boolean }} */
@@ -86,8 +94,17 @@ function visible(text) {
   return seen || "∅";
 }
 
+/** Of each reader its tokens by themselves, by id: most come often in a text. @type {WeakMap<Reader, Shown[]>} */
+const shownOf = new WeakMap();
+
 /** A token by itself. @type {(reader: Reader, id: number) => Shown} */
 export function shownToken(reader, id) {
+  if (!shownOf.has(reader)) shownOf.set(reader, []);
+  return (shownOf.get(reader)[id] ??= describe(reader, id));
+}
+
+/** @type {(reader: Reader, id: number) => Shown} */
+function describe(reader, id) {
   const { text, isBroken } = readable(reader.bytesOf(id));
   return { text: visible(text), kind: reader.isSpecial(id) ? "special" : isBroken ? "bytes" : "text" };
 }

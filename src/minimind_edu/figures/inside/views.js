@@ -1,15 +1,18 @@
 // All views of a model on one page, whoever runs it: a worker, or a kernel.
 
-import { h, fill, announcement } from "../kit/kit.js";
+import { h, fill, announcement, setText } from "../kit/kit.js";
+import { colorsOf } from "../stage/colors.js";
 import { createBars, createWho } from "./bars.js";
 import { createBlocks } from "./blocks.js";
-import { chipsOf, colorsOf } from "./marks.js";
+import { chipsOf, readBy, weightOfByte } from "./marks.js";
 import { createSession } from "./session.js";
 import { createTokens, createWriting } from "./text.js";
 import { createReader, shownTokens } from "./tokens.js";
 import { createZoom } from "./zoom.js";
 
-const WRITING = 40; // milliseconds between two drawings while the model writes: its next token comes first
+// Milliseconds between two drawings while the model writes, for its next token comes first:
+const WRITING = 40; // of the text and the bars,
+const FOLLOWING = 400; // and of what nobody reads as fast.
 
 /** The tokenizer, or ids and the reason why. */
 function readerOf(data, words) {
@@ -30,9 +33,13 @@ export function createViews(main, data, words, runnerOf, ...foot) {
   const { reader, problem } = readerOf(data, words);
   const chip = chipsOf(reader);
   let [looked, waiting, colors] = [null, null, null];
+  let whole = { at: 0, zoom: null }; // when all was drawn last, and what was open
   const draw = () => {
     waiting = null;
-    views.forEach((view) => view.draw());
+    const { isPlaying, zoom: open } = session;
+    const isPart = isPlaying && open === whole.zoom && performance.now() - whole.at < FOLLOWING;
+    if (!isPart) whole = { at: performance.now(), zoom: open };
+    for (const view of isPart ? [tokens, bars] : views) view.draw();
     main.dataset.busy = String(session.isUnsettled);
   };
   const drawSoon = () => requestAnimationFrame(draw);
@@ -50,18 +57,28 @@ export function createViews(main, data, words, runnerOf, ...foot) {
     return shown.texts;
   };
 
+  const placeOf = (at) => (at === session.selected ? words.itself : words.back(session.selected - at));
+  const reading = {
+    count: () => session.told.length,
+    texts,
+    named: (at) => [chip(session.ids[at]), " ", h("small", {}, placeOf(at))],
+    isHere: ({ layer }) => Boolean(session.now) && session.sees(layer),
+    weightAt: (place, y, x) => weightOfByte(readBy(session.told[y], place)[x]),
+    colors: () => colors,
+  };
+
   const state = announcement("in-state");
   const cache = h("p", { class: "mm-note in-cache" });
   const writing = createWriting(words, session, data, Boolean(data.tokenizer));
   const tokens = createTokens(words, session, reader, () => looked);
-  const zoom = createZoom(words, session, chip, data, texts, () => colors);
-  const blocks = createBlocks(words, session, chip, data, zoom, look);
+  const blocks = createBlocks(words, session, chip, data, look);
+  const zoom = createZoom(words, session, chip, data, reading, blocks.rowOf);
   const bars = createBars(words, session, chip, data, reader);
   const who = createWho(words, session, chip, data.config.use_moe);
   const telling = {
     draw() {
       if (session.failure) state.set(words.failed(session.failure), "bad");
-      cache.textContent = words.cache(data.config, session.ids.length);
+      setText(cache, words.cache(data.config, session.ids.length));
     },
   };
   const facts = words.facts(data).map((fact) => h("span", {}, fact));

@@ -1,7 +1,7 @@
 // The words of the page of a reader's own model, by language.
 
 import { grouped } from "../kit/kit.js";
-import { bytesOf, percent } from "./numbers.js";
+import { bytesOf, cacheBytes, percent } from "./numbers.js";
 
 const percentOf = (part) => percent(part, " %");
 /** isLess: it is only known to be less. */
@@ -83,6 +83,7 @@ export const insideWords = {
     reading: (read, all) => `Reading: ${read} of ${counted(all, "token")}`,
     read: (all) => counted(all, "token"),
     ended: "The model ends its text here.",
+    full: (most) => `This page reads ${counted(most, "token")}, and no more.`,
     tokens: "The tokens: arrow keys move along them",
     shade: "the stronger its color, the less the model expected a token",
     tint: (layer, head) => `what head ${head} of block ${layer} reads here`,
@@ -120,7 +121,9 @@ export const insideWords = {
       "The bar below it shows how far it pushes ",
     mapsEnd: " up or down.",
     tryAll: "Try without each head",
-    trying: (done, all) => `${done} of ${all} heads tried…`,
+    stopTrying: "Stop trying",
+    trying: (done, all, isGoing) =>
+      `${done} of ${all} heads tried${isGoing ? "…" : "; of the others the second bar is empty."}`,
     tried: ["Needed most here: ", ", ", ". "],
     without: (before, after) => ` (${percentOf(before)} → ${percentOf(after)})`,
     needBars: "The second bar: how much likelier the token is with the head than without it.",
@@ -176,17 +179,14 @@ export const insideWords = {
       `The neurons that write most here, of ${grouped(count)}${expert === null ? "" : ` in expert ${expert + 1}`}, ` +
       "and the tokens that each makes likelier:",
     neuron: (i) => `neuron ${i + 1}`,
-    cache: (
-      { num_hidden_layers: L, num_key_value_heads: K, head_dim: D, num_attention_heads: H, ...config },
-      count,
-    ) => {
-      const each = 2 * L * K * D;
-      const most = config.max_position_embeddings;
-      const full = (times) => bytesOf(2 * each * most * times, "bytes");
-      const more = K < H ? `, and with ${H} heads for keys and values ${full(H / K)}` : "";
+    cache(config, count) {
+      const { num_hidden_layers: L, num_key_value_heads: K, num_attention_heads: H, head_dim: D } = config;
+      const { now, full, alone } = cacheBytes(config, count);
+      const more = alone === null ? "" : `, and with ${H} heads for keys and values ${bytesOf(alone, "bytes")}`;
       return (
         `KV cache: ${counted(count, "token")} × ${L} blocks × 2 × ${counted(K, "head")} × ${D} numbers × 4 bytes = ` +
-        `${bytesOf(4 * each * count, "bytes")}. In 16 bits, for all ${grouped(most)} positions: ${full(1)}${more}.`
+        `${bytesOf(now, "bytes")}. In 16 bits, for all ${grouped(config.max_position_embeddings)} positions: ` +
+        `${bytesOf(full, "bytes")}${more}.`
       );
     },
   },

@@ -1,7 +1,7 @@
-// The Chinese words of words.js as of 706db0c0.
+// The Chinese words of words.js as of e59f2ba9.
 
 import { grouped } from "../kit/kit.js";
-import { bytesOf, percent } from "./numbers.js";
+import { bytesOf, cacheBytes, percent } from "./numbers.js";
 
 const percentOf = (part) => percent(part, "%");
 /** isLess: it is only known to be less. */
@@ -75,6 +75,7 @@ export const insideWords = {
     reading: (read, all) => `正在读：第 ${read} 个 token，共 ${grouped(all)} 个`,
     read: (all) => `${grouped(all)} 个 token`,
     ended: "模型在这里结束了它的文本。",
+    full: (most) => `这一页只读 ${grouped(most)} 个 token，不能再多了。`,
     tokens: "各个 token：用方向键移动",
     shade: "颜色越深，模型越没料到这个 token",
     tint: (layer, head) => `第 ${layer} 块的 ${head} 号头在这里读什么`,
@@ -110,7 +111,8 @@ export const insideWords = {
     maps: "每个方块是一个头：每行是一个在读的 token，每列是一个被读的。下面的条表示，它把 ",
     mapsEnd: " 推高或压低了多少。",
     tryAll: "把每个头轮流去掉试试",
-    trying: (done, all) => `${all} 个头，已试 ${done} 个……`,
+    stopTrying: "停下",
+    trying: (done, all, isGoing) => `${all} 个头，已试 ${done} 个${isGoing ? "……" : "，其余头的第二根条是空的。"}`,
     tried: ["这里最离不开的：", "、", "。"],
     without: (before, after) => `（${percentOf(before)} → ${percentOf(after)}）`,
     needBars: "第二根条：有这个头时，这个 token 的可能性比没有时高多少。",
@@ -160,17 +162,14 @@ export const insideWords = {
       `${expert === null ? "" : `专家 ${expert + 1} 的 `}${grouped(count)} 个神经元里，在这里写得最多的，` +
       "以及它们各自让哪些 token 更可能：",
     neuron: (i) => `神经元 ${i + 1}`,
-    cache: (
-      { num_hidden_layers: L, num_key_value_heads: K, head_dim: D, num_attention_heads: H, ...config },
-      count,
-    ) => {
-      const each = 2 * L * K * D;
-      const most = config.max_position_embeddings;
-      const full = (times) => bytesOf(2 * each * most * times, "字节");
-      const more = K < H ? `，若键和值也有 ${H} 个头，则为 ${full(H / K)}` : "";
+    cache(config, count) {
+      const { num_hidden_layers: L, num_key_value_heads: K, num_attention_heads: H, head_dim: D } = config;
+      const { now, full, alone } = cacheBytes(config, count);
+      const more = alone === null ? "" : `，若键和值也有 ${H} 个头，则为 ${bytesOf(alone, "字节")}`;
       return (
         `KV 缓存：${grouped(count)} 个 token × ${L} 块 × 2 × ${K} 个头 × ${D} 个数 × 4 字节 = ` +
-        `${bytesOf(4 * each * count, "字节")}。换成 16 位，装满全部 ${grouped(most)} 个位置：${full(1)}${more}。`
+        `${bytesOf(now, "字节")}。换成 16 位，装满全部 ${grouped(config.max_position_embeddings)} 个位置：` +
+        `${bytesOf(full, "字节")}${more}。`
       );
     },
   },

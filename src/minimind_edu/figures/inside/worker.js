@@ -1,11 +1,12 @@
 // The model's own thread: it answers the page's messages, one reading at a time. A newer reading ends an older one
 // between two tokens. The page sees no model, only these answers; whatever gives the same ones can take this place.
 //
-//   open   { buffer, rope, step }       ->  { did: "open", why }: why it runs in plain JavaScript, or null
-//   read   { run, ids, silenced }       ->  { did: "read", run, told: [...] } some times, { did: "ready", run }
-//   look   { key, what, ... }           ->  { did: "look", key, answer }: one of `looks`
-//   trial  { run, at, token, silenced } ->  { did: "trial", run, layer, head, without } for each head
+//   open  { buffer, rope, step }          ->  { did: "open", why }: why it runs in plain JavaScript, or null
+//   read  { run, ids, silenced, known }   ->  { did: "read", run, told: [...] } some times, { did: "ready", run }
+//   look  { key, what, ... }              ->  { did: "look", key, answer }: one of `looks`; null: of another text, or
+//                                             given up for another that takes long
 //
+// known: of how many tokens the page has what was told. Of the last of them it is told only what follows it now.
 // Whatever fails: { did: "fail", key, message }.
 
 import { unpackWeights } from "../live/model.js";
@@ -22,20 +23,22 @@ const copied = (vector) => vector.slice(); // a view would be sent with all that
 /** Lets messages in that are waiting. */
 function createBreath() {
   const channel = new MessageChannel();
-  let wake = null;
-  channel.port1.onmessage = () => wake();
-  return () => new Promise((resolve) => ((wake = resolve), channel.port2.postMessage(0)));
+  const waiting = [];
+  channel.port1.onmessage = () => waiting.shift()();
+  return () => new Promise((resolve) => (waiting.push(resolve), channel.port2.postMessage(0)));
 }
 
 function startWorker() {
   const breathe = createBreath();
-  let [insight, reading, silent, latest] = [null, null, new Set(), 0];
+  let [insight, reading, silent] = [null, null, new Set()];
+  let [latest, longest] = [0, 0]; // the last reading, and the last look that takes long
 
   const looks = {
     lens: ({ at }) => reading.lens(at, LATER),
     wrote: ({ at, token, against }) => insight.wrote(reading.traceAt(at), token, against, silent),
     neurons: ({ at, layer }) => insight.neurons(reading.traceAt(at), layer),
     draw: ({ at, settings }) => sample(reading.logitsAt(at), settings).token,
+    without: ({ at, token, layer, head }) => finished(reading.without(at, token, layer, head)),
     beside: ({ ids, silenced }) => largest(softmax(reading.beside(ids, new Set(silenced))), TOLD),
     stream({ at }) {
       const { streams, middles } = reading.keptAt(at);
@@ -50,6 +53,17 @@ function startWorker() {
     },
   };
 
+  /** What a look returns that takes long; null if another text or another such look comes meanwhile. */
+  async function finished(steps) {
+    const [run, mine] = [latest, ++longest];
+    for (;;) {
+      const { done, value } = steps.next();
+      if (done) return value;
+      await breathe();
+      if (latest !== run || longest !== mine) return null;
+    }
+  }
+
   const doings = {
     async open({ buffer, rope, step }) {
       const unpacked = { ...unpackWeights(new Uint8Array(buffer), true), rope };
@@ -58,36 +72,31 @@ function startWorker() {
       reading = createReading(model);
       postMessage({ did: "open", why });
     },
-    async read({ run, ids, silenced }) {
+    async read({ run, ids, silenced, known }) {
       latest = run;
       silent = new Set(silenced);
-      let [told, since] = [[], performance.now()];
+      const told = known ? [{ at: known - 1, next: reading.following(known - 1, ids[known]) }] : [];
+      let since = performance.now();
       const send = () => told.length && postMessage({ did: "read", run, told: told.splice(0) });
-      let isFirst = true;
+      let next = known; // to be told
+      const tellTo = (end) => {
+        for (; next < end; next++) told.push(reading.tell(next, ids[next + 1]));
+      };
       for (const at of reading.become(ids, silent)) {
-        if (isFirst && at > 0) told.push(reading.tell(at - 1, ids[at])); // another token follows it now
-        isFirst = false;
-        told.push(reading.tell(at, ids[at + 1]));
+        tellTo(at + 1);
         await breathe();
         if (latest !== run) return;
         if (performance.now() - since < PATIENCE) continue;
         send();
         since = performance.now();
       }
-      if (isFirst) told.push(reading.tell(ids.length - 1));
+      tellTo(ids.length);
       send();
       postMessage({ did: "ready", run });
     },
-    async trial({ run, at, token }) {
-      for (const one of reading.trial(at, token)) {
-        postMessage({ did: "trial", run, ...one });
-        await breathe();
-        if (latest !== run) return;
-      }
-    },
-    look({ key, what, ...place }) {
+    async look({ key, what, ...place }) {
       const isRead = place.at === undefined || place.at < reading.size(); // another text may be on its way
-      postMessage({ did: "look", key, answer: isRead ? looks[what](place) : null });
+      postMessage({ did: "look", key, answer: isRead ? await looks[what](place) : null });
     },
   };
 

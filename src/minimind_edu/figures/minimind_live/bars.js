@@ -1,8 +1,9 @@
-// What comes next: a bar for each of the likeliest words, a tick for the exact probability, and how a word is drawn.
+// What comes next: a bar for each of the likeliest words, and a tick for the exact probability.
 
-import { h, fill, fmt, slider } from "../kit/kit.js";
+import { createBar } from "../kit/bars.js";
+import { h } from "../kit/kit.js";
 import { descending } from "./session.js";
-import { linksToChapters, wordWithGloss } from "./marks.js";
+import { wordWithGloss } from "./marks.js";
 
 const MOST_BARS = 7;
 
@@ -15,26 +16,17 @@ export function createBars(words, session, glossOf, first, count = MOST_BARS) {
 
   function createRow() {
     let id = null;
-    const word = h("span", { class: "mm-clipped ml-bar-word" });
-    const length = h("i", { class: "ml-fill" });
-    const tick = h("i", { class: "mm-tick" });
-    const number = h("span", { class: "ml-number" });
-    const press = () => id !== null && session.answer(id);
-    const attrs = { type: "button", class: "ml-bar mm-shows", onClick: press };
-    const bar = h("button", attrs, word, h("span", { class: "mm-track" }, length, tick), number);
+    const bar = createBar("ml-bar mm-shows", ["mm-said", "mm-tick"], () => id !== null && session.answer(id));
     const set = (one) => {
       ({ id } = one);
-      const text = session.world.words[id];
+      const [text, gloss] = [session.world.words[id], glossOf(id)];
       const share = one.drawn || one.model;
-      fill(word, wordWithGloss(text, glossOf(id)));
-      length.style.width = `${100 * (share ?? 0)}%`;
-      tick.style.left = `${100 * (one.exact ?? 0)}%`;
-      tick.hidden = !one.exact;
-      number.textContent = share === null ? "…" : words.percent(share);
-      bar.dataset.cut = one.drawn === 0;
-      bar.setAttribute("aria-label", words.bar(words.glossed(text, glossOf(id)), share, one.exact));
+      const said = share === null ? "…" : words.percent(share);
+      const label = words.bar(words.glossed(text, gloss), share, one.exact);
+      bar.set({ word: wordWithGloss(text, gloss), shares: [[0, share ?? 0], one.exact || null], said, label });
+      bar.root.dataset.cut = one.drawn === 0;
     };
-    return { root: bar, set };
+    return { root: bar.root, set };
   }
 
   /** The words with their bars: [{ id, model, drawn, exact }], numbers or null. */
@@ -65,22 +57,4 @@ export function createBars(words, session, glossOf, first, count = MOST_BARS) {
     legend.textContent = isKnown ? words.legend : words.noLegend;
   }
   return { root, draw };
-}
-
-/** The three sliders of the sampling, folded, with the chapter about them. */
-export function createSampling(words, session, links) {
-  const knob = (name, min, max, step, [off, offText]) => {
-    const format = (x) => (x === off ? offText : fmt(x, step === 1 ? 0 : 2));
-    const onInput = (value) => session.set({ [name]: value });
-    return slider({ label: words[name], min, max, step, value: session.settings[name], format, onInput });
-  };
-  const controls = h(
-    "div",
-    { class: "ml-sampling" },
-    knob("temperature", 0, 2, 0.05, [0, words.greedy]),
-    knob("topK", 0, 20, 1, [0, words.all]),
-    knob("topP", 0.05, 1, 0.05, [1, words.all]),
-  );
-  const chapters = linksToChapters(words, links, ["generation"]);
-  return { root: h("details", { class: "mm-more" }, h("summary", {}, words.sampling), controls, chapters) };
 }

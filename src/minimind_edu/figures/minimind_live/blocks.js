@@ -2,43 +2,27 @@
 
 import { h, fill } from "../kit/kit.js";
 import { softmax } from "../live/sampling.js";
+import { createHead } from "../stage/heads.js";
+import { isSamePart } from "../stage/parts.js";
+import { createStrip, rootMeanSquare } from "../stage/strips.js";
 import { descending } from "./session.js";
-import { createHeadMap, createStrip, linksToChapters, rootMeanSquare, wordWithGloss } from "./marks.js";
+import { createHeadMap, linksToChapters, wordWithGloss } from "./marks.js";
 
 const SAID = 2; // words that a stream would say
 
 /** A head that can be pressed. */
-function createHead(words, session, layer, head, look) {
-  const map = createHeadMap();
-  const key = `${layer}.${head}`;
-  const root = h(
-    "button",
-    {
-      type: "button",
-      class: "ml-part ml-head mm-shows",
-      "aria-label": words.head(layer + 1, head + 1),
-      onClick: () => session.toggle({ part: "head", layer, head }),
-      onPointerenter: () => look({ layer, head }),
-      onPointerleave: () => look(null),
-      onFocus: () => look({ layer, head }),
-      onBlur: () => look(null),
-    },
-    map.root,
-    h("span", { class: "ml-silent-mark", "aria-hidden": "true" }, words.silent),
-  );
+function createSquare(words, session, place, look) {
+  const [map, label] = [createHeadMap(), words.headTitle(place.layer + 1, place.head + 1)];
+  const { root, draw: drawHead } = createHead(session, label, place, look, map);
+  root.classList.add("mm-shows");
 
-  /** Once for each story. */
-  const drawStory = () => map.draw(session.traces, layer, head);
-
-  function draw(zoom) {
-    map.mark(session.selected);
+  function draw() {
+    drawHead();
+    map.draw(session, place);
     const { shown } = session;
-    root.dataset.shown = shown?.layer === layer && shown.head === head;
-    const isSilent = session.silenced.has(key);
-    root.dataset.silent = isSilent;
-    root.setAttribute("aria-expanded", zoom?.part === "head" && zoom.layer === layer && zoom.head === head);
+    root.dataset.shown = shown?.layer === place.layer && shown.head === place.head;
   }
-  return { root, drawStory, draw };
+  return { root, draw };
 }
 
 /** A part that can be pressed: its name, and perhaps a strip of what it gives. */
@@ -48,9 +32,9 @@ function createPart(session, label, name, place, tone) {
   const onClick = () => session.toggle(place);
   const attrs = { type: "button", class: "ml-part mm-shows", "data-tone": tone, "aria-label": name, onClick };
   const root = h("button", attrs, h("span", { class: "ml-part-name" }, label), strip);
-  const draw = (values, zoom) => {
+  const draw = (values) => {
     if (values) strip.draw(values);
-    root.setAttribute("aria-expanded", zoom?.part === place.part && zoom.layer === place.layer);
+    root.setAttribute("aria-expanded", isSamePart(session.zoom, place));
   };
   return { root, draw };
 }
@@ -66,8 +50,8 @@ function saidBy(words, session, glossOf, logits) {
     });
 }
 
-/** look({ layer, head } or null): what the mouse or the focus is on; zoom: the element of what is open. */
-export function createBlocks(words, session, sizes, glossOf, look, zoom, links) {
+/** look({ layer, head } or null): what the mouse or the focus is on. */
+export function createBlocks(words, session, sizes, glossOf, look, links) {
   const part = (label, name, place, tone) => createPart(session, label, name, place, tone);
   const embedding = part(words.embedding, words.open(words.embedding), { part: "embedding" }, "stream");
   const final = part(words.finalNorm, words.open(words.finalNorm), { part: "final" }, "norm");
@@ -76,7 +60,7 @@ export function createBlocks(words, session, sizes, glossOf, look, zoom, links) 
     const norm = part(words.norm, open(words.norm), { part: "norm", layer }, "norm");
     const ffn = part(words.ffn, open(words.ffn), { part: "ffn", layer }, "ffn");
     const stream = part(words.stream, open(words.stream), { part: "stream", layer }, "stream");
-    const heads = Array.from({ length: sizes.heads }, (_, head) => createHead(words, session, layer, head, look));
+    const heads = Array.from({ length: sizes.heads }, (_, head) => createSquare(words, session, { layer, head }, look));
     const said = h("span", { class: "ml-said" });
     const root = h(
       "div",
@@ -104,50 +88,37 @@ export function createBlocks(words, session, sizes, glossOf, look, zoom, links) 
     h("p", { class: "ml-hint" }, words.insideNote, h("span", { class: "scripted" }, " ", words.insidePress)),
     linksToChapters(words, links, ["whole", "bytes"]),
   );
-  let drawn = null;
+  /** The row under which an open part is shown. */
+  const rowOf = ({ part, layer }) =>
+    part === "embedding" ? rows[0] : part === "final" ? rows.at(-1) : blocks[layer].root;
 
-  /** The row under which the open part is shown. */
-  function placeZoom() {
-    const { zoom: open } = session;
-    zoom.hidden = !open;
-    if (!open) return;
-    const row = open.part === "embedding" ? rows[0] : open.part === "final" ? rows.at(-1) : blocks[open.layer].root;
-    if (row.nextSibling !== zoom) row.after(zoom);
-  }
-
-  function drawBlock({ norm, heads, ffn, stream, said }, layer, isNew) {
-    const trace = session.traces[session.selected]?.blocks[layer];
-    if (isNew) heads.forEach((one) => one.drawStory());
-    heads.forEach((one) => one.draw(session.zoom));
-    norm.draw(trace?.normed, session.zoom);
-    ffn.draw(trace?.hidden, session.zoom);
-    stream.draw(trace?.output, session.zoom);
+  function drawBlock({ norm, heads, ffn, stream, said }, layer) {
+    const trace = session.now?.blocks[layer];
+    heads.forEach((one) => one.draw());
+    norm.draw(trace?.normed);
+    ffn.draw(trace?.hidden);
+    stream.draw(trace?.output);
     if (trace) fill(said, saidBy(words, session, glossOf, trace.lens));
   }
 
   function draw() {
-    const { traces } = session;
-    const last = traces.at(-1);
-    const isNew = drawn !== last; // every change of the story reads its last word anew
-    drawn = last;
-    const trace = traces[session.selected];
-    embedding.draw(trace?.embedding, session.zoom);
-    const scale = trace && rootMeanSquare(trace.final);
-    final.draw(trace && trace.final.map((x) => x / scale), session.zoom);
-    blocks.forEach((one, layer) => drawBlock(one, layer, isNew && last));
-    placeZoom();
+    const { now } = session;
+    embedding.draw(now?.embedding);
+    const scale = now && rootMeanSquare(now.final);
+    final.draw(now?.final.map((x) => x / scale));
+    blocks.forEach(drawBlock);
   }
 
   /** Shows what a still of the same story has drawn inside, if there is one, until the weights are here to draw it. */
   function take(still) {
-    if (drawn || !still) return;
+    if (session.now || !still) return;
     const [theirs, mine] = [still, root].map((one) =>
-      one.querySelectorAll(".ml-map, .ml-map > g, .ml-strip, .ml-said"),
+      one.querySelectorAll(".ml-map, .ml-map > g, .st-strip, .ml-said"),
     );
     mine.forEach((one, at) => {
       if (one.matches("svg")) one.setAttribute("viewBox", theirs[at].getAttribute("viewBox"));
       if (!one.matches(".ml-map")) fill(one, [...theirs[at].cloneNode(true).childNodes]);
     });
   }
-  return { root, draw, take };
+  return { root, draw, take, rowOf };
 }

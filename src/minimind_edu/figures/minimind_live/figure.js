@@ -1,14 +1,28 @@
 // MiniMindLive: compose a story, ask about it, and look inside the trained model while it answers. One story, one
 // position, one open part. The first picture comes from Python; the weights arrive after it.
 
-import { h, grouped, button, announcement, observeTraits, loadLiving, wordsOf, frame, mount } from "../kit/kit.js";
+import {
+  h,
+  fill,
+  grouped,
+  button,
+  announcement,
+  observeTraits,
+  loadLiving,
+  wordsOf,
+  frame,
+  mount,
+} from "../kit/kit.js";
 import { hashOfStory, keepStory, onStory, partInHash, storyOf } from "../live/story.js";
 import { createWorld } from "../live/world.js";
-import { createBars, createSampling } from "./bars.js";
+import { colorsOf } from "../stage/colors.js";
+import { leadTo } from "../stage/opened.js";
+import { createSampling, createWriteButtons } from "../stage/writing.js";
+import { createBars } from "./bars.js";
 import { createBlocks } from "./blocks.js";
 import { createCache } from "./cache.js";
 import { createBreaks, createGuide, createPresses } from "./guide.js";
-import { glossary } from "./marks.js";
+import { glossary, linksToChapters, wordWithGloss } from "./marks.js";
 import { createPalette } from "./palette.js";
 import { MOST_WORDS, createSession } from "./session.js";
 import { createAlternatives, createLens, createStory } from "./story.js";
@@ -16,7 +30,6 @@ import { createTrainView } from "./train.js";
 import { minimindLiveWords } from "./words.js";
 import { createZoom, zoomOfName } from "./zoom.js";
 
-const PLAY_TIME = 350; // milliseconds for a word
 const HERO_BARS = 4;
 
 /** The session of a figure, and the promise of its model: load() begins it. */
@@ -38,36 +51,6 @@ function openSession(model, ids, changed) {
 function firstPicture(model, world) {
   const { story, bars } = model.get("first");
   return { ids: [0, ...world.encode(story)], bars };
-}
-
-/** Next, Play and Undo. */
-function createWriting(words, session) {
-  let timer = null;
-  const stop = () => {
-    clearInterval(timer);
-    timer = null;
-    play.set(words.play);
-  };
-  const step = () => {
-    session.next();
-    if (session.ids.length >= MOST_WORDS) stop();
-  };
-  const next = button({ label: words.next, onClick: () => (stop(), step()) });
-  const play = button({
-    label: words.play,
-    onClick: () => {
-      if (timer) return stop();
-      timer = setInterval(step, PLAY_TIME);
-      return play.set(words.stop);
-    },
-  });
-  const undo = button({ label: words.undo, onClick: () => (stop(), session.undo()) });
-  const root = h("div", { class: "ml-presses" }, next, play, undo);
-  const draw = () => {
-    next.root.disabled = play.root.disabled = !session.model || session.ids.length >= MOST_WORDS;
-    undo.root.disabled = !session.canUndo;
-  };
-  return { root, draw, release: stop };
 }
 
 /** The buttons of the stories to begin with. */
@@ -99,19 +82,28 @@ function shareStory(model, session) {
 }
 
 /**
- * Opens the part that the address names: one inside the model, or one of `folds`, name -> its <details>. Where nothing
- * is shown yet, as below a still, there is nothing to scroll to.
+ * Leads to the part that the address names: one inside the model, or one of `folds`, name -> its <details>. Where
+ * nothing is shown yet, as below a still, there is nothing to scroll to.
  */
-async function openNamed(session, sizes, folds, zoom) {
+async function openNamed(session, sizes, folds, root) {
   const name = partInHash(location.hash);
   if (name === null || session.zoom) return;
-  const named = zoomOfName(name, sizes);
-  if (named) session.open(named);
-  const fold = Object.hasOwn(folds, name) ? folds[name] : null;
-  if (fold) fold.open = true;
-  const place = named ? zoom : fold;
-  while (place?.closest(".mm-unseen")) await new Promise(requestAnimationFrame);
-  place?.scrollIntoView({ block: "nearest" });
+  const named = zoomOfName(name, sizes) ?? (Object.hasOwn(folds, name) ? folds[name] : null);
+  while (root.closest(".mm-unseen")) await new Promise(requestAnimationFrame);
+  if (named) leadTo(session, named);
+}
+
+/** What views of heads ask, as heads.js has it. */
+function readingOf(session, glossOf, root) {
+  const wordAt = (at) => session.world.words[session.ids[at]];
+  return {
+    count: () => session.traces.length,
+    texts: () => session.ids.map((_, at) => wordAt(at)),
+    named: (at) => wordWithGloss(wordAt(at), glossOf(session.ids[at])),
+    isHere: () => Boolean(session.now),
+    weightAt: ({ layer, head }, y, x) => session.traces[y].blocks[layer].weights[head][x],
+    colors: () => colorsOf(root),
+  };
 }
 
 /** The whole page. */
@@ -130,7 +122,7 @@ async function renderPage({ model, el }) {
   const drawArcs = () => {
     const open = session.zoom?.part === "head" ? session.zoom : session.shown;
     const head = looked ?? open;
-    story.drawArcs(head && session.traces[session.selected]?.blocks[head.layer].weights[head.head], Boolean(open));
+    story.drawArcs(head && session.now?.blocks[head.layer].weights[head.head], Boolean(open));
   };
   let waiting = null; // the mouse leaves one head and enters the next: one drawing for both
   const look = (head) => {
@@ -140,8 +132,10 @@ async function renderPage({ model, el }) {
       drawArcs();
     });
   };
-  const zoom = createZoom(words, session, glossOf, links);
-  const blocks = createBlocks(words, session, sizes, glossOf, look, zoom.root, links);
+  const stage = h("div", { class: "mm-stage mm-column ml-stage" });
+  const reading = readingOf(session, glossOf, stage);
+  const blocks = createBlocks(words, session, sizes, glossOf, look, links);
+  const zoom = createZoom(words, session, glossOf, reading, blocks.rowOf, links);
   const broken = announcement("ml-broken");
   const warn = {
     draw() {
@@ -149,11 +143,14 @@ async function renderPage({ model, el }) {
       broken.set(at === null ? "" : words.broken(world.words[session.ids[at]]));
     },
   };
-  const [bars, sampling] = [createBars(words, session, glossOf, first), createSampling(words, session, links)];
+  const bars = createBars(words, session, glossOf, first);
+  const sampling = createSampling(words, session, words.sampling, 20, linksToChapters(words, links, ["generation"]));
   const palette = createPalette(words, session, session.tables, glossOf);
   const alternatives = createAlternatives(words, session, glossOf);
-  const lens = createLens(words, session, glossOf);
-  const [writing, cache] = [createWriting(words, session), createCache(words, session, sizes, links)];
+  const lens = createLens(words, session, reading);
+  const isFull = () => !session.model || session.ids.length >= MOST_WORDS;
+  const writing = createWriteButtons(words, session, isFull);
+  const cache = createCache(words, session, sizes, links);
   const examples = createExamples(words, session, stories);
   const sharing = shareStory(model, session);
 
@@ -174,9 +171,8 @@ async function renderPage({ model, el }) {
   const ownTraining = createTrainView(words, session, () => loadLiving(model), links);
 
   views = [story, lens, alternatives, bars, palette, zoom, blocks, cache, writing, warn, sharing, { draw: drawArcs }];
-  const stage = h(
-    "div",
-    { class: "mm-stage mm-column ml-stage" },
+  fill(
+    stage,
     guide,
     h("div", { class: "mm-column ml-telling" }, story, lens, broken, alternatives),
     h("div", { class: "ml-model" }, h("div", { class: "mm-column ml-column" }, bars, writing), blocks),
@@ -192,13 +188,14 @@ async function renderPage({ model, el }) {
     model.off("msg:custom"); // an answer that is still to come
     removeEventListener("hashchange", openPart);
     sharing.release();
-    writing.release();
+    session.stop();
+    zoom.release();
     story.release();
     ownTraining.release();
   };
   const unmount = mount(el, root, { model, traits: [], draw: changed, boxes: [stage], parts: [{ release }] });
   const folds = { cache: cache.root, sampling: sampling.root, training: ownTraining.root };
-  const openPart = () => openNamed(session, sizes, folds, zoom.root);
+  const openPart = () => openNamed(session, sizes, folds, root);
   addEventListener("hashchange", openPart);
   const arrived = load().then(
     () => void openPart(),
@@ -236,7 +233,7 @@ function renderHero({ model, el }) {
   const wanted = { draw: () => session.selected === first.ids.length - 1 || begin() };
   views = [story, bars, link, wanted];
   const stage = h("div", { class: "mm-stage mm-column ml-stage ml-hero" }, story, bars);
-  const control = h("div", { class: "ml-presses" }, next, model.get("page") ? more : null, said);
+  const control = h("div", { class: "st-presses" }, next, model.get("page") ? more : null, said);
   const root = frame({ ...words, title: words.titleCompact }, { stage, control }, true);
   const parts = [{ release: () => model.off("msg:custom") }];
   const draw = () => views.forEach((view) => view.draw());

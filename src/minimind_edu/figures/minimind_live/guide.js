@@ -41,7 +41,7 @@ export function createPresses(words, session, stories, sizes, glossOf, heads) {
   const verdict = ({ id, right }) => (id === right ? words.saw.right : words.saw.wrong(named(right)));
   /** All heads again, and none below the story. */
   function hear() {
-    [...session.silenced].forEach((key) => session.silence(key, false));
+    session.silenceSome([...session.silenced], false);
     session.show(null);
   }
 
@@ -79,14 +79,14 @@ export function createPresses(words, session, stories, sizes, glossOf, heads) {
     goTo(changed);
     const before = answerNow();
     session.show(missed);
-    session.silence(whereHead, true);
+    session.silenceSome([whereHead], true);
     const now = answerNow();
     const parts = [before.rightPart, now.rightPart];
     return words.saw.silence(named(now.right), ...parts, named(now.id), now.part, now.id === now.right);
   }
 
   function translate() {
-    session.silence(whereHead, true);
+    session.silenceSome([whereHead], true);
     session.show(missed);
     goTo(story(...told, stories.translation));
     const now = answerNow();
@@ -152,7 +152,7 @@ export function createGuide(words, parameters, press) {
   const root = h(
     "div",
     { class: "ml-guide scripted", role: "group", "aria-label": words.guideLabel },
-    h("div", { class: "ml-presses" }, big, h("div", { class: "ml-steps" }, steps)),
+    h("div", { class: "st-presses" }, big, h("div", { class: "ml-steps" }, steps)),
     seen,
   );
   let nextStep = 0;
@@ -185,7 +185,7 @@ export function createBreaks(words, sizes, press) {
     "section",
     { class: "mm-column ml-breaks scripted" },
     h("p", { class: "ml-title" }, words.breakIt),
-    h("div", { class: "ml-presses" }, buttons),
+    h("div", { class: "st-presses" }, buttons),
     seen,
   );
   return { root, say: seen.set };

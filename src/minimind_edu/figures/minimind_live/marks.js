@@ -1,10 +1,8 @@
-// Words and numbers of the living model as small drawings: chips with glosses, and rows of numbers as colored cells.
+// What the views of the living model share: words with glosses, ways to chapters, small maps of heads.
 
 import { h, svg, fill, wordsOf } from "../kit/kit.js";
 import { phraseGlosses } from "../live/glosses.js";
-
-const LEVELS = 4; // shades of a cell
-const FAINT = 0.06; // of the strongest: below it a cell is not drawn
+import { createCells } from "../stage/strips.js";
 
 /** What words mean in the other language: id -> gloss, or nothing. */
 export function glossary(tables) {
@@ -29,32 +27,6 @@ export function twinOf(tables, id) {
 /** A word with its gloss, as the content of a button or a line. */
 export const wordWithGloss = (word, gloss) => [word, gloss ? h("small", {}, gloss) : null];
 
-/** Cells of a table as few paths, a path for each shade: add(x, y, share of the strongest, class), then nodes(). */
-export function createCells() {
-  const paths = new Map();
-  const add = (x, y, share, cls) => {
-    if (share < FAINT) return;
-    const key = `ml-level-${Math.min(LEVELS, Math.ceil(share * LEVELS))} ${cls}`;
-    paths.set(key, `${paths.get(key) ?? ""}M${x} ${y}h1v1h-1z`);
-  };
-  const nodes = () => [...paths].map(([name, d]) => svg("path", { class: name, d }));
-  return { add, nodes };
-}
-
-/** A vector as a row of cells: the sign is the hue, the size the shade. */
-export function createStrip(label) {
-  const root = svg("svg", { class: "ml-strip", preserveAspectRatio: "none", role: "img", "aria-label": label });
-  const draw = (values, scale = 2 * rootMeanSquare(values)) => {
-    root.setAttribute("viewBox", `0 0 ${values.length} 1`);
-    const cells = createCells();
-    values.forEach((x, i) => cells.add(i, 0, Math.abs(x) / (scale || 1), x > 0 ? "ml-plus" : "ml-minus"));
-    fill(root, cells.nodes());
-  };
-  return { root, draw };
-}
-
-export const rootMeanSquare = (values) => Math.sqrt(values.reduce((sum, x) => sum + x * x, 0) / values.length);
-
 /** Links to the chapters that teach parts of the model. links: part -> { href, label }. */
 export function linksToChapters(words, links, parts) {
   const known = parts.map((part) => links[part]).filter(Boolean);
@@ -62,23 +34,26 @@ export function linksToChapters(words, links, parts) {
   return h("p", { class: "ml-chapter" }, known.map(one));
 }
 
-/** The map of a head: rows read, columns are read; the row of one word is marked. */
+/** The small map of a head: rows read, columns are read; the row of the selected word is marked. */
 export function createHeadMap() {
   const cells = svg("g", { "shape-rendering": "crispEdges" });
   const row = svg("rect", { class: "ml-row-mark", x: 0, height: 1 });
   const root = svg("svg", { class: "ml-map", preserveAspectRatio: "none", "aria-hidden": "true" }, cells, row);
+  let drawn = { last: null, key: "" };
 
-  /** All that this head reads in a story. */
-  function draw(traces, layer, head) {
-    const length = traces.length || 1;
-    root.setAttribute("viewBox", `0 0 ${length} ${length}`);
+  /** All that a head reads in the story; only the mark moves while both are the same. */
+  function draw({ traces, selected }, { layer, head }) {
+    row.setAttribute("y", selected);
+    const [last, key] = [traces.at(-1), `${layer}.${head}`]; // every change of the story reads its last word anew
+    if (!last || (drawn.last === last && drawn.key === key)) return;
+    drawn = { last, key };
+    root.setAttribute("viewBox", `0 0 ${traces.length} ${traces.length}`);
+    row.setAttribute("width", traces.length);
     const found = createCells();
-    traces.forEach((trace, y) =>
-      trace.blocks[layer].weights[head].forEach((weight, x) => found.add(x, y, weight, "ml-read")),
+    traces.forEach(({ blocks }, y) =>
+      blocks[layer].weights[head].forEach((weight, x) => found.add(x, y, weight, "st-read")),
     );
     fill(cells, found.nodes());
-    row.setAttribute("width", length);
   }
-  const mark = (at) => row.setAttribute("y", at);
-  return { root, draw, mark };
+  return { root, draw };
 }

@@ -1,8 +1,9 @@
 // What a reader does with the living model: one story, one position, one open part, and what was silenced. No DOM.
 
 import { sample, softmax } from "../live/sampling.js";
+import { createEditing } from "../stage/session.js";
 
-const MOST_UNDO = 100;
+const PLAY_TIME = 350; // milliseconds for a word
 export const MOST_WORDS = 192; // of a story: twice what the model was trained on
 
 /** How many words at the beginning of two stories are the same. */
@@ -14,27 +15,18 @@ function commonLength(a, b) {
 /** The order of the items of a vector, the largest first. */
 export const descending = (values) => [...values.keys()].sort((a, b) => values[b] - values[a]);
 
-/** The two numbers of a head's key. */
-export const headNumbers = (key) => key.split(".").map(Number);
-
 /**
- * The session of a world and the tables that made it. Its fields are read by the views, which change it by its methods
- * alone; changed() is called after each change.
+ * The session of a world and the tables that made it: what createEditing tells, and
  *
- *   ids, selected, written   the story, the position that everything is about, the positions that the model wrote
- *   zoom                     null, or { part, layer, head }: what is open
- *   shown                    null, or { layer, head }: the head that stands below the story
- *   silenced                 Set of "layer.head"
- *   settings                 { temperature, topK, topP } of the sampling
- *   brokenAt                 where the story leaves the rules of the world, or null
+ *   shown        null, or { layer, head }: the head that stands below the story
+ *   brokenAt     where the story leaves the rules of the world, or null
+ *   traces, now  of all positions, and of the selected one or null
  */
 export function createSession({ world, tables }, ids, changed) {
   let [model, cache, traces, kept] = [null, null, [], { ids: [], silenced: "" }];
-  const history = [];
   const session = { world, tables, ids, selected: ids.length - 1, written: new Set(), silenced: new Set() };
-  Object.assign(session, { zoom: null, shown: null });
-  session.settings = { temperature: 1, topK: 0, topP: 1 };
-  let exact = world.distributions(ids);
+  Object.assign(session, { zoom: null, shown: null, settings: { temperature: 1, topK: 0, topP: 1 } });
+  let [exact, timer] = [world.distributions(ids), null];
 
   /** Reads again what differs from what was read, and no word before it. */
   function readStory() {
@@ -50,103 +42,38 @@ export function createSession({ world, tables }, ids, changed) {
     kept = { ids: [...session.ids], silenced };
   }
 
-  function remember() {
-    const { ids: before, selected, written, silenced } = session;
-    history.push({ ids: before, selected, written: new Set(written), silenced: new Set(silenced) });
-    if (history.length > MOST_UNDO) history.shift();
-  }
-
-  function update() {
+  function become(next, changes) {
+    if (next !== session.ids) exact = world.distributions(next);
+    Object.assign(session, { selected: next.length - 1, ...changes, ids: next });
     readStory();
     changed();
   }
 
-  function become(next, selected, written) {
-    Object.assign(session, { ids: next, selected, written });
-    exact = world.distributions(next);
-    update();
-  }
-
   /** Another story; its last word is selected. */
-  function load(next, selected = next.length - 1) {
-    remember();
-    become(next, selected, new Set());
-  }
-
-  /** A word at the end of the story. */
-  function append(id, byModel = false) {
-    if (session.ids.length >= MOST_WORDS) return;
-    remember();
-    const written = new Set(session.written);
-    if (byModel) written.add(session.ids.length);
-    become([...session.ids, id], session.ids.length, written);
-  }
-
-  /** Another word at a position; what follows stays. The last word is selected, for there the answer is. */
-  function replace(at, id) {
-    remember();
-    const written = new Set([...session.written].filter((one) => one !== at));
-    become(session.ids.with(at, id), session.ids.length - 1, written);
-  }
-
-  /** The word that a bar stands for: it takes the place after the selected one. */
-  function answer(id) {
-    const at = session.selected + 1;
-    if (at === session.ids.length) return append(id);
-    replace(at, id);
-    return select(at);
-  }
+  const load = (next) => change(next, { written: new Set() });
 
   /** The model's own next word, at the end of the story. */
   function next(random = Math.random) {
-    if (!model) return;
-    append(sample(traces.at(-1).logits, session.settings, random).token, true);
+    if (model) session.append(sample(traces.at(-1).logits, session.settings, random).token, true);
   }
 
-  function undo() {
-    const before = history.pop();
-    if (!before) return;
-    session.silenced = before.silenced;
-    become(before.ids, before.selected, before.written);
-  }
-
-  function select(at) {
-    session.selected = Math.max(0, Math.min(session.ids.length - 1, at));
+  function play() {
+    timer = setInterval(next, PLAY_TIME);
     changed();
   }
 
-  function open(zoom) {
-    session.zoom = zoom;
-    if (zoom) session.shown = null;
+  function stop() {
+    if (timer === null) return;
+    clearInterval(timer);
+    timer = null;
     changed();
   }
+
+  const change = createEditing(session, { become, stop, most: MOST_WORDS }, changed);
+  const { toggle } = session;
 
   /** A head below the story, in place of what is open, or null for none. */
-  function show(head) {
-    session.shown = head;
-    if (head) session.zoom = null;
-    changed();
-  }
-
-  /** Open a part, or close it if it is the one that is open. */
-  function toggle(zoom) {
-    const { part, layer, head } = session.zoom ?? {};
-    open(part === zoom.part && layer === zoom.layer && head === zoom.head ? null : zoom);
-  }
-
-  function silence(key, isSilent) {
-    if (session.silenced.has(key) === isSilent) return;
-    remember();
-    session.silenced = new Set(session.silenced);
-    if (isSilent) session.silenced.add(key);
-    else session.silenced.delete(key);
-    update();
-  }
-
-  function set(settings) {
-    Object.assign(session.settings, settings);
-    changed();
-  }
+  const show = (head) => session.set(head ? { shown: head, zoom: null } : { shown: null });
 
   /** What comes after a position: { model, drawn, exact }, each [V], or null where it is not known. */
   function after(at = session.selected) {
@@ -163,31 +90,27 @@ export function createSession({ world, tables }, ids, changed) {
   function attach(live, tensors) {
     model = live;
     session.tensors = tensors;
-    update();
+    readStory();
+    changed();
   }
 
-  const methods = {
-    load,
-    append,
-    replace,
-    answer,
-    next,
-    undo,
-    select,
-    open,
-    show,
-    toggle,
-    silence,
-    set,
-    after,
-    attach,
-  };
   const views = {
     brokenAt: { get: () => exact.brokenAt },
     traces: { get: () => traces },
     cache: { get: () => cache },
     model: { get: () => model },
-    canUndo: { get: () => history.length > 0 },
+    now: { get: () => traces[session.selected] ?? null },
+    isPlaying: { get: () => timer !== null },
+  };
+  const methods = {
+    load,
+    next,
+    play,
+    stop,
+    show,
+    toggle: (zoom) => ((session.shown = null), toggle(zoom)),
+    after,
+    attach,
   };
   return Object.defineProperties(Object.assign(session, methods), views);
 }

@@ -1,13 +1,13 @@
 // The story: its words as chips, what a head reads of them, and what could stand instead of a word.
 
 import { h, svg, fill, textAt, setSize, observeSize } from "../kit/kit.js";
+import { readsOf } from "../stage/heads.js";
+import { walkAlong } from "../stage/writing.js";
 import { createHeadMap, wordWithGloss } from "./marks.js";
-import { descending } from "./session.js";
 
 const LEAST_ARC = 0.04; // weight: below it no arc is drawn
 const LABELLED = 0.1; // weight: from here on it is written
 const READ_FIRST = 3; // words of the head below the story
-const STEPS = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -1, ArrowDown: 1, Home: -Infinity, End: Infinity };
 
 /** glossOf(id) -> text or nothing. */
 export function createStory(words, session, glossOf) {
@@ -17,13 +17,7 @@ export function createStory(words, session, glossOf) {
   let [chips, drawn, tinted] = [[], null, []];
   let places = null; // where the chips are, until something moves them
 
-  line.addEventListener("keydown", (event) => {
-    const step = STEPS[event.key];
-    if (step === undefined || event.altKey || event.ctrlKey || event.metaKey) return;
-    event.preventDefault();
-    session.select(session.selected + step);
-    chips[session.selected].focus({ preventScroll: true });
-  });
+  walkAlong(line, session, () => chips);
 
   function stateOf(at) {
     if (session.brokenAt !== null && at >= session.brokenAt) return at === session.brokenAt ? "broken" : "after";
@@ -115,33 +109,24 @@ export function createStory(words, session, glossOf) {
 }
 
 /** The head that a press of the guide shows, small: its map, the words that it reads most, the way to all of it. */
-export function createLens(words, session, glossOf) {
+export function createLens(words, session, reading) {
   const map = createHeadMap();
-  const [title, list] = [h("p", { class: "ml-title" }), h("ul", { class: "ml-words" })];
-  const open = h("button", { type: "button", class: "ml-link" }, words.openBelow);
-  open.addEventListener("click", () => {
-    session.open({ part: "head", ...session.shown });
-    root.closest(".ml-stage").querySelector(".ml-zoom").scrollIntoView({ block: "nearest" });
-  });
+  const [title, list] = [h("p", { class: "ml-title" }), h("ol", { class: "st-list" })];
+  const onClick = () => session.toggle({ part: "head", ...session.shown });
+  const open = h("button", { type: "button", class: "st-link", onClick }, words.openBelow);
   const root = h("div", { class: "ml-lens", hidden: true }, map.root, h("div", {}, title, list, open));
 
   function draw() {
-    const { shown, selected, traces } = session;
-    root.hidden = !shown || !traces[selected];
+    const { shown, now } = session;
+    root.hidden = !shown || !now;
     if (root.hidden) return;
     const { layer, head } = shown;
-    const weights = traces[selected].blocks[layer].weights[head];
     const isSilent = session.silenced.has(`${layer}.${head}`);
+    const name = words.headTitle(layer + 1, head + 1);
     root.dataset.silent = isSilent;
-    title.textContent = `${words.head(layer + 1, head + 1)}${isSilent ? `, ${words.silent}` : ""}`;
-    map.draw(traces, layer, head);
-    map.mark(selected);
-    const reads = descending(weights).slice(0, READ_FIRST);
-    const wordAt = (at) => wordWithGloss(session.world.words[session.ids[at]], glossOf(session.ids[at]));
-    fill(
-      list,
-      reads.map((at) => h("li", {}, wordAt(at), h("b", {}, words.percent(weights[at])))),
-    );
+    title.textContent = isSilent ? words.silent(name) : name;
+    map.draw(session, shown);
+    fill(list, readsOf(words, session, reading, shown, READ_FIRST));
   }
   return { root, draw };
 }

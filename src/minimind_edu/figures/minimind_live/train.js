@@ -143,7 +143,7 @@ export function createTrainView(allWords, session, load, links) {
     { class: "mm-more ml-train scripted" },
     h("summary", {}, words.title),
     h("p", { class: "ml-hint" }, words.task),
-    h("div", { class: "ml-presses" }, press, h("div", { class: "ml-changes" }, switches)),
+    h("div", { class: "st-presses" }, press, h("div", { class: "ml-changes" }, switches)),
     box,
     legend,
     written,

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of bcf042d2.
+// The Chinese words of words.js as of 2d634015.
 
 const percentOf = (part) => {
   const value = 100 * part;
@@ -75,9 +75,14 @@ export const minimindLiveWords = {
     stream: "残差流",
     finalNorm: "最后的归一化",
     says: "会说",
-    head: (layer, head) => `第 ${layer} 块，${head} 号头`,
-    headShort: (head) => `${head} 号头`,
-    silent: "已静音",
+    headTitle: (layer, head) => `第 ${layer} 块，${head} 号头`,
+    silent: (name) => `${name}，已静音`,
+    silence: "让这个头静音",
+    bigMap: "这个头里谁读谁。行是在读的，列是被读的；旁边的列表只讲一个词。",
+    point: "指向图中任意一点，或者点一行来选它的词。",
+    pointed: (reader, read, weight) => `“${reader}”读“${read}”：${percentOf(weight)}`,
+    channel: (channel, value) => `通道 ${channel}：${value}`,
+    later: (reader, read) => `“${read}”在“${reader}”后面，读不到`,
     open: (part, layer) => (layer ? `第 ${layer} 块的${part}` : part),
     chapter: (label) => `读 ${label}`,
     close: "关闭",
@@ -92,7 +97,6 @@ export const minimindLiveWords = {
       afterwards: "之后",
       rms: (value) => `均方根 ${value}`,
       gains: (low, high) => `除以均方根，再乘以学到的增益，从 ${low} 到 ${high}`,
-      silence: "让这个头静音",
       reads: (word, position) => `位置 ${position} 的“${word}”在读`,
       dials: (reader, read) => `“${reader}”的查询与“${read}”的键，逐对显示：虚线是 RoPE 之前，实线是之后`,
       dialHint: "前面的维度对转得最快。分数就是这些维度对的乘积之和。",

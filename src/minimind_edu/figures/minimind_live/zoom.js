@@ -1,9 +1,13 @@
 // The one part that is open, with its real numbers at the selected word, and the way to its chapter.
 
-import { h, svg, fill, fmt, toggle, row } from "../kit/kit.js";
+import { h, svg, fill, fmt } from "../kit/kit.js";
 import { softmax } from "../live/sampling.js";
-import { descending, headNumbers } from "./session.js";
-import { createStrip, linksToChapters, rootMeanSquare, wordWithGloss } from "./marks.js";
+import { createOpenHead } from "../stage/heads.js";
+import { createOpened } from "../stage/opened.js";
+import { partNamed } from "../stage/parts.js";
+import { rootMeanSquare, sharesBy, stripRows } from "../stage/strips.js";
+import { descending } from "./session.js";
+import { linksToChapters, wordWithGloss } from "./marks.js";
 
 // what is open -> the parts of the model whose chapters teach it
 const TAUGHT = {
@@ -16,25 +20,16 @@ const TAUGHT = {
 };
 const NEURONS = 5;
 const NEAREST = 4;
-const READS = 4;
 const LENS = 4;
 const DIAL = 21; // radius
 
 const silu = (x) => x / (1 + Math.exp(-x));
 
-/** Rows of [name, strip of values, a number]. */
-function stripRows(rows, scale) {
-  return rows.map(([name, values, number]) => {
-    const strip = createStrip(name);
-    strip.draw(values, scale);
-    return h("div", { class: "ml-strip-row" }, h("span", { class: "ml-label" }, name), strip, h("span", {}, number));
-  });
-}
-
 /** A list of words, each with its number. */
 function wordList(session, glossOf, ids, numberOf) {
-  const one = (id, i) => h("li", {}, wordWithGloss(session.world.words[id], glossOf(id)), h("b", {}, numberOf(id, i)));
-  return h("ul", { class: "ml-words" }, ids.map(one));
+  const wordOf = (id) => h("span", {}, wordWithGloss(session.world.words[id], glossOf(id)));
+  const one = (id, i) => h("li", {}, wordOf(id), h("b", {}, numberOf(id, i)));
+  return h("ol", { class: "st-list ml-words" }, ids.map(one));
 }
 
 /** The token's row of the table, and the rows that point the same way. */
@@ -50,8 +45,8 @@ function embeddingZoom({ words, session, glossOf }, trace) {
   const cosines = Float32Array.from({ length: count }, (_, id) => (id === trace.token ? -1 : cosine(row(id))));
   const nearest = descending(cosines).slice(0, NEAREST);
   return [
-    h("p", { class: "ml-title" }, words.zoom.embedding(session.world.words[trace.token], width)),
-    stripRows([[words.embedding, own, words.zoom.rms(fmt(rootMeanSquare(own)))]]),
+    h("p", { class: "st-title" }, words.zoom.embedding(session.world.words[trace.token], width)),
+    stripRows(words, [[words.embedding, own, words.zoom.rms(fmt(rootMeanSquare(own)))]]),
     h("p", { class: "ml-label" }, words.zoom.nearest),
     wordList(session, glossOf, nearest, (id) => fmt(cosines[id])),
   ];
@@ -62,8 +57,8 @@ function oneNorm(words, title, before, gains) {
   const after = before.map((x, i) => (x / scale) * gains[i]);
   const { zoom } = words;
   return [
-    h("p", { class: "ml-title" }, title),
-    stripRows([
+    h("p", { class: "st-title" }, title),
+    stripRows(words, [
       [zoom.before, before, zoom.rms(fmt(scale))],
       [zoom.afterwards, after, zoom.rms(fmt(rootMeanSquare(after)))],
     ]),
@@ -104,30 +99,19 @@ function dials(before, after, tone) {
   return h("div", { class: "ml-dials", "data-tone": tone }, Array.from({ length: half }, one));
 }
 
-/** What a head reads, and why: the query of this word, the key of the word that it reads most. */
-function headZoom({ words, session, glossOf }, trace, { layer, head }) {
+/** Why a head reads: the query of this word, the key of the word that it reads most. */
+function dialsOf({ words, session }, trace, { layer, head }) {
   const { head_dim: dim, num_attention_heads: heads, num_key_value_heads: kvHeads } = session.model.config;
   const shared = Math.floor(head / (heads / kvHeads));
-  const weights = trace.blocks[layer].weights[head];
-  const order = descending(weights).slice(0, READS);
-  const [read, readIds] = [order[0], order.map((at) => session.ids[at])];
-  const word = (at) => session.world.words[session.ids[at]];
-  const key = `${layer}.${head}`;
-  const off = toggle({
-    label: words.zoom.silence,
-    checked: session.silenced.has(key),
-    onChange: (isSilent) => session.silence(key, isSilent),
-  });
-  const part = (vector, index) => vector.subarray(index * dim, (index + 1) * dim);
   const mine = trace.blocks[layer];
+  const [read] = descending(mine.weights[head]);
   const theirs = session.traces[read].blocks[layer];
+  const word = (at) => session.world.words[session.ids[at]];
+  const part = (vector, index) => vector.subarray(index * dim, (index + 1) * dim);
   const [q, k] = [part(mine.q, head), part(theirs.k, shared)];
   const dot = q.reduce((sum, x, i) => sum + x * k[i], 0);
   const { zoom } = words;
   return [
-    h("div", { class: "ml-bar-head" }, h("p", { class: "ml-title" }, words.head(layer + 1, head + 1)), off),
-    h("p", { class: "ml-label" }, zoom.reads(word(session.selected), session.selected)),
-    wordList(session, glossOf, readIds, (_, i) => words.percent(weights[order[i]])),
     h("p", { class: "ml-label" }, zoom.dials(word(session.selected), word(read))),
     dials(part(mine.qRaw, head), q, "q"),
     dials(part(theirs.kRaw, shared), k, "k"),
@@ -143,7 +127,7 @@ function ffnZoom({ words }, trace, { layer }) {
   const row = (i) => h("tr", {}, h("th", { scope: "row" }, i), cellsOf(i));
   const titles = words.zoom.columns.map((title) => h("th", { scope: "col" }, title));
   return [
-    h("p", { class: "ml-title" }, words.zoom.ffn(layer + 1, hidden.length)),
+    h("p", { class: "st-title" }, words.zoom.ffn(layer + 1, hidden.length)),
     h("table", { class: "mm-table" }, h("thead", {}, h("tr", {}, titles)), h("tbody", {}, strongest.map(row))),
   ];
 }
@@ -153,62 +137,45 @@ function streamZoom({ words, session, glossOf }, trace, { layer }) {
   const { input, attended, fed, output, lens } = trace.blocks[layer];
   const { zoom } = words;
   const vectors = [input, attended, fed, output];
-  const scale = 2 * rootMeanSquare(output);
+  const scale = sharesBy(2 * rootMeanSquare(output));
   const rows = vectors.map((one, i) => [zoom.parts[i], one, zoom.rms(fmt(rootMeanSquare(one)))]);
   const chances = softmax(lens);
   const said = descending(chances).slice(0, LENS);
   return [
-    h("p", { class: "ml-title" }, zoom.stream(layer + 1)),
-    stripRows(rows, scale),
+    h("p", { class: "st-title" }, zoom.stream(layer + 1)),
+    stripRows(words, rows, scale),
     h("p", { class: "ml-label" }, zoom.lens),
     wordList(session, glossOf, said, (id) => words.percent(chances[id])),
   ];
 }
 
-const ZOOMS = {
-  embedding: embeddingZoom,
-  norm: normZoom,
-  head: headZoom,
-  ffn: ffnZoom,
-  stream: streamZoom,
-  final: finalZoom,
-};
+const DRAWN = { embedding: embeddingZoom, norm: normZoom, ffn: ffnZoom, stream: streamZoom, final: finalZoom };
 
-/** links: part of the model -> { href, label } of its chapter. */
-export function createZoom(words, session, glossOf, links) {
-  const content = h("div", {});
-  const close = h("button", { type: "button", class: "ml-close", "aria-label": words.close }, "×");
-  close.addEventListener("click", () => session.open(null));
-  const chapters = h("div", {});
-  const root = h("div", { class: "ml-zoom", role: "region", "aria-label": words.more }, close, content, chapters);
+/** reading: see heads.js; rowOf(zoom): the row of a part; links: part of the model -> { href, label }, its chapter. */
+export function createZoom(words, session, glossOf, reading, rowOf, links) {
   const context = { words, session, glossOf };
+  const viewOf = (build) => {
+    const root = h("div", { class: "mm-column" });
+    return { root, draw: (zoom) => session.now && fill(root, build(context, session.now, zoom)) };
+  };
+  const views = Object.fromEntries(Object.entries(DRAWN).map(([part, build]) => [part, viewOf(build)]));
+  const about = (zoom) => {
+    const { ids, selected, world } = session;
+    return [words.zoom.reads(world.words[ids[selected]], selected), dialsOf(context, session.now, zoom)];
+  };
+  views.head = createOpenHead(words, session, reading, about);
+  const chapters = h("div", {});
+  const { root, draw: drawOpened } = createOpened(words, session, views, rowOf, chapters);
 
   function draw() {
-    const trace = session.traces[session.selected];
-    const { zoom } = session;
-    root.hidden = !zoom;
-    if (!zoom || !trace) return;
-    const focusIsSwitch = content.contains(document.activeElement);
-    fill(content, ZOOMS[zoom.part](context, trace, zoom));
-    if (focusIsSwitch) content.querySelector("input")?.focus({ preventScroll: true });
-    fill(chapters, linksToChapters(words, links, TAUGHT[zoom.part]));
+    drawOpened();
+    if (session.zoom) fill(chapters, linksToChapters(words, links, TAUGHT[session.zoom.part]));
   }
-  return { root, draw };
+  return { root, draw, release: views.head.release };
 }
 
-/** The zoom of a head's key. */
-export function zoomOfHead(key) {
-  const [layer, head] = headNumbers(key);
-  return { part: "head", layer, head };
-}
-
-/** The zoom that an address names, counted from 1 as on the page: `final`, `norm-2`, `head-4-2`; null if it is none. */
-export function zoomOfName(name, { layers, heads }) {
-  const [part, ...numbers] = name.split("-");
-  const counts = { embedding: [], final: [], norm: [layers], ffn: [layers], stream: [layers], head: [layers, heads] };
-  const most = Object.hasOwn(counts, part) ? counts[part] : null;
-  const fits = (count, at) => /^[1-9]\d*$/.test(numbers[at]) && Number(numbers[at]) <= count;
-  if (most?.length !== numbers.length || !most.every(fits)) return null;
-  const [layer, head] = numbers.map((number) => number - 1);
-  return { part, layer, head };
+/** The part that an address names, counted from 1 as on the page: `final`, `norm-2`, `head-4-2`; null if it is none. */
+export function zoomOfName(name, { layers: L, heads: H }) {
+  const counts = { embedding: [], final: [], norm: [L], ffn: [L], stream: [L], head: [L, H] };
+  return partNamed(name.split("-"), counts, 1);
 }

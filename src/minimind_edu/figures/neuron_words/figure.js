@@ -1,5 +1,6 @@
 // NeuronWords: neurons at one word of a story, what they answer to and push, and what comes next without one of them.
 
+import { createBar } from "../kit/bars.js";
 import { WIDE, h, fill, fmt, announcement, setTraits, wordsOf, frame, mount } from "../kit/kit.js";
 import { phraseGlosses } from "../live/glosses.js";
 import { createWordLine } from "../live/word_line.js";
@@ -72,20 +73,13 @@ function createRows(words, glossOf, onPress) {
 /** A bar for each word that may come next: how likely it is now, and a tick where it was with all neurons on. */
 function createBars(words, glossOf) {
   const title = h("p", { class: "mm-label" });
-  const root = h("div", { class: "nw-bars" });
+  const root = h("div", { class: "nw-bars", "data-sym": "logits" });
 
   function drawBar(word, share, usual, isOff) {
-    const percent = words.percent(fmt(100 * share, 0));
-    const fill = h("i", { class: "nw-fill", style: `width: ${100 * share}%` });
-    const tick = isOff && h("i", { class: "mm-tick", style: `left: ${100 * usual}%` });
-    const track = h("span", { class: "mm-track", "data-sym": "logits" }, fill, tick);
-    return h(
-      "div",
-      { class: "nw-bar" },
-      wordWith(word, glossOf(word)),
-      track,
-      h("span", { class: "nw-number" }, percent),
-    );
+    const bar = createBar("nw-bar", ["mm-said", "mm-tick"]);
+    const said = words.percent(fmt(100 * share, 0));
+    bar.set({ word: wordWith(word, glossOf(word)), shares: [[0, share], isOff ? usual : null], said });
+    return bar;
   }
 
   function draw(s) {

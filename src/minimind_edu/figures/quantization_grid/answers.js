@@ -1,8 +1,7 @@
 // What the rounded model answers: its words to twelve questions, and the next word of one text before and after.
 
+import { createBar } from "../kit/bars.js";
 import { h, fill, setAttributes, clamp } from "../kit/kit.js";
-
-const INVISIBLE = 0.0005; // probability whose outline would be nothing but its border
 
 /** Chinese words take twice the room. */
 const lengthOf = (text) => text.length + (text.match(/[\u3000-\u9fff\uff00-\uffef]/g) ?? []).length;
@@ -64,26 +63,24 @@ export function createNextWord(words) {
     fill(text, from ? `…${whole.slice(from)}` : whole, " ", h("span", { class: "mm-slot" }));
   }
 
-  function bar(one) {
-    const [first, second] = [words.percent(one.before), words.percent(one.after)];
-    const width = (part) => `width: ${(100 * part).toFixed(2)}%`;
-    const track = h(
-      "span",
-      { class: "mm-track" },
-      h("i", { class: "mm-before", style: width(one.before), hidden: one.before < INVISIBLE }),
-      h("i", { class: "mm-after", style: width(one.after) }),
-    );
-    const attrs = { class: "qg-bar", role: "img", "aria-label": words.bar(one.word, first, second) };
-    const number = first === second ? first : words.change(first, second);
-    const word = h("span", { class: one.isAnswer ? "mm-clipped qg-is" : "mm-clipped" }, one.word);
-    return h("div", attrs, word, track, h("span", { class: "qg-number" }, number));
+  function barOf({ word, before, after, isAnswer = false }) {
+    const bar = createBar("qg-bar", ["mm-before", "mm-after"]);
+    const [first, second] = [words.percent(before), words.percent(after)];
+    const shares = [
+      [0, before],
+      [0, after],
+    ];
+    const said = first === second ? first : words.change(first, second);
+    bar.set({ word, shares, said, label: words.bar(word, first, second) });
+    bar.root.dataset.answer = isAnswer;
+    return bar;
   }
 
   /** rows: [{ word, before, after, isAnswer }]; what they leave belongs to all other words. */
   function draw(whole, rows, room) {
     drawText(whole, room);
     const left = (name) => Math.max(0, 1 - rows.reduce((sum, one) => sum + one[name], 0));
-    fill(list, rows.map(bar), bar({ word: words.others, before: left("before"), after: left("after") }));
+    fill(list, rows.map(barOf), barOf({ word: words.others, before: left("before"), after: left("after") }));
   }
   return { root, draw };
 }

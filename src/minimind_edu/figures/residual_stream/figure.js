@@ -158,14 +158,13 @@ function drawRiver(s, x, width, scale, isCompact) {
         textAt(out - 12, y(1) - 6, words.reads, { anchor: "end", cls: "mm-small rs-read" }),
       ),
     ];
-  const exit = (out + width) / 2 + 6;
   const below = s.finalNorm ? words.finalNorm : words.noNorm;
   return [
     levels([0, ...TICKS.filter(isTick)], y, SIDES.left, width),
     drawStripes(s, riverPoints(s, x, width), scale),
     read,
     !s.isWhole && textAt(x(s.sizes.length - 1) + 8, y(end) + 24, words.overflow, { cls: "mm-strong", tone: "bad" }),
-    s.isWhole && svg("g", { "data-sym": "norm" }, textAt(exit, floor + 18, below, { anchor: "middle" })),
+    s.isWhole && svg("g", { "data-sym": "norm" }, textAt(width, floor + 18, below, { anchor: "end" })),
     s.isWhole && textAt(out + 14, y(s.sizes.at(-1)) - 6, told(s.sizes.at(-1)), { cls: "mm-strong" }),
   ];
 }

@@ -1,6 +1,6 @@
 // What RouterFlow draws, from the stored runs.
 
-const IDLE = 5; // percent of the assignments, below which an expert counts as idle
+const IDLE = 5; // percent of the choices, below which an expert counts as idle
 
 // The stored run of one variant and seed.
 export function runOf(results, topK, balanced, seed) {

@@ -27,7 +27,7 @@ export const routerFlowWords = {
     balance: "N Σ f P (even:\u00a01)",
     loss: "loss, nats per word",
     favorite: (number, load, idle, topK) =>
-      `Expert ${number} gets ${load} % of the ${topK === 1 ? "tokens" : "assignments"}${idleExperts[idle]}.`,
+      `Expert ${number} gets ${load} % of the ${topK === 1 ? "tokens" : "choices"}${idleExperts[idle]}.`,
     level: (load) => `Everybody has work: the busiest expert gets ${load} %.`,
     picture: (words, loads, step, balanced) =>
       `After ${step} steps ${balanced ? "with" : "without"} the auxiliary loss, ${words} words go to four experts. ` +

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 1545789e.
+// The Chinese words of words.js as of 6fa3b308.
 
 // How many experts of four get next to nothing.
 const idleExperts = ["", "；另有一个几乎空着", "；另有两个几乎空着", "；其余的几乎空着"];
@@ -21,7 +21,7 @@ export const routerFlowWords = {
     balance: "N Σ f P（均分：1）",
     loss: "损失，nat 每词",
     favorite: (number, load, idle, topK) =>
-      `${number} 号专家得到 ${load}% 的${topK === 1 ? " token" : "分派"}${idleExperts[idle]}。`,
+      `${number} 号专家得到 ${load}% 的${topK === 1 ? " token" : "选择"}${idleExperts[idle]}。`,
     level: (load) => `人人有活干：最忙的专家得到 ${load}%。`,
     picture: (words, loads, step, balanced) =>
       `训练 ${step} 步之后，${balanced ? "有" : "没有"}辅助损失，${words} 个词分给四个专家。` +

@@ -2,7 +2,6 @@
 // pixels, so the canvas is as large as what is seen of it, and is drawn again when that moves.
 
 import { h, clamp, announcement, observeSize } from "../kit/kit.js";
-import { readBy, weightOfByte } from "./marks.js";
 
 const LEFT = 92; // pixels for the words of the rows
 const TOP = 84; // and for those of the columns
@@ -10,14 +9,15 @@ const NARROWEST = 15; // pixels of a cell
 const WIDEST = 30;
 const HEIGHT = 440;
 const LETTERS = 11; // of a word, at most
+const LEAST_SHADE = 0.02; // below it nothing is read
 
-/** texts(): the tokens as they are shown; colors(): of now. */
-export function createBigMap(words, session, texts, colors) {
+/** reading: see heads.js. */
+export function createMap(words, session, { count, texts, weightAt, colors }) {
   const canvas = h("canvas", { role: "img", "aria-label": words.bigMap });
-  const sizer = h("div", { class: "in-sizer" }, canvas);
-  const box = h("div", { class: "in-bigmap", tabindex: 0, role: "group", "aria-label": words.bigMap }, sizer);
+  const sizer = h("div", { class: "st-sizer" }, canvas);
+  const box = h("div", { class: "st-map", tabindex: 0, role: "group", "aria-label": words.bigMap }, sizer);
   const pointed = announcement("mm-note");
-  const root = h("div", { class: "in-bigside" }, box, pointed);
+  const root = h("div", { class: "st-mapside" }, box, pointed);
   let [place, cell, shownFor] = [null, NARROWEST, null];
   pointed.set(words.point);
 
@@ -26,14 +26,13 @@ export function createBigMap(words, session, texts, colors) {
   /** The cells that are in sight: [from, to) of rows or columns. */
   const seen = (scroll, size) => {
     const from = Math.floor(scroll / cell);
-    return [from, Math.min(session.told.length, from + Math.ceil(size / cell) + 1)];
+    return [from, Math.min(count(), from + Math.ceil(size / cell) + 1)];
   };
 
   function size() {
-    const count = session.told.length;
-    const fitting = Math.min(box.clientWidth - LEFT, HEIGHT - TOP) / count;
+    const fitting = Math.min(box.clientWidth - LEFT, HEIGHT - TOP) / count();
     cell = clamp(Math.floor(fitting), NARROWEST, WIDEST);
-    const [width, height] = [LEFT + count * cell, TOP + count * cell];
+    const [width, height] = [LEFT + count() * cell, TOP + count() * cell];
     Object.assign(sizer.style, { width: `${width}px`, height: `${height}px` });
     const [across, down] = [Math.min(width, box.clientWidth), Math.min(height, HEIGHT)];
     const dense = globalThis.devicePixelRatio || 1;
@@ -75,8 +74,8 @@ export function createBigMap(words, session, texts, colors) {
   }
 
   function draw() {
-    const { told, selected } = session;
-    if (!place || !told.length || !box.clientWidth) return;
+    const { selected } = session;
+    if (!place || !count() || !box.clientWidth) return;
     const [across, down, dense] = size();
     const { ink, faint, read } = colors();
     const context = canvas.getContext("2d");
@@ -90,10 +89,10 @@ export function createBigMap(words, session, texts, colors) {
     context.clip();
     context.translate(LEFT - box.scrollLeft, TOP - box.scrollTop);
     for (let y = rows[0]; y < rows[1]; y++) {
-      const bytes = readBy(told[y], place);
       for (let x = columns[0]; x < Math.min(columns[1], y + 1); x++) {
-        context.globalAlpha = Math.max(0.05, bytes[x] / 255);
-        context.fillStyle = bytes[x] < 5 ? faint : read;
+        const shade = Math.sqrt(weightAt(place, y, x));
+        context.globalAlpha = Math.max(0.05, shade);
+        context.fillStyle = shade < LEAST_SHADE ? faint : read;
         context.fillRect(x * cell + 0.5, y * cell + 0.5, cell - 1, cell - 1);
       }
     }
@@ -109,22 +108,22 @@ export function createBigMap(words, session, texts, colors) {
     const [x, y] = [event.clientX - left - LEFT + box.scrollLeft, event.clientY - top - TOP + box.scrollTop];
     const isOnWords = event.clientY - top < TOP;
     const [column, row] = [Math.floor(x / cell), Math.floor(y / cell)];
-    return isOnWords || row < 0 || row >= session.told.length ? null : [row, clamp(column, 0, session.told.length - 1)];
+    return isOnWords || row < 0 || row >= count() ? null : [row, clamp(column, 0, count() - 1)];
   }
   box.addEventListener("pointermove", (event) => {
     const found = tokensAt(event);
     if (!found || !place) return;
     const [y, x] = found;
     const [reader, other] = [texts()[y], texts()[x]];
-    const weight = x <= y ? weightOfByte(readBy(session.told[y], place)[x]) : null;
-    pointed.set(weight === null ? words.later(reader, other) : words.pointed(reader, other, weight));
+    pointed.set(x > y ? words.later(reader, other) : words.pointed(reader, other, weightAt(place, y, x)));
   });
   box.addEventListener("click", (event) => {
     const found = tokensAt(event);
     if (found) session.select(found[0]);
   });
   box.addEventListener("scroll", () => draw());
-  observeSize(box, () => draw());
+  box.addEventListener("transitionend", () => draw()); // its color has changed with the theme
+  const release = observeSize(box, () => draw());
 
   /** Another head, or another text: the row of the selected token comes into sight. */
   function show(next) {
@@ -138,5 +137,5 @@ export function createBigMap(words, session, texts, colors) {
     box.scrollLeft = Math.max(0, middle - (box.clientWidth - LEFT) * 0.8);
     draw();
   }
-  return { root, show, draw };
+  return { root, show, release };
 }

@@ -1,0 +1,17 @@
+// The parts of a model that can be opened: { part, layer, head }, numbers from 0 on. No DOM.
+
+/** Whether two of them are the same; null is none. */
+export const isSamePart = (one, other) =>
+  one?.part === other?.part && one?.layer === other?.layer && one?.head === other?.head;
+
+/**
+ * The part of a name and its numbers, texts that count from `first` on; null if the model has none such. counts: name
+ * -> how many there are of each number.
+ */
+export function partNamed([part, ...numbers], counts, first) {
+  const most = Object.hasOwn(counts, part) ? counts[part] : null;
+  const fits = (count, at) => /^\d{1,4}$/.test(numbers[at]) && numbers[at] >= first && numbers[at] - first < count;
+  if (most?.length !== numbers.length || !most.every(fits)) return null;
+  const [layer, head] = numbers.map((number) => number - first);
+  return { part, layer, head };
+}
