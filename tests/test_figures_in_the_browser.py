@@ -1,5 +1,6 @@
 """Every figure in a real browser: alive on any page, accessible, answering to all hands, and gone without a trace."""
 
+import browser as looking
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from browser import EMPTY, FALLBACK, FIGURE, Watch, open_figures, serve, settle, show, static_page, unfold
@@ -109,6 +110,14 @@ def test_figures_are_accessible(page, examples, theme):
         options["runOnly"] = ["color-contrast"]  # all that another theme can change
     found = Axe().run(page, options=options).response["violations"]
     assert [(rule["id"], node["html"], node["failureSummary"]) for rule in found for node in rule["nodes"]] == []
+
+
+def test_figures_that_get_no_frame_are_opened_in_another_window(page, monkeypatch):
+    serve(page)
+    page.evaluate("window.requestAnimationFrame = () => 0")
+    monkeypatch.setattr(looking, "PATIENCE", 50)
+    open_figures(page, example("sampler"))  # asserts that it is alive
+    settle(page)
 
 
 @EVERY_FIGURE
