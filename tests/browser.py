@@ -213,6 +213,21 @@ def settle(page) -> None:
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
+def press_when(button, holds: str, begin=None) -> None:
+    """Press `begin`, and `button` as soon as a condition holds that JavaScript says.
+
+    In the page itself: what has begun might have ended before an answer from there is here.
+    """
+    button.evaluate(
+        f"""(button, begin) => new Promise((done) => {{
+            const look = () => ({holds} ? done(button.click()) : setTimeout(look));
+            begin?.click();
+            look();
+        }})""",
+        begin and begin.element_handle(),
+    )
+
+
 # The width of a drawing and the box of each of its words that are shown, in pixels from its upper left corner.
 BOXES = """(drawing) => {
     const { x: left, y: top, width } = drawing.getBoundingClientRect();

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import NamedTuple, cast
 
 import torch
+from browser import settle
 from torch import Tensor
 
 from minimind_edu import world
@@ -71,5 +72,5 @@ def show_story(page) -> None:
     page.eval_on_selector_all(".mm-more", "all => all.forEach((one) => (one.open = true))")
     page.get_by_label("This story").check()
     page.wait_for_function("document.querySelector('.mm-source .mm-note').textContent.includes('tokens')")
-    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    settle(page)
     page.evaluate("localStorage.clear()")

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from browser import FIGURE, Watch, settle, static_page
+from browser import FIGURE, Watch, press_when, settle, static_page
 from figure_examples import state_in
 
 from minimind_edu import MiniMindConfig, MiniMindForCausalLM, world
@@ -62,17 +62,9 @@ def train(page, *changes: str, steps: int = 40) -> list[dict]:
     """Press Train with these switches, and Stop after some steps; returns the messages of this run."""
     for at, name in enumerate(SWITCHES):
         page.locator(".ml-changes input").nth(at).set_checked(name in changes)
-    # Pressed in the page itself: asked from here, the training might have ended.
-    page.locator(".ml-train button").evaluate(
-        """(button, steps) => new Promise((done) => {
-            const look = () => (has(steps) ? done(button.click()) : setTimeout(look));
-            const has = (steps) => heard.filter((one) => one.type === "progress").length >= steps;
-            heard.length = 0;
-            button.click();
-            look();
-        })""",
-        steps,
-    )
+    page.evaluate("heard.length = 0")
+    button = page.locator(".ml-train button")
+    press_when(button, f"heard.filter(({{ type }}) => type === 'progress').length >= {steps}", begin=button)
     settle(page)
     return page.evaluate("heard")
 
@@ -174,14 +166,8 @@ def test_a_whole_run_comes_within_a_twentieth_nat_of_the_entropy(visit):
 
 def test_where_no_worker_may_run_it_trains_all_the_same_on_a_phone(browser, address):
     for page in opened(browser, address, NO_WORKER, width=328):
-        page.locator(".ml-train button").evaluate(
-            """(button) => new Promise((done) => {
-                const hasBegun = () => document.querySelector(".ml-loss-run")?.getAttribute("d").includes("L");
-                const look = () => (hasBegun() ? done(button.click()) : setTimeout(look));
-                button.click();
-                look();
-            })"""
-        )
+        button = page.locator(".ml-train button")
+        press_when(button, "document.querySelector('.ml-loss-run')?.getAttribute('d').includes('L')", begin=button)
         settle(page)
         assert re.search(r"After \d+ steps? its loss", page.inner_text(".ml-train .ml-seen"))
         assert page.evaluate("document.documentElement.scrollWidth") == 328

@@ -6,7 +6,7 @@ import random
 
 import pytest
 import torch
-from browser import open_figures, read_out, settle, unfold
+from browser import open_figures, press_when, read_out, settle, unfold
 from story_reader import read_story, show_story, telling_head
 
 from minimind_edu.figures import RotationDials
@@ -270,15 +270,8 @@ def test_comparing_shows_what_cosine_alone_would_say(dials):
 
 def test_playing_ends_with_the_same_score_and_can_be_paused(dials):
     dials.get_by_role("button", name="Play").click()
-    # Pressed in the page itself: asked from here, it might have played to its end.
-    dials.get_by_role("button", name="Pause").evaluate(
-        """(pause) => new Promise((done) => {
-            const token = document.querySelector(".rd-token[data-tone=q]");
-            const isFar = () => token.getAttribute("aria-valuenow") >= 10;
-            const look = () => (isFar() ? done(pause.click()) : requestAnimationFrame(look));
-            look();
-        })"""
-    )
+    is_far = "document.querySelector('.rd-token[data-tone=q]').getAttribute('aria-valuenow') >= 10"
+    press_when(dials.get_by_role("button", name="Pause"), is_far)
     [label] = [name for name in numbers(dials) if name.startswith("score at")]
     assert label != "score at m = 8, n = 5"
     assert numbers(dials)[label] == round(RotationDials().score, 6)

@@ -6,7 +6,7 @@ import re
 import pytest
 import torch
 from axe_playwright_python.sync_playwright import Axe
-from browser import Watch
+from browser import Watch, press_when
 from own_models import logits_of, own_folder, own_model, trained_folder
 from test_book_accessible import axe_problems
 from tokenizers import Tokenizer
@@ -322,20 +322,15 @@ def slow(visit, tmp_path):
     return page
 
 
-# Begin a trial, and press the button once it has begun, in the page itself: asked from here, it might have ended.
-BEGIN_THEN_PRESS = """(button) => new Promise((done) => {
-    const tried = document.querySelector(".in-tried");
-    const hasBegun = () => /^[1-9]\\d* of 32 heads tried…/.test(tried.innerText);
-    const look = () => (hasBegun() ? done(button.click()) : requestAnimationFrame(look));
-    [...document.querySelectorAll("button")].find((one) => one.innerText === "Try without each head").click();
-    look();
-})"""
+TRYING = '/^[1-9][0-9]* of 32 heads tried…/.test(document.querySelector(".in-tried").innerText)'
+WRITTEN = '.in-line [data-written="true"]'
 
 
 def test_a_long_trial_is_stopped_by_its_button_another_token_and_a_new_text(slow):
     page, tried = slow, slow.locator(".in-tried")
     stopped = re.compile(r"^([1-9]\d*) of 32 heads tried; of the others the second bar is empty")
-    page.get_by_role("button", name="Try without each head").evaluate(BEGIN_THEN_PRESS)  # it says "Stop trying" then
+    try_all = page.get_by_role("button", name="Try without each head")
+    press_when(try_all, TRYING, begin=try_all)
     tried.filter(has_text=stopped).wait_for()
     [count] = re.findall(stopped, tried.inner_text())
     drawn = "all => all.filter((one) => parseFloat(one.style.width) > 0).length"
@@ -343,14 +338,14 @@ def test_a_long_trial_is_stopped_by_its_button_another_token_and_a_new_text(slow
     page.evaluate("() => new Promise((done) => setTimeout(done, 400))")
     assert re.findall(stopped, tried.inner_text()) == [count], "nobody tries on"
 
-    page.locator(".in-line button").nth(300).evaluate(BEGIN_THEN_PRESS)
+    press_when(page.locator(".in-line button").nth(300), TRYING, begin=try_all)
     page.locator(".in-blocks[data-tried=false]").wait_for()
     settled(page)
     assert tried.inner_text() == ""
     page.locator(".in-line button").last.click()
     tried.filter(has_text=stopped).wait_for()
 
-    page.locator(".in-field").evaluate(BEGIN_THEN_PRESS)
+    press_when(page.locator(".in-field"), TRYING, begin=try_all)
     fill(page, "abc")
     assert tried.inner_text() == "" and page.locator(".in-line button").count() < 20
     page.get_by_role("button", name="Try without each head").click()
@@ -362,18 +357,13 @@ def test_playing_writes_until_it_is_stopped(slow):
     page = slow
     fill(page, "学习")
     before = page.locator(".in-line button").count()
-    # Pressed in the page itself: asked from here, the text might be full before.
-    page.get_by_role("button", name="Play").evaluate("""(play) => new Promise((done) => {
-        const written = () => document.querySelectorAll('.in-line [data-written="true"]').length;
-        const look = () => (written() > 3 ? done(play.click()) : requestAnimationFrame(look));
-        play.click();
-        look();
-    })""")
+    play = page.get_by_role("button", name="Play")
+    press_when(play, f"document.querySelectorAll('{WRITTEN}').length > 3", begin=play)
     page.get_by_role("button", name="Play").wait_for()
     settled(page)
     count = page.locator(".in-line button").count()
     assert before + 3 < count < 512
-    assert page.locator('.in-line [data-written="true"]').count() == count - before
+    assert page.locator(WRITTEN).count() == count - before
     page.get_by_role("button", name="Next token").click()
     settled(page)
     assert page.locator(".in-line button").count() == count + 1

@@ -4,6 +4,7 @@ import io
 import re
 
 import pytest
+from browser import settle
 from minimind_book.figures import STILLS
 from PIL import Image, ImageChops
 
@@ -45,7 +46,7 @@ def test_stills_are_what_the_figures_draw(drawn):
 def picture_of(page, html: str) -> Image.Image:
     page.set_content(html)
     page.wait_for_function("!document.querySelector('[data-figure]:not([data-state])')")
-    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    settle(page)
     page.add_style_tag(content=".mm-data { display: none; }")
     return Image.open(io.BytesIO(page.screenshot())).convert("L")
 
