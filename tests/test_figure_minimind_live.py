@@ -303,6 +303,20 @@ def test_words_are_written_changed_and_taken_back(visit):
     assert story_of(visit) == TOLD
 
 
+def test_a_full_story_says_so_and_takes_no_more_until_a_word_is_taken_back(visit):
+    story = " ".join(["Mia is in the hall."] * 47 + ["Tom is in the"])
+    assert len(world.encode(f"<s> {story}")) == 191
+    visit.evaluate("(story) => (location.hash = `#story=${story}`)", story.replace(" ", "_"))
+    visit.locator(".ml-chips .ml-chip").nth(190).wait_for()
+    after, full = visit.get_by_role("button", name="Next word"), "This story is full: the page reads 192 words"
+    assert full not in visit.inner_text(".ml-broken")
+    after.click()
+    assert full in visit.inner_text(".ml-broken")
+    assert after.is_disabled() and visit.get_by_role("button", name="Play").is_disabled()
+    visit.get_by_role("button", name="Undo").click()
+    assert full not in visit.inner_text(".ml-broken") and after.is_enabled()
+
+
 def test_sampling_grays_out_what_is_cut(visit):
     visit.get_by_text("How a word is drawn").click()
     visit.locator('details:has(> .mm-controls) input[type="range"]').nth(1).fill("2")

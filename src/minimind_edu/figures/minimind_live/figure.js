@@ -137,10 +137,12 @@ async function renderPage({ model, el }) {
   const blocks = createBlocks(words, session, sizes, glossOf, look, links);
   const zoom = createZoom(words, session, glossOf, reading, blocks.rowOf, links);
   const broken = announcement("ml-broken");
+  const isFull = () => session.ids.length >= MOST_WORDS;
   const warn = {
     draw() {
       const at = session.brokenAt;
-      broken.set(at === null ? "" : words.broken(world.words[session.ids[at]]));
+      const told = [at !== null && words.broken(world.words[session.ids[at]]), isFull() && words.full(MOST_WORDS)];
+      broken.set(told.filter(Boolean).join(" "));
     },
   };
   const bars = createBars(words, session, glossOf, first);
@@ -148,8 +150,7 @@ async function renderPage({ model, el }) {
   const palette = createPalette(words, session, session.tables, glossOf);
   const alternatives = createAlternatives(words, session, glossOf);
   const lens = createLens(words, session, reading);
-  const isFull = () => !session.model || session.ids.length >= MOST_WORDS;
-  const writing = createWriteButtons(words, session, isFull);
+  const writing = createWriteButtons(words, session, () => !session.model || isFull());
   const cache = createCache(words, session, sizes, links);
   const examples = createExamples(words, session, stories);
   const sharing = shareStory(model, session);

@@ -33,6 +33,7 @@ export const minimindLiveWords = {
     instead: (word) => `Instead of “${word}”`,
     openBelow: "Open it in the model",
     noInstead: "Press any word of the story to change it.",
+    full: (most) => `This story is full: the page reads ${most} words, and no more.`,
     beginning: "Every story begins here.",
     unjudged: "The rules were broken before this word.",
     broken: (word) => `By the rules of this world, “${word}” cannot stand here. The model reads it anyway.`,

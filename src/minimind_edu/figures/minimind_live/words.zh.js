@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 2d634015.
+// The Chinese words of words.js as of 328eb567.
 
 const percentOf = (part) => {
   const value = 100 * part;
@@ -34,6 +34,7 @@ export const minimindLiveWords = {
     noInstead: "按故事里的任何一个词，就可以换掉它。",
     beginning: "每个故事都从这里开始。",
     unjudged: "在这个词之前，规则已经被打破。",
+    full: (most) => `故事写满了：本页最多读 ${most} 个词。`,
     broken: (word) => `按这个世界的规则，“${word}”不能出现在这里。模型还是照样读它。`,
 
     after: (word) => `“${word}”后面是什么？`,
