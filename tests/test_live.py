@@ -29,7 +29,8 @@ KEEP_TO_THEMSELVES = ("quiz", "minimind_live")  # what a reader does to them, Py
 PICTURES = ROOT / "_build" / "live"
 ALIVE = ".mm-fig"
 SOON = 3000  # milliseconds until a figure has drawn itself anew
-FOLLOWS = 20  # looks at the traits until they count as unchanged
+STILL = 300  # milliseconds after which a figure that shows the same is at rest: a story is written every 220
+LOOKS = 20  # at the traits, until they count as unchanged, or at a control
 
 if os.environ.get("LIVE") not in FRONT_ENDS:
     pytest.skip(
@@ -186,10 +187,33 @@ def is_heard(figure, kind: str, control, key: str) -> bool:
     return figure.page.evaluate("window.clicked") > 0
 
 
+def rest(figure) -> None:
+    """Wait until a figure shows the same for a while: what a press began goes on, and would pass for the next one's."""
+    figure.evaluate(
+        """(figure, [still, most]) => new Promise((done) => {
+            const end = performance.now() + most;
+            let timer = setTimeout(done, still);
+            new MutationObserver(() => {
+                clearTimeout(timer);
+                timer = setTimeout(done, performance.now() > end ? 0 : still);
+            }).observe(figure, { subtree: true, childList: true, attributes: true, characterData: true });
+        })""",
+        [STILL, SOON],
+    )
+
+
+def box_of(control) -> dict[str, float]:
+    """Where a control is, in the middle of the window; a figure that still plays may draw it anew meanwhile."""
+    for _ in range(LOOKS):
+        control.evaluate("node => node.scrollIntoView({ block: 'center' })")
+        if box := control.bounding_box():
+            return box
+    pytest.fail(f"{control} is nowhere to be seen")
+
+
 def use(kind: str, control) -> None:
     """What a reader does with the mouse: pull, press, or point and type."""
-    control.evaluate("node => node.scrollIntoView({ block: 'center' })")
-    box, mouse = control.bounding_box(), control.page.mouse
+    box, mouse = box_of(control), control.page.mouse
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     if kind == "slider":
         share = control.evaluate("node => (node.value - node.min) / (node.max - node.min)")
@@ -216,7 +240,7 @@ def controls(figure, kind: str) -> list:
     ]
 
 
-def followed(notebook, number: str, before: dict, looks: int = FOLLOWS) -> set[str]:
+def followed(notebook, number: str, before: dict, looks: int = LOOKS) -> set[str]:
     """Traits of the figure in the kernel that differ from before, as soon as there are any."""
     for _ in range(looks):
         now = notebook.states()[number]
@@ -257,6 +281,8 @@ def test_every_control_moves_its_figure_and_the_traits_follow(run, figures, caps
                     continue
                 if kind == "option" and control.is_checked():
                     continue
+                if kind == "button":
+                    rest(figure)
                 before = run.states()[number]
                 if not changes(figure, use, kind, control):
                     again.append((f"[{number}] {kind} {place}", figure, kind, control))
@@ -293,7 +319,7 @@ def test_a_trait_set_in_a_cell_moves_the_figure(run, figures):
         if not sliders:
             continue
         changes(figure, use, "slider" if controls(figure, "slider") else "handle", sliders[0])
-        moved = followed(run, number, at_start[number], looks=20 * FOLLOWS)  # it will: a kernel may be busy
+        moved = followed(run, number, at_start[number], looks=20 * LOOKS)  # it will: a kernel may be busy
         pulled = run.states()[number]
         assert moved, f"[{number}]"
         for name in moved:
