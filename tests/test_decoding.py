@@ -1,13 +1,16 @@
 """Choosing the way of decoding, and what each way must give: the tokens of the plain one."""
 
+import ast
 import copy
 import dataclasses
 import functools
 import threading
 import warnings
 from functools import cache
+from pathlib import Path
 from unittest.mock import Mock
 
+import nbformat
 import pytest
 import torch
 from hypothesis import given
@@ -18,11 +21,12 @@ from torch.nn.utils import parametrize
 from minimind_edu import generation
 from minimind_edu.attention import Attention
 from minimind_edu.fast import decoding, library
-from minimind_edu.fast.decoding import MOST, decoder
+from minimind_edu.fast.decoding import MOST, CompiledDecoder, decoder
 from minimind_edu.fast.step import Table
 from minimind_edu.kv_cache import KVCache
 from minimind_edu.rope_frequencies import RopeScaling
 
+ROOT = Path(__file__).parents[1]
 YARN = {"rope_scaling": RopeScaling(factor=4.0, original_max_position_embeddings=16)}
 WAYS = ("lean", "compiled")
 CHANGES = {
@@ -237,7 +241,7 @@ def test_two_continuations_of_one_past_do_not_disturb_each_other(way):
 def test_without_a_library_decoding_is_lean_and_says_so(monkeypatch):
     model, ids = model_of("minimind2"), token_ids(1, 4)
     expected = model.generate(ids, 9, eos_token_id=None)
-    monkeypatch.setattr(library, "_tried", lambda: "no C++ compiler is found; install one")
+    monkeypatch.setattr(library, "_tried", lambda code: "no C++ compiler is found; install one")
     with pytest.warns(UserWarning) as said:
         found = decoder(model, "compiled")
         tokens = [found.generate(ids, 9, eos_token_id=None) for _ in range(2)]
@@ -245,6 +249,36 @@ def test_without_a_library_decoding_is_lean_and_says_so(monkeypatch):
         "compiled decoding is only lean here: no C++ compiler is found; install one"
     ]
     assert torch.equal(tokens[0], expected) and torch.equal(tokens[1], expected)
+
+
+def test_a_changed_step_is_what_its_decoder_reads_with_and_no_other_one():
+    model, ids = model_of("minimind2"), token_ids(1, 4)
+    code = library.SOURCE.read_text(encoding="utf-8")
+    here, instead = "scores[k][0] / __builtin_sqrtf(head_dim)", "-1e9f * t"  # every query reads its first key alone
+    assert code.count(here) == 1
+    expected = decoder(model)(ids).logits
+    changed = CompiledDecoder(model, code.replace(here, instead))(ids).logits
+    assert (changed - expected).abs().max() > 1e-3
+    assert torch.equal(decoder(model)(ids).logits, expected)
+
+
+def test_a_changed_step_that_is_no_program_is_said_in_the_compilers_words():
+    model, ids = model_of("minimind2"), token_ids(1, 4)
+    code = library.SOURCE.read_text(encoding="utf-8").replace("float total = 0;", "float total = nothing;")
+    with pytest.warns(UserWarning, match="only lean here: CalledProcessError.*nothing") as said:
+        tokens = CompiledDecoder(model, code).generate(ids, 9, eos_token_id=None)
+    assert library.INSTALL not in str(said[0].message)
+    assert torch.equal(tokens, model.generate(ids, 9, eos_token_id=None))
+
+
+def test_what_chapter_14_changes_in_step_cpp_stands_there_once():
+    cells = nbformat.read(ROOT / "chapters/14_speed.ipynb", 4).cells
+    tree = ast.parse(next(cell.source for cell in cells if cell.id == "without-codes"))
+    [changes] = [ast.literal_eval(node) for node in ast.walk(tree) if isinstance(node, ast.Dict) and len(node.keys) > 1]
+    code = library.SOURCE.read_text(encoding="utf-8")
+    assert changes
+    for here, instead in changes.values():
+        assert code.count(here) == 1 and instead != here
 
 
 def steps_of(stepping, monkeypatch):

@@ -12,7 +12,7 @@ from minimind_edu.fast import library
 
 def load():
     """What `why_no_library` says in a process that has not asked before."""
-    found = library._tried.__wrapped__()
+    found = library._tried.__wrapped__(None)
     return found if isinstance(found, str) else None
 
 
@@ -66,16 +66,16 @@ def test_compiled_once_and_again_only_for_another_source_processor_or_flags(kept
     monkeypatch.setattr(library.ctypes, "CDLL", loaded.append)
     for macros in ("#define __AVX2__ 1", "#define __AVX2__ 1", "#define __AVX512F__ 1"):
         instructions.append(macros)
-        library._load()
+        library._load("code")
     assert sum("-o" in command for command in ran) == 2 == len(list(kept.iterdir()))
     assert loaded[1] in map(str, kept.iterdir())
     Path(loaded[1]).write_text("a lib")
     instructions.append("#define __AVX2__ 1")
-    library._load()
+    library._load("code")
     assert loaded[1] not in loaded[2:], "one that was cut off is compiled anew"
     assert len(list(kept.iterdir())) == 2 and Path(loaded[1]).read_text() == "a library"
     monkeypatch.setenv("CXXFLAGS", "-g")
-    library._load()
+    library._load("code")
     assert len(list(kept.iterdir())) == 3
 
 

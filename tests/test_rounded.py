@@ -57,7 +57,7 @@ def compiler(request, monkeypatch):
     if request.param:
         request.getfixturevalue("own_step")
     else:
-        monkeypatch.setattr(library, "_tried", lambda: "no compiler")
+        monkeypatch.setattr(library, "_tried", lambda code: "no compiler")
     return request.param
 
 

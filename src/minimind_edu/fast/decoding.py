@@ -198,15 +198,20 @@ class CompiledDecoder(LeanDecoder):
 
     Args:
         model: as in LeanDecoder.
+        code: what you made of the text of `step.cpp` (`library.SOURCE`), to compile instead. None: as it is.
     """
 
     way, most = "compiled", MOST
+
+    def __init__(self, model: MiniMindForCausalLM, code: str | None = None):
+        self._code = code
+        super().__init__(model)
 
     def _begin(self) -> None:
         super()._begin()
         self._lean = self._why_lean() if self._plain is None else None  # why not with step.cpp
         if self._plain is None and self._lean is None:
-            self._table = Table(self.model)
+            self._table = Table(self.model, self._code)
         elif self._lean is not None:
             self._tell("lean", self._lean)
 
@@ -219,7 +224,7 @@ class CompiledDecoder(LeanDecoder):
                 return f"step.cpp computes in float32 on a CPU, and the model is {it.dtype} on {it.device}"
             if not it.is_contiguous():
                 return "step.cpp reads matrices by rows, and one does not lie so in memory"
-        return why_no_library()
+        return why_no_library(self._code)
 
     def _choose(self, ids: Tensor) -> tuple[str, str | None]:
         if self._why_plain() is None and self._lean is None:

@@ -53,31 +53,31 @@ class NoLibraryError(Exception):
     """The library cannot be had here; the message is a clause that says why."""
 
 
-def library() -> ctypes.CDLL:
-    """The functions of `step.cpp`, compiled if nothing was kept.
+def library(code: str | None = None) -> ctypes.CDLL:
+    """The functions of `step.cpp`, or of code that somebody made of it, compiled if nothing was kept.
 
     Raises:
         NoLibraryError: if there is no compiler, or it fails; in its own words.
     """
-    found = _tried()
+    found = _tried(code)
     if isinstance(found, str):
         raise NoLibraryError(found)
     return found
 
 
-def why_no_library() -> str | None:
+def why_no_library(code: str | None = None) -> str | None:
     """Why the library cannot be had here; None: it can."""
-    found = _tried()
+    found = _tried(code)
     return found if isinstance(found, str) else None
 
 
 @cache
-def _tried() -> ctypes.CDLL | str:
+def _tried(code: str | None) -> ctypes.CDLL | str:
     """The library, or why there is none; tried once in a process."""
     try:
-        loaded = _load()
+        loaded = _load(SOURCE.read_text(encoding="utf-8") if code is None else code)
     except (OSError, subprocess.CalledProcessError) as error:
-        return f"{_in_words(error)}; {INSTALL}"
+        return f"{_in_words(error)}; {INSTALL}" if code is None else _in_words(error)
     address, size = ctypes.c_void_p, ctypes.c_size_t
     loaded.room.argtypes, loaded.room.restype = (address, address, size), size
     loaded.read_tokens.argtypes, loaded.read_tokens.restype = (address, address, address, size), None
@@ -87,7 +87,7 @@ def _tried() -> ctypes.CDLL | str:
     return loaded
 
 
-def _load() -> ctypes.CDLL:
+def _load(code: str) -> ctypes.CDLL:
     """Load what was kept, or compile and keep it.
 
     A file's name ends with a digest of what is in it: one that was cut off would end the process when it is loaded.
@@ -95,7 +95,7 @@ def _load() -> ctypes.CDLL:
     compiler = cpp_compiler()
     # what the compiler calls itself and this processor's instructions
     macros = _run([*compiler, *flags(), "-dM", "-E", "-x", "c++", os.devnull])
-    key = _digest(SOURCE.read_bytes() + (macros + repr(flags())).encode())
+    key = _digest((code + macros + repr(flags())).encode())
     folder = Path(torch.hub.get_dir()) / "minimind_edu"  # ~/.cache/torch/hub/minimind_edu
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
@@ -105,9 +105,10 @@ def _load() -> ctypes.CDLL:
     # made elsewhere and renamed, so that nobody else sees half of it; where nothing can be kept, it is made each time
     place = folder if os.access(folder, os.W_OK) else None
     with tempfile.TemporaryDirectory(dir=place, ignore_cleanup_errors=True) as own:
-        made = Path(own) / "step.so"
+        source, made = Path(own) / "step.cpp", Path(own) / "step.so"
+        source.write_text(code, encoding="utf-8")
         for _ in progress(["once"], "compiling the step for one token"):
-            _run([*compiler, *flags(), str(SOURCE), "-o", str(made)])
+            _run([*compiler, *flags(), str(source), "-o", str(made)])
         loaded = ctypes.CDLL(str(made))
         with suppress(OSError):
             made.replace(folder / f"{key}-{_digest(made.read_bytes())}.so")

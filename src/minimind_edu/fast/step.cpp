@@ -154,16 +154,17 @@ template <class Sum, class Weight, class Number>
 void row_products(const Matrix& m, size_t begin, size_t end, const Number* x, const float* steps, size_t n,
                   float* out) {
   const size_t quarter = (end - begin + PLACES - 1) / PLACES;
-  for (size_t r = begin; r < begin + quarter; r++) {
+  for (size_t i = 0; i < quarter; i++) {
+    const auto row = [&](size_t k) { return begin + i + k * quarter; };
     const Weight* rows[PLACES];
     for (size_t k = 0; k < PLACES; k++)
-      rows[k] = static_cast<const Weight*>(m.values) + smaller(r + k * quarter, end - 1) * m.width;
+      rows[k] = static_cast<const Weight*>(m.values) + smaller(row(k), end - 1) * m.width;
     in_sets(n, [&]<size_t V>(size_t first) {
       Sum sums[PLACES][V];
       multiply<V>(rows, x + first * m.width, m.width, sums);
-      for (size_t k = 0, row = r; k < PLACES && row < end; k++, row += quarter)
-        for (size_t v = 0; v < V; v++)
-          out[(first + v) * m.height + row] = sums[k][v] * (m.kind == INT8 ? m.scales[row] * steps[first + v] : 1);
+      for (size_t k = 0; k < PLACES && row(k) < end; k++)
+        for (size_t v = 0, at = first; v < V; v++, at++)
+          out[at * m.height + row(k)] = sums[k][v] * (m.kind == INT8 ? m.scales[row(k)] * steps[at] : 1);
     });
   }
 }

@@ -26,13 +26,14 @@ class Table:
 
     Args:
         model: all of it float32 on the CPU, in the order of memory, or matrices in `matrix.py`'s modules.
+        code: what to compile instead of step.cpp.
 
     Raises:
         NoLibraryError: if step.cpp cannot be compiled.
     """
 
-    def __init__(self, model: MiniMindForCausalLM):
-        self._library = library()
+    def __init__(self, model: MiniMindForCausalLM, code: str | None = None):
+        self._library = library(code)
         self._held: list[Any] = []  # what must live as long as its address is used
         self._rooms: list[Tensor] = []  # memory to work in, of threads that have read
         config, body = model.config, model.model
