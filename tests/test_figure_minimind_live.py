@@ -309,12 +309,12 @@ def test_a_full_story_says_so_and_takes_no_more_until_a_word_is_taken_back(visit
     visit.evaluate("(story) => (location.hash = `#story=${story}`)", story.replace(" ", "_"))
     visit.locator(".ml-chips .ml-chip").nth(190).wait_for()
     after, full = visit.get_by_role("button", name="Next word"), "This story is full: the page reads 192 words"
-    assert full not in visit.inner_text(".ml-broken")
+    assert full not in visit.inner_text(".ml-full")
     after.click()
-    assert full in visit.inner_text(".ml-broken")
+    assert full in visit.inner_text(".ml-full")
     assert after.is_disabled() and visit.get_by_role("button", name="Play").is_disabled()
     visit.get_by_role("button", name="Undo").click()
-    assert full not in visit.inner_text(".ml-broken") and after.is_enabled()
+    assert full not in visit.inner_text(".ml-full") and after.is_enabled()
 
 
 def test_sampling_grays_out_what_is_cut(visit):

@@ -136,13 +136,13 @@ async function renderPage({ model, el }) {
   const reading = readingOf(session, glossOf, stage);
   const blocks = createBlocks(words, session, sizes, glossOf, look, links);
   const zoom = createZoom(words, session, glossOf, reading, blocks.rowOf, links);
-  const broken = announcement("ml-broken");
   const isFull = () => session.ids.length >= MOST_WORDS;
+  const [broken, full] = [announcement("ml-broken"), announcement("mm-note ml-full")];
   const warn = {
     draw() {
       const at = session.brokenAt;
-      const told = [at !== null && words.broken(world.words[session.ids[at]]), isFull() && words.full(MOST_WORDS)];
-      broken.set(told.filter(Boolean).join(" "));
+      broken.set(at === null ? "" : words.broken(world.words[session.ids[at]]));
+      full.set(isFull() ? words.full(MOST_WORDS) : "");
     },
   };
   const bars = createBars(words, session, glossOf, first);
@@ -176,7 +176,7 @@ async function renderPage({ model, el }) {
     stage,
     guide,
     h("div", { class: "mm-column ml-telling" }, story, lens, broken, alternatives),
-    h("div", { class: "ml-model" }, h("div", { class: "mm-column ml-column" }, bars, writing), blocks),
+    h("div", { class: "ml-model" }, h("div", { class: "mm-column ml-column" }, bars, writing, full), blocks),
     h("div", { class: "mm-column" }, examples, palette, sampling, cache),
     breaks,
     ownTraining,
