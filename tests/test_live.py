@@ -191,12 +191,15 @@ def rest(figure) -> None:
     """Wait until a figure shows the same for a while: what a press began goes on, and would pass for the next one's."""
     figure.evaluate(
         """(figure, [still, most]) => new Promise((done) => {
-            const end = performance.now() + most;
-            let timer = setTimeout(done, still);
-            new MutationObserver(() => {
-                clearTimeout(timer);
-                timer = setTimeout(done, performance.now() > end ? 0 : still);
-            }).observe(figure, { subtree: true, childList: true, attributes: true, characterData: true });
+            const now = () => performance.now();
+            if (!figure.changedAt) {
+                const watch = new MutationObserver(() => (figure.changedAt = now()));
+                watch.observe(figure, { subtree: true, childList: true, attributes: true, characterData: true });
+                figure.changedAt = now();
+            }
+            const end = now() + most;
+            const look = () => (now() - figure.changedAt > still || now() > end ? done() : setTimeout(look, 20));
+            look();
         })""",
         [STILL, SOON],
     )
