@@ -129,6 +129,27 @@ def test_padding_is_not_read(own_step, to):
     assert torch.equal(tokens, restored(model, to).generate(ids, 12, **options))
 
 
+@pytest.mark.parametrize("default", [torch.bfloat16, torch.float64, torch.device("meta")], ids=str)
+@pytest.mark.parametrize("to", [None, *PRECISIONS], ids=str)
+def test_what_torch_makes_by_default_does_not_change_a_text(own_step, to, default):
+    """Memory of another size than step.cpp fills would end the process, or give other tokens."""
+    model, ids = model_of("minimind3"), token_ids(2, 7)
+    options = {"attention_mask": torch.tensor([[0, 0, 1, 1, 1, 1, 1], [1] * 7]), "eos_token_id": None}
+
+    def text():
+        return (fast.rounded_decoder(model, to) if to else fast.decoder(model)).generate(ids, 12, **options)
+
+    expected = text()
+    is_device = isinstance(default, torch.device)
+    choose, usual = (torch.set_default_device, None) if is_device else (torch.set_default_dtype, torch.float32)
+    choose(default)
+    try:
+        found = text()
+    finally:
+        choose(usual)
+    assert torch.equal(found, expected)
+
+
 def test_fewer_bits_are_further_from_the_model():
     """Else nothing was rounded, and the tests above show nothing."""
     model, ids = model_of("minimind2"), token_ids(1, 20)

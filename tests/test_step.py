@@ -4,6 +4,7 @@ That every kind of model is read right, in blocks and with padding, is in test_d
 """
 
 import os
+import platform
 import subprocess
 import sys
 import threading
@@ -265,3 +266,15 @@ def test_sanitizers_find_nothing(sanitizer, tmp_path):
     command = [sys.executable, "-c", THIS_SOURCE + SANITIZED, str(library.SOURCE)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=500)
     assert done.stdout.strip() == "all read" and done.returncode == 0, done.stdout[-500:] + done.stderr[-4000:]
+
+
+@pytest.mark.long
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="the instructions of x86")
+@pytest.mark.parametrize("without", ["avx512vnni", "avx2"])
+def test_a_processor_with_fewer_instructions_reads_the_same(without, tmp_path):
+    """Each has its own lines of step.cpp for int4; those without AVX2 are ARM's and Apple's, too."""
+    environment = {**os.environ, "TORCH_HOME": str(tmp_path), "CXXFLAGS": f"-mno-{without}"}
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "-rs"]
+    tests = ["tests/test_rounded.py", "tests/test_matrix.py"]
+    done = subprocess.run([*command, *tests], env=environment, capture_output=True, text=True, timeout=500)
+    assert done.returncode == 0 and "no C++ here" not in done.stdout, done.stdout[-4000:]

@@ -245,5 +245,5 @@ class CompiledDecoder(LeanDecoder):
 def _padding(mask: Tensor) -> Tensor | None:
     """How many positions in front of each row are padding, `[B]`; None if there is some elsewhere."""
     padding = mask.int().argmax(1)
-    in_front = torch.arange(mask.shape[1]) >= padding[:, None]  # [B, T]
+    in_front = torch.arange(mask.shape[1], device=mask.device) >= padding[:, None]  # [B, T]
     return padding if torch.equal(mask, in_front) else None

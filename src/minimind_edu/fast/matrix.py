@@ -9,7 +9,7 @@ Vectors are rounded by `step.cpp`: for int8 to 16 bits, which costs a result abo
 """
 
 import ctypes
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -20,6 +20,7 @@ from minimind_edu.quantization import BFLOAT16, Grid, quantize
 
 KINDS = ("float32", BFLOAT16, "int8", "int4")  # in the order of step.cpp
 GROUP = 32
+NUMBERS: Any = {"dtype": torch.float32, "device": "cpu"}  # what step.cpp reads, whatever torch makes by default
 PRECISIONS: dict[str, Grid | str] = {BFLOAT16: BFLOAT16, "int8": Grid(8, "row"), "int4": Grid(4, GROUP)}
 
 
@@ -39,7 +40,7 @@ class Matrix(NamedTuple):
 
     def restored(self) -> Tensor:
         """The float32 matrix that it stands for, `[R, C]`."""
-        out = torch.empty(self.height, self.width)
+        out = torch.empty(self.height, self.width, **NUMBERS)
         library().restore((ctypes.c_size_t * 5)(*self.words()), out.data_ptr())
         return out
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from minimind_edu.block import MiniMindBlock
 from minimind_edu.fast.library import library
-from minimind_edu.fast.matrix import Matrix
+from minimind_edu.fast.matrix import NUMBERS, Matrix
 from minimind_edu.feed_forward import FeedForward
 from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.moe import MoEFeedForward
@@ -46,7 +46,7 @@ class Table:
                 config.moe_intermediate_size if config.use_moe else config.intermediate_size,
                 config.num_experts if config.use_moe else 0, config.num_experts_per_tok,
                 config.num_shared_experts if config.use_moe else 1, config.norm_topk_prob,
-                self._tensor(torch.tensor([config.rms_norm_eps])), self._tensor(body.freqs_cos),
+                self._tensor(torch.tensor([config.rms_norm_eps], **NUMBERS)), self._tensor(body.freqs_cos),
                 self._tensor(body.freqs_sin), self._tensor(body.norm.weight.data), *embedding, *output,
                 self._words([word for layer in layers for word in self._layer(layer)]),
             ]
@@ -75,19 +75,19 @@ class Table:
         """
         (batch, length), threads = ids.shape, torch.get_num_threads()
         ids = ids.long().contiguous()
-        padding = torch.zeros(batch, dtype=torch.int64) if padding is None else padding
-        logits = torch.empty(wanted, batch, self._vocab_size)
+        padding = ids.new_zeros(batch) if padding is None else padding
+        logits = torch.empty(wanted, batch, self._vocab_size, **NUMBERS)
         addresses = [(ctypes.c_size_t * len(its))(*[it.data_ptr() for it in its]) for its in (keys, values)]
         texts = (ctypes.c_size_t * 10)(
             batch, length, start, keys[0].shape[1], wanted, ids.data_ptr(), padding.data_ptr(),
             *map(ctypes.addressof, addresses), logits.data_ptr(),
         )  # fmt: skip
         size = self._library.room(self._address, texts, threads)
-        room = torch.empty(0)
+        room = torch.empty(0, **NUMBERS)
         with suppress(IndexError):
             room = self._rooms.pop()  # nobody else has it now
         if len(room) < size:
-            room = torch.empty(size)
+            room = torch.empty(size, **NUMBERS)
         self._library.read_tokens(self._address, texts, room.data_ptr(), threads)
         self._rooms.append(room)
         return logits.transpose(0, 1)  # [wanted, B, V] -> [B, wanted, V]
