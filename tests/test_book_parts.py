@@ -13,7 +13,7 @@ import torch
 from book_builder import CHAPTERS
 from docutils import nodes
 from docutils.utils import new_document
-from minimind_book import card, chinese, facts, figures, folding, pictures, symbols
+from minimind_book import card, chinese, facts, figures, folding, headings, pictures, symbols
 from minimind_book.figures import STATIC
 from minimind_book.pages import compressed, description_of, lighter
 from minimind_book.words import SCRIPT_WORDS, WORDS, words
@@ -377,3 +377,17 @@ def test_a_sign_stays_with_the_formula_before_it_even_where_another_stands_earli
     chinese.keep_signs_at_formulas(SimpleNamespace(env=SimpleNamespace(docname="page")), document)
     assert document.astext() == "q，k，v。"
     assert [one.astext() for one in document.findall(nodes.inline)] == ["k，", "v。"]
+
+
+NAMES = {
+    "14 · Speed": "14",
+    "14 · 速度": "14",
+    "E109a · Tying trains better": "e109a",
+    "Common mistakes": "common-mistakes",
+    "2. Two limits": "2-two-limits",
+}
+
+
+@pytest.mark.parametrize("title, name", NAMES.items())
+def test_a_numbered_heading_is_called_by_its_number_in_either_language(title, name):
+    assert headings.name_of(title) == name
