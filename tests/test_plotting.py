@@ -482,6 +482,8 @@ def test_a_rope_table_is_drawn_row_by_row_with_its_seam_in_the_middle():
     assert abs(shown - COS.numpy()).max() <= 0.05 + 1e-9
     assert ax.get_ylim() == (63.5, -0.5)  # position 0 on top
     assert (7.5, 7.5) in [tuple(line.get_xdata()) for line in ax.lines]
+    ticks = zip(ax.get_xticks(), ax.get_xticklabels(), strict=True)
+    assert [(at, label.get_text()) for at, label in ticks][:2] == [(0, "1"), (2, "3")], "channels count from 1"
 
 
 def test_cells_are_as_many_as_letters_and_as_dark_as_their_kind():
