@@ -93,6 +93,19 @@ def visible_to_add(attention_mask):
     return torch.zeros(hidden.shape).masked_fill(hidden, -math.inf)
 
 
+def visible_to_add_as_in_minimind(attention_mask):
+    """Two masks in one sum, as MiniMind adds them to its scores: a key hidden by either has another number."""
+    length = attention_mask.shape[1]
+    future = torch.full((length, length), -math.inf).triu(1)
+    return future + (1 - attention_mask[:, None, None].float()) * -1e9
+
+
+def hidden_by_triu(attention_mask):
+    """True where a key is hidden, which is what masked_fill takes."""
+    length = attention_mask.shape[1]
+    return torch.ones(length, length).triu(1).bool() | (attention_mask == 0)[:, None, None]
+
+
 def heads_of_scattered_channels(query, key, value, num_heads):
     """Head i has the channels i, i + H, i + 2H."""
     q, k, v = (x.unflatten(-1, (-1, num_heads)).permute(0, 3, 1, 2) for x in (query, key, value))
@@ -108,6 +121,8 @@ WRONG = [
     (checks.check_causal_head, head_by_plain_powers, "subtract the row's largest score"),
     (checks.check_causal_head, head_divided_by_the_width, "by head_dim itself"),
     (checks.check_visible, visible_to_add, "numbers to add to scores"),
+    (checks.check_visible, visible_to_add_as_in_minimind, "numbers to add to scores"),
+    (checks.check_visible, hidden_by_triu, "the wrong way round"),
     (checks.check_visible, lambda mask: -1e9 * ~visible_by_comparing(mask), "numbers to add to scores"),
     (checks.check_multi_head, heads_of_scattered_channels, "neighboring channels"),
     (checks.check_multi_head, heads_of_scattered_channels_joined_head_by_head, "neighboring channels"),

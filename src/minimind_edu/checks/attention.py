@@ -106,8 +106,12 @@ def _visible(attention_mask: Tensor) -> Tensor:
 
 
 def _is_boolean(attempt: Attempt) -> str | None:
-    dtype = torch.as_tensor(attempt(_LEFT.clone())).dtype
-    return None if dtype is torch.bool else f"return True and False, not {dtype}: compare or call .bool()"
+    answer = torch.as_tensor(attempt(_LEFT.clone()))
+    if answer.dtype is torch.bool:
+        return None
+    if (answer <= 0).all() and (answer < 0).any():  # in whatever way it was put together
+        return "these are numbers to add to scores, 0 and a large negative one: return True where a key is visible"
+    return f"return True and False, not {answer.dtype}: compare or call .bool()"
 
 
 _LEFT = torch.tensor([[0, 0, 1, 1, 1], [1, 1, 1, 1, 1], [0, 1, 1, 1, 1]])
@@ -117,10 +121,10 @@ check_visible = Exercise(
     "Does `attempt(attention_mask)` join the causal and the padding rule, `[B, T]` -> `[B, 1, T, T]`, boolean?",
     answer=_visible,
     cases=(
+        Property("True and False, not numbers to add", _is_boolean),
         Case("padding on the right", (_RIGHT,)),
         Case("padding on the left", (_LEFT,)),
         Case("no padding: the triangle alone", (torch.ones(2, 3, dtype=torch.long),)),
-        Property("True and False, not numbers to add", _is_boolean),
     ),
     mistakes=(
         Mistake(
@@ -140,12 +144,8 @@ check_visible = Exercise(
             lambda m: _triangle(m).tril(-1) & padding_mask(m),
             "your triangle lacks the diagonal: a query may see its own position",
         ),
-        *(
-            Mistake(
-                lambda m, hidden=hidden: torch.where(_visible(m), 0.0, hidden),
-                "these are numbers to add to scores, 0 and a large negative one: return True where a key is visible",
-            )
-            for hidden in (-math.inf, -1e9)
+        Mistake(
+            lambda m: ~_visible(m), "you read the mask the wrong way round: True means visible, so invert yours with ~"
         ),
         Mistake(
             lambda m: _triangle(m).mT & padding_mask(m), "the triangle is upside down: tril keeps what came before"
