@@ -39,7 +39,7 @@ def train_step(model: torch.nn.Module, batch: BatchEncoding, rank: int, world: i
     """
     share = {name: values[rank::world] for name, values in batch.items()}
     if rank >= len(batch.labels):
-        # no text is left for this process: it lends a hand with one that counts for nothing
+        # no text is left for this process: it computes one anyway, and no token of it counts
         share = {name: values[:1] for name, values in batch.items()}
         share["labels"] = torch.full_like(share["labels"], -100)
     # each process knows its own texts only: what is predicted in all of them is a sum over the processes
