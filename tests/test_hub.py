@@ -72,6 +72,17 @@ def test_a_model_that_is_not_in_the_cache_is_not_fetched_unless_asked(cache, mon
     assert not reached
 
 
+@pytest.mark.parametrize("is_offline", [True, False])
+def test_a_download_without_the_hub_is_one_sentence(hub, cache, monkeypatch, is_offline):
+    if is_offline:
+        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+        sentence = "^someone/gone cannot be fetched: the Hub does not answer, and its cache on this machine .*hold it$"
+    else:
+        sentence = "^the Hub has no model someone/gone that you may read; where HF_TOKEN is set, its token is sent$"
+    with pytest.raises(FileNotFoundError, match=sentence):
+        locate("someone/gone", download=True, cache_dir=cache)
+
+
 def test_an_empty_path_is_not_the_current_folder(tmp_path, monkeypatch):
     save_checkpoint(tiny_model(), tmp_path / "model.safetensors")
     monkeypatch.chdir(tmp_path)
@@ -143,6 +154,12 @@ class Hub(BaseHTTPRequestHandler):
         path = self.path.partition("?")[0]
         type(self).asked.append(path)
         model = path.split("someone/")[1].split("/")[0]
+        if model not in self.files:
+            self.send_response(404)
+            self.send_header("X-Error-Code", "RepoNotFound")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
         files, kind = self.files[model], "application/json"
         if "/tree/" in path:
             content = [{"type": "file", "path": name, "size": len(data), "oid": "a"} for name, data in files.items()]

@@ -13,6 +13,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+import torch
 from own_models import own_folder, own_model
 
 from minimind_edu import __main__ as program
@@ -88,6 +89,72 @@ def test_a_tokenizer_that_the_page_does_not_know_is_named(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
+    "language, plain, chat", [("en", "The model reads", "Who are you?"), ("zh", "模型从左", "你是谁？")]
+)
+def test_the_first_text_is_of_the_language_and_for_a_chat_a_question(tmp_path, language, plain, chat):
+    own_folder(tmp_path / "mine")
+    target = tmp_path / "page.html"
+    run(tmp_path / "mine", "-o", target, "--language", language)
+    assert data_of(target)["text"] == chat
+    (tmp_path / "mine/tokenizer_config.json").unlink()
+    run(tmp_path / "mine", "-o", target, "--language", language)
+    assert data_of(target)["text"].startswith(plain) and data_of(target)["chat"] is None
+
+
+@pytest.mark.parametrize(
+    "change, reason",
+    {
+        "no transformers": (lambda folder, patch: patch.setitem(sys.modules, "transformers", None), "pip install "),
+        "broken": (
+            lambda folder, _: (folder / "tokenizer_config.json").write_text(
+                json.dumps({"chat_template": "{{ raise_exception('no') }}"})
+            ),
+            "it fails (TemplateError: no)",
+        ),
+        "another": (
+            lambda folder, _: (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": "the same"})),
+            "it leaves out what the user says",
+        ),
+    }.values(),
+)
+def test_a_chat_template_that_is_not_used_is_told(tmp_path, capsys, monkeypatch, change, reason):
+    own_folder(tmp_path / "mine")
+    change(tmp_path / "mine", monkeypatch)
+    run(tmp_path / "mine", "-o", tmp_path / "page.html")
+    [told] = [line for line in capsys.readouterr().err.splitlines() if "mine has a chat template, but " in line]
+    assert reason in told and told.endswith("Until then the page has no chat")
+    assert data_of(tmp_path / "page.html")["chat"] is None
+
+
+def test_tokens_that_nobody_compares_are_told(tmp_path, capsys, monkeypatch):
+    own_folder(tmp_path / "mine")
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    run(tmp_path / "mine", "-o", tmp_path / "page.html")
+    assert "its tokens are not compared with the library's: pip install tokenizers" in capsys.readouterr().err
+    assert data_of(tmp_path / "page.html")["check"]["texts"] == []
+
+
+def test_what_nothing_says_of_bare_weights_is_told_and_stands_on_the_page(tmp_path, capsys):
+    model = own_model("minimind2", hidden_size=64, head_dim=16, num_attention_heads=4, num_key_value_heads=4)
+    file = tmp_path / "full_sft_64.pth"
+    torch.save(model.state_dict(), file)
+    run(file, "-o", tmp_path / "page.html")
+    taken = "num_attention_heads=8, rope_theta=1000000.0, rms_norm_eps=1e-05, max_position_embeddings=32768"
+    told = f"no config.json tells of these weights: taken for {taken}, as MiniMind2 has"
+    assert told in capsys.readouterr().err
+    data = data_of(tmp_path / "page.html")
+    assert data["assumed"] == {name: data["config"][name] for name in data["assumed"]} and len(data["assumed"]) == 4
+    run(save_checkpoint(model, tmp_path / "ours.safetensors"), "-o", tmp_path / "page.html")
+    assert "taken for" not in capsys.readouterr().err and data_of(tmp_path / "page.html")["assumed"] is None
+    (tmp_path / "folder").mkdir()
+    file.rename(tmp_path / "folder/pytorch_model.bin")
+    described = {"hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 4, "rope_theta": 1e4}
+    (tmp_path / "folder/config.json").write_text(json.dumps(described))
+    run(tmp_path / "folder", "-o", tmp_path / "page.html")
+    assert "taken for" not in capsys.readouterr().err and data_of(tmp_path / "page.html")["assumed"] is None
+
+
+@pytest.mark.parametrize(
     "arguments, sentence",
     {
         "nothing there": (["{tmp}/nothing"], "there is no file or folder"),
@@ -98,16 +165,80 @@ def test_a_tokenizer_that_the_page_does_not_know_is_named(tmp_path, capsys):
             ["{tmp}/large.safetensors"],
             "a page holds up to 150 million of them, 0.6 GB in float32; in a notebook",
         ),
+        "a name on the Hub": (["someone/tiny"], "a model of that name; --download fetches it"),
+        "no name": (["MiniMind2"], "no file or folder MiniMind2; on the Hub it is user/name, with --download"),
+        "no Hub": (["someone/tiny", "--download"], "someone/tiny cannot be fetched: the Hub does not answer, and"),
+        "no tokenizer": (["{tmp}/bare.safetensors", "--tokenizer", "{tmp}/nowhere"], "no tokenizer.json in "),
+        "another tokenizer": (
+            ["{tmp}/bare.safetensors", "--tokenizer", "{tmp}/other"],
+            "the model's vocabulary ends at 60: it is another's",
+        ),
+        "no ids": (
+            ["{tmp}/bare.safetensors", "--text", "hello world", "-o", "{tmp}/page.html"],
+            "without a tokenizer --text is token ids from 0 to 60, such as 1 2 3, got 'hello world'",
+        ),
+        "no such id": (["{tmp}/bare.safetensors", "--text", "1 61"], "token ids from 0 to 60"),
+        "no words": (["--text", "Mia is in the xylophone"], "'xylophone' is no word of this world"),
     }.values(),
 )
-def test_what_is_impossible_is_a_sentence(tmp_path, capsys, arguments, sentence):
+def test_what_is_impossible_is_a_sentence(tmp_path, capsys, monkeypatch, arguments, sentence):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     (tmp_path / "empty").mkdir()
+    own_folder(tmp_path / "other")
+    save_checkpoint(own_model(), tmp_path / "bare.safetensors")
     with (tmp_path / "large.safetensors").open("wb") as file:
         file.truncate(700_000_000)  # a hole: it takes no room
     with pytest.raises(SystemExit) as ended:
         run(*(one.format(tmp=tmp_path) for one in arguments))
     told = capsys.readouterr().err
     assert ended.value.code == 2 and sentence in told and "Traceback" not in told
+    assert told.splitlines()[-1].startswith("minimind-edu: ") and not (tmp_path / "page.html").exists()
+
+
+# What is left of the memory is given after what the program takes by itself.
+IN_LITTLE_MEMORY = """
+import resource, sys
+from minimind_edu import __main__ as program
+pages = int(open("/proc/self/statm").read().split()[0])
+room = pages * resource.getpagesize() + int(sys.argv[1]) * 2**20
+resource.setrlimit(resource.RLIMIT_AS, (room, room))
+program.main(["open", *sys.argv[2:]])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system's own count of memory")
+@pytest.mark.parametrize("room", [10, 70, 140], ids=lambda room: f"{room} MiB")
+def test_too_little_memory_is_a_sentence(tmp_path, room):
+    sizes = {"hidden_size": 512, "intermediate_size": 2048, "num_hidden_layers": 5, "num_attention_heads": 8}
+    model = own_model("minimind2", head_dim=64, num_key_value_heads=8, **sizes)
+    assert 60 < model.num_parameters() * 4 / 2**20 < 100
+    file = save_checkpoint(model, tmp_path / "large.safetensors")
+    command = [sys.executable, "-c", IN_LITTLE_MEMORY, str(room), str(file), "-o", str(tmp_path / "page.html")]
+    ended = subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=120)
+    assert ended.stderr.splitlines()[-1] == "minimind-edu: there is not enough memory for this model"
+    assert ended.returncode == 2 and "Traceback" not in ended.stderr
+
+
+def test_ctrl_c_while_the_page_is_built_ends_it_without_a_word(tmp_path, capsys, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(program, "write_page", interrupted)
+    with pytest.raises(SystemExit) as ended:
+        run("-o", tmp_path / "page.html")
+    assert ended.value.code == 130 and capsys.readouterr().err == ""
+
+
+def test_another_error_of_torch_is_not_hidden(monkeypatch):
+    def fails(*_):
+        raise RuntimeError("shapes do not fit")
+
+    monkeypatch.setattr(program, "_open", fails)
+    with pytest.raises(RuntimeError, match="shapes do not fit"):
+        run()
 
 
 def test_without_a_file_it_is_served_until_ctrl_c_and_then_gone(monkeypatch, capsys):

@@ -7,13 +7,14 @@ else, also on another machine.
 
 import argparse
 import contextlib
+import re
 import signal
 import sys
 import tempfile
 import webbrowser
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from minimind_edu import living, world
 from minimind_edu.figures.inside.page import (
@@ -32,10 +33,21 @@ from minimind_edu.figures.living_model import QUESTION, TOLD
 from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.notebook import language
 from minimind_edu.weights.checkpoints import from_checkpoint
+from minimind_edu.weights.files import read_weights
 from minimind_edu.weights.hub import locate
+from minimind_edu.weights.infer_config import assumed
 
-FIRST_TEXT = "The model reads this sentence from left to right, and at every token it says what comes next"
+FIRST_TEXTS = {  # of each language what goes on, and what is said to a model that answers
+    "en": (
+        "The model reads this sentence from left to right, and at every token it says what comes next",
+        "Who are you?",
+    ),
+    "zh": ("模型从左到右读这句话，每读一个 token，就说出接下来会是什么", "你是谁？"),
+}
 FIRST_IDS = "1 2 3"
+_NO_MEMORY = "there is not enough memory for this model"
+# What libraries say when the memory ends: torch a RuntimeError, the system an error while a file is mapped.
+_SAID_OF_MEMORY = re.compile("allocate memory|out of memory|not enough memory|bad_alloc", re.IGNORECASE)
 _ENDINGS, _WIDEST = ("safetensors", "pth", "pt", "bin"), 4  # files of weights, and the most bytes of one weight
 
 
@@ -58,8 +70,21 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         with _ended_by(signal.SIGTERM):
             _open(given)
-    except (ValueError, OSError, MemoryError) as error:
-        _stop(str(error) or "there is not enough memory for this model")
+    except (ValueError, OSError, MemoryError, RuntimeError) as error:
+        if _is_of_memory(error):
+            _stop(_NO_MEMORY)
+        if isinstance(error, RuntimeError):
+            raise
+        _stop(str(error))
+    except KeyboardInterrupt:
+        raise SystemExit(128 + signal.SIGINT) from None
+
+
+def _is_of_memory(error: BaseException | None) -> bool:
+    """Whether an error, or one that it was made of, says that the memory ends."""
+    if error is None:
+        return False
+    return isinstance(error, MemoryError) or bool(_SAID_OF_MEMORY.search(str(error))) or _is_of_memory(error.__cause__)
 
 
 def _stop(sentence: str) -> NoReturn:
@@ -90,8 +115,9 @@ def _open(given: argparse.Namespace) -> None:
         raise ValueError(f"a page's name must end in .html, got {given.output.name!r}")
     if given.output and not given.output.absolute().parent.is_dir():
         raise ValueError(f"there is no folder {given.output.absolute().parent} to write {given.output.name} in")
-    model, name, tokenizer = _own_model(given) if given.model else _living_model(given.language)
-    text = given.text or (_living_text() if not given.model else FIRST_TEXT if tokenizer else FIRST_IDS)
+    model, name, tokenizer, preset = _own_model(given) if given.model else _living_model(given.language)
+    text = given.text or (_first_text(tokenizer, given.language) if given.model else _living_text())
+    _check_text(text, tokenizer, model.config.vocab_size)
     with contextlib.ExitStack() as stack:
         target = given.output or Path(stack.enter_context(tempfile.TemporaryDirectory()), "page.html")
         write_page(
@@ -103,6 +129,7 @@ def _open(given: argparse.Namespace) -> None:
             bits=given.bits,
             at=given.at,
             language=given.language,
+            assumed=preset,
             tell=_tell,
         )
         if given.output:
@@ -111,23 +138,74 @@ def _open(given: argparse.Namespace) -> None:
             _show(target)
 
 
-def _own_model(given: argparse.Namespace) -> tuple[MiniMindForCausalLM, str, PageTokenizer | None]:
-    place = locate(given.model, given.download, None, None)
+Opened = tuple[MiniMindForCausalLM, str, PageTokenizer | None, dict[str, Any] | None]  # the last: what was assumed
+
+
+def _own_model(given: argparse.Namespace) -> Opened:
+    place = _located(given)
     _check_small(place)
     _tell(f"reading {place}")
     model = from_checkpoint(place)
     check_fits(model)
     name = Path(given.model).resolve().name if place.is_dir() else place.stem
-    file = find_tokenizer(given.tokenizer or place)
-    if file is None:
-        where = given.tokenizer or (place if place.is_dir() else place.parent)
-        _tell(f"no tokenizer.json in {where}: the page takes token ids. --tokenizer FOLDER gives it words")
-        return model, name, None
+    preset = assumed(model.config) if not _is_described(place) else None
+    if preset:
+        values = ", ".join(f"{field}={value}" for field, value in preset.items())
+        generation = "MiniMind-3" if model.config.use_qk_norm else "MiniMind2"
+        _tell(f"no config.json tells of these weights: taken for {values}, as {generation} has")
+    tokenizer = _own_tokenizer(given.tokenizer, place, model.config.vocab_size)
+    if tokenizer and tokenizer.unframed:
+        _tell(f"{name} has a chat template, but {tokenizer.unframed}. Until then the page has no chat")
+    return model, name, tokenizer, preset
+
+
+def _located(given: argparse.Namespace) -> Path:
+    """Where the model is, in the words of the command line where it is nowhere."""
     try:
-        return model, name, read_tokenizer(file, model.config.vocab_size)
+        return locate(given.model, given.download, None, None)
+    except FileNotFoundError as error:
+        more = "" if set(given.model) & set("/\\.") else "; on the Hub it is user/name, with --download"
+        raise FileNotFoundError(str(error).replace("download=True", "--download") + more) from error
+
+
+def _is_described(place: Path) -> bool:
+    """Whether anything tells of the weights what they do not show themselves."""
+    stored = read_weights(place)
+    return stored.config_json is not None or "config" in stored.metadata
+
+
+def _own_tokenizer(asked: Path | None, place: Path, vocab_size: int) -> PageTokenizer | None:
+    """The tokenizer that was asked for, which must be one, or else what lies with the model."""
+    if asked:
+        file = asked if asked.is_file() else asked / "tokenizer.json"
+        if not file.is_file():
+            raise ValueError(f"there is no tokenizer.json in {asked}; --tokenizer is the folder of one")
+        return read_tokenizer(file, vocab_size)
+    file = find_tokenizer(place)
+    if file is None:
+        where = place if place.is_dir() else place.parent
+        _tell(f"no tokenizer.json in {where}: the page takes token ids. --tokenizer FOLDER gives it words")
+        return None
+    try:
+        return read_tokenizer(file, vocab_size)
     except ValueError as error:
         _tell(f"{error}. So the page takes token ids")
-        return model, name, None
+        return None
+
+
+def _first_text(tokenizer: PageTokenizer | None, language: str) -> str:
+    return FIRST_TEXTS[language][bool(tokenizer.chat)] if tokenizer else FIRST_IDS
+
+
+def _check_text(text: str, tokenizer: PageTokenizer | None, vocab_size: int) -> None:
+    """Refuse what the page could not show first."""
+    if tokenizer and tokenizer.kind == "words":
+        world.encode(text)
+    ids = re.findall(r"[^\s,]+", text)
+    if not tokenizer and not (ids and all(re.fullmatch("[0-9]+", one) and int(one) < vocab_size for one in ids)):
+        raise ValueError(
+            f"without a tokenizer --text is token ids from 0 to {vocab_size - 1}, such as 1 2 3, got {text!r}"
+        )
 
 
 def _check_small(place: Path) -> None:
@@ -141,9 +219,9 @@ def _check_small(place: Path) -> None:
         )
 
 
-def _living_model(language: str) -> tuple[MiniMindForCausalLM, str, PageTokenizer]:
+def _living_model(language: str) -> Opened:
     words = PageTokenizer("words", {"words": list(world.WORDS)}, prefix=(0,))
-    return living.living_model(), {"en": "the book's own model", "zh": "本书的模型"}[language], words
+    return living.living_model(), {"en": "the book's own model", "zh": "本书的模型"}[language], words, None
 
 
 def _living_text() -> str:

@@ -84,9 +84,15 @@ def locate(
                 local_files_only=not download,
             )
             folder = Path(snapshot)
-        except huggingface_hub.errors.LocalEntryNotFoundError:
+        except huggingface_hub.errors.LocalEntryNotFoundError as error:
             if download:
-                raise
+                raise FileNotFoundError(
+                    f"{name} cannot be fetched: the Hub does not answer, and its cache on this machine does not hold it"
+                ) from error
+        except huggingface_hub.errors.RepositoryNotFoundError as error:
+            raise FileNotFoundError(
+                f"the Hub has no model {name} that you may read; where HF_TOKEN is set, its token is sent"
+            ) from error
         else:
             if any(folder.glob(kind)):
                 return folder

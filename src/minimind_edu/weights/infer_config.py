@@ -23,6 +23,7 @@ _EMBEDDING, _HEAD = "model.embed_tokens.weight", "lm_head.weight"
 _LAYER = "model.layers.0."
 _QUERY, _KEY = f"{_LAYER}self_attn.q_proj.weight", f"{_LAYER}self_attn.k_proj.weight"
 _MINIMIND_HEADS = 8
+_UNSEEN = ("rope_theta", "rms_norm_eps", "max_position_embeddings")  # by names and shapes
 
 
 def infer_config(
@@ -48,6 +49,15 @@ def infer_config(
     if "num_experts" in shown:
         values.setdefault("num_experts_per_tok", min(preset().num_experts_per_tok, shown["num_experts"]))
     return preset(**values)
+
+
+def assumed(config: MiniMindConfig) -> dict[str, Any]:
+    """The fields of a config that was inferred from weights alone which nothing showed: the preset's."""
+    names = [] if config.use_qk_norm else ["num_attention_heads"]
+    names += _UNSEEN
+    if config.use_moe:
+        names += ["num_experts_per_tok", "norm_topk_prob"]
+    return {name: getattr(config, name) for name in names}
 
 
 def sizes_shown(weights: Mapping[str, Tensor]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -91,6 +91,7 @@ def write_page(
     bits: int = 8,
     at: str | None = None,
     language: str = "en",
+    assumed: Mapping[str, Any] | None = None,
     tell: Callable[[str], None] = lambda sentence: None,
 ) -> None:
     """Write the page of a model; it appears only when it is complete.
@@ -103,6 +104,7 @@ def write_page(
         tokenizer: None: the page takes ids.
         at: which of `PARTS` is open at first, or in sight.
         language: one of `LANGUAGES`, in which it speaks.
+        assumed: fields of the config that nothing said, for the foot of the page: `infer_config.assumed`.
         tell: gets a sentence for each step.
 
     Raises:
@@ -121,9 +123,12 @@ def write_page(
             "rope": rope_of(model.config),
             "bits": bits,
             "at": at,
+            "assumed": assumed and dict(assumed),
             "check": _check(model, rounded, tokenizer, texts),
             "bytes": stored.stat().st_size,
         }
+        if texts and not data["check"]["texts"]:
+            tell("its tokens are not compared with the library's: pip install tokenizers")
         tell("writing the page")
         partial = Path(scratch, "page.html")
         with partial.open("w", encoding="utf-8", newline="\n") as file:

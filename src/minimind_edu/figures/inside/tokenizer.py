@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 _MARK = "\ue000the words\ue000"  # stands for what a reader will write, while a chat template is filled in
+_INSTALL = "pip install 'transformers>=5' 'jinja2>=3.1.6'"  # jinja2: see pyproject.toml
 _SPLITTING = {  # the pre-tokenizers that bpe.js has -> what each of their settings must be, where it has them
     "ByteLevel": {"add_prefix_space": (False,)},
     "Split": {"behavior": ("Isolated",), "invert": (False,)},
@@ -27,6 +28,7 @@ class PageTokenizer:
     prefix: tuple[int, ...] = ()  # tokens before every text
     file: Path | None = None  # where it comes from
     chat: dict[str, str] | None = None  # what is before and after a user's words, if there is a template
+    unframed: str = ""  # why there is no chat although there is a template, as a sentence
 
 
 def find_tokenizer(place: Path) -> Path | None:
@@ -55,7 +57,8 @@ def read_tokenizer(file: Path, vocab_size: int) -> PageTokenizer:
     except (KeyError, TypeError, AttributeError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise ValueError(f"{file} is not a file of the tokenizers library ({type(error).__name__}: {error})") from error
     parts = {name: full.get(name) for name in ("normalizer", "pre_tokenizer")}
-    return PageTokenizer("bpe", {"model": model, "added_tokens": added, **parts}, prefix, file, _chat(file.parent))
+    content = {"model": model, "added_tokens": added, **parts}
+    return PageTokenizer("bpe", content, prefix, file, *_chat(file.parent))
 
 
 def _reason_against(full: Mapping[str, Any], vocab_size: int) -> str | None:
@@ -113,24 +116,27 @@ def _prefix(processor: Mapping[str, Any] | None) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _chat(folder: Path) -> dict[str, str] | None:
-    """What a chat template puts before and after the words of a user; None without one, or without transformers.
+def _chat(folder: Path) -> tuple[dict[str, str] | None, str]:
+    """What a chat template puts before and after the words of a user, or None and, if there is one, why not.
 
     The template is a program that came with the model: it runs here, in transformers' sandbox, and never in the page.
     """
     try:
         settings = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return None
+        return None, ""
     if not (isinstance(settings, dict) and settings.get("chat_template") or (folder / "chat_template.jinja").is_file()):
-        return None
+        return None, ""
     try:
         from transformers import AutoTokenizer
-
+    except ImportError:
+        return None, f"it needs transformers: {_INSTALL}"
+    try:
         tokenizer: Any = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
         asked = [{"role": "user", "content": _MARK}]
         text = tokenizer.apply_chat_template(asked, add_generation_prompt=True, tokenize=False)
-    except Exception:  # a template may fail in any way; the page is useful without it
-        return None
+    except Exception as error:  # a template may fail in any way; the page is useful without it
+        reason = next(iter(str(error).splitlines()), "")
+        return None, f"it fails ({type(error).__name__}{reason and f': {reason:.160}'})"
     before, mark, after = text.partition(_MARK)
-    return {"before": before, "after": after} if mark else None
+    return ({"before": before, "after": after}, "") if mark else (None, "it leaves out what the user says")
