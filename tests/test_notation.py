@@ -83,6 +83,28 @@ def test_a_letter_of_a_formula_means_what_the_page_says(row):
         assert words(described(told, letter)) & allowed, f"{name}: {letter} in {told!r}"
 
 
+def small(letter: str, formula: str) -> bool:
+    """Whether a small letter is in a formula as a letter: not within a word, nor only as an index."""
+    bare = re.sub(r"\\(?:text|mathrm|operatorname)\{[^}]*\}|\\[A-Za-z]+|_\{?\\?[a-z]+\}?", " ", formula)
+    return re.search(rf"(?<![A-Za-z]){letter}(?![A-Za-z])", bare) is not None
+
+
+def test_m_and_n_are_the_positions_of_a_query_and_a_key():
+    """Where there is no m, n may count anything: words that stay, weights, additions."""
+    assert "A query is $\\mathbf{q}$ at position $m$, a key is $\\mathbf{k}$ at position $n$" in PAGE
+    told = {row[0]: row[2] for row in FORMULAS if small("m", row[1])}
+    assert len(told) >= 3
+    assert not {name: letters for name, letters in told.items() if "at position m" not in letters}
+    assert not {name: letters for name, letters in told.items() if "at position n" not in letters}
+
+
+@pytest.mark.parametrize("path", sorted(CHAPTERS.glob("*.ipynb")), ids=lambda path: path.stem)
+def test_no_sum_runs_over_m(path):
+    """A query's position is given; what a softmax sums over are keys."""
+    for cell in load(path)["cells"]:
+        assert not re.search(r"\\sum_\{?m\b", text(cell)), cell["id"]
+
+
 def test_a_second_meaning_is_one_that_a_formula_has():
     for letter, other in OTHERS:
         told = [described(row[2], letter) for row in FORMULAS]
