@@ -83,6 +83,27 @@ def test_the_course_of_the_busiest_expert_is_that_of_the_runs(node):
         assert np.allclose(courses, stored, atol=0.51)
 
 
+def test_dragging_uncovers_the_courses_on_the_axis_of_the_whole_training(flow):
+    path = "all => all.map((one) => one.getAttribute('d').slice(1).split('L').map((at) => at.split(' ').map(Number)))"
+    chart, courses = flow.locator(".rf-along svg"), flow.locator("path.rf-course")
+    go_to(flow, STOPS[-1])
+    whole = courses.evaluate_all(path)
+    assert len(whole) == 2 * len(SEEDS) and {len(course) for course in whole} == {len(STOPS)}
+    for stop, step in enumerate(STOPS):
+        go_to(flow, step)
+        assert courses.evaluate_all(path) == [course[: stop + 1] for course in whole]  # nothing later
+        ends = flow.locator(".rf-end").evaluate_all(
+            "all => all.map((one) => [one.cx.baseVal.value, one.cy.baseVal.value])"
+        )
+        assert np.allclose(ends, [course[stop] for course in whole], atol=0.06)
+        names = chart.locator("text").all_text_contents()
+        assert chart.locator(".rf-step").text_content() == str(step) and names.count(str(step)) == 1
+        told = chart.get_attribute("aria-label")
+        for balanced in (False, True):
+            loads = [100 * busiest(run_of(1, balanced, seed), 1)[stop] for seed in SEEDS]
+            assert ", ".join(f"{load:.0f} %" for load in loads) in told
+
+
 def test_slider_and_switch_show_the_stored_loads(flow):
     drawings = set()
     for balanced in (False, True):

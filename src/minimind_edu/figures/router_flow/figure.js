@@ -12,6 +12,7 @@ const EVEN = 100 / EXPERTS; // percent
 const UNEVEN = 1.5 * EVEN; // from here on an expert is a favorite
 const THICKEST = 9; // pixels of a line whose weight is 1
 const COURSE_HEIGHT = 116; // pixels of the chart below
+const CLOSE = 26; // pixels: names of steps that are closer would touch
 // Where things are, in pixels: a row for each word, and what is left of the lines and above the rows.
 const PLACES = { row: 24, lowRow: 18, words: 116, top: 30, bottom: 4 };
 
@@ -73,7 +74,10 @@ function createFlow(words) {
   return { root, draw };
 }
 
-/** The load of the busiest expert along the training: a line for each seed, dashed with the auxiliary loss. */
+/**
+ * The load of the busiest expert along the training, up to the chosen step: a line for each seed, dashed with the
+ * auxiliary loss. The axis is that of the whole training, so that dragging uncovers the rest.
+ */
 function createCourses(words) {
   const [left, right, top, bottom] = [48, 12, 44, 22];
   const root = svg("svg", { role: "img" });
@@ -91,27 +95,31 @@ function createCourses(words) {
     const floor = COURSE_HEIGHT - bottom;
     const x = linear([0, results.stops.at(-1)], [left, width - right]);
     const y = linear([0, 100], [floor, top]);
+    const here = x(traits.step);
     const [without, balanced] = [false, true].map((isBalanced) =>
-      busiestAlong(results, traits.top_k, isBalanced, traits.block - 1),
+      busiestAlong(results, traits.top_k, isBalanced, traits.block - 1).map((loads) => loads.slice(0, stop + 1)),
     );
-    const course = (cls) => (loads) =>
+    const course = (cls) => (loads) => [
       svg("path", {
         class: `rf-course ${cls}`,
         d: lineThrough(loads.map((load, i) => [x(results.stops[i]), y(load)])),
-      });
-    const last = (courses) => courses.map((loads) => loads.at(-1));
-    setSize(root, width, COURSE_HEIGHT, words.course(last(without), last(balanced)));
+      }),
+      svg("circle", { class: `rf-end ${cls}`, cx: here, cy: y(loads[stop]), r: 3 }),
+    ];
+    const last = (courses) => courses.map((loads) => loads[stop]);
+    setSize(root, width, COURSE_HEIGHT, words.course(traits.step, last(without), last(balanced)));
     fill(
       root,
       drawLegend(),
       levels([0, EVEN, 50, 100], y, left, width - right, words.percent),
       ticks(
-        results.stops.filter((step) => step % 100 === 0),
+        results.stops.filter((step) => step % 100 === 0 && Math.abs(x(step) - here) > CLOSE),
         x,
         floor + 17,
         String,
       ),
-      upright(x(results.stops[stop]), top, floor, "mm-faint"),
+      upright(here, top, floor, "rf-here"),
+      textAt(here, floor + 17, traits.step, { anchor: "middle", cls: "mm-small rf-step" }),
       balanced.map(course("rf-balanced")),
       without.map(course("")),
     );

@@ -32,12 +32,12 @@ export const routerFlowWords = {
     picture: (words, loads, step, balanced) =>
       `After ${step} steps ${balanced ? "with" : "without"} the auxiliary loss, ${words} words go to four experts. ` +
       `Loads: ${loads.map((load) => `${load} %`).join(", ")}.`,
-    along: "load of the busiest expert, three seeds",
+    along: "load of the busiest expert so far, three seeds",
     without: "without the auxiliary loss",
     with: "with it",
-    course: (without, balanced) =>
-      "Load of the busiest expert after the last step. " +
-      `Without the auxiliary loss: ${without.map((load) => `${load} %`).join(", ")}. ` +
+    course: (step, without, balanced) =>
+      `Load of the busiest expert up to step ${step}. ` +
+      `At this step without the auxiliary loss: ${without.map((load) => `${load} %`).join(", ")}. ` +
       `With it: ${balanced.map((load) => `${load} %`).join(", ")}.`,
   },
 };

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 6fa3b308.
+// The Chinese words of words.js as of 85762053.
 
 // How many experts of four get next to nothing.
 const idleExperts = ["", "；另有一个几乎空着", "；另有两个几乎空着", "；其余的几乎空着"];
@@ -26,11 +26,11 @@ export const routerFlowWords = {
     picture: (words, loads, step, balanced) =>
       `训练 ${step} 步之后，${balanced ? "有" : "没有"}辅助损失，${words} 个词分给四个专家。` +
       `负载：${loads.map((load) => `${load}%`).join("、")}。`,
-    along: "最忙的专家的负载，三个种子",
+    along: "到此为止，最忙的专家的负载，三个种子",
     without: "没有辅助损失",
     with: "有辅助损失",
-    course: (without, balanced) =>
-      "最后一步之后，最忙的专家的负载。" +
+    course: (step, without, balanced) =>
+      `到第 ${step} 步为止，最忙的专家的负载；在这一步：` +
       `没有辅助损失：${without.map((load) => `${load}%`).join("、")}。` +
       `有辅助损失：${balanced.map((load) => `${load}%`).join("、")}。`,
   },
