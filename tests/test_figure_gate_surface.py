@@ -146,6 +146,12 @@ def test_the_sentence_follows_the_gate(surface):
     assert read_out(surface)["times u"] == "not read"
 
 
+def test_what_the_text_asks_for_is_in_sight(page):
+    open_figures(page, GateSurface(gate=-3.0, value=3.0))
+    page.get_by_label("ReLU", exact=True).check()  # a control in a closed fold cannot be checked
+    assert read_out(page)["factor, ReLU(g)"] == "0.00"
+
+
 def test_without_a_gate_the_line_along_u_is_flat(surface):
     points = "path => Array.from({ length: 9 }, (_, i) => path.getPointAtLength((path.getTotalLength() * i) / 8).y)"
     along_u = surface.locator(".gs-section").last.locator(".gs-curve")

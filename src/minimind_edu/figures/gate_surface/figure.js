@@ -176,16 +176,17 @@ function productNumbers(s, words) {
   ];
 }
 
-/** Two sliders for the point, and the folded choices. */
+/** Two sliders for the point and the choice of the activation, and what is folded. */
 function createControls(model, words) {
   const { bound, follow } = controlsOf(model);
   const range = { min: -LIMIT, max: LIMIT, step: STEP, tone: "ffn" };
-  const point = row(["gate", "value"].map((name) => bound(slider, name, { label: words[name], ...range })));
-  point.classList.add("gs-point");
+  const point = ["gate", "value"].map((name) => bound(slider, name, { label: words[name], ...range }));
   const activation = bound(choice, "activation", { label: words.activation, options: namedOptions(words.activations) });
+  const neuron = row(point, activation);
+  neuron.classList.add("gs-neuron");
   const layers = optionsFor([true, false], (isGated) => words.layers[isGated ? "gated" : "plain"]);
   const layer = bound(choice, "gated", { label: words.layer, options: layers });
-  return { point, choices: row(activation, layer), follow };
+  return { neuron, folded: row(layer), follow };
 }
 
 function renderSurface({ model, el }) {
@@ -200,8 +201,8 @@ function renderSurface({ model, el }) {
   const boxes = [...planes, ...sections].map((part) => h("div", { class: "gs-box" }, part));
   const stage = h("div", { class: "mm-stage mm-column gs-stage" }, boxes, isCompact && verdict);
   const below = isCompact ? null : h("div", {}, verdict, numbers);
-  const more = [controls.choices, h("p", { class: "mm-label" }, words.product), product];
-  const control = isCompact ? null : controls.point;
+  const more = [controls.folded, h("p", { class: "mm-label" }, words.product), product];
+  const control = isCompact ? null : controls.neuron;
   const root = frame(words, { stage, control, numbers: below, more }, isCompact);
 
   function draw(...widths) {

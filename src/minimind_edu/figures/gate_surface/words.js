@@ -8,7 +8,7 @@ export const gateSurfaceWords = {
     caption:
       "One neuron reads the input x twice: g from a row of gate_proj, u from a row of up_proj. " +
       "Slate is a positive output, brown a negative one, and darker is larger.",
-    more: "More: activations, no gate, exact products",
+    more: "More: no gate, exact products",
     gatedPlane: (name) => `gated: ${name}(g) · u`,
     plainPlane: (name) => `plain: ${name}(g)`,
     alongGate: "along g, any u",

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of c0a54a01.
+// The Chinese words of words.js as of 8b7629a0.
 
 const activations = { silu: "SiLU", gelu: "GELU", relu: "ReLU" };
 
@@ -8,7 +8,7 @@ export const gateSurfaceWords = {
     caption:
       "一个神经元把输入 x 读两遍：g 出自 gate_proj 的一行，u 出自 up_proj 的一行。" +
       "蓝灰是正的输出，棕色是负的，颜色越深，绝对值越大。",
-    more: "更多：激活函数、不要门、精确的乘积",
+    more: "更多：不要门、精确的乘积",
     gatedPlane: (name) => `有门：${name}(g) · u`,
     plainPlane: (name) => `没有门：${name}(g)`,
     alongGate: "沿着 g，u 任意",
