@@ -97,6 +97,16 @@ def test_a_right_answer_passes(check, answer):
     assert check(answer) is True
 
 
+def longest_without_the_weights(config, weights, users, memory, itemsize):
+    return longest_by_trying(config, 0, users, memory, itemsize)
+
+
+def extend_without_rotating(q, k, v, cos, sin, pair):
+    if pair is None:
+        return q, k, v
+    return q, torch.cat([pair[0], k], dim=1), torch.cat([pair[1], v], dim=1)
+
+
 def second_best(logits):
     return logits[:, -1:].topk(2).indices[..., 1]
 
@@ -235,7 +245,9 @@ WRONG = [
     (checks.check_extend, extend_and_empty_the_cache, "writes into the old tensors"),
     (checks.check_extend, lambda *given: given[-1] and extend_with(CatCache)(*given), "a return missing"),
     (checks.check_extend, lambda q, *others: q, "return 3 tensors (queries, keys, values)"),
+    (checks.check_extend, extend_without_rotating, "nothing is rotated"),
     (checks.check_longest_text, lambda *sizes: longest_by_trying(*sizes) + 7, "expected 465"),
+    (checks.check_longest_text, longest_without_the_weights, "the weights are in the same memory"),
     *((checks.check_cached_generate, loop, words) for loop, words in LOOPS),
     *((checks.check_cache_test, attempt, words) for attempt, words in TESTS),
 ]

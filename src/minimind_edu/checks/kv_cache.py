@@ -66,13 +66,17 @@ check_extend = Exercise(
         Case("three new tokens after seven", _new_after(7, 3)),
         Case("one new token after five", _new_after(5, 1)),
         Case(
-            "the last rows of the tables, and the old tensors are left as they were",
+            "the last rows of the tables, and the old tensors are left alone",
             _new_after(8, 4),
             untouched="your function writes into the old tensors, so a second text that continues the same cache reads "
             "your numbers: build new ones",
         ),
     ),
     mistakes=(
+        Mistake(
+            lambda q, k, v, cos, sin, pair: _joined(q, k, v, pair),
+            "nothing is rotated: rotate the new queries and keys by their rows of the tables, then join",
+        ),
         Mistake(
             lambda q, k, v, cos, sin, pair: _joined(_extend(q, k, v, cos, sin, pair)[0], k, v, pair),
             "the new keys are not rotated: they are cached after RoPE",
@@ -403,6 +407,10 @@ check_longest_text = Exercise(
         Mistake(
             lambda c, weights, users, memory, size: _fitting(c, weights, users, memory, size),
             "`weights` is a count of numbers: each takes itemsize bytes, which you must subtract first",
+        ),
+        Mistake(
+            lambda c, weights, users, memory, size: _fitting(c, 0, users, memory, size),
+            "the weights are in the same memory: subtract their bytes first, the caches get what is left",
         ),
         Mistake(
             lambda c, weights, users, memory, size: _fitting(c, users * weights * size, users, memory, size),
