@@ -58,8 +58,17 @@ def product_cast_in_the_end(*given):
     return product_in_float64(*given).float()
 
 
+def product_cast_before_the_scales(values, scales, x, x_scale):
+    """The sum is exact, and rounded only then: the scales make float64 of it again."""
+    return (values.double() @ x.double()).float() * scales * x_scale
+
+
 def product_in_float32(values, scales, x, x_scale):
     return (values.float() @ x.float()).double() * scales * x_scale
+
+
+def product_summed_in_float32(values, scales, x, x_scale):
+    return (values.float() * x.float()).sum(-1).double() * scales * x_scale
 
 
 def bits_by_measuring(matrix, limit):
@@ -71,12 +80,11 @@ def bits_with_a_level_too_many(matrix, limit):
 
 
 WRONG = [
-    (checks.check_integer_product, product_in_float32, "float32 holds 24 binary digits"),
-    (
-        checks.check_integer_product,
-        lambda *given: product_in_float64(*given).float(),
-        "the result was turned into float32",
-    ),
+    (checks.check_integer_product, product_in_float32, "add up in int32"),
+    (checks.check_integer_product, product_cast_in_the_end, "your sum was turned into float32"),
+    (checks.check_integer_product, product_cast_before_the_scales, "your sum was turned into float32"),
+    (checks.check_integer_product, product_summed_in_float32, "add up in int32"),
+    (checks.check_integer_product, lambda *given: product_summed_in_float32(*given).float(), "add up in int32"),
     (checks.check_integer_product, lambda v, s, x, y: (v * x).sum(-1) * s * y, "computed in int8"),
     (checks.check_quantize_row, lambda row, bits: row, "return 2 tensors (values, scale)"),
     (checks.check_stored_bytes, lambda rows, columns, bits, group: rows * columns * bits / 8, "scales are missing"),

@@ -128,17 +128,18 @@ def _weights(rows: int, columns: int, shift: float) -> tuple[Tensor, Tensor, Ten
 
 
 def _same_for_long_rows(attempt: Attempt) -> str | None:
-    """A sum near the largest that int32 holds: float32 can no longer tell its neighbors apart."""
-    columns = 20_001
-    values, x = torch.full((1, columns), 127, dtype=torch.int8), torch.full((columns,), 127, dtype=torch.int8)
-    x[-1] = 1
-    one = torch.ones(1, dtype=torch.float64)
-    got, expected = attempt(values, one, x, one[0]), float(127 * 127 * (columns - 1) + 127)
+    """Sums that int32 holds and float32 cannot: an exact sum is rounded once, one that adds up in float32 many times.
+
+    In one row both may end at the same number, in 32 they do not.
+    """
+    values, x = _whole(32, 20_001).abs(), _whole(20_001, shift=1.0).abs()
+    exact, one = (values.long() @ x.long()).double(), torch.ones(32, dtype=torch.float64)
+    got = attempt(values, one, x, one[0])
     if isinstance(got, list):
         return "return a tensor: a list has no dtype"
-    problem = difference(got, torch.tensor([expected], dtype=torch.float64), rtol=1e-12)
-    if problem and got.dtype == torch.float32:
-        return f"{problem}: the result was turned into float32, which holds 24 binary digits; let it be, or use float64"
+    problem = difference(got, exact, rtol=1e-12)
+    if problem and torch.equal(torch.as_tensor(got).float(), exact.float()):
+        return f"{problem}: your sum was turned into float32, which holds 24 binary digits; let it be, or use float64"
     return problem and f"{problem}: add up in int32, which is exact here; float32 holds 24 binary digits"
 
 
