@@ -47,7 +47,7 @@ CONFIG = MiniMindConfig(
     bos_token_id=world.BOS,
     eos_token_id=None,  # stories are cut, they do not end
 )
-# the draft: an eighth of the weights and half the layers, for guessing what the living model will say
+# the draft: a seventh of the weights and half the layers, for guessing what the living model will say
 DRAFT_CONFIG = dataclasses.replace(
     CONFIG, hidden_size=32, num_hidden_layers=2, head_dim=16, intermediate_size=64, initializer_range=0.15
 )
