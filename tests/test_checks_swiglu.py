@@ -24,6 +24,10 @@ def swiglu_by_silu(x, gate, up, down):
     return (torch.nn.SiLU()(x @ gate.T) * (x @ up.T)) @ down.T
 
 
+def swiglu_by_glu(x, gate, up, down):
+    return (F.glu(torch.cat([x @ up.T, x @ gate.T], dim=-1)) * (x @ gate.T)) @ down.T
+
+
 def squares_the_other_way():
     return [[2, -2], [-2, 2]], [[1, 1], [1, 1]], [[0.5, -0.5]]
 
@@ -43,10 +47,15 @@ def pruned_by_single_outputs(x, gate, up, down):
     return gate[kept], up[kept], down[:, kept]
 
 
+def alone_by_adding_unequal_numbers(part, x):
+    return alone_by_adding(torch.arange(1.0, x.shape[1] + 1))(part, x)
+
+
 RIGHT = [
     (checks.check_swiglu, swiglu_by_exponentials),
     (checks.check_squares, squares_the_other_way),
     (checks.check_alone, alone_by_gradients),
+    (checks.check_alone, alone_by_adding_unequal_numbers),
     (checks.check_pruned, pruned_by_single_outputs),
 ]
 
@@ -78,14 +87,33 @@ def pruned_by(score):
     return pruned
 
 
+def alone_by_adding(number):
+    """A position on its own changes none of the others, as far as this number in all its channels shows."""
+
+    def alone_by_adding(part, x):
+        for n in range(len(x)):
+            other = x.clone()
+            other[n] += number
+            same = torch.isclose(part(other), part(x)).all(-1)
+            same[n] = True
+            if not same.all():
+                return False
+        return True
+
+    return alone_by_adding
+
+
 WRONG = [
     (checks.check_swiglu, swiglu_by_the_package, "to be solved without silu"),
     (checks.check_swiglu, swiglu_by_silu, "to be solved without silu"),
+    (checks.check_swiglu, swiglu_by_glu, "to be solved without glu"),
     (checks.check_pruned, pruned_by(lambda lengths: lengths.pow(2).mean(0).sqrt()), "you average squares"),
     (checks.check_squares, product, "this is a · b"),
     (checks.check_squares, four_neurons, "two neurons have"),
     (checks.check_pruned, zeroed, "gate: the answer has shape [9, 4], expected [8, 4]"),
     (checks.check_alone, lambda part, x: True, "change one position and look at the others"),
+    (checks.check_alone, alone_by_adding(1), "change them by unequal numbers"),
+    (checks.check_alone, alone_by_adding(0.5), "change them by unequal numbers"),
 ]
 
 

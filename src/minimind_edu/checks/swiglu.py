@@ -55,7 +55,7 @@ check_swiglu = Exercise(
             "this is GELU, which makes a GEGLU; use z * sigmoid(z)",
         ),
     ),
-    through=without("silu", "silu_"),
+    through=without("silu", "silu_", "glu"),
 )
 
 
@@ -109,19 +109,26 @@ check_squares = Exercise(
 Part = Callable[[Tensor], Tensor]  # [S, E] -> [S, E]
 
 
-def _changes(part: Part, x: Tensor) -> Tensor:
+def _changes(part: Part, x: Tensor, change: Part = lambda row: row.flip(0) + 1.0) -> Tensor:
     """`[S, S]`: does output m change when input n does?"""
     rows = []
     for position in range(len(x)):
         other = x.clone()
-        other[position] = other[position].flip(0) + 1.0
+        other[position] = change(other[position])
         rows.append((part(other) != part(x)).any(-1))
     return torch.stack(rows, dim=1)
 
 
 def _alone(part: Part, x: Tensor) -> bool:
-    apart = ~torch.eye(len(x), dtype=torch.bool)
-    return not bool((_changes(part, x) & apart).any())
+    return _is_diagonal(_changes(part, x))
+
+
+def _is_diagonal(changes: Tensor) -> bool:
+    return not bool((changes & ~torch.eye(len(changes), dtype=torch.bool)).any())
+
+
+def _alone_with_equal_numbers(part: Part, x: Tensor) -> bool:
+    return _is_diagonal(_changes(part, x, lambda row: row + 1.0))
 
 
 def _treats_alike(part: Part, x: Tensor) -> bool:
@@ -133,6 +140,7 @@ def _same_singly(part: Part, x: Tensor) -> bool:
 
 
 _TEXT = numbers(4, 3)
+_EXACT = (1024 * _TEXT).round() / 1024  # a number added to these leaves their differences as they are, to the last bit
 
 check_alone = Exercise(
     "Does `attempt(part, x)` find out whether `part`, `[S, E] -> [S, E]`, works on every position alone?",
@@ -147,6 +155,10 @@ check_alone = Exercise(
         Case(
             "every position multiplied by its number: True",
             (lambda x: x * torch.arange(1, len(x) + 1)[:, None], _TEXT),
+        ),
+        Case(
+            "the sum so far of each channel minus its position's largest: False",
+            (lambda x: (x - x.amax(-1, keepdim=True)).cumsum(0), _EXACT),
         ),
     ),
     mistakes=(
@@ -174,6 +186,11 @@ check_alone = Exercise(
         Mistake(
             lambda part, x: not bool(_changes(part, x).any()),
             "True means that no other position changes; the output of the changed position itself may",
+        ),
+        Mistake(
+            _alone_with_equal_numbers,
+            "you add the same number to all channels of a position, which a part that subtracts the largest channel "
+            "does not see: change them by unequal numbers",
         ),
     ),
 )
