@@ -123,6 +123,8 @@ WRONG = [
     (checks.check_visible, visible_to_add, "numbers to add to scores"),
     (checks.check_visible, visible_to_add_as_in_minimind, "numbers to add to scores"),
     (checks.check_visible, hidden_by_triu, "the wrong way round"),
+    (checks.check_visible, lambda mask: {"visible": visible_by_comparing(mask)}, "got dict"),
+    (checks.check_visible, lambda mask: visible_by_comparing(mask)[:, 0].float(), "has shape [2, 4, 4]"),
     (checks.check_visible, lambda mask: -1e9 * ~visible_by_comparing(mask), "numbers to add to scores"),
     (checks.check_multi_head, heads_of_scattered_channels, "neighboring channels"),
     (checks.check_multi_head, heads_of_scattered_channels_joined_head_by_head, "neighboring channels"),

@@ -106,12 +106,18 @@ def _visible(attention_mask: Tensor) -> Tensor:
 
 
 def _is_boolean(attempt: Attempt) -> str | None:
-    answer = torch.as_tensor(attempt(_LEFT.clone()))
+    given = attempt(_LEFT.clone())
+    try:
+        answer = torch.as_tensor(given)
+    except (RuntimeError, TypeError, ValueError):  # no tensor, which the cases tell
+        return None
     if answer.dtype is torch.bool:
         return None
     if (answer <= 0).all() and (answer < 0).any():  # in whatever way it was put together
         return "these are numbers to add to scores, 0 and a large negative one: return True where a key is visible"
-    return f"return True and False, not {answer.dtype}: compare or call .bool()"
+    if torch.equal(answer, _visible(_LEFT).to(answer)):
+        return f"return True and False, not {answer.dtype}: compare or call .bool()"
+    return None  # the cases tell what is wrong
 
 
 _LEFT = torch.tensor([[0, 0, 1, 1, 1], [1, 1, 1, 1, 1], [0, 1, 1, 1, 1]])
