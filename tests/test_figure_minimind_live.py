@@ -534,6 +534,18 @@ def test_from_a_file_on_a_phone_without_a_request_or_a_complaint(browser, tmp_pa
 # Before the weights, and without them
 
 
+def test_a_still_without_scripts_does_not_ask_for_a_story(browser, http_address):
+    """The title invites to what no still can do; the page says instead that nothing moves."""
+    for scripts in (True, False):
+        context = browser.new_context(java_script_enabled=scripts)
+        page = context.new_page()
+        page.goto(f"{http_address}/book/live.html")
+        title = page.get_by_text("Tell MiniMind a story, ask about it").first
+        title.wait_for(state="visible" if scripts else "hidden")
+        assert page.get_by_role("figure", name="Tell MiniMind a story").count() >= 1
+        context.close()
+
+
 def test_the_hero_asks_for_the_weights_when_something_is_asked_of_it(page):
     open_figures(page, MiniMindLive(compact=True, page="live.html"))
     shown = {word: share for word, share, _ in next_words(ASKED)[:4]}

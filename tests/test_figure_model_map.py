@@ -289,6 +289,19 @@ def text_of(page) -> str:
     return " ".join(page.locator(".mp-shown, .mp-link").all_inner_texts())
 
 
+def test_a_part_whose_weights_are_elsewhere_is_not_said_to_learn_nothing(touched):
+    """A head's are in the matrices of its block, tied logits' in the embedding; rotating and masking have none."""
+    wide(touched)
+    for config, level, part, told in [
+        (SMALL, "head", "", "its weights are in q, k, v"),
+        (SMALL, "head", "scores", "nothing learned"),
+        (SMALL, "model", "logits", "its weights are in the embedding"),
+        (CONFIGS["untied"], "model", "logits", "1,152 weights"),
+    ]:
+        open_figures(touched, ModelMap(config, level=LEVELS.index(level), part=part))
+        assert told in text_of(touched)
+
+
 @pytest.mark.parametrize("way", ["mouse", "Enter", " ", "touch"])
 def test_every_portal_leads_one_level_deeper(touched, way):
     page = touched

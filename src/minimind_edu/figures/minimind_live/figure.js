@@ -183,6 +183,7 @@ async function renderPage({ model, el }) {
   );
   const caption = words.caption(world.words.length, grouped(sizes.parameters), sizes.trained);
   const root = frame({ ...words, caption }, { stage });
+  root.querySelector("figcaption").classList.add("scripted"); // a still answers nothing; it is named so all the same
   const unlisten = observeTraits(model, ["story"], () => session.load([0, ...world.encode(model.get("story"))]));
   const release = () => {
     unlisten();

@@ -179,7 +179,7 @@ function createMapText(model, words) {
   const [sizes, flows] = [model.get("sizes"), model.get("flows")];
   const flowText = (part) => {
     const { shapes, weights } = flows[part];
-    const learned = weights ? words.weights(grouped(weights)) : words.noWeights;
+    const learned = weights ? words.weights(grouped(weights)) : (words.weightsElsewhere[part] ?? words.noWeights);
     return [
       h("b", {}, words.names[part]),
       h("span", { class: "mp-shapes" }, shapes.join(" → ")),

@@ -66,6 +66,7 @@ export const modelMapWords = {
     },
     weights: (count) => `${count} weights`,
     noWeights: "nothing learned",
+    weightsElsewhere: { head: "its weights are in q, k, v", logits: "its weights are in the embedding" },
     read: (label) => `Chapter ${label}`,
     toCome: "Its chapter is to come.",
     here: "You are here",

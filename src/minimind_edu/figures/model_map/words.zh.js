@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 2844dc22.
+// The Chinese words of words.js as of c3577705.
 
 export const modelMapWords = {
   zh: {
@@ -60,6 +60,7 @@ export const modelMapWords = {
     },
     weights: (count) => `${count} 个权重`,
     noWeights: "没有要学的东西",
+    weightsElsewhere: { head: "它的权重在 q、k、v 里", logits: "它的权重就是嵌入表的" },
     read: (label) => `读 ${label}`,
     toCome: "这一章还在写。",
     here: "你在这里",
