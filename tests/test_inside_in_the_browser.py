@@ -2,6 +2,7 @@
 
 import json
 import re
+import threading
 
 import pytest
 import torch
@@ -15,6 +16,7 @@ from web_engines import Firefox, WebKit, start
 from minimind_edu import __main__ as program
 from minimind_edu import from_checkpoint, save_checkpoint, world
 from minimind_edu.figures.inside.page import PARTS
+from minimind_edu.figures.inside.server import PageServer
 from minimind_edu.living import living_model
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
@@ -68,10 +70,10 @@ def settled(page):
 
 
 def bars(page):
-    return page.eval_on_selector_all(
-        ".in-bar",
-        "all => all.map((one) => [one.querySelector('.in-put').textContent, one.innerText.match(/[\\d.]+ %/)[0]])",
+    shown = page.eval_on_selector_all(
+        ".in-bar", "all => all.map((one) => [one.querySelector('.in-put').textContent, one.innerText])"
     )
+    return [[name, re.findall(r"[\d.]+ %", text.replace("\u00a0", " "))[0]] for name, text in shown]
 
 
 def fill(page, text):
@@ -266,8 +268,8 @@ def test_a_pinned_text_marks_every_bar_and_the_tokens_that_differ(visit, living)
     page.get_by_role("button", name="Pin, to compare").click()
     fill(page, page.input_value(".in-field").replace("hall", "attic"))
     assert bars(page)[0][0] == "attic"
-    assert page.locator(".in-bar", has_text="attic").locator("small").inner_text() == "was < 0.01 %"
-    assert page.locator(".in-bar", has_text="hall").locator("small").inner_text() == "was 100 %"
+    assert page.locator(".in-bar", has_text="attic").locator("small").inner_text() == "was < 0.01\u00a0%"
+    assert page.locator(".in-bar", has_text="hall").locator("small").inner_text() == "was 100\u00a0%"
     assert page.locator('.in-token[data-other="true"]').all_inner_texts() == ["attic"]
     page.get_by_role("button", name="Unpin").click()
     settled(page)
@@ -302,7 +304,85 @@ def test_trying_without_each_head_finds_the_one_that_is_needed(visit, living):
     page = visit(living)
     page.get_by_role("button", name="Try without each head").click()
     page.locator(".in-tried", has_text="Needed most here: head 3 of block 1").wait_for()
-    assert page.locator(".in-tried .st-link").count() == 3
+    assert 1 <= page.locator(".in-tried .st-link").count() <= 3
+    falls = page.locator(".in-tried").inner_text().replace("\u00a0", " ")
+    pairs = re.findall(r"\((.+?) → (.+?)\)", falls)
+    assert pairs and all(before != after for before, after in pairs)
+
+
+def test_where_no_head_is_needed_none_is_named(visit, tmp_path):
+    model = own_model(vocab_size=61)
+    with torch.no_grad():
+        for block in model.model.layers:
+            block.self_attn.o_proj.weight.zero_()
+    page = visit(write(tmp_path, save_checkpoint(model, tmp_path / "deaf.safetensors")))
+    page.get_by_role("button", name="Try without each head").click()
+    page.locator(".in-tried", has_text="No single head is needed here. The second bar").wait_for()
+    assert page.locator(".in-tried .st-link").count() == 0
+
+
+def test_before_it_is_open_nothing_can_be_pressed(visit, living, tmp_path, browser):
+    text = living.read_text(encoding="utf-8")
+    deaf = re.sub(r'(id="worker">).*?</script>', r"\1</script>", text, count=1, flags=re.DOTALL)
+    (tmp_path / "deaf.html").write_text(deaf, encoding="utf-8")
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.watch = Watch(page)
+    page.goto((tmp_path / "deaf.html").as_uri())
+    page.locator(".in-state", has_text="Opening the model… 100").wait_for()
+    assert page.locator(".in-columns").is_hidden() and page.locator(".in-write").is_visible()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement === document.body"), "no control takes the keys"
+    box = page.locator(".in-write").get_by_role("button", name="Play").bounding_box()
+    place = [box["x"] + box["width"] / 2, box["y"] + box["height"] / 2]
+    assert not page.evaluate("([x, y]) => document.elementFromPoint(x, y).closest('button')", place), "nor the mouse"
+    assert_quiet(page)
+    page.close()
+
+
+def test_a_chat_shows_its_answer_as_a_text_and_the_newest_token_in_sight(visit, own):
+    file, _, tokens = own
+    page = visit(file)
+    assert page.locator(".in-answer").is_hidden()
+    ids = tokens.encode("<|im_start|>user\n" + TEXT + "<|im_end|>\n<|im_start|>assistant\n").ids
+    page.get_by_role("button", name="Play").click()
+    page.locator(".in-complaint", has_text=re.compile("ends its text|and no more")).wait_for()
+    settled(page)
+    titles = page.eval_on_selector_all(".in-line button", "all => all.map((one) => one.title)")
+    shown = [int(re.search(r", token (\d+) at", title)[1]) for title in titles]
+    assert shown[: len(ids)] == ids and len(shown) > len(ids) + 40
+    spelled = "() => document.querySelector('.in-answer span').textContent"
+    assert page.evaluate(spelled) == tokens.decode(shown[len(ids) :], skip_special_tokens=False)
+    sight = """() => {
+        const [box, chip] = [".in-line", ".in-line [aria-current=true]"].map((one) =>
+            document.querySelector(one).getBoundingClientRect());
+        return [box.top <= chip.top, chip.bottom <= box.bottom + 1, document.querySelector(".in-line").scrollTop > 0];
+    }"""
+    assert page.evaluate(sight) == [True, True, True]
+    fill(page, "学习")
+    assert page.locator(".in-answer").is_hidden()
+    assert_quiet(page)
+
+
+def test_a_page_of_the_command_says_how_long_its_address_lives(living, browser):
+    with PageServer(living) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        page = browser.new_page()
+        page.goto(server.address)
+        page.locator(".in-foot", has_text="while the command runs; with -o page.html").wait_for()
+        page.close()
+        server.shutdown()
+
+
+def test_all_of_who_wrote_can_be_reached_in_a_low_window(visit, living):
+    page = visit(living)
+    page.set_viewport_size({"width": 1280, "height": 600})
+    box = page.locator(".in-left").bounding_box()
+    assert box["height"] <= 600
+    page.locator(".in-who .mm-button").scroll_into_view_if_needed()
+    page.evaluate("scrollTo(0, document.body.scrollHeight)")
+    page.locator(".in-left").evaluate("(one) => (one.scrollTop = one.scrollHeight)")
+    button = page.locator(".in-who .mm-button").bounding_box()
+    assert 0 <= button["y"] and button["y"] + button["height"] <= 600
 
 
 @pytest.fixture
@@ -454,6 +534,7 @@ def test_names_and_tokens_of_others_are_text(visit, tmp_path):
 def test_without_a_tokenizer_ids_are_written(visit, tmp_path):
     path = save_checkpoint(own_model(), tmp_path / "bare.safetensors")
     page = visit(write(tmp_path, path, "--bits", "32"))
+    assert page.locator(".in-steps li").first.inner_text().endswith("Write token ids.")
     fill(page, "4 5 60")
     p = logits_of(from_checkpoint(path), [4, 5, 60])[-1].softmax(-1)
     assert bars(page)[0] == [str(int(p.argmax())), percent(p.max().item())]

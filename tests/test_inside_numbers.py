@@ -20,6 +20,13 @@ def test_a_cache_takes_what_torch_says_it_takes(node, kind, heads):
     assert found["alone"] == (None if heads == 4 else alone / 2 * model.config.max_position_embeddings)
 
 
+def test_how_many_times_likelier_has_two_digits_and_below_a_tenth_is_a_fraction(node):
+    logits = [0, 0.4, -0.4, 2.2, 2.26, 11.1669, -11.302, 100, -100]
+    found = node.each("inside/numbers", "times", [[logit] for logit in logits])
+    most = "1,000,000,000,000,000"
+    assert found == ["1.0", "1.5", "0.67", "9.0", "10", "71,000", "1/81,000", most, f"1/{most}"]
+
+
 def test_shares_and_sizes_have_as_many_digits_as_they_need(node):
     shares = [1, 0.5, 0.0951, 0.00951, 0.00005, 0.00004, 0]
     found = node.each("inside/numbers", "percent", [[share, " %"] for share in shares])

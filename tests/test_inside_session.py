@@ -115,8 +115,30 @@ def test_a_chat_frames_the_words_and_keeps_the_question(session):
     session.evaluate("() => make({ chat: { before: 'x', after: 'y' } })")
     found = do(session, "session.type('a'); tell(); await session.next();")
     assert (found["ids"], found["typed"]) == ([24, 1, 25], "a"), "the model ends at once"
+    assert session.evaluate("() => session.answerNow") == ""
+    do(session, "session.append(3, true); tell(); session.append(4, true); tell();")
+    assert session.evaluate("() => session.answerNow") == "cd"
+    do(
+        session,
+        f"await session.restore({restored().replace('false', 'true').replace('undefined', repr('b'))}); tell();",
+    )
+    assert session.evaluate("() => session.answerNow") == "c", "of an address"
     found = do(session, "session.set({ isChat: false }); session.type('a');")
-    assert found["ids"] == [0, 1]
+    assert found["ids"] == [0, 1] and session.evaluate("() => session.answerNow") == ""
+
+
+@pytest.mark.parametrize(
+    "pinned, ids, expected",
+    [
+        (None, [1, 2], [0, 0]),
+        ([1, 2], [1, 2, 3, 4], [0, 0]),
+        ([1, 2, 3], [1, 7, 3], [1, 2]),
+        ([1, 2, 3], [1, 7, 8, 3], [1, 3]),
+        ([1, 2], [3, 4], [0, 2]),
+    ],
+)
+def test_what_is_written_after_a_pinned_text_does_not_differ_from_it(node, pinned, ids, expected):
+    assert node.each("inside/text", "differing", [[pinned, ids]]) == [expected]
 
 
 def test_an_answer_about_an_older_text_is_not_used(session):

@@ -228,3 +228,18 @@ def test_what_neither_reads_is_refused_and_so_is_a_token_too_many(node, tmp_path
         node.evaluate("model.run([61])")
     with pytest.raises(RuntimeError, match="the cache is full: this model reads at most 9 tokens"):
         node.evaluate("model.run(Array(10).fill(1))")
+
+
+@pytest.mark.parametrize("bits", [8, 4])
+def test_what_a_page_allows_its_rounding_holds_for_many_blocks_and_is_not_loose(node, tmp_path, bits):
+    """Of the largest logit, as page.js compares: a page of eight blocks once called itself wrong."""
+    for layers in (1, 4, 12):
+        model = own_model("minimind2", num_hidden_layers=layers, hidden_size=64, intermediate_size=128, head_dim=16)
+        for parameter in model.parameters():
+            if parameter.ndim == 2:
+                torch.nn.init.normal_(parameter, 0, parameter.shape[1] ** -0.5)
+        expected = logits_of(load(node, model, tmp_path, bits=bits), IDS)[-1].topk(5)
+        found = node.evaluate("(ids) => createReading(model).beside(ids)", IDS)
+        far = (torch.tensor(found)[expected.indices] - expected.values).abs().max() / expected.values[0]
+        limit = node.call("inside/page", "roundingOf", [{"bits": bits, "config": {"num_hidden_layers": layers}}])
+        assert limit / 50 < far < limit

@@ -2,6 +2,7 @@
 
 import { h, fill, fmt, button } from "../kit/kit.js";
 import { createPush } from "./marks.js";
+import { times } from "./numbers.js";
 import { silentParts } from "./session.js";
 import { textOf } from "./tokens.js";
 
@@ -120,8 +121,8 @@ export function createWho(words, session, chip, isMixture) {
       lineOf(words.others(others.length), together, most, null),
     );
     const total = signed(written.logit);
-    const times = fmt(Math.exp(written.logit), written.logit < 2 ? 2 : 0);
-    sum.textContent = `${against === null ? words.aboveMean(total) : words.aboveOther(total, times)}${words.exact}`;
+    const said = against === null ? words.aboveMean(total) : words.aboveOther(total, times(written.logit));
+    sum.textContent = `${said}${words.exact}`;
     other.set(against === null ? words.compare : words.compareMean);
   }
 

@@ -9,7 +9,8 @@ import { silentParts } from "./session.js";
 const EDGE = 96; // points of a small map
 const BETWEEN = 400; // milliseconds between two drawings of a map while a text is read
 const LEAST_BYTE = 10; // of a byte: below, a weight is not drawn
-const NEEDED = 3; // heads that are named after a trial
+const NEEDED = 3; // heads that are named after a trial, at most
+const LEAST_LOSS = 0.05; // of ln p: without a head that is needed it falls by more
 
 /** The map of a head: a point for each pair of tokens, the strongest of a square where there are too many. */
 function paint(canvas, told, place, [red, green, blue]) {
@@ -144,7 +145,9 @@ export function createBlocks(words, session, chip, data, look) {
     every.forEach((one) => one.need.draw(losses.get(one) ?? 0, most));
     const count = L * H - [...session.silenced].filter((key) => !key.endsWith("feed")).length;
     if (trial.found.length < count) return fill(tried, words.trying(trial.found.length, count, trial.isGoing));
-    const worst = [...trial.found].sort((a, b) => a.without - b.without).slice(0, NEEDED);
+    const needed = trial.found.filter(({ without }) => all - without > LEAST_LOSS);
+    const worst = needed.sort((a, b) => a.without - b.without).slice(0, NEEDED);
+    if (!worst.length) return fill(tried, words.triedNone, words.needBars);
     const [before, between, end] = words.tried;
     const named = worst.map(({ layer, head, without }, i) => {
       const onClick = () => session.toggle({ part: "head", layer, head });

@@ -1,5 +1,7 @@
 // Numbers as the words of the page write them, in any language.
 
+import { grouped } from "../kit/kit.js";
+
 /**
  * With fewer digits the larger it is; sign: how the language writes percent.
  * @type {(part: number, sign: string) => string}
@@ -8,6 +10,14 @@ export function percent(part, sign) {
   const value = 100 * part;
   const digits = value >= 99.95 || value >= 10 ? 0 : value >= 0.095 ? 1 : 2;
   return value < 0.005 ? `< 0.01${sign}` : `${value.toFixed(digits)}${sign}`;
+}
+
+/** How many times something is likelier, from the difference of logits: two digits, and below 1 a fraction. */
+/** @type {(logit: number) => string} */
+export function times(logit) {
+  const ratio = Math.exp(logit);
+  if (ratio >= 9.5) return grouped(Number(Math.min(ratio, 1e15).toPrecision(2)));
+  return ratio < 0.1 ? `1/${times(-logit)}` : ratio.toPrecision(2);
 }
 
 /** one: the unit of the smallest. @type {(count: number, one: string) => string} */

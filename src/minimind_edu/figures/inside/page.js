@@ -10,8 +10,18 @@ import { insideWords } from "./words.js";
 
 const ADDRESSED = 500; // milliseconds after a change until the address tells it: browsers allow few changes
 const NOISE = 1e-3; // between two programs that compute the same logits in float32
-// Of the largest logit: what rounding vectors adds where weights are rounded, to 16 bits for int8 and to 8 for int4.
-const ROUNDED = { 8: 2e-4, 4: 3e-2 };
+// Where weights are rounded, the step rounds vectors too, each number by this part of the largest at most: to 16 bits
+// for int8, to 8 for int4.
+const ROUNDED = { 8: 2 ** -16, 4: 2 ** -8 };
+const ROUNDINGS = 4; // of a block: before q, k and v, before o, before gate and up, before down; one more is the head's
+const CREST = 4; // the largest number of a vector, as a multiple of its root mean square
+
+/**
+ * By how much of the largest logit the step may differ from torch: roundings know nothing of each other, so many of
+ * them add up as the root of their number.
+ */
+export const roundingOf = ({ bits, config }) =>
+  ROUNDED[bits] * CREST * Math.sqrt(ROUNDINGS * config.num_hidden_layers + 1);
 
 /** The bytes of an element in base64, which is emptied: it may be large. */
 function bytesIn(element) {
@@ -110,7 +120,7 @@ async function checked(words, data, reader, runner, why) {
   const { first, far } = await runner.look("check", { ids, top });
   const wrong = texts.filter(([text, expected]) => `${reader.encode(text)}` !== `${expected}`).length;
   const isFirst = first === top[0][0] || top[0][1] - top.at(1)[1] < NOISE;
-  const noise = why === null && data.bits < 32 ? Math.max(NOISE, ROUNDED[data.bits] * Math.abs(top[0][1])) : NOISE;
+  const noise = why === null && data.bits < 32 ? Math.max(NOISE, roundingOf(data) * Math.abs(top[0][1])) : NOISE;
   return words.checked({ far, isSame: isFirst && far < noise, wrong, texts: texts.length, why });
 }
 
@@ -121,19 +131,24 @@ async function startPage() {
   const check = announcement("in-check");
   const rounding = h("p", {}, data.bits < 32 ? words.rounding(data.bits, data.check) : null);
   const runnerOf = (hear) => createRunner(document.getElementById("worker").textContent, hear);
-  const views = createViews(main, data, words, runnerOf, check, rounding, h("p", {}, words.address));
+  const assumed = data.assumed && h("p", {}, words.assumed(data.assumed));
+  const address = h("p", {}, location.hostname === "127.0.0.1" ? words.addressServed : words.address);
+  const views = createViews(main, data, words, runnerOf, check, assumed, rounding, address);
   const { session, reader, runner, problem, state } = views;
-  const address = followAddress(session, data);
-  views.follow(address);
+  const followed = followAddress(session, data);
+  views.follow(followed);
   followTheme(views.paint);
+  const field = main.querySelector(".in-write");
+  field.inert = true; // nobody would answer
 
   try {
     if (document.readyState === "loading") await new Promise((done) => addEventListener("DOMContentLoaded", done));
     const buffer = await weightsInPage(data.bytes, (part) => state.set(words.opening(part)));
     const why = await runner.open(buffer, data.rope, bytesIn(document.getElementById("step")).buffer);
+    field.inert = false;
     state.set(problem);
     check.set(words.checking);
-    const isTold = address.start(problem ? data.check.ids.join(" ") : data.text);
+    const isTold = followed.start(problem ? data.check.ids.join(" ") : data.text);
     if (data.at && !isTold) views.follow(createLead(main, session, data.at));
     check.set(await checked(words, data, reader, runner, why));
   } catch (error) {

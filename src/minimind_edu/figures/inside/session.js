@@ -90,6 +90,16 @@ export function createSession({ data, reader, runner }, changed) {
   const typedOf = (ids) => (session.isChat ? session.typed : textOfAll(ids));
   const textOfAll = (ids) => textOf(reader, ids.slice(data.prefix.length));
 
+  let framed = { question: null, length: 0 }; // of a chat: how many tokens its question takes with its frame
+
+  /** What the model answers in a chat, as a text; "" where there is none. */
+  function answerNow() {
+    if (!session.isChat || !session.ids.length) return "";
+    const question = data.chat.before + session.typed.slice(0, MOST_TYPED) + data.chat.after;
+    if (framed.question !== question) framed = { question, length: reader.encode(question).length };
+    return textOf(reader, session.ids.slice(framed.length));
+  }
+
   /** The model's own next token, at the end. */
   async function next() {
     const at = session.ids.length - 1;
@@ -228,6 +238,7 @@ export function createSession({ data, reader, runner }, changed) {
     referenceNow: { get: referenceNow },
     now: { get: () => session.told[session.selected] ?? null },
     isUnsettled: { get: () => session.isTyping || session.isBusy || [...looks.values()].includes(undefined) },
+    answerNow: { get: answerNow },
     targetNow: { get: targetNow },
     againstNow: { get: againstNow },
   };

@@ -29,7 +29,7 @@ export function createStream(words, session, chip, data) {
     const whole = output.reduce((sum, value) => sum + value * value, 0);
     const order = [...output.keys()].sort((a, b) => Math.abs(output[b]) - Math.abs(output[a])).slice(0, LARGEST);
     const named = order.map((channel) => [channel + 1, output[channel] ** 2 / whole]);
-    largest.textContent = words.largest(named).replaceAll(" %", "\u00a0%");
+    largest.textContent = words.largest(named);
     norms.textContent = words.norms(fmt(rootMeanSquare(input), 2), fmt(rootMeanSquare(middle), 2), isMixture);
     const all = streams.map(rootMeanSquare);
     const largestSize = Math.max(...all);
@@ -44,7 +44,8 @@ export function createStream(words, session, chip, data) {
 
   let drawn = { found: null, layer: null };
   function show(layer) {
-    fill(about, words.stream(data.config.hidden_size), chip(session.ids[session.selected]));
+    const [before, after] = words.stream(data.config.hidden_size);
+    fill(about, before, chip(session.ids[session.selected]), after);
     session.look("stream", { at: session.selected }, (found) => {
       if (drawn.found === found && drawn.layer === layer) return;
       drawn = { found, layer };

@@ -1,6 +1,6 @@
 // The text: the field, what writes, and its tokens, each colored by how little it was expected.
 
-import { h, fill, toggle, announcement } from "../kit/kit.js";
+import { h, fill, toggle, announcement, setText } from "../kit/kit.js";
 import { createSampling, createWriteButtons, walkAlong } from "../stage/writing.js";
 import { readBy, weightOfByte } from "./marks.js";
 import { MOST_TYPED } from "./session.js";
@@ -56,12 +56,13 @@ export function createWriting(words, session, data, hasText) {
   return { root, draw };
 }
 
-/** Where ids differ from others: [from, to), between what both begin and what both end with. */
-function differing(others, ids) {
+/** Where ids differ from others: [from, to), between what both begin and what both end with; not where they go on. */
+export function differing(others, ids) {
   if (!others) return [0, 0];
   const shorter = Math.min(others.length, ids.length);
   let [from, same] = [0, 0];
   while (from < shorter && ids[from] === others[from]) from++;
+  if (from === others.length) return [0, 0];
   while (same < shorter - from && ids.at(-1 - same) === others.at(-1 - same)) same++;
   return [from, ids.length - same];
 }
@@ -71,8 +72,10 @@ export function createTokens(words, session, reader, looked) {
   const line = h("div", { class: "in-line", role: "group", "aria-label": words.tokens });
   const legend = h("p", { class: "mm-note in-legend" });
   const count = announcement("mm-note in-count");
-  const root = h("div", { class: "in-tokens" }, line, h("div", { class: "in-under" }, legend, count));
-  let [chips, drawn] = [[], null]; // chips: { root, end: the end of a line after it, key, looks }
+  const said = h("span", {});
+  const answer = h("p", { class: "in-answer", hidden: true }, h("b", {}, words.answer), said);
+  const root = h("div", { class: "in-tokens" }, answer, line, h("div", { class: "in-under" }, legend, count));
+  let [chips, drawn, inSight] = [[], null, null]; // chips: { root, end: the end of a line after it, key, looks }
 
   const buttons = () => chips.map(({ root: chip }) => chip);
   walkAlong(line, session, buttons);
@@ -120,8 +123,26 @@ export function createTokens(words, session, reader, looked) {
     chip.title = `${words.token(chip.textContent, session.ids[at], at)}${expected}${isWritten ? words.written : ""}`;
   }
 
+  /** Bring the token that was selected last into the box of the tokens; the page stays where it is. */
+  function follow() {
+    const chip = chips[session.selected]?.root;
+    if (!chip || chip === inSight) return;
+    inSight = chip;
+    const [box, { top, bottom }] = [line.getBoundingClientRect(), chip.getBoundingClientRect()];
+    if (top < box.top) line.scrollTop -= box.top - top;
+    if (bottom > box.bottom) line.scrollTop += bottom - box.bottom;
+  }
+
+  function drawAnswer() {
+    const text = session.answerNow;
+    answer.hidden = !text;
+    setText(said, text);
+    answer.scrollTop = answer.scrollHeight;
+  }
+
   function draw() {
     build();
+    drawAnswer();
     const head = looked() ?? (session.zoom?.part === "head" ? session.zoom : null);
     const reading = head && session.now && session.sees(head.layer) ? readBy(session.now, head) : null;
     const [from, to] = differing(session.pinned?.ids, session.ids.slice(0, session.selected + 1));
@@ -133,6 +154,7 @@ export function createTokens(words, session, reader, looked) {
       const part = Math.round(TINT[reading ? "read" : "surprise"] * share);
       describe(one, at, known, part, Boolean(reading), at >= from && at < to);
     });
+    follow();
     drawLegend(reading && head);
     const isReading = session.isBusy && session.told.length < session.ids.length;
     count.set(isReading ? words.reading(session.told.length, session.ids.length) : words.read(session.ids.length));

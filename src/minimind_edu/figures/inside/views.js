@@ -36,6 +36,7 @@ export function createViews(main, data, words, runnerOf, ...foot) {
   let whole = { at: 0, zoom: null }; // when all was drawn last, and what was open
   const draw = () => {
     waiting = null;
+    columns.hidden &&= !session.now; // until there is something
     const { isPlaying, zoom: open } = session;
     const isPart = isPlaying && open === whole.zoom && performance.now() - whole.at < FOLLOWING;
     if (!isPart) whole = { at: performance.now(), zoom: open };
@@ -82,6 +83,7 @@ export function createViews(main, data, words, runnerOf, ...foot) {
     },
   };
   const facts = words.facts(data).map((fact) => h("span", {}, fact));
+  const columns = h("div", { class: "in-columns", hidden: true }, h("div", { class: "in-left" }, bars, who), blocks);
   fill(
     main,
     h(
@@ -93,12 +95,12 @@ export function createViews(main, data, words, runnerOf, ...foot) {
       h(
         "ol",
         { class: "in-steps" },
-        words.steps.map((step) => h("li", {}, step)),
+        words.steps(Boolean(data.tokenizer)).map((step) => h("li", {}, step)),
       ),
       state,
     ),
     h("section", { class: "in-write" }, writing, tokens),
-    h("div", { class: "in-columns" }, h("div", { class: "in-left" }, bars, who), blocks),
+    columns,
     h("footer", { class: "in-foot" }, cache, foot),
   );
   const views = [writing, tokens, bars, who, blocks, zoom, telling];

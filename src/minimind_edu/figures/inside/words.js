@@ -3,9 +3,13 @@
 import { grouped } from "../kit/kit.js";
 import { bytesOf, cacheBytes, percent } from "./numbers.js";
 
-const percentOf = (part) => percent(part, " %");
+const percentOf = (part) => percent(part, "\u00a0%");
 /** isLess: it is only known to be less. */
 const shareOf = (part, isLess) => (isLess && part >= 0.00005 ? `< ${percentOf(part)}` : percentOf(part));
+const fieldsOf = (all) =>
+  Object.entries(all)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(", ");
 const counted = (count, one, many = `${one}s`) => `${grouped(count)} ${count === 1 ? one : many}`;
 
 export const insideWords = {
@@ -31,6 +35,13 @@ export const insideWords = {
       ].filter(Boolean);
     },
     address: "The address of this page holds your text and what is open: keep it, or send it to who has this page.",
+    addressServed:
+      "The address of this page holds your text and what is open, while the command runs; " +
+      "with -o page.html you get a file whose address stays.",
+    /** all: fields of a config -> what they were taken for. */
+    assumed: (all) =>
+      `Without a config.json nobody knows how this model was built: it was taken for ${fieldsOf(all)}. ` +
+      "If it was trained with other values, this page and its check against PyTorch are both of another model.",
     private: "The model runs in this page. Nothing that you write leaves it.",
     privateKernel: "The model runs in the kernel of this notebook.",
     checking: "Comparing the page with PyTorch…",
@@ -39,7 +50,9 @@ export const insideWords = {
       const tokens = texts
         ? wrong
           ? `, but ${wrong} of ${texts} texts have other tokens`
-          : " and the same tokens"
+          : isSame
+            ? " and the same tokens"
+            : ", though the tokens are the same"
         : "";
       const slow = why
         ? ` It runs in plain JavaScript, which is slow: WebAssembly is not to be had here (${why}).`
@@ -52,10 +65,10 @@ export const insideWords = {
       `Weights are rounded to ${bits} bits here. On the first ${ids.length} tokens the likeliest next token stayed ` +
       `the same at ${same}, and no probability changed by ${change < 1e-4 ? "as much as" : "more than"} ` +
       `${percentOf(Math.max(change, 1e-4))}.`,
-    steps: [
-      "Write a text.",
+    steps: (hasText) => [
+      hasText ? "Write a text." : "Write token ids.",
       "Press a token: everything below is about it.",
-      "Press a bar to ask who wrote that token, or a square to see what a head reads.",
+      "Press a bar to ask who wrote that token, its word to write it, or a square to see what a head reads.",
     ],
 
     field: "Your text",
@@ -84,6 +97,7 @@ export const insideWords = {
     read: (all) => counted(all, "token"),
     ended: "The model ends its text here.",
     full: (most) => `This page reads ${counted(most, "token")}, and no more.`,
+    answer: "Answer: ",
     tokens: "The tokens: arrow keys move along them",
     shade: "the stronger its color, the less the model expected a token",
     tint: (layer, head) => `what head ${head} of block ${layer} reads here`,
@@ -110,7 +124,8 @@ export const insideWords = {
     embedding: "the token itself",
     others: (count) => `${counted(count, "other part")} together`,
     aboveMean: (sum) => `Together ${sum}: its logit above the mean of all tokens. `,
-    aboveOther: (sum, times) => `Together ${sum}: that makes it ${times} times as likely as the other. `,
+    aboveOther: (sum, times) =>
+      `Together ${sum}: that makes it ${times.startsWith("1/") ? times : `${times} times`} as likely as the other. `,
     exact: "The sum is exact. But a push is not a need: another part may take over. Silence a head to see.",
     compare: "Compare with the runner-up",
     compareMean: "Compare with all tokens",
@@ -125,6 +140,7 @@ export const insideWords = {
     trying: (done, all, isGoing) =>
       `${done} of ${all} heads tried${isGoing ? "…" : "; of the others the second bar is empty."}`,
     tried: ["Needed most here: ", ", ", ". "],
+    triedNone: "No single head is needed here. ",
     without: (before, after) => ` (${percentOf(before)} → ${percentOf(after)})`,
     needBars: "The second bar: how much likelier the token is with the head than without it.",
     block: (layer) => `block ${layer}`,
@@ -142,7 +158,10 @@ export const insideWords = {
     silenceExperts: "silence these experts",
     silenceBlock: "silence this whole block",
     blockTitle: (layer) => `Block ${layer}`,
-    stream: (channels) => `The stream of ${grouped(channels)} channels through it at `,
+    stream: (channels) => [
+      `The stream of ${grouped(channels)} channels through it at `,
+      ", and at the right the RMS of each line",
+    ],
     strips: (isMixture) => [
       "comes in",
       "attention adds",
@@ -177,7 +196,7 @@ export const insideWords = {
     looking: "Looking…",
     neurons: (count, expert) =>
       `The neurons that write most here, of ${grouped(count)}${expert === null ? "" : ` in expert ${expert + 1}`}, ` +
-      "and the tokens that each makes likelier:",
+      "each with the tokens that it makes likelier and, at the right, its activation:",
     neuron: (i) => `neuron ${i + 1}`,
     cache(config, count) {
       const { num_hidden_layers: L, num_key_value_heads: K, num_attention_heads: H, head_dim: D } = config;

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of e59f2ba9.
+// The Chinese words of words.js as of 1da1e5e7.
 
 import { grouped } from "../kit/kit.js";
 import { bytesOf, cacheBytes, percent } from "./numbers.js";
@@ -6,6 +6,11 @@ import { bytesOf, cacheBytes, percent } from "./numbers.js";
 const percentOf = (part) => percent(part, "%");
 /** isLess: it is only known to be less. */
 const shareOf = (part, isLess) => (isLess && part >= 0.00005 ? `< ${percentOf(part)}` : percentOf(part));
+
+const fieldsOf = (all) =>
+  Object.entries(all)
+    .map(([name, value]) => `${name}=${value}`)
+    .join("、");
 
 export const insideWords = {
   zh: {
@@ -30,6 +35,11 @@ export const insideWords = {
       ].filter(Boolean);
     },
     address: "你的文本和打开的部件都记在本页的地址里：留着它，或者发给手里有这一页的人。",
+    addressServed:
+      "你的文本和打开的部件都记在本页的地址里，但只在命令运行期间有效；" + "加上 -o page.html，得到的文件地址不会变。",
+    assumed: (all) =>
+      `没有 config.json，就没人知道这个模型是怎么搭的：这里当它是 ${fieldsOf(all)}。` +
+      "如果训练时用的是别的值，这一页和用来比对的 PyTorch 算的就都是另一个模型。",
     private: "模型就在这一页里运行。你写的东西，一个字也不会离开这里。",
     privateKernel: "模型在这个笔记本的内核里运行。",
     checking: "正在把这一页与 PyTorch 比对……",
@@ -39,16 +49,16 @@ export const insideWords = {
         const most = far < 1e-3 ? "相同" : `相差不超过 ${far.toPrecision(1)}`;
         return `已核对：logits 与 PyTorch ${most}${texts ? "，token 也一样" : ""}。${slow}`;
       }
-      const tokens = wrong ? `，${texts} 条文本里有 ${wrong} 条切出了别的 token` : texts ? "，token 倒是一样" : "";
+      const tokens = wrong ? `，${texts} 条文本里有 ${wrong} 条切出了别的 token` : texts ? "，不过 token 一样" : "";
       return `这一页与 PyTorch 不一致：有一个 logit 差了 ${far.toPrecision(2)}${tokens}。请以 PyTorch 为准。${slow}`;
     },
     rounding: (bits, { same, ids, change }) =>
       `这里的权重舍入到了 ${bits} 位。开头的 ${ids.length} 个 token 里，有 ${same} 个位置，最可能的下一个 token 没有变；` +
       `概率的改变都${change < 1e-4 ? "不到" : "不超过"} ${percentOf(Math.max(change, 1e-4))}。`,
-    steps: [
-      "写一段文本。",
+    steps: (hasText) => [
+      hasText ? "写一段文本。" : "写几个 token 的编号。",
       "点一个 token：下面的一切都说的是它。",
-      "点一根条，问那个 token 是谁写出来的；点一个方块，看那个头在读什么。",
+      "点一根条，问那个 token 是谁写出来的；点条旁的词，就写上它；点一个方块，看那个头在读什么。",
     ],
 
     field: "你的文本",
@@ -76,6 +86,7 @@ export const insideWords = {
     read: (all) => `${grouped(all)} 个 token`,
     ended: "模型在这里结束了它的文本。",
     full: (most) => `这一页只读 ${grouped(most)} 个 token，不能再多了。`,
+    answer: "回答：",
     tokens: "各个 token：用方向键移动",
     shade: "颜色越深，模型越没料到这个 token",
     tint: (layer, head) => `第 ${layer} 块的 ${head} 号头在这里读什么`,
@@ -102,7 +113,8 @@ export const insideWords = {
     embedding: "这个 token 自己",
     others: (count) => `其余 ${grouped(count)} 个部件合计`,
     aboveMean: (sum) => `合计 ${sum}：它的 logit 比全部 token 的均值高这么多。`,
-    aboveOther: (sum, times) => `合计 ${sum}：所以它的可能性是另一个的 ${times} 倍。`,
+    aboveOther: (sum, times) =>
+      `合计 ${sum}：所以它的可能性是另一个的 ${times.startsWith("1/") ? times : `${times} 倍`}。`,
     exact: "这个和是准确的。但是，推了一把不等于离不开：别的部件也许会顶上。把一个头静音就知道了。",
     compare: "与第二名相比",
     compareMean: "与全部 token 相比",
@@ -114,6 +126,7 @@ export const insideWords = {
     stopTrying: "停下",
     trying: (done, all, isGoing) => `${all} 个头，已试 ${done} 个${isGoing ? "……" : "，其余头的第二根条是空的。"}`,
     tried: ["这里最离不开的：", "、", "。"],
+    triedNone: "这里没有哪个头是非有不可的。",
     without: (before, after) => `（${percentOf(before)} → ${percentOf(after)}）`,
     needBars: "第二根条：有这个头时，这个 token 的可能性比没有时高多少。",
     block: (layer) => `第 ${layer} 块`,
@@ -131,7 +144,7 @@ export const insideWords = {
     silenceExperts: "让这些专家静音",
     silenceBlock: "让整个块静音",
     blockTitle: (layer) => `第 ${layer} 块`,
-    stream: (channels) => `穿过它的残差流，${grouped(channels)} 个通道，就看 `,
+    stream: (channels) => [`穿过它的残差流，${grouped(channels)} 个通道，就看 `, "；右边是每一行的均方根"],
     strips: (isMixture) => ["进来的", "注意力加上的", `${isMixture ? "专家" : "前馈网络"}加上的`, "传下去的"],
     channel: (channel, value) => `通道 ${grouped(channel)}：${value}`,
     largest(all) {
@@ -160,7 +173,7 @@ export const insideWords = {
     looking: "正在看……",
     neurons: (count, expert) =>
       `${expert === null ? "" : `专家 ${expert + 1} 的 `}${grouped(count)} 个神经元里，在这里写得最多的，` +
-      "以及它们各自让哪些 token 更可能：",
+      "它们各自让哪些 token 更可能，右边是激活值：",
     neuron: (i) => `神经元 ${i + 1}`,
     cache(config, count) {
       const { num_hidden_layers: L, num_key_value_heads: K, num_attention_heads: H, head_dim: D } = config;
