@@ -312,7 +312,7 @@ def anchors_of(page):
 
 
 def test_every_link_inside_the_book_leads_somewhere(html):
-    for name in PAGES:
+    for name in [*PAGES, *(f"zh/{page}" for page in PAGES)]:
         source = html / f"{name}.html"
         for target in re.findall(r'\b(?:href|src)="([^"]+)"', source.read_text(encoding="utf-8")):
             path, fragment = urldefrag(target)
@@ -530,7 +530,7 @@ def test_the_contents_follow_the_reader(page, http_address):
         wait_until(
             page,
             "([selector, words]) => document.querySelector(selector)?.textContent === words",
-            [".sections a[aria-current=true]", heading.inner_text().removesuffix("#")],
+            [".sections a[aria-current=true]", heading.inner_text().removesuffix("#").strip()],
         )
 
 

@@ -10,7 +10,8 @@ from book_builder import NARROW, PAGES, TRANSLATED, context_of, settle, wait_unt
 from browser import Watch
 from docutils import nodes
 from docutils.utils import new_document
-from minimind_book.chinese import Bigrams, keep_signs_at_formulas
+from minimind_book.chinese import Bigrams
+from minimind_book.together import keep_signs_at_formulas
 
 from tools.chapters import ROOT
 
@@ -242,12 +243,10 @@ def test_formulas_are_the_same_in_both_languages(both, name):
 
 
 def test_a_sign_that_closes_stays_with_the_formula_before_it():
-    app = SimpleNamespace(env=SimpleNamespace(docname="C1", found_docs=["C1"]))
-    app.env.doc2path = lambda page: str(next((ROOT / "chapters").glob(f"{page}*.ipynb")))
     page, line = new_document("C1"), nodes.paragraph()
     line += [nodes.Text("若 "), nodes.math("", "a^2"), nodes.Text("），则 "), nodes.math("", "b"), nodes.Text(" 也是")]
     page += line
-    keep_signs_at_formulas(app, page)
+    keep_signs_at_formulas(SimpleNamespace(), page)
     _, together, then, formula, _ = line
     assert together["classes"] == ["unbroken"] and together.astext() == "a^2），"
     assert isinstance(together[0], nodes.math) and then.astext() == "则 " and formula.astext() == "b"

@@ -13,7 +13,7 @@ import torch
 from book_builder import CHAPTERS
 from docutils import nodes
 from docutils.utils import new_document
-from minimind_book import card, chinese, facts, figures, folding, headings, pictures, symbols
+from minimind_book import card, facts, figures, folding, headings, pictures, symbols, together
 from minimind_book.figures import STATIC
 from minimind_book.pages import compressed, description_of, lighter
 from minimind_book.words import SCRIPT_WORDS, WORDS, words
@@ -369,14 +369,28 @@ def test_the_chinese_card_has_the_same_numbers(monkeypatch):
     assert all(re.search("[\u3400-\u9fff]", row[0]) for row in rows)
 
 
-def test_a_sign_stays_with_the_formula_before_it_even_where_another_stands_earlier(monkeypatch):
-    monkeypatch.setattr(chinese, "is_translated", lambda *_: True)
+def test_a_sign_stays_with_the_formula_before_it_even_where_another_stands_earlier():
     document = new_document("page")
     code, first, second = nodes.literal(text="q"), nodes.math(text="k"), nodes.math(text="v")
     document += nodes.paragraph("", "", code, nodes.Text("，"), first, nodes.Text("，"), second, nodes.Text("。"))
-    chinese.keep_signs_at_formulas(SimpleNamespace(env=SimpleNamespace(docname="page")), document)
+    together.keep_signs_at_formulas(SimpleNamespace(), document)
     assert document.astext() == "q，k，v。"
     assert [one.astext() for one in document.findall(nodes.inline)] == ["k，", "v。"]
+
+
+@pytest.mark.parametrize(
+    "text, whole",
+    {
+        "98 % of 260 MB in 3 ms, × 1.5": "98~% of 260~MB in 3~ms, ×~1.5",
+        "14.8 GB/s and 0.3 nats": "14.8~GB/s and 0.3~nats",
+        "3 blocks, 5 % 2 MBps": "3 blocks, 5~% 2 MBps",
+    }.items(),
+)
+def test_a_number_stays_with_its_unit(text, whole):
+    document = new_document("page")
+    document += nodes.paragraph("", "", nodes.Text(text), nodes.literal(text="5 % 2"))
+    together.keep_units_at_numbers(SimpleNamespace(), document)
+    assert document.astext() == whole.replace("~", "\u00a0") + "5 % 2"
 
 
 NAMES = {

@@ -31,6 +31,7 @@ from minimind_book import (  # noqa: E402
     reference,
     serving,
     shapes,
+    together,
 )
 from minimind_book.words import CALLOUTS  # noqa: E402
 from tools import translated  # noqa: E402
@@ -86,7 +87,21 @@ def mark_callouts(app: Sphinx, doctree: nodes.document) -> None:
 def setup(app: Sphinx) -> dict:
     """Connect the steps above to the build."""
     gc.disable()  # a sixth of the build would be looking for garbage: all it makes is kept until its process ends
-    for part in (chinese, pages, mathematics, folding, figures, facts, card, serving, reference, notes, shapes, moved):
+    for part in (
+        chinese,
+        pages,
+        mathematics,
+        folding,
+        figures,
+        facts,
+        card,
+        serving,
+        reference,
+        notes,
+        shapes,
+        moved,
+        together,
+    ):
         part.setup(app)
     app.connect("builder-inited", write_static_files)
     app.connect("doctree-read", mark_callouts)

@@ -32,7 +32,6 @@ LANGUAGES = {"en": "en", "zh": "zh-CN"}  # as pages name them
 _HAN = "\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef\u2018-\u201d\u2026\u2014"
 _LINE_END = re.compile(f"(?<=[{_HAN}])\n(?=\\S)|(?<=\\S)\n(?=[{_HAN}])")
 _PAUSE = re.compile("[，。；：？！、”）》]")
-_PAUSES = re.compile(f"{_PAUSE.pattern}+")
 
 
 def original(app: Sphinx, page: str) -> Path:
@@ -97,7 +96,11 @@ class EnglishAnchors(SphinxTransform):
         names = translated.anchors_of(path)
         if len(sections) != len(names):
             raise RuntimeError(f"{path.name} has {len(names)} headings, its translation {len(sections)}")
+        known = self.document.myst_slugs  # what a link may call a heading: its line, its anchor, its words
+        called = {anchor: slug for slug, (_, anchor, _) in known.items()}
         for section, name in zip(sections, names, strict=True):
+            if slug := called.get(section["ids"][0]):
+                known[slug] = (known[slug][0], name, known[slug][2])
             section["ids"] = [name]
 
 
@@ -125,20 +128,6 @@ def joined_text(before: str, text: str, after: str) -> str:
     joined = _LINE_END.sub("", f"{before}{text}{after}")[len(before) :]
     joined = joined[: len(joined) - len(after)]
     return joined.lstrip(" ") if _PAUSE.fullmatch(before) else joined
-
-
-def keep_signs_at_formulas(app: Sphinx, doctree: nodes.document) -> None:
-    """Bind a sign that closes to the formula before it: a browser would break the line between the two."""
-    if not is_translated(app, app.env.docname):
-        return
-    for formula in list(doctree.findall(nodes.math)):
-        after = formula.next_node(descend=False, siblings=True)
-        signs = _PAUSES.match(after) if isinstance(after, nodes.Text) else None
-        if signs:
-            at = next(place for place, one in enumerate(after.parent) if one is after)  # others may be equal
-            after.parent[at] = nodes.Text(after[signs.end() :])
-            formula.replace_self(together := nodes.inline(classes=["unbroken"]))
-            together += [formula, nodes.Text(signs[0])]
 
 
 # Characters that nobody looks for, and that cut a row of others: with them the index would be half as large again. What
@@ -195,6 +184,5 @@ def setup(app: Sphinx) -> None:
     app.connect("config-inited", take_the_language, priority=100)
     app.connect("source-read", read_in_chinese)
     app.connect("doctree-read", join_lines, priority=400)
-    app.connect("doctree-read", keep_signs_at_formulas, priority=401)
     app.add_transform(EnglishAnchors)
     app.add_search_language(Bigrams)

@@ -58,6 +58,7 @@ FONT_OF_FORMULAS = "1em Book Math"
 
 PLAIN_TOKENS = {"n", "p", "w", "nb"}  # token classes that no rule colors
 _TOKEN = re.compile(r'<span class="(\w+)">([^<]*)</span>')
+_FLAG = re.compile(r"(?<= )--?\w[\w-]*")  # of a command: a browser would break the line after its dash
 
 
 class Translator(HTML5Translator):
@@ -86,7 +87,8 @@ class Translator(HTML5Translator):
     def visit_literal(self, node: nodes.literal) -> None:
         text = node.astext()
         name = symbols.attribute(self.builder.current_docname, text) or node.get("sym", "")
-        self.body.append(f"<code{name}>{escape(text, quote=False)}</code>")
+        shown = _FLAG.sub(r'<span class="unbroken">\g<0></span>', escape(text, quote=False))
+        self.body.append(f"<code{name}>{shown}</code>")
         raise nodes.SkipNode
 
     def visit_literal_block(self, node: nodes.literal_block) -> None:

@@ -406,7 +406,8 @@
         because[guess?.textContent.trim()] = item.textContent
           .trim()
           .slice(guess?.textContent.length)
-          .replace(/^: |^：/, "");
+          .replace(/^: |^：/, "")
+          .replace(/^./u, (letter) => letter.toUpperCase());
       });
       list.remove();
     });
