@@ -129,6 +129,8 @@ TEXTS = {
 >
 > **It becomes four times as large.** Each row holds twice as much, and there are twice as many rows.
 >
+> - *It doubles*: a side that is twice as long does that to each row, and there are more rows.
+>
 > </details>""",
     "aims": "**After this chapter you can** compute the area of a square.\n\n**You need** the product of two numbers.",
     "area": "## 1. The area of a square\n\nA square of side $n$ has $n$ rows of $n$.",

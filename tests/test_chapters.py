@@ -1,6 +1,7 @@
 """The chapter check: every chapter was executed, is compared, reads well anywhere, and stands on no one machine."""
 
 import re
+import unicodedata
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -25,6 +26,7 @@ KNOWN_TAGS = HIDDEN_TAGS | {IGNORED, KEPT}
 COMPARED_SHARE = 0.97
 MOST_VERDICTS = 4  # lines of a main path
 LONGEST_CELL = 30  # lines
+WIDEST_LINE = 80  # columns of what a cell prints, of which a letter of Chinese takes two: no evidence is cut off
 SECTIONS = [
     "Going deeper",
     "Common mistakes",
@@ -93,6 +95,26 @@ def test_stored_as_refresh_stores_it(path):
     assert dumps(canonical(read(path))) == path.read_text(encoding="utf-8"), (
         f"{path.name} was not written by `make refresh`"
     )
+
+
+def shown_lines(cell: dict) -> list[str]:
+    """The lines of text that a cell shows: no tables, and not the names of pictures and figures."""
+    shown = []
+    for output in cell["outputs"]:
+        data = output.get("data", {})
+        lines = data.get("text/plain", "") if data.keys() == {"text/plain"} else output.get("text", "")
+        shown += "".join(lines).splitlines()
+    return shown
+
+
+def columns(line: str) -> int:
+    """How many columns a line takes."""
+    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in line)
+
+
+def test_no_line_that_a_cell_prints_is_wider_than_the_page(notebook):
+    lines = [line for cell in code_cells(notebook) for line in shown_lines(cell)]
+    assert [line for line in lines if columns(line) > WIDEST_LINE] == []
 
 
 def test_markdown_is_plain(notebook):
@@ -220,10 +242,7 @@ def verdicts(notebook: dict) -> list[str]:
     lines = []
     for cell in length.main_path(notebook):
         if isinstance(cell, dict) and not re.search(r"\bcheck_\w+\(", text(cell)):
-            for output in cell["outputs"]:
-                data = output.get("data", {})
-                shown = data.get("text/plain", "") if data.keys() == {"text/plain"} else output.get("text", "")
-                lines += "".join(shown).splitlines()
+            lines += shown_lines(cell)
     return [line for line in lines if re.search(r"\b(True|False)\b", line)]
 
 
@@ -260,9 +279,10 @@ def test_a_chapter_opens_with_a_prediction_whose_answer_is_one_of_its_guesses(le
     guesses = re.findall(r"^- (.*)", quoted, re.MULTILINE)
     [right] = re.findall(r"<summary>Answer</summary>\n\n\*\*(.*?)\.?\*\*", quoted)
     assert len(guesses) >= 2 and guesses.count(right) == 1
-    told = re.findall(r"^- \*([^*]+)\*: \S", quoted, re.MULTILINE)  # a sentence for each wrong guess, or for none
+    told = re.findall(r"^- \*([^*]+)\*: \S", quoted, re.MULTILINE)
     asked = [guess for guess in guesses if not guess.startswith("*")]
-    assert len(asked) >= 2 and told in ([], [guess for guess in asked if guess != right])
+    assert len(asked) >= 2
+    assert told == [guess for guess in asked if guess != right], "a sentence for each wrong guess"
 
 
 def test_a_chapter_has_four_checked_exercises_with_folded_solutions_and_a_quiz(lesson):
