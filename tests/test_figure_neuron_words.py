@@ -224,7 +224,7 @@ def test_each_press_shows_what_the_package_computed(neurons):
 def test_chinese_words_have_their_meaning(neurons):
     neurons.locator(".mm-word").nth(11).click()
     glossed = [text for text in texts(neurons, ".nw-stage .nw-word") if not text.isascii()]
-    assert "去goes to" in glossed and all(any(letter.isascii() for letter in text) for text in glossed)
+    assert "去 goes to" in glossed and all(any(letter.isascii() for letter in text) for text in glossed)
 
 
 def test_the_sentence_tells_whether_the_word_stays(neurons):
@@ -283,4 +283,4 @@ def test_compact_is_the_story_one_neuron_of_each_block_and_the_bars(page):
     assert page.locator(".nw-switch").count() == living_model().config.num_hidden_layers
     assert page.locator(".mm-fig :is(input, summary)").count() == 0
     page.get_by_role("button", name="block 4, neuron 76").click()
-    assert ["去goes to", pytest.approx(99.6, abs=0.2)] in bars(page)
+    assert ["去 goes to", pytest.approx(99.6, abs=0.2)] in bars(page)

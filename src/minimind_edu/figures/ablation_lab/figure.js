@@ -43,11 +43,12 @@ function createCurves(words) {
     ];
   }
 
+  /** Its words below the line, or where the axis ends there, at its other end, where no number stands. */
   function drawFloor(entropy, x, y, width) {
-    return [
-      across(y(entropy), left, width - right, "mm-axis"),
-      textAt(left + 4, y(entropy) + 15, words.floor(fmt(entropy, 2))),
-    ];
+    const [at, text] = [y(entropy), words.floor(fmt(entropy, 2))];
+    const hasRoom = y(LOSSES[0]) - at >= 24;
+    const [side, anchor] = hasRoom ? [left + 4, "start"] : [width - right, "end"];
+    return [across(at, left, width - right, "mm-axis"), textAt(side, at + 15, text, { anchor })];
   }
 
   function draw(results, variant, width, height) {

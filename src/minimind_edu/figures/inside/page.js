@@ -14,14 +14,15 @@ const NOISE = 1e-3; // between two programs that compute the same logits in floa
 // for int8, to 8 for int4.
 const ROUNDED = { 8: 2 ** -16, 4: 2 ** -8 };
 const ROUNDINGS = 4; // of a block: before q, k and v, before o, before gate and up, before down; one more is the head's
-const CREST = 4; // the largest number of a vector, as a multiple of its root mean square
+// The largest number as a multiple of the root mean square: of a vector for int8, of 32 neighbors for int4.
+const CREST = { 8: 4, 4: 2 };
 
 /**
  * By how much of the largest logit the step may differ from torch: roundings know nothing of each other, so many of
  * them add up as the root of their number.
  */
 export const roundingOf = ({ bits, config }) =>
-  ROUNDED[bits] * CREST * Math.sqrt(ROUNDINGS * config.num_hidden_layers + 1);
+  ROUNDED[bits] * CREST[bits] * Math.sqrt(ROUNDINGS * config.num_hidden_layers + 1);
 
 /** The bytes of an element in base64, which is emptied: it may be large. */
 function bytesIn(element) {

@@ -35,7 +35,7 @@ function neuronState(model) {
 
 /** A word, and in small letters what it means and a number, if there are any. */
 function wordWith(word, gloss, number) {
-  const small = [gloss, number].filter(Boolean).map((text) => h("small", {}, text));
+  const small = [gloss, number].filter(Boolean).map((text) => [" ", h("small", {}, text)]);
   return h("span", { class: "nw-word" }, word, small);
 }
 

@@ -188,10 +188,12 @@ function createRoof(words, isCompact, onBatch, onContext) {
     const doMeet = one.left < other.left + other.wide && other.left < one.left + one.wide;
     if (doMeet && Math.abs(one.top - other.top) < 38) one.top = other.top + 38;
     const below = Math.max(0, one.top + 20 - floor, other.top + 20 - floor); // where the numbers of the axis are
-    for (const { drawn, left: at, wide, top } of places) {
+    for (const { drawn, left: at, top } of places) {
       drawn.forEach((text, i) => setAttributes(text, { x: at, y: top - below + 16 * i }));
-      const crossed = places.filter(({ px }) => at < px && px < at + wide);
-      crossed.forEach(({ name }) => setAttributes(plumbs[name], { y1: top - below + 22 }));
+    }
+    for (const { name, px } of places) {
+      const crossed = places.filter(({ left: at, wide }) => at < px && px < at + wide); // it begins below their words
+      if (crossed.length) setAttributes(plumbs[name], { y1: Math.max(...crossed.map(({ top }) => top)) - below + 22 });
     }
     setAttributes(root, { "aria-label": words.picture(lines.decode.join(" "), lines.prefill.join(" ")) });
     const told = {

@@ -1,5 +1,7 @@
 // The Chinese words of words.js as of 0d06d9d0.
 
+const machines = { "one core of a server CPU": "一个服务器 CPU 核" }; // of machine.json
+
 export const rooflineWords = {
   zh: {
     title: "批越大，解码沿着斜坡往上走，走向平顶。",
@@ -50,6 +52,6 @@ export const rooflineWords = {
     hidden: "隐藏层宽度",
     layers: "层数",
     preset: "隐藏层宽度 × 层数",
-    note: (name, dtype, date) => `极限测自 ${name}，${dtype}，${date}。`,
+    note: (name, dtype, date) => `极限测自${machines[name] ?? ` ${name}`}，${dtype}，${date}。`,
   },
 };
