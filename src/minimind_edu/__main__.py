@@ -170,6 +170,8 @@ def _located(given: argparse.Namespace) -> Path:
 
 def _is_described(place: Path) -> bool:
     """Whether anything tells of the weights what they do not show themselves."""
+    if (place / "config.json").is_file():
+        return True  # and large weights are not read once more
     stored = read_weights(place)
     return stored.config_json is not None or "config" in stored.metadata
 
