@@ -151,7 +151,7 @@ check_visible = Exercise(
             "your triangle lacks the diagonal: a query may see its own position",
         ),
         Mistake(
-            lambda m: ~_visible(m), "you read the mask the wrong way round: True means visible, so invert yours with ~"
+            lambda m: ~_visible(m), "yours is True where a key is hidden: True means visible, so invert it with ~"
         ),
         Mistake(
             lambda m: _triangle(m).mT & padding_mask(m), "the triangle is upside down: tril keeps what came before"

@@ -157,7 +157,7 @@ check_alone = Exercise(
             (lambda x: x * torch.arange(1, len(x) + 1)[:, None], _TEXT),
         ),
         Case(
-            "the sum so far of each channel minus its position's largest: False",
+            "minus each position's largest channel, then the sum so far: False",
             (lambda x: (x - x.amax(-1, keepdim=True)).cumsum(0), _EXACT),
         ),
     ),

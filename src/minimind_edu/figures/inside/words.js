@@ -40,7 +40,7 @@ export const insideWords = {
       "with -o page.html you get a file whose address stays.",
     /** all: fields of a config -> what they were taken for. */
     assumed: (all) =>
-      `Without a config.json nobody knows how this model was built: it was taken for ${fieldsOf(all)}. ` +
+      `Without a config.json, what the weights do not show was assumed: ${fieldsOf(all)}. ` +
       "If it was trained with other values, this page and its check against PyTorch are both of another model.",
     private: "The model runs in this page. Nothing that you write leaves it.",
     privateKernel: "The model runs in the kernel of this notebook.",

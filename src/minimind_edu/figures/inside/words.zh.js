@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 1da1e5e7.
+// The Chinese words of words.js as of 2679a0ad.
 
 import { grouped } from "../kit/kit.js";
 import { bytesOf, cacheBytes, percent } from "./numbers.js";
@@ -38,7 +38,7 @@ export const insideWords = {
     addressServed:
       "你的文本和打开的部件都记在本页的地址里，但只在命令运行期间有效；" + "加上 -o page.html，得到的文件地址不会变。",
     assumed: (all) =>
-      `没有 config.json，就没人知道这个模型是怎么搭的：这里当它是 ${fieldsOf(all)}。` +
+      `没有 config.json，权重里看不出来的，只好假定：${fieldsOf(all)}。` +
       "如果训练时用的是别的值，这一页和用来比对的 PyTorch 算的就都是另一个模型。",
     private: "模型就在这一页里运行。你写的东西，一个字也不会离开这里。",
     privateKernel: "模型在这个笔记本的内核里运行。",
