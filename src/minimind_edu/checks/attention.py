@@ -150,9 +150,7 @@ check_visible = Exercise(
             lambda m: _triangle(m).tril(-1) & padding_mask(m),
             "your triangle lacks the diagonal: a query may see its own position",
         ),
-        Mistake(
-            lambda m: ~_visible(m), "yours is True where a key is hidden: True means visible, so invert it with ~"
-        ),
+        Mistake(lambda m: ~_visible(m), "yours is True where a key is hidden: True means visible, so invert it with ~"),
         Mistake(
             lambda m: _triangle(m).mT & padding_mask(m), "the triangle is upside down: tril keeps what came before"
         ),
