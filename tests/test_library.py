@@ -77,6 +77,8 @@ def test_compiled_once_and_again_only_for_another_source_processor_or_flags(kept
     monkeypatch.setenv("CXXFLAGS", "-g")
     library._load("code")
     assert len(list(kept.iterdir())) == 3
+    library._load("other code")
+    assert len(list(kept.iterdir())) == 4
 
 
 def test_what_the_environment_adds_weakens_nothing(monkeypatch):

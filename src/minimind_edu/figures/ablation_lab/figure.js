@@ -43,11 +43,11 @@ function createCurves(words) {
     ];
   }
 
-  /** Its words below the line, or where the axis ends there, at its other end, where no number stands. */
-  function drawFloor(entropy, x, y, width) {
+  /** Its words below the line; where the axis ends there, at the other end, if that is free of words. */
+  function drawFloor(entropy, x, y, width, isFree) {
     const [at, text] = [y(entropy), words.floor(fmt(entropy, 2))];
-    const hasRoom = y(LOSSES[0]) - at >= 24;
-    const [side, anchor] = hasRoom ? [left + 4, "start"] : [width - right, "end"];
+    const isLow = y(LOSSES[0]) - at < 24;
+    const [side, anchor] = isLow && isFree ? [width - right, "end"] : [left + 4, "start"];
     return [across(at, left, width - right, "mm-axis"), textAt(side, at + 15, text, { anchor })];
   }
 
@@ -64,7 +64,7 @@ function createCurves(words) {
     fill(
       root,
       drawAxes(results, x, y, width, height),
-      drawFloor(results.entropy, x, y, width),
+      drawFloor(results.entropy, x, y, width, !remembered.length),
       results.variants.whole.seeds.map(curve("mm-faint", "loss")),
       seeds.map(curve("al-line", "loss")),
       remembered.map(curve("al-line al-training", "training")),
