@@ -543,7 +543,7 @@ def plot_rope_table(table: Sequence[Sequence[float]], *, alt: str) -> Picture:
     ax.axvline(channels / 2 - 0.5, color=INK, linewidth=2.4, clip_on=False)
     ax.set(xlim=(-0.5, channels - 0.5), ylim=(positions - 0.5, -0.5), xlabel="channel", ylabel="position")
     shown = range(0, channels, max(channels // 8, 1))
-    ax.set_xticks(shown, [channel + 1 for channel in shown])  # a reader counts from 1
+    ax.set_xticks(shown, [str(channel + 1) for channel in shown])  # a reader counts from 1
     ax.grid(False)
     ax.spines["bottom"].set_visible(False)
     _scale(ax)
