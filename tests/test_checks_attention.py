@@ -122,7 +122,7 @@ WRONG = [
     (checks.check_causal_head, head_divided_by_the_width, "by head_dim itself"),
     (checks.check_visible, visible_to_add, "numbers to add to scores"),
     (checks.check_visible, visible_to_add_as_in_minimind, "numbers to add to scores"),
-    (checks.check_visible, hidden_by_triu, "the wrong way round"),
+    (checks.check_visible, hidden_by_triu, "yours is True where a key is hidden"),
     (checks.check_visible, lambda mask: {"visible": visible_by_comparing(mask)}, "got dict"),
     (checks.check_visible, lambda mask: visible_by_comparing(mask)[:, 0].float(), "has shape [2, 4, 4]"),
     (checks.check_visible, lambda mask: -1e9 * ~visible_by_comparing(mask), "numbers to add to scores"),
