@@ -5,13 +5,14 @@ import re
 from docutils import nodes
 from sphinx.application import Sphinx
 
-_UNIT = re.compile(r"(?<=\d) (?=(?:%|[kMGT]i?B|ms|µs|GB/s|nats?)(?!\w))|(?<=×) (?=\d)")
+_UNIT = re.compile(r"(?<=\d) (?=(?:%|[kMGT]i?B|ms|µs|nats?)(?!\w))|(?<=×) (?=\d)")
 _SIGNS = re.compile(r"[,.;:!?)’”，。；：？！、）》]+")
 
 
-def bound(text: str) -> str:
-    """A text in which no unit stands at the beginning of a line without its number."""
-    return _UNIT.sub("\u00a0", text)
+def _put(text: nodes.Text, words: str) -> None:
+    """Words in place of a text; others on the page may be equal to it."""
+    at = next(place for place, one in enumerate(text.parent) if one is text)
+    text.parent[at] = nodes.Text(words)
 
 
 def keep_units_at_numbers(app: Sphinx, doctree: nodes.document) -> None:
@@ -19,9 +20,8 @@ def keep_units_at_numbers(app: Sphinx, doctree: nodes.document) -> None:
     for text in list(doctree.findall(nodes.Text)):
         if isinstance(text.parent, nodes.literal_block | nodes.raw | nodes.literal | nodes.math | nodes.math_block):
             continue
-        if (whole := bound(text)) != text:
-            at = next(place for place, one in enumerate(text.parent) if one is text)
-            text.parent[at] = nodes.Text(whole)
+        if (whole := _UNIT.sub("\u00a0", text)) != text:
+            _put(text, whole)
 
 
 def keep_signs_at_formulas(app: Sphinx, doctree: nodes.document) -> None:
@@ -30,8 +30,7 @@ def keep_signs_at_formulas(app: Sphinx, doctree: nodes.document) -> None:
         after = formula.next_node(descend=False, siblings=True)
         signs = _SIGNS.match(after) if isinstance(after, nodes.Text) else None
         if signs:
-            at = next(place for place, one in enumerate(after.parent) if one is after)  # others may be equal
-            after.parent[at] = nodes.Text(after[signs.end() :])
+            _put(after, after[signs.end() :])
             formula.replace_self(together := nodes.inline(classes=["unbroken"]))
             together += [formula, nodes.Text(signs[0])]
 
