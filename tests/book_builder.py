@@ -140,12 +140,15 @@ def context_of(browser, viewport=WIDE, theme="light", **options):
 
 
 def wait_until(page, condition: str, arg=None) -> None:
-    """Wait for a function in JavaScript to be true; playwright's own way is forbidden by a strict policy."""
+    """Wait for a function in JavaScript to be true; playwright's own way is forbidden by a strict policy.
+
+    It is asked only once there is a body: a page that has been committed may still be reading its head.
+    """
     page.evaluate(
         f"""(arg) => new Promise((done, fail) => {{
             const end = performance.now() + 30_000;
             const look = () => {{
-                if (({condition})(arg)) done();
+                if (document.body && ({condition})(arg)) done();
                 else if (performance.now() < end) setTimeout(look, 20);
                 else fail(new Error("in vain, for 30 s"));
             }};
