@@ -90,7 +90,7 @@ def test_a_picture_stands_beside_its_twin_for_phones_and_both_are_named():
     ax.plot([0, 1])
     written = pictures.inline(plotting.picture(ax, alt='A line that rises from "a" to <b>').svg, "")
     whole = ElementTree.fromstring(written.replace(' xmlns="http://www.w3.org/2000/svg"', ""))
-    wide, narrow = whole
+    narrow, wide = whole  # in this order: what has arrived of a page on a phone never holds the wide one alone
     assert (wide.find("title").text, wide.find("svg")) == ('A line that rises from "a" to <b>', None)
     assert (narrow.get("class"), narrow.get("aria-label"), narrow.get("display")) == (
         "narrow",

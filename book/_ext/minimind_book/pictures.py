@@ -17,7 +17,8 @@ _NARROW = re.compile(r'<svg [^>]*class="narrow".*?</svg>', re.DOTALL)
 def inline(svg: str, alt: str) -> str:
     """The <svg> element of a file, its colors those of the theme; `alt` describes it if it does not do so itself.
 
-    A picture of minimind_edu.plotting holds another one, for phones, which then stands beside it. Its places are
+    A picture of minimind_edu.plotting holds another one, for phones, which then stands before it: a page that is
+    still on its way to a phone never shows the wide one. Its places are
     rounded to tenths of a unit, which no eye can tell from hundredths: a tenth less to send.
 
     Raises:
@@ -35,7 +36,7 @@ def inline(svg: str, alt: str) -> str:
         [narrow] = _NARROW.finditer(svg)
         [title] = re.findall(r"<title[^>]*>(.*?)</title>", svg, re.DOTALL)
         named = narrow[0].replace('display="none"', f'role="img" aria-label="{escape(unescape(title))}"')
-        svg = svg.replace(narrow[0], "") + named
+        svg = named + svg.replace(narrow[0], "")
     return f'<div class="picture">{svg}</div>'
 
 
