@@ -170,7 +170,7 @@ def test_the_slider_shows_the_bytes_of_a_real_cache_and_of_its_copies(wiring):
         copied = {8: "0 B", 1: "0 B"}.get(kv_heads, "96 MiB")  # what MHA keeps in one of 8 layers, or nothing
         assert shown(wiring) == [f"{token:,}", f"{context} MiB", copied]
         wires = wiring.locator(".mm-fig > .mm-stage svg[role=img]")
-        assert wires.get_attribute("aria-label").endswith(f"query head 7 reads key/value head {kv_heads - 1}")
+        assert wires.get_attribute("aria-label").endswith(f"query head 8 reads key/value head {kv_heads}")
         assert wires.locator(".mm-ink").count() == wires.locator("[data-sym=k]").count() == kv_heads
         assert f"{context} MiB of 768 MiB" in wires.text_content()
 
@@ -289,10 +289,10 @@ def test_the_story_shows_what_each_head_reads(page):
     assert columns == [[[word, f"{100 * share:.0f} %"] for word, share in column] for column in expected]
     size = config.num_attention_heads // config.num_key_value_heads
     verdict = page.inner_text(".mm-verdict")
-    assert f"share k{head // size}" in verdict
+    assert f"share k{head // size + 1}" in verdict
     for query in range(head // size * size, (head // size + 1) * size):
         word, share = expected[query][0]
-        assert f"q{query} looks at “{word}” ({100 * share:.0f}\N{NO-BREAK SPACE}%)" in verdict
+        assert f"q{query + 1} looks at “{word}” ({100 * share:.0f}\N{NO-BREAK SPACE}%)" in verdict
     cache = KVCache(config.num_hidden_layers)
     for one in cache.layers:
         one.append(*(torch.empty(1, 1, config.num_key_value_heads, config.head_dim) for _ in range(2)))

@@ -26,7 +26,7 @@ from minimind_edu.rope import apply_rotary_pos_emb
 
 
 def repeat_kv(x: Tensor, n_rep: int) -> Tensor:
-    """Give every key/value head to its `n_rep` query heads: h0 h0 h0 h0 h1 h1 h1 h1.
+    """Give every key/value head to its `n_rep` query heads: h1 h1 h1 h1 h2 h2 h2 h2.
 
     `[B, T, K, D]` -> `[B, T, K * n_rep, D]`. `expand` copies nothing, but the reshape after it cannot be a view (unless
     there is one head only): the result is n_rep times the memory.

@@ -128,7 +128,7 @@ def repeat_kv_interleave(x: Tensor, n_rep: int) -> Tensor:
 
 
 def repeat_kv_tiled(x: Tensor, n_rep: int) -> Tensor:
-    """Looks like `repeat_kv` and is wrong for grouped queries: x.repeat gives h0 h1 h0 h1 h0 h1 h0 h1."""
+    """Looks like `repeat_kv` and is wrong for grouped queries: x.repeat gives h1 h2 h1 h2 h1 h2 h1 h2."""
     return x.repeat(1, 1, n_rep, 1)
 
 

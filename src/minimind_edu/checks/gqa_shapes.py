@@ -33,8 +33,8 @@ check_repeat_kv = Exercise(
     mistakes=(
         Mistake(
             repeat_kv_tiled,
-            "your order is h0 h1 h0 h1, that of x.repeat or of a new axis before the heads; the copies of a head must "
-            "be neighbors, h0 h0 h1 h1: insert the new axis after the heads, x[:, :, :, None]",
+            "your order is h1 h2 h1 h2, that of x.repeat or of a new axis before the heads; the copies of a head must "
+            "be neighbors, h1 h1 h2 h2: insert the new axis after the heads, x[:, :, :, None]",
         ),
         Mistake(
             lambda x, n: x.repeat_interleave(n, dim=1),

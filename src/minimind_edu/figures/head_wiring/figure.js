@@ -29,7 +29,7 @@ function createWires(words, isCompact) {
       "g",
       { class: "hw-head", "data-tone": "q", "data-sym": "q" },
       svg("circle", { cx: x, cy: y, r }),
-      textAt(x, y, column < LETTERED ? query : `q${query}`, { cls: "hw-name" }),
+      textAt(x, y, column < LETTERED ? query + 1 : `q${query + 1}`, { cls: "hw-name" }),
     );
   }
 
@@ -37,7 +37,7 @@ function createWires(words, isCompact) {
   function drawKept(head, x, y, width) {
     const half = (letter, top) => {
       const box = { x: x - width / 2, y: top, width, height: 24, rx: 4 };
-      const name = textAt(x, top + 12, width < LETTERED - 4 ? head : `${letter}${head}`, { cls: "hw-name" });
+      const name = textAt(x, top + 12, width < LETTERED - 4 ? head + 1 : `${letter}${head + 1}`, { cls: "hw-name" });
       return svg("g", { class: "hw-head", "data-tone": letter, "data-sym": letter }, svg("rect", box), name);
     };
     return [half("k", y), half("v", y + 26)];
@@ -78,7 +78,7 @@ function createWires(words, isCompact) {
     const kept = Math.min(column - 3, 64);
     const heads = Array.from({ length: s.kvHeads }, (_, head) => head);
     const isRight = (query) => s.sources[query] === s.right[query];
-    const reads = s.sources.map((head, query) => words.reads(query, head));
+    const reads = s.sources.map((head, query) => words.reads(query + 1, head + 1));
     setSize(root, width, bottom + 50, reads.join(", "));
     root.classList.toggle("hw-tight", column < LETTERED);
     fill(
@@ -119,7 +119,7 @@ function createCopies(words) {
       const middle = (query + 0.5) * column;
       const isRight = head === s.right[query];
       const box = { x: middle - wide / 2, y: top, width: wide, height, rx: 4 };
-      const name = `${column < LETTERED ? "" : "k"}${head}${isRight ? "" : "≠"}`;
+      const name = `${column < LETTERED ? "" : "k"}${head + 1}${isRight ? "" : "≠"}`;
       return svg(
         "g",
         { class: isShared ? "hw-head" : "hw-head hw-copy", "data-tone": "k", "data-sym": "k" },
@@ -128,7 +128,7 @@ function createCopies(words) {
         textAt(middle, top + height / 2, name, { cls: "hw-name", tone: isRight ? null : "bad" }),
       );
     });
-    setSize(picture, width, top + height + 4, words.copiesRead(s.sources));
+    setSize(picture, width, top + height + 4, words.copiesRead(s.sources.map((head) => head + 1)));
     label.textContent = isShared ? words.shared : words.copies;
     picture.classList.toggle("hw-tight", column < LETTERED);
     fill(picture, copies);

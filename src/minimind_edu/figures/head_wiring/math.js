@@ -7,7 +7,7 @@ export function kvHeadStops(heads) {
   return Array.from({ length: heads }, (_, i) => i + 1).filter((kvHeads) => heads % kvHeads === 0);
 }
 
-/** The key/value head behind each query head: repeat_kv writes h0 h0 h1 h1, x.repeat ("tiled") h0 h1 h0 h1. */
+/** The key/value head behind each query head: repeat_kv writes h1 h1 h2 h2, x.repeat ("tiled") h1 h2 h1 h2. */
 export function sourceHeads(heads, kvHeads, order) {
   const group = heads / kvHeads;
   return Array.from({ length: heads }, (_, query) => (order === "tiled" ? query % kvHeads : Math.floor(query / group)));

@@ -37,7 +37,7 @@ export function createReads(words) {
     const heads = weightsAt(reading).map((weights) => mostRead(weights, reading.tokens, SHOWN_WORDS));
     label.textContent = words.readsAt(reading.layer + 1, reading.tokens[reading.at]);
     columns.style.gridTemplateColumns = `repeat(${heads.length}, minmax(0, 1fr))`;
-    const listOf = (reads, head) => h("ul", { "aria-label": words.readsOf(head) }, reads.map(drawRead));
+    const listOf = (reads, head) => h("ul", { "aria-label": words.readsOf(head + 1) }, reads.map(drawRead));
     fill(columns, heads.map(listOf));
   }
   return { root, draw };
@@ -50,7 +50,12 @@ export function groupVerdict(reading, words) {
   const shared = Math.floor(reading.head / size);
   const queries = Array.from({ length: size }, (_, i) => shared * size + i);
   const most = queries.map((query) => mostRead(weightsAt(reading)[query], reading.tokens, 1)[0]);
-  const parts = most.map(([word, share], i) => words.looksAt(queries[i], word, words.percent(fmt(100 * share, 0))));
+  const parts = most.map(([word, share], i) => words.looksAt(queries[i] + 1, word, words.percent(fmt(100 * share, 0))));
   const doDiffer = new Set(most.map(([word]) => word)).size > 1;
-  return words.serves(queries, shared, parts, doDiffer);
+  return words.serves(
+    queries.map((query) => query + 1),
+    shared + 1,
+    parts,
+    doDiffer,
+  );
 }

@@ -1,4 +1,4 @@
-// The words of the head wiring, by language.
+// The words of the head wiring, by language. Heads are counted from 1.
 
 export const headWiringWords = {
   en: {

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 0f5b1f87.
+// The Chinese words of words.js as of 0e5e9944.
 
 export const headWiringWords = {
   zh: {
