@@ -319,6 +319,9 @@ def test_what_the_page_says_of_the_engines_is_true_of_the_run(committed):
     assert missed == {
         ("compiled", 1.0), ("int8", 1.3), ("int4", 1.15), ("int8", 0.9), ("bfloat16", 0.65), ("llama.cpp F32", 1.0)
     }  # fmt: skip
+    both = [result for run in (committed, stored("engines_two")) for result in run["results"]]
+    rounds = [len(each) for result in both for each in result.get("seconds", {}).values()]
+    assert (min(rounds), max(rounds)) == (3, 9)
     for result in committed["results"]:
         if result["kind"] == "engines":
             same = {name for name, share in result["same_tokens"].items() if share == 1}
