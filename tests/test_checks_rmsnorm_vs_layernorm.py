@@ -109,6 +109,7 @@ WRONG = [
     (checks.check_invariances, compared_on(*[2] * 7), "a special case"),
     (checks.check_invariances, sizes_only, "compare all channels"),
     (checks.check_steady_std, lambda fan_in: 6**0.5, "the second question"),
+    (checks.check_steady_std, lambda fan_in: (6 / fan_in) ** 0.5, "the bound of a uniform distribution"),
     (checks.check_rms_norm, rms_norm_in_place, "writes into x"),
     (checks.check_rms_norm, cast_before_gain, "cast the whole product"),
     (checks.check_rms_norm, lambda x, w, e: rms_norm(x, w, 1e-6), "expected"),

@@ -265,6 +265,10 @@ check_steady_std = Exercise(
         ),
         Mistake(lambda n: 2 / n, "that is the variance: the standard deviation is its root"),
         Mistake(
+            lambda n: math.sqrt(6 / n),
+            "that is the bound of a uniform distribution with this standard deviation: the bound is √3 times as large",
+        ),
+        Mistake(
             lambda n: 2 / math.sqrt(n), "the 2 belongs under the root: ReLU halves the mean square, not the root of it"
         ),
         Mistake(
