@@ -108,6 +108,7 @@ WRONG = [
     (checks.check_swiglu, swiglu_by_silu, "to be solved without silu"),
     (checks.check_swiglu, swiglu_by_glu, "to be solved without glu"),
     (checks.check_pruned, pruned_by(lambda lengths: lengths.pow(2).mean(0).sqrt()), "you average squares"),
+    (checks.check_pruned, pruned_by(lambda lengths: lengths.amax(0)), "you take the largest length"),
     (checks.check_squares, product, "this is a · b"),
     (checks.check_squares, four_neurons, "two neurons have"),
     (checks.check_pruned, zeroed, "gate: the answer has shape [9, 4], expected [8, 4]"),

@@ -251,6 +251,10 @@ check_pruned = Exercise(
             "you average squares, which count one large position for more than many small ones; average the lengths",
         ),
         Mistake(
+            _pruned(lambda x, gate, up, down: (F.silu(x @ gate.T) * (x @ up.T)).abs().amax(0) * down.norm(dim=0)),
+            "you take the largest length over the positions; take the average",
+        ),
+        Mistake(
             _pruned(lambda x, gate, up, down: -_sizes(x, gate, up, down)), "you removed the neuron that adds the most"
         ),
         Mistake(
