@@ -49,3 +49,14 @@ def test_on_a_phone_a_table_is_no_wider_than_the_page_and_empty_cells_take_no_li
         )
         assert reference.NOTHING not in seen, stem
     context.close()
+
+
+@pytest.mark.parametrize("folder", ["", "zh"], ids=["en", "zh"])
+@pytest.mark.parametrize(("stem", "says"), [("glossary", "A"), ("papers", "Z"), ("notes_map", "Q1–Q19")])
+def test_links_above_a_long_table_lead_to_its_rows(html, folder, stem, says):
+    page = (html / folder / "book" / "reference" / f"{stem}.html").read_text(encoding="utf-8")
+    above = " ".join(re.findall(r'<p class="jumps">.+?</p>', page, re.DOTALL))
+    links = re.findall(r'href="#([^"]+)"[^>]*>([^<]+)</a>', above)
+    assert says in [text for _, text in links] and len(links) > 20
+    for target, _ in links:
+        assert len(re.findall(rf'<tr class="[^"]*" id="{target}"', page)) == 1, target

@@ -16,7 +16,7 @@ from sphinx.application import Sphinx
 
 from minimind_book import chinese
 from minimind_book.card import table
-from minimind_book.reference import FOLDER, Table, address, corrections_by_number, rows_of, spelled
+from minimind_book.reference import FOLDER, Table, address, corrections_by_number, jumps, rows_of, spelled
 from tools.corrections import notebooks
 
 _PLACES = re.compile(
@@ -83,6 +83,18 @@ def corrected() -> dict[tuple[str, str], list[str]]:
     return _by_section((number, entry.place) for number, entry in corrections_by_number().items())
 
 
+def _top(section: str, parts: dict[str, str]) -> str:
+    """What the link to a section's chapter says: a part of a document by its name, a chapter by number and heading."""
+    if section.startswith("Q"):
+        return "Q1–Q19"
+    if section == "summary":
+        return parts[section]
+    if section.startswith("§"):
+        number = section.partition(".")[0]
+        return f"{number} {parts[number]}"
+    return section.partition(" ")[0]
+
+
 def _by_section(named: Iterator[tuple]) -> dict:
     found: dict = {}
     for one, text in named:
@@ -105,6 +117,7 @@ class NotesMap(Table):
         titles, whole, before, _ = WORDS["zh" if chinese.IS_CHINESE else "en"]
         written = table(titles, [])
         body = next(iter(written.findall(nodes.tbody)))
+        tops: dict[str, str] = {}
         parts = {section: title for (named, section), title in sections().items() if named == document}
         for section, title in {**parts, "": whole}.items():
             rows, numbers = lessons.get((document, section), []), errors.get((document, section), [])
@@ -112,6 +125,8 @@ class NotesMap(Table):
                 continue  # what it says is in its subsections
             label = nodes.strong("", f"{document} {section}".strip())
             target = nodes.make_id(f"notes-{document}-{section.replace('§', '')}")
+            if section:
+                tops.setdefault(_top(section, parts), target)
             body += self.wide("section", [label, nodes.Text(" "), *self.cell(title)], ids=[target])
             for _, lesson, terms, _, where in rows:
                 text = self.cell(lesson)
@@ -124,7 +139,7 @@ class NotesMap(Table):
         written["classes"] += ["reference", "reference-notes", "colwidths-given"]
         for column, width in zip(written.findall(nodes.colspec), (3, 2), strict=True):
             column["colwidth"] = width
-        return [written]
+        return [jumps(tops), written]
 
     def wide(self, kind: str, content: list[nodes.Node], **attributes: list[str]) -> nodes.row:
         """A row of one cell."""

@@ -29,6 +29,7 @@ from tools.translated import blocks_of, is_translated, merged_rows, translation_
 
 FOLDER = ROOT / "book" / "reference"
 WHERE = "Where"
+BY_LETTER = {"glossary", "papers"}  # long, and in the order of the alphabet
 NOTHING = "-"  # what a cell says that has nothing to say
 _HAN = re.compile("[\u3000-\u9fff\uff00-\uffef]")
 _WORD = re.compile(f"{_HAN.pattern}|(?:(?!{_HAN.pattern})\\S)+")  # Chinese breaks between any two characters
@@ -138,6 +139,26 @@ def widths(written: nodes.table) -> list[int]:
     return [round(words + left * rest) for words, rest in zip(least, more, strict=True)]
 
 
+def letters(written: nodes.table) -> dict[str, str]:
+    """The first letters of a table in the order of the alphabet, and for each the id of its first row."""
+    found: dict[str, str] = {}
+    for row in next(iter(written.findall(nodes.tbody))).findall(nodes.row):
+        letter = row.astext()[0].upper()
+        if letter not in found:
+            found[letter] = f"letter-{letter.lower()}"
+            row["ids"] += [found[letter]]
+    return found
+
+
+def jumps(targets: dict[str, str]) -> nodes.paragraph:
+    """Links into a long table, above it: what each says, and the id of the row to which it leads."""
+    written = nodes.paragraph(classes=["jumps"])
+    for text, target in targets.items():
+        written += nodes.reference("", text, refuri=f"#{target}", internal=True)
+        written += nodes.Text(" ")
+    return written
+
+
 class Table(SphinxDirective):
     """What a table needs to write its cells."""
 
@@ -172,7 +193,7 @@ class Reference(Table):
         for entry in written.findall(nodes.entry):
             if entry.astext() == NOTHING:
                 entry["classes"] += ["nothing"]  # on a phone, where a row is a block, it would be a line of its own
-        return [written]
+        return [jumps(letters(written)), written] if name in BY_LETTER else [written]
 
     def linked(self, cells: list[list[nodes.Node]], where: str) -> list[list[nodes.Node]]:
         """A row whose first cell leads to a place."""
