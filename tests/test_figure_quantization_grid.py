@@ -373,7 +373,7 @@ def test_other_rows_come_with_the_living_model(figure):
     figure.get_by_role("radio", name="4", exact=True).check()
     figure.get_by_role("slider", name="row", exact=True).fill("3")
     figure.wait_for_function(
-        "document.querySelector('.qg-row .mm-strong').textContent === 'layer 4, down_proj, row 3: 128 weights'"
+        "document.querySelector('.qg-row .mm-strong').textContent === 'layer 4, down_proj, row 4: 128 weights'"
     )
     scale = quantize(matrix_of(4, "down_proj")[[3]], Grid(4)).scales.item()
     assert figure.locator(".qg-step").text_content() == f"step {scale:.3f}"
@@ -382,7 +382,7 @@ def test_other_rows_come_with_the_living_model(figure):
     assert figure.locator(".qg-step").text_content() == f"step {scale:.3f}"
     figure.get_by_label("k_proj", exact=True).check()
     figure.get_by_role("slider", name="row", exact=True).press("End")
-    assert "k_proj, row 63: 64 weights" in figure.locator(".qg-row .mm-strong").text_content()
+    assert "k_proj, row 64: 64 weights" in figure.locator(".qg-row .mm-strong").text_content()
 
 
 @pytest.mark.parametrize("bits, per", [(4, "row"), (3, "tensor"), (2, "group")])
@@ -417,7 +417,7 @@ def test_while_the_model_is_awaited_the_slider_stays_where_it_was_put(page):
     slider = page.get_by_role("slider", name="row", exact=True)
     slider.fill("30")
     assert "on its way" in page.locator(".qg-more").text_content()
-    assert "up_proj, row 6" in page.locator(".qg-row .mm-strong").text_content()
+    assert "up_proj, row 7:" in page.locator(".qg-row .mm-strong").text_content()
     assert slider.input_value() == "30"
 
 
@@ -427,7 +427,7 @@ def test_without_the_script_the_row_stays_and_the_control_works(page):
     unfold(page)
     page.get_by_label("q_proj", exact=True).check()
     page.wait_for_function("document.querySelector('.qg-more').textContent.includes('not within reach')")
-    assert "up_proj, row 6" in page.locator(".qg-row .mm-strong").text_content()
+    assert "up_proj, row 7:" in page.locator(".qg-row .mm-strong").text_content()
     slider = page.get_by_role("slider", name="row", exact=True)
     slider.fill("30")
     assert slider.input_value() == "6", "it says which row is shown"

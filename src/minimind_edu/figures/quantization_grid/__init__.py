@@ -45,7 +45,7 @@ class QuantizationGrid(Figure):
         per: which weights share a scale: the `tensor`, the `row`, or a `group` of 16 neighbors in it.
         layer: 1 to 4, of the row that is shown.
         matrix: of this layer, a key of MATRICES.
-        row: from 0.
+        row: from 0, as an index; the picture counts from 1.
         pull: how many times its own size the row's largest weight is drawn, 0 to 1.7; only in the picture.
         question: of the twelve, whose next word is shown, 0 to 11.
 

@@ -166,7 +166,8 @@ function createGridControls(model, words) {
   const per = bound(choice, "per", { label: words.per, options: namedOptions(words.perNames) });
   const layer = bound(choice, "layer", { label: words.layer, options: optionsFor([1, 2, 3, 4]) });
   const matrix = bound(choice, "matrix", { label: words.matrix, options: optionsFor(Object.keys(PARTS)) });
-  const number = bound(slider, "row", { label: words.rowNumber, min: 0, max: 127, step: 1 });
+  const fromOne = (row) => row + 1;
+  const number = bound(slider, "row", { label: words.rowNumber, min: 0, max: 127, step: 1, format: fromOne });
 
   function draw(shown, isLoading) {
     setAttributes(number.input, { max: shown.rows - 1 });

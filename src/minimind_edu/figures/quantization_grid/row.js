@@ -90,7 +90,7 @@ export function createRowPlot(words, onPull) {
   function drawWords(s) {
     const { isNarrow, width, x, y } = scale;
     const { layer, matrix, row } = s.place;
-    place.textContent = words.place(layer, matrix, row, s.values.length);
+    place.textContent = words.place(layer, matrix, row + 1, s.values.length);
     error.textContent = words.error(fmt(s.error, 3), fmt(s.half, 3));
     setAttributes(
       error,
