@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from book_builder import NARROW, context_of
+from book_builder import CHAPTERS, NARROW, WIDE, context_of
 from minimind_book import reference
 
 from tools.chapters import ROOT
@@ -60,3 +60,41 @@ def test_links_above_a_long_table_lead_to_its_rows(html, folder, stem, says):
     assert says in [text for _, text in links] and len(links) > 20
     for target, _ in links:
         assert len(re.findall(rf'<tr class="[^"]*" id="{target}"', page)) == 1, target
+
+
+# The two characters at which each line of a name in a cell is broken.
+BROKEN = """() => [...document.querySelectorAll("table.reference code")].flatMap((code) => {
+    const walker = document.createTreeWalker(code, NodeFilter.SHOW_TEXT);
+    const letters = [];
+    while (walker.nextNode())
+        for (let at = 0; at < walker.currentNode.length; at++) {
+            const range = document.createRange();
+            range.setStart(walker.currentNode, at);
+            range.setEnd(walker.currentNode, at + 1);
+            letters.push([range.toString(), range.getBoundingClientRect().top]);
+        }
+    return letters.slice(1).flatMap(([letter, top], i) => (top > letters[i][1] + 2 ? [letters[i][0] + letter] : []));
+})"""
+
+
+@pytest.mark.parametrize("folder", ["", "zh"], ids=["en", "zh"])
+def test_a_long_name_is_broken_between_its_parts(browser, html, folder):
+    context = context_of(browser, WIDE)
+    page = context.new_page()
+    page.goto((html / folder / "book" / "reference" / "sources.html").as_uri())
+    page.evaluate("document.fonts.ready")
+    broken = page.evaluate(BROKEN)
+    assert len(broken) > 20
+    assert [pair for pair in broken if not re.fullmatch(r".[._/ ]|[ ,].|[a-z0-9][A-Z]", pair)] == []
+    context.close()
+
+
+def test_on_a_phone_what_lives_where_does_not_scroll(browser, html):
+    context = context_of(browser, NARROW)
+    page = context.new_page()
+    for name in CHAPTERS:
+        page.goto((html / f"{name}.html").as_uri())
+        page.evaluate("document.fonts.ready")
+        wide = "all => all.map((one) => one.scrollWidth - one.clientWidth)"
+        assert set(page.eval_on_selector_all("#where-this-lives-in-minimind .scroll", wide)) == {0}, name
+    context.close()

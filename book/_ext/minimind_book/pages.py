@@ -58,7 +58,18 @@ FONT_OF_FORMULAS = "1em Book Math"
 
 PLAIN_TOKENS = {"n", "p", "w", "nb"}  # token classes that no rule colors
 _TOKEN = re.compile(r'<span class="(\w+)">([^<]*)</span>')
+_DOT = re.compile(r"(?<=\w)(?=[./]\w)")
+_JOINT = re.compile(r"(?<=\w)(?=_)|(?<=[a-z0-9])(?=[A-Z])")  # of snake_case and CamelCase
+WHOLE = 19  # characters of a name, or of what is between its dots, that fit into a narrow column
 _FLAG = re.compile(r"(?<= )--?\w[\w-]*")  # of a command: a browser would break the line after its dash
+
+
+def _breakable(name: str) -> str:
+    """A name that a narrow column may break: between its dots, and where that does not do, between its words."""
+    if len(name) <= WHOLE:
+        return name
+    parts = _DOT.split(name)
+    return "<wbr>".join(_JOINT.sub("<wbr>", part) if len(part) > WHOLE else part for part in parts)
 
 
 class Translator(HTML5Translator):
@@ -67,6 +78,7 @@ class Translator(HTML5Translator):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.numbering = figures.Numbering(self.config.language)
+        self.in_cell = False
 
     def visit_raw(self, node: nodes.raw) -> None:
         if "html" in node.get("format", "").split():
@@ -84,10 +96,21 @@ class Translator(HTML5Translator):
         super().depart_table(node)
         self.body.append("</div>")
 
+    def visit_entry(self, node: nodes.entry) -> None:
+        self.in_cell = True
+        super().visit_entry(node)
+
+    def depart_entry(self, node: nodes.entry) -> None:
+        super().depart_entry(node)
+        self.in_cell = False
+
     def visit_literal(self, node: nodes.literal) -> None:
         text = node.astext()
         name = symbols.attribute(self.builder.current_docname, text) or node.get("sym", "")
-        shown = _FLAG.sub(r'<span class="unbroken">\g<0></span>', escape(text, quote=False))
+        shown = escape(text, quote=False)
+        if self.in_cell:
+            shown = " ".join(map(_breakable, shown.split(" ")))
+        shown = _FLAG.sub(r'<span class="unbroken">\g<0></span>', shown)
         self.body.append(f"<code{name}>{shown}</code>")
         raise nodes.SkipNode
 
