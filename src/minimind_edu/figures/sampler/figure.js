@@ -224,15 +224,16 @@ function renderSampler({ model, el }) {
   const [verdict, status] = [announcement(), announcement("sp-status")];
   const numbers = readout([]);
   const seed = button({ label: "", onClick: () => setTraits(model, { seed: model.get("seed") + 1 }) });
-  const { temperature, ...folded } = knobs.knobs;
+  const { repetition_penalty: penalty, ...turned } = knobs.knobs;
   const begin = h("div", { class: "sp-begin" }, start, actions.back);
   const beside = h("div", { class: "mm-column sp-beside" }, isCompact ? line : [begin, line, status]);
   const told = h("div", { class: "sp-told" }, recipe, verdict);
   const stage = h("div", { class: "mm-stage mm-column sp-stage" }, beside, bars, isCompact ? null : told);
-  const control = row(temperature, isCompact ? null : actions);
+  const inSight = h("div", { class: "mm-controls sp-knobs" }, Object.values(turned), actions);
+  const control = isCompact ? row(turned.temperature) : inSight;
   const note = h("p", { class: "mm-note" }, words.order);
   const chosen = h("div", { class: "sp-chosen" }, presets, seed);
-  const more = [chosen, h("div", { class: "mm-controls sp-knobs" }, Object.values(folded)), note, source];
+  const more = [chosen, row(penalty), note, source];
   const shape = isCompact ? { ...words, title: words.titleCompact } : words;
   const root = frame(shape, { stage, control, numbers, more }, isCompact);
 

@@ -10,7 +10,7 @@ export const samplerWords = {
     title: "Reshape the distribution, and the draws follow.",
     titleCompact: "A low temperature favors the likely words, a high one evens them out.",
     caption: "Press a bar to add its word to the text.",
-    more: "More: presets, other knobs, your story",
+    more: "More: presets, repetition penalty, your story",
     start: "How many words can follow?",
     starts: { broad: "many", medium: "a few", sharp: "one" },
     percent,

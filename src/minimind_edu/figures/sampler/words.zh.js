@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of b8da087a.
+// The Chinese words of words.js as of 715b4835.
 
 const percent = (share) => {
   const value = 100 * share;
@@ -10,7 +10,7 @@ export const samplerWords = {
     title: "分布改成什么样，抽出来的词就跟着变成什么样。",
     titleCompact: "温度低，偏向可能的词；温度高，机会更平均。",
     caption: "按一根条，就把那个词接到文本后面。",
-    more: "更多：预设、其他旋钮、你的故事",
+    more: "更多：预设、重复惩罚、你的故事",
     start: "后面能接几个词？",
     starts: { broad: "很多", medium: "几个", sharp: "一个" },
     percent,
