@@ -9,7 +9,7 @@ import pytest
 import torch
 from minimind_book import chinese
 from sphinx.cmd.build import build_main
-from stored_benchmark import cell, engine_tables, measured, overview
+from stored_benchmark import cell, engine_table, engine_tables, measured, overview
 
 from benchmarks import report
 from benchmarks.among_engines import compared
@@ -214,6 +214,14 @@ def test_the_tables_name_machine_threads_and_who_is_missing():
     assert "| int8 | 1 | 2 | **2.25**<br>2.00–2.50 | 45 % |" in text
 
 
+def test_the_reading_of_a_prompt_has_no_columns_that_say_nothing(committed):
+    for result in committed["results"]:
+        if result["kind"] == "engines' prefill":
+            head, _, *rows = engine_table(result).splitlines()
+            assert head == "|  | tokens/s | × transformers |"
+            assert len(rows) == len(result["seconds"]) and not any("|  |" in row for row in rows)
+
+
 def test_one_table_has_everybody_in_every_work_the_fastest_first():
     rows = overview(engines_run()["results"]).splitlines()
     assert rows[0] == "|  | bytes per weight | small, one text | small, 8 texts | KL |"
@@ -236,7 +244,8 @@ def test_the_chinese_edition_has_words_for_all_that_the_tables_and_the_chart_of_
     assert "2 个线程；墙上的钟" in of_two and "2 个线程比一个" in of_two
     told = engine_tables(committed)
     machine, versions, *_ = told.split("\n\n")
-    heads = [line for line in told.splitlines() if line.startswith("| ") and "字节" in line or "KL" in line]
+    lines = told.splitlines()
+    heads = [head for head, below in zip(lines, lines[1:], strict=False) if below.startswith("| ---")]
     headings = re.findall('class="what">([^<]*)', told)
     assert len(headings) == len(heads) - 1 == 7
     assert "个线程" in machine and "在本机编译" in versions

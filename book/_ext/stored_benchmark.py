@@ -211,14 +211,16 @@ def engine_table(result: dict[str, Any]) -> str:
         return markdown_table(rows)
     seconds = result["seconds"]
     first = "compiled" if "compiled" in seconds else "transformers"
-    rows = [["", "bytes per weight", "tokens/s", f"× {first}", "of the limit"], ["---"] * 5]
+    rows = [["", "tokens/s", f"× {first}"]]
     sizes, tokens = result.get("bytes_per_weight", {}), result.get("batch", result["prompt"])
     for name in sorted(seconds, key=lambda name: statistics.median(seconds[name])):
         against = Finding("", name, rounds=tuple(ratios(seconds[first], seconds[name])))
-        rate = f"{tokens / statistics.median(seconds[name]):.0f}"
-        share = _ratio(result, name, "limit") if sizes else ""
-        rows.append([name, f"{sizes[name]:g}" if sizes else "", rate, cell(against), share])
-    return markdown_table(rows)
+        rows.append([name, f"{tokens / statistics.median(seconds[name]):.0f}", cell(against)])
+    if sizes:  # of decoding, which waits for the weights to be read
+        more = [("bytes per weight", "of the limit")]
+        more += [(f"{sizes[name]:g}", _ratio(result, name, "limit")) for name, *_ in rows[1:]]
+        rows = [[name, size, *others, share] for (name, *others), (size, share) in zip(rows, more, strict=True)]
+    return markdown_table([rows[0], ["---"] * len(rows[0]), *rows[1:]])
 
 
 def markdown_table(rows: list[list[str]]) -> str:
