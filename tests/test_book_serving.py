@@ -61,7 +61,8 @@ def test_the_page_says_what_the_picture_shows():
     rooms, pages = (number[len(moments) - 1] for _, moments in WAYS.values())
     assert f"may begin: {rooms} steps." in page and f"texts fit: {pages} steps." in page
     wanted = [str(text.words) for text in TEXTS.values()]
-    assert f"Five readers want {', '.join(wanted[:-1])} and {wanted[-1]} words" in page
+    readers = f"Five readers, {min(TEXTS)} to {max(TEXTS)}, want"
+    assert f"{readers} {', '.join(wanted[:-1])} and {wanted[-1]} words" in page
     assert max(map(sum, TEXTS.values())) == ROOM and f"longer than {ROOM}." in page and f"{POSITIONS} positions" in page
     where = {
         name: [i for i, part in enumerate(memory) if part and part.text == name]
