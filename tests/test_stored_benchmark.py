@@ -314,6 +314,13 @@ def test_what_the_page_says_of_the_engines_is_true_of_the_run(committed):
             best = max(speed for name, speed in speeds.items() if sizes[name] == 4)
             is_small = result["size"] == "small"
             if result["batch"] == 1:
+                limits = result["limits"]
+                moved = ratios(limits["4 bytes"], limits["0.625 bytes"])  # the tick, for 6.4 times fewer bytes
+                assert min(moved) > 4 / 0.625 == 6.4
+                assert is_small or (round(min(moved)), round(max(moved))) == (9, 10)
+                reached = ratios(limits["4 bytes"], result["seconds"]["compiled"])
+                assert (statistics.median(reached) > 1) == is_small
+                assert statistics.median(ratios(limits["0.625 bytes"], result["seconds"]["int4"])) < 0.7
                 assert 0.9 < speeds["compiled"] / best < 1.1
                 beside = ratios(result["seconds"]["onnxruntime fp32"], result["seconds"]["compiled"])
                 assert 0.97 < statistics.median(beside) < 1 and best == speeds["onnxruntime fp32"]
