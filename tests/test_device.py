@@ -85,3 +85,15 @@ def test_one_thread_computes_inside_and_all_of_them_after_it():
         assert torch.get_num_threads() == 3
     finally:
         torch.set_num_threads(before)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="torch says so of CUDA alone")
+@pytest.mark.parametrize("first, said", [("", True), ("pick_device(); ", False)])
+def test_a_backward_that_begins_with_a_matrix_product_says_nothing(first, said):
+    """In a process of its own, since torch speaks once."""
+    program = (
+        f"import torch; from minimind_edu.device import pick_device; {first}x = torch.randn(2, 8, device='cuda', "
+        "requires_grad=True); torch.nn.Linear(8, 8).cuda()(x).backward(torch.ones(2, 8, device='cuda'))"
+    )
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ("no current CUDA context" in answer.stderr) == said

@@ -41,6 +41,16 @@ def gpu(request):
             yield device
 
 
+def alike(found, expected, gpu):
+    """Whether two tensors, numbers or collections of them are the same.
+
+    To the last bit on a pretended GPU; a real one adds in another order, which float32 shows.
+    """
+    room = 1e-4 if torch.get_device_module(gpu).is_available() else 0
+    torch.testing.assert_close(found, expected, rtol=room, atol=room, check_device=False)
+    return True
+
+
 def moved(make, gpu):
     """A model that `make` makes, and the same on the GPU."""
     return make(), make().to(gpu)
@@ -68,7 +78,7 @@ def test_weights_that_are_there_are_assigned_and_the_tables_follow_them(gpu):
     here, there = moved(lambda: tiny_model(dtype=torch.float32), gpu)
     empty, ids = without_storage(here.config), token_ids(2, 5)
     empty.load_state_dict(there.state_dict(), assign=True)
-    torch.testing.assert_close(empty(ids.to(gpu)).logits.cpu(), here(ids).logits)
+    assert alike(empty(ids.to(gpu)).logits, here(ids).logits, gpu)
 
 
 def test_training_moves_its_batches(gpu):
@@ -84,19 +94,20 @@ def test_the_living_model_is_examined_where_it_is(gpu):
     assert exam.accuracy(there, asked) == exam.accuracy(here, asked)
     assert exam.divergence(there, stories) == pytest.approx(exam.divergence(here, stories))
     weights = heads.attention_weights(there, ids[:1].to(gpu))
-    assert weights.device == gpu and torch.equal(weights.cpu(), heads.attention_weights(here, ids[:1]))
+    assert weights.device == gpu and alike(weights, heads.attention_weights(here, ids[:1]), gpu)
     for measure in (heads.answer_reading, heads.lost_without):
         found = measure(there, asked[:1])
-        assert found.device == gpu and torch.equal(found.cpu(), measure(here, asked[:1]))
+        assert found.device == gpu and alike(found, measure(here, asked[:1]), gpu)
     with heads.silenced(there, 0, 1):
         assert exam.accuracy(there, asked) <= 1
     less = rounded_model(there, Grid(4))
     assert device_of(less) == gpu
-    assert living_rounding.difference(less, there, ids) == living_rounding.difference(
-        rounded_model(here, Grid(4)), here, ids
+    rounded_here = rounded_model(here, Grid(4))
+    assert alike(
+        living_rounding.difference(less, there, ids), living_rounding.difference(rounded_here, here, ids), gpu
     )
     for one, two in zip(neuron_words.run(there, stories), neuron_words.run(here, stories), strict=True):
-        assert one.device == gpu and torch.equal(one.cpu(), two)
+        assert one.device == gpu and alike(one, two, gpu)
 
 
 @pytest.mark.parametrize("name", ["whole", "no positions", "learned positions", "LayerNorm", "ReLU", "no attention"])
@@ -116,7 +127,7 @@ def test_a_mixture_is_looked_at_where_it_is(gpu):
         routing.look(model.eval(), ids, ids[:1])
         for model in moved(lambda: new_model(0, routing.config(2, balanced=True)), gpu)
     )
-    assert there == here
+    assert alike(there, here, gpu)
 
 
 def test_a_reader_is_examined_where_it_is(gpu):

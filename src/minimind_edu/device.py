@@ -7,6 +7,7 @@ model = MiniMindForCausalLM(config).to(device)  # to train: in float32, and conv
 MPS has no float64, so what is float64 is converted before it moves: `x.float().to(device)`.
 """
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -17,6 +18,9 @@ from torch import nn
 def pick_device(dtype: torch.dtype | None = None) -> torch.device:
     """CUDA if there is one, else Apple's MPS unless you compute in float64, which it has not, else the CPU."""
     if torch.cuda.is_available():
+        # torch runs a backward in a thread of its own, says at its first matrix product that the thread had no context
+        # yet, and makes one: there is nothing to do about it, and a reader would wonder
+        warnings.filterwarnings("ignore", "Attempting to run cuBLAS, but there was no current CUDA context")
         return torch.device("cuda")
     if torch.backends.mps.is_available() and dtype != torch.float64:
         return torch.device("mps")
