@@ -103,9 +103,7 @@ def test_the_living_model_is_examined_where_it_is(gpu):
     less = rounded_model(there, Grid(4))
     assert device_of(less) == gpu
     rounded_here = rounded_model(here, Grid(4))
-    assert alike(
-        living_rounding.difference(less, there, ids), living_rounding.difference(rounded_here, here, ids), gpu
-    )
+    assert alike(living_rounding.difference(less, there, ids), living_rounding.difference(rounded_here, here, ids), gpu)
     for one, two in zip(neuron_words.run(there, stories), neuron_words.run(here, stories), strict=True):
         assert one.device == gpu and alike(one, two, gpu)
 
