@@ -451,10 +451,6 @@ UNLIKE = {
         lambda: _changed(unk_token="a", vocab={"a": 0, "b": 1, "ab": 2}, merges=[["a", "b"]]),
         "it has a token for unknown bytes",
     ),
-    "one id twice": (
-        lambda: _changed(vocab=(vocab := byte_level().get_vocab()) | {"zz": vocab["t"]}),
-        "two of its tokens share an id",
-    ),
     "no merges": (lambda: _changed(merges=[]), "it has no merges"),
     "spaces": (lambda: _with(lambda t: t.add_tokens([AddedToken("<a>", lstrip=True)]) and None), "takes spaces along"),
     "words": (lambda: _with(lambda t: t.add_tokens([AddedToken("a", single_word=True)]) and None), "whole words only"),
@@ -488,6 +484,14 @@ def test_a_tokenizer_that_llama_cpp_reads_in_another_way_is_left_out_with_the_re
     with pytest.warns(UserWarning, match=f"token ids only, no text: llama.cpp has no such tokenizer: .*{reason}"):
         facts = facts_of(tiny_model(vocab_size=400), tmp_path / "a", tokens)
     assert facts["tokenizer.ggml.model"] == "none" and "tokenizer.ggml.tokens" not in facts
+
+
+def test_two_texts_of_one_id_have_no_place_in_the_file(tmp_path):
+    tokens = byte_level()
+    model = json.loads(tokens.to_str())["model"]
+    model["vocab"]["zz"] = model["vocab"]["t"]
+    with pytest.warns(UserWarning, match="two of its tokens share an id"):
+        facts_of(tiny_model(vocab_size=400), tmp_path / "a", tokens, {"tokenizer.json": {"model": model}})
 
 
 def test_without_a_tokenizer_the_file_takes_ids(tmp_path):
