@@ -31,14 +31,14 @@ def before(since: str | None) -> tuple[str | None, str]:
     return touched.commit_of("HEAD~1", ROOT), "the commit before the last"
 
 
-def own_looks(paths: list[str], since: str | None) -> tuple[list[Look], list[str]]:
+def own_looks(paths: list[str], since: str | None, root: Path = ROOT) -> tuple[list[Look], list[str]]:
     """What is to be run here, and in words what never is.
 
     A chapter runs once, as it is, and only if a cell of code has changed. Tests of built pages would build the book.
     """
     found, left = [], []
-    for look in touched.looks(paths):
-        if look.name.startswith("tests/test_book"):
+    for look in touched.looks(paths, root):
+        if Path(look.name).name.startswith("test_book"):
             left.append(f"{look}: {BUILT}")
         elif look.kind == "chinese":
             left.append(f"{look}: {BUILT}")
@@ -46,16 +46,18 @@ def own_looks(paths: list[str], since: str | None) -> tuple[list[Look], list[str
             found.append(look)
         else:
             path = f"chapters/{look.name}.ipynb"
-            earlier = touched.git("show", f"{since}:{path}") if since else None
-            if path in paths and code_differs(earlier, (ROOT / path).read_text(encoding="utf-8")):
+            earlier = touched.git("show", f"{since}:{path}", root=root) if since else None
+            if path in paths and code_differs(earlier, (root / path).read_text(encoding="utf-8")):
                 found.append(Look("chapter", look.name, seconds=look.seconds))
                 left.append(f"{look}: a push runs it")
+            else:
+                left.append(f"{look}: no cell of code has changed; a push runs it")
     return found, left
 
 
-def lint(paths: list[str]) -> list[Step]:
+def lint(paths: list[str], root: Path = ROOT) -> list[Step]:
     """ruff and oxfmt for the files that are there."""
-    here = [path for path in paths if (ROOT / path).is_file()]
+    here = [path for path in paths if (root / path).is_file()]
     own = [path for path in here if path.endswith((".py", ".ipynb"))]
     front = [path for path in here if path.endswith((".js", ".css", ".mjs"))]
     steps = []

@@ -21,7 +21,7 @@ TESTED = "make test"
 
 BOOK = Step(BUILT, ("make", "book"))
 PYTEST = python("-m", "pytest")
-ZH = ("_build/html/zh/notebooks/",)
+TWO = "Chinese, two threads"
 
 # All there is. What needs a built book builds it first, unless a part before has: parts are jobs of their own, too.
 PARTS: dict[str, tuple[Step, ...]] = {
@@ -31,7 +31,7 @@ PARTS: dict[str, tuple[Step, ...]] = {
     # What Chinese pages hand over, with its package inside; and with two threads, on which no number may depend.
     "chinese": (
         BOOK,
-        Step("Chinese, two threads", (*PYTEST, "-n", "0", "--nbval", "--threads", "2", *ZH), needs=BUILT),
+        Step(TWO, (*PYTEST, "-n", "0", "--nbval", "--threads", "2", "_build/html/zh/notebooks/"), needs=BUILT),
     ),
     "colab": (Step("make colab", ("make", "colab", f"PYTHON={sys.executable}")),),
     "figures": (Step("make live FEW=1", ("make", "live", "FEW=1")),),  # each figure with a kernel behind it
@@ -53,23 +53,18 @@ def push(since: str | None) -> list[list[Step]]:
     known = [path for path in paths if touched.rule_of(path)]  # a file without a rule is what a test complains about
     taken, left = touched.cut(filter(touched.is_close, touched.looks(known)), CLOSELY)
     say(touched.told(taken, left))
-    closely = [
-        Step(name, command, CLOSE, needs=needs(name)) for name, command in touched.commands(taken, before).items()
-    ]
+    closely = touched.commands(taken, before).items()
     return [
         [Step("make lint", ("make", "lint"))],
         [Step("make types", ("make", "types")), BOOK],  # types keep one core busy
         [Step(TESTED, ("make", "test"))],
-        *([step] for step in closely),
+        *([Step(name, command, {"BOOK_HTML": "_build/html"}, needs(name))] for name, command in closely),
     ]
-
-
-CLOSE = {"BOOK_HTML": "_build/html"}
 
 
 def needs(name: str) -> str:
     """What must be green for a close look to say anything: a built book, for those at pages."""
-    return BUILT if name in ("close tests", "close names", "Chinese, two threads") else ""
+    return BUILT if name in ("close tests", "close names", TWO) else ""
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -7,11 +7,13 @@ import os
 import re
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -36,7 +38,7 @@ class Step:
 
     name: str
     command: tuple[str, ...]
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict, hash=False)
     needs: str = ""  # the step without which this one says nothing
 
 
@@ -101,13 +103,8 @@ def run_all(rows: Sequence[Sequence[Step]], before: Sequence[Done] = (), root: P
         green = {one.name for one in done if one.status == 0}
         able = [step for step in row if not step.needs or step.needs in green]
         done += [Done(step.name, 0.0, None, [f"it needs {step.needs}"]) for step in row if step not in able]
-        found: list[Done] = []
-        threads = [threading.Thread(target=lambda step=step: found.append(run(step, root))) for step in able]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        done += sorted(found, key=lambda one: [step.name for step in able].index(one.name))
+        with ThreadPoolExecutor(max(1, len(able))) as pool:
+            done += pool.map(partial(run, root=root), able)
     tell(done, time.monotonic() - begun + sum(one.seconds for one in before))
     return int(any(one.status != 0 for one in done))
 
@@ -121,10 +118,8 @@ def tell(done: Sequence[Done], seconds: float) -> None:
     width = max([len(one.name) for one in done] + [5])
     say(f"\n{'step':{width}}   time")
     for one in done:
-        reason = one.last[-1] if one.status is None and one.last else ""
-        say(
-            f"{one.name:{width}} {clock(one.seconds):>6}  {'; '.join([one.verdict, *one.closing, *filter(None, [reason])])}"
-        )
+        reasons = one.last[-1:] if one.status is None else ()
+        say(f"{one.name:{width}} {clock(one.seconds):>6}  {'; '.join([one.verdict, *one.closing, *reasons])}")
     say(f"{'all':{width}} {clock(seconds):>6}")
     say(closing_line(done, seconds))
 
@@ -143,10 +138,10 @@ def closing_line(done: Sequence[Done], seconds: float) -> str:
         if one.status != 0 and not own["failed"] + own["error"]:
             own["error"] += 1
         counts.update(own)
-    told = ", ".join(
-        f"{counts[kind]} {kind}" + "s" * (kind == "error" and counts[kind] > 1) for kind in counts if counts[kind]
-    )
-    return f"==== {told or 'no tests ran'} in {seconds:.2f}s ({int(seconds) // 3600}:{int(seconds) // 60 % 60:02}:{int(seconds) % 60:02}) ===="
+    errors = counts.pop("error")
+    counts["error" if errors == 1 else "errors"] = errors
+    told = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count) or "no tests ran"
+    return f"==== {told} in {seconds:.2f}s ({timedelta(seconds=int(seconds))}) ===="
 
 
 def python(*arguments: str) -> tuple[str, ...]:
