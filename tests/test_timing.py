@@ -81,6 +81,8 @@ def test_where_outputs_are_compared_few_rounds_are_enough(clock, monkeypatch):
     durations = [9, 5, 1]
     monkeypatch.setenv(timing.MOST_ROUNDS, "2")
     assert best_seconds({"a": clock.call(*durations)}, "cpu", rounds=3) == {"a": 5}
+    monkeypatch.setenv(timing.MOST_ROUNDS, "3")
+    assert best_seconds({"a": clock.call(*durations)}, "cpu", rounds=2) == {"a": 5}, "no more than asked for"
     monkeypatch.delenv(timing.MOST_ROUNDS)
     assert best_seconds({"a": clock.call(*durations)}, "cpu", rounds=3) == {"a": 1}
 
