@@ -47,14 +47,8 @@ def wrong_in(command: str) -> list[str]:
     sources += [ROOT / "conftest.py", ROOT / "tests" / "conftest.py", ROOT / "tests" / "mutants" / "__main__.py"]
     known = "".join(path.read_text(encoding="utf-8") for path in sources) + "--nbval"
     wrong += [word for word in words if word.startswith("--") and word not in known]
-    for word in words:
-        if (
-            word.startswith(("tests/", "chapters/", "_build/"))
-            and "_name" not in word
-            and not word.startswith("_build")
-        ):
-            wrong += [] if list(ROOT.glob(word.rstrip("/"))) else [word]
-    return wrong
+    named = [word for word in words if word.startswith(("tests/", "chapters/")) and "_name" not in word]
+    return wrong + [word for word in named if not list(ROOT.glob(word.rstrip("/")))]
 
 
 @pytest.mark.parametrize("command", dict.fromkeys(COMMANDS))
