@@ -13,7 +13,7 @@ FRONT_END := $(wildcard src/minimind_edu/figures/*/*.js src/minimind_edu/figures
 # Otherwise every process of the tests would compile all of them again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: book env test gpu mutants types refresh colab lab live bench engines release lint format clean
+.PHONY: book env test check everything gpu mutants types refresh colab lab live bench engines release lint format clean
 
 book: $(READY)
 	@echo "Building the book, in English and in Chinese."
@@ -37,6 +37,12 @@ test: $(COMPLETE)
 	@echo "        (What needs a browser is skipped without Chromium or Chrome; on Debian: apt install chromium-headless-shell.)"
 	@BOOK_HTML=_build/html $(BIN)/python -m pytest $(if $(ALL),--all)
 	@echo "Everything passed."
+
+check: $(COMPLETE)
+	@$(BIN)/python -m tools.check $(ARGS)
+
+everything: $(COMPLETE)
+	@$(BIN)/python -m tools.ci everything $(PARTS)
 
 gpu: $(COMPLETE)
 	@$(BIN)/python -c 'import sys, torch; sys.exit(None if torch.accelerator.is_available() else "no GPU is to be seen here: torch " + torch.__version__ + " sees none")'

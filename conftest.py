@@ -1,7 +1,9 @@
 """What every test run shares. `pytest` and `pytest --nbval` work as typed, here or below, without further options."""
 
 import gc
+import json
 import os
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,7 @@ notebook_environment.apply()
 
 def pytest_addoption(parser):
     parser.addoption("--pretend", choices=["cuda", "mps"], help="a GPU that is not there: tests/pretended_device.py")
+    parser.addoption("--store-durations", action="store_true", help="what each file takes, into tools/durations.json")
     parser.addoption("--threads", type=int, help="with so many threads, where otherwise one computes")
 
 
@@ -32,6 +35,7 @@ def pytest_configure(config):
         if option.pretend:
             raise pytest.UsageError("--pretend is for chapters: pytest --nbval --pretend cuda chapters/")
         return
+    os.environ.update(notebook_environment.COMPARED)
     if option.pretend:
         os.environ["PYTHONSTARTUP"] = str(config.rootpath / "tests" / "pretended_kernel.py")
         os.environ["PRETENDED_DEVICE"] = option.pretend
@@ -87,8 +91,21 @@ def pytest_xdist_auto_num_workers(config):
     return 0 if workers == 1 else workers
 
 
+def store_durations(config, reports) -> None:
+    """Write down what each file takes on two cores, for tools.touched: half of its tests' seconds; others stay."""
+    taken = defaultdict(float)
+    for report in reports:
+        taken[report.nodeid.partition("::")[0]] += report.duration / 2
+    path = config.rootpath / "tools" / "durations.json"
+    stored = json.loads(path.read_text(encoding="utf-8")) | {name: round(sec) for name, sec in taken.items()}
+    path.write_text(json.dumps({name: sec for name, sec in sorted(stored.items()) if sec}, indent=1) + "\n")
+
+
 def pytest_terminal_summary(terminalreporter):
     """Print what tests have to tell beside that they passed; a process that tests for another one cannot print."""
+    if terminalreporter.config.option.store_durations:
+        every = [one for reports in terminalreporter.stats.values() for one in reports if hasattr(one, "duration")]
+        store_durations(terminalreporter.config, every)
     for report in terminalreporter.getreports("passed"):
         for name, text in report.user_properties:
             if name == "told":

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+import warnings
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -223,10 +224,23 @@ def test_chapters_have_the_same_sections_in_the_same_order(lesson):
     assert "After this chapter you can" in opening and "You need" in opening and "**Predict.**" in opening
 
 
+@pytest.mark.filterwarnings("default::tools.length.Full")
 def test_a_chapter_can_be_finished_in_an_hour(lesson):
-    """What a first reader meets: `python -m tools.length` shows all chapters."""
+    """What a first reader meets: `python -m tools.length` shows all chapters. A full one is only warned of."""
     words, cells = length.words_and_cells(lesson)
-    assert words <= length.MOST_WORDS and cells <= length.MOST_CELLS
+    length.check_length("the chapter", words, length.MOST_WORDS, "words")
+    length.check_length("the chapter", cells, length.MOST_CELLS, "code cells")
+
+
+def test_a_limit_warns_before_it_forbids():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        length.check_length("a", 3000, 3000, "words")
+    for amount in (3001, 3150):
+        with pytest.warns(length.Full, match=f"a has {amount:,} words, more than the 3,000"):
+            length.check_length("a", amount, 3000, "words")
+    with pytest.raises(ValueError, match="a has 3,151 words, and more than 3,150 are forbidden"):
+        length.check_length("a", 3151, 3000, "words")
 
 
 def test_what_lies_deeper_and_what_is_folded_is_not_counted():

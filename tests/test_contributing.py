@@ -1,5 +1,6 @@
 """CONTRIBUTING.md walked through: a new figure and a new chapter need the places that it names, and no others."""
 
+import importlib.util
 import re
 import shutil
 import sys
@@ -9,6 +10,7 @@ import book_builder
 import newcomer
 import pytest
 
+from tools import length
 from tools.chapters import ROOT, chapters
 
 GUIDE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -28,6 +30,60 @@ def places(section: str) -> list[str]:
 def test_few_places_have_to_be_written_by_hand():
     assert 1 <= len(places("To make a figure")) <= 4
     assert 1 <= len(places("To add a chapter")) <= 5
+
+
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+COMMANDS = [command for command in re.findall(r"`([^`\n]+)`", GUIDE) if re.match(r"(make|pytest|python) ", command)]
+
+
+def wrong_in(command: str) -> list[str]:
+    """What a command of the guide names that is not there: a target, a module, a file, an option."""
+    wrong, words = [], command.split()
+    if words[0] == "make":
+        wrong += [word for word in words[1:2] if not re.search(rf"^{word}:", MAKEFILE, re.MULTILINE)]
+    if words[:2] == ["python", "-m"]:
+        wrong += [words[2]] if importlib.util.find_spec(words[2]) is None else []
+    sources = [Path(importlib.util.find_spec(words[2]).origin)] if words[:2] == ["python", "-m"] and not wrong else []
+    sources += [ROOT / "conftest.py", ROOT / "tests" / "conftest.py", ROOT / "tests" / "mutants" / "__main__.py"]
+    known = "".join(path.read_text(encoding="utf-8") for path in sources) + "--nbval"
+    wrong += [word for word in words if word.startswith("--") and word not in known]
+    named = [word for word in words if word.startswith(("tests/", "chapters/")) and "_name" not in word]
+    return wrong + [word for word in named if not list(ROOT.glob(word.rstrip("/")))]
+
+
+@pytest.mark.parametrize("command", dict.fromkeys(COMMANDS))
+def test_what_a_command_of_the_guide_names_exists(command):
+    assert wrong_in(command) == []
+
+
+@pytest.mark.parametrize(
+    "command, missing",
+    [
+        ("make moon", "moon"),
+        ("python -m tools.moon 05", "tools.moon"),
+        ("python -m tools.translation --admit", "--admit"),
+        ("pytest --moon tests/test_rope.py", "--moon"),
+        ("pytest tests/test_moon.py", "tests/test_moon.py"),
+        ("python tests/mutants --moon", "--moon"),
+    ],
+)
+def test_a_command_that_names_what_is_not_there_is_found(command, missing):
+    assert wrong_in(command) == [missing]
+
+
+def test_the_guide_is_short_and_names_what_a_contributor_runs():
+    assert len(GUIDE.splitlines()) <= 120
+    assert len(COMMANDS) > 20
+    assert {"make book", "make test", "make check", "make everything", "make lint", "make format"} <= set(COMMANDS)
+    for limit in (length.MOST_WORDS, length.MOST_CELLS):
+        assert str(limit) in GUIDE
+
+
+def test_the_pull_request_asks_four_things():
+    template = (ROOT / ".github" / "pull_request_template.md").read_text(encoding="utf-8")
+    asked = re.findall(r"^- \[ \] (.+)", template, re.MULTILINE)
+    assert len(asked) == 4 and all(wrong_in(one) == [] for line in asked for one in re.findall(r"`([^`]+)`", line))
+    assert "make lint" in asked[0] and "tools.translation" in asked[1] and "tools.check" in asked[2]
 
 
 def files(project: Path) -> dict[str, bytes]:

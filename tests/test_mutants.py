@@ -2,7 +2,9 @@
 
 import re
 import runpy
+import subprocess
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -46,6 +48,40 @@ def test_what_cannot_be_read_says_where_and_what_to_write(text, told):
 def test_a_mutant_whose_text_is_gone_or_that_is_no_python_is_none(file, old, new, error, told):
     with pytest.raises(error, match=told):
         catalog.Mutant("a", file, old, new, ()).changed_text()
+
+
+MANY = catalog.read(GOOD + "b | c.js | d.py\n-- x\n++ 1\n")
+
+
+def test_mutants_are_chosen_by_name_by_file_and_by_what_is_new():
+    first, second = MANY
+    assert catalog.chosen(MANY) == MANY
+    assert catalog.chosen(MANY, words=["name", "none"]) == [first]
+    assert catalog.chosen(MANY, files=["c.js"]) == [second]
+    assert catalog.chosen(MANY, known=[first]) == [second]
+    assert catalog.chosen(MANY, known=[first, replace(second, new="+ 2")]) == [second], "it was another one"
+    assert catalog.chosen(MANY, known=MANY) == []
+
+
+@pytest.mark.parametrize(
+    "asked, told", [({"words": ["none"]}, "no mutant has such a name"), ({"files": ["norm.py"]}, "changes norm.py")]
+)
+def test_a_choice_of_no_mutant_is_told(asked, told):
+    with pytest.raises(LookupError, match=told):
+        catalog.chosen(MANY, **asked)
+
+
+def test_a_commit_has_a_catalog_or_says_why_not(tmp_path, monkeypatch):
+    file = tmp_path / "catalog.txt"
+    file.write_text(GOOD, encoding="utf-8")
+    monkeypatch.setattr(catalog, "FILE", file)
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c"]
+    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "The first"]):
+        subprocess.run([*git, *command], cwd=tmp_path, check=True)
+    file.write_text("", encoding="utf-8")
+    assert catalog.of_commit("HEAD") == catalog.read(GOOD)
+    with pytest.raises(LookupError, match="'HEAD~1'"):
+        catalog.of_commit("HEAD~1")
 
 
 def test_only_python_must_be_python():

@@ -77,6 +77,16 @@ def test_one_round_is_refused():
         best_seconds({"a": lambda: None}, "cpu", rounds=1)
 
 
+def test_where_outputs_are_compared_few_rounds_are_enough(clock, monkeypatch):
+    durations = [9, 5, 1]
+    monkeypatch.setenv(timing.MOST_ROUNDS, "2")
+    assert best_seconds({"a": clock.call(*durations)}, "cpu", rounds=3) == {"a": 5}
+    monkeypatch.setenv(timing.MOST_ROUNDS, "3")
+    assert best_seconds({"a": clock.call(*durations)}, "cpu", rounds=2) == {"a": 5}, "no more than asked for"
+    monkeypatch.delenv(timing.MOST_ROUNDS)
+    assert best_seconds({"a": clock.call(*durations)}, "cpu", rounds=3) == {"a": 1}
+
+
 @pytest.mark.parametrize(("name", "module"), [("cuda", torch.cuda), ("mps", torch.mps), ("xpu", torch.accelerator)])
 def test_the_clock_is_read_when_the_device_has_finished(name, module, clock, monkeypatch):
     """The call only queues its work; the time passes in synchronize."""

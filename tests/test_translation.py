@@ -1,6 +1,7 @@
 """The Chinese edition fits the English; whatever does not is told with its place."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
@@ -189,6 +190,53 @@ def test_words_of_figures_go_stale_with_their_english(project, monkeypatch):
     assert told.startswith("dial/words.zh.js: is stale, words.js is ")
     translation.accept_scripts(("di",))
     assert list(translation.of_scripts()) == [] and twin.read_text(encoding="utf-8").endswith('{ zh: "角度" }')
+
+
+def test_a_figure_without_chinese_words_is_told(project, monkeypatch):
+    folder = project / "dial"
+    folder.mkdir()
+    monkeypatch.setattr(translation, "FIGURES", project)
+    (folder / "words.js").write_text('export const dialWords = { en: "angle" };', encoding="utf-8")
+    [told] = translation.of_scripts()
+    assert told.startswith("dial/words.zh.js: is missing")
+    assert list(translation.of_scripts({"dial"})) == [told] and list(translation.of_scripts({"other"})) == []
+
+
+@pytest.fixture
+def shown(project, monkeypatch):
+    """A chapter that shows one figure at its head and another in a cell, both with stale words."""
+    monkeypatch.setattr(translation, "FIGURES", project / "figures")
+    for name in ("small_dial", "comb", "third"):
+        folder = project / "figures" / name
+        folder.mkdir(parents=True)
+        (folder / "words.js").write_text("", encoding="utf-8")
+        (folder / "words.zh.js").write_text("// as of 00000000", encoding="utf-8")
+    outputs = [{"output_type": "display_data", "data": {"text/html": '<div data-figure="comb"></div>'}, "metadata": {}}]
+    cells = [
+        {"cell_type": "code", "id": "a", "source": "", "metadata": {}, "outputs": outputs, "execution_count": 1},
+        {"cell_type": "code", "id": "b", "source": "", "metadata": {}, "outputs": [], "execution_count": None},
+    ]
+    notebook = {"cells": cells, "metadata": {"minimind": {"opening": ["SmallDial", {}]}}}
+    path = project / "page_dials.ipynb"
+    path.write_text(json.dumps(notebook), encoding="utf-8")
+    return path
+
+
+def test_a_chapter_is_looked_at_with_its_figures_and_says_what_was_not(shown, project, monkeypatch, capsys):
+    twin = project / "page_dials.md"
+    twin.write_text("", encoding="utf-8")
+    monkeypatch.setattr(translation, "translations", lambda: [twin])
+    monkeypatch.setattr(translation, "original_of", lambda path: shown)
+    monkeypatch.setattr(translation, "complaints", lambda original: [])
+    monkeypatch.setattr(translation, "answers", SimpleNamespace(of_checks=lambda: []))
+    assert translation.main(["page"]) == 1
+    told = capsys.readouterr().out
+    assert "small_dial/words.zh.js: is stale" in told and "comb/words.zh.js: is stale" in told
+    assert "third" not in told, "the page does not show it"
+    assert "not looked at before `python -m tools.refresh` runs them: b\n" in told
+    assert "Looked at: page_dials.ipynb, the words of comb, small_dial. Not looked at: all else" in told
+    assert translation.main(["thi"]) == 1 and "third/words.zh.js: is stale" in capsys.readouterr().out
+    assert translation.main(["none"]) == 1 and "Nothing that is translated" in capsys.readouterr().out
 
 
 SHAPE = """async (files) => {

@@ -128,7 +128,7 @@ def run_unaided(chapters: list[Path]) -> str:
             shutil.copy(file, reader / "tools")
         prefix, environment, means = without_network(home)
         command = [*prefix, environments_python(), "-m", "tools.run_unaided", *(path.name for path in notebooks)]
-        environment |= {"HOME": str(home)} | QUIET | notebook_environment.ONE_THREAD
+        environment |= {"HOME": str(home)} | QUIET | notebook_environment.ONE_THREAD | notebook_environment.COMPARED
         if run(*command, env=environment, cwd=reader).returncode:
             raise ColabError("A chapter that carries the package does not run unaided as it is stored; see above.")
     return means

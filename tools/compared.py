@@ -29,6 +29,14 @@ def code_cells(notebook: dict) -> list[dict]:
     return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
 
 
+def code_differs(before: str | None, after: str) -> bool:
+    """Whether two texts of a notebook differ in a cell that runs; None is a notebook that was not there."""
+    if before is None:
+        return True
+    sources = [[text(cell) for cell in code_cells(json.loads(notebook))] for notebook in (before, after)]
+    return sources[0] != sources[1]
+
+
 def commanding_comments(cell: dict) -> list:
     """What comments in the code tell nbval, such as not to compare what the cell shows."""
     return list(find_comment_markers(text(cell)))

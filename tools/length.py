@@ -6,13 +6,31 @@ that installs.
 
 import argparse
 import re
+import warnings
 from collections.abc import Iterator
 
 from tools.chapters import CHAPTERS
 from tools.compared import load, tags, text
 
 GOING_DEEPER = "Going deeper"
-MOST_WORDS, MOST_CELLS = 3000, 35
+MOST_WORDS, MOST_CELLS = 3000, 35  # what the house writes
+AIR = 1.05  # times as much is forbidden: whoever mends a full chapter need not cut another sentence
+
+
+class Full(UserWarning):
+    """More than the house writes, and not yet more than the tests allow."""
+
+
+def check_length(name: str, amount: int, most: int, of: str) -> None:
+    """Warn of more than `most`, and refuse 5 % more.
+
+    Raises:
+        ValueError: if there is so much; it says what to cut.
+    """
+    if amount > AIR * most:
+        raise ValueError(f"{name} has {amount:,} {of}, and more than {AIR * most:,.0f} are forbidden: cut or split it")
+    if amount > most:
+        warnings.warn(f"{name} has {amount:,} {of}, more than the {most:,} that the house writes", Full, stacklevel=2)
 
 
 def main_path(notebook: dict) -> Iterator[dict | str]:
@@ -45,7 +63,9 @@ def main(arguments: list[str] | None = None) -> None:
     for path in sorted(CHAPTERS.glob("[0-9]*.ipynb")):
         if path.name.startswith(wanted):
             words, cells = words_and_cells(load(path))
-            print(f"{path.stem}: {words} of at most {MOST_WORDS} words, {cells} of at most {MOST_CELLS} code cells")
+            print(f"{path.stem}: {words} of {MOST_WORDS} words, {cells} of {MOST_CELLS} code cells", end="")
+            full = words > MOST_WORDS or cells > MOST_CELLS
+            print(f" (full; the tests forbid {AIR - 1:.0%} more)" if full else "")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Look after the Chinese edition: what is missing in zh/, stale, or built differently from the English.
 
     python -m tools.translation              list all of it
-    python -m tools.translation 01 live      the files whose names begin so
+    python -m tools.translation 01 live      the files whose names begin so, with the words of the figures that they
+                                             show and the answers of their checks; and figures whose names begin so
     python -m tools.translation --accept 01  write down that the blocks of these files fit the English of today, and of
                                              figures whose names begin so, the words
 
@@ -15,7 +16,7 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import yaml
@@ -24,7 +25,7 @@ from markdown_it import MarkdownIt
 from minimind_edu import world
 from minimind_edu.words import Words, pairs_in
 from tools import answers
-from tools.chapters import ROOT
+from tools.chapters import METADATA, ROOT
 from tools.translated import (
     FENCE,
     HEADING,
@@ -217,17 +218,26 @@ def of_contents() -> Iterator[str]:
             yield f"zh/words.md: lacks {title!r}, which _toc.yml has"
 
 
-def of_scripts() -> Iterator[str]:
-    """Words of figures whose English is another than the one that their Chinese twins were made from."""
+def of_scripts(figures: Collection[str] | None = None) -> Iterator[str]:
+    """Words of these figures (None: of all) whose English is another than the one that their Chinese was made from."""
+    for words in sorted(FIGURES.glob("*/words.js")):
+        chosen = figures is None or words.parent.name in figures
+        if chosen and not (twin := words.with_name("words.zh.js")).is_file():
+            seen = fingerprint(words.read_text(encoding="utf-8"))
+            yield f"{twin.relative_to(ROOT)}: is missing; it has the words in Chinese, `as of {seen}`"
     for twin in twins():
+        if figures is not None and twin.parent.name not in figures:
+            continue
         english = fingerprint(english_of(twin).read_text(encoding="utf-8"))
         if _AS_OF.search(twin.read_text(encoding="utf-8"))[1] != english:
             yield f"{twin.relative_to(ROOT)}: is stale, {english_of(twin).name} is {english} now"
 
 
-def of_answers() -> Iterator[str]:
-    """What is wrong with the Chinese of what checks answer."""
+def of_answers(checks: Collection[str] | None = None) -> Iterator[str]:
+    """What is wrong with the Chinese of what these checks (None: all) answer."""
     for path, pairs, wrong in answers.of_checks():
+        if checks is not None and path.name.partition(".")[0] not in checks:
+            continue
         for english, chinese in pairs.items():
             printed = re.sub(r"\{\d\}", "{}", chinese.replace("*", "×"))  # no Markdown: these are stars of code
             wrong += [f"{one} in {chinese!r}" for one in (*differences(english, printed), *misprints(printed))]
@@ -242,6 +252,30 @@ def twins() -> list[Path]:
 def english_of(twin: Path) -> Path:
     """The file whose words a twin translates."""
     return twin.with_name(twin.name.replace(".zh.", "."))
+
+
+def figures_on(original: Path) -> set[str]:
+    """The figures that a page shows in its text or as outputs that are stored, and the one that opens a chapter."""
+    stored = original.read_text(encoding="utf-8")
+    shown = set(re.findall(r'data-figure=\\*"(\w+)', stored))
+    shown |= {_folder(name) for name in re.findall(r"^```\{live-figure\} (\w+)", stored, re.MULTILINE)}
+    if original.suffix == ".ipynb":
+        opening = json.loads(stored)["metadata"].get(METADATA, {}).get("opening", ())
+        shown |= {_folder(name) for name in opening[:1]}
+    return shown
+
+
+def _folder(name: str) -> str:
+    """The folder of a figure by the name of its class."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+
+
+def never_run(original: Path) -> list[str]:
+    """The code cells of a chapter whose words nobody knows yet."""
+    if original.suffix != ".ipynb":
+        return []
+    cells = json.loads(original.read_text(encoding="utf-8"))["cells"]
+    return [cell["id"] for cell in cells if cell["cell_type"] == "code" and cell["execution_count"] is None]
 
 
 def accept_scripts(names: tuple[str, ...]) -> None:
@@ -270,17 +304,31 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--accept", action="store_true", help="the translations fit the English of today")
     options = parser.parse_args(arguments)
     names = tuple(options.names)
+    originals = [original_of(path) for path in translations() if not names or path.name.startswith(names)]
     if options.accept:
         accept_scripts(names or ("",))
-    found = [] if names else [*of_contents(), *of_scripts(), *of_answers()]
-    for path in translations():
-        if names and not path.name.startswith(names):
-            continue
-        original = original_of(path)
-        if options.accept:
+        for original in originals:
             accept(original)
+    if names:
+        figures = {path.parent.name for path in FIGURES.glob("*/words.js") if path.parent.name.startswith(names)}
+        figures = figures.union(*map(figures_on, originals))
+        if not originals and not figures:
+            print(f"Nothing that is translated has a name that begins with {' or '.join(names)}.")
+            return 1
+        checks = {original.stem.partition("_")[2] for original in originals if original.suffix == ".ipynb"}
+        found = [*of_scripts(figures), *of_answers(checks)]
+    else:
+        found = [*of_contents(), *of_scripts(), *of_answers()]
+    for original in originals:
         found += complaints(original)
     print("\n".join(found) or "The Chinese edition fits.")
+    for original in originals:
+        if cells := never_run(original):
+            print(f"{original.name}: not looked at before `python -m tools.refresh` runs them: {', '.join(cells)}")
+    if names:
+        shown = f"the words of {', '.join(sorted(figures))}" if figures else "no words of figures"
+        looked = ", ".join([original.name for original in originals] + [shown])
+        print(f"Looked at: {looked}. Not looked at: all else; without a name, everything is.")
     return int(bool(found))
 
 

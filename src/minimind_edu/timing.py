@@ -1,6 +1,7 @@
 """How long calls take, measured in one way on every device."""
 
 import math
+import os
 import time
 from collections.abc import Callable, Hashable, Mapping
 from typing import TypeVar
@@ -12,6 +13,8 @@ from minimind_edu.notebook import progress
 Name = TypeVar("Name", bound=Hashable)
 
 _SHORTEST = 0.002  # seconds between two looks at the clock, so that looking costs nothing
+# Where a chapter's outputs are compared, nobody reads its timings: this variable says how many rounds are enough.
+MOST_ROUNDS = "MINIMIND_EDU_MOST_ROUNDS"
 _TICK = 1e-7  # seconds that a clock can tell apart; what is shorter may seem to take none
 
 
@@ -54,11 +57,12 @@ def best_seconds(
     Args:
         calls: what to measure, by name.
         device: where the calls compute; the clock is read when that device has finished.
-        rounds: so many times each.
+        rounds: so many times each, or as many as the environment's `MINIMIND_EDU_MOST_ROUNDS` allows, if that is less.
 
     Raises:
         ValueError: if there are fewer than two rounds.
     """
+    rounds = min(rounds, int(os.environ.get(MOST_ROUNDS, rounds)))
     if rounds < 2:
         raise ValueError(f"the first round warms up, so there must be at least 2, got {rounds}")
     clock = clock_for(device)

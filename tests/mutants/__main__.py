@@ -2,6 +2,8 @@
 
     python tests/mutants                     all of them
     python tests/mutants rope yarn           those whose name contains a word
+    python tests/mutants --file rope.py      those of a file of the package
+    python tests/mutants --since COMMIT      those that the catalog of that commit did not have, or had otherwise
     python tests/mutants --jobs 1            one at a time
 
 One process imports torch and forks once for each mutant. The fork finds the changed source through an import hook of
@@ -29,7 +31,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from catalog import MUTANTS, PACKAGE, Mutant
+from catalog import MUTANTS, PACKAGE, Mutant, chosen, of_commit
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTS = ROOT / "tests"
@@ -239,15 +241,22 @@ def run_all(waiting: list[tuple[Mutant | None, tuple[str, ...]]], jobs: int, fol
 def main() -> int:
     parser = argparse.ArgumentParser(description="Demand that a test fails for every wrong model.")
     parser.add_argument("words", nargs="*", help="only mutants whose name contains one of these")
+    parser.add_argument("--file", action="append", default=[], help="only those of this file below src/minimind_edu")
+    parser.add_argument("--since", metavar="COMMIT", help="only those that the catalog of this commit does not have")
     parser.add_argument("--jobs", type=int, default=min(4, os.cpu_count() or 1))
     arguments = parser.parse_args()
-    chosen = [m for m in MUTANTS if not arguments.words or any(w in m.name for w in arguments.words)]
-    if not chosen:
-        print("no mutant has such a name")
+    try:
+        known = of_commit(arguments.since) if arguments.since else []
+        mutants = chosen(MUTANTS, arguments.words, arguments.file, known)
+    except LookupError as error:
+        print(error)
         return 1
 
+    if not mutants:
+        print(f"the catalog has no mutant that {arguments.since} did not have")
+        return 0
     stale = 0
-    for mutant in chosen:
+    for mutant in mutants:
         try:
             mutant.changed_text()
         except (LookupError, SyntaxError) as error:
@@ -257,12 +266,12 @@ def main() -> int:
         return 1
 
     begun = time.monotonic()
-    warm_up({test for mutant in chosen for test in mutant.tests})
+    warm_up({test for mutant in mutants for test in mutant.tests})
     with tempfile.TemporaryDirectory() as folder:
         share_bytecode(Path(folder) / "bytecode")
-        failures, noticing = run_all([(mutant, mutant.tests) for mutant in chosen], arguments.jobs, Path(folder))
+        failures, noticing = run_all([(mutant, mutant.tests) for mutant in mutants], arguments.jobs, Path(folder))
         failures += run_all([(None, tests) for tests in by_file(noticing)], arguments.jobs, Path(folder))[0]
-    told = f"{failures} runs went wrong" if failures else f"{len(chosen)} of {len(chosen)} mutants noticed"
+    told = f"{failures} runs went wrong" if failures else f"{len(mutants)} of {len(mutants)} mutants noticed"
     print(f"{told} in {time.monotonic() - begun:.0f} s")
     return 1 if failures else 0
 

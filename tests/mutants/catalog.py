@@ -1,6 +1,8 @@
 """The wrong variants that catalog.txt lists, in its order."""
 
 import re
+import subprocess
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,3 +66,29 @@ def read(text: str) -> list[Mutant]:
 
 
 MUTANTS = read(FILE.read_text(encoding="utf-8"))
+
+
+def chosen(
+    mutants: list[Mutant], words: Collection[str] = (), files: Collection[str] = (), known: Collection[Mutant] = ()
+) -> list[Mutant]:
+    """The mutants whose name contains one of the words, of one of these files, and that are not known already.
+
+    Raises:
+        LookupError: if a file has none, or no name contains a word; that all are known already is no mistake.
+    """
+    if missing := sorted(set(files) - {mutant.file for mutant in mutants}):
+        raise LookupError(f"no mutant changes {', '.join(missing)}; name files below src/minimind_edu, such as rope.py")
+    named = [m for m in mutants if not words or any(word in m.name for word in words)]
+    found = [m for m in named if not files or m.file in files]
+    if not found:
+        raise LookupError("no mutant has such a name")
+    return [m for m in found if m not in known]
+
+
+def of_commit(commit: str) -> list[Mutant]:
+    """The mutants in the catalog of a commit. LookupError: git knows no such commit, or it has no catalog."""
+    command = ["git", "show", f"{commit}:./{FILE.name}"]
+    done = subprocess.run(command, cwd=FILE.parent, capture_output=True, text=True, encoding="utf-8")
+    if done.returncode:
+        raise LookupError(f"there is no catalog of mutants in {commit!r}: {done.stderr.strip()}")
+    return read(done.stdout)
