@@ -84,13 +84,13 @@ def many(depth=40):
 
 
 TWO = {
-    "a model and its average": ({"model": weights(), "ema": weights()}, "['model'], ['ema']"),
-    "beside its wrapper": (weights() | {"ema": weights()}, "its names as they are, ['ema']"),
+    "a model and its average": ({"model": weights(), "ema": weights()}, "model.*, ema.*"),
+    "beside its wrapper": (weights() | {"ema": weights()}, "*, ema.*"),
     "of one state dict": (
         {f"{who}.{name}": value for who in ("student", "teacher") for name, value in weights().items()},
         "student.*, teacher.*",
     ),
-    "deeper": ({"a": {"b": weights(), "c": weights()}}, "['a']['b'], ['a']['c']"),
+    "deeper": ({"a": {"b": weights(), "c": weights()}}, "a.b.*, a.c.*"),
 }
 
 
@@ -179,7 +179,7 @@ BAD = {
     "a head by itself": ({"model": without(HEAD), "lm_head": {"weight": torch.ones(2)}}, "holds lm_head.weight apart"),
     "two for one": (
         {f"actor.{name}": value for name, value in weights().items()} | {NORM: torch.ones(2)},
-        "holds several tensors for one, some of them under names that begin with 'actor.'",
+        "holds several tensors for one, some under names that begin with 'actor.'",
     ),
     "a body alone": (
         {name.removeprefix("model."): value for name, value in without(HEAD).items()},

@@ -92,14 +92,12 @@ def check_complete(model: MiniMindForCausalLM) -> None:
             f"only a MiniMindForCausalLM can be saved, got {type(model).__name__}; a decoder holds it as .model, the "
             "adapter gives it with to_minimind()"
         )
-    state, expected = model.state_dict(), without_storage(model.config).state_dict()
-    strange = [name for name in expected.keys() | state.keys() if _shape(expected, name) != _shape(state, name)]
-    if strange:
-        name = min(strange)
+    state = model.state_dict()
+    if strange := _differing(state, without_storage(model.config).state_dict()):
         raise ValueError(
             f"only a model as its config makes it can be read again, and in this one {len(strange)} tensors differ: "
-            f"{name} is {_shape(state, name)} instead of {_shape(expected, name)}. A model whose matrices were rounded "
-            "for decoding is saved before that; torch.save(model.state_dict(), path) saves any other"
+            f"{strange[0]}. A model whose matrices were rounded for decoding is saved before that; "
+            "torch.save(model.state_dict(), path) saves any other"
         )
     if model.config.tie_word_embeddings and not is_tied(state):
         raise ValueError(
@@ -108,8 +106,11 @@ def check_complete(model: MiniMindForCausalLM) -> None:
         )
 
 
-def _shape(state: Mapping[str, Tensor], name: str) -> list[int] | None:
-    return list(state[name].shape) if name in state else None
+def _differing(state: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> list[str]:
+    """Which tensors have another shape than they should, or are missing, or should be: None."""
+    shapes = [{name: list(tensor.shape) for name, tensor in tensors.items()} for tensors in (state, expected)]
+    pairs = [(name, *(known.get(name) for known in shapes)) for name in sorted(state.keys() | expected.keys())]
+    return [f"{name} is {found} instead of {should}" for name, found, should in pairs if found != should]
 
 
 def from_checkpoint(
@@ -187,25 +188,26 @@ def read_checkpoint(place: Path, config: MiniMindConfig | None = None, **known: 
             config = dataclasses.replace(_config_from_json(stored.metadata["config"]), **known)
             _check_tables(config)
         return Reading(_built(config, weights, str(place), "the config stored in it"), {}, "")
-    described, aside = stored.config_json, ""
+    described, note = stored.config_json, "no config.json tells of these weights"
     if described is None and isinstance(stored.content.get("model_args"), Mapping):  # as llama2.c writes them
         described = stored.content["model_args"]
     if described is None and stored.beside:
-        described, aside = _described_beside(stored.beside, weights, known)
+        described, note = _described_beside(stored.beside, weights, known)
     with _named(place):
         config = _inferred(weights, described, known)
-    origin = "its config.json" if described else "the config inferred from its shapes"
-    model = _built(config, weights, str(place), origin)
+    model = _built(
+        config, weights, str(place), "its config.json" if described else "the config inferred from its shapes"
+    )
     if described is not None:
         return Reading(model, {}, "")
-    open_fields = {name: value for name, value in assumed(config).items() if name not in known}
-    note = aside or "no config.json tells of these weights"
-    if open_fields:
-        values = ", ".join(f"{name}={value}" for name, value in open_fields.items())
-        generation = "MiniMind-3" if config.use_qk_norm else "MiniMind2"
-        had = "MiniMind had before 2025-04-26" if weights.interleaved else f"{generation} has"
-        note += f": taken for {values}, as {had}"
-    return Reading(model, open_fields, note if open_fields or aside else "")
+    opened = {name: value for name, value in assumed(config).items() if name not in known}
+    values = ", ".join(f"{name}={value}" for name, value in opened.items())
+    age = (
+        "MiniMind had before 2025-04-26"
+        if weights.interleaved
+        else f"MiniMind{'-3' if config.use_qk_norm else '2'} has"
+    )
+    return Reading(model, opened, f"{note}: taken for {values}, as {age}" if opened else note if stored.beside else "")
 
 
 @contextlib.contextmanager
@@ -222,19 +224,15 @@ class _DoesNotFit(ValueError):
 
 
 def _described_beside(file: Path, weights: Weights, known: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, str]:
-    """What a config.json beside a file of weights says if it tells of these, or why it does not.
+    """What a config.json beside a file of weights says if it fits their shapes, or why it is left aside.
 
-    It is theirs if it fits their shapes; one that has their width, depth and vocabulary must be obeyed, or refused.
+    One with their width, depth and vocabulary is theirs, so what it asks for is computed or refused.
     """
     try:
-        described = older.modern_config(read_json(file))
-        shown = sizes_shown(weights)
-        stated = {name: value for name, value in {**described, **known}.items() if name in _OF_ONE_MODEL}
-        others = [
-            f"{name}={value!r:.40} instead of {shown[name]}" for name, value in stated.items() if value != shown[name]
-        ]
-        if others or not stated:
-            raise _DoesNotFit(f"it says {', '.join(others) or 'nothing of their sizes'}")
+        described = dict(older.modern_config(read_json(file)))
+        stated = {name: value for name, value in (described | dict(known)).items() if name in _OF_ONE_MODEL}
+        if not stated or not stated.items() <= sizes_shown(weights).items():
+            raise _DoesNotFit(f"it says {stated}"[:200])
         _fitting(_inferred(weights, described, known), weights, "what the weights show", "it")
         return described, ""
     except _DoesNotFit as error:
@@ -256,15 +254,12 @@ def _inferred(weights: Weights, described: Mapping[str, Any] | None, known: Mapp
 
 def _check_tables(config: MiniMindConfig) -> None:
     """Raise a ValueError for tables of positions that would fill the memory."""
-    positions = config.max_position_embeddings
-    tables = 2 * 4 * config.head_dim * positions  # cos and sin, float32
+    tables = 2 * 4 * config.head_dim * config.max_position_embeddings  # cos and sin, float32
     if tables > _MOST_TABLES:
-        makes = f"{positions:,} makes RoPE tables of {tables / 1e9:,.1f} GB" if positions < 2**63 else "a number of "
-        makes += "" if positions < 2**63 else f"{len(str(positions))} digits makes RoPE tables that no memory holds"
         raise ValueError(
-            f"max_position_embeddings={makes}; "
-            "name the number of positions that you need: from_checkpoint(path, max_position_embeddings=...). Only a "
-            "whole config= may ask for more"
+            f"max_position_embeddings={f'{config.max_position_embeddings:,}'[:40]} makes RoPE tables of "
+            f"{min(tables, 10**18) / 1e9:,.1f} GB{' and more' * (tables > 10**18)}; name the number of positions that "
+            "you need: from_checkpoint(path, max_position_embeddings=...). Only a whole config= may ask for more"
         )
 
 
@@ -299,24 +294,8 @@ def _fitting(
     """The model of a config without numbers, and a tensor for each of its names; `_DoesNotFit` if they differ."""
     tensors = _checked_sizes(config, weights, source, origin)
     model = without_storage(config)
-    expected = model.state_dict()
-    sizes = [
-        f"{name} {list(tensors[name].shape)} instead of {list(tensor.shape)}"
-        for name, tensor in expected.items()
-        if name in tensors and tensors[name].shape != tensor.shape
-    ]
-    differing = {
-        "lacks": sorted(expected.keys() - tensors.keys()),
-        "has more, namely": sorted(tensors.keys() - expected.keys()),
-        "has other sizes:": sizes,
-    }
-    if any(differing.values()):
-        more = [
-            f"{verb} {', '.join(names[:3])}{' and others' * (len(names) > 3)}"
-            for verb, names in differing.items()
-            if names
-        ]
-        raise _DoesNotFit(f"{source} does not fit {origin}: it {', and '.join(more)}")
+    if strange := _differing(tensors, model.state_dict()):
+        raise _DoesNotFit(f"{source} does not fit {origin}: {len(strange)} tensors differ: {', '.join(strange[:3])}")
     return model, tensors
 
 

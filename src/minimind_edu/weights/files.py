@@ -35,11 +35,9 @@ _MOST_JSON = _MOST_HEADER = 2**24  # bytes of a description, such as names and s
 _MOST_PICKLE, _PICKLE_OF_ONE = 2**20, 2**10
 # Files that hold a part of each tensor, and what joins them.
 _PARTS = {
-    r"zero_pp_rank_.*": "DeepSpeed's ZeRO wrote it in parts; join them with the zero_to_fp32.py beside them",
-    r".*\.distcp": "torch.distributed.checkpoint wrote it in parts; join them with "
-    "torch.distributed.checkpoint.format_utils.dcp_to_torch_save",
-    r"consolidated\.0[1-9]\.pth": "it is one of several parts of each tensor, for as many GPUs; convert it with "
-    "transformers' convert_llama_weights_to_hf",
+    r"zero_pp_rank_.*": "DeepSpeed's ZeRO wrote parts of them; zero_to_fp32.py, which it put beside them, joins them",
+    r".*\.distcp": "parts of them; torch.distributed.checkpoint.format_utils.dcp_to_torch_save joins them",
+    r"consolidated\.0[1-9]\.pth": "parts of them, one for each GPU; transformers' convert_llama_weights_to_hf joins",
 }
 
 
@@ -73,8 +71,13 @@ def read_weights(path: Path) -> Stored:
         ValueError: if the folder holds no weights or several, or a file cannot be read; the message names it.
     """
     in_folder = path.is_dir()
-    _check_whole(path, in_folder)
-    file = _in_folder(path) if in_folder else path
+    # Meta's parts have one shape: a model of half the heads could be made of one of them
+    inside = _inside(path if in_folder else path.parent) if in_folder or path.name.startswith("consolidated.") else []
+    for name in [path.name, *inside]:
+        for pattern, reason in _PARTS.items():
+            if re.fullmatch(pattern, name):
+                raise ValueError(f"{path} does not hold whole tensors ({name}): {reason}")
+    file = _in_folder(path, inside) if in_folder else path
     metadata: Mapping[str, str] = {}
     if in_folder and file.name.endswith(".index.json"):
         content = _read_shards(file)
@@ -94,20 +97,8 @@ def _inside(folder: Path) -> list[str]:
         return sorted(entry.name for entry in folder.iterdir())
 
 
-def _check_whole(path: Path, in_folder: bool) -> None:
-    """Refuse a file or folder in which every file holds a part of each tensor."""
-    names = _inside(path) if in_folder else [path.name]
-    if path.name == "consolidated.00.pth" and path.with_name("consolidated.01.pth").exists():
-        names = ["consolidated.01.pth"]
-    for name in names:
-        for pattern, reason in _PARTS.items():
-            if re.fullmatch(pattern, name):
-                raise ValueError(f"{path} does not hold whole tensors ({name}): {reason}")
-
-
-def _in_folder(folder: Path) -> Path:
+def _in_folder(folder: Path, inside: list[str]) -> Path:
     """The file of weights in a folder, or the index of several that belong together."""
-    inside = _inside(folder)
     if standard := [name for name in _STANDARD if name in inside]:
         return folder / standard[0]
     found = [name for name in inside if Path(name).suffix in SUFFIXES]
@@ -211,15 +202,15 @@ def _check_archive(path: Path) -> None:
     """Raise a ValueError unless an archive is as torch writes it: nothing compressed, and no longer than its file."""
     with zipfile.ZipFile(path) as archive:
         entries = archive.infolist()
+        if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
+            raise ValueError("it is compressed, which torch.save never does; save it again with torch.save")
+        if archive.comment or sum(max(one.file_size, one.compress_size) for one in entries) > path.stat().st_size:
+            raise ValueError("it is no archive that torch.save wrote: its parts overlap, or something follows them")
         for entry in entries:
-            if entry.compress_type != zipfile.ZIP_STORED or entry.file_size != entry.compress_size:
-                raise ValueError("it is compressed, which torch.save never does; save it again with torch.save")
             if entry.filename.endswith("data.pkl"):
                 if entry.file_size > _MOST_PICKLE + _PICKLE_OF_ONE * len(entries):
                     raise ValueError(f"its pickle takes {entry.file_size:,} bytes without the tensors' numbers")
                 _check_line(archive.read(entry))
-        if archive.comment or sum(entry.file_size for entry in entries) > path.stat().st_size:
-            raise ValueError("it is no archive that torch.save wrote: its parts overlap, or something follows them")
 
 
 class _Bounded(io.BufferedReader):

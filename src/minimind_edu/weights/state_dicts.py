@@ -90,9 +90,10 @@ def _unwrapped(content: Mapping[Any, Any], source: str) -> dict[str, Tensor]:
     places = list(_dictionaries(content))
     models = [(place, root) for place, tensors in places for root in sorted(_roots(tensors))]
     if len(models) > 1:
+        called = [".".join((*place, f"{root}*"))[:80] for place, root in models]
         raise ValueError(
-            f"{source} holds {len(models)} models ({', '.join(_called(*model) for model in models[:4])}); which one is "
-            "meant, you know: save it alone, with torch.save(its_state_dict, path)"
+            f"{source} holds {len(models)} models ({', '.join(called[:4])}); which one is meant, you know: save it "
+            "alone, with torch.save(its_state_dict, path)"
         )
     if not places:
         keys = ", ".join(f"{key}"[:40] for key in list(content)[:6]) or "nothing"
@@ -103,10 +104,6 @@ def _unwrapped(content: Mapping[Any, Any], source: str) -> dict[str, Tensor]:
         if place != models[0][0] and any(".".join((*place, name)).endswith(_HEAD) for name in tensors):
             raise ValueError(f"{source} holds {_HEAD} apart from the rest of its model; save them in one state dict")
     return next(tensors for place, tensors in places if place == models[0][0])
-
-
-def _called(place: tuple[str, ...], root: str) -> str:
-    return "".join(f"[{key[:40]!r}]" for key in place) + (f"{root[:40]}*" if root else "") or "its names as they are"
 
 
 def _dictionaries(content: Mapping[Any, Any]) -> Iterator[tuple[tuple[str, ...], dict[str, Tensor]]]:
@@ -130,9 +127,8 @@ def _dictionaries(content: Mapping[Any, Any]) -> Iterator[tuple[tuple[str, ...],
 
 def _roots(tensors: Mapping[str, Tensor]) -> set[str]:
     """What stands before the names of each language model among these."""
-    names = map(_without_prefixes, tensors)
-    ends = [(name, end) for name in names for end in (_QUERY, older.QUERY) if name.endswith(end)]
-    return {root for name, end in ends if (root := name.removesuffix(end))[-1:] in ("", ".")}
+    names = [(name, end) for name in map(_without_prefixes, tensors) for end in (_QUERY, older.QUERY)]
+    return {root for name, end in names if name.endswith(end) and (root := name.removesuffix(end))[-1:] in ("", ".")}
 
 
 def _without_prefixes(name: str) -> str:
@@ -143,16 +139,14 @@ def _rename(weights: Weights, source: str) -> None:
     """Take off what stands before all names, such as Lightning's `model.`, and give those of older MiniMinds ours."""
     for root in _roots(weights):
         weights.interleaved = root + older.QUERY in weights
-        renamed = {}
-        for name, tensor in weights.items():
-            name = name.removeprefix(root)
-            renamed[older.modern_name(name) if weights.interleaved else name] = tensor
-        if len(renamed) < len(weights):
-            raise ValueError(
-                f"{source} holds several tensors for one, some of them under names that begin with {root!r}"
-            )
+        names = {name: name.removeprefix(root) for name in weights}
+        if weights.interleaved:
+            names = {name: older.modern_name(rest) for name, rest in names.items()}
+        if len(set(names.values())) < len(weights):
+            raise ValueError(f"{source} holds several tensors for one, some under names that begin with {root!r}")
+        tensors = {names[name]: tensor for name, tensor in weights.items()}
         weights.clear()
-        weights.update(renamed)
+        weights.update(tensors)
 
 
 def _check_plain(name: str, tensor: Tensor, source: str) -> None:
