@@ -344,6 +344,19 @@ def test_one_line_says_what_was_assumed(kind, tmp_path, caplog):
     assert caplog.messages == []
 
 
+@pytest.mark.parametrize("left", ["model.embed_tokens.weight", "lm_head.weight"])
+def test_half_a_pair_is_taken_for_tied_and_that_is_told(left, tmp_path, caplog):
+    """Nothing tells half of an untied pair from a tied one, unless it is safetensors.torch.save_model."""
+    model = tiny_model("minimind3", dtype=torch.float32)
+    torch.save({name: value for name, value in model.state_dict().items() if name != left}, tmp_path / "m.pth")
+    assert same_weights(from_checkpoint(tmp_path / "m.pth"), model)
+    assert "tie_word_embeddings=True" in caplog.text
+    caplog.clear()
+    save_model(model, tmp_path / "m.safetensors")
+    assert same_weights(from_checkpoint(tmp_path / "m.safetensors"), model)
+    assert "tie_word_embeddings" not in caplog.text
+
+
 def test_many_differences_are_one_sentence(tmp_path):
     state = tiny_model(dtype=torch.float32).state_dict() | {f"model.extra.{i}": torch.ones(2) for i in range(9)}
     torch.save(state, tmp_path / "m.pth")

@@ -18,6 +18,11 @@ TABLES = {"freqs_cos": torch.ones(4, 2), "freqs_sin": torch.ones(4, 2), "rope.fr
           "layers.0.attention.mask": torch.ones(1, 1, 4, 4)}  # fmt: skip
 
 
+def width(n_heads):
+    """Of two channels in a head, neighbors and halves are the same; so there are four at least."""
+    return max(32, 4 * n_heads)
+
+
 def state(n_heads=8, n_kv_heads=2, experts=0, tied=True, layers=2, seed=0):
     """Weights of those names, drawn wide."""
     generator = torch.Generator().manual_seed(seed)
@@ -25,7 +30,8 @@ def state(n_heads=8, n_kv_heads=2, experts=0, tied=True, layers=2, seed=0):
     def matrix(rows, columns):
         return 1.5 * torch.randn(rows, columns, generator=generator) / columns**0.5
 
-    E, V, D, inner = 32, 61, 32 // n_heads, 48
+    E = width(n_heads)
+    V, D, inner = 61, E // n_heads, 48
     found = {"tok_embeddings.weight": matrix(V, E) * E**0.5, "norm.weight": torch.rand(E, generator=generator) + 0.5}
     found["output.weight"] = found["tok_embeddings.weight"] if tied else matrix(V, E)
     for layer in range(layers):
@@ -126,7 +132,7 @@ def test_heads_that_no_preset_has_are_asked_for_and_believed(n_heads, n_kv_heads
     expected = logits(weights, token_ids(2, 30), n_heads, n_kv_heads, theta=1e4)
     check(from_checkpoint(tmp_path / "m.pth", num_attention_heads=n_heads, rope_theta=1e4), expected)
     assert "num_attention_heads" not in caplog.text and "rope_theta" not in caplog.text
-    config = from_checkpoint(tmp_path / "m.pth", head_dim=32 // n_heads, rope_theta=1e4).config
+    config = from_checkpoint(tmp_path / "m.pth", head_dim=width(n_heads) // n_heads, rope_theta=1e4).config
     check(from_checkpoint(tmp_path / "m.pth", config), expected)
 
 
@@ -145,7 +151,13 @@ def test_their_own_config_is_obeyed(heads, experts, theta, eps, tied, layers, na
     weights = state(*heads, experts=experts, tied=tied, layers=layers)
     k = min(2, experts) or 2
     torch.save(weights, folder / "consolidated.00.pth")
-    described = SIZES | {"n_heads": heads[0], "n_kv_heads": heads[1], "rope_theta": theta, "norm_eps": eps}
+    described = SIZES | {
+        "dim": width(heads[0]),
+        "n_heads": heads[0],
+        "n_kv_heads": heads[1],
+        "rope_theta": theta,
+        "norm_eps": eps,
+    }
     described |= {"n_layers": layers, "multiple_of": 64, "max_seq_len": 8192, "hidden_dim": None}
     if experts:
         described |= {"use_moe": True, "n_routed_experts": experts, "n_shared_experts": True, "num_experts_per_tok": k}

@@ -195,18 +195,16 @@ def read_checkpoint(place: Path, config: MiniMindConfig | None = None, **known: 
         described, note = _described_beside(stored.beside, weights, known)
     with _named(place):
         config = _inferred(weights, described, known)
-    model = _built(
-        config, weights, str(place), "its config.json" if described else "the config inferred from its shapes"
-    )
+    origin = "the config inferred from its shapes" if described is None else "its config.json"
+    model = _built(config, weights, str(place), origin)
     if described is not None:
         return Reading(model, {}, "")
     opened = {name: value for name, value in assumed(config).items() if name not in known}
+    if not {_HEAD, "tie_word_embeddings"} & {*weights, *known, *stored.metadata, *stored.metadata.values()}:
+        opened["tie_word_embeddings"] = True  # one matrix of a pair, without save_model's word for it
     values = ", ".join(f"{name}={value}" for name, value in opened.items())
-    age = (
-        "MiniMind had before 2025-04-26"
-        if weights.interleaved
-        else f"MiniMind{'-3' if config.use_qk_norm else '2'} has"
-    )
+    age = "MiniMind-3 has" if config.use_qk_norm else "MiniMind2 has"
+    age = "MiniMind had before 2025-04-26" if weights.interleaved else age
     return Reading(model, opened, f"{note}: taken for {values}, as {age}" if opened else note if stored.beside else "")
 
 
@@ -246,7 +244,7 @@ def _inferred(weights: Weights, described: Mapping[str, Any] | None, known: Mapp
     if described is not None:
         described = older.modern_config(described)
     elif weights.interleaved and not {"num_attention_heads", "head_dim"} & known.keys():
-        known = older.preset(weights) | known
+        known = older.preset(weights) | dict(known)
     config = infer_config(weights, described, **known)
     _check_tables(config)
     return config
