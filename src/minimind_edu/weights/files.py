@@ -193,9 +193,8 @@ def _read_pickle(path: Path) -> Any:
         is_archive = file.read(4) == b"PK\x03\x04"  # by what torch knows it
     if is_archive:
         _check_archive(path)
-        return torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-    with _Bounded(io.FileIO(path)) as file:
-        return torch.load(file, map_location="cpu", weights_only=True)
+    with contextlib.nullcontext(path) if is_archive else _Bounded(io.FileIO(path)) as source:
+        return torch.load(source, map_location="cpu", weights_only=True, mmap=is_archive)
 
 
 def _check_archive(path: Path) -> None:
