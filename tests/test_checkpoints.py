@@ -2,12 +2,13 @@
 
 import dataclasses
 import json
+import re
 
 import pytest
 import torch
 from model_builders import KINDS, tiny_config, tiny_model, token_ids
 from safetensors import safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save_file, save_model
 
 from minimind_edu import fast
 from minimind_edu.config import MiniMindConfig
@@ -245,6 +246,132 @@ def test_a_folder_of_upstream_with_yarn_rotates_as_upstream_does(tmp_path):
     assert torch.equal(from_checkpoint(folder).model.freqs_cos, model.model.freqs_cos)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_file_that_keeps_one_of_tied_matrices_is_read(kind, tmp_path):
+    """safetensors.torch.save_model leaves out the embedding, save_checkpoint the head."""
+    model = tiny_model(kind, dtype=torch.float32, **EIGHT_HEADS)
+    save_model(model, tmp_path / "m.safetensors")
+    with safe_open(tmp_path / "m.safetensors", framework="pt") as file:
+        assert "model.embed_tokens.weight" not in file.keys()
+    read = from_checkpoint(tmp_path / "m.safetensors", intermediate_size=48)
+    assert read.config == model.config and same_weights(read, model)
+    with pytest.raises(ValueError, match="missing: lm_head.weight. The config says tie_word_embeddings=False"):
+        from_checkpoint(tmp_path / "m.safetensors", tie_word_embeddings=False)
+
+
+# A config.json beside a file, and what nothing says
+
+
+def beside(folder, name="pretrain_32.pth", **described):
+    """A model of other heads and another base than is assumed, and a config.json in its folder."""
+    model = tiny_model("minimind2", dtype=torch.float32, rope_theta=1e4)
+    torch.save(model.state_dict(), folder / name)
+    names = ("hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "vocab_size",
+             "rope_theta", "intermediate_size", "max_position_embeddings")  # fmt: skip
+    config = {field: getattr(model.config, field) for field in names} | described
+    (folder / "config.json").write_text(json.dumps({key: value for key, value in config.items() if value is not None}))
+    return folder / name, model
+
+
+def test_a_config_json_beside_a_file_is_used_where_it_fits(tmp_path, caplog):
+    path, model = beside(tmp_path)
+    for place in (path, tmp_path):
+        read = from_checkpoint(place)
+        assert read.config == model.config and same_weights(read, model)
+    assert from_checkpoint(path, rope_theta=2e4).config == dataclasses.replace(model.config, rope_theta=2e4)
+    assert caplog.messages == []
+
+
+ASIDE = {
+    "of another width": ({"hidden_size": 64}, r"\(it says .*'hidden_size': 64"),
+    "of another depth, and of another kind": (
+        {"num_hidden_layers": 3, "model_type": "bert"},
+        r"\(it says .*'num_hidden_layers': 3",
+    ),
+    "of other heads": ({"num_key_value_heads": 4}, "The config says num_key_value_heads=4; the weights show"),
+    "of a mixture": ({"use_moe": True}, "The config says use_moe=True; the weights show use_moe=False"),
+    "of nothing": (
+        dict.fromkeys(("hidden_size", "num_hidden_layers", "vocab_size")),
+        r"\(it says {}\)",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ASIDE)
+def test_a_config_json_of_another_model_is_left_aside_and_told(case, tmp_path, caplog):
+    described, reason = ASIDE[case]
+    path, _ = beside(tmp_path, **described)
+    assert from_checkpoint(path).config.num_attention_heads == 8
+    [told] = caplog.messages
+    start = f"^{path}: config.json in the same folder is left aside, because it tells of another model"
+    assert re.search(f"{start}.*{reason}.*: taken for num_attention_heads=8, rope_theta=1000000.0", told)
+
+
+def test_a_config_json_of_these_sizes_is_obeyed_or_refused(tmp_path):
+    path, _ = beside(tmp_path, hidden_act="gelu")
+    with pytest.raises(ValueError, match="config.json seems to tell of the weights beside it: .*hidden_act"):
+        from_checkpoint(path)
+    (tmp_path / "config.json").write_text("{")
+    with pytest.raises(ValueError, match="config.json seems to tell of the weights beside it: .*cannot be read"):
+        from_checkpoint(path)
+
+
+def test_a_file_of_our_own_needs_no_config_json(tmp_path, caplog):
+    (tmp_path / "config.json").write_text("{")
+    save_checkpoint(tiny_model(), tmp_path / "mine.safetensors")
+    assert from_checkpoint(tmp_path / "mine.safetensors").config == tiny_config()
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_line_says_what_was_assumed(kind, tmp_path, caplog):
+    model = tiny_model(kind, **EIGHT_HEADS)
+    torch.save(model.state_dict(), tmp_path / "m.pth")
+    config = from_checkpoint(tmp_path / "m.pth").config
+    [told] = caplog.messages
+    assert told.startswith(f"{tmp_path / 'm.pth'}: no config.json tells of these weights: taken for ")
+    names = {"rope_theta", "rope_scaling", "rms_norm_eps", "max_position_embeddings"}
+    names |= set() if config.use_qk_norm else {"num_attention_heads"}
+    names |= {"num_experts_per_tok", "norm_topk_prob"} if config.use_moe else set()
+    assert {pair.split("=")[0] for pair in re.findall(r"\w+=[^,]+", told)} == names
+    assert all(f"{name}={getattr(config, name)}" in told for name in names)
+    caplog.clear()
+    from_checkpoint(tmp_path / "m.pth", rope_theta=1e4)
+    assert "rope_theta" not in caplog.text and "rope_scaling" in caplog.text
+    caplog.clear()
+    from_checkpoint(tmp_path / "m.pth", **{name: getattr(config, name) for name in names})
+    from_checkpoint(tmp_path / "m.pth", config)
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize("left", ["model.embed_tokens.weight", "lm_head.weight"])
+def test_half_a_pair_is_taken_for_tied_and_that_is_told(left, tmp_path, caplog):
+    """Nothing tells half of an untied pair from a tied one, unless it is safetensors.torch.save_model."""
+    model = tiny_model("minimind3", dtype=torch.float32)
+    torch.save({name: value for name, value in model.state_dict().items() if name != left}, tmp_path / "m.pth")
+    assert same_weights(from_checkpoint(tmp_path / "m.pth"), model)
+    assert "tie_word_embeddings=True" in caplog.text
+    caplog.clear()
+    save_model(model, tmp_path / "m.safetensors")
+    assert same_weights(from_checkpoint(tmp_path / "m.safetensors"), model)
+    assert "tie_word_embeddings" not in caplog.text
+
+
+def test_many_differences_are_one_sentence(tmp_path):
+    state = tiny_model(dtype=torch.float32).state_dict() | {f"model.extra.{i}": torch.ones(2) for i in range(9)}
+    torch.save(state, tmp_path / "m.pth")
+    message = r"m.pth does not fit .*: 9 tensors differ: model.extra.0 is \[2\] instead of None, [^,]*, [^,]*$"
+    with pytest.raises(ValueError, match=message):
+        from_checkpoint(tmp_path / "m.pth")
+
+
+@pytest.mark.parametrize("positions", [10**399, 10**18])
+def test_positions_beyond_all_floats_are_named(positions, tmp_path):
+    torch.save(tiny_model().state_dict(), tmp_path / "m.pth")
+    with pytest.raises(ValueError, match="max_position_embeddings=.* makes RoPE tables .*name the number of positions"):
+        from_checkpoint(tmp_path / "m.pth", max_position_embeddings=positions)
+
+
 def test_mixed_precision_loses_nothing(tmp_path):
     state = tiny_model(dtype=torch.float16, **EIGHT_HEADS).state_dict()
     state["model.norm.weight"] = state["model.norm.weight"].double() + 1e-12
@@ -304,11 +431,17 @@ def changed(kind="minimind2", changes=(), **sizes):
 
 
 UNFIT = {
-    "a key is missing": (changed(changes={"model.norm.weight": None}), 'Missing key.*"model.norm.weight"'),
-    "a key is foreign": (changed(changes={"h.0.c_attn.weight": torch.ones(2)}), 'Unexpected key.*"h.0.c_attn.weight"'),
+    "a key is missing": (
+        changed(changes={"model.norm.weight": None}),
+        r"1 tensors differ: model.norm.weight is None instead of \[32\]$",
+    ),
+    "a key is foreign": (
+        changed(changes={"h.0.c_attn.weight": torch.ones(2)}),
+        r"h.0.c_attn.weight is \[2\] instead of None$",
+    ),
     "a shape is wrong": (
         changed(changes={"model.layers.1.self_attn.k_proj.weight": torch.ones(32, 32)}),
-        "size mismatch for model.layers.1.self_attn.k_proj.weight",
+        r"1 tensors differ: model.layers.1.self_attn.k_proj.weight is \[32, 32\] instead of \[16, 32\]$",
     ),
     "another generation": (changed("minimind3"), "The config says use_qk_norm=False; the weights show use_qk_norm=Tr"),
     "a mixture": (changed("minimind2_moe"), "The config says use_moe=False; the weights show use_moe=True$"),
@@ -402,7 +535,7 @@ def test_more_positions_than_a_file_may_ask_for_can_still_be_named(tmp_path, mon
 
 def test_a_router_of_many_experts_is_compared_with_the_experts_that_there_are(tmp_path):
     state = changed("minimind2_moe", changes={"model.layers.0.mlp.gate.weight": torch.ones(10**6, 32)}, **EIGHT_HEADS)
-    with pytest.raises(ValueError, match="size mismatch for model.layers.0.mlp.gate.weight"):
+    with pytest.raises(ValueError, match="tensors differ: model.layers.0.mlp.gate.weight is"):
         from_checkpoint(written(tmp_path / "f.pth", state))
 
 

@@ -2,6 +2,8 @@
 
 import json
 import os
+import pickle
+import time
 import zipfile
 
 import pytest
@@ -26,7 +28,7 @@ def same(one, other):
     return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
 
 
-@pytest.mark.parametrize("name", ["m.safetensors", "m.pth", "m.pt", "m.bin"])
+@pytest.mark.parametrize("name", ["m.safetensors", "m.pth", "m.pt", "m.bin", "m.ckpt"])
 def test_tensors_come_back_from_a_file_and_from_its_folder(name, tmp_path):
     write(tmp_path / name)
     assert same(read_weights(tmp_path / name).content, TENSORS)
@@ -38,12 +40,102 @@ def test_a_pickle_from_before_pytorch_1_6_is_read(tmp_path):
     assert same(read_weights(tmp_path / "old.pth").content, TENSORS)
 
 
-def test_a_pickle_that_was_packed_again_is_unpacked(tmp_path):
-    """Compressed bytes would be taken for weights if the file were mapped."""
-    with zipfile.ZipFile(write(tmp_path / "m.pth")) as stored, zipfile.ZipFile(tmp_path / "packed.pth", "w") as packed:
-        for entry in stored.infolist():
-            packed.writestr(entry.filename, stored.read(entry), zipfile.ZIP_DEFLATED)
-    assert same(read_weights(tmp_path / "packed.pth").content, TENSORS)
+# What a small file could make of itself
+
+
+def packed(folder, content, **how):
+    path = folder / "packed.pth"
+    with zipfile.ZipFile(path, "w", **how) as archive:
+        archive.writestr("packed/data.pkl", content)
+    return path
+
+
+def legacy(pickled):
+    start = (0x1950A86A20F9469CFC6C, 1001, {"protocol_version": 1001, "little_endian": True})
+    return b"".join(pickle.dumps(value, 2) for value in start) + pickled
+
+
+def of_length(number):
+    return b"\x8a\x08" + number.to_bytes(8, "little")
+
+
+STORAGE = (
+    b"\x80\x02}X\x01\x00\x00\x00actorch._utils\n_rebuild_tensor_v2\n((X\x07\x00\x00\x00storagectorch\nFloatStorage\n"
+)
+STORAGE += b"X\x01\x00\x00\x000X\x03\x00\x00\x00cpu%bNtQK\x00%b\x85K\x01\x85\x89ccollections\nOrderedDict\n)RtRs."
+LARGE = {
+    "compressed": (
+        lambda at: packed(at, bytes(10**7), compression=zipfile.ZIP_DEFLATED),
+        "it is compressed, which torch.",
+    ),
+    "a pickle of megabytes": (lambda at: packed(at, 3 * 10**6 * b"N"), "its pickle takes 3,000,000 bytes without the"),
+    "an old pickle": (lambda at: at / "m.pth", "its pickle takes more than 1,048,576 bytes without the"),
+    "an old name": (lambda at: at / "name.pth", "its pickle takes more than 1,048,576 bytes without the"),
+    "a bytearray": (lambda at: at / "array.pth", "it holds a bytearray, which no state dict does"),
+    "a storage": (lambda at: at / "storage.pth", r"storage.pth cannot be read as .pth \(.*\): "),
+    "a header": (lambda at: at / "m.safetensors", "its header is said to take 90,000,000 bytes"),
+    "JSON": (lambda at: at, "config.json cannot be read .*: it is longer than 16,777,216 bytes"),
+}
+
+
+@pytest.mark.parametrize("case", LARGE)
+def test_a_file_that_would_fill_the_memory_is_refused_at_once(case, tmp_path):
+    array = b"\x80\x02cbuiltins\nbytearray\n" + of_length(10**10) + b"\x85R."
+    for name, content in {
+        "m.pth": legacy(b"\x80\x02" + 3 * 10**6 * b"N"),
+        "name.pth": legacy(b"\x80\x02X" + (10**8).to_bytes(4, "little") + bytes(10**8)),
+        "array.pth": legacy(array),
+        "storage.pth": legacy(STORAGE % (of_length(10**13), of_length(10**13)) + pickle.dumps(["0"], 2)),
+        "m.safetensors": (90_000_000).to_bytes(8, "little") + 90_000_000 * b" ",
+    }.items():
+        if name in LARGE[case][0](tmp_path).name:
+            (tmp_path / name).write_bytes(content)
+    if case == "JSON":
+        write(tmp_path / "m.pth")
+        (tmp_path / "config.json").write_text("{" + 2 * 10**7 * " " + "}")
+    path = LARGE[case][0](tmp_path)
+    begun = time.process_time()
+    with pytest.raises(ValueError, match=f"{LARGE[case][1]}"):
+        read_weights(path)
+    assert time.process_time() - begun < 30
+
+
+def test_an_archive_whose_parts_overlap_is_refused(tmp_path):
+    """The list of its parts names the same bytes a thousand times."""
+    content = bytearray(write(tmp_path / "m.pth").read_bytes())
+    end = content.rindex(b"PK\x05\x06")
+    start = int.from_bytes(content[end + 16 : end + 20], "little")
+    with zipfile.ZipFile(tmp_path / "m.pth") as archive:
+        count = len(archive.infolist())
+    parts = 50 * content[start : content.index(b"PK\x06\x06") if b"PK\x06\x06" in content else end]
+    content[start:] = parts + b"PK\x05\x06\0\0\0\0" + 2 * (50 * count).to_bytes(2, "little")
+    content += len(parts).to_bytes(4, "little") + start.to_bytes(4, "little") + b"\0\0"
+    (tmp_path / "twice.pth").write_bytes(content)
+    with pytest.raises(ValueError, match="it is no archive that torch.save wrote: its parts overlap"):
+        read_weights(tmp_path / "twice.pth")
+
+
+def test_a_number_of_many_digits_is_named_by_its_field(tmp_path):
+    for digits, message in ((400, "max_position_embeddings is a whole number of 400 digits"), (5000, "digits")):
+        (tmp_path / "config.json").write_text('{"max_position_embeddings": ' + digits * "9" + "}")
+        with pytest.raises(ValueError, match=f"config.json cannot be read .*{message}"):
+            read_json(tmp_path / "config.json")
+
+
+def test_what_holds_parts_of_tensors_says_what_joins_them(tmp_path):
+    (tmp_path / "dcp").mkdir()
+    (tmp_path / "dcp" / "__0_0.distcp").write_bytes(b"")
+    for place, message in {
+        "dcp": r"does not hold whole tensors \(__0_0.distcp\): .*dcp_to_torch_save",
+        "dcp/__0_0.distcp": "dcp_to_torch_save",
+        "zero_pp_rank_0_mp_rank_00_optim_states.pt": "zero_to_fp32.py",
+        "consolidated.00.pth": r"whole tensors \(consolidated.01.pth\): parts of them",
+    }.items():
+        if "/" not in place and "." in place:
+            write(tmp_path / place)
+        write(tmp_path / "consolidated.01.pth")
+        with pytest.raises(ValueError, match=message):
+            read_weights(tmp_path / place)
 
 
 def test_metadata_comes_with_safetensors(tmp_path):
@@ -59,13 +151,22 @@ def test_in_a_folder_of_transformers_safetensors_go_before_pickles(tmp_path):
     assert same(read_weights(tmp_path).content, TENSORS)
 
 
-def test_a_config_json_describes_its_folders_model_and_no_other_file(tmp_path):
-    """A folder of experiments may hold many files; only the standard name is what config.json speaks of."""
+def test_a_config_json_describes_its_folders_model_and_lies_beside_any_other_file(tmp_path):
+    """A folder of experiments may hold many files; only of the standard name is it sure that config.json speaks."""
     (tmp_path / "config.json").write_text('{"hidden_size": 8}')
     mine = write(tmp_path / "mine.safetensors")
-    assert read_weights(mine).config_json is None
-    assert read_weights(tmp_path).config_json == {"hidden_size": 8}
+    assert (read_weights(mine).config_json, read_weights(mine).beside) == (None, tmp_path / "config.json")
+    assert (read_weights(tmp_path).config_json, read_weights(tmp_path).beside) == ({"hidden_size": 8}, None)
     assert read_weights(write(tmp_path / "model.safetensors")).config_json == {"hidden_size": 8}
+
+
+@pytest.mark.parametrize("kind", ["a folder", "a link to nothing"])
+def test_a_config_json_that_cannot_be_read_is_there_all_the_same(kind, tmp_path):
+    place = tmp_path / "config.json"
+    place.mkdir() if kind == "a folder" else place.symlink_to("gone.json")
+    write(tmp_path / "model.safetensors")
+    with pytest.raises(ValueError, match="config.json cannot be read: "):
+        read_weights(tmp_path)
 
 
 # Shards
@@ -138,7 +239,11 @@ def cut(content):
 
 
 REFUSED = {
-    "another kind of file": ("m.gguf", b"GGUF", "read from .safetensors, .pth, .pt, .bin or a model's folder, got 'm."),
+    "another kind of file": (
+        "m.gguf",
+        b"GGUF",
+        "read from .safetensors, .pth, .pt, .bin, .ckpt or a model's folder, got 'm.",
+    ),
     "a folder's description": ("config.json", b"{}", "or a model's folder, got 'config.json'"),
     "a pointer": ("m.safetensors", LFS_POINTER, "m.safetensors is a Git LFS pointer instead .*git lfs pull"),
     "a pointer to a pickle": ("m.pth", LFS_POINTER, "m.pth is a Git LFS pointer instead"),

@@ -296,6 +296,28 @@ def test_a_broken_tokenizer_is_named(case, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["tokens"]
 
 
+@pytest.mark.parametrize("mapped", [["own.Tokenizer", None], "own.Tokenizer"])
+def test_no_code_of_a_tokenizers_folder_is_run_or_offered(mapped, tmp_path, monkeypatch):
+    tokens = tokenizer_folder(tmp_path / "tokens")
+    (tmp_path / "tokens/own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    described = json.loads((tmp_path / "tokens/tokenizer_config.json").read_text())
+    (tmp_path / "tokens/tokenizer_config.json").write_text(
+        json.dumps(described | {"auto_map": {"AutoTokenizer": mapped}})
+    )
+    monkeypatch.setattr("builtins.input", lambda *_: pytest.fail("somebody was asked"))
+    model = tiny_model(vocab_size=tokens.get_vocab_size())
+    with pytest.raises(ValueError, match="tokens holds no tokenizer .*auto_map.*such code is never run"):
+        hf.export(model, tmp_path / "model", tokenizer=tmp_path / "tokens")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["tokens"]
+
+
+def test_a_file_of_a_tokenizer_that_cannot_be_read_is_not_left_out(tmp_path):
+    tokens = tokenizer_folder(tmp_path / "tokens")
+    (tmp_path / "tokens/chat_template.jinja").symlink_to("gone.jinja")
+    with pytest.raises(ValueError, match="chat_template.jinja cannot be read: No such file"):
+        hf.export(tiny_model(vocab_size=tokens.get_vocab_size()), tmp_path / "model", tokenizer=tmp_path / "tokens")
+
+
 @pytest.mark.parametrize("name", ["folder", "tokenizer"])
 def test_folders_are_paths(name, tmp_path):
     with pytest.raises(ValueError, match="a path must be text or a pathlib.Path, got 3"):

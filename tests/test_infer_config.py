@@ -8,6 +8,7 @@ from model_builders import KINDS, PROPERTY, tiny_config, tiny_model
 
 from minimind_edu.config import MiniMindConfig
 from minimind_edu.model import MiniMindForCausalLM
+from minimind_edu.rope_frequencies import RopeScaling
 from minimind_edu.weights.infer_config import assumed, differences, infer_config, sizes_shown
 
 
@@ -75,6 +76,7 @@ def test_every_size_that_shapes_show_is_found(kind, head_dim, kv_heads, layers, 
 def test_what_is_assumed_is_what_weights_do_not_show(kind):
     found = infer_config(weights_of(tiny_config(kind, num_attention_heads=8, head_dim=4)))
     others = {"num_attention_heads": 16, "rope_theta": 1e4, "rms_norm_eps": 1e-3, "max_position_embeddings": 64}
+    others |= {"rope_scaling": RopeScaling(4.0, 16)}
     others |= {"num_experts_per_tok": 3 - found.num_experts_per_tok, "norm_topk_prob": not found.norm_topk_prob}
     names = assumed(found)
     assert set(names) <= set(others) and names == {name: getattr(found, name) for name in names}

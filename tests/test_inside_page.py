@@ -93,6 +93,39 @@ def test_four_bits_take_half_of_eight_and_torch_is_asked_about_them(tmp_path):
         written(tmp_path, own_model("minimind2_moe"), bits=4)
 
 
+@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("bits", [8, 32])
+def test_what_the_page_is_compared_with_is_what_it_holds(kind, bits, tmp_path):
+    """Bit by bit: the rounded model is made from the given one, not read from the page's file."""
+    rounded = page.store(own_model(kind), tmp_path / "w.safetensors", bits)
+    held = from_checkpoint(tmp_path / "w.safetensors")
+    assert rounded.config == held.config
+    for one, other in zip(rounded.parameters(), held.parameters(), strict=True):
+        assert torch.equal(one, other)
+
+
+WRONG = {
+    "bits": ({"bits": 5}, "bits must be 8 or 4 or 32, got 5"),
+    "a part": ({"at": "foo"}, "at must be .*'attention'.*, got 'foo'"),
+    "a language": ({"language": "fr"}, "language must be 'en' or 'zh', got 'fr'"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_there_is_not_is_refused_before_anything_is_written(case, tmp_path, monkeypatch):
+    arguments, message = WRONG[case]
+    monkeypatch.setattr(page, "store", lambda *_: pytest.fail("weights were written"))
+    with pytest.raises(ValueError, match=message):
+        written(tmp_path, own_model(), **arguments)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_model_in_training_is_asked_without_its_dropout(tmp_path):
+    model = own_model("minimind2", dropout=0.5)
+    expected = data_of(written(tmp_path, model, bits=32))["check"]
+    assert data_of(written(tmp_path, model.train(), bits=32))["check"] == expected and model.training
+
+
 def test_large_weights_come_in_pieces(tmp_path, monkeypatch):
     monkeypatch.setattr(page, "_PIECE", 999)
     pieces, stored = weights_of(written(tmp_path, own_model(), bits=32), tmp_path)

@@ -139,19 +139,27 @@ def test_what_nothing_says_of_bare_weights_is_told_and_stands_on_the_page(tmp_pa
     file = tmp_path / "full_sft_64.pth"
     torch.save(model.state_dict(), file)
     run(file, "-o", tmp_path / "page.html")
-    taken = "num_attention_heads=8, rope_theta=1000000.0, rms_norm_eps=1e-05, max_position_embeddings=32768"
+    taken = "num_attention_heads=8, rope_theta=1000000.0, rope_scaling=None, rms_norm_eps=1e-05"
+    taken += ", max_position_embeddings=32768"
     told = f"no config.json tells of these weights: taken for {taken}, as MiniMind2 has"
     assert told in capsys.readouterr().err
     data = data_of(tmp_path / "page.html")
-    assert data["assumed"] == {name: data["config"][name] for name in data["assumed"]} and len(data["assumed"]) == 4
+    assert data["assumed"] == {name: data["config"][name] for name in data["assumed"]} and len(data["assumed"]) == 5
     run(save_checkpoint(model, tmp_path / "ours.safetensors"), "-o", tmp_path / "page.html")
     assert "taken for" not in capsys.readouterr().err and data_of(tmp_path / "page.html")["assumed"] is None
     (tmp_path / "folder").mkdir()
-    file.rename(tmp_path / "folder/pytorch_model.bin")
+    file = file.rename(tmp_path / "folder/full_sft_64.pth")
+    described = {"hidden_size": 99}
+    (tmp_path / "folder/config.json").write_text(json.dumps(described))
+    run(file, "-o", tmp_path / "page.html")
+    assert "config.json in the same folder is left aside" in capsys.readouterr().err
     described = {"hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 4, "rope_theta": 1e4}
     (tmp_path / "folder/config.json").write_text(json.dumps(described))
-    run(tmp_path / "folder", "-o", tmp_path / "page.html")
-    assert "taken for" not in capsys.readouterr().err and data_of(tmp_path / "page.html")["assumed"] is None
+    for place in (file, tmp_path / "folder"):
+        run(place, "-o", tmp_path / "page.html")
+        assert "taken for" not in capsys.readouterr().err
+        data = data_of(tmp_path / "page.html")
+        assert data["assumed"] is None and data["config"]["num_attention_heads"] == 4
 
 
 @pytest.mark.parametrize(
@@ -160,6 +168,10 @@ def test_what_nothing_says_of_bare_weights_is_told_and_stands_on_the_page(tmp_pa
         "nothing there": (["{tmp}/nothing"], "there is no file or folder"),
         "no weights": (["{tmp}/empty"], "empty"),
         "no folder": (["-o", "{tmp}/no/page.html"], "there is no folder"),
+        "a link to no folder": (["-o", "{tmp}/astray.html"], "there is no folder {tmp}/no to save page.html in"),
+        "a folder": (["-o", "{tmp}/folder.html"], "folder.html is a folder, so no file can be saved there"),
+        "a link to a folder": (["-o", "{tmp}/inside.html"], "inside.html is a folder, so no file can be saved there"),
+        "positions": (["{tmp}/positions"], "max_position_embeddings is a whole number of 400 digits"),
         "another ending": (["-o", "{tmp}/page.txt"], "must end in .html, got 'page.txt'"),
         "too large": (
             ["{tmp}/large.safetensors"],
@@ -186,7 +198,12 @@ def test_what_is_impossible_is_a_sentence(tmp_path, capsys, monkeypatch, argumen
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    (tmp_path / "empty").mkdir()
+    for folder in ("empty", "folder.html", "positions"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "inside.html").symlink_to(tmp_path / "folder.html")
+    (tmp_path / "astray.html").symlink_to(tmp_path / "no/page.html")
+    torch.save(own_model().state_dict(), tmp_path / "positions/m.pth")
+    (tmp_path / "positions/config.json").write_text('{"max_position_embeddings": ' + 400 * "9" + "}")
     own_folder(tmp_path / "other")
     save_checkpoint(own_model(), tmp_path / "bare.safetensors")
     with (tmp_path / "large.safetensors").open("wb") as file:
@@ -194,7 +211,7 @@ def test_what_is_impossible_is_a_sentence(tmp_path, capsys, monkeypatch, argumen
     with pytest.raises(SystemExit) as ended:
         run(*(one.format(tmp=tmp_path) for one in arguments))
     told = capsys.readouterr().err
-    assert ended.value.code == 2 and sentence in told and "Traceback" not in told
+    assert ended.value.code == 2 and sentence.format(tmp=tmp_path) in told and "Traceback" not in told
     assert told.splitlines()[-1].startswith("minimind-edu: ") and not (tmp_path / "page.html").exists()
 
 
@@ -220,6 +237,24 @@ def test_too_little_memory_is_a_sentence(tmp_path, room):
     ended = subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=120)
     assert ended.stderr.splitlines()[-1] == "minimind-edu: there is not enough memory for this model"
     assert ended.returncode == 2 and "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize("vocab_size", [1, 2, 3, 4])
+def test_a_tiny_vocabulary_has_a_first_text(vocab_size, tmp_path):
+    model = own_model("minimind2", vocab_size=vocab_size, bos_token_id=None, eos_token_id=None)
+    run(save_checkpoint(model, tmp_path / "m.safetensors"), "-o", tmp_path / "page.html")
+    ids = [int(id) for id in data_of(tmp_path / "page.html")["text"].split()]
+    assert ids == [id for id in (1, 2, 3) if id < vocab_size] or ids == [0] and vocab_size == 1
+
+
+def test_a_link_stays_a_link_and_leads_to_the_page(tmp_path):
+    (tmp_path / "store").mkdir()
+    link, page = tmp_path / "link.html", tmp_path / "store/page.html"
+    link.symlink_to(page)
+    for text in ("Mia is in the kitchen", "Tom is in the hall"):  # the first time it leads to nothing yet
+        run("-o", link, "--text", text)
+        assert link.is_symlink() and data_of(page)["text"] == text
+    assert [*(tmp_path / "store").iterdir()] == [page]
 
 
 def test_ctrl_c_while_the_page_is_built_ends_it_without_a_word(tmp_path, capsys, monkeypatch):
@@ -263,20 +298,62 @@ def test_without_a_file_it_is_served_until_ctrl_c_and_then_gone(monkeypatch, cap
     assert not seen["file"].exists()
 
 
-def test_a_program_that_is_ended_leaves_no_page_and_no_server(tmp_path):
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+
+
+def started(tmp_path, *arguments):
+    """The program, in a folder for its temporary files and with nothing of its own ignored."""
     environment = os.environ | {"TMPDIR": str(tmp_path), "BROWSER": "true"}
-    command = [sys.executable, "-m", "minimind_edu", "open"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as running:
-        assert running.stderr
+    command = [sys.executable, "-m", "minimind_edu", "open", *map(str, arguments)]
+
+    def heard():
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_DFL if number != signal.SIGINT else signal.default_int_handler)
+
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment, preexec_fn=heard)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("times", [1, 20])
+def test_a_program_that_is_ended_leaves_no_page_and_no_server(number, times, tmp_path):
+    with started(tmp_path) as running:
         said = itertools.takewhile(lambda line: "Ctrl-C" not in line, running.stderr)
         [address] = [line.strip() for line in said if "http://" in line]
         assert [*tmp_path.iterdir()]
-        running.send_signal(signal.SIGTERM)
-        assert running.wait(timeout=60) == 128 + signal.SIGTERM
+        for _ in range(times):  # as somebody does who is in a hurry
+            running.send_signal(number)
+        assert running.wait(timeout=60) == (0 if number == signal.SIGINT else 128 + number)
         assert "Traceback" not in running.stderr.read()
     assert [*tmp_path.iterdir()] == []
     with pytest.raises(urllib.error.URLError):
         urllib.request.urlopen(address, timeout=30)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("said", ["rounding the weights", "writing the page"])
+def test_a_page_that_is_being_written_when_the_program_ends_leaves_nothing(number, said, tmp_path):
+    model = own_model("minimind2", hidden_size=512, intermediate_size=2048, num_attention_heads=8, head_dim=64)
+    save_checkpoint(model, tmp_path / "m.safetensors")
+    (tmp_path / "pages").mkdir()
+    before = sorted(tmp_path.iterdir())
+    with started(tmp_path, tmp_path / "m.safetensors", "-o", tmp_path / "pages/page.html") as running:
+        assert any(said in line for line in running.stderr)
+        running.send_signal(number)
+        ended = running.wait(timeout=60)
+        assert "Traceback" not in running.stderr.read()
+    assert ended in (0, 128 + number) and sorted(tmp_path.iterdir()) == before
+    assert [file.name for file in (tmp_path / "pages").iterdir()] == ([] if ended else ["page.html"])
+
+
+def test_what_a_caller_ignores_stays_ignored(tmp_path):
+    """nohup lets the program live on when the terminal is closed."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with program._ended_by_signals():
+            assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+            assert signal.getsignal(signal.SIGTERM) not in (signal.SIG_IGN, signal.SIG_DFL)
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_its_name_is_installed():

@@ -1,10 +1,14 @@
 """State dicts from many hands get our names, and what is no plain weight is refused by name."""
 
+import re
+
 import pytest
 import torch
 from model_builders import tensor, tiny_model
 
 from minimind_edu.weights.state_dicts import canonical
+
+EMBEDDING, HEAD = "model.embed_tokens.weight", "lm_head.weight"
 
 
 def weights(kind="minimind2", **changes):
@@ -23,24 +27,89 @@ def test_our_own_names_stay_and_no_tensor_is_copied():
 
 
 @pytest.mark.parametrize(
-    "prefix", ["module.", "_orig_mod.", "module._orig_mod.", "module.module.", "_orig_mod.module."]
+    "prefix",
+    [
+        "module.",
+        "_orig_mod.",
+        "module._orig_mod.",
+        "module.module.",
+        "_orig_mod.module.",
+        "_fsdp_wrapped_module.",
+        "model.",
+        "model.module.",
+        "model._orig_mod.",
+        "_forward_module.model.",
+        "actor.",
+    ],
 )
 def test_prefixes_of_training_are_taken_off(prefix):
     given = weights()
     assert same(canonical({prefix + name: value for name, value in given.items()}, "f.pth"), given)
 
 
-def test_a_compiled_part_is_found_too():
+@pytest.mark.parametrize("inner", ["_orig_mod.", "_fsdp_wrapped_module._checkpoint_wrapped_module.", "module."])
+def test_a_wrapped_part_is_found_too(inner):
     given = weights()
-    renamed = {name.replace("layers.0.", "layers.0._orig_mod."): value for name, value in given.items()}
+    renamed = {name.replace("layers.0.", f"layers.0.{inner}"): value for name, value in given.items()}
     assert same(canonical(renamed, "f.pth"), given)
 
 
-@pytest.mark.parametrize("wrapper", ["model", "state_dict", "model_state_dict"])
+@pytest.mark.parametrize("wrapper", ["model", "state_dict", "model_state_dict", "module", "ema", "net"])
 def test_weights_are_taken_out_of_a_training_checkpoint(wrapper):
     given = weights()
     checkpoint = {wrapper: given, "optimizer": {"state": {0: torch.ones(2)}}, "epoch": 1, "loss": torch.ones(())}
     assert same(canonical(checkpoint, "f.pth"), given)
+
+
+def test_a_wrapper_in_a_wrapper_is_opened_and_the_state_of_an_optimizer_is_not():
+    given = weights()
+    lightning = {
+        "state_dict": {f"model.{name}": value for name, value in given.items()},
+        "pytorch-lightning_version": "2",
+    }
+    assert same(canonical(lightning, "f.ckpt"), given)
+    averages = {name: value + 1 for name, value in given.items()}
+    checkpoint = {"app": {"model": given, "optimizer": {"exp_avg": averages}}, "optim_states": averages}
+    assert same(canonical(checkpoint, "f.pth"), given)
+    averaged = {f"module.{name}": value for name, value in given.items()} | {"n_averaged": torch.tensor(7)}
+    assert same(canonical(averaged, "f.pth"), given)
+
+
+def many(depth=40):
+    """A dictionary that holds itself by two names, again and again: a small file that would take for ever."""
+    inner = {"a": torch.ones(2)}
+    for _ in range(depth):
+        inner = {str(i): inner for i in range(100)}
+    return inner
+
+
+TWO = {
+    "a model and its average": ({"model": weights(), "ema": weights()}, "model.*, ema.*"),
+    "beside its wrapper": (weights() | {"ema": weights()}, "*, ema.*"),
+    "of one state dict": (
+        {f"{who}.{name}": value for who in ("student", "teacher") for name, value in weights().items()},
+        "student.*, teacher.*",
+    ),
+    "deeper": ({"a": {"b": weights(), "c": weights()}}, "a.b.*, a.c.*"),
+}
+
+
+@pytest.mark.parametrize("case", TWO)
+def test_of_two_models_none_is_chosen(case):
+    content, places = TWO[case]
+    with pytest.raises(ValueError, match=re.escape(f"f.pth holds 2 models ({places}); which one is meant, you know")):
+        canonical(content, "f.pth")
+    with pytest.raises(ValueError, match="f.pth holds no named tensors"):
+        canonical(many(), "f.pth")
+
+
+@pytest.mark.parametrize("left", [EMBEDDING, HEAD])
+def test_of_tied_matrices_either_may_be_left_out(left):
+    given = weights()
+    kept = given[EMBEDDING]
+    del given[left]
+    found = canonical(given, "f.pth")
+    assert torch.equal(found[EMBEDDING], kept) and HEAD not in found
 
 
 def test_tables_are_left_out():
@@ -65,14 +134,15 @@ def fused(gate_up, down):
     return {f"{PREFIX}gate_up_proj": torch.ones(gate_up)} | ({f"{PREFIX}down_proj": torch.ones(down)} if down else {})
 
 
-def without(name):
-    given = weights()
-    del given[name]
-    return given
+def without(*names):
+    return {name: value for name, value in weights().items() if name not in names}
 
 
-NORM = "model.norm.weight"
-EMBEDDING, QUERY = "model.embed_tokens.weight", "model.layers.0.self_attn.q_proj.weight"
+def beside(name, **options):
+    return weights() | {name: torch.ones(2, **options)}
+
+
+NORM, QUERY = "model.norm.weight", "model.layers.0.self_attn.q_proj.weight"
 BAD = {
     "LoRA of upstream": (
         {"model.layers.0.self_attn.q_proj.lora.A.weight": torch.ones(2, 2)},
@@ -97,7 +167,26 @@ BAD = {
     "fused experts of two numbers": (fused((2, 4, 3), (3, 3, 2)), r"must be \[N, 2I, E\]"),
     "fused experts without down_proj": (fused((2, 4, 3), None), r"down_proj \[N, E, I\], got \[2, 4, 3\] and None"),
     "another model": ({NORM: torch.ones(2)}, rf"does not hold the weights of a MiniMind.*\(the first are {NORM}\)"),
-    "no embedding": (without(EMBEDDING), f"there is no matrix {EMBEDDING} among its"),
+    "GPTQ": (beside(QUERY.replace("weight", "qweight"), dtype=torch.int32), "holds quantized weights, of GPTQ, AWQ or"),
+    "bitsandbytes": (beside(f"{QUERY}.absmax"), "holds quantized weights"),
+    "a critic": (
+        beside("value_head.weight"),
+        r"holds a critic or a reward model \(value_head.weight\); its output",
+    ),
+    "a reward model": (beside("score.weight"), r"holds a critic or a reward model \(score.weight"),
+    "a vision model": (beside("model.vision_proj.weight"), "holds a model that sees or hears .*vision_proj"),
+    "biases": (beside(QUERY.replace("weight", "bias")), "holds biases .*q_proj.bias"),
+    "a head by itself": ({"model": without(HEAD), "lm_head": {"weight": torch.ones(2)}}, "holds lm_head.weight apart"),
+    "two for one": (
+        {f"actor.{name}": value for name, value in weights().items()} | {NORM: torch.ones(2)},
+        "holds several tensors for one, some under names that begin with 'actor.'",
+    ),
+    "a body alone": (
+        {name.removeprefix("model."): value for name, value in without(HEAD).items()},
+        "without its lm_head a model cannot write, so save the whole one",
+    ),
+    "ZeRO-3": ({NORM: torch.ones(0)}, f"does not hold every number of {NORM} .*zero_to_fp32.py"),
+    "no embedding": (without(EMBEDDING, HEAD), f"there is no matrix {EMBEDDING} among its"),
     "no queries": (without(QUERY), f"there is no matrix {QUERY} among its"),
     "queries in a row": (weights() | {QUERY: torch.ones(2)}, f"there is no matrix {QUERY} among its"),
     "nothing": ({}, "holds no named tensors; it holds nothing"),

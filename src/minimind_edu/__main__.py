@@ -32,10 +32,10 @@ from minimind_edu.figures.inside.tokenizer import PageTokenizer, find_tokenizer,
 from minimind_edu.figures.living_model import QUESTION, TOLD
 from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.notebook import language
-from minimind_edu.weights.checkpoints import from_checkpoint
-from minimind_edu.weights.files import read_weights
+from minimind_edu.stored import file_to_write
+from minimind_edu.weights.checkpoints import read_checkpoint
+from minimind_edu.weights.files import SUFFIXES
 from minimind_edu.weights.hub import locate
-from minimind_edu.weights.infer_config import assumed
 
 FIRST_TEXTS = {  # of each language what goes on, and what is said to a model that answers
     "en": (
@@ -44,11 +44,11 @@ FIRST_TEXTS = {  # of each language what goes on, and what is said to a model th
     ),
     "zh": ("模型从左到右读这句话，每读一个 token，就说出接下来会是什么", "你是谁？"),
 }
-FIRST_IDS = "1 2 3"
+FIRST_IDS = (1, 2, 3)
 _NO_MEMORY = "there is not enough memory for this model"
 # What libraries say when the memory ends: torch a RuntimeError, the system an error while a file is mapped.
 _SAID_OF_MEMORY = re.compile("allocate memory|out of memory|not enough memory|bad_alloc", re.IGNORECASE)
-_ENDINGS, _WIDEST = ("safetensors", "pth", "pt", "bin"), 4  # files of weights, and the most bytes of one weight
+_WIDEST = 4  # the most bytes of one weight in a file
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -68,7 +68,7 @@ def main(arguments: list[str] | None = None) -> None:
     opening.add_argument("-o", "--output", type=Path, metavar="PAGE.html", help="write one file instead of showing it")
     given = parser.parse_args(arguments)
     try:
-        with _ended_by(signal.SIGTERM):
+        with _ended_by_signals():
             _open(given)
     except (ValueError, OSError, MemoryError, RuntimeError) as error:
         if _is_of_memory(error):
@@ -93,17 +93,27 @@ def _stop(sentence: str) -> NoReturn:
 
 
 @contextlib.contextmanager
-def _ended_by(number: signal.Signals) -> Iterator[None]:
-    """A signal ends the program as Ctrl-C does, so that it takes its files and its server with it."""
+def _ended_by_signals() -> Iterator[None]:
+    """Whatever ends the program from outside, it takes its files and its server with it.
 
-    def end(*_: object) -> NoReturn:
-        raise SystemExit(128 + number)
+    Ctrl-C, the end asked for by another program, and the closed terminal; what a caller ignores, such as nohup the
+    last, stays ignored. While the program ends, another signal must not stop it from cleaning up.
+    """
 
-    before = signal.signal(number, end)
+    def end(number: int, _: object) -> None:
+        if not isinstance(sys.exc_info()[1], KeyboardInterrupt | SystemExit):
+            raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
+
+    numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {number: signal.getsignal(number) for number in numbers}
     try:
+        for number in numbers:
+            if before[number] != signal.SIG_IGN:
+                signal.signal(number, end)
         yield
     finally:
-        signal.signal(number, before)
+        for number in numbers:
+            signal.signal(number, before[number])
 
 
 def _tell(sentence: str) -> None:
@@ -113,13 +123,14 @@ def _tell(sentence: str) -> None:
 def _open(given: argparse.Namespace) -> None:
     if given.output and given.output.suffix != ".html":
         raise ValueError(f"a page's name must end in .html, got {given.output.name!r}")
-    if given.output and not given.output.absolute().parent.is_dir():
-        raise ValueError(f"there is no folder {given.output.absolute().parent} to write {given.output.name} in")
+    if given.output:
+        file_to_write(given.output)
     model, name, tokenizer, preset = _own_model(given) if given.model else _living_model(given.language)
-    text = given.text or (_first_text(tokenizer, given.language) if given.model else _living_text())
+    first = _first_text(tokenizer, given.language, model.config.vocab_size) if given.model else _living_text()
+    text = given.text or first
     _check_text(text, tokenizer, model.config.vocab_size)
-    with contextlib.ExitStack() as stack:
-        target = given.output or Path(stack.enter_context(tempfile.TemporaryDirectory()), "page.html")
+
+    def write(target: Path) -> None:
         write_page(
             model,
             target,
@@ -132,10 +143,22 @@ def _open(given: argparse.Namespace) -> None:
             assumed=preset,
             tell=_tell,
         )
-        if given.output:
-            _tell(f"{target}: {size_of(target)}, one file; nothing else is needed. It holds the weights and the text")
-        else:
+
+    if given.output:
+        write(given.output)
+        size = size_of(given.output)
+        _tell(f"{given.output}: {size}, one file; nothing else is needed. It holds the weights and the text")
+        return
+    served = False
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            target = Path(folder, "page.html")
+            write(target)
+            served = True
             _show(target)
+    except KeyboardInterrupt:  # here, when the folder is gone
+        if not served:
+            raise
 
 
 Opened = tuple[MiniMindForCausalLM, str, PageTokenizer | None, dict[str, Any] | None]  # the last: what was assumed
@@ -145,18 +168,16 @@ def _own_model(given: argparse.Namespace) -> Opened:
     place = _located(given)
     _check_small(place)
     _tell(f"reading {place}")
-    model = from_checkpoint(place)
+    reading = read_checkpoint(place)
+    model = reading.model
     check_fits(model)
     name = Path(given.model).resolve().name if place.is_dir() else place.stem
-    preset = assumed(model.config) if not _is_described(place) else None
-    if preset:
-        values = ", ".join(f"{field}={value}" for field, value in preset.items())
-        generation = "MiniMind-3" if model.config.use_qk_norm else "MiniMind2"
-        _tell(f"no config.json tells of these weights: taken for {values}, as {generation} has")
+    if reading.note:
+        _tell(reading.note)
     tokenizer = _own_tokenizer(given.tokenizer, place, model.config.vocab_size)
     if tokenizer and tokenizer.unframed:
         _tell(f"{name} has a chat template, but {tokenizer.unframed}. Until then the page has no chat")
-    return model, name, tokenizer, preset
+    return model, name, tokenizer, dict(reading.assumed) or None
 
 
 def _located(given: argparse.Namespace) -> Path:
@@ -166,14 +187,6 @@ def _located(given: argparse.Namespace) -> Path:
     except FileNotFoundError as error:
         more = "" if set(given.model) & set("/\\.") else "; on the Hub it is user/name, with --download"
         raise FileNotFoundError(str(error).replace("download=True", "--download") + more) from error
-
-
-def _is_described(place: Path) -> bool:
-    """Whether anything tells of the weights what they do not show themselves."""
-    if (place / "config.json").is_file():
-        return True  # and large weights are not read once more
-    stored = read_weights(place)
-    return stored.config_json is not None or "config" in stored.metadata
 
 
 def _own_tokenizer(asked: Path | None, place: Path, vocab_size: int) -> PageTokenizer | None:
@@ -195,8 +208,10 @@ def _own_tokenizer(asked: Path | None, place: Path, vocab_size: int) -> PageToke
         return None
 
 
-def _first_text(tokenizer: PageTokenizer | None, language: str) -> str:
-    return FIRST_TEXTS[language][bool(tokenizer.chat)] if tokenizer else FIRST_IDS
+def _first_text(tokenizer: PageTokenizer | None, language: str, vocab_size: int) -> str:
+    if tokenizer:
+        return FIRST_TEXTS[language][bool(tokenizer.chat)]
+    return " ".join(str(id) for id in FIRST_IDS if id < vocab_size) or "0"
 
 
 def _check_text(text: str, tokenizer: PageTokenizer | None, vocab_size: int) -> None:
@@ -212,7 +227,7 @@ def _check_text(text: str, tokenizer: PageTokenizer | None, vocab_size: int) -> 
 
 def _check_small(place: Path) -> None:
     """Refuse files that hold more than a page can, before they are read into memory."""
-    files = [place] if place.is_file() else [file for ending in _ENDINGS for file in place.glob(f"*.{ending}")]
+    files = [place] if place.is_file() else [file for suffix in SUFFIXES for file in place.glob(f"*{suffix}")]
     size, most = sum(file.stat().st_size for file in files), _WIDEST * MOST_WEIGHTS
     if size > most:
         raise ValueError(
@@ -235,8 +250,7 @@ def _show(page: Path) -> None:
     with PageServer(page) as server:
         _tell(f"{server.address}\n  only this machine can open it; Ctrl-C ends it")
         webbrowser.open(server.address)
-        with contextlib.suppress(KeyboardInterrupt):
-            server.serve_forever()
+        server.serve_forever()
 
 
 if __name__ == "__main__":

@@ -48,8 +48,8 @@ def check_flag(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be True or False, got {value!r}")
 
 
-def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
-    """Raise a ValueError unless `value` is one of these words."""
+def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
+    """Raise a ValueError unless `value` is one of these."""
     if value not in choices:
         raise ValueError(f"{name} must be {' or '.join(map(repr, choices))}, got {value!r}")
 

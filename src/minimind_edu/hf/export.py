@@ -26,6 +26,7 @@ from minimind_edu.hf.config import generation_config
 from minimind_edu.hf.counterpart import counterpart_config
 from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.weights.checkpoints import check_complete
+from minimind_edu.weights.files import read_json, reading
 from minimind_edu.weights.hub import as_path
 
 _TOKENIZER_FILES = (
@@ -172,17 +173,23 @@ def _move_into_place(new: Path, folder: Path, old: Path) -> None:
 
 
 def _copy_tokenizer(source: Path, folder: Path, twin: PreTrainedModel) -> None:
-    found = [source / name for name in _TOKENIZER_FILES if (source / name).is_file()]
+    found = [source / name for name in _TOKENIZER_FILES if os.path.lexists(source / name)]
     names = [path.name for path in found]
     if "tokenizer.json" not in names:
         raise ValueError(f"a tokenizer's folder must hold tokenizer.json, and {source} does not")
     for path in found:
-        shutil.copy(path, folder)
+        with reading(path):
+            shutil.copy(path, folder)
     try:
         if "tokenizer_config.json" not in names:
             # AutoTokenizer would guess from the model's type, and Llama's and Qwen's special tokens are others
             _write_tokenizer_config(folder / "tokenizer.json", twin.config, folder)
-        tokenizer = AutoTokenizer.from_pretrained(folder, config=twin.config)
+        elif "auto_map" in read_json(folder / "tokenizer_config.json"):
+            raise ValueError(
+                "tokenizer_config.json asks for code of the folder (auto_map), and such code is never run; without "
+                "that entry, tokenizer.json is read as it is"
+            )
+        tokenizer = AutoTokenizer.from_pretrained(folder, config=twin.config, trust_remote_code=False)
     except Exception as error:  # for damaged files the libraries raise whatever their parsers run into
         raise ValueError(f"{source} holds no tokenizer that can be read: {error}") from error
     if len(tokenizer) > twin.config.vocab_size:

@@ -8,14 +8,17 @@ own:
     hub.locate             a path, or a name on the Hub           -> a file or folder on this machine
     files.read_weights     a file or folder                       -> tensors, the config.json that describes them
     state_dicts.canonical  names and wrappers of many hands       -> our names, which are upstream's
+    older                  MiniMind before 2025-04-26, Llama      -> its names, config and order of rows in today's
     infer_config           names, shapes, config.json             -> a MiniMindConfig
 """
 
+import contextlib
 import dataclasses
 import json
+import logging
 import os
-import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -28,15 +31,18 @@ from minimind_edu.config import MiniMindConfig
 from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.notebook import progress
 from minimind_edu.rope_frequencies import RopeScaling
+from minimind_edu.stored import file_to_write, replacing
 from minimind_edu.validation import check_flag
-from minimind_edu.weights.files import Stored, read_weights
+from minimind_edu.weights import older
+from minimind_edu.weights.files import parse_json, read_json, read_weights
 from minimind_edu.weights.hub import as_path, locate
-from minimind_edu.weights.infer_config import differences, infer_config, is_tied
+from minimind_edu.weights.infer_config import assumed, differences, infer_config, is_tied, sizes_shown
 from minimind_edu.weights.int8 import FORMAT, dequantize_state, quantize_state
-from minimind_edu.weights.state_dicts import canonical
+from minimind_edu.weights.state_dicts import Weights, canonical
 from minimind_edu.weights.without_storage import without_storage
 
 _EMBEDDING, _HEAD = "model.embed_tokens.weight", "lm_head.weight"  # one and the same tensor when they are tied
+_OF_ONE_MODEL = ("vocab_size", "hidden_size", "num_hidden_layers")  # which two models of one folder seldom share
 _PROGRESS_FROM = 2**30  # bytes of weights; below, reading takes a moment
 _MOST_TABLES = 2**28  # bytes of RoPE tables without a whole config: half a million positions of MiniMind's heads
 
@@ -66,11 +72,7 @@ def save_checkpoint(model: MiniMindForCausalLM, path: str | os.PathLike[str], *,
         raise ValueError(f"a checkpoint's name must end in .safetensors, got {path.name!r}")
     check_flag("int8", int8)
     check_complete(model)
-    target = Path(os.path.realpath(path))
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {target.parent} to save {target.name} in; make it first")
-    if target.is_dir():
-        raise IsADirectoryError(f"{path} is a folder, so no file can be saved there; give another name")
+    file_to_write(path)
     tensors = {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
     if model.config.tie_word_embeddings:
         del tensors[_HEAD]
@@ -78,11 +80,8 @@ def save_checkpoint(model: MiniMindForCausalLM, path: str | os.PathLike[str], *,
     metadata = {"config": json.dumps(dataclasses.asdict(model.config), sort_keys=True), "format": "pt"}
     if int8:
         tensors, metadata["weights"] = quantize_state(tensors), FORMAT
-    # on the same disk as the file, so that moving it into place is one step
-    with tempfile.TemporaryDirectory(prefix=".partial-", dir=target.parent) as scratch:
-        partial = Path(scratch, "weights.safetensors")
+    with replacing(path) as partial:
         save_file(tensors, partial, metadata=metadata)
-        partial.replace(target)
     return path
 
 
@@ -93,14 +92,12 @@ def check_complete(model: MiniMindForCausalLM) -> None:
             f"only a MiniMindForCausalLM can be saved, got {type(model).__name__}; a decoder holds it as .model, the "
             "adapter gives it with to_minimind()"
         )
-    state, expected = model.state_dict(), without_storage(model.config).state_dict()
-    strange = [name for name in expected.keys() | state.keys() if _shape(expected, name) != _shape(state, name)]
-    if strange:
-        name = min(strange)
+    state = model.state_dict()
+    if strange := _differing(state, without_storage(model.config).state_dict()):
         raise ValueError(
             f"only a model as its config makes it can be read again, and in this one {len(strange)} tensors differ: "
-            f"{name} is {_shape(state, name)} instead of {_shape(expected, name)}. A model whose matrices were rounded "
-            "for decoding is saved before that; torch.save(model.state_dict(), path) saves any other"
+            f"{strange[0]}. A model whose matrices were rounded for decoding is saved before that; "
+            "torch.save(model.state_dict(), path) saves any other"
         )
     if model.config.tie_word_embeddings and not is_tied(state):
         raise ValueError(
@@ -109,8 +106,11 @@ def check_complete(model: MiniMindForCausalLM) -> None:
         )
 
 
-def _shape(state: Mapping[str, Tensor], name: str) -> list[int] | None:
-    return list(state[name].shape) if name in state else None
+def _differing(state: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> list[str]:
+    """Which tensors have another shape than they should, or are missing, or should be: None."""
+    shapes = [{name: list(tensor.shape) for name, tensor in tensors.items()} for tensors in (state, expected)]
+    pairs = [(name, *(known.get(name) for known in shapes)) for name in sorted(state.keys() | expected.keys())]
+    return [f"{name} is {found} instead of {should}" for name, found, should in pairs if found != should]
 
 
 def from_checkpoint(
@@ -128,7 +128,8 @@ def from_checkpoint(
     config.json in the folder and from the names and shapes of the weights. What all of these leave open is taken from
     the generation's preset, `MiniMindConfig.minimind2()` or `.minimind3()`: for a bare state dict that is rope_theta,
     rope_scaling, rms_norm_eps, max_position_embeddings, num_experts_per_tok, norm_topk_prob, and, without QK-norm, the
-    number of query heads (eight). Look at `model.config` to see what was found, and name what you know better:
+    number of query heads (eight; sixteen in MiniMinds of 2024, which their keys show). The logger "minimind_edu" says
+    in one line what was taken; name what you know better:
 
         from_checkpoint("full_sft_512.pth")
         from_checkpoint("mine.pth", num_attention_heads=16, rope_theta=1e4)
@@ -136,7 +137,8 @@ def from_checkpoint(
         from_checkpoint("user/name", download=True)
 
     Args:
-        path: a file (.safetensors, .pth, .pt, .bin), a folder, or "user/name" on the Hugging Face Hub.
+        path: a file (.safetensors, .pth, .pt, .bin, .ckpt), a folder, or "user/name" on the Hugging Face Hub. A
+            config.json beside a file is used if it fits the weights.
         config: goes before everything that the files say.
         download: fetch a Hub model; without it, only what its cache on this machine holds is used.
         cache_dir, revision: of the Hub's cache, and of the model there.
@@ -158,49 +160,110 @@ def from_checkpoint(
             "arguments, and single fields are given by name: from_checkpoint(path, rope_theta=1e4)"
         )
     place = locate(path, download, cache_dir, revision)
+    reading = read_checkpoint(place, config, **known)
+    if reading.note:
+        logging.getLogger("minimind_edu").warning("%s: %s", place, reading.note)
+    return reading.model
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A model, and what was assumed of it."""
+
+    model: MiniMindForCausalLM
+    assumed: Mapping[str, Any]  # fields of its config that nothing said
+    note: str  # one sentence about them, and about a config.json that was left aside; empty if there is nothing to say
+
+
+def read_checkpoint(place: Path, config: MiniMindConfig | None = None, **known: Any) -> Reading:
+    """`from_checkpoint` for a path on this machine, with what had to be assumed."""
     stored = read_weights(place)
-    try:
+    with _named(place):
         content = dequantize_state(stored.content) if stored.metadata.get("weights") == FORMAT else stored.content
-    except ValueError as error:
-        raise ValueError(f"{place}: {error}") from error
     weights = canonical(content, str(place))
-    origin = "the config given"
-    if config is None:
-        try:
-            config, origin = _config_of(stored, weights, known)
-        except (ValueError, TypeError, OverflowError) as error:
-            raise ValueError(f"{place}: {error}") from error
-    _check_sizes(config, weights, str(place), origin)
-    model = without_storage(config)  # the file's tensors become the parameters
-    try:
-        model.load_state_dict(weights, assign=True)
-    except RuntimeError as error:
-        raise ValueError(f"{place} does not fit {origin}. {error}") from error
-    _move_into_memory(model)
-    return model.eval()
-
-
-def _config_of(stored: Stored, weights: Mapping[str, Tensor], known: Mapping[str, Any]) -> tuple[MiniMindConfig, str]:
-    """The config that the files state or show, and what messages call it."""
+    if config is not None:
+        return Reading(_built(config, weights, str(place), "the config given"), {}, "")
     if "config" in stored.metadata:
-        config = dataclasses.replace(_config_from_json(stored.metadata["config"]), **known)
-        origin = "the config stored in it"
-    else:
-        config = infer_config(weights, stored.config_json, **known)
-        origin = "its config.json" if stored.config_json else "the config inferred from its shapes"
+        with _named(place):
+            config = dataclasses.replace(_config_from_json(stored.metadata["config"]), **known)
+            _check_tables(config)
+        return Reading(_built(config, weights, str(place), "the config stored in it"), {}, "")
+    described, note = stored.config_json, "no config.json tells of these weights"
+    if described is None and isinstance(stored.content.get("model_args"), Mapping):  # as llama2.c writes them
+        described = stored.content["model_args"]
+    if described is None and stored.beside:
+        described, note = _described_beside(stored.beside, weights, known)
+    with _named(place):
+        config = _inferred(weights, described, known)
+    origin = "the config inferred from its shapes" if described is None else "its config.json"
+    model = _built(config, weights, str(place), origin)
+    if described is not None:
+        return Reading(model, {}, "")
+    opened = {name: value for name, value in assumed(config).items() if name not in known}
+    if not {_HEAD, "tie_word_embeddings"} & {*weights, *known, *stored.metadata, *stored.metadata.values()}:
+        opened["tie_word_embeddings"] = True  # one matrix of a pair, without save_model's word for it
+    values = ", ".join(f"{name}={value}" for name, value in opened.items())
+    age = "MiniMind-3 has" if config.use_qk_norm else "MiniMind2 has"
+    age = "MiniMind had before 2025-04-26" if weights.interleaved else age
+    return Reading(model, opened, f"{note}: taken for {values}, as {age}" if opened else note if stored.beside else "")
+
+
+@contextlib.contextmanager
+def _named(place: Path) -> Iterator[None]:
+    """Say of which file an error speaks."""
+    try:
+        yield
+    except (ValueError, TypeError, OverflowError) as error:
+        raise ValueError(f"{place}: {error}") from error
+
+
+class _DoesNotFit(ValueError):
+    """Weights and config are of two models."""
+
+
+def _described_beside(file: Path, weights: Weights, known: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, str]:
+    """What a config.json beside a file of weights says if it fits their shapes, or why it is left aside.
+
+    One with their width, depth and vocabulary is theirs, so what it asks for is computed or refused.
+    """
+    try:
+        described = dict(older.modern_config(read_json(file)))
+        stated = {name: value for name, value in (described | dict(known)).items() if name in _OF_ONE_MODEL}
+        if not stated or not stated.items() <= sizes_shown(weights).items():
+            raise _DoesNotFit(f"it says {stated}"[:200])
+        _fitting(_inferred(weights, described, known), weights, "what the weights show", "it")
+        return described, ""
+    except _DoesNotFit as error:
+        return None, f"{file.name} in the same folder is left aside, because it tells of another model ({error})"
+    except (ValueError, TypeError, OverflowError) as error:
+        raise ValueError(f"{file} seems to tell of the weights beside it: {error}") from error
+
+
+def _inferred(weights: Weights, described: Mapping[str, Any] | None, known: Mapping[str, Any]) -> MiniMindConfig:
+    """The config that the files state or show."""
+    if described is not None:
+        described = older.modern_config(described)
+    elif weights.interleaved and not {"num_attention_heads", "head_dim"} & known.keys():
+        known = older.preset(weights) | dict(known)
+    config = infer_config(weights, described, **known)
+    _check_tables(config)
+    return config
+
+
+def _check_tables(config: MiniMindConfig) -> None:
+    """Raise a ValueError for tables of positions that would fill the memory."""
     tables = 2 * 4 * config.head_dim * config.max_position_embeddings  # cos and sin, float32
     if tables > _MOST_TABLES:
         raise ValueError(
-            f"max_position_embeddings={config.max_position_embeddings:,} makes RoPE tables of {tables / 1e9:,.1f} GB; "
-            "name the number of positions that you need: from_checkpoint(path, max_position_embeddings=...). Only a "
-            "whole config= may ask for more"
+            f"max_position_embeddings={f'{config.max_position_embeddings:,}'[:40]} makes RoPE tables of "
+            f"{min(tables, 10**18) / 1e9:,.1f} GB{' and more' * (tables > 10**18)}; name the number of positions that "
+            "you need: from_checkpoint(path, max_position_embeddings=...). Only a whole config= may ask for more"
         )
-    return config, origin
 
 
 def _config_from_json(text: str) -> MiniMindConfig:
     try:
-        values = json.loads(text)
+        values = parse_json(text)
         if values["rope_scaling"] is not None:
             values["rope_scaling"] = RopeScaling(**values["rope_scaling"])
         return MiniMindConfig(**values)
@@ -211,20 +274,42 @@ def _config_from_json(text: str) -> MiniMindConfig:
         ) from error
 
 
-def _check_sizes(config: MiniMindConfig, weights: dict[str, Tensor], source: str, origin: str) -> None:
+def _built(config: MiniMindConfig, weights: Weights, source: str, origin: str) -> MiniMindForCausalLM:
+    """The model of a config with these weights as its parameters."""
+    model, tensors = _fitting(config, weights, source, origin)
+    if weights.interleaved:
+        for name in tensors:
+            if name.endswith(("q_proj.weight", "k_proj.weight")):
+                tensors[name] = older.in_halves(tensors[name], config.head_dim)
+    model.load_state_dict(tensors, assign=True)
+    _move_into_memory(model)
+    return model.eval()
+
+
+def _fitting(
+    config: MiniMindConfig, weights: Weights, source: str, origin: str
+) -> tuple[MiniMindForCausalLM, dict[str, Tensor]]:
+    """The model of a config without numbers, and a tensor for each of its names; `_DoesNotFit` if they differ."""
+    tensors = _checked_sizes(config, weights, source, origin)
+    model = without_storage(config)
+    if strange := _differing(tensors, model.state_dict()):
+        raise _DoesNotFit(f"{source} does not fit {origin}: {len(strange)} tensors differ: {', '.join(strange[:3])}")
+    return model, tensors
+
+
+def _checked_sizes(config: MiniMindConfig, weights: Weights, source: str, origin: str) -> dict[str, Tensor]:
     """Compare the config with the weights before a model of its sizes is built, and add a tied matrix left out."""
     if shown := differences(config, weights):
         missing = f"missing: {_HEAD}. " if "tie_word_embeddings" in shown else ""
         says = ", ".join(f"{name}={getattr(config, name)}" for name in shown)
         show = ", ".join(f"{name}={value}" for name, value in shown.items())
-        raise ValueError(f"{source} does not fit {origin}. {missing}The config says {says}; the weights show {show}")
-    if config.tie_word_embeddings:
-        if not is_tied(weights):
-            raise ValueError(
-                f"{_HEAD} differs from {_EMBEDDING} in {source}, so these weights are not tied, but {origin} has "
-                "tie_word_embeddings=True; use tie_word_embeddings=False"
-            )
-        weights[_HEAD] = weights[_EMBEDDING]
+        raise _DoesNotFit(f"{source} does not fit {origin}. {missing}The config says {says}; the weights show {show}")
+    if config.tie_word_embeddings and not is_tied(weights):
+        raise _DoesNotFit(
+            f"{_HEAD} differs from {_EMBEDDING} in {source}, so these weights are not tied, but {origin} has "
+            "tie_word_embeddings=True; use tie_word_embeddings=False"
+        )
+    return dict(weights) | ({_HEAD: weights[_EMBEDDING]} if config.tie_word_embeddings else {})
 
 
 def _move_into_memory(model: MiniMindForCausalLM) -> None:

@@ -23,7 +23,7 @@ _EMBEDDING, _HEAD = "model.embed_tokens.weight", "lm_head.weight"
 _LAYER = "model.layers.0."
 _QUERY, _KEY = f"{_LAYER}self_attn.q_proj.weight", f"{_LAYER}self_attn.k_proj.weight"
 _MINIMIND_HEADS = 8
-_UNSEEN = ("rope_theta", "rms_norm_eps", "max_position_embeddings")  # by names and shapes
+_UNSEEN = ("rope_theta", "rope_scaling", "rms_norm_eps", "max_position_embeddings")  # by names and shapes
 
 
 def infer_config(

@@ -9,7 +9,6 @@ import dataclasses
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from html import escape
 from pathlib import Path
@@ -25,8 +24,10 @@ from minimind_edu.figures.join import join
 from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.quantization import Grid, matrices, quantize, rounded_model
 from minimind_edu.rope_frequencies import rope_frequencies
-from minimind_edu.weights.checkpoints import from_checkpoint, save_checkpoint
-from minimind_edu.weights.int8 import SCALE
+from minimind_edu.stored import replacing
+from minimind_edu.validation import check_choice
+from minimind_edu.weights.checkpoints import save_checkpoint
+from minimind_edu.weights.int8 import ROWS, SCALE
 
 BITS = (8, 4, 32)
 PARTS = ("attention", "cache", "feed-forward", "experts", "block", "generation")  # that page.js can lead to
@@ -108,15 +109,20 @@ def write_page(
         tell: gets a sentence for each step.
 
     Raises:
-        ValueError: see `check_fits`; with `bits=4` also if 32 neighbors do not fill a row.
+        FileNotFoundError, IsADirectoryError: if the file's folder does not exist, or it is a folder.
+        ValueError: for bits, a part or a language that there is not; see `check_fits`; with `bits=4` also if 32
+            neighbors do not fill a row.
     """
+    for field, value, choices in (("bits", bits, BITS), ("at", at, (None, *PARTS)), ("language", language, LANGUAGES)):
+        check_choice(field, value, choices)
     check_fits(model)
     if at == "experts" and not model.config.use_moe:
         raise ValueError("this model has no experts; its feed-forward network is at 'feed-forward'")
-    with tempfile.TemporaryDirectory(prefix=".partial-", dir=target.parent) as scratch:
+    with replacing(target) as partial:
         tell("copying the weights" if bits == 32 else "rounding the weights")
-        stored = Path(scratch, "weights.safetensors")
-        rounded = store(_in_float32(model), stored, bits)
+        stored = partial.with_name("weights.safetensors")
+        model = _in_float32(model)
+        rounded = store(model, stored, bits)
         tell("asking torch what the page must answer")
         texts = [text, *CASES] if tokenizer and tokenizer.kind == "bpe" else []
         data = facts_of(model, name, text, tokenizer) | {
@@ -130,14 +136,13 @@ def write_page(
         if texts and not data["check"]["texts"]:
             tell("its tokens are not compared with the library's: pip install tokenizers")
         tell("writing the page")
-        partial = Path(scratch, "page.html")
         with partial.open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(_html(data, stored, language))
-        partial.replace(target)
 
 
 def _in_float32(model: MiniMindForCausalLM) -> MiniMindForCausalLM:
-    if next(model.parameters()).dtype == torch.float32:
+    """The same weights in float32, in eval mode."""
+    if next(model.parameters()).dtype == torch.float32 and not model.training:
         return model
     copied = MiniMindForCausalLM(model.config)
     copied.load_state_dict(model.state_dict())
@@ -147,7 +152,8 @@ def _in_float32(model: MiniMindForCausalLM) -> MiniMindForCausalLM:
 def store(model: MiniMindForCausalLM, target: Path, bits: int) -> MiniMindForCausalLM:
     """Write the weights of a page; returns the model that they stand for."""
     if bits != 4:
-        return from_checkpoint(save_checkpoint(model, target, int8=bits == 8))
+        save_checkpoint(model, target, int8=bits == 8)
+        return rounded_model(model, ROWS) if bits == 8 else model
     grid = Grid(4, _SHARING)
     names = [name for name, _ in matrices(model) if not name.endswith("mlp.gate.weight")]  # a router's are few
     tensors = {name: parameter.detach() for name, parameter in model.named_parameters()}
