@@ -150,7 +150,7 @@ def from_checkpoint(
     if known and config is not None:
         raise ValueError(
             f"give either a whole config or single fields ({', '.join(sorted(known))}), not both; "
-            "dataclasses.replace(config, ...) changes fields of a config"
+            "config.changed(...) changes fields of a config"
         )
     if config is not None and not isinstance(config, MiniMindConfig):
         raise ValueError(
@@ -186,7 +186,7 @@ def _config_of(stored: Stored, weights: Mapping[str, Tensor], known: Mapping[str
         config = dataclasses.replace(_config_from_json(stored.metadata["config"]), **known)
         origin = "the config stored in it"
     else:
-        config = infer_config(weights, stored.config_json, **known)
+        config = infer_config(weights, stored.config_json, stored.generation_config, **known)
         origin = "its config.json" if stored.config_json else "the config inferred from its shapes"
     tables = 2 * 4 * config.head_dim * config.max_position_embeddings  # cos and sin, float32
     if tables > _MOST_TABLES:

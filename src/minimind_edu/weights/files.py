@@ -33,6 +33,7 @@ class Stored:
     content: Mapping[Any, Any]  # usually names and tensors; a training script may have wrapped them
     metadata: Mapping[str, str]  # of a .safetensors file
     config_json: Mapping[str, Any] | None  # the config.json that describes these weights, if there is one
+    generation_config: Mapping[str, Any] | None = None  # the generation_config.json beside that one
 
 
 def read_weights(path: Path) -> Stored:
@@ -53,7 +54,9 @@ def read_weights(path: Path) -> Stored:
     # beside a single file, a config.json may describe another one, unless the name is the standard one
     config = file.with_name("config.json")
     describes = config.is_file() and (path.is_dir() or file.name in _STANDARD)
-    return Stored(content, metadata, read_json(config) if describes else None)
+    generation = file.with_name("generation_config.json")
+    generating = read_json(generation) if describes and generation.is_file() else None
+    return Stored(content, metadata, read_json(config) if describes else None, generating)
 
 
 def _in_folder(folder: Path) -> Path:
