@@ -19,6 +19,8 @@ import torch
 
 from minimind_edu.rope_frequencies import scaling_of_each_pair, yarn_correction_range
 
+_LARGEST = 2**53  # whole numbers up to here are floats, too
+
 
 @dataclass(frozen=True)
 class Family:
@@ -51,6 +53,10 @@ class Family:
         for name, ours in self.used.items():
             if name not in given or (given[name] is None and name in self.null):
                 continue
+            if given[name] is None and not name.endswith("token_id"):
+                raise ValueError(f"{where} has {name}=null, which says nothing; take it out, or give a value")
+            if isinstance(given[name], int) and abs(given[name]) > _LARGEST:
+                raise ValueError(f"{where}'s {name} is a number of {len(str(given[name]))} digits, which no model has")
             if ours in values and values[ours] != given[name]:
                 raise ValueError(f"{where} says {ours}={values[ours]!r:.200}, and {name}={given[name]!r:.200} as well")
             values[ours] = given[name]

@@ -13,6 +13,7 @@ from minimind_edu.rope_frequencies import RopeScaling
 from minimind_edu.upstream import Generation, switched_scaling
 from minimind_edu.validation import check_count
 
+_LONGEST = 2**18  # positions that a file gets for a factor alone
 _MOST_POSITIONS = 2**40  # that a file may speak of; beyond, their quotients are no floats
 
 
@@ -114,7 +115,7 @@ def _yarn(given: Mapping[str, Any], positions: Any, original: Any) -> dict[str, 
     scaling = RopeScaling(factor, original, **chosen, attention_factor=given.get("attention_factor"))
     # a file may stop at the trained context, where transformers scales all the same and goes on as long as asked
     if not scaling.starts_at(positions):
-        positions = max(positions, int(factor * original))
+        positions = max(positions, min(int(factor * original), _LONGEST))
     if not scaling.starts_at(positions):
         scaling = RopeScaling(factor, original, **chosen, attention_factor=given.get("attention_factor"), always=True)
     return {"rope_scaling": scaling, "max_position_embeddings": positions}
