@@ -169,11 +169,11 @@ def stored(tmp_path_factory):
     files = {}
     for family, kind in KINDS.items():
         for tied in (False, True):
-            # moderate weights: a router's near-tie, or scores that only rounding decides, would tell nothing
             model = tiny_model(kind, dtype=torch.float32, tie_word_embeddings=tied, **SIZES,
                                **(EXPERTS if family == "qwen3_moe" else {}))  # fmt: skip
             weights = model.state_dict()
-            if tied:
+            if tied:  # a wide embedding would make logits of 30, and their rounding that of 1e-4
+                weights["model.embed_tokens.weight"] *= 0.3
                 del weights["lm_head.weight"]
             file = files[family, tied] = tmp_path_factory.mktemp("weights") / "model.safetensors"
             save_file(weights, file, metadata={"format": "pt"})
@@ -233,12 +233,11 @@ def compared(seed, stored, folder, half, round_trip):
         return "ours alone", 0.0, odd, message
     gap = difference(model(ids).logits, expected)
     assert gap <= 1e-4, (seed, gap, described)
-    if half and not model.config.use_moe:
-        twin = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16).eval()
-        rounded = difference(model.bfloat16()(ids).logits.float(), twin(ids).logits.float())
-        assert rounded <= 0.15 * float(expected.std()), (seed, rounded, described)
-        model.float()
-        model = from_checkpoint(folder)
+    if half and not model.config.use_moe:  # in a mixture, a router's near-tie may fall the other way
+        twin = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float16).eval()
+        theirs_off = difference(twin(ids).logits.float(), expected)
+        ours_off = difference(from_checkpoint(folder).half()(ids).logits.float(), expected)
+        assert ours_off <= 3 * theirs_off + 0.02, (seed, ours_off, theirs_off, described)
     if round_trip:
         back = from_checkpoint(export(model, folder / "out"))
         rest = {"rope_scaling": None, "dropout": 0.0}  # the factor of YaRN's tables is written out

@@ -165,7 +165,7 @@ _QWEN3_MOE = Family(
     rope=_QWEN3.rope,
     only=_QWEN3.only,
     nothing=_QWEN3.nothing,
-    silent={**_QWEN3.silent, "use_moe": True, "num_experts_per_tok": 8, "norm_topk_prob": False,
+    silent={**_QWEN3.silent, "use_moe": True, "num_experts": 128, "num_experts_per_tok": 8, "norm_topk_prob": False,
             "router_aux_loss_coef": 1e-3, "num_shared_experts": 0, "seq_aux": False},
     null=_DERIVABLE,
 )  # fmt: skip

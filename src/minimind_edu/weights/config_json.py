@@ -5,6 +5,7 @@ is scaled, and which tokens begin and end a text.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from minimind_edu.config import MiniMindConfig
@@ -117,7 +118,7 @@ def _yarn(given: Mapping[str, Any], positions: Any, original: Any) -> dict[str, 
     if not scaling.starts_at(positions):
         positions = max(positions, min(int(factor * original), _LONGEST))
     if not scaling.starts_at(positions):
-        scaling = RopeScaling(factor, original, **chosen, attention_factor=given.get("attention_factor"), always=True)
+        scaling = replace(scaling, always=True)
     return {"rope_scaling": scaling, "max_position_embeddings": positions}
 
 
