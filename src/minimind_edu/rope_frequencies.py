@@ -118,6 +118,7 @@ def yarn_correction_range(dim: int, rope_base: float, rope_scaling: RopeScaling)
     low = max(math.floor(pair_rotating(rope_scaling.beta_fast)), 0)
     # MiniMind3 clamps at dim/2 - 1, transformers at dim - 1. That differs only if the last pair rotates more than
     # beta_slow times within the trained context: with dim 64 and a base of 1,000,000 beyond 4 million positions.
+    # A file of MiniMind's for which it does is refused (foreign.check_ramp_of_minimind).
     high = min(math.ceil(pair_rotating(rope_scaling.beta_slow)), dim - 1)
     return low, high
 
