@@ -143,6 +143,10 @@ THETA = {"rope_theta": 1e4}
 # One fact in two places, or at the border: what transformers makes of each was looked up by running it.
 BORDERS = {
     "rope_scaling goes whole": {"rope_scaling": Y, "rope_parameters": {"rope_type": "default"} | THETA},
+    "rope_scaling goes without the other's base": {
+        "rope_scaling": Y,
+        "rope_parameters": {"rope_type": "default", "rope_theta": 500.0},
+    },
     "rope_scaling's factor": {"rope_scaling": Y | {"factor": 2.0}, "rope_parameters": Y | THETA},
     "rope_scaling's base": {
         "rope_scaling": {"rope_type": "default", "rope_theta": 500.0},
