@@ -255,10 +255,11 @@ def search(seeds, stored, folder):
         for seed in seeds:
             word, gap, odd, message = compared(seed, stored, folder / str(seed), seed % 5 == 0, seed % 4 == 0)
             fared[word] += 1
-            # whatever is odd may be refused; of the others, a ramp that runs backwards
+            # whatever is odd may be refused; of the others, what transformers itself warns of
             if not odd and word in ("equal", "refused"):
-                plain["backwards" if "runs backwards" in message else word] += 1
-                assert word == "equal" or "runs backwards" in message or "makes RoPE tables" in message, (seed, message)
+                plain[word] += 1
+                allowed = "runs backwards" in message or "factor must be at least 1" in message
+                assert word == "equal" or allowed, (seed, message)
             largest = max(largest, gap)
     print(dict(fared), dict(plain), f"largest difference {largest:.1e}")
     return fared, plain
@@ -267,11 +268,11 @@ def search(seeds, stored, folder):
 def test_three_hundred_configs_mean_what_transformers_makes_of_them(stored, tmp_path):
     fared, plain = search(range(300), stored, tmp_path)
     assert fared["equal"] > 120, fared
-    assert plain["equal"] > 3 * (plain["backwards"] + plain["refused"]), plain
+    assert plain["equal"] > 10 * plain["refused"], plain
 
 
 @pytest.mark.long
 def test_three_thousand_configs_mean_what_transformers_makes_of_them(stored, tmp_path):
     fared, plain = search(range(300, 3300), stored, tmp_path)
     assert fared["equal"] > 1200, fared
-    assert plain["equal"] > 3 * (plain["backwards"] + plain["refused"]), plain
+    assert plain["equal"] > 10 * plain["refused"], plain
