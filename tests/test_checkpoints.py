@@ -238,12 +238,15 @@ def test_a_folder_of_upstream_is_read(tmp_path):
 
 
 def test_a_folder_of_upstream_with_yarn_rotates_as_upstream_does(tmp_path):
-    model = tiny_model("minimind3", rope_scaling=RopeScaling(4, 16, attention_factor=1.0), dtype=torch.float32)
+    """Its constructor makes the dictionary from the switch alone, so one that was edited does nothing there."""
+    positions = {"max_position_embeddings": 3000}
+    model = tiny_model("minimind3", rope_scaling=RopeScaling(attention_factor=1.0), dtype=torch.float32, **positions)
     scaling = {"type": "yarn", "factor": 4, "original_max_position_embeddings": 16, "attention_factor": 1.0}
-    folder = upstream_folder(
-        tmp_path, model, inference_rope_scaling=True, rope_scaling=scaling, max_position_embeddings=64
-    )
+    folder = upstream_folder(tmp_path, model, inference_rope_scaling=True, rope_scaling=scaling, **positions)
     assert torch.equal(from_checkpoint(folder).model.freqs_cos, model.model.freqs_cos)
+    folder = upstream_folder(tmp_path, model, inference_rope_scaling=False, rope_scaling=scaling, **positions)
+    plain = tiny_model("minimind3", dtype=torch.float32, **positions)
+    assert torch.equal(from_checkpoint(folder).model.freqs_cos, plain.model.freqs_cos)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -506,11 +509,16 @@ WRONG = {
 }
 
 
+def described_as_mixture(described):
+    """In MiniMind's own words, which transformers does not have."""
+    return described if described.get("model_type") == "llama" else {"use_moe": True, **described}
+
+
 @pytest.mark.parametrize("case", WRONG)
 def test_a_config_json_is_not_believed_in_silence(case, tmp_path, monkeypatch):
     """And compared before anything is built: some of these would build for minutes, or fill gigabytes."""
     described, message = WRONG[case]
-    folder = upstream_folder(tmp_path, tiny_model("minimind2_moe"), **{"use_moe": True, **described})
+    folder = upstream_folder(tmp_path, tiny_model("minimind2_moe"), **described_as_mixture(described))
     monkeypatch.setattr(checkpoints, "without_storage", lambda config: pytest.fail("a model was built"))
     with pytest.raises(ValueError, match=f"^{folder}(: .*| does not fit its config.json. The config says .*){message}"):
         from_checkpoint(folder)

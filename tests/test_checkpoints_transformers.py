@@ -6,6 +6,7 @@ import pytest
 import torch
 from model_builders import TINY_SIZES, tiny_model, token_ids
 from transformers import (
+    AutoModelForCausalLM,
     LlamaConfig,
     LlamaForCausalLM,
     Qwen3Config,
@@ -135,3 +136,76 @@ def test_an_exported_model_comes_back(kind, dtype, tmp_path):
     ours, back = model.state_dict(), read.state_dict()
     assert ours.keys() == back.keys()
     assert all(torch.equal(value, back[name]) for name, value in ours.items())
+
+
+Y = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16}
+THETA = {"rope_theta": 1e4}
+# One fact in two places, or at the border: what transformers makes of each was looked up by running it.
+BORDERS = {
+    "rope_scaling goes whole": {"rope_scaling": Y, "rope_parameters": {"rope_type": "default"} | THETA},
+    "rope_scaling goes without the other's base": {
+        "rope_scaling": Y,
+        "rope_parameters": {"rope_type": "default", "rope_theta": 500.0},
+    },
+    "rope_scaling's factor": {"rope_scaling": Y | {"factor": 2.0}, "rope_parameters": Y | THETA},
+    "rope_scaling's base": {
+        "rope_scaling": {"rope_type": "default", "rope_theta": 500.0},
+        "rope_parameters": Y | THETA,
+    },
+    "a base inside goes first": {"rope_theta": 500.0, "rope_scaling": Y | THETA},
+    "a trained context beside": {
+        "original_max_position_embeddings": 16,
+        "rope_scaling": {"rope_type": "yarn", "factor": 4.0},
+    },
+    "a trained context beside goes first": {"original_max_position_embeddings": 8, "rope_scaling": Y},
+    "a factor of 1": {"rope_parameters": Y | THETA | {"factor": 1.0, "attention_factor": 1.2,
+                                                      "original_max_position_embeddings": 64}},
+    "a factor of 1.01": {"rope_parameters": Y | THETA | {"factor": 1.01, "original_max_position_embeddings": 64}},
+    "swish": {"hidden_act": "swish"},
+    "positions within the trained context": {"rope_parameters": Y | THETA | {"original_max_position_embeddings": 99}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("family", ["Llama", "Qwen3"])
+@pytest.mark.parametrize("case", BORDERS)
+def test_an_edited_config_means_what_transformers_makes_of_it(family, case, tmp_path):
+    theirs(family).save_pretrained(tmp_path)
+    path = tmp_path / "config.json"
+    described = json.loads(path.read_text())
+    del described["rope_parameters"]
+    path.write_text(json.dumps(described | BORDERS[case]))
+    assert_same_logits(from_checkpoint(tmp_path), AutoModelForCausalLM.from_pretrained(tmp_path))
+
+
+@pytest.mark.parametrize("original, base", [(1, 500.0), (10**6, 3.0)])
+def test_a_ramp_that_runs_backwards_is_refused_on_the_way_in_as_on_the_way_out(original, base, tmp_path):
+    theirs("Qwen3").save_pretrained(tmp_path)
+    path = tmp_path / "config.json"
+    yarn = Y | {"original_max_position_embeddings": original, "rope_theta": base}
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"rope_parameters": yarn}))
+    with pytest.raises(ValueError, match="this YaRN ramp runs backwards, from pair .*"):
+        from_checkpoint(tmp_path)
+    with pytest.raises(ValueError, match="this YaRN ramp runs backwards, from pair .*"):
+        from_checkpoint(tmp_path, rms_norm_eps=1e-5)
+    scaling = RopeScaling(4.0, 2048, formula="minimind2")
+    assert from_checkpoint(tmp_path, rope_scaling=scaling).config.rope_scaling == scaling, "what you say yourself"
+
+
+def test_what_ends_a_text_comes_from_generation_config(tmp_path):
+    theirs("Llama").save_pretrained(tmp_path)
+    (tmp_path / "generation_config.json").write_text(json.dumps({"eos_token_id": [2, 25]}))
+    assert from_checkpoint(tmp_path).config.eos_token_id == (2, 25)
+    (tmp_path / "generation_config.json").unlink()
+    assert from_checkpoint(tmp_path).config.eos_token_id == 2
+
+
+@pytest.mark.parametrize("family, other", [("Llama", "qwen3_moe"), ("Qwen3-MoE", "qwen3")])
+def test_weights_of_the_other_kind_are_refused(family, other, tmp_path):
+    theirs(family).save_pretrained(tmp_path)
+    path = tmp_path / "config.json"
+    described = json.loads(path.read_text()) | {"model_type": other}
+    known = {"num_local_experts", "num_experts_per_tok", "moe_intermediate_size", "norm_topk_prob"}
+    known |= {"router_aux_loss_coef"}
+    path.write_text(json.dumps({name: value for name, value in described.items() if name not in known}))
+    with pytest.raises(ValueError, match="use_moe=(True|False).*; the weights show .*use_moe=(True|False)"):
+        from_checkpoint(tmp_path)

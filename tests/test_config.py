@@ -191,3 +191,48 @@ def test_rejects_a_generation_that_does_not_exist():
 def test_rejects_a_name_that_upstream_does_not_have():
     with pytest.raises(ValueError, match="minimind3 config has no field n_layer; known here: .*"):
         MiniMindConfig.from_upstream({"n_layer": 4}, "minimind3")
+
+
+@pytest.mark.parametrize("preset", ["minimind2", "minimind2_moe", "minimind3", "minimind3_moe"])
+@pytest.mark.parametrize("changes", [
+    {"hidden_size": 768}, {"hidden_size": 1024, "num_hidden_layers": 2}, {"num_attention_heads": 16}, {"dropout": 0.1},
+    {"num_experts_per_tok": 1}, {"num_experts_per_tok": 3}, {"intermediate_size": 100}, {"head_dim": 32}, {},
+])  # fmt: skip
+def test_a_changed_config_is_the_preset_with_those_changes(preset, changes):
+    make = getattr(MiniMindConfig, preset)
+    assert make().changed(**changes) == make(**changes)
+
+
+def test_a_changed_config_follows_minimind2_s_rule_for_one_expert():
+    one = MiniMindConfig.minimind2_moe(num_experts_per_tok=1)
+    assert not one.norm_topk_prob and one.changed(num_experts_per_tok=2).norm_topk_prob
+    assert one.changed(norm_topk_prob=True).norm_topk_prob
+
+
+def test_sizes_of_no_rule_stay_in_a_changed_config():
+    config = MiniMindConfig(intermediate_size=100, moe_intermediate_size=50, head_dim=32)
+    changed = config.changed(hidden_size=768, use_moe=True)
+    assert (changed.intermediate_size, changed.moe_intermediate_size, changed.head_dim) == (100, 50, 32)
+    with pytest.raises(TypeError, match="n_layer"):
+        config.changed(n_layer=3)
+
+
+def test_from_upstream_takes_what_upstream_swallows_and_obeys_a_switch_that_is_off():
+    sizes = {"hidden_size": 256, "num_hidden_layers": 4}
+    assert MiniMindConfig.from_upstream(sizes | {"max_seq_len": 1024}, "minimind3") == MiniMindConfig.minimind3(**sizes)
+    off = {"inference_rope_scaling": False, "rope_scaling": {"factor": 16, "attention_factor": 1.0}}
+    assert MiniMindConfig.from_upstream(off, "minimind3").rope_scaling is None
+    with pytest.raises(ValueError, match="upstream's config asks for hidden_act='gelu', but only hidden_act='silu'"):
+        MiniMindConfig.from_upstream({"hidden_act": "gelu"}, "minimind3")
+
+
+def test_a_ramp_that_minimind_cuts_at_the_last_pair_is_refused():
+    scaled = {"inference_rope_scaling": True, "hidden_size": 128, "num_attention_heads": 8}
+    assert MiniMindConfig.from_upstream(scaled, "minimind3").rope_scaling is not None
+    with pytest.raises(ValueError, match=r"MiniMind ends YaRN's ramp at the last pair \(7\), here it would"):
+        MiniMindConfig.from_upstream(scaled | {"rope_theta": 300.0}, "minimind3")
+
+
+def test_a_token_beyond_the_vocabulary_can_be_left_out():
+    with pytest.raises(ValueError, match="eos_token_id must be .* got 9; eos_token_id=None says that there is none"):
+        MiniMindConfig(vocab_size=8, eos_token_id=9)

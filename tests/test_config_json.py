@@ -3,9 +3,11 @@
 import json
 
 import pytest
-from transformers import AutoConfig, LlamaConfig, Qwen3Config, Qwen3MoeConfig
+from transformers import AutoConfig, GenerationConfig, LlamaConfig, Qwen3Config, Qwen3MoeConfig
 
 from minimind_edu.config import MiniMindConfig
+from minimind_edu.foreign import FAMILIES
+from minimind_edu.hf import MiniMindEduConfig
 from minimind_edu.rope_frequencies import RopeScaling
 from minimind_edu.weights.config_json import values_of
 
@@ -42,6 +44,8 @@ def test_upstreams_names_become_ours(generation, model_type):
     } | {name: value for name, value in SIZES.items() if name != "intermediate_size"}
     expected = {"num_experts": 3, "num_shared_experts": 2, "router_aux_loss_coef": 0.5} | SIZES
     del expected["intermediate_size"]
+    if model_type:  # its constructor's own
+        expected |= {"use_moe": False, "tie_word_embeddings": True}
     assert values_of(described, generation) == expected
 
 
@@ -78,12 +82,12 @@ def test_what_a_config_leaves_out_is_transformers_default(model_type, tmp_path):
     (tmp_path / "config.json").write_text(json.dumps({"model_type": model_type, **SIZES}))
     theirs = AutoConfig.from_pretrained(tmp_path)
     values = values_of({"model_type": model_type, **SIZES}, "minimind3")
-    names = ["rms_norm_eps", "max_position_embeddings"]
+    names = ["rms_norm_eps", "max_position_embeddings", "initializer_range", "bos_token_id", "eos_token_id"]
+    names += ["tie_word_embeddings"]  # a matrix left out would be drawn anew
     if model_type == "qwen3_moe":
         names += ["num_experts_per_tok", "norm_topk_prob", "router_aux_loss_coef"]
     assert {name: values[name] for name in names} == {name: getattr(theirs, name) for name in names}
     assert values["rope_theta"] == theirs.rope_parameters["rope_theta"]
-    assert "tie_word_embeddings" not in values, "the weights show it"
 
 
 YARN = {"factor": 4.0, "original_max_position_embeddings": 16}
@@ -188,7 +192,10 @@ REFUSED = {
     ),
     "RoPE as a word": ({"rope_scaling": "yarn"}, "rope_scaling must be an object, got 'yarn'"),
     "RoPE as a list": ({"rope_parameters": [1]}, r"rope_parameters must be an object, got \[1\]"),
-    "our scaling as a word": ({"minimind_rope_scaling": "yarn"}, "minimind_rope_scaling must be an object"),
+    "our scaling as a word": (
+        {"minimind_rope_scaling": "yarn"},
+        "minimind_rope_scaling='yarn', a field whose meaning is not",
+    ),
     "an untruncated ramp": ({"rope_scaling": {"type": "yarn", **YARN, "truncate": False}}, "YaRN sets truncate"),
 }
 
@@ -207,7 +214,7 @@ def test_switches_that_are_off_are_no_obstacle():
 
 
 def test_yarn_without_a_trained_context_is_refused():
-    given = {"type": "yarn", "original_max_position_embeddings": 0}
+    given = {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 0}
     with pytest.raises(ValueError, match="original_max_position_embeddings must be .*got 0"):
         values_of({"model_type": "llama", **SIZES, "rope_scaling": given}, "minimind2")
 
@@ -216,3 +223,187 @@ def test_values_make_a_config():
     values = values_of({"model_type": "llama", **SIZES}, "minimind2")
     config = MiniMindConfig(**values)
     assert config.rms_norm_eps == 1e-6 and config.rope_theta == 1e4
+
+
+def test_values_of_a_file_that_is_silent_are_those_of_its_own_program():
+    """Our adapter starts from MiniMindConfig, whatever generation the weights show."""
+    values = values_of({"model_type": "minimind_edu"}, "minimind3")
+    assert values == MiniMindConfig.defaults()
+
+
+ALL_NAMES = {
+    "llama": (LlamaConfig, {}),
+    "qwen3": (Qwen3Config, {}),
+    "qwen3_moe": (Qwen3MoeConfig, {}),
+    "a mixture with everything set": (
+        Qwen3MoeConfig,
+        {"use_cache": False, "num_labels": 3, "problem_type": "regression", "dtype": "float16", "sliding_window": 3},
+    ),
+    "yarn": (
+        LlamaConfig,
+        {"rope_parameters": {"rope_type": "yarn", **YARN, "truncate": True, "beta_fast": 32, "attention_factor": 1.0}},
+    ),
+    "minimind_edu": (MiniMindEduConfig, {}),
+}
+
+
+@pytest.mark.parametrize("case", ALL_NAMES)
+def test_every_field_that_transformers_writes_is_in_the_table(case, tmp_path):
+    """In memory, in a file, in the words of transformers 4, and with what it kept for generation."""
+    config_class, changes = ALL_NAMES[case]
+    config = config_class(**SIZES, **changes)
+    config.save_pretrained(tmp_path)
+    written = json.loads((tmp_path / "config.json").read_text()) | config.to_dict()
+    written["eos_token_id"] = 2
+    values_of(written, "minimind3")
+    if case != "minimind_edu":
+        rope = written.pop("rope_parameters")
+        older = {"rope_theta": rope.pop("rope_theta"), "rope_scaling": rope, "torch_dtype": "float16"}
+        values_of(written | older, "minimind3")
+    family = FAMILIES[config.model_type]
+    names = GenerationConfig._get_default_generation_params().keys() | vars(LlamaConfig()).keys()
+    names -= {"rope_parameters", "_post_init_done", "_output_attentions"}
+    known = family.used.keys() | family.rope | family.only.keys() | family.nothing
+    assert case == "minimind_edu" or names <= known, names - known
+
+
+# Llama and Qwen3 files as programs of 2023 to 2025 wrote them (transformers 4.31 to 4.57)
+OF_TRANSFORMERS_4 = {
+    "llama": {
+        "_name_or_path": "x", "architectures": ["LlamaForCausalLM"], "attention_bias": False, "attention_dropout": 0.0,
+        "bos_token_id": 1, "eos_token_id": 2, "hidden_act": "silu", "initializer_range": 0.02,
+        "max_position_embeddings": 4096, "mlp_bias": False, "pad_token_id": 0, "pretraining_tp": 1,
+        "rms_norm_eps": 1e-05, "rope_scaling": None, "rope_theta": 10000.0, "tie_word_embeddings": False,
+        "torch_dtype": "float16", "transformers_version": "4.31.0.dev0", "use_cache": True,
+    },
+    "qwen3": {
+        "architectures": ["Qwen3ForCausalLM"], "attention_bias": False, "attention_dropout": 0.0, "bos_token_id": 1,
+        "eos_token_id": 2, "hidden_act": "silu", "initializer_range": 0.02, "max_position_embeddings": 40960,
+        "max_window_layers": 28, "rms_norm_eps": 1e-06, "rope_scaling": None, "rope_theta": 1000000,
+        "sliding_window": None, "tie_word_embeddings": True, "torch_dtype": "bfloat16",
+        "transformers_version": "4.51.0", "use_cache": True, "use_sliding_window": False,
+    },
+    "qwen3_moe": {
+        "architectures": ["Qwen3MoeForCausalLM"], "attention_bias": False, "decoder_sparse_step": 1,
+        "hidden_act": "silu", "max_window_layers": 48, "mlp_only_layers": [], "moe_intermediate_size": 24,
+        "norm_topk_prob": True, "num_experts": 4, "num_experts_per_tok": 2, "output_router_logits": False,
+        "rms_norm_eps": 1e-06, "rope_scaling": None, "rope_theta": 1000000.0, "router_aux_loss_coef": 0.001,
+        "sliding_window": None, "tie_word_embeddings": False, "use_sliding_window": False,
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("model_type", OF_TRANSFORMERS_4)
+def test_files_of_transformers_4_are_read(model_type):
+    described = OF_TRANSFORMERS_4[model_type]
+    values = values_of({"model_type": model_type, **SIZES, **described}, "minimind3")
+    assert values["rope_theta"] == described["rope_theta"]
+    assert values["norm_topk_prob"] if model_type == "qwen3_moe" else not values["use_moe"]
+
+
+@pytest.mark.parametrize("name", ["norm_placement", "use_qk_norm", "dropout", "n_routed_experts", "attn_soft_cap"])
+@pytest.mark.parametrize("model_type", CONFIGS)
+def test_a_field_that_nobody_has_looked_at_is_refused_not_ignored(model_type, name):
+    with pytest.raises(ValueError, match=f"config.json has {name}='post', a field whose meaning is not known here"):
+        values_of({"model_type": model_type, **SIZES, name: "post"}, "minimind3")
+
+
+def test_our_names_do_not_act_in_minimind_s_files():
+    with pytest.raises(ValueError, match="config.json has norm_placement='post', a field whose meaning is not known"):
+        values_of({"model_type": "minimind", "norm_placement": "post"}, "minimind3")
+
+
+def test_two_names_of_one_field_must_agree():
+    described = {"model_type": "qwen3_moe", **SIZES, "num_experts": 4, "num_local_experts": 4}
+    assert values_of(described, "minimind3")["num_experts"] == 4
+    with pytest.raises(ValueError, match="config.json says num_experts=4, and num_local_experts=5 as well"):
+        values_of(described | {"num_local_experts": 5}, "minimind3")
+
+
+def test_a_file_without_a_type_is_minimind_s_unless_it_names_another_program():
+    values_of({"architectures": ["MiniMindForCausalLM"]}, "minimind2")
+    with pytest.raises(ValueError, match="a model of type 'LlamaForCausalLM without a model_type', and only minimind"):
+        values_of({"architectures": ["LlamaForCausalLM"]}, "minimind2")
+
+
+def test_a_file_s_own_positions_stay_where_they_go_beyond_the_trained_context():
+    described = {"model_type": "llama", **SIZES, "max_position_embeddings": 100, **ROPES["transformers 4"]}
+    values = values_of(described, "minimind2")
+    assert values["max_position_embeddings"] == 100 and not values["rope_scaling"].always
+
+
+@pytest.mark.parametrize("factor", [1, 1.0, 1.01])
+def test_a_factor_of_about_one_still_scales(factor):
+    yarn = {"rope_type": "yarn", "factor": factor, "original_max_position_embeddings": 64, "attention_factor": 1.2}
+    values = values_of(
+        {"model_type": "llama", **SIZES, "max_position_embeddings": 64, "rope_scaling": yarn}, "minimind2"
+    )
+    assert values["rope_scaling"].starts_at(values["max_position_embeddings"])
+
+
+def test_a_factor_alone_makes_no_endless_tables():
+    yarn = {"rope_type": "yarn", "factor": 1e9, "original_max_position_embeddings": 64}
+    values = values_of(
+        {"model_type": "llama", **SIZES, "max_position_embeddings": 64, "rope_scaling": yarn}, "minimind2"
+    )
+    assert values["max_position_embeddings"] == 2**18
+
+
+ENDS = [  # config.json's, generation_config.json's (None: no such file), ours
+    (2, None, 2),
+    (2, {"eos_token_id": [2, 25]}, (2, 25)),
+    (2, {"bos_token_id": 7}, None),
+    (None, {"eos_token_id": 5}, 5),
+    ([2, 3], {}, None),
+]
+
+
+@pytest.mark.parametrize(("described", "generating", "ends"), ENDS)
+def test_a_generation_config_goes_before_the_config(described, generating, ends):
+    """transformers reads the one or the other, never both."""
+    config = {"model_type": "llama", **SIZES, "eos_token_id": described, "bos_token_id": 1}
+    values = values_of(config, "minimind2", generating)
+    assert values["eos_token_id"] == ends
+    assert values["bos_token_id"] == (1 if generating is None else generating.get("bos_token_id"))
+
+
+def test_minimind_s_own_program_does_not_read_a_generation_config():
+    values = values_of({"model_type": "minimind", "eos_token_id": 2}, "minimind3", {"eos_token_id": [2, 25]})
+    assert values["eos_token_id"] == 2
+
+
+@pytest.mark.parametrize("stated", [True, False])
+def test_one_expert_of_minimind2_is_not_renormalized_whatever_its_file_says(stated):
+    upstream = {"num_experts_per_tok": 1, "norm_topk_prob": stated, "use_moe": True}
+    assert not MiniMindConfig.from_upstream(upstream, "minimind2").norm_topk_prob
+    assert MiniMindConfig.from_upstream(upstream, "minimind3").norm_topk_prob == stated
+    assert MiniMindConfig.from_upstream(upstream | {"num_experts_per_tok": 2}, "minimind2").norm_topk_prob == stated
+
+
+def test_the_names_of_before_april_2025_are_read():
+    described = {"model_type": "minimind", "dim": 32, "n_layers": 2, "n_heads": 4, "n_kv_heads": 2, "norm_eps": 1e-4,
+                 "hidden_dim": None, "multiple_of": 64, "max_seq_len": 512, "n_shared_experts": True}  # fmt: skip
+    values = values_of(described, "minimind2")
+    sizes = {name: SIZES[name] for name in ("hidden_size", "num_hidden_layers", "num_attention_heads")}
+    assert (sizes | {"num_key_value_heads": 2, "rms_norm_eps": 1e-4, "num_shared_experts": 1}).items() <= values.items()
+    assert values["rope_theta"] == 1e4, "in 2024 the base was no field"
+    assert values_of(described | {"rope_theta": 1e6}, "minimind2")["rope_theta"] == 1e6
+
+
+ODD_VALUES = [float("nan"), float("inf"), 10**400, -1, 0.5, "8", [8], {"a": 1}, True, None]
+
+
+@pytest.mark.parametrize("model_type", ["llama", "qwen3_moe", "minimind", "minimind_edu"])
+def test_odd_values_are_refused_in_one_sentence_or_are_none(model_type):
+    """Anything but a ValueError fails, whatever stands in whatever field."""
+    family = FAMILIES[model_type]
+    yarn = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16}
+    for name in [*family.used, *family.rope, *family.only, *yarn, "model_type", "architectures"]:
+        for value in ODD_VALUES:
+            described = {"model_type": model_type, **SIZES, "rope_scaling": yarn}
+            (described["rope_scaling"] if name in yarn else described)[name] = value
+            try:
+                values = values_of(described, "minimind3")
+                MiniMindConfig(**{"num_experts": 8} | values)
+            except ValueError as error:
+                assert "\n" not in str(error), (name, value)

@@ -211,7 +211,7 @@ REFUSED = {
     ),
     "a ramp that runs backwards": (
         tiny_config("minimind3", rope_scaling=RopeScaling(16.0, 2), head_dim=64),
-        "runs backwards, from pair 0 to pair -2, .* original_max_position_embeddings is too small .* got 2",
+        "runs backwards, from pair 0 to pair -2, .* original_max_position_embeddings does not suit .* got 2",
     ),
 }  # fmt: skip
 

@@ -155,3 +155,10 @@ BAD_SCALINGS = [
 def test_rejects_a_scaling_that_scales_nothing(changes, message):
     with pytest.raises(ValueError, match=message):
         RopeScaling(**changes)
+
+
+def test_a_scaling_may_always_act():
+    scaling = RopeScaling(4, 64, always=True)
+    assert all(scaling.starts_at(length) for length in (1, 64, 65))
+    with pytest.raises(ValueError, match="always must be True or False, got 'no'"):
+        RopeScaling(4, 64, always="no")

@@ -2,7 +2,7 @@
 
 The parts, each standing only on those before it, and the chapter that teaches it:
 
-    config            every size and switch; upstream.py translates MiniMind's own names
+    config            every size and switch; foreign.py has what other programs' fields mean, upstream.py MiniMind's
     norms             RMSNorm                                                                  02
     rope              rotated queries and keys                                                 04
     rope_frequencies  how fast each pair of channels rotates, YaRN                             05

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
+from minimind_edu.foreign import check_ramp_of_minimind
 from minimind_edu.rope_frequencies import RopeScaling
 from minimind_edu.upstream import Generation, translated
 from minimind_edu.validation import check_choice, check_count, check_even, check_flag, check_number
@@ -25,9 +26,9 @@ class MiniMindConfig:
     """The sizes and switches of one model. The defaults are MiniMind2 small, the model of the source notes.
 
     `head_dim`, `intermediate_size` and `moe_intermediate_size` may be left out; they are then derived from
-    `hidden_size` by MiniMind2's rules. To change a size that others are derived from, start again from a preset:
-    `MiniMindConfig.minimind2(hidden_size=768)`. Raises a ValueError if a value is of the wrong kind or sizes contradict
-    each other; the message names the field, the rule, the values and the likely fix.
+    `hidden_size` by MiniMind2's rules. `config.changed(hidden_size=768)` is a config with another size, and with those
+    that follow from it (dataclasses.replace would keep them). Raises a ValueError if a value is of the wrong kind or
+    sizes contradict each other; the message names the field, the rule, the values and the likely fix.
     """
 
     vocab_size: int = 6400  # V
@@ -77,12 +78,17 @@ class MiniMindConfig:
                 f"rope_scaling must be a RopeScaling or None, got {self.rope_scaling!r}; a dictionary of upstream's is "
                 "translated by MiniMindConfig.from_upstream"
             )
-        if self.bos_token_id is not None:
-            check_count("bos_token_id", self.bos_token_id, 0, self.vocab_size - 1)
-        for token in tokens_of(self.eos_token_id):
-            check_count("eos_token_id", token, 0, self.vocab_size - 1)
+        self._check_tokens("bos_token_id", () if self.bos_token_id is None else (self.bos_token_id,))
+        self._check_tokens("eos_token_id", tokens_of(self.eos_token_id))
         if isinstance(self.eos_token_id, list):
             object.__setattr__(self, "eos_token_id", tuple(self.eos_token_id))
+
+    def _check_tokens(self, name: str, tokens: tuple[Any, ...]) -> None:
+        try:
+            for token in tokens:
+                check_count(name, token, 0, self.vocab_size - 1)
+        except ValueError as error:
+            raise ValueError(f"{error}; {name}=None says that there is none") from None
 
     def _derive(self, name: str, size: int) -> None:
         if getattr(self, name) is DERIVED:
@@ -106,6 +112,30 @@ class MiniMindConfig:
     def queries_per_kv(self) -> int:
         """G = H / K, the number of query heads that share one key/value head."""
         return self.num_attention_heads // self.num_key_value_heads
+
+    def changed(self, **changes: Any) -> "MiniMindConfig":
+        """This config with other values, and with everything derived again that is as the rules of a preset derive it.
+
+        Sizes that follow no rule stay. Raises the errors of MiniMindConfig, and a TypeError for an unknown field.
+        """
+        values = {field.name: getattr(self, field.name) for field in fields(self)} | changes
+        hidden, heads = self.hidden_size, self.num_attention_heads
+        if hidden % heads == 0 and self.head_dim == hidden // heads:
+            values["head_dim"] = DERIVED
+        if self.moe_intermediate_size == self.intermediate_size:
+            values["moe_intermediate_size"] = DERIVED
+        for rule in (minimind3_intermediate_size, minimind2_intermediate_size):
+            if self.intermediate_size == rule(hidden):
+                values["intermediate_size"] = rule(values["hidden_size"])
+        # MiniMind2's rule for one expert, which its preset states
+        if not self.use_qk_norm and self.norm_topk_prob == (self.num_experts_per_tok > 1):
+            values["norm_topk_prob"] = values["num_experts_per_tok"] != 1
+        return MiniMindConfig(**values | changes)
+
+    @classmethod
+    def defaults(cls) -> dict[str, Any]:
+        """What is taken for each field that is left out and not derived."""
+        return {field.name: field.default for field in fields(cls) if field.default is not DERIVED}
 
     @classmethod
     def minimind2(cls, **changes: Any) -> "MiniMindConfig":
@@ -140,9 +170,9 @@ class MiniMindConfig:
         Raises a ValueError for a generation that does not exist, or a name that this generation does not have.
         """
         changes = translated(upstream, generation, {field.name for field in fields(cls)})
-        # upstream writes None where it means "derive it"
-        changes = {name: value for name, value in changes.items() if value is not None or name not in _DERIVED}
-        return (cls.minimind2 if generation == "minimind2" else cls.minimind3)(**changes)
+        config = (cls.minimind2 if generation == "minimind2" else cls.minimind3)(**changes)
+        check_ramp_of_minimind(config)
+        return config
 
 
 _DERIVED = ("head_dim", "intermediate_size", "moe_intermediate_size")

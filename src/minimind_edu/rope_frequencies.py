@@ -12,7 +12,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from minimind_edu.validation import check_choice, check_count, check_even, check_number
+from minimind_edu.validation import check_choice, check_count, check_even, check_flag, check_number
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,9 @@ class RopeScaling:
 
     `attention_factor` multiplies the cos and sin tables, hence the scores by its square. None means the paper's
     value, 0.1 ln(factor) + 1. MiniMind3 sets it to 1.
+
+    MiniMind scales where the tables outgrow the trained context, and its authors' way is the default here. transformers
+    scales always, which differs where a config's tables end within that context: `always` says so.
     """
 
     factor: float = 16.0  # how many times longer than the trained context
@@ -33,6 +36,7 @@ class RopeScaling:
     beta_slow: float = 1.0  # pairs that rotate less often than this are slowed by the whole factor
     attention_factor: float | None = None
     formula: Literal["yarn", "minimind2"] = "yarn"
+    always: bool = False  # also where the tables are no longer than the trained context
 
     def __post_init__(self) -> None:
         check_count("original_max_position_embeddings", self.original_max_position_embeddings)
@@ -42,10 +46,11 @@ class RopeScaling:
         if self.attention_factor is not None:
             check_number("attention_factor", self.attention_factor, "above 0", "it multiplies cos and sin")
         check_choice("formula", self.formula, ("yarn", "minimind2"))
+        check_flag("always", self.always)
 
     def starts_at(self, length: int) -> bool:
         """Whether a table of `length` positions, whatever the text's, is scaled: when it outgrows what was trained."""
-        return length > self.original_max_position_embeddings
+        return self.always or length > self.original_max_position_embeddings
 
     @property
     def table_factor(self) -> float:
@@ -80,12 +85,20 @@ def rope_frequencies(
 
 
 def scaling_of_each_pair(
-    dim: int, rope_base: float, rope_scaling: RopeScaling, dtype: torch.dtype = torch.float32
+    dim: int,
+    rope_base: float,
+    rope_scaling: RopeScaling,
+    dtype: torch.dtype = torch.float32,
+    last_pair: int | None = None,
 ) -> Tensor:
-    """The factor on each pair's frequency: 1 leaves it, 1/factor slows it by the whole factor. `[dim/2]`."""
+    """The factor on each pair's frequency: 1 leaves it, 1/factor slows it by the whole factor. `[dim/2]`.
+
+    `last_pair` ends YaRN's ramp there at the latest.
+    """
     if rope_scaling.formula == "minimind2":
         return _minimind2_scaling(dim, rope_base, rope_scaling, dtype)
     low, high = yarn_correction_range(dim, rope_base, rope_scaling)
+    high = high if last_pair is None else min(high, last_pair)
     # a ramp of no width is a step: pairs have whole numbers, so a width of 1 divides it as any smaller one would
     ramp = ((torch.arange(dim // 2, dtype=dtype) - low) / max(high - low, 1)).clamp(0, 1)
     return 1 - ramp + ramp / rope_scaling.factor
@@ -105,6 +118,7 @@ def yarn_correction_range(dim: int, rope_base: float, rope_scaling: RopeScaling)
     low = max(math.floor(pair_rotating(rope_scaling.beta_fast)), 0)
     # MiniMind3 clamps at dim/2 - 1, transformers at dim - 1. That differs only if the last pair rotates more than
     # beta_slow times within the trained context: with dim 64 and a base of 1,000,000 beyond 4 million positions.
+    # A file of MiniMind's for which it does is refused (foreign.check_ramp_of_minimind).
     high = min(math.ceil(pair_rotating(rope_scaling.beta_slow)), dim - 1)
     return low, high
 

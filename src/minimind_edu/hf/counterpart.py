@@ -15,8 +15,8 @@ from typing import Any
 from transformers import LlamaConfig, PretrainedConfig, Qwen3Config, Qwen3MoeConfig
 
 from minimind_edu.config import MiniMindConfig
+from minimind_edu.foreign import reason_without_counterpart
 from minimind_edu.hf.config import end_tokens
-from minimind_edu.rope_frequencies import yarn_correction_range
 
 _OTHERWISE = (
     "; the adapter takes every model of this book to transformers as it is: "
@@ -30,7 +30,8 @@ def counterpart_config(config: MiniMindConfig) -> PretrainedConfig:
     Raises:
         ValueError: if there is none; the message gives the reason.
     """
-    _check_has_counterpart(config)
+    if reason := reason_without_counterpart(config):
+        raise ValueError(f"Llama, Qwen3 and Qwen3-MoE cannot be this model: {reason}{_OTHERWISE}")
     shared = {
         "vocab_size": config.vocab_size,
         "hidden_size": config.hidden_size,
@@ -41,7 +42,7 @@ def counterpart_config(config: MiniMindConfig) -> PretrainedConfig:
         "head_dim": config.head_dim,
         "max_position_embeddings": config.max_position_embeddings,
         "rms_norm_eps": config.rms_norm_eps,
-        "rope_parameters": rope_parameters(config),
+        "rope_parameters": _rope_parameters(config),
         "tie_word_embeddings": config.tie_word_embeddings,
         "attention_bias": False,
         "attention_dropout": config.dropout,
@@ -63,51 +64,16 @@ def counterpart_config(config: MiniMindConfig) -> PretrainedConfig:
     )
 
 
-def _check_has_counterpart(config: MiniMindConfig) -> None:
-    reason = None
-    if config.norm_placement != "pre":
-        reason = "they are all pre-norm, and this model has norm_placement='post'"
-    elif config.use_moe and config.num_shared_experts:
-        reason = (
-            f"Qwen3-MoE has no expert that every token visits, and this model has "
-            f"num_shared_experts={config.num_shared_experts}"
-        )
-    elif config.use_moe and not config.use_qk_norm:
-        reason = "Qwen3-MoE has QK-norm, and this mixture has use_qk_norm=False"
-    elif not config.use_qk_norm and config.hidden_size % config.num_attention_heads:
-        reason = (
-            "Llama needs hidden_size to be a multiple of num_attention_heads, and this model has "
-            f"{config.hidden_size} and {config.num_attention_heads}"
-        )
-    if reason is not None:
-        raise ValueError(f"Llama, Qwen3 and Qwen3-MoE cannot be this model: {reason}{_OTHERWISE}")
-
-
-def rope_parameters(config: MiniMindConfig) -> dict[str, Any]:
+def _rope_parameters(config: MiniMindConfig) -> dict[str, Any]:
     """RoPE as transformers 5 describes it.
 
     The attention factor is always written out: transformers would otherwise take the paper's value, while MiniMind3
     sets 1.
-
-    Raises:
-        ValueError: for a scaling that transformers cannot express.
     """
     scaling = config.rope_scaling
-    # ours starts to scale when the tables outgrow the trained context, theirs always does
+    # without `always` ours starts to scale when the tables outgrow the trained context; theirs always does
     if scaling is None or not scaling.starts_at(config.max_position_embeddings):
         return {"rope_type": "default", "rope_theta": config.rope_theta}
-    if scaling.formula != "yarn":
-        raise ValueError(
-            "transformers has no counterpart of MiniMind2's own formula of RoPE scaling (formula='minimind2'), "
-            f"which is not YaRN although its source calls it so; export without rope_scaling{_OTHERWISE}"
-        )
-    low, high = yarn_correction_range(config.head_dim, config.rope_theta, scaling)
-    if low > high:
-        raise ValueError(
-            f"this YaRN ramp runs backwards, from pair {low} to pair {high}, and transformers reads it in another way; "
-            "original_max_position_embeddings is too small for these betas, got "
-            f"{scaling.original_max_position_embeddings}{_OTHERWISE}"
-        )
     return {
         "rope_type": "yarn",
         "rope_theta": config.rope_theta,

@@ -34,7 +34,7 @@ from minimind_edu.rope_frequencies import RopeScaling
 from minimind_edu.stored import file_to_write, replacing
 from minimind_edu.validation import check_flag
 from minimind_edu.weights import older
-from minimind_edu.weights.files import parse_json, read_json, read_weights
+from minimind_edu.weights.files import generation_beside, parse_json, read_json, read_weights
 from minimind_edu.weights.hub import as_path, locate
 from minimind_edu.weights.infer_config import assumed, differences, infer_config, is_tied, sizes_shown
 from minimind_edu.weights.int8 import FORMAT, dequantize_state, quantize_state
@@ -152,7 +152,7 @@ def from_checkpoint(
     if known and config is not None:
         raise ValueError(
             f"give either a whole config or single fields ({', '.join(sorted(known))}), not both; "
-            "dataclasses.replace(config, ...) changes fields of a config"
+            "config.changed(...) changes fields of a config"
         )
     if config is not None and not isinstance(config, MiniMindConfig):
         raise ValueError(
@@ -188,13 +188,13 @@ def read_checkpoint(place: Path, config: MiniMindConfig | None = None, **known: 
             config = dataclasses.replace(_config_from_json(stored.metadata["config"]), **known)
             _check_tables(config)
         return Reading(_built(config, weights, str(place), "the config stored in it"), {}, "")
-    described, note = stored.config_json, "no config.json tells of these weights"
+    described, generating, note = stored.config_json, stored.generation_config, "no config.json tells of these weights"
     if described is None and isinstance(stored.content.get("model_args"), Mapping):  # as llama2.c writes them
         described = stored.content["model_args"]
     if described is None and stored.beside:
-        described, note = _described_beside(stored.beside, weights, known)
+        described, generating, note = _described_beside(stored.beside, weights, known)
     with _named(place):
-        config = _inferred(weights, described, known)
+        config = _inferred(weights, described, generating, known)
     origin = "the config inferred from its shapes" if described is None else "its config.json"
     model = _built(config, weights, str(place), origin)
     if described is not None:
@@ -221,8 +221,12 @@ class _DoesNotFit(ValueError):
     """Weights and config are of two models."""
 
 
-def _described_beside(file: Path, weights: Weights, known: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, str]:
-    """What a config.json beside a file of weights says if it fits their shapes, or why it is left aside.
+def _described_beside(
+    file: Path, weights: Weights, known: Mapping[str, Any]
+) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None, str]:
+    """What a config.json and a generation_config.json beside a file of weights say if the first fits their shapes.
+
+    The last is why they are left aside.
 
     One with their width, depth and vocabulary is theirs, so what it asks for is computed or refused.
     """
@@ -231,21 +235,27 @@ def _described_beside(file: Path, weights: Weights, known: Mapping[str, Any]) ->
         stated = {name: value for name, value in (described | dict(known)).items() if name in _OF_ONE_MODEL}
         if not stated or not stated.items() <= sizes_shown(weights).items():
             raise _DoesNotFit(f"it says {stated}"[:200])
-        _fitting(_inferred(weights, described, known), weights, "what the weights show", "it")
-        return described, ""
+        generating = generation_beside(file)
+        _fitting(_inferred(weights, described, generating, known), weights, "what the weights show", "it")
+        return described, generating, ""
     except _DoesNotFit as error:
-        return None, f"{file.name} in the same folder is left aside, because it tells of another model ({error})"
+        return None, None, f"{file.name} in the same folder is left aside, because it tells of another model ({error})"
     except (ValueError, TypeError, OverflowError) as error:
         raise ValueError(f"{file} seems to tell of the weights beside it: {error}") from error
 
 
-def _inferred(weights: Weights, described: Mapping[str, Any] | None, known: Mapping[str, Any]) -> MiniMindConfig:
+def _inferred(
+    weights: Weights,
+    described: Mapping[str, Any] | None,
+    generating: Mapping[str, Any] | None,
+    known: Mapping[str, Any],
+) -> MiniMindConfig:
     """The config that the files state or show."""
     if described is not None:
         described = older.modern_config(described)
     elif weights.interleaved and not {"num_attention_heads", "head_dim"} & known.keys():
         known = older.preset(weights) | dict(known)
-    config = infer_config(weights, described, **known)
+    config = infer_config(weights, described, generating, **known)
     _check_tables(config)
     return config
 

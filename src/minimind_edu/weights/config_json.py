@@ -1,101 +1,128 @@
 """What a config.json says, in the fields of MiniMindConfig.
 
-Two families of files are read: MiniMind's own (`model_type` "minimind", "minimind_edu" for our adapter, or none), and
-transformers' Llama, Qwen3 and Qwen3-MoE, which compute the same as MiniMind unless a switch asks for more. Such a
-switch is refused by name: ignoring it would give a model that runs and is wrong.
+Which fields mean what is in the table of `minimind_edu.foreign`; here is what several of them say together: how RoPE
+is scaled, and which tokens begin and end a text.
 """
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import replace
 from typing import Any
 
 from minimind_edu.config import MiniMindConfig
+from minimind_edu.foreign import FAMILIES, OF_TRANSFORMERS, ROPE_FIELDS
 from minimind_edu.rope_frequencies import RopeScaling
-from minimind_edu.upstream import UPSTREAM_NAMES, Generation, upstream_scaling
+from minimind_edu.upstream import Generation, switched_scaling
 from minimind_edu.validation import check_count
 
-# names of others -> ours; transformers 5 writes num_local_experts for Qwen3-MoE
-_NAMES = UPSTREAM_NAMES | {"num_local_experts": "num_experts"}
-_FIELDS = {field.name for field in fields(MiniMindConfig)} - {"rope_scaling"}
-
-# What transformers assumes where a file is silent; the weights show its other sizes.
-_DEFAULTS_OF_ALL = {"rms_norm_eps": 1e-6, "rope_theta": 1e4, "dropout": 0.0}
-_DEFAULTS: dict[str, dict[str, Any]] = {
-    "llama": {"max_position_embeddings": 2048, "use_qk_norm": False, "use_moe": False},
-    "qwen3": {"max_position_embeddings": 32768, "use_qk_norm": True, "use_moe": False},
-    "qwen3_moe": {"max_position_embeddings": 32768, "use_qk_norm": True, "use_moe": True,
-                  "num_experts_per_tok": 8, "norm_topk_prob": False, "router_aux_loss_coef": 1e-3,
-                  "num_shared_experts": 0, "seq_aux": False},
-}  # fmt: skip
-
-# Switches with the values that this package computes.
-_SUPPORTED: dict[str, tuple[Any, ...]] = {
-    "hidden_act": ("silu", None),
-    "attention_bias": (False, None),
-    "mlp_bias": (False, None),
-    "use_sliding_window": (False, None),
-    "decoder_sparse_step": (1, None),
-    "mlp_only_layers": ([], None),
-    "partial_rotary_factor": (1, None),
-    "scoring_func": ("softmax", None),
-    "quantization_config": (None,),
-}
+_LONGEST = 2**18  # positions that a file gets for a factor alone
+_MOST_POSITIONS = 2**40  # that a file may speak of; beyond, their quotients are no floats
 
 
-def values_of(described: Mapping[str, Any], generation: Generation) -> dict[str, Any]:
-    """The fields of MiniMindConfig that a config.json states, with transformers' defaults where it is one of its own.
+def values_of(
+    described: Mapping[str, Any], generation: Generation, generating: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The fields of MiniMindConfig that a config.json states, or that its program takes where the file is silent.
 
     Args:
         described: the file's content.
         generation: "minimind2" or "minimind3", for upstream's two formulas of YaRN.
+        generating: the content of a generation_config.json beside it. transformers then takes the tokens that begin
+            and end a text from there, and none that it does not name; MiniMind's own program does not read it.
 
     Raises:
-        ValueError: for a kind of model, or a switch, that this package does not compute.
+        ValueError: for a kind of model, a field or a value that this package does not compute.
     """
-    kind = described.get("model_type")
-    known = ("minimind", "minimind_edu", *_DEFAULTS)
-    if kind is not None and kind not in known:
+    kind = described.get("model_type") or "minimind"
+    if kind == "minimind" and (others := _other_programs(described)):
+        kind = f"{', '.join(others)} without a model_type"
+    if not isinstance(kind, str) or kind not in FAMILIES:
         raise ValueError(
-            f"config.json describes a model of type {kind!r}, and only {', '.join(known)} are read. If its parts are "
-            "the same, give config=MiniMindConfig(...)"
+            f"config.json describes a model of type {kind!r}, and only {', '.join(FAMILIES)} are read. If its parts "
+            "are the same, give config=MiniMindConfig(...)"
         )
-    switches = _object(described, "rope_parameters") | dict(described)
-    for name, supported in _SUPPORTED.items():
-        if switches.get(name) not in supported:
-            raise ValueError(
-                f"config.json asks for {name}={switches[name]!r}, but only {name}={supported[0]!r} is computed here"
-            )
-    values = {_NAMES.get(name, name): value for name, value in described.items() if value is not None}
-    values = {name: value for name, value in values.items() if name in _FIELDS}
-    for name in ("bos_token_id", "eos_token_id"):
-        if name in described:  # here null means that there is none; elsewhere, that it is derived
-            values[name] = described[name]
-        if isinstance(values.get(name), list):
-            values[name] = tuple(values[name]) or None
-    if kind in _DEFAULTS:
-        values = _DEFAULTS_OF_ALL | _DEFAULTS[kind] | values
-    return values | _rope(described, kind in _DEFAULTS, generation, values)
+    family = FAMILIES[kind]
+    values = family.translated(described)
+    if kind in OF_TRANSFORMERS:
+        values = {**family.silent, **values}
+        values |= _rope_of_transformers(described, values["max_position_embeddings"])
+    elif kind == "minimind_edu":
+        values = MiniMindConfig.defaults() | values
+        if ours := _object(described, "minimind_rope_scaling"):
+            values["rope_scaling"] = _our_scaling(ours)
+    else:
+        if described.get("model_type"):  # whoever wrote a few fields by hand leaves the others to the weights
+            values = {**family.silent, **values}
+        values |= _of_minimind(described, generation, values)
+    if generating is not None and kind != "minimind":
+        values |= {name: generating.get(name) for name in ("bos_token_id", "eos_token_id")}
+    if isinstance(ends := values.get("eos_token_id"), list):
+        values["eos_token_id"] = tuple(ends) or None
+    return values
 
 
-def _rope(
-    described: Mapping[str, Any], of_transformers: bool, generation: Generation, values: Mapping[str, Any]
-) -> dict[str, Any]:
-    """rope_theta and rope_scaling, wherever a version writes them: transformers 5 has both in `rope_parameters`."""
-    if ours := _object(described, "minimind_rope_scaling"):  # the adapter's own name (minimind_edu.hf)
-        return {"rope_scaling": RopeScaling(**ours)}
-    given = _object(described, "rope_scaling") | _object(described, "rope_parameters")
-    theta = {"rope_theta": given.pop("rope_theta")} if "rope_theta" in given else {}
-    old_name = given.pop("type", None)
-    kind = given.pop("rope_type", None) or old_name
-    if kind not in (None, "default", "yarn"):
+def _other_programs(described: Mapping[str, Any]) -> list[str]:
+    """The architectures that a file without a type names and that are not MiniMind's."""
+    named = described.get("architectures") or []
+    classes = [str(name) for name in (named if isinstance(named, list) else [named])]
+    return [name for name in classes if not name.startswith("MiniMind")] if not described.get("model_type") else []
+
+
+def _of_minimind(described: Mapping[str, Any], generation: Generation, values: Mapping[str, Any]) -> dict[str, Any]:
+    more: dict[str, Any] = {}
+    if generation == "minimind2" and "tie_word_embeddings" in values:  # tied whatever the file says
+        more["tie_word_embeddings"] = True
+    dictionary = _object(described, "rope_scaling")
+    scaling = switched_scaling(described.get("inference_rope_scaling"), dictionary, generation)
+    return more if scaling is None else more | {"rope_scaling": scaling}
+
+
+def _rope_of_transformers(described: Mapping[str, Any], positions: Any) -> dict[str, Any]:
+    """rope_theta and rope_scaling, wherever a version writes them, in the order of transformers 5.
+
+    `rope_scaling` counts whole where it is given, and `rope_parameters` is then forgotten. A base inside goes before
+    one beside; a trained context beside goes before one inside.
+    """
+    given = _object(described, "rope_scaling") or _object(described, "rope_parameters")
+    if unknown := sorted(given.keys() - ROPE_FIELDS):
+        raise ValueError(f"config.json's RoPE has {', '.join(unknown)}, whose meaning is not known here")
+    if (share := given.get("partial_rotary_factor", 1)) != 1:
+        raise ValueError(f"config.json asks for partial_rotary_factor={share!r}, but whole heads are rotated here")
+    theta = {"rope_theta": given.get("rope_theta", described.get("rope_theta", 1e4))}
+    kind = given.get("rope_type", given.get("type", "default"))
+    if kind not in ("default", "yarn"):
         raise ValueError(f"config.json asks for RoPE of type {kind!r}; this package has 'default' and 'yarn'")
-    if not of_transformers:
-        switch = {"inference_rope_scaling": described.get("inference_rope_scaling", False)}
-        scaling = upstream_scaling(switch | {"rope_scaling": given}, generation)
-        return theta if scaling is None else theta | {"rope_scaling": scaling}
-    if kind == "yarn":
-        return theta | _yarn_of_transformers(given, values["max_position_embeddings"])
-    return theta
+    if kind == "default":
+        return theta
+    inside = given.get("original_max_position_embeddings", positions)
+    return theta | _yarn(given, positions, described.get("original_max_position_embeddings", inside))
+
+
+def _yarn(given: Mapping[str, Any], positions: Any, original: Any) -> dict[str, Any]:
+    extra = {name for name in ("mscale", "mscale_all_dim") if given.get(name)}
+    if not given.get("truncate", True):
+        extra.add("truncate")
+    if extra:
+        raise ValueError(f"config.json's YaRN sets {', '.join(sorted(extra))}, which this package does not have")
+    if "factor" not in given:
+        raise ValueError("config.json's YaRN must have a factor; null means the ratio of the two contexts")
+    check_count("max_position_embeddings", positions, at_most=_MOST_POSITIONS)
+    check_count("original_max_position_embeddings", original, at_most=_MOST_POSITIONS)
+    factor = positions / original if given["factor"] is None else given["factor"]
+    chosen = {name: given[name] for name in ("beta_fast", "beta_slow") if given.get(name)}  # 0 is the default, too
+    scaling = RopeScaling(factor, original, **chosen, attention_factor=given.get("attention_factor"))
+    # a file may stop at the trained context, where transformers scales all the same and goes on as long as asked
+    if not scaling.starts_at(positions):
+        positions = max(positions, min(int(factor * original), _LONGEST))
+    if not scaling.starts_at(positions):
+        scaling = replace(scaling, always=True)
+    return {"rope_scaling": scaling, "max_position_embeddings": positions}
+
+
+def _our_scaling(given: Mapping[str, Any]) -> RopeScaling:
+    try:
+        return RopeScaling(**given)
+    except TypeError as error:
+        raise ValueError(f"config.json's minimind_rope_scaling has a field that RopeScaling has not: {error}") from None
 
 
 def _object(described: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -104,23 +131,3 @@ def _object(described: Mapping[str, Any], name: str) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise ValueError(f"config.json's {name} must be an object, got {value!r}")
     return dict(value)
-
-
-def _yarn_of_transformers(given: Mapping[str, Any], positions: int) -> dict[str, Any]:
-    extra = {name for name in ("mscale", "mscale_all_dim") if given.get(name)}
-    if not given.get("truncate", True):
-        extra.add("truncate")
-    if extra:
-        raise ValueError(f"config.json's YaRN sets {', '.join(sorted(extra))}, which this package does not have")
-    original = given.get("original_max_position_embeddings", positions)
-    check_count("max_position_embeddings", positions)
-    check_count("original_max_position_embeddings", original)
-    factor = given.get("factor") or positions / original
-    names = ("beta_fast", "beta_slow", "attention_factor")
-    chosen = {name: given[name] for name in names if given.get(name) is not None}
-    scaling = RopeScaling(factor, original, **chosen)
-    # transformers scales every text; our tables do so from the first position beyond the trained context
-    return {
-        "rope_scaling": scaling,
-        "max_position_embeddings": positions if scaling.starts_at(positions) else int(factor * original),
-    }

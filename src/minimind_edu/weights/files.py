@@ -49,6 +49,7 @@ class Stored:
     metadata: Mapping[str, str]  # of a .safetensors file
     config_json: Mapping[str, Any] | None  # the config.json that describes these weights, if there is one
     beside: Path | None = None  # a config.json in the same folder, which may describe another file
+    generation_config: Mapping[str, Any] | None = None  # the generation_config.json beside config_json
 
 
 @contextlib.contextmanager
@@ -87,9 +88,17 @@ def read_weights(path: Path) -> Stored:
         content, metadata = _read_file(file)
     # one that cannot be read is there, too; beside a single file it may describe another, unless the name is standard
     found = next((place for name in _DESCRIPTIONS if os.path.lexists(place := file.with_name(name))), None)
-    if found is None or in_folder or file.name in _STANDARD:
-        return Stored(content, metadata, None if found is None else read_json(found))
+    if found is None:
+        return Stored(content, metadata, None)
+    if in_folder or file.name in _STANDARD:
+        return Stored(content, metadata, read_json(found), generation_config=generation_beside(found))
     return Stored(content, metadata, None, found)
+
+
+def generation_beside(config: Path) -> dict[str, Any] | None:
+    """What the generation_config.json beside a config.json says, if there is one."""
+    file = config.with_name("generation_config.json")
+    return read_json(file) if os.path.lexists(file) else None
 
 
 def _inside(folder: Path) -> list[str]:

@@ -16,6 +16,8 @@ import torch
 from torch import Tensor
 
 from minimind_edu.config import MiniMindConfig
+from minimind_edu.foreign import OF_TRANSFORMERS, check_ramp_of_minimind, reason_without_counterpart
+from minimind_edu.upstream import weight_of_one_expert
 from minimind_edu.validation import check_count
 from minimind_edu.weights.config_json import values_of
 
@@ -23,11 +25,15 @@ _EMBEDDING, _HEAD = "model.embed_tokens.weight", "lm_head.weight"
 _LAYER = "model.layers.0."
 _QUERY, _KEY = f"{_LAYER}self_attn.q_proj.weight", f"{_LAYER}self_attn.k_proj.weight"
 _MINIMIND_HEADS = 8
+_DECIDE_THE_COUNTERPART = {"rope_scaling", "norm_placement", "num_shared_experts", "use_qk_norm"}
 _UNSEEN = ("rope_theta", "rope_scaling", "rms_norm_eps", "max_position_embeddings")  # by names and shapes
 
 
 def infer_config(
-    weights: Mapping[str, Tensor], described: Mapping[str, Any] | None = None, **known: Any
+    weights: Mapping[str, Tensor],
+    described: Mapping[str, Any] | None = None,
+    generating: Mapping[str, Any] | None = None,
+    **known: Any,
 ) -> MiniMindConfig:
     """The config for these weights.
 
@@ -35,6 +41,7 @@ def infer_config(
         weights: canonical names (`state_dicts.canonical`); the numbers are looked at for tying only.
         described: the content of a config.json; where it contradicts the shapes it is believed, so that the weights
             are then found not to fit.
+        generating: the content of a generation_config.json beside it.
         known: fields of MiniMindConfig that you know; they go before everything else.
 
     Raises:
@@ -42,13 +49,22 @@ def infer_config(
     """
     shown = sizes_shown(weights)
     generation = "minimind3" if shown["use_qk_norm"] else "minimind2"
-    stated = {} if described is None else values_of(described, generation)
+    stated = {} if described is None else values_of(described, generation, generating)
     values = shown | stated | known
     values |= _heads(weights, values)
     preset = getattr(MiniMindConfig, generation)
     if "num_experts" in shown:
         values.setdefault("num_experts_per_tok", min(preset().num_experts_per_tok, shown["num_experts"]))
-    return preset(**values)
+    kind = None if described is None else described.get("model_type") or "minimind"
+    if kind == "minimind" and "norm_topk_prob" not in known:
+        values |= weight_of_one_expert(values, generation)
+    config = preset(**values)
+    if kind == "minimind" and "rope_scaling" not in known:
+        check_ramp_of_minimind(config)
+    if kind in OF_TRANSFORMERS and not known.keys() & _DECIDE_THE_COUNTERPART:
+        if reason := reason_without_counterpart(config):
+            raise ValueError(f"config.json describes what no Llama, Qwen3 or Qwen3-MoE of transformers is: {reason}")
+    return config
 
 
 def assumed(config: MiniMindConfig) -> dict[str, Any]:
