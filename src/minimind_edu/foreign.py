@@ -7,7 +7,8 @@ a config refuses what is unknown, by name, because a field that is ignored may b
     minimind_edu   our adapter's: the fields of MiniMindConfig
     llama, qwen3, qwen3_moe      as transformers 4 and 5 write them
 
-Sources: MiniMind's `model/model_minimind.py` (class MiniMindConfig); for transformers what its modeling, masking, cache and RoPE code reads from a config.
+Sources: MiniMind's `model/model_minimind.py` (class MiniMindConfig); for transformers what its modeling, masking,
+cache and RoPE code reads from a config.
 """
 
 from collections.abc import Mapping
