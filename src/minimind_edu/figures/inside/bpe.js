@@ -109,7 +109,6 @@ export function createBpe({ model, added_tokens: added, normalizer, pre_tokenize
   const byteOf = new Map(characters.map((character, byte) => [character, byte]));
   const idOf = new Map(Object.entries(model.vocab));
   const tokenOf = new Map([...idOf].map(([token, id]) => [id, token]));
-  const contentOf = new Map(added.map(({ id, content }) => [id, content]));
   const size = [...idOf.values()].reduce((most, id) => Math.max(most, id), 0) + 1;
   const rankOf = new Map(); // first * size + second -> rank
   const madeBy = []; // rank -> id
@@ -192,6 +191,8 @@ export function createBpe({ model, added_tokens: added, normalizer, pre_tokenize
     }
   }
 
+  // As the library writes them: those that are looked for in a normalized text are normalized themselves.
+  const contentOf = new Map(added.map((one) => [one.id, one.normalized ? normalized(one.content) : one.content]));
   const known = new Map(); // piece -> ids
   function idsOf(piece) {
     if (known.size > MOST_KNOWN) known.clear();
@@ -202,10 +203,9 @@ export function createBpe({ model, added_tokens: added, normalizer, pre_tokenize
     return known.get(piece);
   }
 
-  const contents = (tokens, written) =>
-    tokens.map((one) => /** @type {[string, AddedToken]} */ ([written(one.content), one]));
-  const cutRaw = cutterOf(contents(added.filter((one) => !one.normalized), String));
-  const cutNormalized = cutterOf(contents(added.filter((one) => one.normalized), normalized));
+  const cutterFor = (isNormalized) =>
+    cutterOf(added.filter((one) => Boolean(one.normalized) === isNormalized).map((one) => [contentOf.get(one.id), one]));
+  const [cutRaw, cutNormalized] = [cutterFor(false), cutterFor(true)];
 
   function encode(text) {
     return cutRaw(text.replace(/\p{Cs}/gu, "\ufffd")).flatMap((part, i) => {

@@ -348,13 +348,9 @@ def _around(processor: Mapping[str, Any] | None) -> tuple[tuple[int, ...], tuple
     """The tokens that the library puts before and after every text, such as Llama's first one."""
     if not processor or processor["type"] == "ByteLevel":  # that one moves offsets only
         return (), ()
-    before: tuple[int, ...] = ()
-    after: tuple[int, ...] = ()
     if processor["type"] == "Sequence":
-        for inner in processor["processors"]:
-            first, last = _around(inner)
-            before, after = first + before, after + last
-        return before, after
+        [around] = [inner for inner in processor["processors"] if inner["type"] != "ByteLevel"] or [None]
+        return _around(around)
     if processor["type"] != "TemplateProcessing":
         raise _Refusal(
             f"puts tokens around a text by {processor['type']}; the page knows TemplateProcessing, ByteLevel, Sequence"
