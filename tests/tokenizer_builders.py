@@ -96,7 +96,22 @@ SENTENCES = [
 ]
 _LETTERS = "aAbBsSkKzZſKéÉßİıÿΩωЖж中文あア한ﬁ가½Å"
 _OTHERS = "019_²½٣Ⅷ-'’.,!?()[]{}|&^$*+\\/#~<>=:;\"@▁ \t\n\r\x0b\x0c\x1c\x85\xa0\u2028\u3000\u200b\u0301\u0327😀👍🏽"
-_SPECIMENS = ["<s>", "</s>", "<|a|>", "<0x41>", "▁", "  ", "'ll", "'S", "\r\n", "the", " the", "模型", "<unk>", "\ufeff"]
+_SPECIMENS = [
+    "<s>",
+    "</s>",
+    "<|a|>",
+    "<0x41>",
+    "▁",
+    "  ",
+    "'ll",
+    "'S",
+    "\r\n",
+    "the",
+    " the",
+    "模型",
+    "<unk>",
+    "\ufeff",
+]
 
 
 def is_known_to_all(character: str) -> bool:
@@ -175,7 +190,9 @@ def _trained(pre_tokenizer: Any, texts: list[str], **settings: Any) -> dict[str,
 
 def _of_bytes(source: random.Random) -> dict[str, Any]:
     alphabet = pre_tokenizers.ByteLevel.alphabet()
-    model = _trained(pre_tokenizers.ByteLevel(), SENTENCES, vocab_size=source.choice([280, 400]), initial_alphabet=alphabet)
+    model = _trained(
+        pre_tokenizers.ByteLevel(), SENTENCES, vocab_size=source.choice([280, 400]), initial_alphabet=alphabet
+    )
     if source.random() < 0.2:  # bytes without a token are left out, or unknown
         model["vocab"] = {token: at for at, token in enumerate(model["vocab"]) if len(token) > 1 or token not in "éÃĥ½"}
         kept = model["vocab"]
@@ -184,13 +201,17 @@ def _of_bytes(source: random.Random) -> dict[str, Any]:
         model["fuse_unk"] = source.random() < 0.5
     file = _file(model)
     behaviors = ["Isolated"] * 4 + ["Removed", "Contiguous", "MergedWithPrevious", "MergedWithNext"]
-    pattern = source.choice([{"Regex": source.choice(list(PATTERNS.values()))}, {"String": source.choice([" ", "a", "\n", "aa"])}])
+    pattern = source.choice(
+        [{"Regex": source.choice(list(PATTERNS.values()))}, {"String": source.choice([" ", "a", "\n", "aa"])}]
+    )
     split = {"type": "Split", "pattern": pattern, "behavior": source.choice(behaviors), "invert": source.random() < 0.2}
     digits = {"type": "Digits", "individual_digits": source.random() < 0.5}
     punctuation = {"type": "Punctuation", "behavior": source.choice(behaviors)}
     level = {"type": "ByteLevel", "add_prefix_space": source.random() < 0.3, "trim_offsets": False}
     level["use_regex"] = source.random() < 0.5
-    parts = source.choice([[level], [split, level], [split, level], [digits, level], [punctuation, level, digits, split]])
+    parts = source.choice(
+        [[level], [split, level], [split, level], [digits, level], [punctuation, level, digits, split]]
+    )
     file["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": parts}
     file["decoder"] = level
     return file
@@ -200,7 +221,9 @@ def _with_fallback(source: random.Random) -> dict[str, Any]:
     by_metaspace = source.random() < 0.5
     is_split = source.random() < 0.5
     metaspace = pre_tokenizers.Metaspace(prepend_scheme="always", split=is_split)
-    trained = _trained(metaspace, SENTENCES, vocab_size=source.choice([100, 200]), limit_alphabet=source.choice([30, 60]))
+    trained = _trained(
+        metaspace, SENTENCES, vocab_size=source.choice([100, 200]), limit_alphabet=source.choice([30, 60])
+    )
     first = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256))]
     if source.random() < 0.2:
         first = [token for token in first if token not in ("<0xE4>", "<0xC3>")]
@@ -219,7 +242,10 @@ def _with_fallback(source: random.Random) -> dict[str, Any]:
         file["pre_tokenizer"] = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": scheme, "split": is_split}
         file["decoder"] = source.choice([file["pre_tokenizer"], None])
     else:
-        prepend, replace = {"type": "Prepend", "prepend": "▁"}, {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}
+        prepend, replace = (
+            {"type": "Prepend", "prepend": "▁"},
+            {"type": "Replace", "pattern": {"String": " "}, "content": "▁"},
+        )
         file["normalizer"]["normalizers"] = source.choice([[prepend, replace], [replace], [replace, prepend]])
     if file["decoder"] is None:
         back = {"type": "Replace", "pattern": {"String": "▁"}, "content": " "}

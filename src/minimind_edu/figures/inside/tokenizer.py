@@ -16,7 +16,16 @@ from minimind_edu.figures.inside.patterns import Pattern, PatternError, literal,
 _MARK = "\ue000the words\ue000"  # stands for what a reader will write, while a chat template is filled in
 _INSTALL = "pip install 'transformers>=5' 'jinja2>=3.1.6'"  # jinja2: see pyproject.toml
 _GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"  # that of ByteLevel
-_PUNCTUATION = r"[!-\/:-@\[-`{-~\p{P}]"
+_LATER_PUNCTUATION = (  # of Unicode 9 and after: the library's table for Punctuation ends before
+    r"\u{61d}\u{9fd}\u{a76}\u{c77}\u{c84}\u{1b4e}-\u{1b4f}\u{1b7d}-\u{1b7f}\u{2e43}-\u{2e4f}"
+    r"\u{2e52}-\u{2e5d}\u{10d6e}\u{10ead}\u{10ed0}\u{10f55}-\u{10f59}\u{10f86}-\u{10f89}"
+    r"\u{113d4}-\u{113d5}\u{113d7}-\u{113d8}\u{1144b}-\u{1144f}\u{1145a}-\u{1145b}\u{1145d}"
+    r"\u{11660}-\u{1166c}\u{116b9}\u{1183b}\u{11944}-\u{11946}\u{119e2}\u{11a3f}-\u{11a46}"
+    r"\u{11a9a}-\u{11a9c}\u{11a9e}-\u{11aa2}\u{11b00}-\u{11b09}\u{11be1}\u{11c41}-\u{11c45}"
+    r"\u{11c70}-\u{11c71}\u{11ef7}-\u{11ef8}\u{11f43}-\u{11f4f}\u{11fff}\u{12ff1}-\u{12ff2}"
+    r"\u{16d6d}-\u{16d6f}\u{16e97}-\u{16e9a}\u{16fe2}\u{1e5ff}\u{1e95e}-\u{1e95f}"
+)
+_PUNCTUATION = rf"(?![{_LATER_PUNCTUATION}])[!-\/:-@\[-`{{-~\p{{P}}\u{{166d}}\u{{111c9}}]"
 _BEHAVIORS = ("Isolated", "Removed", "Contiguous", "MergedWithPrevious", "MergedWithNext")
 _COMPARED = 2000  # merged tokens of which the page's texts hold each once
 _TOGETHER = 8  # of those in one text
@@ -140,7 +149,9 @@ def _steps(full: Mapping[str, Any]) -> dict[str, Any]:
     model = _model(full["model"], any("bytes" in step for step in splitting))
     if firsts := [at for at, step in enumerate(splitting) if step.get("everywhere") is False]:
         if firsts != [1]:  # after its own replacement
-            raise _Refusal("splits text before Metaspace with prepend_scheme=first; the page knows it as the first part")
+            raise _Refusal(
+                "splits text before Metaspace with prepend_scheme=first; the page knows it as the first part"
+            )
         if normalizing and any(token["normalized"] for token in added):
             raise _Refusal("has prepend_scheme=first beside normalized added tokens, which the page does not know")
     if full.get("decoder") is None and not any("bytes" in step for step in splitting):
