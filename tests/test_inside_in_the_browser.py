@@ -147,7 +147,7 @@ def test_tokenizers_of_other_models_are_compared_and_write(tmp_path, visit, kind
     page = visit(write(tmp_path, tmp_path / "mine", "--text", text, "--bits", "32"))
     assert page.text_content(".in-check").startswith("Checked: the same logits as PyTorch and the same tokens.")
     ids = tokens.encode(text).ids
-    assert page.locator(".in-token").count() == len(ids)
+    assert page.locator(".in-line .in-token").count() == len(ids)
     likeliest = model(torch.tensor([ids])).logits[0, -1].argmax().item()
     page.get_by_role("button", name="Next token").click()
     settled(page)

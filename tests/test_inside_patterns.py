@@ -102,7 +102,7 @@ def test_what_may_mean_something_else_is_refused_by_name(pattern):
 
 
 def differing(node, pattern, codes):
-    """Of these characters those that a pattern for one character takes in the library or in the page, but not in both."""
+    """Of these characters those that a pattern takes in the library or in the page, but not in both."""
     text = "".join(map(chr, codes))
     left = pre_tokenizers.Split(Regex(f"(?:{pattern})+"), "removed").pre_tokenize_str(text)
     of_library = set(text) - set("".join(piece for piece, _ in left))

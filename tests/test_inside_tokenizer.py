@@ -100,7 +100,7 @@ REFUSED = {
     ),
     "first, but second": (
         lambda f: f.update(pre_tokenizer=in_a_row(split_by("a"), METASPACE | {"prepend_scheme": "first"})),
-        "as the first part",
+        "the page knows it first",
     ),
     "RoBERTa's": (
         lambda f: f.update(post_processor=ROBERTA),

@@ -69,9 +69,10 @@ PATTERNS = {
     "GPT-2": r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
     "GPT-4": r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|"
     r"\s+(?!\S)|\s+",
-    "GPT-4, all possessive": r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|"
-    r"\s++$|\s*[\r\n]|\s+(?!\S)|\s",
-    "GPT-4o": r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
+    "GPT-4, all possessive": r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++"
+    r"[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s",
+    "GPT-4o": r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
     r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
     r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
     "Llama 3": r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|"
@@ -122,8 +123,8 @@ def is_known_to_all(character: str) -> bool:
     if unicodedata.category(character) in ("Cn", "Cs"):
         return False
     between = f"\u0315{character}\u0334"
-    forms = {"NFD": normalizers.NFD(), "NFKC": normalizers.NFKC()}
-    return all(by.normalize_str(between) == unicodedata.normalize(form, between) for form, by in forms.items())
+    whole, parts = normalizers.NFKC().normalize_str(between), normalizers.NFD().normalize_str(between)
+    return whole == unicodedata.normalize("NFKC", between) and parts == unicodedata.normalize("NFD", between)
 
 
 def wild_texts(source: random.Random, count: int, longest: int = 24) -> list[str]:
@@ -150,7 +151,7 @@ def wild_texts(source: random.Random, count: int, longest: int = 24) -> list[str
 
 
 def random_tokenizer(source: random.Random) -> dict[str, Any]:
-    """A tokenizer.json of a kind that people train: over bytes by one pattern or another, or with bytes to fall back on."""
+    """A tokenizer.json as people train it: over bytes, by one pattern or another, or with bytes to fall back on."""
     are_bytes = source.random() < 0.5
     file = _of_bytes(source) if are_bytes else _with_fallback(source)
     model = file["model"]

@@ -204,7 +204,9 @@ export function createBpe({ model, added_tokens: added, normalizer, pre_tokenize
   }
 
   const cutterFor = (isNormalized) =>
-    cutterOf(added.filter((one) => Boolean(one.normalized) === isNormalized).map((one) => [contentOf.get(one.id), one]));
+    cutterOf(
+      added.filter((one) => Boolean(one.normalized) === isNormalized).map((one) => [contentOf.get(one.id), one]),
+    );
   const [cutRaw, cutNormalized] = [cutterFor(false), cutterFor(true)];
 
   function encode(text) {

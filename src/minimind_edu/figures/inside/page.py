@@ -189,8 +189,8 @@ def _check(
     """What torch says, for the page to compare itself with, and what the rounding changed.
 
     `ids` with the five likeliest of the last position as [id, logit] by the stored weights; `texts`, and others of the
-    tokenizer's own tokens, with their ids, if the tokenizers library is here; of the model as it was given, at how many positions the likeliest token is `same`,
-    and the largest `change` of a probability.
+    tokenizer's own tokens, with their ids, if the tokenizers library is here; of the model as it was given, at how many
+    positions the likeliest token is `same`, and the largest `change` of a probability.
     """
     V = model.config.vocab_size
     cases = compared_texts(tokenizer.file, texts) if tokenizer and tokenizer.file else []

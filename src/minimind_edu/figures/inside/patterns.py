@@ -1,9 +1,9 @@
 """A pattern of the tokenizers library, written so that JavaScript finds the same with it, or refused by name.
 
-The library reads patterns by Oniguruma, in the syntax of Ruby; the page has RegExp with the flag `u`. What is known here
-to mean the same in both, or can be rewritten so that it does, is on a list; all else is refused, since a page whose
-tokens were nearly right would show a model that answers nearly right. What Unicode calls a letter is left to the
-tables of each: characters newer than the library's tables count as letters in a newer browser.
+The library reads patterns by Oniguruma, in the syntax of Ruby; the page has RegExp with the flag `u`. What is known to
+mean the same in both, or can be rewritten so that it does, is on a list; all else is refused, since a page whose tokens
+were nearly right would show a model that answers nearly right. What Unicode calls a letter is left to the tables of
+each: characters newer than the library's tables count as letters in a newer browser.
 
 tests/test_inside_patterns.py compares every set of characters over all of Unicode, and random patterns on random texts.
 
@@ -283,7 +283,7 @@ class _Parser:
             return _Part(_ANCHORS[anchor], True)
         if self.take(r"\R"):
             return _Part(f"(?:\\r\\n|(?!\\r\\n)[{_NEWLINES}])", is_fixed=False)
-        if found := self.escaped_set(_WORD_ALONE, options.ignores_case and "dDsSwWhH"):
+        if found := self.escaped_set(_WORD_ALONE, "dDsSwWhH" if options.ignores_case else ""):
             return _Part(found.source)
         if self.here in ("?", "*", "+"):
             raise PatternError("a quantifier after nothing")
@@ -348,8 +348,8 @@ class _Parser:
             raise PatternError(f"\\{escaped}")
         return escaped
 
-    def escaped_set(self, word: str, only: str | bool = False) -> _Set | None:
-        """A set such as \\w or \\p{Han}, if one comes now; word: what \\w is here; only: the letters that are known here."""
+    def escaped_set(self, word: str, only: str) -> _Set | None:
+        """A set such as \\w or \\p{Han}, if one comes now. word: what \\w is here; only: the letters that are known."""
         if found := self.match(r"\\([dDhHsSwW])"):
             letter, negated = found[1], found[1].isupper()
             inside = _ESCAPED_SETS[letter.lower()]
@@ -391,7 +391,7 @@ class _Parser:
                 members.append(_Set.of(_POSIX[found[2]]).others() if found[1] else _Set.of(_POSIX[found[2]]))
             elif self.take("["):
                 members.append(self.set_in_brackets(options))
-            elif found := self.escaped_set(_WORD, options.ignores_case and _CASELESS_SETS):
+            elif found := self.escaped_set(_WORD, _CASELESS_SETS if options.ignores_case else ""):
                 members.append(found)
             else:
                 inside, both = self.range_in_brackets(is_first, options)

@@ -1,8 +1,10 @@
 """What the page needs of a tokenizer: a tokenizer.json in the steps that bpe.js knows, and a chat's frame.
 
-The page has a BPE of its own, over bytes or with bytes for what is in no token. Whatever else a file asks for is refused
-here, by name, before anything is written: a page whose tokens were nearly right would show a model that answers nearly
-right. So each part of the file is on one of the lists below with all of its settings, or the file is not read.
+The page has a BPE of its own, over bytes or with bytes for what is in no token. Whatever else a file asks for is
+refused here, by name, before anything is written: a page whose tokens were nearly right would show a model that answers
+nearly right. So each part of a file is on one of the lists below with all of its settings, or the file is not read.
+What is left to each side is its Unicode: the library normalizes by older tables than a browser, and newer characters
+may have other tokens in the page.
 """
 
 import json
@@ -149,9 +151,7 @@ def _steps(full: Mapping[str, Any]) -> dict[str, Any]:
     model = _model(full["model"], any("bytes" in step for step in splitting))
     if firsts := [at for at, step in enumerate(splitting) if step.get("everywhere") is False]:
         if firsts != [1]:  # after its own replacement
-            raise _Refusal(
-                "splits text before Metaspace with prepend_scheme=first; the page knows it as the first part"
-            )
+            raise _Refusal("splits text before Metaspace with prepend_scheme=first; the page knows it first")
         if normalizing and any(token["normalized"] for token in added):
             raise _Refusal("has prepend_scheme=first beside normalized added tokens, which the page does not know")
     if full.get("decoder") is None and not any("bytes" in step for step in splitting):
