@@ -139,6 +139,15 @@ def test_any_tokenizer_that_is_read_is_the_library_s(node, tmp_path, request):
     assert refused < count / 10
 
 
+def test_half_a_character_is_read_as_the_sign_for_what_is_broken(node, tmp_path):
+    """A text that is cut after so many letters may end in one."""
+    tokens = train_tokens()
+    tokens.save(str(tmp_path / "tokenizer.json"))
+    node.evaluate(OPEN, read_tokenizer(tmp_path / "tokenizer.json", 300).content)
+    found = node.evaluate(r"() => bpe.encode('ab \ud83d')")
+    assert found == tokens.encode("ab \ufffd").ids
+
+
 def test_special_tokens_are_known_and_an_id_without_a_token_is_shown_as_one(node, tmp_path):
     train_tokens().save(str(tmp_path / "tokenizer.json"))
     node.evaluate(OPEN, read_tokenizer(tmp_path / "tokenizer.json", 300).content)
@@ -146,9 +155,12 @@ def test_special_tokens_are_known_and_an_id_without_a_token_is_shown_as_one(node
     assert found == [True, False, "‹5000›"]
 
 
-def test_a_long_word_takes_no_long_time(node, tmp_path):
+@pytest.mark.parametrize("how", ["bytes", "without a split"])
+def test_a_long_word_takes_no_long_time(node, tmp_path, how):
     """4,000 characters are what the page reads of a text, and Chinese without punctuation is one word."""
     tokens = train_tokens(400)
+    if how != "bytes":
+        tokens.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     tokens.save(str(tmp_path / "tokenizer.json"))
     node.evaluate(OPEN, read_tokenizer(tmp_path / "tokenizer.json", 400).content)
     text = "我爱编程也爱学习语言模型" * 333

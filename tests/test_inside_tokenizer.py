@@ -107,6 +107,10 @@ REFUSED = {
         "puts tokens around a text by RobertaProcessing; the page knows TemplateProcessing",
     ),
     "no text": (lambda f: f.update(post_processor=TEMPLATED | {"single": []}), "does not hold the text once"),
+    "two templates": (
+        lambda f: f.update(post_processor={"type": "Sequence", "processors": [framed(1), framed(2)]}),
+        "by several processors",
+    ),
     "beyond": (lambda f: f.update(post_processor=framed(900)), "has the token id 900"),
     "without a decoder": (lambda f: f.update(pre_tokenizer=METASPACE, decoder=None), "has no decoder"),
     "deep": (lambda f: f.update(normalizer=deep(200)), "the tokenizers library does not read .*recursion limit"),

@@ -16,7 +16,8 @@
  *   bytesOf: (id: number) => Uint8Array, isSpecial: (id: number) => boolean }} Tokenizer
  */
 
-const MOST_KNOWN = 20_000; // pieces whose tokens are kept
+const MOST_KNOWN = 20_000; // pieces whose tokens are kept,
+const LONGEST_KNOWN = 100; // if they are no longer: where nothing splits a text, it is one piece
 const BYTE = /^<0x[0-9a-f]{2}>$/i;
 const SPACES_BEFORE = /\p{White_Space}*$/u;
 const SPACES_AFTER = /^\p{White_Space}*/u;
@@ -195,12 +196,12 @@ export function createBpe({ model, added_tokens: added, normalizer, pre_tokenize
   const contentOf = new Map(added.map((one) => [one.id, one.normalized ? normalized(one.content) : one.content]));
   const known = new Map(); // piece -> ids
   function idsOf(piece) {
+    if (known.has(piece)) return known.get(piece);
+    const whole = model.ignore_merges ? idOf.get(piece) : undefined;
+    const ids = whole === undefined ? merged(smallest(piece)) : [whole];
     if (known.size > MOST_KNOWN) known.clear();
-    if (!known.has(piece)) {
-      const whole = model.ignore_merges ? idOf.get(piece) : undefined;
-      known.set(piece, whole === undefined ? merged(smallest(piece)) : [whole]);
-    }
-    return known.get(piece);
+    if (piece.length <= LONGEST_KNOWN) known.set(piece, ids);
+    return ids;
   }
 
   const cutterFor = (isNormalized) =>

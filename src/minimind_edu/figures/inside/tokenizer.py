@@ -360,8 +360,10 @@ def _around(processor: Mapping[str, Any] | None) -> tuple[tuple[int, ...], tuple
     if not processor or processor["type"] == "ByteLevel":  # that one moves offsets only
         return (), ()
     if processor["type"] == "Sequence":
-        [around] = [inner for inner in processor["processors"] if inner["type"] != "ByteLevel"] or [None]
-        return _around(around)
+        framing = [inner for inner in processor["processors"] if inner["type"] != "ByteLevel"]
+        if len(framing) > 1:
+            raise _Refusal("puts tokens around a text by several processors; the page knows one")
+        return _around(framing[0] if framing else None)
     if processor["type"] != "TemplateProcessing":
         raise _Refusal(
             f"puts tokens around a text by {processor['type']}; the page knows TemplateProcessing, ByteLevel, Sequence"
