@@ -95,6 +95,38 @@ def test_well_known_patterns_cut_texts_as_the_library_does(node, name):
     assert wrong == []
 
 
+# Where the two languages differ, a pattern with a text that shows it -> how the library cuts the text.
+SHOWN = {
+    (r"a++a|.", "aaab"): ["a", "a", "a", "b"],
+    (r"a?+a|b", "ab"): ["a", "b"],
+    (r"[ab]*+b|c", "abc"): ["ab", "c"],
+    (r"(?>a|ab)c", "abc"): ["abc"],
+    (r"a{1,2}+a", "aaab"): ["aaa", "b"],
+    (r"a{2}?", "aaaaa"): ["aa", "aa", "a"],
+    (r"a{,2}", "aaaaab"): ["aa", "aa", "a", "b"],
+    (r"a$", "xa\nb"): ["x", "a", "\nb"],
+    (r"^a", "a\naba"): ["a", "\n", "a", "ba"],
+    (r"a\Z", "ba\n"): ["b", "a", "\n"],
+    (r"a\z", "ba\n"): ["ba\n"],
+    (r"a.", "a\ra\u2028a\n"): ["a\r", "a\u2028", "a\n"],
+    (r"a(?i)b|c", "aBC"): ["aB", "C"],
+    (r"(?i:s)x", "aſx"): ["a", "ſx"],
+    (r"\w+", "aé²-"): ["aé²", "-"],
+    (r"[\w]+", "aé²-"): ["aé", "²-"],
+    (r"é\b", "éaé "): ["éa", "é", " "],
+    (r"[a-c&&[^b]]+", "abca"): ["a", "b", "ca"],
+    (r"[^a[bc]]+", "abxcy"): ["ab", "x", "c", "y"],
+    (r"(?:|a)?b", "ab"): ["ab"],
+    (r"\R", "a\r\nb"): ["a", "\r\n", "b"],
+}
+
+
+@pytest.mark.parametrize("pattern, text", SHOWN)
+def test_a_construct_that_differs_is_rewritten(node, pattern, text):
+    assert pieces_of_library(pattern, [text]) == [SHOWN[pattern, text]]
+    assert pieces_of_page(node, translate(pattern).source, [text]) == [SHOWN[pattern, text]]
+
+
 @pytest.mark.parametrize("pattern", REFUSED)
 def test_what_may_mean_something_else_is_refused_by_name(pattern):
     with pytest.raises(PatternError, match=REFUSED[pattern]):
