@@ -77,7 +77,7 @@ export const insideWords = {
     fieldIds: "Token ids, such as 1 57 903",
     noWord: (word, all) => `“${word}” is no word of this model. It knows ${all.length}: ${all.join(" ")}`,
     noId: (word, size) =>
-      `This page reads token ids: write some from 0 to ${size - 1} with spaces between. “${word}” is none.`,
+      `This page reads token ids: write ids from 0 to ${size - 1} with spaces between. “${word}” is none.`,
     noTokenizer: (message) => `Its tokenizer could not be used (${message}), so this page takes token ids.`,
     complaints: {
       empty: () => "Write at least one token.",
