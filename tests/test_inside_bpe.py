@@ -1,17 +1,24 @@
-"""The page's byte-level BPE gives the ids of the tokenizers library, and the bytes that they stand for."""
+"""The page's BPE gives the ids of the tokenizers library, and writes the text that it writes."""
 
+import json
 import random
 
 import pytest
-from tokenizer_builders import SPECIAL, train_as_many_as_minimind, train_tokens
+from tokenizer_builders import (
+    PATTERNS,
+    SENTENCES,
+    SPECIAL,
+    random_tokenizer,
+    train_as_many_as_minimind,
+    train_tokens,
+    wild_texts,
+)
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 from minimind_edu.figures.inside.page import CASES
 from minimind_edu.figures.inside.tokenizer import read_tokenizer
 
 COUNT = 5000
-QWEN = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-LLAMA = QWEN.replace(r"|\p{N}|", r"|\p{N}{1,3}|")
 OPEN = """async (content) => {
     globalThis.bpe = (await import("/inside/bpe.js")).createBpe(content);
 }"""
@@ -21,14 +28,9 @@ SPECIMENS = """😀 👨‍👩‍👧‍👦 🇨🇳 👍🏽 ❤️ é e\u030
 ， 。 “ ” … —— 中文 你好 𠮷 𝒳 a Z _ $ € ™ <|im_start|> <|im_end|> <|im_start |>
 <|im_start|>a <script> &amp; \\ / " { } [ ]""".split()
 SPECIMENS += [*"\u200b\u00a0\u3000\ufeff\u2028\x00\x85\x1c\t\r\n ", "  ", "   ", "\r\n"]
-SENTENCES = [
-    "我爱编程，也爱学习语言模型。注意力的归一因子是 1/√d，因为点积的方差随维度增长。",
-    "The model reads what it wrote, one token at a time; it doesn't look ahead, and we'll see why.",
-    "def attention(q, k, v):\n    scores = q @ k.transpose(-2, -1) / math.sqrt(D)  # [B, H, S, T]\n\treturn scores",
-]
 
 
-def like_qwen(pattern=QWEN, normalizer=None, ignore_merges=False):
+def like_qwen(pattern=PATTERNS["Qwen"], normalizer=None, ignore_merges=False):
     """A byte-level BPE that splits first by a pattern of its own."""
     tokens = Tokenizer(models.BPE(ignore_merges=ignore_merges))
     splits = [
@@ -59,7 +61,7 @@ KINDS = {
     "MiniMind's": lambda: train_tokens(400),
     "as large as MiniMind's": train_as_many_as_minimind,
     "Qwen's": lambda: like_qwen(normalizer=normalizers.NFC()),
-    "Llama 3's": lambda: like_qwen(LLAMA, ignore_merges=True),
+    "Llama 3's": lambda: like_qwen(PATTERNS["Llama 3"], ignore_merges=True),
     "digit by digit": with_digits,
 }
 
@@ -94,6 +96,58 @@ def test_ids_are_those_of_the_library(node, tmp_path, kind):
     assert [normal(part) for part in parts] == [normal(text) for text in given]
 
 
+BOTH_WAYS = """async ([content, around, texts, lists]) => {
+    const { createBpe } = await import("/inside/bpe.js");
+    const { idsOf } = await import("/inside/session.js");
+    const bpe = createBpe(content);
+    return [texts.map((text) => idsOf(around, bpe, text)), lists.map(bpe.decode)];
+}"""
+
+
+def unlike(node, folder, source, count, each):
+    """[tokenizer, text or ids, the page's, the library's] where they differ, and how many tokenizers were refused."""
+    wrong, refused = [], 0
+    file = folder / "tokenizer.json"
+    for number in range(count):
+        file.write_text(json.dumps(random_tokenizer(source), ensure_ascii=False), encoding="utf-8")
+        try:
+            read = read_tokenizer(file, 5000)
+        except ValueError as error:
+            assert "which the page does not know" in str(error)
+            refused += 1
+            continue
+        library = Tokenizer.from_file(str(file))
+        library.no_truncation()
+        texts = wild_texts(source, each)
+        expected = [one.ids for one in library.encode_batch(texts)]
+        known = [id for id in range(library.get_vocab_size()) if library.id_to_token(id) is not None]
+        lists = expected + [source.choices(known, k=source.randrange(8)) for _ in range(each // 3)]
+        written = [library.decode(ids, skip_special_tokens=False) for ids in lists]
+        around = {"prefix": read.prefix, "suffix": read.suffix}
+        found, decoded = node.evaluate(BOTH_WAYS, [read.content, around, texts, lists])
+        triples = [*zip(texts, found, expected, strict=True), *zip(lists, decoded, written, strict=True)]
+        wrong += [[number, *triple] for triple in triples if triple[1] != triple[2]][:1]
+    return wrong, refused
+
+
+@pytest.mark.timeout(600)
+def test_any_tokenizer_that_is_read_is_the_library_s(node, tmp_path, request):
+    """Of random ones, over bytes and with bytes to fall back on; texts and ids are random, too."""
+    count, each = (160, 400) if request.config.getoption("--all") else (60, 60)
+    wrong, refused = unlike(node, tmp_path, random.Random(5), count, each)
+    assert wrong == []
+    assert refused < count / 10
+
+
+def test_half_a_character_is_read_as_the_sign_for_what_is_broken(node, tmp_path):
+    """A text that is cut after so many letters may end in one."""
+    tokens = train_tokens()
+    tokens.save(str(tmp_path / "tokenizer.json"))
+    node.evaluate(OPEN, read_tokenizer(tmp_path / "tokenizer.json", 300).content)
+    found = node.evaluate(r"() => bpe.encode('ab \ud83d')")
+    assert found == tokens.encode("ab \ufffd").ids
+
+
 def test_special_tokens_are_known_and_an_id_without_a_token_is_shown_as_one(node, tmp_path):
     train_tokens().save(str(tmp_path / "tokenizer.json"))
     node.evaluate(OPEN, read_tokenizer(tmp_path / "tokenizer.json", 300).content)
@@ -101,9 +155,12 @@ def test_special_tokens_are_known_and_an_id_without_a_token_is_shown_as_one(node
     assert found == [True, False, "‹5000›"]
 
 
-def test_a_long_word_takes_no_long_time(node, tmp_path):
+@pytest.mark.parametrize("how", ["bytes", "without a split"])
+def test_a_long_word_takes_no_long_time(node, tmp_path, how):
     """4,000 characters are what the page reads of a text, and Chinese without punctuation is one word."""
     tokens = train_tokens(400)
+    if how != "bytes":
+        tokens.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     tokens.save(str(tmp_path / "tokenizer.json"))
     node.evaluate(OPEN, read_tokenizer(tmp_path / "tokenizer.json", 400).content)
     text = "我爱编程也爱学习语言模型" * 333

@@ -1,6 +1,7 @@
 """The page of a reader's own model in real browsers: from a file, without a network, by mouse and keys."""
 
 import json
+import random
 import re
 import threading
 
@@ -10,7 +11,9 @@ from axe_playwright_python.sync_playwright import Axe
 from browser import Watch, press_when
 from own_models import logits_of, own_folder, own_model, trained_folder
 from test_book_accessible import axe_problems
-from tokenizers import Tokenizer
+from tokenizer_builders import PATTERNS, random_tokenizer, train_tokens
+from tokenizers import Regex, Tokenizer, pre_tokenizers
+from tokenizers.processors import TemplateProcessing
 from web_engines import Firefox, WebKit, start
 
 from minimind_edu import __main__ as program
@@ -110,6 +113,66 @@ def test_a_trained_model_of_bytes_writes_words(tmp_path, visit):
     written = re.findall(r"[A-Za-z]+", text)
     assert len(written) > 12 and len([word for word in written[:-1] if word in words]) > 0.9 * len(written[:-1])
     assert_quiet(page)
+
+
+def of_kind(kind):
+    """A tokenizer.json as GPT-4 has it, as Llama 2, and with a first and a last token around every text."""
+    if kind == "GPT-4":
+        tokens = train_tokens(400)
+        by_pattern = pre_tokenizers.Split(Regex(PATTERNS["GPT-4, all possessive"]), "isolated")
+        by_bytes = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+        tokens.pre_tokenizer = pre_tokenizers.Sequence([by_pattern, by_bytes])
+        return tokens
+    if kind == "framed":
+        tokens = train_tokens(400)
+        special = [(name, tokens.token_to_id(name)) for name in ("<|im_start|>", "<|im_end|>")]
+        tokens.post_processor = TemplateProcessing("<|im_start|> $A <|im_end|>", special_tokens=special)
+        return tokens
+    source = random.Random(3)
+    while True:
+        file = random_tokenizer(source)
+        if file["model"]["byte_fallback"] and len(file["model"]["vocab"]) < 480:
+            return Tokenizer.from_str(json.dumps(file))
+
+
+@pytest.mark.parametrize("kind", ["GPT-4", "byte_fallback", "framed"])
+def test_tokenizers_of_other_models_are_compared_and_write(tmp_path, visit, kind):
+    (tmp_path / "mine").mkdir()
+    tokens = of_kind(kind)
+    tokens.save(str(tmp_path / "mine/tokenizer.json"))
+    tokens.no_truncation()
+    model = own_model("minimind3", vocab_size=500, max_position_embeddings=256)
+    save_checkpoint(model, tmp_path / "mine/model.safetensors")
+    text = "They'LL read 模型 123456  and café"
+    page = visit(write(tmp_path, tmp_path / "mine", "--text", text, "--bits", "32"))
+    assert page.text_content(".in-check").startswith("Checked: the same logits as PyTorch and the same tokens.")
+    ids = tokens.encode(text).ids
+    assert page.locator(".in-line .in-token").count() == len(ids)
+    likeliest = model(torch.tensor([ids])).logits[0, -1].argmax().item()
+    page.get_by_role("button", name="Next token").click()
+    settled(page)
+    if tokens.id_to_token(likeliest):
+        first = len(tokens.encode("", add_special_tokens=True).ids) // 2
+        assert page.input_value(".in-field") == tokens.decode([*ids, likeliest][first:], skip_special_tokens=False)
+    assert_quiet(page)
+
+
+def test_a_tokenizer_that_fails_in_the_page_is_told_and_ids_are_written(tmp_path, visit):
+    """No page is written with a pattern that a browser cannot compile; so this one is broken by hand."""
+    own_folder(tmp_path / "mine")
+    file = write(tmp_path, tmp_path / "mine", "--text", TEXT)
+    content = file.read_text(encoding="utf-8")
+    broken = re.sub(r'"split":"[^"]*"', lambda found: '"split":"(("', content, count=1)
+    assert broken != content
+    file.write_text(broken, encoding="utf-8")
+    page = visit(file)
+    assert "Its tokenizer could not be used" in page.text_content(".in-state")
+    assert page.text_content(".in-check").startswith("Checked: the same logits as PyTorch")
+    assert "tokens" not in page.text_content(".in-check")
+    assert re.fullmatch(r"[\d ]+", page.input_value(".in-field"))
+    fill(page, "The model")
+    complaint = page.text_content(".in-complaint")
+    assert complaint.startswith("This page reads token ids") and "came without" not in complaint
 
 
 @pytest.mark.parametrize("part", PARTS)

@@ -120,6 +120,23 @@ def test_a_position_can_be_opened_again(node, model):
     assert max(node.evaluate(script, [IDS, ["0.1"]])) == 0
 
 
+def test_an_opened_position_is_opened_anew_in_another_text(node, model):
+    """And where a head has fallen silent: what was opened there before is of something else."""
+    script = """([ids, other]) => {
+        const opened = () => Array.from(reading.traceAt(4).final);
+        const found = [];
+        for (const [some, silenced] of [[ids, []], [other, []], [other, ["0.0"]]]) {
+            read(reading, some, silenced);
+            found.push([opened(), Array.from(reading.keptAt(4).streams.at(-1))]);
+        }
+        return found;
+    }"""
+    found = node.evaluate(script, [IDS, [1, 2, *IDS[2:]]])
+    for opened, kept in found:
+        torch.testing.assert_close(torch.tensor(opened), torch.tensor(kept), rtol=0, atol=CLOSE)
+    assert len({str(kept) for _, kept in found}) == 3
+
+
 def test_another_text_is_read_beside(node, model):
     script = """([ids, other, keys]) => {
         read(reading, ids);

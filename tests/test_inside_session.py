@@ -54,6 +54,11 @@ def test_a_text_is_typed_continued_taken_back(session):
     assert session.evaluate("() => asked.at(-1)") == ["read", [0, 1, 2, 3], [], 4]
 
 
+def test_what_a_tokenizer_puts_after_a_text_comes_after_it(session):
+    session.evaluate("() => make({ suffix: [9] })")
+    assert do(session, "session.type('abc'); tell();")["ids"] == [0, 1, 2, 3, 9]
+
+
 def test_what_begins_as_before_stays_told(session):
     assert do(session, "session.type('abcd'); tell(); session.type('abx');")["told"] == 3
     assert do(session, "tell(); session.silenceSome(['0.1'], true);")["told"] == 0

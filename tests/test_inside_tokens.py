@@ -46,6 +46,13 @@ def test_spaces_line_ends_and_hidden_characters_are_shown(tokens):
     assert node.evaluate(SHOWN, [library.token_to_id("<|im_end|>")]) == [["<|im_end|>", "special"]]
 
 
+@pytest.mark.parametrize("mark", [*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x061C], ids=hex)
+def test_what_would_turn_the_text_around_it_is_shown_as_its_number(tokens, mark):
+    node, library = tokens
+    shown = node.evaluate(SHOWN, library.encode(chr(mark)).ids)
+    assert [text.rstrip("₁₂₃") for text, _ in shown] == [f"\\u{mark:04x}"] * len(shown)
+
+
 def test_parts_of_a_character_carry_their_number_and_broken_ones_their_bytes(tokens):
     node, library = tokens
     ids = library.encode("龘").ids  # no merge knows it: a token for each of three bytes

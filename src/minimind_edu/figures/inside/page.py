@@ -19,7 +19,7 @@ from safetensors.torch import save_file
 
 from minimind_edu.config import MiniMindConfig, tokens_of
 from minimind_edu.figures.base import own_stylesheet, shared_stylesheet
-from minimind_edu.figures.inside.tokenizer import PageTokenizer
+from minimind_edu.figures.inside.tokenizer import PageTokenizer, compared_texts
 from minimind_edu.figures.join import join
 from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.quantization import Grid, matrices, quantize, rounded_model
@@ -183,6 +183,7 @@ def facts_of(model: MiniMindForCausalLM, name: str, text: str, tokenizer: PageTo
         "parameters": model.num_parameters(),
         "tokenizer": tokenizer and {"kind": tokenizer.kind, "content": tokenizer.content},
         "prefix": list(tokenizer.prefix) if tokenizer else [],
+        "suffix": list(tokenizer.suffix) if tokenizer else [],
         "chat": tokenizer and tokenizer.chat,
     }
 
@@ -193,35 +194,24 @@ def _check(
 ) -> dict[str, Any]:
     """What torch says, for the page to compare itself with, and what the rounding changed.
 
-    `ids` with the five likeliest of the last position as [id, logit] by the stored weights; `texts` with their ids, if
-    the tokenizers library is here; of the model as it was given, at how many positions the likeliest token is `same`,
-    and the largest `change` of a probability.
+    `ids` with the five likeliest of the last position as [id, logit] by the stored weights; `texts`, and others of the
+    tokenizer's own tokens, with their ids, if the tokenizers library is here; of the model as it was given, at how many
+    positions the likeliest token is `same`, and the largest `change` of a probability.
     """
     V = model.config.vocab_size
-    cases = [[text, ids] for text, ids in zip(texts, _encoded(tokenizer, texts), strict=False)]
-    ids = cases[0][1] if cases else [(7919 * i) % V for i in range(CHECKED)]
-    ids = [*(tokenizer.prefix if tokenizer else ()), *ids][: min(CHECKED, model.config.max_position_embeddings)]
+    cases = compared_texts(tokenizer.file, texts) if tokenizer and tokenizer.file else []
+    prefix = tokenizer.prefix if tokenizer else ()
+    ids = (cases and cases[0][1]) or [*prefix, *((7919 * i) % V for i in range(CHECKED))]
+    ids = ids[: min(CHECKED, model.config.max_position_embeddings)]
     given, rounded = (one(torch.tensor([ids])).logits[0].float() for one in (model, stored))
     values, likeliest = rounded[-1].topk(min(5, V))
     return {
         "ids": ids,
         "top": [list(pair) for pair in zip(likeliest.tolist(), values.tolist(), strict=True)],
-        "texts": cases,
+        "texts": [[text, ids] for text, ids in cases],
         "same": int((given.argmax(-1) == rounded.argmax(-1)).sum()),
         "change": (given.softmax(-1) - rounded.softmax(-1)).abs().max().item(),
     }
-
-
-def _encoded(tokenizer: PageTokenizer | None, texts: list[str]) -> list[list[int]]:
-    """The ids of texts by the tokenizers library; none where it is missing."""
-    if tokenizer is None or tokenizer.file is None:
-        return []
-    try:
-        from tokenizers import Tokenizer
-    except ImportError:
-        return []
-    library = Tokenizer.from_file(str(tokenizer.file))
-    return [library.encode(text, add_special_tokens=False).ids for text in texts]
 
 
 def _html(data: dict[str, Any], weights: Path, language: str) -> Iterator[str]:

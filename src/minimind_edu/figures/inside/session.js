@@ -6,6 +6,9 @@ import { textOf } from "./tokens.js";
 
 export const MOST_TYPED = 4000; // characters: more tokens than a page reads, and few enough to cut at every key
 
+/** The tokens of a text, with those that the tokenizer puts around every one. */
+export const idsOf = ({ prefix, suffix = [] }, reader, text) => [...prefix, ...reader.encode(text), ...suffix];
+
 /** All that can fall silent in a block. @type {(layer: number, heads: number) => string[]} */
 export const partsOf = (layer, heads) => [...Array(heads).keys(), "feed"].map((part) => `${layer}.${part}`);
 
@@ -66,8 +69,7 @@ export function createSession({ data, reader, runner }, changed) {
     let ids;
     try {
       const cut = text.slice(0, MOST_TYPED);
-      const framed = session.isChat ? data.chat.before + cut + data.chat.after : cut;
-      ids = [...(session.isChat ? [] : data.prefix), ...reader.encode(framed)];
+      ids = session.isChat ? reader.encode(data.chat.before + cut + data.chat.after) : idsOf(data, reader, cut);
     } catch (error) {
       session.complaint = error.message;
       return changed();

@@ -3,7 +3,8 @@
 import { createBpe } from "./bpe.js";
 
 /**
- * @typedef {import("./bpe.js").Tokenizer & { joins: string }} Reader joins: what is written between two tokens
+ * @typedef {Omit<import("./bpe.js").Tokenizer, "decode"> & { joins: string, decode?: (ids: number[]) => string }} Reader
+ *   joins: what is written between two tokens; decode: where a text is not its tokens side by side
  * @typedef {{ text: string, kind: "text" | "special" | "bytes" | "part" }} Shown
  */
 
@@ -54,6 +55,7 @@ export function createReader({ tokenizer, config }, words) {
 
 /** The text that tokens spell. @type {(reader: Reader, ids: number[]) => string} */
 export function textOf(reader, ids) {
+  if (reader.decode) return reader.decode(ids);
   const one = (list) => decoder.decode(joined(list.map(reader.bytesOf)));
   return reader.joins ? ids.map((id) => one([id])).join(reader.joins) : one(ids);
 }

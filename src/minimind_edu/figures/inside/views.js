@@ -19,7 +19,7 @@ function readerOf(data, words) {
   try {
     return { reader: createReader(data, words), problem: "" };
   } catch (error) {
-    data.tokenizer = null;
+    Object.assign(data, { tokenizer: null, prefix: [], suffix: [], chat: null }); // they are of a text
     return { reader: createReader(data, words), problem: words.noTokenizer(error.message) };
   }
 }

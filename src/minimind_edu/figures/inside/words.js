@@ -45,6 +45,7 @@ export const insideWords = {
     private: "The model runs in this page. Nothing that you write leaves it.",
     privateKernel: "The model runs in the kernel of this notebook.",
     checking: "Comparing the page with PyTorch…",
+    unchecked: "This page was not compared with PyTorch.",
     /** far: the largest difference of a logit; wrong: the texts whose tokens differ; why: it has no WebAssembly. */
     checked: ({ far, isSame, wrong, texts, why }) => {
       const tokens = texts
@@ -76,7 +77,7 @@ export const insideWords = {
     fieldIds: "Token ids, such as 1 57 903",
     noWord: (word, all) => `“${word}” is no word of this model. It knows ${all.length}: ${all.join(" ")}`,
     noId: (word, size) =>
-      `This model came without a tokenizer: write ids from 0 to ${size - 1} with spaces between. “${word}” is none.`,
+      `This page reads token ids: write ids from 0 to ${size - 1} with spaces between. “${word}” is none.`,
     noTokenizer: (message) => `Its tokenizer could not be used (${message}), so this page takes token ids.`,
     complaints: {
       empty: () => "Write at least one token.",

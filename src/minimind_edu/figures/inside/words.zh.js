@@ -43,6 +43,7 @@ export const insideWords = {
     private: "模型就在这一页里运行。你写的东西，一个字也不会离开这里。",
     privateKernel: "模型在这个笔记本的内核里运行。",
     checking: "正在把这一页与 PyTorch 比对……",
+    unchecked: "这一页没有与 PyTorch 比对。",
     checked: ({ far, isSame, wrong, texts, why }) => {
       const slow = why ? `现在跑的是纯 JavaScript，比较慢：这里用不了 WebAssembly（${why}）。` : "";
       if (isSame && !wrong) {
@@ -65,7 +66,7 @@ export const insideWords = {
     fieldHint: "写点什么，哪种语言都行",
     fieldIds: "token 的编号，例如 1 57 903",
     noWord: (word, all) => `“${word}”不是这个模型的词。它认得 ${all.length} 个：${all.join(" ")}`,
-    noId: (word, size) => `这个模型没有附带分词器：请写 0 到 ${size - 1} 之间的编号，用空格隔开。“${word}”不是编号。`,
+    noId: (word, size) => `这一页读入的是词元编号：请写 0 到 ${size - 1} 之间的编号，用空格隔开。“${word}”不是编号。`,
     noTokenizer: (message) => `它的分词器用不了（${message}），所以这一页改收 token 的编号。`,
     complaints: {
       empty: () => "请至少写一个 token。",
