@@ -344,6 +344,17 @@ def test_search_finds_words_of_the_chapters(page, addresses, scheme):
     assert not watch.problems
 
 
+def test_the_wheel_that_the_first_cells_install_is_published_with_the_pages(html):
+    """Once, in the folder of the English edition: a Chinese notebook carries it."""
+    wheels = [path.relative_to(html).as_posix() for path in html.rglob("*.whl")]
+    assert wheels == [install_cell.wheel_path()]
+    for chapter in NOTEBOOKS:
+        cells = json.loads((ROOT / f"{chapter}.ipynb").read_text(encoding="utf-8"))["cells"]
+        [first] = ["".join(cell["source"]) for cell in cells if cell["id"] == install_cell.CELL_ID]
+        [address] = re.findall(r"%pip install --quiet (\S+)", first)
+        assert address == f"{install_cell.book_url()}{wheels[0]}"
+
+
 def test_the_strip_of_the_front_page_fills_as_chapters_are_read(page, http_address):
     """Kept in this browser; a chapter counts when its summary has been in sight, and only once."""
     read = "() => [document.querySelector('.read-so-far').textContent, " + (
@@ -411,7 +422,7 @@ def test_the_search_knows_the_notes_by_section_term_and_name(page, http_address,
 
 
 def test_the_search_knows_nothing_of_the_cell_that_installs_the_package(page, http_address):
-    assert found_for(page, http_address, "invalidate_caches") == []
+    assert found_for(page, http_address, "whl") == []
 
 
 def test_a_page_is_opened_where_a_result_of_the_search_was_and_another_page_at_its_beginning(page, http_address):
