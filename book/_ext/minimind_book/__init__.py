@@ -30,6 +30,7 @@ from minimind_book import (  # noqa: E402
     notes,
     pages,
     reference,
+    search_texts,
     serving,
     shapes,
     together,
@@ -109,6 +110,7 @@ def setup(app: Sphinx) -> dict:
         shapes,
         moved,
         together,
+        search_texts,
     ):
         part.setup(app)
     app.connect("builder-inited", write_static_files)
