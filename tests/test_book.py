@@ -333,15 +333,55 @@ def test_first_page_of_the_folder_leads_to_the_book(page, html):
 
 @pytest.mark.parametrize("scheme", ["http", "file"])
 def test_search_finds_words_of_the_chapters(page, addresses, scheme):
-    """Over http with an excerpt; from a file, where a browser fetches nothing, without."""
     watch = Watch(page)
     page.goto(f"{addresses[scheme]}/search.html?q=rotation")
     page.wait_for_selector("#search-results li a")
     found = page.eval_on_selector_all("#search-results li a", "all => all.map(one => one.href)")
     assert "rope_rotation" in " ".join(found)
-    if scheme == "http":
-        page.wait_for_selector("#search-results p.context")
+    page.wait_for_selector("#search-results p.context")
     assert not watch.problems
+
+
+@pytest.mark.parametrize(
+    ("edition", "words"),
+    [
+        *(("", words) for words in ("kv cache", "rotation", "torch", "repeat_kv_simple", "004 §3.7", "水压")),
+        *(("zh/", words) for words in ("旋转", "权重共享", "块", "kv", "repeat_kv")),
+    ],
+)
+def test_from_a_folder_the_search_finds_the_same_with_the_same_excerpts(page, addresses, edition, words):
+    """Of text, of code and of places in tables; a browser fetches nothing there."""
+    over_http, from_a_folder = (
+        [[title, text] for title, _, text in found_for(page, f"{addresses[scheme]}/{edition}".rstrip("/"), words)]
+        for scheme in ("http", "file")
+    )
+    assert over_http == from_a_folder != []
+    assert all(len(text) > len(title) + 20 for title, text in over_http)
+
+
+@pytest.mark.parametrize(("scheme", "words", "loads"), [("file", "rope", 1), ("file", "qqqq", 0), ("http", "rope", 0)])
+def test_only_a_search_in_a_folder_that_finds_something_loads_the_words_of_all_pages(
+    page, addresses, scheme, words, loads
+):
+    page.goto(f"{addresses[scheme]}/search.html?q={words}")
+    wait_until(page, "() => document.querySelector('.search-summary')?.textContent")
+    assert page.locator("script[src='search_texts.js']").count() == loads
+
+
+def test_no_page_names_the_script_with_the_words_of_all_pages(html):
+    named = [path for path in html.rglob("*.html") if "search_texts" in path.read_text(encoding="utf-8")]
+    assert (html / "search_texts.js").is_file() and (html / "zh" / "search_texts.js").is_file() and named == []
+
+
+def test_the_wheel_that_the_first_cells_install_is_published_with_the_pages(html):
+    """Once, in the folder of the English edition: a Chinese notebook carries it."""
+    wheels = [path.relative_to(html).as_posix() for path in html.rglob("*.whl")]
+    assert wheels == [install_cell.wheel_path()]
+    for chapter in NOTEBOOKS:
+        cells = json.loads((ROOT / f"{chapter}.ipynb").read_text(encoding="utf-8"))["cells"]
+        [first] = ["".join(cell["source"]) for cell in cells if cell["id"] == install_cell.CELL_ID]
+        [address] = re.findall(r"%pip install --quiet (\S+)", first)
+        assert address == f"{install_cell.book_url()}{wheels[0]}"
 
 
 def test_the_strip_of_the_front_page_fills_as_chapters_are_read(page, http_address):
@@ -411,7 +451,7 @@ def test_the_search_knows_the_notes_by_section_term_and_name(page, http_address,
 
 
 def test_the_search_knows_nothing_of_the_cell_that_installs_the_package(page, http_address):
-    assert found_for(page, http_address, "invalidate_caches") == []
+    assert found_for(page, http_address, "whl") == []
 
 
 def test_a_page_is_opened_where_a_result_of_the_search_was_and_another_page_at_its_beginning(page, http_address):

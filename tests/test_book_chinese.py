@@ -13,11 +13,12 @@ from docutils.utils import new_document
 from minimind_book.chinese import Bigrams
 from minimind_book.together import keep_signs_at_formulas
 
+from tools import install_cell
 from tools.chapters import ROOT
 
 pytestmark = pytest.mark.always
 
-BASE = "https://minimind-edu.github.io/minimind-edu/"
+BASE = install_cell.book_url()
 HAN = re.compile("[\u3400-\u9fff]")
 FORMULA = re.compile('<math alttext="([^"]*)"')
 

@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tools import install_cell
-
 ROOT = Path(__file__).resolve().parents[1]
 CHAPTER = min((ROOT / "chapters").glob("*.ipynb"), key=lambda path: path.stat().st_size)
 NEEDED = ("pyproject.toml", "README.md", "LICENSE", "_config.yml", "CITATION.cff", "CHANGELOG.md", ".gitignore")
@@ -72,7 +70,7 @@ def test_a_release_is_one_tagged_commit_that_names_its_version_everywhere(clone)
     assert run(clone, "git", "tag", "--points-at", "HEAD").stdout.split() == ["v9.8.7"]
     assert not run(clone, "git", "status", "--porcelain").stdout
     assert 'version = "9.8.7"' in (clone / "pyproject.toml").read_text(encoding="utf-8")
-    assert f"{install_cell.repository_url()}@v9.8.7" in (clone / "chapters" / CHAPTER.name).read_text(encoding="utf-8")
+    assert "/minimind_edu-9.8.7-py3-none-any.whl" in (clone / "chapters" / CHAPTER.name).read_text(encoding="utf-8")
     assert yaml.safe_load((clone / "CITATION.cff").read_text(encoding="utf-8"))["version"] == "9.8.7"
     assert re.search(r"## Unreleased\n\n## 9\.8\.7 \(\d{4}-", (clone / "CHANGELOG.md").read_text(encoding="utf-8"))
     assert "nothing under" in release(clone, "9.8.8").stderr

@@ -101,7 +101,7 @@ def test_the_wheel_holds_the_package_as_it_is(entries):
 
 def test_the_wheel_says_what_it_is(entries, tmp_path):
     name, version, _, [tag] = parse_wheel_filename(self_contained.build_wheel(tmp_path).name)
-    assert (name, f"v{version}", str(tag)) == ("minimind-edu", install_cell.tag(), "py3-none-any")
+    assert (name, str(version), str(tag)) == ("minimind-edu", install_cell.version(), "py3-none-any")
     folder = f"minimind_edu-{version}.dist-info"
     metadata = Metadata.from_email(entries[f"{folder}/METADATA"], validate=True)
     project = install_cell.project()
@@ -188,6 +188,19 @@ def test_an_address_in_a_notebook_keeps_its_place_on_the_page():
         "[it](BOOK/zh/book/live.html#story=Mia&part=ffn-2), [that](BOOK/zh/chapters/03_attention.html), "
         "[far](https://a.b/c.md), `q[0](x)`"
     )
+
+
+def test_a_chinese_notebook_tells_all_in_chinese():
+    """Every sentence of the cell that carries the package is replaced, and nothing else in it."""
+    cells = [install_cell.self_contained_source(b"a wheel", chinese) for chinese in (False, True)]
+    told = [re.findall(r'NotReady\(f?"(.+)"\)', cell) for cell in cells]
+    assert [len(sentences) for sentences in told] == [4, 4]
+    for english, chinese in zip(*told, strict=True):
+        assert re.search("[a-z] [a-z]{2,} ", english) and "。" in chinese
+        assert not re.search("[a-z] [a-z]", re.sub("`.+?`", "", chinese)), "but for what is typed"
+        assert sorted(re.findall("{.+?}", english)) == sorted(re.findall("{.+?}", chinese))
+        cells[0] = cells[0].replace(english, chinese)
+    assert cells[0] == cells[1]
 
 
 def test_a_chinese_notebook_sets_its_language_and_learns_its_words(monkeypatch):
@@ -300,6 +313,19 @@ def test_another_version_that_is_imported_already_is_told(cell, tmp_path):
         f"This notebook has minimind_edu {install_cell.version()} inside, but 0.0.9 is imported already: restart the "
         "kernel, then run this cell first.\n"
     )
+
+
+def test_it_names_the_command_for_what_else_is_missing(cell, tmp_path):
+    lacking = cell.replace('["torch"', '["no_such_thing", "torch", "nor_this"')
+    assert seen_below(tmp_path, lacking) == (
+        "Run `%pip install no_such_thing nor_this` in a new cell, then this cell again.\n"
+    )
+
+
+def test_what_a_notebook_carries_ends_with_what_its_package_says_of_versions(cell, tmp_path, monkeypatch):
+    """Here the package asks for another version, as it would of a library."""
+    monkeypatch.setattr(install_cell, "version", lambda: "9.8")
+    assert seen_below(tmp_path, f"{cell}\n{install_cell.ready()}").startswith("This notebook needs minimind_edu 9.8, ")
 
 
 def test_a_python_that_is_too_old_is_told_before_anything_is_unpacked(cell, tmp_path):

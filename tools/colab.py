@@ -135,10 +135,13 @@ def run_unaided(chapters: list[Path]) -> str:
 
 
 def install_package() -> int:
-    """Install the package as a chapter's first cell does; return how many versions were there and still are."""
+    """Install the package's wheel as a chapter's first cell does; return how many versions were there and still are.
+
+    pip could change any of them here, as it could there, if the package's requirements asked for it.
+    """
     before, complaints = versions(), pip("check", capture_output=True, text=True).stdout
     with tempfile.TemporaryDirectory() as name:
-        pip("install", "--quiet", "--no-deps", "--no-index", build_wheel(Path(name)), check=True)
+        pip("install", "--quiet", build_wheel(Path(name)), check=True)
     if changed := versions() ^ before:
         raise ColabError(f"Installing the package changed {', '.join(sorted(changed))}.")
     if (now := pip("check", capture_output=True, text=True).stdout) != complaints:

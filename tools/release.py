@@ -1,6 +1,6 @@
 """Make a release: `make release VERSION=0.2.0`.
 
-The version changes in pyproject.toml, CITATION.cff and CHANGELOG.md, every first cell names the new tag, wheel and
+The version changes in pyproject.toml, CITATION.cff and CHANGELOG.md, every first cell names the new wheel; wheel and
 notebooks for download are built into `_build/release`, and a commit with the tag v0.2.0 holds all of it. Nothing is
 pushed. `--dry-run` does the same without commit and tag, and puts every file back.
 """

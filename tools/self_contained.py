@@ -57,7 +57,6 @@ def build_wheel(folder: Path) -> Path:
             "if it is missing, run `make env`"
         )
     [wheel] = folder.glob("*.whl")
-    wheel.write_bytes(stored(wheel.read_bytes()))
     return wheel
 
 
@@ -77,9 +76,9 @@ def stored(archive: bytes) -> bytes:
 
 
 def wheel_bytes() -> bytes:
-    """The package's wheel."""
+    """The package's wheel, without compression."""
     with tempfile.TemporaryDirectory() as folder:
-        return build_wheel(Path(folder)).read_bytes()
+        return stored(build_wheel(Path(folder)).read_bytes())
 
 
 def carried(wheel: bytes, chinese: bool = False) -> bytes:
@@ -114,8 +113,8 @@ def self_contained(chapter: Path, first_cell: str, chinese: bool = False) -> str
         raise ValueError(f"{chapter.name} has {len(places)} install cells, but needs one: run `make refresh`")
     blocks = blocks_of(chapter.resolve()) if chinese else {}
     if chinese:
-        first_cell = f"{first_cell}\n{_CHINESE.format(words_to_learn(raw, blocks))}"
-    raw["cells"][places[0]] = install_cell.cell(first_cell)
+        first_cell += _CHINESE.format(words_to_learn(raw, blocks))
+    raw["cells"][places[0]] = install_cell.cell(f"{first_cell}\n{install_cell.ready()}")
     if chinese:
         raw = merged_notebook(raw, blocks)
     for cell in raw["cells"]:

@@ -8,6 +8,7 @@ import gc
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from docutils import nodes
@@ -29,12 +30,13 @@ from minimind_book import (  # noqa: E402
     notes,
     pages,
     reference,
+    search_texts,
     serving,
     shapes,
     together,
 )
 from minimind_book.words import CALLOUTS  # noqa: E402
-from tools import translated  # noqa: E402
+from tools import install_cell, self_contained, translated  # noqa: E402
 
 ASSETS = ROOT / "book" / "assets"
 NOTEBOOKS = "notebooks"  # the folder of the output for them
@@ -42,12 +44,19 @@ OWN = "inside/living.html"  # the page of the book's own model, as `minimind_edu
 
 
 def write_static_files(app: Sphinx) -> None:
-    """Write the figures, the card that is shown where a link is shared, and the page of the book's own model."""
+    """Write the figures, the card that is shown where a link is shared, and the page of the book's own model.
+
+    And the package's wheel, which the first cell of an English notebook installs; a Chinese one has it inside.
+    """
     if app.builder.format != "html":
         return
     static = Path(app.outdir) / "_static"
     figures.write_figures(static / "figures")
     shutil.copyfile(ASSETS / f"share{'.zh' * chinese.IS_CHINESE}.png", static / "share.png")
+    if not chinese.IS_CHINESE:
+        with tempfile.TemporaryDirectory() as folder:
+            wheel = self_contained.build_wheel(Path(folder))
+            shutil.copyfile(wheel, Path(app.outdir) / install_cell.wheel_path())
     own = Path(app.outdir) / OWN
     own.parent.mkdir(exist_ok=True)
     program.main(["open", "-o", str(own), "--language", "zh" if chinese.IS_CHINESE else "en"])
@@ -101,6 +110,7 @@ def setup(app: Sphinx) -> dict:
         shapes,
         moved,
         together,
+        search_texts,
     ):
         part.setup(app)
     app.connect("builder-inited", write_static_files)

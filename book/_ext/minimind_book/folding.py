@@ -15,7 +15,7 @@ from minimind_edu.checks.exercise import NOT_ATTEMPTED
 from minimind_edu.checks.language import SHARED, in_chinese
 
 KEEP = "keep"
-INSTALLS = "class InstallError"  # stands in the cell that installs the package, and in no other
+INSTALLS = "from minimind_edu.notebook import ready"  # stands in the cell that installs the package, and in no other
 # What minimind_edu.checks prints before there is an answer
 UNANSWERED = (NOT_ATTEMPTED, in_chinese(NOT_ATTEMPTED, SHARED))
 

@@ -23,7 +23,7 @@ from sphinx.writers.html5 import HTML5Translator
 from minimind_book import chinese, figures, fonts, pictures, symbols
 from minimind_book.words import SCRIPT_WORDS, icon, words
 from minimind_edu import palette
-from tools import chinese_branch
+from tools import chinese_branch, install_cell
 from tools.chapters import chapters
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -306,6 +306,7 @@ def remove_unused(app: Sphinx, error: Exception | None) -> None:
         return
     static = Path(app.outdir) / "_static"
     needed = {path.name for path in (THEME / "static").iterdir()} | {"figures", "share.png"}
+    needed.add(Path(install_cell.wheel_path()).name)
     needed |= {"documentation_options.js", "doctools.js", "sphinx_highlight.js", "searchtools.js", "language_data.js"}
     for path in static.iterdir():
         if path.name not in needed:

@@ -1,7 +1,19 @@
 // What this book wants of Sphinx's search. Its own files come before this one, but for the words of the language.
 
-// Excerpts of the pages that were found are fetched, which browsers refuse to a page from file://.
-if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
+// Excerpts are of the pages that were found, which are fetched. Browsers refuse that to a page from file://: there, one
+// script has the texts of all pages, and comes with the first excerpt.
+if (location.protocol === "file:") {
+  let texts;
+  const load = (done, failed) => {
+    const script = Object.assign(document.createElement("script"), { src: "search_texts.js", onerror: failed });
+    script.onload = () => done(searchTexts);
+    document.head.append(script);
+  };
+  window.fetch = async (address) => {
+    const page = address.slice(document.documentElement.dataset.content_root.length).replace(/\.html$/, "");
+    return new Response((await (texts ??= new Promise(load)))[page]);
+  };
+}
 
 // Sections are found, too.
 Documentation.TRANSLATIONS["Search finished, found ${resultCount} page(s) matching the search query."] =
