@@ -132,6 +132,47 @@ def test_a_query_that_may_look_nowhere_gets_zeros(way, dtype):
     assert output.isfinite().all()
 
 
+@pytest.mark.parametrize("dtype", [*HALVES, torch.float32, DOUBLE])
+@pytest.mark.parametrize("tensor", [0, 1, 2], ids=["query", "key", "value"])
+@pytest.mark.parametrize("place", [(0, 2, 1), (0, slice(None), 1), (0, 0, 1), (0, -1, 0)], ids=str)
+@pytest.mark.parametrize("length, past", [(4, 0), (3, 2), (1, 4)])
+def test_NaN_shows_wherever_it_shows_when_written_out(dtype, tensor, place, length, past):
+    """Torch's kernel for the CPU takes a row of NaN scores for one that may look nowhere."""
+    inputs = list(projections((1, length, past, 2, 2, 4), dtype=dtype))
+    batch, position, head = place
+    inputs[tensor][batch, min(position, length - 1) if isinstance(position, int) else position, head, 0] = torch.nan
+    visible = causal_mask(length, length + past)
+    shows = attention(*inputs, visible)[0].isnan()
+    if tensor == 2:  # written out, a weight of 0 times NaN is NaN, too
+        shows = shows & inputs[2][:, past:].isnan().repeat_interleave(2, dim=2)
+    for mask in (None, visible, visible[None, None].expand(1, 4, -1, -1)):
+        there = fast_attention(*inputs, mask).isnan()
+        assert there.any() and bool((there | ~shows).all())
+
+
+@pytest.mark.parametrize("length, past", [(4, 0), (3, 2), (1, 4)])
+def test_NaN_shows_behind_padding(length, past):
+    query, key, value = projections((1, length, past, 2, 2, 4))
+    key[0, 1:, :, 0] = torch.nan
+    visible = visible_keys(length, length + past, torch.tensor([[0] + [1] * (length + past - 1)]))
+    written_out, _ = attention(query, key, value, visible)
+    assert (fast_attention(query, key, value, visible).isnan() | ~written_out.isnan()).all()
+
+
+@pytest.mark.parametrize("length, past", [(4, 0), (3, 2), (1, 4)])
+def test_scores_that_overflow_show(length, past):
+    query, key, value = projections((1, length, past, 2, 2, 8), dtype=torch.float32)
+    written_out, _ = attention(1e25 * query, 1e25 * key, value, causal_mask(length, length + past))
+    assert written_out.isnan().all()
+    assert fast_attention(1e25 * query, 1e25 * key, value, causal_mask(length, length + past)).isnan().all()
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+def test_large_numbers_of_half_precision_are_no_NaN(dtype):
+    query, key, value = projections((1, 4, 0, 2, 2, 8), dtype=dtype)
+    assert fast_attention(200 * query, 200 * query[:, :, :2], value, causal_mask(4, 4)).isfinite().all()
+
+
 @pytest.mark.parametrize("dtype", HALVES)
 def test_half_precision_stays_half_precision(dtype):
     query, key, value = projections((2, 5, 3, 2, 2, 4), dtype=dtype)

@@ -23,6 +23,7 @@ from minimind_edu.layer_cache import LayerCache
 from minimind_edu.masks import causal_mask
 from minimind_edu.norms import RMSNorm
 from minimind_edu.rope import apply_rotary_pos_emb
+from minimind_edu.validation import values_are_known
 
 
 def repeat_kv(x: Tensor, n_rep: int) -> Tensor:
@@ -99,14 +100,31 @@ def fast_attention(
         if mask is not None and mask.dim() > 2 and mask.shape[-3] > 1:  # of each head by itself
             mask = mask.unflatten(-3, (kv_heads, -1)).squeeze(-2)  # [B, H, 1, T] -> [B, K, G, T]
         output = F.scaled_dot_product_attention(q, k, v, mask, dropout)  # [B, K, G, D]
-        return output.reshape(batch, 1, heads, -1)
+        return _showing_nan(output, q, k[:, :, -1:]).reshape(batch, 1, heads, -1)
     q = query.transpose(1, 2)  # [B, H, S, D]
     if mask is None and length != key.shape[1]:
         # is_causal draws its diagonal from the upper left corner: with a past it would hide the past's end
         mask = causal_mask(length, key.shape[1], query.device)
     grouped = heads != kv_heads
     output = F.scaled_dot_product_attention(q, k, v, mask, dropout, is_causal=mask is None, enable_gqa=grouped)
+    if length <= key.shape[1]:
+        groups = [x.unflatten(1, (kv_heads, -1)) for x in (output, q)]  # [B, H, S, D] -> [B, K, G, S, D]
+        output = _showing_nan(*groups, k[:, :, None, -length:]).flatten(1, 2)
     return output.transpose(1, 2)  # [B, H, S, D] -> [B, S, H, D]
+
+
+def _showing_nan(output: Tensor, query: Tensor, own_key: Tensor) -> Tensor:
+    """The output, NaN where a query's score with the key of its own position is, as in `attention`.
+
+    Where all scores of a query are NaN, torch's kernel for the CPU gives zeros, as to one that may look nowhere. By the
+    causal rule and by `visible_keys` every position looks at itself, so its own score tells.
+    """
+    if query.device.type != "cpu":
+        return output
+    products = query.detach().float() * own_key.detach()  # in half precision they might overflow
+    if values_are_known(products) and math.isfinite(products.sum()):
+        return output
+    return output.masked_fill(products.sum(-1, keepdim=True).isnan(), math.nan)
 
 
 class Attention(nn.Module):
