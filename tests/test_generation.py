@@ -453,6 +453,38 @@ def test_generate_checks_how_tokens_are_chosen_too():
         MODEL.generate(IDS, 4, top_k=-1)
 
 
-def test_rejects_an_option_that_does_not_exist():
+@pytest.mark.parametrize("way", ["generate", "stream"])
+def test_rejects_an_option_that_does_not_exist(way):
     with pytest.raises(TypeError, match="num_beams"):
-        MODEL.generate(IDS, 4, num_beams=3)
+        getattr(MODEL, way)(IDS, 4, num_beams=3)
+
+
+CHOICES = [{}, {"do_sample": True, "top_k": 5}, {"repetition_penalty": 1.3}, {"do_sample": True, "temperature": 0.5}]
+
+
+@pytest.mark.parametrize("choice", CHOICES, ids=str)
+def test_how_a_token_is_chosen_is_said_in_the_same_words_everywhere(choice):
+    def written(**options):
+        torch.manual_seed(0)
+        return MODEL.generate(IDS, 6, eos_token_id=None, **options)
+
+    def streamed(*sampling, **options):
+        torch.manual_seed(0)
+        return torch.stack(list(MODEL.stream(IDS, 6, *sampling, eos_token_id=None, **options)), dim=1)
+
+    expected = written(**choice)
+    assert torch.equal(written(sampling=Sampling(**choice)), expected)
+    for new in (streamed(**choice), streamed(Sampling(**choice)), streamed(sampling=Sampling(**choice))):
+        assert torch.equal(new, expected[:, 5:])
+
+
+@pytest.mark.parametrize("way", ["generate", "stream"])
+def test_two_choices_at_once_are_refused(way):
+    with pytest.raises(ValueError, match="as `sampling` says or as do_sample, top_k say; give one of the two"):
+        getattr(MODEL, way)(IDS, 4, sampling=Sampling(), do_sample=True, top_k=3)
+
+
+def test_numbers_of_numpy_are_numbers():
+    expected = MODEL.generate(IDS, 4, eos_token_id=3, pad_token_id=0)
+    numbers = {"eos_token_id": np.int64(3), "pad_token_id": np.uint8(0)}
+    assert torch.equal(MODEL.generate(IDS, np.int32(4), **numbers), expected)

@@ -2,8 +2,10 @@
 
 import copy
 import dataclasses
+import json
 import math
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -581,6 +583,40 @@ BAD_CALLS = {
         "attention_mask holds 1 on tokens and 0 on padding, got nan",
     ),
 }
+
+
+REFUSED_BEFORE = [case for case, (arguments, _) in BAD_CALLS.items() if {"labels", "logits_to_keep"} & arguments.keys()]
+
+
+@pytest.mark.parametrize("case", REFUSED_BEFORE)
+def test_what_is_asked_for_is_refused_before_the_work(case):
+    arguments, message = BAD_CALLS[case]
+    model = tiny_model()
+    model.model.layers[0].register_forward_pre_hook(lambda *_: pytest.fail("the model works already"))
+    with pytest.raises(ValueError, match=message):
+        model(**arguments)
+    past = MODELS["minimind2"](IDS, use_cache=True).past_key_values
+    with pytest.raises(ValueError, match="labels must have the shape of input_ids"):
+        model(IDS[:, :1], past_key_values=past, labels=IDS)
+    with pytest.raises(ValueError, match="a loss needs a label to predict"):
+        model(IDS, labels=torch.full_like(IDS, -100))
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int16, torch.int8, torch.uint8])
+def test_ids_may_be_integers_of_any_size(dtype):
+    model, ids = MODELS["minimind2"], IDS.to(dtype)
+    assert torch.equal(model(ids).logits, model(IDS).logits)
+    assert torch.equal(model(ids, labels=ids).loss, model(IDS, labels=IDS).loss)
+    assert torch.equal(model.generate(ids, 3), model.generate(IDS, 3))
+
+
+@pytest.mark.parametrize("number", [np.int64(2), np.uint8(2), np.int32(2)])
+def test_a_whole_number_of_numpy_is_one(number):
+    model = MODELS["minimind2"]
+    assert torch.equal(model(IDS, logits_to_keep=number).logits, model(IDS, logits_to_keep=2).logits)
+    config = tiny_config(num_hidden_layers=number, rope_theta=np.float32(1e4))
+    assert config == tiny_config(rope_theta=1e4) and type(config.num_hidden_layers) is int
+    json.dumps(dataclasses.asdict(config))
 
 
 @pytest.mark.parametrize("case", BAD_CALLS)

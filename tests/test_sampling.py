@@ -1,5 +1,6 @@
 """What is chosen from given logits: the filters, the order in which they come, and the draw."""
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -214,6 +215,19 @@ def test_each_cut_has_a_value_that_changes_nothing(name):
     assert torch.equal(cut(logits, NEUTRAL[name]), logits)
 
 
+OF_NUMPY = {"temperature": np.float32(0.5), "top_k": np.int64(3), "top_p": np.float64(0.5), "min_p": np.float16(0.25)}
+
+
+@pytest.mark.parametrize("name", OF_NUMPY)
+def test_numbers_of_numpy_are_numbers(name):
+    logits = logits_of((2, 9, 0)).float()
+    drawn = [
+        Sampling(do_sample=True, **{name: n}).probabilities(logits) for n in (OF_NUMPY[name], OF_NUMPY[name].item())
+    ]
+    assert torch.equal(*drawn)
+    assert Sampling(**{name: OF_NUMPY[name]}) == Sampling(**{name: OF_NUMPY[name].item()})
+
+
 BAD_VALUES = [
     (
         {"do_sample": True, "temperature": 0.0},
@@ -239,6 +253,9 @@ BAD_VALUES = [
     ),
     ({"generator": 3}, "generator must be a torch.Generator, .* got 3"),
     ({"top_k": True}, "top_k .* got True"),
+    ({"top_k": np.True_}, "top_k .* got np.True_"),
+    ({"top_k": np.float64(3)}, "top_k .* got np.float64"),
+    ({"temperature": np.float32(torch.nan)}, "temperature must be a finite number, got nan"),
     ({"do_sample": 1}, "do_sample must be True or False, got 1"),
 ]
 

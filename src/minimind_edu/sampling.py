@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from minimind_edu.validation import check_count, check_flag, check_number
+from minimind_edu.validation import check_count, check_flag, check_number, with_plain_numbers
 
 ROUNDING = 1e-6  # of a sum of float32 probabilities, as a share of it
 
@@ -73,6 +73,7 @@ class Sampling:
     generator: torch.Generator | None = None  # source of randomness; None: torch's own
 
     def __post_init__(self) -> None:
+        with_plain_numbers(self)
         check_flag("do_sample", self.do_sample)
         check_number("temperature", self.temperature, "above 0", "for greedy choice use do_sample=False")
         check_number("repetition_penalty", self.repetition_penalty, "above 0", "1 changes nothing")
