@@ -404,6 +404,23 @@ def test_other_tables_that_were_put_in_their_place_move_along(move):
         assert bool((model.model.freqs_cos == 1).all()) and bool(model.model.freqs_sin.any())
 
 
+def test_tables_of_another_width_that_were_put_in_their_place_are_kept():
+    model, (cos, sin) = tiny_model(dtype=torch.float32), precompute_freqs_cis(8, 64, 1e3, dtype=torch.float64)
+    model.model.freqs_cos, model.model.freqs_sin = cos, sin
+    for convert in (model.half, model.double, model.float):
+        convert()
+        assert torch.equal(model.model.freqs_cos, cos) and torch.equal(model.model.freqs_sin, sin)
+    twin = copy.deepcopy(model)
+    assert torch.equal(twin(token_ids(1, 5)).logits, model(token_ids(1, 5)).logits)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16])
+def test_a_compiler_finds_the_tables_ready(dtype):
+    """Computed while it follows the model, they would be computed anew at every call."""
+    model = tiny_model(dtype=dtype)
+    assert model.model._tables[0].dtype == torch.promote_types(dtype, torch.float32)
+
+
 def test_tables_are_widened_with_the_model():
     model = MiniMindForCausalLM(tiny_config()).double()
     cos, _ = precompute_freqs_cis(8, 64, dtype=torch.float64)
