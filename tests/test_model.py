@@ -414,6 +414,12 @@ def test_tables_of_another_width_that_were_put_in_their_place_are_kept():
     assert torch.equal(twin(token_ids(1, 5)).logits, model(token_ids(1, 5)).logits)
 
 
+def test_tables_come_back_from_where_there_is_no_memory():
+    model, (cos, _) = tiny_model(dtype=torch.float32).to("meta"), precompute_freqs_cis(8, 64)
+    assert model.model.freqs_cos.is_meta
+    assert torch.equal(model.to_empty(device="cpu").model.freqs_cos, cos)
+
+
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float16])
 def test_a_compiler_finds_the_tables_ready(dtype):
     """Computed while it follows the model, they would be computed anew at every call."""
