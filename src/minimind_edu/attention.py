@@ -132,7 +132,7 @@ def _showing_nan(output: Tensor, query: Tensor, own_key: Tensor) -> Tensor:
     if query.device.type != "cpu":
         return output
     products = query.float() * own_key  # in half precision they might overflow
-    if values_are_known(products) and math.isfinite(products.sum()):
+    if values_are_known(products) and math.isfinite(products.sum().item()):
         return output
     return output.masked_fill(products.sum(-1, keepdim=True).isnan(), math.nan)
 
