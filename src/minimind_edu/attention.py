@@ -118,8 +118,8 @@ def fast_attention(query: Tensor, key: Tensor, value: Tensor, mask: Mask, dropou
     grouped = heads != kv_heads
     output = F.scaled_dot_product_attention(q, k, v, mask, dropout, is_causal=is_causal, enable_gqa=grouped)
     if length <= key.shape[1]:
-        groups = [x.unflatten(1, (kv_heads, -1)) for x in (output, q)]  # [B, H, S, D] -> [B, K, G, S, D]
-        output = _showing_nan(*groups, k[:, :, None, -length:]).flatten(1, 2)
+        grouped_output, q = (x.unflatten(1, (kv_heads, -1)) for x in (output, q))  # [B, H, S, D] -> [B, K, G, S, D]
+        output = _showing_nan(grouped_output, q, k[:, :, None, -length:]).flatten(1, 2)
     return output.transpose(1, 2)  # [B, H, S, D] -> [B, S, H, D]
 
 

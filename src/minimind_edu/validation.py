@@ -22,7 +22,7 @@ _COMPARISONS = {"above": operator.gt, "at least": operator.ge, "below": operator
 
 def check_count(name: str, value: Any, at_least: int = 1, at_most: int | None = None) -> None:
     """Raise a ValueError unless `value` is a whole number within these bounds."""
-    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    whole = issubclass(type(value), Integral) and not isinstance(value, bool)
     if not whole or value < at_least or (at_most is not None and value > at_most):
         bounds = f"of at least {at_least}" if at_most is None else f"from {at_least} to {at_most}"
         raise ValueError(f"{name} must be a whole number {bounds}, got {value!r}")
@@ -33,7 +33,7 @@ def check_number(name: str, value: Any, rule: str = "", why: str = "") -> None:
 
     `why` is the reason for the rule, or what to do instead.
     """
-    number = isinstance(value, Real) and not isinstance(value, bool)
+    number = issubclass(type(value), Real) and not isinstance(value, bool)
     if not number or not (value == 0 or _FLOAT32.tiny <= abs(value) <= _FLOAT32.max):
         raise ValueError(
             f"{name} must be a finite number, got {value!r}; the model computes in float32, which holds 0 and sizes "
@@ -49,8 +49,9 @@ def with_plain_numbers(settings: Any) -> None:
     """Make numbers of numpy in the fields of a frozen dataclass Python's own, which json and torch know, too."""
     for field in fields(settings):
         value = getattr(settings, field.name)
-        if isinstance(value, Real) and not isinstance(value, bool | int | float) and hasattr(value, "item"):
-            object.__setattr__(settings, field.name, value.item())
+        item = getattr(value, "item", None)
+        if isinstance(value, Real) and not isinstance(value, bool | int | float) and item is not None:
+            object.__setattr__(settings, field.name, item())
 
 
 def check_flag(name: str, value: Any) -> None:
