@@ -4,6 +4,9 @@ Weights are drawn wide and gains away from 1, so that a part that is skipped or 
 fresh weights (gains of 1, standard deviation 0.02) several mistakes change nothing that a test could see.
 """
 
+import itertools
+import random
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -24,6 +27,21 @@ def tensor(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float64) -> Te
     """Standard normal numbers that depend on the seed only."""
     generator = torch.Generator().manual_seed(seed)
     return torch.randn(*shape, generator=generator, dtype=torch.float64).to(dtype)
+
+
+def decimals(parts: int, most: int = 400) -> Iterator[tuple[Tensor, float, int]]:
+    """Logits [1, V] of probabilities that are multiples of 1 / parts, a sum that some reach, and how many those are."""
+    rows = [
+        row
+        for size in (3, 4, 5)
+        for row in itertools.combinations_with_replacement(range(1, parts), size)
+        if sum(row) == parts
+    ]
+    for row in random.Random(0).sample(rows, min(most, len(rows))):
+        for order in (row, row[::-1], row[1::2] + row[::2]):
+            for count in range(1, len(row)):
+                reached = sum(sorted(row)[-count:])
+                yield torch.tensor([[part / parts for part in order]]).log(), reached / parts, count
 
 
 # What computes in milliseconds, in the names that we share with transformers.

@@ -75,7 +75,8 @@ def test_both_ways_compute_the_definition(size, seed):
     expected = attention_number_by_number(query, key, value, lambda b, s, t: t <= past + s)
     written_out, _ = attention(query, key, value, causal_mask(size[1], past + size[1]))
     torch.testing.assert_close(written_out, expected)
-    torch.testing.assert_close(fast_attention(query, key, value), expected)
+    torch.testing.assert_close(fast_attention(query, key, value, "causal"), expected)
+    torch.testing.assert_close(attention(query, key, value, "causal")[0], expected)
 
 
 @PROPERTY
@@ -88,7 +89,7 @@ def test_attention_equals_torch_scaled_dot_product_attention(size, seed):
     ).transpose(1, 2)
     torch.testing.assert_close(attention(query, key, value, mask)[0], theirs)
     torch.testing.assert_close(fast_attention(query, key, value, mask), theirs)
-    torch.testing.assert_close(fast_attention(query, key, value), theirs)
+    torch.testing.assert_close(fast_attention(query, key, value, "causal"), theirs)
 
 
 @PROPERTY
@@ -115,9 +116,29 @@ def test_weights_of_a_query_sum_to_one_and_forbidden_ones_are_zero(size, seed):
     assert (weights.masked_select(~mask) == 0).all()
 
 
+MASKS = {"causal": "causal", "none": None, "padding": torch.tensor([[[[False] + [True] * 4]]])}
+
+
+@pytest.mark.parametrize("name", MASKS)
+@pytest.mark.parametrize("length", [1, 3, 5])
+def test_a_mask_means_the_same_to_both(name, length):
+    query, key, value = projections((2, length, 5 - length, 2, 2, 4))
+    written_out, _ = attention(query, key, value, MASKS[name])
+    torch.testing.assert_close(fast_attention(query, key, value, MASKS[name]), written_out)
+
+
+@pytest.mark.parametrize("way", [attention, fast_attention])
+def test_what_a_query_may_see_is_always_said(way):
+    with pytest.raises(TypeError, match="mask"):
+        way(*projections(ONE))
+    with pytest.raises(ValueError, match="mask must be a boolean tensor, 'causal', or None for every key, got 'all'"):
+        way(*projections(ONE), "all")
+
+
 def test_without_a_mask_every_query_sees_everything():
     query, key, value = projections((1, 3, 0, 2, 2, 2))
-    _, weights = attention(query, key, value)
+    output, weights = attention(query, key, value, None)
+    torch.testing.assert_close(fast_attention(query, key, value, None), output)
     assert (weights > 0).all()
 
 
@@ -132,12 +153,53 @@ def test_a_query_that_may_look_nowhere_gets_zeros(way, dtype):
     assert output.isfinite().all()
 
 
+@pytest.mark.parametrize("dtype", [*HALVES, torch.float32, DOUBLE])
+@pytest.mark.parametrize("tensor", [0, 1, 2], ids=["query", "key", "value"])
+@pytest.mark.parametrize("place", [(0, 2, 1), (0, slice(None), 1), (0, 0, 1), (0, -1, 0)], ids=str)
+@pytest.mark.parametrize("length, past", [(4, 0), (3, 2), (1, 4)])
+def test_NaN_shows_wherever_it_shows_when_written_out(dtype, tensor, place, length, past):
+    """Torch's kernel for the CPU takes a row of NaN scores for one that may look nowhere."""
+    inputs = list(projections((1, length, past, 2, 2, 4), dtype=dtype))
+    batch, position, head = place
+    inputs[tensor][batch, min(position, length - 1) if isinstance(position, int) else position, head, 0] = torch.nan
+    visible = causal_mask(length, length + past)
+    shows = attention(*inputs, visible)[0].isnan()
+    if tensor == 2:  # written out, a weight of 0 times NaN is NaN, too
+        shows = shows & inputs[2][:, past:].isnan().repeat_interleave(2, dim=2)
+    for mask in ("causal", visible, visible[None, None].expand(1, 4, -1, -1)):
+        there = fast_attention(*inputs, mask).isnan()
+        assert there.any() and bool((there | ~shows).all())
+
+
+@pytest.mark.parametrize("length, past", [(4, 0), (3, 2), (1, 4)])
+def test_NaN_shows_behind_padding(length, past):
+    query, key, value = projections((1, length, past, 2, 2, 4))
+    key[0, 1:, :, 0] = torch.nan
+    visible = visible_keys(length, length + past, torch.tensor([[0] + [1] * (length + past - 1)]))
+    written_out, _ = attention(query, key, value, visible)
+    assert (fast_attention(query, key, value, visible).isnan() | ~written_out.isnan()).all()
+
+
+@pytest.mark.parametrize("length, past", [(4, 0), (3, 2), (1, 4)])
+def test_scores_that_overflow_show(length, past):
+    query, key, value = projections((1, length, past, 2, 2, 8), dtype=torch.float32)
+    written_out, _ = attention(1e25 * query, 1e25 * key, value, causal_mask(length, length + past))
+    assert written_out.isnan().all()
+    assert fast_attention(1e25 * query, 1e25 * key, value, causal_mask(length, length + past)).isnan().all()
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+def test_large_numbers_of_half_precision_are_no_NaN(dtype):
+    query, key, value = projections((1, 4, 0, 2, 2, 8), dtype=dtype)
+    assert fast_attention(200 * query, 200 * query[:, :, :2], value, causal_mask(4, 4)).isfinite().all()
+
+
 @pytest.mark.parametrize("dtype", HALVES)
 def test_half_precision_stays_half_precision(dtype):
     query, key, value = projections((2, 5, 3, 2, 2, 4), dtype=dtype)
     mask = causal_mask(5, 8)
     output, weights = attention(query, key, value, mask)
-    assert output.dtype == weights.dtype == fast_attention(query, key, value).dtype == dtype
+    assert output.dtype == weights.dtype == fast_attention(query, key, value, mask).dtype == dtype
     exact, _ = attention(query.double(), key.double(), value.double(), mask)
     torch.testing.assert_close(output.double(), exact, rtol=0.02, atol=0.02)
 
@@ -155,7 +217,7 @@ def test_the_softmax_of_half_precision_scores_is_computed_in_float32(monkeypatch
     seen, softmax = [], torch.Tensor.softmax
     monkeypatch.setattr(torch.Tensor, "softmax", lambda x, *given: seen.append(x.dtype) or softmax(x, *given))
     for dtype in (*HALVES, DOUBLE):
-        attention(*projections((1, 3, 0, 2, 2, 2), dtype=dtype))
+        attention(*projections((1, 3, 0, 2, 2, 2), dtype=dtype), None)
     assert seen == [torch.float32, torch.float32, DOUBLE]
 
 
@@ -178,7 +240,7 @@ def test_values_may_have_channels_of_their_own_number(length):
     mask = causal_mask(length, length + 2)
     output, _ = attention(query, key, value[..., :5], mask)
     torch.testing.assert_close(output, attention(query, key, value, mask)[0][..., :5])
-    torch.testing.assert_close(fast_attention(query, key, value[..., :5]), output)
+    torch.testing.assert_close(fast_attention(query, key, value[..., :5], mask), output)
 
 
 ONE = (1, 3, 2, 2, 2, 2)  # query [1, 3, 4, 4], key and value [1, 5, 2, 4]
@@ -196,7 +258,7 @@ MISFITS = {
 @pytest.mark.parametrize("misfit", MISFITS)
 def test_rejects_shapes_that_do_not_fit(way, misfit):
     with pytest.raises(ValueError, match=r"attention needs queries \[B, S, H, D\], .* H a multiple of K, got \["):
-        way(*MISFITS[misfit](*projections(ONE)))
+        way(*MISFITS[misfit](*projections(ONE)), None)
 
 
 @pytest.mark.parametrize("way", [attention, fast_attention])
@@ -349,7 +411,7 @@ def test_dropout_hides_its_share_of_the_attention_weights():
     """With a value of its own for each key, what comes out is the weights themselves."""
     query, key = tensor(1, 1, 1, 2000), torch.zeros(1, 2000, 1, 2000, dtype=DOUBLE)
     torch.manual_seed(0)
-    weights = fast_attention(query, key, torch.eye(2000, dtype=DOUBLE)[None, :, None], dropout=0.25).flatten()
+    weights = fast_attention(query, key, torch.eye(2000, dtype=DOUBLE)[None, :, None], None, dropout=0.25).flatten()
     assert (weights == 0).double().mean().item() == pytest.approx(0.25, abs=0.03)
     assert weights.sum().item() == pytest.approx(1.0, abs=0.05), "those that are kept are scaled up"
 

@@ -68,7 +68,7 @@ def test_wires_are_those_of_repeat_kv_and_of_the_tiled_order(node, heads, kv_hea
 @pytest.mark.parametrize("heads, kv_heads", HEADS)
 def test_wires_are_those_of_attention(node, heads, kv_heads):
     q, k = torch.zeros(1, 1, heads, 1).double(), torch.zeros(1, 1, kv_heads, 1).double()
-    read = attention(q, k, labelled_heads(kv_heads))[0].flatten().int().tolist()
+    read = attention(q, k, labelled_heads(kv_heads), None)[0].flatten().int().tolist()
     assert math(node, "sourceHeads", heads, kv_heads, "repeat_kv") == read
 
 
@@ -106,7 +106,7 @@ def test_every_line_of_the_step_has_the_shape_of_the_tensor(node, heads, kv_head
     fifth = keys[:, :, :, None]
     wide = fifth.expand(batch, length, kv_heads, heads // kv_heads, dim)
     repeated = repeat_kv(keys, heads // kv_heads)
-    weights = attention(query, keys, keys)[1]
+    weights = attention(query, keys, keys, None)[1]
     tensors = [query, keys, fifth, wide, repeated, repeated.transpose(1, 2), weights]
     steps = math(node, "stepShapes", batch, length, heads, kv_heads, dim, 4, "repeat_kv")
     assert [shape for _, shape, _ in steps] == [list(tensor.shape) for tensor in tensors]

@@ -1,5 +1,7 @@
 """Prompts grow token by token: greedily and by sampling, with a cache and without, with padding, up to their ends."""
 
+import copy
+import re
 import types
 
 import numpy as np
@@ -13,6 +15,7 @@ from minimind_edu.counting import Watch
 from minimind_edu.generation import generate, stream
 from minimind_edu.model import CausalLMOutput
 from minimind_edu.sampling import Sampling
+from minimind_edu.validation import check_finite
 
 MODELS = {kind: tiny_model(kind) for kind in KINDS}
 MODEL = MODELS["minimind2"]
@@ -351,16 +354,137 @@ def test_rejects_what_it_cannot_do_at_the_call(way, arguments, message):
         getattr(MODEL, way)(**{"input_ids": IDS, "max_new_tokens": 4, **arguments})
 
 
+# Numbers that are none
+
+QK_NORM = {"minimind3": MODELS["minimind3"], "minimind3_moe": MODELS["minimind3_moe"]}
+TENSORS = [(kind, name) for kind, model in QK_NORM.items() for name, _ in model.named_parameters()]
+STRANGE = {"NaN": torch.nan, "infinity": -torch.inf}
+PADDED = {"eos_token_id": None, "attention_mask": torch.tensor([[0, 1, 1, 1, 1], [1] * 5])}
+WAYS = {
+    "cached": lambda model: model.generate(IDS[:1], 2),
+    "not cached": lambda model: model.generate(IDS[:1], 2, use_cache=False),
+    "batch": lambda model: model.generate(IDS, 2, **PADDED),
+    "stream": lambda model: model.stream(IDS, 2),
+    "sampled": lambda model: model.generate(IDS, 2, do_sample=True),
+    "bfloat16": lambda model: copy.deepcopy(model).bfloat16().generate(IDS, 2),
+}
+
+
+@pytest.fixture
+def with_number():
+    """Put a number into a tensor of a model for one test."""
+    undo = []
+
+    def put(model, name, number):
+        tensor = model.get_parameter(name)
+        undo.append((tensor, tensor.detach().clone()))
+        tensor.data.flatten()[-1] = number
+
+    yield put
+    for tensor, before in reversed(undo):
+        tensor.data.copy_(before)
+
+
+@pytest.mark.parametrize("kind, name", TENSORS)
+@pytest.mark.parametrize("what", STRANGE)
+def test_a_weight_that_is_no_finite_number_is_refused_by_name_in_every_way(kind, name, what, with_number):
+    """Also a row of the embedding that nobody reads, an expert that no token visits, and queries and keys."""
+    with_number(QK_NORM[kind], name, STRANGE[what])
+    for way in WAYS.values():
+        with pytest.raises(ValueError, match=f"weights must be finite numbers, but {re.escape(name)} holds {what};"):
+            way(QK_NORM[kind])
+
+
+def test_the_first_of_several_is_named(with_number):
+    for name in ("lm_head.weight", "model.norm.weight", "model.layers.1.self_attn.k_proj.weight"):
+        with_number(MODEL, name, torch.nan)
+    first = next(name for name, parameter in MODEL.named_parameters() if not parameter.isfinite().all())
+    with pytest.raises(ValueError, match=f"but {re.escape(first)} holds NaN"):
+        MODEL.generate(IDS, 2)
+
+
+def test_the_largest_finite_weights_are_finite():
+    """Their sum is not."""
+    model = tiny_model(dtype=torch.float32)
+    for parameter in model.parameters():
+        parameter.data.fill_(torch.finfo(torch.float32).max)
+    check_finite(model)
+    check_finite(torch.nn.ParameterList([torch.nn.Parameter(torch.empty(0))]))
+    check_finite(model.to("meta"))
+
+
+@pytest.mark.parametrize("part", ["q_proj", "k_proj"])
+@pytest.mark.parametrize("use_cache", [True, False])
+@pytest.mark.parametrize("large", [1e37, 1e20], ids=["projections overflow", "scores overflow"])
+def test_what_overflows_on_the_way_is_no_token(part, use_cache, large):
+    """Weights that are finite; torch's fused attention would hide it."""
+    model = tiny_model(dtype=torch.float32)
+    for layer in model.model.layers:
+        getattr(layer.self_attn, part).weight.data.mul_(large)
+        other = layer.self_attn.k_proj if part == "q_proj" else layer.self_attn.q_proj
+        other.weight.data.mul_(1e20)
+    for ids in (IDS, IDS[:1], IDS[:1, :1]):
+        with pytest.raises(ValueError, match="the logits contain NaN or infinity"):
+            model.generate(ids, 3, eos_token_id=None, use_cache=use_cache)
+
+
+def test_a_weight_that_becomes_NaN_between_two_tokens_stops_the_text(with_number):
+    tokens = MODEL.stream(IDS, 5, eos_token_id=None)
+    next(tokens)
+    with_number(MODEL, "model.layers.0.self_attn.q_proj.weight", torch.nan)
+    with pytest.raises(ValueError, match="the logits contain NaN or infinity"):
+        next(tokens)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("part", ["q_proj", "k_proj", "v_proj"])
+def test_a_loss_shows_NaN(kind, part, with_number):
+    with_number(MODELS[kind], f"model.layers.0.self_attn.{part}.weight", torch.nan)
+    assert MODELS[kind](IDS, labels=IDS).loss.isnan()
+
+
 def test_ids_without_values_are_refused():
     with pytest.raises(ValueError, match="input_ids must be where the model is, not on the meta device"):
         MODEL.generate(IDS.to("meta"), 4)
 
 
 def test_generate_checks_how_tokens_are_chosen_too():
-    with pytest.raises(ValueError, match="top_k .*at least 1, got 0"):
-        MODEL.generate(IDS, 4, top_k=0)
+    with pytest.raises(ValueError, match="top_k .*at least 0, got -1"):
+        MODEL.generate(IDS, 4, top_k=-1)
 
 
-def test_rejects_an_option_that_does_not_exist():
+@pytest.mark.parametrize("way", ["generate", "stream"])
+def test_rejects_an_option_that_does_not_exist(way):
     with pytest.raises(TypeError, match="num_beams"):
-        MODEL.generate(IDS, 4, num_beams=3)
+        getattr(MODEL, way)(IDS, 4, num_beams=3)
+
+
+CHOICES = [{}, {"do_sample": True, "top_k": 5}, {"repetition_penalty": 1.3}, {"do_sample": True, "temperature": 0.5}]
+
+
+@pytest.mark.parametrize("choice", CHOICES, ids=str)
+def test_how_a_token_is_chosen_is_said_in_the_same_words_everywhere(choice):
+    def written(**options):
+        torch.manual_seed(0)
+        return MODEL.generate(IDS, 6, eos_token_id=None, **options)
+
+    def streamed(*sampling, **options):
+        torch.manual_seed(0)
+        return torch.stack(list(MODEL.stream(IDS, 6, *sampling, eos_token_id=None, **options)), dim=1)
+
+    expected = written(**choice)
+    assert torch.equal(written(sampling=Sampling(**choice)), expected)
+    for new in (streamed(**choice), streamed(Sampling(**choice)), streamed(sampling=Sampling(**choice))):
+        assert torch.equal(new, expected[:, 5:])
+
+
+@pytest.mark.parametrize("way", ["generate", "stream"])
+def test_two_choices_at_once_are_refused(way):
+    with pytest.raises(ValueError, match="as `sampling` says or as do_sample, top_k say; give one of the two"):
+        getattr(MODEL, way)(IDS, 4, sampling=Sampling(), do_sample=True, top_k=3)
+
+
+def test_numbers_of_numpy_are_numbers():
+    expected = MODEL.generate(IDS, 4, eos_token_id=3, pad_token_id=0)
+    numbers = {"eos_token_id": np.int64(3), "pad_token_id": np.uint8(0)}
+    assert torch.equal(MODEL.generate(IDS, np.int32(4), **numbers), expected)

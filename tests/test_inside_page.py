@@ -50,6 +50,16 @@ def written(tmp_path, model, **changes):
     return Elements(target.read_text(encoding="utf-8"))
 
 
+@pytest.mark.parametrize("bits", [4, 8, 32])
+@pytest.mark.parametrize("part", ["self_attn.q_proj", "self_attn.k_norm", "mlp.down_proj"])
+def test_weights_that_are_not_finite_are_refused_by_name_before_a_page_is_written(tmp_path, part, bits):
+    model = own_model("minimind3")
+    model.get_parameter(f"model.layers.0.{part}.weight").data.flatten()[-1] = torch.nan
+    with pytest.raises(ValueError, match=f"weights must be finite numbers, but model.layers.0.{part}.weight holds NaN"):
+        written(tmp_path, model, bits=bits)
+    assert list(tmp_path.iterdir()) == []
+
+
 def data_of(elements):
     return json.loads(elements.texts("script", id="data")[0])
 

@@ -5,6 +5,7 @@ import random
 import numpy as np
 import pytest
 import torch
+from model_builders import decimals
 
 from minimind_edu.sampling import Sampling
 
@@ -46,9 +47,9 @@ def logits():
 ALONE = [
     {},
     *({"temperature": value} for value in (0.05, 0.5, 2.0)),
-    *({"top_k": value} for value in (1, 5, WORDS, 200)),
-    *({"top_p": value} for value in (0.05, 0.5, 0.9)),
-    *({"min_p": value} for value in (0.001, 0.1, 1.0)),
+    *({"top_k": value} for value in (0, 1, 5, WORDS, 200)),
+    *({"top_p": value} for value in (0.05, 0.5, 0.9, 1.0)),
+    *({"min_p": value} for value in (0.0, 0.001, 0.1, 1.0)),
     *({"repetition_penalty": value, "seen": (3, 40, 87)} for value in (0.5, 1.0, 1.3, 2.0)),
 ]
 
@@ -93,7 +94,75 @@ def test_equal_logits_at_the_edge_of_top_k_stay_together(node):
 def test_words_that_reach_top_p_exactly_are_enough(node):
     alike, settings = [0.0] * 4, {"top_p": 0.5}  # which two of them is nobody's business
     found = node.call(MODULE, "drawnFrom", in_js(alike, **settings))
-    assert sorted(found) == sorted(expected(alike, **settings).tolist()) == [0, 0, 0.5, 0.5]
+    assert found == expected(alike, **settings).tolist() == [0, 0, 0.5, 0.5]
+
+
+def with_transformers(logits, top_k=0, top_p=1.0, min_p=0.0, temperature=1.0):
+    """The distribution of transformers' warpers, in its order and where its generate puts them."""
+    warpers = pytest.importorskip("transformers")
+    chain = [warpers.TemperatureLogitsWarper(temperature)]
+    chain += [warpers.TopKLogitsWarper(top_k)] if top_k else []
+    chain += [warpers.TopPLogitsWarper(top_p)] if top_p < 1 else []
+    chain += [warpers.MinPLogitsWarper(min_p)]
+    logits = torch.tensor([logits])
+    for warper in chain:
+        logits = warper(None, logits)
+    return logits[0].softmax(-1)
+
+
+GRID = [
+    {"top_k": top_k, "top_p": top_p, "min_p": min_p, "temperature": temperature}
+    for top_k in (0, 1, 3, 200)
+    for top_p in (0.25, 0.5, 0.75, 0.9999999, 1.0)
+    for min_p in (0.0, 0.25, 0.5, 1.0)
+    for temperature in (0.5, 1.0)
+]
+EDGES = {  # probabilities that float32 holds, many of them equal, so that sums and fractions are met exactly
+    "all alike": [1 / 8] * 8,
+    "halves": [1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 16],
+    "ties": [1 / 8, 1 / 4, 1 / 16, 1 / 4, 1 / 4, 1 / 16],
+    "one alone": [1.0],
+    "far apart": [1.0, 1e-12, 1e-12, 1e-20],
+}
+
+
+@pytest.mark.parametrize("row", EDGES.values(), ids=EDGES)
+def test_the_page_the_package_and_transformers_keep_the_same_words_at_ties_and_edges(node, row):
+    logits = np.log(np.float32(row)).tolist()
+    found = node.each(MODULE, "drawnFrom", [in_js(logits, **settings) for settings in GRID])
+    for in_page, settings in zip(found, GRID, strict=True):
+        in_page = torch.tensor(in_page, dtype=torch.float32)
+        here, there = expected(logits, **settings), with_transformers(logits, **settings)
+        assert torch.equal(in_page > 0, here > 0) and torch.equal(there > 0, here > 0), settings
+        torch.testing.assert_close(in_page, here, rtol=0, atol=1e-6)
+        torch.testing.assert_close(there, here, rtol=0, atol=1e-6)
+
+
+def test_decimals_reach_top_p_in_the_page_too(node):
+    """Where float32 rounds a sum away from what it is, transformers keeps one word more."""
+    cases = list(decimals(20, most=100))
+    found = node.each(MODULE, "drawnFrom", [in_js(logits[0].tolist(), top_p=top_p) for logits, top_p, _ in cases])
+    counts = [count for _, _, count in cases]
+    assert [sum(p > 0 for p in probabilities) for probabilities in found] == counts
+    theirs = [int((with_transformers(logits[0].tolist(), top_p=top_p) > 0).sum()) for logits, top_p, _ in cases]
+    more = [there - here for there, here in zip(theirs, counts, strict=True)]
+    assert set(more) == {0, 1} and 0.02 < sum(more) / len(more) < 0.2
+
+
+@pytest.mark.parametrize("temperature", [0, 1])
+@pytest.mark.parametrize("strange", [[2, "NaN", 0], [2, "Infinity", 0], ["-Infinity"] * 3], ids=str)
+def test_logits_that_are_no_numbers_are_refused(node, strange, temperature):
+    script = """async ([logits, temperature]) => {
+        const { sample } = await import("/live/sampling.js");
+        return sample(Float32Array.from(logits, Number), { temperature }).token;
+    }"""
+    with pytest.raises(RuntimeError, match="the logits contain NaN or infinity, so no token is the most probable one"):
+        node.evaluate(script, [strange, temperature])
+
+
+def test_neutral_settings_leave_logits_as_they_are(node):
+    logits, neutral = [0.0, -200.0, -9.0], {"topK": 0, "topP": 1, "minP": 0}
+    assert node.call(MODULE, "reshape", [logits, neutral])["minP"] == logits
 
 
 def test_temperature_0_takes_the_largest(node):

@@ -2,8 +2,10 @@
 
 import copy
 import dataclasses
+import json
 import math
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -402,6 +404,29 @@ def test_other_tables_that_were_put_in_their_place_move_along(move):
         assert bool((model.model.freqs_cos == 1).all()) and bool(model.model.freqs_sin.any())
 
 
+def test_tables_of_another_width_that_were_put_in_their_place_are_kept():
+    model, (cos, sin) = tiny_model(dtype=torch.float32), precompute_freqs_cis(8, 64, 1e3, dtype=torch.float64)
+    model.model.freqs_cos, model.model.freqs_sin = cos, sin
+    for convert in (model.half, model.double, model.float):
+        convert()
+        assert torch.equal(model.model.freqs_cos, cos) and torch.equal(model.model.freqs_sin, sin)
+    twin = copy.deepcopy(model)
+    assert torch.equal(twin(token_ids(1, 5)).logits, model(token_ids(1, 5)).logits)
+
+
+def test_tables_come_back_from_where_there_is_no_memory():
+    model, (cos, _) = tiny_model(dtype=torch.float32).to("meta"), precompute_freqs_cis(8, 64)
+    assert model.model.freqs_cos.is_meta
+    assert torch.equal(model.to_empty(device="cpu").model.freqs_cos, cos)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16])
+def test_a_compiler_finds_the_tables_ready(dtype):
+    """Computed while it follows the model, they would be computed anew at every call."""
+    model = tiny_model(dtype=dtype)
+    assert model.model._tables[0].dtype == torch.promote_types(dtype, torch.float32)
+
+
 def test_tables_are_widened_with_the_model():
     model = MiniMindForCausalLM(tiny_config()).double()
     cos, _ = precompute_freqs_cis(8, 64, dtype=torch.float64)
@@ -581,6 +606,40 @@ BAD_CALLS = {
         "attention_mask holds 1 on tokens and 0 on padding, got nan",
     ),
 }
+
+
+REFUSED_BEFORE = [case for case, (arguments, _) in BAD_CALLS.items() if {"labels", "logits_to_keep"} & arguments.keys()]
+
+
+@pytest.mark.parametrize("case", REFUSED_BEFORE)
+def test_what_is_asked_for_is_refused_before_the_work(case):
+    arguments, message = BAD_CALLS[case]
+    model = tiny_model()
+    model.model.layers[0].register_forward_pre_hook(lambda *_: pytest.fail("the model works already"))
+    with pytest.raises(ValueError, match=message):
+        model(**arguments)
+    past = MODELS["minimind2"](IDS, use_cache=True).past_key_values
+    with pytest.raises(ValueError, match="labels must have the shape of input_ids"):
+        model(IDS[:, :1], past_key_values=past, labels=IDS)
+    with pytest.raises(ValueError, match="a loss needs a label to predict"):
+        model(IDS, labels=torch.full_like(IDS, -100))
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int16, torch.int8, torch.uint8])
+def test_ids_may_be_integers_of_any_size(dtype):
+    model, ids = MODELS["minimind2"], IDS.to(dtype)
+    assert torch.equal(model(ids).logits, model(IDS).logits)
+    assert torch.equal(model(ids, labels=ids).loss, model(IDS, labels=IDS).loss)
+    assert torch.equal(model.generate(ids, 3), model.generate(IDS, 3))
+
+
+@pytest.mark.parametrize("number", [np.int64(2), np.uint8(2), np.int32(2)])
+def test_a_whole_number_of_numpy_is_one(number):
+    model = MODELS["minimind2"]
+    assert torch.equal(model(IDS, logits_to_keep=number).logits, model(IDS, logits_to_keep=2).logits)
+    config = tiny_config(num_hidden_layers=number, rope_theta=np.float32(1e4))
+    assert config == tiny_config(rope_theta=1e4) and type(config.num_hidden_layers) is int
+    json.dumps(dataclasses.asdict(config))
 
 
 @pytest.mark.parametrize("case", BAD_CALLS)

@@ -1,10 +1,11 @@
 """What is chosen from given logits: the filters, the order in which they come, and the draw."""
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from model_builders import PROPERTY, tensor
+from model_builders import PROPERTY, decimals, tensor
 
 from minimind_edu.sampling import Sampling, keep_min_p, keep_top_k, keep_top_p, penalize_repetition
 
@@ -196,6 +197,37 @@ def test_top_p_stops_where_the_sum_is_reached_exactly():
     assert kept.isfinite().tolist() == [[True, False, False]]
 
 
+@pytest.mark.parametrize("parts", [8, 10, 20, 100])
+def test_top_p_keeps_no_more_than_reach_it_also_where_decimals_are_rounded(parts):
+    for logits, top_p, count in decimals(parts):
+        assert keep_top_p(logits, top_p).isfinite().sum() == count, (logits.exp(), top_p)
+
+
+NEUTRAL = {"top_k": 0, "top_p": 1.0, "min_p": 0.0}
+
+
+@pytest.mark.parametrize("name", NEUTRAL)
+def test_each_cut_has_a_value_that_changes_nothing(name):
+    logits = 50 * torch.randn(1, 6400, generator=torch.Generator().manual_seed(0))  # some have a probability of 0
+    untouched = Sampling(do_sample=True).probabilities(logits)
+    assert torch.equal(Sampling(do_sample=True, **{name: NEUTRAL[name]}).probabilities(logits), untouched)
+    cut = {"top_k": keep_top_k, "top_p": keep_top_p, "min_p": keep_min_p}[name]
+    assert torch.equal(cut(logits, NEUTRAL[name]), logits)
+
+
+OF_NUMPY = {"temperature": np.float32(0.5), "top_k": np.int64(3), "top_p": np.float64(0.5), "min_p": np.float16(0.25)}
+
+
+@pytest.mark.parametrize("name", OF_NUMPY)
+def test_numbers_of_numpy_are_numbers(name):
+    logits = logits_of((2, 9, 0)).float()
+    drawn = [
+        Sampling(do_sample=True, **{name: n}).probabilities(logits) for n in (OF_NUMPY[name], OF_NUMPY[name].item())
+    ]
+    assert torch.equal(*drawn)
+    assert Sampling(**{name: OF_NUMPY[name]}) == Sampling(**{name: OF_NUMPY[name].item()})
+
+
 BAD_VALUES = [
     (
         {"do_sample": True, "temperature": 0.0},
@@ -203,12 +235,12 @@ BAD_VALUES = [
     ),
     ({"temperature": -1.0}, "temperature must be above 0, got -1.0"),
     ({"temperature": 0}, "temperature must be above 0, got 0; for greedy"),
-    ({"top_k": 0}, r"top_k \(None: all tokens\) must be .*at least 1, got 0"),
-    ({"top_k": 2.5}, "top_k .* must be a whole number of at least 1, got 2.5"),
-    ({"top_p": 0.0}, "top_p must be above 0 and at most 1, got 0.0; None keeps all"),
+    ({"top_k": -1}, r"top_k \(0: all tokens\) must be .*at least 0, got -1"),
+    ({"top_k": 2.5}, "top_k .* must be a whole number of at least 0, got 2.5"),
+    ({"top_p": 0.0}, "top_p must be above 0 and at most 1, got 0.0; 1 keeps all"),
     ({"top_p": 1.5}, "top_p must be above 0 and at most 1, got 1.5"),
-    ({"min_p": 0.0}, "min_p must be above 0 and at most 1, got 0.0; None keeps all"),
-    ({"min_p": 1.5}, "min_p must be above 0 and at most 1, got 1.5"),
+    ({"min_p": -0.1}, "min_p must be at least 0 and at most 1, got -0.1; 0 keeps all"),
+    ({"min_p": 1.5}, "min_p must be at least 0 and at most 1, got 1.5"),
     ({"repetition_penalty": 0.0}, "repetition_penalty must be above 0, got 0.0; 1 changes nothing"),
     ({"temperature": torch.nan}, "temperature must be a finite number, got nan"),
     ({"temperature": "1"}, "temperature must be a finite number, got '1'"),
@@ -221,6 +253,9 @@ BAD_VALUES = [
     ),
     ({"generator": 3}, "generator must be a torch.Generator, .* got 3"),
     ({"top_k": True}, "top_k .* got True"),
+    ({"top_k": np.True_}, "top_k .* got np.True_"),
+    ({"top_k": np.float64(3)}, "top_k .* got np.float64"),
+    ({"temperature": np.float32(torch.nan)}, "temperature must be a finite number, got nan"),
     ({"do_sample": 1}, "do_sample must be True or False, got 1"),
 ]
 

@@ -55,7 +55,7 @@ def test_a_reader_is_one_layer_of_the_books_attention():
     question = sum(reader.asked(given.asked[:, place] + VALUES * place) for place in range(PROPERTIES))
     query = reader.q_proj(question).view(5, 1, QUERY_HEADS, 4)
     key, value = (proj(people).view(5, PEOPLE, 4, 4) for proj in (reader.k_proj, reader.v_proj))
-    output, _ = attention(query, key, value)
+    output, _ = attention(query, key, value, None)
     expected = reader.head(reader.o_proj(output.view(5, -1))).view(5, PROPERTIES, VALUES)
     torch.testing.assert_close(reader(given.values, given.names, given.asked), expected)
 

@@ -155,3 +155,8 @@ def test_what_was_checked_before_is_not_waited_for():
 def test_torch_need_not_have_its_private_name(monkeypatch):
     monkeypatch.delattr(torch._C._functorch, "is_batchedtensor")
     assert runpy.run_path(validation.__file__)["values_are_known"](torch.ones(2))
+
+
+def test_numbers_of_numpy_are_numbers():
+    validation.check_number("a share", np.float32(0.5), "above 0 and at most 1")
+    validation.check_count("a count", np.uint8(3))

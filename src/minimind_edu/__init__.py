@@ -9,7 +9,8 @@ The parts, each standing only on those before it, and the chapter that teaches i
     masks, attention  who reads from whom; grouped heads                                       03, 06
     layer_cache, kv_cache   keys and values of what was read, of one layer and of all          07
     feed_forward, moe       what every position does by itself, in one network or in experts
-    block, model      parts into a block, blocks into a language model, tied weights           10, 11
+    block, model      parts into a block, blocks into a language model                         10
+    tying             one matrix for the embedding and the output, whatever is loaded          11
     loss              how surprised the model is by the token that follows                     13
     sampling, generation    from logits to a token, from tokens to a text
     bpe               where tokens come from: pieces of text, learned by counting                01

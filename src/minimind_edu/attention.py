@@ -8,11 +8,13 @@ Shapes: B batch, S query positions, T key positions (past + S), H query heads, K
 for each key/value head, D head_dim, E hidden_size. Tensors are `[B, S, H, D]` between the parts, as in MiniMind.
 
 `attention` is written out and returns its weights; `fast_attention` is PyTorch's fused one on grouped queries, without
-repeating keys and values. Both give the same numbers. Vaswani et al. 2017, arXiv 1706.03762; grouped heads: Ainslie et
-al. 2023, arXiv 2305.13245. MiniMind: `model/model_minimind.py`, repeat_kv and class Attention.
+repeating keys and values. Both give the same numbers, and what a mask means is the same for both: True where a query
+may look, "causal" for the keys up to its own position, None for all. Vaswani et al. 2017, arXiv 1706.03762; grouped
+heads: Ainslie et al. 2023, arXiv 2305.13245. MiniMind: `model/model_minimind.py`, repeat_kv and class Attention.
 """
 
 import math
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
@@ -23,6 +25,9 @@ from minimind_edu.layer_cache import LayerCache
 from minimind_edu.masks import causal_mask
 from minimind_edu.norms import RMSNorm
 from minimind_edu.rope import apply_rotary_pos_emb
+from minimind_edu.validation import values_are_known
+
+Mask = Tensor | Literal["causal"] | None
 
 
 def repeat_kv(x: Tensor, n_rep: int) -> Tensor:
@@ -39,25 +44,30 @@ def repeat_kv(x: Tensor, n_rep: int) -> Tensor:
     return x.reshape(batch, length, heads * n_rep, head_dim)  # [B, T, K * n_rep, D]
 
 
-def _check_shapes(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> None:
+def _check_shapes(query: Tensor, key: Tensor, value: Tensor, mask: Mask) -> None:
     """Broadcasting and fused kernels would accept some of what is wrong here, and compute something else."""
-    fits = query.dim() == key.dim() == 4 and key.shape[:3] == value.shape[:3] and query.shape[::3] == key.shape[::3]
-    if not fits or key.shape[2] == 0 or query.shape[2] % key.shape[2]:
+    fits = query.dim() == key.dim() == 4 and key.shape[:3] == value.shape[:3]
+    same_batch = fits and query.shape[0] == key.shape[0]
+    same_head_dim = fits and query.shape[3] == key.shape[3]
+    if not (same_batch and same_head_dim) or key.shape[2] == 0 or query.shape[2] % key.shape[2]:
         raise ValueError(
             "attention needs queries [B, S, H, D], and keys and values [B, T, K, D] with H a multiple of K, got "
             f"{list(query.shape)}, {list(key.shape)} and {list(value.shape)}"
         )
-    if mask is not None and mask.dtype != torch.bool:
+    if isinstance(mask, Tensor) and mask.dtype != torch.bool:
         raise ValueError(f"mask must be boolean, True where a query may look, got {mask.dtype}; try `mask == 1`")
+    if not isinstance(mask, Tensor | None) and mask != "causal":
+        raise ValueError(f"mask must be a boolean tensor, 'causal', or None for every key, got {mask!r}")
 
 
-def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
+def attention(query: Tensor, key: Tensor, value: Tensor, mask: Mask) -> tuple[Tensor, Tensor]:
     """Attention written out.
 
     Args:
         query: `[B, S, H, D]`.
         key, value: `[B, T, K, D]`; K must divide H.
-        mask: boolean, True where a query may look, broadcastable to `[B, H, S, T]`; None: everywhere.
+        mask: boolean, True where a query may look, broadcastable to `[B, H, S, T]`; "causal": at the keys up to its own
+            position, the queries being the last S of T; None: everywhere.
 
     Returns output `[B, S, H, D]` and weights `[B, H, S, T]`. A query that may look nowhere gets zeros, not NaN. Raises
     a ValueError if the shapes do not fit, or the mask is not boolean.
@@ -71,6 +81,8 @@ def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = N
     scores = (q / math.sqrt(q.shape[-1])) @ k.transpose(-2, -1)  # [B, H, S, T]
     # softmax of half-precision scores is computed in float32: its sum runs over many small terms
     scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
+    if isinstance(mask, str):
+        mask = causal_mask(query.shape[1], key.shape[1], query.device)
     if mask is None:
         weights = scores.softmax(-1)
     else:
@@ -80,33 +92,49 @@ def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = N
     return (weights @ v).transpose(1, 2), weights  # [B, H, S, D] -> [B, S, H, D]
 
 
-def fast_attention(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, dropout: float = 0.0
-) -> Tensor:
-    """The same output by PyTorch's fused attention. A mask of None here means causal, not unmasked.
+def fast_attention(query: Tensor, key: Tensor, value: Tensor, mask: Mask, dropout: float = 0.0) -> Tensor:
+    """The same output by PyTorch's fused attention.
 
     With a single query there is nothing to mask, and the G query heads of a key/value head can stand where the query
     positions stand: one batched product reads each key once instead of G times.
 
-    Shapes and errors as in `attention`; returns the output only.
+    Arguments, shapes and errors as in `attention`; returns the output only.
     """
     _check_shapes(query, key, value, mask)
     batch, length, heads, head_dim = query.shape
     kv_heads = key.shape[2]
     k, v = key.transpose(1, 2), value.transpose(1, 2)  # [B, T, K, D] -> [B, K, T, D]
+    # is_causal draws its diagonal from the upper left corner: with a past it would hide the past's end
+    is_causal = isinstance(mask, str) and length == key.shape[1]
+    if isinstance(mask, str):
+        mask = None if is_causal or length == 1 else causal_mask(length, key.shape[1], query.device)
     if length == 1:
         q = query.view(batch, kv_heads, heads // kv_heads, head_dim)  # [B, 1, H, D] -> [B, K, G, D]
         if mask is not None and mask.dim() > 2 and mask.shape[-3] > 1:  # of each head by itself
             mask = mask.unflatten(-3, (kv_heads, -1)).squeeze(-2)  # [B, H, 1, T] -> [B, K, G, T]
         output = F.scaled_dot_product_attention(q, k, v, mask, dropout)  # [B, K, G, D]
-        return output.reshape(batch, 1, heads, -1)
+        return _showing_nan(output, q, k[:, :, -1:]).reshape(batch, 1, heads, -1)
     q = query.transpose(1, 2)  # [B, H, S, D]
-    if mask is None and length != key.shape[1]:
-        # is_causal draws its diagonal from the upper left corner: with a past it would hide the past's end
-        mask = causal_mask(length, key.shape[1], query.device)
     grouped = heads != kv_heads
-    output = F.scaled_dot_product_attention(q, k, v, mask, dropout, is_causal=mask is None, enable_gqa=grouped)
+    output = F.scaled_dot_product_attention(q, k, v, mask, dropout, is_causal=is_causal, enable_gqa=grouped)
+    if length <= key.shape[1]:
+        grouped_output, q = (x.unflatten(1, (kv_heads, -1)) for x in (output, q))  # [B, H, S, D] -> [B, K, G, S, D]
+        output = _showing_nan(grouped_output, q, k[:, :, None, -length:]).flatten(1, 2)
     return output.transpose(1, 2)  # [B, H, S, D] -> [B, S, H, D]
+
+
+def _showing_nan(output: Tensor, query: Tensor, own_key: Tensor) -> Tensor:
+    """The output, NaN where a query's score with the key of its own position is, as in `attention`.
+
+    Where all scores of a query are NaN, torch's kernel for the CPU gives zeros, as to one that may look nowhere. By the
+    causal rule and by `visible_keys` every position looks at itself, so its own score tells.
+    """
+    if query.device.type != "cpu":
+        return output
+    products = query.float() * own_key  # in half precision they might overflow
+    if values_are_known(products) and math.isfinite(products.sum().item()):
+        return output
+    return output.masked_fill(products.sum(-1, keepdim=True).isnan(), math.nan)
 
 
 class Attention(nn.Module):
@@ -160,10 +188,10 @@ class Attention(nn.Module):
         q, k, v = self.project(x, *position_embeddings)
         if cache is not None:
             k, v = cache.append(k, v)  # [B, S, K, D] -> [B, T, K, D]
+        visible = "causal" if mask is None else mask
         if return_weights:
-            visible = causal_mask(q.shape[1], k.shape[1], x.device) if mask is None else mask
             output, weights = attention(q, k, v, visible)
         else:
-            output, weights = fast_attention(q, k, v, mask, self.dropout if self.training else 0.0), None
+            output, weights = fast_attention(q, k, v, visible, self.dropout if self.training else 0.0), None
         output = self.o_proj(output.flatten(2))  # [B, S, H, D] -> [B, S, H*D] -> [B, S, E]
         return self.resid_dropout(output), weights

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from minimind_edu.foreign import check_ramp_of_minimind
 from minimind_edu.rope_frequencies import RopeScaling
 from minimind_edu.upstream import Generation, translated
-from minimind_edu.validation import check_choice, check_count, check_even, check_flag, check_number
+from minimind_edu.validation import check_choice, check_count, check_even, check_flag, check_number, with_plain_numbers
 
 DERIVED: Any = None  # stands for a size that follows from the others, until __post_init__ computes it
 
@@ -60,6 +60,7 @@ class MiniMindConfig:
     seq_aux: bool = True  # balance the load within each sequence instead of over the whole batch
 
     def __post_init__(self) -> None:
+        with_plain_numbers(self)
         for name, (check, *rule) in _RULES.items():
             if getattr(self, name) is not DERIVED or name not in _DERIVED:
                 check(name, getattr(self, name), *rule)

@@ -9,13 +9,20 @@ from collections.abc import Iterator
 from typing import Any, Literal, Protocol
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from minimind_edu.config import MiniMindConfig, tokens_of
 from minimind_edu.device import one_thread
 from minimind_edu.kv_cache import KVCache
 from minimind_edu.sampling import Sampling
-from minimind_edu.validation import check_attention_mask, check_count, check_flag, check_token_ids, checked_before
+from minimind_edu.validation import (
+    check_attention_mask,
+    check_count,
+    check_finite,
+    check_flag,
+    check_token_ids,
+    checked_before,
+)
 
 Ends = int | list[int] | tuple[int, ...] | Literal["config"] | None
 
@@ -29,31 +36,12 @@ class LanguageModel(Protocol):
     def __call__(self, *args: Any, **options: Any) -> Any: ...
 
 
-def generate(
-    model: LanguageModel,
-    input_ids: Tensor,
-    max_new_tokens: int = 128,
-    *,
-    attention_mask: Tensor | None = None,
-    eos_token_id: Ends = "config",
-    pad_token_id: int | None = None,
-    use_cache: bool = True,
-    **sampling: Any,
-) -> Tensor:
+def generate(model: LanguageModel, input_ids: Tensor, max_new_tokens: int = 128, **options: Any) -> Tensor:
     """The prompts with their continuations, `[B, S + new]`; it ends early when every row has ended.
 
-    Arguments and errors as in `stream`. How a token is chosen is told by the names of Sampling: `do_sample=True`.
+    Arguments, options and errors as in `stream`.
     """
-    tokens = stream(
-        model,
-        input_ids,
-        max_new_tokens,
-        Sampling(**sampling),
-        attention_mask=attention_mask,
-        eos_token_id=eos_token_id,
-        pad_token_id=pad_token_id,
-        use_cache=use_cache,
-    )
+    tokens = stream(model, input_ids, max_new_tokens, **options)
     return torch.cat([input_ids, torch.stack(list(tokens), dim=1)], dim=1)
 
 
@@ -67,6 +55,7 @@ def stream(
     eos_token_id: Ends = "config",
     pad_token_id: int | None = None,
     use_cache: bool = True,
+    **choice: Any,
 ) -> Iterator[Tensor]:
     """Continue the prompts, yielding `[B]` token ids at a time, until every row has ended or the number is reached.
 
@@ -76,14 +65,17 @@ def stream(
         model: a MiniMindForCausalLM, or what is called like one. It is used as it is: call `.eval()` first.
         input_ids: `[B, S]` prompts; shorter ones are padded on the left.
         max_new_tokens: at most this many steps.
-        sampling: how a token is chosen; None: greedily.
+        sampling: the names of `choice` in one object.
         attention_mask: `[B, S]`, 0 on padding, 1 on tokens; None: no padding.
         eos_token_id: a row ends with this token, or with any of these; "config": those of the config; None: with none.
         pad_token_id: what an ended row yields while others go on; None: the (first) end-of-sequence id.
         use_cache: keep keys and values. Gives the same tokens as without, faster.
+        choice: how a token is chosen, by the names of Sampling: `do_sample=True, top_k=5`. Nothing: greedily.
     """
     config = model.config
-    sampling = sampling or Sampling()
+    if sampling is not None and choice:
+        raise ValueError(f"a token is chosen as `sampling` says or as {', '.join(choice)} say; give one of the two")
+    sampling = sampling or Sampling(**choice)
     check_flag("use_cache", use_cache)
     _check_prompt(config, input_ids, attention_mask, max_new_tokens)
     of_config = isinstance(eos_token_id, str) and eos_token_id == "config"
@@ -91,12 +83,14 @@ def stream(
     padding = pad_token_id if pad_token_id is not None else ends[0] if ends else 0
     for name, token in (*(("eos_token_id", end) for end in ends), ("pad_token_id", padding)):
         check_count(name, token, 0, config.vocab_size - 1)
-    prompt, total = input_ids.long(), input_ids.shape[1] + max_new_tokens
+    if isinstance(model, nn.Module):
+        check_finite(model)
+    prompt, total = input_ids.long(), input_ids.shape[1] + int(max_new_tokens)
 
     def steps() -> Iterator[Tensor]:
         mask = None  # [B, total], looked at here once instead of at every step
         if attention_mask is not None and not bool(attention_mask.all()):
-            mask = torch.cat([attention_mask, attention_mask.new_ones(len(prompt), max_new_tokens)], dim=1)
+            mask = torch.cat([attention_mask, attention_mask.new_ones(len(prompt), total - prompt.shape[1])], dim=1)
         cache = KVCache(config.num_hidden_layers, capacity=total) if use_cache else None
         penalized = sampling.repetition_penalty != 1
         seen = _seen(prompt, attention_mask, config.vocab_size) if penalized else None  # [B, V]

@@ -7,7 +7,7 @@ embedding matrix itself, and everything that concerns predicting the next token.
 MiniMind: `model/model_minimind.py`, classes MiniMindModel and MiniMindForCausalLM.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -18,12 +18,13 @@ from minimind_edu.block import MiniMindBlock
 from minimind_edu.config import MiniMindConfig
 from minimind_edu.kv_cache import KVCache
 from minimind_edu.layer_cache import KeyValue
-from minimind_edu.loss import next_token_loss
+from minimind_edu.loss import check_asked, next_token_loss
 from minimind_edu.masks import visible_keys
 from minimind_edu.moe import MoEFeedForward, RouterOutput
 from minimind_edu.norms import RMSNorm
 from minimind_edu.rope import RopeTables
-from minimind_edu.validation import check_count, check_flag, check_token_ids, values_are_known
+from minimind_edu.tying import keep_tied
+from minimind_edu.validation import check_call, check_flag
 
 Past = KVCache | Sequence[KeyValue]  # what may be given as past_key_values
 
@@ -65,21 +66,10 @@ class MiniMindModel(RopeTables):
         """Hidden states after the final norm, `[B, S, E]`; the cache if asked for; what the routers decided."""
         past = self._continued(past_key_values, use_cache)
         start = 0 if past is None else past.length  # the position of the first new token
-        check_token_ids(input_ids, self.config.vocab_size)
-        for name, given in (("input_ids", input_ids), ("attention_mask", attention_mask)):
-            if isinstance(given, Tensor) and given.is_meta and not self.embed_tokens.weight.is_meta:
-                raise ValueError(f"{name} must be where the model is, not on the meta device, which keeps no values")
-        batch, length = input_ids.shape
-        end, limit = start + length, self.config.max_position_embeddings
-        if end > limit:
-            raise ValueError(
-                f"{start} positions in the cache and {length} new ones exceed max_position_embeddings={limit}; "
-                "shorten the text, or build the model with a larger max_position_embeddings"
-            )
+        end = check_call(self.config, input_ids, attention_mask, start, self.embed_tokens.weight)
         positions = self.freqs_cos[start:end], self.freqs_sin[start:end]  # [S, D] each
-        mask = visible_keys(length, end, attention_mask, batch)
-
-        x = self.dropout(self.embed_tokens(input_ids))  # [B, S] -> [B, S, E]
+        mask = visible_keys(end - start, end, attention_mask, len(input_ids))
+        x = self.dropout(self.embed_tokens(input_ids.long()))  # [B, S] -> [B, S, E]
         routing = []
         for index, layer in enumerate(self.layers):
             x, routed = layer(x, positions, None if past is None else past.layers[index], mask)
@@ -94,18 +84,6 @@ class MiniMindModel(RopeTables):
         if past_key_values is None:
             return KVCache(layers) if use_cache else None
         return KVCache.from_pairs(past_key_values, layers, config.num_key_value_heads, config.head_dim)
-
-
-def _refuse_two_tables(model: "MiniMindForCausalLM", weights: Mapping[str, Any], prefix: str, *_: Any) -> None:
-    """Before load_state_dict: which of two different tables a tied model would keep depends on how it loads."""
-    head, table = (weights.get(f"{prefix}{name}.weight") for name in ("lm_head", "model.embed_tokens"))
-    if not model.config.tie_word_embeddings or head is None or table is None or head.shape != table.shape:
-        return
-    if values_are_known(head) and not torch.allclose(head, table.to(head), rtol=0, atol=0, equal_nan=True):
-        raise ValueError(
-            "lm_head.weight and model.embed_tokens.weight differ, but tie_word_embeddings=True makes them one matrix; "
-            "build the model with tie_word_embeddings=False"
-        )
 
 
 class MiniMindForCausalLM(nn.Module):
@@ -125,14 +103,9 @@ class MiniMindForCausalLM(nn.Module):
         for part in self.modules():
             if isinstance(part, nn.Linear | nn.Embedding):
                 nn.init.normal_(part.weight, std=config.initializer_range)
-        self._tie()
-        self.register_load_state_dict_pre_hook(_refuse_two_tables)
-        self.register_load_state_dict_post_hook(MiniMindForCausalLM._tie)
-
-    def _tie(self, *_: Any) -> None:
-        """Make the two matrices one; again after load_state_dict(assign=True), which gives each name its own."""
-        if self.config.tie_word_embeddings:
+        if config.tie_word_embeddings:
             self.lm_head.weight = self.model.embed_tokens.weight
+            keep_tied(self)
 
     def forward(
         self,
@@ -156,9 +129,9 @@ class MiniMindForCausalLM(nn.Module):
 
         Raises a ValueError for what does not fit; the message names the rule, the values and the fix.
         """
+        check_asked(input_ids, labels, logits_to_keep, self.config.vocab_size)
         hidden, past, routing = self.model(input_ids, attention_mask, past_key_values, use_cache)
-        check_count("logits_to_keep (0: all)", logits_to_keep, 0, input_ids.shape[1])
-        kept = hidden[:, -logits_to_keep:] if logits_to_keep else hidden
+        kept = hidden[:, -int(logits_to_keep) :] if logits_to_keep else hidden
         logits = self.lm_head(kept)  # [B, S, E] -> [B, S, V]
         loss = None if labels is None else next_token_loss(logits, labels)
         aux_loss = torch.stack([routed.aux_loss for routed in routing]).sum() if routing else None

@@ -10,7 +10,6 @@ MiniMind: `model/model_minimind.py`, precompute_freqs_cis and apply_rotary_pos_e
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -56,50 +55,60 @@ def precompute_freqs_cis(
 
 
 class RopeTables(nn.Module):
-    """A module with the tables of `precompute_freqs_cis`, which stay right when it is moved or converted.
+    """A module that knows the tables of `precompute_freqs_cis` for wherever its weights are.
 
     They are computed, not learned: they are no part of the state dict, and they stay in float32 (or wider) when the
-    weights are converted to half precision.
+    weights are converted to half precision. Others may be put in their place, and are then kept.
     """
-
-    freqs_cos: Tensor  # [end, dim]
-    freqs_sin: Tensor
 
     def __init__(self, dim: int, end: int, rope_base: float, rope_scaling: RopeScaling | None):
         super().__init__()
         self._sizes = dim, end, rope_base, rope_scaling
-        for name, table in zip(("freqs_cos", "freqs_sin"), precompute_freqs_cis(*self._sizes), strict=True):
-            self.register_buffer(name, table, persistent=False)
-        self.register_load_state_dict_post_hook(RopeTables._follow_weights)
+        self._tables = self._computed(torch.float32)
+        self._given = False  # whether others were put in their place
 
-    def rebuild_tables(self) -> None:
-        """Compute cos and sin again, on the weights' device, in float32 or wider if the weights are."""
-        device, dtype = self._wanted()
-        # not where a surrounding `with torch.device("meta")` says: nothing could be moved from there
-        with torch.device("cpu"):
-            cos, sin = precompute_freqs_cis(*self._sizes, dtype)
-        self.freqs_cos, self.freqs_sin = cos.to(device), sin.to(device)
+    @property
+    def freqs_cos(self) -> Tensor:
+        """`[end, dim]`"""
+        return self._there()[0]
 
-    def _wanted(self) -> tuple[torch.device, torch.dtype]:
-        weight = next(self.parameters())
-        return weight.device, torch.promote_types(weight.dtype, torch.float32)
+    @freqs_cos.setter
+    def freqs_cos(self, table: Tensor) -> None:
+        self._tables, self._given = (table, self._tables[1]), True
+
+    @property
+    def freqs_sin(self) -> Tensor:
+        """`[end, dim]`"""
+        return self._there()[1]
+
+    @freqs_sin.setter
+    def freqs_sin(self, table: Tensor) -> None:
+        self._tables, self._given = (self._tables[0], table), True
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "RopeTables":
-        """Moving and converting (`.to`, `.half`, `.double`, `.to_empty`) all come through here."""
-        before = self.freqs_cos, self.freqs_sin
+        """Moving and converting (`.to`, `.half`) come through here: the tables follow before a compiler looks."""
         super()._apply(fn, recurse)
-        if self.freqs_cos is not before[0]:  # what came out may be rounded (half) or uninitialized (to_empty)
-            device, dtype = self._wanted()
-            if before[0].dtype == dtype and not before[0].is_meta:  # others may stand in their place: they only move
-                self.freqs_cos, self.freqs_sin = (table.to(device) for table in before)
-            else:
-                self.rebuild_tables()
+        self._there()
         return self
 
-    def _follow_weights(self, _: Any) -> None:
-        """After load_state_dict(assign=True) the weights may be elsewhere (no longer on meta), or in another dtype."""
-        if (self.freqs_cos.device, self.freqs_cos.dtype) != self._wanted():
-            self.rebuild_tables()
+    def _computed(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        if torch.compiler.is_compiling():
+            return precompute_freqs_cis(*self._sizes, dtype)
+        # not where a surrounding `with torch.device("meta")` says: nothing could be moved from there
+        with torch.device("cpu"):
+            return precompute_freqs_cis(*self._sizes, dtype)
+
+    def _there(self) -> tuple[Tensor, Tensor]:
+        """The tables where the weights are, in float32 or wider if they are; remembered until those move again."""
+        weight = next(self.parameters())
+        dtype = torch.promote_types(weight.dtype, torch.float32)
+        tables = self._tables
+        if tables[0].dtype != dtype and not self._given:
+            tables = self._computed(dtype)
+        cos, sin = (table.to(weight.device) for table in tables)
+        if not (weight.is_meta or torch.compiler.is_compiling()):  # what a compiler follows holds no numbers
+            self._tables = cos, sin
+        return cos, sin
 
 
 def rotate_half(x: Tensor) -> Tensor:

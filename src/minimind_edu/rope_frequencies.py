@@ -12,7 +12,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from minimind_edu.validation import check_choice, check_count, check_even, check_flag, check_number
+from minimind_edu.validation import check_choice, check_count, check_even, check_flag, check_number, with_plain_numbers
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,7 @@ class RopeScaling:
     always: bool = False  # also where the tables are no longer than the trained context
 
     def __post_init__(self) -> None:
+        with_plain_numbers(self)
         check_count("original_max_position_embeddings", self.original_max_position_embeddings)
         check_number("factor", self.factor, "at least 1", "it is how many times longer the new context is")
         check_number("beta_slow", self.beta_slow, "above 0")

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from minimind_edu.validation import check_count, check_flag, check_number
+from minimind_edu.validation import check_count, check_flag, check_number, with_plain_numbers
+
+ROUNDING = 1e-6  # of a sum of float32 probabilities, as a share of it
 
 
 def penalize_repetition(logits: Tensor, seen: Tensor, penalty: float) -> Tensor:
@@ -24,23 +26,32 @@ def penalize_repetition(logits: Tensor, seen: Tensor, penalty: float) -> Tensor:
 
 
 def keep_top_k(logits: Tensor, top_k: int) -> Tensor:
-    """All but the `top_k` largest logits of each row become -inf (ties with the last one stay). `[B, V]` -> same."""
-    smallest_kept = logits.topk(min(top_k, logits.shape[-1])).values[..., -1:]  # [B, 1]
+    """All but the `top_k` largest logits of each row become -inf (ties with the last one stay); 0 keeps all.
+
+    `[B, V]` -> same.
+    """
+    smallest_kept = logits.topk(min(top_k or logits.shape[-1], logits.shape[-1])).values[..., -1:]  # [B, 1]
     return logits.masked_fill(logits < smallest_kept, -torch.inf)
 
 
 def keep_top_p(logits: Tensor, top_p: float) -> Tensor:
-    """Keep the most probable tokens until their probabilities add up to `top_p`; at least one. `[B, V]` -> same."""
-    ordered, index = logits.sort(descending=True)  # [B, V]
-    probabilities = ordered.softmax(-1)
-    # A token stays while those before it have not yet reached top_p, so the first one always stays.
-    before = probabilities.cumsum(-1) - probabilities
-    ordered = ordered.masked_fill(before >= top_p, -torch.inf)
-    return torch.empty_like(logits).scatter(-1, index, ordered)
+    """Keep the fewest of the most probable tokens whose probabilities reach `top_p`; at least one. `[B, V]` -> same.
+
+    1 keeps all. Of equally probable tokens those with larger ids stay, as in transformers. A sum that is `top_p` but
+    for rounding has reached it: of 1,500 rows of decimals and their exact sums transformers keeps one token too many
+    in 131.
+    """
+    if top_p == 1:
+        return logits
+    ordered, index = logits.sort(stable=True)  # [B, V], the least probable first
+    # A token goes if it and those below are not needed for top_p. Small numbers come first, so little is rounded.
+    unneeded = ordered.softmax(-1).cumsum(-1) <= (1 - top_p) * (1 + ROUNDING)
+    unneeded[..., -1] = False
+    return logits.masked_fill(unneeded.scatter(-1, index, unneeded), -torch.inf)
 
 
 def keep_min_p(logits: Tensor, min_p: float) -> Tensor:
-    """Keep tokens at least `min_p` times as probable as the most probable one. `[B, V]` -> same."""
+    """Keep tokens at least `min_p` times as probable as the most probable one; 0 keeps all. `[B, V]` -> same."""
     probabilities = logits.softmax(-1)
     return logits.masked_fill(probabilities < min_p * probabilities.amax(-1, keepdim=True), -torch.inf)
 
@@ -55,21 +66,23 @@ class Sampling:
 
     do_sample: bool = False  # draw from the distribution instead of taking the most probable token
     temperature: float = 1.0  # divides the logits; below 1 sharpens the distribution, above 1 flattens it
-    top_k: int | None = None  # keep only the k most probable tokens; None: all
-    top_p: float | None = None  # keep the most probable tokens up to this total probability; None: all
-    min_p: float | None = None  # keep tokens at least this fraction as probable as the most probable; None: all
+    top_k: int | None = None  # keep only the k most probable tokens; None or 0: all
+    top_p: float | None = None  # keep the most probable tokens up to this total probability; None or 1: all
+    min_p: float | None = None  # keep tokens at least this fraction as probable as the most probable; None or 0: all
     repetition_penalty: float = 1.0  # above 1 makes tokens of the prompt and of the continuation less likely
     generator: torch.Generator | None = None  # source of randomness; None: torch's own
 
     def __post_init__(self) -> None:
+        with_plain_numbers(self)
         check_flag("do_sample", self.do_sample)
         check_number("temperature", self.temperature, "above 0", "for greedy choice use do_sample=False")
         check_number("repetition_penalty", self.repetition_penalty, "above 0", "1 changes nothing")
         if self.top_k is not None:
-            check_count("top_k (None: all tokens)", self.top_k)
-        for name in ("top_p", "min_p"):
-            if getattr(self, name) is not None:
-                check_number(name, getattr(self, name), "above 0 and at most 1", "None keeps all tokens")
+            check_count("top_k (0: all tokens)", self.top_k, at_least=0)
+        if self.top_p is not None:
+            check_number("top_p", self.top_p, "above 0 and at most 1", "1 keeps all tokens")
+        if self.min_p is not None:
+            check_number("min_p", self.min_p, "at least 0 and at most 1", "0 keeps all tokens")
         if not isinstance(self.generator, torch.Generator | None):
             raise ValueError(f"generator must be a torch.Generator, as torch.Generator() is, got {self.generator!r}")
 

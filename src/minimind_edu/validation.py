@@ -8,18 +8,21 @@ import operator
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import fields
+from numbers import Integral, Real
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 _FLOAT32 = torch.finfo(torch.float32)  # tiny: 1.2e-38, max: 3.4e38
+_INTEGERS = torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8
 _COMPARISONS = {"above": operator.gt, "at least": operator.ge, "below": operator.lt, "at most": operator.le}
 
 
 def check_count(name: str, value: Any, at_least: int = 1, at_most: int | None = None) -> None:
     """Raise a ValueError unless `value` is a whole number within these bounds."""
-    whole = isinstance(value, int) and not isinstance(value, bool)
+    whole = issubclass(type(value), Integral) and not isinstance(value, bool)
     if not whole or value < at_least or (at_most is not None and value > at_most):
         bounds = f"of at least {at_least}" if at_most is None else f"from {at_least} to {at_most}"
         raise ValueError(f"{name} must be a whole number {bounds}, got {value!r}")
@@ -30,7 +33,7 @@ def check_number(name: str, value: Any, rule: str = "", why: str = "") -> None:
 
     `why` is the reason for the rule, or what to do instead.
     """
-    number = isinstance(value, int | float) and not isinstance(value, bool)
+    number = issubclass(type(value), Real) and not isinstance(value, bool)
     if not number or not (value == 0 or _FLOAT32.tiny <= abs(value) <= _FLOAT32.max):
         raise ValueError(
             f"{name} must be a finite number, got {value!r}; the model computes in float32, which holds 0 and sizes "
@@ -40,6 +43,15 @@ def check_number(name: str, value: Any, rule: str = "", why: str = "") -> None:
         comparison, bound = part.rsplit(" ", 1)
         if not _COMPARISONS[comparison](value, float(bound)):
             raise ValueError(f"{name} must be {rule}, got {value}{why and f'; {why}'}")
+
+
+def with_plain_numbers(settings: Any) -> None:
+    """Make numbers of numpy in the fields of a frozen dataclass Python's own, which json and torch know, too."""
+    for field in fields(settings):
+        value = getattr(settings, field.name)
+        item = getattr(value, "item", None)
+        if isinstance(value, Real) and not isinstance(value, bool | int | float) and item is not None:
+            object.__setattr__(settings, field.name, item())
 
 
 def check_flag(name: str, value: Any) -> None:
@@ -81,7 +93,7 @@ def whole_numbers(ids: Iterable[Any]) -> list[int]:
 def check_token_ids(ids: Any, vocab_size: int, name: str = "input_ids") -> None:
     """Raise a ValueError unless `ids` is `[B, S]` integers of the vocabulary with at least one position."""
     check_tensor(name, ids, "of integers [B, S]")
-    if ids.dim() != 2 or ids.dtype not in (torch.int64, torch.int32):
+    if ids.dim() != 2 or ids.dtype not in _INTEGERS:
         raise ValueError(
             f"{name} must be integers of shape [B, S], got {ids.dtype} of shape {list(ids.shape)}; "
             "torch.tensor([ids]) makes a batch of one row"
@@ -101,6 +113,29 @@ def check_token_ids(ids: Any, vocab_size: int, name: str = "input_ids") -> None:
         )
 
 
+def check_call(config: Any, input_ids: Any, attention_mask: Any, start: int, weights: Tensor) -> int:
+    """Where the new tokens end, `start + S`; a ValueError for what MiniMindModel.forward cannot read.
+
+    Args:
+        config: the MiniMindConfig of the model.
+        input_ids, attention_mask: as given to the model.
+        start: the position of the first new token.
+        weights: the embedding, to tell where the model is.
+    """
+    check_token_ids(input_ids, config.vocab_size)
+    for name, given in (("input_ids", input_ids), ("attention_mask", attention_mask)):
+        if isinstance(given, Tensor) and given.is_meta and not weights.is_meta:
+            raise ValueError(f"{name} must be where the model is, not on the meta device, which keeps no values")
+    length = input_ids.shape[1]
+    end, limit = start + length, config.max_position_embeddings
+    if end > limit:
+        raise ValueError(
+            f"{start} positions in the cache and {length} new ones exceed max_position_embeddings={limit}; "
+            "shorten the text, or build the model with a larger max_position_embeddings"
+        )
+    return end
+
+
 def check_attention_mask(mask: Any, shape: Sequence[int | None], meaning: str = "") -> None:
     """Raise a ValueError unless `mask` has this shape (None: any size) and holds nothing but 0 and 1.
 
@@ -118,6 +153,25 @@ def check_attention_mask(mask: Any, shape: Sequence[int | None], meaning: str = 
             f"attention_mask holds 1 on tokens and 0 on padding, got {strange}; a mask that is added to the scores, "
             "0 and -inf, becomes one of these with `mask == 0`"
         )
+
+
+def check_finite(model: nn.Module) -> None:
+    """Raise a ValueError that names the first parameter that holds NaN or infinity, if one does.
+
+    Not every such number reaches the logits: a row of the embedding may not be read, an expert not be visited. The
+    smallest and the largest number tell, in a third of the time of a step for one token: NaN is both where there is
+    one.
+    """
+    for name, parameter in model.named_parameters():
+        if parameter.numel() == 0 or not values_are_known(parameter):
+            continue
+        ends = torch.stack(parameter.detach().aminmax())
+        if not bool(ends.isfinite().all()):
+            found = "NaN" if bool(ends.isnan().any()) else "infinity"
+            raise ValueError(
+                f"weights must be finite numbers, but {name} holds {found}; "
+                "take an earlier checkpoint, or convert the weights again if half precision overflowed"
+            )
 
 
 def values_are_known(x: Tensor) -> bool:

@@ -101,7 +101,7 @@ class MiniMindEduForCausalLM(MiniMindEduPreTrainedModel, GenerationMixin):
         if labels is not None:
             items = options.get("num_items_in_batch")
             # of several small batches, one may have nothing to predict
-            check_labels(labels, logits, needed=items is None)
+            check_labels(labels, logits.shape, needed=items is None)
             sizes = {"vocab_size": self.config.vocab_size, "num_items_in_batch": items}
             loss = self.loss_function(logits=logits, labels=labels.long(), **sizes)
         if not routing:

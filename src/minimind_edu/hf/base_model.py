@@ -76,12 +76,7 @@ class MiniMindEduPreTrainedModel(PreTrainedModel):
 
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
-        if isinstance(module, MiniMindModel):
-            # from_pretrained builds on the meta device and leaves empty memory where no file holds a tensor; but
-            # where only the weights are on meta, as accelerate puts them, the tables are already as they should be
-            if not module.embed_tokens.weight.is_meta:
-                module.rebuild_tables()
-        elif isinstance(module, MoEGate):
+        if isinstance(module, MoEGate):
             module.reset_parameters()
         else:
             super()._init_weights(module)

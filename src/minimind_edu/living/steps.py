@@ -66,7 +66,7 @@ def in_block(block: MiniMindBlock, x: Tensor, tables: tuple[Tensor, Tensor], cac
     keys, values = cache.append(k, v)  # [B, S, K, D] -> [B, T, K, D]
     every = repeat_kv(keys, q.shape[2] // keys.shape[2])  # [B, T, K, D] -> [B, T, H, D]
     scores = torch.einsum("bshd,bthd->bhst", q, every) / q.shape[-1] ** 0.5
-    mixed, weights = attention(q, keys, values)
+    mixed, weights = attention(q, keys, values, None)  # one new token: it sees all
     attended = attend.o_proj(mixed.flatten(2))  # [B, S, H, D] -> [B, S, H*D] -> [B, S, E]
     between = x + attended
     again = block.post_attention_layernorm(between)

@@ -109,7 +109,7 @@ class Reader(nn.Module):
             repeat_kv(heads, QUERY_HEADS // heads.shape[2])
             for heads in (proj(people).unflatten(-1, (-1, self.head_dim)) for proj in (self.k_proj, self.v_proj))
         )
-        output, _ = attention(query, key, value)
+        output, _ = attention(query, key, value, None)  # one question: it sees all
         return self.head(self.o_proj(output.flatten(2))[:, 0]).unflatten(-1, (PROPERTIES, VALUES))
 
 

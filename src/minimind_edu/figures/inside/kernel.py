@@ -238,7 +238,7 @@ class Kernel:
         options = Sampling(
             do_sample=True,
             temperature=settings["temperature"],
-            top_k=int(settings["topK"]) or None,
+            top_k=int(settings["topK"]),
             top_p=settings["topP"],
         )
         return int(options.choose(self._logits(self.kept[at].streams[-1])[None]))

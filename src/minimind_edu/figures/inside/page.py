@@ -25,7 +25,7 @@ from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.quantization import Grid, matrices, quantize, rounded_model
 from minimind_edu.rope_frequencies import rope_frequencies
 from minimind_edu.stored import replacing
-from minimind_edu.validation import check_choice
+from minimind_edu.validation import check_choice, check_finite
 from minimind_edu.weights.checkpoints import save_checkpoint
 from minimind_edu.weights.int8 import ROWS, SCALE
 
@@ -77,9 +77,10 @@ def check_fits(model: MiniMindForCausalLM) -> None:
 
 
 def check_runs(model: MiniMindForCausalLM) -> None:
-    """Raise a ValueError if the views cannot show this kind of model."""
+    """Raise a ValueError if the views cannot show this kind of model, or its weights are not finite."""
     if model.config.norm_placement != "pre":
         raise ValueError("this model has its norms after each part, and a page runs those with the norms before it")
+    check_finite(model)
 
 
 def write_page(

@@ -12,11 +12,20 @@
  * @typedef {(logits: Float64Array, settings: Settings) => Float64Array} Step
  */
 
+const ROUNDING = 1e-6; // of a sum of float32 probabilities, as a share of it
+
+/** @type {(logits: Numbers) => number} */
+function largestOf(logits) {
+  let largest = -Infinity;
+  for (const logit of logits) largest = Math.max(largest, logit); // NaN stays NaN
+  return largest;
+}
+
 /** exp(logits / temperature), divided by their sum. Subtracting the largest changes nothing and avoids infinity. */
 /** @type {(logits: Numbers, temperature?: number) => Float32Array} */
 export function softmax(logits, temperature = 1) {
-  let [largest, sum] = [-Infinity, 0];
-  for (const logit of logits) largest = Math.max(largest, logit);
+  const largest = largestOf(logits);
+  let sum = 0;
   const powers = new Float32Array(logits.length);
   for (let i = 0; i < powers.length; i++) sum += powers[i] = Math.exp((logits[i] - largest) / temperature);
   return powers.map((power) => power / sum);
@@ -51,34 +60,45 @@ function divide(logits, { temperature = 1 }) {
 /** @type {(logits: Float64Array | Float32Array) => number[]} */
 const byLogit = (logits) => [...logits.keys()].sort((a, b) => logits[b] - logits[a]); // the largest first
 
-/** Keep the k largest, and those equal to the last one. @type {Step} */
+/** Keep the k largest, and those equal to the last one; 0 keeps all. @type {Step} */
 function keepTopK(logits, { topK }) {
   const least = logits[byLogit(logits)[Math.min(topK || Infinity, logits.length) - 1]];
   return logits.map((logit) => (logit < least ? -Infinity : logit));
 }
 
-/** Keep the most probable words until their probabilities reach p; at least one. @type {Step} */
-function keepTopP(logits, { topP }) {
-  if (!(topP > 0 && topP < 1)) return logits;
+/**
+ * Keep the fewest of the most probable words whose probabilities reach p; at least one. 1 keeps all. A word goes if it
+ * and those below are not needed: they are summed from the least probable on, where little is rounded.
+ * @type {Step}
+ */
+function keepTopP(logits, { topP = 1 }) {
+  if (topP === 1) return logits;
   const [probabilities, kept] = [softmax(logits), logits.slice()];
-  let before = 0;
-  for (const id of byLogit(logits)) {
-    if (before >= topP) kept[id] = -Infinity;
-    before += probabilities[id];
+  const order = [...logits.keys()].sort((a, b) => logits[a] - logits[b]); // the least probable first
+  let sum = 0;
+  for (const id of order.slice(0, -1)) {
+    sum += probabilities[id];
+    if (sum <= (1 - topP) * (1 + ROUNDING)) kept[id] = -Infinity;
   }
   return kept;
 }
 
-/** Keep words at least this fraction as probable as the most probable one. @type {Step} */
+/** Keep words at least this fraction as probable as the most probable one; 0 keeps all. @type {Step} */
 function keepMinP(logits, { minP = 0 }) {
   const probabilities = softmax(logits);
-  const least = minP * Math.max(...probabilities);
+  const least = Math.fround(Math.fround(minP) * Math.max(...probabilities)); // as torch computes it
   return logits.map((logit, id) => (probabilities[id] < least ? -Infinity : logit));
 }
 
-/** The probabilities [V] that a token is drawn from: 0 where it was cut. Temperature 0 leaves the most probable. */
+/**
+ * The probabilities [V] that a token is drawn from: 0 where it was cut. Temperature 0 leaves the most probable. Throws
+ * if the largest logit is no number: NaN and infinity carry over to it, and no comparison would tell.
+ */
 /** @type {(logits: Numbers, settings?: Settings) => Float32Array} */
 export function drawnFrom(logits, settings = {}) {
+  if (!Number.isFinite(largestOf(logits))) {
+    throw new Error("the logits contain NaN or infinity, so no token is the most probable one");
+  }
   const { minP: reshaped } = reshape(logits, settings); // the last step
   if (settings.temperature !== 0) return softmax(reshaped);
   const first = byLogit(reshaped)[0];

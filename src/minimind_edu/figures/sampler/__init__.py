@@ -84,8 +84,8 @@ class Sampler(Figure):
             repetition_penalty=self.repetition_penalty,
             temperature=self.temperature,
             top_k=self.top_k,
-            top_p=self.top_p if self.top_p < 1 else None,
-            min_p=self.min_p or None,
+            top_p=self.top_p,
+            min_p=self.min_p,
         )
 
     def probabilities(self) -> tuple[Tensor, Tensor]:
