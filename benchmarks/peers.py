@@ -26,7 +26,7 @@ from minimind_edu.config import MiniMindConfig
 from minimind_edu.hf import to_transformers
 from minimind_edu.model import MiniMindForCausalLM
 
-Decoder = MiniMindForCausalLM | fast.LeanDecoder
+Decoder = MiniMindForCausalLM | fast.CompiledDecoder
 
 
 @dataclass(frozen=True)

@@ -35,10 +35,10 @@ def wide_model(kind="minimind3", **changes):
 @torch.no_grad()
 def logits_of(decoder, ids):
     """Of a prompt, and of the tokens after it one by one."""
-    out = decoder(ids[:, :5], logits_to_keep=0)
+    out = decoder(ids[:, :5], use_cache=True)
     logits = [out.logits]
     for position in range(5, ids.shape[1]):
-        out = decoder(ids[:, position : position + 1], None, out.past_key_values)
+        out = decoder(ids[:, position : position + 1], None, out.past_key_values, True)
         logits.append(out.logits)
     return torch.cat(logits, dim=1)
 

@@ -6,16 +6,23 @@ MiniMind: GenerationMixin.generate in MiniMind2, an own `generate` in MiniMind3.
 """
 
 from collections.abc import Iterator
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from minimind_edu.config import MiniMindConfig, tokens_of
 from minimind_edu.device import one_thread
 from minimind_edu.kv_cache import KVCache
 from minimind_edu.sampling import Sampling
-from minimind_edu.validation import check_attention_mask, check_count, check_flag, check_token_ids, checked_before
+from minimind_edu.validation import (
+    check_attention_mask,
+    check_count,
+    check_finite,
+    check_flag,
+    check_token_ids,
+    checked_before,
+)
 
 Ends = int | list[int] | tuple[int, ...] | Literal["config"] | None
 
@@ -91,6 +98,8 @@ def stream(
     padding = pad_token_id if pad_token_id is not None else ends[0] if ends else 0
     for name, token in (*(("eos_token_id", end) for end in ends), ("pad_token_id", padding)):
         check_count(name, token, 0, config.vocab_size - 1)
+    if hasattr(model, "named_parameters"):  # a decoder has those of its model
+        check_finite(cast(nn.Module, model))
     prompt, total = input_ids.long(), input_ids.shape[1] + max_new_tokens
 
     def steps() -> Iterator[Tensor]:

@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 _FLOAT32 = torch.finfo(torch.float32)  # tiny: 1.2e-38, max: 3.4e38
 _COMPARISONS = {"above": operator.gt, "at least": operator.ge, "below": operator.lt, "at most": operator.le}
@@ -118,6 +118,25 @@ def check_attention_mask(mask: Any, shape: Sequence[int | None], meaning: str = 
             f"attention_mask holds 1 on tokens and 0 on padding, got {strange}; a mask that is added to the scores, "
             "0 and -inf, becomes one of these with `mask == 0`"
         )
+
+
+def check_finite(model: nn.Module) -> None:
+    """Raise a ValueError that names the first parameter that holds NaN or infinity, if one does.
+
+    Not every such number reaches the logits: a row of the embedding may not be read, an expert not be visited. The
+    smallest and the largest number tell, in a third of the time of a step for one token: NaN is both where there is
+    one.
+    """
+    for name, parameter in model.named_parameters():
+        if parameter.numel() == 0 or not values_are_known(parameter):
+            continue
+        ends = torch.stack(parameter.detach().aminmax())
+        if not bool(ends.isfinite().all()):
+            found = "NaN" if bool(ends.isnan().any()) else "infinity"
+            raise ValueError(
+                f"weights must be finite numbers, but {name} holds {found}; "
+                "take an earlier checkpoint, or convert the weights again if half precision overflowed"
+            )
 
 
 def values_are_known(x: Tensor) -> bool:
