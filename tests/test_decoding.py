@@ -26,7 +26,7 @@ from minimind_edu import MiniMindForCausalLM, attention, generation, rope
 from minimind_edu.attention import Attention
 from minimind_edu.fast import library
 from minimind_edu.fast.decoding import AGAIN, MOST, CompiledDecoder, decoder
-from minimind_edu.fast.step import Table
+from minimind_edu.fast.step import Table, UnreadableError
 from minimind_edu.kv_cache import KVCache
 from minimind_edu.norms import RMSNorm
 from minimind_edu.rope_frequencies import RopeScaling
@@ -606,12 +606,17 @@ def steps_compared(model, ids):
     return [count for count in compared if count]
 
 
+def transposed(weight):
+    weight.data = weight.data.t()
+
+
 MIDWAY = {
     "a parameter": lambda m: setattr(m.lm_head, "weight", torch.nn.Parameter(m.lm_head.weight.data.flip(0))),
     "a module": lambda m: setattr(m.model.layers[1], "mlp", copy.deepcopy(m.model.layers[0].mlp)),
     "the memory of a parameter": lambda m: setattr(m.model.norm.weight, "data", -m.model.norm.weight.data),
     "a forward": CHANGED["a builtin"],
     "a hook": CHANGED["a hook"],
+    "the order in memory": lambda m: transposed(m.model.layers[0].self_attn.o_proj.weight),
     "the tables of positions": lambda m: setattr(m.model, "freqs_cos", -m.model.freqs_cos),
     "no parameter": lambda m: parametrize.register_parametrization(m.lm_head, "weight", torch.nn.Identity()),
     "in place": lambda m: m.model.layers[0].self_attn.k_proj.weight.data.neg_(),
@@ -748,6 +753,37 @@ def test_a_global_hook_keeps_decoding_plain():
             decoder(model_of("minimind2"), "compiled")
     finally:
         handle.remove()
+
+
+def test_a_hook_that_only_looks_on_is_called():
+    """No logit shows it. So does a method that one part alone has."""
+    for watch in (
+        lambda part, seen: part.register_forward_hook(lambda *_: seen.append(1) and None),
+        lambda part, seen: part.register_forward_pre_hook(lambda *_: seen.append(1) and None),
+        lambda part, seen: setattr(part, "forward", lambda x, call=part.forward: seen.append(1) or call(x)),
+    ):
+        model, seen = model_of("minimind2"), []
+        watch(model.model.layers[1].mlp, seen)
+        with pytest.warns(UserWarning, match="model.layers.1.mlp would not be called"):
+            decoder(model).generate(token_ids(1, 4), 5, eos_token_id=None)
+        assert len(seen) == 5
+
+
+WRONG_PLACES = {
+    "a smaller vocabulary": lambda m: put("lm_head", "weight", lambda _: torch.nn.Parameter(torch.ones(60, 32)))(m),
+    "a shorter gain": lambda m: put("model.norm", "weight", lambda _: torch.nn.Parameter(torch.ones(31)))(m),
+    "tables of fewer channels": lambda m: setattr(m.model, "freqs_sin", m.model.freqs_sin[:, :6].contiguous()),
+    "fewer experts": lambda m: m.model.layers[0].mlp.experts.pop(0),
+    "no memory": lambda m: m.model.norm.weight.data.untyped_storage().resize_(0),
+}
+
+
+@pytest.mark.parametrize("place", WRONG_PLACES)
+def test_no_address_is_taken_of_what_does_not_have_the_config_s_place(place):
+    model = model_of("minimind2_moe", tie_word_embeddings=False)
+    WRONG_PLACES[place](model)
+    with pytest.raises(UnreadableError, match="step.cpp (expects|reads)"):
+        Table(model)
 
 
 def test_another_device_stays_plain():

@@ -51,3 +51,11 @@ def test_the_modules_are_those_of_the_restored_matrix(to):
         exact = torch.nn.functional.linear(many, held.restored())
         assert torch.equal(RoundedLinear(held)(many), exact) and exact.requires_grad == many.requires_grad
     assert torch.equal(RoundedEmbedding(held)(ids), held.restored()[ids])
+
+
+@every_precision
+def test_a_row_that_there_is_not_is_refused(to):
+    table = RoundedEmbedding(rounded(tensor(50, 64, dtype=torch.float32), to))
+    for row in (-1, 50):
+        with pytest.raises(IndexError, match="there are 50 rows"):
+            table(torch.tensor([[3, row]]))

@@ -36,6 +36,7 @@ from minimind_edu import generation
 from minimind_edu.config import MiniMindConfig
 from minimind_edu.fast.compilable import Snapshot, why_only_plain
 from minimind_edu.fast.library import NoLibraryError
+from minimind_edu.fast.matrix import NUMBERS
 from minimind_edu.fast.step import Table, UnreadableError
 from minimind_edu.kv_cache import KVCache
 from minimind_edu.model import CausalLMOutput, MiniMindForCausalLM, Past
@@ -94,8 +95,8 @@ class CompiledDecoder:
 
     Args:
         model: is left as it is.
-        code: what you made of the text of `step.cpp` (`library.SOURCE`), to compile instead. None: as it is. What
-            is changed so that it computes something else is not compared with the model.
+        code: what you made of the text of `step.cpp` (`library.SOURCE`), to compile instead. It may compute something
+            else, so nothing is compared, and it reads short prompts, too. None: as it is.
     """
 
     way, most, close = "compiled", MOST, CLOSE
@@ -134,8 +135,10 @@ class CompiledDecoder:
         if text is None or not text.snapshot.is_true():
             text = self._look()
         with torch.no_grad():
-            if past is not None and past.length > 0 and _may_fit(input_ids, attention_mask, logits_to_keep):
-                out = self._read(text, input_ids, attention_mask, past, logits_to_keep)
+            continues = self._code is not None or (past is not None and past.length > 0)
+            if continues and _may_fit(input_ids, attention_mask, logits_to_keep):
+                new = KVCache(self.config.num_hidden_layers)
+                out = self._read(text, input_ids, attention_mask, past or new, logits_to_keep)
         if out is None:
             out = self.model(input_ids, attention_mask, past, True, logits_to_keep=logits_to_keep)
         if isinstance(out.past_key_values, KVCache):
@@ -213,6 +216,10 @@ def _room(table: Table, ids: Tensor, mask: Tensor | None, past: KVCache) -> Room
     if ids.numel() == 0 or ids.device.type != "cpu" or len(past) != config.num_hidden_layers:
         return None
     (batch, length), end = ids.shape, past.length + ids.shape[1]
+    if past.length == 0:
+        past = past.fork()
+        for layer in past.layers:
+            layer.append(*torch.empty(2, batch, 0, config.num_key_value_heads, config.head_dim, **NUMBERS))
     if any(layer.length != past.length for layer in past.layers) or end > table.positions:
         return None
     if mask is not None and mask.shape != (batch, end):
