@@ -59,3 +59,12 @@ def test_a_row_that_there_is_not_is_refused(to):
     for row in (-1, 50):
         with pytest.raises(IndexError, match="there are 50 rows"):
             table(torch.tensor([[3, row]]))
+
+
+@every_precision
+@pytest.mark.parametrize("bad", [torch.nan, torch.inf, -torch.inf])
+def test_what_is_not_finite_is_not_rounded(to, bad):
+    matrix = tensor(50, 64, dtype=torch.float32)
+    matrix[3, 4] = bad
+    with pytest.raises(ValueError, match="only .*finite numbers can be rounded"):
+        rounded(matrix, to)
