@@ -160,8 +160,12 @@ def test_single_tokens_are_read_by_the_step_and_prompts_and_the_first_of_them_by
         compiled.generate(token_ids(1, length), 6, eos_token_id=None)
         assert (read, taken) == ([length, 1], [1] * 5)
         read.clear(), taken.clear()
-    compiled(token_ids(2, MOST // 2 + 1), None, compiled(token_ids(2, 3), use_cache=True).past_key_values, True)
-    assert (read, taken) == ([3, MOST // 2 + 1], [])
+    out = compiled(token_ids(2, 3), use_cache=True)
+    out = compiled(token_ids(2, 1), None, out.past_key_values, True)
+    compiled(token_ids(2, MOST // 2), None, out.past_key_values, True)
+    assert (read, taken) == ([3, 1], [1])
+    compiled(token_ids(2, MOST // 2 + 1), None, out.past_key_values, True)
+    assert (read, taken) == ([3, 1, MOST // 2 + 1], [1])
 
 
 def test_a_decoder_is_called_like_its_model():
@@ -223,13 +227,19 @@ def test_what_the_model_has_read_is_continued():
     torch.testing.assert_close(logits, expected, rtol=0, atol=2e-5 * expected.abs().max().item())
 
 
-def test_ids_outside_the_vocabulary_are_refused():
-    """They would be read from other memory."""
+def test_ids_outside_the_vocabulary_and_positions_behind_the_last_are_refused():
+    """They would be read from other memory; in a text that was compared before, so that the model does not look."""
     model = model_of("minimind2")
-    compiled, past = decoder(model), past_of(model)
+    compiled, past = decoder(model), past_of(model, 62)
+    past = compiled(token_ids(1, 1), None, past, True).past_key_values
     for token in (-1, 61, 2**40):
         with pytest.raises(ValueError, match=r"token ids must lie in \[0, 61\)"):
             compiled(torch.tensor([[token]]), None, past, True)
+    with pytest.raises(ValueError, match="exceed max_position_embeddings=64"):
+        compiled(token_ids(1, 2), None, past, True)
+    past = compiled(token_ids(1, 1), None, past, True).past_key_values
+    with pytest.raises(ValueError, match="exceed max_position_embeddings=64"):
+        compiled(token_ids(1, 1), None, past, True)
 
 
 def test_padding_elsewhere_than_in_front_is_read_by_the_model():

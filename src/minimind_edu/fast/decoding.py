@@ -174,9 +174,9 @@ class CompiledDecoder:
             return None
         keep = keep or ids.shape[1]
         logits = text.table.read(ids, past.length, room.keys, room.values, room.padding, keep)
-        if text.is_due and self._code is None and (mask is None or bool(mask[:, -keep:].any())):
+        if text.is_due and self._code is None:
             out = self.model(ids, mask, past, True, logits_to_keep=keep)
-            if not self._agree(logits, out.logits, mask):
+            if not self._agree(logits, out.logits):
                 text.plain = "step.cpp and the model as it is now give different logits"
                 if text.compared is not None:
                     text.plain += f"; the last {text.read - text.compared} tokens may be others than the model's"
@@ -186,10 +186,10 @@ class CompiledDecoder:
         text.read += ids.shape[1]
         return CausalLMOutput(logits, cast(Tensor, None), room.past)
 
-    def _agree(self, logits: Tensor, expected: Tensor, mask: Tensor | None) -> bool:
-        """Whether they differ by no more than rounding, `[B, S, V]`; what stands on padding does not count."""
+    def _agree(self, logits: Tensor, expected: Tensor) -> bool:
+        """Whether they differ by no more than rounding, `[B, S, V]`; both let padding look at itself alone."""
         near = (logits - expected).abs() <= self.close * expected.abs().amax(-1, keepdim=True)  # NaN is not near
-        return bool((near if mask is None else near[mask[:, -logits.shape[1] :] != 0]).all())
+        return bool(near.all())
 
     def _tell(self, reason: str | None) -> None:
         """Warn who called from outside the package, once as long as the reason stays the same."""
