@@ -56,7 +56,7 @@ class Agreement(Scenario):
     prompt: int = 32
     new: int = 96
     batch: int = 1
-    peers: tuple[str, ...] = ("transformers static", "notes", "plain", "lean", "compiled")
+    peers: tuple[str, ...] = ("transformers static", "notes", "plain", "compiled")
 
     @property
     def name(self) -> str:

@@ -10,11 +10,11 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from benchmarks.engines import ENGINES
-from benchmarks.findings import OURS, ROUNDED, Result
+from benchmarks.findings import BEFORE, OURS, ROUNDED, Result
 from minimind_edu.plotting import INK, LINE, WIDTH, Picture, style_axes
 
 TITLES = {"small": "Small, 26 M", "base": "Base, 104 M"}  # parameters
-MINE = (*OURS, *ROUNDED)
+MINE = (*OURS, *BEFORE, *ROUNDED)
 GROUPS = ((3, 9), (1.5, 3), (0.8, 1.5), (0, 0.8))  # bytes, more than the first and at most the second
 ROW = 16  # units from one name to the next
 NAMES = 132  # units, the column in which they stand

@@ -13,7 +13,8 @@ from benchmarks.timing import Spread, ratios, slope
 
 Result = dict[str, Any]
 
-OURS = ("plain", "lean", "compiled")
+OURS = ("plain", "compiled")
+BEFORE = ("lean",)  # ways of this package that only stored runs have
 LIMIT = "read limit"
 AGAINST = "x transformers"
 
@@ -25,7 +26,6 @@ SPEED = {  # times as fast as transformers, batch 1
 }
 SPEED_OF_BATCH = 1.05
 SHORT_PROMPT = 32  # a faster step cannot make up for the time that a long prompt takes to read
-LEAN_AGAINST_PLAIN = 1.25
 SHARE_OF_LIMIT = 0.85  # compiled, small
 CACHED_AGAINST_UNCACHED = 8.0
 SLOPE_AGAINST_NOTES = 0.35
@@ -107,8 +107,6 @@ def of_decode(result: Result) -> list[Finding]:
             )
         lines.append(line)
     lines += [_share_of_limit(result, name) for name in OURS if name in seconds]
-    if "lean" in seconds:
-        lines.append(_lean_against_plain(result))
     if "no cache" in seconds:
         lines.append(_against_uncached(result))
     return lines
@@ -131,18 +129,6 @@ def _share_of_limit(result: Result, name: str) -> Finding:
         rounds=tuple(ratios(seconds[LIMIT], seconds[name])),
         against="of the read limit",
         target=SHARE_OF_LIMIT if judged and result["prompt"] <= SHORT_PROMPT else None,
-    )
-
-
-def _lean_against_plain(result: Result) -> Finding:
-    seconds = result["seconds"]
-    judged = result["batch"] == 1 and result["prompt"] <= SHORT_PROMPT
-    return Finding(
-        result["name"],
-        "lean",
-        rounds=tuple(ratios(seconds["plain"], seconds["lean"])),
-        against="x plain",
-        target=LEAN_AGAINST_PLAIN if judged else None,
     )
 
 
@@ -274,7 +260,7 @@ def of_engines(result: Result) -> list[Finding]:
 def best_engine(result: Result, name: str) -> str | None:
     """The fastest engine whose weights have as many bytes as those of one of our ways."""
     least, most = OF_KIND[name]
-    sizes, ours = result["bytes_per_weight"], {*OURS, *ROUNDED}
+    sizes, ours = result["bytes_per_weight"], {*OURS, *BEFORE, *ROUNDED}
     there = [it for it in result["seconds"] if it not in ours and least < sizes[it] <= most]
     return min(there, key=lambda it: statistics.median(result["seconds"][it]), default=None)
 
@@ -288,7 +274,7 @@ def of_threads(result: Result) -> list[Finding]:
     lines = []
     for name, each in result["seconds"].items():
         rate = f"{1 / statistics.median(each):.1f} tokens/s with {result['threads']} threads"
-        target = SECOND_THREAD if name in {*OURS, *ROUNDED} and result["threads"] == 2 else None
+        target = SECOND_THREAD if name in {*OURS, *BEFORE, *ROUNDED} and result["threads"] == 2 else None
         gain = tuple(ratios(result["alone"][name], each))
         lines.append(Finding(result["name"], name, rate, gain, "x one thread", target))
     return lines

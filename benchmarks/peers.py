@@ -4,7 +4,7 @@ transformers          LlamaForCausalLM, DynamicCache: what `generate` does by de
 transformers static   the same with StaticCache
 notes                 torch.cat cache and repeat_kv: notes_way.py
 plain                 this package as it is
-lean, compiled        its two faster ways of decoding
+compiled              its faster way of decoding
 no cache              the whole text again at every step
 transformers compiled StaticCache and torch.compile, which transformers does by itself on GPUs only
 int4, int8, bfloat16  compiled, with rounded weights: not the same tokens
@@ -26,7 +26,7 @@ from minimind_edu.config import MiniMindConfig
 from minimind_edu.hf import to_transformers
 from minimind_edu.model import MiniMindForCausalLM
 
-Decoder = MiniMindForCausalLM | fast.LeanDecoder
+Decoder = MiniMindForCausalLM | fast.CompiledDecoder
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,6 @@ def build_peers(config: MiniMindConfig, device: torch.device, dtype: torch.dtype
         ),
         "notes": _collecting(partial(notes_way.stream, model)),
         "plain": _ours(model),
-        "lean": _ours(fast.decoder(model, "lean")),
         "compiled": _ours(fast.decoder(model, "compiled"), compiles=True),
         "no cache": _ours(model, use_cache=False),
     }

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from benchmarks.byte_chart import byte_chart, of_one
-from benchmarks.findings import LIMIT, OURS, Result
+from benchmarks.findings import BEFORE, LIMIT, OURS, Result
 from benchmarks.timing import Spread, ratios
 from minimind_edu.plotting import INK, Picture, curve_styles, style_axes
 
@@ -63,7 +63,7 @@ def draw_decode(result: Result, ax: Axes) -> None:
     names = list(seconds)
     for place, name in enumerate(names):
         spread = Spread.of(ratios(seconds["transformers"], seconds[name]))
-        strength = 0 if name == LIMIT else 0.6 if name in OURS else 0.25  # the limit is only an outline
+        strength = 0 if name == LIMIT else 0.6 if name in (*OURS, *BEFORE) else 0.25  # the limit is only an outline
         ax.barh(place, spread.median, 0.62, color=(INK, strength), edgecolor=(INK, strength or 0.6))
         ax.hlines(place, spread.low, spread.high, color=INK, linewidth=1.6)
         rate = result["batch"] / statistics.median(seconds[name])

@@ -17,8 +17,8 @@ from benchmarks.peers import Peer, llama_twin, random_model
 from minimind_edu.costs import generation_cost
 from minimind_edu.machine import large_product
 
-CACHED = ("transformers", "transformers static", "notes", "plain", "lean", "compiled")
-STEPPING = ("transformers", "notes", "plain", "lean", "compiled")
+CACHED = ("transformers", "transformers static", "notes", "plain", "compiled")
+STEPPING = ("transformers", "notes", "plain", "compiled")
 BRIEF = 3
 
 
@@ -133,7 +133,7 @@ class Prefill(Scenario):
 
     kind = "prefill"
     prompt: int = 512
-    peers: tuple[str, ...] = ("transformers", "notes", "plain", "lean")
+    peers: tuple[str, ...] = ("transformers", "notes", "plain")
 
     @property
     def name(self) -> str:

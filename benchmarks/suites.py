@@ -29,13 +29,13 @@ QUICK: tuple[Scenario, ...] = (
     Training(rounds=2, budget=6, batch=4),
     Decode("small", 3, 10, new=48),
     Uncached("small", 2, 6, new=24),
-    Decode("small", 2, 6, new=8, batch=8, peers=("transformers", "notes", "plain", "lean")),
-    Decode("small", 2, 6, prompt=256, new=16, peers=("transformers", "notes", "plain", "lean")),
+    Decode("small", 2, 6, new=8, batch=8, peers=("transformers", "notes", "plain")),
+    Decode("small", 2, 6, prompt=256, new=16, peers=("transformers", "notes", "plain")),
     Prefill("small", 3, 6, prompt=256),
     Context("small", 3, 8, contexts=(128, 512, 1024), steps=4),
     CacheBytes("small", batch=2, positions=64),
     Agreement("small", new=16),
-    Decode("base", 3, 10, new=6, peers=("transformers", "notes", "plain", "lean")),
+    Decode("base", 3, 10, new=6, peers=("transformers", "notes", "plain")),
 )
 
 # What `--peers` adds

@@ -109,7 +109,7 @@ def peers():
 
 
 @pytest.mark.parametrize("batch", [1, 3])
-@pytest.mark.parametrize("name", ["transformers static", "notes", "plain", "lean", "compiled", "no cache"])
+@pytest.mark.parametrize("name", ["transformers static", "notes", "plain", "compiled", "no cache"])
 def test_every_peer_gives_the_tokens_of_transformers(peers, name, batch):
     ids = token_ids(batch, 9)
     expected = peers["transformers"].generate(ids, 20)
@@ -117,7 +117,7 @@ def test_every_peer_gives_the_tokens_of_transformers(peers, name, batch):
     assert torch.equal(peers[name].generate(ids, 20), expected)
 
 
-@pytest.mark.parametrize("name", ["transformers", "notes", "plain", "lean", "compiled"])
+@pytest.mark.parametrize("name", ["transformers", "notes", "plain", "compiled"])
 def test_a_stream_yields_what_generate_returns(peers, name):
     ids = token_ids(2, 9)
     streamed = torch.stack(list(peers[name].stream(ids, 12)), dim=1)
@@ -190,7 +190,6 @@ def decode_result(**changes):
     seconds = {
         "transformers": [2.0, 4.0, 3.0],
         "plain": [1.0, 4.0, 2.0],
-        "lean": [1.0, 2.0, 1.5],
         "compiled": [0.5, 1.0, 1.0],
         "read limit": [0.4, 0.9, 0.5],
     }
@@ -223,14 +222,6 @@ def test_a_missed_target_names_the_limit_where_reading_is_the_reason():
     assert find(above, "compiled", "x transformers").verdict == "not reached"
 
 
-def test_lean_is_judged_against_plain_where_steps_are_what_takes_the_time():
-    line = find(decode_result(), "lean", "x plain")
-    assert line.rounds == (1.0, 2.0, 2.0 / 1.5)
-    assert (line.target, line.reached) == (1.25, True)
-    for change in ({"batch": 8}, {"prompt": 512}):
-        assert find(decode_result(**change), "lean", "x plain").target is None
-
-
 def test_the_share_of_the_read_limit_is_the_limit_over_the_time():
     line = find(decode_result(), "compiled", "of the read limit")
     assert line.rounds == (0.8, 0.9, 0.5)
@@ -246,7 +237,6 @@ def test_the_share_of_the_read_limit_is_the_limit_over_the_time():
         ({"prompt": 512}, "compiled", None),
         ({"size": "base"}, "plain", 1.0),
         ({"batch": 8}, "plain", 1.05),
-        ({}, "lean", None),
     ],
     ids=str,
 )
@@ -265,7 +255,7 @@ def context_result():
     def rounds(rise):
         return [[0.01 + rise * noise * context for context in (128, 1024)] for noise in (1, 1.1)]
 
-    rises = {"transformers": 2e-6, "notes": 4e-6, "plain": 1e-6, "lean": 1e-6, "compiled": 5e-7}
+    rises = {"transformers": 2e-6, "notes": 4e-6, "plain": 1e-6, "compiled": 5e-7}
     seconds = {name: rounds(rise) for name, rise in rises.items()}
     name = "step against context, small"
     sizes = {"size": "small", "contexts": [128, 1024]}
@@ -291,10 +281,10 @@ def test_cache_bytes_must_be_exact():
 def test_one_different_token_is_not_agreement():
     result = {
         "kind": "agreement", "name": "agreement", "batch": 2, "new": 8, "full_logits": 2e-5,
-        "same_tokens": {"plain": 1.0, "lean": 15 / 16}, "cached_logits": {"plain": 9e-6},
+        "same_tokens": {"plain": 1.0, "compiled": 15 / 16}, "cached_logits": {"plain": 9e-6},
     }  # fmt: skip
     lines = {(line.what, line.value): line.reached for line in findings([result])}
-    assert lines[("plain", "16 tokens")] and not lines[("lean", "16 tokens")]
+    assert lines[("plain", "16 tokens")] and not lines[("compiled", "16 tokens")]
     assert not lines[("plain", "whole text")] and lines[("plain", "token by token")]
 
 
@@ -501,7 +491,7 @@ def test_a_quick_run_of_tiny_models_from_end_to_end(tmp_path, capsys, monkeypatc
         for rounds in result.get("seconds", {}).values():
             assert len(rounds) == 2 and np.all(np.array(rounds) > 0)
     agreed = [line for line in findings(run["results"]) if "agreement" in line.scenario]
-    assert {line.what for line in agreed} >= {"plain", "lean", "compiled", "notes"}
+    assert {line.what for line in agreed} >= {"plain", "compiled", "notes"}
     assert all(line.reached for line in agreed)
     assert (tmp_path / "run.svg").stat().st_size > 1000
     assert report.table(run) in capsys.readouterr().out

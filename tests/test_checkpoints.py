@@ -148,7 +148,7 @@ def with_another_head(model):
 UNSAVABLE = {
     "a state dict": (lambda model: model.state_dict(), "only a MiniMindForCausalLM can be saved, got OrderedDict"),
     "a wrapper": (torch.nn.DataParallel, "can be saved, got DataParallel"),
-    "a decoder": (lambda model: fast.decoder(model, "lean"), r"got LeanDecoder; a decoder holds it as .model"),
+    "a decoder": (lambda model: fast.decoder(model), r"got CompiledDecoder; a decoder holds it as .model"),
     "a rounded model": (
         lambda model: fast.rounded_decoder(model, "int8").model,
         r"differ: lm_head.weight is None instead of \[61, 32\]. A model whose matrices were rounded",

@@ -55,10 +55,10 @@ def test_this_machine_has_limits():
 
 
 def test_runs_stand_beside_their_costs(model):
-    runs = measure_runs(model, ("plain", "lean"), context=40, rounds=1)
-    assert list(runs) == ["prefill", "decode, plain", "decode, lean"]
+    runs = measure_runs(model, ("plain", "compiled"), context=40, rounds=1)
+    assert list(runs) == ["prefill", "decode, plain", "decode, compiled"]
     assert runs["prefill"][0] == prefill_cost(TINY, 40)
-    assert runs["decode, lean"][0] == decode_cost(TINY, 40)
+    assert runs["decode, compiled"][0] == decode_cost(TINY, 40)
     assert all(seconds > 0 for _, seconds in runs.values())
 
 
@@ -98,9 +98,9 @@ def test_a_step_is_the_median_of_those_in_time_and_the_prompt_is_none(model, mon
 
 def test_ways_to_decode_take_turns_and_the_best_run_of_each_counts(model, monkeypatch):
     told = pretended(monkeypatch, [[9], [1], [2], [8], [3], [4]])
-    found = step_seconds(model, torch.tensor([[1]]), ("plain", "lean"), new=1)
-    assert told.asked == ["plain", "lean"] * 3
-    assert found == {"plain": 2, "lean": 1}
+    found = step_seconds(model, torch.tensor([[1]]), ("plain", "compiled"), new=1)
+    assert told.asked == ["plain", "compiled"] * 3
+    assert found == {"plain": 2, "compiled": 1}
 
 
 def test_decode_steps_attend_to_the_context_on_average(model, monkeypatch):

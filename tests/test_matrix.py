@@ -44,5 +44,27 @@ def test_int4_is_the_grid_of_32_columns():
 def test_the_modules_are_those_of_the_restored_matrix(to):
     matrix, x, ids = tensor(50, 64, dtype=torch.float32), tensor(2, 3, 64, dtype=torch.float32), torch.tensor([[3, 49]])
     held = rounded(matrix, to)
-    assert torch.equal(RoundedLinear(held)(x), torch.nn.functional.linear(x, held.restored()))
+    expected = torch.nn.functional.linear(x, held.restored())
+    close = {"bfloat16": 1e-5, "int8": 2e-4, "int4": 2e-2}[to] * expected.abs().max().item()
+    torch.testing.assert_close(RoundedLinear(held)(x), expected, rtol=0, atol=close)
+    for many in (x.expand(300, *x.shape), x.clone().requires_grad_()):  # restored
+        exact = torch.nn.functional.linear(many, held.restored())
+        assert torch.equal(RoundedLinear(held)(many), exact) and exact.requires_grad == many.requires_grad
     assert torch.equal(RoundedEmbedding(held)(ids), held.restored()[ids])
+
+
+@every_precision
+def test_a_row_that_there_is_not_is_refused(to):
+    table = RoundedEmbedding(rounded(tensor(50, 64, dtype=torch.float32), to))
+    for row in (-1, 50):
+        with pytest.raises(IndexError, match="there are 50 rows"):
+            table(torch.tensor([[3, row]]))
+
+
+@every_precision
+@pytest.mark.parametrize("bad", [torch.nan, torch.inf, -torch.inf])
+def test_what_is_not_finite_is_not_rounded(to, bad):
+    matrix = tensor(50, 64, dtype=torch.float32)
+    matrix[3, 4] = bad
+    with pytest.raises(ValueError, match="only .*finite numbers can be rounded"):
+        rounded(matrix, to)

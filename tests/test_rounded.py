@@ -2,18 +2,19 @@
 
 import copy
 import warnings
+from functools import partial
+from unittest import mock
 
 import pytest
 import torch
 from model_builders import KINDS, talkative_model, tiny_model, token_ids
 
-from minimind_edu import fast
-from minimind_edu.fast import decoding, library
-from minimind_edu.fast.compilable import Snapshot
-from minimind_edu.fast.matrix import PRECISIONS, Matrix
-from minimind_edu.fast.rounded import MOST
+from minimind_edu import attention, fast, generation
+from minimind_edu.attention import fast_attention
+from minimind_edu.fast import library
+from minimind_edu.fast.matrix import MOST, PRECISIONS, Matrix
 from minimind_edu.living import living_model, rounding
-from minimind_edu.model import CausalLMOutput
+from minimind_edu.model import CausalLMOutput, MiniMindForCausalLM
 from minimind_edu.quantization import rounded_model
 from minimind_edu.rope_frequencies import RopeScaling
 from minimind_edu.world import stories
@@ -39,10 +40,10 @@ def restored(model, to):
 def assert_close_logits(decoder, expected, ids, to, cut=4):
     """Of every position, first some at once, then one token at a time; of the largest logit."""
     logits = expected(ids).logits
-    out = decoder(ids[:, :cut], logits_to_keep=0)
+    out = decoder(ids[:, :cut], use_cache=True)
     found = [out.logits]
     for position in range(cut, ids.shape[1]):
-        out = decoder(ids[:, position : position + 1], None, out.past_key_values)
+        out = decoder(ids[:, position : position + 1], None, out.past_key_values, True)
         found.append(out.logits)
     off = (torch.cat(found, dim=1) - logits).abs() / logits.abs().max()
     if to == "int4":
@@ -64,7 +65,7 @@ def compiler(request, monkeypatch):
 def decoder_of(model, to, compiler):
     if compiler:
         return fast.rounded_decoder(model, to)
-    with pytest.warns(UserWarning, match="rounded decoding is only lean here: no compiler"):
+    with pytest.warns(UserWarning, match="rounded decoding is only plain here: no compiler"):
         return fast.rounded_decoder(model, to)
 
 
@@ -79,9 +80,9 @@ def test_a_text_is_that_of_the_rounded_and_restored_model(case, to, compiler):
         assert torch.equal(tokens, expected.generate(ids, 20, eos_token_id=None))
 
 
-def test_another_order_of_norms_is_read_lean(own_step):
+def test_another_order_of_norms_is_read_by_the_model(own_step):
     model, ids = talkative_model(norm_placement="post"), token_ids(1, 7)
-    with pytest.warns(UserWarning, match="rounded decoding is only lean here: step.cpp .*norm_placement is 'post'"):
+    with pytest.warns(UserWarning, match="rounded decoding is only plain here: step.cpp .*norm_placement is 'post'"):
         tokens = fast.rounded_decoder(model).generate(ids, 9, eos_token_id=None)
     assert torch.equal(tokens, restored(model, "int8").generate(ids, 9, eos_token_id=None))
 
@@ -110,8 +111,7 @@ def test_step_costs_a_trained_model_next_to_nothing_beside_rounding(own_step, to
         """Logits `[B, T, V]`, read in blocks that step.cpp reads."""
         out, found = None, []
         for part in it.split(MOST[to] // len(it), dim=1):
-            out = decoder(part, None, out and out.past_key_values, logits_to_keep=0)
-            assert isinstance(out, decoding.StepOutput)
+            out = decoder(part, None, out and out.past_key_values, True)
             found.append(out.logits)
         return CausalLMOutput(torch.cat(found, dim=1), None)
 
@@ -196,26 +196,28 @@ def test_weights_take_as_little_memory_as_their_bits(own_step, to, share):
 
 @every_precision
 def test_short_prompts_and_tokens_are_read_by_the_step(monkeypatch, own_step, to):
-    decoder, read = fast.rounded_decoder(model_of("minimind2"), to), []
-    forward = decoder.model.forward
-    monkeypatch.setattr(Snapshot, "is_true", lambda _: True)  # it would notice that forward is watched
+    """The first of the tokens by the rounded model too, whose modules multiply as the step does."""
+    decoder, read, restored_rows = fast.rounded_decoder(model_of("minimind2"), to), [], []
+    forward, restored_matrix = MiniMindForCausalLM.forward, Matrix.restored
     monkeypatch.setattr(
-        decoder.model, "forward", lambda ids, *_, **__: read.append(ids.shape[1]) or forward(ids, *_, **__)
+        MiniMindForCausalLM, "forward", lambda it, ids, *_, **o: read.append(ids.shape[1]) or forward(it, ids, *_, **o)
     )
-    monkeypatch.setattr(decoder, "most", 20)
+    monkeypatch.setattr(Matrix, "restored", lambda it: restored_rows.append(it.height) or restored_matrix(it))
+    monkeypatch.setitem(MOST, to, 20)
     for length in (5, 20, 21):
         decoder.generate(token_ids(1, length), 6, eos_token_id=None)
-    assert read == [21]
+        assert bool(restored_rows) == (length > 20)
+    assert read == [5, 1, 20, 1, 21, 1]
 
 
 def test_a_prompt_is_the_same_in_both_ways(own_step):
-    """Blocks of step.cpp, and matrices that are restored, to the last bit those of the restored model."""
+    """Many vectors: matrices that are restored, to the last bit those of the restored model."""
     for to in PRECISIONS:
-        model, ids = model_of("minimind2"), token_ids(1, 40)
+        model, ids = model_of("minimind2"), token_ids(13, 40)
+        assert ids.numel() > MOST[to]
         decoder, expected = fast.rounded_decoder(model, to), restored(model, to)
         with torch.no_grad():
-            restored_each = decoder(ids, use_cache=False).logits
-            assert torch.equal(restored_each, expected(ids, logits_to_keep=1).logits)
+            assert torch.equal(decoder(ids).logits, expected(ids).logits)
 
 
 # Refused
@@ -240,8 +242,49 @@ def test_what_has_addresses_is_not_copied(own_step):
 def test_a_model_that_somebody_changed_is_refused():
     model = tiny_model()
     model.lm_head.register_forward_hook(lambda *_: None)
-    with pytest.raises(ValueError, match="only an unchanged model can be rounded: .* changed at lm_head"):
+    with pytest.raises(ValueError, match="only an unchanged model can be rounded: a hook of lm_head would not be"):
         fast.rounded_decoder(model)
+
+
+@pytest.mark.parametrize("change", ["a bias", "another class", "eps", "a tensor more"])
+def test_a_model_that_computes_something_else_is_refused(change):
+    """What has no place in a rounded copy would be lost."""
+    model = tiny_model(intermediate_size=64)
+    mlp = model.model.layers[1].mlp
+    if change == "a bias":
+        mlp.up_proj = torch.nn.Linear(32, 64).double()
+    if change == "another class":
+        mlp.up_proj.__class__ = type("Doubled", (torch.nn.Linear,), {"forward": lambda self, x: 2 * x @ self.weight.T})
+    if change == "eps":
+        model.model.norm.eps = 5.0
+    if change == "a tensor more":
+        mlp.register_parameter("more", torch.nn.Parameter(torch.ones(3)))
+    with pytest.raises(ValueError, match="only an unchanged model can be rounded: (a new model|its tensors)"):
+        fast.rounded_decoder(model)
+
+
+@every_precision
+def test_a_function_that_somebody_patched_is_called(own_step, to):
+    """Before and while a text is decoded, and until it is what it was."""
+    decoder, ids = fast.rounded_decoder(model_of("minimind3"), to), token_ids(2, 7)
+    tokens, streams = decoder.generate(ids, 12, eos_token_id=None), []
+    with mock.patch.object(attention, "fast_attention", lambda *its: 2 * fast_attention(*its)):
+        with pytest.warns(UserWarning, match="only plain here: step.cpp and the model as it is now give different"):
+            changed = decoder.generate(ids, 12, eos_token_id=None)
+        assert torch.equal(changed, decoder.model.generate(ids, 12, eos_token_id=None))
+        assert not torch.equal(changed, tokens)
+    assert torch.equal(decoder.generate(ids, 12, eos_token_id=None), tokens)
+    for reader in (decoder, decoder.model):
+        stream = reader.stream(ids, 12, eos_token_id=None)
+        found = [next(stream) for _ in range(4)]
+        with mock.patch.object(attention, "apply_rotary_pos_emb", lambda q, k, cos, sin: (q, k)):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found += [next(stream) for _ in range(4)]
+        streams.append(torch.stack([*found, *stream]))
+    if to != "int4":
+        assert torch.equal(*streams)
+    assert not torch.equal(streams[0].T, tokens[:, 7:])
 
 
 def test_dropout_is_not_left_out_silently():
@@ -268,24 +311,26 @@ def test_a_weight_that_is_not_finite_once_rounded_is_refused(dtype, name, value,
     if value == 3.4028e38 and to != "bfloat16":
         fast.rounded_decoder(model, to)  # large, and finite
     else:
-        with pytest.raises(ValueError, match="finite"):
+        with pytest.raises(ValueError, match=f"must be finite numbers, .* but {name}.weight holds "):
             fast.rounded_decoder(model, to)
     embedding = tiny_model(dtype=dtype, tie_word_embeddings=False, intermediate_size=64)
     with torch.no_grad():
         embedding.model.embed_tokens.weight[5, 5] = torch.nan
-    with pytest.raises(ValueError, match="finite"):
+    with pytest.raises(ValueError, match="finite numbers, .* but model.embed_tokens.weight holds nan"):
         fast.rounded_decoder(embedding, to)
 
 
 @every_precision
-def test_what_becomes_NaN_later_is_told_as_by_any_model(to, compiler):
+def test_what_becomes_NaN_later_is_told_by_its_name(to, compiler):
     decoder, ids = decoder_of(model_of("minimind2"), to, compiler), token_ids(1, 5)
-    for gain in (decoder.model.model.layers[1].input_layernorm.weight, decoder.model.model.norm.weight):
+    for name in ("model.layers.1.input_layernorm", "model.norm"):
+        gain = decoder.model.get_submodule(name).weight
         before = gain.data.clone()
         gain.data[3] = torch.nan
         for reader in (decoder, decoder.model):
-            with pytest.raises(ValueError, match="NaN"):
-                reader.generate(ids, 3, eos_token_id=None)
+            for read in (reader.generate, partial(generation.generate, reader)):
+                with pytest.raises(ValueError, match=f"must be finite numbers, but {name}.weight holds NaN"):
+                    read(ids, 3, eos_token_id=None)
         gain.data.copy_(before)
     decoder.generate(ids, 3)
 
@@ -303,16 +348,15 @@ def test_the_rounded_model_may_be_changed_too(own_step):
     tokens = decoder.generate(ids, 9, eos_token_id=None)
     norm, part = decoder.model.model.norm, decoder.model.model.layers[1].mlp
     norm.forward = lambda x: -type(norm).forward(norm, x)
-    with pytest.warns(UserWarning, match="rounded decoding is only plain here: the model was changed since its w"):
+    with pytest.warns(UserWarning, match="rounded decoding is only plain here: the forward that .* gave model.norm"):
         changed = decoder.generate(ids, 9, eos_token_id=None)
     assert torch.equal(changed, decoder.model.generate(ids, 9, eos_token_id=None)) and not torch.equal(changed, tokens)
     del norm.forward
     assert torch.equal(decoder.generate(ids, 9, eos_token_id=None), tokens)
     down = part.down_proj
     part.down_proj = torch.nn.Linear(64, 32, bias=False)
-    with pytest.warns(UserWarning, match="only plain here"):
-        changed = decoder.generate(ids, 9, eos_token_id=None)
-    assert torch.equal(changed, decoder.model.generate(ids, 9, eos_token_id=None))
+    changed = decoder.generate(ids, 9, eos_token_id=None)
+    assert torch.equal(changed, decoder.model.generate(ids, 9, eos_token_id=None)) and not torch.equal(changed, tokens)
     part.down_proj = down
     assert torch.equal(decoder.generate(ids, 9, eos_token_id=None), tokens)
 

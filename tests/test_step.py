@@ -33,12 +33,12 @@ def wide_model(kind="minimind3", **changes):
 
 
 @torch.no_grad()
-def logits_of(decoder, ids):
-    """Of a prompt, and of the tokens after it one by one."""
-    out = decoder(ids[:, :5], logits_to_keep=0)
+def logits_of(decoder, ids, out=None):
+    """Of a first token, which the model reads, and of a block and single tokens after it, which the step does."""
+    out = out or decoder(ids[:, :1], use_cache=True)
     logits = [out.logits]
-    for position in range(5, ids.shape[1]):
-        out = decoder(ids[:, position : position + 1], None, out.past_key_values)
+    for begin, end in ((1, 5), *((position, position + 1) for position in range(5, ids.shape[1]))):
+        out = decoder(ids[:, begin:end], None, out.past_key_values, True)
         logits.append(out.logits)
     return torch.cat(logits, dim=1)
 
@@ -55,9 +55,10 @@ def threads():
 @pytest.mark.parametrize("model", ["minimind3", "minimind2_moe"])
 def test_any_number_of_threads_gives_the_same_to_the_last_bit(kind, model, threads):
     decoder, ids, found = decoder_of(wide_model(model), kind), token_ids(3, 12, vocab_size=300), []
+    first = decoder(ids[:, :1], use_cache=True)
     for number in (1, 2, 3, 7, 2):
         threads(number)
-        found.append(logits_of(decoder, ids))
+        found.append(logits_of(decoder, ids, first))
     assert all(torch.equal(found[0], it) for it in found[1:])
 
 
@@ -111,7 +112,8 @@ def test_two_hundred_tokens_of_real_sizes_are_the_model_s(case, padded):
         mask[1, :5] = mask[2, :31] = 0
     decoder, past, text, found = fast.decoder(model), None, ids, []
     for new in range(200):
-        out = decoder(text if new == 0 else text[:, -1:], None if mask is None else mask[:, : 32 + new], past)
+        seen = None if mask is None else mask[:, : 32 + new]
+        out = decoder(text if new == 0 else text[:, -1:], seen, past, True, logits_to_keep=1)
         found.append(out.logits)
         past, text = out.past_key_values, torch.cat([text, out.logits.argmax(-1)], dim=1)
     expected = model(text[:, :-1], mask if mask is None else mask[:, :-1]).logits[:, 31:]
@@ -130,7 +132,8 @@ FORKING = """
 import os, torch
 from test_step import fast, token_ids, wide_model
 torch.set_num_threads(2)
-decoder, ids = fast.decoder(wide_model()), token_ids(1, 8, vocab_size=300)
+# with a text of its own the step reads all: torch's own threads do not outlive a fork
+decoder, ids = fast.CompiledDecoder(wide_model(), library.SOURCE.read_text()), token_ids(1, 8, vocab_size=300)
 expected = decoder.generate(ids, 20, eos_token_id=None)
 children = []
 for _ in range(3):
@@ -203,7 +206,7 @@ def test_the_largest_sum_there_can_be_has_room(width):
     for it, value in ((model.model.embed_tokens, 1.0), (model.lm_head, -3.0), (model.model.norm, 2.0)):
         it.weight.data.fill_(value)
     for to in PRECISIONS:
-        logits = fast.rounded_decoder(model, to)(token_ids(1, 3)).logits
+        logits = logits_of(fast.rounded_decoder(model, to), token_ids(1, 7))
         torch.testing.assert_close(logits, torch.full_like(logits, -6.0 * width), rtol=1e-3, atol=0)
 
 

@@ -6,7 +6,7 @@ MiniMind: GenerationMixin.generate in MiniMind2, an own `generate` in MiniMind3.
 """
 
 from collections.abc import Iterator
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, cast
 
 import torch
 from torch import Tensor, nn
@@ -83,8 +83,8 @@ def stream(
     padding = pad_token_id if pad_token_id is not None else ends[0] if ends else 0
     for name, token in (*(("eos_token_id", end) for end in ends), ("pad_token_id", padding)):
         check_count(name, token, 0, config.vocab_size - 1)
-    if isinstance(model, nn.Module):
-        check_finite(model)
+    if hasattr(model, "named_parameters"):  # a decoder has those of its model
+        check_finite(cast(nn.Module, model))
     prompt, total = input_ids.long(), input_ids.shape[1] + int(max_new_tokens)
 
     def steps() -> Iterator[Tensor]:

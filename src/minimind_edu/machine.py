@@ -130,7 +130,7 @@ def step_seconds(
     return best
 
 
-def _median_step(decoder: MiniMindForCausalLM | fast.LeanDecoder, ids: torch.Tensor, new: int) -> float:
+def _median_step(decoder: MiniMindForCausalLM | fast.CompiledDecoder, ids: torch.Tensor, new: int) -> float:
     clock = clock_for(ids.device)
     steps = decoder.stream(ids, new + 1, eos_token_id=None)
     next(steps)

@@ -1,31 +1,34 @@
-"""Whether a step of our own computes what a model computes: whether the model is what its config says, and stays so."""
+"""What a step of our own cannot compute whatever its numbers say, and whether a model is still what was compared.
 
-import functools
+Whether a step computes what the model computes is not looked for in objects: `decoding.py` compares logits.
+"""
+
 import operator
-from collections.abc import Iterator
-from dataclasses import replace
-from types import FunctionType
+import sys
+from collections.abc import Iterable
 from typing import Any
 
 import torch
 from torch import nn
+from torch.nn.modules import module as modules
 
 from minimind_edu.attention import Attention
-from minimind_edu.block import MiniMindBlock
-from minimind_edu.config import MiniMindConfig
-from minimind_edu.feed_forward import FeedForward
-from minimind_edu.model import MiniMindForCausalLM, MiniMindModel
-from minimind_edu.moe import MoEFeedForward, MoEGate
-from minimind_edu.norms import RMSNorm
-from minimind_edu.weights.without_storage import without_storage
+from minimind_edu.model import MiniMindForCausalLM
+
+PACKAGE = "minimind_edu."
 
 
 def why_only_plain(model: MiniMindForCausalLM) -> str | None:
-    """What keeps `token_step` and `step.cpp` from reading tokens for this model; None: nothing.
+    """What a step of our own would leave out without changing a logit, or only at some calls; None: nothing.
+
+    Hooks may only look on, so no number shows whether they are called. Methods that somebody gave to a single part may
+    do the same.
 
     Raises:
         ValueError: if dropout would be lost, which no warning could make good.
     """
+    if modules._has_any_global_hook():
+        return "a global hook would not be called"
     for name, part in model.named_modules():
         dropout = part.p if isinstance(part, nn.Dropout) else part.dropout if isinstance(part, Attention) else 0.0
         if part.training and dropout:
@@ -33,121 +36,57 @@ def why_only_plain(model: MiniMindForCausalLM) -> str | None:
                 "the step for one token has no dropout, but this model is in training mode with dropout="
                 f"{dropout} at {name}; call model.eval() first"
             )
-    changed = _changed_part(model)
-    if changed is not None:
-        return f"the step for one token does not know what was changed at {changed}"
-    kinds = sorted({f"{parameter.dtype} on {parameter.device}" for parameter in model.parameters()})
-    if len(kinds) > 1:
-        return f"the step for one token computes in one dtype on one device, and the model is {' and '.join(kinds)}"
-    device = model.lm_head.weight.device.type
-    if device not in ("cpu", "cuda"):
-        return f"the step for one token is made for the CPU and CUDA, and the model is on {device}"
+        if part._forward_hooks or part._forward_pre_hooks:
+            return f"a hook of {name or 'the model itself'} would not be called"
+        own = [attribute for attribute, value in vars(part).items() if callable(value)]
+        for attribute in own:
+            if hasattr(type(part), attribute):
+                return f"the {attribute} that somebody gave {name or 'the model itself'} would not be called"
     return None
 
 
-def _changed_part(model: MiniMindForCausalLM) -> str | None:
-    """The name of a part that is not what the config makes of it; a new model with this config is the measure."""
-    if torch.nn.modules.module._has_any_global_hook():
-        return "all modules, by a global hook"
-    if not isinstance(model.config, MiniMindConfig) or getattr(model.model, "config", None) != model.config:
-        return "the config"
-    new, kinds, parameters = _new_model(replace(model.config, max_position_embeddings=1, rope_scaling=None))
-    for kind in kinds:
-        if _methods(kind) != _METHODS[kind]:
-            return f"the class {kind.__name__}"
-    different = _different_part(model, new, "")
-    if different is None and len(list(model.parameters())) < parameters:
-        return "parameters that several parts share"
-    return different
-
-
-@functools.lru_cache(maxsize=8)
-def _new_model(config: MiniMindConfig) -> tuple[MiniMindForCausalLM, set[type], int]:
-    """A model without numbers, the classes of its parts and theirs, and how many parameters it has."""
-    new = without_storage(config)
-    return new, {kind for part in new.modules() for kind in type(part).__mro__}, len(list(new.parameters()))
-
-
-def _different_part(part: nn.Module | None, new: nn.Module, name: str) -> str | None:
-    """The first part of another kind than in a new model, or with other settings, hooks, parts, or an own method."""
-    here = name.removeprefix(".") or "the model itself"
-    if part is None or type(part) is not type(new):
-        return here
-    own, given = vars(part), vars(new)
-    settings = [setting for setting in given if _matters(setting)]
-    if (
-        part._forward_hooks
-        or part._forward_pre_hooks
-        or part._modules.keys() != new._modules.keys()
-        or _kinds(part) != _kinds(new)
-        or any(type(own.get(it)) is not type(given[it]) or own[it] != given[it] for it in settings)
-        or any(hasattr(type(part), attribute) for attribute in own.keys() - given.keys())
-    ):
-        return here
-    pairs = ((_different_part(part._modules[key], it, f"{name}.{key}")) for key, it in new.named_children())
-    return next(filter(None, pairs), None)
-
-
-def _matters(setting: str) -> bool:
-    """Whether a part computes with it. Parts, parameters, hooks, dropout and the config are looked at elsewhere."""
-    return not setting.startswith("_") and setting not in ("training", "p", "dropout", "config")
-
-
-def _kinds(part: nn.Module) -> dict[str, Any]:
-    """What kind of tensors the parameters are."""
-    return {name: it if it is None else (type(it), it.layout, it.shape) for name, it in part._parameters.items()}
-
-
-def _methods(kind: type) -> dict[str, FunctionType]:
-    """What calling a part can lead to. Of torch's own methods that is little, and torch itself replaces others."""
-    called = ("__call__", "_call_impl", "_wrapped_call_impl", "forward", "__getattr__")
-    return {
-        name: value
-        for name, value in vars(kind).items()
-        if isinstance(value, FunctionType)
-        and (name in called or not name.startswith("__") and not kind.__module__.startswith("torch."))
-    }
-
-
-# The classes of all parts, with their methods as they were when this module was imported.
-_METHODS = {
-    kind: _methods(kind)
-    for part in (
-        MiniMindForCausalLM, MiniMindModel, MiniMindBlock, Attention, FeedForward, MoEFeedForward, MoEGate, RMSNorm,
-        nn.Dropout, nn.Embedding, nn.Identity, nn.Linear, nn.ModuleList,
-    )
-    for kind in part.__mro__
-}  # fmt: skip
-
-
 class Snapshot:
-    """Which parts and parameters a model has, how many hooks and attributes; changes of their values are not seen.
+    """What a model is made of: its parts, hooks, attributes and tensors, and the classes and functions that compute it.
 
-    To ask whether that is still so takes some microseconds, little enough for every token.
+    Values are not looked at: of tensors that change in place, nor what a function does that stays the same. To ask
+    whether all is as it was takes some tens of microseconds, little enough for every token.
     """
 
     def __init__(self, model: MiniMindForCausalLM) -> None:
-        parts = list(model.modules())
-        self._parts = [part._modules for part in parts if part._modules]
-        self._parts_before = [dict(it) for it in self._parts]
-        self._counted = [it for part in parts for it in (vars(part), part._forward_hooks, part._forward_pre_hooks)]
-        self._counts = [*map(len, self._counted)]
-        self._parameters = [part._parameters for part in parts if part._parameters]
-        self._model = model
-        self._addresses = [*self._addresses_now()]
+        self._model, self._parts = model, list(model.modules())
+        kinds = {kind for part in self._parts for kind in type(part).__mro__ if kind is not object}
+        named = [it for part in self._parts for it in (part._modules, part._parameters) if it]
+        named += [*map(vars, kinds), *_namespaces(kind.__module__ for kind in kinds)]
+        self._named = [(names, dict(names)) for names in named]
+        hooks = [it for part in self._parts for it in (vars(part), part._forward_hooks, part._forward_pre_hooks)]
+        self._counted = [*hooks, modules._global_forward_hooks, modules._global_forward_pre_hooks]
+        self._tensors = [tensor for part in self._parts for tensor in part._parameters.values() if tensor is not None]
+        self._before = self._now()
 
     def is_true(self) -> bool:
-        if self._parts != self._parts_before or [*map(len, self._counted)] != self._counts:
-            return False
+        """Whether all is as it was."""
         try:
-            return [*self._addresses_now()] == self._addresses
-        except (KeyError, AttributeError):  # there is no such parameter any more
+            return all(now == before for now, before in self._named) and self._now() == self._before
+        except (AttributeError, RuntimeError, ValueError):  # a part is gone, or what stands there is no number
             return False
 
-    def _addresses_now(self) -> Iterator[int]:
-        body = self._model.model
-        return map(_address, (*map(_weight, self._parameters), body.freqs_cos, body.freqs_sin))
+    def _now(self) -> list[Any]:
+        config, body = self._model.config, self._model.model
+        tables = body.freqs_cos, body.freqs_sin
+        places = [*map(_place, self._tensors), *map(_place, tables), *map(_order, self._tensors)]
+        return [id(config), id(body.config), *map(len, self._counted), *map(_trains, self._parts), *places]
 
 
-_weight = operator.itemgetter("weight")  # no part has another parameter
-_address = operator.methodcaller("data_ptr")
+_place = operator.methodcaller("data_ptr")
+_order = operator.methodcaller("stride")
+_trains = operator.attrgetter("training")
+
+
+def _namespaces(names: Iterable[str]) -> list[dict[str, Any]]:
+    """The names of these modules of the package, of those whose functions stand in them, and of torch's functions."""
+    found, left = {torch.nn.functional.__name__}, set(names)
+    while left:
+        found |= left
+        values = [value for name in left for value in vars(sys.modules[name]).values()]
+        left = {name for value in values if (name := str(getattr(value, "__module__", ""))).startswith(PACKAGE)} - found
+    return [vars(sys.modules[name]) for name in found if name.startswith((PACKAGE, torch.nn.functional.__name__))]

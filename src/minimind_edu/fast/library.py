@@ -81,7 +81,8 @@ def _tried(code: str | None) -> ctypes.CDLL | str:
     address, size = ctypes.c_void_p, ctypes.c_size_t
     loaded.room.argtypes, loaded.room.restype = (address, address, size), size
     loaded.read_tokens.argtypes, loaded.read_tokens.restype = (address, address, address, size), None
-    loaded.restore.argtypes, loaded.restore.restype = (address, address), None
+    loaded.restore.argtypes, loaded.restore.restype = (address, address, size, address), None
+    loaded.multiply.argtypes, loaded.multiply.restype = (address, address, size, address, address), None
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=loaded.forget_helpers)
     return loaded

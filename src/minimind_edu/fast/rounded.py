@@ -4,11 +4,13 @@
 
 Every matrix is rounded once, and prompts and single tokens are read with the same rounded matrices. So a text is
 continued by one model, the one that `quantization.rounded_model` makes, up to what its products round. Its tokens may
-differ from those of the model that was rounded, so this is no way of `fast.decoder`.
+differ from those of the model that was rounded, so this is no way of `fast.decoder`. It keeps the promises of
+`decoding.py` towards the rounded model: a text is compared with that, whose functions may be patched as any model's.
 
     weights   those of `matrix.py`; the gains of norms and the routers stay float32
-    tokens    and prompts up to some length by `step.cpp`
-    prompts   that are longer: one matrix after the other is restored for as long as it is multiplied
+    tokens    by `step.cpp`
+    prompts   by the modules of `matrix.py`: up to some length each multiplies as `step.cpp` does, then one matrix after
+              the other is restored for as long as it is multiplied
 
 Where `step.cpp` cannot be compiled, and on a GPU, all matrices are restored at once, which saves neither memory nor
 time; a warning says so.
@@ -20,17 +22,19 @@ from typing import cast
 import torch
 from torch import nn
 
-from minimind_edu.fast.compilable import Snapshot, why_only_plain
+from minimind_edu.fast.compilable import why_only_plain
 from minimind_edu.fast.decoding import CompiledDecoder
 from minimind_edu.fast.library import why_no_library
-from minimind_edu.fast.matrix import PRECISIONS, Matrix, RoundedEmbedding, RoundedLinear, rounded
+from minimind_edu.fast.matrix import MOST, PRECISIONS, Matrix, RoundedEmbedding, RoundedLinear, rounded
 from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.moe import MoEGate
-from minimind_edu.quantization import rounded_model
+from minimind_edu.quantization import BFLOAT16, rounded_model
+from minimind_edu.weights.without_storage import without_storage
 
-# So many vectors are multiplied by step.cpp; for more, restoring the matrices is faster. Measured with and without
-# AVX-512: the gain is 1.2 to 1.5 at these lengths and 1 at twice as many, but for int4, which gains 1.2 or more here.
-MOST = {"bfloat16": 64, "int8": 256, "int4": 512}
+# Of a row's largest logit, so much may lie between step.cpp and the rounded model's modules, which multiply alike. What
+# another order of sums changes in the last bit may round a number of a vector to its neighbor. Measured: at most 3e-6,
+# 5e-4 and 4e-2, for 16 layers.
+CLOSE = {BFLOAT16: 1e-4, "int8": 3e-3, "int4": 0.2}
 
 
 def rounded_decoder(model: MiniMindForCausalLM, to: str = "int8") -> "RoundedDecoder":
@@ -42,20 +46,23 @@ def rounded_decoder(model: MiniMindForCausalLM, to: str = "int8") -> "RoundedDec
         to: "int4", "int8" or "bfloat16".
 
     Raises:
-        ValueError: if there is no such precision, a part of the model is not what this package made it, a weight is
-            not finite once it is rounded, a matrix has no whole groups for int4, or a model in training mode would
-            lose its dropout.
+        ValueError: if there is no such precision, the model does not compute what its config and its weights say, a
+            weight is not finite once it is rounded, a matrix has no whole groups for int4, or a model in training mode
+            would lose its dropout.
     """
     if to not in PRECISIONS:
         raise ValueError(f"weights can be rounded to {' or '.join(map(repr, PRECISIONS))}, got {to!r}")
     changed = why_only_plain(model)
+    if changed is None:
+        _check_finite(model, to)
+        changed = _why_another(model)
     if changed is not None:
         raise ValueError(f"only an unchanged model can be rounded: {changed}; undo that, or round its weights by hand")
     return RoundedDecoder(model, to)
 
 
 class RoundedDecoder(CompiledDecoder):
-    """Called like the model; `self.model` is the rounded one.
+    """Called like a CompiledDecoder; `self.model` is the rounded one.
 
     Args:
         to: as in rounded_decoder.
@@ -64,23 +71,42 @@ class RoundedDecoder(CompiledDecoder):
     way = "rounded"
 
     def __init__(self, model: MiniMindForCausalLM, to: str):
-        self.most = MOST[to]
-        # restored at once, all are parameters, and the rounded model is an ordinary one
+        self.most, self.close = MOST[to], CLOSE[to]
         pre_norm, on_cpu = model.config.norm_placement == "pre", model.lm_head.weight.device.type == "cpu"
-        self._is_ordinary = not (pre_norm and on_cpu) or why_no_library() is not None
-        own = rounded_model(model, PRECISIONS[to]) if self._is_ordinary else with_rounded_parts(model, to)
-        own = own.eval().float()
-        for gain in own.parameters():
-            if not bool(gain.isfinite().all()):
-                raise ValueError("only finite numbers can be rounded, but a gain of a norm is NaN or too large")
-        self._snapshot = Snapshot(own)
-        super().__init__(own)
+        by_step = pre_norm and on_cpu and why_no_library() is None
+        own = with_rounded_parts(model, to) if by_step else rounded_model(model, PRECISIONS[to])
+        super().__init__(own.eval().float())
 
-    def _look(self) -> str | None:
-        return super()._look() if self._is_ordinary else None  # else the snapshot says whether it is what it was
 
-    def _why_lean(self) -> str | None:
-        return super()._why_lean() if self._is_ordinary else None
+def _check_finite(model: MiniMindForCausalLM, to: str) -> None:
+    """Raise a ValueError that names the first tensor which is not finite, or will not be once it is rounded."""
+    for name, tensor in model.named_parameters():
+        short = torch.bfloat16 if to == BFLOAT16 and tensor.dim() == 2 else torch.float32
+        strange = tensor.detach()[~tensor.detach().to(short).isfinite()]
+        if len(strange):
+            raise ValueError(
+                f"weights must be finite numbers, also once they are rounded to {to}, but {name} holds "
+                f"{strange[0].item():.5g}; take an earlier checkpoint, or other numbers there"
+            )
+
+
+@torch.no_grad()
+def _why_another(model: MiniMindForCausalLM) -> str | None:
+    """Whether a new model with these weights computes something else; None: the same, up to rounding."""
+    new = without_storage(model.config).eval()
+    try:
+        new.load_state_dict(model.state_dict(), assign=True)
+    except RuntimeError:
+        return "its tensors are not those that its config says"
+    length = min(16, model.config.max_position_embeddings)
+    ids = torch.arange(length, device=model.lm_head.weight.device)[None] * 7 % model.config.vocab_size
+    logits, expected = model(ids).logits, new(ids).logits
+    close = torch.finfo(expected.dtype).eps ** 0.5 / 4 * expected.abs().amax(-1, keepdim=True)
+    same = logits.shape == expected.shape
+    if same:  # where a weight is near the largest number, both may be beyond it
+        near = ((logits - expected).abs() <= close) | (logits == expected) | (logits.isnan() & expected.isnan())
+        same = bool(near.all())
+    return None if same else "a new model with its weights gives other logits"
 
 
 @torch.inference_mode(False)

@@ -83,7 +83,7 @@ struct Vectors {  // [n, width]; steps for n or groups
 float larger(float a, float b) { return a > b ? a : b; }
 size_t larger(size_t a, size_t b) { return a > b ? a : b; }
 size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
-float size(float x) { return x < 0 ? -x : x; }
+float magnitude(float x) { return x < 0 ? -x : x; }
 float widened(float x) { return x; }
 int16_t widened(int8_t x) { return x; }
 float widened(uint16_t x) { return __builtin_bit_cast(float, static_cast<uint32_t>(x) << 16); }
@@ -106,14 +106,16 @@ void round_vectors(Kind kind, const Vectors& v, size_t n, size_t width) {
   for (size_t at = 0, s = 0; kind >= INT8 && at < n * width; at += each, s++) {
     const float* x = v.numbers + at;
     float largest = 0, sum = 0;
-    for (size_t i = 0; i < each; i++) largest = larger(largest, size(x[i])), sum += size(x[i]);
+    for (size_t i = 0; i < each; i++) largest = larger(largest, magnitude(x[i])), sum += magnitude(x[i]);
     const bool finite = sum < 3e38f;  // if not, the step is NaN, and so is all that is multiplied with it
     // so large that every number, and the sum of the products with any row of int8, has room: 127 * sum < 2^31
     const float step = larger(kind == INT4 ? largest / 127 : larger(largest / 32767, sum / (16900000 - each)), 1e-30f);
     int16_t total = 0;
     for (size_t i = 0; i < each; i++) {
       const auto number = static_cast<int16_t>(finite ? __builtin_rintf(x[i] * (1 / step)) : 0);
-      kind == INT4 ? v.bytes()[at + i] = number : v.rounded[at + i] = number, total += number;
+      if (kind == INT4) v.bytes()[at + i] = number;
+      else v.rounded[at + i] = number;
+      total += number;
     }
     v.steps[s] = finite ? step : __builtin_nanf(""), v.sums[s] = total;
   }
@@ -348,22 +350,25 @@ Helpers* helpers = new Helpers;  // never deleted: they wait until the process e
 
 // n vectors go through the model. Vector j is of text j % count, and the new token first + j / count in it.
 struct Step {
+  // Places in memory, each as long as n of the widest vectors; four for rounded ones; scores take the rest.
+  enum Place : size_t { X, NORM, QUERY, KEY, VALUE, LEFT, RIGHT, SUM, ROUTES, WHICH, NARROW, BROAD = NARROW + 4,
+                        SCORES = BROAD + 4 };
   const Model& m;
   const Texts& t;
   const size_t threads, first, n;
   float* const memory;
   const size_t E = m.embedding.width, D = m.head_dim, H = m.heads, K = m.kv_heads, I = m.inner, N = m.experts;
-  float *x = part(0), *normed = part(1), *q = part(2), *k = part(3), *v = part(4), *gate = part(5), *up = part(6);
-  float *added = part(7), *routed = part(8), *scores = part(18);
-  size_t* const which = reinterpret_cast<size_t*>(part(9));
-  const Vectors narrow = vectors(10), wide = vectors(14);  // [n, E], and [n, H * D] or [n, I]
+  float *x = at(X), *normed = at(NORM), *q = at(QUERY), *k = at(KEY), *v = at(VALUE), *scores = at(SCORES);
+  float *gate = at(LEFT), *up = at(RIGHT), *added = at(SUM), *routed = at(ROUTES);
+  size_t* const which = reinterpret_cast<size_t*>(at(WHICH));
+  const Vectors narrow = vectors(NARROW), wide = vectors(BROAD);  // [n, E], and [n, H * D] or [n, I]
 
   static size_t widest(const Model& m) {
     return larger(larger(m.embedding.width, m.experts), larger(m.inner, m.heads * m.head_dim)) / GROUP * GROUP + GROUP;
   }
-  float* part(size_t i) const { return memory + i * n * widest(m); }
+  float* at(size_t place) const { return memory + place * n * widest(m); }
   Vectors vectors(size_t i) const {
-    return {part(i), reinterpret_cast<int16_t*>(part(i + 1)), part(i + 2), reinterpret_cast<int16_t*>(part(i + 3))};
+    return {at(i), reinterpret_cast<int16_t*>(at(i + 1)), at(i + 2), reinterpret_cast<int16_t*>(at(i + 3))};
   }
   size_t position(size_t j) const { return t.start + first + j / t.count; }
   size_t slot(size_t j, size_t position) const { return (j % t.count * t.capacity + position) * K * D; }
@@ -502,7 +507,7 @@ extern "C" {
 
 // How many numbers of memory a call needs.
 size_t room(const Model* m, const Texts* t, size_t threads) {
-  return 18 * larger(BLOCK, t->count) * Step::widest(*m) + CHUNKS * threads * (t->capacity + PLACES);
+  return Step::SCORES * larger(BLOCK, t->count) * Step::widest(*m) + CHUNKS * threads * (t->capacity + PLACES);
 }
 
 // Read the new tokens: keys and values go into the cache, logits come out.
@@ -516,11 +521,21 @@ void read_tokens(const Model* m, const Texts* t, float* memory, size_t threads) 
     Step{*m, *t, threads, first, smaller(most, t->length - first) * t->count, memory}.run();
 }
 
-void restore(const Matrix* m, float* out) {
-  for (size_t row = 0; row < m->height; row++) restored_row(*m, row, out + row * m->width);
+#ifndef __wasm__
+// Some rows as float32, [n, width].
+void restore(const Matrix* m, const int64_t* rows, size_t n, float* out) {
+  for (size_t i = 0; i < n; i++) restored_row(*m, rows[i], out + i * m->width);
 }
 
-#ifndef __wasm__
+// n vectors [n, width] times the matrix as in a step, [n, height]. Memory: 3 * n * width numbers.
+void multiply(const Matrix* m, float* x, size_t n, float* memory, float* out) {
+  const size_t all = n * m->width;
+  const auto shorts = [&](size_t i) { return reinterpret_cast<int16_t*>(memory + i * all); };
+  const Vectors vectors{x, shorts(0), memory + all, shorts(2)};
+  round_vectors(m->kind, vectors, n, m->width);
+  products(*m, 0, m->height, vectors, n, out);
+}
+
 void forget_helpers() { helpers = new Helpers; }  // after a fork nobody is left of them
 #endif
 }

@@ -1,10 +1,11 @@
 """`step.cpp` for a model: the addresses of its weights, and calls that read tokens.
 
-The file knows addresses and sizes and believes them, so whoever calls has looked at them: `decoding.py` does.
+The file knows addresses and sizes and believes them. So every tensor whose address is taken must have the place that
+the config gives it; that ids, buffers and positions fit a call is looked at by `decoding.py`.
 """
 
 import ctypes
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, cast
 
@@ -12,11 +13,16 @@ import torch
 from torch import Tensor, nn
 
 from minimind_edu.block import MiniMindBlock
+from minimind_edu.config import MiniMindConfig
 from minimind_edu.fast.library import library
 from minimind_edu.fast.matrix import NUMBERS, Matrix
 from minimind_edu.feed_forward import FeedForward
 from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.moe import MoEFeedForward
+
+
+class UnreadableError(Exception):
+    """step.cpp cannot read this model; the message is a clause that says why."""
 
 
 class Table:
@@ -29,28 +35,43 @@ class Table:
         code: what to compile instead of step.cpp.
 
     Raises:
+        UnreadableError: if a tensor is not there, or not as the config says, or not float32 by rows on the CPU.
         NoLibraryError: if step.cpp cannot be compiled.
     """
 
     def __init__(self, model: MiniMindForCausalLM, code: str | None = None):
-        self._library = library(code)
         self._held: list[Any] = []  # what must live as long as its address is used
         self._rooms: list[Tensor] = []  # memory to work in, of threads that have read
-        config, body = model.config, model.model
-        layers = cast(Iterable[MiniMindBlock], body.layers)
-        embedding, output = self._matrix(body.embed_tokens), self._matrix(model.lm_head)
-        self._vocab_size = config.vocab_size
-        self._address = self._words(
-            [
-                config.num_hidden_layers, config.num_attention_heads, config.num_key_value_heads, config.head_dim,
-                config.moe_intermediate_size if config.use_moe else config.intermediate_size,
-                config.num_experts if config.use_moe else 0, config.num_experts_per_tok,
-                config.num_shared_experts if config.use_moe else 1, config.norm_topk_prob,
-                self._tensor(torch.tensor([config.rms_norm_eps], **NUMBERS)), self._tensor(body.freqs_cos),
-                self._tensor(body.freqs_sin), self._tensor(body.norm.weight.data), *embedding, *output,
-                self._words([word for layer in layers for word in self._layer(layer)]),
-            ]
-        )  # fmt: skip
+        self.config = config = model.config
+        if not isinstance(config, MiniMindConfig) or model.model.config != config:
+            raise UnreadableError("step.cpp computes what one config says, and this model has two, or another kind")
+        if config.norm_placement != "pre":
+            raise UnreadableError("step.cpp normalizes before each part, and norm_placement is 'post'")
+        try:
+            words = self._model(model, config)
+        except (AttributeError, TypeError, IndexError) as error:
+            raise UnreadableError(f"step.cpp does not find a part of the model: {error}") from error
+        self._library = library(code)
+        self._address = self._words(words)
+
+    def _model(self, model: MiniMindForCausalLM, config: MiniMindConfig) -> list[int]:
+        body, vocab, width = model.model, config.vocab_size, config.hidden_size
+        if getattr(body.embed_tokens, "max_norm", None) is not None:
+            raise UnreadableError("step.cpp takes embeddings as they are, and max_norm shortens them")
+        self.positions = min(len(body.freqs_cos), config.max_position_embeddings)
+        layers = cast(Sequence[MiniMindBlock], body.layers)
+        _check_number("layers", len(layers), config.num_hidden_layers)
+        return [
+            config.num_hidden_layers, config.num_attention_heads, config.num_key_value_heads, config.head_dim,
+            config.moe_intermediate_size if config.use_moe else config.intermediate_size,
+            config.num_experts if config.use_moe else 0, config.num_experts_per_tok,
+            config.num_shared_experts if config.use_moe else 1, config.norm_topk_prob,
+            self._tensor(torch.tensor([config.rms_norm_eps], **NUMBERS), 1),
+            *(self._tensor(it, len(body.freqs_cos), config.head_dim) for it in (body.freqs_cos, body.freqs_sin)),
+            self._tensor(body.norm.weight, width), *self._matrix(body.embed_tokens, vocab, width),
+            *self._matrix(model.lm_head, vocab, width),
+            self._words([word for layer in layers for word in self._layer(layer, config)]),
+        ]  # fmt: skip
 
     def read(
         self,
@@ -76,7 +97,7 @@ class Table:
         (batch, length), threads = ids.shape, torch.get_num_threads()
         ids = ids.long().contiguous()
         padding = ids.new_zeros(batch) if padding is None else padding
-        logits = torch.empty(wanted, batch, self._vocab_size, **NUMBERS)
+        logits = torch.empty(wanted, batch, self.config.vocab_size, **NUMBERS)
         addresses = [(ctypes.c_size_t * len(its))(*[it.data_ptr() for it in its]) for its in (keys, values)]
         texts = (ctypes.c_size_t * 10)(
             batch, length, start, keys[0].shape[1], wanted, ids.data_ptr(), padding.data_ptr(),
@@ -92,29 +113,50 @@ class Table:
         self._rooms.append(room)
         return logits.transpose(0, 1)  # [wanted, B, V] -> [B, wanted, V]
 
-    def _layer(self, block: MiniMindBlock) -> list[int]:
-        part, mlp = block.self_attn, block.mlp
-        gains = [block.input_layernorm, block.post_attention_layernorm, part.q_norm, part.k_norm]
-        mixed = isinstance(mlp, MoEFeedForward)
-        networks = [*mlp.experts, *mlp.shared_experts] if mixed else [mlp]
+    def _layer(self, block: MiniMindBlock, config: MiniMindConfig) -> list[int]:
+        part, mlp, width = block.self_attn, block.mlp, config.hidden_size
+        queries, keys = (heads * config.head_dim for heads in (config.num_attention_heads, config.num_key_value_heads))
+        gains = ((block.input_layernorm, width), (block.post_attention_layernorm, width))
+        optional = ((it, config.head_dim) for it in (part.q_norm, part.k_norm))
+        networks, inner, router = [mlp], config.intermediate_size, [0] * 5
+        if config.use_moe:
+            mlp = cast(MoEFeedForward, mlp)
+            networks, inner = [*mlp.experts, *mlp.shared_experts], config.moe_intermediate_size
+            _check_number("experts", len(mlp.experts), config.num_experts)
+            _check_number("shared experts", len(mlp.shared_experts), config.num_shared_experts)
+            router = self._matrix(mlp.gate, config.num_experts, width)
         return [
-            *(0 if isinstance(it, nn.Identity) else self._tensor(cast(Tensor, it.weight).data) for it in gains),
-            *(word for it in (part.q_proj, part.k_proj, part.v_proj, part.o_proj) for word in self._matrix(it)),
-            *(self._matrix(mlp.gate) if mixed else [0] * 5),
-            self._words([word for it in networks for word in self._network(cast(FeedForward, it))]),
-        ]
+            *(self._tensor(cast(Tensor, it.weight), size) for it, size in gains),
+            *(0 if isinstance(it, nn.Identity) else self._tensor(cast(Tensor, it.weight), D) for it, D in optional),
+            *self._matrix(part.q_proj, queries, width), *self._matrix(part.k_proj, keys, width),
+            *self._matrix(part.v_proj, keys, width), *self._matrix(part.o_proj, width, queries), *router,
+            self._words([word for it in networks for word in self._network(cast(FeedForward, it), inner, width)]),
+        ]  # fmt: skip
 
-    def _network(self, it: FeedForward) -> list[int]:
-        return [*self._matrix(it.gate_proj), *self._matrix(it.up_proj), *self._matrix(it.down_proj)]
+    def _network(self, it: FeedForward, inner: int, width: int) -> list[int]:
+        ups = self._matrix(it.gate_proj, inner, width) + self._matrix(it.up_proj, inner, width)
+        return ups + self._matrix(it.down_proj, width, inner)
 
-    def _matrix(self, part: nn.Module) -> list[int]:
+    def _matrix(self, part: nn.Module, height: int, width: int) -> list[int]:
         weight = cast(Tensor | Matrix, part.weight)
-        matrix = weight if isinstance(weight, Matrix) else Matrix("float32", len(weight), weight.shape[1], weight.data)
-        self._held.append(matrix)
-        return matrix.words()
+        if not isinstance(weight, Matrix):
+            self._tensor(weight, height, width)
+            weight = Matrix("float32", height, width, weight.data)
+        elif (weight.height, weight.width) != (height, width):
+            raise UnreadableError(f"step.cpp expects [{height}, {width}], not [{weight.height}, {weight.width}]")
+        self._held.append(weight)
+        return weight.words()
 
-    def _tensor(self, it: Tensor) -> int:
-        self._held.append(it)
+    def _tensor(self, it: Tensor, *shape: int) -> int:
+        if it.dtype != torch.float32 or it.device.type != "cpu":
+            raise UnreadableError(f"step.cpp computes in float32 on a CPU, and the model is {it.dtype} on {it.device}")
+        if it.shape != shape:
+            raise UnreadableError(f"step.cpp expects {list(shape)}, as the config says, not {list(it.shape)}")
+        if type(it) not in (Tensor, nn.Parameter) or it.layout != torch.strided:  # another kind has another memory
+            raise UnreadableError(f"step.cpp reads plain tensors, and one is a {type(it).__name__}, {it.layout}")
+        if not it.is_contiguous() or not it.data_ptr():
+            raise UnreadableError("step.cpp reads matrices by rows, and one does not lie so in memory")
+        self._held.append(it.data)
         return it.data_ptr()
 
     def _words(self, words: list[int]) -> int:
@@ -123,3 +165,8 @@ class Table:
 
     def __reduce__(self) -> Any:
         raise TypeError("a decoder holds addresses of this process's memory; copy or save its model, and decode anew")
+
+
+def _check_number(name: str, number: int, expected: int) -> None:
+    if number != expected:
+        raise UnreadableError(f"step.cpp expects {expected} {name}, as the config says, not {number}")
