@@ -56,6 +56,7 @@ def test_n_counts_experts_only():
     assert found == {
         "09_mixture_of_experts.ipynb",
         "moe.py",
+        "hf/gguf.py",
         "routing/phone_book.py",
         "routing/__init__.py",
         "weights/state_dicts.py",

@@ -41,7 +41,7 @@ class Rule:
 _FIGURE = "test_every_figure.py test_figures_in_the_browser.py"
 _PAGE = "test_book.py test_book_accessible.py test_book_chinese.py test_book_looks.py test_book_mathematics.py"
 _IN = "src/minimind_edu/"
-_FILE = r"(?P<file>(?:[\w/]+/)?(?P<stem>\w+)\.\w+)"
+_FILE = r"(?P<file>(?:[\w/]+/)?(?P<stem>\w+)(?:\.zh)?\.\w+)"
 
 # The first one that fits a path counts. Whatever is touched, `make test` runs: this is what comes on top.
 RULES = (
