@@ -30,7 +30,6 @@ from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.rope_frequencies import yarn_correction_range
 from minimind_edu.validation import check_choice
 from minimind_edu.weights.checkpoints import from_checkpoint
-from minimind_edu.weights.files import read_json
 from minimind_edu.weights.hub import as_path
 
 PRECISIONS = ("F32", "Q8_0")
@@ -166,9 +165,7 @@ def _tokenizer(folder: Path, config: PretrainedConfig) -> dict[str, Any]:
     ids = tokenizer.get_vocab()
     model, added = stored["model"], {token["content"]: token for token in stored["added_tokens"]}
     split = _SPLITS.get((_patterns(stored["pre_tokenizer"]), model.get("ignore_merges", False)))
-    path = folder / "generation_config.json"
-    known = read_json(path) if path.is_file() else config.to_dict()
-    ends = [token for token in tokens_of(known.get("eos_token_id")) if token in range(config.vocab_size)]
+    ends = list(tokens_of(config.eos_token_id))
     place = next(n for n in range(len(framed) + 1) if framed[n : n + len(bare)] == bare)
     before, after = framed[:place], framed[place + len(bare) :]
     flags = ("byte_fallback", "dropout", "continuing_subword_prefix", "end_of_word_suffix")
@@ -198,7 +195,7 @@ def _tokenizer(folder: Path, config: PretrainedConfig) -> dict[str, Any]:
     if len(ends) > 3:
         warnings.warn(f"a GGUF file names three tokens that end a text, so {ends[3:]} are left out", stacklevel=3)
     names = dict(zip(("eos", "eot", "eom"), ends, strict=False))
-    names |= {"bos": next(iter(before), known.get("bos_token_id")), "padding": tokenizer.pad_token_id}
+    names |= {"bos": next(iter(before), config.bos_token_id), "padding": tokenizer.pad_token_id}
     # llama.cpp wants a text for each row of the embedding, and no two alike
     mark = "[PAD"
     while any(text.startswith(mark) for text in ids):

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from minimind_edu.config import MiniMindConfig
+from minimind_edu.config import MiniMindConfig, tokens_of
 from minimind_edu.foreign import OF_TRANSFORMERS, check_ramp_of_minimind, reason_without_counterpart
 from minimind_edu.upstream import weight_of_one_expert
 from minimind_edu.validation import check_count
@@ -49,6 +49,10 @@ def infer_config(
     """
     shown = sizes_shown(weights)
     generation = "minimind3" if shown["use_qk_norm"] else "minimind2"
+    if generating is not None:  # transformers takes any number there, and no text ends with one that has no logit
+        ends = tokens_of(generating.get("eos_token_id"))
+        kept = [end for end in ends if not isinstance(end, int) or end in range(shown["vocab_size"])]
+        generating = {**generating, "eos_token_id": kept}
     stated = {} if described is None else values_of(described, generation, generating)
     values = shown | stated | known
     values |= _heads(weights, values)
