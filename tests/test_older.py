@@ -224,7 +224,7 @@ def test_the_weights_show_whether_an_expert_is_shared(shared, tmp_path):
 
 def test_a_minimind_of_that_time_is_tied_and_a_field_that_it_had_not_is_refused(tmp_path):
     torch.save(state(tied=False), tmp_path / "m.pth")
-    for more, message in (({"model_type": "minimind"}, "are not tied"), ({"n_hash_heads": 2}, "n_hash_heads=2, a field")):
+    for more, message in (({"model_type": "minimind"}, "are not tied"), ({"n_streams": 2}, "n_streams=2, a field")):
         (tmp_path / "config.json").write_text(json.dumps(SIZES | more))
         with pytest.raises(ValueError, match=message):
             from_checkpoint(tmp_path)
