@@ -158,7 +158,7 @@ _QWEN3 = Family(
 )  # fmt: skip
 
 _QWEN3_MOE = Family(
-    used=_QWEN3.used | EXPERTS | {"num_local_experts": "num_experts"},
+    used={**_QWEN3.used, **EXPERTS, "num_local_experts": "num_experts"},
     rope=_QWEN3.rope,
     only=_QWEN3.only,
     nothing=_QWEN3.nothing,
