@@ -7,6 +7,7 @@ bytes: a float16 scale d, and 32 int8 that are multiplied by it.
 """
 
 import argparse
+import contextlib
 import json
 import math
 import os
@@ -76,8 +77,7 @@ def write_gguf(folder: str | os.PathLike[str], file: str | os.PathLike[str], pre
     architecture = twin.model_type.replace("_", "")  # qwen3_moe is qwen3moe there
     facts = {f"{architecture}.{name}": value for name, value in _facts(model.config).items()}
     facts |= _tokenizer(checkpoint if checkpoint.is_dir() else checkpoint.parent, twin)
-    with replacing(path) as partial:
-        writer = GGUFWriter(partial, architecture)
+    with replacing(path) as partial, contextlib.closing(GGUFWriter(partial, architecture)) as writer:
         for name, value in facts.items():
             writer.add_key_value(name, value, _TYPES[type(value)])
         for name, values in _tensors(model, architecture).items():
@@ -87,7 +87,6 @@ def write_gguf(folder: str | os.PathLike[str], file: str | os.PathLike[str], pre
         writer.write_header_to_file()
         writer.write_kv_data_to_file()
         writer.write_tensors_to_file()
-        writer.close()
     return path
 
 
