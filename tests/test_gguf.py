@@ -8,6 +8,7 @@ import re
 import struct
 import subprocess
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ from transformers import AutoTokenizer
 from benchmarks.engines import ENGINES
 from benchmarks.engines.checkpoint import write_checkpoint
 from benchmarks.engines.client import PYTHON
-from minimind_edu.hf import export, to_transformers
+from minimind_edu.hf import export, gguf, to_transformers
 from minimind_edu.hf.gguf import main, write_gguf
 from minimind_edu.rope_frequencies import RopeScaling
 from minimind_edu.weights.checkpoints import save_checkpoint
@@ -526,7 +527,7 @@ def test_code_beside_a_model_is_not_run(tmp_path, monkeypatch):
 # The file
 
 
-def test_a_file_appears_when_it_is_complete_and_a_link_stays(checkpoint, tmp_path):
+def test_a_file_appears_when_it_is_complete_and_a_link_stays(checkpoint, tmp_path, monkeypatch):
     (tmp_path / "elsewhere").mkdir()
     real, link = tmp_path / "elsewhere" / "real.gguf", tmp_path / "link.gguf"
     real.write_text("before")
@@ -537,6 +538,10 @@ def test_a_file_appears_when_it_is_complete_and_a_link_stays(checkpoint, tmp_pat
         pytest.raises(ValueError, match=r"32 numbers of a row at once, and blk\.0\.ffn_down\.weight has 48; use F32"),
     ):
         write_gguf(narrow, link, "Q8_0")
+    assert real.read_text() == "before" and [entry.name for entry in real.parent.iterdir()] == ["real.gguf"]
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):  # when half of it is written
+        patch.setattr(gguf.GGUFWriter, "write_tensors_to_file", MagicMock(side_effect=KeyboardInterrupt))
+        written(checkpoint, link)
     assert real.read_text() == "before" and [entry.name for entry in real.parent.iterdir()] == ["real.gguf"]
     written(checkpoint, link)
     assert link.is_symlink() and real.read_bytes()[:4] == b"GGUF"
@@ -552,8 +557,8 @@ def test_a_scale_beyond_float16_is_refused(tmp_path):
 
 
 WRONG = {
-    "no folder": (lambda tmp: ("model", tmp / "none" / "a.gguf"), "there is no folder .*none to write a.gguf in"),
-    "a folder": (lambda tmp: ("model", tmp / "b.gguf"), "is a folder, so no file can be written there"),
+    "no folder": (lambda tmp: ("model", tmp / "none" / "a.gguf"), "there is no folder .*none to save a.gguf in"),
+    "a folder": (lambda tmp: ("model", tmp / "b.gguf"), "is a folder, so no file can be saved there"),
     "a name": (lambda tmp: ("model", tmp / "a.bin"), "must end in .gguf, got 'a.bin'"),
     "no model": (lambda tmp: (str(tmp / "nothing"), tmp / "a.gguf"), "nothing"),
     "no weights": (lambda tmp: (str(tmp / "b.gguf"), tmp / "a.gguf"), "holds no weights"),
