@@ -203,6 +203,7 @@ def test_an_output_without_a_zero_is_not_looked_at_twice():
 @pytest.mark.parametrize("dtype", HALVES)
 def test_large_numbers_of_half_precision_are_no_NaN(dtype):
     query, key, value = projections((1, 4, 0, 2, 2, 8), dtype=dtype)
+    value[..., 0] = 0  # a zero in the output is what lets the scores be looked at
     assert fast_attention(200 * query, 200 * query[:, :, :2], value, causal_mask(4, 4)).isfinite().all()
 
 
