@@ -19,7 +19,7 @@ from benchmarks import peers as peers_module
 from benchmarks.__main__ import arguments, main
 from benchmarks.bench import Bench, ReadLimit, four_places
 from benchmarks.engines import ENGINES
-from benchmarks.findings import AGAINST, LIMIT, ROUNDED, Finding, findings, slopes
+from benchmarks.findings import AGAINST, BEFORE, LIMIT, ROUNDED, Finding, findings, slopes
 from benchmarks.peers import build_peers
 from benchmarks.picture import chosen, draw, figure_of
 from benchmarks.scenarios import Decode, Limits, Scenario, step_bytes
