@@ -13,7 +13,7 @@ import pytest
 import torch
 from model_builders import talkative_model, tiny_model, token_ids
 
-from minimind_edu import MiniMindConfig, MiniMindForCausalLM, fast
+from minimind_edu import MiniMindConfig, MiniMindForCausalLM, device, fast
 from minimind_edu.fast import library
 from minimind_edu.fast.matrix import PRECISIONS
 from minimind_edu.quantization import rounded_model
@@ -153,6 +153,16 @@ def test_a_forked_child_reads_on_and_so_does_its_parent(kind):
     command = [sys.executable, "-c", THIS_SOURCE + FORKING, str(library.SOURCE), kind]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.stdout.split("\n")[:2] == ["[0, 0, 0]", "True"], done.stderr
+
+
+def test_in_a_forked_child_torch_computes_on_one_thread_for_a_decoder(monkeypatch, threads):
+    threads(3)
+    with device.living_threads():
+        assert torch.get_num_threads() == 3
+    monkeypatch.setattr(device, "_PROCESS", os.getpid() - 1)
+    with device.living_threads():
+        assert torch.get_num_threads() == 1
+    assert torch.get_num_threads() == 3
 
 
 # Numbers
