@@ -11,6 +11,7 @@ from model_builders import PROPERTY, SLOW_PROPERTY, spread_weights, tensor, tiny
 
 from minimind_edu import attention as attention_module
 from minimind_edu.attention import Attention, attention, fast_attention, repeat_kv
+from minimind_edu.counting import Watch
 from minimind_edu.for_comparison import CatCache
 from minimind_edu.masks import causal_mask, visible_keys
 from minimind_edu.rope import precompute_freqs_cis
@@ -188,9 +189,21 @@ def test_scores_that_overflow_show(length, past):
     assert fast_attention(1e25 * query, 1e25 * key, value, causal_mask(length, length + past)).isnan().all()
 
 
+def test_an_output_without_a_zero_is_not_looked_at_twice():
+    """What every step pays to show NaN is two calls: whether there is a zero, and the answer."""
+    query, key, value = projections((1, 1, 7, 2, 2, 8))
+    with Watch() as watch:
+        fast_attention(query, key, value, "causal")
+    assert watch.calls["all"] == watch.calls["_local_scalar_dense"] == 1
+    assert not {"mul", "sum", "isnan", "masked_fill"} & set(watch.calls)
+    value.zero_()  # zeros, and no query is NaN
+    assert (fast_attention(query, key, value, "causal") == 0).all()
+
+
 @pytest.mark.parametrize("dtype", HALVES)
 def test_large_numbers_of_half_precision_are_no_NaN(dtype):
     query, key, value = projections((1, 4, 0, 2, 2, 8), dtype=dtype)
+    value[..., 0] = 0  # a zero in the output is what lets the scores be looked at
     assert fast_attention(200 * query, 200 * query[:, :, :2], value, causal_mask(4, 4)).isfinite().all()
 
 

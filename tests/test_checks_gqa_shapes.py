@@ -134,12 +134,12 @@ def test_a_wrong_answer_gets_the_hint_that_fits(check, answer, words, capsys):
 
 def test_the_reference_is_the_packages_attention():
     for case in check_grouped_attention.cases[:-1]:
-        torch.testing.assert_close(check_grouped_attention.answer(*case.arguments), attention(*case.arguments)[0])
+        torch.testing.assert_close(check_grouped_attention.answer(*case.arguments), attention(*case.arguments, None)[0])
 
 
 def test_a_reordered_checkpoint_attends_as_it_was_trained_to():
     q, k, v = torch.randn(1, 4, 24), torch.randn(1, 4, 3, 4), torch.randn(1, 4, 3, 4)
-    trained, _ = attention(q.unflatten(-1, (6, 4)), repeat_kv_tiled(k, 2), repeat_kv_tiled(v, 2))
+    trained, _ = attention(q.unflatten(-1, (6, 4)), repeat_kv_tiled(k, 2), repeat_kv_tiled(v, 2), None)
     moved = check_reordered.answer(q[0].T, 3, 4).T[None].unflatten(-1, (6, 4))  # channels of the queries as rows
-    output, _ = attention(moved, k, v)
+    output, _ = attention(moved, k, v, None)
     torch.testing.assert_close(output.flatten(2)[0].T, check_reordered.answer(trained.flatten(2)[0].T, 3, 4))

@@ -42,7 +42,7 @@ def rope_by_loops(x, positions, rope_base):
 
 
 def attention_rotated_first(q, k, v, cos, sin):
-    return attention(*apply_rotary_pos_emb(q, k, cos, sin), v)[0]
+    return attention(*apply_rotary_pos_emb(q, k, cos, sin), v, None)[0]
 
 
 def attention_by_einsum(q, k, v, cos, sin):

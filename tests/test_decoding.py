@@ -25,7 +25,7 @@ import minimind_edu.model
 from minimind_edu import MiniMindForCausalLM, attention, generation, rope
 from minimind_edu.attention import Attention
 from minimind_edu.fast import library
-from minimind_edu.fast.decoding import AGAIN, MOST, CompiledDecoder, decoder
+from minimind_edu.fast.decoding import AGAIN, MOST, CompiledDecoder, _room, decoder
 from minimind_edu.fast.step import Table, UnreadableError
 from minimind_edu.kv_cache import KVCache
 from minimind_edu.norms import RMSNorm
@@ -550,7 +550,7 @@ def test_whatever_happens_between_two_tokens_is_followed(data):
                     elif event == "undo":
                         stack.close()
                     tokens.append(next(streams[text], None))
-                except (ValueError, KeyError, RuntimeError) as error:  # some changes do not go with each other
+                except (ValueError, KeyError, RuntimeError, AttributeError) as error:  # some do not go together
                     tokens.append(torch.tensor(hash(type(error))))
         found.append([token is None or token.tolist() for token in tokens])
     assert found[0] == found[1]
@@ -585,6 +585,19 @@ def test_one_row_of_a_batch_and_one_logit_are_enough():
     with mock.patch.object(MiniMindForCausalLM, "__call__", touched(MiniMindForCausalLM.__call__)):
         with pytest.warns(UserWarning, match="give different logits"):
             assert_follows(decoder(model), model, ids)
+
+
+def test_where_the_model_is_not_finite_the_step_must_not_be_either():
+    """And the other way round; all else in such a row is compared as in any other."""
+    compiled = decoder(model_of("minimind2"))
+    for number in (torch.nan, torch.inf):
+        expected = torch.tensor([[[1.0, -2.0, number]]])
+        for found, near in (
+            ([1.0, -2.0, torch.nan], True), ([1.0, -2.0, -torch.inf], True), ([1.0, -2.0, 3.0], False),
+            ([1.0, torch.nan, number], False), ([1.0, -2.1, number], False), ([1.0, -2.00001, number], True),
+        ):  # fmt: skip
+            assert compiled._agree(torch.tensor([[found]]), expected) == near
+        assert not compiled._agree(expected, expected.nan_to_num(posinf=0.0))
 
 
 def test_what_changes_of_itself_later_is_noticed_when_the_text_is_compared_again():
@@ -744,6 +757,30 @@ def test_a_past_is_continued_or_refused_as_by_the_model(past):
             torch.testing.assert_close(got[:, -1], expected[:, -1])
         else:
             assert got == expected
+
+
+NO_ROOM = [name for name in PASTS if name not in ("pairs", "nothing", "pairs of numbers")]
+
+
+@pytest.mark.parametrize("past", NO_ROOM)
+def test_there_is_no_room_in_a_past_that_does_not_fit(past):
+    """step.cpp believes sizes and would read and write other memory before the model, which compares, refuses it."""
+    model = model_of("minimind2")
+    table = Table(model)
+    assert _room(table, token_ids(1, 1), None, past_of(model)) is not None
+    assert _room(table, token_ids(1, 1), None, PASTS[past](model)) is None
+
+
+def test_there_is_no_room_in_buffers_that_do_not_lie_as_step_cpp_walks_through_them(monkeypatch):
+    model = model_of("minimind2")
+    reserve = KVCache.reserve
+
+    def spread(self, length):
+        keys, values = reserve(self, length)
+        return keys, [values[0], torch.cat([values[1]] * 2, dim=-1)[..., ::2]]
+
+    monkeypatch.setattr(KVCache, "reserve", spread)
+    assert _room(Table(model), token_ids(1, 1), None, past_of(model)) is None
 
 
 def test_what_does_not_fit_a_past_is_refused_as_by_the_model():

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from minimind_edu.config import MiniMindConfig
 from minimind_edu.layer_cache import LayerCache
 from minimind_edu.masks import causal_mask
-from minimind_edu.norms import RMSNorm
+from minimind_edu.norms import RMSNorm, in_float32
 from minimind_edu.rope import apply_rotary_pos_emb
 from minimind_edu.validation import values_are_known
 
@@ -113,28 +113,26 @@ def fast_attention(query: Tensor, key: Tensor, value: Tensor, mask: Mask, dropou
         if mask is not None and mask.dim() > 2 and mask.shape[-3] > 1:  # of each head by itself
             mask = mask.unflatten(-3, (kv_heads, -1)).squeeze(-2)  # [B, H, 1, T] -> [B, K, G, T]
         output = F.scaled_dot_product_attention(q, k, v, mask, dropout)  # [B, K, G, D]
-        return _showing_nan(output, q, k[:, :, -1:]).reshape(batch, 1, heads, -1)
+        return _showing_nan(output.reshape(batch, 1, heads, -1), query, key)
     q = query.transpose(1, 2)  # [B, H, S, D]
     grouped = heads != kv_heads
     output = F.scaled_dot_product_attention(q, k, v, mask, dropout, is_causal=is_causal, enable_gqa=grouped)
-    if length <= key.shape[1]:
-        grouped_output, q = (x.unflatten(1, (kv_heads, -1)) for x in (output, q))  # [B, H, S, D] -> [B, K, G, S, D]
-        output = _showing_nan(grouped_output, q, k[:, :, None, -length:]).flatten(1, 2)
-    return output.transpose(1, 2)  # [B, H, S, D] -> [B, S, H, D]
+    return _showing_nan(output.transpose(1, 2), query, key)  # [B, H, S, D] -> [B, S, H, D]
 
 
-def _showing_nan(output: Tensor, query: Tensor, own_key: Tensor) -> Tensor:
+def _showing_nan(output: Tensor, query: Tensor, key: Tensor) -> Tensor:
     """The output, NaN where a query's score with the key of its own position is, as in `attention`.
 
     Where all scores of a query are NaN, torch's kernel for the CPU gives zeros, as to one that may look nowhere. By the
-    causal rule and by `visible_keys` every position looks at itself, so its own score tells.
+    causal rule and by `visible_keys` every position looks at itself, so its own score tells. An output without a zero
+    hides nothing, and to ask for one is what every step can afford.
     """
-    if query.device.type != "cpu":
+    length, kv_heads = query.shape[1], key.shape[2]
+    if query.device.type != "cpu" or length > key.shape[1] or (values_are_known(output) and bool(output.all())):
         return output
-    products = query.float() * own_key  # in half precision they might overflow
-    if values_are_known(products) and math.isfinite(products.sum().item()):
-        return output
-    return output.masked_fill(products.sum(-1, keepdim=True).isnan(), math.nan)
+    own_key = key[:, -length:, :, None]  # [B, S, K, 1, D]
+    products = in_float32(query).unflatten(2, (kv_heads, -1)) * own_key  # in half precision they might overflow
+    return output.masked_fill(products.sum(-1).isnan().flatten(2)[..., None], math.nan)  # [B, S, K, G] -> [B, S, H, 1]
 
 
 class Attention(nn.Module):

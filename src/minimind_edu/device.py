@@ -7,12 +7,15 @@ model = MiniMindForCausalLM(config).to(device)  # to train: in float32, and conv
 MPS has no float64, so what is float64 is converted before it moves: `x.float().to(device)`.
 """
 
+import os
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import torch
 from torch import nn
+
+_PROCESS = os.getpid()
 
 
 def pick_device(dtype: torch.dtype | None = None) -> torch.device:
@@ -64,3 +67,13 @@ def one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+@contextmanager
+def living_threads() -> Iterator[None]:
+    """Compute on one CPU thread inside the block if this process was forked, else on as many as there are.
+
+    Of torch's own threads none is left in a forked child, and torch would wait for them without end.
+    """
+    with nullcontext() if os.getpid() == _PROCESS else one_thread():
+        yield

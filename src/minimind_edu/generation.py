@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from minimind_edu.config import MiniMindConfig, tokens_of
-from minimind_edu.device import one_thread
+from minimind_edu.device import living_threads, one_thread
 from minimind_edu.kv_cache import KVCache
 from minimind_edu.sampling import Sampling
 from minimind_edu.validation import (
@@ -84,7 +84,8 @@ def stream(
     for name, token in (*(("eos_token_id", end) for end in ends), ("pad_token_id", padding)):
         check_count(name, token, 0, config.vocab_size - 1)
     if hasattr(model, "named_parameters"):  # a decoder has those of its model
-        check_finite(cast(nn.Module, model))
+        with living_threads():
+            check_finite(cast(nn.Module, model))
     prompt, total = input_ids.long(), input_ids.shape[1] + int(max_new_tokens)
 
     def steps() -> Iterator[Tensor]:

@@ -34,6 +34,7 @@ from torch import Tensor
 
 from minimind_edu import generation
 from minimind_edu.config import MiniMindConfig
+from minimind_edu.device import living_threads
 from minimind_edu.fast.compilable import Snapshot, why_only_plain
 from minimind_edu.fast.library import NoLibraryError
 from minimind_edu.fast.matrix import NUMBERS
@@ -129,7 +130,7 @@ class CompiledDecoder:
     ) -> CausalLMOutput:
         """Arguments, defaults and errors as in MiniMindForCausalLM.forward."""
         if use_cache is not True or labels is not None:
-            return self.model(input_ids, attention_mask, past_key_values, use_cache, labels, logits_to_keep)
+            return self._by_model(input_ids, attention_mask, past_key_values, use_cache, labels, logits_to_keep)
         past, out = self._continued(past_key_values), None
         text = None if past is None else self._texts.get(past)
         if text is None or not text.snapshot.is_true():
@@ -140,10 +141,15 @@ class CompiledDecoder:
                 new = KVCache(self.config.num_hidden_layers)
                 out = self._read(text, input_ids, attention_mask, past or new, logits_to_keep)
         if out is None:
-            out = self.model(input_ids, attention_mask, past, True, logits_to_keep=logits_to_keep)
+            out = self._by_model(input_ids, attention_mask, past, True, None, logits_to_keep)
         if isinstance(out.past_key_values, KVCache):
             self._texts[out.past_key_values] = text
         return out
+
+    def _by_model(self, *arguments: Any) -> CausalLMOutput:
+        """What the model gives; also in a forked child, where step.cpp makes new threads, and torch does not."""
+        with living_threads():
+            return self.model(*arguments)
 
     def _continued(self, past: Past | None) -> KVCache | None:
         """What a call continues: nothing yet, a cache, or the notes' pairs."""
@@ -175,7 +181,7 @@ class CompiledDecoder:
         keep = keep or ids.shape[1]
         logits = text.table.read(ids, past.length, room.keys, room.values, room.padding, keep)
         if text.is_due and self._code is None:
-            out = self.model(ids, mask, past, True, logits_to_keep=keep)
+            out = self._by_model(ids, mask, past, True, None, keep)
             if not self._agree(logits, out.logits):
                 text.plain = "step.cpp and the model as it is now give different logits"
                 if text.compared is not None:
@@ -186,10 +192,16 @@ class CompiledDecoder:
         text.read += ids.shape[1]
         return CausalLMOutput(logits, cast(Tensor, None), room.past)
 
+    @living_threads()
     def _agree(self, logits: Tensor, expected: Tensor) -> bool:
-        """Whether they differ by no more than rounding, `[B, S, V]`; both let padding look at itself alone."""
-        near = (logits - expected).abs() <= self.close * expected.abs().amax(-1, keepdim=True)  # NaN is not near
-        return bool(near.all())
+        """Whether they differ by no more than rounding, `[B, S, V]`; both let padding look at itself alone.
+
+        What is not finite in one must not be in the other; NaN or infinity, that depends on the order of sums.
+        """
+        strange = ~expected.isfinite()
+        largest = expected.abs().masked_fill(strange, 0).amax(-1, keepdim=True)
+        near = (logits - expected).abs() <= self.close * largest  # NaN is not near
+        return bool(torch.where(strange, ~logits.isfinite(), near).all())
 
     def _tell(self, reason: str | None) -> None:
         """Warn who called from outside the package, once as long as the reason stays the same."""
