@@ -195,6 +195,9 @@ def test_what_ends_a_text_comes_from_generation_config(tmp_path):
     theirs("Llama").save_pretrained(tmp_path)
     (tmp_path / "generation_config.json").write_text(json.dumps({"eos_token_id": [2, 25]}))
     assert from_checkpoint(tmp_path).config.eos_token_id == (2, 25)
+    for ends, reached in (([9999, 2, -1], (2,)), (9999, None), ([9999], None), (-1, None), (25, 25)):
+        (tmp_path / "generation_config.json").write_text(json.dumps({"eos_token_id": ends}))
+        assert from_checkpoint(tmp_path).config.eos_token_id == reached, "no text ends with a token without a logit"
     (tmp_path / "generation_config.json").unlink()
     assert from_checkpoint(tmp_path).config.eos_token_id == 2
 

@@ -410,14 +410,10 @@ def test_one_expert_of_minimind2_is_not_renormalized_whatever_its_file_says(stat
     assert MiniMindConfig.from_upstream(upstream | {"num_experts_per_tok": 2}, "minimind2").norm_topk_prob == stated
 
 
-def test_the_names_of_before_april_2025_are_read():
-    described = {"model_type": "minimind", "dim": 32, "n_layers": 2, "n_heads": 4, "n_kv_heads": 2, "norm_eps": 1e-4,
-                 "hidden_dim": None, "multiple_of": 64, "max_seq_len": 512, "n_shared_experts": True}  # fmt: skip
-    values = values_of(described, "minimind2")
-    sizes = {name: SIZES[name] for name in ("hidden_size", "num_hidden_layers", "num_attention_heads")}
-    assert (sizes | {"num_key_value_heads": 2, "rms_norm_eps": 1e-4, "num_shared_experts": 1}).items() <= values.items()
-    assert values["rope_theta"] == 1e4, "in 2024 the base was no field"
-    assert values_of(described | {"rope_theta": 1e6}, "minimind2")["rope_theta"] == 1e6
+@pytest.mark.parametrize("model_type", FAMILIES)
+def test_a_number_of_many_digits_is_named_by_its_field(model_type):
+    with pytest.raises(ValueError, match="^config.json's max_position_embeddings is a number of 400 digits"):
+        values_of({"model_type": model_type, "max_position_embeddings": 10**399}, "minimind3")
 
 
 ODD_VALUES = [float("nan"), float("inf"), 10**400, -1, 0.5, "8", [8], {"a": 1}, True, None]

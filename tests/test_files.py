@@ -115,11 +115,13 @@ def test_an_archive_whose_parts_overlap_is_refused(tmp_path):
         read_weights(tmp_path / "twice.pth")
 
 
-def test_a_number_of_many_digits_is_named_by_its_field(tmp_path):
-    for digits, message in ((400, "max_position_embeddings is a whole number of 400 digits"), (5000, "digits")):
-        (tmp_path / "config.json").write_text('{"max_position_embeddings": ' + digits * "9" + "}")
-        with pytest.raises(ValueError, match=f"config.json cannot be read .*{message}"):
-            read_json(tmp_path / "config.json")
+def test_whole_numbers_are_as_long_as_transformers_writes_them(tmp_path):
+    file = tmp_path / "tokenizer_config.json"
+    file.write_text(json.dumps({"model_max_length": int(1e30)}))  # "no limit", in each tokenizer that states none
+    assert read_json(file) == {"model_max_length": int(1e30)}
+    file.write_text('{"model_max_length": ' + 5000 * "9" + "}")
+    with pytest.raises(ValueError, match="config.json cannot be read .*digits"):
+        read_json(file)
 
 
 def test_what_holds_parts_of_tensors_says_what_joins_them(tmp_path):

@@ -552,8 +552,8 @@ def test_a_scale_beyond_float16_is_refused(tmp_path):
 
 
 WRONG = {
-    "no folder": (lambda tmp: ("model", tmp / "none" / "a.gguf"), "there is no folder .*none to write a.gguf in"),
-    "a folder": (lambda tmp: ("model", tmp / "b.gguf"), "is a folder, so no file can be written there"),
+    "no folder": (lambda tmp: ("model", tmp / "none" / "a.gguf"), "there is no folder .*none to save a.gguf in"),
+    "a folder": (lambda tmp: ("model", tmp / "b.gguf"), "is a folder, so no file can be saved there"),
     "a name": (lambda tmp: ("model", tmp / "a.bin"), "must end in .gguf, got 'a.bin'"),
     "no model": (lambda tmp: (str(tmp / "nothing"), tmp / "a.gguf"), "nothing"),
     "no weights": (lambda tmp: (str(tmp / "b.gguf"), tmp / "a.gguf"), "holds no weights"),

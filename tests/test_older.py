@@ -186,6 +186,50 @@ def test_a_rope_that_is_not_computed_here_is_refused(tmp_path):
         from_checkpoint(tmp_path)
 
 
+@pytest.mark.parametrize(("n_heads", "n_kv_heads"), [(4, 4), (8, 2), (16, 8)])
+def test_heads_that_its_config_leaves_out_are_read_off_the_weights_and_null_is_as_many_as_queries(
+    n_heads, n_kv_heads, tmp_path
+):
+    """Each program has a default of its own: LMConfig 8 of 16, then 2 of 8; Meta's and llama2.c's as many."""
+    weights = state(n_heads, n_kv_heads)
+    torch.save(weights, tmp_path / "m.pth")
+    described = SIZES | {"dim": width(n_heads), "n_heads": n_heads, "n_kv_heads": None}
+
+    def read(*left_out):
+        kept = {name: value for name, value in described.items() if name not in left_out}
+        (tmp_path / "config.json").write_text(json.dumps(kept))
+        return from_checkpoint(tmp_path)
+
+    expected = logits(weights, token_ids(2, 30), n_heads, n_kv_heads, theta=1e4)
+    check(read("n_kv_heads"), expected)
+    if n_heads == n_kv_heads:
+        check(read(), expected)
+        with pytest.raises(ValueError, match="the number of heads cannot be told"):
+            read("n_heads", "n_kv_heads")
+    else:
+        check(read("n_heads", "n_kv_heads"), expected)
+        with pytest.raises(ValueError, match=f"num_key_value_heads={n_heads}; the weights show .*={n_kv_heads}"):
+            read()
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_the_weights_show_whether_an_expert_is_shared(shared, tmp_path):
+    """Its program asks for anything but null, and makes one for False as well."""
+    torch.save(weights := state(experts=3), tmp_path / "m.pth")
+    described = SIZES | {"model_type": "minimind", "use_moe": True, "n_routed_experts": 3, "n_shared_experts": shared,
+                         "num_experts_per_tok": 2, "rope_theta": 1e6}  # fmt: skip
+    (tmp_path / "config.json").write_text(json.dumps(described))
+    check(from_checkpoint(tmp_path), logits(weights, token_ids(2, 30)))
+
+
+def test_a_minimind_of_that_time_is_tied_and_a_field_that_it_had_not_is_refused(tmp_path):
+    torch.save(state(tied=False), tmp_path / "m.pth")
+    for more, message in (({"model_type": "minimind"}, "are not tied"), ({"n_streams": 2}, "n_streams=2, a field")):
+        (tmp_path / "config.json").write_text(json.dumps(SIZES | more))
+        with pytest.raises(ValueError, match=message):
+            from_checkpoint(tmp_path)
+
+
 def test_todays_config_is_left_as_it_is():
     described = {"hidden_size": 32, "n_routed_experts": 4}
     assert modern_config(described) is described

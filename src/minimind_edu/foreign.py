@@ -76,11 +76,11 @@ def _same(words: str) -> dict[str, str]:
     return {name: name for name in words.split()}
 
 
-_SIZES = _same(
+SIZES = _same(
     "vocab_size hidden_size intermediate_size num_hidden_layers num_attention_heads num_key_value_heads head_dim "
     "max_position_embeddings rms_norm_eps tie_word_embeddings bos_token_id eos_token_id"
 )
-_EXPERTS = _same("num_experts num_experts_per_tok moe_intermediate_size norm_topk_prob router_aux_loss_coef")
+EXPERTS = _same("num_experts num_experts_per_tok moe_intermediate_size norm_topk_prob router_aux_loss_coef")
 _DERIVABLE = _words("intermediate_size num_key_value_heads head_dim")
 
 _NOTHING = _words(
@@ -117,7 +117,7 @@ _ONLY: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(("is_encoder_decoder", "add_cross_attention", "tie_encoder_decoder"), _OFF),
 }
 
-_OF_MINIMIND = _SIZES | _EXPERTS | _same("use_moe dropout rope_theta seq_aux") | {
+_OF_MINIMIND = SIZES | EXPERTS | _same("use_moe dropout rope_theta seq_aux") | {
     "n_routed_experts": "num_experts", "n_shared_experts": "num_shared_experts",
     "aux_loss_alpha": "router_aux_loss_coef",
 }  # fmt: skip
@@ -132,7 +132,7 @@ _MINIMIND = Family(
 )
 
 _LLAMA = Family(
-    used=_SIZES | _same("initializer_range"),
+    used=SIZES | _same("initializer_range"),
     rope=_words("rope_theta rope_scaling rope_parameters original_max_position_embeddings"),
     only=_ONLY | {
         "hidden_act": ("silu", "swish"), "partial_rotary_factor": (1, None), "sliding_window": (None,),
@@ -160,7 +160,7 @@ _QWEN3 = Family(
 )  # fmt: skip
 
 _QWEN3_MOE = Family(
-    used=_QWEN3.used | _EXPERTS | {"num_local_experts": "num_experts"},
+    used=_QWEN3.used | EXPERTS | {"num_local_experts": "num_experts"},
     rope=_QWEN3.rope,
     # the last three are Qwen3-Coder's, and say what all of them are
     only=_QWEN3.only | {"shared_expert_intermediate_size": (0, None), "qkv_bias": _OFF, "use_qk_norm": (True,)},
@@ -171,7 +171,7 @@ _QWEN3_MOE = Family(
 )  # fmt: skip
 
 _EDU = Family(
-    used=_SIZES | _EXPERTS | _same(
+    used=SIZES | EXPERTS | _same(
         "rope_theta use_qk_norm norm_placement dropout initializer_range use_moe num_shared_experts seq_aux"
     ),
     rope=_words("minimind_rope_scaling"),

@@ -15,7 +15,7 @@ from typing import Any
 from transformers import LlamaConfig, PretrainedConfig, Qwen3Config, Qwen3MoeConfig
 
 from minimind_edu.config import MiniMindConfig
-from minimind_edu.foreign import reason_without_counterpart
+from minimind_edu.foreign import EXPERTS, SIZES, reason_without_counterpart
 from minimind_edu.hf.config import end_tokens
 
 _OTHERWISE = (
@@ -32,36 +32,17 @@ def counterpart_config(config: MiniMindConfig) -> PretrainedConfig:
     """
     if reason := reason_without_counterpart(config):
         raise ValueError(f"Llama, Qwen3 and Qwen3-MoE cannot be this model: {reason}{_OTHERWISE}")
-    shared = {
-        "vocab_size": config.vocab_size,
-        "hidden_size": config.hidden_size,
-        "intermediate_size": config.intermediate_size,
-        "num_hidden_layers": config.num_hidden_layers,
-        "num_attention_heads": config.num_attention_heads,
-        "num_key_value_heads": config.num_key_value_heads,
-        "head_dim": config.head_dim,
-        "max_position_embeddings": config.max_position_embeddings,
-        "rms_norm_eps": config.rms_norm_eps,
+    shared = {name: getattr(config, name) for name in (*SIZES, "initializer_range")} | {
         "rope_parameters": _rope_parameters(config),
-        "tie_word_embeddings": config.tie_word_embeddings,
         "attention_bias": False,
         "attention_dropout": config.dropout,
-        "initializer_range": config.initializer_range,
-        "bos_token_id": config.bos_token_id,
         "eos_token_id": end_tokens(config),
         # transformers would freeze the embedding of a padding token; generation_config names one instead
         "pad_token_id": None,
     }
     if not config.use_moe:
         return (Qwen3Config if config.use_qk_norm else LlamaConfig)(**shared)
-    return Qwen3MoeConfig(
-        num_experts=config.num_experts,
-        num_experts_per_tok=config.num_experts_per_tok,
-        moe_intermediate_size=config.moe_intermediate_size,
-        norm_topk_prob=config.norm_topk_prob,
-        router_aux_loss_coef=config.router_aux_loss_coef,
-        **shared,
-    )
+    return Qwen3MoeConfig(**shared, **{name: getattr(config, name) for name in EXPERTS})
 
 
 def _rope_parameters(config: MiniMindConfig) -> dict[str, Any]:

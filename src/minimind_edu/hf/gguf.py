@@ -12,7 +12,6 @@ import math
 import os
 import re
 import sys
-import tempfile
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -28,9 +27,9 @@ from minimind_edu.config import MiniMindConfig, tokens_of
 from minimind_edu.hf.counterpart import counterpart_config
 from minimind_edu.model import MiniMindForCausalLM
 from minimind_edu.rope_frequencies import yarn_correction_range
+from minimind_edu.stored import file_to_write, replacing
 from minimind_edu.validation import check_choice
 from minimind_edu.weights.checkpoints import from_checkpoint
-from minimind_edu.weights.files import read_json
 from minimind_edu.weights.hub import as_path
 
 PRECISIONS = ("F32", "Q8_0")
@@ -69,21 +68,15 @@ def write_gguf(folder: str | os.PathLike[str], file: str | os.PathLike[str], pre
     """
     check_choice("precision", precision, PRECISIONS)
     checkpoint, path = as_path(folder), as_path(file)
-    target = Path(os.path.realpath(path))
     if path.suffix != ".gguf":
         raise ValueError(f"a GGUF file's name must end in .gguf, got {path.name!r}")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {target.parent} to write {target.name} in; make it first")
-    if target.is_dir():
-        raise IsADirectoryError(f"{path} is a folder, so no file can be written there; give another name")
+    file_to_write(path)
     model = from_checkpoint(checkpoint)
     twin = counterpart_config(model.config)
     architecture = twin.model_type.replace("_", "")  # qwen3_moe is qwen3moe there
     facts = {f"{architecture}.{name}": value for name, value in _facts(model.config).items()}
     facts |= _tokenizer(checkpoint if checkpoint.is_dir() else checkpoint.parent, twin)
-    # on the same disk as the file, so that moving it into place is one step
-    with tempfile.TemporaryDirectory(prefix=".partial-", dir=target.parent) as scratch:
-        partial = Path(scratch, "model.gguf")
+    with replacing(path) as partial:
         writer = GGUFWriter(partial, architecture)
         for name, value in facts.items():
             writer.add_key_value(name, value, _TYPES[type(value)])
@@ -95,7 +88,6 @@ def write_gguf(folder: str | os.PathLike[str], file: str | os.PathLike[str], pre
         writer.write_kv_data_to_file()
         writer.write_tensors_to_file()
         writer.close()
-        partial.replace(target)
     return path
 
 
@@ -166,9 +158,7 @@ def _tokenizer(folder: Path, config: PretrainedConfig) -> dict[str, Any]:
     ids = tokenizer.get_vocab()
     model, added = stored["model"], {token["content"]: token for token in stored["added_tokens"]}
     split = _SPLITS.get((_patterns(stored["pre_tokenizer"]), model.get("ignore_merges", False)))
-    path = folder / "generation_config.json"
-    known = read_json(path) if path.is_file() else config.to_dict()
-    ends = [token for token in tokens_of(known.get("eos_token_id")) if token in range(config.vocab_size)]
+    ends = list(tokens_of(config.eos_token_id))
     place = next(n for n in range(len(framed) + 1) if framed[n : n + len(bare)] == bare)
     before, after = framed[:place], framed[place + len(bare) :]
     flags = ("byte_fallback", "dropout", "continuing_subword_prefix", "end_of_word_suffix")
@@ -198,7 +188,7 @@ def _tokenizer(folder: Path, config: PretrainedConfig) -> dict[str, Any]:
     if len(ends) > 3:
         warnings.warn(f"a GGUF file names three tokens that end a text, so {ends[3:]} are left out", stacklevel=3)
     names = dict(zip(("eos", "eot", "eom"), ends, strict=False))
-    names |= {"bos": next(iter(before), known.get("bos_token_id")), "padding": tokenizer.pad_token_id}
+    names |= {"bos": next(iter(before), config.bos_token_id), "padding": tokenizer.pad_token_id}
     # llama.cpp wants a text for each row of the embedding, and no two alike
     mark = "[PAD"
     while any(text.startswith(mark) for text in ids):

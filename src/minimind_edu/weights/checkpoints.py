@@ -34,7 +34,7 @@ from minimind_edu.rope_frequencies import RopeScaling
 from minimind_edu.stored import file_to_write, replacing
 from minimind_edu.validation import check_flag
 from minimind_edu.weights import older
-from minimind_edu.weights.files import generation_beside, parse_json, read_json, read_weights
+from minimind_edu.weights.files import generation_beside, read_json, read_weights
 from minimind_edu.weights.hub import as_path, locate
 from minimind_edu.weights.infer_config import assumed, differences, infer_config, is_tied, sizes_shown
 from minimind_edu.weights.int8 import FORMAT, dequantize_state, quantize_state
@@ -253,8 +253,8 @@ def _inferred(
     """The config that the files state or show."""
     if described is not None:
         described = older.modern_config(described)
-    elif weights.interleaved and not {"num_attention_heads", "head_dim"} & known.keys():
-        known = older.preset(weights) | dict(known)
+    if weights.interleaved and not {"num_attention_heads", "head_dim"} & {*known, *(described or {})}:
+        described = older.preset(weights) | dict(described or {})
     config = infer_config(weights, described, generating, **known)
     _check_tables(config)
     return config
@@ -273,7 +273,7 @@ def _check_tables(config: MiniMindConfig) -> None:
 
 def _config_from_json(text: str) -> MiniMindConfig:
     try:
-        values = parse_json(text)
+        values = json.loads(text)
         if values["rope_scaling"] is not None:
             values["rope_scaling"] = RopeScaling(**values["rope_scaling"])
         return MiniMindConfig(**values)

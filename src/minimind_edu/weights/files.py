@@ -174,22 +174,10 @@ def read_json(path: Path, most: int = _MOST_JSON) -> dict[str, Any]:
             content = file.read(most + 1)
         if len(content) > most:
             raise ValueError(f"it is longer than {most:,} bytes, as no such file is")
-        values = parse_json(content.decode("utf-8-sig"))  # some editors begin a file with a byte order mark
+        values = json.loads(content.decode("utf-8-sig"))  # some editors begin a file with a byte order mark
     if not isinstance(values, dict):
         raise ValueError(f"{path} should hold a JSON object, but holds a {type(values).__name__}")
     return values
-
-
-def parse_json(text: str) -> Any:
-    """What JSON says; a ValueError for a whole number beyond 64 bits, which no size is and no float can hold."""
-
-    def checked(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        for name, value in pairs:
-            if isinstance(value, int) and abs(value) >= 2**63:
-                raise ValueError(f"{name:.80} is a whole number of {len(str(abs(value)))} digits")
-        return dict(pairs)
-
-    return json.loads(text, object_pairs_hook=checked)
 
 
 def _read_file(path: Path) -> tuple[Mapping[Any, Any], Mapping[str, str]]:

@@ -1,12 +1,8 @@
 """The config that a set of weights was made for, read off their names and shapes.
 
 Shapes show every size but one: with QK-norm, q_norm shows the size of a head; without it, q_proj shows only the product
-H * D. Shapes say nothing of rope_theta, rope_scaling, rms_norm_eps, max_position_embeddings, num_experts_per_tok or
-norm_topk_prob. What neither the shapes nor a config.json nor the caller says is taken from the generation's preset:
-
-    generation            "minimind3" if the weights have QK-norm, "minimind2" otherwise
-    query heads           eight, as in every MiniMind, so D = rows of q_proj / 8
-    all others            MiniMindConfig.minimind2() or .minimind3()
+H * D, and a MiniMind has eight heads. What neither the shapes nor a config.json nor the caller says (`assumed`) is
+taken from the preset of a generation: MiniMind3's if the weights have QK-norm, otherwise MiniMind2's.
 """
 
 from collections.abc import Mapping
@@ -15,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from minimind_edu.config import MiniMindConfig
+from minimind_edu.config import MiniMindConfig, tokens_of
 from minimind_edu.foreign import OF_TRANSFORMERS, check_ramp_of_minimind, reason_without_counterpart
 from minimind_edu.upstream import weight_of_one_expert
 from minimind_edu.validation import check_count
@@ -49,6 +45,10 @@ def infer_config(
     """
     shown = sizes_shown(weights)
     generation = "minimind3" if shown["use_qk_norm"] else "minimind2"
+    if generating is not None:  # transformers takes any number there, and no text ends with one that has no logit
+        ends = generating.get("eos_token_id")
+        kept = [end for end in tokens_of(ends) if not isinstance(end, int) or end in range(shown["vocab_size"])]
+        generating = {**generating, "eos_token_id": kept if isinstance(ends, list) else next(iter(kept), None)}
     stated = {} if described is None else values_of(described, generation, generating)
     values = shown | stated | known
     values |= _heads(weights, values)

@@ -19,7 +19,7 @@ _PARTS = {"tok_embeddings": "embed_tokens", "attention_norm": "input_layernorm",
 _FIELDS = {"dim": "hidden_size", "n_layers": "num_hidden_layers", "n_heads": "num_attention_heads",
            "n_kv_heads": "num_key_value_heads", "norm_eps": "rms_norm_eps"}  # fmt: skip
 # The shapes show what these led to, or they size buffers.
-_SHOWN = ("multiple_of", "ffn_dim_multiplier", "n_shared_experts", "max_seq_len", "max_batch_size")
+_SHOWN = ("multiple_of", "ffn_dim_multiplier", "n_shared_experts", "max_seq_len", "max_batch_size", "use_scaled_rope")
 _ROPE_THETA = 1e4  # where no file says another
 
 
@@ -44,11 +44,12 @@ def modern_config(described: Mapping[str, Any]) -> Mapping[str, Any]:
         raise ValueError("its config asks for use_scaled_rope, Llama 3.1's RoPE, which this package does not compute")
     inner = "moe_intermediate_size" if described.get("use_moe") else "intermediate_size"
     names = _FIELDS | {"hidden_dim": inner}
-    values = {names.get(name, name): value for name, value in described.items() if value is not None}
-    heads = {"num_key_value_heads": values.get("num_attention_heads")}
-    left_out = {*_SHOWN, "use_scaled_rope"} | ({"vocab_size"} if values.get("vocab_size") == -1 else set())
-    values = {name: value for name, value in values.items() if name not in left_out}
-    return {"model_type": "minimind", "rope_theta": _ROPE_THETA} | heads | values
+    values = {names.get(name, name): value for name, value in described.items() if name not in _SHOWN}
+    if values.get("num_key_value_heads", "") is None:  # in all three programs; each has its own where none is given
+        values["num_key_value_heads"] = values.get("num_attention_heads")
+    if values.get("vocab_size") == -1:  # Meta's: as many as the tokenizer has
+        del values["vocab_size"]
+    return {"rope_theta": _ROPE_THETA} | values
 
 
 def preset(weights: Mapping[str, Tensor]) -> dict[str, Any]:

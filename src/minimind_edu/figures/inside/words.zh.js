@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 2679a0ad.
+// The Chinese words of words.js as of 78f3b825.
 
 import { grouped } from "../kit/kit.js";
 import { bytesOf, cacheBytes, percent } from "./numbers.js";
