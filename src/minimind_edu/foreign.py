@@ -97,7 +97,8 @@ _NOTHING = _words(
     "pretraining_tp tp_plan base_model_tp_plan base_model_pp_plan base_model_ep_plan base_model_fsdp_plan torchscript",
     "max_window_layers use_cache return_dict output_attentions output_hidden_states chunk_size_feed_forward",
     # training, and heads of other tasks; the first is LLaMA's own name for the length of texts
-    "max_sequence_length gradient_checkpointing attention_dropout output_router_logits neftune_noise_alpha tf_legacy_loss problem_type num_labels id2label",
+    "max_sequence_length gradient_checkpointing",
+    "attention_dropout output_router_logits neftune_noise_alpha tf_legacy_loss problem_type num_labels id2label",
     "label2id classifier_dropout is_decoder",
     # how texts are generated, which the caller says: parameters that transformers 4 kept in a model's config
     "pad_token_id sep_token_id decoder_start_token_id assistant_confidence_threshold assistant_lookbehind",
