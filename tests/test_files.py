@@ -179,6 +179,18 @@ def test_a_config_json_that_cannot_be_read_is_there_all_the_same(kind, tmp_path)
         read_weights(tmp_path)
 
 
+@pytest.mark.parametrize("name", ["config.json", "generation_config.json", "model.safetensors.index.json"])
+def test_nothing_is_waited_for_in_a_pipe(name, tmp_path):
+    for written in ("config.json", "generation_config.json"):
+        (tmp_path / written).write_text("{}")
+    if "index" not in name:
+        write(tmp_path / "model.safetensors")
+    (tmp_path / name).unlink(missing_ok=True)
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(ValueError, match=f"{name} cannot be read as .json.*a pipe or a device, which may never end"):
+        read_weights(tmp_path)
+
+
 # Shards
 
 

@@ -170,6 +170,8 @@ def read_json(path: Path, most: int = _MOST_JSON) -> dict[str, Any]:
         ValueError: if it holds something else, or cannot be read.
     """
     with reading(path):
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise ValueError("it is a pipe or a device, which may never end")
         with path.open("rb") as file:
             content = file.read(most + 1)
         if len(content) > most:
@@ -252,8 +254,10 @@ def _check_line(part: bytes) -> None:
 def _why_unreadable(path: Path, error: Exception) -> str:
     """What is wrong with a file, and what helps."""
     size, start = 0, b""
-    with contextlib.suppress(OSError), path.open("rb") as file:
-        size, start = path.stat().st_size, file.read(40)
+    with contextlib.suppress(OSError):
+        if path.is_file():  # whoever opens a pipe waits
+            with path.open("rb") as file:
+                size, start = path.stat().st_size, file.read(40)
     if start.startswith(b"version https://git-lfs"):
         return "is a Git LFS pointer instead of the file itself; run `git lfs pull` in its folder"
     if isinstance(error, pickle.UnpicklingError):
