@@ -82,12 +82,17 @@ def test_what_a_config_leaves_out_is_transformers_default(model_type, tmp_path):
     (tmp_path / "config.json").write_text(json.dumps({"model_type": model_type, **SIZES}))
     theirs = AutoConfig.from_pretrained(tmp_path)
     values = values_of({"model_type": model_type, **SIZES}, "minimind3")
-    names = ["rms_norm_eps", "max_position_embeddings", "initializer_range", "bos_token_id", "eos_token_id"]
+    names = ["rms_norm_eps", "max_position_embeddings", "initializer_range"]
     names += ["tie_word_embeddings"]  # a matrix left out would be drawn anew
     if model_type == "qwen3_moe":
         names += ["num_experts_per_tok", "norm_topk_prob", "router_aux_loss_coef"]
     assert {name: values[name] for name in names} == {name: getattr(theirs, name) for name in names}
     assert values["rope_theta"] == theirs.rope_parameters["rope_theta"]
+    # texts end where the file says; LlamaConfig's own eos_token_id=2 ends none
+    with pytest.raises(OSError, match="generation_config.json"):
+        GenerationConfig.from_pretrained(tmp_path)
+    ends = GenerationConfig.from_pretrained(tmp_path, config_file_name="config.json", _from_model_config=True)
+    assert (values["bos_token_id"], values["eos_token_id"]) == (ends.bos_token_id, ends.eos_token_id) == (None, None)
 
 
 YARN = {"factor": 4.0, "original_max_position_embeddings": 16}
@@ -293,6 +298,31 @@ OF_TRANSFORMERS_4 = {
 }  # fmt: skip
 
 
+# What else stands in public folders of these families, written by other programs, and changes no result.
+OF_OTHERS = {
+    "SmolLM2": (
+        "llama",
+        {"transformers.js_config": {"dtype": "q4"}, "is_llama_config": True, "rope_interleaved": False},
+    ),
+    "LLaMA": ("llama", {"max_sequence_length": 2048, "pad_token_id": -1, "gradient_checkpointing": False}),
+    "Zephyr and Yi": ("llama", {"_flash_attn_2_enabled": True, "cache_implementation": None}),
+    "Qwen3-Coder": ("qwen3_moe", {"shared_expert_intermediate_size": 0, "qkv_bias": False, "use_qk_norm": True}),
+}
+
+
+@pytest.mark.parametrize("name", OF_OTHERS)
+def test_public_files_are_read(name):
+    model_type, fields = OF_OTHERS[name]
+    described = {"model_type": model_type, **SIZES}
+    assert values_of(described | fields, "minimind3") == values_of(described, "minimind3")
+
+
+@pytest.mark.parametrize("field", ["shared_expert_intermediate_size", "qkv_bias"])
+def test_what_qwen3_coder_says_is_off_is_refused_when_it_is_on(field):
+    with pytest.raises(ValueError, match=f"config.json asks for {field}=64, but only {field}="):
+        values_of({"model_type": "qwen3_moe", **SIZES, field: 64}, "minimind3")
+
+
 @pytest.mark.parametrize("model_type", OF_TRANSFORMERS_4)
 def test_files_of_transformers_4_are_read(model_type):
     described = OF_TRANSFORMERS_4[model_type]
@@ -301,7 +331,7 @@ def test_files_of_transformers_4_are_read(model_type):
     assert values["norm_topk_prob"] if model_type == "qwen3_moe" else not values["use_moe"]
 
 
-@pytest.mark.parametrize("name", ["norm_placement", "use_qk_norm", "dropout", "n_routed_experts", "attn_soft_cap"])
+@pytest.mark.parametrize("name", ["norm_placement", "use_moe", "dropout", "n_routed_experts", "attn_soft_cap"])
 @pytest.mark.parametrize("model_type", CONFIGS)
 def test_a_field_that_nobody_has_looked_at_is_refused_not_ignored(model_type, name):
     with pytest.raises(ValueError, match=f"config.json has {name}='post', a field whose meaning is not known here"):

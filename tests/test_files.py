@@ -153,6 +153,14 @@ def test_in_a_folder_of_transformers_safetensors_go_before_pickles(tmp_path):
     assert same(read_weights(tmp_path).content, TENSORS)
 
 
+@pytest.mark.parametrize(("stem", "suffix"), [("model", ".safetensors"), ("pytorch_model", ".bin")])
+def test_one_file_goes_before_shards(stem, suffix, tmp_path):
+    """As in transformers: whoever saved anew in one file may have left the shards there."""
+    sharded(tmp_path, stem, suffix)
+    write(tmp_path / f"{stem}{suffix}", {"new": torch.ones(1)})
+    assert same(read_weights(tmp_path).content, {"new": torch.ones(1)})
+
+
 def test_a_config_json_describes_its_folders_model_and_lies_beside_any_other_file(tmp_path):
     """A folder of experiments may hold many files; only of the standard name is it sure that config.json speaks."""
     (tmp_path / "config.json").write_text('{"hidden_size": 8}')
@@ -168,6 +176,18 @@ def test_a_config_json_that_cannot_be_read_is_there_all_the_same(kind, tmp_path)
     place.mkdir() if kind == "a folder" else place.symlink_to("gone.json")
     write(tmp_path / "model.safetensors")
     with pytest.raises(ValueError, match="config.json cannot be read: "):
+        read_weights(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["config.json", "generation_config.json", "model.safetensors.index.json"])
+def test_nothing_is_waited_for_in_a_pipe(name, tmp_path):
+    for written in ("config.json", "generation_config.json"):
+        (tmp_path / written).write_text("{}")
+    if "index" not in name:
+        write(tmp_path / "model.safetensors")
+    (tmp_path / name).unlink(missing_ok=True)
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(ValueError, match=f"{name} cannot be read as .json.*a pipe or a device, which may never end"):
         read_weights(tmp_path)
 
 
@@ -189,11 +209,16 @@ def test_shards_are_found_through_their_index(stem, suffix, tmp_path):
     assert same(read_weights(tmp_path).content, TENSORS)
 
 
-def test_a_tensor_comes_from_the_shard_that_the_index_names(tmp_path):
+def test_a_tensor_that_two_shards_hold_is_one_tensor_or_refused(tmp_path):
+    """transformers takes it from the file that it reads last, whatever the index says."""
     first, second = sharded(tmp_path)
-    write(first, {"a": TENSORS["a"], "b": torch.zeros(2, 3)})
-    write(second, {"a": torch.zeros(4000), "b": TENSORS["b"], "c": torch.zeros(1)})
-    assert same(read_weights(tmp_path).content, TENSORS)
+    write(first, TENSORS)
+    write(second, {"b": TENSORS["b"], "c": torch.zeros(1)})
+    assert same(read_weights(tmp_path).content, TENSORS), "what the index does not name is left out"
+    for other in (TENSORS["b"] + 1, TENSORS["b"][:1]):
+        write(first, {"a": TENSORS["a"], "b": other})
+        with pytest.raises(ValueError, match="model-00002-of-00002.safetensors for b, and model-00001-of-00002.saf"):
+            read_weights(tmp_path)
 
 
 @pytest.mark.parametrize("outside", ["../outside.safetensors", "/outside.safetensors", "inner/x.safetensors", "..", ""])

@@ -1,6 +1,7 @@
 """What the page takes of a tokenizer.json and its chat template, and what it refuses."""
 
 import json
+import os
 
 import pytest
 from tokenizer_builders import TEMPLATE, train_as_many_as_minimind, train_tokens, write_tokenizer
@@ -143,8 +144,22 @@ def test_what_the_library_itself_does_not_read_is_refused_in_a_sentence(tmp_path
     with pytest.raises(ValueError, match="the tokenizers library does not read .*tokenizer.json: "):
         read_tokenizer(file, 300)
     file.write_text("[" * 100_000)
-    with pytest.raises(ValueError, match="is not a file of the tokenizers library"):
+    with pytest.raises(ValueError, match="tokenizer.json cannot be read as .json .*recursion"):
         read_tokenizer(file, 300)
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer_config.json"])
+@pytest.mark.parametrize("kind", ["a pipe", "a folder", "a link to itself"])
+def test_a_file_that_cannot_be_read_is_there_and_nothing_is_waited_for(kind, name, tmp_path):
+    place = write_tokenizer(tmp_path) / name
+    place.unlink()
+    {"a pipe": os.mkfifo, "a folder": os.mkdir, "a link to itself": lambda place: place.symlink_to(name)}[kind](place)
+    assert find_tokenizer(tmp_path) == tmp_path / "tokenizer.json"
+    if name == "tokenizer.json":
+        with pytest.raises(ValueError, match="tokenizer.json cannot be read"):
+            read_tokenizer(place, 300)
+    else:
+        assert read_tokenizer(tmp_path / "tokenizer.json", 300).chat is None
 
 
 @pytest.mark.parametrize("place", ["tokenizer_config.json", "config.json"])

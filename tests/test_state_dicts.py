@@ -173,6 +173,10 @@ BAD = {
         beside("value_head.weight"),
         r"holds a critic or a reward model \(value_head.weight\); its output",
     ),
+    "a router of another family": (
+        beside("model.layers.0.mlp.gate.e_score_correction_bias"),
+        r"holds biases \(model.layers.0.mlp.gate.e_score_correction_bias\)",
+    ),
     "a reward model": (beside("score.weight"), r"holds a critic or a reward model \(score.weight"),
     "a vision model": (beside("model.vision_proj.weight"), "holds a model that sees or hears .*vision_proj"),
     "biases": (beside(QUERY.replace("weight", "bias")), "holds biases .*q_proj.bias"),

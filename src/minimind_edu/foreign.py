@@ -87,14 +87,17 @@ _NOTHING = _words(
     # about the file and who wrote it
     "model_type architectures transformers_version _name_or_path name_or_path _commit_hash auto_map custom_pipelines",
     "unsloth_fixed unsloth_version is_llama_config tokenizer_class task_specific_params finetuning_task prefix",
+    "transformers.js_config",
     # the weights keep the dtype that their file has
     "dtype torch_dtype use_bfloat16",
     # which kernel computes, on how many machines, and what is kept or returned
     "attn_implementation _attn_implementation _attn_implementation_autoset _attn_implementation_internal",
     "experts_implementation _experts_implementation _experts_implementation_internal flash_attn use_flash_attn",
+    "_flash_attn_2_enabled cache_implementation",
     "pretraining_tp tp_plan base_model_tp_plan base_model_pp_plan base_model_ep_plan base_model_fsdp_plan torchscript",
     "max_window_layers use_cache return_dict output_attentions output_hidden_states chunk_size_feed_forward",
-    # training, and heads of other tasks
+    # training, and heads of other tasks; the first is LLaMA's own name for the length of texts
+    "max_sequence_length gradient_checkpointing",
     "attention_dropout output_router_logits neftune_noise_alpha tf_legacy_loss problem_type num_labels id2label",
     "label2id classifier_dropout is_decoder",
     # how texts are generated, which the caller says: parameters that transformers 4 kept in a model's config
@@ -141,8 +144,9 @@ _LLAMA = Family(
     nothing=_NOTHING,
     silent={
         "num_attention_heads": 32, "max_position_embeddings": 2048, "rms_norm_eps": 1e-6, "initializer_range": 0.02,
-        "tie_word_embeddings": False, "bos_token_id": 1, "eos_token_id": 2, "dropout": 0.0, "use_qk_norm": False,
-        "use_moe": False,
+        "tie_word_embeddings": False, "dropout": 0.0, "use_qk_norm": False, "use_moe": False,
+        # its config has a class's tokens then, but texts begin and end as the file says
+        "bos_token_id": None, "eos_token_id": None,
     },
     null=_DERIVABLE,
 )  # fmt: skip
@@ -152,15 +156,15 @@ _QWEN3 = Family(
     rope=_LLAMA.rope,
     only={name: values for name, values in _LLAMA.only.items() if name != "sliding_window"},
     nothing=_NOTHING | _words("sliding_window"),  # without use_sliding_window
-    silent={**_LLAMA.silent, "max_position_embeddings": 32768, "bos_token_id": None, "eos_token_id": None,
-            "use_qk_norm": True},
+    silent={**_LLAMA.silent, "max_position_embeddings": 32768, "use_qk_norm": True},
     null=_DERIVABLE,
 )  # fmt: skip
 
 _QWEN3_MOE = Family(
     used={**_QWEN3.used, **EXPERTS, "num_local_experts": "num_experts"},
     rope=_QWEN3.rope,
-    only=_QWEN3.only,
+    # the last three are Qwen3-Coder's, and say what all of them are
+    only=_QWEN3.only | {"shared_expert_intermediate_size": (0, None), "qkv_bias": _OFF, "use_qk_norm": (True,)},
     nothing=_QWEN3.nothing,
     silent={**_QWEN3.silent, "use_moe": True, "num_experts": 128, "num_experts_per_tok": 8, "norm_topk_prob": False,
             "router_aux_loss_coef": 1e-3, "num_shared_experts": 0, "seq_aux": False},

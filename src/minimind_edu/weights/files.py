@@ -27,8 +27,8 @@ from safetensors import safe_open
 
 SUFFIXES = (".safetensors", ".pth", ".pt", ".bin", ".ckpt")
 # What transformers writes, in the order in which it looks for them itself; then what Meta does.
-_STANDARD = ("model.safetensors.index.json", "model.safetensors",
-             "pytorch_model.bin.index.json", "pytorch_model.bin", "consolidated.00.pth")  # fmt: skip
+_STANDARD = ("model.safetensors", "model.safetensors.index.json",
+             "pytorch_model.bin", "pytorch_model.bin.index.json", "consolidated.00.pth")  # fmt: skip
 _DESCRIPTIONS = ("config.json", "params.json")  # the second is Meta's
 _MOST_JSON = _MOST_HEADER = 2**24  # bytes of a description, such as names and shapes of 100,000 tensors
 # Bytes of a pickle without the tensors' numbers, 300,000 of which may take a second: at most, and more for each tensor.
@@ -120,7 +120,10 @@ def _in_folder(folder: Path, inside: list[str]) -> Path:
 
 
 def _read_shards(index: Path) -> dict[str, Any]:
-    """Every tensor from the file that the index names for it, and from nowhere else."""
+    """Every tensor from the file that the index names for it.
+
+    What another of its files says of the same tensor must be the same: transformers takes whichever it reads last.
+    """
     weight_map = read_json(index).get("weight_map")
     if not isinstance(weight_map, dict) or not all(isinstance(file, str) for file in weight_map.values()):
         raise ValueError(f"{index} must hold a weight_map from names of tensors to names of files")
@@ -138,14 +141,26 @@ def _read_shards(index: Path) -> dict[str, Any]:
             f"{index} names {len(names)} files of weights, {len(missing)} of them missing: {', '.join(missing)}; "
             "is the download complete?"
         )
-    content = {}
+    content, others = {}, {}
     for file, wanted in names.items():
         held, _ = _read_file(index.parent / file)
         for name in wanted:
             if name not in held:
                 raise ValueError(f"{index} says that {file} holds {name}, but it does not; is the download complete?")
             content[name] = held[name]
+        others |= {name: (file, held[name]) for name in held.keys() & weight_map.keys() - set(wanted)}
+    for name, (file, tensor) in others.items():
+        if not _are_equal(tensor, content[name]):
+            raise ValueError(
+                f"{index} names {weight_map[name]} for {name}, and {file} holds another tensor of that name; which one "
+                "is meant, you know: save the model again, in one file"
+            )
     return content
+
+
+def _are_equal(one: Any, other: Any) -> bool:
+    are_tensors = isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor)
+    return are_tensors and one.dtype == other.dtype and torch.equal(one, other)
 
 
 def read_json(path: Path, most: int = _MOST_JSON) -> dict[str, Any]:
@@ -155,6 +170,8 @@ def read_json(path: Path, most: int = _MOST_JSON) -> dict[str, Any]:
         ValueError: if it holds something else, or cannot be read.
     """
     with reading(path):
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise ValueError("it is a pipe or a device, which may never end")
         with path.open("rb") as file:
             content = file.read(most + 1)
         if len(content) > most:
@@ -237,8 +254,10 @@ def _check_line(part: bytes) -> None:
 def _why_unreadable(path: Path, error: Exception) -> str:
     """What is wrong with a file, and what helps."""
     size, start = 0, b""
-    with contextlib.suppress(OSError), path.open("rb") as file:
-        size, start = path.stat().st_size, file.read(40)
+    with contextlib.suppress(OSError):
+        if path.is_file():  # whoever opens a pipe waits
+            with path.open("rb") as file:
+                size, start = path.stat().st_size, file.read(40)
     if start.startswith(b"version https://git-lfs"):
         return "is a Git LFS pointer instead of the file itself; run `git lfs pull` in its folder"
     if isinstance(error, pickle.UnpicklingError):

@@ -34,10 +34,10 @@ _FOREIGN = (
      "scripts/convert_model.py or merge_and_unload in PEFT"),
     (r"qweight|qzeros|g_idx|\.scales$|absmax|quant_map|quant_state|\.SCB$|weight_format|weight_scale|weight_packed",
      "quantized weights, of GPTQ, AWQ or bitsandbytes, say", "read what they were made from"),
-    (r"(^|[._])(value_head|v_head|reward|rm_head|score|classifier)", "a critic or a reward model",
+    (r"(^|[._])(value_head|v_head|reward|rm_head|score|classifier)(?!_correction)", "a critic or a reward model",
      "its output is a score, and only a model that writes tokens is read"),
     (r"vision|visual|image|audio|multi_modal", "a model that sees or hears", "only a model of text is read"),
-    (r"\.bias$", "biases", "no MiniMind has any, nor what else is read here"),
+    (r"[._]bias$", "biases", "no MiniMind has any, nor what else is read here"),
 )  # fmt: skip
 
 

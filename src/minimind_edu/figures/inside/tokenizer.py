@@ -8,12 +8,14 @@ may have other tokens in the page.
 """
 
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from minimind_edu.figures.inside.patterns import Pattern, PatternError, literal, translate
+from minimind_edu.weights.files import read_json
 
 _MARK = "\ue000the words\ue000"  # stands for what a reader will write, while a chat template is filled in
 _INSTALL = "pip install 'transformers>=5' 'jinja2>=3.1.6'"  # jinja2: see pyproject.toml
@@ -29,6 +31,7 @@ _LATER_PUNCTUATION = (  # of Unicode 9 and after: the library's table for Punctu
 )
 _PUNCTUATION = rf"(?![{_LATER_PUNCTUATION}])[!-\/:-@\[-`{{-~\p{{P}}\u{{166d}}\u{{111c9}}]"
 _BEHAVIORS = ("Isolated", "Removed", "Contiguous", "MergedWithPrevious", "MergedWithNext")
+_MOST = 2**27  # bytes of a file; those of 250,000 tokens take a quarter
 _COMPARED = 2000  # merged tokens of which the page's texts hold each once
 _TOGETHER = 8  # of those in one text
 
@@ -51,7 +54,7 @@ class PageTokenizer:
 def find_tokenizer(place: Path) -> Path | None:
     """The tokenizer.json in a folder, or beside a file; None if there is none."""
     found = (place if place.is_dir() else place.parent) / "tokenizer.json"
-    return found if found.is_file() else None
+    return found if os.path.lexists(found) else None  # one that cannot be read is there, too
 
 
 def read_tokenizer(file: Path, vocab_size: int) -> PageTokenizer:
@@ -64,8 +67,8 @@ def read_tokenizer(file: Path, vocab_size: int) -> PageTokenizer:
     Raises:
         ValueError: if the page could not read text as this file says; the message names the reason.
     """
+    full = read_json(file, _MOST)
     try:
-        full = json.loads(file.read_text(encoding="utf-8"))
         json.dumps(full, ensure_ascii=False).encode()  # halves of characters, which the library does not read
         content = _steps(full)
         prefix, suffix = _around(full.get("post_processor"))
@@ -387,10 +390,9 @@ def _chat(folder: Path) -> tuple[dict[str, str] | None, str]:
     Python that came with the model does not run, and nobody is asked whether it should.
     """
     try:
-        settings = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        settings = None
-    settings = settings if isinstance(settings, dict) else {}
+        settings = read_json(folder / "tokenizer_config.json")
+    except ValueError:
+        settings = {}
     if not (settings.get("chat_template") or (folder / "chat_template.jinja").is_file()):
         return None, ""
     try:
