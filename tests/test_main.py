@@ -175,7 +175,7 @@ def test_what_nothing_says_of_bare_weights_is_told_and_stands_on_the_page(tmp_pa
         "a link to no folder": (["-o", "{tmp}/astray.html"], "there is no folder {tmp}/no to save page.html in"),
         "a folder": (["-o", "{tmp}/folder.html"], "folder.html is a folder, so no file can be saved there"),
         "a link to a folder": (["-o", "{tmp}/inside.html"], "inside.html is a folder, so no file can be saved there"),
-        "positions": (["{tmp}/positions"], "max_position_embeddings is a whole number of 400 digits"),
+        "positions": (["{tmp}/positions"], "max_position_embeddings is a number of 400 digits"),
         "another ending": (["-o", "{tmp}/page.txt"], "must end in .html, got 'page.txt'"),
         "too large": (
             ["{tmp}/large.safetensors"],
