@@ -36,7 +36,7 @@ def test_an_operation_with_several_results_writes_them_all():
 def test_a_decode_step_repeats_or_groups():
     q, k, v = torch.randn(1, 1, 8, 16), torch.randn(1, 64, 2, 16), torch.randn(1, 64, 2, 16)
     kept = k.nbytes + v.nbytes
-    read, written = moved(lambda: attention(q, k, v))
+    read, written = moved(lambda: attention(q, k, v, None))
     assert read > 5 * kept and written > 4 * kept
-    read, written = moved(lambda: fast_attention(q, k, v))
+    read, written = moved(lambda: fast_attention(q, k, v, None))
     assert kept < read < 1.5 * kept and written < kept

@@ -50,7 +50,10 @@ export function cutBy(text, pattern) {
 
 const joinedTo = (list, text) => (list.length ? (list[list.length - 1] += text) : list.push(text));
 
-/** Of parts that were found or not, the pieces that go on. @type {Record<string, (parts: [string, boolean][]) => string[]>} */
+/**
+ * Of parts that were found or not, the pieces that go on.
+ * @type {Record<string, (parts: [string, boolean][]) => string[]>}
+ */
 const BEHAVIORS = {
   Isolated: (parts) => parts.map(([text]) => text),
   Removed: (parts) => parts.filter(([, isFound]) => !isFound).map(([text]) => text),

@@ -3,7 +3,8 @@
 import { createBpe } from "./bpe.js";
 
 /**
- * @typedef {Omit<import("./bpe.js").Tokenizer, "decode"> & { joins: string, decode?: (ids: number[]) => string }} Reader
+ * @typedef {Omit<import("./bpe.js").Tokenizer, "decode"> &
+ *     { joins: string, decode?: (ids: number[]) => string }} Reader
  *   joins: what is written between two tokens; decode: where a text is not its tokens side by side
  * @typedef {{ text: string, kind: "text" | "special" | "bytes" | "part" }} Shown
  */
