@@ -8,7 +8,7 @@ TYPESCRIPT := .venv/typescript-6.0.3
 TSC := $(TYPESCRIPT)/node_modules/typescript/bin/tsc
 BUILD := $(BIN)/python -m tools.editions
 PAGE := _build/html/index.html
-FRONT_END := $(wildcard src/minimind_edu/figures/*/*.js src/minimind_edu/figures/*/*.css book/theme/*.css book/theme/static/*.js tests/*.mjs)
+FRONT_END := $(wildcard src/minimind_edu/figures/*/*.js src/minimind_edu/web/*/*.js src/minimind_edu/figures/*/*.css src/minimind_edu/web/*/*.css src/minimind_edu/inside/*.js src/minimind_edu/inside/*.css book/theme/*.css book/theme/static/*.js tests/*.mjs)
 
 # Otherwise every process of the tests would compile all of them again.
 export PYTHONDONTWRITEBYTECODE :=
@@ -47,7 +47,7 @@ everything: $(COMPLETE)
 gpu: $(COMPLETE)
 	@$(BIN)/python -c 'import sys, torch; sys.exit(None if torch.accelerator.is_available() else "no GPU is to be seen here: torch " + torch.__version__ + " sees none")'
 	@echo "1 of 3: the package on this GPU."
-	@$(BIN)/python -m pytest tests/test_on_any_device.py tests/test_device.py tests/test_model.py
+	@$(BIN)/python -m pytest tests/test_on_any_device.py tests/test_device.py tests/model/test_model.py
 	@echo "2 of 3: every chapter on this GPU, its output compared with what is stored."
 	@$(BIN)/python -m pytest --nbval chapters/
 	@echo "3 of 3: the benchmark."
@@ -94,11 +94,11 @@ live: $(COMPLETE)
 ifndef FEW
 	@echo "Every chapter in JupyterLab, in a real browser; every figure is dragged. This takes minutes."
 	@$(BIN)/python -m pip install --quiet jupyterlab==4.6.6
-	@LIVE=lab $(BIN)/python -m pytest tests/test_live.py
+	@LIVE=lab $(BIN)/python -m pytest tests/chapters/test_live.py
 endif
 	@echo "Notebook 6, which has Colab's generation of widgets: $(if $(FEW),every figure once,the same there)."
 	@sh tools/env.sh .venv-colab tools/colab_requirements.txt
-	@LIVE=classic LIVE_PYTHON=.venv-colab/bin/python LIVE_FIGURES=$(FEW) $(BIN)/python -m pytest tests/test_live.py
+	@LIVE=classic LIVE_PYTHON=.venv-colab/bin/python LIVE_FIGURES=$(FEW) $(BIN)/python -m pytest tests/chapters/test_live.py
 
 lint: $(COMPLETE)
 	@$(BIN)/ruff check .

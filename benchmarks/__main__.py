@@ -17,8 +17,8 @@ from benchmarks.picture import draw
 from benchmarks.report import RESULTS, describe, load, save, table, tell
 from benchmarks.scenarios import Scenario
 from benchmarks.suites import FULL, QUICK, QUICK_WITH_ENGINES, QUICK_WITH_THREADS, WITH_ENGINES, WITH_THREADS
-from minimind_edu.config import MiniMindConfig
 from minimind_edu.device import pick_device
+from minimind_edu.model.config import MiniMindConfig
 
 
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:

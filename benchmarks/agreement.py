@@ -11,9 +11,9 @@ from benchmarks import notes_way
 from benchmarks.bench import Bench
 from benchmarks.peers import llama_twin, random_model
 from benchmarks.scenarios import Scenario
-from minimind_edu.costs import cache_bytes_per_position
-from minimind_edu.for_comparison import CatCache
-from minimind_edu.kv_cache import KVCache
+from minimind_edu.measure.costs import cache_bytes_per_position
+from minimind_edu.model.for_comparison import CatCache
+from minimind_edu.model.kv_cache import KVCache
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from benchmarks.findings import OURS, ROUNDED
 from benchmarks.peers import Decoder
 from benchmarks.scenarios import Decode, Prefill, Scenario
 from minimind_edu import fast
-from minimind_edu.costs import generation_cost
-from minimind_edu.kv_cache import KVCache
-from minimind_edu.living import living_model, story_batches
+from minimind_edu.measure.costs import generation_cost
+from minimind_edu.model.kv_cache import KVCache
+from minimind_edu.trained.living import living_model, story_batches
 
 EXACT = dict.fromkeys(("transformers", "transformers compiled", *OURS), 4)  # bytes of a weight
 BYTES = {**EXACT, **ROUNDED, **{name: kind.bytes_per_weight for name, kind in ENGINES.items()}}

@@ -19,10 +19,10 @@ from benchmarks.engines.checkpoint import write_checkpoint
 from benchmarks.engines.client import PYTHON, Engines, start_engines
 from benchmarks.peers import Peer, build_more, build_peers, random_model
 from benchmarks.timing import Clock, paired_rounds
-from minimind_edu.config import MiniMindConfig
 from minimind_edu.fast.library import cpp_compiler, flags, why_no_library
-from minimind_edu.living import living_model
-from minimind_edu.machine import readings
+from minimind_edu.measure.machine import readings
+from minimind_edu.model.config import MiniMindConfig
+from minimind_edu.trained.living import living_model
 
 MODELS = {  # weights wide enough that logits differ clearly and the chosen tokens do too
     "small": MiniMindConfig(initializer_range=0.05),

@@ -11,7 +11,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from benchmarks.engines import ENGINES
 from benchmarks.findings import BEFORE, OURS, ROUNDED, Result
-from minimind_edu.plotting import INK, LINE, WIDTH, Picture, style_axes
+from minimind_edu.measure.plotting import INK, LINE, WIDTH, Picture, style_axes
 
 TITLES = {"small": "Small, 26 M", "base": "Base, 104 M"}  # parameters
 MINE = (*OURS, *BEFORE, *ROUNDED)

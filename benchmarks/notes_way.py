@@ -11,9 +11,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from minimind_edu.attention import Attention, repeat_kv
-from minimind_edu.for_comparison import CatCache
-from minimind_edu.model import MiniMindForCausalLM
+from minimind_edu.model.attention import Attention, repeat_kv
+from minimind_edu.model.for_comparison import CatCache
+from minimind_edu.model.model import MiniMindForCausalLM
 
 
 def attend(layer: Attention, x: Tensor, positions: tuple[Tensor, Tensor], cache: CatCache) -> Tensor:

@@ -22,9 +22,9 @@ from transformers import CompileConfig, DynamicCache, GenerationConfig, PreTrain
 from benchmarks import notes_way
 from benchmarks.findings import ROUNDED
 from minimind_edu import fast
-from minimind_edu.config import MiniMindConfig
 from minimind_edu.hf import to_transformers
-from minimind_edu.model import MiniMindForCausalLM
+from minimind_edu.model.config import MiniMindConfig
+from minimind_edu.model.model import MiniMindForCausalLM
 
 Decoder = MiniMindForCausalLM | fast.CompiledDecoder
 

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from benchmarks.byte_chart import byte_chart, of_one
 from benchmarks.findings import BEFORE, LIMIT, OURS, Result
 from benchmarks.timing import Spread, ratios
-from minimind_edu.plotting import INK, Picture, curve_styles, style_axes
+from minimind_edu.measure.plotting import INK, Picture, curve_styles, style_axes
 
 FONT = 11
 ALT = (

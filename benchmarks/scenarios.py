@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from benchmarks.bench import Bench, ReadLimit
 from benchmarks.findings import LIMIT
 from benchmarks.peers import Peer, llama_twin, random_model
-from minimind_edu.costs import generation_cost
-from minimind_edu.machine import large_product
+from minimind_edu.measure.costs import generation_cost
+from minimind_edu.measure.machine import large_product
 
 CACHED = ("transformers", "transformers static", "notes", "plain", "compiled")
 STEPPING = ("transformers", "notes", "plain", "compiled")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import torch
 
-from minimind_edu.timing import clock_for
+from minimind_edu.measure.timing import clock_for
 
 FEWEST_ROUNDS = 2  # whatever the time: a single round has no spread
 

@@ -12,19 +12,19 @@ import pytest
 from minimind_edu.figures import (
     Figure,
     asks_for_living,
-    host,
     living_script,
     module_source,
     own_stylesheet,
     shared_stylesheet,
 )
+from minimind_edu.web import host
 
 ORIGIN = "http://figures.test"  # answered by the test itself, never by a network
 ELSEWHERE = "http://elsewhere.test"  # so is this
 SIZE = {"width": 1280, "height": 720}
 EMPTY = "<!doctype html><title>empty</title>"
 PATIENCE = 15_000  # milliseconds, for one frame
-FIGURES = Path(__file__).parents[1] / "src/minimind_edu/figures"
+PACKAGE = Path(__file__).parents[1] / "src/minimind_edu"
 HOST = Path(__file__).parents[1] / "book/theme/static/figure_host.js"
 
 FIGURE = f".{host.FIGURE_CLASS}"
@@ -106,10 +106,10 @@ _documents: WeakKeyDictionary = WeakKeyDictionary()  # page -> what it finds at 
 
 
 def serve(page, html: str = EMPTY) -> None:
-    """Answer ORIGIN with `html` and the scripts in figures/, refuse everything else, and go there."""
+    """Answer ORIGIN with `html` and the package's scripts, refuse everything else, and go there."""
 
     def answer(route):
-        path = FIGURES / urlsplit(route.request.url).path.removeprefix("/")
+        path = PACKAGE / urlsplit(route.request.url).path.removeprefix("/")
         if path.suffix == ".js" and path.is_file():
             route.fulfill(path=path, content_type="text/javascript; charset=utf-8")
         else:

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 import traitlets
 
-from minimind_edu.figures import Figure, ModelMap, Quiz, Roofline, class_of, figure_names, host
+from minimind_edu.figures import Figure, ModelMap, Quiz, Roofline, class_of, figure_names
 from minimind_edu.figures.roofline import stored_machine
+from minimind_edu.web import host
 
 CHOICE = {
     "question": "Which letter comes first? </script><b>bold</b>",

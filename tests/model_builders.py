@@ -13,8 +13,8 @@ import torch
 from hypothesis import settings
 from torch import Tensor
 
-from minimind_edu.config import MiniMindConfig
-from minimind_edu.model import MiniMindForCausalLM
+from minimind_edu.model.config import MiniMindConfig
+from minimind_edu.model.model import MiniMindForCausalLM
 
 # Properties are tried on the same examples in every run: a failure can be repeated, and no run fails by luck.
 PROPERTY = settings(deadline=None, max_examples=20, derandomize=True, database=None)

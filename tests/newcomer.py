@@ -11,7 +11,7 @@ FIGURE_FOLDER = {
 
 from traitlets import Int
 
-from minimind_edu.figures.base import Figure
+from minimind_edu.web.base import Figure
 
 
 class Square(Figure):
@@ -30,7 +30,7 @@ class Square(Figure):
 ''',
     "figure.js": """// Square: a side to drag, and its area.
 
-import { h, svg, fill, setSize, slider, controlsOf, announcement, wordsOf, frame, mount } from "../kit/kit.js";
+import { h, svg, fill, setSize, slider, controlsOf, announcement, wordsOf, frame, mount } from "../../web/kit/kit.js";
 import { areaOf } from "./math.js";
 import { squareWords } from "./words.js";
 
@@ -186,7 +186,7 @@ def write_a_figure(project: Path) -> None:
     folder.mkdir()
     for name, source in FIGURE_FOLDER.items():
         (folder / name).write_text(source, encoding="utf-8")
-    (project / "tests" / "test_figure_square.py").write_text(FIGURE_TEST, encoding="utf-8")
+    (project / "tests" / "figures" / "test_figure_square.py").write_text(FIGURE_TEST, encoding="utf-8")
 
 
 def write_a_chapter(project: Path, before: str) -> str:
@@ -195,7 +195,7 @@ def write_a_chapter(project: Path, before: str) -> str:
     name = f"{number:02}_squares"
     (project / "chapters" / f"{name}.ipynb").write_text(notebook(number), encoding="utf-8")
     (project / "src" / "minimind_edu" / "checks" / "squares.py").write_text(CHECKS, encoding="utf-8")
-    (project / "tests" / "test_checks_squares.py").write_text(CHECKS_TEST, encoding="utf-8")
+    (project / "tests" / "checks" / "test_checks_squares.py").write_text(CHECKS_TEST, encoding="utf-8")
     for path, old, new in (
         (project / "_toc.yml", f"- file: {before}\n", f"- file: {before}\n      - file: chapters/{name}\n"),
         (project / f"{before}.ipynb", '"## Next\\n",\n    "\\n",\n    "', f"[Chapter {number}]({name}.ipynb) or "),

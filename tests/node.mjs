@@ -1,12 +1,12 @@
 // What runs in node for tests/node.py: a line of standard input is [script, argument], a line of output its value.
-// Scripts import the figures' modules as on a page: `import("/live/model.js")`.
+// Scripts import the figures' modules as on a page: `import("/web/live/model.js")`.
 
 import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { createInterface } from "node:readline";
 
 const evaluate = (text) => (0, eval)(`(${text})`); // JSON as Python writes it, with NaN and Infinity, is an expression
-const [root, changed] = evaluate(process.argv[2]); // file:///…/figures; address of a module -> text in its place
+const [root, changed] = evaluate(process.argv[2]); // file:///…/minimind_edu; address of a module -> text in its place
 
 registerHooks({
   resolve: (name, context, next) => next(name.startsWith("/") ? root + name : name, context),

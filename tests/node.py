@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-FIGURES = Path(__file__).parents[1] / "src/minimind_edu/figures"
+PACKAGE = Path(__file__).parents[1] / "src/minimind_edu"
 CHANGED: dict[str, str] = {}  # the address of a script -> the text that runs in its place: tests/mutants
 
 EACH = """async ([module, name, lists]) => {
@@ -36,7 +36,7 @@ class Node:
     """One process of node; what a script leaves in globalThis is there for the next one."""
 
     def __init__(self):
-        command = [node_path(), Path(__file__).with_suffix(".mjs"), json.dumps([FIGURES.as_uri(), CHANGED])]
+        command = [node_path(), Path(__file__).with_suffix(".mjs"), json.dumps([PACKAGE.as_uri(), CHANGED])]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
 
     def evaluate(self, script: str, argument: Any = None) -> Any:
@@ -57,11 +57,11 @@ class Node:
         return answer["value"]
 
     def each(self, module: str, function: str, argument_lists: Iterable[Sequence]) -> list:
-        """The values of `function(...args)` of figures/`module`.js for many lists of arguments."""
+        """The values of `function(...args)` of the package's `module`.js for many lists of arguments."""
         return self.evaluate(EACH, [module, function, [list(args) for args in argument_lists]])
 
     def call(self, module: str, function: str, args: Sequence) -> Any:
-        """The value of `function(...args)` of figures/`module`.js."""
+        """The value of `function(...args)` of the package's `module`.js."""
         return self.each(module, function, [args])[0]
 
     def close(self) -> None:

@@ -9,8 +9,8 @@ from model_builders import spread_weights, tiny_config
 from tokenizer_builders import train_tokens, write_tokenizer
 
 from minimind_edu import MiniMindForCausalLM, RopeScaling, save_checkpoint, world
-from minimind_edu.figures.inside.page import STEP, rope_of, store
-from minimind_edu.training import Recipe, initialize, train
+from minimind_edu.inside.page import STEP, rope_of, store
+from minimind_edu.trained.training import Recipe, initialize, train
 
 YARN = RopeScaling(4.0, original_max_position_embeddings=16)
 MODELS = {
@@ -63,7 +63,7 @@ def load_page(node, file):
 def load_weights(node, weights, rope, engine, bits):
     script = """async ([file, module, rope, engine, bits]) => {
         const [live, step, reading, insight] = await Promise.all(
-            ["live/model", "inside/step", "inside/reading", "inside/insight"].map((name) => import(`/${name}.js`)));
+            ["web/live/model", "inside/step", "inside/reading", "inside/insight"].map((name) => import(`/${name}.js`)));
         const unpack = (keepsRows) => ({ ...live.unpackWeights(live.bytesOf(file), keepsRows), rope });
         globalThis.unpacked = unpack(true);
         globalThis.plain = live.createLiveModel(unpack(bits === 8));

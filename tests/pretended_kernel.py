@@ -7,7 +7,7 @@ import os
 
 import pretended_device
 
-from minimind_edu import machine
+from minimind_edu.measure import machine
 
 machine.SIDE["gpu"] = machine.SIDE["cpu"]  # what keeps a GPU busy would take a CPU minutes
 pretended_device.from_now_on(os.environ["PRETENDED_DEVICE"])

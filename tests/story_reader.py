@@ -8,11 +8,11 @@ from browser import settle
 from torch import Tensor
 
 from minimind_edu import world
-from minimind_edu.block import MiniMindBlock
-from minimind_edu.figures.living_model import payload
-from minimind_edu.living import card, living_model
-from minimind_edu.model import MiniMindForCausalLM
-from minimind_edu.rope import apply_rotary_pos_emb
+from minimind_edu.model.block import MiniMindBlock
+from minimind_edu.model.model import MiniMindForCausalLM
+from minimind_edu.model.rope import apply_rotary_pos_emb
+from minimind_edu.trained.living import card, living_model
+from minimind_edu.web.living_model import payload
 
 
 class Block(NamedTuple):

@@ -11,22 +11,23 @@ import torch
 from model_builders import KINDS, tiny_model, token_ids
 from pretended_device import pretended
 
-from minimind_edu import ablations, routing, sharing, world
-from minimind_edu.ablations import exam as lists_exam
-from minimind_edu.ablations import lists
+from minimind_edu import world
 from minimind_edu.checks import check_rms_norm
 from minimind_edu.device import device_of
 from minimind_edu.figures import neuron_words
-from minimind_edu.figures.inside.kernel import Kernel
-from minimind_edu.for_comparison import CatCache, LayerNorm, PlainFeedForward
-from minimind_edu.kv_cache import KVCache
-from minimind_edu.living import exam, heads, living_model, new_model, story_batches
-from minimind_edu.living import rounding as living_rounding
-from minimind_edu.loss import next_token_loss
-from minimind_edu.quantization import Grid, quantize, rounded, rounded_model
-from minimind_edu.rope_frequencies import RopeScaling
-from minimind_edu.sampling import Sampling
-from minimind_edu.training import Recipe, train
+from minimind_edu.inside.kernel import Kernel
+from minimind_edu.model.for_comparison import CatCache, LayerNorm, PlainFeedForward
+from minimind_edu.model.kv_cache import KVCache
+from minimind_edu.model.loss import next_token_loss
+from minimind_edu.model.quantization import Grid, quantize, rounded, rounded_model
+from minimind_edu.model.rope_frequencies import RopeScaling
+from minimind_edu.model.sampling import Sampling
+from minimind_edu.trained import ablations, routing, sharing
+from minimind_edu.trained.ablations import exam as lists_exam
+from minimind_edu.trained.ablations import lists
+from minimind_edu.trained.living import exam, heads, living_model, new_model, story_batches
+from minimind_edu.trained.living import rounding as living_rounding
+from minimind_edu.trained.training import Recipe, train
 from minimind_edu.weights.checkpoints import from_checkpoint, save_checkpoint
 from minimind_edu.weights.without_storage import without_storage
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from minimind_edu import validation
-from minimind_edu.counting import Watch
+from minimind_edu.measure.counting import Watch
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.0, True, "3", None])

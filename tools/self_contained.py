@@ -31,7 +31,7 @@ from tools.refresh import canonical, dumps, write
 from tools.translated import blocks_of, merged_notebook, words_to_learn
 
 # What no chapter uses: the program that opens a reader's own model, and its page.
-LEFT_OUT = ("minimind_edu/__main__.py", "minimind_edu/figures/inside/")
+LEFT_OUT = ("minimind_edu/__main__.py", "minimind_edu/inside/")
 _CHINESE = f"""
 os.environ["{LANGUAGE}"] = "zh"
 

@@ -19,9 +19,9 @@ from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
 from minimind_edu import __main__ as program
-from minimind_edu import palette
 from minimind_edu.figures import own_stylesheet, shared_stylesheet
 from minimind_edu.figures.model_map import strip_drawing
+from minimind_edu.web import palette
 
 ROOT = Path(__file__).resolve().parents[1]
 LANGUAGES = ("en", "zh")

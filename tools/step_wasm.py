@@ -3,7 +3,7 @@
     python -m tools.step_wasm          (on Debian and Ubuntu: apt install clang lld)
 
 Whoever uses the package needs no clang. The file ends with the name of the compiler that wrote it: only that one is
-sure to write the same bytes again, and `tests/test_step_wasm.py` asks it to.
+sure to write the same bytes again, and `tests/fast/test_step_wasm.py` asks it to.
 """
 
 import argparse
@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 from minimind_edu.fast.library import SOURCE
-from minimind_edu.figures.inside.page import STEP
+from minimind_edu.inside.page import STEP
 
 SECTION = b"compiler"  # a custom section, which engines skip
 # -O3 makes it half as large again and no faster to speak of. SIMD is what every browser has had since 2023.

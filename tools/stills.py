@@ -17,7 +17,6 @@ from typing import Any
 from minimind_edu import figures
 from minimind_edu.figures import (
     asks_for_living,
-    host,
     living_script,
     minimind_live,
     model_map,
@@ -25,7 +24,8 @@ from minimind_edu.figures import (
     own_stylesheet,
     shared_stylesheet,
 )
-from minimind_edu.figures.base import FOLDER, to_json
+from minimind_edu.web import host
+from minimind_edu.web.base import FOLDER, to_json
 from minimind_edu.words import Words, in_state
 from tools import notebook_environment
 from tools.chapters import CHAPTERS, ROOT, chapters, links

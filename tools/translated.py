@@ -30,8 +30,8 @@ from docutils import nodes
 
 from minimind_edu import checks
 from minimind_edu.checks.language import in_chinese
-from minimind_edu.figures.base import to_json
 from minimind_edu.figures.quiz import plain_questions
+from minimind_edu.web.base import to_json
 from minimind_edu.words import Words, breadth, folded, in_state, pairs_in, sentences_in
 from tools.chapters import ROOT
 from tools.places import plain
@@ -201,7 +201,7 @@ def texts_in(markup: str) -> list[str]:
     return [unescape(one) for one in _TEXT_NODE.findall(markup)]
 
 
-# A name on two lines, as minimind_edu.plotting writes it: two texts of one look.
+# A name on two lines, as minimind_edu.measure.plotting writes it: two texts of one look.
 _FOLDED = re.compile(
     r'(<text style="fill: [^"]*") transform="translate\((\S+) (\S+)\)">([^<]*)</text>\s*'
     r'\1 transform="translate\((\S+) (\S+)\)">([^<]*)</text>'

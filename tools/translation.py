@@ -49,7 +49,7 @@ from tools.translated import (
 KEPT = re.compile(r"[\W\d]*(?:[\w.]*[_.]\w+|head_dim|softmax|logits|token|query|key|value|<s>)?[\W\d]*")
 
 _WORLD = frozenset(world.WORDS)
-FIGURES = ROOT / "src" / "minimind_edu" / "figures"
+PACKAGE = ROOT / "src" / "minimind_edu"
 _AS_OF = re.compile(r"as of ([0-9a-f]{8})")
 _FORMULA = re.compile(r"\$\$.*?\$\$|\$[^$\n]+\$", re.DOTALL)
 _CODE = re.compile(r"(?<!`)`[^`\n]+`(?!`)")
@@ -220,7 +220,7 @@ def of_contents() -> Iterator[str]:
 
 def of_scripts(figures: Collection[str] | None = None) -> Iterator[str]:
     """Words of these figures (None: of all) whose English is another than the one that their Chinese was made from."""
-    for words in sorted(FIGURES.glob("*/words.js")):
+    for words in sorted(PACKAGE.rglob("words.js")):
         chosen = figures is None or words.parent.name in figures
         if chosen and not (twin := words.with_name("words.zh.js")).is_file():
             seen = fingerprint(words.read_text(encoding="utf-8"))
@@ -246,7 +246,7 @@ def of_answers(checks: Collection[str] | None = None) -> Iterator[str]:
 
 def twins() -> list[Path]:
     """The files with the Chinese words of figures, words.zh.js beside words.js."""
-    return sorted(FIGURES.glob("*/*.zh.js"))
+    return sorted(PACKAGE.rglob("*.zh.js"))
 
 
 def english_of(twin: Path) -> Path:
@@ -310,7 +310,7 @@ def main(arguments: list[str] | None = None) -> int:
         for original in originals:
             accept(original)
     if names:
-        figures = {path.parent.name for path in FIGURES.glob("*/words.js") if path.parent.name.startswith(names)}
+        figures = {path.parent.name for path in PACKAGE.rglob("words.js") if path.parent.name.startswith(names)}
         figures = figures.union(*map(figures_on, originals))
         if not originals and not figures:
             print(f"Nothing that is translated has a name that begins with {' or '.join(names)}.")

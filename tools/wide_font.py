@@ -12,7 +12,7 @@ from fontTools.fontBuilder import FontBuilder
 from fontTools.pens.ttGlyphPen import TTGlyphPen
 from fontTools.ttLib.tables._c_m_a_p import CmapSubtable
 
-TARGET = Path(__file__).resolve().parents[1] / "src" / "minimind_edu" / "wide.ttf"
+TARGET = Path(__file__).resolve().parents[1] / "src" / "minimind_edu" / "measure" / "wide.ttf"
 EM = 1000  # units
 ASCENT, DESCENT = 880, -120
 # From radicals to Yi, compatibility forms, full-width signs, and the plane of rare letters

@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 from minimind_edu.hf import export
-from minimind_edu.model import MiniMindForCausalLM
+from minimind_edu.model.model import MiniMindForCausalLM
 
 
 def write_checkpoint(model: MiniMindForCausalLM, folder: Path) -> Path:

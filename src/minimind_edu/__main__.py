@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
-from minimind_edu import living, world
-from minimind_edu.figures.inside.page import (
+from minimind_edu import world
+from minimind_edu.inside.page import (
     BITS,
     LANGUAGES,
     LARGER,
@@ -27,12 +27,13 @@ from minimind_edu.figures.inside.page import (
     size_of,
     write_page,
 )
-from minimind_edu.figures.inside.server import PageServer
-from minimind_edu.figures.inside.tokenizer import PageTokenizer, find_tokenizer, read_tokenizer
-from minimind_edu.figures.living_model import QUESTION, TOLD
-from minimind_edu.model import MiniMindForCausalLM
+from minimind_edu.inside.server import PageServer
+from minimind_edu.inside.tokenizer import PageTokenizer, find_tokenizer, read_tokenizer
+from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.notebook import language
-from minimind_edu.stored import file_to_write
+from minimind_edu.trained import living
+from minimind_edu.trained.stored import file_to_write
+from minimind_edu.web.living_model import QUESTION, TOLD
 from minimind_edu.weights.checkpoints import read_checkpoint
 from minimind_edu.weights.files import SUFFIXES
 from minimind_edu.weights.hub import locate

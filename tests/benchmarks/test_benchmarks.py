@@ -25,9 +25,9 @@ from benchmarks.picture import chosen, draw, figure_of
 from benchmarks.scenarios import Decode, Limits, Scenario, step_bytes
 from benchmarks.suites import FULL, QUICK
 from benchmarks.timing import Clock, Spread, paired_rounds, ratios, rotated, slope
-from minimind_edu import machine
 from minimind_edu.device import pick_device
-from minimind_edu.for_comparison import CatCache
+from minimind_edu.measure import machine
+from minimind_edu.model.for_comparison import CatCache
 
 CPU = torch.device("cpu")
 WIDE = {"initializer_range": 0.3, "max_position_embeddings": 2048, "intermediate_size": 64}  # int4 has groups of 32

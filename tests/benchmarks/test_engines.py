@@ -25,7 +25,7 @@ from benchmarks.engines.client import EngineError, RemoteEngine, start_engines
 from benchmarks.findings import findings
 from benchmarks.suites import FULL, QUICK_WITH_ENGINES, WITH_ENGINES, WITH_THREADS
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 WIDE = {"initializer_range": 0.3, "max_position_embeddings": 2048, "intermediate_size": 64}  # int4 has groups of 32
 
 

@@ -17,10 +17,10 @@ from benchmarks.bench import MODELS
 from benchmarks.byte_chart import byte_chart, figure_of
 from benchmarks.findings import Finding, findings
 from benchmarks.timing import ratios
-from minimind_edu import plotting
-from minimind_edu.living import living_model, story_batches
+from minimind_edu.measure import plotting
+from minimind_edu.trained.living import living_model, story_batches
 
-PAGE = Path(__file__).resolve().parents[1] / "book" / "side_by_side.md"
+PAGE = Path(__file__).resolve().parents[2] / "book" / "side_by_side.md"
 # those that the book shows; a reader's own runs lie in the same folder
 RUNS = re.findall(r"\{engine-tables\} (\w+)", PAGE.read_text(encoding="utf-8"))
 

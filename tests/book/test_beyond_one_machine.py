@@ -23,7 +23,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from minimind_edu import MiniMindConfig, MiniMindForCausalLM
 from minimind_edu.hf import gguf
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "book" / "beyond_one_machine.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"```\{code-block\} (\w+)\n:caption: ([^\n]*)\n(.*?)```", re.DOTALL)
 BLOCKS = BLOCK.findall(PAGE)

@@ -27,11 +27,11 @@ from book_builder import (
 from browser import ALIVE, FIGURE, Watch
 from playwright.sync_api import Page, Route
 
-from minimind_edu.figures import host
+from minimind_edu.web import host
 from tools import install_cell
 from tools.self_contained import with_addresses
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 pytestmark = pytest.mark.always
 

@@ -13,7 +13,7 @@ from book_builder import CHAPTERS, NARROW, OBSERVE, WIDE, context_of, served, se
 from minimind_book import fonts
 from playwright.sync_api import Page
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 OF_MATPLOTLIB = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
 
 pytestmark = pytest.mark.timeout(300)

@@ -10,9 +10,9 @@ from browser import FIGURE
 from web_engines import NOTE_PROBLEMS, Engine, Firefox, WebKit, start
 
 from minimind_edu import world
-from minimind_edu.figures import host
 from minimind_edu.figures.minimind_live import STORIES
-from minimind_edu.living import living_model
+from minimind_edu.trained.living import living_model
+from minimind_edu.web import host
 
 pytestmark = pytest.mark.long
 

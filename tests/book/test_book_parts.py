@@ -19,15 +19,17 @@ from minimind_book.pages import compressed, description_of, lighter
 from minimind_book.words import SCRIPT_WORDS, WORDS, words
 from mutants import catalog
 
-from minimind_edu import ablations, living, plotting, routing, sharing, sweeps, world
-from minimind_edu.ablations.tables import courses
+from minimind_edu import world
 from minimind_edu.checks.exercise import NOT_ATTEMPTED
-from minimind_edu.figures import host
 from minimind_edu.figures.minimind_live import next_words
-from minimind_edu.living import copying, heads
-from minimind_edu.living.exam import accuracy
-from minimind_edu.palette import PALETTE
-from minimind_edu.routing import phone_book
+from minimind_edu.measure import plotting
+from minimind_edu.trained import ablations, living, routing, sharing, sweeps
+from minimind_edu.trained.ablations.tables import courses
+from minimind_edu.trained.living import copying, heads
+from minimind_edu.trained.living.exam import accuracy
+from minimind_edu.trained.routing import phone_book
+from minimind_edu.web import host
+from minimind_edu.web.palette import PALETTE
 from minimind_edu.world.words import TWIN
 from tools import install_cell
 from tools.chapters import ROOT

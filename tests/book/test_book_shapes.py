@@ -9,8 +9,8 @@ from docutils.utils import new_document
 from minimind_book import shapes
 
 from minimind_edu.figures.model_map import LAYER, STORY
-from minimind_edu.living import CONFIG
-from minimind_edu.living.steps import Step, last_token, sizes
+from minimind_edu.trained.living import CONFIG
+from minimind_edu.trained.living.steps import Step, last_token, sizes
 
 SIZE = sizes(CONFIG, 7)
 

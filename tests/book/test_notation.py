@@ -55,10 +55,10 @@ def test_n_counts_experts_only():
     found = {where for where, comment in commented() if "N" in letters_of(comment)}
     assert found == {
         "09_mixture_of_experts.ipynb",
-        "moe.py",
+        "model/moe.py",
         "hf/gguf.py",
-        "routing/phone_book.py",
-        "routing/__init__.py",
+        "trained/routing/phone_book.py",
+        "trained/routing/__init__.py",
         "weights/state_dicts.py",
     }
 

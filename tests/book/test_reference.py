@@ -124,7 +124,7 @@ def test_a_paper_without_a_row_is_found():
 
 def test_a_wrong_name_is_not_found():
     with pytest.raises((AttributeError, ModuleNotFoundError)):
-        found("minimind_edu.attention.Atention")
+        found("minimind_edu.model.attention.Atention")
     with pytest.raises(FileNotFoundError):
         headings("chapters/99_nothing.ipynb")
 

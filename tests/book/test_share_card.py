@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from minimind_edu import palette
+from minimind_edu.web import palette
 from tools import share_card
 
 

@@ -10,9 +10,10 @@ import pytest
 from minimind_book import symbols
 from nbval.plugin import comment_markers
 
-from minimind_edu import figures, plotting
+from minimind_edu import figures
 from minimind_edu.figures.minimind_live import LINKED
 from minimind_edu.figures.model_map import PARTS
+from minimind_edu.measure import plotting
 from tools import install_cell, length
 from tools.chapters import CHAPTERS, chapter_of, chapters, contents, is_short, links
 from tools.compared import all_code_cells, code_cells, commanding_comments, is_compared, load, tags, text

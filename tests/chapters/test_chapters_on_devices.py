@@ -47,7 +47,7 @@ def test_every_measurement_of_time_is_one_of_the_package():
         for cell in code_cells(load(path))[1:]:  # the first one installs the package
             clocks = {"perf_counter", "process_time", "Timer", "monotonic"}
             assert not clocks & set(ast.dump(ast.parse(text(cell))).split("'")), (
-                f"{path.stem}: {cell['id']} reads a clock; minimind_edu.timing measures alike on every device"
+                f"{path.stem}: {cell['id']} reads a clock; minimind_edu.measure.timing measures alike on every device"
             )
 
 

@@ -1,9 +1,10 @@
 """Chapters in Jupyter's own front ends, in the real browser: opened, run, and every figure dragged. `make live`.
 
-    LIVE=lab pytest tests/test_live.py                                  JupyterLab of this environment
-    LIVE=classic LIVE_PYTHON=/path/to/python pytest tests/test_live.py  Notebook 6 of that one
-    LIVE=lab pytest tests/test_live.py -k 06                            one chapter
-    LIVE=lab LIVE_FIGURES=1 pytest tests/test_live.py                   a notebook with each class of figure once
+    LIVE=lab pytest tests/chapters/test_live.py                                  JupyterLab of this environment
+    LIVE=classic LIVE_PYTHON=/path/to/python pytest tests/chapters/test_live.py  Notebook 6 of that one
+    LIVE=lab pytest tests/chapters/test_live.py -k 06                            one chapter
+    LIVE=lab LIVE_FIGURES=1 pytest tests/chapters/test_live.py                   a notebook with each class of figure
+    once
 
 It takes minutes, so an ordinary test run leaves it out. Pictures of what was seen go to _build/live.
 """

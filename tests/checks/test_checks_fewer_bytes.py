@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from minimind_edu import checks
-from minimind_edu.quantization import Grid, bytes_of, rounded
+from minimind_edu.model.quantization import Grid, bytes_of, rounded
 
 
 def row_with_python(row, bits):

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from minimind_edu import checks
-from minimind_edu.sampling import keep_top_p
+from minimind_edu.model.sampling import keep_top_p
 
 
 def top_p_of_the_package(p, limit):

@@ -7,10 +7,10 @@ import torch
 import torch.nn.functional as F
 
 from minimind_edu import checks
-from minimind_edu.attention import attention
 from minimind_edu.checks.gqa_shapes import check_grouped_attention, check_reordered
-from minimind_edu.for_comparison import repeat_kv_interleave, repeat_kv_tiled
-from minimind_edu.kv_cache import KVCache
+from minimind_edu.model.attention import attention
+from minimind_edu.model.for_comparison import repeat_kv_interleave, repeat_kv_tiled
+from minimind_edu.model.kv_cache import KVCache
 
 
 def repeat_by_stack(x, n_rep):

@@ -5,9 +5,9 @@ import torch
 
 from minimind_edu import MiniMindConfig, MiniMindForCausalLM, checks
 from minimind_edu.checks import kv_cache as module
-from minimind_edu.for_comparison import CatCache
-from minimind_edu.layer_cache import BufferCache
-from minimind_edu.rope import rotate_half
+from minimind_edu.model.for_comparison import CatCache
+from minimind_edu.model.layer_cache import BufferCache
+from minimind_edu.model.rope import rotate_half
 
 
 def extend_with(cache_type):

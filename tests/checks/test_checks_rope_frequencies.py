@@ -7,7 +7,7 @@ import torch
 
 from minimind_edu import checks
 from minimind_edu.checks import rope_frequencies as module
-from minimind_edu.rope_frequencies import RopeScaling, rope_frequencies, scaling_of_each_pair
+from minimind_edu.model.rope_frequencies import RopeScaling, rope_frequencies, scaling_of_each_pair
 
 
 def test_the_references_are_the_packages():

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from minimind_edu import checks
-from minimind_edu.attention import attention
 from minimind_edu.checks.rope_rotation import check_rope
-from minimind_edu.rope import apply_rotary_pos_emb, precompute_freqs_cis
+from minimind_edu.model.attention import attention
+from minimind_edu.model.rope import apply_rotary_pos_emb, precompute_freqs_cis
 
 
 def by_halves(x, cos, sin):

@@ -6,7 +6,7 @@ import pytest
 
 from minimind_edu import checks
 from minimind_edu.checks import speed as module
-from minimind_edu.costs import decode_cost
+from minimind_edu.measure.costs import decode_cost
 
 
 def operations_by_products(config, context, batch):

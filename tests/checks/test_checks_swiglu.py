@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 
 from minimind_edu import checks
-from minimind_edu.feed_forward import FeedForward
+from minimind_edu.model.feed_forward import FeedForward
 
 
 def swiglu_by_exponentials(x, gate, up, down):

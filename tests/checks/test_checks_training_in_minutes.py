@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from minimind_edu import checks
-from minimind_edu.training import Recipe
+from minimind_edu.trained.training import Recipe
 
 
 def excess_by_kl_div(exact, logits):

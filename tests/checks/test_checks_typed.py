@@ -66,9 +66,9 @@ def test_what_is_no_number_is_told_so(text):
 
 
 def test_a_quiz_reads_the_same(node):
-    read = node.each("quiz/math", "readNumber", [[text] for text in NUMBERS])
+    read = node.each("figures/quiz/math", "readNumber", [[text] for text in NUMBERS])
     assert read == pytest.approx(list(NUMBERS.values()), rel=1e-12)
-    none = node.each("quiz/math", "readNumber", [[text] for text in NONE])
+    none = node.each("figures/quiz/math", "readNumber", [[text] for text in NONE])
     assert not any(math.isfinite(number) for number in none)
 
 
@@ -77,7 +77,7 @@ def test_a_quiz_reads_the_same(node):
     [("384 MiB", "MiB", 384), ("384", "MiB", 384), ("0.375 GiB", "MiB", 384), ("25 %", "%", 25), ("9 nats", "", 9)],
 )
 def test_a_quiz_knows_the_unit_of_its_question(node, text, unit, number):
-    assert node.call("quiz/math", "readNumber", [text, unit]) == pytest.approx(number)
+    assert node.call("figures/quiz/math", "readNumber", [text, unit]) == pytest.approx(number)
 
 
 def test_a_text_with_a_unit_answers_an_exercise(capsys):

@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 
 from minimind_edu import checks
-from minimind_edu.bpe import BPE
+from minimind_edu.model.bpe import BPE
 
 
 def encoded_by_the_package(word, merges):

@@ -21,17 +21,18 @@ from hypothesis import strategies as st
 from model_builders import KINDS, SLOW_PROPERTY, talkative_model, tiny_model, token_ids
 from torch.nn.utils import parametrize
 
-import minimind_edu.model
-from minimind_edu import MiniMindForCausalLM, attention, generation, rope
-from minimind_edu.attention import Attention
+import minimind_edu.model.model
+from minimind_edu import MiniMindForCausalLM
 from minimind_edu.fast import library
 from minimind_edu.fast.decoding import AGAIN, MOST, CompiledDecoder, _room, decoder
 from minimind_edu.fast.step import Table, UnreadableError
-from minimind_edu.kv_cache import KVCache
-from minimind_edu.norms import RMSNorm
-from minimind_edu.rope_frequencies import RopeScaling
+from minimind_edu.model import attention, generation, rope
+from minimind_edu.model.attention import Attention
+from minimind_edu.model.kv_cache import KVCache
+from minimind_edu.model.norms import RMSNorm
+from minimind_edu.model.rope_frequencies import RopeScaling
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 YARN = {"rope_scaling": RopeScaling(factor=4.0, original_max_position_embeddings=16)}
 CHANGES = {
     "yarn": YARN,
@@ -471,7 +472,7 @@ PATCHES = {  # where a name stands, the name, and what stands there instead
     "attention": (attention, "fast_attention", doubled),
     "no RoPE": (attention, "apply_rotary_pos_emb", lambda _: lambda q, k, cos, sin: (q, k)),
     "a helper of RoPE": (rope, "rotate_half", lambda function: lambda x: -function(x)),
-    "the mask": (minimind_edu.model, "visible_keys", looking_back_twice),
+    "the mask": (minimind_edu.model.model, "visible_keys", looking_back_twice),
     "a function of torch": (F, "silu", lambda _: F.relu),
     "torch's attention": (F, "scaled_dot_product_attention", doubled),
     "a class": (Attention, "forward", lambda forward: lambda self, x, *its: forward(self, -x, *its)),

@@ -4,8 +4,8 @@ import pytest
 import torch
 from model_builders import tensor
 
-from minimind_edu import quantization
 from minimind_edu.fast.matrix import PRECISIONS, RoundedEmbedding, RoundedLinear, rounded
+from minimind_edu.model import quantization
 
 pytestmark = pytest.mark.usefixtures("own_step")
 every_precision = pytest.mark.parametrize("to", PRECISIONS)

@@ -9,14 +9,15 @@ import pytest
 import torch
 from model_builders import KINDS, talkative_model, tiny_model, token_ids
 
-from minimind_edu import attention, fast, generation
-from minimind_edu.attention import fast_attention
+from minimind_edu import fast
 from minimind_edu.fast import library
 from minimind_edu.fast.matrix import MOST, PRECISIONS, Matrix
-from minimind_edu.living import living_model, rounding
-from minimind_edu.model import CausalLMOutput, MiniMindForCausalLM
-from minimind_edu.quantization import rounded_model
-from minimind_edu.rope_frequencies import RopeScaling
+from minimind_edu.model import attention, generation
+from minimind_edu.model.attention import fast_attention
+from minimind_edu.model.model import CausalLMOutput, MiniMindForCausalLM
+from minimind_edu.model.quantization import rounded_model
+from minimind_edu.model.rope_frequencies import RopeScaling
+from minimind_edu.trained.living import living_model, rounding
 from minimind_edu.world import stories
 
 YARN = {"rope_scaling": RopeScaling(factor=4.0, original_max_position_embeddings=16)}

@@ -16,8 +16,8 @@ from model_builders import talkative_model, tiny_model, token_ids
 from minimind_edu import MiniMindConfig, MiniMindForCausalLM, device, fast
 from minimind_edu.fast import library
 from minimind_edu.fast.matrix import PRECISIONS
-from minimind_edu.quantization import rounded_model
-from minimind_edu.rope_frequencies import RopeScaling
+from minimind_edu.model.quantization import rounded_model
+from minimind_edu.model.rope_frequencies import RopeScaling
 
 pytestmark = pytest.mark.usefixtures("own_step")
 every_kind = pytest.mark.parametrize("kind", ["float32", *PRECISIONS])
@@ -124,7 +124,7 @@ def test_two_hundred_tokens_of_real_sizes_are_the_model_s(case, padded):
 
 THIS_SOURCE = """
 import pathlib, sys
-sys.path.insert(0, "tests")
+sys.path[:0] = ["tests", "tests/fast"]
 from minimind_edu.fast import library
 library.SOURCE = pathlib.Path(sys.argv[1])
 """
@@ -238,7 +238,7 @@ SANITIZED = """
 import warnings, torch
 warnings.simplefilter("error")
 from test_step import PRECISIONS, decoder_of, logits_of, talkative_model, token_ids
-from minimind_edu.rope_frequencies import RopeScaling
+from minimind_edu.model.rope_frequencies import RopeScaling
 yarn = {"rope_scaling": RopeScaling(factor=4.0, original_max_position_embeddings=16)}
 for threads in (1, 3):
     torch.set_num_threads(threads)
@@ -290,6 +290,6 @@ def test_a_processor_with_fewer_instructions_reads_the_same(without, tmp_path):
     """Each has its own lines of step.cpp for int4; those without AVX2 are ARM's and Apple's, too."""
     environment = {**os.environ, "TORCH_HOME": str(tmp_path), "CXXFLAGS": f"-mno-{without}"}
     command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "-rs"]
-    tests = ["tests/test_rounded.py", "tests/test_matrix.py"]
+    tests = ["tests/fast/test_rounded.py", "tests/fast/test_matrix.py"]
     done = subprocess.run([*command, *tests], env=environment, capture_output=True, text=True, timeout=500)
     assert done.returncode == 0 and "no C++ here" not in done.stdout, done.stdout[-4000:]

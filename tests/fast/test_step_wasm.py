@@ -2,7 +2,7 @@
 
 import pytest
 
-from minimind_edu.figures.inside.page import STEP
+from minimind_edu.inside.page import STEP
 from tools import step_wasm
 
 

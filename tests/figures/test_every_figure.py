@@ -16,8 +16,8 @@ from minimind_edu.figures.guess_ahead import LOOKS, SEEDS
 from minimind_edu.figures.model_map import LEVELS, PARTS, SIDES
 from minimind_edu.figures.pairing_lab import LAYOUTS
 from minimind_edu.figures.sampler import STARTS
-from minimind_edu.figures.story import LONGEST
-from minimind_edu.routing import STOPS
+from minimind_edu.trained.routing import STOPS
+from minimind_edu.web.story import LONGEST
 
 # The changes of the ablations that can be chosen at once; the others are folded.
 NOTICED = (

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from browser import open_figures, read_out, unfold
 
-from minimind_edu.ablations import VARIANTS, runs, runs_of
-from minimind_edu.ablations.lists import TASKS
 from minimind_edu.figures import AblationLab
 from minimind_edu.figures.ablation_lab import results
+from minimind_edu.trained.ablations import VARIANTS, runs, runs_of
+from minimind_edu.trained.ablations.lists import TASKS
 from tools.chapters import chapters
 
-MATH = "ablation_lab/math"
+MATH = "figures/ablation_lab/math"
 NOTICED = [
     "whole",
     "no attention",

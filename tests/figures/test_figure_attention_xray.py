@@ -91,7 +91,8 @@ def test_the_page_computes_what_the_package_computes(node, dim):
     settings = [dict(zip(NAMES, switches, strict=True)) | {"head_dim": dim} for switches in SWITCHES]
     vectors = [figure.query, figure.key, figure.value]
     arguments = [[*vectors, settings_of(figure, **changes)] for changes in settings]
-    for changes, actual in zip(settings, node.each("attention_xray/math", "attentionStages", arguments), strict=True):
+    found = node.each("figures/attention_xray/math", "attentionStages", arguments)
+    for changes, actual in zip(settings, found, strict=True):
         expected = figure.stages(**changes)
         for name, tensor in (("scores", expected.scores), ("weights", expected.weights), ("outputs", expected.output)):
             got = torch.tensor(actual[name], dtype=torch.float64)
@@ -100,14 +101,14 @@ def test_the_page_computes_what_the_package_computes(node, dim):
 
 @pytest.mark.parametrize("row", [[0.0], [1.0, 2.0], [1000.0, 1001.0, -1000.0], [-5.0] * 7])
 def test_softmax_does_not_overflow(node, row):
-    actual = node.call("attention_xray/math", "softmaxRow", [row])
+    actual = node.call("figures/attention_xray/math", "softmaxRow", [row])
     assert actual == pytest.approx(torch.tensor(row, dtype=torch.float64).softmax(0).tolist())
 
 
 def test_largest_change_compares_token_by_token(node):
     before, after = [[1.0, 2.0], [3.0, 4.0]], [[3.0, 4.5], [1.0, 2.0]]
     args = [before, after, [1, 0]]
-    assert node.call("attention_xray/math", "largestChange", args) == 0.5
+    assert node.call("figures/attention_xray/math", "largestChange", args) == 0.5
 
 
 # The figure in the browser

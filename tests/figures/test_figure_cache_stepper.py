@@ -22,9 +22,9 @@ from minimind_edu.figures.cache_stepper import (
     token_passes,
     uncached_logits,
 )
-from minimind_edu.masks import causal_mask
+from minimind_edu.model.masks import causal_mask
 
-MATH = "cache_stepper/math"
+MATH = "figures/cache_stepper/math"
 
 
 class Counted(torch.nn.Module):
@@ -48,7 +48,7 @@ def test_four_and_two_hundred():
 
 @pytest.mark.parametrize(("prompt", "new"), [(1, 1), (4, 9), (7, 2)])
 def test_passes_are_what_generation_really_reads(prompt, new):
-    from minimind_edu.generation import generate
+    from minimind_edu.model.generation import generate
 
     read = []
     for use_cache in (False, True):

@@ -9,8 +9,8 @@ from browser import open_figures, read_out, unfold
 
 from minimind_edu.figures import FrequencyComb
 from minimind_edu.figures.frequency_comb import FORMULAS
-from minimind_edu.rope import precompute_freqs_cis
-from minimind_edu.rope_frequencies import RopeScaling, rope_frequencies, yarn_correction_range
+from minimind_edu.model.rope import precompute_freqs_cis
+from minimind_edu.model.rope_frequencies import RopeScaling, rope_frequencies, yarn_correction_range
 
 BASES = (1e4, 31622.8, 1e6, 1e7)
 DIMS = (64, 96, 128)
@@ -19,7 +19,7 @@ FACTORS = (1.0, 16.0, 64.0)
 BETAS = ((32.0, 1.0), (4.0, 3.5), (64.0, 0.5), (7.0, 2.0))
 
 
-MATH = "frequency_comb/math"
+MATH = "figures/frequency_comb/math"
 NAMES = ("head_dim", "rope_base", "context", "factor", "beta_fast", "beta_slow")
 
 

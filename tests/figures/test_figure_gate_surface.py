@@ -4,12 +4,12 @@ import pytest
 import torch
 from browser import open_figures, read_out, unfold
 
-from minimind_edu.feed_forward import FeedForward
 from minimind_edu.figures import GateSurface
 from minimind_edu.figures.gate_surface import ACTIVATIONS, LIMIT
-from minimind_edu.for_comparison import PlainFeedForward
+from minimind_edu.model.feed_forward import FeedForward
+from minimind_edu.model.for_comparison import PlainFeedForward
 
-MATH = "gate_surface/math"
+MATH = "figures/gate_surface/math"
 GRID = torch.linspace(-LIMIT, LIMIT, 13, dtype=torch.float64)
 POINTS = torch.cartesian_prod(GRID, GRID)  # [169, 2], g and u
 

@@ -10,7 +10,7 @@ from minimind_edu import world
 from minimind_edu.figures import GuessAhead
 from minimind_edu.figures.guess_ahead import AHEAD, LOOKS, SEEDS, SHOWN, START, checked, drawn, runs, speculate
 
-MATH = "guess_ahead/math"
+MATH = "figures/guess_ahead/math"
 LARGE, SMALL = np.array([0.6, 0.3, 0.1]), np.array([0.3, 0.6, 0.1])  # the chapter's three words
 
 

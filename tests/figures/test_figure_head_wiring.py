@@ -8,16 +8,16 @@ from browser import open_figures, settle, unfold
 from story_reader import read_story, show_story, telling_head
 
 from minimind_edu import MiniMindConfig
-from minimind_edu.attention import Attention, attention, repeat_kv
 from minimind_edu.figures import HeadWiring
-from minimind_edu.for_comparison import repeat_kv_tiled
-from minimind_edu.kv_cache import KVCache
+from minimind_edu.model.attention import Attention, attention, repeat_kv
+from minimind_edu.model.for_comparison import repeat_kv_tiled
+from minimind_edu.model.kv_cache import KVCache
 
 HEADS = [(heads, kv) for heads in (2, 6, 8, 12) for kv in range(1, heads + 1) if heads % kv == 0]
 
 
 def math(node, name, *args):
-    return node.call("head_wiring/math", name, list(args))
+    return node.call("figures/head_wiring/math", name, list(args))
 
 
 def labelled_heads(kv_heads: int) -> torch.Tensor:

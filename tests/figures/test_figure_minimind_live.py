@@ -12,8 +12,8 @@ from figure_examples import state_in
 from minimind_edu import world
 from minimind_edu.figures import MiniMindLive
 from minimind_edu.figures.minimind_live import LINKED, STORIES, next_words
-from minimind_edu.living import card, living_model
-from minimind_edu.living.heads import silenced
+from minimind_edu.trained.living import card, living_model
+from minimind_edu.trained.living.heads import silenced
 from tools.chapters import links
 
 TOLD, QUESTION = STORIES["told"], STORIES["question"]
@@ -88,7 +88,7 @@ def test_whole_and_compact_hold_what_the_page_needs():
 
 
 def test_every_word_is_in_one_group(node):
-    groups = node.call("minimind_live/palette", "groupsOf", [world.tables()])
+    groups = node.call("figures/minimind_live/palette", "groupsOf", [world.tables()])
     words = [word for sheet in groups for group in sheet.values() for word in group]
     assert sorted(words) == sorted(world.WORDS[1:])
 
@@ -229,7 +229,7 @@ def test_a_map_is_drawn_once_for_a_story(visit):
 
 
 def test_a_silent_head_is_told_in_the_marks_of_the_language(node):
-    said = "async () => (await import('/minimind_live/words.zh.js')).minimindLiveWords.zh.silent('头')"
+    said = "async () => (await import('/figures/minimind_live/words.zh.js')).minimindLiveWords.zh.silent('头')"
     assert re.fullmatch("头[，（][\u3400-\u9fff]+）?", node.evaluate(said))
 
 
@@ -434,7 +434,7 @@ def test_the_address_brings_the_story_back(visit):
 def story_links() -> dict[str, tuple[str, str]]:
     """Chapter -> story and part of the link in its "Where this lives in MiniMind"; "" without a part."""
     found = {}
-    for path in sorted((Path(__file__).parents[1] / "chapters").glob("[0-9]*.ipynb")):
+    for path in sorted((Path(__file__).parents[2] / "chapters").glob("[0-9]*.ipynb")):
         cells = ["".join(cell["source"]) for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]]
         [place] = [text for text in cells if "## Where this lives in MiniMind" in text]
         links = re.findall(r"\]\(\.\./book/live\.md#story=([^&)]+)(?:&part=([\w-]+))?\)", place)

@@ -7,16 +7,16 @@ import pytest
 import torch
 
 from minimind_edu import world
-from minimind_edu.figures.living_model import payload
-from minimind_edu.living import living_model
-from minimind_edu.living.heads import silenced
-from minimind_edu.sampling import Sampling
+from minimind_edu.model.sampling import Sampling
+from minimind_edu.trained.living import living_model
+from minimind_edu.trained.living.heads import silenced
+from minimind_edu.web.living_model import payload
 
-MODULE = "minimind_live/session"
+MODULE = "figures/minimind_live/session"
 BEGIN = """async ([file, tables]) => {
     const load = (name) => import(`/${name}.js`);
     const [live, { createWorld }, { createSession }] = await Promise.all(
-        ["live/model", "live/world", "minimind_live/session"].map(load));
+        ["web/live/model", "web/live/world", "figures/minimind_live/session"].map(load));
     const unpacked = live.unpackWeights(live.bytesOf(file));
     const model = live.createLiveModel(unpacked);
     let steps = 0;

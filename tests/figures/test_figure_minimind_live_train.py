@@ -9,7 +9,7 @@ from figure_examples import state_in
 
 from minimind_edu import MiniMindConfig, MiniMindForCausalLM, world
 from minimind_edu.figures import MiniMindLive, module_source
-from minimind_edu.figures.living_model import message
+from minimind_edu.web.living_model import message
 
 LINKS = {"training": {"href": "thirteen.html", "label": "13 · Training"}}
 SWITCHES = ["positions", "residual", "initialization"]

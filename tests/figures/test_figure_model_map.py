@@ -18,7 +18,7 @@ from browser import (
 from torch import nn
 from traitlets import TraitError
 
-from minimind_edu import MiniMindConfig, MiniMindForCausalLM, living, world
+from minimind_edu import MiniMindConfig, MiniMindForCausalLM, world
 from minimind_edu.figures import ModelMap
 from minimind_edu.figures.model_map import (
     LEVELS,
@@ -32,7 +32,8 @@ from minimind_edu.figures.model_map import (
     strip_drawing,
     trained_head,
 )
-from minimind_edu.living.heads import attention_weights
+from minimind_edu.trained import living
+from minimind_edu.trained.living.heads import attention_weights
 
 SMALL = MiniMindConfig(
     vocab_size=48, hidden_size=24, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2, head_dim=8,
@@ -221,8 +222,8 @@ def test_without_scripts_a_table_lists_all_parts_with_their_chapters():
 def test_python_and_javascript_know_the_same_parts(node):
     levels, sides, names = node.evaluate(
         """async () => {
-            const { MAP_LEVELS, MAP_SIDES } = await import("/model_map/math.js");
-            const { modelMapWords } = await import("/model_map/words.js");
+            const { MAP_LEVELS, MAP_SIDES } = await import("/figures/model_map/math.js");
+            const { modelMapWords } = await import("/figures/model_map/words.js");
             return [MAP_LEVELS, MAP_SIDES, modelMapWords.en.names];
         }"""
     )
@@ -233,7 +234,7 @@ def test_python_and_javascript_know_the_same_parts(node):
 
 def test_the_camera_goes_from_the_whole_to_the_portal_and_grows_evenly(node):
     portal, size = {"x": 300, "y": 120, "w": 44, "h": 30}, (880, 410)
-    places = node.each("model_map/math", "cameraAt", [(i / 8, portal, *size) for i in range(9)])
+    places = node.each("figures/model_map/math", "cameraAt", [(i / 8, portal, *size) for i in range(9)])
     assert places[0]["outer"] == pytest.approx({"x": 0, "y": 0, "scale": 1})
     assert places[-1]["inner"] == pytest.approx({"x": 0, "y": 0, "scale": 1}, abs=1e-9)
     for name in ("outer", "inner"):
@@ -247,13 +248,13 @@ def test_the_camera_goes_from_the_whole_to_the_portal_and_grows_evenly(node):
 
 
 def test_every_place_has_an_address_that_leads_there(node):
-    hashes = node.each("model_map/math", "hashOfPlace", PLACES)
-    places = node.each("model_map/math", "placeInHash", [[each] for each in hashes])
+    hashes = node.each("figures/model_map/math", "hashOfPlace", PLACES)
+    places = node.each("figures/model_map/math", "placeInHash", [[each] for each in hashes])
     for (level, part), hash_, place in zip(PLACES, hashes, places, strict=True):
         assert hash_ == f"#map/{part or LEVELS[level]}"
         assert place == {"level": level_of(part or LEVELS[level]), "part": part}
     for other in ("", "#", "#map/", "#map/heads", "#where-to-start", "map/block"):
-        assert node.call("model_map/math", "placeInHash", [other]) is None
+        assert node.call("figures/model_map/math", "placeInHash", [other]) is None
 
 
 # In the browser

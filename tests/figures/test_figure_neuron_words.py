@@ -20,8 +20,8 @@ from minimind_edu.figures.neuron_words import (
     run,
     without_each,
 )
-from minimind_edu.figures.story import LONGEST, ids_of
-from minimind_edu.living import LENGTH, living_model
+from minimind_edu.trained.living import LENGTH, living_model
+from minimind_edu.web.story import LONGEST, ids_of
 
 STORY = NeuronWords.story.default_value
 OTHER = "Zoe is in the barn. where is Zoe? in the"

@@ -10,10 +10,10 @@ from torch.nn import functional as F
 
 from minimind_edu.figures import NormGeometry, module_source
 from minimind_edu.figures.norm_geometry import channel_stats, example_values
-from minimind_edu.for_comparison import LayerNorm
-from minimind_edu.norms import RMSNorm
+from minimind_edu.model.for_comparison import LayerNorm
+from minimind_edu.model.norms import RMSNorm
 
-MATH = "norm_geometry/math"
+MATH = "figures/norm_geometry/math"
 SIZES = (1280, 360)
 
 

@@ -8,8 +8,8 @@ from browser import open_figures, unfold
 
 from minimind_edu.figures import PairingLab
 from minimind_edu.figures.pairing_lab import LAYOUTS, SHIFTS
-from minimind_edu.for_comparison import rotate_interleaved
-from minimind_edu.rope import precompute_freqs_cis
+from minimind_edu.model.for_comparison import rotate_interleaved
+from minimind_edu.model.rope import precompute_freqs_cis
 
 SETTINGS = list(itertools.product(LAYOUTS, LAYOUTS))
 MATCHED = [setting for setting in SETTINGS if setting[0] == setting[1]]
@@ -77,13 +77,13 @@ def test_scores_are_the_packages_for_every_setting(node, table, rotation):
         key = [((29 * channel + 5) % 19 - 9) / 8 for channel in range(dim)]
         lab = PairingLab(query=query, key=key, query_position=m, key_position=n, rope_base=base)
         arguments = [[query, key, m + shift, n + shift, base, table, rotation] for shift in SHIFTS]
-        actual = node.each("kit/rope", "ropeScore", arguments)
+        actual = node.each("web/kit/rope", "ropeScore", arguments)
         assert actual == pytest.approx(lab.scores(SHIFTS, table, rotation).tolist(), abs=1e-8), (dim, base, m, n)
 
 
 @pytest.mark.parametrize("layout, columns", [("half-split", "01230123"), ("interleaved", "00112233")])
 def test_table_columns_are_as_the_package_lays_them(node, layout, columns):
-    actual = node.call("kit/rope", "tableColumns", [8, layout])
+    actual = node.call("web/kit/rope", "tableColumns", [8, layout])
     assert "".join(map(str, actual)) == columns
 
 

@@ -12,7 +12,7 @@ from minimind_edu import MiniMindConfig, world
 from minimind_edu.figures import ParameterLedger
 from minimind_edu.figures.parameter_ledger import PARTS, count_by_part
 
-MATH = "parameter_ledger/math"
+MATH = "figures/parameter_ledger/math"
 JS_PARTS = ("embedding", "attention", "feedForward", "norms", "head")
 SIZES = list(itertools.product(("minimind2", "minimind3"), (128, 704, 2048), (1, 3), (1, 4)))
 
@@ -107,7 +107,7 @@ def test_the_nearest_rows_are_those_of_the_largest_cosine(node):
     cosines = torch.nn.functional.cosine_similarity(rows[4], rows, dim=1)
     nearest = node.evaluate(
         """async ([rows, at, count]) => {
-            const { nearestRows } = await import("/parameter_ledger/math.js");
+            const { nearestRows } = await import("/figures/parameter_ledger/math.js");
             return nearestRows({ shape: [30, 5], data: Float32Array.from(rows.flat()) }, at, count);
         }""",
         [rows.tolist(), 4, 7],

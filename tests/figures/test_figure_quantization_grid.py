@@ -9,15 +9,16 @@ import torch
 from browser import ALIVE, open_figures, read_out, serve, settle, static_page, unfold
 
 from minimind_edu import world
-from minimind_edu.figures import QuantizationGrid, host, living_script
-from minimind_edu.figures.living_model import payload
+from minimind_edu.figures import QuantizationGrid, living_script
 from minimind_edu.figures.quantization_grid import GROUP, KINDS, MATRICES, PER, asked, exam, matrix_of, row_of
-from minimind_edu.living import WEIGHTS, living_model
-from minimind_edu.quantization import Grid, quantize, rounded, rounded_model
+from minimind_edu.model.quantization import Grid, quantize, rounded, rounded_model
+from minimind_edu.trained.living import WEIGHTS, living_model
+from minimind_edu.web import host
+from minimind_edu.web.living_model import payload
 
 pytestmark = pytest.mark.usefixtures("forgetful")
 
-MATH = "quantization_grid/math"
+MATH = "figures/quantization_grid/math"
 GRIDS = [(bits, per) for bits in (8, 5, 4, 3, 2) for per in PER]
 OTHER_STORY = "Zoe is in the barn. where is Zoe? in the"
 CHIP = ".qg-answer"
@@ -28,7 +29,7 @@ BARS = """() => Object.fromEntries([...document.querySelectorAll(".qg-bar")].map
 ]))"""
 # The stored weights rounded: by name, and the logits of all words of a text.
 UNPACK = """async (file) => {
-    const [live, grid] = await Promise.all([import("/live/model.js"), import("/quantization_grid/math.js")]);
+    const live = await import("/web/live/model.js"), grid = await import("/figures/quantization_grid/math.js");
     Object.assign(globalThis, { live, grid, unpacked: live.unpackWeights(live.bytesOf(file)) });
 }"""
 RUN = """([ids, bits, per]) => {

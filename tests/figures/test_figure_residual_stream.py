@@ -16,8 +16,8 @@ from minimind_edu import MiniMindForCausalLM, world
 from minimind_edu.figures import ResidualStream
 from minimind_edu.figures import residual_stream as module
 from minimind_edu.figures.residual_stream import DEPTHS, LOUDNESS, NETWORKS, PLACEMENTS, SEQUENCES
-from minimind_edu.for_comparison import PlainFeedForward
-from minimind_edu.norms import RMSNorm
+from minimind_edu.model.for_comparison import PlainFeedForward
+from minimind_edu.model.norms import RMSNorm
 
 
 def package_model(placement, depth=32, loudness=1.0, final_norm=True, network="swiglu") -> MiniMindForCausalLM:
@@ -251,9 +251,9 @@ def test_shares_are_what_the_stream_is_made_of(node, placement, loudness):
     figure = ResidualStream()
     run = {name: values[i] for name, values in figure.forward_runs["swiglu"][placement].items()}
     args = [run["total"], placement, figure.embedding, depth]
-    sizes = node.call("residual_stream/math", "streamSizes", args)
+    sizes = node.call("figures/residual_stream/math", "streamSizes", args)
     assert len(sizes) == 2 * depth + 1
-    shares = node.call("residual_stream/math", "streamShares", [run["added"], sizes, depth])
+    shares = node.call("figures/residual_stream/math", "streamShares", [run["added"], sizes, depth])
     for at in shares:
         assert sum(at) == pytest.approx(1)
     exact = parts_by_origin(placement, loudness, depth)
@@ -262,7 +262,7 @@ def test_shares_are_what_the_stream_is_made_of(node, placement, loudness):
 
 def test_shares_of_four_additions_by_hand(node):
     args = [[1.0, 2.0, 2.0, 1.0], [1.0, 1.5, 2.0, 3.0, 3.0], 2]
-    shares = node.call("residual_stream/math", "streamShares", args)
+    shares = node.call("figures/residual_stream/math", "streamShares", args)
     assert shares[0] == [1, 0, 0, 0, 0]
     assert shares[1] == pytest.approx([1 / 2, 1 / 2, 0, 0, 0])
     before, added = 1.5**2, 2.0**2
@@ -274,12 +274,12 @@ def test_shares_of_four_additions_by_hand(node):
 
 def test_shares_by_kind_are_those_of_attention_and_of_the_feed_forward_networks(node):
     shares = [0.1, 0.2, 0.3, 0.15, 0.25]
-    assert node.call("residual_stream/math", "sharesByKind", [shares]) == pytest.approx([0.1, 0.35, 0.55])
+    assert node.call("figures/residual_stream/math", "sharesByKind", [shares]) == pytest.approx([0.1, 0.35, 0.55])
 
 
 def test_smooth_path_goes_through_every_point_and_never_beyond_them(node):
     points = [[0, 10], [10, 4], [20, 4], [25, 0], [60, 8]]
-    text = node.call("residual_stream/math", "smoothPath", [points])
+    text = node.call("figures/residual_stream/math", "smoothPath", [points])
     start, *curves = [[float(number) for number in part.split()] for part in text.split("M")[-1].split("C")]
     assert start == points[0]
     assert [curve[4:] for curve in curves] == points[1:]
@@ -293,7 +293,7 @@ def test_smooth_path_goes_through_every_point_and_never_beyond_them(node):
 def test_sizes_end_where_the_numbers_overflow(node):
     def sizes(placement, total):
         args = [total, placement, 0.5, 2]
-        return node.call("residual_stream/math", "streamSizes", args)
+        return node.call("figures/residual_stream/math", "streamSizes", args)
 
     assert sizes("pre", [1, 2, 3, 4, 9, 9]) == [0.5, 1, 2, 3, 4]
     assert sizes("none", [1, 2, None, None]) == [0.5, 1, 2]
@@ -302,7 +302,7 @@ def test_sizes_end_where_the_numbers_overflow(node):
 
 def test_shares_survive_sizes_whose_squares_overflow(node):
     args = [[1e200, 1e100], [1.0, 1e200, 1e200], 1]
-    shares = node.call("residual_stream/math", "streamShares", args)
+    shares = node.call("figures/residual_stream/math", "streamShares", args)
     assert shares[2] == pytest.approx([0, 1, 0])
 
 
@@ -317,7 +317,8 @@ def test_a_word_that_was_read_is_the_sum_of_what_all_parts_added(node):
             *(rows.tolist() for rows in (parts[1::2], streams[1::2], parts[2::2], streams[2::2])), strict=True
         )
     ]
-    found = node.call("residual_stream/math", "traceSizes", [{"embedding": parts[0].tolist(), "blocks": blocks}])
+    trace = {"embedding": parts[0].tolist(), "blocks": blocks}
+    found = node.call("figures/residual_stream/math", "traceSizes", [trace])
     assert found["streams"] == streams.tolist()
     assert found["sizes"] == pytest.approx(streams.pow(2).mean(1).sqrt().tolist())
     assert found["added"] == pytest.approx(parts[1:].pow(2).mean(1).sqrt().tolist())
@@ -325,7 +326,7 @@ def test_a_word_that_was_read_is_the_sum_of_what_all_parts_added(node):
         expected = parts @ stream / stream.dot(stream)  # what each part has along the stream
         assert shares == pytest.approx([*expected[: at + 1].tolist(), *[0] * (len(parts) - 1 - at)])
         assert sum(shares) == pytest.approx(1)
-    cosine = node.call("residual_stream/math", "cosineOf", [streams[0].tolist(), streams[-1].tolist()])
+    cosine = node.call("figures/residual_stream/math", "cosineOf", [streams[0].tolist(), streams[-1].tolist()])
     assert cosine == pytest.approx(F.cosine_similarity(streams[0], streams[-1], dim=0).item())
 
 
@@ -333,10 +334,10 @@ def test_a_word_that_was_read_is_the_sum_of_what_all_parts_added(node):
 def test_size_behind_a_pre_norm_is_the_packages(node, size):
     x = size * torch.tensor([1.0, -1.0, 1.0, 1.0], dtype=torch.float64)
     expected = RMSNorm(4).double()(x).pow(2).mean().sqrt().item()
-    seen = node.call("residual_stream/math", "sizeSeen", [size, "pre"])
+    seen = node.call("figures/residual_stream/math", "sizeSeen", [size, "pre"])
     assert seen == pytest.approx(expected, rel=1e-9)
     for placement in ("post", "none"):
-        assert node.call("residual_stream/math", "sizeSeen", [size, placement]) == size
+        assert node.call("figures/residual_stream/math", "sizeSeen", [size, placement]) == size
 
 
 # The figure in the browser
@@ -374,8 +375,8 @@ def test_the_three_shares_are_those_of_the_runs(node, page, placement):
     figure = ResidualStream(depth=8, placement=placement, block=4)
     run = {name: values[LOUDNESS.index(1.0)] for name, values in figure.forward_runs["swiglu"][placement].items()}
     args = [run["total"], placement, figure.embedding, 8]
-    sizes = node.call("residual_stream/math", "streamSizes", args)
-    shares = node.call("residual_stream/math", "streamShares", [run["added"], sizes, 8])[8]
+    sizes = node.call("figures/residual_stream/math", "streamSizes", args)
+    shares = node.call("figures/residual_stream/math", "streamShares", [run["added"], sizes, 8])[8]
     open_figures(page, figure)
     told = {name: number(page, name) for name in ("embedding", "attention", "feed-forward")}
     expected = (shares[0], sum(shares[1::2]), sum(shares[2::2]))

@@ -9,13 +9,13 @@ from story_reader import read_story, show_story
 from traitlets import TraitError
 
 import minimind_edu.figures.roofline as module
-from minimind_edu.config import MiniMindConfig
-from minimind_edu.costs import Machine, call_cost, decode_cost, prefill_cost
 from minimind_edu.figures import Roofline
 from minimind_edu.figures.roofline import stored_machine
-from minimind_edu.living import living_model
+from minimind_edu.measure.costs import Machine, call_cost, decode_cost, prefill_cost
+from minimind_edu.model.config import MiniMindConfig
+from minimind_edu.trained.living import living_model
 
-MATH = "roofline/math"
+MATH = "figures/roofline/math"
 MACHINE = {"bandwidth": 2e10, "peak": 1e11}  # ridge 5
 SIZES = [(512, 8, 2, 1, 4), (768, 16, 2, 8, 2), (128, 1, 8, 512, 1), (4096, 48, 1, 3, 4)]
 
@@ -102,7 +102,7 @@ def test_times_for_reading(node, seconds, text):
 
 def test_the_nearest_intensity_is_so_by_ratio(node):
     nearest = """async ([options, wanted]) => {
-        const { nearestIntensity } = await import("/roofline/math.js");
+        const { nearestIntensity } = await import("/figures/roofline/math.js");
         return wanted.map((one) => nearestIntensity(options, (option) => option ** 2, one));
     }"""
     assert node.evaluate(nearest, [[1, 2, 8], [1e-9, 1.9, 2.1, 15, 17, 1e9]]) == [1, 1, 2, 2, 8, 8]
@@ -110,7 +110,7 @@ def test_the_nearest_intensity_is_so_by_ratio(node):
 
 def test_the_living_models_sizes_cost_what_the_package_counts(node):
     model = living_model().config
-    sizes = node.call("roofline/story", "costSizes", [{"living": {"model": {"config": asdict(model)}}}])
+    sizes = node.call("figures/roofline/story", "costSizes", [{"living": {"model": {"config": asdict(model)}}}])
     expected = as_js(call_cost(model, 7, 30, 1, 4))
     assert node.call(MATH, "callCost", [sizes | {"batch": 1, "itemsize": 4}, 7, 30]) == expected
 

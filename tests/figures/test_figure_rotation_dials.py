@@ -10,11 +10,11 @@ from browser import open_figures, press_when, read_out, settle, unfold
 from story_reader import read_story, show_story, telling_head
 
 from minimind_edu.figures import RotationDials
-from minimind_edu.for_comparison import half_split_permutation, rotate_interleaved
-from minimind_edu.rope import apply_rotary_pos_emb, rope_angles
-from minimind_edu.rope_frequencies import rope_frequencies
+from minimind_edu.model.for_comparison import half_split_permutation, rotate_interleaved
+from minimind_edu.model.rope import apply_rotary_pos_emb, rope_angles
+from minimind_edu.model.rope_frequencies import rope_frequencies
 
-MATH = "kit/rope"
+MATH = "web/kit/rope"
 LAYOUTS = ("half-split", "interleaved")
 DIMS = (2, 8, 64, 96)
 BASES = (100.0, 1e4, 1e6)

@@ -8,9 +8,9 @@ from browser import open_figures, read_out, settle, unfold
 
 from minimind_edu.figures import RouterFlow
 from minimind_edu.figures.router_flow import results
-from minimind_edu.routing import SEEDS, STOPS, TOP_K, busiest, run_of, words
+from minimind_edu.trained.routing import SEEDS, STOPS, TOP_K, busiest, run_of, words
 
-MATH = "router_flow/math"
+MATH = "figures/router_flow/math"
 FIRST = 50  # the step that it shows first
 
 

@@ -10,7 +10,7 @@ from browser import ALIVE, open_figures, read_out, serve, settle, static_page, u
 from minimind_edu import world
 from minimind_edu.figures import Sampler, living_script
 from minimind_edu.figures.sampler import STARTS, WORDS, starts
-from minimind_edu.living import living_model
+from minimind_edu.trained.living import living_model
 
 pytestmark = pytest.mark.usefixtures("forgetful")
 

@@ -8,7 +8,7 @@ from browser import open_figures, read_out
 from minimind_edu import world
 from minimind_edu.figures import StoryLens
 from minimind_edu.figures.story_lens import BLOCKS, STORY, reading_of
-from minimind_edu.living import living_model
+from minimind_edu.trained.living import living_model
 
 OTHER = "Zoe is in the barn. where is Zoe? in the"
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from browser import open_figures, read_out, settle, unfold
 
-from minimind_edu.ablations.tables import PAIRS, SEEDS, STOPS, courses
 from minimind_edu.figures import TwoTables
 from minimind_edu.figures.two_tables import results
+from minimind_edu.trained.ablations.tables import PAIRS, SEEDS, STOPS, courses
 
-MATH = "two_tables/math"
+MATH = "figures/two_tables/math"
 
 
 def stored(tied: bool, seed: int = 0) -> dict:

@@ -5,8 +5,13 @@ import subprocess
 import sysconfig
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
-FOLDERS = ["src/minimind_edu/figures/*", "book/theme", "book/theme/static", "tests"]
+ROOT = Path(__file__).parents[2]
+FOLDERS = [
+    *(f"src/minimind_edu/{roof}" for roof in ("figures/*", "web/*", "inside")),
+    "book/theme",
+    "book/theme/static",
+    "tests",
+]
 FILES = sorted(file for folder in FOLDERS for kind in ("js", "mjs", "css") for file in ROOT.glob(f"{folder}/*.{kind}"))
 
 

@@ -6,8 +6,8 @@ from browser import ALIVE, Watch, open_figures, serve, static_page
 from figure_examples import EVERY_FIGURE, Probe, example
 from traitlets import Bool, Dict, Enum, Int, List, Unicode
 
-from minimind_edu.figures import host
-from minimind_edu.figures.traits import Finite, limits_of
+from minimind_edu.web import host
+from minimind_edu.web.traits import Finite, limits_of
 
 WILD = [
     *(None, True, "x", "", "javascript:alert(1)", -1, -5, 0.5, 10**9, -(10**9), 1e308, 5e-324, 2**53, 10**400),

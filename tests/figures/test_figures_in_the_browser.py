@@ -6,7 +6,8 @@ from axe_playwright_python.sync_playwright import Axe
 from browser import EMPTY, FALLBACK, FIGURE, Watch, open_figures, serve, settle, show, static_page, unfold
 from figure_examples import EVERY_FIGURE, example, state_in
 
-from minimind_edu.figures import Figure, figure_names, host, module_source, own_stylesheet, shared_stylesheet
+from minimind_edu.figures import Figure, figure_names, module_source, own_stylesheet, shared_stylesheet
+from minimind_edu.web import host
 
 # Sizes on the screen, after an svg's scaling, of all words that are shown.
 TEXT_SIZES = """() => [...document.querySelectorAll(".mm-fig *")].flatMap((node) => {

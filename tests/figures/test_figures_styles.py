@@ -4,11 +4,12 @@ import re
 from pathlib import Path
 
 import pytest
-from browser import FIGURES
+from browser import PACKAGE
 
-KIT = (FIGURES / "kit/kit.js").read_text(encoding="utf-8")
-STYLES = sorted(FIGURES.glob("*/*.css"))
-SCRIPTS = sorted(path for path in FIGURES.glob("*/*.js") if path.parent.name != "live")
+ROOFS = ("figures/*", "web/*", "inside")
+KIT = (PACKAGE / "web/kit/kit.js").read_text(encoding="utf-8")
+STYLES = sorted(path for roof in ROOFS for path in PACKAGE.glob(f"{roof}/*.css"))
+SCRIPTS = sorted(path for roof in ROOFS for path in PACKAGE.glob(f"{roof}/*.js") if path.parent.name != "live")
 NAMED = {name: int(number) for name, number in re.findall(r"^export const (NARROW|WIDE) = (\d+);", KIT, re.MULTILINE)}
 CONDITIONS = {f"(width {sign} {number}px)" for sign in ("<", ">=") for number in NAMED.values()}
 SIZE = r"var\(--mm-(?:small|text|large)\)"
@@ -28,7 +29,7 @@ def test_scripts_and_styles_name_the_same_sizes():
     assert NAMED == {"NARROW": 460, "WIDE": 600}
     [listed] = re.findall(r"^export const TEXT_SIZES = \{ (.*) \};", KIT, re.MULTILINE)
     in_script = dict(one.split(": ") for one in listed.split(", "))
-    in_style = dict(re.findall(r"--mm-(small|text|large): ([\d.]+)px;", rules(FIGURES / "kit/figure.css")))
+    in_style = dict(re.findall(r"--mm-(small|text|large): ([\d.]+)px;", rules(PACKAGE / "web/kit/figure.css")))
     assert in_script == in_style and len(in_style) == 3
 
 

@@ -11,8 +11,8 @@ from traitlets import Enum
 
 from minimind_edu import world
 from minimind_edu.figures import Figure, module_source
-from minimind_edu.figures.base import FOLDER
 from minimind_edu.figures.quantization_grid import MATRICES
+from minimind_edu.web.base import FOLDER
 
 # What is the same in every language: units, what code says, names of models, and the words of the book's world.
 SAME = "ms µs min KiB MiB GiB float32 float16 bfloat16 None expand reshape transpose MiniMind2 MiniMind3 small".split()

@@ -26,10 +26,10 @@ from benchmarks.engines.checkpoint import write_checkpoint
 from benchmarks.engines.client import PYTHON
 from minimind_edu.hf import export, gguf, to_transformers
 from minimind_edu.hf.gguf import main, write_gguf
-from minimind_edu.rope_frequencies import RopeScaling
+from minimind_edu.model.rope_frequencies import RopeScaling
 from minimind_edu.weights.checkpoints import save_checkpoint
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 WIDE = {"hidden_size": 32, "intermediate_size": 64, "head_dim": 16, "vocab_size": 64}
 MIXTURE = {"kind": "minimind3_moe", "num_experts_per_tok": 2}
 FORMS = {0: "B", 4: "I", 5: "i", 6: "f", 7: "?"}  # types of facts

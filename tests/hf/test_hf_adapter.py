@@ -23,8 +23,8 @@ from transformers import (
 from transformers.generation.streamers import BaseStreamer
 
 from minimind_edu import from_checkpoint, hf, save_checkpoint
-from minimind_edu.kv_cache import KVCache
-from minimind_edu.rope_frequencies import RopeScaling
+from minimind_edu.model.kv_cache import KVCache
+from minimind_edu.model.rope_frequencies import RopeScaling
 
 PADDED = torch.tensor([[0] * 6 + [1] * 4, [0] * 2 + [1] * 8, [1] * 10])
 OLD_SCALING = RopeScaling(4.0, 16, 4.0, formula="minimind2")

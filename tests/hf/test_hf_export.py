@@ -12,8 +12,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 from transformers.utils import logging
 
 from minimind_edu import fast, from_checkpoint, hf
-from minimind_edu.model import MiniMindForCausalLM
-from minimind_edu.rope_frequencies import RopeScaling
+from minimind_edu.model.model import MiniMindForCausalLM
+from minimind_edu.model.rope_frequencies import RopeScaling
 
 PADDED = torch.tensor([[0] * 6 + [1] * 4, [0] * 2 + [1] * 8, [1] * 10])
 YARN = RopeScaling(4.0, 16, attention_factor=1.0)  # the tables of tiny_config are 4 times as long

@@ -17,10 +17,10 @@ from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from transformers.models.mixtral.modeling_mixtral import load_balancing_loss_func
 
 from minimind_edu.hf import to_transformers
-from minimind_edu.model import MiniMindForCausalLM
-from minimind_edu.moe import load_balancing_loss
-from minimind_edu.rope_frequencies import RopeScaling, rope_frequencies
-from minimind_edu.sampling import keep_min_p, keep_top_k, keep_top_p, penalize_repetition
+from minimind_edu.model.model import MiniMindForCausalLM
+from minimind_edu.model.moe import load_balancing_loss
+from minimind_edu.model.rope_frequencies import RopeScaling, rope_frequencies
+from minimind_edu.model.sampling import keep_min_p, keep_top_k, keep_top_p, penalize_repetition
 
 SIZES = {"hidden_size": 64, "num_attention_heads": 8, "intermediate_size": 96, "head_dim": 16}
 PADDING, END = 0, 60

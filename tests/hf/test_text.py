@@ -14,7 +14,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, TextIteratorStream
 from minimind_edu import from_checkpoint
 from minimind_edu.hf import export
 
-README = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")
+README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
 PROMPTS = ("我爱编程，你呢？", "what did the model write")
 
 
@@ -87,7 +87,7 @@ def test_the_lines_of_the_readme_work(folder, tmp_path, monkeypatch, capsys):
 @pytest.mark.long
 def test_nothing_optional_or_slow_is_imported_before_it_is_needed():
     later = ("transformers", "huggingface_hub", "tokenizers", "jinja2", "torch._dynamo")
-    imported = "minimind_edu.checks, minimind_edu.fast, minimind_edu.figures, minimind_edu.living"
+    imported = "minimind_edu.checks, minimind_edu.fast, minimind_edu.figures, minimind_edu.trained.living"
     code = f"import sys, {imported}; print([name for name in {later} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

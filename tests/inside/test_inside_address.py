@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from minimind_edu import world
-from minimind_edu.living import living_model
-from minimind_edu.living.heads import attention_weights, shares, silenced
+from minimind_edu.trained.living import living_model
+from minimind_edu.trained.living.heads import attention_weights, shares, silenced
 
-PAGE = Path(__file__).parents[1] / "book/own_model.md"
+PAGE = Path(__file__).parents[2] / "book/own_model.md"
 
 OPEN = """async () => {
     const { addressOf, readAddress } = await import("/inside/address.js");

@@ -15,8 +15,8 @@ from tokenizer_builders import (
 )
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
-from minimind_edu.figures.inside.page import CASES
-from minimind_edu.figures.inside.tokenizer import read_tokenizer
+from minimind_edu.inside.page import CASES
+from minimind_edu.inside.tokenizer import read_tokenizer
 
 COUNT = 5000
 OPEN = """async (content) => {

@@ -7,10 +7,10 @@ import threading
 
 import pytest
 import torch
+from accessible import axe_problems
 from axe_playwright_python.sync_playwright import Axe
 from browser import Watch, press_when
 from own_models import logits_of, own_folder, own_model, trained_folder
-from test_book_accessible import axe_problems
 from tokenizer_builders import PATTERNS, random_tokenizer, train_tokens
 from tokenizers import Regex, Tokenizer, pre_tokenizers
 from tokenizers.processors import TemplateProcessing
@@ -18,9 +18,9 @@ from web_engines import Firefox, WebKit, start
 
 from minimind_edu import __main__ as program
 from minimind_edu import from_checkpoint, save_checkpoint, world
-from minimind_edu.figures.inside.page import PARTS
-from minimind_edu.figures.inside.server import PageServer
-from minimind_edu.living import living_model
+from minimind_edu.inside.page import PARTS
+from minimind_edu.inside.server import PageServer
+from minimind_edu.trained.living import living_model
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
 

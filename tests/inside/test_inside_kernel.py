@@ -5,7 +5,7 @@ import pytest
 import torch
 from own_models import MODELS, load, logits_of, own_model
 
-from minimind_edu.figures.inside.kernel import Kernel
+from minimind_edu.inside.kernel import Kernel
 
 IDS = [5, 17, 3, 44, 9, 9, 60, 21, 8, 33]
 CLOSE = 2e-4

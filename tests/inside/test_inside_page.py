@@ -12,10 +12,10 @@ from own_models import MODELS, logits_of, own_folder, own_model
 from tokenizers import Tokenizer
 
 from minimind_edu import MiniMindConfig, MiniMindForCausalLM, from_checkpoint
-from minimind_edu.figures.inside import page
-from minimind_edu.figures.inside.page import write_page
-from minimind_edu.figures.inside.tokenizer import read_tokenizer
-from minimind_edu.quantization import Grid, rounded_model
+from minimind_edu.inside import page
+from minimind_edu.inside.page import write_page
+from minimind_edu.inside.tokenizer import read_tokenizer
+from minimind_edu.model.quantization import Grid, rounded_model
 
 EVIL = "</script><img src=x onerror=alert(1)>\u2028<!-- "
 

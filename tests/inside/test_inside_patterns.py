@@ -8,8 +8,8 @@ import pytest
 from tokenizer_builders import PATTERNS, wild_texts
 from tokenizers import Regex, pre_tokenizers
 
-from minimind_edu.figures.inside import patterns, tokenizer
-from minimind_edu.figures.inside.patterns import PatternError, translate
+from minimind_edu.inside import patterns, tokenizer
+from minimind_edu.inside.patterns import PatternError, translate
 
 SPLIT = """async ([source, texts]) => {
     const { cutBy } = await import("/inside/bpe.js");

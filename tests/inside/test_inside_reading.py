@@ -6,7 +6,7 @@ import pytest
 import torch
 from own_models import EVERY, load, logits_of, own_model
 
-from minimind_edu.living.heads import attention_weights
+from minimind_edu.trained.living.heads import attention_weights
 
 CLOSE = 1e-4
 IDS = [5, 17, 3, 44, 9, 9, 60, 21, 8, 33, 2, 50]

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from minimind_edu.figures.inside.server import PageServer
+from minimind_edu.inside.server import PageServer
 
 
 @pytest.fixture

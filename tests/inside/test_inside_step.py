@@ -3,14 +3,15 @@
 import pytest
 import torch
 from own_models import EVERY, MODELS, encoded, load, load_page, logits_of, own_model
-from test_parity_upstream import NAMES, reference
 from tokenizer_builders import train_as_many_as_minimind, write_tokenizer
 from tokenizers import Tokenizer
 from transformers import AutoModelForCausalLM
+from upstream_reference import NAMES, reference
 
 from minimind_edu import __main__ as program
-from minimind_edu import hf, living, save_checkpoint, world
-from minimind_edu.figures.inside.page import STEP
+from minimind_edu import hf, save_checkpoint, world
+from minimind_edu.inside.page import STEP
+from minimind_edu.trained import living
 
 CLOSE = 1e-4
 ROUNDED = 1e-4  # of the largest number: with int8 rows vectors become whole numbers of 16 bits
@@ -198,7 +199,7 @@ def test_a_cache_is_written_from_its_length_on(node, tmp_path, kind, engine):
 def open_model(node, tmp_path, module, **changes):
     path = save_checkpoint(own_model(**changes), tmp_path / "weights.safetensors")
     script = """async ([file, module]) => {
-        const [live, step] = await Promise.all([import("/live/model.js"), import("/inside/step.js")]);
+        const [live, step] = await Promise.all([import("/web/live/model.js"), import("/inside/step.js")]);
         const { model, why } = await step.openModel(live.unpackWeights(live.bytesOf(file), true), live.bytesOf(module));
         globalThis.model = model;
         return [why, model.atOnce ?? 1];

@@ -7,7 +7,7 @@ import pytest
 from tokenizer_builders import TEMPLATE, train_as_many_as_minimind, train_tokens, write_tokenizer
 from tokenizers.processors import TemplateProcessing
 
-from minimind_edu.figures.inside.tokenizer import compared_texts, find_tokenizer, read_tokenizer
+from minimind_edu.inside.tokenizer import compared_texts, find_tokenizer, read_tokenizer
 
 
 def test_it_is_found_in_a_folder_and_beside_a_file(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 from tokenizer_builders import train_tokens
 
 from minimind_edu import world
-from minimind_edu.figures.inside.tokenizer import read_tokenizer
+from minimind_edu.inside.tokenizer import read_tokenizer
 
 OPEN = """async (data) => {
     const tokens = await import("/inside/tokens.js");

@@ -5,7 +5,7 @@ import base64
 import pytest
 from own_models import logits_of, own_model
 
-from minimind_edu.figures.inside.page import STEP, store
+from minimind_edu.inside.page import STEP, store
 
 IDS = [(7 * i) % 61 for i in range(40)]
 START = """async ([weights, step]) => {

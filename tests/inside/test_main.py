@@ -361,5 +361,5 @@ def test_what_a_caller_ignores_stays_ignored(tmp_path):
 
 
 def test_its_name_is_installed():
-    scripts = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]["scripts"]
+    scripts = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]["scripts"]
     assert scripts == {"minimind-edu": f"{program.__name__}:{program.main.__name__}"}

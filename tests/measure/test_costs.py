@@ -9,7 +9,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from minimind_edu import MiniMindConfig, MiniMindForCausalLM
-from minimind_edu.costs import (
+from minimind_edu.measure.costs import (
     Cost,
     Machine,
     cache_bytes_per_position,
@@ -21,7 +21,7 @@ from minimind_edu.costs import (
     prefill_cost,
     weights_read,
 )
-from minimind_edu.generation import generate
+from minimind_edu.model.generation import generate
 
 SMALL = dict(
     vocab_size=90,

@@ -3,7 +3,7 @@
 import torch
 import torch.nn.functional as F
 
-from minimind_edu.counting import Watch, count_operations
+from minimind_edu.measure.counting import Watch, count_operations
 
 
 def test_a_product_takes_two_operations_for_each_multiply_add():

@@ -7,10 +7,11 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from minimind_edu import MiniMindConfig, MiniMindForCausalLM, machine
-from minimind_edu.costs import decode_cost, prefill_cost
+from minimind_edu import MiniMindConfig, MiniMindForCausalLM
 from minimind_edu.figures import Roofline
-from minimind_edu.machine import main, measure_machine, measure_runs, step_seconds
+from minimind_edu.measure import machine
+from minimind_edu.measure.costs import decode_cost, prefill_cost
+from minimind_edu.measure.machine import main, measure_machine, measure_runs, step_seconds
 
 TINY = MiniMindConfig(hidden_size=32, num_hidden_layers=2, vocab_size=90)
 

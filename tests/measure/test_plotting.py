@@ -14,10 +14,11 @@ import torch
 from IPython.core.formatters import DisplayFormatter
 from matplotlib.colors import to_rgb
 
-from minimind_edu import plotting, words
-from minimind_edu.palette import PALETTE
-from minimind_edu.plotting import Picture
-from minimind_edu.rope import precompute_freqs_cis
+from minimind_edu import words
+from minimind_edu.measure import plotting
+from minimind_edu.measure.plotting import Picture
+from minimind_edu.model.rope import precompute_freqs_cis
+from minimind_edu.web.palette import PALETTE
 
 ALT = "Some numbers, drawn for a test of the picture."
 TABLE = torch.tensor([[1.0, -2.0], [0.5, 0.25]])

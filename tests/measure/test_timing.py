@@ -6,8 +6,8 @@ import time
 import pytest
 import torch
 
-from minimind_edu import timing
-from minimind_edu.timing import best_seconds, clock_for, synchronize
+from minimind_edu.measure import timing
+from minimind_edu.measure.timing import best_seconds, clock_for, synchronize
 
 
 class Clock:

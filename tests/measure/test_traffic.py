@@ -2,8 +2,8 @@
 
 import torch
 
-from minimind_edu.attention import attention, fast_attention, repeat_kv
-from minimind_edu.traffic import Traffic
+from minimind_edu.measure.traffic import Traffic
+from minimind_edu.model.attention import attention, fast_attention, repeat_kv
 
 
 def moved(call):

@@ -6,7 +6,7 @@ import matplotlib
 import pytest
 from matplotlib.figure import Figure
 
-from minimind_edu import plotting
+from minimind_edu.measure import plotting
 from tools import wide_font
 
 

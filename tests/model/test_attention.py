@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model_builders import PROPERTY, SLOW_PROPERTY, spread_weights, tensor, tiny_config
 
-from minimind_edu import attention as attention_module
-from minimind_edu.attention import Attention, attention, fast_attention, repeat_kv
-from minimind_edu.counting import Watch
-from minimind_edu.for_comparison import CatCache
-from minimind_edu.masks import causal_mask, visible_keys
-from minimind_edu.rope import precompute_freqs_cis
+from minimind_edu.measure.counting import Watch
+from minimind_edu.model import attention as attention_module
+from minimind_edu.model.attention import Attention, attention, fast_attention, repeat_kv
+from minimind_edu.model.for_comparison import CatCache
+from minimind_edu.model.masks import causal_mask, visible_keys
+from minimind_edu.model.rope import precompute_freqs_cis
 
 DOUBLE = torch.float64
 HALVES = [torch.float16, torch.bfloat16]

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model_builders import KINDS, PROPERTY, spread_weights, tensor, tiny_config
 
-from minimind_edu.block import MiniMindBlock
-from minimind_edu.rope import precompute_freqs_cis
+from minimind_edu.model.block import MiniMindBlock
+from minimind_edu.model.rope import precompute_freqs_cis
 
 
 def block_and_input(kind="minimind2", length=5, dtype=torch.float64, **changes):

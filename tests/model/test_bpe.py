@@ -6,7 +6,7 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 from minimind_edu import world
-from minimind_edu.bpe import BPE, BYTES, count_pairs, merge, train, words_of
+from minimind_edu.model.bpe import BPE, BYTES, count_pairs, merge, train, words_of
 
 STORIES = "\n".join(world.decode(story[1:]) for story in world.stories(20, 96, seed=3))
 TEXTS = [

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from minimind_edu.config import MiniMindConfig, minimind2_intermediate_size, minimind3_intermediate_size
+from minimind_edu.model.config import MiniMindConfig, minimind2_intermediate_size, minimind3_intermediate_size
 
 
 def test_the_default_is_minimind2_small():

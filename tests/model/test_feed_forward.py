@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model_builders import PROPERTY, spread_weights, tensor
 
-from minimind_edu.feed_forward import FeedForward
-from minimind_edu.for_comparison import PlainFeedForward
+from minimind_edu.model.feed_forward import FeedForward
+from minimind_edu.model.for_comparison import PlainFeedForward
 
 
 def built(cls, hidden_size=6, intermediate_size=10, seed=0, **options):

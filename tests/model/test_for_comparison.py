@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model_builders import PROPERTY, spread_weights, tensor
 
-from minimind_edu.attention import repeat_kv
-from minimind_edu.for_comparison import (
+from minimind_edu.model.attention import repeat_kv
+from minimind_edu.model.for_comparison import (
     CatCache,
     LayerNorm,
     PlainFeedForward,
@@ -19,7 +19,7 @@ from minimind_edu.for_comparison import (
     rotate_every_two,
     rotate_interleaved,
 )
-from minimind_edu.rope import apply_rotary_pos_emb, precompute_freqs_cis, rope_angles
+from minimind_edu.model.rope import apply_rotary_pos_emb, precompute_freqs_cis, rope_angles
 
 DOUBLE = torch.float64
 seeds = st.integers(0, 10_000)

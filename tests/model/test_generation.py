@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model_builders import KINDS, SLOW_PROPERTY, tiny_model, token_ids
 
-from minimind_edu.counting import Watch
-from minimind_edu.generation import generate, stream
-from minimind_edu.model import CausalLMOutput
-from minimind_edu.sampling import Sampling
+from minimind_edu.measure.counting import Watch
+from minimind_edu.model.generation import generate, stream
+from minimind_edu.model.model import CausalLMOutput
+from minimind_edu.model.sampling import Sampling
 from minimind_edu.validation import check_finite
 
 MODELS = {kind: tiny_model(kind) for kind in KINDS}

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model_builders import SLOW_PROPERTY, tensor, tiny_model, token_ids
 
-from minimind_edu.for_comparison import CatCache
-from minimind_edu.kv_cache import KVCache
-from minimind_edu.layer_cache import BufferCache
-from minimind_edu.masks import visible_keys
+from minimind_edu.model.for_comparison import CatCache
+from minimind_edu.model.kv_cache import KVCache
+from minimind_edu.model.layer_cache import BufferCache
+from minimind_edu.model.masks import visible_keys
 
 CACHES = [CatCache, BufferCache]
 seeds = st.integers(0, 10_000)

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model_builders import PROPERTY, tensor
 
-from minimind_edu.for_comparison import CatCache
-from minimind_edu.layer_cache import BufferCache
+from minimind_edu.model.for_comparison import CatCache
+from minimind_edu.model.layer_cache import BufferCache
 
 CACHES = [CatCache, BufferCache]
 seeds = st.integers(0, 10_000)

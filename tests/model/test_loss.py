@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from model_builders import tensor, token_ids
 
-from minimind_edu.loss import next_token_loss
+from minimind_edu.model.loss import next_token_loss
 
 LOGITS, IDS = tensor(2, 6, 61), token_ids(2, 6)
 

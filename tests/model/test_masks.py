@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model_builders import PROPERTY
 
-from minimind_edu.masks import causal_mask, padding_mask, visible_keys
+from minimind_edu.model.masks import causal_mask, padding_mask, visible_keys
 
 
 @PROPERTY

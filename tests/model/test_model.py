@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from model_builders import KINDS, PROPERTY, tensor, tiny_config, tiny_model, token_ids
 from pretended_device import pretended
 
-from minimind_edu.config import MiniMindConfig
-from minimind_edu.model import MiniMindForCausalLM
-from minimind_edu.rope import precompute_freqs_cis
-from minimind_edu.rope_frequencies import RopeScaling
+from minimind_edu.model.config import MiniMindConfig
+from minimind_edu.model.model import MiniMindForCausalLM
+from minimind_edu.model.rope import precompute_freqs_cis
+from minimind_edu.model.rope_frequencies import RopeScaling
 
 HALVES = [torch.float16, torch.bfloat16]
 

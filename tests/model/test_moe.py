@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model_builders import PROPERTY, spread_weights, tensor, tiny_config
 
-from minimind_edu.moe import MoEFeedForward, MoEGate, load_balancing_loss
+from minimind_edu.model.moe import MoEFeedForward, MoEGate, load_balancing_loss
 
 KINDS = ["minimind2_moe", "minimind3_moe"]
 seeds = st.integers(0, 10_000)

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model_builders import PROPERTY, tensor
 
-from minimind_edu.for_comparison import LayerNorm
-from minimind_edu.norms import RMSNorm
+from minimind_edu.model.for_comparison import LayerNorm
+from minimind_edu.model.norms import RMSNorm
 
 HALVES = [torch.float16, torch.bfloat16]
 

@@ -1,40 +1,14 @@
 """Upstream MiniMind's own outputs, for both generations; `data/reference/README.md` says what the files hold."""
 
 import json
-from functools import cache
-from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import torch
-from safetensors import safe_open
+from upstream_reference import NAMES, REFERENCE, every_file, reference
 
-from minimind_edu.config import MiniMindConfig
-from minimind_edu.model import MiniMindForCausalLM
-from minimind_edu.rope import precompute_freqs_cis
-from minimind_edu.rope_frequencies import RopeScaling
+from minimind_edu.model.rope import precompute_freqs_cis
+from minimind_edu.model.rope_frequencies import RopeScaling
 from minimind_edu.weights.checkpoints import from_checkpoint
-
-REFERENCE = Path(__file__).parent / "data" / "reference"
-NAMES = ["minimind2_dense", "minimind2_moe", "minimind3_dense", "minimind3_moe", "minimind3_yarn"]
-
-every_file = pytest.mark.parametrize("name", NAMES)
-
-
-@cache
-def reference(name):
-    """What upstream computed, and our model with the same weights."""
-    with safe_open(REFERENCE / f"{name}.safetensors", framework="pt") as file:
-        facts = file.metadata()
-        tensors = {key: file.get_tensor(key) for key in file.keys()}
-    prefix = "weights."
-    weights = {key.removeprefix(prefix): t for key, t in tensors.items() if key.startswith(prefix)}
-    upstream = json.loads(facts["config"])
-    model = MiniMindForCausalLM(MiniMindConfig.from_upstream(upstream, facts["generation"]))
-    model.load_state_dict(weights)
-    expected = {key: t for key, t in tensors.items() if not key.startswith(prefix)}
-    lengths = {key: int(facts[key]) for key in ("prefill_length", "greedy_prompt_length")}
-    return SimpleNamespace(model=model.eval(), weights=weights, tensors=expected, upstream=upstream, **lengths)
 
 
 def assert_close(ours, theirs):

@@ -7,7 +7,7 @@ import pytest
 import torch
 from model_builders import KINDS, tensor, tiny_model, token_ids
 
-from minimind_edu.quantization import (
+from minimind_edu.model.quantization import (
     Grid,
     bytes_of,
     bytes_of_model,

@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model_builders import PROPERTY, tensor
 
-from minimind_edu.for_comparison import (
+from minimind_edu.model.for_comparison import (
     half_split_permutation,
     precompute_freqs_complex,
     rotate_complex,
     rotate_interleaved,
 )
-from minimind_edu.rope import apply_rotary_pos_emb, precompute_freqs_cis, rope_angles, rotate_half
-from minimind_edu.rope_frequencies import RopeScaling, rope_frequencies
+from minimind_edu.model.rope import apply_rotary_pos_emb, precompute_freqs_cis, rope_angles, rotate_half
+from minimind_edu.model.rope_frequencies import RopeScaling, rope_frequencies
 
 DOUBLE = torch.float64
 even_dims = st.integers(1, 16).map(lambda pairs: 2 * pairs)

@@ -8,7 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model_builders import PROPERTY
 
-from minimind_edu.rope_frequencies import RopeScaling, rope_frequencies, scaling_of_each_pair, yarn_correction_range
+from minimind_edu.model.rope_frequencies import (
+    RopeScaling,
+    rope_frequencies,
+    scaling_of_each_pair,
+    yarn_correction_range,
+)
 
 DOUBLE = torch.float64
 even_dims = st.integers(1, 16).map(lambda pairs: 2 * pairs)

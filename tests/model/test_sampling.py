@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model_builders import PROPERTY, decimals, tensor
 
-from minimind_edu.sampling import Sampling, keep_min_p, keep_top_k, keep_top_p, penalize_repetition
+from minimind_edu.model.sampling import Sampling, keep_min_p, keep_top_k, keep_top_p, penalize_repetition
 
 seeds = st.integers(0, 10_000)
 logit_rows = st.tuples(st.integers(1, 3), st.integers(2, 30), seeds)

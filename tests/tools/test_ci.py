@@ -77,7 +77,7 @@ def test_what_a_push_leaves_out_is_told(pushed, capsys):
 
 
 def test_close_looks_see_the_book_that_was_built(pushed):
-    steps = {step.name: step for row in pushed(Look("tests", "tests/test_every_figure.py")) for step in row}
+    steps = {step.name: step for row in pushed(Look("tests", "tests/figures/test_every_figure.py")) for step in row}
     assert steps["close tests"].env == {"BOOK_HTML": "_build/html"} and steps["close tests"].needs == "make book"
     assert steps["close tests"].needs in steps
 

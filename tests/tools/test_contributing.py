@@ -62,7 +62,7 @@ def test_what_a_command_of_the_guide_names_exists(command):
         ("make moon", "moon"),
         ("python -m tools.moon 05", "tools.moon"),
         ("python -m tools.translation --admit", "--admit"),
-        ("pytest --moon tests/test_rope.py", "--moon"),
+        ("pytest --moon tests/model/test_rope.py", "--moon"),
         ("pytest tests/test_moon.py", "tests/test_moon.py"),
         ("python tests/mutants --moon", "--moon"),
     ],
@@ -121,7 +121,17 @@ def test_a_figure_and_a_chapter_made_as_it_says_build_and_pass(browser, tmp_path
     run(project, "-m", "ruff", "check", *sorted(one for one in made | written if one.endswith((".py", ".ipynb"))))
     run(project, "-m", "tools.refresh", name)
     run(project, "-m", "tools.stills", "--missing")
-    run(project, "-m", "pytest", "-q", "-n", "0", *(f"tests/test_{held}.py" for held in HOLD), "-k", NEW)
+    run(
+        project,
+        "-m",
+        "pytest",
+        "-q",
+        "-n",
+        "0",
+        *(str(path.relative_to(project)) for held in HOLD for path in project.glob(f"tests/*/test_{held}.py")),
+        "-k",
+        NEW,
+    )
     html = book_builder.build(project, tmp_path / "built")
     page = (html / "chapters" / f"{name}.html").read_text(encoding="utf-8")
     assert page.count('data-figure="square"') == 2 and 'data-figure="quiz"' in page

@@ -19,7 +19,7 @@ import yaml
 
 from tools import install_cell, self_contained
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 SHELL = """\
 import sys
@@ -142,7 +142,7 @@ def test_it_installs_the_package_and_nothing_else(reader, book_address, monkeypa
     [added] = reader.packages() ^ before
     assert added.startswith(f"minimind-edu @ {book_address}_static/")
     package = Path(reader.runs("-c", PACKAGE_FOLDER).strip())
-    assert package == reader.site / "minimind_edu" and (package / "figures/kit/kit.js").is_file()
+    assert package == reader.site / "minimind_edu" and (package / "web/kit/kit.js").is_file()
     assert reader.runs_cell(source) == "", "the second time nothing is to be done"
 
 

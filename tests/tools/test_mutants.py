@@ -40,9 +40,9 @@ def test_what_cannot_be_read_says_where_and_what_to_write(text, told):
 @pytest.mark.parametrize(
     "file, old, new, error, told",
     [
-        ("norms.py", "no such text", "", LookupError, "stands 0 times in norms.py, not once"),
+        ("model/norms.py", "no such text", "", LookupError, "stands 0 times in model/norms.py, not once"),
         ("none.py", "class RMSNorm", "", LookupError, "no file none.py"),
-        ("norms.py", "class RMSNorm(", "a class RMSNorm(", SyntaxError, "invalid syntax"),
+        ("model/norms.py", "class RMSNorm(", "a class RMSNorm(", SyntaxError, "invalid syntax"),
     ],
 )
 def test_a_mutant_whose_text_is_gone_or_that_is_no_python_is_none(file, old, new, error, told):
@@ -85,7 +85,7 @@ def test_a_commit_has_a_catalog_or_says_why_not(tmp_path, monkeypatch):
 
 
 def test_only_python_must_be_python():
-    mutant = catalog.Mutant("a", "figures/kit/kit.js", "export function clamp(", "export function kept(", ())
+    mutant = catalog.Mutant("a", "web/kit/kit.js", "export function clamp(", "export function kept(", ())
     assert "export function kept(" in mutant.changed_text()
 
 

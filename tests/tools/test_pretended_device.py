@@ -11,7 +11,8 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 from pretended_device import pretended
 from torch import nn
 
-from minimind_edu import MiniMindForCausalLM, masks, pick_device
+from minimind_edu import MiniMindForCausalLM, pick_device
+from minimind_edu.model import masks
 from tools.notebook_environment import ENVIRONMENT
 
 pytest_plugins = ["pytester"]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 CHAPTER = min((ROOT / "chapters").glob("*.ipynb"), key=lambda path: path.stat().st_size)
 NEEDED = ("pyproject.toml", "README.md", "LICENSE", "_config.yml", "CITATION.cff", "CHANGELOG.md", ".gitignore")
 

@@ -23,7 +23,7 @@ from minimind_edu.notebook import LANGUAGE, language
 from minimind_edu.words import learn, said
 from tools import install_cell, self_contained
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 CHAPTER = min((ROOT / "chapters").glob("*.ipynb"))
 
 SHELL = """\
@@ -96,7 +96,7 @@ def test_the_wheel_holds_the_package_as_it_is(entries):
         if path.is_file() and not {"__pycache__"} & set(path.parts) and "egg-info" not in str(path)
     }
     assert {name: text for name, text in entries.items() if "dist-info" not in name} == there
-    assert any(name.endswith("kit/kit.js") for name in there)
+    assert any(name.endswith("web/kit/kit.js") for name in there)
 
 
 def test_the_wheel_says_what_it_is(entries, tmp_path):
@@ -123,7 +123,7 @@ def test_pip_accepts_the_wheel(tmp_path):
     pip = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", *options]
     done = subprocess.run([*pip, str(path)], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert (tmp_path / "site/minimind_edu/figures/kit/kit.js").is_file()
+    assert (tmp_path / "site/minimind_edu/web/kit/kit.js").is_file()
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +136,7 @@ def test_chapters_carry_all_but_the_page_of_a_readers_own_model(wheel, entries):
     with zipfile.ZipFile(io.BytesIO(self_contained.carried(wheel))) as archive:
         found = {entry.filename: archive.read(entry) for entry in archive.infolist()}
     left_out = entries.keys() - found.keys()
-    assert {"minimind_edu/__main__.py", "minimind_edu/figures/inside/page.js"} <= left_out
+    assert {"minimind_edu/__main__.py", "minimind_edu/inside/page.js"} <= left_out
     assert all("/inside/" in name or name.endswith("edu/__main__.py") or ".zh." in name for name in left_out)
     assert found == {name: content for name, content in entries.items() if name not in left_out}
 
@@ -271,7 +271,7 @@ import importlib.util, pathlib, subprocess, sys
 found = pathlib.Path(importlib.util.find_spec("minimind_edu").origin)
 own = found.parents[1]
 child = "import importlib.util; print(importlib.util.find_spec('minimind_edu').origin)"
-print(own.name.startswith("minimind_edu-"), (found.parent / "figures/kit/kit.js").is_file())
+print(own.name.startswith("minimind_edu-"), (found.parent / "web/kit/kit.js").is_file())
 print(subprocess.check_output([sys.executable, "-c", child], text=True).strip() == str(found))
 print(sum(entry == str(own) for entry in sys.path))"""
 

@@ -8,7 +8,8 @@ from browser import settle
 from minimind_book.figures import STILLS
 from PIL import Image, ImageChops
 
-from minimind_edu.figures import host, own_stylesheet, shared_stylesheet
+from minimind_edu.figures import own_stylesheet, shared_stylesheet
+from minimind_edu.web import host
 from tools import notebook_environment, stills
 
 pytestmark = pytest.mark.timeout(300)

@@ -11,14 +11,14 @@ import tools
 
 TOOLS = [f"tools.{module.name}" for module in pkgutil.iter_modules(tools.__path__)]
 STORING = ("ablations", "living", "routing", "sharing")
-PACKAGES = ["minimind_edu.__main__", *(f"minimind_edu.{name}.__main__" for name in STORING)]
+PACKAGES = ["minimind_edu.__main__", *(f"minimind_edu.trained.{name}.__main__" for name in STORING)]
 PROGRAMS = [
     name
     for name in [
         *TOOLS,
         *PACKAGES,
-        "minimind_edu.living.copying",
-        "minimind_edu.living.rounding",
+        "minimind_edu.trained.living.copying",
+        "minimind_edu.trained.living.rounding",
         "benchmarks.__main__",
     ]
     if hasattr(importlib.import_module(name), "main")

@@ -210,9 +210,9 @@ def test_the_cut_takes_what_fits_in_the_order_that_it_states():
 
 
 def test_tests_of_which_none_is_long_or_in_a_browser_are_not_run_again():
-    assert not is_close(Look("tests", "tests/test_steps.py"))
-    assert is_close(Look("tests", "tests/test_contributing.py"))
-    assert is_close(Look("about", "tests/test_every_figure.py", "a"))
+    assert not is_close(Look("tests", "tests/tools/test_steps.py"))
+    assert is_close(Look("tests", "tests/tools/test_contributing.py"))
+    assert is_close(Look("about", "tests/figures/test_every_figure.py", "a"))
     assert is_close(Look("mutants", "rope.py")) and is_close(Look("cuda", "05"))
 
 
@@ -238,7 +238,7 @@ def here(repository, monkeypatch):
     for name, text in (
         ("chapters/05_a.ipynb", code),
         ("tests/test_a.py", "def test_a(): pass"),
-        ("tests/test_book.py", ""),
+        ("tests/book/test_book.py", ""),
         ("tests/mutants/catalog.txt", "a mutant | a.py | test_a.py\n-a\n+b\n"),
         ("src/minimind_edu/a.py", "a = 1\n"),
     ):

@@ -6,9 +6,9 @@ import re
 import nbformat
 import pytest
 
-from minimind_edu import plotting
 from minimind_edu.figures import Quiz, choice
-from minimind_edu.figures.base import Figure
+from minimind_edu.measure import plotting
+from minimind_edu.web.base import Figure
 from minimind_edu.words import Words, learn, pairs_in
 from tools import translated
 from tools.chapters import ROOT

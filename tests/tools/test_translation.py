@@ -182,7 +182,7 @@ def test_a_code_cell_is_no_part_that_goes_stale(project):
 def test_words_of_figures_go_stale_with_their_english(project, monkeypatch):
     folder = project / "dial"
     folder.mkdir()
-    monkeypatch.setattr(translation, "FIGURES", project)
+    monkeypatch.setattr(translation, "PACKAGE", project)
     (folder / "words.js").write_text('export const dialWords = { en: "angle" };', encoding="utf-8")
     twin = folder / "words.zh.js"
     twin.write_text('// The Chinese words of words.js as of 00000000.\n{ zh: "角度" }', encoding="utf-8")
@@ -195,7 +195,7 @@ def test_words_of_figures_go_stale_with_their_english(project, monkeypatch):
 def test_a_figure_without_chinese_words_is_told(project, monkeypatch):
     folder = project / "dial"
     folder.mkdir()
-    monkeypatch.setattr(translation, "FIGURES", project)
+    monkeypatch.setattr(translation, "PACKAGE", project)
     (folder / "words.js").write_text('export const dialWords = { en: "angle" };', encoding="utf-8")
     [told] = translation.of_scripts()
     assert told.startswith("dial/words.zh.js: is missing")
@@ -205,7 +205,7 @@ def test_a_figure_without_chinese_words_is_told(project, monkeypatch):
 @pytest.fixture
 def shown(project, monkeypatch):
     """A chapter that shows one figure at its head and another in a cell, both with stale words."""
-    monkeypatch.setattr(translation, "FIGURES", project / "figures")
+    monkeypatch.setattr(translation, "PACKAGE", project / "figures")
     for name in ("small_dial", "comb", "third"):
         folder = project / "figures" / name
         folder.mkdir(parents=True)
@@ -254,7 +254,7 @@ SHAPE = """async (files) => {
 @pytest.mark.parametrize("twin", translation.twins(), ids=lambda path: path.parent.name)
 def test_the_chinese_words_of_a_figure_are_as_many_and_of_the_same_kind(node, twin):
     """But for glosses of Chinese words, which need none."""
-    files = [f"/{twin.parent.name}/{path.name}" for path in (translation.english_of(twin), twin)]
+    files = [f"/{path.relative_to(translation.PACKAGE).as_posix()}" for path in (translation.english_of(twin), twin)]
     english, chinese = (dict(table) for table in node.evaluate(SHAPE, files))
     if twin.name.startswith("glosses"):
         english = {name: {word: words[word] for word in chinese[name]} for name, words in english.items()}

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import torch
 
-from minimind_edu import ablations
-from minimind_edu.ablations import CONFIG, VARIANTS, __main__, batches, new_model, runs, runs_of
-from minimind_edu.ablations.__main__ import EVERY, PROMPTS, right_answer, run
-from minimind_edu.ablations.lists import WORDS, encode, write_rows
-from minimind_edu.for_comparison import LayerNorm
-from minimind_edu.norms import RMSNorm
-from minimind_edu.training import Recipe
+from minimind_edu.model.for_comparison import LayerNorm
+from minimind_edu.model.norms import RMSNorm
+from minimind_edu.trained import ablations
+from minimind_edu.trained.ablations import CONFIG, VARIANTS, __main__, batches, new_model, runs, runs_of
+from minimind_edu.trained.ablations.__main__ import EVERY, PROMPTS, right_answer, run
+from minimind_edu.trained.ablations.lists import WORDS, encode, write_rows
+from minimind_edu.trained.training import Recipe
 
 IDS = torch.from_numpy(write_rows(2, 16, seed=9))
 IDLE = {"no attention": "input_layernorm.weight", "no feed-forward": "post_attention_layernorm.weight"}  # norm nothing
@@ -152,7 +152,8 @@ def test_a_file_of_somebody_else_is_left_alone(text, tmp_path, monkeypatch, caps
 
 
 def test_a_stored_run_begins_as_one_made_now(monkeypatch):
-    monkeypatch.setattr("minimind_edu.ablations.__main__.RECIPE", Recipe(steps=EVERY, warmup=50, learning_rate=1e-2))
+    recipe = Recipe(steps=EVERY, warmup=50, learning_rate=1e-2)
+    monkeypatch.setattr("minimind_edu.trained.ablations.__main__.RECIPE", recipe)
     made, [stored, _] = run("300 rows", 0), runs_of("300 rows")
     assert made["held_out"][0] == pytest.approx(stored["held_out"][0], abs=0.002)
     assert set(made) == set(stored)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from minimind_edu.ablations import new_model
-from minimind_edu.ablations.exam import accuracy, accuracy_along, greedy_answer, loss, right_answers, with_yarn
-from minimind_edu.ablations.lists import EQUALS, IDS, WORDS, distributions, entropy, write_rows
-from minimind_edu.rope_frequencies import RopeScaling
+from minimind_edu.model.rope_frequencies import RopeScaling
+from minimind_edu.trained.ablations import new_model
+from minimind_edu.trained.ablations.exam import accuracy, accuracy_along, greedy_answer, loss, right_answers, with_yarn
+from minimind_edu.trained.ablations.lists import EQUALS, IDS, WORDS, distributions, entropy, write_rows
 
 ROWS = write_rows(12, 40, seed=2)
 

@@ -5,8 +5,8 @@ import sys
 import pytest
 import torch
 
-from minimind_edu.ablations import tables
-from minimind_edu.ablations.tables import (
+from minimind_edu.trained.ablations import tables
+from minimind_edu.trained.ablations.tables import (
     PAIRS,
     ROWS,
     SEEDS,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from minimind_edu.ablations.lists import (
+from minimind_edu.trained.ablations.lists import (
     BOS,
     LONGEST,
     SHORTEST,

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from minimind_edu import world
-from minimind_edu.living import (
+from minimind_edu.trained.living import (
     CARD,
     CONFIG,
     DRAFT,
@@ -26,9 +26,9 @@ from minimind_edu.living import (
     new_model,
     story_batches,
 )
-from minimind_edu.living.exam import accuracy, divergence, log_probabilities
-from minimind_edu.living.heads import answer_reading, attention_weights, lost_without, shares, silenced, written
-from minimind_edu.training import Recipe
+from minimind_edu.trained.living.exam import accuracy, divergence, log_probabilities
+from minimind_edu.trained.living.heads import answer_reading, attention_weights, lost_without, shares, silenced, written
+from minimind_edu.trained.training import Recipe
 from minimind_edu.weights.checkpoints import from_checkpoint
 
 SMALL = dataclasses.replace(CONFIG, num_hidden_layers=2, hidden_size=32, head_dim=8, intermediate_size=24)
@@ -137,7 +137,7 @@ def test_every_word_of_an_answer_must_be_right():
 def test_batches_of_an_exam_do_not_change_it(small, monkeypatch):
     asked = [one for kind in world.QUESTIONS for one in world.questions(kind, 5, 2, 60)]
     whole = accuracy(small, asked)
-    monkeypatch.setattr("minimind_edu.living.exam.BATCH", 3)
+    monkeypatch.setattr("minimind_edu.trained.living.exam.BATCH", 3)
     assert accuracy(small, asked) == whole
 
 

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from minimind_edu.living import copying, new_model
-from minimind_edu.living.heads import attention_weights, silenced
+from minimind_edu.trained.living import copying, new_model
+from minimind_edu.trained.living.heads import attention_weights, silenced
 
 
 class Copies:

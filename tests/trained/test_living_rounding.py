@@ -10,10 +10,10 @@ import torch.nn.functional as F
 from model_builders import tiny_model, token_ids
 
 from minimind_edu import fast, world
-from minimind_edu.living import card, draft_model, living_model, rounding
-from minimind_edu.living.exam import divergence
-from minimind_edu.quantization import Grid, bytes_of_model, matrices, rounded, rounded_model
-from minimind_edu.training import Recipe
+from minimind_edu.model.quantization import Grid, bytes_of_model, matrices, rounded, rounded_model
+from minimind_edu.trained.living import card, draft_model, living_model, rounding
+from minimind_edu.trained.living.exam import divergence
+from minimind_edu.trained.training import Recipe
 
 WORDS = len(world.WORDS)
 FEW = {"stories": 2, "questions": 2}

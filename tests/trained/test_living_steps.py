@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from minimind_edu import world
-from minimind_edu.living import living_model
-from minimind_edu.living.heads import attention_weights
-from minimind_edu.living.steps import last_token, sizes
+from minimind_edu.trained.living import living_model
+from minimind_edu.trained.living.heads import attention_weights
+from minimind_edu.trained.living.steps import last_token, sizes
 
 # the model reads the text at once here, and with a cache there: sums of up to 274 in another order
 assert_close = partial(torch.testing.assert_close, rtol=1e-4, atol=1e-3)

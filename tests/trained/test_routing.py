@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 import torch
 
-from minimind_edu import routing, world
-from minimind_edu.living import new_model, story_batches
-from minimind_edu.moe import RouterOutput
-from minimind_edu.routing import (
+from minimind_edu import world
+from minimind_edu.model.moe import RouterOutput
+from minimind_edu.trained import routing
+from minimind_edu.trained.living import new_model, story_batches
+from minimind_edu.trained.routing import (
     BATCH_SIZE,
     LENGTH,
     NUM_BLOCKS,
@@ -29,8 +30,8 @@ from minimind_edu.routing import (
     runs,
     words,
 )
-from minimind_edu.routing.__main__ import HELD_OUT, READ, SHOWN, run
-from minimind_edu.training import train
+from minimind_edu.trained.routing.__main__ import HELD_OUT, READ, SHOWN, run
+from minimind_edu.trained.training import train
 
 VARIANTS = list(itertools.product(TOP_K, (False, True), SEEDS))
 

@@ -8,10 +8,10 @@ from itertools import product
 import pytest
 import torch
 
-from minimind_edu.moe import MoEGate
-from minimind_edu.routing import expert_loads
-from minimind_edu.routing import phone_book as program
-from minimind_edu.routing.phone_book import (
+from minimind_edu.model.moe import MoEGate
+from minimind_edu.trained.routing import expert_loads
+from minimind_edu.trained.routing import phone_book as program
+from minimind_edu.trained.routing.phone_book import (
     ENTRIES,
     FIRST,
     KINDS,

@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import nn
 
-from minimind_edu import sharing
-from minimind_edu.attention import attention
-from minimind_edu.sharing import (
+from minimind_edu.model.attention import attention
+from minimind_edu.trained import sharing
+from minimind_edu.trained.sharing import (
     PEOPLE,
     PROPERTIES,
     QUERY_HEADS,

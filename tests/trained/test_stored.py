@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from minimind_edu import stored
+from minimind_edu.trained import stored
 
 
 def told(capsys, *args, **options):

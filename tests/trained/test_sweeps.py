@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from minimind_edu import world
-from minimind_edu.sweeps import (
+from minimind_edu.trained.sweeps import (
     CONFIG,
     FLOOR,
     LARGE,
@@ -31,7 +31,7 @@ from minimind_edu.sweeps import (
     swapped,
     translations,
 )
-from minimind_edu.training import Recipe
+from minimind_edu.trained.training import Recipe
 
 
 def test_the_floor_is_the_worlds_own_entropy():

@@ -7,8 +7,8 @@ import pytest
 import torch
 from model_builders import tiny_config, tiny_model
 
-from minimind_edu.model import MiniMindForCausalLM
-from minimind_edu.training import Recipe, adamw, initialize, train
+from minimind_edu.model.model import MiniMindForCausalLM
+from minimind_edu.trained.training import Recipe, adamw, initialize, train
 
 SHORT = Recipe(steps=12, learning_rate=1e-2, warmup=3)
 

@@ -8,7 +8,7 @@ from IPython.core.formatters import DisplayFormatter
 
 from minimind_edu import figures
 from minimind_edu.figures import Figure, cache_stepper, class_of, figure_names, module_source, residual_stream
-from minimind_edu.figures.base import rounded
+from minimind_edu.web.base import rounded
 
 
 def bundle(figure: Figure) -> dict:

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from minimind_edu.figures.join import join
+from minimind_edu.web.join import join
 
 
 @pytest.fixture

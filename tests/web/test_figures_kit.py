@@ -17,16 +17,16 @@ from browser import serve
     ],
 )
 def test_numbers_are_written_for_reading(node, args, text):
-    assert node.call("kit/kit", "fmt", args) == text
+    assert node.call("web/kit/kit", "fmt", args) == text
 
 
 @pytest.mark.parametrize("number, text", [(0, "0"), (999.4, "999"), (999.5, "1,000"), (25829888, "25,829,888")])
 def test_thousands_stand_apart(node, number, text):
-    assert node.call("kit/kit", "grouped", [number]) == text
+    assert node.call("web/kit/kit", "grouped", [number]) == text
 
 
 def test_a_number_is_kept_between_its_bounds(node):
-    assert node.each("kit/kit", "clamp", [(-1, 0, 5), (3, 0, 5), (9, 0, 5)]) == [0, 3, 5]
+    assert node.each("web/kit/kit", "clamp", [(-1, 0, 5), (3, 0, 5), (9, 0, 5)]) == [0, 3, 5]
 
 
 @pytest.mark.parametrize(
@@ -41,17 +41,17 @@ def test_a_number_is_kept_between_its_bounds(node):
     ],
 )
 def test_arrow_keys_lead_up_and_down(node, key, shift, step):
-    assert node.call("kit/kit", "arrowStep", [{"key": key, "shiftKey": shift}]) == step
+    assert node.call("web/kit/kit", "arrowStep", [{"key": key, "shiftKey": shift}]) == step
 
 
 def test_a_line_goes_through_its_points_to_a_tenth_of_a_pixel(node):
-    lines = node.each("kit/chart", "lineThrough", [([[0, 1.04], [2.26, -3]],), ([[5, 5]],), ([],)])
+    lines = node.each("web/kit/chart", "lineThrough", [([[0, 1.04], [2.26, -3]],), ([[5, 5]],), ([],)])
     assert lines == ["M0.0 1.0L2.3 -3.0", "M5.0 5.0", ""]
 
 
 def test_a_scale_leads_to_pixels_and_back(node):
     scaled = """async () => {
-        const { linear } = await import("/kit/chart.js");
+        const { linear } = await import("/web/kit/chart.js");
         const y = linear([0, 3], [100, 10]); // a pixel's y falls while the number rises
         return [0, 1, 3, 4].flatMap((x) => [y(x), y.invert(y(x))]);
     }"""
@@ -60,7 +60,7 @@ def test_a_scale_leads_to_pixels_and_back(node):
 
 KIT_PAGE = """<!doctype html><html lang="en"><title>kit</title><div class="mm-fig" id="here"></div>
 <script type="module">
-import { button, choice, controlsOf, fill, h, row, slider, toggle } from "/kit/kit.js";
+import { button, choice, controlsOf, fill, h, row, slider, toggle } from "/web/kit/kit.js";
 window.heard = [];
 const hear = (name) => (value) => heard.push([name, value]);
 const format = (x) => `${x} turns`;

@@ -10,16 +10,10 @@ from browser import ALIVE, Watch, serve, static_page
 from figure_examples import Probe
 from minimind_book.figures import write_figures
 
-from minimind_edu import living, world
-from minimind_edu.figures import (
-    Figure,
-    asks_for_living,
-    figure_names,
-    host,
-    living_model,
-    living_script,
-    module_source,
-)
+from minimind_edu import world
+from minimind_edu.figures import Figure, asks_for_living, figure_names, living_script, module_source
+from minimind_edu.trained import living
+from minimind_edu.web import host, living_model
 
 KIT = module_source("quiz").partition("export default")[0]
 ASKING = f"""{KIT}
@@ -126,7 +120,7 @@ def test_a_page_fetches_it_once_a_figure_asks_and_not_before(browser, book, addr
 
 # As anywidget's model with a kernel: what Python sends is heard as a message.
 WITH_KERNEL = """async (answer) => {
-    const { loadLiving } = await import("/kit/kit.js");
+    const { loadLiving } = await import("/web/kit/kit.js");
     const heard = new Map();
     const sent = [];
     const model = {

@@ -8,8 +8,8 @@ import torch
 
 from minimind_edu import world
 from minimind_edu.figures import NeuronWords, StoryLens
-from minimind_edu.figures.story import LONGEST, ids_of, inputs_of
-from minimind_edu.living import living_model
+from minimind_edu.trained.living import living_model
+from minimind_edu.web.story import LONGEST, ids_of, inputs_of
 
 SHORT = "Zoe is in the barn."
 

@@ -8,17 +8,17 @@ import torch
 from node import Node
 
 from minimind_edu import MiniMindConfig, MiniMindForCausalLM, world
-from minimind_edu.figures.inside.page import rope_of
-from minimind_edu.living import WEIGHTS, living_model
-from minimind_edu.living.heads import attention_weights, silenced
-from minimind_edu.rope_frequencies import RopeScaling
+from minimind_edu.inside.page import rope_of
+from minimind_edu.model.rope_frequencies import RopeScaling
+from minimind_edu.trained.living import WEIGHTS, living_model
+from minimind_edu.trained.living.heads import attention_weights, silenced
 from minimind_edu.weights.checkpoints import from_checkpoint, save_checkpoint
 
 CLOSE = 1e-4  # between logits of the page and of torch
 CLEAR = 1e-3  # between the two best logits; where they are closer, either may be the first
 LENGTH = 96
 UNPACK = """async (file) => {
-    const live = await import("/live/model.js");
+    const live = await import("/web/live/model.js");
     globalThis.model = live.createLiveModel(live.unpackWeights(live.bytesOf(file)));
 }"""
 # The vectors of every position that `path` names in the traces, such as "blocks.0.normed".
@@ -222,7 +222,7 @@ OTHERS = {
     "a mixture of one": {"use_moe": True, "num_experts_per_tok": 1, "num_shared_experts": 0, "norm_topk_prob": False},
 }
 OPEN = """async ([file, rope, keepsRows]) => {
-    const live = await import("/live/model.js");
+    const live = await import("/web/live/model.js");
     const unpacked = live.unpackWeights(live.bytesOf(file), keepsRows);
     globalThis.model = live.createLiveModel({ ...unpacked, rope });
     return Object.values(unpacked.tensors).filter(({ data }) => data instanceof Int8Array).length;

@@ -1,4 +1,4 @@
-"""Sampling in a page: the probabilities of minimind_edu.sampling, and draws that follow them."""
+"""Sampling in a page: the probabilities of minimind_edu.model.sampling, and draws that follow them."""
 
 import random
 
@@ -7,13 +7,13 @@ import pytest
 import torch
 from model_builders import decimals
 
-from minimind_edu.sampling import Sampling
+from minimind_edu.model.sampling import Sampling
 
-MODULE = "live/sampling"
+MODULE = "web/live/sampling"
 WORDS = 88
 JS_NAMES = {"top_k": "topK", "top_p": "topP", "min_p": "minP", "repetition_penalty": "penalty"}
 SAMPLE = """async ([logits, settings, value]) => {
-    const { sample } = await import("/live/sampling.js");
+    const { sample } = await import("/web/live/sampling.js");
     const { token, probabilities } = sample(Float32Array.from(logits), settings, () => value);
     return { token, probabilities };
 }"""
@@ -153,7 +153,7 @@ def test_decimals_reach_top_p_in_the_page_too(node):
 @pytest.mark.parametrize("strange", [[2, "NaN", 0], [2, "Infinity", 0], ["-Infinity"] * 3], ids=str)
 def test_logits_that_are_no_numbers_are_refused(node, strange, temperature):
     script = """async ([logits, temperature]) => {
-        const { sample } = await import("/live/sampling.js");
+        const { sample } = await import("/web/live/sampling.js");
         return sample(Float32Array.from(logits, Number), { temperature }).token;
     }"""
     with pytest.raises(RuntimeError, match="the logits contain NaN or infinity, so no token is the most probable one"):
@@ -174,7 +174,7 @@ def test_tokens_come_as_often_as_their_probabilities_say(node):
     probabilities = [0.1, 0.4, 0.3, 0.2]
     drawn = node.evaluate(
         """async (probabilities) => {
-            const { drawOne } = await import("/live/sampling.js");
+            const { drawOne } = await import("/web/live/sampling.js");
             return Array.from({ length: 1000 }, (_, i) => drawOne(probabilities, () => (i + 0.5) / 1000));
         }""",
         probabilities,
@@ -192,7 +192,7 @@ def test_entropy_is_in_nats_and_zero_for_one_word(node):
 def test_random_numbers_are_those_of_the_seed_and_fill_the_unit_interval(node):
     first, again, other = node.evaluate(
         """async () => {
-            const { seededRandom } = await import("/live/sampling.js");
+            const { seededRandom } = await import("/web/live/sampling.js");
             return [7, 7, 8].map((seed) => Array.from({ length: 2000 }, seededRandom(seed)));
         }"""
     )

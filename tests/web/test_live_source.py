@@ -4,8 +4,9 @@ import pytest
 from browser import ALIVE, ORIGIN, open_figures, serve, settle, static_page, unfold
 from figure_examples import example
 
-from minimind_edu.figures import host, living_script
-from minimind_edu.living import card
+from minimind_edu.figures import living_script
+from minimind_edu.trained.living import card
+from minimind_edu.web import host
 
 pytestmark = pytest.mark.usefixtures("forgetful")
 

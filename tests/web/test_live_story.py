@@ -9,7 +9,7 @@ TOLD = "Mia is in the hall. 汤姆在花园。"
 
 # In the page: everything that story.js does, with the world as createWorld makes it.
 WITH_STORY = """async ([tables, body]) => {
-    const [story, { createWorld }] = await Promise.all([import("/live/story.js"), import("/live/world.js")]);
+    const [story, { createWorld }] = await Promise.all([import("/web/live/story.js"), import("/web/live/world.js")]);
     const world = createWorld(tables);
     return await new Function("story", "world", `return (async () => { ${body} })()`)(story, world);
 }"""
@@ -32,13 +32,13 @@ def ids_of(text: str) -> list[int]:
 
 @pytest.mark.parametrize("address, told", ADDRESSES.items())
 def test_an_address_names_a_story_and_a_part(node, address, told):
-    assert tuple(node.call("live/story", name, [address]) for name in ("storyInHash", "partInHash")) == told
+    assert tuple(node.call("web/live/story", name, [address]) for name in ("storyInHash", "partInHash")) == told
 
 
 @pytest.mark.parametrize("text", [TOLD, "where is Mia? in the hall.", "汤姆在花园。⇒ Tom is in the garden."])
 def test_the_address_of_a_story_leads_to_it(node, text):
     hashed = """async ([tables, ids]) => {
-        const [story, { createWorld }] = await Promise.all([import("/live/story.js"), import("/live/world.js")]);
+        const story = await import("/web/live/story.js"), { createWorld } = await import("/web/live/world.js");
         const address = story.hashOfStory(ids, createWorld(tables));
         return [address, story.storyInHash(address)];
     }"""

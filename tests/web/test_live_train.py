@@ -8,10 +8,10 @@ import shutil
 import numpy as np
 import pytest
 import torch
-from browser import FIGURES
+from browser import PACKAGE
 
 from minimind_edu import MiniMindConfig, MiniMindForCausalLM, world
-from minimind_edu.figures.join import join
+from minimind_edu.web.join import join
 from minimind_edu.world.house import SENTENCES, SLOTS, TOLD, say
 
 SIZES = {
@@ -36,7 +36,7 @@ GRADIENTS = """([ids, count]) => {
 @pytest.fixture(scope="module")
 def live(node):
     """Node with what the script exports."""
-    node.evaluate("async () => void Object.assign(globalThis, await import('/live/train.js'))")
+    node.evaluate("async () => void Object.assign(globalThis, await import('/web/live/train.js'))")
     return node
 
 
@@ -328,7 +328,7 @@ NO_WORKER = """<script>window.Worker = class { constructor() { throw new Error("
 def open_file(browser, tmp_path_factory):
     """A function that opens a page with `start(options)`, `training` and `heard` from a file."""
     folder = tmp_path_factory.mktemp("page")
-    shutil.copy(FIGURES / "live" / "train.js", folder)
+    shutil.copy(PACKAGE / "web/live" / "train.js", folder)
     (folder / "page.js").write_text(
         'import { createTraining } from "./train.js";\nexport default { createTraining };\n', encoding="utf-8"
     )

@@ -8,8 +8,8 @@ from minimind_edu.world import decode, encode
 
 LENGTH = 96
 WORLD = """async (tables) => {
-    const { createWorld } = await import("/live/world.js");
-    const { seededRandom } = await import("/live/sampling.js");
+    const { createWorld } = await import("/web/live/world.js");
+    const { seededRandom } = await import("/web/live/sampling.js");
     Object.assign(globalThis, { world: createWorld(tables), seededRandom });
 }"""
 

@@ -6,7 +6,7 @@ from itertools import combinations
 import pytest
 from matplotlib.colors import to_rgb
 
-from minimind_edu.palette import PALETTE, css_variables
+from minimind_edu.web.palette import PALETTE, css_variables
 
 PAPERS = ("bg", "panel", "soft")
 WORDS = [name for name in PALETTE if name not in (*PAPERS, "line")]

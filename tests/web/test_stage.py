@@ -17,7 +17,7 @@ HEAD = {"part": "head", "layer": 1, "head": 2}
     ],
 )
 def test_a_name_leads_to_its_part(node, name, first, found):
-    part = node.call("stage/parts", "partNamed", [name, COUNTS, first])
+    part = node.call("web/stage/parts", "partNamed", [name, COUNTS, first])
     assert {key: value for key, value in part.items() if value is not None} == found
 
 
@@ -27,14 +27,14 @@ def test_a_name_leads_to_its_part(node, name, first, found):
     + ["final-1", "toString", "block-1e0", "block-99999", "block-"],
 )
 def test_what_is_no_part_of_the_model_is_none(node, name):
-    assert node.call("stage/parts", "partNamed", [name.split("-"), COUNTS, 1]) is None
+    assert node.call("web/stage/parts", "partNamed", [name.split("-"), COUNTS, 1]) is None
 
 
 def test_parts_are_the_same_by_kind_and_numbers(node):
     others = [None, HEAD | {"part": "block"}, HEAD | {"layer": 0}, HEAD | {"head": 1}]
     same = [(HEAD, dict(HEAD)), (None, None), ({"part": "final"}, {"part": "final"})]
     assert (
-        node.each("stage/parts", "isSamePart", [*same, *((HEAD, other) for other in others)])
+        node.each("web/stage/parts", "isSamePart", [*same, *((HEAD, other) for other in others)])
         == [True] * 3 + [False] * 4
     )
 
@@ -42,6 +42,6 @@ def test_parts_are_the_same_by_kind_and_numbers(node):
 def test_a_strip_of_more_numbers_than_cells_shows_the_largest_of_each(node):
     values = [0.0] * 1024
     values[5], values[6], values[7], values[1023] = 1.0, -3.0, 2.0, -0.5
-    shown = node.evaluate("async (all) => [...(await import('/stage/strips.js')).fitting(all)]", values)
+    shown = node.evaluate("async (all) => [...(await import('/web/stage/strips.js')).fitting(all)]", values)
     assert len(shown) == 256 and (shown[1], shown[255]) == (-3, -0.5) and sum(map(abs, shown)) == 3.5
-    assert node.call("stage/strips", "fitting", [[0.5, -1]]) == [0.5, -1]
+    assert node.call("web/stage/strips", "fitting", [[0.5, -1]]) == [0.5, -1]

@@ -11,8 +11,8 @@ from safetensors import safe_open
 from safetensors.torch import save_file, save_model
 
 from minimind_edu import fast
-from minimind_edu.config import MiniMindConfig
-from minimind_edu.rope_frequencies import RopeScaling
+from minimind_edu.model.config import MiniMindConfig
+from minimind_edu.model.rope_frequencies import RopeScaling
 from minimind_edu.weights import checkpoints
 from minimind_edu.weights.checkpoints import from_checkpoint, save_checkpoint
 

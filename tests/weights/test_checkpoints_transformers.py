@@ -16,7 +16,7 @@ from transformers import (
 )
 
 from minimind_edu.hf import export
-from minimind_edu.rope_frequencies import RopeScaling
+from minimind_edu.model.rope_frequencies import RopeScaling
 from minimind_edu.weights.checkpoints import from_checkpoint
 
 YARN = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0, "original_max_position_embeddings": 16}

@@ -13,8 +13,8 @@ import torch
 from model_builders import TINY_SIZES, tiny_model, token_ids
 from safetensors.torch import save_file
 
-from minimind_edu.config import MiniMindConfig
-from minimind_edu.model import MiniMindForCausalLM
+from minimind_edu.model.config import MiniMindConfig
+from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.weights.checkpoints import from_checkpoint
 
 SIZES = TINY_SIZES | {"num_hidden_layers": 1, "num_key_value_heads": 2}

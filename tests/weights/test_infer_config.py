@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model_builders import KINDS, PROPERTY, tiny_config, tiny_model
 
-from minimind_edu.config import MiniMindConfig
-from minimind_edu.model import MiniMindForCausalLM
-from minimind_edu.rope_frequencies import RopeScaling
+from minimind_edu.model.config import MiniMindConfig
+from minimind_edu.model.model import MiniMindForCausalLM
+from minimind_edu.model.rope_frequencies import RopeScaling
 from minimind_edu.weights.infer_config import assumed, differences, infer_config, sizes_shown
 
 

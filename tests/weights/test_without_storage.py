@@ -7,7 +7,7 @@ import pytest
 import torch
 from model_builders import tiny_config, tiny_model
 
-from minimind_edu.model import MiniMindForCausalLM
+from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.weights.without_storage import without_storage
 
 
@@ -38,5 +38,6 @@ def test_what_one_has_becomes_its_parameters():
 
 @pytest.mark.long
 def test_a_stored_model_is_read_without_loading_torchs_compiler():
-    code = "import sys, minimind_edu.living as living; living.living_model(); print('torch._dynamo' in sys.modules)"
+    code = "import sys\n"
+    code += " from minimind_edu.trained import living; living.living_model(); print('torch._dynamo' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"

@@ -9,8 +9,8 @@ from sphinx.application import Sphinx
 
 from minimind_book import chinese
 from minimind_book.pictures import inline
-from minimind_edu import living
-from minimind_edu.plotting import Picture, plot_lines
+from minimind_edu.measure.plotting import Picture, plot_lines
+from minimind_edu.trained import living
 
 # The words of the tables in both languages; the questions in the order of the rows.
 WORDS: dict[str, dict[str, Any]] = {

@@ -8,7 +8,7 @@ from typing import Any
 from docutils import nodes
 from sphinx.application import Sphinx
 
-from minimind_edu import sharing
+from minimind_edu.trained import sharing
 from tools.chapters import CHAPTERS, ROOT
 from tools.compared import all_code_cells, is_compared
 from tools.corrections import corrections
@@ -26,7 +26,7 @@ def seeds(stored: Any) -> int:
 
 def trainings() -> int:
     """Trainings whose results the package stores: each has its seed, and in `sharing` its place in a list."""
-    files = (json.loads(path.read_text(encoding="utf-8")) for path in PACKAGE.glob("*/*.json"))
+    files = (json.loads(path.read_text(encoding="utf-8")) for path in PACKAGE.glob("trained/*/*.json"))
     shared = (accuracies for steps in sharing.STEPS for accuracies in sharing.runs(steps).values())
     return sum(map(seeds, files)) + sum(map(len, shared))
 

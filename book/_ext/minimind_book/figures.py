@@ -22,13 +22,13 @@ from minimind_book.words import SCRIPT_WORDS, words
 from minimind_edu.figures import (
     class_of,
     figure_names,
-    host,
     living_script,
     model_map,
     module_source,
     own_stylesheet,
     shared_stylesheet,
 )
+from minimind_edu.web import host
 from tools.chapters import chapters
 
 ROOT = Path(__file__).resolve().parents[3]

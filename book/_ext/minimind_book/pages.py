@@ -22,7 +22,7 @@ from sphinx.writers.html5 import HTML5Translator
 
 from minimind_book import chinese, figures, fonts, pictures, symbols
 from minimind_book.words import SCRIPT_WORDS, icon, words
-from minimind_edu import palette
+from minimind_edu.web import palette
 from tools import chinese_branch, install_cell
 from tools.chapters import chapters
 

@@ -5,7 +5,7 @@ import struct
 from html import escape, unescape
 from pathlib import Path
 
-from minimind_edu.palette import PALETTE
+from minimind_edu.web.palette import PALETTE
 
 _TO_VARIABLE = {color.either: f"var(--mm-{name})" for name, color in reversed(PALETTE.items())}
 _HEX = re.compile(r"#[0-9a-f]{6}\b")
@@ -17,9 +17,9 @@ _NARROW = re.compile(r'<svg [^>]*class="narrow".*?</svg>', re.DOTALL)
 def inline(svg: str, alt: str) -> str:
     """The <svg> element of a file, its colors those of the theme; `alt` describes it if it does not do so itself.
 
-    A picture of minimind_edu.plotting holds another one, for phones, which then stands before it: a page that is
-    still on its way to a phone never shows the wide one. Its places are
-    rounded to tenths of a unit, which no eye can tell from hundredths: a tenth less to send.
+    A picture of minimind_edu.measure.plotting holds another one, for phones, which then stands before it: a page that
+    is still on its way to a phone never shows the wide one. Its places are rounded to tenths of a unit, which no eye
+    can tell from hundredths: a tenth less to send.
 
     Raises:
         ValueError: if nothing describes it.

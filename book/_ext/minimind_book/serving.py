@@ -18,8 +18,8 @@ from sphinx.application import Sphinx
 
 from minimind_book import chinese
 from minimind_book.pictures import inline
-from minimind_edu.palette import PALETTE
-from minimind_edu.plotting import FONT, INK, MUTED, Picture, new_axes, picture
+from minimind_edu.measure.plotting import FONT, INK, MUTED, Picture, new_axes, picture
+from minimind_edu.web.palette import PALETTE
 
 
 class Text(NamedTuple):

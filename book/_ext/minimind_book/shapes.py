@@ -3,9 +3,10 @@
     ```{shapes}
     ```
 
-The numbers are those of `minimind_edu.living.steps`, for the story of the map. What stands below each other belongs
-together: a key/value head is drawn below the first of the query heads that share it. Letters and their numbers have
-the name of what they stand for, so pointing at one lights all of them (see `symbols`), those of the page's table, too.
+The numbers are those of `minimind_edu.trained.living.steps`, for the story of the map. What stands below each other
+belongs together: a key/value head is drawn below the first of the query heads that share it. Letters and their numbers
+have the name of what they stand for, so pointing at one lights all of them (see `symbols`), those of the page's table,
+too.
 """
 
 from collections.abc import Iterable
@@ -19,8 +20,8 @@ from minimind_book import chinese
 from minimind_book.card import table
 from minimind_edu import world
 from minimind_edu.figures.model_map import LAYER, STORY
-from minimind_edu.living import CONFIG
-from minimind_edu.living.steps import Step, last_token, sizes
+from minimind_edu.trained.living import CONFIG
+from minimind_edu.trained.living.steps import Step, last_token, sizes
 
 PAGE = "book/notation"
 LEVELS = 5  # of the strength of a cell

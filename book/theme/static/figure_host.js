@@ -1,4 +1,4 @@
-// Mounts the figures of a page that has no kernel, each with its state. The names come from minimind_edu.figures.host,
+// Mounts the figures of a page that has no kernel, each with its state. The names come from minimind_edu.web.host,
 // which writes the call below this file.
 function mountFigures(names) {
   const words = names.words ?? {
@@ -35,7 +35,7 @@ function mountFigures(names) {
     return loading.get(name);
   }
 
-  // What may be set from outside, as minimind_edu.figures.traits says it: addresses and stores may hold anything.
+  // What may be set from outside, as minimind_edu.web.traits says it: addresses and stores may hold anything.
   function allows(limits, value, now) {
     if (!limits) return false;
     if (limits.of) return limits.of.includes(value);

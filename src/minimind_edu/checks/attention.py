@@ -9,9 +9,9 @@ import math
 import torch
 from torch import Tensor
 
-from minimind_edu.attention import attention
 from minimind_edu.checks.exercise import Attempt, Case, Exercise, Mistake, Property, numbers
-from minimind_edu.masks import causal_mask, padding_mask
+from minimind_edu.model.attention import attention
+from minimind_edu.model.masks import causal_mask, padding_mask
 
 
 def _causal_head(query: Tensor, key: Tensor, value: Tensor) -> Tensor:

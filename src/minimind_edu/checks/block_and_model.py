@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from minimind_edu.checks.exercise import Attempt, Case, Exercise, Mistake, Property, numbers
-from minimind_edu.config import MiniMindConfig
+from minimind_edu.model.config import MiniMindConfig
 
 Function = Callable[[Tensor], Tensor]
 HalfBlock = Callable[[Tensor, Function], Tensor]  # x and a sublayer -> the stream after it

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from minimind_edu import quantization
 from minimind_edu.checks.exercise import Attempt, Case, Exercise, Mistake, Property, difference, numbers
-from minimind_edu.quantization import Grid
+from minimind_edu.model import quantization
+from minimind_edu.model.quantization import Grid
 
 _ROW = torch.tensor([0.65, -1.4, 0.2, 0.85], dtype=torch.float64)
 

@@ -12,13 +12,13 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from minimind_edu.attention import attention, repeat_kv
 from minimind_edu.checks.exercise import Attempt, Case, Exercise, Mistake, Property, each, numbers, without
-from minimind_edu.config import MiniMindConfig
-from minimind_edu.costs import cache_bytes_per_position
-from minimind_edu.for_comparison import repeat_kv_tiled
-from minimind_edu.masks import causal_mask
-from minimind_edu.traffic import Traffic
+from minimind_edu.measure.costs import cache_bytes_per_position
+from minimind_edu.measure.traffic import Traffic
+from minimind_edu.model.attention import attention, repeat_kv
+from minimind_edu.model.config import MiniMindConfig
+from minimind_edu.model.for_comparison import repeat_kv_tiled
+from minimind_edu.model.masks import causal_mask
 
 check_repeat_kv = Exercise(
     "Does `attempt(x, n_rep)`, without `repeat_interleave`, turn `[B, T, K, D]` into `[B, T, K * n_rep, D]`?",

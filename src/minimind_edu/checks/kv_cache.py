@@ -12,14 +12,14 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from minimind_edu.attention import attention
-from minimind_edu.block import MiniMindBlock
 from minimind_edu.checks.exercise import Attempt, Case, Exercise, FindProblem, Mistake, Property, difference, numbers
-from minimind_edu.config import MiniMindConfig
-from minimind_edu.costs import cache_bytes_per_position
-from minimind_edu.masks import causal_mask
-from minimind_edu.model import MiniMindForCausalLM
-from minimind_edu.rope import apply_rotary_pos_emb, precompute_freqs_cis
+from minimind_edu.measure.costs import cache_bytes_per_position
+from minimind_edu.model.attention import attention
+from minimind_edu.model.block import MiniMindBlock
+from minimind_edu.model.config import MiniMindConfig
+from minimind_edu.model.masks import causal_mask
+from minimind_edu.model.model import MiniMindForCausalLM
+from minimind_edu.model.rope import apply_rotary_pos_emb, precompute_freqs_cis
 
 Pair = tuple[Tensor, Tensor]
 

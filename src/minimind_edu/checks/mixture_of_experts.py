@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from minimind_edu.checks.exercise import Attempt, Case, Exercise, Mistake, Property, difference, numbers
-from minimind_edu.moe import load_balancing_loss
+from minimind_edu.model.moe import load_balancing_loss
 
 # Routing weights
 

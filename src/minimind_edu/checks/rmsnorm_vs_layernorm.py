@@ -13,8 +13,8 @@ from torch import Tensor
 from torch.func import functional_call
 
 from minimind_edu.checks.exercise import Attempt, Case, Exercise, Mistake, Property, numbers
-from minimind_edu.for_comparison import LayerNorm
-from minimind_edu.norms import RMSNorm
+from minimind_edu.model.for_comparison import LayerNorm
+from minimind_edu.model.norms import RMSNorm
 
 Box = Callable[[Tensor], Tensor]
 

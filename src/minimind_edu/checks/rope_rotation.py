@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from minimind_edu.checks.exercise import Attempt, Case, Exercise, Mistake, Property, numbers
-from minimind_edu.for_comparison import half_split_permutation, rotate_every_two
-from minimind_edu.rope import apply_rotary_pos_emb, precompute_freqs_cis, rotate_half
+from minimind_edu.model.for_comparison import half_split_permutation, rotate_every_two
+from minimind_edu.model.rope import apply_rotary_pos_emb, precompute_freqs_cis, rotate_half
 
 Pair = tuple[Tensor, Tensor]
 

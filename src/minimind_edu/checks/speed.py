@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from minimind_edu.checks.exercise import Attempt, Case, Exercise, Mistake
-from minimind_edu.config import MiniMindConfig
-from minimind_edu.costs import Machine, decode_cost
+from minimind_edu.measure.costs import Machine, decode_cost
+from minimind_edu.model.config import MiniMindConfig
 
 _SMALL, _NEWER = MiniMindConfig.minimind2(), MiniMindConfig.minimind3()
 _ODD = MiniMindConfig.minimind2(

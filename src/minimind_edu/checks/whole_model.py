@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from minimind_edu.bpe import BPE, BYTES, Pair, merge
 from minimind_edu.checks.exercise import Case, Exercise, Mistake, numbers
+from minimind_edu.model.bpe import BPE, BYTES, Pair, merge
 
 
 def _encode_word(word: str, merges: Sequence[Pair]) -> list[int]:

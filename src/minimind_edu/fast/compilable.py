@@ -12,8 +12,8 @@ import torch
 from torch import nn
 from torch.nn.modules import module as modules
 
-from minimind_edu.attention import Attention
-from minimind_edu.model import MiniMindForCausalLM
+from minimind_edu.model.attention import Attention
+from minimind_edu.model.model import MiniMindForCausalLM
 
 PACKAGE = "minimind_edu."
 

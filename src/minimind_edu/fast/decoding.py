@@ -32,15 +32,15 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor
 
-from minimind_edu import generation
-from minimind_edu.config import MiniMindConfig
 from minimind_edu.device import living_threads
 from minimind_edu.fast.compilable import Snapshot, why_only_plain
 from minimind_edu.fast.library import NoLibraryError
 from minimind_edu.fast.matrix import NUMBERS
 from minimind_edu.fast.step import Table, UnreadableError
-from minimind_edu.kv_cache import KVCache
-from minimind_edu.model import CausalLMOutput, MiniMindForCausalLM, Past
+from minimind_edu.model import generation
+from minimind_edu.model.config import MiniMindConfig
+from minimind_edu.model.kv_cache import KVCache
+from minimind_edu.model.model import CausalLMOutput, MiniMindForCausalLM, Past
 from minimind_edu.validation import check_token_ids
 
 WAYS = ("plain", "compiled")

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from minimind_edu.fast.library import library
-from minimind_edu.quantization import BFLOAT16, Grid, quantize
+from minimind_edu.model.quantization import BFLOAT16, Grid, quantize
 
 KINDS = ("float32", BFLOAT16, "int8", "int4")  # in the order of step.cpp
 GROUP = 32

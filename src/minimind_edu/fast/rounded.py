@@ -26,9 +26,9 @@ from minimind_edu.fast.compilable import why_only_plain
 from minimind_edu.fast.decoding import CompiledDecoder
 from minimind_edu.fast.library import why_no_library
 from minimind_edu.fast.matrix import MOST, PRECISIONS, Matrix, RoundedEmbedding, RoundedLinear, rounded
-from minimind_edu.model import MiniMindForCausalLM
-from minimind_edu.moe import MoEGate
-from minimind_edu.quantization import BFLOAT16, rounded_model
+from minimind_edu.model.model import MiniMindForCausalLM
+from minimind_edu.model.moe import MoEGate
+from minimind_edu.model.quantization import BFLOAT16, rounded_model
 from minimind_edu.weights.without_storage import without_storage
 
 # Of a row's largest logit, so much may lie between step.cpp and the rounded model's modules, which multiply alike. What

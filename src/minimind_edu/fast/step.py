@@ -12,13 +12,13 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from minimind_edu.block import MiniMindBlock
-from minimind_edu.config import MiniMindConfig
 from minimind_edu.fast.library import library
 from minimind_edu.fast.matrix import NUMBERS, Matrix
-from minimind_edu.feed_forward import FeedForward
-from minimind_edu.model import MiniMindForCausalLM
-from minimind_edu.moe import MoEFeedForward
+from minimind_edu.model.block import MiniMindBlock
+from minimind_edu.model.config import MiniMindConfig
+from minimind_edu.model.feed_forward import FeedForward
+from minimind_edu.model.model import MiniMindForCausalLM
+from minimind_edu.model.moe import MoEFeedForward
 
 
 class UnreadableError(Exception):

@@ -7,16 +7,16 @@ import RouterFlow`. `Inside`, a model of the reader's own, needs its kernel and 
 from importlib import import_module
 from typing import Any
 
-from minimind_edu.figures.base import Figure, figure_names, module_source, own_stylesheet, shared_stylesheet
-from minimind_edu.figures.living_model import asks_for_living, living_script
 from minimind_edu.figures.quiz import choice
+from minimind_edu.web.base import Figure, figure_names, module_source, own_stylesheet, shared_stylesheet
+from minimind_edu.web.living_model import asks_for_living, living_script
 
 
 def __getattr__(name: str) -> Any:
     if name != "Inside":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        from minimind_edu.figures.inside.notebook import Inside
+        from minimind_edu.inside.notebook import Inside
     except ModuleNotFoundError as error:  # a notebook that carries the package does without its largest page
         raise AttributeError("Inside needs the whole package: install it as README.md tells") from error
     return Inside

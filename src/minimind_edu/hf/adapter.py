@@ -17,12 +17,12 @@ from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, Generation
 from transformers.modeling_outputs import CausalLMOutputWithPast, MoeCausalLMOutputWithPast
 from transformers.utils.generic import can_return_tuple
 
-from minimind_edu.generation import check_left_padding
 from minimind_edu.hf.base_model import MiniMindEduModel, MiniMindEduPreTrainedModel
 from minimind_edu.hf.caches import TransformersCache, to_dynamic_cache
 from minimind_edu.hf.config import MiniMindEduConfig, generation_config
-from minimind_edu.loss import check_labels
-from minimind_edu.model import MiniMindForCausalLM
+from minimind_edu.model.generation import check_left_padding
+from minimind_edu.model.loss import check_labels
+from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.validation import check_tensor, check_token_ids
 from minimind_edu.weights.without_storage import without_storage
 

@@ -15,9 +15,9 @@ from transformers.utils.generic import can_return_tuple
 from minimind_edu.hf.caches import TransformersCache
 from minimind_edu.hf.config import MiniMindEduConfig
 from minimind_edu.hf.options import check_options
-from minimind_edu.kv_cache import KVCache
-from minimind_edu.model import MiniMindModel
-from minimind_edu.moe import MoEGate, RouterOutput
+from minimind_edu.model.kv_cache import KVCache
+from minimind_edu.model.model import MiniMindModel
+from minimind_edu.model.moe import MoEGate, RouterOutput
 
 # What a config, too, may ask a model of transformers to return.
 _RETURNS = ("output_attentions", "output_hidden_states", "output_router_logits")

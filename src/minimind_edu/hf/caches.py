@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 from transformers import Cache, DynamicCache, EncoderDecoderCache
 
-from minimind_edu.kv_cache import KVCache
-from minimind_edu.layer_cache import KeyValue
+from minimind_edu.model.kv_cache import KVCache
+from minimind_edu.model.layer_cache import KeyValue
 
 
 class _TransformersLayer:

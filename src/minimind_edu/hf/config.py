@@ -5,8 +5,8 @@ from typing import Any
 
 from transformers import GenerationConfig, PretrainedConfig
 
-from minimind_edu.config import MiniMindConfig, tokens_of
-from minimind_edu.rope_frequencies import RopeScaling
+from minimind_edu.model.config import MiniMindConfig, tokens_of
+from minimind_edu.model.rope_frequencies import RopeScaling
 
 _FIELDS = {field.name for field in dataclasses.fields(MiniMindConfig)}
 # PretrainedConfig gives `rope_scaling` a meaning of its own, which knows neither of our formulas

@@ -14,9 +14,9 @@ from typing import Any
 
 from transformers import LlamaConfig, PretrainedConfig, Qwen3Config, Qwen3MoeConfig
 
-from minimind_edu.config import MiniMindConfig
-from minimind_edu.foreign import EXPERTS, SIZES, reason_without_counterpart
 from minimind_edu.hf.config import end_tokens
+from minimind_edu.model.config import MiniMindConfig
+from minimind_edu.weights.foreign import EXPERTS, SIZES, reason_without_counterpart
 
 _OTHERWISE = (
     "; the adapter takes every model of this book to transformers as it is: "

@@ -20,11 +20,11 @@ from torch import nn
 from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, AutoTokenizer, PretrainedConfig, PreTrainedModel
 from transformers.utils import logging
 
-from minimind_edu.config import tokens_of
 from minimind_edu.hf.adapter import MiniMindEduForCausalLM
 from minimind_edu.hf.config import generation_config
 from minimind_edu.hf.counterpart import counterpart_config
-from minimind_edu.model import MiniMindForCausalLM
+from minimind_edu.model.config import tokens_of
+from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.weights.checkpoints import check_complete
 from minimind_edu.weights.files import read_json, reading
 from minimind_edu.weights.hub import as_path

@@ -24,11 +24,11 @@ from gguf.quants import quantize
 from tokenizers.pre_tokenizers import ByteLevel
 from transformers import AutoTokenizer, PretrainedConfig, PreTrainedTokenizerFast
 
-from minimind_edu.config import MiniMindConfig, tokens_of
 from minimind_edu.hf.counterpart import counterpart_config
-from minimind_edu.model import MiniMindForCausalLM
-from minimind_edu.rope_frequencies import yarn_correction_range
-from minimind_edu.stored import file_to_write, replacing
+from minimind_edu.model.config import MiniMindConfig, tokens_of
+from minimind_edu.model.model import MiniMindForCausalLM
+from minimind_edu.model.rope_frequencies import yarn_correction_range
+from minimind_edu.trained.stored import file_to_write, replacing
 from minimind_edu.validation import check_choice
 from minimind_edu.weights.checkpoints import from_checkpoint
 from minimind_edu.weights.hub import as_path

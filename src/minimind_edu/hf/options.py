@@ -27,7 +27,7 @@ def check_options(
     if unknown := sorted(given.keys() - {"position_ids", *_HARMLESS}):
         raise ValueError(
             f"this model has no {', '.join(unknown)}: it takes token ids, attends to everything before, and returns "
-            "logits; minimind_edu.attention and its figures show attention weights"
+            "logits; minimind_edu.model.attention and its figures show attention weights"
         )
     if input_ids is None:
         raise ValueError("input_ids are missing: this model takes token ids, [B, S]")

@@ -1,5 +1,5 @@
 // All that a reader has chosen as the end of an address, after its #, and back. What it says is checked: an address may
-// come from anybody. No DOM. tests/test_inside_address.py reads back what it wrote.
+// come from anybody. No DOM. tests/inside/test_inside_address.py reads back what it wrote.
 //
 //   ids=0.17.4        the text                         by=2        those that the model wrote
 //   at=2              the selected position            silent=0.1_1.feed
@@ -7,7 +7,7 @@
 //   draw=0.8_40_0.9   temperature, top-k and top-p     pin=0.17    what is compared with; without=0.1: and silent there
 //   chat=…            the question, of a chat; without it there is none
 
-import { partNamed } from "../stage/parts.js";
+import { partNamed } from "../web/stage/parts.js";
 
 const list = (items, between) => [...items].join(between);
 

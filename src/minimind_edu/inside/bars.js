@@ -1,6 +1,6 @@
 // What comes after the selected token, and who wrote it.
 
-import { h, fill, fmt, button } from "../kit/kit.js";
+import { h, fill, fmt, button } from "../web/kit/kit.js";
 import { createPush } from "./marks.js";
 import { times } from "./numbers.js";
 import { silentParts } from "./session.js";

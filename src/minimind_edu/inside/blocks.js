@@ -1,8 +1,8 @@
 // All heads of all blocks as small maps, what each block would say, and how far each part pushes the target.
 
-import { h, fill, button, announcement } from "../kit/kit.js";
-import { createHead } from "../stage/heads.js";
-import { isSamePart } from "../stage/parts.js";
+import { h, fill, button, announcement } from "../web/kit/kit.js";
+import { createHead } from "../web/stage/heads.js";
+import { isSamePart } from "../web/stage/parts.js";
 import { createPush, readBy } from "./marks.js";
 import { silentParts } from "./session.js";
 

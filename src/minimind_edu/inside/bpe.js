@@ -1,6 +1,6 @@
 // BPE in the page: text -> token ids -> text. tokenizer.py has translated a tokenizer.json into the few steps that are
-// known here, and has refused every other one by name. No DOM. tests/test_inside_bpe.py compares it with the tokenizers
-// library.
+// known here, and has refused every other one by name. No DOM. tests/inside/test_inside_bpe.py compares it with the
+// tokenizers library.
 
 /**
  * @typedef {{ id: number, content: string, lstrip?: boolean, rstrip?: boolean, normalized?: boolean }} AddedToken

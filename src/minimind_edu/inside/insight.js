@@ -1,11 +1,11 @@
 // Who wrote a token, and what neurons write: looks into a trace with the weights beside it. No DOM.
-// tests/test_inside_insight.py compares it with torch.
+// tests/inside/test_inside_insight.py compares it with torch.
 
-import { isPacked, multiply, restored, rowOf } from "../live/model.js";
+import { isPacked, multiply, restored, rowOf } from "../web/live/model.js";
 import { largest } from "./reading.js";
 
 /**
- * @typedef {import("../live/model.js").Matrix} Matrix
+ * @typedef {import("../web/live/model.js").Matrix} Matrix
  * @typedef {Float32Array} Vector
  * @typedef {{ logit: number, embedding: number, blocks: { heads: number[], feed: number }[] }} Written
  */

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple, cast
 import torch
 from torch import Tensor
 
-from minimind_edu.block import MiniMindBlock
 from minimind_edu.device import device_of
-from minimind_edu.feed_forward import FeedForward
-from minimind_edu.layer_cache import BufferCache
-from minimind_edu.model import MiniMindForCausalLM
-from minimind_edu.moe import MoEFeedForward, RouterOutput
-from minimind_edu.sampling import Sampling
+from minimind_edu.model.block import MiniMindBlock
+from minimind_edu.model.feed_forward import FeedForward
+from minimind_edu.model.layer_cache import BufferCache
+from minimind_edu.model.model import MiniMindForCausalLM
+from minimind_edu.model.moe import MoEFeedForward, RouterOutput
+from minimind_edu.model.sampling import Sampling
 
 TOLD = 24  # tokens that are told of a position, as in reading.js
 LATER = 3  # tokens that are told of each block

@@ -1,6 +1,6 @@
 // What the views of the page share: tokens as chips, pushes as bars, what heads read as bytes.
 
-import { h } from "../kit/kit.js";
+import { h } from "../web/kit/kit.js";
 import { shownToken } from "./tokens.js";
 
 /** chip(id): a token as it is shown in sentences and lists. */

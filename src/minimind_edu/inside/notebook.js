@@ -1,6 +1,6 @@
 // The page's views in a notebook: the model stays in the kernel, which answers as the worker of a page does.
 
-import { h, observeSize, wordsOf } from "../kit/kit.js";
+import { h, observeSize, wordsOf } from "../web/kit/kit.js";
 import { createViews } from "./views.js";
 import { insideWords } from "./words.js";
 

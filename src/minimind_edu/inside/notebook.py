@@ -7,13 +7,13 @@ from typing import Any
 import anywidget
 from traitlets import Dict
 
-from minimind_edu.figures.base import own_stylesheet, shared_stylesheet
-from minimind_edu.figures.inside.kernel import Kernel
-from minimind_edu.figures.inside.page import MOST_TOKENS, check_runs, facts_of
-from minimind_edu.figures.inside.tokenizer import PageTokenizer, find_tokenizer, read_tokenizer
-from minimind_edu.figures.join import join
-from minimind_edu.model import MiniMindForCausalLM
+from minimind_edu.inside.kernel import Kernel
+from minimind_edu.inside.page import MOST_TOKENS, check_runs, facts_of
+from minimind_edu.inside.tokenizer import PageTokenizer, find_tokenizer, read_tokenizer
+from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.notebook import language, outputs_are_stored
+from minimind_edu.web.base import own_stylesheet, shared_stylesheet
+from minimind_edu.web.join import join
 
 _MOST_VIEWS = 8  # that have read a text of their own: each keeps what it read
 

@@ -1,6 +1,6 @@
 // Numbers as the words of the page write them, in any language.
 
-import { grouped } from "../kit/kit.js";
+import { grouped } from "../web/kit/kit.js";
 
 /**
  * With fewer digits the larger it is; sign: how the language writes percent.

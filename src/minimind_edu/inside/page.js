@@ -1,8 +1,8 @@
 // The page of a reader's own model: a text, what comes next, and all parts of the model at any token. The model runs in
 // a worker; what it is asked and what it answers is all that the page knows of it.
 
-import { h, announcement, wordsOf } from "../kit/kit.js";
-import { leadTo } from "../stage/opened.js";
+import { h, announcement, wordsOf } from "../web/kit/kit.js";
+import { leadTo } from "../web/stage/opened.js";
 import { addressOf, readAddress } from "./address.js";
 import { createRunner } from "./runner.js";
 import { idsOf } from "./session.js";

@@ -17,15 +17,15 @@ from typing import Any
 import torch
 from safetensors.torch import save_file
 
-from minimind_edu.config import MiniMindConfig, tokens_of
-from minimind_edu.figures.base import own_stylesheet, shared_stylesheet
-from minimind_edu.figures.inside.tokenizer import PageTokenizer, compared_texts
-from minimind_edu.figures.join import join
-from minimind_edu.model import MiniMindForCausalLM
-from minimind_edu.quantization import Grid, matrices, quantize, rounded_model
-from minimind_edu.rope_frequencies import rope_frequencies
-from minimind_edu.stored import replacing
+from minimind_edu.inside.tokenizer import PageTokenizer, compared_texts
+from minimind_edu.model.config import MiniMindConfig, tokens_of
+from minimind_edu.model.model import MiniMindForCausalLM
+from minimind_edu.model.quantization import Grid, matrices, quantize, rounded_model
+from minimind_edu.model.rope_frequencies import rope_frequencies
+from minimind_edu.trained.stored import replacing
 from minimind_edu.validation import check_choice, check_finite
+from minimind_edu.web.base import own_stylesheet, shared_stylesheet
+from minimind_edu.web.join import join
 from minimind_edu.weights.checkpoints import save_checkpoint
 from minimind_edu.weights.int8 import ROWS, SCALE
 

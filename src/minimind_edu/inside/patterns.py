@@ -5,7 +5,8 @@ mean the same in both, or can be rewritten so that it does, is on a list; all el
 were nearly right would show a model that answers nearly right. What Unicode calls a letter is left to the tables of
 each: characters newer than the library's tables count as letters in a newer browser.
 
-tests/test_inside_patterns.py compares every set of characters over all of Unicode, and random patterns on random texts.
+tests/inside/test_inside_patterns.py compares every set of characters over all of Unicode, and random patterns on random
+texts.
 
 Source: https://github.com/kkos/oniguruma/blob/master/doc/RE
 """

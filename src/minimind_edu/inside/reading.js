@@ -1,14 +1,14 @@
 // A text as the model has read it. Of each token are kept: the stream at both ends of each block and in its middle, and
 // a byte for each weight of attention; the cache keeps keys and values. All else is computed again for the position
 // that somebody opens: 500 tokens of a model of 26 million weights take 40 MB, where their traces would take 200. No
-// DOM. tests/test_inside_reading.py compares it with the model and with torch.
+// DOM. tests/inside/test_inside_reading.py compares it with the model and with torch.
 
-import { softmax } from "../live/sampling.js";
+import { softmax } from "../web/live/sampling.js";
 import { PASSING } from "./step.js";
 
 /**
- * @typedef {import("../live/model.js").LiveModel} LiveModel
- * @typedef {import("../live/model.js").Trace} Trace
+ * @typedef {import("../web/live/model.js").LiveModel} LiveModel
+ * @typedef {import("../web/live/model.js").Trace} Trace
  * @typedef {Float32Array} Vector
  * @typedef {{ token: number, streams: Vector[], middles: Vector[], weights: Uint8Array[], routes: object[] }} Kept
  * @typedef {{ id: number, probability: number, rank: number }} Next

@@ -1,6 +1,6 @@
 // Where the router of a block sends every token of the text: a row for each expert, a column for each token.
 
-import { h, announcement, clamp, observeSize } from "../kit/kit.js";
+import { h, announcement, clamp, observeSize } from "../web/kit/kit.js";
 
 const NAMES = 68; // pixels for the names of the experts
 const EXPERT = 18;

@@ -1,7 +1,7 @@
 // What a reader does with a model on its page: one text, one position, one open part, what is silent. No DOM.
-// tests/test_inside_session.py tries it with a runner that answers by itself.
+// tests/inside/test_inside_session.py tries it with a runner that answers by itself.
 
-import { createEditing } from "../stage/session.js";
+import { createEditing } from "../web/stage/session.js";
 import { textOf } from "./tokens.js";
 
 export const MOST_TYPED = 4000; // characters: more tokens than a page reads, and few enough to cut at every key

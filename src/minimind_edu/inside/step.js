@@ -1,14 +1,22 @@
 // The model by step.wasm, which is fast/step.cpp: the interface of live/model.js, traces too, in a tenth of its time.
 // The weights are moved into the module's memory. On the way through the blocks it shows page.see() each part, as a
 // hook in torch would see it: what is kept is copied there, and what falls silent is set to zero there. No DOM.
-// tests/test_inside_step.py compares it with live/model.js.
+// tests/inside/test_inside_step.py compares it with live/model.js.
 
-import { checkToken, createLiveModel, isPacked, namedWeights, restored, ropeOf, rotateHeads } from "../live/model.js";
-import { softmax } from "../live/sampling.js";
+import {
+  checkToken,
+  createLiveModel,
+  isPacked,
+  namedWeights,
+  restored,
+  ropeOf,
+  rotateHeads,
+} from "../web/live/model.js";
+import { softmax } from "../web/live/sampling.js";
 
 /**
- * @typedef {import("../live/model.js").LiveModel} LiveModel
- * @typedef {import("../live/model.js").Matrix} Matrix
+ * @typedef {import("../web/live/model.js").LiveModel} LiveModel
+ * @typedef {import("../web/live/model.js").Matrix} Matrix
  * @typedef {Float32Array} Vector
  */
 

@@ -1,7 +1,7 @@
 // What passes through a block at a token: the stream, what attention and the feed-forward part add to it, and its size.
 
-import { h, fill, fmt } from "../kit/kit.js";
-import { rootMeanSquare, stripRows } from "../stage/strips.js";
+import { h, fill, fmt } from "../web/kit/kit.js";
+import { rootMeanSquare, stripRows } from "../web/stage/strips.js";
 
 const LARGEST = 3; // channels that are named
 

@@ -1,7 +1,7 @@
 // The text: the field, what writes, and its tokens, each colored by how little it was expected.
 
-import { h, fill, toggle, announcement, setText } from "../kit/kit.js";
-import { createSampling, createWriteButtons, walkAlong } from "../stage/writing.js";
+import { h, fill, toggle, announcement, setText } from "../web/kit/kit.js";
+import { createSampling, createWriteButtons, walkAlong } from "../web/stage/writing.js";
 import { readBy, weightOfByte } from "./marks.js";
 import { MOST_TYPED } from "./session.js";
 import { shownTokens } from "./tokens.js";

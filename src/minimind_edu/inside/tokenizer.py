@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from minimind_edu.figures.inside.patterns import Pattern, PatternError, literal, translate
+from minimind_edu.inside.patterns import Pattern, PatternError, literal, translate
 from minimind_edu.weights.files import read_json
 
 _MARK = "\ue000the words\ue000"  # stands for what a reader will write, while a chat template is filled in

@@ -1,4 +1,4 @@
-// Tokens of a text, and tokens for the eye. No DOM. tests/test_inside_tokens.py looks at both.
+// Tokens of a text, and tokens for the eye. No DOM. tests/inside/test_inside_tokens.py looks at both.
 
 import { createBpe } from "./bpe.js";
 

@@ -1,7 +1,7 @@
 // All views of a model on one page, whoever runs it: a worker, or a kernel.
 
-import { h, fill, announcement, setText } from "../kit/kit.js";
-import { colorsOf } from "../stage/colors.js";
+import { h, fill, announcement, setText } from "../web/kit/kit.js";
+import { colorsOf } from "../web/stage/colors.js";
 import { createBars, createWho } from "./bars.js";
 import { createBlocks } from "./blocks.js";
 import { chipsOf, readBy, weightOfByte } from "./marks.js";

@@ -1,6 +1,6 @@
 // The words of the page of a reader's own model, by language.
 
-import { grouped } from "../kit/kit.js";
+import { grouped } from "../web/kit/kit.js";
 import { bytesOf, cacheBytes, percent } from "./numbers.js";
 
 const percentOf = (part) => percent(part, "\u00a0%");

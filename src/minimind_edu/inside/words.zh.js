@@ -1,6 +1,6 @@
-// The Chinese words of words.js as of 78f3b825.
+// The Chinese words of words.js as of 72b8bfdc.
 
-import { grouped } from "../kit/kit.js";
+import { grouped } from "../web/kit/kit.js";
 import { bytesOf, cacheBytes, percent } from "./numbers.js";
 
 const percentOf = (part) => percent(part, "%");

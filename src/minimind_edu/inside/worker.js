@@ -9,8 +9,8 @@
 // known: of how many tokens the page has what was told. Of the last of them it is told only what follows it now.
 // Whatever fails: { did: "fail", key, message }.
 
-import { unpackWeights } from "../live/model.js";
-import { sample, softmax } from "../live/sampling.js";
+import { unpackWeights } from "../web/live/model.js";
+import { sample, softmax } from "../web/live/sampling.js";
 import { createInsight } from "./insight.js";
 import { createReading, largest, TOLD } from "./reading.js";
 import { openModel } from "./step.js";

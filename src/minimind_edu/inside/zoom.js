@@ -1,8 +1,8 @@
 // What is open: a head with its map, a feed-forward part with its neurons or experts, or a block with its stream.
 
-import { h, fill, toggle } from "../kit/kit.js";
-import { createOpenHead } from "../stage/heads.js";
-import { createOpened } from "../stage/opened.js";
+import { h, fill, toggle } from "../web/kit/kit.js";
+import { createOpenHead } from "../web/stage/heads.js";
+import { createOpened } from "../web/stage/opened.js";
 import { createRouter } from "./router.js";
 import { partsOf } from "./session.js";
 import { createStream } from "./stream.js";

@@ -12,7 +12,7 @@ Roofline: Williams, Waterman, Patterson 2009. MiniMind has no such file.
 
 from dataclasses import dataclass
 
-from minimind_edu.config import MiniMindConfig
+from minimind_edu.model.config import MiniMindConfig
 from minimind_edu.validation import check_count, check_number
 
 

@@ -1,6 +1,6 @@
 """The two limits of the machine at hand, measured: how fast memory can be read, how fast matrices are multiplied.
 
-    python -m minimind_edu.machine "one core of a server CPU"
+    python -m minimind_edu.measure.machine "one core of a server CPU"
 
 measures this machine and prints what the book stores about its own (`figures/roofline/machine.json`): the two
 limits, and how fast MiniMind2 small really is beside them. Everything is the best of several rounds, with as many
@@ -21,11 +21,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from minimind_edu import fast
-from minimind_edu.config import MiniMindConfig
-from minimind_edu.costs import Cost, Machine, decode_cost, prefill_cost
 from minimind_edu.device import pick_device, pick_dtype
-from minimind_edu.model import MiniMindForCausalLM
-from minimind_edu.timing import best_seconds, clock_for
+from minimind_edu.measure.costs import Cost, Machine, decode_cost, prefill_cost
+from minimind_edu.measure.timing import best_seconds, clock_for
+from minimind_edu.model.config import MiniMindConfig
+from minimind_edu.model.model import MiniMindForCausalLM
 
 CONTEXT = 512  # positions of what is measured beside the limits
 NEW = 16  # tokens of a run that is timed, beside the first
@@ -163,7 +163,7 @@ def description(name: str, decode_modes: tuple[str, ...], rounds: int = 3) -> di
 
 def main(arguments: list[str] | None = None) -> None:
     """Measure and print; see the module's first lines."""
-    parser = argparse.ArgumentParser(prog="python -m minimind_edu.machine")
+    parser = argparse.ArgumentParser(prog="python -m minimind_edu.measure.machine")
     parser.add_argument("name", help="what to call this machine, without naming its owner")
     parser.add_argument("--threads", type=int, help="threads of the CPU (default: torch's own)")
     parser.add_argument("--modes", nargs="*", default=list(fast.WAYS))

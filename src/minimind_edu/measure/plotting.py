@@ -5,7 +5,7 @@ see it. Nothing is computed here that a chapter should show, and no model comes 
 
 The SVG is made to stand inside a page: transparent, as wide as its text, with letters of its size; inside, not shown by
 itself, is the same picture drawn for the width of a phone, which a page may show in its place. Words are words, in the
-page's font where the page gives one; every color is one of `minimind_edu.palette` that reads on light and on dark
+page's font where the page gives one; every color is one of `minimind_edu.web.palette` that reads on light and on dark
 paper, written as it is there, so that a page which knows its paper may put a better one in its place. The same numbers
 give the same bytes.
 
@@ -35,7 +35,7 @@ from matplotlib.text import Text
 from matplotlib.ticker import Formatter
 from matplotlib.transforms import ScaledTranslation
 
-from minimind_edu.palette import PALETTE
+from minimind_edu.web.palette import PALETTE
 from minimind_edu.words import breadth, folded, said
 
 WIDTH = 330  # units, of a picture on a phone; matplotlib's points, 72 an inch

@@ -20,11 +20,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from minimind_edu.config import MiniMindConfig
-from minimind_edu.layer_cache import LayerCache
-from minimind_edu.masks import causal_mask
-from minimind_edu.norms import RMSNorm, in_float32
-from minimind_edu.rope import apply_rotary_pos_emb
+from minimind_edu.model.config import MiniMindConfig
+from minimind_edu.model.layer_cache import LayerCache
+from minimind_edu.model.masks import causal_mask
+from minimind_edu.model.norms import RMSNorm, in_float32
+from minimind_edu.model.rope import apply_rotary_pos_emb
 from minimind_edu.validation import values_are_known
 
 Mask = Tensor | Literal["causal"] | None

@@ -8,12 +8,12 @@ MiniMind: `model/model_minimind.py`, class MiniMindBlock.
 
 from torch import Tensor, nn
 
-from minimind_edu.attention import Attention
-from minimind_edu.config import MiniMindConfig
-from minimind_edu.feed_forward import FeedForward
-from minimind_edu.layer_cache import LayerCache
-from minimind_edu.moe import MoEFeedForward, RouterOutput
-from minimind_edu.norms import RMSNorm
+from minimind_edu.model.attention import Attention
+from minimind_edu.model.config import MiniMindConfig
+from minimind_edu.model.feed_forward import FeedForward
+from minimind_edu.model.layer_cache import LayerCache
+from minimind_edu.model.moe import MoEFeedForward, RouterOutput
+from minimind_edu.model.norms import RMSNorm
 
 
 class MiniMindBlock(nn.Module):

@@ -13,9 +13,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from minimind_edu.layer_cache import KeyValue, check_new, joined
-from minimind_edu.norms import check_input, in_float32
-from minimind_edu.rope import check_tables, rope_angles
+from minimind_edu.model.layer_cache import KeyValue, check_new, joined
+from minimind_edu.model.norms import check_input, in_float32
+from minimind_edu.model.rope import check_tables, rope_angles
 from minimind_edu.validation import check_even, check_number
 
 

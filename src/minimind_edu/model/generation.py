@@ -11,10 +11,10 @@ from typing import Any, Literal, Protocol, cast
 import torch
 from torch import Tensor, nn
 
-from minimind_edu.config import MiniMindConfig, tokens_of
 from minimind_edu.device import living_threads, one_thread
-from minimind_edu.kv_cache import KVCache
-from minimind_edu.sampling import Sampling
+from minimind_edu.model.config import MiniMindConfig, tokens_of
+from minimind_edu.model.kv_cache import KVCache
+from minimind_edu.model.sampling import Sampling
 from minimind_edu.validation import (
     check_attention_mask,
     check_count,

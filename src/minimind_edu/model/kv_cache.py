@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import Tensor
 
-from minimind_edu.layer_cache import BufferCache, KeyValue
+from minimind_edu.model.layer_cache import BufferCache, KeyValue
 from minimind_edu.validation import check_count, check_tensor
 
 

@@ -13,17 +13,17 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from minimind_edu import generation
-from minimind_edu.block import MiniMindBlock
-from minimind_edu.config import MiniMindConfig
-from minimind_edu.kv_cache import KVCache
-from minimind_edu.layer_cache import KeyValue
-from minimind_edu.loss import check_asked, next_token_loss
-from minimind_edu.masks import visible_keys
-from minimind_edu.moe import MoEFeedForward, RouterOutput
-from minimind_edu.norms import RMSNorm
-from minimind_edu.rope import RopeTables
-from minimind_edu.tying import keep_tied
+from minimind_edu.model import generation
+from minimind_edu.model.block import MiniMindBlock
+from minimind_edu.model.config import MiniMindConfig
+from minimind_edu.model.kv_cache import KVCache
+from minimind_edu.model.layer_cache import KeyValue
+from minimind_edu.model.loss import check_asked, next_token_loss
+from minimind_edu.model.masks import visible_keys
+from minimind_edu.model.moe import MoEFeedForward, RouterOutput
+from minimind_edu.model.norms import RMSNorm
+from minimind_edu.model.rope import RopeTables
+from minimind_edu.model.tying import keep_tied
 from minimind_edu.validation import check_call, check_flag
 
 Past = KVCache | Sequence[KeyValue]  # what may be given as past_key_values

@@ -17,8 +17,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from minimind_edu.config import MiniMindConfig
-from minimind_edu.feed_forward import FeedForward
+from minimind_edu.model.config import MiniMindConfig
+from minimind_edu.model.feed_forward import FeedForward
 
 
 class RouterOutput(NamedTuple):

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from minimind_edu.model import MiniMindForCausalLM
+from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.validation import check_count
 
 BFLOAT16 = "bfloat16"

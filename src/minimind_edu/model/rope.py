@@ -14,7 +14,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from minimind_edu.rope_frequencies import RopeScaling, rope_frequencies
+from minimind_edu.model.rope_frequencies import RopeScaling, rope_frequencies
 from minimind_edu.validation import check_count, check_even
 
 MOST_POSITIONS = 2**22  # of one table: 2 GB for heads of 64 channels

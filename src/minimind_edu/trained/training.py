@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from minimind_edu.device import device_of, one_thread
-from minimind_edu.model import MiniMindForCausalLM
+from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.notebook import progress
 from minimind_edu.validation import check_count, check_number
 

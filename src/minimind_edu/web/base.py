@@ -15,15 +15,15 @@ from typing import Any, ClassVar
 import anywidget
 from traitlets import Bool
 
-from minimind_edu import palette
 from minimind_edu.device import one_thread
-from minimind_edu.figures import host, living_model
-from minimind_edu.figures.join import join
-from minimind_edu.figures.traits import limits_of
 from minimind_edu.notebook import language, outputs_are_stored
+from minimind_edu.web import host, living_model, palette
+from minimind_edu.web.join import join
+from minimind_edu.web.traits import limits_of
 from minimind_edu.words import in_state, said
 
-FOLDER = Path(__file__).parent
+WEB = Path(__file__).parent
+FOLDER = WEB.parent / "figures"
 ON_STAGE = ("inside", "minimind_live")  # the folders whose views of a model are those of stage/
 _DIGITS = 6  # significant digits of a number on a page: more than any reader sees, fewer than machines disagree about
 
@@ -51,13 +51,14 @@ def module_source(name: str, language: str = "en") -> str:
 def shared_stylesheet() -> str:
     """The CSS that all figures share: the palette as variables, and the rules that use them."""
     colors = f".mm-fig, .minimind-figure {{ {palette.css_variables()} }}\n"
-    return colors + (FOLDER / "kit" / "figure.css").read_text(encoding="utf-8")
+    return colors + (WEB / "kit" / "figure.css").read_text(encoding="utf-8")
 
 
 def own_stylesheet(name: str) -> str:
     """The CSS of the figure `name` alone, with that of the views that it shares."""
-    folders = ("stage", name) if name in ON_STAGE else (name,)
-    return "".join((FOLDER / folder / "style.css").read_text(encoding="utf-8") for folder in folders)
+    own = (FOLDER if name in figure_names() else WEB.parent) / name
+    folders = (WEB / "stage", own) if name in ON_STAGE else (own,)
+    return "".join((folder / "style.css").read_text(encoding="utf-8") for folder in folders)
 
 
 def rounded(value: Any, name: str = "value") -> Any:
@@ -88,7 +89,7 @@ def to_json(state: dict[str, Any]) -> str:
 class Figure(anywidget.AnyWidget):
     """Base of all interactive figures.
 
-    A subclass in a folder beside this file has the ES module of that folder (any other names one in `_module`). It
+    A subclass in a folder of figures/ has the ES module of that folder (any other names one in `_module`). It
     declares JSON-able traits tagged `sync=True` and implements `_summary`. `_repr_traits` names the few traits that
     belong in its text form. Traits bound their own values, so that an assignment is refused like an argument; what is
     measured, not chosen, is read-only.
@@ -112,7 +113,7 @@ class Figure(anywidget.AnyWidget):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         package, _, name = cls.__module__.rpartition(".")
-        if package == __package__ and not hasattr(cls, "_module"):  # widgets make subclasses of their own
+        if package == "minimind_edu.figures" and not hasattr(cls, "_module"):  # widgets make subclasses of their own
             cls._module = name
         if "_module" in cls.__dict__:
             cls._esm = module_source(cls._module, language())

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-_IMPORT = re.compile(r'import \{ ([\w$]+(?:, [\w$]+)*),? \} from "(\.\.?/(?:[\w-]+/)?[\w-]+\.js)";')
+_IMPORT = re.compile(r'import \{ ([\w$]+(?:, [\w$]+)*),? \} from "((?:\.|(?:\.\./)*\.\.)/(?:[\w-]+/)*[\w-]+\.js)";')
 _OTHER_IMPORT = re.compile(r"""\s*import\b|.*\bimport\(["'`]""")
 _DECLARATION = re.compile(r"(export )?(?:async )?(?:function\*?|const|let|class) ([\w$]+)\b(?!,)")
 _TOP_LEVEL = re.compile(r"(?:export|async|function|const|let|var|class)\b")

@@ -10,9 +10,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from minimind_edu import living, world
-from minimind_edu.figures import host
-from minimind_edu.figures.join import join
+from minimind_edu import world
+from minimind_edu.trained import living
+from minimind_edu.web import host
+from minimind_edu.web.join import join
 
 CODE = Path(__file__).parent / "live" / f"{host.LIVING}.js"
 # What the book tells where a reader has not told anything; a story ends where its next word is worth a look.

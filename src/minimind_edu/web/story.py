@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from traitlets import Bunch, Dict, HasTraits, Int, TraitError, Unicode, default, observe, validate
 
 from minimind_edu import world
-from minimind_edu.figures.living_model import QUESTION, TOLD
-from minimind_edu.figures.traits import proposed
+from minimind_edu.web.living_model import QUESTION, TOLD
+from minimind_edu.web.traits import proposed
 
 LONGEST = 24  # words of a story with `<s>`: as many rows as a window holds, and what is told of a word takes a kilobyte
 

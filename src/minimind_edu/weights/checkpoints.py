@@ -27,11 +27,11 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from minimind_edu.config import MiniMindConfig
-from minimind_edu.model import MiniMindForCausalLM
+from minimind_edu.model.config import MiniMindConfig
+from minimind_edu.model.model import MiniMindForCausalLM
+from minimind_edu.model.rope_frequencies import RopeScaling
 from minimind_edu.notebook import progress
-from minimind_edu.rope_frequencies import RopeScaling
-from minimind_edu.stored import file_to_write, replacing
+from minimind_edu.trained.stored import file_to_write, replacing
 from minimind_edu.validation import check_flag
 from minimind_edu.weights import older
 from minimind_edu.weights.files import generation_beside, read_json, read_weights

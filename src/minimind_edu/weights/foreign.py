@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from minimind_edu.rope_frequencies import scaling_of_each_pair, yarn_correction_range
+from minimind_edu.model.rope_frequencies import scaling_of_each_pair, yarn_correction_range
 
 _LARGEST = 2**53  # whole numbers up to here are floats, too
 

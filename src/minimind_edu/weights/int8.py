@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from minimind_edu import quantization
+from minimind_edu.model import quantization
 
 ROWS = quantization.Grid(bits=8, per="row")
 FORMAT = "int8 rows"  # what a file's metadata says under "weights"

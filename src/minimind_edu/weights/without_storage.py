@@ -5,8 +5,8 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from minimind_edu.config import MiniMindConfig
-from minimind_edu.model import MiniMindForCausalLM
+from minimind_edu.model.config import MiniMindConfig
+from minimind_edu.model.model import MiniMindForCausalLM
 
 
 class _ParametersOnMeta(TorchFunctionMode):

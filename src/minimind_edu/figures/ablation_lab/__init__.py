@@ -1,16 +1,16 @@
 """AblationLab: take one part of a small model away and see what its training makes of it, against the whole model.
 
-Nothing is trained here: `python -m minimind_edu.ablations` trained every variant with two seeds, and the figure shows
-what is stored of them.
+Nothing is trained here: `python -m minimind_edu.trained.ablations` trained every variant with two seeds, and the figure
+shows what is stored of them.
 """
 
 from typing import Any
 
 from traitlets import Dict, Enum, default
 
-from minimind_edu.ablations import VARIANTS, runs
-from minimind_edu.ablations.lists import TASKS
-from minimind_edu.figures.base import Figure
+from minimind_edu.trained.ablations import VARIANTS, runs
+from minimind_edu.trained.ablations.lists import TASKS
+from minimind_edu.web.base import Figure
 
 DIGITS = 2  # of what is drawn: a hundredth of a nat is less than a pixel
 
@@ -39,7 +39,7 @@ class AblationLab(Figure):
     """Choose what is missing: the loss while it trains, the answers that are right after it, and one of them.
 
     Args:
-        variant: a name of `minimind_edu.ablations.VARIANTS`.
+        variant: a name of `minimind_edu.trained.ablations.VARIANTS`.
 
     Raises:
         TraitError: for another name.

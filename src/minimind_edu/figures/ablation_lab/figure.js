@@ -1,8 +1,8 @@
 // AblationLab: take one part of a small model away, and see its loss, its answers and one mistake beside the whole's.
 
-import { WIDE, h, svg, fill, textAt, setSize, fmt, grouped, choice, optionsFor, readout } from "../kit/kit.js";
-import { announcement, controlsOf, row, wordsOf, frame, mount } from "../kit/kit.js";
-import { linear, lineThrough, across, upright, levels } from "../kit/chart.js";
+import { WIDE, h, svg, fill, textAt, setSize, fmt, grouped, choice, optionsFor, readout } from "../../web/kit/kit.js";
+import { announcement, controlsOf, row, wordsOf, frame, mount } from "../../web/kit/kit.js";
+import { linear, lineThrough, across, upright, levels } from "../../web/kit/chart.js";
 import { accuracyRows, excessOf, sampleOf } from "./math.js";
 import { ablationLabWords } from "./words.js";
 

@@ -1,6 +1,6 @@
 """AttentionXRay: one head on five tokens, every stage in view: dot product, mask, softmax, mixture of values.
 
-The figure computes in JavaScript (attention_xray/math.js, compared with `minimind_edu.attention` in the tests);
+The figure computes in JavaScript (attention_xray/math.js, compared with `minimind_edu.model.attention` in the tests);
 the numbers in its table come from the package, in float64. The vectors are random, not learned: what is shown is how
 attention computes, not what a trained head looks for.
 """
@@ -11,12 +11,12 @@ import torch
 from torch import Tensor
 from traitlets import Bool, Bunch, Enum, Int, List, TraitError, Unicode, validate
 
-from minimind_edu.attention import attention
-from minimind_edu.figures.base import Figure
-from minimind_edu.figures.traits import Finite, proposed
-from minimind_edu.masks import causal_mask
-from minimind_edu.norms import RMSNorm
-from minimind_edu.rope import apply_rotary_pos_emb, precompute_freqs_cis
+from minimind_edu.model.attention import attention
+from minimind_edu.model.masks import causal_mask
+from minimind_edu.model.norms import RMSNorm
+from minimind_edu.model.rope import apply_rotary_pos_emb, precompute_freqs_cis
+from minimind_edu.web.base import Figure
+from minimind_edu.web.traits import Finite, proposed
 
 TOKENS = ["the", "cat", "naps", "it", "purrs"]
 ORDER = [3, 0, 4, 1, 2]  # it the purrs cat naps

@@ -1,10 +1,23 @@
 // AttentionXRay: every stage of one head. Scores and weights are two tables and never one.
 
-import { NARROW, WIDE, h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, slider, toggle } from "../kit/kit.js";
-import { choice, readout, announcement, controlsOf, row, setTraits, wordsOf, frame, mount } from "../kit/kit.js";
+import {
+  NARROW,
+  WIDE,
+  h,
+  svg,
+  fill,
+  setAttributes,
+  textAt,
+  setSize,
+  clamp,
+  fmt,
+  slider,
+  toggle,
+} from "../../web/kit/kit.js";
+import { choice, readout, announcement, controlsOf, row, setTraits, wordsOf, frame, mount } from "../../web/kit/kit.js";
 import { attentionStages, channelProducts, largestChange } from "./math.js";
-import { createSource } from "../live/source.js";
-import { createWordLine } from "../live/word_line.js";
+import { createSource } from "../../web/live/source.js";
+import { createWordLine } from "../../web/live/word_line.js";
 import { attentionXrayWords } from "./words.js";
 
 const HEAD_DIMS = [4, 8, 16, 32, 64, 128];

@@ -1,7 +1,7 @@
-// One attention head in plain numbers, as minimind_edu.attention computes it. No DOM in here:
-// tests/test_figure_attention_xray.py compares these functions with torch.
+// One attention head in plain numbers, as minimind_edu.model.attention computes it. No DOM in here:
+// tests/figures/test_figure_attention_xray.py compares these functions with torch.
 
-import { turnForPosition } from "../kit/rope.js";
+import { turnForPosition } from "../../web/kit/rope.js";
 
 /** RMSNorm without a gain: the vector divided by its root mean square. */
 export function rmsNormalized(vector, eps) {

@@ -14,17 +14,17 @@ import torch
 from torch import Tensor
 from traitlets import Bunch, Dict, Enum, Int, List, TraitError, Unicode, default, validate
 
-from minimind_edu.attention import attention
-from minimind_edu.block import MiniMindBlock
-from minimind_edu.config import MiniMindConfig
 from minimind_edu.device import one_thread
-from minimind_edu.figures.base import Figure
-from minimind_edu.figures.traits import Finite
-from minimind_edu.for_comparison import CatCache
-from minimind_edu.layer_cache import KeyValue
-from minimind_edu.masks import causal_mask
-from minimind_edu.model import MiniMindForCausalLM
-from minimind_edu.rope import apply_rotary_pos_emb
+from minimind_edu.model.attention import attention
+from minimind_edu.model.block import MiniMindBlock
+from minimind_edu.model.config import MiniMindConfig
+from minimind_edu.model.for_comparison import CatCache
+from minimind_edu.model.layer_cache import KeyValue
+from minimind_edu.model.masks import causal_mask
+from minimind_edu.model.model import MiniMindForCausalLM
+from minimind_edu.model.rope import apply_rotary_pos_emb
+from minimind_edu.web.base import Figure
+from minimind_edu.web.traits import Finite
 
 WORDS: list[str] = [*"what was once read is kept so that it need not be read again".split()]
 EARLIER: list[str] = [*"an earlier prompt".split()]  # what a cache that was not reset still holds

@@ -1,11 +1,24 @@
 // CacheStepper: a row for each position, a column for each call. What is computed, what reused, and where a bug shows.
 
-import { WIDE, h, svg, fill, textAt, setSize, clamp, fmt, grouped, slider, choice, namedOptions } from "../kit/kit.js";
-import { button, readout, announcement, controlsOf, row, prefersReducedMotion, setTraits } from "../kit/kit.js";
-import { wordsOf, frame, mount } from "../kit/kit.js";
-import { lineThrough, across } from "../kit/chart.js";
+import {
+  WIDE,
+  h,
+  svg,
+  fill,
+  textAt,
+  setSize,
+  clamp,
+  fmt,
+  grouped,
+  slider,
+  choice,
+  namedOptions,
+} from "../../web/kit/kit.js";
+import { button, readout, announcement, controlsOf, row, prefersReducedMotion, setTraits } from "../../web/kit/kit.js";
+import { wordsOf, frame, mount } from "../../web/kit/kit.js";
+import { lineThrough, across } from "../../web/kit/chart.js";
 import { tokenPasses, callSizes, cacheCall, visibleKeys, cacheBytes, firstParting } from "./math.js";
-import { coverable, createSource } from "../live/source.js";
+import { coverable, createSource } from "../../web/live/source.js";
 import { cacheStepperWords } from "./words.js";
 
 const TRAITS = ["prompt_length", "chunk_size", "bug", "calls", "new_tokens", "differences"];

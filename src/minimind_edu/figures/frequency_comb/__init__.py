@@ -1,7 +1,7 @@
 """FrequencyComb: the period of every pair on a logarithmic axis, and what context extension does to each.
 
 The figure computes in its own JavaScript (frequency_comb/math.js, compared with torch in the tests); the numbers
-in its table come from `minimind_edu.rope`, in float64.
+in its table come from `minimind_edu.model.rope`, in float64.
 """
 
 import math
@@ -11,9 +11,14 @@ import torch
 from torch import Tensor
 from traitlets import Enum, Int
 
-from minimind_edu.figures.base import Figure
-from minimind_edu.figures.traits import Finite
-from minimind_edu.rope_frequencies import RopeScaling, rope_frequencies, scaling_of_each_pair, yarn_correction_range
+from minimind_edu.model.rope_frequencies import (
+    RopeScaling,
+    rope_frequencies,
+    scaling_of_each_pair,
+    yarn_correction_range,
+)
+from minimind_edu.web.base import Figure
+from minimind_edu.web.traits import Finite
 
 FORMULAS = ("none", "linear", "yarn", "minimind2")
 _NAMES = {"none": "no scaling", "linear": "linear", "yarn": "YaRN", "minimind2": "early MiniMind2"}

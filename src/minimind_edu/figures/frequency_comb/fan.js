@@ -1,8 +1,20 @@
 // The compact FrequencyComb: one distance, how far every pair has rotated at it, and the wavelengths it has passed.
 
-import { WIDE, h, svg, fill, setAttributes, textAt, setSize, fmt, grouped, slider, announcement } from "../kit/kit.js";
-import { row } from "../kit/kit.js";
-import { linear, across, upright, ticks } from "../kit/chart.js";
+import {
+  WIDE,
+  h,
+  svg,
+  fill,
+  setAttributes,
+  textAt,
+  setSize,
+  fmt,
+  grouped,
+  slider,
+  announcement,
+} from "../../web/kit/kit.js";
+import { row } from "../../web/kit/kit.js";
+import { linear, across, upright, ticks } from "../../web/kit/chart.js";
 import { ringPath } from "./dials.js";
 
 const LAST_POWER = Math.log10(32768); // the longest distance, in powers of ten

@@ -15,10 +15,20 @@ import {
   grouped,
   slider,
   choice,
-} from "../kit/kit.js";
-import { optionsFor, namedOptions, readout, controlsOf, row, draggable, handle, grip, arrowStep } from "../kit/kit.js";
-import { setTraits, wordsOf, frame, mount } from "../kit/kit.js";
-import { linear, lineThrough, across, upright, levels, ticks } from "../kit/chart.js";
+} from "../../web/kit/kit.js";
+import {
+  optionsFor,
+  namedOptions,
+  readout,
+  controlsOf,
+  row,
+  draggable,
+  handle,
+  grip,
+  arrowStep,
+} from "../../web/kit/kit.js";
+import { setTraits, wordsOf, frame, mount } from "../../web/kit/kit.js";
+import { linear, lineThrough, across, upright, levels, ticks } from "../../web/kit/chart.js";
 import { ropePeriods, pairScaling, unfinishedPairs, meetsNewAngles, scoreChange } from "./math.js";
 import { createDials } from "./dials.js";
 import { createFan } from "./fan.js";

@@ -1,5 +1,5 @@
-// Wavelengths and their scaling as in minimind_edu.rope, in plain numbers. No DOM in here:
-// tests/test_figure_frequency_comb.py compares these functions with torch.
+// Wavelengths and their scaling as in minimind_edu.model.rope, in plain numbers. No DOM in here:
+// tests/figures/test_figure_frequency_comb.py compares these functions with torch.
 
 /** Positions from one full rotation of each pair to the next. [dim/2] */
 export function ropePeriods(dim, base) {

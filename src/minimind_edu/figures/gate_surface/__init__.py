@@ -8,8 +8,8 @@ import torch
 import torch.nn.functional as F
 from traitlets import Bool, Enum
 
-from minimind_edu.figures.base import Figure
-from minimind_edu.figures.traits import Finite
+from minimind_edu.web.base import Figure
+from minimind_edu.web.traits import Finite
 
 LIMIT = 3.0  # of the plane: far enough for every activation to be nearly straight
 ACTIVATIONS = {"silu": F.silu, "gelu": F.gelu, "relu": F.relu}

@@ -1,9 +1,18 @@
 // GateSurface: a point in the plane of gate and value, the output of a gated and a plain neuron, two cross-sections.
 
-import { WIDE, h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, slider, choice } from "../kit/kit.js";
-import { optionsFor, namedOptions, readout, announcement, controlsOf, row, draggable, handle } from "../kit/kit.js";
-import { grip, setTraits, wordsOf, frame, mount } from "../kit/kit.js";
-import { linear, lineThrough, across, upright } from "../kit/chart.js";
+import { WIDE, h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, slider, choice } from "../../web/kit/kit.js";
+import {
+  optionsFor,
+  namedOptions,
+  readout,
+  announcement,
+  controlsOf,
+  row,
+  draggable,
+  handle,
+} from "../../web/kit/kit.js";
+import { grip, setTraits, wordsOf, frame, mount } from "../../web/kit/kit.js";
+import { linear, lineThrough, across, upright } from "../../web/kit/chart.js";
 import { LIMIT, activate, neuronOutput, regionsBeyond } from "./math.js";
 import { gateSurfaceWords } from "./words.js";
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from traitlets import Dict, Enum, Int, List, default
 
 from minimind_edu import world
-from minimind_edu.figures.base import Figure
-from minimind_edu.living import draft_model, living_model
-from minimind_edu.model import MiniMindForCausalLM
+from minimind_edu.model.model import MiniMindForCausalLM
+from minimind_edu.trained.living import draft_model, living_model
+from minimind_edu.web.base import Figure
 
 START = "Mia is in the hall. Tom is in the kitchen."
 AHEAD = 4  # words that the draft guesses in a round

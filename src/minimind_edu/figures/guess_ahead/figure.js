@@ -1,8 +1,8 @@
 // GuessAhead: a draft guesses words, a large model checks them, and the reader goes from word to word.
 
-import { createBar } from "../kit/bars.js";
-import { h, fill, slider, choice, optionsFor, readout, announcement } from "../kit/kit.js";
-import { controlsOf, row, wordsOf, frame, mount } from "../kit/kit.js";
+import { createBar } from "../../web/kit/bars.js";
+import { h, fill, slider, choice, optionsFor, readout, announcement } from "../../web/kit/kit.js";
+import { controlsOf, row, wordsOf, frame, mount } from "../../web/kit/kit.js";
 import { partsOf, textAfter, countsAt } from "./math.js";
 import { guessAheadWords } from "./words.js";
 

@@ -7,9 +7,9 @@ its table are those of real caches, filled with tensors that have a shape and a 
 import torch
 from traitlets import Bool, Bunch, Enum, Int, TraitError, validate
 
-from minimind_edu.figures.base import Figure
-from minimind_edu.figures.traits import proposed
-from minimind_edu.kv_cache import KVCache
+from minimind_edu.model.kv_cache import KVCache
+from minimind_edu.web.base import Figure
+from minimind_edu.web.traits import proposed
 
 ORDERS = ("repeat_kv", "tiled")
 DTYPES = ("float32", "bfloat16", "float16")

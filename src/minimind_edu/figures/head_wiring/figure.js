@@ -1,12 +1,24 @@
 // HeadWiring: one dial from MHA over GQA to MQA. Which key/value head each query head reads, and what the cache weighs.
 
-import { NARROW, h, svg, fill, textAt, setSize, grouped, slider, toggle, choice, optionsFor } from "../kit/kit.js";
-import { namedOptions, readout, announcement, controlsOf, row, wordsOf, frame, mount } from "../kit/kit.js";
+import {
+  NARROW,
+  h,
+  svg,
+  fill,
+  textAt,
+  setSize,
+  grouped,
+  slider,
+  toggle,
+  choice,
+  optionsFor,
+} from "../../web/kit/kit.js";
+import { namedOptions, readout, announcement, controlsOf, row, wordsOf, frame, mount } from "../../web/kit/kit.js";
 import { ITEM_SIZES, kvHeadStops, sourceHeads, stepShapes } from "./math.js";
 import { cacheBytes, copiedBytes, projectionWeights, formatBytes } from "./math.js";
 import { createReads, groupVerdict, wiringTraits } from "./reads.js";
-import { coverable, createSource } from "../live/source.js";
-import { createWordLine } from "../live/word_line.js";
+import { coverable, createSource } from "../../web/live/source.js";
+import { createWordLine } from "../../web/live/word_line.js";
 import { headWiringWords } from "./words.js";
 
 const TRAITS = ["num_kv_heads", "head_dim", "num_layers", "length", "dtype", "order", "as_group_size"];

@@ -1,6 +1,6 @@
 // What each query head of the living model reads at one word of the story, in columns that stand above its wires.
 
-import { h, fill, fmt } from "../kit/kit.js";
+import { h, fill, fmt } from "../../web/kit/kit.js";
 import { mostRead } from "./math.js";
 
 const SHOWN_WORDS = 3; // of a head

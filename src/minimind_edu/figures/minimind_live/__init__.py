@@ -14,9 +14,9 @@ from traitlets import Bool, Bunch, Dict, TraitError, Unicode, default, validate
 
 from minimind_edu import world
 from minimind_edu.figures import model_map
-from minimind_edu.figures.base import Figure
-from minimind_edu.figures.living_model import TOLD
-from minimind_edu.living import LENGTH, card, living_model
+from minimind_edu.trained.living import LENGTH, card, living_model
+from minimind_edu.web.base import Figure
+from minimind_edu.web.living_model import TOLD
 from minimind_edu.world.tables import tables
 
 # The stories of the six presses, and three to begin with. A story ends where its next word is worth a look.

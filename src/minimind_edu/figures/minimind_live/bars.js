@@ -1,7 +1,7 @@
 // What comes next: a bar for each of the likeliest words, and a tick for the exact probability.
 
-import { createBar } from "../kit/bars.js";
-import { h } from "../kit/kit.js";
+import { createBar } from "../../web/kit/bars.js";
+import { h } from "../../web/kit/kit.js";
 import { descending } from "./session.js";
 import { wordWithGloss } from "./marks.js";
 

@@ -1,10 +1,10 @@
 // The model from the embedding to the last norm at the selected word: every part can be pressed, every head is a map.
 
-import { h, fill } from "../kit/kit.js";
-import { softmax } from "../live/sampling.js";
-import { createHead } from "../stage/heads.js";
-import { isSamePart } from "../stage/parts.js";
-import { createStrip, rootMeanSquare } from "../stage/strips.js";
+import { h, fill } from "../../web/kit/kit.js";
+import { softmax } from "../../web/live/sampling.js";
+import { createHead } from "../../web/stage/heads.js";
+import { isSamePart } from "../../web/stage/parts.js";
+import { createStrip, rootMeanSquare } from "../../web/stage/strips.js";
 import { descending } from "./session.js";
 import { createHeadMap, linksToChapters, wordWithGloss } from "./marks.js";
 

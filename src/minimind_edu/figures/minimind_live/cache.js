@@ -1,6 +1,6 @@
 // The KV cache of the story: a column of keys and values for each word, in every block, and what it weighs.
 
-import { h, svg, fill, row } from "../kit/kit.js";
+import { h, svg, fill, row } from "../../web/kit/kit.js";
 import { linksToChapters } from "./marks.js";
 
 const ITEM_BYTES = 4; // of a number, float32

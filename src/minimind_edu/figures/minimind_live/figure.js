@@ -12,12 +12,12 @@ import {
   wordsOf,
   frame,
   mount,
-} from "../kit/kit.js";
-import { hashOfStory, keepStory, onStory, partInHash, storyOf } from "../live/story.js";
-import { createWorld } from "../live/world.js";
-import { colorsOf } from "../stage/colors.js";
-import { leadTo } from "../stage/opened.js";
-import { createSampling, createWriteButtons } from "../stage/writing.js";
+} from "../../web/kit/kit.js";
+import { hashOfStory, keepStory, onStory, partInHash, storyOf } from "../../web/live/story.js";
+import { createWorld } from "../../web/live/world.js";
+import { colorsOf } from "../../web/stage/colors.js";
+import { leadTo } from "../../web/stage/opened.js";
+import { createSampling, createWriteButtons } from "../../web/stage/writing.js";
 import { createBars } from "./bars.js";
 import { createBlocks } from "./blocks.js";
 import { createCache } from "./cache.js";

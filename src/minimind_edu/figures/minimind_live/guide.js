@@ -1,7 +1,7 @@
 // Six presses that show what the model can do, three that break it. What was seen is said from what has happened.
 
-import { h, announcement, prefersReducedMotion } from "../kit/kit.js";
-import { missedHead } from "../live/heads.js";
+import { h, announcement, prefersReducedMotion } from "../../web/kit/kit.js";
+import { missedHead } from "../../web/live/heads.js";
 import { descending } from "./session.js";
 import { twinOf } from "./marks.js";
 

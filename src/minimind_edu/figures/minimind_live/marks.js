@@ -1,8 +1,8 @@
 // What the views of the living model share: words with glosses, ways to chapters, small maps of heads.
 
-import { h, svg, fill, wordsOf } from "../kit/kit.js";
-import { phraseGlosses } from "../live/glosses.js";
-import { createCells } from "../stage/strips.js";
+import { h, svg, fill, wordsOf } from "../../web/kit/kit.js";
+import { phraseGlosses } from "../../web/live/glosses.js";
+import { createCells } from "../../web/stage/strips.js";
 
 /** What words mean in the other language: id -> gloss, or nothing. */
 export function glossary(tables) {

@@ -1,6 +1,6 @@
 // The words of the world, in groups and in either language: those that may come next are lit and can be pressed.
 
-import { h, toggle, choice } from "../kit/kit.js";
+import { h, toggle, choice } from "../../web/kit/kit.js";
 import { wordWithGloss } from "./marks.js";
 
 const WORD_GROUPS = ["people", "objects", "places", "verbs", "questions", "marks"];

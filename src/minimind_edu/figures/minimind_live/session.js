@@ -1,7 +1,7 @@
 // What a reader does with the living model: one story, one position, one open part, and what was silenced. No DOM.
 
-import { sample, softmax } from "../live/sampling.js";
-import { createEditing } from "../stage/session.js";
+import { sample, softmax } from "../../web/live/sampling.js";
+import { createEditing } from "../../web/stage/session.js";
 
 const PLAY_TIME = 350; // milliseconds for a word
 export const MOST_WORDS = 192; // of a story: twice what the model was trained on

@@ -1,8 +1,8 @@
 // The story: its words as chips, what a head reads of them, and what could stand instead of a word.
 
-import { h, svg, fill, textAt, setSize, observeSize } from "../kit/kit.js";
-import { readsOf } from "../stage/heads.js";
-import { walkAlong } from "../stage/writing.js";
+import { h, svg, fill, textAt, setSize, observeSize } from "../../web/kit/kit.js";
+import { readsOf } from "../../web/stage/heads.js";
+import { walkAlong } from "../../web/stage/writing.js";
 import { createHeadMap, wordWithGloss } from "./marks.js";
 
 const LEAST_ARC = 0.04; // weight: below it no arc is drawn

@@ -1,7 +1,7 @@
 // A reader's own training: a smaller model learns to translate while its loss falls to what no model can get below.
 
-import { h, svg, fill, textAt, setSize, fmt, button, announcement, observeSize } from "../kit/kit.js";
-import { linear, lineThrough, across, levels } from "../kit/chart.js";
+import { h, svg, fill, textAt, setSize, fmt, button, announcement, observeSize } from "../../web/kit/kit.js";
+import { linear, lineThrough, across, levels } from "../../web/kit/chart.js";
 import { linksToChapters } from "./marks.js";
 
 const RUN_STEPS = 200;

@@ -1,11 +1,11 @@
 // The one part that is open, with its real numbers at the selected word, and the way to its chapter.
 
-import { h, svg, fill, fmt } from "../kit/kit.js";
-import { softmax } from "../live/sampling.js";
-import { createOpenHead } from "../stage/heads.js";
-import { createOpened } from "../stage/opened.js";
-import { partNamed } from "../stage/parts.js";
-import { rootMeanSquare, sharesBy, stripRows } from "../stage/strips.js";
+import { h, svg, fill, fmt } from "../../web/kit/kit.js";
+import { softmax } from "../../web/live/sampling.js";
+import { createOpenHead } from "../../web/stage/heads.js";
+import { createOpened } from "../../web/stage/opened.js";
+import { partNamed } from "../../web/stage/parts.js";
+import { rootMeanSquare, sharesBy, stripRows } from "../../web/stage/strips.js";
 import { descending } from "./session.js";
 import { linksToChapters, wordWithGloss } from "./marks.js";
 

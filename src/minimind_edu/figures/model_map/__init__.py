@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 import torch
 from traitlets import Bool, Bunch, Dict, Enum, Int, TraitError, Unicode, default, observe, validate
 
-from minimind_edu import living, world
-from minimind_edu.config import MiniMindConfig
-from minimind_edu.figures.base import Figure
-from minimind_edu.living import heads
-from minimind_edu.rope import apply_rotary_pos_emb, precompute_freqs_cis, rope_angles
+from minimind_edu import world
+from minimind_edu.model.config import MiniMindConfig
+from minimind_edu.model.rope import apply_rotary_pos_emb, precompute_freqs_cis, rope_angles
+from minimind_edu.trained import living
+from minimind_edu.trained.living import heads
+from minimind_edu.web.base import Figure
 from minimind_edu.world.words import words_of
 
 LEVELS = ("model", "block", "attention", "head", "pair", "product")

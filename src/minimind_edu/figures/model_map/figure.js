@@ -1,7 +1,7 @@
 // ModelMap: one picture to zoom into, from the whole model down to one product. Also the strip that opens a chapter.
 
-import { WIDE, h, svg, fill, setAttributes, setSize, clamp, grouped, prefersReducedMotion } from "../kit/kit.js";
-import { setTraits, wordsOf, frame, mount } from "../kit/kit.js";
+import { WIDE, h, svg, fill, setAttributes, setSize, clamp, grouped, prefersReducedMotion } from "../../web/kit/kit.js";
+import { setTraits, wordsOf, frame, mount } from "../../web/kit/kit.js";
 import { MAP_LEVELS, MAP_SIDES, cameraAt, eased, hashOfPlace, placeInHash, placeOf } from "./math.js";
 import { mapScenes } from "./scenes.js";
 import { modelMapWords } from "./words.js";

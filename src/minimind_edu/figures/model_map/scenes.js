@@ -1,7 +1,7 @@
 // What the model map shows at each of its six levels, drawn for a stage of w by h pixels. A scene has a root, the
 // portal that leads to the next level, and perhaps something that moves when the reader arrives.
 
-import { WIDE, svg, textAt, fmt, grouped } from "../kit/kit.js";
+import { WIDE, svg, textAt, fmt, grouped } from "../../web/kit/kit.js";
 import { MAP_LEVELS, leadsTo } from "./math.js";
 
 const STREAM_WIDTH = 6;

@@ -18,14 +18,14 @@ from torch import Tensor, nn
 from traitlets import Bunch, Dict, TraitError, Unicode, default, observe, validate
 
 from minimind_edu import world
-from minimind_edu.block import MiniMindBlock
 from minimind_edu.device import device_of, one_thread
-from minimind_edu.feed_forward import FeedForward
-from minimind_edu.figures.base import Figure
-from minimind_edu.figures.story import OfAStory, ids_of, inputs_of
-from minimind_edu.figures.traits import proposed
-from minimind_edu.living import LENGTH, living_model
-from minimind_edu.model import MiniMindForCausalLM
+from minimind_edu.model.block import MiniMindBlock
+from minimind_edu.model.feed_forward import FeedForward
+from minimind_edu.model.model import MiniMindForCausalLM
+from minimind_edu.trained.living import LENGTH, living_model
+from minimind_edu.web.base import Figure
+from minimind_edu.web.story import OfAStory, ids_of, inputs_of
+from minimind_edu.web.traits import proposed
 from minimind_edu.world.words import OBJECTS, PEOPLE, PLACES, PRONOUNS
 
 TOP = 2  # neurons of a block that are shown: those whose absence changes most

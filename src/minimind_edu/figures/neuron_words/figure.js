@@ -1,9 +1,9 @@
 // NeuronWords: neurons at one word of a story, what they answer to and push, and what comes next without one of them.
 
-import { createBar } from "../kit/bars.js";
-import { WIDE, h, fill, fmt, announcement, setTraits, wordsOf, frame, mount } from "../kit/kit.js";
-import { phraseGlosses } from "../live/glosses.js";
-import { createWordLine } from "../live/word_line.js";
+import { createBar } from "../../web/kit/bars.js";
+import { WIDE, h, fill, fmt, announcement, setTraits, wordsOf, frame, mount } from "../../web/kit/kit.js";
+import { phraseGlosses } from "../../web/live/glosses.js";
+import { createWordLine } from "../../web/live/word_line.js";
 import { neuronWordsWords } from "./words.js";
 
 const TRAITS = ["word", "off", "reading"];

@@ -1,7 +1,7 @@
 """NormGeometry: LayerNorm and RMSNorm as moves in space, for three channels and then for sixty-four.
 
-Every number that the page stores comes from `minimind_edu.norms` in float64. The ES module repeats the two formulas, so
-that the picture follows the hand without a kernel; a test compares it with torch.
+Every number that the page stores comes from `minimind_edu.model.norms` in float64. The ES module repeats the two
+formulas, so that the picture follows the hand without a kernel; a test compares it with torch.
 """
 
 from collections.abc import Iterable
@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 from traitlets import Bunch, Dict, Enum, List, TraitError, default, observe, validate
 
-from minimind_edu.figures.base import Figure
-from minimind_edu.figures.traits import Finite
-from minimind_edu.for_comparison import LayerNorm
-from minimind_edu.norms import RMSNorm
+from minimind_edu.model.for_comparison import LayerNorm
+from minimind_edu.model.norms import RMSNorm
+from minimind_edu.web.base import Figure
+from minimind_edu.web.traits import Finite
 
 CURVE_EPS = 1e-5  # of the curves over 64 channels, which do not follow the eps slider
 _NORMS = {"layer": LayerNorm, "rms": RMSNorm}

@@ -1,7 +1,7 @@
 // The flat drawings of the norm figure: bars of three channels, their numbers, and the lines of 64 channels over c.
 
-import { h, svg, fill, setAttributes, textAt, clamp, fmt, row } from "../kit/kit.js";
-import { linear, lineThrough, upright, levels, ticks } from "../kit/chart.js";
+import { h, svg, fill, setAttributes, textAt, clamp, fmt, row } from "../../web/kit/kit.js";
+import { linear, lineThrough, upright, levels, ticks } from "../../web/kit/chart.js";
 import { NORMS, normWords, smallText } from "./result.js";
 
 export const ROW = 24; // pixels for one bar

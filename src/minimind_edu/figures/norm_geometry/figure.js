@@ -1,13 +1,25 @@
 // The norm figure: three channels as a globe whose axis is (1, 1, 1), bars of the same channels, and 64 channels below.
 
-import { NARROW, h, svg, fill, setAttributes, setSize, clamp, fmt, slider, choice, namedOptions } from "../kit/kit.js";
-import { button, readout, announcement, controlsOf, row, draggable, prefersReducedMotion } from "../kit/kit.js";
-import { observeTraits, observeSize, frame, mount } from "../kit/kit.js";
+import {
+  NARROW,
+  h,
+  svg,
+  fill,
+  setAttributes,
+  setSize,
+  clamp,
+  fmt,
+  slider,
+  choice,
+  namedOptions,
+} from "../../web/kit/kit.js";
+import { button, readout, announcement, controlsOf, row, draggable, prefersReducedMotion } from "../../web/kit/kit.js";
+import { observeTraits, observeSize, frame, mount } from "../../web/kit/kit.js";
 import { channelStats, dot3, scale3, azimuthOf, unproject, ledTo } from "./math.js";
 import { INK, NORMS, normWords, epsText, smallText, resultsOf, remarkOn } from "./result.js";
 import { paintGlobe } from "./globe.js";
 import { createStream } from "./stream.js";
-import { createSource } from "../live/source.js";
+import { createSource } from "../../web/live/source.js";
 import { ROW, barScale, drawBars, numbersTable, drawFan } from "./charts.js";
 
 const LIMIT = 8; // of a channel of x that is dragged

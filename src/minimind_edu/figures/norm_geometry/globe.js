@@ -1,7 +1,7 @@
 // The globe of the norm figure as SVG: orthographic, sorted by depth, with labels that keep out of each other's way.
 
-import { NARROW, TEXT_SIZES, svg, setAttributes, clamp } from "../kit/kit.js";
-import { lineThrough } from "../kit/chart.js";
+import { NARROW, TEXT_SIZES, svg, setAttributes, clamp } from "../../web/kit/kit.js";
+import { lineThrough } from "../../web/kit/chart.js";
 import { POLE, RADIUS, dot3, scale3, add3, multiply3, viewFrom, project } from "./math.js";
 import { outlineOf, parallel, meridianThrough } from "./math.js";
 import { INK, MUTED, PAPER, NORMS, normWords, smallText } from "./result.js";

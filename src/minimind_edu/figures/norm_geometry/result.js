@@ -1,6 +1,6 @@
 // What the norm figure knows about its traits: the outputs of both norms, their numbers as text, and a remark on them.
 
-import { fmt, wordsOf } from "../kit/kit.js";
+import { fmt, wordsOf } from "../../web/kit/kit.js";
 import { normGeometryWords } from "./words.js";
 import { rmsNorm, layerNorm, channelStats, angleBetween, multiply3 } from "./math.js";
 

@@ -1,8 +1,8 @@
 // The stream of the living model at one word of the story, before one of its norms and after it.
 
-import { h, svg, fill, setSize, fmt, slider } from "../kit/kit.js";
-import { across } from "../kit/chart.js";
-import { createWordLine } from "../live/word_line.js";
+import { h, svg, fill, setSize, fmt, slider } from "../../web/kit/kit.js";
+import { across } from "../../web/kit/chart.js";
+import { createWordLine } from "../../web/live/word_line.js";
 import { angleBetween, channelStats, layerNorm, rmsNorm } from "./math.js";
 import { normWords } from "./result.js";
 

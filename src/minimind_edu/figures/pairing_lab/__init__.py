@@ -1,18 +1,18 @@
 """PairingLab: lay out the table and the rotation by either convention, and see which pairs of settings give RoPE.
 
 The figure computes its scores in JavaScript (kit/rope.js, compared with torch in the tests); the numbers in its
-table come from `minimind_edu.rope`, in float64.
+table come from `minimind_edu.model.rope`, in float64.
 """
 
 import torch
 from torch import Tensor
 from traitlets import Bool, Bunch, Enum, Int, List, validate
 
-from minimind_edu.figures.base import Figure
 from minimind_edu.figures.rotation_dials import KEY, QUERY, check_vectors
-from minimind_edu.figures.traits import Finite, proposed
-from minimind_edu.for_comparison import half_split_permutation, rotate_every_two, rotate_interleaved
-from minimind_edu.rope import apply_rotary_pos_emb, precompute_freqs_cis, rope_angles
+from minimind_edu.model.for_comparison import half_split_permutation, rotate_every_two, rotate_interleaved
+from minimind_edu.model.rope import apply_rotary_pos_emb, precompute_freqs_cis, rope_angles
+from minimind_edu.web.base import Figure
+from minimind_edu.web.traits import Finite, proposed
 
 LAYOUTS = ("half-split", "interleaved")
 SHIFTS = (0, 10, 100, 1000)

@@ -1,10 +1,20 @@
 // PairingLab: the table hands out angles by one layout, the rotation joins partners by another. Do they agree?
 
-import { NARROW, h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, slider, choice } from "../kit/kit.js";
-import { optionsFor, button, readout, announcement, controlsOf, row, draggable, handle, grip } from "../kit/kit.js";
-import { arrowStep, setTraits, wordsOf, frame, mount } from "../kit/kit.js";
-import { linear, lineThrough, across, levels, ticks } from "../kit/chart.js";
-import { ropeFrequencies, pairChannels, tableColumns, ropeScore, halfSplitPermutation } from "../kit/rope.js";
+import { NARROW, h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, slider, choice } from "../../web/kit/kit.js";
+import {
+  optionsFor,
+  button,
+  readout,
+  announcement,
+  controlsOf,
+  row,
+  draggable,
+  handle,
+  grip,
+} from "../../web/kit/kit.js";
+import { arrowStep, setTraits, wordsOf, frame, mount } from "../../web/kit/kit.js";
+import { linear, lineThrough, across, levels, ticks } from "../../web/kit/chart.js";
+import { ropeFrequencies, pairChannels, tableColumns, ropeScore, halfSplitPermutation } from "../../web/kit/rope.js";
 import { pairingLabWords } from "./words.js";
 
 const VECTORS = ["query", "key", "query_position", "key_position", "rope_base"];

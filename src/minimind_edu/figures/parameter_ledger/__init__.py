@@ -6,8 +6,8 @@ the package builds); the numbers in its table are counted here, on a model witho
 
 from traitlets import Bool, Bunch, Enum, Int, TraitError, validate
 
-from minimind_edu.config import MiniMindConfig
-from minimind_edu.figures.base import Figure
+from minimind_edu.model.config import MiniMindConfig
+from minimind_edu.web.base import Figure
 from minimind_edu.weights.without_storage import without_storage
 
 PARTS = ("embedding", "attention", "feed-forward", "norms", "head")

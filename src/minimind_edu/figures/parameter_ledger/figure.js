@@ -1,14 +1,37 @@
 // ParameterLedger: a bar for every part of a model, and their shares at every depth. What does tying take away?
 
-import { WIDE, h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, grouped, slider, toggle } from "../kit/kit.js";
-import { choice, optionsFor, readout, announcement, controlsOf, row, draggable, handle, grip } from "../kit/kit.js";
-import { arrowStep, setTraits, wordsOf, frame, mount } from "../kit/kit.js";
-import { linear, lineThrough, ticks } from "../kit/chart.js";
+import {
+  WIDE,
+  h,
+  svg,
+  fill,
+  setAttributes,
+  textAt,
+  setSize,
+  clamp,
+  fmt,
+  grouped,
+  slider,
+  toggle,
+} from "../../web/kit/kit.js";
+import {
+  choice,
+  optionsFor,
+  readout,
+  announcement,
+  controlsOf,
+  row,
+  draggable,
+  handle,
+  grip,
+} from "../../web/kit/kit.js";
+import { arrowStep, setTraits, wordsOf, frame, mount } from "../../web/kit/kit.js";
+import { linear, lineThrough, ticks } from "../../web/kit/chart.js";
 import { intermediateSize, parameterLedger, savedByTying } from "./math.js";
 import { vocabularyAt, vocabularyStep } from "./math.js";
 import { createNearest, nearestWords, sizesOfLiving, tellingPosition } from "./rows.js";
-import { coverable, createSource } from "../live/source.js";
-import { createWordLine } from "../live/word_line.js";
+import { coverable, createSource } from "../../web/live/source.js";
+import { createWordLine } from "../../web/live/word_line.js";
 import { parameterLedgerWords } from "./words.js";
 
 const TRAITS = ["hidden_size", "num_hidden_layers", "vocab_size", "num_key_value_heads", "generation", "tied"];

@@ -1,6 +1,6 @@
 // One row of the living model's table: a word of the story, and the words whose rows point nearly the same way.
 
-import { h, fill, fmt } from "../kit/kit.js";
+import { h, fill, fmt } from "../../web/kit/kit.js";
 import { nearestRows } from "./math.js";
 
 const SHOWN_ROWS = 5;

@@ -1,6 +1,6 @@
 """QuantizationGrid: a row of the trained model's weights on a grid of few levels, and what all such rows do to answers.
 
-The row is rounded in JavaScript (quantization_grid/math.js, compared with `minimind_edu.quantization` in the
+The row is rounded in JavaScript (quantization_grid/math.js, compared with `minimind_edu.model.quantization` in the
 tests). What the rounded model answers to twelve questions is computed here for every grid, so that the control needs
 no model in the page; other rows and the reader's story are read with the living model, which arrives when it is asked.
 """
@@ -15,10 +15,10 @@ from traitlets import Bunch, Dict, Enum, Int, TraitError, default, observe, vali
 
 from minimind_edu import world
 from minimind_edu.device import one_thread
-from minimind_edu.figures.base import Figure
-from minimind_edu.figures.traits import Finite, proposed
-from minimind_edu.living import CONFIG, living_model
-from minimind_edu.quantization import FEWEST, MOST, Grid, bytes_of_model, matrices, rounded_model
+from minimind_edu.model.quantization import FEWEST, MOST, Grid, bytes_of_model, matrices, rounded_model
+from minimind_edu.trained.living import CONFIG, living_model
+from minimind_edu.web.base import Figure
+from minimind_edu.web.traits import Finite, proposed
 
 GROUP = 16  # columns that share a scale
 PER: dict[str, str | int] = {"tensor": "tensor", "row": "row", "group": GROUP}

@@ -1,7 +1,7 @@
 // What the rounded model answers: its words to twelve questions, and the next word of one text before and after.
 
-import { createBar } from "../kit/bars.js";
-import { h, fill, setAttributes, clamp } from "../kit/kit.js";
+import { createBar } from "../../web/kit/bars.js";
+import { h, fill, setAttributes, clamp } from "../../web/kit/kit.js";
 
 /** Chinese words take twice the room. */
 const lengthOf = (text) => text.length + (text.match(/[\u3000-\u9fff\uff00-\uffef]/g) ?? []).length;

@@ -1,8 +1,19 @@
 // QuantizationGrid: one row of weights on a grid of few levels, and what a model of such rows still answers.
 
-import { WIDE, h, setAttributes, clamp, fmt, slider, choice, optionsFor, namedOptions, readout } from "../kit/kit.js";
-import { announcement, controlsOf, row, setTraits, wordsOf, frame, mount } from "../kit/kit.js";
-import { arrivedInTime, createSource } from "../live/source.js";
+import {
+  WIDE,
+  h,
+  setAttributes,
+  clamp,
+  fmt,
+  slider,
+  choice,
+  optionsFor,
+  namedOptions,
+  readout,
+} from "../../web/kit/kit.js";
+import { announcement, controlsOf, row, setTraits, wordsOf, frame, mount } from "../../web/kit/kit.js";
+import { arrivedInTime, createSource } from "../../web/live/source.js";
 import { createAnswers, createNextWord } from "./answers.js";
 import { distanceOf, largestValue, roundedRow, roundedTensors } from "./math.js";
 import { createRowPlot } from "./row.js";

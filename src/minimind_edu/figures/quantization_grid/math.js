@@ -1,4 +1,5 @@
-// Rounding to the levels of a grid, as minimind_edu.quantization does it, and how far two models are apart. No DOM.
+// Rounding to the levels of a grid, as minimind_edu.model.quantization does it, and how far two models are apart. No
+// DOM.
 
 export const GROUP = 16; // columns that share a scale, where a group does
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from traitlets import Bunch, List, validate
 
-from minimind_edu.figures.base import Figure, rounded
 from minimind_edu.notebook import language
+from minimind_edu.web.base import Figure, rounded
 from minimind_edu.words import in_state, said
 
 _CHOICE_KEYS = {"question", "options"}

@@ -1,5 +1,5 @@
 // A quiz: choose or type, check, read why. The first answer to each question is remembered; trying on is welcome.
-import { h, fill, button, readout, wordsOf, mount } from "../kit/kit.js";
+import { h, fill, button, readout, wordsOf, mount } from "../../web/kit/kit.js";
 import { readNumber } from "./math.js";
 import { quizWords } from "./words.js";
 

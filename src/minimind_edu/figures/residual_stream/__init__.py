@@ -16,13 +16,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from traitlets import Bool, Bunch, Dict, Enum, Int, TraitError, default, validate
 
-from minimind_edu.block import MiniMindBlock
-from minimind_edu.config import MiniMindConfig
 from minimind_edu.device import one_thread
-from minimind_edu.feed_forward import FeedForward
-from minimind_edu.figures.base import Figure
-from minimind_edu.figures.traits import Finite
-from minimind_edu.model import MiniMindForCausalLM
+from minimind_edu.model.block import MiniMindBlock
+from minimind_edu.model.config import MiniMindConfig
+from minimind_edu.model.feed_forward import FeedForward
+from minimind_edu.model.model import MiniMindForCausalLM
+from minimind_edu.web.base import Figure
+from minimind_edu.web.traits import Finite
 
 PLACEMENTS = ("pre", "post", "none")
 NETWORKS = ("swiglu", "relu", "linear")

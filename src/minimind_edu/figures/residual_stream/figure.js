@@ -1,11 +1,33 @@
 // ResidualStream: the stream through the blocks, in stripes by who added what, and below it the gradient.
 
-import { NARROW, h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, grouped, slider } from "../kit/kit.js";
-import { toggle, choice, namedOptions, readout, announcement, controlsOf, row, draggable, handle } from "../kit/kit.js";
-import { grip, arrowStep, setTraits, wordsOf, frame, mount } from "../kit/kit.js";
-import { linear, across, levels, ticks } from "../kit/chart.js";
-import { coverable, createSource } from "../live/source.js";
-import { createWordLine } from "../live/word_line.js";
+import {
+  NARROW,
+  h,
+  svg,
+  fill,
+  setAttributes,
+  textAt,
+  setSize,
+  clamp,
+  fmt,
+  grouped,
+  slider,
+} from "../../web/kit/kit.js";
+import {
+  toggle,
+  choice,
+  namedOptions,
+  readout,
+  announcement,
+  controlsOf,
+  row,
+  draggable,
+  handle,
+} from "../../web/kit/kit.js";
+import { grip, arrowStep, setTraits, wordsOf, frame, mount } from "../../web/kit/kit.js";
+import { linear, across, levels, ticks } from "../../web/kit/chart.js";
+import { coverable, createSource } from "../../web/live/source.js";
+import { createWordLine } from "../../web/live/word_line.js";
 import { streamSizes, streamShares, sharesByKind, sizeSeen, smoothPath } from "./math.js";
 import { cosineOf, rootMeanSquare, traceSizes } from "./math.js";
 import { residualStreamWords } from "./words.js";

@@ -1,8 +1,8 @@
 """Roofline: what decoding and prefill can reach at most under the two limits of a machine, memory and arithmetic.
 
-Costs are counted in JavaScript (roofline/math.js, compared with `minimind_edu.costs` in the tests). The limits
+Costs are counted in JavaScript (roofline/math.js, compared with `minimind_edu.measure.costs` in the tests). The limits
 are measured: live on the reader's machine, when the figure is made; on a static page they are this book's own, stored
-in roofline/machine.json by the command that stands in `minimind_edu.machine`. A static figure measures nothing.
+in roofline/machine.json by the command that stands in `minimind_edu.measure.machine`. A static figure measures nothing.
 """
 
 import json
@@ -11,11 +11,11 @@ from typing import Any
 
 from traitlets import Bunch, Dict, Enum, Int, List, TraitError, default, validate
 
-from minimind_edu.config import MiniMindConfig
-from minimind_edu.costs import Machine, decode_cost, prefill_cost
-from minimind_edu.figures.base import FOLDER, Figure
-from minimind_edu.machine import description
+from minimind_edu.measure.costs import Machine, decode_cost, prefill_cost
+from minimind_edu.measure.machine import description
+from minimind_edu.model.config import MiniMindConfig
 from minimind_edu.notebook import outputs_are_stored
+from minimind_edu.web.base import FOLDER, Figure
 
 STORED = FOLDER / "roofline" / "machine.json"
 BATCHES = tuple(2**power for power in range(10))  # 1 to 512
@@ -42,7 +42,8 @@ class Roofline(Figure):
         batch: B, a power of two up to 512.
         context: positions that a decode step attends to, and tokens of the prefill; a power of two up to 32,768.
         itemsize: bytes of a number in weights and cache: 4, 2 or 1. The roof stays the one that was measured.
-        measured: a machine as `minimind_edu.machine.description` gives it; None: this one live, the book's when static.
+        measured: a machine as `minimind_edu.measure.machine.description` gives it; None: this one live, the book's when
+        static.
 
     Raises:
         TraitError: if a size is out of its range.

@@ -1,13 +1,26 @@
 // Roofline: decode and prefill under a machine's two limits, and which of the two a call waits for.
 
-import { NARROW, WIDE, h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, grouped, slider } from "../kit/kit.js";
-import { choice, optionsFor, readout, announcement, controlsOf, row, draggable, handle } from "../kit/kit.js";
-import { arrowStep, setTraits, wordsOf, frame, mount } from "../kit/kit.js";
-import { linear, lineThrough, upright, levels, ticks } from "../kit/chart.js";
+import {
+  NARROW,
+  WIDE,
+  h,
+  svg,
+  fill,
+  setAttributes,
+  textAt,
+  setSize,
+  clamp,
+  fmt,
+  grouped,
+  slider,
+} from "../../web/kit/kit.js";
+import { choice, optionsFor, readout, announcement, controlsOf, row, draggable, handle } from "../../web/kit/kit.js";
+import { arrowStep, setTraits, wordsOf, frame, mount } from "../../web/kit/kit.js";
+import { linear, lineThrough, upright, levels, ticks } from "../../web/kit/chart.js";
 import { decodeCost, prefillCost, underRoof, attainableAt, nearestIntensity } from "./math.js";
 import { withPrefix, duration } from "./math.js";
 import { costSizes, secondsPerToken } from "./story.js";
-import { coverable, createSource } from "../live/source.js";
+import { coverable, createSource } from "../../web/live/source.js";
 import { rooflineWords } from "./words.js";
 
 const SIZES = ["hidden_size", "num_hidden_layers", "num_key_value_heads", "batch", "context", "itemsize"];

@@ -1,4 +1,5 @@
-// What a call of a MiniMind costs and the least time it can take: minimind_edu.costs once more, from sizes. No DOM.
+// What a call of a MiniMind costs and the least time it can take: minimind_edu.measure.costs once more, from sizes. No
+// DOM.
 
 import { intermediateSize } from "../parameter_ledger/math.js";
 

@@ -1,16 +1,16 @@
 """RotationDials: one dial a pair, a query arrow and a key arrow on it, and the score that the pairs add up to.
 
 The figure rotates in its own JavaScript (kit/rope.js, compared with torch in the tests); the numbers in its
-table come from `minimind_edu.rope`, in float64 and in the half-split form.
+table come from `minimind_edu.model.rope`, in float64 and in the half-split form.
 """
 
 import torch
 from torch import Tensor
 from traitlets import Bunch, Int, List, TraitError, validate
 
-from minimind_edu.figures.base import Figure
-from minimind_edu.figures.traits import Finite, proposed
-from minimind_edu.rope import apply_rotary_pos_emb, precompute_freqs_cis
+from minimind_edu.model.rope import apply_rotary_pos_emb, precompute_freqs_cis
+from minimind_edu.web.base import Figure
+from minimind_edu.web.traits import Finite, proposed
 
 LAST_POSITION = 63  # the end of the figure's ruler
 QUERY = [0.6, 1.1, -0.3, 0.2, 1.1, -0.6, 1.2, 1.1]

@@ -1,10 +1,22 @@
 // RotationDials: one dial a pair. Positions turn the arrows, dragging an arrow changes the query or the key itself.
 
-import { h, fill, clamp, fmt, grouped, slider, toggle, choice, optionsFor, button, readout } from "../kit/kit.js";
-import { controlsOf, row, prefersReducedMotion, setTraits, wordsOf, frame, mount } from "../kit/kit.js";
-import { coverable, createSource } from "../live/source.js";
-import { createWordLine } from "../live/word_line.js";
-import { pairChannels, turnForPosition, ropeScore, cosineOnlyScore } from "../kit/rope.js";
+import {
+  h,
+  fill,
+  clamp,
+  fmt,
+  grouped,
+  slider,
+  toggle,
+  choice,
+  optionsFor,
+  button,
+  readout,
+} from "../../web/kit/kit.js";
+import { controlsOf, row, prefersReducedMotion, setTraits, wordsOf, frame, mount } from "../../web/kit/kit.js";
+import { coverable, createSource } from "../../web/live/source.js";
+import { createWordLine } from "../../web/live/word_line.js";
+import { pairChannels, turnForPosition, ropeScore, cosineOnlyScore } from "../../web/kit/rope.js";
 import { LAYOUT, LAST, situation, dialReach } from "./views.js";
 import { createDial, createRuler, createStrip } from "./views.js";
 import { rotationDialsWords } from "./words.js";

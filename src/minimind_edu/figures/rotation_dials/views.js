@@ -1,11 +1,23 @@
 // The parts that RotationDials is drawn with: a dial, the ruler, the score at every distance.
 // Each is { root, draw(...), release() }; none of them keeps the figure's state.
 
-import { h, svg, fill, setAttributes, setText, textAt, setSize, clamp, fmt, draggable, handle } from "../kit/kit.js";
-import { arrowStep } from "../kit/kit.js";
-import { linear, lineThrough, across, upright, levels, ticks } from "../kit/chart.js";
-import { ropeFrequencies, pairChannels, turnForPosition, pairProducts } from "../kit/rope.js";
-import { ropeScore, scoresAt, cosineOnlyScore, angleBetween } from "../kit/rope.js";
+import {
+  h,
+  svg,
+  fill,
+  setAttributes,
+  setText,
+  textAt,
+  setSize,
+  clamp,
+  fmt,
+  draggable,
+  handle,
+} from "../../web/kit/kit.js";
+import { arrowStep } from "../../web/kit/kit.js";
+import { linear, lineThrough, across, upright, levels, ticks } from "../../web/kit/chart.js";
+import { ropeFrequencies, pairChannels, turnForPosition, pairProducts } from "../../web/kit/rope.js";
+import { ropeScore, scoresAt, cosineOnlyScore, angleBetween } from "../../web/kit/rope.js";
 
 export const LAYOUT = "half-split"; // MiniMind's own: pair i is channels i and i + dim/2
 export const LAST = 63; // the ruler's last position

@@ -1,15 +1,15 @@
 """RouterFlow: where a router sends the words of two sentences while it learns, with and without the auxiliary loss.
 
-Nothing is trained here: `python -m minimind_edu.routing` trained every variant with three seeds, and the figure shows
-what is stored of them.
+Nothing is trained here: `python -m minimind_edu.trained.routing` trained every variant with three seeds, and the figure
+shows what is stored of them.
 """
 
 from typing import Any
 
 from traitlets import Bool, Dict, Enum, default
 
-from minimind_edu.figures.base import Figure
-from minimind_edu.routing import NUM_BLOCKS, SEEDS, STOPS, TOP_K, run_of, runs, words
+from minimind_edu.trained.routing import NUM_BLOCKS, SEEDS, STOPS, TOP_K, run_of, runs, words
+from minimind_edu.web.base import Figure
 
 
 def results() -> dict[str, Any]:
@@ -38,7 +38,7 @@ class RouterFlow(Figure):
     """Train a mixture of four experts by a slider, and see which of them get the tokens.
 
     Args:
-        step: steps of training, one of `minimind_edu.routing.STOPS`.
+        step: steps of training, one of `minimind_edu.trained.routing.STOPS`.
         balanced: trained with the auxiliary loss.
         top_k: experts that a token visits.
         block: 1 or 2, whose router is shown.

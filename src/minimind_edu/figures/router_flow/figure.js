@@ -1,8 +1,20 @@
 // RouterFlow: the words of two sentences go to the experts of a mixture, at six moments of its training.
 
-import { NARROW, h, svg, fill, setAttributes, textAt, setSize, fmt, slider, toggle, choice } from "../kit/kit.js";
-import { optionsFor, readout, announcement, controlsOf, row, wordsOf, frame, mount } from "../kit/kit.js";
-import { linear, lineThrough, across, upright, levels, ticks } from "../kit/chart.js";
+import {
+  NARROW,
+  h,
+  svg,
+  fill,
+  setAttributes,
+  textAt,
+  setSize,
+  fmt,
+  slider,
+  toggle,
+  choice,
+} from "../../web/kit/kit.js";
+import { optionsFor, readout, announcement, controlsOf, row, wordsOf, frame, mount } from "../../web/kit/kit.js";
+import { linear, lineThrough, across, upright, levels, ticks } from "../../web/kit/chart.js";
 import { runOf, waysOf, extremesOf, busiestAlong } from "./math.js";
 import { routerFlowWords } from "./words.js";
 

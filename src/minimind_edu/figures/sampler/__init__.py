@@ -1,6 +1,6 @@
 """Sampler: what the knobs of generation make of the trained model's next word, and draws that follow it.
 
-The knobs are computed in JavaScript (live/sampling.js, compared with minimind_edu.sampling in the tests). The
+The knobs are computed in JavaScript (live/sampling.js, compared with minimind_edu.model.sampling in the tests). The
 logits after three texts are computed here; the text grows with the living model, which arrives when it is needed.
 """
 
@@ -12,10 +12,10 @@ from torch import Tensor
 from traitlets import Dict, Enum, Int, List, default
 
 from minimind_edu import world
-from minimind_edu.figures.base import Figure
-from minimind_edu.figures.traits import Finite
-from minimind_edu.living import living_model
-from minimind_edu.sampling import Sampling
+from minimind_edu.model.sampling import Sampling
+from minimind_edu.trained.living import living_model
+from minimind_edu.web.base import Figure
+from minimind_edu.web.traits import Finite
 
 # Texts that many, a few, and one word can follow.
 STARTS = {

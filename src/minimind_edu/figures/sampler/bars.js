@@ -1,7 +1,7 @@
 // The bars of the sampler: what the model says of a word, what the knobs make of it, and its share of the draws.
 
-import { createBar } from "../kit/bars.js";
-import { h, fill } from "../kit/kit.js";
+import { createBar } from "../../web/kit/bars.js";
+import { h, fill } from "../../web/kit/kit.js";
 
 /** onPress(id) hears which word was pressed; without it the bars are no buttons. */
 export function createSamplerBars(words, onPress) {

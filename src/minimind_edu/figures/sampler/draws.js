@@ -1,7 +1,7 @@
 // The histogram of the sampler: seeded draws from one distribution, counted. No DOM.
 
-import { prefersReducedMotion } from "../kit/kit.js";
-import { drawOne, seededRandom } from "../live/sampling.js";
+import { prefersReducedMotion } from "../../web/kit/kit.js";
+import { drawOne, seededRandom } from "../../web/live/sampling.js";
 
 const DRAWS_PER_FRAME = 4;
 

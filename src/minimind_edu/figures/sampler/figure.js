@@ -1,9 +1,9 @@
 // Sampler: the trained model's next word, what the knobs of generation make of its distribution, and draws from it.
 
-import { WIDE, h, fill, fmt, slider, choice, namedOptions, button, readout, announcement } from "../kit/kit.js";
-import { controlsOf, row, setTraits, wordsOf, frame, mount } from "../kit/kit.js";
-import { drawnFrom, entropyInNats, reshape, softmax } from "../live/sampling.js";
-import { createSource } from "../live/source.js";
+import { WIDE, h, fill, fmt, slider, choice, namedOptions, button, readout, announcement } from "../../web/kit/kit.js";
+import { controlsOf, row, setTraits, wordsOf, frame, mount } from "../../web/kit/kit.js";
+import { drawnFrom, entropyInNats, reshape, softmax } from "../../web/live/sampling.js";
+import { createSource } from "../../web/live/source.js";
 import { createSamplerBars } from "./bars.js";
 import { createDraws } from "./draws.js";
 import { createText } from "./text.js";

@@ -1,6 +1,6 @@
 // The text that the sampler goes on with: it begins with given words, and grows by words that are added. No DOM.
 
-import { arrivedInTime } from "../live/source.js";
+import { arrivedInTime } from "../../web/live/source.js";
 
 const MOST_ADDED = 40;
 

@@ -13,9 +13,9 @@ from traitlets import Int, Unicode
 
 from minimind_edu import world
 from minimind_edu.device import one_thread
-from minimind_edu.figures.base import Figure
-from minimind_edu.figures.story import OfAStory, ids_of, inputs_of
-from minimind_edu.living import CONFIG, living_model
+from minimind_edu.trained.living import CONFIG, living_model
+from minimind_edu.web.base import Figure
+from minimind_edu.web.story import OfAStory, ids_of, inputs_of
 
 BLOCKS = CONFIG.num_hidden_layers
 STORY = "Mia is in the hall. Tom is in the kitchen. Tom goes from the kitchen to the garden. where is Mia? in the"

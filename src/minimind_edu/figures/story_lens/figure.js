@@ -15,7 +15,7 @@ import {
   wordsOf,
   frame,
   mount,
-} from "../kit/kit.js";
+} from "../../web/kit/kit.js";
 import { storyLensWords } from "./words.js";
 
 const TRAITS = ["depth", "word", "reading"];

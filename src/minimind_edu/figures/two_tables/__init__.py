@@ -1,7 +1,7 @@
 """TwoTables: the rows of six words while a model learns that they are alike in pairs, in the table that reads and in
 the one that scores.
 
-Nothing is trained here: `python -m minimind_edu.ablations.tables` stored where the rows went.
+Nothing is trained here: `python -m minimind_edu.trained.ablations.tables` stored where the rows went.
 """
 
 from functools import cache
@@ -9,8 +9,8 @@ from typing import Any
 
 from traitlets import Bool, Dict, Enum, default
 
-from minimind_edu.ablations.tables import PAIRS, SEEDS, STOPS, courses
-from minimind_edu.figures.base import Figure
+from minimind_edu.trained.ablations.tables import PAIRS, SEEDS, STOPS, courses
+from minimind_edu.web.base import Figure
 
 
 @cache
@@ -37,7 +37,7 @@ class TwoTables(Figure):
     """Train by a slider, and see which table learns that words are alike.
 
     Args:
-        step: steps of training, one of `minimind_edu.ablations.tables.STOPS`.
+        step: steps of training, one of `minimind_edu.trained.ablations.tables.STOPS`.
         tied: one table for both jobs.
         seed: of the weights and the sentences.
 

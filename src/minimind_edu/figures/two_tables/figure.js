@@ -1,8 +1,8 @@
 // TwoTables: the rows of six words in two tables, or in one, while a model is trained.
 
-import { h, svg, fill, fmt, textAt, setSize, slider, toggle, choice, optionsFor } from "../kit/kit.js";
-import { readout, announcement, controlsOf, row, wordsOf, frame, mount } from "../kit/kit.js";
-import { linear, lineThrough } from "../kit/chart.js";
+import { h, svg, fill, fmt, textAt, setSize, slider, toggle, choice, optionsFor } from "../../web/kit/kit.js";
+import { readout, announcement, controlsOf, row, wordsOf, frame, mount } from "../../web/kit/kit.js";
+import { linear, lineThrough } from "../../web/kit/chart.js";
 import { runOf, waysOf, reachOf } from "./math.js";
 import { twoTablesWords } from "./words.js";
 

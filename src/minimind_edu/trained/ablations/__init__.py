@@ -2,7 +2,7 @@
 
     lists       the tasks: copy, reverse and sort short lists of digits; their exact entropy
     exam        what a model has learned of them, and how it does beyond what it was trained on
-    __main__    `python -m minimind_edu.ablations` trains every variant with two seeds and stores what they did
+    __main__    `python -m minimind_edu.trained.ablations` trains every variant with two seeds and stores what they did
     tables      the rows of two tables, and of one, while they learn that words are alike; a program of its own
 
 A variant is made of the package's own parts: switches of the config, and modules put in the place of others.
@@ -18,12 +18,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from minimind_edu.ablations.lists import WORDS, write_rows
-from minimind_edu.block import MiniMindBlock
-from minimind_edu.config import MiniMindConfig
-from minimind_edu.for_comparison import LayerNorm, PlainFeedForward
-from minimind_edu.model import MiniMindForCausalLM
-from minimind_edu.training import Recipe, initialize
+from minimind_edu.model.block import MiniMindBlock
+from minimind_edu.model.config import MiniMindConfig
+from minimind_edu.model.for_comparison import LayerNorm, PlainFeedForward
+from minimind_edu.model.model import MiniMindForCausalLM
+from minimind_edu.trained.ablations.lists import WORDS, write_rows
+from minimind_edu.trained.training import Recipe, initialize
 
 RUNS = Path(__file__).parent / "runs.json"
 

@@ -1,4 +1,4 @@
-"""Train every variant and store what it did: `python -m minimind_edu.ablations`, about ten minutes on one core.
+"""Train every variant and store what it did: `python -m minimind_edu.trained.ablations`, about ten minutes on one core.
 
 `--variants "no norm" ReLU` trains some and keeps the stored runs of the others; `--missing` trains what is not stored
 yet; `--into FILE` writes somewhere else.
@@ -11,13 +11,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-from minimind_edu import stored
-from minimind_edu.ablations import BATCH_SIZE, LENGTH, RECIPE, RUNS, VARIANTS, batches, new_model
-from minimind_edu.ablations.exam import accuracy, accuracy_along, greedy_answer, loss, with_yarn
-from minimind_edu.ablations.lists import TASKS, entropy, write_rows
-from minimind_edu.model import MiniMindForCausalLM
-from minimind_edu.rope_frequencies import RopeScaling
-from minimind_edu.training import train
+from minimind_edu.model.model import MiniMindForCausalLM
+from minimind_edu.model.rope_frequencies import RopeScaling
+from minimind_edu.trained import stored
+from minimind_edu.trained.ablations import BATCH_SIZE, LENGTH, RECIPE, RUNS, VARIANTS, batches, new_model
+from minimind_edu.trained.ablations.exam import accuracy, accuracy_along, greedy_answer, loss, with_yarn
+from minimind_edu.trained.ablations.lists import TASKS, entropy, write_rows
+from minimind_edu.trained.training import train
 
 HELD_OUT = write_rows(40, LENGTH, seed=1_000_000)
 ASKED = write_rows(150, LENGTH, seed=1_000_001)

@@ -4,12 +4,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from minimind_edu.ablations.lists import END, TASKS, answers, distributions, encode
-from minimind_edu.ablations.lists import decode as text_of
 from minimind_edu.device import device_of
-from minimind_edu.model import MiniMindForCausalLM
-from minimind_edu.rope import precompute_freqs_cis
-from minimind_edu.rope_frequencies import RopeScaling
+from minimind_edu.model.model import MiniMindForCausalLM
+from minimind_edu.model.rope import precompute_freqs_cis
+from minimind_edu.model.rope_frequencies import RopeScaling
+from minimind_edu.trained.ablations.lists import END, TASKS, answers, distributions, encode
+from minimind_edu.trained.ablations.lists import decode as text_of
 
 BATCH = 25  # rows at a time
 

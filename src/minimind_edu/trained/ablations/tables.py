@@ -1,4 +1,5 @@
-"""Two tables while they learn that words are alike: `python -m minimind_edu.ablations.tables`, a minute on one core.
+"""Two tables while they learn that words are alike: `python -m minimind_edu.trained.ablations.tables`, a minute on one
+core.
 
 A sentence has three words: 0 or 7, then 1 or 6, then 2 or 5, at random, so the two words of a pair can replace each
 other everywhere. A model of one block reads such sentences, once with a table for reading and another for scoring,
@@ -16,11 +17,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from minimind_edu import stored
-from minimind_edu.config import MiniMindConfig
 from minimind_edu.device import one_thread
-from minimind_edu.model import MiniMindForCausalLM
-from minimind_edu.training import initialize
+from minimind_edu.model.config import MiniMindConfig
+from minimind_edu.model.model import MiniMindForCausalLM
+from minimind_edu.trained import stored
+from minimind_edu.trained.training import initialize
 
 COURSES = Path(__file__).parent / "tables.json"
 

@@ -5,7 +5,7 @@
     heads       what single heads read, what they write, and what is lost without them
     copying     a smaller model that has learned to go on with what repeats itself, and how its heads do it
     rounding    what it loses when its weights take fewer bits
-    __main__    `python -m minimind_edu.living` trains the model again, with three seeds, and stores one;
+    __main__    `python -m minimind_edu.trained.living` trains the model again, with three seeds, and stores one;
                 with `--draft` it trains the small model that guesses ahead
 
 The stored weights are int8 rows. Python and the pages of the book read the same file, so that both compute the same.
@@ -22,9 +22,9 @@ import torch
 from torch import Tensor
 
 from minimind_edu import world
-from minimind_edu.config import MiniMindConfig
-from minimind_edu.model import MiniMindForCausalLM
-from minimind_edu.training import Recipe, initialize
+from minimind_edu.model.config import MiniMindConfig
+from minimind_edu.model.model import MiniMindForCausalLM
+from minimind_edu.trained.training import Recipe, initialize
 from minimind_edu.weights.checkpoints import from_checkpoint
 
 WEIGHTS = Path(__file__).parent / "weights.safetensors"

@@ -1,4 +1,4 @@
-"""Train the book's model again: `python -m minimind_edu.living`, about 16 minutes of one core for each of three seeds.
+"""Train the model again: `python -m minimind_edu.trained.living`, 16 minutes of one core for each of three seeds.
 
 Each seed is trained and examined; the one nearest to the world is stored as int8 rows, with a card that tells all
 results. `--draft` trains the small model of chapter 12 instead, in a minute or two.
@@ -16,8 +16,10 @@ from typing import Any
 
 import torch
 
-from minimind_edu import stored, world
-from minimind_edu.living import (
+from minimind_edu import world
+from minimind_edu.model.model import MiniMindForCausalLM
+from minimind_edu.trained import stored
+from minimind_edu.trained.living import (
     BATCH_SIZE,
     CARD,
     CONFIG,
@@ -29,10 +31,9 @@ from minimind_edu.living import (
     new_model,
     story_batches,
 )
-from minimind_edu.living.exam import accuracy, divergence
-from minimind_edu.living.heads import answer_reading, lost_without
-from minimind_edu.model import MiniMindForCausalLM
-from minimind_edu.training import Recipe, train
+from minimind_edu.trained.living.exam import accuracy, divergence
+from minimind_edu.trained.living.heads import answer_reading, lost_without
+from minimind_edu.trained.training import Recipe, train
 from minimind_edu.weights.checkpoints import from_checkpoint, save_checkpoint
 
 # Seeds of what is asked in the exams, far from those of the training, which are the seeds of the runs.

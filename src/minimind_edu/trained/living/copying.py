@@ -1,4 +1,5 @@
-"""A small model that has learned one thing, to go on with what repeats itself: `python -m minimind_edu.living.copying`.
+"""A small model that has learned one thing, to go on with what repeats itself: `python -m
+minimind_edu.trained.living.copying`.
 
 Its texts are random words, said again and again: after the first time, only looking back tells what comes next. The
 words, and after how many of them a text begins again, differ from text to text, so neither can be learned by heart.
@@ -19,13 +20,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from minimind_edu import stored
-from minimind_edu.config import MiniMindConfig
 from minimind_edu.device import device_of
-from minimind_edu.living import new_model
-from minimind_edu.living.heads import attention_weights
-from minimind_edu.model import MiniMindForCausalLM
-from minimind_edu.training import Recipe, train
+from minimind_edu.model.config import MiniMindConfig
+from minimind_edu.model.model import MiniMindForCausalLM
+from minimind_edu.trained import stored
+from minimind_edu.trained.living import new_model
+from minimind_edu.trained.living.heads import attention_weights
+from minimind_edu.trained.training import Recipe, train
 from minimind_edu.weights.checkpoints import from_checkpoint, save_checkpoint
 
 WEIGHTS = Path(__file__).parent / "copying.safetensors"

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from minimind_edu import world
 from minimind_edu.device import device_of
-from minimind_edu.model import MiniMindForCausalLM
+from minimind_edu.model.model import MiniMindForCausalLM
 
 BATCH = 50  # texts at a time: small enough for any machine
 

@@ -8,12 +8,12 @@ import torch
 from torch import Tensor
 
 from minimind_edu import world
-from minimind_edu.attention import attention
-from minimind_edu.block import MiniMindBlock
 from minimind_edu.device import device_of
-from minimind_edu.living.exam import accuracy
-from minimind_edu.masks import causal_mask
-from minimind_edu.model import MiniMindForCausalLM
+from minimind_edu.model.attention import attention
+from minimind_edu.model.block import MiniMindBlock
+from minimind_edu.model.masks import causal_mask
+from minimind_edu.model.model import MiniMindForCausalLM
+from minimind_edu.trained.living.exam import accuracy
 from minimind_edu.world.words import TWIN
 
 

@@ -1,4 +1,5 @@
-"""What a trained model loses when its matrices are rounded: `python -m minimind_edu.living.rounding` measures it.
+"""What a trained model loses when its matrices are rounded: `python -m minimind_edu.trained.living.rounding` measures
+it.
 
 The stored weights of the living model are int8 rows already, so rounding them to int8 rows again changes nothing. They
 are therefore trained a little further first, from where they are, which takes every weight off its grid and leaves the
@@ -14,12 +15,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from minimind_edu import stored, world
-from minimind_edu.living import DRAFT_CONFIG, DRAFT_RECIPE, LENGTH, living_model, new_model, story_batches
-from minimind_edu.living.exam import BATCH, accuracy, divergence, log_probabilities
-from minimind_edu.model import MiniMindForCausalLM
-from minimind_edu.quantization import BFLOAT16, Grid, bytes_of_model, matrices, rounded_model
-from minimind_edu.training import Recipe, train
+from minimind_edu import world
+from minimind_edu.model.model import MiniMindForCausalLM
+from minimind_edu.model.quantization import BFLOAT16, Grid, bytes_of_model, matrices, rounded_model
+from minimind_edu.trained import stored
+from minimind_edu.trained.living import DRAFT_CONFIG, DRAFT_RECIPE, LENGTH, living_model, new_model, story_batches
+from minimind_edu.trained.living.exam import BATCH, accuracy, divergence, log_probabilities
+from minimind_edu.trained.training import Recipe, train
 
 RESULTS = Path(__file__).parent / "rounding.json"
 

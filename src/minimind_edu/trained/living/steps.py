@@ -10,12 +10,12 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from minimind_edu import world
-from minimind_edu.attention import attention, repeat_kv
-from minimind_edu.block import MiniMindBlock
-from minimind_edu.config import MiniMindConfig
-from minimind_edu.feed_forward import FeedForward
-from minimind_edu.layer_cache import LayerCache
-from minimind_edu.living import heads, living_model
+from minimind_edu.model.attention import attention, repeat_kv
+from minimind_edu.model.block import MiniMindBlock
+from minimind_edu.model.config import MiniMindConfig
+from minimind_edu.model.feed_forward import FeedForward
+from minimind_edu.model.layer_cache import LayerCache
+from minimind_edu.trained.living import heads, living_model
 
 
 class Step(NamedTuple):

@@ -1,7 +1,7 @@
 """Routing: where the tokens of a small mixture of experts go while it learns, with and without the auxiliary loss.
 
-    __main__    `python -m minimind_edu.routing` trains every variant with three seeds and stores where tokens went
-    phone_book  a task that needs room, where a mixture beats a dense model of equal active size
+    __main__    `python -m minimind_edu.trained.routing` trains every variant with three seeds and stores where tokens
+    went phone_book  a task that needs room, where a mixture beats a dense model of equal active size
 
 In the first 25 steps the tokens at block 2 get nearly one direction (mean cosine 0.8; initialized with 0.15 instead of
 MiniMind's 0.02 it is 0.7), and a router that is free to do so sends nearly all of them to the same expert. By step 100
@@ -17,11 +17,11 @@ import torch
 from torch import Tensor
 
 from minimind_edu import world
-from minimind_edu.config import MiniMindConfig
 from minimind_edu.device import device_of
-from minimind_edu.model import MiniMindForCausalLM
-from minimind_edu.moe import RouterOutput, load_balancing_loss
-from minimind_edu.training import Recipe
+from minimind_edu.model.config import MiniMindConfig
+from minimind_edu.model.model import MiniMindForCausalLM
+from minimind_edu.model.moe import RouterOutput, load_balancing_loss
+from minimind_edu.trained.training import Recipe
 
 RUNS = Path(__file__).parent / "runs.json"
 

@@ -1,4 +1,5 @@
-"""Train every variant and store where its tokens went: `python -m minimind_edu.routing`, a minute or two on one core.
+"""Train every variant and store where its tokens went: `python -m minimind_edu.trained.routing`, a minute or two on one
+core.
 
 `--into FILE` writes somewhere else than where the book looks.
 """
@@ -11,10 +12,23 @@ from typing import Any
 
 import torch
 
-from minimind_edu import stored, world
-from minimind_edu.living import new_model, story_batches
-from minimind_edu.routing import BATCH_SIZE, LENGTH, RECIPE, RUNS, SEEDS, SENTENCES, STOPS, TOLD, TOP_K, config, look
-from minimind_edu.training import Recipe, train
+from minimind_edu import world
+from minimind_edu.trained import stored
+from minimind_edu.trained.living import new_model, story_batches
+from minimind_edu.trained.routing import (
+    BATCH_SIZE,
+    LENGTH,
+    RECIPE,
+    RUNS,
+    SEEDS,
+    SENTENCES,
+    STOPS,
+    TOLD,
+    TOP_K,
+    config,
+    look,
+)
+from minimind_edu.trained.training import Recipe, train
 
 HELD_OUT = torch.from_numpy(world.stories(40, LENGTH, seed=1_000_000))
 SHOWN = torch.from_numpy(world.encode(SENTENCES))

@@ -1,6 +1,7 @@
 """A phone book: numbers drawn at random, which can only be remembered. Here a mixture beats a dense model.
 
-    python -m minimind_edu.routing.phone_book    trains every kind on every book with three seeds, some 25 minutes
+    python -m minimind_edu.trained.routing.phone_book    trains every kind on every book with three seeds, some 25
+    minutes
 
 An entry is three words: a first name, a last name, a number. Neither name alone tells the number, and nothing that was
 learned of one entry helps with another, so what a model gets right is a question of how much it can keep. The loss is
@@ -20,12 +21,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from minimind_edu import stored
-from minimind_edu.config import MiniMindConfig
 from minimind_edu.device import device_of
-from minimind_edu.model import CausalLMOutput, MiniMindForCausalLM
-from minimind_edu.moe import MoEFeedForward, MoEGate, RouterOutput
-from minimind_edu.training import Recipe, initialize, train
+from minimind_edu.model.config import MiniMindConfig
+from minimind_edu.model.model import CausalLMOutput, MiniMindForCausalLM
+from minimind_edu.model.moe import MoEFeedForward, MoEGate, RouterOutput
+from minimind_edu.trained import stored
+from minimind_edu.trained.training import Recipe, initialize, train
 
 RECALLED = Path(__file__).parent / "phone_book.json"
 

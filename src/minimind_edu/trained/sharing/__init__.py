@@ -1,6 +1,6 @@
 """Sharing: what query heads lose that share keys and values, on a task that needs four different keys at once.
 
-    __main__    `python -m minimind_edu.sharing` trains every variant with five seeds and stores how it answers
+    __main__    `python -m minimind_edu.trained.sharing` trains every variant with five seeds and stores how it answers
 
 A text tells of six people: of each the name and one value of each of four properties. A question names four values,
 one of each property, and the answer is four names, of whoever has the first value, the second, and so on. One layer of
@@ -19,8 +19,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from minimind_edu.attention import attention, repeat_kv
 from minimind_edu.device import device_of, one_thread
+from minimind_edu.model.attention import attention, repeat_kv
 
 RUNS = Path(__file__).parent / "runs.json"
 

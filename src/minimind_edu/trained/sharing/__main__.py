@@ -1,4 +1,4 @@
-"""Train every variant and store how it answers: `python -m minimind_edu.sharing`, twenty minutes of one core.
+"""Train every variant and store how it answers: `python -m minimind_edu.trained.sharing`, twenty minutes of one core.
 
 `--steps 20 --into FILE` tries it.
 """
@@ -6,8 +6,8 @@
 import argparse
 import json
 
-from minimind_edu import stored
-from minimind_edu.sharing import RUNS, SEEDS, STEPS, VARIANTS, run
+from minimind_edu.trained import stored
+from minimind_edu.trained.sharing import RUNS, SEEDS, STEPS, VARIANTS, run
 
 
 def main() -> None:

@@ -4,7 +4,7 @@
     patience    the plateau of a small initialization, given more steps
     rates       the same training at other learning rates
     sizes       three widths of the book's model, and the compute that each loss cost
-    __main__    `python -m minimind_edu.sweeps` trains them with three seeds each and stores what they reached
+    __main__    `python -m minimind_edu.trained.sweeps` trains them with three seeds each and stores what they reached
 
 The task of swaps and rates is one sentence to translate: it is learned in seconds, and its entropy is known.
 """
@@ -20,10 +20,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from minimind_edu import living, world
+from minimind_edu import world
 from minimind_edu.device import device_of
-from minimind_edu.model import MiniMindForCausalLM
-from minimind_edu.training import Recipe
+from minimind_edu.model.model import MiniMindForCausalLM
+from minimind_edu.trained import living
+from minimind_edu.trained.training import Recipe
 from minimind_edu.world.house import say
 
 RUNS = Path(__file__).parent / "runs.json"

@@ -1,4 +1,5 @@
-"""Train every sweep and store what it reached: `python -m minimind_edu.sweeps`, a quarter of an hour on one core.
+"""Train every sweep and store what it reached: `python -m minimind_edu.trained.sweeps`, a quarter of an hour on one
+core.
 
 `--only swaps` trains one of swaps, patience, rates and sizes and keeps what is stored of the others; `--into FILE`
 writes somewhere else.
@@ -16,9 +17,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from minimind_edu import stored, world
-from minimind_edu.living import BATCH_SIZE, LENGTH, story_batches
-from minimind_edu.sweeps import (
+from minimind_edu import world
+from minimind_edu.trained import stored
+from minimind_edu.trained.living import BATCH_SIZE, LENGTH, story_batches
+from minimind_edu.trained.sweeps import (
     GLANCES,
     LARGE,
     PATIENCE,
@@ -35,7 +37,7 @@ from minimind_edu.sweeps import (
     sized,
     swapped,
 )
-from minimind_edu.training import Recipe, train
+from minimind_edu.trained.training import Recipe, train
 
 SIZE_RECIPE = Recipe(steps=1, learning_rate=5e-3, warmup=100, last=1.0)  # a constant rate: every step is an end
 

@@ -1,5 +1,5 @@
-// The rotation of minimind_edu.rope in plain numbers, for one head and one position at a time. No DOM in here:
-// tests/test_figure_rotation_dials.py compares these functions with torch.
+// The rotation of minimind_edu.model.rope in plain numbers, for one head and one position at a time. No DOM in here:
+// tests/figures/test_figure_rotation_dials.py compares these functions with torch.
 
 /** inv_freq, [dim/2]: by how many radians each pair turns from one position to the next. */
 export function ropeFrequencies(dim, base) {

@@ -1,5 +1,5 @@
 // A whole MiniMind in plain JavaScript: a token goes in, the logits of the next one come out, with a KV cache and a
-// trace of everything on the way. No DOM, no network. tests/test_live_model.py compares each number with torch's.
+// trace of everything on the way. No DOM, no network. tests/web/test_live_model.py compares each number with torch's.
 //
 // E hidden_size, L layers, H query heads, K key/value heads, D head_dim, I intermediate_size, V words, T positions that
 // were read, this one included. A vector is a Float32Array, heads joined: q [H*D] holds head 0, head 1, and so on. A

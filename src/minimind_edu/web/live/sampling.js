@@ -1,5 +1,5 @@
-// From logits to one token, in the order of minimind_edu.sampling: repetition penalty, temperature, top-k, top-p,
-// min-p, one draw. No DOM, no network. tests/test_live_sampling.py compares the probabilities with the package's.
+// From logits to one token, in the order of minimind_edu.model.sampling: repetition penalty, temperature, top-k, top-p,
+// min-p, one draw. No DOM, no network. tests/web/test_live_sampling.py compares the probabilities with the package's.
 //
 // V words. Logits may be any array of numbers, probabilities are a Float32Array [V]. Of the settings, `seen` are the
 // ids that have occurred.

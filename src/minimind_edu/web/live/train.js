@@ -1,5 +1,5 @@
 // A small dense MiniMind that is trained in the page: forward and backward pass written out, AdamW, and a task. No DOM.
-// tests/test_live_train.py compares gradients and steps with torch.
+// tests/web/test_live_train.py compares gradients and steps with torch.
 
 /**
  * @typedef {typeof TRANSLATOR & { vocab_size: number }} Config

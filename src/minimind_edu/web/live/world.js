@@ -1,5 +1,5 @@
 // The house of minimind_edu.world in a page: its stories, and the exact distribution of every next word. No DOM.
-// All words and weights come from world.tables(); tests/test_live_world.py compares everything here with Python.
+// All words and weights come from world.tables(); tests/web/test_live_world.py compares everything here with Python.
 
 /**
  * Lists of words are in both languages; weights of choices are whole numbers.

@@ -1,0 +1,1 @@
+"""What figures and pages stand on: the kit, the model in JavaScript, and how both reach a page."""
