@@ -164,7 +164,7 @@ _QWEN3_MOE = Family(
     used={**_QWEN3.used, **EXPERTS, "num_local_experts": "num_experts"},
     rope=_QWEN3.rope,
     # the last three are Qwen3-Coder's, and say what all of them are
-    only=_QWEN3.only | {"shared_expert_intermediate_size": (0, None), "qkv_bias": _OFF, "use_qk_norm": (True,)},
+    only={**_QWEN3.only, "shared_expert_intermediate_size": (0, None), "qkv_bias": _OFF, "use_qk_norm": (True,)},
     nothing=_QWEN3.nothing,
     silent={**_QWEN3.silent, "use_moe": True, "num_experts": 128, "num_experts_per_tok": 8, "norm_topk_prob": False,
             "router_aux_loss_coef": 1e-3, "num_shared_experts": 0, "seq_aux": False},
