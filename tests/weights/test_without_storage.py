@@ -38,6 +38,6 @@ def test_what_one_has_becomes_its_parameters():
 
 @pytest.mark.long
 def test_a_stored_model_is_read_without_loading_torchs_compiler():
-    code = "import sys\n"
-    code += " from minimind_edu.trained import living; living.living_model(); print('torch._dynamo' in sys.modules)"
+    code = "import sys; from minimind_edu.trained import living; living.living_model(); "
+    code += "print('torch._dynamo' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
