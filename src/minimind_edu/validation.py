@@ -159,8 +159,7 @@ def check_finite(model: nn.Module) -> None:
     """Raise a ValueError that names the first parameter that holds NaN or infinity, if one does.
 
     Not every such number reaches the logits: a row of the embedding may not be read, an expert not be visited. The
-    smallest and the largest number tell, in a third of the time of a step for one token: NaN is both where there is
-    one.
+    smallest and the largest number tell, which is quicker than to look at each: NaN is both where there is one.
     """
     for name, parameter in model.named_parameters():
         if parameter.numel() == 0 or not values_are_known(parameter):
