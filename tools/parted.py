@@ -1,11 +1,13 @@
 """Part the Chinese of a chapter as its cells are parted: `python -m tools.parted 09 [--since COMMIT]`.
 
 Cells that move from a lesson to its deeper page keep their ids, and with them their outputs and their Chinese: its
-blocks follow them here, in the order of the cells. What the chapter had at COMMIT and neither page has is listed.
+blocks follow them here, in the order of the cells, and their links from one folder deeper. What the chapter had at
+COMMIT and neither page has is listed.
 """
 
 import argparse
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -13,6 +15,8 @@ from tools.chapters import CHAPTERS, ROOT, deeper_of
 from tools.compared import load
 from tools.touched import git
 from tools.translated import MARK, Block, blocks_in, translation_of
+
+_LINK = re.compile(r"\]\(((?:\.\./|\w+\.ipynb)[^)\s]*)")
 
 
 def ids_of(notebook: dict) -> list[str]:
@@ -27,6 +31,11 @@ def written(blocks: dict[str, Block], order: list[str]) -> str:
     return "\n\n".join(f"<!-- {marks[name]} -->\n{blocks[name].text}" for name in names) + "\n"
 
 
+def from_deeper(text: str) -> str:
+    """The Markdown of a chapter with its links to files as they are one folder deeper."""
+    return _LINK.sub(lambda link: f"](../{link[1]}", text)
+
+
 def part(lesson: Path, deeper: Path) -> list[str]:
     """Move the blocks whose cells stand on the deeper page, and only there; return their names."""
     here, there = translation_of(lesson), translation_of(deeper)
@@ -35,7 +44,9 @@ def part(lesson: Path, deeper: Path) -> list[str]:
     blocks, moved = blocks_in(text), blocks_in(there.read_text(encoding="utf-8")) if there.is_file() else {}
     of_lesson, of_deeper = ids_of(load(lesson)), ids_of(load(deeper))
     names = [name for name in blocks if name in of_deeper and name not in of_lesson]
-    moved |= {name: blocks.pop(name) for name in names}
+    for name in names:
+        block = blocks.pop(name)
+        moved[name] = block._replace(text=from_deeper(block.text))
     there.parent.mkdir(parents=True, exist_ok=True)
     here.write_text(before + written(blocks, of_lesson), encoding="utf-8")
     there.write_text(written(moved, of_deeper), encoding="utf-8")

@@ -39,6 +39,12 @@ def test_blocks_follow_their_cells_in_the_order_of_the_page(pair, tmp_path):
     assert parted.part(*pair) == []  # and once more changes nothing
 
 
+def test_links_lead_on_from_one_folder_deeper():
+    text = "[a](02_b.ipynb#c) [d](../book/live.md#story=e) [f](#g) [h](https://i) [j](figure:k?l=1)"
+    wanted = "[a](../02_b.ipynb#c) [d](../../book/live.md#story=e) [f](#g) [h](https://i) [j](figure:k?l=1)"
+    assert parted.from_deeper(text) == wanted
+
+
 def test_what_neither_page_has_is_listed(pair, monkeypatch):
     earlier = json.dumps({"cells": [{"id": name} for name in ("head", "lost", "first")]})
     monkeypatch.setattr(parted, "ROOT", pair[0].parents[1])
