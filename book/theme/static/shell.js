@@ -13,8 +13,7 @@
     reset: "Back to the start",
     right: "Right.",
     wrong: "Not quite.",
-    read: "{} of {} chapters read",
-    unread: "Fills as you read; only this browser knows.",
+    read: "{} of {} chapters read; only this browser knows.",
   };
   const all = (selector, inside = document) => [...inside.querySelectorAll(selector)];
 
@@ -481,8 +480,7 @@
       face.querySelector(`[data-part="${part}"]`).style.setProperty("--read", `${Math.round(100 * share)}%`);
     }
     const count = Object.values(chapters).reduce((sum, one) => sum + one, 0);
-    face.querySelector("p").textContent = read.length
-      ? words.read.replace("{}", Math.min(read.length, count)).replace("{}", count)
-      : words.unread;
+    face.hidden = !read.length;
+    face.querySelector("p").textContent = words.read.replace("{}", Math.min(read.length, count)).replace("{}", count);
   });
 })();
