@@ -104,11 +104,12 @@ def read_in_strip(place: str) -> str:
 
 
 def face() -> str:
-    """The strip of all chapters, which fills as they are read, and is seen from the first on: how many for each part."""
+    """The strip of all chapters, which fills as they are read and is seen from the first on: how many of each part."""
     of_parts = Counter(read_in_strip(chapter.place) for chapter in chapters().values())
     counts = escape(json.dumps(of_parts))
     drawing = model_map.strip_drawing("")
-    return f'<div class="mm-fig mp-strip mp-face" hidden data-chapters="{counts}">{drawing}<p class="read-so-far"></p></div>'
+    said = '<p class="read-so-far"></p>'
+    return f'<div class="mm-fig mp-strip mp-face" hidden data-chapters="{counts}">{drawing}{said}</div>'
 
 
 def open_with_figure(app: Sphinx, doctree: nodes.document) -> None:
