@@ -28,7 +28,7 @@ import nbformat
 
 from minimind_edu.notebook import LANGUAGE
 from tools import install_cell
-from tools.chapters import CHAPTERS, ROOT
+from tools.chapters import CHAPTERS, DEEPER, ROOT, notebooks
 from tools.refresh import canonical, dumps, write
 from tools.translated import blocks_of, merged_notebook, words_to_learn
 
@@ -104,12 +104,12 @@ def asked_for(chapter: Path) -> frozenset[str]:
     return frozenset(file for file, name in ASKED_FOR.items() if name in code)
 
 
-def with_addresses(text: str, chinese: bool = False) -> str:
-    """The Markdown of a chapter, its links to chapters and pages as addresses of the book, in the same edition."""
+def with_addresses(text: str, chinese: bool = False, folder: str = CHAPTERS.name) -> str:
+    """The Markdown of a notebook in `folder`, its links to files as addresses of the book, in the same edition."""
     edition = install_cell.book_url() + "zh/" * chinese
 
     def led(link: re.Match[str]) -> str:
-        page = posixpath.normpath(posixpath.join(CHAPTERS.name, link[1]))
+        page = posixpath.normpath(posixpath.join(folder, link[1]))
         return f"]({edition}{page}.html{link[2] or ''})"
 
     return _LINK.sub(led, text)
@@ -130,9 +130,10 @@ def self_contained(chapter: Path, first_cell: str, chinese: bool = False) -> str
     raw["cells"][places[0]] = install_cell.cell(f"{first_cell}\n{install_cell.ready()}")
     if chinese:
         raw = merged_notebook(raw, blocks)
+    folder = chapter.resolve().parent.relative_to(ROOT).as_posix()
     for cell in raw["cells"]:
         if cell["cell_type"] == "markdown":
-            cell["source"] = with_addresses("".join(cell["source"]), chinese)
+            cell["source"] = with_addresses("".join(cell["source"]), chinese, folder)
     notebook = nbformat.reads(json.dumps(raw), as_version=4)
     nbformat.validate(notebook)
     return dumps(canonical(notebook))
@@ -143,7 +144,7 @@ def write_all(folder: Path, chapters: list[Path], chinese: bool = False) -> list
 
     Raises a ValueError for the folder of the chapters.
     """
-    if CHAPTERS.resolve() == folder.resolve():
+    if folder.resolve() in (CHAPTERS.resolve(), DEEPER.resolve()):
         raise ValueError(f"{folder} holds the chapters themselves, which would be replaced; name another folder")
     folder.mkdir(parents=True, exist_ok=True)
     wheel = wheel_bytes()
@@ -167,7 +168,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("chapters", nargs="*", type=Path, help="notebooks (default: all chapters)")
     parser.add_argument("--chinese", action="store_true", help="with the translations in zh/ in place of the English")
     options = parser.parse_args(arguments)
-    chapters = options.chapters or sorted(CHAPTERS.glob("*.ipynb"))
+    chapters = options.chapters or notebooks()
     for path in write_all(options.folder, chapters, options.chinese):
         print(f"{path}: {path.stat().st_size / 1024:.0f} KB")
     return 0

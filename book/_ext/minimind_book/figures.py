@@ -29,6 +29,7 @@ from minimind_edu.figures import (
     shared_stylesheet,
 )
 from minimind_edu.web import host
+from minimind_edu.web.base import to_json
 from tools.chapters import chapters
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -129,11 +130,16 @@ def open_with_figure(app: Sphinx, doctree: nodes.document) -> None:
 
 
 class Numbering:
-    """Numbers the figures of a page in the order in which they stand on it."""
+    """Numbers the figures of a page in the order in which they stand on it.
+
+    The second one of a kind holds only that part of its state in which it differs from the first: what both show comes
+    over the line once.
+    """
 
     def __init__(self, language: str | None):
         self.words = words(language)
         self.count = 0
+        self.first: dict[str, tuple[str, dict[str, Any]]] = {}  # name -> id and state
 
     def complete(self, html: str, opening: bool = False, language: str = "en") -> str:
         """The elements of figures in `html` with their numbers and stills; the rest of it as it is.
@@ -148,6 +154,10 @@ class Numbering:
                 self.count += 1
                 extra["id"] = f"figure-{self.count}"
                 extra["number"] = self.words["figure"].format(self.count)
+                like, shared = self.first.setdefault(name, (extra["id"], json.loads(state)))
+                if like != extra["id"]:
+                    own = {key: value for key, value in json.loads(state).items() if shared.get(key, ...) != value}
+                    extra |= {"like": like, "state": to_json(own)}
             return extra
 
         return host.complete(html, completed, opening)
