@@ -162,7 +162,9 @@ class Numbering:
                 extra["number"] = self.words["figure"].format(self.count)
                 like, shared = self.first.setdefault(name, (extra["id"], json.loads(state)))
                 if like != extra["id"]:
-                    own = {key: value for key, value in json.loads(state).items() if shared.get(key, ...) != value}
+                    whole = json.loads(state)
+                    own = {key: value for key, value in whole.items() if shared.get(key, ...) != value}
+                    own |= dict.fromkeys(shared.keys() - whole.keys())  # null: a whole figure is not compact
                     extra |= {"like": like, "state": to_json(own)}
             return extra
 
