@@ -308,7 +308,6 @@ def remove_unused(app: Sphinx, error: Exception | None) -> None:
     static = Path(app.outdir) / "_static"
     needed = {path.name for path in (THEME / "static").iterdir()} | {"figures", "share.png"}
     needed.add(Path(install_cell.wheel_path()).name)
-    needed |= {"documentation_options.js", "doctools.js", "sphinx_highlight.js", "searchtools.js", "language_data.js"}
     for path in static.iterdir():
         if path.name not in needed:
             shutil.rmtree(path) if path.is_dir() else path.unlink()

@@ -94,14 +94,10 @@ SCRIPT_WORDS = {
         "failed": "这张图没能在这个浏览器里启动；这里改为列出它的数值。",
     },
     "search": {
-        "Searching": "正在搜索",
-        "Preparing search...": "正在准备搜索……",
-        "Search Results": "搜索结果",
-        "Search finished, found ${resultCount} page(s) matching the search query.": (
-            "找到的页面和小节：${resultCount}。"
-        ),
-        "Your search did not match any documents. Please make sure that all words are spelled correctly and that "
-        "you've selected enough categories.": "没有找到。请换一个词，或者少写几个字。",
+        "found": "找到的页面和小节：{}。",
+        "nothing": "没有找到。请换一个词，或者少写几个字。",
+        "instead": "书里没有“{}”，这里找的是“{}”。",
+        "all": "全部结果",
     },
 }
 
