@@ -167,7 +167,7 @@ def letters(written: nodes.table) -> dict[str, str]:
     """The first letters of a table in the order of the alphabet, and for each the id of its first row."""
     found: dict[str, str] = {}
     for row in next(iter(written.findall(nodes.tbody))).findall(nodes.row):
-        letter = sounds(row.astext())[0][0].upper()
+        letter = sounds(row.children[0].astext())[0][0].upper()
         if letter not in found:
             found[letter] = f"letter-{letter.lower()}"
             row["ids"] += [found[letter]]
