@@ -144,6 +144,9 @@ class Translator(HTML5Translator):
             self.body[-1] = self.body[-1].replace("<a ", '<a role="button" ', 1)
 
 
+# What a reader looks up while he reads: the menu of the bar leads there from every page.
+LOOK_UP = ("book/reference/glossary", "book/reference/formulas", "book/notation")
+
 Entry = tuple[str, str, list[tuple[str, str]] | None]  # address, title; of the page itself: its sections
 
 
@@ -167,6 +170,11 @@ def contents(app: Sphinx, page: str) -> list[tuple[str, list[Entry]]]:
     return [
         (chinese.in_language(part.caption), [entry(str(name)) for name in part.items]) for part in site.root.subtrees
     ]
+
+
+def look_up(app: Sphinx) -> list[tuple[str, str]]:
+    """The pages for looking things up, each with its title."""
+    return [(page, app.env.titles[page].astext()) for page in LOOK_UP]
 
 
 def lead_to_stories(app: Sphinx, doctree: nodes.document) -> None:
@@ -260,6 +268,7 @@ def complete_context(app: Sphinx, page: str, template: str, context: dict[str, A
         "fills": figures.read_in_strip(chapters()[page].place) if page in chapters() else "",
         "moved_places": moved.places_from(app, page),
         "contents": contents(app, page),
+        "look_up": look_up(app),
         "has_figures": bool(names),
         "has_code": 'class="code"' in body,
         "source_url": f"{url}/blob/{branch}/{here}" if source else url,

@@ -148,11 +148,26 @@ def widths(written: nodes.table) -> list[int]:
     return [round(words + left * rest) for words, rest in zip(least, more, strict=True)]
 
 
+def sounds(text: str) -> list[str]:
+    """A text as it is looked up: Chinese by the sounds of its characters, all else by its letters."""
+    if not _HAN.search(text):
+        return [text.lower()]
+    from pypinyin import lazy_pinyin  # only the Chinese edition needs it
+
+    return [sound.lower() for sound in lazy_pinyin(text)]
+
+
+def by_sound(titles: list[str], rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
+    """The glossary as a Chinese reader looks into it: the Chinese word first, in the order of its sounds."""
+    turned = [[chinese_word, english, *others] for english, chinese_word, *others in rows]
+    return [titles[1], titles[0], *titles[2:]], sorted(turned, key=lambda row: sounds(row[0]))
+
+
 def letters(written: nodes.table) -> dict[str, str]:
     """The first letters of a table in the order of the alphabet, and for each the id of its first row."""
     found: dict[str, str] = {}
     for row in next(iter(written.findall(nodes.tbody))).findall(nodes.row):
-        letter = row.astext()[0].upper()
+        letter = sounds(row.children[0].astext())[0][0].upper()
         if letter not in found:
             found[letter] = f"letter-{letter.lower()}"
             row["ids"] += [found[letter]]
@@ -191,6 +206,8 @@ class Reference(Table):
                 self.env.note_dependency(str(path))
         else:
             titles, rows = rows_of(name)
+            if name == "glossary" and chinese.IS_CHINESE:
+                titles, rows = by_sound(titles, rows)
             self.env.note_dependency(str(FOLDER / f"{name}.tsv"))
         if titles[-1] == WHERE:
             written = table(titles[:-1], [self.linked([self.cell(text) for text in row[:-1]], row[-1]) for row in rows])
