@@ -118,4 +118,4 @@ def _stored() -> dict[str, Any]:
 
 def busiest(run: dict[str, Any], block: int) -> list[float]:
     """The load of the busiest expert of a block (from 0) at each of STOPS."""
-    return [max(one["blocks"][block]["loads"]) for one in run["looks"]]
+    return [max(look["blocks"][block]["loads"]) for look in run["looks"]]

@@ -153,7 +153,7 @@ def run(kind: str, entries: int, seed: int, recipe: Recipe = RECIPE) -> dict[str
 def recalled(kind: str, entries: int) -> list[float]:
     """The stored shares of numbers that models of a kind recall, one for each of SEEDS; none if it was not asked."""
     runs = json.loads(RECALLED.read_text(encoding="utf-8"))
-    return [one["recalled"] for one in runs if (one["kind"], one["entries"]) == (kind, entries)]
+    return [run["recalled"] for run in runs if (run["kind"], run["entries"]) == (kind, entries)]
 
 
 def main() -> None:
