@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 72b8bfdc.
+// The Chinese words of words.js as of 2a550bba.
 
 import { grouped } from "../web/kit/kit.js";
 import { bytesOf, cacheBytes, percent } from "./numbers.js";
