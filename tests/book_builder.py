@@ -20,6 +20,7 @@ TRANSLATED = [page for page in PAGES if (ROOT / "zh" / f"{page}.md").is_file()]
 PAGES += ["search"]
 NOTEBOOKS = [page for page in PAGES if page.startswith("chapters/")]
 CHAPTERS = [page for page in NOTEBOOKS if page.removeprefix("chapters/")[0].isdigit()]
+LESSONS = [page for page in CHAPTERS if f"chapters/deeper/D{Path(page).name}" in NOTEBOOKS]
 
 WIDE = {"width": 1280, "height": 900}
 NARROW = {"width": 360, "height": 740}

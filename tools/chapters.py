@@ -2,9 +2,13 @@
 the metadata of the notebook itself.
 
     "minimind": {"opening": ["RouterFlow", {}], "place": "experts", "teaches": ["experts"]}
+
+A chapter whose proofs stand on a page of their own is a lesson: `chapters/09_mixture_of_experts.ipynb` has its deeper
+page in `chapters/deeper/D09_mixture_of_experts.ipynb`. C1 to C3 correct the source notes.
 """
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -15,6 +19,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 CHAPTERS = ROOT / "chapters"
+DEEPER = CHAPTERS / "deeper"
 METADATA = "minimind"  # the key in a notebook
 
 
@@ -39,6 +44,38 @@ class Chapter:
     def number(self) -> str:
         """The number that the chapter bears in the book, as it is written."""
         return self.title.split(" · ")[0]
+
+
+def notebooks() -> list[Path]:
+    """All notebooks in the order of their names: chapters, corrections, then deeper pages."""
+    return [*sorted(CHAPTERS.glob("*.ipynb")), *sorted(DEEPER.glob("*.ipynb"))]
+
+
+def that_teach() -> list[Path]:
+    """The notebooks that teach: each chapter, and after them the deeper pages."""
+    return [path for path in notebooks() if not path.name.startswith("C")]
+
+
+def page_of(notebook: Path) -> str:
+    """The name of a notebook's page in the book, such as chapters/03_attention."""
+    return notebook.relative_to(ROOT).with_suffix("").as_posix()
+
+
+def deeper_of(chapter: str | Path) -> Path | None:
+    """The deeper page of a chapter, named by its page or its file; None if the chapter has none."""
+    path = DEEPER / f"D{Path(chapter).stem}.ipynb"
+    return path if path.is_file() else None
+
+
+def lesson_of(deeper: Path) -> Path:
+    """The lesson to which a deeper page belongs."""
+    return CHAPTERS / deeper.name.removeprefix("D")
+
+
+def numbered(stem: str) -> str:
+    """The number that a notebook's file name gives it, as its title says it: 9, D9, C1."""
+    kind, number = re.match(r"([CD]?)0*(\d+)", stem).groups()
+    return kind + number
 
 
 @cache
@@ -79,7 +116,7 @@ def chapters() -> dict[str, Chapter]:
 
 def is_short(path: Path) -> bool:
     """Whether a file may be run after the chapters that compute longest: the key of an order."""
-    chapter = chapters().get(f"{CHAPTERS.name}/{path.stem}") if path.suffix == ".ipynb" else None
+    chapter = chapters().get(f"{CHAPTERS.name}/{path.stem.removeprefix('D')}") if path.suffix == ".ipynb" else None
     return not (chapter and chapter.slow)
 
 

@@ -45,7 +45,7 @@ def own_looks(paths: list[str], since: str | None, root: Path = ROOT) -> tuple[l
         elif look.kind != "cuda":
             found.append(look)
         else:
-            path = f"chapters/{look.name}.ipynb"
+            path = touched.notebook(look.name)
             earlier = touched.git("show", f"{since}:{path}", root=root) if since else None
             if path in paths and code_differs(earlier, (root / path).read_text(encoding="utf-8")):
                 found.append(Look("chapter", look.name, seconds=look.seconds))

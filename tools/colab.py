@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 from tools import notebook_environment
-from tools.chapters import ROOT, is_short
+from tools.chapters import ROOT, is_short, notebooks
 from tools.self_contained import build_wheel, write_all
 
 ENVIRONMENT = ROOT / ".venv-colab"
@@ -177,7 +177,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--python", help=f"default: {COLABS_PYTHON} if there is one, else this one")
     options = parser.parse_args(arguments)
     try:
-        print(prove(options.python, sorted((ROOT / "chapters").glob("*.ipynb"))))
+        print(prove(options.python, notebooks()))
     except ColabError as error:
         print(error, file=sys.stderr)
         return 1

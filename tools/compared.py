@@ -5,7 +5,7 @@ from pathlib import Path
 
 from nbval.plugin import find_comment_markers
 
-from tools.chapters import CHAPTERS
+from tools.chapters import notebooks
 from tools.refresh import IGNORED
 
 
@@ -55,5 +55,5 @@ def is_compared(cell: dict) -> bool:
 
 
 def all_code_cells() -> list[dict]:
-    """The code cells of all chapters."""
-    return [cell for path in sorted(CHAPTERS.glob("*.ipynb")) for cell in code_cells(load(path))]
+    """The code cells of all notebooks."""
+    return [cell for path in notebooks() for cell in code_cells(load(path))]

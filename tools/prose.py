@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tools.chapters import CHAPTERS, ROOT
+from tools.chapters import ROOT, that_teach
 from tools.compared import load, text
 
 _COUNT = r"(?:one|two|three|four|six|eight|a|\d[\d,.]*)"
@@ -55,7 +55,7 @@ def faults(prose: str) -> Iterator[tuple[str, str]]:
 
 def texts() -> Iterator[tuple[str, str]]:
     """All Markdown that readers see: where it is, and what it says. The corrections quote what they correct."""
-    for path in sorted(CHAPTERS.glob("[0-9]*.ipynb")):
+    for path in that_teach():
         for cell in load(path)["cells"]:
             if cell["cell_type"] == "markdown":
                 yield f"{path.name}, cell {cell['id']}", text(cell)

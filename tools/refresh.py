@@ -28,7 +28,7 @@ from tqdm import tqdm
 from traitlets import default
 
 from tools import install_cell, notebook_environment
-from tools.chapters import CHAPTERS, METADATA
+from tools.chapters import METADATA, notebooks
 from tools.printed import settled_outputs
 
 IGNORED = "nbval-ignore-output"
@@ -259,7 +259,7 @@ def refresh(path: Path, measure: bool = False) -> bool:
 
 def chosen(names: list[str]) -> list[Path]:
     """The chapters whose file names begin with one of `names` (all of them if there are none)."""
-    chapters = sorted(CHAPTERS.glob("*.ipynb"))
+    chapters = notebooks()
     if not names:
         return chapters
     starts = [Path(name).name for name in names]

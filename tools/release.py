@@ -16,7 +16,7 @@ import nbformat
 from packaging.version import InvalidVersion, Version
 
 from tools import install_cell, self_contained
-from tools.chapters import CHAPTERS, ROOT
+from tools.chapters import ROOT, notebooks
 from tools.refresh import canonical, dumps, read, write
 
 BUILT = ROOT / "_build" / "release"
@@ -72,7 +72,7 @@ def set_version(version: str, date: datetime.date) -> None:
     replace("CITATION.cff", r"^version: .*", f"version: {version}")
     replace("CITATION.cff", r"^date-released: .*", f'date-released: "{date}"')
     replace("CHANGELOG.md", rf"^{UNRELEASED}$", f"{UNRELEASED}\n\n## {version} ({date})")
-    for path in sorted(CHAPTERS.glob("*.ipynb")):
+    for path in notebooks():
         write(path, dumps(canonical(read(path))))  # reading puts the present first cell in
 
 
@@ -82,7 +82,7 @@ def build() -> list[Path]:
     for old in [*BUILT.glob("*.whl"), *BUILT.glob("*.ipynb")]:
         old.unlink()
     wheel = self_contained.build_wheel(BUILT)
-    return [wheel, *self_contained.write_all(BUILT, sorted(CHAPTERS.glob("*.ipynb")))]
+    return [wheel, *self_contained.write_all(BUILT, notebooks())]
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -28,7 +28,7 @@ from minimind_edu.web import host
 from minimind_edu.web.base import FOLDER, to_json
 from minimind_edu.words import Words, in_state
 from tools import notebook_environment
-from tools.chapters import CHAPTERS, ROOT, chapters, links
+from tools.chapters import ROOT, chapters, links, notebooks
 from tools.translated import is_translated, shared_words
 
 sys.path += [str(ROOT / "book" / "_ext"), str(ROOT / "tests")]
@@ -112,7 +112,7 @@ def openings(language: str = "en") -> list[tuple[str, dict[str, Any]]]:
 def in_chapters(language: str = "en") -> list[tuple[str, str]]:
     """Name and state of every figure that a chapter has stored, each once; in Chinese, of translated ones."""
     found: dict[tuple[str, str], None] = {}
-    paths = sorted(CHAPTERS.glob("*.ipynb"))
+    paths = notebooks()
     for path in paths if language == "en" else filter(is_translated, paths):
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         for output in (one for cell in cells for one in cell.get("outputs", [])):

@@ -45,10 +45,10 @@ _FILE = r"(?P<file>(?:[\w/]+/)?(?P<stem>\w+)(?:\.zh)?\.\w+)"
 
 # The first one that fits a path counts. Whatever is touched, `make test` runs: this is what comes on top.
 RULES = (
-    Rule("a chapter", r"chapters/(?P<name>(?P<number>\w\d+)_(?P<stem>\w+))\.ipynb",
+    Rule("a chapter", r"chapters/(?:deeper/)?(?P<name>(?P<number>[CD]?\d+)_(?P<stem>\w+))\.ipynb",
          tests="test_checks_{stem}.py", about=f"test_chapters.py test_translation.py {_PAGE}", word="{name}",
          chapter="{name}", translation="{name}"),
-    Rule("the Chinese of a chapter", r"zh/chapters/(?P<name>\w+)\.md",
+    Rule("the Chinese of a chapter", r"zh/chapters/(?:deeper/)?(?P<name>\w+)\.md",
          about="test_book_chinese.py", word="{name}", chapter="{name}", translation="{name}"),
     Rule("a page", r"book/(?P<name>\w+)\.md", about=_PAGE, word="{name}", translation="{name}"),
     Rule("the Chinese of a page", r"zh/book/(?P<name>\w+)\.md",
@@ -156,10 +156,15 @@ def looks_at(path: str, root: Path = ROOT) -> Iterator[Look]:
         elif count := mutants_by_file(root).get(file):
             yield Look("mutants", file, seconds=count + 3)
     for name in parts(rule.chapter):
-        if (root / "chapters" / f"{name}.ipynb").is_file():
-            seconds = durations().get(f"chapters/{name}.ipynb", CHAPTER)
+        if (root / (path := notebook(name))).is_file():
+            seconds = durations().get(path, CHAPTER)
             yield Look("cuda", name, seconds=seconds)
             yield Look("chinese", name, seconds=seconds)
+
+
+def notebook(name: str) -> str:
+    """The file of a notebook, from the root."""
+    return f"chapters/{'deeper/' * name.startswith('D')}{name}.ipynb"
 
 
 def looks(paths: Iterable[str], root: Path = ROOT) -> list[Look]:
@@ -297,9 +302,9 @@ def commands(taken: list[Look], before: str | None = None) -> dict[str, tuple[st
     if "+" in mutants and before:
         found["new mutants"] = (sys.executable, "tests/mutants", "--since", before)
     if chapters := names("chapter"):
-        found["chapters"] = (*run, "pytest", "--nbval", *(f"chapters/{name}.ipynb" for name in chapters))
+        found["chapters"] = (*run, "pytest", "--nbval", *map(notebook, chapters))
     if chapters := names("cuda"):
-        cells = (f"chapters/{name}.ipynb" for name in chapters)
+        cells = map(notebook, chapters)
         found["as on a GPU"] = (*run, "pytest", "--nbval", "--pretend", "cuda", *cells)
     if chapters := names("chinese"):
         cells = (f"_build/html/zh/notebooks/{name}.ipynb" for name in chapters)

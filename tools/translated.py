@@ -240,7 +240,7 @@ def texts_of_picture(svg: str) -> list[str]:
     return texts_in(_FOLDED.sub(lambda found: f"<text>{_whole(found)}</text>", svg))
 
 
-STATE = re.compile(r'(<script type="application/json">)(.*?)(</script>)', re.DOTALL)
+STATE = re.compile(r'(<script type="application/json"[^>]*>)(.*?)(</script>)', re.DOTALL)
 FALLBACK = re.compile(r'(<div class="mm-fallback">)(.*?)(</div></div>)', re.DOTALL)
 IS_QUIZ = 'data-figure="quiz"'
 

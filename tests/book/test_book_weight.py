@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from book_builder import CHAPTERS, MOST_SHIFT, NARROW, OBSERVE, PAGES, TRANSLATED, WIDE, files_of, wait_until
+from book_builder import CHAPTERS, LESSONS, MOST_SHIFT, NARROW, OBSERVE, PAGES, TRANSLATED, WIDE, files_of, wait_until
 
 from tools.length import check_length
 
@@ -19,6 +19,7 @@ SLOWER = 4  # times, the processor
 
 LIVE = "book/live"
 MOST_BYTES = 200_000
+MOST_BYTES_OF_A_LESSON = 150_000
 MOST_BYTES_WITH_MODEL = 365_000  # of the page that brings the weights along; the task allows 400,000
 HEADERS = 500  # bytes of an answer before its file, at most
 ALIVE_AFTER_PAINT = 5  # times as late as the first paint, at most: about 1.5 s and 0.4 s where a machine is not busy
@@ -114,7 +115,8 @@ def calm(browser, url: str, viewport: dict[str, int]) -> dict:
 
 def check_weight(html: Path, name: str) -> None:
     """More than the house writes is warned of, 5 % more is forbidden."""
-    check_length(name, weight_of(html, name), MOST_BYTES_WITH_MODEL if name == LIVE else MOST_BYTES, "bytes")
+    most = MOST_BYTES_WITH_MODEL if name == LIVE else MOST_BYTES_OF_A_LESSON if name in LESSONS else MOST_BYTES
+    check_length(name, weight_of(html, name), most, "bytes")
 
 
 @pytest.mark.filterwarnings("default::tools.length.Full")

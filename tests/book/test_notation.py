@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from minimind_book import reference
 
-from tools.chapters import CHAPTERS, ROOT
+from tools.chapters import ROOT, notebooks, that_teach
 from tools.compared import load, text
 
 PAGE = (ROOT / "book" / "notation.md").read_text(encoding="utf-8")
@@ -25,7 +25,7 @@ def commented() -> Iterator[tuple[str, str]]:
         source = path.read_text(encoding="utf-8")
         for found in re.findall(r'#.*|"""(?:.|\n)*?"""', source):
             yield path.relative_to(ROOT / "src" / "minimind_edu").as_posix(), found
-    for path in sorted(CHAPTERS.glob("[0-9]*.ipynb")):
+    for path in that_teach():
         for cell in load(path)["cells"]:
             pattern = r"#.*" if cell["cell_type"] == "code" else r"`[^`\n]*`"
             for found in re.findall(pattern, text(cell)):
@@ -99,7 +99,7 @@ def test_m_and_n_are_the_positions_of_a_query_and_a_key():
     assert not {name: letters for name, letters in told.items() if "at position n" not in letters}
 
 
-@pytest.mark.parametrize("path", sorted(CHAPTERS.glob("*.ipynb")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", notebooks(), ids=lambda path: path.stem)
 def test_no_sum_runs_over_m(path):
     """A query's position is given; what a softmax sums over are keys."""
     for cell in load(path)["cells"]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from docutils.nodes import make_id
 from minimind_book import symbols
 from nbval.plugin import comment_markers
 
@@ -15,12 +16,26 @@ from minimind_edu.figures.minimind_live import LINKED
 from minimind_edu.figures.model_map import PARTS
 from minimind_edu.measure import plotting
 from tools import install_cell, length
-from tools.chapters import CHAPTERS, chapter_of, chapters, contents, is_short, links
+from tools.chapters import (
+    CHAPTERS,
+    ROOT,
+    chapter_of,
+    chapters,
+    contents,
+    deeper_of,
+    is_short,
+    lesson_of,
+    links,
+    notebooks,
+    numbered,
+)
 from tools.compared import all_code_cells, code_cells, commanding_comments, is_compared, load, tags, text
+from tools.places import plain
 from tools.refresh import IGNORED, WIDGET_VIEW, canonical, dumps, machine_words, read
 
-PATHS = sorted(CHAPTERS.glob("*.ipynb"))  # chapters, and the corrections of the notes
-LESSONS = sorted(CHAPTERS.glob("[0-9]*.ipynb"))
+PATHS = notebooks()  # chapters, corrections of the notes, deeper pages
+LESSONS = sorted(CHAPTERS.glob("[0-9]*.ipynb"))  # those with a deeper page, and chapters that have all on one
+DEEPER = [path for path in PATHS if path.name.startswith("D")]
 TEXTS = [*sorted((CHAPTERS.parent / "book").glob("**/*.md")), CHAPTERS.parent / "README.md"]
 HIDDEN_TAGS = {"hide-input", "hide-cell", "hide-output"}
 KEPT = "keep"  # stays open on the page of someone who reads
@@ -38,6 +53,9 @@ SECTIONS = [
     "Where this lives in MiniMind",
     "Next",
 ]  # after the numbered ones
+OF_A_LESSON = ["Exercises", "Quiz", "In short", "Where this lives in MiniMind", "Next"]
+MOST_NUMBERED = 6  # sections of a lesson
+MOST_MISTAKES = 6  # on a deeper page
 
 # MyST's own syntax: only the book would understand it.
 MYST = re.compile(r"^(?:```|:::+)\{|\{[a-z][\w:-]*\}`|^\([\w-]+\)=$|^%|^\+\+\+", re.MULTILINE)
@@ -61,8 +79,13 @@ def notebook(path) -> dict:
 
 
 @pytest.fixture(params=LESSONS, ids=lambda path: path.stem)
-def lesson(request) -> dict:
-    return load(request.param)
+def lesson_path(request) -> Path:
+    return request.param
+
+
+@pytest.fixture
+def lesson(lesson_path) -> dict:
+    return load(lesson_path)
 
 
 def test_there_are_chapters():
@@ -217,21 +240,67 @@ def test_shape_of_a_notebook(notebook):
     assert sum(line.startswith("# ") for line in headings_of(notebook)) == 1
 
 
-def test_chapters_have_the_same_sections_in_the_same_order(lesson):
-    sections = [line.removeprefix("## ") for line in headings_of(lesson) if line.startswith("## ")]
-    numbered = sections[: -len(SECTIONS)]
-    assert sections[-len(SECTIONS) :] == SECTIONS
-    assert [name.split(".")[0] for name in numbered] == [str(number + 1) for number in range(len(numbered))]
+def sections_of(notebook: dict) -> list[str]:
+    return [line.removeprefix("## ") for line in headings_of(notebook) if line.startswith("## ")]
+
+
+def test_chapters_have_the_same_sections_in_the_same_order(lesson, lesson_path):
+    last = OF_A_LESSON if deeper_of(lesson_path) else SECTIONS
+    sections = sections_of(lesson)
+    first = sections[: -len(last)]
+    assert sections[-len(last) :] == last
+    assert [name.split(".")[0] for name in first] == [str(number + 1) for number in range(len(first))]
+    assert len(first) <= MOST_NUMBERED or last == SECTIONS
     opening = " ".join(text(cell) for cell in lesson["cells"][:4])
     assert "After this chapter you can" in opening and "You need" in opening and "**Predict.**" in opening
 
 
 @pytest.mark.filterwarnings("default::tools.length.Full")
-def test_a_chapter_can_be_finished_in_an_hour(lesson):
+def test_a_chapter_can_be_finished_in_an_hour_and_a_lesson_in_forty_minutes(lesson_path):
     """What a first reader meets: `python -m tools.length` shows all chapters. A full one is only warned of."""
-    words, cells = length.words_and_cells(lesson)
-    length.check_length("the chapter", words, length.MOST_WORDS, "words")
-    length.check_length("the chapter", cells, length.MOST_CELLS, "code cells")
+    counted, most = length.counted(lesson_path), length.limits(lesson_path)
+    for amount, limit, of in zip(counted, most, ("words", "code cells"), strict=True):
+        length.check_length("the chapter", amount, limit, of)
+
+
+def test_a_lesson_is_shorter_and_its_quiz_and_table_are_not_counted():
+    first = [path for path in LESSONS if deeper_of(path)][:1]
+    assert [length.limits(path) for path in first] == [length.OF_A_LESSON] * len(first)
+    cells = [("markdown", "# A 1"), ("code", "quiz = Quiz(1)"), ("markdown", "## Where this lives in MiniMind\n\na b")]
+    notebook = {"cells": [{"cell_type": kind, "source": [words], "metadata": {}} for kind, words in cells]}
+    assert length.words_and_cells(length.of_a_lesson(notebook)) == (2, 0)
+
+
+@pytest.fixture(params=DEEPER, ids=lambda path: path.stem)
+def deeper_path(request) -> Path:
+    return request.param
+
+
+def test_a_deeper_page_belongs_to_a_lesson_and_each_leads_to_the_other(deeper_path):
+    lesson = lesson_of(deeper_path)
+    there, back = (" ".join(map(text, load(path)["cells"])) for path in (lesson, deeper_path))
+    assert f"](deeper/{deeper_path.name}#" in there and f"](../{lesson.name})" in back
+
+
+def test_a_deeper_page_begins_with_which_section_answers_what(deeper_path):
+    """Its own cells compute what it shows, in sections with names: the lesson may number its own anew."""
+    notebook = load(deeper_path)
+    sections = sections_of(notebook)
+    top = " ".join(text(cell) for cell in notebook["cells"][:4] if cell["cell_type"] == "markdown")
+    named = {make_id(plain(section)) for section in sections} - {"common-mistakes", "exercises"}
+    assert named <= set(re.findall(r"\]\(#([\w-]+)\)", top)), "the list at its head leads to every section"
+    assert not [section for section in sections if section[0].isdigit()]
+    assert length.GOING_DEEPER not in sections
+
+
+def test_a_deeper_page_settles_at_most_six_mistakes(deeper_path):
+    mistakes = [
+        line
+        for cell in load(deeper_path)["cells"]
+        if cell["cell_type"] == "markdown" and "## Common mistakes" in text(cell)
+        for line in re.findall("[*][*]In fact[.:,]", text(cell))
+    ]
+    assert len(mistakes) <= MOST_MISTAKES
 
 
 def test_a_limit_warns_before_it_forbids():
@@ -301,10 +370,17 @@ def test_a_chapter_opens_with_a_prediction_whose_answer_is_one_of_its_guesses(le
     assert told == [guess for guess in asked if guess != right], "a sentence for each wrong guess"
 
 
-def test_a_chapter_has_four_checked_exercises_with_folded_solutions_and_a_quiz(lesson):
+def test_a_chapter_has_four_checked_exercises_with_folded_solutions_and_a_quiz(lesson, lesson_path):
+    """Two of a lesson's are close to its text; the others stand on the deeper page."""
+    deeper = deeper_of(lesson_path)
     cells = code_cells(lesson)
-    solutions = [cell for cell in cells if "hide-cell" in tags(cell) and text(cell).startswith("# @title Solution")]
-    assert len(solutions) >= 4
+    both = cells + (code_cells(load(deeper)) if deeper else [])
+
+    def solutions_in(cells: list[dict]) -> list[dict]:
+        return [cell for cell in cells if "hide-cell" in tags(cell) and text(cell).startswith("# @title Solution")]
+
+    solutions = solutions_in(both)
+    assert len(solutions) >= 4 and len(solutions_in(cells)) >= 2
     for cell in solutions:
         assert re.search(r"^(?:checks\.)?check_\w+\(", text(cell), re.MULTILINE), f"cell {cell['id']} runs no check"
         printed = "".join("".join(output.get("text", "")) for output in cell["outputs"])
@@ -316,10 +392,14 @@ def test_every_chapter_is_in_the_table_of_contents_with_its_number():
     """Texts speak of chapter 6; the sidebar is where a reader looks for it."""
     listed = {Path(page).name: title for page, title in contents().items() if page.startswith("chapters/")}
     assert [page for page in listed if page[0].isdigit()] == [path.stem for path in LESSONS]
-    assert sorted(listed) == [path.stem for path in PATHS]
+    assert sorted(listed) == sorted(path.stem for path in PATHS)
+    assert {Path(page) for page in contents() if Path(page).name[0] == "D"} == {
+        path.relative_to(ROOT).with_suffix("") for path in DEEPER
+    }
+    assert {lesson_of(path) for path in DEEPER} <= set(LESSONS)
     for path in PATHS:
         heading = text(load(path)["cells"][0]).splitlines()[0].removeprefix("# ")
-        number = path.stem[:2].removeprefix("0")
+        number = numbered(path.stem)
         assert all(title.startswith(f"{number} · ") for title in (heading, listed[path.stem] or heading))
         assert listed[path.stem] != heading, f"_toc.yml repeats the title of {path.name}: leave it out there"
     assert [chapter.number for chapter in chapters().values()] == [str(n + 1) for n in range(len(LESSONS))]

@@ -9,7 +9,7 @@ import pytest
 from browser import open_figures, settle, show
 from figure_examples import EVERY_FIGURE, example
 
-from tools.chapters import CHAPTERS
+from tools.chapters import notebooks
 
 # [what lies on the words, the words, the other words or the line], for words of a size that is meant to be read. A box
 # counts without the air above and below its letters; shapes may be rotated, so their corners are compared. A halo under
@@ -102,7 +102,7 @@ def test_labels_of_a_figure_are_clear(page, name, width):
 def pictures() -> dict[str, list[str]]:
     """The stored pictures of each chapter, as text."""
     found = {}
-    for path in sorted(CHAPTERS.glob("*.ipynb")):
+    for path in notebooks():
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         outputs = [output.get("data", {}) for cell in cells for output in cell.get("outputs", [])]
         found[path.stem] = ["".join(data["image/svg+xml"]) for data in outputs if "image/svg+xml" in data]

@@ -9,7 +9,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 from minimind_edu.trained import sharing
-from tools.chapters import CHAPTERS, ROOT
+from tools.chapters import ROOT, chapters
 from tools.compared import all_code_cells, is_compared
 from tools.corrections import corrections
 
@@ -38,7 +38,7 @@ FACTS: dict[str, Callable[[], int]] = {
     "limited-claims": lambda: sum(entry.verdict == "limited" for entry in corrections()),
     "trainings": trainings,
     "mutants": lambda: len(re.findall(r"^[^-+#\n].*\n(?=-)", MUTANTS.read_text(encoding="utf-8"), re.MULTILINE)),
-    "chapters": lambda: len(list(CHAPTERS.glob("[0-9]*.ipynb"))),
+    "chapters": lambda: len(chapters()),
 }
 
 

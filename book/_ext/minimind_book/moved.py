@@ -1,10 +1,17 @@
-"""Pages that have another address now: what stands at the old one leads to it, with what followed the `#`."""
+"""Pages that have another address now: what stands at the old one leads to it, with what followed the `#`.
 
+And places: what a chapter had under a heading before its proofs moved to its deeper page, an old address still finds.
+"""
+
+import json
 import os
 from pathlib import Path
 
 from sphinx.application import Sphinx
 from sphinx.errors import ConfigError
+
+from tools.chapters import chapters, deeper_of, page_of
+from tools.translated import anchors_of
 
 # Without scripts a reader comes to the top of the page, with them to the section that the old link named.
 PAGE = """<!doctype html>
@@ -38,7 +45,33 @@ def write_signposts(app: Sphinx, error: Exception | None) -> None:
         place.write_text(PAGE.format(target=target, script=script), encoding="utf-8")
 
 
+def places_from(app: Sphinx, page: str) -> str:
+    """Where a page's script leads an address whose place is not on the page, as JSON: anchor -> address.
+
+    Headings that a lesson's deeper page has are found by their names; `moved_places` in _config.yml tells of those that
+    have another one now, {page#anchor: page#anchor}.
+
+    Raises:
+        ConfigError: if a place of that table stands at the old address, or none at the new one.
+    """
+    if page not in app.env.found_docs:
+        return ""
+    places, here = {}, anchors_of(Path(app.env.doc2path(page)))
+    if deeper := deeper_of(page) if page in chapters() else None:
+        away = app.builder.get_relative_uri(page, page_of(deeper))
+        places = {name: f"{away}#{name}" for name in anchors_of(deeper) if name not in here}
+    for old, now in app.config.moved_places.items():
+        if old.partition("#")[0] != page:
+            continue
+        (_, anchor), (target, place) = old.split("#"), now.split("#")
+        if anchor in here or place not in anchors_of(Path(app.env.doc2path(target))):
+            raise ConfigError(f"moved_places in _config.yml: {old} must not be a place, and {now} must be one")
+        places[anchor] = f"{app.builder.get_relative_uri(page, target)}#{place}"
+    return json.dumps(places) if places else ""
+
+
 def setup(app: Sphinx) -> None:
-    """Take the table of moved pages, and write them after everything else."""
+    """Take the tables of what has moved, and write old pages after everything else."""
     app.add_config_value("moved_pages", {}, "html")
+    app.add_config_value("moved_places", {}, "html")
     app.connect("build-finished", write_signposts, priority=995)

@@ -20,7 +20,7 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.writers.html5 import HTML5Translator
 
-from minimind_book import chinese, figures, fonts, pictures, symbols
+from minimind_book import chinese, figures, fonts, moved, pictures, symbols
 from minimind_book.words import SCRIPT_WORDS, icon, words
 from minimind_edu.web import palette
 from tools import chinese_branch, install_cell
@@ -60,7 +60,7 @@ PLAIN_TOKENS = {"n", "p", "w", "nb"}  # token classes that no rule colors
 _TOKEN = re.compile(r'<span class="(\w+)">([^<]*)</span>')
 _DOT = re.compile(r"(?<=\w)(?=[./]\w)")
 _JOINT = re.compile(r"(?<=\w)(?=_)|(?<=[a-z0-9])(?=[A-Z])")  # of snake_case and CamelCase
-WHOLE = 18  # characters of a name, or of what is between its dots, that fit into a narrow column
+WHOLE = 16  # characters of a name, or of what is between its dots, that fit into a narrow column
 _FLAG = re.compile(r"(?<= )--?\w[\w-]*")  # of a command: a browser would break the line after its dash
 
 
@@ -258,6 +258,7 @@ def complete_context(app: Sphinx, page: str, template: str, context: dict[str, A
         "page_scripts": scripts,
         "place": chapters()[page].place if page in chapters() else "",
         "fills": figures.read_in_strip(chapters()[page].place) if page in chapters() else "",
+        "moved_places": moved.places_from(app, page),
         "contents": contents(app, page),
         "has_figures": bool(names),
         "has_code": 'class="code"' in body,

@@ -45,6 +45,13 @@ function mountFigures(names) {
     return fits && !(value < limits.from) && !(value > limits.to);
   }
 
+  // The state of a figure; what one of its kind further up has alike is written only there.
+  function stateOf(figure) {
+    const script = figure.querySelector(`:scope > script[type="${stateType}"]`);
+    const like = document.getElementById(script.dataset.like);
+    return { ...(like ? stateOf(like) : {}), ...JSON.parse(script.textContent) };
+  }
+
   // The part of anywidget's model that figures use. As there, set() is heard only when the value differs, and what is
   // sent is answered by a message; in place of a kernel, the files of the page answer.
   function createModel(state, onChange) {
@@ -109,7 +116,7 @@ function mountFigures(names) {
     const stage = element("div", "mm-mount");
     const still = figure.querySelector(`:scope > .${stillClass}`);
     try {
-      const state = JSON.parse(figure.querySelector(`:scope > script[type="${stateType}"]`).textContent);
+      const state = stateOf(figure);
       const tell = (key, value) =>
         figure.dispatchEvent(new CustomEvent(names.changed, { bubbles: true, detail: { key, value } }));
       const model = createModel(state, tell);

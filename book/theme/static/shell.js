@@ -13,8 +13,7 @@
     reset: "Back to the start",
     right: "Right.",
     wrong: "Not quite.",
-    read: "{} of {} chapters read",
-    unread: "Fills as you read; only this browser knows.",
+    read: "{} of {} chapters read; only this browser knows.",
   };
   const all = (selector, inside = document) => [...inside.querySelectorAll(selector)];
 
@@ -121,9 +120,13 @@
     for (let fold = node.closest("details:not([open])"); fold; fold = fold.parentElement.closest("details:not([open])"))
       fold.open = true;
   }
+  // What a lesson had once stands on its deeper page now.
+  const movedPlaces = parsed(document.querySelector("article")?.dataset.moved, {});
   function reveal() {
     const name = unescaped(location.hash.slice(1));
     const target = name ? document.getElementById(name) : null;
+    const moved = target ? null : movedPlaces[name];
+    if (moved) return location.replace(moved);
     if (!target?.closest("details:not([open])")) return;
     open(target);
     target.scrollIntoView();
@@ -290,13 +293,19 @@
   ["pointerover", "pointerout", "focusin", "focusout"].forEach((type) => document.addEventListener(type, light));
 
   // Figures. The state of each is kept for the next visit, can be handed on as an address, and can be set by a link in
-  // the text: [40](figure:rotation_dials?query_position=40). A number in such a link can be dragged, and follows.
+  // the text: [40](figure:rotation_dials?query_position=40) sets the nearest one of its kind, rotation_dials#2 the second
+  // on the page. A number in such a link can be dragged, and follows.
   const CHANGED = "minimind-figure-changed";
   const SET = "minimind-figure-set";
   const page = location.pathname.split("/").slice(-2).join("/");
   const isSmall = (value) => JSON.stringify(value).length < 200;
   const states = parsed(kept.read("figures"), {}); // page#figure -> what the reader has changed
   const startOf = new Map(); // figure -> its state as the page has it
+  const stateOf = (figure) => {
+    const script = figure.querySelector(":scope > script");
+    const like = document.getElementById(script.dataset.like); // a figure that has the rest
+    return { ...(like ? stateOf(like) : {}), ...JSON.parse(script.textContent) };
+  };
   const figures = all(".minimind-figure[data-figure][id]");
   const place = (figure) => `${page}#${figure.id}`;
 
@@ -352,7 +361,7 @@
   }
 
   figures.forEach((figure) => {
-    startOf.set(figure, JSON.parse(figure.querySelector(":scope > script").textContent));
+    startOf.set(figure, stateOf(figure));
     figure.addEventListener(CHANGED, (event) => remember(figure, event.detail.key, event.detail.value));
     if (states[place(figure)]) whenAlive(figure, () => (tell(figure, states[place(figure)]), offerSharing(figure)));
   });
@@ -371,17 +380,27 @@
   addEventListener("hashchange", setFromAddress);
   setFromAddress();
 
+  // Sections count first: of the figures in the link's own one, or else of all, the one with fewest pixels between.
+  const nearest = (link, kind) => {
+    const section = link.closest("section");
+    const inside = kind.filter((figure) => figure.closest("section") === section);
+    const height = (node) => node.getBoundingClientRect().top;
+    const away = (figure) => Math.abs(height(figure) - height(link));
+    return [...(inside.length ? inside : kind)].sort((a, b) => away(a) - away(b))[0];
+  };
+
   all('a[href^="figure:"]').forEach((link) => {
-    const [name, query] = link.getAttribute("href").slice("figure:".length).split("?");
+    const [, name, which, query] = link.getAttribute("href").match(/^figure:([^#?]+)(?:#(\d+))?\??(.*)$/);
     const { min = 0, max, ...values } = valuesOf(query);
-    const targets = figures.filter((figure) => figure.dataset.figure === name);
-    const set = (next) => targets.forEach((figure) => whenAlive(figure, () => tell(figure, next)));
+    const kind = figures.filter((figure) => figure.dataset.figure === name);
+    const target = which ? kind[which - 1] : nearest(link, kind);
+    if (!target) return;
+    const set = (next) => whenAlive(target, () => tell(target, next));
     link.addEventListener("click", (event) => {
       event.preventDefault();
       if (link.dataset.dragged) return delete link.dataset.dragged;
       set(values);
-      const after = targets.find((figure) => link.compareDocumentPosition(figure) & Node.DOCUMENT_POSITION_FOLLOWING);
-      (after ?? targets.at(-1))?.scrollIntoView({ block: "nearest" });
+      target.scrollIntoView({ block: "nearest" });
     });
     if (max === undefined) return;
 
@@ -397,13 +416,11 @@
     link.setAttribute("aria-valuemin", min);
     link.setAttribute("aria-valuemax", max);
     link.setAttribute("aria-valuenow", values[key]);
-    targets.forEach((figure) =>
-      figure.addEventListener(CHANGED, (event) => {
-        if (event.detail.key !== key) return;
-        link.textContent = event.detail.value;
-        link.setAttribute("aria-valuenow", event.detail.value);
-      }),
-    );
+    target.addEventListener(CHANGED, (event) => {
+      if (event.detail.key !== key) return;
+      link.textContent = event.detail.value;
+      link.setAttribute("aria-valuenow", event.detail.value);
+    });
     let from = null;
     link.addEventListener("pointerdown", (event) => {
       from = { x: event.clientX, value: current() };
@@ -499,8 +516,7 @@
       face.querySelector(`[data-part="${part}"]`).style.setProperty("--read", `${Math.round(100 * share)}%`);
     }
     const count = Object.values(chapters).reduce((sum, one) => sum + one, 0);
-    face.querySelector("p").textContent = read.length
-      ? words.read.replace("{}", Math.min(read.length, count)).replace("{}", count)
-      : words.unread;
+    face.hidden = !read.length;
+    face.querySelector("p").textContent = words.read.replace("{}", Math.min(read.length, count)).replace("{}", count);
   });
 })();

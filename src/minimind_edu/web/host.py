@@ -27,6 +27,7 @@ SET = "minimind-figure-set"  # event to the element: its detail is what to set
 
 _OPENING = '<div class="{}" data-figure="{}">'
 _STATE = f'<script type="{STATE_TYPE}">{{}}</script>'
+_LIKE = f'<script type="{STATE_TYPE}" data-like="{{}}">{{}}</script>'  # all else is that figure's
 _FALLBACK = f'<div class="{FALLBACK_CLASS}">'
 _FIGURE = re.compile(_OPENING.format(FIGURE_CLASS, r"(\w+)"))
 _WITH_STATE = re.compile(_FIGURE.pattern + _STATE.format("(.*?)") + _FALLBACK, re.DOTALL)
@@ -59,7 +60,8 @@ def complete(html: str, extra: Callable[[str, str], dict[str, str]], opening: bo
     Args:
         html: any HTML with elements of figures in it.
         extra: called with the name and the state of each; gives its `still` as HTML and, if it has them, `id` and
-            `number`, the words before its title.
+            `number`, the words before its title; `like`, the id of a figure on the same page that has all of the state
+            but what `state` then holds.
         opening: whether these figures open a page.
     """
 
@@ -71,7 +73,8 @@ def complete(html: str, extra: Callable[[str, str], dict[str, str]], opening: bo
         number = f' data-number="{escape(parts["number"])}"' if "number" in parts else ""
         still = f'<div class="{STILL_CLASS}" inert>{parts["still"]}</div>' if parts.get("still") else ""
         begin = f'<div class="{classes}" data-figure="{name}"{place}{number}>'
-        return f"{begin}{_STATE.format(state)}{still}{_FALLBACK}"
+        given = _LIKE.format(parts["like"], parts["state"]) if "like" in parts else _STATE.format(state)
+        return f"{begin}{given}{still}{_FALLBACK}"
 
     return _WITH_STATE.sub(completed, html)
 
