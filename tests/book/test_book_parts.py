@@ -127,6 +127,15 @@ def test_figures_are_numbered_in_their_order_but_for_quizzes(monkeypatch):
     assert done.count(host.OPENING_CLASS) == 3 and done.count("inert") == 2 and "<b>rotation_dials</b>" in done
 
 
+def test_a_second_figure_of_a_kind_holds_only_what_the_first_has_otherwise(monkeypatch):
+    """The one at the head is compact, of which a whole one says nothing."""
+    monkeypatch.setattr(figures, "read", lambda file: "")
+    states = ('{"at":1,"compact":true,"long":[1,2]}', '{"at":2,"long":[1,2]}')
+    done = figures.Numbering("en").complete("".join(host.element("roofline", state, "") for state in states))
+    found = re.findall(r'<script type="application/json"([^>]*)>(.*?)</script>', done)
+    assert found == [("", states[0]), (' data-like="figure-1"', '{"at":2,"compact":null}')]
+
+
 def test_a_figure_that_was_never_drawn_stops_the_build():
     with pytest.raises(RuntimeError, match=r"nothing-\w+\.html is missing.*tools\.stills"):
         figures.read(host.still_name("nothing", "{}"))
