@@ -139,7 +139,7 @@ function layText(chips, seats, { isNarrow, isCompact, isLoad }) {
   const top = chips.lines * inLine;
   const first = top + (isLoad ? 60 : 42); // the first seat
   const end = first + seats * PITCH + 4; // of the boxes
-  const out = end + (isLoad ? 0 : 20); // the words below
+  const out = end + (isLoad ? 0 : isCompact ? 12 : 20); // the words below
   return { inLine, top, first, end, out, numbers, height: isLoad ? end + 4 : out + chips.lines * chips.size.line + 2 };
 }
 
@@ -420,8 +420,8 @@ function createPicture(model, words, about, isCompact) {
         box.style.height = `${row}px`;
         setAttributes(box, { rx: isBack ? 1 : 3 });
         setAttributes(text, { x: wide / 2, y: (PITCH - 1) / 2 + 4, "text-anchor": "middle" });
-        text.style.opacity = isBack ? 0 : 1;
         const isThere = place && step >= 1;
+        text.style.display = isThere && !isBack ? "" : "none"; // the word itself stands in the text
         node.style.opacity = isThere ? 1 : 0;
         node.style.setProperty("--mw-turn", i);
         const names = [isBack && `mw-back mw-back-${which}`, i === s.token && !isCompact && "mw-followed"];

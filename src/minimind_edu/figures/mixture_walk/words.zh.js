@@ -1,8 +1,8 @@
-// The Chinese words of words.js as of 2e5c3d28.
+// The Chinese words of words.js as of 2453205f.
 
 export const mixtureWalkWords = {
   zh: {
-    title: "14 个词，4 个网络：每个词会去哪里？",
+    title: "每个词会去哪个网络？",
     titles: {
       word: "一个词：四个得分，两个回答，一个和",
       text: "每一行都去找自己的专家，再回到原位",
