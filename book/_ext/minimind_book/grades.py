@@ -42,7 +42,7 @@ def choice(grades: Iterable[str], language: str) -> nodes.raw:
 
 
 def mark(app: Sphinx, doctree: nodes.document) -> None:
-    """Give the entries of a page of corrections their classes, and put the buttons above the first part with entries."""
+    """Give the entries of a page their classes, and put the buttons above the first part that has entries."""
     if Path(app.env.doc2path(app.env.docname)) not in notebooks():
         return
     graded = {entry.number: entry.grade for entry in corrections()}
