@@ -30,38 +30,37 @@ class Square(Figure):
 ''',
     "figure.js": """// Square: a side to drag, and its area.
 
-import { h, svg, fill, setSize, slider, controlsOf, announcement, wordsOf, frame, mount } from "../../web/kit/kit.js";
+import { h, svg, fill, setSize, slider } from "../../web/kit/kit.js";
+import { figure } from "../../web/kit/figure.js";
 import { areaOf } from "./math.js";
 import { squareWords } from "./words.js";
 
 const UNIT = 20; // pixels
 
-function renderSquare({ model, el }) {
-  const words = wordsOf(squareWords);
-  const { bound, follow } = controlsOf(model);
-  const drawing = svg("svg", { role: "img" });
-  const verdict = announcement("square-verdict");
-  const control = bound(slider, "side", { label: words.side, min: 1, max: 9, step: 1, sym: "n" });
-  const stage = h("div", { class: "mm-stage" }, drawing, verdict);
-  const root = frame(words, { stage, control }, model.get("compact"));
+export default figure({
+  words: squareWords,
+  traits: ["side"],
+  create({ model, words, bound }) {
+    const drawing = svg("svg", { role: "img" });
 
-  function draw() {
-    const side = model.get("side");
-    setSize(drawing, 9 * UNIT, 9 * UNIT, words.picture(side));
-    const ones = Array.from({ length: areaOf(side) }, (_, i) => [(i % side) * UNIT, Math.floor(i / side) * UNIT]);
-    const size = UNIT - 2;
-    fill(
-      drawing,
-      ones.map(([x, y]) => svg("rect", { class: "square-area", x, y, width: size, height: size })),
-    );
-    verdict.set(words.area(areaOf(side)));
-    follow();
-  }
-
-  return mount(el, root, { model, traits: ["side"], draw });
-}
-
-export default { render: renderSquare };
+    function draw() {
+      const side = model.get("side");
+      setSize(drawing, 9 * UNIT, 9 * UNIT, words.picture(side));
+      const ones = Array.from({ length: areaOf(side) }, (_, i) => [(i % side) * UNIT, Math.floor(i / side) * UNIT]);
+      const size = UNIT - 2;
+      fill(
+        drawing,
+        ones.map(([x, y]) => svg("rect", { class: "square-area", x, y, width: size, height: size })),
+      );
+      return { verdict: words.area(areaOf(side)) };
+    }
+    return {
+      stage: h("div", { class: "mm-stage" }, drawing),
+      control: bound(slider, "side", { label: words.side, min: 1, max: 9, step: 1, sym: "n" }),
+      draw,
+    };
+  },
+});
 """,
     "math.js": """// The area of a square.
 

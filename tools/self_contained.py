@@ -20,6 +20,8 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Collection
+from functools import cache
 from pathlib import Path
 
 import nbformat
@@ -32,6 +34,8 @@ from tools.translated import blocks_of, merged_notebook, words_to_learn
 
 # What no chapter uses: the program that opens a reader's own model, and its page.
 LEFT_OUT = ("minimind_edu/__main__.py", "minimind_edu/inside/")
+# What only those carry whose code has this name in it: a quarter of a megabyte.
+ASKED_FOR = {"minimind_edu/trained/living/twin.safetensors": '"twin"'}
 _CHINESE = f"""
 os.environ["{LANGUAGE}"] = "zh"
 
@@ -81,14 +85,23 @@ def wheel_bytes() -> bytes:
         return stored(build_wheel(Path(folder)).read_bytes())
 
 
-def carried(wheel: bytes, chinese: bool = False) -> bytes:
-    """What chapters carry of a wheel: all but LEFT_OUT, and the Chinese of figures and checks only in Chinese."""
+def carried(wheel: bytes, chinese: bool = False, asked_for: Collection[str] = ()) -> bytes:
+    """What chapters carry of a wheel: all but LEFT_OUT and what of ASKED_FOR nobody asks for, and the Chinese of
+    figures and checks only in Chinese."""
+    left_out = (*LEFT_OUT, *(name for name in ASKED_FOR if name not in asked_for))
     target = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(wheel)) as whole, zipfile.ZipFile(target, "w") as new:
         for entry in whole.infolist():
-            if not entry.filename.startswith(LEFT_OUT) and (chinese or ".zh." not in entry.filename):
+            if not entry.filename.startswith(left_out) and (chinese or ".zh." not in entry.filename):
                 new.writestr(entry, whole.read(entry))
     return target.getvalue()
+
+
+def asked_for(chapter: Path) -> frozenset[str]:
+    """The files of ASKED_FOR that the code of a chapter names."""
+    cells = json.loads(chapter.read_text(encoding="utf-8"))["cells"]
+    code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+    return frozenset(file for file, name in ASKED_FOR.items() if name in code)
 
 
 def with_addresses(text: str, chinese: bool = False, folder: str = CHAPTERS.name) -> str:
@@ -134,10 +147,15 @@ def write_all(folder: Path, chapters: list[Path], chinese: bool = False) -> list
     if folder.resolve() in (CHAPTERS.resolve(), DEEPER.resolve()):
         raise ValueError(f"{folder} holds the chapters themselves, which would be replaced; name another folder")
     folder.mkdir(parents=True, exist_ok=True)
-    first_cell = install_cell.self_contained_source(carried(wheel_bytes(), chinese), chinese)
+    wheel = wheel_bytes()
+
+    @cache
+    def first_cell(files: frozenset[str]) -> str:
+        return install_cell.self_contained_source(carried(wheel, chinese, files), chinese)
+
     paths = [folder / chapter.name for chapter in chapters]
     for chapter, path in zip(chapters, paths, strict=True):
-        write(path, self_contained(chapter, first_cell, chinese))
+        write(path, self_contained(chapter, first_cell(asked_for(chapter)), chinese))
     return paths
 
 

@@ -54,15 +54,15 @@ RULES = (
     Rule("the Chinese of a page", r"zh/book/(?P<name>\w+)\.md",
          about="test_book_chinese.py", word="{name}", translation="{name}"),
     Rule("a reference table", r"(?:zh/)?book/reference/(?P<name>\w+)\..+|tools/corrections\.py",
-         tests="test_reference.py test_book_reference.py", translation="*"),
+         tests="test_reference.py test_book_reference.py test_search.py", translation="*"),
     Rule("words of all pages", r"zh/\w+\.\w+|README(?:\.zh)?\.md|book/\w+(?:\.zh)?\.png|_toc\.yml|_config\.yml",
          tests="test_translation.py test_translated.py", translation="*"),
     Rule("a still", r"book/stills/.+", tests="test_stills.py test_stored.py"),
     Rule("the theme", r"book/(?:theme|assets|scripts)/.+",
-         tests="test_book_looks.py test_book_accessible.py test_book_weight.py test_book_fonts.py"),
+         tests="test_book_looks.py test_book_accessible.py test_book_weight.py test_book_fonts.py test_search.py"),
     Rule("the extension of Sphinx", r"book/_ext/.+",
          tests="test_book_shapes.py test_book_notes.py test_book_reference.py test_book_mathematics.py "
-               "test_book_weight.py test_book_moved.py test_notation.py"),
+               "test_book_weight.py test_book_moved.py test_notation.py test_search.py"),
     Rule("what figures share", rf"{_IN}(?:web/|figures/)(?P<file>(?P<room>kit|stage|live)/.+)",
          tests="test_figures_kit.py test_{room}*.py test_figures_living.py test_figures_in_the_browser.py "
                "test_every_figure.py", mutants="figures/{file} web/{file}", translation="*"),

@@ -2,7 +2,7 @@
 
 model/    the parts, each standing only on those before it, and the chapter that teaches it:
 
-    config            every size and switch; upstream has MiniMind's own names
+    config            every size and switch; upstream has MiniMind's own names, foreign those of other programs
     norms             RMSNorm                                                                  02
     rope              rotated queries and keys                                                 04
     rope_frequencies  how fast each pair of channels rotates, YaRN                             05
@@ -22,8 +22,7 @@ The other rooms, which no part imports:
     measure/    what a call must move and compute (costs, counting, traffic), what it takes here (timing, machine), and
                 how it is drawn (plotting)                                                     14
     fast/       the same tokens, faster: the whole step in one file of C++; rounded weights    14, 15
-    weights/    checkpoints and configs in files, of MiniMind's, transformers' and our own; foreign has what each field
-                of another program's config means
+    weights/    checkpoints and configs in files, of MiniMind's, transformers' and our own
     hf/         into Hugging Face transformers and back, and into one file for llama.cpp (an optional extra)
     world/      small stories in two languages whose every probability is known, to train on and to judge by
     trained/    what was trained for the book, with what is stored of it:

@@ -32,11 +32,11 @@ from minimind_edu.inside.tokenizer import PageTokenizer, find_tokenizer, read_to
 from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.notebook import language
 from minimind_edu.trained import living
-from minimind_edu.trained.stored import file_to_write
 from minimind_edu.web.living_model import QUESTION, TOLD
 from minimind_edu.weights.checkpoints import read_checkpoint
 from minimind_edu.weights.files import SUFFIXES
 from minimind_edu.weights.hub import locate
+from minimind_edu.weights.writing import file_to_write
 
 FIRST_TEXTS = {  # of each language what goes on, and what is said to a model that answers
     "en": (

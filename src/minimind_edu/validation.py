@@ -155,18 +155,27 @@ def check_attention_mask(mask: Any, shape: Sequence[int | None], meaning: str = 
         )
 
 
-def check_finite(model: nn.Module) -> None:
+def check_finite(model: nn.Module, matrices_to: torch.dtype | None = None) -> None:
     """Raise a ValueError that names the first parameter that holds NaN or infinity, if one does.
 
     Not every such number reaches the logits: a row of the embedding may not be read, an expert not be visited. The
     smallest and the largest number tell, which is quicker than to look at each: NaN is both where there is one.
+
+    Args:
+        matrices_to: the dtype that matrices are about to be rounded to, and all else to float32; what becomes infinite
+            by that is refused, too. None: nothing is rounded.
     """
     for name, parameter in model.named_parameters():
         if parameter.numel() == 0 or not values_are_known(parameter):
             continue
         ends = torch.stack(parameter.detach().aminmax())
-        if not bool(ends.isfinite().all()):
+        then = ends
+        if matrices_to is not None:
+            then = ends.to(matrices_to if parameter.dim() == 2 else torch.float32)
+        if not bool(then.isfinite().all()):
             found = "NaN" if bool(ends.isnan().any()) else "infinity"
+            if bool(ends.isfinite().all()):
+                found = f"numbers up to {float(ends.abs().max()):.5g}, which are infinite in {then.dtype}"
             raise ValueError(
                 f"weights must be finite numbers, but {name} holds {found}; "
                 "take an earlier checkpoint, or convert the weights again if half precision overflowed"

@@ -3,14 +3,12 @@
 import re
 from pathlib import Path
 from types import SimpleNamespace
-from urllib.parse import quote
 
 import pytest
-from book_builder import NARROW, PAGES, TRANSLATED, context_of, settle, wait_until
+from book_builder import NARROW, PAGES, TRANSLATED, context_of, settle
 from browser import Watch
 from docutils import nodes
 from docutils.utils import new_document
-from minimind_book.chinese import Bigrams
 from minimind_book.together import keep_signs_at_formulas
 
 from tools import install_cell
@@ -173,25 +171,6 @@ def test_other_browsers_stay_where_they_are(reader, addresses, name):
     settle(page)
     assert page.url == f"{addresses['http']}/{name}.html"
     assert page.evaluate("localStorage.getItem('language')") is None
-
-
-def test_every_term_has_something_to_be_found_by():
-    rows = (ROOT / "zh" / "glossary.tsv").read_text(encoding="utf-8").splitlines()[1:]
-    for term in (row.split("\t")[1] for row in rows):
-        assert any(len(word) > 1 or len(HAN.findall(term)) < 3 for word in Bigrams({}).split(term)), term
-
-
-@pytest.mark.parametrize("words", ["权重共享", "后归一化", "输出层", "块", "模型的输出层", "LayerNorm"])
-@pytest.mark.parametrize("scheme", ["http", "file"])
-def test_the_search_finds_chinese(reader, addresses, scheme, words):
-    page = reader("zh-CN")
-    watch = Watch(page)
-    page.goto(f"{addresses[scheme]}/zh/search.html?q={quote(words)}")
-    wait_until(page, "() => document.querySelector('.search-summary')?.textContent")  # comes after the last result
-    found = page.eval_on_selector_all("#search-results li a", "all => all.map((one) => one.href)")
-    assert any("/zh/chapters/C3_whole_model" in one for one in found)
-    assert "找到的页面和小节" in page.inner_text("#search-results")
-    assert not watch.problems
 
 
 @pytest.mark.parametrize("name", [TRANSLATED[0], *ENGLISH[:1]])

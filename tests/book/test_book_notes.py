@@ -1,6 +1,5 @@
 """The map of the source notes: all their sections in their order, all that they teach, all their corrections."""
 
-import json
 import re
 
 import pytest
@@ -67,8 +66,3 @@ def test_the_map_in_chinese_names_chapters_in_chinese_and_says_no_term_twice(htm
     assert '<span class="chapter">3 · 注意力</span>' in page and "3 · Attention" not in page
     assert "勘误：" in page and "整份文档" in page and "E02 · RMSNorm 实测快 7.7 倍" in page
     assert 'class="chinese"' not in page and len(re.findall("水压", page)) == 1
-
-
-@pytest.mark.parametrize("term", ["水压", "眼镜", "信噪比", "空间换时间", "零拷贝"])
-def test_terms_of_the_notes_are_words_of_the_search(html, term):
-    assert f"{json.dumps(term)}:" in (html / "searchindex.js").read_text(encoding="utf-8")

@@ -127,6 +127,15 @@ def test_figures_are_numbered_in_their_order_but_for_quizzes(monkeypatch):
     assert done.count(host.OPENING_CLASS) == 3 and done.count("inert") == 2 and "<b>rotation_dials</b>" in done
 
 
+def test_a_second_figure_of_a_kind_holds_only_what_the_first_has_otherwise(monkeypatch):
+    """The one at the head is compact, of which a whole one says nothing."""
+    monkeypatch.setattr(figures, "read", lambda file: "")
+    states = ('{"at":1,"compact":true,"long":[1,2]}', '{"at":2,"long":[1,2]}')
+    done = figures.Numbering("en").complete("".join(host.element("roofline", state, "") for state in states))
+    found = re.findall(r'<script type="application/json"([^>]*)>(.*?)</script>', done)
+    assert found == [("", states[0]), (' data-like="figure-1"', '{"at":2,"compact":null}')]
+
+
 def test_a_figure_that_was_never_drawn_stops_the_build():
     with pytest.raises(RuntimeError, match=r"nothing-\w+\.html is missing.*tools\.stills"):
         figures.read(host.still_name("nothing", "{}"))
@@ -343,14 +352,17 @@ def test_the_picture_of_the_card_shows_what_the_page_says():
 
 def test_the_card_of_the_living_model_shows_its_exams():
     """Every kind of question has a row, and the numbers are those of the stored card."""
-    known = living.card()
-    exam, recipe = card.exam_rows(known), card.recipe_rows(known)
+    known, twin = living.card(), living.card("twin")
+    exam, recipe = card.exam_rows(known, twin), card.recipe_rows(known, twin)
     assert len(exam) == len(world.QUESTIONS) + 1 and set(card.words()["asks"]) == set(world.QUESTIONS)
     for kind, row in zip(card.words()["asks"], exam, strict=False):
         assert row[1] == f"{100 * known['int8']['accuracy'][kind]:.1f} %"
-        assert row[2:] == [f"{100 * run['accuracy'][kind]:.1f} %" for run in known["runs"]]
-    assert card.exam_titles(known)[2:] == ["Seed 0", "Seed 1", "Seed 2"]
-    assert exam[-1][1] == f"{known['int8']['kl']:.3f}"
+        assert row[2] == f"{100 * twin['int8']['accuracy'][kind]:.1f} %"
+        assert row[3:] == [f"{100 * run['accuracy'][kind]:.1f} %" for run in known["runs"]]
+    assert card.exam_titles(known)[2:] == ["Twin, in int8", "Seed 0", "Seed 1", "Seed 2"]
+    assert exam[-1][1:3] == [f"{one['int8']['kl']:.3f}" for one in (known, twin)]
+    assert [row[1] for row in recipe if row[0] == "Seeds trained"] == ["0, 1, 2; stored: 1, its twin: 0"]
+    assert known["bytes"] == twin["bytes"]
     text = " ".join(" ".join(row) for row in recipe)
     assert f"{known['parameters']:,}" in text and f"{known['bytes']:,} bytes" in text
     assert card.spread([0.25, 0.5], card.percent) == "25.0 % to 50.0 %"
@@ -358,16 +370,17 @@ def test_the_card_of_the_living_model_shows_its_exams():
 
 def test_the_chinese_card_has_the_same_numbers(monkeypatch):
     known = living.card()
+    both = known, living.card("twin")
 
     def numbers() -> list[list[str]]:
-        rows = card.exam_rows(known) + card.recipe_rows(known)
+        rows = card.exam_rows(*both) + card.recipe_rows(*both)
         return [sorted(re.findall(r"\d[\d,.]*\d|\d", " ".join(row))) for row in rows]
 
     english = numbers()
     monkeypatch.setattr(card.chinese, "IS_CHINESE", True)
     assert numbers() == english and card.words()["asks"].keys() == card.WORDS["en"]["asks"].keys()
     assert card.spread([0.25, 0.5], card.percent) == "25.0% 到 50.0%"
-    rows = [card.exam_titles(known), *card.exam_rows(known), *card.recipe_rows(known)]
+    rows = [card.exam_titles(known), *card.exam_rows(*both), *card.recipe_rows(*both)]
     assert all(re.search("[\u3400-\u9fff]", row[0]) for row in rows)
 
 

@@ -294,30 +294,35 @@ def test_dropout_is_not_left_out_silently():
 
 
 NOT_FINITE = {
-    "NaN": (torch.float32, "model.layers.1.mlp.up_proj", torch.nan),
-    "infinity": (torch.float32, "model.layers.0.self_attn.o_proj", -torch.inf),
-    "infinite once rounded": (torch.float32, "lm_head", 3.4028e38),
-    "beyond float32": (torch.float64, "model.layers.1.mlp.gate_proj", 1e300),
-    "a gain": (torch.float32, "model.layers.1.input_layernorm", torch.nan),
-    "a gain beyond float32": (torch.float64, "model.norm", 1e300),
+    "NaN": (torch.float32, "model.layers.1.mlp.up_proj", torch.nan, "NaN"),
+    "infinity": (torch.float32, "model.layers.0.self_attn.o_proj", -torch.inf, "infinity"),
+    "infinite once rounded": (torch.float32, "lm_head", 3.4028e38, r"numbers up to 3.4028e\+38, .* in torch.bfloat16"),
+    "beyond float32": (
+        torch.float64,
+        "model.layers.1.mlp.gate_proj",
+        1e300,
+        r"numbers up to 1e\+300, which are infinite",
+    ),
+    "a gain": (torch.float32, "model.layers.1.input_layernorm", torch.nan, "NaN"),
+    "a gain beyond float32": (torch.float64, "model.norm", 1e300, r"numbers up to 1e\+300, .* in torch.float32"),
 }
 
 
 @every_precision
-@pytest.mark.parametrize("dtype, name, value", NOT_FINITE.values(), ids=NOT_FINITE)
-def test_a_weight_that_is_not_finite_once_rounded_is_refused(dtype, name, value, to):
+@pytest.mark.parametrize("dtype, name, value, found", NOT_FINITE.values(), ids=NOT_FINITE)
+def test_a_weight_that_is_not_finite_once_rounded_is_refused(dtype, name, value, found, to):
     model = tiny_model(dtype=dtype, tie_word_embeddings=False, intermediate_size=64)
     with torch.no_grad():
         model.get_submodule(name).weight.view(-1)[3] = value
     if value == 3.4028e38 and to != "bfloat16":
         fast.rounded_decoder(model, to)  # large, and finite
     else:
-        with pytest.raises(ValueError, match=f"must be finite numbers, .* but {name}.weight holds "):
+        with pytest.raises(ValueError, match=f"must be finite numbers, but {name}.weight holds {found}"):
             fast.rounded_decoder(model, to)
     embedding = tiny_model(dtype=dtype, tie_word_embeddings=False, intermediate_size=64)
     with torch.no_grad():
         embedding.model.embed_tokens.weight[5, 5] = torch.nan
-    with pytest.raises(ValueError, match="finite numbers, .* but model.embed_tokens.weight holds nan"):
+    with pytest.raises(ValueError, match="finite numbers, but model.embed_tokens.weight holds NaN"):
         fast.rounded_decoder(embedding, to)
 
 

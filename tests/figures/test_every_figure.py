@@ -54,6 +54,20 @@ TABLE = {
         text=({"variant": "ReLU"}, "AblationLab(variant='ReLU')"),
         refused=[({"variant": "no luck"}, "no luck")],
     ),
+    "moved_query": Asked(
+        settings=[{"back": back} for back in (0, 3, 12)],
+        further=[{"shows": "key", "start": 100}, {"word": 12, "back": 11}],
+        phone=SCROLLED,
+        controls=1,
+        text=({"back": 4}, "MovedQuery(shows='keys', back=4, start=0)"),
+        refused=[
+            ({"back": 13}, "'back' .* should not be greater than 12, but a value of 13"),
+            ({"word": 23}, "'word' .* should not be greater than 22, but a value of 23"),
+            ({"start": -1}, "'start' .* should not be less than 0, but a value of -1"),
+            ({"shows": "values"}, "'shows' .* expected any of"),
+            ({"stored": {}}, '"stored" trait is read-only'),
+        ],
+    ),
     "attention_xray": Asked(
         controls=len(TOKENS),
         refused=[

@@ -137,8 +137,23 @@ def test_chapters_carry_all_but_the_page_of_a_readers_own_model(wheel, entries):
         found = {entry.filename: archive.read(entry) for entry in archive.infolist()}
     left_out = entries.keys() - found.keys()
     assert {"minimind_edu/__main__.py", "minimind_edu/inside/page.js"} <= left_out
-    assert all("/inside/" in name or name.endswith("edu/__main__.py") or ".zh." in name for name in left_out)
+    assert all(re.search(r"/inside/|edu/__main__\.py$|\.zh\.|/twin\.safetensors$", name) for name in left_out)
     assert found == {name: content for name, content in entries.items() if name not in left_out}
+
+
+def test_only_who_asks_for_the_second_trained_model_carries_it(wheel, tmp_path):
+    [twin] = self_contained.ASKED_FOR
+    with zipfile.ZipFile(io.BytesIO(self_contained.carried(wheel, asked_for=[twin]))) as archive:
+        whole = set(archive.namelist())
+    with zipfile.ZipFile(io.BytesIO(self_contained.carried(wheel))) as archive:
+        assert whole - set(archive.namelist()) == {twin}
+    chapter = tmp_path / "chapter.ipynb"
+    for source, files in (('living_model("twin")', {twin}), ("living_model()", set())):
+        cells = [nbformat.v4.new_markdown_cell('its "twin"'), nbformat.v4.new_code_cell(source)]
+        nbformat.write(nbformat.v4.new_notebook(cells=cells), chapter)
+        assert self_contained.asked_for(chapter) == files
+    packed = len(install_cell.self_contained_source(self_contained.carried(wheel, asked_for=[twin])))
+    assert packed < 1_160_000  # what a download weighs that has both models
 
 
 def test_what_chapters_carry_has_all_figures_and_says_what_it_lacks(wheel, tmp_path):
@@ -240,12 +255,16 @@ def test_the_chapters_themselves_are_never_replaced(monkeypatch, tmp_path):
             self_contained.write_all(folder, sorted(self_contained.CHAPTERS.glob("C*.ipynb")))
 
 
-def test_the_package_is_compressed_once_for_all_chapters(monkeypatch, tmp_path):
+def test_the_package_is_compressed_once_for_all_chapters_that_carry_the_same(monkeypatch, tmp_path):
     calls = []
     monkeypatch.setattr(install_cell, "self_contained_source", lambda wheel, chinese: calls.append(wheel) or "pass")
+    monkeypatch.setattr(self_contained, "asked_for", lambda chapter: frozenset({"one file"} & {chapter.stem}))
     chapters = sorted(self_contained.CHAPTERS.glob("C*.ipynb"))
     assert len(self_contained.write_all(tmp_path, chapters)) == len(chapters) > 1
     assert len(calls) == 1
+    monkeypatch.setattr(self_contained, "asked_for", lambda chapter: frozenset(self_contained.ASKED_FOR))
+    self_contained.write_all(tmp_path, chapters)
+    assert len(calls) == 2 and len(calls[0]) < len(calls[1])
 
 
 def test_a_build_that_fails_says_what_helps(monkeypatch, tmp_path):

@@ -71,20 +71,3 @@ def test_rounding_reaches_all_floats_and_nothing_else():
     value = {"a": [1.23456, 2, "x", None, True], "b": {"c": [[0.0004]]}}
     assert stored.rounded(value) == {"a": [1.235, 2, "x", None, True], "b": {"c": [[0.0]]}}
     assert stored.rounded(1.23456, 1) == 1.2
-
-
-def test_a_link_stays_and_the_file_that_it_leads_to_is_replaced(tmp_path):
-    (tmp_path / "store").mkdir()
-    link, path = tmp_path / "link.json", tmp_path / "store/runs.json"
-    link.symlink_to(path)
-    for text in ("first", "second"):
-        stored.write(text, link)
-        assert link.is_symlink() and path.read_text() == text
-    assert list((tmp_path / "store").iterdir()) == [path]
-
-
-def test_what_cannot_be_a_file_is_said(tmp_path):
-    with pytest.raises(FileNotFoundError, match=f"there is no folder {tmp_path}/no to save a.json in; make it first"):
-        stored.write("", tmp_path / "no/a.json")
-    with pytest.raises(IsADirectoryError, match=f"{tmp_path} is a folder, so no file can be saved there"):
-        stored.write("", tmp_path)

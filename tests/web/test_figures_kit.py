@@ -150,3 +150,71 @@ def test_a_bound_control_shows_its_trait_writes_and_follows_it(page):
     assert page.evaluate("traits") == {"length": 32, "scaled": False, "kind": "a", "power": 10000}
     page.evaluate("Object.assign(traits, { length: 5, scaled: true, kind: 'b', power: 1 }), follow()")
     assert page.evaluate(SHOWN) == [[1, True, "b", 0], ["4 words", "0"]]
+
+
+# A whole figure in ten lines: its trait, what it draws and what it says.
+WHOLE = """async (compact) => {
+    const { figure } = await import("/web/kit/figure.js");
+    const { h } = await import("/web/kit/kit.js");
+    const words = { title: "Whole", titleCompact: "Small", caption: "Why", more: "More", length: "Length" };
+    const heard = {};
+    const traits = { length: 2, compact };
+    const on = (event, cb) => (heard[event] = cb);
+    const [get, set] = [(name) => traits[name], (name, value) => (traits[name] = value)];
+    window.model = { get, set, on, off() {}, save_changes() {} };
+    window.change = (length) => (model.set("length", length), heard["change:length"]());
+    const { render } = figure({
+        words: { en: words },
+        traits: ["length"],
+        verdict: "own",
+        create({ model, words, isCompact, bound, redraw }) {
+            const stage = h("div", { class: "mm-stage" });
+            const length = bound(slider, "length", { label: words.length, min: 0, max: 9, step: 1 });
+            let extra = 0;
+            Object.assign(window, { add: (x) => (extra = x, redraw()) });
+            const draw = (width) => {
+                const sum = model.get("length") + extra;
+                fill(stage, `drawn ${sum} at ${width}`);
+                const numbers = [["sum", String(sum)]];
+                if (sum < 5) return { verdict: "short", numbers, isStory: false };
+                return { verdict: "long", tone: "bad", numbers, title: "Changed", isStory: true };
+            };
+            return { stage, control: length, more: ["folded"], draw };
+        },
+    });
+    const el = document.querySelector("#here");
+    el.replaceChildren();
+    el.style.width = "300px";
+    window.remove = render({ model, el });
+    await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+}"""
+
+
+def test_a_figure_says_what_its_drawing_returns(page):
+    serve(page, KIT_PAGE)
+    page.evaluate(WHOLE, False)
+    figure = page.locator("figure.mm-fig")
+    assert figure.locator(".mm-title").inner_text() == "Whole"
+    width = figure.locator(".mm-stage").evaluate("stage => stage.clientWidth")
+    assert figure.locator(".mm-stage").inner_text() == f"drawn 2 at {width}"
+    assert figure.locator(".mm-verdict.own").inner_text() == "short"
+    assert figure.get_attribute("data-story") == "false"
+    page.evaluate("change(7)")
+    assert page.get_by_role("slider", name="Length").input_value() == "7", "a control follows its trait"
+    assert figure.locator(".mm-title").inner_text() == "Changed"
+    assert figure.locator(".mm-verdict").get_attribute("data-tone") == "bad"
+    assert figure.locator(".mm-readout dd").inner_text() == "7"
+    assert figure.get_attribute("data-story") == "true"
+    page.evaluate("change(2), add(1)")
+    assert figure.locator(".mm-stage").inner_text() == f"drawn 3 at {width}", "redraw knows the width"
+    assert figure.locator(".mm-verdict").get_attribute("data-tone") is None
+    page.evaluate("remove()")
+    assert page.locator("figure").count() == 0
+
+
+def test_a_compact_figure_has_its_title_and_says_nothing_below(page):
+    serve(page, KIT_PAGE)
+    page.evaluate(WHOLE, True)
+    assert page.locator(".mm-title").inner_text() == "Small"
+    assert page.locator("figure .mm-verdict, figure .mm-readout, figure .mm-more").count() == 0
+    assert page.get_by_role("slider", name="Length").is_visible()

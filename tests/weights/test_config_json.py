@@ -7,9 +7,9 @@ from transformers import AutoConfig, GenerationConfig, LlamaConfig, Qwen3Config,
 
 from minimind_edu.hf import MiniMindEduConfig
 from minimind_edu.model.config import MiniMindConfig
+from minimind_edu.model.foreign import FAMILIES
 from minimind_edu.model.rope_frequencies import RopeScaling
 from minimind_edu.weights.config_json import values_of
-from minimind_edu.weights.foreign import FAMILIES
 
 # What every file of transformers says; its own switches are absent or off.
 SIZES = {

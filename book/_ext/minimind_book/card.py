@@ -28,12 +28,13 @@ WORDS: dict[str, dict[str, Any]] = {
         "to": "{} to {}",
         "question": "Question",
         "stored": "Stored, in int8",
+        "twin": "Twin, in int8",
         "seed": "Seed {}",
         "kl": "KL from the world, nats per word",
         "recipe": {
             "Parameters": "{parameters:,}",
-            "File": "{bytes:,} bytes: int8 rows, a float32 scale for each",
-            "Seeds trained": "{seeds}; stored: {stored}",
+            "Each file": "{bytes:,} bytes: int8 rows, a float32 scale for each",
+            "Seeds trained": "{seeds}; stored: {stored}, its twin: {twin}",
             "Learned from": "{steps:,} batches of {batch_size} stories of {length} words",
             "Optimizer": "AdamW, learning rate {learning_rate}, warm-up {warmup} steps, cosine",
             "Initialization": "normal, standard deviation {initializer_range}",
@@ -54,12 +55,13 @@ WORDS: dict[str, dict[str, Any]] = {
         "to": "{} 到 {}",
         "question": "问题",
         "stored": "存下的，int8",
+        "twin": "孪生模型，int8",
         "seed": "种子 {}",
         "kl": "与这个世界的 KL 散度，nat 每词",
         "recipe": {
             "参数": "{parameters:,} 个",
-            "文件": "{bytes:,} 字节：int8 的行，每行一个 float32 的缩放因子",
-            "训练过的种子": "{seeds}；存下的：{stored}",
+            "每个文件": "{bytes:,} 字节：int8 的行，每行一个 float32 的缩放因子",
+            "训练过的种子": "{seeds}；存下的：{stored}，它的孪生模型：{twin}",
             "读过": "{steps:,} 批，每批 {batch_size} 个故事，每个 {length} 个词",
             "优化器": "AdamW，学习率 {learning_rate}，预热 {warmup} 步，余弦",
             "初始化": "正态分布，标准差 {initializer_range}",
@@ -97,21 +99,22 @@ def table(titles: list[str], rows: Sequence[Sequence[str | list[nodes.Node]]]) -
 
 
 def exam_titles(card: dict[str, Any]) -> list[str]:
-    """A column for the stored weights, and one for each seed as it was trained."""
+    """A column for the stored weights, for their twin's, and one for each seed as it was trained."""
     said = words()
-    return [said["question"], said["stored"], *(said["seed"].format(run["seed"]) for run in card["runs"])]
+    seeds = (said["seed"].format(run["seed"]) for run in card["runs"])
+    return [said["question"], said["stored"], said["twin"], *seeds]
 
 
-def exam_rows(card: dict[str, Any]) -> list[list[str]]:
+def exam_rows(card: dict[str, Any], twin: dict[str, Any]) -> list[list[str]]:
     """A row for each kind of question, and one for the distance from the world."""
-    exams, said = [card["int8"], *card["runs"]], words()
+    exams, said = [card["int8"], twin["int8"], *card["runs"]], words()
     rows = [[asks, *(percent(one["accuracy"][kind]) for one in exams)] for kind, asks in said["asks"].items()]
     return [*rows, [said["kl"], *(f"{one['kl']:.3f}" for one in exams)]]
 
 
-def recipe_rows(card: dict[str, Any]) -> list[list[str]]:
+def recipe_rows(card: dict[str, Any], twin: dict[str, Any]) -> list[list[str]]:
     """What made the weights."""
-    told = card | card["recipe"]
+    told = card | card["recipe"] | {"twin": twin["stored"]}
     told["seeds"] = ", ".join(str(run["seed"]) for run in card["runs"])
     told["minutes"] = spread([run["cpu_seconds"] / 60 for run in card["runs"]], "{:.0f}".format)
     return [[what, text.format(**told)] for what, text in words()["recipe"].items()]
@@ -134,11 +137,11 @@ class CardPart(Directive):
 
     def run(self) -> list[nodes.Node]:
         """Build the table or the picture."""
-        card = living.card()
+        card, twin = living.card(), living.card("twin")
         if self.arguments[0] == "recipe":
-            return [table(["", ""], recipe_rows(card))]
+            return [table(["", ""], recipe_rows(card, twin))]
         if self.arguments[0] == "exam":
-            return [table(exam_titles(card), exam_rows(card))]
+            return [table(exam_titles(card), exam_rows(card, twin))]
         if self.arguments[0] == "learning":
             drawn = inline(learning(card).svg, "")
             return [nodes.raw("", chinese.in_markup(drawn) if chinese.IS_CHINESE else drawn, format="html")]

@@ -15,8 +15,6 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
-from sphinx.search import SearchLanguage
-from sphinx.search.en import SearchEnglish
 from sphinx.transforms import SphinxTransform
 
 from minimind_book.words import words
@@ -130,53 +128,6 @@ def joined_text(before: str, text: str, after: str) -> str:
     return joined.lstrip(" ") if _PAUSE.fullmatch(before) else joined
 
 
-# Characters that nobody looks for, and that cut a row of others: with them the index would be half as large again. What
-# they leave of a term (zh/glossary.tsv) finds it.
-_SILENT = "的了着是在就也都这那它你我们把被吗呢吧个么什怎哪谁而但所以为可会要给让从只很更再每各些没此其之己到来去"
-_LETTER = f"(?![{_SILENT}])[\u3400-\u9fff]"
-_PARTS = f"(?:{_LETTER})+|[a-zA-Z0-9_]+"
-
-
-class Bigrams(SearchLanguage):
-    """Search in Chinese without a dictionary: every two neighboring characters are a word, here and in the browser."""
-
-    lang = "zh"
-    language_name = "Chinese"
-    js_stemmer_code = SearchEnglish.js_stemmer_code
-    stopwords = SearchEnglish.stopwords
-    # A function, for Sphinx's own script declares a variable of this name.
-    js_splitter_code = f"""
-function splitQuery(query) {{
-  return [...query.matchAll(/{_PARTS.encode("unicode_escape").decode()}/g)].flatMap(([part]) =>
-    !/[\\u3400-\\u9fff]/.test(part) || part.length === 1
-      ? [part]
-      : Array.from({{ length: part.length - 1 }}, (_, i) => part.slice(i, i + 2)),
-  );
-}}
-"""
-    _parts = re.compile(_PARTS)
-
-    def init(self, options: dict[str, str]) -> None:
-        """Called by Sphinx; the stemmer of English words."""
-        self.english = SearchEnglish(options)
-
-    def split(self, text: str) -> list[str]:
-        """Words of Latin letters; of Chinese, characters and pairs of them."""
-        found: list[str] = []
-        for part in self._parts.findall(text):
-            pairs = [part[i : i + 2] for i in range(len(part) - 1)]
-            found += [part] if part[0] < "\u3400" else [*part, *pairs]
-        return found
-
-    def stem(self, word: str) -> str:
-        """What the index holds of a word."""
-        return self.english.stem(word) if word[:1] < "\u3400" else word
-
-    def word_filter(self, word: str) -> bool:
-        """Whether the index holds it."""
-        return self.english.word_filter(word) if word[:1] < "\u3400" else True
-
-
 def setup(app: Sphinx) -> None:
     """Connect what the Chinese edition needs, if this is it."""
     if not IS_CHINESE:
@@ -185,4 +136,3 @@ def setup(app: Sphinx) -> None:
     app.connect("source-read", read_in_chinese)
     app.connect("doctree-read", join_lines, priority=400)
     app.add_transform(EnglishAnchors)
-    app.add_search_language(Bigrams)

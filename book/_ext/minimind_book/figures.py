@@ -38,9 +38,9 @@ STILLS = ROOT / "book" / "stills"
 HOST = "figure_host.js"
 
 # Pages whose figure asks for the living model as soon as it is there: all of it comes with the page.
-AT_ONCE = {"book/live": ("minimind_live", host.LIVING)}
+AT_ONCE = {"book/live": ("minimind_live", host.LIVING), "book/index": ("guess_first",)}
 MAP = "model_map"
-UNNUMBERED = {"quiz", MAP}
+UNNUMBERED = {"quiz", MAP, "guess_first"}
 
 
 def strip_file(part: str) -> str:
@@ -104,21 +104,27 @@ def read_in_strip(place: str) -> str:
 
 
 def face() -> str:
-    """The strip of all chapters, which fills as they are read: how many there are for each part."""
+    """The strip of all chapters, which fills as they are read and is seen from the first on: how many of each part."""
     of_parts = Counter(read_in_strip(chapter.place) for chapter in chapters().values())
     counts = escape(json.dumps(of_parts))
     drawing = model_map.strip_drawing("")
-    return f'<div class="mm-fig mp-strip mp-face" data-chapters="{counts}">{drawing}<p class="read-so-far"></p></div>'
+    said = '<p class="read-so-far"></p>'
+    return f'<div class="mm-fig mp-strip mp-face" hidden data-chapters="{counts}">{drawing}{said}</div>'
 
 
 def open_with_figure(app: Sphinx, doctree: nodes.document) -> None:
-    """Put the place of a chapter in the model, and its compact figure, right below its title."""
+    """Put the place of a chapter in the model, and its compact figure, right below its title.
+
+    The front page opens with the figure that it names first, and has the strip of all chapters above its questions.
+    """
     chapter = chapters().get(app.env.docname)
     if chapter is None and app.env.docname != app.config.root_doc:
         return
     title = next(doctree.findall(nodes.title))
     if chapter is None:
-        title.parent.insert(title.parent.index(title) + 1, nodes.raw("", face(), format="html"))
+        next(one for one in doctree.findall(nodes.raw) if host.figures_in(one.astext()))["opening"] = True
+        questions = next(doctree.findall(nodes.enumerated_list))  # the strip fills as they are answered
+        questions.parent.insert(questions.parent.index(questions), nodes.raw("", face(), format="html"))
         return
     node = raw(*chapter.opening)
     node["opening"] = True
@@ -156,7 +162,9 @@ class Numbering:
                 extra["number"] = self.words["figure"].format(self.count)
                 like, shared = self.first.setdefault(name, (extra["id"], json.loads(state)))
                 if like != extra["id"]:
-                    own = {key: value for key, value in json.loads(state).items() if shared.get(key, ...) != value}
+                    whole = json.loads(state)
+                    own = {key: value for key, value in whole.items() if shared.get(key, ...) != value}
+                    own |= dict.fromkeys(shared.keys() - whole.keys())  # null: a whole figure is not compact
                     extra |= {"like": like, "state": to_json(own)}
             return extra
 

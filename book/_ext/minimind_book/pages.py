@@ -61,7 +61,7 @@ PLAIN_TOKENS = {"n", "p", "w", "nb"}  # token classes that no rule colors
 _TOKEN = re.compile(r'<span class="(\w+)">([^<]*)</span>')
 _DOT = re.compile(r"(?<=\w)(?=[./]\w)")
 _JOINT = re.compile(r"(?<=\w)(?=_)|(?<=[a-z0-9])(?=[A-Z])")  # of snake_case and CamelCase
-WHOLE = 18  # characters of a name, or of what is between its dots, that fit into a narrow column
+WHOLE = 16  # characters of a name, or of what is between its dots, that fit into a narrow column
 _FLAG = re.compile(r"(?<= )--?\w[\w-]*")  # of a command: a browser would break the line after its dash
 
 
@@ -311,7 +311,6 @@ def remove_unused(app: Sphinx, error: Exception | None) -> None:
     static = Path(app.outdir) / "_static"
     needed = {path.name for path in (THEME / "static").iterdir()} | {"figures", "share.png"}
     needed.add(Path(install_cell.wheel_path()).name)
-    needed |= {"documentation_options.js", "doctools.js", "sphinx_highlight.js", "searchtools.js", "language_data.js"}
     for path in static.iterdir():
         if path.name not in needed:
             shutil.rmtree(path) if path.is_dir() else path.unlink()

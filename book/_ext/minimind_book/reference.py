@@ -46,6 +46,12 @@ def rows_of(name: str) -> tuple[list[str], list[list[str]]]:
     return titles, rows
 
 
+def terms() -> list[str]:
+    """The English terms of the glossary, in the order in which rows_of() has its rows."""
+    rows = (FOLDER / "glossary.tsv").read_text(encoding="utf-8").splitlines()[1:]
+    return [row.partition("\t")[0] for row in rows]
+
+
 CORRECTIONS = {  # titles of the columns
     "en": ["", "In the notes", "The claim", "It is", "The truth", WHERE],
     "zh": ["", "在笔记里", "说法", "判定", "事实", WHERE],

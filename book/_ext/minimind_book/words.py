@@ -87,22 +87,17 @@ SCRIPT_WORDS = {
         "reset": "恢复初始状态",
         "right": "猜对了。",
         "wrong": "不对。",
-        "read": "已读 {} 章，共 {} 章",
-        "unread": "读到哪里，就填到哪里；只有这个浏览器知道。",
+        "read": "已读 {} 章，共 {} 章；只有这个浏览器知道",
     },
     "host": {
         "table": "初始数值（表格）",
         "failed": "这张图没能在这个浏览器里启动；这里改为列出它的数值。",
     },
     "search": {
-        "Searching": "正在搜索",
-        "Preparing search...": "正在准备搜索……",
-        "Search Results": "搜索结果",
-        "Search finished, found ${resultCount} page(s) matching the search query.": (
-            "找到的页面和小节：${resultCount}。"
-        ),
-        "Your search did not match any documents. Please make sure that all words are spelled correctly and that "
-        "you've selected enough categories.": "没有找到。请换一个词，或者少写几个字。",
+        "found": "找到的页面和小节：{}。",
+        "nothing": "没有找到。请换一个词，或者少写几个字。",
+        "instead": "书里没有“{}”，这里找的是“{}”。",
+        "all": "全部结果",
     },
 }
 

@@ -13,8 +13,7 @@
     reset: "Back to the start",
     right: "Right.",
     wrong: "Not quite.",
-    read: "{} of {} chapters read",
-    unread: "Fills as you read; only this browser knows.",
+    read: "{} of {} chapters read; only this browser knows.",
   };
   const all = (selector, inside = document) => [...inside.querySelectorAll(selector)];
 
@@ -135,17 +134,21 @@
   addEventListener("hashchange", reveal);
   reveal();
 
-  const sought = kept.read("sought"); // search_setup.js leaves it for the page that a result leads to
+  const sought = kept.read("sought"); // found.js leaves it for the page that a result leads to
   if (sought) {
     kept.write("sought", "");
-    const article = document.querySelector("article");
+    const section = document.getElementById(unescaped(location.hash.slice(1)));
     const texts = [];
-    const walker = document.createTreeWalker(article, NodeFilter.SHOW_TEXT);
+    const walker = document.createTreeWalker(document.querySelector("article"), NodeFilter.SHOW_TEXT);
     while (walker.nextNode()) if (!walker.currentNode.parentElement.closest(".install")) texts.push(walker.currentNode);
-    // All that was typed as it is, or else the first of its words; in a heading, in what is open, or anywhere.
+    // All that was typed as it is, or else the first of its words; in the section, in a heading, in what is open, or
+    // anywhere.
     const whole = sought.toLowerCase();
+    const here = texts.filter((node) => section?.contains(node));
     const [text, hits] = [whole, ...whole.split(/\s+/)]
-      .map((term) => [term, texts.filter((node) => node.data.toLowerCase().includes(term))])
+      .flatMap((term) =>
+        [here, texts].map((some) => [term, some.filter((node) => node.data.toLowerCase().includes(term))]),
+      )
       .find(([term, found]) => term && found.length) ?? [whole, []];
     const hit =
       hits.find((node) => node.parentElement.closest("h2, h3")) ??
@@ -159,7 +162,9 @@
       range.setStart(hit, start);
       range.setEnd(hit, start + text.length);
       getSelection().addRange(range);
-      if (!location.hash) scrollBy(0, range.getBoundingClientRect().top - innerHeight / 3);
+      // Where the section begins is where the result led to, unless the words are further down.
+      const { top } = range.getBoundingClientRect();
+      if (!section || top > innerHeight - 80) scrollBy(0, top - innerHeight / 3);
     }
   }
 
@@ -246,6 +251,36 @@
     event.preventDefault();
     field.focus();
   });
+
+  // The search comes with the first letter that somebody types, and looks while one types.
+  let search;
+  const script = (file) =>
+    new Promise((done, failed) =>
+      document.head.append(
+        Object.assign(document.createElement("script"), {
+          src: root.dataset.content_root + file,
+          async: false, // the words come before what looks through them
+          onload: done,
+          onerror: failed,
+        }),
+      ),
+    );
+  addEventListener("input", async ({ target }) => {
+    if (!target.matches("input[type=search]")) return;
+    try {
+      await (search ??= Promise.all(["search_texts.js", "_static/search.js", "_static/found.js"].map(script)));
+    } catch {
+      search = null; // no network: the next letter tries again
+      return;
+    }
+    showFound(target);
+  });
+  const asked = document.querySelector("article input[type=search]");
+  if (asked) {
+    asked.value = new URLSearchParams(location.search).get("q") ?? "";
+    asked.form.addEventListener("submit", (event) => event.preventDefault()); // it is there already
+    if (asked.value) asked.dispatchEvent(new Event("input", { bubbles: true }));
+  }
 
   // Letters that stand for the same thing light up together, in text, formulas and figures.
   let lit = [];
@@ -481,8 +516,7 @@
       face.querySelector(`[data-part="${part}"]`).style.setProperty("--read", `${Math.round(100 * share)}%`);
     }
     const count = Object.values(chapters).reduce((sum, one) => sum + one, 0);
-    face.querySelector("p").textContent = read.length
-      ? words.read.replace("{}", Math.min(read.length, count)).replace("{}", count)
-      : words.unread;
+    face.hidden = !read.length;
+    face.querySelector("p").textContent = words.read.replace("{}", Math.min(read.length, count)).replace("{}", count);
   });
 })();

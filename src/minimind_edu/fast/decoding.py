@@ -206,7 +206,7 @@ class CompiledDecoder:
     def _tell(self, reason: str | None) -> None:
         """Warn who called from outside the package, once as long as the reason stays the same."""
         if reason is not None and reason != self._told:
-            frame, level = sys._getframe(), 1
+            frame, level = sys._getframe(), 1  # warn's own skip_file_prefixes came with Python 3.12
             while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("minimind_edu."):
                 frame, level = frame.f_back, level + 1
             warnings.warn(f"{self.way} decoding is only plain here: {reason}", stacklevel=level)

@@ -29,6 +29,7 @@ from minimind_edu.fast.matrix import MOST, PRECISIONS, Matrix, RoundedEmbedding,
 from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.model.moe import MoEGate
 from minimind_edu.model.quantization import BFLOAT16, rounded_model
+from minimind_edu.validation import check_finite
 from minimind_edu.weights.without_storage import without_storage
 
 # Of a row's largest logit, so much may lie between step.cpp and the rounded model's modules, which multiply alike. What
@@ -54,7 +55,7 @@ def rounded_decoder(model: MiniMindForCausalLM, to: str = "int8") -> "RoundedDec
         raise ValueError(f"weights can be rounded to {' or '.join(map(repr, PRECISIONS))}, got {to!r}")
     changed = why_only_plain(model)
     if changed is None:
-        _check_finite(model, to)
+        check_finite(model, torch.bfloat16 if to == BFLOAT16 else torch.float32)
         changed = _why_another(model)
     if changed is not None:
         raise ValueError(f"only an unchanged model can be rounded: {changed}; undo that, or round its weights by hand")
@@ -76,18 +77,6 @@ class RoundedDecoder(CompiledDecoder):
         by_step = pre_norm and on_cpu and why_no_library() is None
         own = with_rounded_parts(model, to) if by_step else rounded_model(model, PRECISIONS[to])
         super().__init__(own.eval().float())
-
-
-def _check_finite(model: MiniMindForCausalLM, to: str) -> None:
-    """Raise a ValueError that names the first tensor which is not finite, or will not be once it is rounded."""
-    for name, tensor in model.named_parameters():
-        short = torch.bfloat16 if to == BFLOAT16 and tensor.dim() == 2 else torch.float32
-        strange = tensor.detach()[~tensor.detach().to(short).isfinite()]
-        if len(strange):
-            raise ValueError(
-                f"weights must be finite numbers, also once they are rounded to {to}, but {name} holds "
-                f"{strange[0].item():.5g}; take an earlier checkpoint, or other numbers there"
-            )
 
 
 @torch.no_grad()

@@ -16,7 +16,7 @@ from transformers import LlamaConfig, PretrainedConfig, Qwen3Config, Qwen3MoeCon
 
 from minimind_edu.hf.config import end_tokens
 from minimind_edu.model.config import MiniMindConfig
-from minimind_edu.weights.foreign import EXPERTS, SIZES, reason_without_counterpart
+from minimind_edu.model.foreign import EXPERTS, SIZES, reason_without_counterpart
 
 _OTHERWISE = (
     "; the adapter takes every model of this book to transformers as it is: "

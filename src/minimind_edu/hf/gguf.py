@@ -28,10 +28,10 @@ from minimind_edu.hf.counterpart import counterpart_config
 from minimind_edu.model.config import MiniMindConfig, tokens_of
 from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.model.rope_frequencies import yarn_correction_range
-from minimind_edu.trained.stored import file_to_write, replacing
 from minimind_edu.validation import check_choice
 from minimind_edu.weights.checkpoints import from_checkpoint
 from minimind_edu.weights.hub import as_path
+from minimind_edu.weights.writing import file_to_write, replacing
 
 PRECISIONS = ("F32", "Q8_0")
 _TYPES = {str: GGUFValueType.STRING, bool: GGUFValueType.BOOL, int: GGUFValueType.UINT32,

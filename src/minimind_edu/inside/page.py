@@ -22,12 +22,12 @@ from minimind_edu.model.config import MiniMindConfig, tokens_of
 from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.model.quantization import Grid, matrices, quantize, rounded_model
 from minimind_edu.model.rope_frequencies import rope_frequencies
-from minimind_edu.trained.stored import replacing
 from minimind_edu.validation import check_choice, check_finite
 from minimind_edu.web.base import own_stylesheet, shared_stylesheet
 from minimind_edu.web.join import join
 from minimind_edu.weights.checkpoints import save_checkpoint
 from minimind_edu.weights.int8 import ROWS, SCALE
+from minimind_edu.weights.writing import replacing
 
 BITS = (8, 4, 32)
 PARTS = ("attention", "cache", "feed-forward", "experts", "block", "generation")  # that page.js can lead to

@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
+from minimind_edu.model.foreign import check_ramp_of_minimind
 from minimind_edu.model.rope_frequencies import RopeScaling
 from minimind_edu.model.upstream import Generation, translated
 from minimind_edu.validation import check_choice, check_count, check_even, check_flag, check_number, with_plain_numbers
-from minimind_edu.weights.foreign import check_ramp_of_minimind
 
 DERIVED: Any = None  # stands for a size that follows from the others, until __post_init__ computes it
 

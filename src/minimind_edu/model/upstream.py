@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import fields
 from typing import Any, Literal
 
+from minimind_edu.model.foreign import FAMILIES
 from minimind_edu.model.rope_frequencies import RopeScaling
 from minimind_edu.validation import check_choice, check_flag
-from minimind_edu.weights.foreign import FAMILIES
 
 Generation = Literal["minimind2", "minimind3"]
 

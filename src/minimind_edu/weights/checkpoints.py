@@ -31,7 +31,6 @@ from minimind_edu.model.config import MiniMindConfig
 from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.model.rope_frequencies import RopeScaling
 from minimind_edu.notebook import progress
-from minimind_edu.trained.stored import file_to_write, replacing
 from minimind_edu.validation import check_flag
 from minimind_edu.weights import older
 from minimind_edu.weights.files import generation_beside, read_json, read_weights
@@ -40,6 +39,7 @@ from minimind_edu.weights.infer_config import assumed, differences, infer_config
 from minimind_edu.weights.int8 import FORMAT, dequantize_state, quantize_state
 from minimind_edu.weights.state_dicts import Weights, canonical
 from minimind_edu.weights.without_storage import without_storage
+from minimind_edu.weights.writing import file_to_write, replacing
 
 _EMBEDDING, _HEAD = "model.embed_tokens.weight", "lm_head.weight"  # one and the same tensor when they are tied
 _OF_ONE_MODEL = ("vocab_size", "hidden_size", "num_hidden_layers")  # which two models of one folder seldom share

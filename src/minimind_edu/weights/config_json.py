@@ -1,6 +1,6 @@
 """What a config.json says, in the fields of MiniMindConfig.
 
-Which fields mean what is in the table of `minimind_edu.weights.foreign`; here is what several of them say together: how
+Which fields mean what is in the table of `minimind_edu.model.foreign`; here is what several of them say together: how
 RoPE is scaled, and which tokens begin and end a text.
 """
 
@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import Any
 
 from minimind_edu.model.config import MiniMindConfig
+from minimind_edu.model.foreign import FAMILIES, OF_TRANSFORMERS, ROPE_FIELDS
 from minimind_edu.model.rope_frequencies import RopeScaling
 from minimind_edu.model.upstream import Generation, switched_scaling
 from minimind_edu.validation import check_count
-from minimind_edu.weights.foreign import FAMILIES, OF_TRANSFORMERS, ROPE_FIELDS
 
 _LONGEST = 2**18  # positions that a file gets for a factor alone
 _MOST_POSITIONS = 2**40  # that a file may speak of; beyond, their quotients are no floats

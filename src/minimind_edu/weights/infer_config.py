@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from minimind_edu.model.config import MiniMindConfig, tokens_of
+from minimind_edu.model.foreign import OF_TRANSFORMERS, check_ramp_of_minimind, reason_without_counterpart
 from minimind_edu.model.upstream import weight_of_one_expert
 from minimind_edu.validation import check_count
 from minimind_edu.weights.config_json import values_of
-from minimind_edu.weights.foreign import OF_TRANSFORMERS, check_ramp_of_minimind, reason_without_counterpart
 
 _EMBEDDING, _HEAD = "model.embed_tokens.weight", "lm_head.weight"
 _LAYER = "model.layers.0."

@@ -1,12 +1,11 @@
 // AblationLab: take one part of a small model away, and see its loss, its answers and one mistake beside the whole's.
 
-import { WIDE, h, svg, fill, textAt, setSize, fmt, grouped, choice, optionsFor, readout } from "../../web/kit/kit.js";
-import { announcement, controlsOf, row, wordsOf, frame, mount } from "../../web/kit/kit.js";
+import { WIDE, h, svg, fill, textAt, setSize, fmt, grouped, choice, optionsFor, row } from "../../web/kit/kit.js";
+import { figure } from "../../web/kit/figure.js";
 import { linear, lineThrough, across, upright, levels } from "../../web/kit/chart.js";
 import { accuracyRows, excessOf, sampleOf } from "./math.js";
 import { ablationLabWords } from "./words.js";
 
-const TRAITS = ["variant"];
 const GAP = 28;
 const LONGER = 460; // pixels that the folded bars take at most
 const LOSSES = [0, 3]; // of the axis, in nats
@@ -129,41 +128,33 @@ function labNumbers(results, variant, words) {
   ];
 }
 
-function renderLab({ model, el }) {
-  const words = wordsOf(ablationLabWords);
-  const [isCompact, results] = [model.get("compact"), model.get("results")];
-  const others = Object.keys(words.variants).filter((name) => !NOTICED.includes(name));
-  const { bound, follow } = controlsOf(model);
-  const variants = (label, names) =>
-    bound(choice, "variant", { label, options: optionsFor(names, (name) => words.variants[name]) });
-  const [curves, sample] = [createCurves(words), createSample(words)];
-  const bars = createBars(words, words.accuracy);
-  const longer = createBars(words, words.longer);
-  const verdict = announcement("mm-verdict al-verdict");
-  const numbers = readout([]);
-  const stage = h("div", { class: "mm-stage mm-column al-stage" }, curves, h("div", {}, bars, sample));
-  const control = row(variants(words.missing, NOTICED));
-  const below = h("div", {}, verdict, numbers);
-  const more = [variants(words.unnoticed, others), h("div", { class: "mm-stage al-longer" }, longer)];
-  const told = isCompact ? { ...words, title: words.titleCompact } : words;
-  const root = frame(told, { stage, control, numbers: below, more }, isCompact);
+export default figure({
+  words: ablationLabWords,
+  traits: ["variant"],
+  verdict: "al-verdict",
+  create({ model, words, isCompact, bound }) {
+    const results = model.get("results");
+    const others = Object.keys(words.variants).filter((name) => !NOTICED.includes(name));
+    const variants = (label, names) =>
+      bound(choice, "variant", { label, options: optionsFor(names, (name) => words.variants[name]) });
+    const [curves, sample] = [createCurves(words), createSample(words)];
+    const [bars, longer] = [createBars(words, words.accuracy), createBars(words, words.longer)];
 
-  function draw(width) {
-    const variant = model.get("variant");
-    const isWide = width >= WIDE;
-    const first = isWide ? ((width - GAP) * 11) / 20 : width;
-    curves.draw(results, variant, first, isWide ? 206 : isCompact ? 78 : 132);
-    const second = isWide ? width - GAP - first : width;
-    bars.draw(accuracyRows(results, variant, "accuracy"), second);
-    sample.draw(sampleOf(results, variant));
-    follow();
-    if (isCompact) return;
-    longer.draw(accuracyRows(results, variant, "longer"), Math.min(width, LONGER));
-    verdict.set(words.verdict[variant]);
-    numbers.set(labNumbers(results, variant, words));
-  }
-
-  return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw });
-}
-
-export default { render: renderLab };
+    function draw(width) {
+      const variant = model.get("variant");
+      const isWide = width >= WIDE;
+      const first = isWide ? ((width - GAP) * 11) / 20 : width;
+      curves.draw(results, variant, first, isWide ? 206 : isCompact ? 78 : 132);
+      bars.draw(accuracyRows(results, variant, "accuracy"), isWide ? width - GAP - first : width);
+      sample.draw(sampleOf(results, variant));
+      longer.draw(accuracyRows(results, variant, "longer"), Math.min(width, LONGER));
+      return { verdict: words.verdict[variant], numbers: labNumbers(results, variant, words) };
+    }
+    return {
+      stage: h("div", { class: "mm-stage mm-column al-stage" }, curves, h("div", {}, bars, sample)),
+      control: row(variants(words.missing, NOTICED)),
+      more: [variants(words.unnoticed, others), h("div", { class: "mm-stage al-longer" }, longer)],
+      draw,
+    };
+  },
+});

@@ -1,20 +1,8 @@
 // AttentionXRay: every stage of one head. Scores and weights are two tables and never one.
 
-import {
-  NARROW,
-  WIDE,
-  h,
-  svg,
-  fill,
-  setAttributes,
-  textAt,
-  setSize,
-  clamp,
-  fmt,
-  slider,
-  toggle,
-} from "../../web/kit/kit.js";
-import { choice, readout, announcement, controlsOf, row, setTraits, wordsOf, frame, mount } from "../../web/kit/kit.js";
+import { NARROW, WIDE, h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, slider } from "../../web/kit/kit.js";
+import { toggle, choice, row, setTraits } from "../../web/kit/kit.js";
+import { figure } from "../../web/kit/figure.js";
 import { attentionStages, channelProducts, largestChange } from "./math.js";
 import { createSource } from "../../web/live/source.js";
 import { createWordLine } from "../../web/live/word_line.js";
@@ -249,14 +237,13 @@ function xrayVerdict(s, words) {
 }
 
 /** The slider and the switches. */
-function createControls(model, words) {
-  const { bound, follow } = controlsOf(model);
+function createControls(bound, words) {
   const headDim = bound(slider, "head_dim", { label: words.headDim, stops: HEAD_DIMS });
   const switchesOf = (labels) => {
     const toggles = Object.entries(labels).map(([name, label]) => bound(toggle, name, { label }));
     return h("div", { class: "mm-controls ax-switches" }, toggles);
   };
-  return { headDim, switches: switchesOf(words.switches), others: switchesOf(words.others), follow };
+  return { headDim, switches: switchesOf(words.switches), others: switchesOf(words.others) };
 }
 
 function xrayNumbers(s, words) {
@@ -271,34 +258,37 @@ function xrayNumbers(s, words) {
   ];
 }
 
+/** Another cell, unless it is the chosen one. */
+const choose = (model) => (row, column) => {
+  if (row !== model.get("row") || column !== model.get("column")) setTraits(model, { row, column });
+};
+
 /** The whole figure: both tables and the sums that lead to the chosen cell; where these have no room, they fold. */
-function createXray(model, words, choose, source) {
+function createXray({ model, words, bound, verdict, numbers, redraw }) {
   const tokens = model.get("tokens");
-  const scores = createTable(words, tokens.length, "scores", false, choose);
-  const weights = createTable(words, tokens.length, "weights", true, choose);
+  const scores = createTable(words, tokens.length, "scores", false, choose(model));
+  const weights = createTable(words, tokens.length, "weights", true, choose(model));
   const [product, mixture] = [createDotProduct(words), createMixture(words)];
+  const source = createSource(model, redraw, { picks: "head" });
   const line = createWordLine((at) => source.choose({ at }));
   const told = h("div", { class: "ax-told" }, h("p", { class: "mm-note" }, words.choose), line);
-  const controls = createControls(model, words);
-  const [verdict, numbers] = [announcement(), readout([])];
+  const controls = createControls(bound, words);
   const sums = h("div", { class: "mm-column ax-sums" }, verdict, product, mixture);
   const stage = h("div", { class: "mm-stage mm-column ax-stage" }, scores, weights, sums);
   const folded = h("div", { class: "ax-folded" });
   const note = h("p", { class: "mm-note" }, words.note(tokens[LOUD]));
   const control = h("div", {}, row(controls.headDim), controls.switches);
   const rest = h("div", {}, controls.others, numbers, note); // like the controls, of the example alone
-  const root = frame(words, { stage, control, more: [source, folded, rest] });
 
   function draw(width) {
     const reading = source.reading();
-    root.dataset.story = Boolean(reading);
-    for (const one of [control, rest]) one.hidden = Boolean(reading);
+    for (const part of [control, rest]) part.hidden = Boolean(reading);
     const home = width < WIDE ? folded : stage;
     const shown = [...(reading ? [told] : [scores.root, weights.root]), home === stage && sums].filter(Boolean);
     if (shown.some((part, i) => stage.children[i] !== part)) stage.replaceChildren(...shown);
     if (home === folded && sums.parentNode !== folded) folded.append(sums);
-    if (reading) drawStory(storyStages(reading), width);
-    else drawExample(xrayState(model), width);
+    const says = reading ? drawStory(storyStages(reading), width) : drawExample(xrayState(model), width);
+    return { ...says, isStory: Boolean(reading) };
   }
 
   /** The word that reads, those that it reads in the color of values, as full as their weights. */
@@ -312,7 +302,7 @@ function createXray(model, words, choose, source) {
     });
     product.draw(s);
     mixture.draw(s, width);
-    verdict.set(words.verdictStory(s.tokens[s.row], s.tokens[s.column], fmt(row[s.column])));
+    return { verdict: words.verdictStory(s.tokens[s.row], s.tokens[s.column], fmt(row[s.column])) };
   }
 
   function drawExample(s, width) {
@@ -327,41 +317,28 @@ function createXray(model, words, choose, source) {
     weights.draw(s, (i, j) => ({ text: fmt(s.weights[i][j]), tone: "v", part: 45 * s.weights[i][j] }));
     product.draw(s);
     mixture.draw(s, width);
-    controls.follow();
-    verdict.set(...xrayVerdict(s, words));
-    numbers.set(xrayNumbers(s, words));
+    const [sentence, tone] = xrayVerdict(s, words);
+    return { verdict: sentence, tone, numbers: xrayNumbers(s, words) };
   }
-  return { root, stage, draw };
+  return { stage, control, numbers: null, more: [source, folded, rest], parts: [source], draw };
 }
 
 /** Compact: who reads what, and the mixture that comes of it. */
-function createOpening(model, words, choose) {
+function createOpening({ model, words }) {
   const { tokens } = xrayState(model);
-  const reading = createReading(words, tokens, (row) => choose(row, model.get("column")));
+  const reading = createReading(words, tokens, (row) => choose(model)(row, model.get("column")));
   const mixture = createMixture(words);
-  const stage = h("div", { class: "mm-stage mm-column" }, reading, mixture.bar);
-  const root = frame({ ...words, title: words.opening }, { stage }, true);
 
   function draw(width) {
     const s = xrayState(model);
     reading.draw(s, width);
     mixture.draw(s, width);
   }
-  return { root, stage, draw };
+  return { stage: h("div", { class: "mm-stage mm-column" }, reading, mixture.bar), draw };
 }
 
-function renderXray({ model, el }) {
-  const words = wordsOf(attentionXrayWords);
-  const choose = (row, column) => {
-    if (row !== model.get("row") || column !== model.get("column")) setTraits(model, { row, column });
-  };
-  const source = model.get("compact") ? null : createSource(model, redraw, { picks: "head" });
-  const create = source ? createXray : createOpening;
-  const { root, stage, draw } = create(model, words, choose, source);
-  function redraw() {
-    draw(stage.clientWidth);
-  }
-  return mount(el, root, { model, traits: SETTINGS, boxes: [stage], draw, parts: [source] });
-}
-
-export default { render: renderXray };
+export default figure({
+  words: attentionXrayWords,
+  traits: SETTINGS,
+  create: (shell) => (shell.isCompact ? createOpening(shell) : createXray(shell)),
+});

@@ -3,7 +3,7 @@
 export const attentionXrayWords = {
   en: {
     title: "Softmax turns scores into weights: every row adds up to 1.",
-    opening: "Choose a token: its weights add up to 1, and they mix the values.",
+    titleCompact: "Choose a token: its weights add up to 1, and they mix the values.",
     caption: "Choose any cell: row query, column key.",
     choose: "Choose a word: it reads itself and the words before it. The stronger its color, the larger the weight.",
     more: "More: a story, RoPE, QK-norm",

@@ -1,9 +1,9 @@
-// The Chinese words of words.js as of c01d7cab.
+// The Chinese words of words.js as of 0c17d8d3.
 
 export const attentionXrayWords = {
   zh: {
     title: "softmax 把分数变成权重：每行加起来等于 1。",
-    opening: "选一个 token：它的权重加起来等于 1，并按这些权重混合各个值。",
+    titleCompact: "选一个 token：它的权重加起来等于 1，并按这些权重混合各个值。",
     caption: "随便选一格：行是查询，列是键。",
     choose: "选一个词：它读自己和前面的词。颜色越深，权重越大。",
     more: "更多：一个故事、RoPE、QK-norm",

@@ -1,27 +1,13 @@
 // CacheStepper: a row for each position, a column for each call. What is computed, what reused, and where a bug shows.
 
-import {
-  WIDE,
-  h,
-  svg,
-  fill,
-  textAt,
-  setSize,
-  clamp,
-  fmt,
-  grouped,
-  slider,
-  choice,
-  namedOptions,
-} from "../../web/kit/kit.js";
-import { button, readout, announcement, controlsOf, row, prefersReducedMotion, setTraits } from "../../web/kit/kit.js";
-import { wordsOf, frame, mount } from "../../web/kit/kit.js";
+import { WIDE, h, svg, fill, textAt, setSize, clamp, fmt, grouped, slider, choice } from "../../web/kit/kit.js";
+import { namedOptions, button, readout, row, setTraits, prefersReducedMotion } from "../../web/kit/kit.js";
+import { figure } from "../../web/kit/figure.js";
 import { lineThrough, across } from "../../web/kit/chart.js";
 import { tokenPasses, callSizes, cacheCall, visibleKeys, cacheBytes, firstParting } from "./math.js";
 import { coverable, createSource } from "../../web/live/source.js";
 import { cacheStepperWords } from "./words.js";
 
-const TRAITS = ["prompt_length", "chunk_size", "bug", "calls", "new_tokens", "differences"];
 const BEAT = 900; // milliseconds between two calls that play
 const HEADER = 48;
 const FOOTER = 24; // the row of verdicts on the logits
@@ -387,14 +373,12 @@ function createTransport(words, go, isCompact) {
 }
 
 /** What is folded: how the prompt is cut, what goes wrong, and what a mask and the logits have to say to it. */
-function createWorkshop(model, words) {
-  const { bound, follow } = controlsOf(model);
+function createWorkshop(bound, words) {
   const bugs = bound(choice, "bug", { label: words.bug, options: namedOptions(words.bugs) });
   const prompt = bound(slider, "prompt_length", { label: words.prompt, min: 1, max: 8, step: 1 });
   const chunk = bound(slider, "chunk_size", { label: words.chunk, min: 1, max: 8, step: 1 });
   const fresh = bound(slider, "new_tokens", { label: words.fresh, min: 1, max: 500, step: 1 });
-  const [mask, distances, verdict] = [createMask(words), createDistances(words), announcement()];
-  const passes = readout([]);
+  const [mask, distances, passes] = [createMask(words), createDistances(words), readout([])];
   const apart = h("div", {}, distances);
   const cut = h("div", { class: "mm-column" }, prompt, chunk, apart);
   const seen = h("div", { class: "mm-column" }, mask);
@@ -402,63 +386,62 @@ function createWorkshop(model, words) {
   const note = h("p", { class: "mm-note" }, words.note);
 
   function draw(s, width) {
-    for (const one of [bugs.root, verdict.root, apart, note]) one.hidden = s.isStory;
+    for (const part of [bugs.root, apart, note]) part.hidden = s.isStory;
     const column = width < WIDE ? width : (width - 28) / 2;
     mask.draw(s, column);
     distances.draw(s, column);
-    follow();
-    verdict.set(...stepperVerdict(s, words));
     passes.set(passNumbers(s, words));
   }
-  return { bugs: [bugs, verdict], roots: [root, row(fresh), passes, note], draw };
+  return { bugs, roots: [root, row(fresh), passes, note], draw };
 }
 
-function renderStepper({ model: given, el }) {
-  const model = coverable(given);
-  const words = wordsOf(cacheStepperWords);
-  const isCompact = Boolean(model.get("compact"));
-  const growth = createGrowth(words, isCompact);
-  const transport = createTransport(words, go, isCompact);
-  const workshop = createWorkshop(model, words);
-  const numbers = readout([]);
-  const legend = createLegend(words, isCompact);
-  const source = isCompact ? null : createSource(given, follow);
-  const told = h("p", { class: "mm-note cs-told", hidden: true });
-  const stage = h("div", { class: "mm-stage mm-column cs-stage" }, growth, isCompact ? null : told);
-  const control = h("div", { class: "cs-control" }, transport, legend, isCompact ? null : workshop.bugs);
-  const root = frame(words, { stage, control, numbers, more: [source, workshop.roots] }, isCompact);
-  let arriving = false;
+export default figure({
+  words: cacheStepperWords,
+  traits: ["prompt_length", "chunk_size", "bug", "calls", "new_tokens", "differences"],
+  modelOf: coverable,
+  create({ model, words, isCompact, bound, verdict, numbers, redraw }) {
+    const growth = createGrowth(words, isCompact);
+    const transport = createTransport(words, go, isCompact);
+    const workshop = createWorkshop(bound, words);
+    const legend = createLegend(words, isCompact);
+    const source = isCompact ? null : createSource(model, changeSource);
+    const told = h("p", { class: "mm-note cs-told", hidden: true });
+    const bugs = isCompact ? null : [workshop.bugs, verdict];
+    let [arriving, most] = [false, mostRows(WIDE)];
+    const stateNow = () => stepperState(model, Boolean(source?.reading()), most);
 
-  let most = mostRows(WIDE);
-  const stateNow = () => stepperState(model, Boolean(source?.reading()), most);
+    function changeSource() {
+      const reading = source.reading();
+      model.cover(reading && storyTraits(reading, model.get("calls")));
+      redraw();
+    }
 
-  function follow() {
-    const reading = source.reading();
-    model.cover(reading && storyTraits(reading, model.get("calls")));
-    draw(stage.clientWidth);
-  }
+    function go(direction) {
+      const s = stateNow();
+      arriving = direction === 1 && !prefersReducedMotion();
+      setTraits(model, { calls: clamp(s.calls + direction, 0, s.sizes.length) });
+      arriving = false;
+    }
 
-  function go(direction) {
-    const s = stateNow();
-    arriving = direction === 1 && !prefersReducedMotion();
-    setTraits(model, { calls: clamp(s.calls + direction, 0, s.sizes.length) });
-    arriving = false;
-  }
-
-  function draw(width) {
-    most = mostRows(width);
-    const s = stateNow();
-    told.hidden = !s.isStory;
-    told.textContent = s.isStory ? storyNote(source.reading(), most, words) : "";
-    growth.draw(s, width, arriving);
-    transport.set(s);
-    legend.set(s);
-    if (isCompact) return;
-    workshop.draw(s, width);
-    numbers.set(stepperNumbers(s, words));
-  }
-
-  return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw, parts: [transport, source] });
-}
-
-export default { render: renderStepper };
+    function draw(width) {
+      most = mostRows(width);
+      const s = stateNow();
+      for (const part of [told, verdict.root]) part.hidden = s.isStory === (part !== told);
+      told.textContent = s.isStory ? storyNote(source.reading(), most, words) : "";
+      growth.draw(s, width, arriving);
+      transport.set(s);
+      legend.set(s);
+      workshop.draw(s, width);
+      const [sentence, tone] = stepperVerdict(s, words);
+      return { verdict: sentence, tone, numbers: stepperNumbers(s, words) };
+    }
+    return {
+      stage: h("div", { class: "mm-stage mm-column cs-stage" }, growth, isCompact ? null : told),
+      control: h("div", { class: "cs-control" }, transport, legend, bugs),
+      numbers,
+      more: [source, workshop.roots],
+      parts: [transport, source],
+      draw,
+    };
+  },
+});

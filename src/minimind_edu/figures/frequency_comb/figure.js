@@ -1,33 +1,10 @@
 // FrequencyComb: some pairs as dials, and one tooth a pair, at its period, before and after scaling; folded, by how
 // much each was scaled.
 
-import {
-  NARROW,
-  WIDE,
-  h,
-  svg,
-  fill,
-  setAttributes,
-  textAt,
-  setSize,
-  clamp,
-  fmt,
-  grouped,
-  slider,
-  choice,
-} from "../../web/kit/kit.js";
-import {
-  optionsFor,
-  namedOptions,
-  readout,
-  controlsOf,
-  row,
-  draggable,
-  handle,
-  grip,
-  arrowStep,
-} from "../../web/kit/kit.js";
-import { setTraits, wordsOf, frame, mount } from "../../web/kit/kit.js";
+import { NARROW, WIDE, h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, grouped } from "../../web/kit/kit.js";
+import { slider, choice, optionsFor, namedOptions, readout, row, draggable, handle, grip } from "../../web/kit/kit.js";
+import { arrowStep, setTraits } from "../../web/kit/kit.js";
+import { figure } from "../../web/kit/figure.js";
 import { linear, lineThrough, across, upright, levels, ticks } from "../../web/kit/chart.js";
 import { ropePeriods, pairScaling, unfinishedPairs, meetsNewAngles, scoreChange } from "./math.js";
 import { createDials } from "./dials.js";
@@ -271,8 +248,7 @@ function legendOf(...entries) {
 }
 
 /** All controls, each writing one trait. */
-function createControls(words, model) {
-  const { bound, follow } = controlsOf(model);
+function createControls(model, bound, words) {
   const power = (name, label, { low, high, step = 1 }, shown, written) =>
     bound(slider, name, { label, min: low, max: high, step, shown, written, format: () => grouped(model.get(name)) });
   const base = power("rope_base", words.base, BASE, Math.log10, baseFrom);
@@ -285,28 +261,25 @@ function createControls(words, model) {
   const formula = bound(choice, "formula", { label: words.formula, options: namedOptions(words.formulas) });
 
   function draw(s) {
-    follow();
     for (const control of [fast, slow]) control.root.hidden = s.formula !== "yarn" && s.formula !== "minimind2";
   }
   return { formula, others: row(base, context, factor, fast, slow, dim), draw };
 }
 
-function renderFan({ model, el }, words) {
-  const fan = createFan(words.fan, () => draw(fan.stage.clientWidth));
+/** Compact: some pairs as a fan that opens. */
+function createOpening({ model, words, redraw }) {
+  const fan = createFan(words.fan, redraw);
   const draw = (width) => fan.draw(ropePeriods(model.get("head_dim"), model.get("rope_base")), Math.round(width));
-  const root = frame(words.fan, fan, true);
-  return mount(el, root, { model, traits: ["head_dim", "rope_base"], boxes: [fan.stage], draw });
+  return { ...words.fan, stage: fan.stage, control: fan.control, draw };
 }
 
-function renderComb({ model, el }) {
-  const words = wordsOf(frequencyCombWords);
-  if (model.get("compact")) return renderFan({ model, el }, words);
+function createWhole({ model, words, bound, numbers }) {
   const change = (name, value) => {
     if (model.get(name) !== value) setTraits(model, { [name]: value });
   };
   const [comb, scales, dials] = [createComb(words, change), createScales(words), createDials(words)];
-  const controls = createControls(words, model);
-  const [first, rest] = [readout([]), readout([])];
+  const controls = createControls(model, bound, words);
+  const rest = readout([]);
   const tooth = (name) => svg("path", { class: "fc-teeth", d: name === "new" ? "M5 0V10" : "M5 1V8" });
   const kind = (name, text) => [`fc-${name}`, tooth(name), text];
   const legend = legendOf(kind("known", words.known), kind("safe", words.safe), kind("new", words.news));
@@ -314,26 +287,29 @@ function renderComb({ model, el }) {
   const whole = h("div", {}, comb, legend);
   const stage = h("div", { class: "mm-stage mm-column" }, dials, whole);
   const folded = h("div", {});
-  const control = row(controls.formula);
-  const more = [folded, controls.others, h("div", {}, scales, others), rest];
-  const root = frame(words, { stage, control, numbers: first, more });
 
   function draw(width) {
     const s = combState(model);
     const home = width < NARROW ? folded : stage; // a phone has room for the dials alone
     if (whole.parentNode !== home) home.append(whole);
-    comb.draw(s, Math.round(width));
-    dials.draw(s, Math.round(width));
-    scales.draw(s, Math.round(width));
+    for (const part of [comb, dials, scales]) part.draw(s, Math.round(width));
     controls.draw(s);
-    const isSafe = !s.kinds.includes("new");
-    root.querySelector(".mm-title").textContent = isSafe ? words.titleWithoutNews : words.title;
-    const numbers = combNumbers(words, s);
-    first.set(numbers.first);
-    rest.set(numbers.rest);
+    const { first, rest: others } = combNumbers(words, s);
+    rest.set(others);
+    return { title: s.kinds.includes("new") ? words.title : words.titleWithoutNews, numbers: first };
   }
-
-  return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw, parts: [comb] });
+  return {
+    stage,
+    control: row(controls.formula),
+    numbers,
+    more: [folded, controls.others, h("div", {}, scales, others), rest],
+    parts: [comb],
+    draw,
+  };
 }
 
-export default { render: renderComb };
+export default figure({
+  words: frequencyCombWords,
+  traits: TRAITS,
+  create: (shell) => (shell.isCompact ? createOpening(shell) : createWhole(shell)),
+});

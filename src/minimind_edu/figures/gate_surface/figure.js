@@ -1,17 +1,8 @@
 // GateSurface: a point in the plane of gate and value, the output of a gated and a plain neuron, two cross-sections.
 
 import { WIDE, h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, slider, choice } from "../../web/kit/kit.js";
-import {
-  optionsFor,
-  namedOptions,
-  readout,
-  announcement,
-  controlsOf,
-  row,
-  draggable,
-  handle,
-} from "../../web/kit/kit.js";
-import { grip, setTraits, wordsOf, frame, mount } from "../../web/kit/kit.js";
+import { optionsFor, namedOptions, readout, row, draggable, handle, grip, setTraits } from "../../web/kit/kit.js";
+import { figure } from "../../web/kit/figure.js";
 import { linear, lineThrough, across, upright } from "../../web/kit/chart.js";
 import { LIMIT, activate, neuronOutput, regionsBeyond } from "./math.js";
 import { gateSurfaceWords } from "./words.js";
@@ -186,48 +177,45 @@ function productNumbers(s, words) {
 }
 
 /** Two sliders for the point and the choice of the activation, and what is folded. */
-function createControls(model, words) {
-  const { bound, follow } = controlsOf(model);
+function createControls(bound, words) {
   const range = { min: -LIMIT, max: LIMIT, step: STEP, tone: "ffn" };
   const point = ["gate", "value"].map((name) => bound(slider, name, { label: words[name], ...range }));
   const activation = bound(choice, "activation", { label: words.activation, options: namedOptions(words.activations) });
   const neuron = row(point, activation);
   neuron.classList.add("gs-neuron");
   const layers = optionsFor([true, false], (isGated) => words.layers[isGated ? "gated" : "plain"]);
-  const layer = bound(choice, "gated", { label: words.layer, options: layers });
-  return { neuron, folded: row(layer), follow };
+  return { neuron, folded: row(bound(choice, "gated", { label: words.layer, options: layers })) };
 }
 
-function renderSurface({ model, el }) {
-  const words = wordsOf(gateSurfaceWords);
-  const isCompact = model.get("compact");
-  const move = (gate, value) => setTraits(model, { gate, value });
-  const planes = [true, false].map((isGated) => createPlane(words, isGated, move));
-  const sections = isCompact ? [] : [createSection(words, true), createSection(words, false)];
-  const controls = createControls(model, words);
-  const verdict = announcement();
-  const [numbers, product] = [readout([]), readout([])];
-  const boxes = [...planes, ...sections].map((part) => h("div", { class: "gs-box" }, part));
-  const stage = h("div", { class: "mm-stage mm-column gs-stage" }, boxes, isCompact && verdict);
-  const below = isCompact ? null : h("div", {}, verdict, numbers);
-  const more = [controls.folded, h("p", { class: "mm-label" }, words.product), product];
-  const control = isCompact ? null : controls.neuron;
-  const root = frame(words, { stage, control, numbers: below, more }, isCompact);
+export default figure({
+  words: gateSurfaceWords,
+  traits: TRAITS,
+  create({ model, words, isCompact, bound, verdict, numbers }) {
+    const move = (gate, value) => setTraits(model, { gate, value });
+    const planes = [true, false].map((isGated) => createPlane(words, isGated, move));
+    const sections = isCompact ? [] : [createSection(words, true), createSection(words, false)];
+    const controls = createControls(bound, words);
+    const product = readout([]);
+    const boxes = [...planes, ...sections].map((part) => h("div", { class: "gs-box" }, part));
+    const stage = h("div", { class: "mm-stage mm-column gs-stage" }, boxes, isCompact && verdict);
 
-  function draw(...widths) {
-    const s = surfaceState(model);
-    planes.forEach((plane, i) => plane.draw(s, widths[i]));
-    verdict.set(surfaceVerdict(s, words));
-    if (isCompact) return;
-    const isWide = stage.clientWidth >= WIDE; // the sections are one above the other, beside the planes
-    const height = planes[0].root.height.baseVal.value;
-    sections.forEach((section, i) => section.draw(s, widths[2 + i], isWide ? (height - 12) / 2 : 116));
-    controls.follow();
-    numbers.set(surfaceNumbers(s, words));
-    product.set(productNumbers(s, words));
-  }
-
-  return mount(el, root, { model, traits: TRAITS, boxes, draw, parts: planes });
-}
-
-export default { render: renderSurface };
+    function draw(...widths) {
+      const s = surfaceState(model);
+      planes.forEach((plane, i) => plane.draw(s, widths[i]));
+      const isWide = stage.clientWidth >= WIDE; // the sections are one above the other, beside the planes
+      const height = planes[0].root.height.baseVal.value;
+      sections.forEach((section, i) => section.draw(s, widths[2 + i], isWide ? (height - 12) / 2 : 116));
+      product.set(productNumbers(s, words));
+      return { verdict: surfaceVerdict(s, words), numbers: surfaceNumbers(s, words) };
+    }
+    return {
+      stage,
+      control: isCompact ? null : controls.neuron,
+      numbers: isCompact ? null : h("div", {}, verdict, numbers),
+      more: [controls.folded, h("p", { class: "mm-label" }, words.product), product],
+      boxes,
+      parts: planes,
+      draw,
+    };
+  },
+});

@@ -1,12 +1,11 @@
 // GuessAhead: a draft guesses words, a large model checks them, and the reader goes from word to word.
 
 import { createBar } from "../../web/kit/bars.js";
-import { h, fill, slider, choice, optionsFor, readout, announcement } from "../../web/kit/kit.js";
-import { controlsOf, row, wordsOf, frame, mount } from "../../web/kit/kit.js";
+import { h, fill, slider, choice, optionsFor, row } from "../../web/kit/kit.js";
+import { figure } from "../../web/kit/figure.js";
 import { partsOf, textAfter, countsAt } from "./math.js";
 import { guessAheadWords } from "./words.js";
 
-const TRAITS = ["step", "seed"];
 const NO_SPACE_BEFORE = /^[.,:?。，：？]/u;
 const CHINESE = /\p{Script=Han}|[。，：？]/u;
 
@@ -71,44 +70,43 @@ function createBars(words) {
   return { root, draw };
 }
 
-function renderGuessAhead({ model, el }) {
-  const words = wordsOf(guessAheadWords);
-  const isCompact = Boolean(model.get("compact"));
-  const [table, start, runs] = ["words", "start", "runs"].map((name) => model.get(name));
-  const { bound, follow } = controlsOf(model);
-  const max = Object.values(runs)[0].length;
-  const step = bound(slider, "step", { label: words.step, min: 1, max, step: 1 });
-  const seed = bound(choice, "seed", { label: words.seed, options: optionsFor(Object.keys(runs).map(Number)) });
-  const [text, bars] = [createText(), createBars(words)];
-  const verdict = announcement("mm-verdict ga-verdict");
-  const numbers = readout([]);
-  const stage = h("div", { class: "mm-stage mm-column" }, text, bars);
-  const below = h("div", {}, verdict, numbers);
-  const root = frame(words, { stage, control: row(step), numbers: below, more: [row([seed])] }, isCompact);
-
-  function say(look) {
-    const [word, said] = [table[look.word], table[look.said]];
-    const [, p, q] = look.rows.find(([id]) => id === look.word);
-    if (look.kind === "kept") return words.kept(word, p, q);
-    return look.kind === "free" ? words.free(said) : words.rejected(word, said);
-  }
-
-  function draw() {
-    const looks = runs[model.get("seed")];
-    const look = looks[model.get("step") - 1];
-    text.draw(textAfter(start, looks, model.get("step")), table);
-    bars.draw(look, table);
-    follow();
-    if (isCompact) return;
-    const counts = countsAt(looks, model.get("step"));
-    verdict.set(say(look), look.kind === "rejected" ? "bad" : "good");
-    numbers.set([
-      [words.written, String(counts.words)],
-      [words.passes, String(counts.passes)],
-    ]);
-  }
-
-  return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw });
+function verdictOf(look, table, words) {
+  const [word, said] = [table[look.word], table[look.said]];
+  const [, p, q] = look.rows.find(([id]) => id === look.word);
+  if (look.kind === "kept") return words.kept(word, p, q);
+  return look.kind === "free" ? words.free(said) : words.rejected(word, said);
 }
 
-export default { render: renderGuessAhead };
+export default figure({
+  words: guessAheadWords,
+  traits: ["step", "seed"],
+  verdict: "ga-verdict",
+  create({ model, words, bound }) {
+    const [table, start, runs] = ["words", "start", "runs"].map((name) => model.get(name));
+    const max = Object.values(runs)[0].length;
+    const seeds = optionsFor(Object.keys(runs).map(Number));
+    const [text, bars] = [createText(), createBars(words)];
+
+    function draw() {
+      const [looks, step] = [runs[model.get("seed")], model.get("step")];
+      const look = looks[step - 1];
+      text.draw(textAfter(start, looks, step), table);
+      bars.draw(look, table);
+      const counts = countsAt(looks, step);
+      return {
+        verdict: verdictOf(look, table, words),
+        tone: look.kind === "rejected" ? "bad" : "good",
+        numbers: [
+          [words.written, String(counts.words)],
+          [words.passes, String(counts.passes)],
+        ],
+      };
+    }
+    return {
+      stage: h("div", { class: "mm-stage mm-column" }, text, bars),
+      control: row(bound(slider, "step", { label: words.step, min: 1, max, step: 1 })),
+      more: [row(bound(choice, "seed", { label: words.seed, options: seeds }))],
+      draw,
+    };
+  },
+});

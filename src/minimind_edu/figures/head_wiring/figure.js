@@ -1,19 +1,8 @@
 // HeadWiring: one dial from MHA over GQA to MQA. Which key/value head each query head reads, and what the cache weighs.
 
-import {
-  NARROW,
-  h,
-  svg,
-  fill,
-  textAt,
-  setSize,
-  grouped,
-  slider,
-  toggle,
-  choice,
-  optionsFor,
-} from "../../web/kit/kit.js";
-import { namedOptions, readout, announcement, controlsOf, row, wordsOf, frame, mount } from "../../web/kit/kit.js";
+import { NARROW, h, svg, fill, textAt, setSize, grouped, slider, toggle, choice } from "../../web/kit/kit.js";
+import { optionsFor, namedOptions, readout, row } from "../../web/kit/kit.js";
+import { figure } from "../../web/kit/figure.js";
 import { ITEM_SIZES, kvHeadStops, sourceHeads, stepShapes } from "./math.js";
 import { cacheBytes, copiedBytes, projectionWeights, formatBytes } from "./math.js";
 import { createReads, groupVerdict, wiringTraits } from "./reads.js";
@@ -21,7 +10,6 @@ import { coverable, createSource } from "../../web/live/source.js";
 import { createWordLine } from "../../web/live/word_line.js";
 import { headWiringWords } from "./words.js";
 
-const TRAITS = ["num_kv_heads", "head_dim", "num_layers", "length", "dtype", "order", "as_group_size"];
 const LAST_EXPONENT = 15;
 const LETTERED = 26; // pixels of a column: from here on a head shows its letter, too
 
@@ -233,8 +221,7 @@ function wiringCosts(s, words) {
 }
 
 /** All controls, each writing one trait. */
-function createControls(model, words) {
-  const { bound, follow } = controlsOf(model);
+function createControls(model, bound, words) {
   const stops = kvHeadStops(model.get("num_heads"));
   const format = (kvHeads) => words.stop(kvHeads, stops.at(-1));
   const dial = bound(slider, "num_kv_heads", { label: words.kvHeads, stops, format });
@@ -247,62 +234,50 @@ function createControls(model, words) {
   const dtype = bound(choice, "dtype", { label: words.dtype, options: optionsFor(Object.keys(ITEM_SIZES)) });
   const order = bound(choice, "order", { label: words.order, options: namedOptions(words.orders) });
   const misread = bound(toggle, "as_group_size", { label: words.misread });
-  return {
-    dial: row(dial),
-    mistakes: row(order, misread),
-    sizes: [row(length, layers), row(headDim, dtype)],
-    follow,
-  };
+  return { dial: row(dial), mistakes: row(order, misread), sizes: [row(length, layers), row(headDim, dtype)] };
 }
 
-function renderWiring({ model, el }) {
-  const words = wordsOf(headWiringWords);
-  const isCompact = model.get("compact");
-  const shown = coverable(model);
-  const controls = createControls(shown, words);
-  const wires = createWires(words, isCompact);
-  const copies = createCopies(words);
-  const shapes = createShapes(words);
-  const verdict = announcement("mm-verdict hw-verdict");
-  const [numbers, costs] = [readout([]), readout([])];
-  const source = isCompact ? null : createSource(model, () => width && draw(width), { picks: "layer" });
-  const line = createWordLine((at) => source.choose({ at }));
-  const reads = createReads(words);
-  const telling = h("div", { class: "mm-column hw-telling", hidden: true }, line, reads);
-  const stage = h("div", { class: "mm-stage mm-column" }, telling, wires);
-  const below = h("div", {}, verdict, numbers);
-  const ofExample = [controls.dial, controls.mistakes, ...controls.sizes]; // what the living model has settled
-  const more = [source, controls.mistakes, copies, shapes, controls.sizes, costs];
-  const root = frame(words, { stage, control: controls.dial, numbers: below, more }, isCompact);
-  let width = 0;
+export default figure({
+  words: headWiringWords,
+  traits: ["num_kv_heads", "head_dim", "num_layers", "length", "dtype", "order", "as_group_size"],
+  verdict: "hw-verdict",
+  modelOf: coverable,
+  create({ model, words, isCompact, bound, redraw }) {
+    const controls = createControls(model, bound, words);
+    const [wires, copies, shapes] = [createWires(words, isCompact), createCopies(words), createShapes(words)];
+    const costs = readout([]);
+    const source = isCompact ? null : createSource(model, redraw, { picks: "layer" });
+    const line = createWordLine((at) => source.choose({ at }));
+    const reads = createReads(words);
+    const telling = h("div", { class: "mm-column hw-telling", hidden: true }, line, reads);
+    const ofExample = [controls.dial, controls.mistakes, ...controls.sizes]; // what the living model has settled
 
-  function drawReading(reading) {
-    shown.cover(reading && wiringTraits(reading));
-    telling.hidden = !reading;
-    root.dataset.story = Boolean(reading);
-    for (const control of ofExample) control.hidden = Boolean(reading);
-    if (!reading) return;
-    line.draw(reading.tokens, reading.at, (at) => ({ tone: at === reading.at ? "q" : "" }));
-    reads.draw(reading);
-  }
+    function drawReading(reading) {
+      model.cover(reading && wiringTraits(reading));
+      telling.hidden = !reading;
+      for (const control of ofExample) control.hidden = Boolean(reading);
+      if (!reading) return;
+      line.draw(reading.tokens, reading.at, (at) => ({ tone: at === reading.at ? "q" : "" }));
+      reads.draw(reading);
+    }
 
-  function draw(now) {
-    width = now;
-    const reading = source?.reading() ?? null;
-    drawReading(reading);
-    const s = wiringState(shown);
-    root.firstChild.textContent = s.wrong ? words.titleOfWrong : words.title;
-    wires.draw(s, width, Boolean(reading));
-    controls.follow();
-    if (isCompact) return;
-    copies.draw(s, width);
-    shapes.draw(s);
-    verdict.set(...(reading ? [groupVerdict(reading, words)] : wiringVerdict(s, words)));
-    numbers.set(wiringNumbers(s, words));
-    costs.set(wiringCosts(s, words));
-  }
-
-  return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw, parts: [source] });
-}
-
-export default { render: renderWiring };
+    function draw(width) {
+      const reading = source?.reading() ?? null;
+      drawReading(reading);
+      const s = wiringState(model);
+      for (const part of [copies, shapes]) part.draw(s, width);
+      wires.draw(s, width, Boolean(reading));
+      costs.set(wiringCosts(s, words));
+      const [verdict, tone] = reading ? [groupVerdict(reading, words)] : wiringVerdict(s, words);
+      const title = s.wrong ? words.titleOfWrong : words.title;
+      return { title, verdict, tone, numbers: wiringNumbers(s, words), isStory: Boolean(reading) };
+    }
+    return {
+      stage: h("div", { class: "mm-stage mm-column" }, telling, wires),
+      control: controls.dial,
+      more: [source, controls.mistakes, copies, shapes, controls.sizes, costs],
+      parts: [source],
+      draw,
+    };
+  },
+});

@@ -1,12 +1,12 @@
 // NeuronWords: neurons at one word of a story, what they answer to and push, and what comes next without one of them.
 
 import { createBar } from "../../web/kit/bars.js";
-import { WIDE, h, fill, fmt, announcement, setTraits, wordsOf, frame, mount } from "../../web/kit/kit.js";
+import { WIDE, h, fill, fmt, setTraits, wordsOf } from "../../web/kit/kit.js";
+import { figure } from "../../web/kit/figure.js";
 import { phraseGlosses } from "../../web/live/glosses.js";
 import { createWordLine } from "../../web/live/word_line.js";
 import { neuronWordsWords } from "./words.js";
 
-const TRAITS = ["word", "off", "reading"];
 const LITTLE = 0.01; // of all probability: less than that counts as nothing
 
 /** The neurons at the chosen word, [block][{ name, number, activation, moved, without, fires, up, down }]. */
@@ -131,33 +131,33 @@ function neuronVerdict(s, words) {
   return other(usual, words.glossed(then, s.glossOf(then)), share);
 }
 
-function renderNeurons({ model, el }) {
-  const words = wordsOf(neuronWordsWords);
-  const isCompact = model.get("compact");
-  const { stories, twins } = model.get("sizes");
-  const glosses = { ...twins, ...wordsOf(phraseGlosses) };
-  const glossOf = (word) => glosses[word];
-  const line = isCompact ? createTold() : createWordLine((word) => setTraits(model, { off: "", word }));
-  const rows = createRows(words, glossOf, ({ name }, isOff) => setTraits(model, { off: isOff ? "" : name }));
-  const bars = createBars(words, glossOf);
-  const table = createNumbers(words, glossOf);
-  const verdict = announcement();
-  const next = h("div", { class: "nw-next" }, bars, verdict);
-  const stage = h("div", { class: "mm-stage mm-column nw-stage" }, line, h("div", { class: "nw-halves" }, rows, next));
-  const more = [h("p", { class: "mm-note" }, words.note), table];
-  const root = frame({ ...words, caption: words.caption(stories) }, { stage, more }, isCompact);
+export default figure({
+  words: neuronWordsWords,
+  traits: ["word", "off", "reading"],
+  create({ model, words, isCompact, verdict }) {
+    const { stories, twins } = model.get("sizes");
+    const glosses = { ...twins, ...wordsOf(phraseGlosses) };
+    const glossOf = (word) => glosses[word];
+    const line = isCompact ? createTold() : createWordLine((word) => setTraits(model, { off: "", word }));
+    const rows = createRows(words, glossOf, ({ name }, isOff) => setTraits(model, { off: isOff ? "" : name }));
+    const [bars, table] = [createBars(words, glossOf), createNumbers(words, glossOf)];
+    const halves = h("div", { class: "nw-halves" }, rows, h("div", { class: "nw-next" }, bars, verdict));
 
-  function draw(width) {
-    const s = { ...neuronState(model), glossOf };
-    const isWide = width >= WIDE;
-    line.draw(s.reading.tokens, s.at, (at) => ({ tone: at === s.at ? "ink" : "" }));
-    rows.draw(s, isWide && !isCompact ? Infinity : 1, isWide && !isCompact ? 2 : 1);
-    bars.draw(s);
-    verdict.set(neuronVerdict(s, words));
-    if (!isCompact) table.draw(s);
-  }
-
-  return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw });
-}
-
-export default { render: renderNeurons };
+    function draw(width) {
+      const s = { ...neuronState(model), glossOf };
+      const hasRoom = width >= WIDE && !isCompact;
+      line.draw(s.reading.tokens, s.at, (at) => ({ tone: at === s.at ? "ink" : "" }));
+      rows.draw(s, hasRoom ? Infinity : 1, hasRoom ? 2 : 1);
+      bars.draw(s);
+      table.draw(s);
+      return { verdict: neuronVerdict(s, words) };
+    }
+    return {
+      stage: h("div", { class: "mm-stage mm-column nw-stage" }, line, halves),
+      numbers: null,
+      more: [h("p", { class: "mm-note" }, words.note), table],
+      caption: words.caption(stories),
+      draw,
+    };
+  },
+});

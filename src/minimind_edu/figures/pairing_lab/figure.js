@@ -1,18 +1,8 @@
 // PairingLab: the table hands out angles by one layout, the rotation joins partners by another. Do they agree?
 
 import { NARROW, h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, slider, choice } from "../../web/kit/kit.js";
-import {
-  optionsFor,
-  button,
-  readout,
-  announcement,
-  controlsOf,
-  row,
-  draggable,
-  handle,
-  grip,
-} from "../../web/kit/kit.js";
-import { arrowStep, setTraits, wordsOf, frame, mount } from "../../web/kit/kit.js";
+import { optionsFor, button, row, draggable, handle, grip, arrowStep, setTraits } from "../../web/kit/kit.js";
+import { figure } from "../../web/kit/figure.js";
 import { linear, lineThrough, across, levels, ticks } from "../../web/kit/chart.js";
 import { ropeFrequencies, pairChannels, tableColumns, ropeScore, halfSplitPermutation } from "../../web/kit/rope.js";
 import { pairingLabWords } from "./words.js";
@@ -225,50 +215,39 @@ function labState(model, scores) {
   };
 }
 
-function renderLab({ model, el }) {
-  const words = wordsOf(pairingLabWords);
-  const isCompact = model.get("compact");
-  const scores = createScores();
-  const wiring = createWiring(words, model.get("query").length);
-  const chart = createShiftChart(words, (shift) => setTraits(model, { shift }));
-  const { bound, follow } = controlsOf(model);
-  const layouts = optionsFor(LAYOUTS, (layout) => words[layout]);
-  const [table, rotation] = ["table", "rotation"].map((name) =>
-    bound(choice, name, { label: words[name], options: layouts }),
-  );
-  const onClick = () => setTraits(model, { permuted: !model.get("permuted") });
-  const permute = button({ label: words.permute, onClick });
-  const shift = bound(slider, "shift", { label: words.shift, min: 0, max: LAST_SHIFT, step: 1 });
-  const verdict = announcement();
-  const numbers = readout([]);
-  const chartBox = h("div", { "data-sym": "score" }, chart);
-  const stage = h(
-    "div",
-    { class: "mm-stage mm-column pl-stage" },
-    h("div", {}, wiring),
-    verdict,
-    isCompact ? null : chartBox,
-  );
-  const control = h("div", { class: "mm-controls pl-control" }, rotation);
-  const root = frame(words, { stage, control, more: [row(table, permute, shift), numbers] }, isCompact);
-  root.classList.add("pl-fig");
+export default figure({
+  words: pairingLabWords,
+  traits: [...VECTORS, ...SETTINGS],
+  create({ model, words, isCompact, bound, verdict, numbers }) {
+    const scores = createScores();
+    const wiring = createWiring(words, model.get("query").length);
+    const chart = createShiftChart(words, (shift) => setTraits(model, { shift }));
+    const layouts = optionsFor(LAYOUTS, (layout) => words[layout]);
+    const [table, rotation] = ["table", "rotation"].map((name) =>
+      bound(choice, name, { label: words[name], options: layouts }),
+    );
+    const onClick = () => setTraits(model, { permuted: !model.get("permuted") });
+    const permute = button({ label: words.permute, onClick });
+    const shift = bound(slider, "shift", { label: words.shift, min: 0, max: LAST_SHIFT, step: 1 });
+    const chartBox = isCompact ? null : h("div", { "data-sym": "score" }, chart);
 
-  function draw(width) {
-    const s = labState(model, scores);
-    wiring.draw(s, width);
-    chart.draw(s, width);
-    follow();
-    permute.set(s.permuted ? words.undo : words.permute);
-    permute.root.setAttribute("aria-pressed", s.permuted);
-    const [text, tone] = labVerdict(words, s);
-    verdict.set(text, tone);
-    numbers.set([
-      ...SHIFTS.map((at) => [words.scoreAt(at), fmt(s.curve[at], 6), tone]),
-      [words.scoreNow(s.shift), fmt(s.curve[s.shift], 6)],
-    ]);
-  }
-
-  return mount(el, root, { model, traits: [...VECTORS, ...SETTINGS], boxes: [stage], draw, parts: [chart] });
-}
-
-export default { render: renderLab };
+    function draw(width) {
+      const s = labState(model, scores);
+      wiring.draw(s, width);
+      chart.draw(s, width);
+      permute.set(s.permuted ? words.undo : words.permute);
+      permute.root.setAttribute("aria-pressed", s.permuted);
+      const [text, tone] = labVerdict(words, s);
+      const rows = SHIFTS.map((at) => [words.scoreAt(at), fmt(s.curve[at], 6), tone]);
+      return { verdict: text, tone, numbers: [...rows, [words.scoreNow(s.shift), fmt(s.curve[s.shift], 6)]] };
+    }
+    return {
+      stage: h("div", { class: "mm-stage mm-column pl-stage" }, h("div", {}, wiring), verdict, chartBox),
+      control: h("div", { class: "mm-controls pl-control" }, rotation),
+      numbers: null,
+      more: [row(table, permute, shift), numbers],
+      parts: [chart],
+      draw,
+    };
+  },
+});

@@ -1,31 +1,9 @@
 // ParameterLedger: a bar for every part of a model, and their shares at every depth. What does tying take away?
 
-import {
-  WIDE,
-  h,
-  svg,
-  fill,
-  setAttributes,
-  textAt,
-  setSize,
-  clamp,
-  fmt,
-  grouped,
-  slider,
-  toggle,
-} from "../../web/kit/kit.js";
-import {
-  choice,
-  optionsFor,
-  readout,
-  announcement,
-  controlsOf,
-  row,
-  draggable,
-  handle,
-  grip,
-} from "../../web/kit/kit.js";
-import { arrowStep, setTraits, wordsOf, frame, mount } from "../../web/kit/kit.js";
+import { WIDE, h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, grouped, slider } from "../../web/kit/kit.js";
+import { toggle, choice, optionsFor, row, draggable, handle, grip, arrowStep, setTraits } from "../../web/kit/kit.js";
+import { setText } from "../../web/kit/kit.js";
+import { figure } from "../../web/kit/figure.js";
 import { linear, lineThrough, ticks } from "../../web/kit/chart.js";
 import { intermediateSize, parameterLedger, savedByTying } from "./math.js";
 import { vocabularyAt, vocabularyStep } from "./math.js";
@@ -34,7 +12,6 @@ import { coverable, createSource } from "../../web/live/source.js";
 import { createWordLine } from "../../web/live/word_line.js";
 import { parameterLedgerWords } from "./words.js";
 
-const TRAITS = ["hidden_size", "num_hidden_layers", "vocab_size", "num_key_value_heads", "generation", "tied"];
 const HEADS = 8;
 const DEPTHS = 32;
 const GAP = 28; // between them
@@ -200,8 +177,7 @@ function ledgerNumbers(s, words, percent) {
 }
 
 /** All controls, each writing one trait, but for the presets, which write several. */
-function createControls(model, words) {
-  const { bound, follow } = controlsOf(model);
+function createControls(model, bound, words) {
   const preset = choice({
     label: words.preset,
     options: optionsFor(Object.keys(PRESETS)),
@@ -219,8 +195,8 @@ function createControls(model, words) {
     shown: vocabularyStep,
     written: vocabularyAt,
     format: (step) => {
-      const own = model.get("vocab_size"); // which may lie between two steps
-      return grouped(step === vocabularyStep(own) ? own : vocabularyAt(step));
+      const size = model.get("vocab_size"); // which may lie between two steps
+      return grouped(step === vocabularyStep(size) ? size : vocabularyAt(step));
     },
   });
   const kvHeads = bound(slider, "num_key_value_heads", { label: words.kvHeads, stops: [1, 2, 4, 8] });
@@ -229,81 +205,75 @@ function createControls(model, words) {
   function draw({ reading }) {
     for (const control of others) control.hidden = Boolean(reading); // the living model has settled these
     preset.set(presetName(model));
-    follow();
   }
   return { tied, others, draw };
 }
 
-function renderLedger({ model, el }) {
-  const words = wordsOf(parameterLedgerWords);
-  const isCompact = Boolean(model.get("compact"));
-  const percent = (share) => words.percent(fmt(100 * share, 2));
-  const shown = coverable(model);
-  const chart = createDepthChart(words, percent, (layers) => setTraits(model, { num_hidden_layers: layers }));
-  const table = createTable(words);
-  const controls = createControls(shown, words);
-  const [verdict, numbers] = [announcement("mm-verdict le-verdict"), readout([])];
-  const source = isCompact ? null : createSource(model, () => changeSource());
-  const line = createWordLine((at) => source.choose({ at }));
-  const nearest = createNearest(words);
-  const rows = h("div", { class: "mm-column le-rows" }, line, nearest);
-  const tableBox = h("div", { class: "le-box" }, table, verdict);
-  const stage = h("div", { class: "mm-stage le-stage" }, tableBox);
-  const folded = h("div", {});
-  const note = h("p", { class: "mm-note" });
-  const more = [source, folded, controls.others, note];
-  const root = frame(words, { stage, control: row(controls.tied), numbers, more }, isCompact);
-  let [width, isStory, told] = [0, false, null]; // told: the story whose telling word was chosen
+export default figure({
+  words: parameterLedgerWords,
+  traits: ["hidden_size", "num_hidden_layers", "vocab_size", "num_key_value_heads", "generation", "tied"],
+  verdict: "le-verdict",
+  modelOf: coverable,
+  create({ model, words, isCompact, bound, verdict, numbers, redraw }) {
+    const percent = (share) => words.percent(fmt(100 * share, 2));
+    const chart = createDepthChart(words, percent, (layers) => setTraits(model, { num_hidden_layers: layers }));
+    const [table, nearest] = [createTable(words), createNearest(words)];
+    const controls = createControls(model, bound, words);
+    const source = isCompact ? null : createSource(model, changeSource);
+    const line = createWordLine((at) => source.choose({ at }));
+    const rows = h("div", { class: "mm-column le-rows" }, line, nearest);
+    const stage = h("div", { class: "mm-stage le-stage" }, h("div", { class: "le-box" }, table, verdict));
+    const folded = h("div", {});
+    const note = h("p", { class: "mm-note" });
+    let [isStory, told] = [false, null]; // told: the story whose telling word was chosen
 
-  /** The living model is tied, and a reader who unties it does so in this figure alone. */
-  function changeSource() {
-    const reading = source.reading();
-    if (Boolean(reading) !== isStory) shown.cover(reading && { tied: reading.living.model.config.tie_word_embeddings });
-    isStory = Boolean(reading);
-    if (reading && reading.ids !== told) {
+    /** The living model is tied, and a reader who unties it does so in this figure alone. */
+    function changeSource() {
+      const reading = source.reading();
+      if (Boolean(reading) !== isStory)
+        model.cover(reading && { tied: reading.living.model.config.tie_word_embeddings });
+      isStory = Boolean(reading);
+      if (!reading || reading.ids === told) return redraw();
       told = reading.ids;
-      return source.choose({ at: tellingPosition(reading) });
+      source.choose({ at: tellingPosition(reading) });
     }
-    return width && draw(width);
-  }
 
-  function drawRows(reading) {
-    chart.root.remove();
-    if (rows.parentNode !== stage) stage.append(rows);
-    line.draw(reading.tokens, reading.at, (at) => ({ tone: at === reading.at ? "ink" : "" }));
-    nearest.draw(reading);
-  }
+    function drawRows(reading) {
+      chart.root.remove();
+      if (rows.parentNode !== stage) stage.append(rows);
+      line.draw(reading.tokens, reading.at, (at) => ({ tone: at === reading.at ? "ink" : "" }));
+      nearest.draw(reading);
+    }
 
-  function drawDepths(s) {
-    rows.remove();
-    const home = width < WIDE ? folded : stage;
-    if (chart.root.parentNode !== home) home.append(chart.root);
-    chart.draw(s, width < WIDE ? width : Math.round((width - GAP) * 0.46));
-  }
+    function drawDepths(s, width) {
+      rows.remove();
+      const home = width < WIDE ? folded : stage;
+      if (chart.root.parentNode !== home) home.append(chart.root);
+      chart.draw(s, width < WIDE ? width : Math.round((width - GAP) * 0.46));
+    }
 
-  /** Everything but the table and its switch. */
-  function drawRest(s) {
-    if (s.reading) drawRows(s.reading);
-    else drawDepths(s);
-    numbers.set(ledgerNumbers(s, words, percent));
-    const { inner, hidden, generation } = s.sizes;
-    const rules = s.reading
-      ? words.living(grouped(inner))
-      : words.rules[generation](grouped(intermediateSize(hidden, generation)));
-    if (note.textContent !== rules) note.textContent = rules;
-  }
+    function rulesOf({ sizes, reading }) {
+      if (reading) return words.living(grouped(sizes.inner));
+      return words.rules[sizes.generation](grouped(intermediateSize(sizes.hidden, sizes.generation)));
+    }
 
-  function draw(now) {
-    width = now;
-    const s = ledgerState(shown, source?.reading() ?? null);
-    root.dataset.story = Boolean(s.reading);
-    table.draw(s, percent);
-    controls.draw(s);
-    verdict.set(ledgerVerdict(s, words, percent));
-    if (!isCompact) drawRest(s);
-  }
-
-  return mount(el, root, { model: shown, traits: TRAITS, boxes: [stage], draw, parts: [chart, source] });
-}
-
-export default { render: renderLedger };
+    function draw(width) {
+      const s = ledgerState(model, source?.reading() ?? null);
+      table.draw(s, percent);
+      controls.draw(s);
+      if (s.reading) drawRows(s.reading);
+      else if (!isCompact) drawDepths(s, width);
+      setText(note, rulesOf(s));
+      const isStory = Boolean(s.reading);
+      return { verdict: ledgerVerdict(s, words, percent), numbers: ledgerNumbers(s, words, percent), isStory };
+    }
+    return {
+      stage,
+      control: row(controls.tied),
+      numbers,
+      more: [source, folded, controls.others, note],
+      parts: [chart, source],
+      draw,
+    };
+  },
+});

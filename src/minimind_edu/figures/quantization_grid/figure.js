@@ -1,25 +1,14 @@
 // QuantizationGrid: one row of weights on a grid of few levels, and what a model of such rows still answers.
 
-import {
-  WIDE,
-  h,
-  setAttributes,
-  clamp,
-  fmt,
-  slider,
-  choice,
-  optionsFor,
-  namedOptions,
-  readout,
-} from "../../web/kit/kit.js";
-import { announcement, controlsOf, row, setTraits, wordsOf, frame, mount } from "../../web/kit/kit.js";
+import { WIDE, h, setAttributes, clamp, fmt, slider, choice, optionsFor, namedOptions } from "../../web/kit/kit.js";
+import { announcement, row, setTraits } from "../../web/kit/kit.js";
+import { figure } from "../../web/kit/figure.js";
 import { arrivedInTime, createSource } from "../../web/live/source.js";
 import { createAnswers, createNextWord } from "./answers.js";
 import { distanceOf, largestValue, roundedRow, roundedTensors } from "./math.js";
 import { createRowPlot } from "./row.js";
 import { quantizationGridWords } from "./words.js";
 
-const TRAITS = ["bits", "per", "layer", "matrix", "row", "pull", "question", "weights"];
 const FEWEST = 2;
 const MOST = 8;
 const PARTS = {
@@ -170,61 +159,53 @@ function gridNumbers({ size, rms, kl }, words) {
 }
 
 /** The control, and the folded ones. */
-function createGridControls(model, words) {
-  const { bound, follow } = controlsOf(model);
+function createGridControls(model, bound, rows, words) {
   const format = (bits) => words.levels(bits, 2 * largestValue(bits) + 1);
   const bits = bound(slider, "bits", { label: words.bits, min: FEWEST, max: MOST, step: 1, format });
   const per = bound(choice, "per", { label: words.per, options: namedOptions(words.perNames) });
   const layer = bound(choice, "layer", { label: words.layer, options: optionsFor([1, 2, 3, 4]) });
   const matrix = bound(choice, "matrix", { label: words.matrix, options: optionsFor(Object.keys(PARTS)) });
   const fromOne = (row) => row + 1;
-  const number = bound(slider, "row", { label: words.rowNumber, min: 0, max: 127, step: 1, format: fromOne });
-
-  function draw(shown, isLoading) {
-    setAttributes(number.input, { max: shown.rows - 1 });
-    follow();
-    if (!isLoading) number.set(shown.row); // else it is under the reader's hand, which may be ahead of the model
-  }
-  return { bits, folded: [per, row(layer, number), matrix], draw };
+  // While a row is on its way, the slider is under the reader's hand, which may be ahead of the model.
+  const shown = (row) => (rows.status() === "loading" ? row : rows.at(placeOf(model)).row);
+  const number = bound(slider, "row", { label: words.rowNumber, min: 0, max: 127, step: 1, format: fromOne, shown });
+  return { bits, number, folded: [per, row(layer, number), matrix] };
 }
 
-function renderGrid({ model, el }) {
-  const words = wordsOf(quantizationGridWords);
-  const isCompact = Boolean(model.get("compact"));
-  const redraw = () => stage.clientWidth && draw(stage.clientWidth);
-  const rows = createRows(model, redraw);
-  const readStory = createStoryReader();
-  const source = isCompact ? null : createSource(model, redraw);
-  const plot = createRowPlot(words, (pull) => setTraits(model, { pull }));
-  const answers = createAnswers(words, isCompact ? null : (question) => setTraits(model, { question }));
-  const next = createNextWord(words);
-  const controls = createGridControls(model, words);
-  const [verdict, status] = [announcement(), announcement("mm-note")];
-  const numbers = readout([]);
-  const [whole, note] = [h("p", { class: "mm-note" }), h("p", { class: "mm-note" }, words.note)];
-  const below = h("div", { class: "mm-column qg-model" }, isCompact ? null : next, answers);
-  const stage = h("div", { class: "mm-stage mm-column" }, plot, below);
-  const told = h("div", {}, verdict, numbers);
-  const more = [h("div", { class: "mm-column qg-more" }, controls.folded, status, whole, note), source];
-  const root = frame(words, { stage, control: row(controls.bits), numbers: told, more }, isCompact);
+export default figure({
+  words: quantizationGridWords,
+  traits: ["bits", "per", "layer", "matrix", "row", "pull", "question", "weights"],
+  create({ model, words, isCompact, bound, redraw }) {
+    const rows = createRows(model, redraw);
+    const readStory = createStoryReader();
+    const source = isCompact ? null : createSource(model, redraw);
+    const plot = createRowPlot(words, (pull) => setTraits(model, { pull }));
+    const answers = createAnswers(words, isCompact ? null : (question) => setTraits(model, { question }));
+    const next = createNextWord(words);
+    const { bits, number, folded } = createGridControls(model, bound, rows, words);
+    const status = announcement("mm-note");
+    const [whole, note] = [h("p", { class: "mm-note" }), h("p", { class: "mm-note" }, words.note)];
+    const below = h("div", { class: "mm-column qg-model" }, isCompact ? null : next, answers);
 
-  function draw(width) {
-    const shown = rows.at(placeOf(model));
-    const s = rowState(model, shown);
-    const told = answersState(model, source?.reading(), readStory);
-    const isWide = width >= WIDE;
-    plot.draw(s, width, isCompact);
-    answers.draw(told.questions, told.said, told.chosen);
-    controls.draw(shown, rows.status() === "loading");
-    if (isCompact) return;
-    next.draw(told.text, likeliestOf(told.rows, BARS[isWide ? "wide" : "narrow"]), isWide ? 100 : 60);
-    status.set(words[rows.status()] ?? "");
-    whole.textContent = words.whole(told.text);
-    verdict.set(gridVerdict(s, told, model.get("per"), words));
-    numbers.set(gridNumbers(told, words));
-  }
-
-  return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw, parts: [plot, rows, source] });
-}
-
-export default { render: renderGrid };
+    function draw(width) {
+      const shown = rows.at(placeOf(model));
+      const s = rowState(model, shown);
+      const told = answersState(model, source?.reading(), readStory);
+      const isWide = width >= WIDE;
+      plot.draw(s, width, isCompact);
+      answers.draw(told.questions, told.said, told.chosen);
+      setAttributes(number.input, { max: shown.rows - 1 });
+      next.draw(told.text, likeliestOf(told.rows, BARS[isWide ? "wide" : "narrow"]), isWide ? 100 : 60);
+      status.set(words[rows.status()] ?? "");
+      whole.textContent = words.whole(told.text);
+      return { verdict: gridVerdict(s, told, model.get("per"), words), numbers: gridNumbers(told, words) };
+    }
+    return {
+      stage: h("div", { class: "mm-stage mm-column" }, plot, below),
+      control: row(bits),
+      more: [h("div", { class: "mm-column qg-more" }, folded, status, whole, note), source],
+      parts: [plot, rows, source],
+      draw,
+    };
+  },
+});

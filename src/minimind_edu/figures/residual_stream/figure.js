@@ -1,30 +1,9 @@
 // ResidualStream: the stream through the blocks, in stripes by who added what, and below it the gradient.
 
-import {
-  NARROW,
-  h,
-  svg,
-  fill,
-  setAttributes,
-  textAt,
-  setSize,
-  clamp,
-  fmt,
-  grouped,
-  slider,
-} from "../../web/kit/kit.js";
-import {
-  toggle,
-  choice,
-  namedOptions,
-  readout,
-  announcement,
-  controlsOf,
-  row,
-  draggable,
-  handle,
-} from "../../web/kit/kit.js";
-import { grip, arrowStep, setTraits, wordsOf, frame, mount } from "../../web/kit/kit.js";
+import { NARROW, h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, grouped } from "../../web/kit/kit.js";
+import { slider, toggle, choice, namedOptions, readout, controlsOf, row, draggable } from "../../web/kit/kit.js";
+import { handle, grip, arrowStep, setTraits, wordsOf } from "../../web/kit/kit.js";
+import { figure } from "../../web/kit/figure.js";
 import { linear, across, levels, ticks } from "../../web/kit/chart.js";
 import { coverable, createSource } from "../../web/live/source.js";
 import { createWordLine } from "../../web/live/word_line.js";
@@ -346,60 +325,64 @@ function createControls(model, isCompact) {
   };
 }
 
-function renderStream({ model: given, el }) {
-  const model = coverable(given);
-  const isCompact = model.get("compact");
-  const stream = createStream((block) => setTraits(model, { block }), isCompact);
-  const controls = createControls(model, isCompact);
-  const source = isCompact ? null : createSource(given, follow);
-  let lastBlock = null; // that was looked at in a story
-  const line = createWordLine((at) => source.choose({ at }));
-  const caption = h("p", { class: "mm-note", hidden: true });
-  const story = h("div", { hidden: true }, line);
-  const verdict = announcement("mm-verdict rs-verdict");
-  const [shares, numbers] = [readout([]), readout([])];
-  const back = svg("svg", { role: "img" });
-  const gradients = h("div", {}, back);
-  const whole = isCompact ? [] : [story, gradients];
-  const stage = h("div", { class: "mm-stage mm-column rs-stage" }, whole[0], shares, stream, caption, whole[1]);
-  const example = h("div", {}, controls.others);
-  const parts = { stage, control: controls.primary, numbers: verdict, more: [source, example, numbers] };
-  const root = frame({ ...words, title: isCompact ? words.titleOfSlider : words.title }, parts, isCompact);
+export default figure({
+  words: residualStreamWords,
+  traits: TRAITS,
+  verdict: "rs-verdict",
+  modelOf: coverable,
+  create({ model, isCompact, verdict, numbers, redraw }) {
+    const stream = createStream((block) => setTraits(model, { block }), isCompact);
+    const controls = createControls(model, isCompact);
+    const source = isCompact ? null : createSource(model, changeSource);
+    const line = createWordLine((at) => source.choose({ at }));
+    const caption = h("p", { class: "mm-note", hidden: true });
+    const story = h("div", { hidden: true }, line);
+    const shares = readout([]);
+    const back = svg("svg", { role: "img" });
+    const gradients = h("div", {}, back);
+    const whole = isCompact ? [] : [story, gradients];
+    const example = h("div", {}, controls.others);
+    let lastBlock = null; // that was looked at in a story
 
-  /** The story has a depth of its own, and a line that moves in it. */
-  function follow() {
-    const depth = source.reading()?.living.model.config.num_hidden_layers;
-    model.cover(depth ? { depth, block: lastBlock ?? depth } : null);
-    draw(stage.clientWidth);
-  }
+    /** The story has a depth of its own, and a line that moves in it. */
+    function changeSource() {
+      const depth = source.reading()?.living.model.config.num_hidden_layers;
+      model.cover(depth ? { depth, block: lastBlock ?? depth } : null);
+      redraw();
+    }
 
-  function drawStory(s, reading) {
-    root.dataset.story = s.isStory ?? false;
-    for (const one of [story, caption]) one.hidden = !s.isStory;
-    for (const one of [controls.primary, example, gradients]) one.hidden = Boolean(s.isStory);
-    if (!s.isStory) return;
-    lastBlock = s.block;
-    caption.textContent = words.captionOfStory(s.token);
-    line.draw(reading.tokens, reading.at, (place) => ({ tone: place === reading.at ? "ink" : "" }));
-  }
+    function drawStory(s, reading) {
+      for (const part of [story, caption]) part.hidden = !s.isStory;
+      for (const part of [controls.primary, example, gradients]) part.hidden = Boolean(s.isStory);
+      if (!s.isStory) return;
+      lastBlock = s.block;
+      caption.textContent = words.captionOfStory(s.token);
+      line.draw(reading.tokens, reading.at, (place) => ({ tone: place === reading.at ? "ink" : "" }));
+    }
 
-  function draw(width) {
-    const reading = source?.reading();
-    const s = reading ? storyState(reading, model.get("block")) : streamState(model);
-    drawStory(s, reading);
-    const x = linear([0, 2 * s.depth], [SIDES.left, width - SIDES.exit]);
-    stream.draw(s, width, x);
-    shares.set(shareRows(s, isCompact ? s.depth : s.block));
-    verdict.set(streamVerdict(s));
-    if (s.isStory) return numbers.set(streamNumbers(s));
-    controls.follow();
-    if (isCompact) return;
-    numbers.set(streamNumbers(s));
-    setSize(back, width, BACK.whole, backVerdict(s));
-    fill(back, drawBack(s, x));
-  }
-
-  return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw, parts: [stream, source] });
-}
-
-export default { render: renderStream };
+    function draw(width) {
+      const reading = source?.reading();
+      const s = reading ? storyState(reading, model.get("block")) : streamState(model);
+      drawStory(s, reading);
+      const x = linear([0, 2 * s.depth], [SIDES.left, width - SIDES.exit]);
+      stream.draw(s, width, x);
+      shares.set(shareRows(s, isCompact ? s.depth : s.block));
+      if (!s.isStory) controls.follow();
+      const says = { verdict: streamVerdict(s), isStory: Boolean(s.isStory) };
+      if (isCompact) return says; // it holds no gradients
+      if (!s.isStory) {
+        setSize(back, width, BACK.whole, backVerdict(s));
+        fill(back, drawBack(s, x));
+      }
+      return { ...says, numbers: streamNumbers(s) };
+    }
+    return {
+      stage: h("div", { class: "mm-stage mm-column rs-stage" }, whole[0], shares, stream, caption, whole[1]),
+      control: controls.primary,
+      numbers: verdict,
+      more: [source, example, numbers],
+      parts: [stream, source],
+      draw,
+    };
+  },
+});

@@ -3,7 +3,7 @@
 export const residualStreamWords = {
   en: {
     title: "Pre-norm keeps all that was ever added; post-norm lets the old fade.",
-    titleOfSlider: "Louder sublayers: the stream grows, what they read does not.",
+    titleCompact: "Louder sublayers: the stream grows, what they read does not.",
     caption:
       "A stripe is what one sublayer added, fainter for later blocks. " +
       "The height is the root of the RMS; stripes share it by their squares.",

@@ -1,21 +1,9 @@
 // Roofline: decode and prefill under a machine's two limits, and which of the two a call waits for.
 
-import {
-  NARROW,
-  WIDE,
-  h,
-  svg,
-  fill,
-  setAttributes,
-  textAt,
-  setSize,
-  clamp,
-  fmt,
-  grouped,
-  slider,
-} from "../../web/kit/kit.js";
-import { choice, optionsFor, readout, announcement, controlsOf, row, draggable, handle } from "../../web/kit/kit.js";
-import { arrowStep, setTraits, wordsOf, frame, mount } from "../../web/kit/kit.js";
+import { NARROW, WIDE, h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, grouped } from "../../web/kit/kit.js";
+import { slider, choice, optionsFor, readout, row, draggable, handle, arrowStep } from "../../web/kit/kit.js";
+import { setTraits, setText } from "../../web/kit/kit.js";
+import { figure } from "../../web/kit/figure.js";
 import { linear, lineThrough, upright, levels, ticks } from "../../web/kit/chart.js";
 import { decodeCost, prefillCost, underRoof, attainableAt, nearestIntensity } from "./math.js";
 import { withPrefix, duration } from "./math.js";
@@ -303,8 +291,7 @@ function foldedNumbers(s, words) {
 }
 
 /** All controls, each writing one trait, but for the presets, which write two. */
-function createControls(model, words) {
-  const { bound, follow } = controlsOf(model);
+function createControls(model, bound, words) {
   const preset = choice({
     label: words.preset,
     options: optionsFor(Object.keys(MODELS)),
@@ -322,81 +309,72 @@ function createControls(model, words) {
   function draw({ sizes, story }) {
     const isShown = (size) => size.hidden_size === sizes.hidden && size.num_hidden_layers === sizes.layers;
     preset.set(Object.keys(MODELS).find((name) => isShown(MODELS[name])));
-    follow();
     others.hidden = Boolean(story); // the living model and its story have settled these
   }
   return { batch: row(batch), others, draw };
 }
 
-function renderRoofline({ model, el }) {
-  const words = wordsOf(rooflineWords);
-  const isCompact = Boolean(model.get("compact"));
-  const shown = coverable(model);
-  const change = (name) => (value) => setTraits(shown, { [name]: value });
-  const roof = createRoof(words, isCompact, change("batch"), change("context"));
-  const bars = { decode: createBars(words, words.decodeTime), prefill: createBars(words, words.prefillTime) };
-  const [verdict, legend] = [announcement(), createLegend(words)];
-  const [numbers, foldedOnes] = [readout([]), readout([])];
-  const controls = createControls(shown, words);
-  const source = isCompact ? null : createSource(model, () => changeSource());
-  const barBox = h("div", { class: "ro-times" }, bars.decode, bars.prefill, legend);
-  const folded = h("div", {});
-  const stage = h("div", { class: "mm-stage ro-stage" }, isCompact ? null : verdict, roof);
-  const note = h("p", { class: "mm-note" });
-  const more = [source, controls.others, folded, foldedOnes, note];
-  const root = frame(words, { stage, control: controls.batch, numbers, more }, isCompact);
+export default figure({
+  words: rooflineWords,
+  traits: [...SIZES, ...MEASURED],
+  modelOf: coverable,
+  create({ model, words, isCompact, bound, verdict, numbers, redraw }) {
+    const change = (name) => (value) => setTraits(model, { [name]: value });
+    const roof = createRoof(words, isCompact, change("batch"), change("context"));
+    const bars = { decode: createBars(words, words.decodeTime), prefill: createBars(words, words.prefillTime) };
+    const [legend, rest] = [createLegend(words), readout([])];
+    const controls = createControls(model, bound, words);
+    const source = isCompact ? null : createSource(model, changeSource);
+    const barBox = h("div", { class: "ro-times" }, bars.decode, bars.prefill, legend);
+    const folded = h("div", {});
+    const stage = h("div", { class: "mm-stage ro-stage" }, isCompact ? null : verdict, roof);
+    const note = h("p", { class: "mm-note" });
+    let story = null;
 
-  let [width, story] = [0, null];
-
-  /** The story covers the context; its words are timed once. */
-  function changeSource() {
-    const reading = source.reading();
-    story = reading && { ...reading, seconds: secondsPerToken(reading) };
-    shown.cover(reading && { context: reading.ids.length, itemsize: 4 });
-    if (width) draw(width);
-  }
-
-  function drawBars(s, barWidth) {
-    const runsOf = (runs, name) => runs.filter((run) => run.name.startsWith(name));
-    const where = { decode: s.story ? words.timedOnly : words.measuredOnly(model.get("measured_at")), prefill: [] };
-    for (const [name, bar] of Object.entries(bars)) {
-      const room = runsOf(model.get("runs"), name).length; // it stays when there are none to show
-      bar.draw(s[name], runsOf(s.runs, name), room, where[name], barWidth);
+    /** The story covers the context; its words are timed once. */
+    function changeSource() {
+      const reading = source.reading();
+      story = reading && { ...reading, seconds: secondsPerToken(reading) };
+      model.cover(reading && { context: reading.ids.length, itemsize: 4 });
+      redraw();
     }
-  }
 
-  /** Everything but the roof and the batch. */
-  function drawRest(s, timeWidth) {
-    const home = width < WIDE ? folded : stage;
-    if (barBox.parentNode !== home) home.append(barBox);
-    barBox.style.width = `${timeWidth}px`;
-    drawBars(s, timeWidth);
-    legend.draw(s);
-    verdict.set(roofVerdict(s, words));
-    numbers.set(roofNumbers(s, words));
-    foldedOnes.set(foldedNumbers(s, words));
-    const limits = words.note(s.machine.name, s.machine.dtype, s.machine.date) + (s.story ? words.timed : "");
-    if (note.textContent !== limits) note.textContent = limits;
-  }
+    function drawBars(s, barWidth) {
+      const runsOf = (runs, name) => runs.filter((run) => run.name.startsWith(name));
+      const where = { decode: s.story ? words.timedOnly : words.measuredOnly(model.get("measured_at")), prefill: [] };
+      for (const [name, bar] of Object.entries(bars)) {
+        const room = runsOf(model.get("runs"), name).length; // it stays when there are none to show
+        bar.draw(s[name], runsOf(s.runs, name), room, where[name], barWidth);
+      }
+    }
 
-  function draw(now) {
-    width = now;
-    const s = roofState(shown, story);
-    root.dataset.story = Boolean(story);
-    const hasTwo = !isCompact && width >= WIDE;
-    const timeWidth = hasTwo ? Math.round((width - GAP) * 0.4) : width;
-    roof.draw(s, hasTwo ? width - GAP - timeWidth : width);
-    controls.draw(s);
-    if (!isCompact) drawRest(s, timeWidth);
-  }
+    /** Everything but the roof and the batch. */
+    function drawRest(s, width, timeWidth) {
+      const home = width < WIDE ? folded : stage;
+      if (barBox.parentNode !== home) home.append(barBox);
+      barBox.style.width = `${timeWidth}px`;
+      drawBars(s, timeWidth);
+      legend.draw(s);
+      rest.set(foldedNumbers(s, words));
+      setText(note, words.note(s.machine.name, s.machine.dtype, s.machine.date) + (s.story ? words.timed : ""));
+    }
 
-  return mount(el, root, {
-    model: shown,
-    traits: [...SIZES, ...MEASURED],
-    boxes: [stage],
-    draw,
-    parts: [roof, source],
-  });
-}
-
-export default { render: renderRoofline };
+    function draw(width) {
+      const s = roofState(model, story);
+      const hasTwo = !isCompact && width >= WIDE;
+      const timeWidth = hasTwo ? Math.round((width - GAP) * 0.4) : width;
+      roof.draw(s, hasTwo ? width - GAP - timeWidth : width);
+      controls.draw(s);
+      if (!isCompact) drawRest(s, width, timeWidth);
+      return { verdict: roofVerdict(s, words), numbers: roofNumbers(s, words), isStory: Boolean(story) };
+    }
+    return {
+      stage,
+      control: controls.batch,
+      numbers,
+      more: [source, controls.others, folded, rest, note],
+      parts: [roof, source],
+      draw,
+    };
+  },
+});

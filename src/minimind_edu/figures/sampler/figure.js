@@ -1,7 +1,8 @@
 // Sampler: the trained model's next word, what the knobs of generation make of its distribution, and draws from it.
 
-import { WIDE, h, fill, fmt, slider, choice, namedOptions, button, readout, announcement } from "../../web/kit/kit.js";
-import { controlsOf, row, setTraits, wordsOf, frame, mount } from "../../web/kit/kit.js";
+import { WIDE, h, fill, fmt, slider, choice, namedOptions, button, announcement, row } from "../../web/kit/kit.js";
+import { setTraits } from "../../web/kit/kit.js";
+import { figure } from "../../web/kit/figure.js";
 import { drawnFrom, entropyInNats, reshape, softmax } from "../../web/live/sampling.js";
 import { createSource } from "../../web/live/source.js";
 import { createSamplerBars } from "./bars.js";
@@ -10,7 +11,6 @@ import { createText } from "./text.js";
 import { samplerWords } from "./words.js";
 
 const KNOBS = ["repetition_penalty", "temperature", "top_k", "top_p", "min_p"]; // in the order in which they apply
-const TRAITS = ["start", "seed", ...KNOBS];
 const STEP_OF = {
   repetition_penalty: "penalty",
   temperature: "temperature",
@@ -63,8 +63,8 @@ function createTextLine(words) {
   return { root, draw };
 }
 
-/** One slider for each knob; draw(steps) also says how many words are left after each. */
-function createKnobs(model, words) {
+/** One slider for each knob, which says how many words are left after it: count(steps). */
+function createKnobs(model, bound, words) {
   const all = model.get("words").length;
   const neutral = neutralOf(model);
   let left = {};
@@ -76,7 +76,6 @@ function createKnobs(model, words) {
     return name === "top_k" ? fmt(value, 0) : fmt(value, 2);
   }
 
-  const { bound, follow } = controlsOf(model);
   function createKnob(name) {
     const [min, max, step] = RANGES[name] ?? [];
     const range = name === "top_k" ? { stops: [...TOP_KS, all] } : { min, max, step };
@@ -85,14 +84,13 @@ function createKnobs(model, words) {
   }
 
   const knobs = Object.fromEntries(KNOBS.map((name) => [name, createKnob(name)]));
-  const draw = (steps) => {
+  const count = (steps) => {
     const counted = (name) => steps[STEP_OF[name]].filter(Number.isFinite).length;
     left = Object.fromEntries(["top_k", "top_p", "min_p"].map((name) => [name, counted(name)]));
-    follow();
   };
   const active = () => KNOBS.filter((name) => model.get(name) !== neutral[name]);
   const recipe = () => words.recipe(active().map((name) => `${words.knobs[name]} ${textOf(name)}`));
-  return { knobs, draw, recipe };
+  return { knobs, count, recipe };
 }
 
 function createPresets(model, words) {
@@ -205,69 +203,63 @@ function samplerNumbers(state, draws, words) {
   ];
 }
 
-function renderSampler({ model, el }) {
-  const words = wordsOf(samplerWords);
-  const isCompact = Boolean(model.get("compact"));
-  const table = model.get("words");
-  const redraw = () => draw(stage.clientWidth);
-  const text = createText(model, redraw);
-  const draws = createDraws(redraw);
-  const source = isCompact ? null : createSource(model, redraw);
-  const knobs = createKnobs(model, words);
-  const presets = createPresets(model, words);
-  const actions = createActions(words, draws, text);
-  const line = createTextLine(words);
-  const bars = createSamplerBars(words, isCompact ? null : text.add);
-  const { bound, follow } = controlsOf(model);
-  const start = bound(choice, "start", { label: words.start, options: namedOptions(words.starts) });
-  const recipe = h("p", { class: "sp-recipe" });
-  const [verdict, status] = [announcement(), announcement("sp-status")];
-  const numbers = readout([]);
-  const seed = button({ label: "", onClick: () => setTraits(model, { seed: model.get("seed") + 1 }) });
-  const { repetition_penalty: penalty, ...turned } = knobs.knobs;
-  const begin = h("div", { class: "sp-begin" }, start, actions.back);
-  const beside = h("div", { class: "mm-column sp-beside" }, isCompact ? line : [begin, line, status]);
-  const told = h("div", { class: "sp-told" }, recipe, verdict);
-  const stage = h("div", { class: "mm-stage mm-column sp-stage" }, beside, bars, isCompact ? null : told);
-  const inSight = h("div", { class: "mm-controls sp-knobs" }, Object.values(turned), actions);
-  const control = isCompact ? row(turned.temperature) : inSight;
-  const note = h("p", { class: "mm-note" }, words.order);
-  const chosen = h("div", { class: "sp-chosen" }, presets, seed);
-  const more = [chosen, row(penalty), note, source];
-  const shape = isCompact ? { ...words, title: words.titleCompact } : words;
-  const root = frame(shape, { stage, control, numbers, more }, isCompact);
+export default figure({
+  words: samplerWords,
+  traits: ["start", "seed", ...KNOBS],
+  create({ model, words, isCompact, bound, verdict, numbers, redraw }) {
+    const table = model.get("words");
+    const text = createText(model, redraw);
+    const draws = createDraws(redraw);
+    const source = isCompact ? null : createSource(model, redraw);
+    const knobs = createKnobs(model, bound, words);
+    const presets = createPresets(model, words);
+    const actions = createActions(words, draws, text);
+    const line = createTextLine(words);
+    const bars = createSamplerBars(words, isCompact ? null : text.add);
+    const start = bound(choice, "start", { label: words.start, options: namedOptions(words.starts) });
+    const recipe = h("p", { class: "sp-recipe" });
+    const status = announcement("sp-status");
+    const seed = button({ label: "", onClick: () => setTraits(model, { seed: model.get("seed") + 1 }) });
+    const { repetition_penalty: penalty, ...turned } = knobs.knobs;
+    const begin = h("div", { class: "sp-begin" }, start, actions.back);
+    const beside = h("div", { class: "mm-column sp-beside" }, isCompact ? line : [begin, line, status]);
+    const told = isCompact ? null : h("div", { class: "sp-told" }, recipe, verdict);
+    const inSight = h("div", { class: "mm-controls sp-knobs" }, Object.values(turned), actions);
+    const chosen = h("div", { class: "sp-chosen" }, presets, seed);
 
-  /** The text that is given: the reader's story, or one of the figure's own. */
-  function given() {
-    const reading = source?.reading();
-    if (!reading) return model.get("starts")[model.get("start")];
-    return { ids: reading.ids, logits: reading.traces.at(-1).logits };
-  }
+    /** The text that is given: the reader's story, or one of the figure's own. */
+    function given() {
+      const reading = source?.reading();
+      if (!reading) return model.get("starts")[model.get("start")];
+      return { ids: reading.ids, logits: reading.traces.at(-1).logits };
+    }
 
-  function draw(width) {
-    text.begin(given());
-    const now = text.now();
-    const state = samplerState(model, text);
-    const isWide = width >= WIDE;
-    const key = JSON.stringify([now.ids, state.settings, model.get("seed")]);
-    draws.follow(key, state.after, { seed: seedAt(model, now.ids.length), first: actions.isTaking() ? 1 : 0 });
-    bars.draw(rowsOf(state, draws, table, isWide ? (isCompact ? 7 : 9) : 6, words));
-    const { last, isDrawing } = draws.now();
-    line.draw(now, table, isDrawing ? null : last, isWide ? 160 : 84);
-    knobs.draw(state.steps);
-    if (isCompact) return;
-    start.root.hidden = Boolean(source.reading());
-    follow();
-    recipe.textContent = knobs.recipe();
-    presets.draw();
-    seed.set(words.newSeed(model.get("seed") + 1));
-    actions.draw(now, table);
-    status.set(words.status[now.status]);
-    verdict.set(samplerVerdict(model, state, table, words));
-    numbers.set(samplerNumbers(state, draws, words));
-  }
-
-  return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw, parts: [text, draws, source] });
-}
-
-export default { render: renderSampler };
+    function draw(width) {
+      text.begin(given());
+      const now = text.now();
+      const state = samplerState(model, text);
+      const isWide = width >= WIDE;
+      const key = JSON.stringify([now.ids, state.settings, model.get("seed")]);
+      draws.follow(key, state.after, { seed: seedAt(model, now.ids.length), first: actions.isTaking() ? 1 : 0 });
+      bars.draw(rowsOf(state, draws, table, isWide ? (isCompact ? 7 : 9) : 6, words));
+      const { last, isDrawing } = draws.now();
+      line.draw(now, table, isDrawing ? null : last, isWide ? 160 : 84);
+      knobs.count(state.steps);
+      start.root.hidden = Boolean(source?.reading());
+      recipe.textContent = knobs.recipe();
+      presets.draw();
+      seed.set(words.newSeed(model.get("seed") + 1));
+      actions.draw(now, table);
+      status.set(words.status[now.status]);
+      return { verdict: samplerVerdict(model, state, table, words), numbers: samplerNumbers(state, draws, words) };
+    }
+    return {
+      stage: h("div", { class: "mm-stage mm-column sp-stage" }, beside, bars, told),
+      control: isCompact ? row(turned.temperature) : inSight,
+      numbers,
+      more: [chosen, row(penalty), h("p", { class: "mm-note" }, words.order), source],
+      parts: [text, draws, source],
+      draw,
+    };
+  },
+});

@@ -1,24 +1,8 @@
 // StoryLens: rows are the words of a story, columns the blocks; a cell is what the model would say there.
 
-import {
-  WIDE,
-  h,
-  fill,
-  fmt,
-  clamp,
-  slider,
-  row,
-  controlsOf,
-  setTraits,
-  readout,
-  announcement,
-  wordsOf,
-  frame,
-  mount,
-} from "../../web/kit/kit.js";
+import { WIDE, h, fill, fmt, clamp, slider, row, setTraits } from "../../web/kit/kit.js";
+import { figure } from "../../web/kit/figure.js";
 import { storyLensWords } from "./words.js";
-
-const TRAITS = ["depth", "word", "reading"];
 
 /** The table: a button for each word of the story, and a cell for each block that has read it. */
 function createTable(words, onChoose) {
@@ -84,43 +68,29 @@ function columnsFor(width, count, depth) {
   return width >= WIDE ? `110px repeat(${count}, minmax(0, 1fr))` : `92px ${narrow}`;
 }
 
-function renderLens({ model, el }) {
-  const words = wordsOf(storyLensWords);
-  const isCompact = model.get("compact");
-  const percent = (share) => words.percent(fmt(100 * share, 0));
-  const { bound, follow } = controlsOf(model);
-  const last = model.get("reading").right.length - 1;
-  const depth = bound(slider, "depth", {
-    label: words.depth,
-    min: 0,
-    max: last,
-    step: 1,
-    format: (blocks) => blocks || words.none,
-    tone: "stream",
-  });
-  const table = createTable(words, (word) => setTraits(model, { word }));
-  const verdict = announcement();
-  const numbers = readout([]);
-  const stage = h("div", { class: "mm-stage mm-column sl-stage" }, table);
-  const below = h("div", {}, verdict, numbers);
-  const root = frame(words, { stage, control: row(depth), numbers: below }, isCompact);
+export default figure({
+  words: storyLensWords,
+  traits: ["depth", "word", "reading"],
+  create({ model, words, bound }) {
+    const percent = (share) => words.percent(fmt(100 * share, 0));
+    const max = model.get("reading").right.length - 1;
+    const format = (blocks) => blocks || words.none;
+    const depth = bound(slider, "depth", { label: words.depth, min: 0, max, step: 1, format, tone: "stream" });
+    const table = createTable(words, (word) => setTraits(model, { word }));
 
-  function draw(width) {
-    const reading = model.get("reading");
-    const [blocks, at] = [model.get("depth"), Math.min(model.get("word"), reading.tokens.length - 1)];
-    const [word, share] = reading.said[at][blocks];
-    const [likeliest, exact] = reading.truth[at];
-    table.root.style.setProperty("--sl-columns", columnsFor(width, last + 1, blocks));
-    table.draw(reading, at, blocks);
-    follow();
-    verdict.set(words.verdict(blocks, percent(reading.right[blocks])));
-    numbers.set([
-      [words.here(reading.tokens[at], at), words.said(word, percent(share))],
-      [words.world, words.said(likeliest, percent(exact))],
-    ]);
-  }
-
-  return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw });
-}
-
-export default { render: renderLens };
+    function draw(width) {
+      const reading = model.get("reading");
+      const [blocks, at] = [model.get("depth"), Math.min(model.get("word"), reading.tokens.length - 1)];
+      const [word, share] = reading.said[at][blocks];
+      const [likeliest, exact] = reading.truth[at];
+      table.root.style.setProperty("--sl-columns", columnsFor(width, max + 1, blocks));
+      table.draw(reading, at, blocks);
+      const numbers = [
+        [words.here(reading.tokens[at], at), words.said(word, percent(share))],
+        [words.world, words.said(likeliest, percent(exact))],
+      ];
+      return { verdict: words.verdict(blocks, percent(reading.right[blocks])), numbers };
+    }
+    return { stage: h("div", { class: "mm-stage mm-column sl-stage" }, table), control: row(depth), draw };
+  },
+});

@@ -1,12 +1,11 @@
 // TwoTables: the rows of six words in two tables, or in one, while a model is trained.
 
-import { h, svg, fill, fmt, textAt, setSize, slider, toggle, choice, optionsFor } from "../../web/kit/kit.js";
-import { readout, announcement, controlsOf, row, wordsOf, frame, mount } from "../../web/kit/kit.js";
+import { h, svg, fill, fmt, textAt, setSize, slider, toggle, choice, optionsFor, row } from "../../web/kit/kit.js";
+import { figure } from "../../web/kit/figure.js";
 import { linear, lineThrough } from "../../web/kit/chart.js";
 import { runOf, waysOf, reachOf } from "./math.js";
 import { twoTablesWords } from "./words.js";
 
-const TRAITS = ["step", "tied", "seed"];
 const MOST = 300; // pixels: a picture's side at most,
 const LOW = 216; // where it opens a chapter,
 const TOP = 24; // its title
@@ -71,50 +70,45 @@ function createClouds(results, words, most) {
   return { root, draw };
 }
 
-function renderTwoTables({ model, el }) {
-  const words = wordsOf(twoTablesWords);
-  const [isCompact, results] = [Boolean(model.get("compact")), model.get("results")];
-  const { bound, follow } = controlsOf(model);
-  const steps = bound(slider, "step", { label: words.steps, stops: results.stops });
-  const tied = bound(toggle, "tied", { label: words.tied });
-  const seeds = [...new Set(results.runs.map((run) => run.seed))];
-  const seed = bound(choice, "seed", { label: words.seed, options: optionsFor(seeds) });
-  const clouds = createClouds(results, words, isCompact ? LOW : MOST);
-  const verdict = announcement("mm-verdict tt-verdict");
-  const numbers = readout([]);
-  const stage = h("div", { class: "mm-stage mm-column" }, clouds, createLegend(results.pairs, words));
-  const control = row(steps, isCompact ? null : tied);
-  const shape = isCompact ? { ...words, title: words.titleCompact } : words;
-  const root = frame(
-    shape,
-    { stage, control, numbers: h("div", {}, verdict, numbers), more: [row([seed])] },
-    isCompact,
-  );
-
-  function verdictOf(run, stop) {
-    if (!stop) return words.verdict.begin;
-    const { distances } = run.tables.scoring;
-    if (distances[stop] > GONE * distances[0]) return words.verdict.moving;
-    return run.tied ? words.verdict.tied : words.verdict.apart;
-  }
-
-  function draw(width) {
-    const run = runOf(results, model.get("tied"), model.get("seed"));
-    const stop = results.stops.indexOf(model.get("step"));
-    const tables = Object.entries(run.tables);
-    const told = tables.map(([name, { distances }]) => {
-      const shown = run.tied ? "both" : name;
-      return { name: shown, first: fmt(distances[0], 2), now: fmt(distances[stop], 2) };
-    });
-    const label = told.map(({ name, now }) => words.picture(words.tables[name], model.get("step"), now)).join(" ");
-    clouds.draw(run, stop, width, label);
-    follow();
-    if (isCompact) return;
-    verdict.set(verdictOf(run, stop));
-    numbers.set(told.map(({ name, first, now }) => [words.distance[name], words.fromTo(first, now)]));
-  }
-
-  return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw });
+function verdictOf(run, stop, words) {
+  if (!stop) return words.verdict.begin;
+  const { distances } = run.tables.scoring;
+  if (distances[stop] > GONE * distances[0]) return words.verdict.moving;
+  return run.tied ? words.verdict.tied : words.verdict.apart;
 }
 
-export default { render: renderTwoTables };
+/** For each table that there is: its name, and how far apart the rows of two words alike were first and are now. */
+function distancesOf(run, stop) {
+  return Object.entries(run.tables).map(([name, { distances }]) => {
+    return { name: run.tied ? "both" : name, first: fmt(distances[0], 2), now: fmt(distances[stop], 2) };
+  });
+}
+
+export default figure({
+  words: twoTablesWords,
+  traits: ["step", "tied", "seed"],
+  verdict: "tt-verdict",
+  create({ model, words, isCompact, bound }) {
+    const results = model.get("results");
+    const seeds = optionsFor([...new Set(results.runs.map((run) => run.seed))]);
+    const clouds = createClouds(results, words, isCompact ? LOW : MOST);
+    const steps = bound(slider, "step", { label: words.steps, stops: results.stops });
+    const tied = bound(toggle, "tied", { label: words.tied });
+
+    function draw(width) {
+      const step = model.get("step");
+      const [run, stop] = [runOf(results, model.get("tied"), model.get("seed")), results.stops.indexOf(step)];
+      const distances = distancesOf(run, stop);
+      const label = distances.map(({ name, now }) => words.picture(words.tables[name], step, now)).join(" ");
+      clouds.draw(run, stop, width, label);
+      const numbers = distances.map(({ name, first, now }) => [words.distance[name], words.fromTo(first, now)]);
+      return { verdict: verdictOf(run, stop, words), numbers };
+    }
+    return {
+      stage: h("div", { class: "mm-stage mm-column" }, clouds, createLegend(results.pairs, words)),
+      control: row(steps, isCompact ? null : tied),
+      more: [row(bound(choice, "seed", { label: words.seed, options: seeds }))],
+      draw,
+    };
+  },
+});

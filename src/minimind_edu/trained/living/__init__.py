@@ -3,12 +3,15 @@
     exam        how much of the world a model has learned: questions, and the distance from the exact probabilities
     steps       one token on its way through a block: every tensor, and the letters of its shape
     heads       what single heads read, what they write, and what is lost without them
+    moving      one query of a head, rotated as if it stood earlier, and the word that follows
     copying     a smaller model that has learned to go on with what repeats itself, and how its heads do it
     rounding    what it loses when its weights take fewer bits
-    __main__    `python -m minimind_edu.trained.living` trains the model again, with three seeds, and stores one;
+    __main__    `python -m minimind_edu.trained.living` trains the model again, with three seeds, and stores two;
                 with `--draft` it trains the small model that guesses ahead
 
 The stored weights are int8 rows. Python and the pages of the book read the same file, so that both compute the same.
+The **twin** has the same recipe and another seed: other drawn weights, other stories. What holds in both models is
+more than an accident of one; it is no proof for a third.
 """
 
 import dataclasses
@@ -25,6 +28,7 @@ from minimind_edu import world
 from minimind_edu.model.config import MiniMindConfig
 from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.trained.training import Recipe, initialize
+from minimind_edu.validation import check_choice
 from minimind_edu.weights.checkpoints import from_checkpoint
 
 WEIGHTS = Path(__file__).parent / "weights.safetensors"
@@ -53,11 +57,27 @@ DRAFT_CONFIG = dataclasses.replace(
 )
 DRAFT_RECIPE = Recipe(steps=4_000, learning_rate=1e-2)
 BATCH_SIZE, LENGTH = 16, 96  # stories in a batch, words in a story
+# of the seeds that were trained, the nearest to the world, and the next
+STORED = {"living": WEIGHTS, "twin": WEIGHTS.with_name("twin.safetensors")}
 
 
-def living_model() -> MiniMindForCausalLM:
-    """The trained model, in eval mode, on the CPU; a new object each time, so that a reader may change it."""
-    return from_checkpoint(WEIGHTS)
+def living_model(name: str = "living") -> MiniMindForCausalLM:
+    """The trained model, in eval mode, on the CPU; a new object each time, so that a reader may change it.
+
+    Args:
+        name: `living`, the model of all pages, or `twin`, which learned by the same recipe from another seed.
+
+    Raises:
+        ValueError: for another name.
+        FileNotFoundError: for the twin in a downloaded notebook that does not use it, and so does not carry it.
+    """
+    check_choice("name", name, tuple(STORED))
+    if not STORED[name].exists():
+        raise FileNotFoundError(
+            f"the weights of {name!r} are not in the package that this notebook carries; "
+            "install the whole package as README.md tells, or download a notebook that uses them"
+        )
+    return from_checkpoint(STORED[name])
 
 
 def draft_model() -> MiniMindForCausalLM:
@@ -65,9 +85,19 @@ def draft_model() -> MiniMindForCausalLM:
     return from_checkpoint(DRAFT)
 
 
-def card() -> dict[str, Any]:
-    """What is known about the model: sizes, recipe, the exams of all seeds, the heads that it cannot do without."""
-    return json.loads(CARD.read_text(encoding="utf-8"))
+def card(name: str = "living") -> dict[str, Any]:
+    """What is known about a model: sizes, recipe, the exams of all seeds, the heads that it cannot do without.
+
+    Args:
+        name: `living` or `twin`; the recipe and the exams of all seeds are the same.
+
+    Raises:
+        ValueError: for another name.
+    """
+    check_choice("name", name, tuple(STORED))
+    known = json.loads(CARD.read_text(encoding="utf-8"))
+    twin = known.pop("twin")
+    return known | twin if name == "twin" else known
 
 
 def new_model(seed: int, config: MiniMindConfig = CONFIG) -> MiniMindForCausalLM:

@@ -1,10 +1,10 @@
 """Train the model again: `python -m minimind_edu.trained.living`, 16 minutes of one core for each of three seeds.
 
-Each seed is trained and examined; the one nearest to the world is stored as int8 rows, with a card that tells all
-results. `--draft` trains the small model of chapter 12 instead, in a minute or two.
+Each seed is trained and examined; the one nearest to the world is stored as int8 rows, the next nearest as its twin,
+with a card that tells all results. `--draft` trains the small model of chapter 12 instead, in a minute or two.
 
-`--seeds 0` trains one, `--steps 200` tries the way in a minute. Such a run does not replace the book's model:
-`--into FOLDER` says where it goes.
+`--seeds 0 1` trains two, `--steps 200` tries the way in a minute. Such a run does not replace the book's models:
+`--into FOLDER` says where it goes. One seed alone has no twin.
 """
 
 import argparse
@@ -27,6 +27,7 @@ from minimind_edu.trained.living import (
     DRAFT_CONFIG,
     DRAFT_RECIPE,
     LENGTH,
+    STORED,
     WEIGHTS,
     new_model,
     story_batches,
@@ -109,34 +110,44 @@ def main() -> None:
     into = stored.place(parser, given.into, WEIGHTS.parent, whole=given.steps is None and given.seeds is None)
     if given.draft:
         return make_draft(into / DRAFT.name, given.steps or DRAFT_RECIPE.steps)
-    recipe, best, results = Recipe(steps=given.steps or Recipe().steps), None, []
+    recipe = Recipe(steps=given.steps or Recipe().steps)
+    runs = []
     for seed in given.seeds or SEEDS:
         model, result = run(seed, recipe)
-        results.append(result)
+        runs.append((model, result))
         print(f"seed {seed}: {result['kl']:.4f} nats a word from the world, {result['accuracy']}", flush=True)
-        if best is None or result["kl"] < best[1]["kl"]:
-            best = model, result
-    assert best is not None
-    path = save_checkpoint(best[0], into / WEIGHTS.name, int8=True)
-    stored.write(json.dumps(card_of(path, best[1]["seed"], recipe, results), indent=1) + "\n", into / CARD.name)
-    print(f"Stored seed {best[1]['seed']} in {path}, {path.stat().st_size:,} bytes.")
+    told = card_of([result for _, result in runs], recipe)
+    nearest = sorted(runs, key=lambda one: one[1]["kl"])
+    for (name, file), (model, result) in zip(STORED.items(), nearest, strict=False):
+        path = save_checkpoint(model, into / file.name, int8=True)
+        known = known_of(path, result["seed"])
+        told |= {"twin": known} if name == "twin" else known
+        print(f"Stored seed {result['seed']} in {path}, {path.stat().st_size:,} bytes.")
+    stored.write(json.dumps(told, indent=1) + "\n", into / CARD.name)
 
 
-def card_of(path: Path, seed: int, recipe: Recipe, results: list[dict[str, Any]]) -> dict[str, Any]:
-    """The card of the weights at a path."""
+def card_of(results: list[dict[str, Any]], recipe: Recipe) -> dict[str, Any]:
+    """What the card tells of all seeds; what it knows of the stored ones comes with `known_of`."""
+    return {
+        "recipe": {**dataclasses.asdict(recipe), "batch_size": BATCH_SIZE, "length": LENGTH},
+        "initializer_range": CONFIG.initializer_range,
+        "questions": QUESTIONS,
+        "runs": results,
+        "twin": {},
+    }
+
+
+def known_of(path: Path, seed: int) -> dict[str, Any]:
+    """What the card tells of the weights at a path, as they are stored."""
     model = from_checkpoint(path)
     asked = {kind: world.questions(kind, HEAD_QUESTIONS, EXAM + 2) for kind in HEADS_OF}
     return {
         "parameters": model.num_parameters(),
         "bytes": path.stat().st_size,
-        "recipe": {**dataclasses.asdict(recipe), "batch_size": BATCH_SIZE, "length": LENGTH},
-        "initializer_range": CONFIG.initializer_range,
-        "questions": QUESTIONS,
         "stored": seed,
         "int8": exam(model, EXAM, QUESTIONS, STORIES),
         "lost_without": {kind: rows_of(lost_without(model, of_kind)) for kind, of_kind in asked.items()},
         "reading": {kind: rows_of(answer_reading(model, of_kind)) for kind, of_kind in asked.items()},
-        "runs": results,
     }
 
 

@@ -1,0 +1,120 @@
+"""One query of a trained model, rotated as if its word stood some words earlier, and what the model then says.
+
+In the stories below one head of each stored model reads who goes: the last word's query finds the person just before
+it. Rotated as if it stood four words earlier it finds the other person, and the model names the other's room. Nothing
+else is changed: not the word, not a key, no other head.
+"""
+
+import random
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from minimind_edu import world
+from minimind_edu.model.model import MiniMindForCausalLM
+from minimind_edu.model.rope import rotate_half
+from minimind_edu.trained.living import heads, living_model
+from minimind_edu.world.words import IDS, OBJECTS, PEOPLE, PLACES
+
+Head = tuple[int, int]  # indices of block and head
+
+READERS: dict[str, Head] = {"living": (2, 3), "twin": (1, 1)}  # of each stored model: the head that reads who goes
+FARTHEST = 12  # words back
+FORM = (
+    "<s> {other} is in the {there}. {one} is in the {here}. the {thing} is picked up by {one} in the {here}. "
+    "the {things} is picked up by {other} in the {there}. {one} goes from the"
+)
+STORY = FORM.format(other="Tom", there="garden", one="Mia", here="kitchen", thing="ball", things="hat")
+
+
+@contextmanager
+def moved(
+    model: MiniMindForCausalLM, back: int, which: Iterable[Head], pairs: Collection[int] | None = None
+) -> Iterator[None]:
+    """Inside the block the last position's queries of these heads are rotated as if they stood `back` words earlier.
+
+    Args:
+        which: the heads, as indices of block and head.
+        pairs: those of their pairs that are rotated, 0 to D/2 - 1; None: all.
+    """
+    cos, sin = model.model.freqs_cos[back].clone(), model.model.freqs_sin[back].clone()  # [D]
+    if pairs is not None:
+        stays = torch.tensor([channel % (len(cos) // 2) not in pairs for channel in range(len(cos))])
+        cos[stays], sin[stays] = 1, 0
+    of_layer: dict[int, list[int]] = {}
+    for layer, head in which:
+        of_layer.setdefault(layer, []).append(head)
+
+    def project_of(own: list[int], project):
+        def projected(*inputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+            q, k, v = project(*inputs)
+            q, last = q.clone(), q[:, -1, own]  # [B, S, H, D], [B, heads, D]
+            q[:, -1, own] = last * cos - rotate_half(last) * sin  # back by so many angles
+            return q, k, v
+
+        return projected
+
+    attends = {layer: heads.block(model, layer).self_attn for layer in of_layer}
+    for layer, attend in attends.items():
+        attend.project = project_of(of_layer[layer], attend.project)  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        for attend in attends.values():
+            del attend.project
+
+
+@torch.no_grad()
+def unrotated(model: MiniMindForCausalLM, ids: Tensor, reader: Head = READERS["living"]) -> tuple[Tensor, Tensor]:
+    """The last word's query [D] in this head and all its keys [S, D], before any rotation; ids [1, S]."""
+    layer, head = reader
+    body, length = model.model, ids.shape[1]
+    x, positions = body.embed_tokens(ids), (body.freqs_cos[:length], body.freqs_sin[:length])
+    for index in range(layer):
+        x, _ = heads.block(model, index)(x, positions)
+    block = heads.block(model, layer)
+    ones = torch.ones_like(positions[0])  # cosine 1, sine 0: no rotation
+    q, k, _ = block.self_attn.project(block.input_layernorm(x), ones, 0 * ones)
+    shared_by = q.shape[2] // k.shape[2]  # heads that read with one key head
+    return q[0, -1, head], k[0, :, head // shared_by]
+
+
+def stories(count: int, form: str = FORM, seed: int = 4) -> tuple[Tensor, Tensor, Tensor]:
+    """Stories of one form with other people, rooms and things, all as long: ids [N, S], and of each story the room of
+    the one who goes and the other's room, [N] each.
+
+    The form names `{one}`, who goes, `{here}`, `{other}` and `{there}`, and may name `{thing}`, `{things}` and a third
+    room, `{third}`.
+    """
+    draw, told, own, others = random.Random(seed), [], [], []
+    for _ in range(count):
+        other, one = draw.sample(list(PEOPLE[0][:8]), 2)
+        there, here, third = draw.sample(list(PLACES[0]), 3)
+        thing, things = draw.sample(list(OBJECTS[0]), 2)
+        names = {"other": other, "one": one, "there": there, "here": here, "third": third}
+        told.append(torch.from_numpy(world.encode(form.format(**names, thing=thing, things=things))))
+        own.append(IDS[here])
+        others.append(IDS[there])
+    return torch.stack(told), torch.tensor(own), torch.tensor(others)
+
+
+@cache
+@torch.no_grad()
+def measured() -> dict[str, Any]:
+    """What the figure needs: the story, the vectors of the reader, and the model's next word for each move."""
+    model = living_model().double()
+    ids = torch.from_numpy(world.encode(STORY))[None]
+    query, keys = unrotated(model, ids)
+    rooms, following = [IDS["kitchen"], IDS["garden"]], []
+    for back in range(FARTHEST + 1):
+        with moved(model, back, [READERS["living"]]):
+            logits = model(ids).logits[0, -1]
+        lead = logits[rooms[0]] - logits[rooms[1]]
+        said = [logits.softmax(-1)[rooms].tolist(), float(lead), world.WORDS[int(logits.argmax())]]
+        following.append(dict(zip(("shares", "lead", "word"), said, strict=True)))
+    words = [world.WORDS[int(one)] for one in ids[0]]
+    return {"words": words, "query": query.tolist(), "keys": keys.tolist(), "following": following, "base": 1e4}
