@@ -17,7 +17,6 @@ from minimind_edu.figures.guess_ahead import LOOKS, SEEDS
 from minimind_edu.figures.model_map import LEVELS, PARTS, SIDES
 from minimind_edu.figures.pairing_lab import LAYOUTS
 from minimind_edu.figures.sampler import STARTS
-from minimind_edu.trained.routing import STOPS
 from minimind_edu.web.story import LONGEST
 from minimind_edu.web.traits import Finite
 
@@ -120,6 +119,28 @@ TABLE = {
     "minimind_live": Asked(
         refused=[({"links": {"wheel": {"href": "a", "label": "b"}}}, "links must give href and label")],
     ),
+    "mixture_walk": Asked(
+        settings=[
+            {"renormalize": False, "top_k": k, "balanced": on, "step": step}
+            for k in (2, 1)
+            for on, step in ((False, 0), (True, 2))
+        ],
+        further=[
+            {"about": "word", "view": "word", "step": 2},
+            {"about": "word", "view": "word", "step": 6, "renormalize": False},
+            {"about": "weights", "view": "word", "step": 3, "top_k": 1},
+            {"about": "load", "step": 1, "trained": 50, "top_k": 1, "renormalize": False},
+        ],
+        phone=SCROLLED,
+        controls=2,
+        text=({"about": "word", "view": "word"}, "MixtureWalk(about='word', view='word', step=0)"),
+        refused=[
+            ({"step": 3}, "has the steps 0 to 2, got step=3"),
+            ({"top_k": 3}, "expected any of"),
+            ({"view": "word", "trained": 50}, "a word is seen with trained=400, got 50"),
+            ({"view": "word", "balanced": True}, "a word is seen with balanced=False, got True"),
+        ],
+    ),
     "model_map": Asked(
         settings=[{"level": level, "part": part, "links": LINKS} for level, part in PLACES],
     ),
@@ -203,12 +224,6 @@ TABLE = {
             ({"query": [], "key": []}, "got 0 and 0"),
             ({"key": [INF] * 8}, "a finite number"),
         ],
-    ),
-    "router_flow": Asked(
-        settings=[{"balanced": balanced, "step": step} for balanced, step in product((False, True), STOPS)],
-        phone=SCROLLED,
-        controls=1,
-        text=({"step": 50}, "RouterFlow(step=50, balanced=False, top_k=1)"),
     ),
     "sampler": Asked(
         settings=[{"start": start, "temperature": heat} for start, heat in product(STARTS, (0.3, 1.0, 2.0))],

@@ -24,6 +24,7 @@ from minimind_edu.words import in_state, said
 
 WEB = Path(__file__).parent
 FOLDER = WEB.parent / "figures"
+FONTS = WEB / "fonts"  # of the book, that a page outside of it has inside
 ON_STAGE = ("inside", "minimind_live")  # the folders whose views of a model are those of stage/
 _DIGITS = 6  # significant digits of a number on a page: more than any reader sees, fewer than machines disagree about
 
