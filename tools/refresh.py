@@ -280,6 +280,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     options = parser.parse_args(arguments)
     notebook_environment.apply()
+    install_cell.tell_the_package()
     failed = False
     try:
         for path in chosen(options.chapters):

@@ -11,7 +11,9 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-TARGET = Path(__file__).resolve().parents[1] / "book/theme/static/fonts"
+_ROOT = Path(__file__).resolve().parents[1]
+TARGET = _ROOT / "book/theme/static/fonts"
+CARRIED = _ROOT / "src/minimind_edu/web/fonts"  # what the page of a reader's own model has inside
 
 LETTERS = [*range(0x20, 0x7F), *map(ord, "\u00a0°±²³·½×÷ßàäçèéêñöü–—‘’“”•…′″−→←≈≤≥√")]
 _LATIN_MATH = [*range(0x1D41A, 0x1D468), 0x210E]  # small bold and all italic letters; the italic h stands apart
@@ -67,7 +69,7 @@ def main(arguments: list[str] | None = None) -> None:
         found = next(folder.rglob(source), None)
         if found is None:
             raise SystemExit(f"there is no {source} below {folder}")
-        subset(found, TARGET / file, *rest)
+        subset(found, (CARRIED if (CARRIED / file).is_file() else TARGET) / file, *rest)
 
 
 if __name__ == "__main__":

@@ -66,6 +66,9 @@ def main(arguments: list[str] | None = None) -> None:
     opening.add_argument("--language", choices=LANGUAGES, default=language(), help="of the page")
     opening.add_argument("--bits", type=int, choices=BITS, default=8, help="of a weight; 4: a small file; 32: exact")
     opening.add_argument("--download", action="store_true", help="MODEL may be a name on the Hugging Face Hub")
+    opening.add_argument(
+        "--book", metavar="ADDRESS", help="where its links to the book lead, if not to the published one"
+    )
     opening.add_argument("-o", "--output", type=Path, metavar="PAGE.html", help="write one file instead of showing it")
     given = parser.parse_args(arguments)
     try:
@@ -127,9 +130,9 @@ def _open(given: argparse.Namespace) -> None:
     if given.output:
         file_to_write(given.output)
     model, name, tokenizer, preset = _own_model(given) if given.model else _living_model(given.language)
-    first = _first_text(tokenizer, given.language, model.config.vocab_size) if given.model else _living_text()
+    first = _first_texts(tokenizer, given.language, model.config.vocab_size) if given.model else _living_text()
     text = given.text or first
-    _check_text(text, tokenizer, model.config.vocab_size)
+    _check_text(next(iter([text] if isinstance(text, str) else text)), tokenizer, model.config.vocab_size)
 
     def write(target: Path) -> None:
         write_page(
@@ -142,6 +145,7 @@ def _open(given: argparse.Namespace) -> None:
             at=given.at,
             language=given.language,
             assumed=preset,
+            book_at=given.book,
             tell=_tell,
         )
 
@@ -155,6 +159,8 @@ def _open(given: argparse.Namespace) -> None:
         with tempfile.TemporaryDirectory() as folder:
             target = Path(folder, "page.html")
             write(target)
+            if not given.model:
+                _tell("this is the book's own model. Yours: python -m minimind_edu open FOLDER_OR_FILE")
             served = True
             _show(target)
     except KeyboardInterrupt:  # here, when the folder is gone
@@ -177,7 +183,7 @@ def _own_model(given: argparse.Namespace) -> Opened:
         _tell(reading.note)
     tokenizer = _own_tokenizer(given.tokenizer, place, model.config.vocab_size)
     if tokenizer and tokenizer.unframed:
-        _tell(f"{name} has a chat template, but {tokenizer.unframed}. Until then the page has no chat")
+        _tell(f"{name} has a chat template, but {tokenizer.unframed}. The page works without the chat")
     return model, name, tokenizer, dict(reading.assumed) or None
 
 
@@ -209,9 +215,11 @@ def _own_tokenizer(asked: Path | None, place: Path, vocab_size: int) -> PageToke
         return None
 
 
-def _first_text(tokenizer: PageTokenizer | None, language: str, vocab_size: int) -> str:
+def _first_texts(tokenizer: PageTokenizer | None, language: str, vocab_size: int) -> str | dict[str, str]:
+    """What the page shows first: the text of its language, and those of others, of which it may take one instead."""
     if tokenizer:
-        return FIRST_TEXTS[language][bool(tokenizer.chat)]
+        languages = sorted(FIRST_TEXTS, key=lambda one: one != language)
+        return {FIRST_TEXTS[one][bool(tokenizer.chat)]: FIRST_TEXTS[one][0] for one in languages}
     return " ".join(str(id) for id in FIRST_IDS if id < vocab_size) or "0"
 
 
@@ -220,7 +228,7 @@ def _check_text(text: str, tokenizer: PageTokenizer | None, vocab_size: int) -> 
     if tokenizer and tokenizer.kind == "words":
         world.encode(text)
     ids = re.findall(r"[^\s,]+", text)
-    if not tokenizer and not (ids and all(re.fullmatch("[0-9]+", one) and int(one) < vocab_size for one in ids)):
+    if not tokenizer and not (ids and all(re.fullmatch("[0-9]+", token) and int(token) < vocab_size for token in ids)):
         raise ValueError(
             f"without a tokenizer --text is token ids from 0 to {vocab_size - 1}, such as 1 2 3, got {text!r}"
         )

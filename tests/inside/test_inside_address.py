@@ -31,7 +31,7 @@ OPEN = """async () => {
 }"""
 PLAIN = {
     "ids": [0, 17, 4], "selected": 2, "written": [], "silenced": [], "zoom": None, "target": None, "isAgainst": False,
-    "settings": {"temperature": 0, "topK": 0, "topP": 1}, "isChat": False,
+    "settings": {"temperature": 0.7, "topK": 0, "topP": 1}, "isChat": False,
 }  # fmt: skip
 CHOSEN = {
     "plain": {},
@@ -41,6 +41,7 @@ CHOSEN = {
     "silent parts and an open head": {
         "silenced": ["0.1", "1.feed"], "zoom": {"part": "head", "layer": 1, "head": 3}
     },
+    "always the likeliest": {"settings": {"temperature": 0, "topK": 0, "topP": 1}},
     "an open block": {"zoom": {"part": "block", "layer": 0}},
     "an open part and a draw": {
         "zoom": {"part": "feed", "layer": 1}, "settings": {"temperature": 0.8, "topK": 40, "topP": 0.9}

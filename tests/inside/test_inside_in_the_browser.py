@@ -9,6 +9,7 @@ import pytest
 import torch
 from accessible import axe_problems
 from axe_playwright_python.sync_playwright import Axe
+from book_builder import wait_until
 from browser import Watch, press_when
 from own_models import logits_of, own_folder, own_model, trained_folder
 from tokenizer_builders import PATTERNS, random_tokenizer, train_tokens
@@ -21,6 +22,7 @@ from minimind_edu import from_checkpoint, save_checkpoint, world
 from minimind_edu.inside.page import PARTS
 from minimind_edu.inside.server import PageServer
 from minimind_edu.trained.living import living_model
+from minimind_edu.web import book
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
 
@@ -89,6 +91,13 @@ def percent(p):
     return f"{value:.0f} %" if value >= 10 else f"{value:.1f} %" if value >= 0.095 else f"{value:.2f} %"
 
 
+def be_greedy(page):
+    """From now on the page writes the likeliest token, as `generate` does."""
+    page.locator(".in-write summary").click()
+    page.get_by_role("slider", name="temperature").fill("0")
+    page.get_by_text("How a token is drawn: always the likeliest").wait_for()
+
+
 def assert_quiet(page):
     assert page.watch.problems == []
     assert [url for url in page.watch.requests if not url.startswith(("file:", "blob:", "data:"))] == []
@@ -104,6 +113,7 @@ def test_a_trained_model_of_bytes_writes_words(tmp_path, visit):
     ids = torch.tensor([tokens.encode("Mia is in the hall. Tom is").ids])
     likeliest = model(ids).logits[0, -1].argmax().item()
     assert bars(page)[0][0].strip("·") == tokens.decode([likeliest]).strip()
+    be_greedy(page)
     for _ in range(40):
         page.get_by_role("button", name="Next token").click()
         settled(page)
@@ -149,6 +159,7 @@ def test_tokenizers_of_other_models_are_compared_and_write(tmp_path, visit, kind
     ids = tokens.encode(text).ids
     assert page.locator(".in-line .in-token").count() == len(ids)
     likeliest = model(torch.tensor([ids])).logits[0, -1].argmax().item()
+    be_greedy(page)
     page.get_by_role("button", name="Next token").click()
     settled(page)
     if tokens.id_to_token(likeliest):
@@ -393,8 +404,9 @@ def test_before_it_is_open_nothing_can_be_pressed(visit, living, tmp_path, brows
     page.goto((tmp_path / "deaf.html").as_uri())
     page.locator(".in-state", has_text="Opening the model… 100").wait_for()
     assert page.locator(".in-columns").is_hidden() and page.locator(".in-write").is_visible()
-    page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement === document.body"), "no control takes the keys"
+    for _ in range(5):  # past the way to the book and the theme
+        page.keyboard.press("Tab")
+        assert not page.evaluate("document.activeElement.closest('.in-write, .in-columns')"), "no control takes the keys"
     box = page.locator(".in-write").get_by_role("button", name="Play").bounding_box()
     place = [box["x"] + box["width"] / 2, box["y"] + box["height"] / 2]
     assert not page.evaluate("([x, y]) => document.elementFromPoint(x, y).closest('button')", place), "nor the mouse"
@@ -407,12 +419,13 @@ def test_a_chat_shows_its_answer_as_a_text_and_the_newest_token_in_sight(visit, 
     page = visit(file)
     assert page.locator(".in-answer").is_hidden()
     ids = tokens.encode("<|im_start|>user\n" + TEXT + "<|im_end|>\n<|im_start|>assistant\n").ids
-    page.get_by_role("button", name="Play").click()
-    page.locator(".in-complaint", has_text=re.compile("ends its text|and no more")).wait_for()
-    settled(page)
+    for _ in range(4):  # it writes 40 tokens at a time
+        page.get_by_role("button", name="Play").click()
+        page.locator(".in-complaint", has_text=re.compile("ends its text|tokens and rests|over and over")).wait_for()
+        settled(page)
     titles = page.eval_on_selector_all(".in-line button", "all => all.map((one) => one.title)")
     shown = [int(re.search(r", token (\d+) at", title)[1]) for title in titles]
-    assert shown[: len(ids)] == ids and len(shown) > len(ids) + 40
+    assert shown[: len(ids)] == ids and len(shown) > len(ids)
     spelled = "() => document.querySelector('.in-answer span').textContent"
     assert page.evaluate(spelled) == tokens.decode(shown[len(ids) :], skip_special_tokens=False)
     sight = """() => {
@@ -515,9 +528,11 @@ def test_playing_writes_until_it_is_stopped(slow):
 
 def test_it_writes_until_the_text_is_full_and_only_text_and_bars_keep_up(slow):
     page = slow
-    fill(page, "学习语言模型 " * 10)
+    fill(page, "学习语言模型 " * 33)
+    room = 512 - page.locator(".in-line button").count()
+    assert 10 < room < 40, "Play writes 40 tokens at a time"
     page.evaluate("""() => {
-        globalThis.drawn = { ".in-line": 0, ".in-cache": 0 };
+        globalThis.drawn = { ".in-line": 0, ".in-cache span": 0 };
         for (const name of Object.keys(drawn))
             new MutationObserver(() => drawn[name]++).observe(document.querySelector(name), { childList: true });
     }""")
@@ -526,7 +541,7 @@ def test_it_writes_until_the_text_is_full_and_only_text_and_bars_keep_up(slow):
     page.get_by_role("button", name="Play").wait_for()
     settled(page)
     drawn = page.evaluate("drawn")
-    assert drawn[".in-line"] > drawn[".in-cache"] > 0
+    assert drawn[".in-line"] > drawn[".in-cache span"] > 0
     assert "512 tokens ×" in page.inner_text(".in-cache"), "all of it is right when it has stopped"
     assert page.get_by_role("button", name="Play").is_disabled()
     assert page.get_by_role("button", name="Next token").is_disabled()
@@ -534,6 +549,165 @@ def test_it_writes_until_the_text_is_full_and_only_text_and_bars_keep_up(slow):
     settled(page)
     assert page.get_by_role("button", name="Play").is_enabled() and page.inner_text(".in-complaint") == ""
     assert_quiet(page)
+
+
+def test_playing_rests_after_forty_tokens_and_says_so(slow):
+    page = slow
+    fill(page, "学习")
+    before = page.locator(".in-line button").count()
+    page.get_by_role("button", name="Play").click()
+    page.locator(".in-complaint", has_text="Play has written 40 tokens and rests. Press it to go on.").wait_for()
+    settled(page)
+    assert page.locator(".in-line button").count() == before + 40
+    page.get_by_role("button", name="Play").click()
+    wait_until(page, "(most) => document.querySelectorAll('.in-line button').length === most", before + 80)
+    page.get_by_role("button", name="Undo").click()
+    settled(page)
+    assert page.inner_text(".in-complaint") == ""
+    assert_quiet(page)
+
+
+def test_a_model_that_goes_in_circles_is_stopped_and_several_ends_of_lines_share_a_row(visit, tmp_path):
+    """It writes nothing but the token of a new line."""
+    folder = tmp_path / "mine"
+    model = own_folder(folder)
+    line = Tokenizer.from_file(f"{folder}/tokenizer.json").encode("\n").ids[0]
+    with torch.no_grad():
+        model.lm_head.weight.zero_()
+        model.model.norm.weight.fill_(1.0)
+        model.lm_head.weight[line] = 100 * model.model.norm.weight
+        model.model.embed_tokens.weight.abs_()
+        for layer in model.model.layers:
+            layer.self_attn.o_proj.weight.zero_()
+            layer.mlp.down_proj.weight.zero_()
+    save_checkpoint(model, folder / "model.safetensors")
+    (folder / "tokenizer_config.json").unlink()
+    page = visit(write(tmp_path, folder, "--text", "我爱"))
+    count = page.locator(".in-line button").count()
+    page.get_by_role("button", name="Play").click()
+    page.locator(".in-complaint", has_text="It says “⏎” over and over, so Play has stopped.").wait_for()
+    settled(page)
+    assert page.locator(".in-line button").count() == count + 4
+    tops = page.eval_on_selector_all(".in-line button", "all => all.map((one) => one.offsetTop)")
+    assert len(set(tops)) == 1 and page.locator(".in-line br").count() == 0
+    fill(page, "我\n\n爱\n编")
+    assert page.locator(".in-line br").count() == 2
+    assert_quiet(page)
+
+
+@pytest.mark.parametrize(("taught", "shows"), [("zh", "模型从左到右"), ("en", "The model reads")])
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_first_text_is_one_that_the_vocabulary_writes_in_few_tokens(visit, tmp_path, taught, shows, language):
+    texts = {"zh": program.FIRST_TEXTS["zh"][0] * 9, "en": program.FIRST_TEXTS["en"][0] * 9}
+    folder = tmp_path / "mine"
+    own_folder(folder)
+    train_tokens(300, [texts[taught]]).save(str(folder / "tokenizer.json"))
+    (folder / "tokenizer_config.json").unlink()
+    page = visit(write(tmp_path, folder, "--language", language))
+    assert page.input_value(".in-field").startswith(shows)
+    assert_quiet(page)
+
+
+def test_pieces_of_characters_are_explained_where_they_are(visit, own):
+    page = visit(own[0])
+    page.get_by_role("switch", name="as a chat").uncheck()
+    fill(page, "abc")
+    assert page.locator(".in-pieces").is_hidden()
+    fill(page, "数学")
+    assert "tokens that share a character, as 归₁ and 归₂ do" in page.inner_text(".in-pieces")
+    page.locator(".in-line button").nth(1).click()
+    settled(page)
+    assert page.inner_text(".in-bars >> xpath=preceding-sibling::h2").strip().endswith("数₂?"), "not as a bare byte"
+
+
+def test_every_view_leads_to_its_chapter_and_the_page_to_the_book(visit, living, tmp_path):
+    page = visit(living)
+    links = book.links("en")
+    assert page.get_attribute(".in-home", "href") == links["book"]
+    assert page.inner_text(".in-foot").count("the book MiniMind from the inside") == 1
+    page.locator(".in-write summary").click()
+    page.locator(".in-feed").first.click()
+    seen = set(page.eval_on_selector_all("a.in-door:visible", "all => all.map((one) => one.getAttribute('href'))"))
+    page.locator(".in-name").first.click()
+    page.get_by_role("link", name="What runs through a block: chapter 10").wait_for()
+    page.locator(".st-head").first.click()
+    page.locator(".st-open").get_by_role("link", name="What a head is: chapter 3").wait_for()
+    used = ("inside", "tokens", "drawing", "after", "who", "heads", "feed", "cache", "rounding")
+    assert seen == {links[name] for name in used}
+    beside = visit(write(tmp_path, "--language", "zh", "--book", "../"))
+    assert beside.get_attribute(".in-home", "href") == "../book/index.html"
+    assert beside.locator(".in-blocks a.in-door").first.inner_text() == "头是什么：第 3 章"
+    assert_quiet(page)
+
+
+def test_the_theme_is_turned_and_remembered(visit, living):
+    page = visit(living, theme="dark")
+    theme = "document.documentElement.dataset.theme"
+    button = page.locator(".in-theme")
+    assert page.evaluate(theme) == "dark" and button.get_attribute("aria-label") == "Color mode: dark"
+    dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    button.click()
+    assert page.evaluate(theme) == "light" and button.get_attribute("aria-label") == "Color mode: light"
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") != dark
+    page.reload()
+    page.locator(".in-bar").first.wait_for()
+    assert page.evaluate(theme) == "light"
+    assert_quiet(page)
+
+
+def test_its_letters_are_those_of_the_book(visit, living):
+    page = visit(living)
+    assert page.evaluate("document.fonts.check('16px Book Sans') && [...document.fonts].map((one) => one.status)") == [
+        "loaded"
+    ]
+
+
+def test_heads_have_a_scale_of_their_own(visit, living):
+    page = visit(living)
+    page.locator(".in-who .mm-button").wait_for()
+    widths = "all => Math.max(...all.map((one) => parseFloat(one.style.width)))"
+    assert page.eval_on_selector_all(".st-head .in-push:not(.in-need) i", widths) == 50
+    assert page.eval_on_selector_all(".in-feed .in-push i", widths) == 50
+
+
+@pytest.mark.parametrize("how", ["rest", "print"])
+def test_maps_out_of_sight_are_drawn_after_a_rest_and_for_paper(visit, living, how):
+    page = visit(living, 360)
+    if how == "print":
+        page.evaluate("() => [...document.querySelectorAll('.st-head canvas')].forEach((one) => (one.width = 1))")
+        page.fill(".in-field", "Mia is in the hall.")
+        settled(page)
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    drawn = "[...document.querySelectorAll('.st-head canvas')].every((one) => one.width > 1)"
+    if how == "print":
+        assert page.evaluate(drawn)
+    wait_until(page, f"() => {drawn}")
+    assert page.locator(".st-head canvas").last.bounding_box()["y"] > 900
+
+
+def test_a_map_that_scrolls_says_what_is_out_of_sight_and_cuts_no_row(visit, own):
+    """By the words that it writes: in the corner how many rows and columns are hidden, and where."""
+    page = visit(own[0], 360)
+    fill(page, "abc de " * 12)
+    page.evaluate("""() => {
+        const write = CanvasRenderingContext2D.prototype.fillText;
+        globalThis.written = [];
+        CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
+            written.push(text);
+            return write.call(this, text, ...place);
+        };
+    }""")
+    page.locator(".st-head").first.click()
+    wait_until(page, "() => written.some((text) => /^[↑←] \\d+$/.test(text))")
+    page.evaluate("() => { written.length = 0; dispatchEvent(new Event('resize')); }")
+    wait_until(page, "() => written.length")
+    hidden = set(page.evaluate("written.filter((text) => /^[↑↓←→] /.test(text)).map((text) => text[0])"))
+    assert hidden == {"↑", "←"}, "the selected token is the last one"
+    page.evaluate("() => { written.length = 0; document.querySelector('.st-map').scrollTo(7, 7); }")
+    wait_until(page, "() => written.some((text) => text.startsWith('→'))")
+    assert not page.evaluate("written.some((text) => /^[↑←] /.test(text))"), "less than half a cell is none"
+    sizes = "(one) => [one.clientWidth - 92, one.clientHeight - 84].map((size) => size % 15)"
+    assert page.locator(".st-map").evaluate(sizes) == [0, 0], "whole cells"
 
 
 def test_the_map_of_a_head_says_who_reads_whom(visit, living):
@@ -652,7 +826,7 @@ def test_it_fits_and_can_be_used_by_everybody(visit, own, living, width, theme):
 
 
 # What stays Latin on the Chinese page: names, units, and the words of the model's own world.
-LATIN = {"token", "logit", "logits", "PyTorch", "QK", "norm", "KV", "KiB", "MiB", "top", "k", "p", "s"}
+LATIN = {"MiniMind", "token", "logit", "logits", "PyTorch", "QK", "norm", "KV", "KiB", "MiB", "top", "k", "p", "s"}
 TEXTS = """() => {
     const walker = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
     const found = [...document.querySelectorAll("[aria-label]")].map((one) => one.getAttribute("aria-label"));
@@ -699,6 +873,9 @@ def test_other_engines_run_it_from_a_file(own, kind):
         engine.open(own[0].as_uri())
         engine.wait_until("/Checked|differs/.test(document.querySelector('.in-check')?.textContent)")
         said = engine.evaluate("return document.querySelector('.in-check').textContent")
+        engine.evaluate("document.querySelector('.in-theme').click()")
+        assert engine.evaluate("return document.documentElement.dataset.theme") == "dark"
+        engine.wait_until("document.fonts.check('16px Book Sans')")
         assert said == "Checked: the same logits as PyTorch and the same tokens."
         engine.wait_until("document.querySelector('.in-says b')?.textContent")
         assert engine.evaluate("return document.querySelectorAll('.in-bar').length") == 8

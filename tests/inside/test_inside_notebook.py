@@ -87,6 +87,8 @@ def test_the_views_are_those_of_the_page(shown, tmp_path):
     ids = train_tokens().encode(TEXT).ids
     assert page.locator(".in-line button").count() == len(ids)
     expected = logits_of(model, ids)[-1].argmax().item()
+    page.locator(".in-write summary").click()
+    page.get_by_role("slider", name="temperature").fill("0")  # always the likeliest
     page.get_by_role("button", name="Next token").click()
     settled(page)
     assert page.locator(".in-line button").count() == len(ids) + 1

@@ -173,6 +173,7 @@ def test_the_policy_lets_its_own_code_run_and_nothing_in(tmp_path):
         digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
         assert rules[rule].split() == [f"'sha256-{digest}'", *(["'wasm-unsafe-eval'"] if rule == "script-src" else [])]
     assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", running[0])
+    assert rules["font-src"] == "data:" and styles[0].count("@font-face") == 1
     assert [has for _, has, _ in elements.found if has.get("src") or has.get("href", "data:,") != "data:,"] == []
 
 

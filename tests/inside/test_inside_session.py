@@ -22,6 +22,7 @@ OPEN = """async () => {
         asked.length = 0;
         globalThis.changes = 0;
         globalThis.session = createSession({ data: { ...data, ...changed }, reader, runner }, () => changes++);
+        session.settings = { temperature: 0, topK: 0, topP: 1 }; // what it writes is then the likeliest
     };
     globalThis.tell = () => {
         const top = (id) => [[id + 1, 0.5], [id + 2, 0.2]];
@@ -292,3 +293,59 @@ def test_what_heads_read_is_asked_for_once_and_then_only_what_is_new(session):
     assert seen == 2 * [False, True, True, True]
     assert asked == [{"layer": 1, "from": 0}, {"layer": 1, "from": 3}]
     assert rows == ["row 0", "row 1", "row 2", "row 3", None]
+
+
+def test_at_first_a_token_is_drawn_and_not_the_likeliest(session):
+    session.evaluate("async () => { globalThis.opened = await import('/inside/session.js'); }")
+    found = session.evaluate("""() => opened.createSession({
+        data: { text: "", chat: null, prefix: [], config: {} }, reader: {}, runner: {} }, () => {}).settings""")
+    assert found == {"temperature": session.evaluate("opened.TEMPERATURE"), "topK": 0, "topP": 1}
+    assert found["temperature"] == 0.7
+
+
+PLAYING = """const { PLAYED } = await import('/inside/session.js');
+    session.type('a'); tell(); const from = session.ids.length; session.play();
+    for (let step = 0; step < 3 * PLAYED && session.isPlaying; step++) {
+        await new Promise((done) => setTimeout(done)); tell();
+    }
+    globalThis.ended = { written: session.ids.length - from, isPlaying: session.isPlaying, paused: session.paused };"""
+
+
+def test_play_rests_after_so_many_tokens_and_goes_on_when_it_is_pressed(session):
+    """A text that does not repeat itself: each token is one more than the one before."""
+    session.evaluate("() => make({ most: 500, ends: [] })")
+    do(session, PLAYING)
+    ended = session.evaluate("ended")
+    assert (ended["written"], ended["isPlaying"], ended["paused"]) == (40, False, {"loop": None, "count": 40})
+    do(session, "tell(); session.play();")
+    assert session.evaluate("() => [session.isPlaying, session.paused]") == [True, None]
+
+
+def test_play_stops_where_the_model_goes_in_circles(session):
+    session.evaluate("() => make({ most: 500, ends: [] })")
+    circle = "let turn = 0; session.settings = { temperature: 1 }; answers.draw = 9; "
+    circle += "Object.defineProperty(answers, 'draw', { get: () => [5, 6, 7][turn++ % 3], configurable: true }); "
+    do(session, circle + PLAYING)
+    ended = session.evaluate("ended")
+    assert ended["written"] == 9 and not ended["isPlaying"] and ended["paused"] == {"loop": [5, 6, 7], "count": 9}
+    do(session, "tell(); session.undo();")
+    assert session.evaluate("() => session.paused") is None
+
+
+@pytest.mark.parametrize(
+    ("ids", "begin", "loop"),
+    [
+        ([1, 2, 3, 3, 3, 3], 0, [3]),
+        ([1, 2, 3, 3, 3], 0, None),  # three alike are no loop yet
+        ([1, 2, 1, 2, 1, 2], 0, [1, 2]),
+        ([1, 2, 1, 2, 1, 2], 1, None),  # what somebody typed does not count
+        ([9, *range(12), *range(12), *range(12)], 0, list(range(12))),
+        ([*range(13), *range(13), *range(13)], 0, None),
+        ([1, 2, 1, 2, 1, 3], 0, None),
+        ([], 0, None),
+    ],
+)
+def test_a_loop_is_what_ends_a_text_three_times_over(session, ids, begin, loop):
+    session.evaluate("async () => { globalThis.opened = await import('/inside/session.js'); }")
+    found = session.evaluate("([ids, begin]) => opened.loopAt(ids, begin)", [ids, begin])
+    assert found == loop

@@ -126,7 +126,7 @@ def test_a_chat_template_that_is_not_used_is_told(tmp_path, capsys, monkeypatch,
     change(tmp_path / "mine", monkeypatch)
     run(tmp_path / "mine", "-o", tmp_path / "page.html")
     [told] = [line for line in capsys.readouterr().err.splitlines() if "mine has a chat template, but " in line]
-    assert reason in told and told.endswith("Until then the page has no chat")
+    assert reason in told and told.endswith("The page works without the chat")
     assert data_of(tmp_path / "page.html")["chat"] is None
 
 
@@ -134,7 +134,7 @@ def test_tokens_that_nobody_compares_are_told(tmp_path, capsys, monkeypatch):
     own_folder(tmp_path / "mine")
     monkeypatch.setitem(sys.modules, "tokenizers", None)
     run(tmp_path / "mine", "-o", tmp_path / "page.html")
-    assert "its tokens are not compared with the library's: pip install tokenizers" in capsys.readouterr().err
+    assert "optional check skipped: with tokenizers (pip install tokenizers), its tokens" in capsys.readouterr().err
     assert data_of(tmp_path / "page.html")["check"]["texts"] == []
 
 
@@ -298,7 +298,9 @@ def test_without_a_file_it_is_served_until_ctrl_c_and_then_gone(monkeypatch, cap
     monkeypatch.setattr(program.webbrowser, "open", look)
     monkeypatch.setattr(program.PageServer, "serve_forever", serve)
     run()
-    assert "Inside the book" in seen["page"] and seen["address"] in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "Inside the book" in seen["page"] and seen["address"] in told
+    assert "this is the book's own model. Yours: python -m minimind_edu open FOLDER_OR_FILE" in told
     assert not seen["file"].exists()
 
 

@@ -117,6 +117,15 @@ def test_it_names_the_wheel_of_the_version_in_the_book_of_the_configuration():
     assert install_cell.source().endswith(f'\nready("{version}")')
 
 
+def test_the_package_is_told_where_the_book_is(monkeypatch, tmp_path):
+    module = tmp_path / "book.py"
+    module.write_text('"""Where."""\n\nADDRESS = "https://old.example/"\nFOLDERS = {}\n', encoding="utf-8")
+    monkeypatch.setattr(install_cell, "book_url", lambda: "https://new.example/book/")
+    install_cell.tell_the_package(module)
+    expected = '"""Where."""\n\nADDRESS = "https://new.example/book/"\nFOLDERS = {}\n'
+    assert module.read_text(encoding="utf-8") == expected
+
+
 def test_a_beginner_can_read_it():
     assert len(install_cell.source().splitlines()) <= 8
 
@@ -210,7 +219,9 @@ def test_only_files_that_follow_name_the_repository_or_the_book():
             text = text.replace(install_cell.book_url() + install_cell.wheel_path(), "")
         if repository in text or book in text:
             naming.add(path.relative_to(ROOT).as_posix())
-    assert naming == {"_config.yml", *(path.relative_to(ROOT).as_posix() for path in readme.files())}
+    # what tools.refresh writes into the READMEs and CITATION.cff, and what tell_the_package() tells the package
+    written = {path.relative_to(ROOT).as_posix() for path in readme.files()}
+    assert naming == {"_config.yml", "src/minimind_edu/web/book.py", *written}
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert citation["version"] == install_cell.version()
 

@@ -15,6 +15,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 from minimind_edu import __main__ as program
+from minimind_edu.web import base
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.append(str(ROOT))  # jupyter-book does not look there for the tools
@@ -25,6 +26,7 @@ from minimind_book import (  # noqa: E402
     facts,
     figures,
     folding,
+    grades,
     mathematics,
     moved,
     notes,
@@ -52,6 +54,7 @@ def write_static_files(app: Sphinx) -> None:
         return
     static = Path(app.outdir) / "_static"
     figures.write_figures(static / "figures")
+    shutil.copytree(base.FONTS, static / "fonts", dirs_exist_ok=True)
     shutil.copyfile(ASSETS / f"share{'.zh' * chinese.IS_CHINESE}.png", static / "share.png")
     if not chinese.IS_CHINESE:
         with tempfile.TemporaryDirectory() as folder:
@@ -59,7 +62,7 @@ def write_static_files(app: Sphinx) -> None:
             shutil.copyfile(wheel, Path(app.outdir) / install_cell.wheel_path())
     own = Path(app.outdir) / OWN
     own.parent.mkdir(exist_ok=True)
-    program.main(["open", "-o", str(own), "--language", "zh" if chinese.IS_CHINESE else "en"])
+    program.main(["open", "-o", str(own), "--language", "zh" if chinese.IS_CHINESE else "en", "--book", "../"])
 
 
 def write_notebooks(app: Sphinx, env) -> None:
@@ -107,6 +110,7 @@ def setup(app: Sphinx) -> dict:
         serving,
         reference,
         notes,
+        grades,
         shapes,
         moved,
         together,

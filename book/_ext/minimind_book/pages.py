@@ -30,6 +30,7 @@ ROOT = Path(__file__).resolve().parents[3]
 THEME = ROOT / "book" / "theme"
 SHELL_CSS = THEME / "shell.css"
 CHINESE_CSS = THEME / "chinese.css"
+GRADES_CSS = THEME / "grades.css"
 
 # Before anything is painted: the theme, and the fonts of the page. They are asked for together, not when the first word
 # is set in each, and nothing is shown until they are there; shell.css says how long at most. A reader whose browser
@@ -262,6 +263,7 @@ def complete_context(app: Sphinx, page: str, template: str, context: dict[str, A
             "url(fonts/", f"url({context['pathto']('_static/fonts/', 1)}"
         )
         + compressed(figures.styles_of(page, names))
+        + (app.grade_styles if 'class="grades"' in body else "")
         + (app.chinese_styles if is_chinese else ""),
         "page_scripts": scripts,
         "place": chapters()[page].place if page in chapters() else "",
@@ -308,6 +310,7 @@ def write_styles(app: Sphinx) -> None:
         given = [f":root {{ {palette.css_variables()} }}", *fonts.faces(), SHELL_CSS.read_text(encoding="utf-8")]
         app.book_styles = compressed("\n".join(given))
         app.chinese_styles = compressed(CHINESE_CSS.read_text(encoding="utf-8"))
+        app.grade_styles = compressed(GRADES_CSS.read_text(encoding="utf-8"))
 
 
 def remove_unused(app: Sphinx, error: Exception | None) -> None:

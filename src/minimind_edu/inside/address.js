@@ -8,7 +8,9 @@
 //   chat=…            the question, of a chat; without it there is none
 
 import { partNamed } from "../web/stage/parts.js";
+import { TEMPERATURE } from "./session.js";
 
+const AT_FIRST = { temperature: TEMPERATURE, topK: 0, topP: 1 };
 const list = (items, between) => [...items].join(between);
 
 /** @type {(session: any) => string} */
@@ -22,7 +24,7 @@ export function addressOf(session) {
     open: zoom ? list(Object.values(zoom), ".") : "",
     who: target === null ? "" : `${target}`,
     rather: isAgainst ? "1" : "",
-    draw: `${Object.values(settings)}` === "0,0,1" ? "" : list(Object.values(settings), "_"),
+    draw: `${Object.values(settings)}` === `${Object.values(AT_FIRST)}` ? "" : list(Object.values(settings), "_"),
     pin: pinned ? list(pinned.ids, ".") : "",
     without: pinned ? list(pinned.silenced, "_") : "",
   };
@@ -52,7 +54,7 @@ export function readAddress(hash, data) {
   if (!ids.length) return null;
 
   const opened = (said.get("open") || "").split(".").filter(Boolean);
-  const [temperature, topK, topP] = (said.get("draw") || "0_0_1").split("_").map(Number);
+  const [temperature, topK, topP] = (said.get("draw") || list(Object.values(AT_FIRST), "_")).split("_").map(Number);
   const isDrawn = temperature >= 0 && temperature <= 2 && topK >= 0 && topK <= 50 && topP > 0 && topP <= 1;
   const pinned = textIn("pin");
   const isChat = Boolean(data.chat) && said.has("chat");
@@ -64,7 +66,7 @@ export function readAddress(hash, data) {
     zoom: partNamed(opened, { head: [L, H], feed: [L], block: [L] }, 0),
     target: numbers("who", V)[0] ?? null,
     isAgainst: said.has("rather"),
-    settings: isDrawn ? { temperature, topK: Math.round(topK), topP } : { temperature: 0, topK: 0, topP: 1 },
+    settings: isDrawn ? { temperature, topK: Math.round(topK), topP } : AT_FIRST,
     pin: pinned.length ? { ids: pinned, silenced: silentIn("without") } : null,
     isChat,
     typed: isChat ? said.get("chat") : undefined,

@@ -11,14 +11,16 @@ const PINNED = 8; // tokens of a pinned text that are named
 const PARTS = 6; // that are named one by one
 
 /** The likeliest next tokens. */
-export function createBars(words, session, chip, data, reader) {
+export function createBars(words, session, chip, data, reader, door) {
   const size = data.config.vocab_size;
   const title = h("h2", { "aria-live": "polite" });
   const list = h("div", { class: "in-bars" });
   const [legend, rest] = [h("p", { class: "mm-note in-was" }), h("p", { class: "mm-note" })];
   const pin = button({ label: words.pin, onClick: () => session.pin() });
   const unpin = button({ label: words.unpin, onClick: () => session.set({ pinned: null }) });
-  const root = h("section", {}, title, list, legend, rest, h("div", { class: "st-presses" }, pin, unpin));
+  const how = h("p", { class: "mm-note" }, words.pressBars);
+  const presses = h("div", { class: "st-presses" }, pin, unpin);
+  const root = h("section", {}, title, how, list, legend, rest, presses, door("after"));
 
   /** The share of a token among those that were told: { p, isLess: whether it is only known to be less }. */
   function shareIn(top, id) {
@@ -66,7 +68,7 @@ export function createBars(words, session, chip, data, reader) {
     const former = referenceNow?.top[0][0]; // what was likeliest there is shown here, too
     if (former !== undefined && !shown.includes(former)) shown.push(former);
     const at = focused.indexOf(document.activeElement);
-    fill(title, words.after[0], chip(ids[selected]), words.after[1]);
+    fill(title, words.after[0], chip.at(selected), words.after[1]);
     fill(list, shown.map(barOf));
     if (at >= 0) list.querySelectorAll("button")[at]?.focus({ preventScroll: true });
     legend.textContent = pinned ? words.pinned(textOf(reader, pinned.ids.slice(-PINNED))) : "";
@@ -79,12 +81,12 @@ export function createBars(words, session, chip, data, reader) {
 }
 
 /** The parts that raise and lower the target, the strongest first. */
-export function createWho(words, session, chip, isMixture) {
+export function createWho(words, session, chip, isMixture, door) {
   const title = h("h2", {});
   const list = h("div", { class: "in-parts" });
   const sum = h("p", { class: "mm-note" });
   const other = button({ label: "", onClick: () => session.set({ isAgainst: !session.isAgainst }) });
-  const root = h("section", { class: "in-who" }, title, list, sum, other);
+  const root = h("section", { class: "in-who" }, title, list, sum, other, door("who"));
   const signed = (x) => (x < 0 ? fmt(x, 1) : `+${fmt(x, 1)}`);
   const names = {
     head: ({ layer, head }) => words.head(layer + 1, head + 1),

@@ -8,6 +8,7 @@ import { silentParts } from "./session.js";
 
 const EDGE = 96; // points of a small map
 const BETWEEN = 400; // milliseconds between two drawings of a map while a text is read
+const RESTED = 600; // milliseconds after the last change until maps out of sight are drawn
 const LEAST_BYTE = 10; // of a byte: below, a weight is not drawn
 const NEEDED = 3; // heads that are named after a trial, at most
 const LEAST_LOSS = 0.05; // of ln p: without a head that is needed it falls by more
@@ -40,11 +41,11 @@ function createSquare(words, session, place, look) {
   let [isSeen, painted] = [false, { last: null, count: 0, rgb: null, at: 0 }];
 
   /** Paint the map if it is in sight and there is more to show than last time. */
-  function drawMap(rgb) {
+  function drawMap(rgb, isWanted = isSeen) {
     const { told } = session;
     const isSame = painted.last === told.at(-1) && painted.count === told.length && painted.rgb === rgb;
     const isEarly = (session.isBusy || session.isPlaying) && performance.now() - painted.at < BETWEEN;
-    if (!isSeen || isSame || isEarly || !session.sees(layer)) return;
+    if (!isWanted || isSame || isEarly || !session.sees(layer)) return;
     painted = { last: told.at(-1), count: told.length, rgb, at: performance.now() };
     paint(canvas, told, place, rgb);
   }
@@ -53,11 +54,11 @@ function createSquare(words, session, place, look) {
 }
 
 /** look(place or null): the head that the mouse or the focus is on. */
-export function createBlocks(words, session, chip, data, look) {
+export function createBlocks(words, session, chip, data, look, door) {
   const { num_hidden_layers: L, num_attention_heads: H, use_moe: isMixture } = data.config;
   const title = h("h2", {});
   const target = h("span", {});
-  const note = h("p", { class: "mm-note" }, words.maps, target, words.mapsEnd);
+  const note = h("p", { class: "mm-note" }, words.maps, target, words.mapsEnd, " ", door("heads"));
   const onTry = () => (trialNow()?.isGoing ? session.stopTrying() : session.tryAll());
   const tryAll = button({ label: words.tryAll, onClick: onTry });
   const tried = h("p", { class: "mm-note in-tried", "aria-live": "polite" });
@@ -114,10 +115,13 @@ export function createBlocks(words, session, chip, data, look) {
   function drawPushes() {
     const place = { at: session.selected, token: session.targetNow, against: session.againstNow };
     session.look("wrote", place, ({ blocks: written }) => {
-      const most = Math.max(...written.flatMap(({ heads, feed }) => [...heads, feed].map(Math.abs)), 1e-6);
+      // Heads have a scale of their own: often one feed-forward part pushes more than all of them.
+      const mostOf = (values) => Math.max(1e-6, ...values.map(Math.abs));
+      const ofHeads = mostOf(written.flatMap(({ heads }) => heads));
+      const ofFeeds = mostOf(written.map(({ feed }) => feed));
       written.forEach(({ heads, feed }, layer) => {
-        heads.forEach((value, head) => blocks[layer].heads[head].push.draw(value, most));
-        blocks[layer].push.draw(feed, most);
+        heads.forEach((value, head) => blocks[layer].heads[head].push.draw(value, ofHeads));
+        blocks[layer].push.draw(feed, ofFeeds);
       });
     });
   }
@@ -169,16 +173,18 @@ export function createBlocks(words, session, chip, data, look) {
     fill(silent, parts.length ? [said, back] : null);
   }
 
-  let shown = null;
+  let [shown, waiting] = [null, null];
   function draw() {
     const id = session.ids[session.selected];
     const heading = `${session.selected} ${id} ${session.targetNow}`;
     if (heading !== shown && id !== undefined) {
       shown = heading;
-      fill(title, words.inside, chip(id));
+      fill(title, words.inside, chip.at(session.selected));
       fill(target, session.targetNow === null ? "" : chip(session.targetNow));
     }
     drawMaps();
+    clearTimeout(waiting);
+    waiting = setTimeout(() => session.isUnsettled || session.isPlaying || drawAll(), RESTED);
     every.forEach((one) => one.draw());
     blocks.forEach(({ name, feed }, layer) => {
       name.setAttribute("aria-expanded", isSamePart(session.zoom, { part: "block", layer }));
@@ -193,5 +199,7 @@ export function createBlocks(words, session, chip, data, look) {
   }
   const paintWith = (found) => ((colors = found), draw());
   const rowOf = ({ layer }) => blocks[layer].root;
-  return { root, draw, paintWith, rowOf };
+  /** Those out of sight, too: who prints the page sees all of it. */
+  const drawAll = () => colors && session.told.length && every.forEach((one) => one.drawMap(colors.rgb, true));
+  return { root, draw, drawAll, paintWith, rowOf };
 }

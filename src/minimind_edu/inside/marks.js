@@ -3,12 +3,13 @@
 import { h } from "../web/kit/kit.js";
 import { shownToken } from "./tokens.js";
 
-/** chip(id): a token as it is shown in sentences and lists. */
-export function chipsOf(reader) {
-  return (id, attrs = {}) => {
-    const { text, kind } = shownToken(reader, id);
-    return h("span", { class: "in-token", "data-kind": kind, ...attrs }, text);
-  };
+/**
+ * chip(id): a token as it is shown in sentences and lists; chip.at(position): one of the text, of which it may share a
+ * character with its neighbors. shownNow(): { all }, the tokens of the text as they are shown.
+ */
+export function chipsOf(reader, shownNow) {
+  const shown = ({ text, kind }) => h("span", { class: "in-token", "data-kind": kind }, text);
+  return Object.assign((id) => shown(shownToken(reader, id)), { at: (position) => shown(shownNow().all[position]) });
 }
 
 /** A bar from the middle: to the right what raises, to the left what lowers. draw(value, most) */

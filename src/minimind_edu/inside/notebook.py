@@ -12,6 +12,7 @@ from minimind_edu.inside.page import MOST_TOKENS, check_runs, facts_of
 from minimind_edu.inside.tokenizer import PageTokenizer, find_tokenizer, read_tokenizer
 from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.notebook import language, outputs_are_stored
+from minimind_edu.web import book
 from minimind_edu.web.base import own_stylesheet, shared_stylesheet
 from minimind_edu.web.join import join
 
@@ -51,7 +52,8 @@ class Inside(anywidget.AnyWidget):
         check_runs(model)
         found = None if tokenizer is None else _page_tokenizer(tokenizer, model.config.vocab_size)
         super().__init__()
-        facts = facts_of(model, name, text or ("1 2 3" if found is None else "Once upon a time"), found)
+        text = text or ("1 2 3" if found is None else "Once upon a time")
+        facts = facts_of(model, name, text, found, book.links(language()))
         most = min(most, model.config.max_position_embeddings)
         self.set_trait("data", facts | {"bits": 32, "most": most, "isKernel": True})
         self._model = model

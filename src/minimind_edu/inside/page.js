@@ -4,12 +4,15 @@
 import { h, announcement, wordsOf } from "../web/kit/kit.js";
 import { leadTo } from "../web/stage/opened.js";
 import { addressOf, readAddress } from "./address.js";
+import { doorsOf } from "./door.js";
 import { createRunner } from "./runner.js";
 import { idsOf } from "./session.js";
+import { createTheme } from "./theme.js";
 import { createViews } from "./views.js";
 import { insideWords } from "./words.js";
 
 const ADDRESSED = 500; // milliseconds after a change until the address tells it: browsers allow few changes
+const CLEARLY = 0.9; // of the tokens that the first text takes
 const NOISE = 1e-3; // between two programs that compute the same logits in float32
 // Where weights are rounded, the step rounds vectors too, each number by this part of the largest at most: to 16 bits
 // for int8, to 8 for int4.
@@ -46,17 +49,6 @@ async function weightsInPage(size, tell) {
     await new Promise((resolve) => setTimeout(resolve));
   }
   return all.buffer;
-}
-
-/** The theme of the system, which the figures' styles read from the document. */
-function followTheme(changed) {
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  const follow = () => {
-    document.documentElement.dataset.theme = dark.matches ? "dark" : "light";
-    changed();
-  };
-  dark.addEventListener("change", follow);
-  follow();
 }
 
 /**
@@ -116,6 +108,20 @@ function createLead(main, session, part) {
   return { draw };
 }
 
+/** The first text, or one in another language that the vocabulary writes in clearly fewer tokens. */
+function textFor(data, reader) {
+  const counts = data.texts.map(([, sentence]) => countOf(reader, sentence));
+  const fewest = Math.min(...counts);
+  return fewest < CLEARLY * counts[0] ? data.texts[counts.indexOf(fewest)][0] : data.texts[0][0];
+}
+function countOf(reader, text) {
+  try {
+    return reader.encode(text).length;
+  } catch {
+    return Infinity; // a small world has no words for it
+  }
+}
+
 /** Whether a text has the tokens that the library gave it. */
 function hasTokens(data, reader, [text, expected]) {
   try {
@@ -141,7 +147,8 @@ async function startPage() {
   const data = JSON.parse(document.getElementById("data").textContent);
   const words = wordsOf(insideWords);
   const check = announcement("in-check");
-  const rounding = h("p", {}, data.bits < 32 ? words.rounding(data.bits, data.check) : null);
+  const rounded = data.bits < 32 && [words.rounding(data.bits, data.check), " ", doorsOf(words, data)("rounding")];
+  const rounding = h("p", {}, rounded || null);
   const runnerOf = (hear) => createRunner(document.getElementById("worker").textContent, hear);
   const assumed = data.assumed && h("p", {}, words.assumed(data.assumed));
   const address = h("p", {}, location.hostname === "127.0.0.1" ? words.addressServed : words.address);
@@ -149,7 +156,9 @@ async function startPage() {
   const { session, reader, runner, problem, state } = views;
   const followed = followAddress(session, data);
   views.follow(followed);
-  followTheme(views.paint);
+  const theme = createTheme(words, views.paint);
+  main.querySelector(".in-bar-top").append(theme.root);
+  theme.show();
   const field = main.querySelector(".in-write");
   field.inert = true; // nobody would answer
 
@@ -160,7 +169,7 @@ async function startPage() {
     field.inert = false;
     state.set(problem);
     check.set(words.checking);
-    const isTold = followed.start(problem ? data.check.ids.join(" ") : data.text);
+    const isTold = followed.start(problem ? data.check.ids.join(" ") : textFor(data, reader));
     if (data.at && !isTold) views.follow(createLead(main, session, data.at));
     check.set(await checked(words, data, reader, !problem, runner, why));
   } catch (error) {

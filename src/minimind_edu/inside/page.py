@@ -23,7 +23,8 @@ from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.model.quantization import Grid, matrices, quantize, rounded_model
 from minimind_edu.model.rope_frequencies import rope_frequencies
 from minimind_edu.validation import check_choice, check_finite
-from minimind_edu.web.base import own_stylesheet, shared_stylesheet
+from minimind_edu.web import book
+from minimind_edu.web.base import FONTS, own_stylesheet, shared_stylesheet
 from minimind_edu.web.join import join
 from minimind_edu.weights.checkpoints import save_checkpoint
 from minimind_edu.weights.int8 import ROWS, SCALE
@@ -88,12 +89,13 @@ def write_page(
     target: Path,
     *,
     name: str,
-    text: str,
+    text: str | Mapping[str, str],
     tokenizer: PageTokenizer | None = None,
     bits: int = 8,
     at: str | None = None,
     language: str = "en",
     assumed: Mapping[str, Any] | None = None,
+    book_at: str | None = None,
     tell: Callable[[str], None] = lambda sentence: None,
 ) -> None:
     """Write the page of a model; it appears only when it is complete.
@@ -102,11 +104,14 @@ def write_page(
         model: whose weights are stored as int8 rows, as int4 with a scale for 32 neighbors, or as float32.
         target: the .html file.
         name: what the page calls the model.
-        text: what it shows first; token ids without a tokenizer.
+        text: what it shows first; token ids without a tokenizer. Or several in different languages, each with a
+            sentence that says the same in all of them: the page takes the first, or the one whose sentence its
+            tokenizer writes in clearly fewer tokens.
         tokenizer: None: the page takes ids.
         at: which of `PARTS` is open at first, or in sight.
         language: one of `LANGUAGES`, in which it speaks.
         assumed: fields of the config that nothing said, for the foot of the page: `infer_config.assumed`.
+        book_at: where its links to the book lead: `book.links`.
         tell: gets a sentence for each step.
 
     Raises:
@@ -119,23 +124,26 @@ def write_page(
     check_fits(model)
     if at == "experts" and not model.config.use_moe:
         raise ValueError("this model has no experts; its feed-forward network is at 'feed-forward'")
+    texts = {text: text} if isinstance(text, str) else dict(text)
+    first = next(iter(texts))
     with replacing(target) as partial:
         tell("copying the weights" if bits == 32 else "rounding the weights")
         stored = partial.with_name("weights.safetensors")
         model = _in_float32(model)
         rounded = store(model, stored, bits)
         tell("asking torch what the page must answer")
-        texts = [text, *CASES] if tokenizer and tokenizer.kind == "bpe" else []
-        data = facts_of(model, name, text, tokenizer) | {
+        compared = [*texts, *CASES] if tokenizer and tokenizer.kind == "bpe" else []
+        data = facts_of(model, name, first, tokenizer, book.links(language, book_at)) | {
+            "texts": list(texts.items()),
             "rope": rope_of(model.config),
             "bits": bits,
             "at": at,
             "assumed": assumed and dict(assumed),
-            "check": _check(model, rounded, tokenizer, texts),
+            "check": _check(model, rounded, tokenizer, compared),
             "bytes": stored.stat().st_size,
         }
-        if texts and not data["check"]["texts"]:
-            tell("its tokens are not compared with the library's: pip install tokenizers")
+        if compared and not data["check"]["texts"]:
+            tell("optional check skipped: with tokenizers (pip install tokenizers), its tokens are compared as well")
         tell("writing the page")
         with partial.open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(_html(data, stored, language))
@@ -171,8 +179,10 @@ def store(model: MiniMindForCausalLM, target: Path, bits: int) -> MiniMindForCau
     return rounded_model(model, grid, set(names).__contains__)
 
 
-def facts_of(model: MiniMindForCausalLM, name: str, text: str, tokenizer: PageTokenizer | None) -> dict[str, Any]:
-    """What the views know of a model, whoever runs it."""
+def facts_of(
+    model: MiniMindForCausalLM, name: str, text: str, tokenizer: PageTokenizer | None, links: Mapping[str, str]
+) -> dict[str, Any]:
+    """What the views know of a model, whoever runs it; links: `book.links`."""
     config = model.config
     return {
         "name": name,
@@ -186,6 +196,7 @@ def facts_of(model: MiniMindForCausalLM, name: str, text: str, tokenizer: PageTo
         "prefix": list(tokenizer.prefix) if tokenizer else [],
         "suffix": list(tokenizer.suffix) if tokenizer else [],
         "chat": tokenizer and tokenizer.chat,
+        "links": dict(links),
     }
 
 
@@ -219,10 +230,12 @@ def _html(data: dict[str, Any], weights: Path, language: str) -> Iterator[str]:
     """The page, piece by piece: the code before the weights, so that it runs while they arrive."""
     tag, title, unable = _WORDS[language]
     code = f'(() => {{\n"use strict";\n{_body("page.js", language)}}})();'
-    styles = shared_stylesheet() + own_stylesheet("inside")
+    font = _base64((FONTS / "sans.woff2").read_bytes())  # 22 kB, so that it looks as the book does
+    faces = f'@font-face {{ font-family: "Book Sans"; src: url(data:font/woff2;base64,{font}); font-weight: 400 700; }}'
+    styles = f"{faces}\n{shared_stylesheet()}{own_stylesheet('inside')}"
     policy = (
         f"default-src 'none'; script-src '{_hash(code)}' 'wasm-unsafe-eval'; worker-src blob:; "
-        f"style-src '{_hash(styles)}'; img-src data:; base-uri 'none'; form-action 'none'"
+        f"style-src '{_hash(styles)}'; font-src data:; img-src data:; base-uri 'none'; form-action 'none'"
     )
     yield (
         f'<!doctype html>\n<html lang="{tag}">\n<head>\n<meta charset="utf-8">\n'

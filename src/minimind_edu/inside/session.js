@@ -6,6 +6,23 @@ import { textOf } from "./tokens.js";
 
 export const MOST_TYPED = 4000; // characters: more tokens than a page reads, and few enough to cut at every key
 
+export const TEMPERATURE = 0.7; // at first: at 0, models that have learned little go in circles
+export const PLAYED = 40; // tokens that are written before somebody is asked
+const LONGEST = 12; // tokens of a loop
+const TIMES = 3; // that it comes, and one more where it is a single token
+
+/** What the end of a text says over and over: its ids, or null. from: the first position that counts. */
+/** @type {(ids: number[], from?: number) => number[] | null} */
+export function loopAt(ids, from = 0) {
+  for (let length = 1; length <= LONGEST; length++) {
+    const start = ids.length - length * (length === 1 ? TIMES + 1 : TIMES);
+    if (start < from) return null;
+    const isLoop = ids.slice(start + length).every((id, i) => id === ids[start + i]);
+    if (isLoop) return ids.slice(-length);
+  }
+  return null;
+}
+
 /** The tokens of a text, with those that the tokenizer puts around every one. */
 export const idsOf = ({ prefix, suffix = [] }, reader, text) => [...prefix, ...reader.encode(text), ...suffix];
 
@@ -34,15 +51,16 @@ export function silentParts(silenced, { num_hidden_layers: L, num_attention_head
  *   pinned                    null, or { ids, silenced, top }: what came after another text, to compare with
  *   trial                     null, or { at, token, found, isGoing }: what was tried without each head, of found:
  *                             { layer, head, without: ln p of the token }
+ *   paused                    null, or why Play has ended by itself: { loop: ids or null, count: written }
  *   isTyping, isBusy          whether a text is typed that will be read, and whether one is read
  *   complaint                 why a text was not read, or null: { name, count }, or an error's message
  */
 export function createSession({ data, reader, runner }, changed) {
   const session = { ids: [], selected: 0, written: new Set(), typed: data.text, told: [], target: null };
   Object.assign(session, { isAgainst: false, silenced: new Set(), before: null, pinned: null, zoom: null });
-  Object.assign(session, { settings: { temperature: 0, topK: 0, topP: 1 }, complaint: null, isBusy: false });
+  Object.assign(session, { settings: { temperature: TEMPERATURE, topK: 0, topP: 1 }, complaint: null, isBusy: false });
   Object.assign(session, { isChat: Boolean(data.chat), isTyping: false, isPlaying: false, hasEnded: false });
-  Object.assign(session, { trial: null, failure: null });
+  Object.assign(session, { trial: null, failure: null, paused: null });
   const looks = new Map(); // what was answered about this text
 
   /** Another text, or other silent heads: what is told of it comes later. */
@@ -54,7 +72,7 @@ export function createSession({ data, reader, runner }, changed) {
     const { told, target, typed, before } = session;
     const kept = { target, typed, before: silenced.size ? (before ?? told) : null };
     const follows = isSameText ? kept : { target: null, typed: typedOf(ids), before: null };
-    const begun = { selected: ids.length - 1, isBusy: true, trial: null, hasEnded: false };
+    const begun = { selected: ids.length - 1, isBusy: true, trial: null, hasEnded: false, paused: null };
     Object.assign(session, begun, follows, changes, { ids });
     session.told = isSameModel ? session.told.slice(0, differs < 0 ? ids.length : differs) : [];
     looks.clear();
@@ -115,11 +133,23 @@ export function createSession({ data, reader, runner }, changed) {
       return void changed();
     }
     session.append(id, true);
+    if (session.isPlaying) pause();
   }
 
+  let begin = 0; // where Play began to write
   function play() {
-    session.isPlaying = true;
+    Object.assign(session, { isPlaying: true, paused: null });
+    begin = session.ids.length;
     next();
+    changed();
+  }
+
+  /** Play ends by itself: after so many tokens, and where they come again and again. */
+  function pause() {
+    const loop = loopAt(session.ids, begin);
+    const count = session.ids.length - begin;
+    if (!loop && count < PLAYED) return;
+    Object.assign(session, { isPlaying: false, paused: { loop, count } });
     changed();
   }
 

@@ -45,7 +45,7 @@ export function createStream(words, session, chip, data) {
   let drawn = { found: null, layer: null };
   function show(layer) {
     const [before, after] = words.stream(data.config.hidden_size);
-    fill(about, before, chip(session.ids[session.selected]), after);
+    fill(about, before, chip.at(session.selected), after);
     session.look("stream", { at: session.selected }, (found) => {
       if (drawn.found === found && drawn.layer === layer) return;
       drawn = { found, layer };

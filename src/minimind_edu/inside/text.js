@@ -4,7 +4,7 @@ import { h, fill, toggle, announcement, setText } from "../web/kit/kit.js";
 import { createSampling, createWriteButtons, walkAlong } from "../web/stage/writing.js";
 import { readBy, weightOfByte } from "./marks.js";
 import { MOST_TYPED } from "./session.js";
-import { shownTokens } from "./tokens.js";
+import { shownToken, shownTokens } from "./tokens.js";
 
 const PAUSE = 300; // milliseconds after a key
 const DARKEST = 14; // bits of surprise
@@ -12,7 +12,7 @@ const TINT = { surprise: 80, read: 45 }; // percent of the color at most: the le
 const SHORT = 13; // letters: fewer than a token has room for, even as wide as Chinese ones
 
 /** The field and the buttons. hasText: whether there is a tokenizer. */
-export function createWriting(words, session, data, hasText) {
+export function createWriting(words, session, reader, data, hasText, door) {
   const label = hasText ? words.fieldHint : words.fieldIds;
   const field = h("textarea", {
     class: "in-field",
@@ -38,12 +38,16 @@ export function createWriting(words, session, data, hasText) {
   const complaint = announcement("in-complaint");
   const presses = createWriteButtons(words, session, isFull, chat);
   presses.next.root.classList.add("mm-primary");
-  const drawing = createSampling(words, session, words.drawing, 50);
+  const drawn = h("span", {});
+  const drawing = createSampling(words, session, drawn, 50, door("drawing"));
   const root = h("div", {}, field, complaint, presses, drawing);
 
+  const loopText = () => session.paused.loop.map((id) => shownToken(reader, id).text).join("");
   function complaintText() {
     const { complaint: found } = session;
     if (session.hasEnded) return words.ended;
+    if (session.paused?.loop) return words.loops(loopText(), session.settings.temperature);
+    if (session.paused) return words.played(session.paused.count);
     if (session.ids.length >= data.most) return words.full(data.most);
     return found?.name ? words.complaints[found.name](found, data.most) : (found ?? "");
   }
@@ -51,6 +55,7 @@ export function createWriting(words, session, data, hasText) {
     if (field !== document.activeElement && !session.isTyping && field.value !== session.typed)
       field.value = session.typed;
     complaint.set(complaintText());
+    setText(drawn, words.drawing(session.settings.temperature));
     presses.draw();
   }
   return { root, draw };
@@ -67,15 +72,20 @@ export function differing(others, ids) {
   return [from, ids.length - same];
 }
 
+/** Whether a token is the first of a line: after the end of one, but several ends of lines stay together. */
+export const beginsLine = (before, text) => before.includes("⏎") && !/^⏎+$/.test(text);
+
 /** The tokens. looked(): the head that the mouse is on, or null. */
-export function createTokens(words, session, reader, looked) {
+export function createTokens(words, session, reader, looked, door) {
   const line = h("div", { class: "in-line", role: "group", "aria-label": words.tokens });
   const legend = h("p", { class: "mm-note in-legend" });
   const count = announcement("mm-note in-count");
   const said = h("span", {});
   const answer = h("p", { class: "in-answer", hidden: true }, h("b", {}, words.answer), said);
-  const root = h("div", { class: "in-tokens" }, answer, line, h("div", { class: "in-under" }, legend, count));
-  let [chips, drawn, inSight] = [[], null, null]; // chips: { root, end: the end of a line after it, key, looks }
+  const pieces = h("p", { class: "mm-note in-pieces", hidden: true });
+  const under = h("div", { class: "in-under" }, legend, count, door("tokens"));
+  const root = h("div", { class: "in-tokens" }, answer, line, under, pieces);
+  let [chips, drawn, inSight] = [[], null, null]; // chips: { root, begin: of a line before it, key, looks }
 
   const buttons = () => chips.map(({ root: chip }) => chip);
   walkAlong(line, session, buttons);
@@ -94,12 +104,16 @@ export function createTokens(words, session, reader, looked) {
     const found = shown.map(({ text, kind }, at) => `${session.ids[at]} ${kind} ${text}`);
     const differs = found.findIndex((key, at) => key !== chips[at]?.key);
     const same = differs < 0 ? found.length : differs;
-    for (const { root: chip, end } of chips.splice(same)) [chip, end].forEach((one) => one?.remove());
+    for (const { root: chip, begin } of chips.splice(same)) [chip, begin].forEach((one) => one?.remove());
     for (let at = same; at < shown.length; at++) {
-      const end = shown[at].text.includes("⏎") ? h("br", {}) : null;
-      chips.push({ root: createChip(shown[at], at), end, key: found[at], looks: "" });
-      line.append(...[chips[at].root, end].filter(Boolean));
+      const begin = beginsLine(shown[at - 1]?.text ?? "", shown[at].text) ? h("br", {}) : null;
+      chips.push({ root: createChip(shown[at], at), begin, key: found[at], looks: "" });
+      line.append(...[begin, chips[at].root].filter(Boolean));
     }
+    const kinds = new Set(shown.map(({ kind }) => kind));
+    const said = ["part", "bytes"].filter((kind) => kinds.has(kind)).map((kind) => words.pieces[kind]);
+    pieces.hidden = !said.length;
+    setText(pieces, said.join(" "));
     if (focused >= 0) chips[session.selected]?.root.focus({ preventScroll: true });
   }
 

@@ -1,9 +1,10 @@
 // All views of a model on one page, whoever runs it: a worker, or a kernel.
 
-import { h, fill, announcement, setText } from "../web/kit/kit.js";
+import { h, fill, svg, announcement, setText } from "../web/kit/kit.js";
 import { colorsOf } from "../web/stage/colors.js";
 import { createBars, createWho } from "./bars.js";
 import { createBlocks } from "./blocks.js";
+import { doorsOf } from "./door.js";
 import { chipsOf, readBy, weightOfByte } from "./marks.js";
 import { createSession } from "./session.js";
 import { createTokens, createWriting } from "./text.js";
@@ -13,6 +14,25 @@ import { createZoom } from "./zoom.js";
 // Milliseconds between two drawings while the model writes, for its next token comes first:
 const WRITING = 40; // of the text and the bars,
 const FOLLOWING = 400; // and of what nobody reads as fast.
+
+/** The book's mark, which leads there. */
+function homeOf(words, links) {
+  const line = (d, stroke, width) =>
+    svg("path", { d, stroke, "stroke-width": width, fill: "none", "stroke-linecap": "round" });
+  const part = (x, fill) => svg("rect", { x, y: 11, width: 20, height: 21, rx: 4, fill });
+  const [attention, feed, norm, stream] = ["v", "ffn", "norm", "stream"].map((name) => `var(--mm-${name})`);
+  const mark = svg(
+    "svg",
+    { viewBox: "0 0 64 64", width: 26, height: 26, "aria-hidden": "true" },
+    line("M3 48H61", stream, 5),
+    line("M13 46V26h14v20", attention, 4),
+    line("M39 46V26h14v20", feed, 4),
+    part(10, attention),
+    part(36, feed),
+    line("M33 41v14", norm, 5),
+  );
+  return links && h("a", { class: "in-home", href: links.book }, mark, words.book);
+}
 
 /** The tokenizer, or ids and the reason why. */
 function readerOf(data, words) {
@@ -31,7 +51,8 @@ function readerOf(data, words) {
  */
 export function createViews(main, data, words, runnerOf, ...foot) {
   const { reader, problem } = readerOf(data, words);
-  const chip = chipsOf(reader);
+  const chip = chipsOf(reader, () => shownNow());
+  const door = doorsOf(words, data);
   let [looked, waiting, colors] = [null, null, null];
   let whole = { at: 0, zoom: null }; // when all was drawn last, and what was open
   const draw = () => {
@@ -51,35 +72,37 @@ export function createViews(main, data, words, runnerOf, ...foot) {
   const runner = runnerOf((message) => session.hear(message));
   const session = createSession({ data, reader, runner }, changed);
   const look = (place) => ((looked = place), changed());
-  let shown = { ids: null, texts: [] };
-  const texts = () => {
-    if (shown.ids !== session.ids)
-      shown = { ids: session.ids, texts: shownTokens(reader, session.ids).map((one) => one.text) };
-    return shown.texts;
-  };
+  let shown = { ids: null, all: [], texts: [] };
+  function shownNow() {
+    if (shown.ids === session.ids) return shown;
+    const all = shownTokens(reader, session.ids);
+    return (shown = { ids: session.ids, all, texts: all.map(({ text }) => text) });
+  }
+  const texts = () => shownNow().texts;
 
   const placeOf = (at) => (at === session.selected ? words.itself : words.back(session.selected - at));
   const reading = {
     count: () => session.told.length,
     texts,
-    named: (at) => [chip(session.ids[at]), " ", h("small", {}, placeOf(at))],
+    named: (at) => [chip.at(at), " ", h("small", {}, placeOf(at))],
     isHere: ({ layer }) => Boolean(session.now) && session.sees(layer),
     weightAt: (place, y, x) => weightOfByte(readBy(session.told[y], place)[x]),
     colors: () => colors,
   };
 
   const state = announcement("in-state");
-  const cache = h("p", { class: "mm-note in-cache" });
-  const writing = createWriting(words, session, data, Boolean(data.tokenizer));
-  const tokens = createTokens(words, session, reader, () => looked);
-  const blocks = createBlocks(words, session, chip, data, look);
-  const zoom = createZoom(words, session, chip, data, reading, blocks.rowOf);
-  const bars = createBars(words, session, chip, data, reader);
-  const who = createWho(words, session, chip, data.config.use_moe);
+  const cached = h("span", {});
+  const cache = h("p", { class: "mm-note in-cache" }, cached, " ", door("cache"));
+  const writing = createWriting(words, session, reader, data, Boolean(data.tokenizer), door);
+  const tokens = createTokens(words, session, reader, () => looked, door);
+  const blocks = createBlocks(words, session, chip, data, look, door);
+  const zoom = createZoom(words, session, chip, data, reading, blocks.rowOf, door);
+  const bars = createBars(words, session, chip, data, reader, door);
+  const who = createWho(words, session, chip, data.config.use_moe, door);
   const telling = {
     draw() {
       if (session.failure) state.set(words.failed(session.failure), "bad");
-      setText(cache, words.cache(data.config, session.ids.length));
+      setText(cached, words.cache(data.config, session.ids.length));
     },
   };
   const facts = words.facts(data).map((fact) => h("span", {}, fact));
@@ -89,6 +112,7 @@ export function createViews(main, data, words, runnerOf, ...foot) {
     h(
       "header",
       { class: "in-top" },
+      h("div", { class: "in-bar-top" }, homeOf(words, data.links)),
       h("h1", {}, words.title, h("em", {}, data.name)),
       h("p", { class: "in-facts" }, facts),
       h("p", { class: "in-private" }, data.isKernel ? words.privateKernel : words.private),
@@ -101,15 +125,20 @@ export function createViews(main, data, words, runnerOf, ...foot) {
     ),
     h("section", { class: "in-write" }, writing, tokens),
     columns,
-    h("footer", { class: "in-foot" }, cache, foot),
+    h("footer", { class: "in-foot" }, cache, foot, data.links && h("p", {}, words.madeWith, " ", door("inside"))),
   );
   const views = [writing, tokens, bars, who, blocks, zoom, telling];
   const paint = () => {
     colors = colorsOf(main);
     blocks.paintWith(colors);
   };
+  const printed = () => blocks.drawAll();
   addEventListener("resize", changed);
-  const release = () => removeEventListener("resize", changed);
+  addEventListener("beforeprint", printed);
+  const release = () => {
+    removeEventListener("resize", changed);
+    removeEventListener("beforeprint", printed);
+  };
   const follow = (view) => views.push(view);
   return { session, reader, runner, problem, state, follow, paint, release };
 }

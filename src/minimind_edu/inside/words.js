@@ -18,6 +18,24 @@ export const insideWords = {
     opening: (part) => `Opening the model… ${percentOf(part)}`,
     failed: (message) => `The model could not go on: ${message}`,
     title: "Inside ",
+    book: "MiniMind from the inside",
+    madeWith: "This page was made with the book MiniMind from the inside, which takes such a model apart.",
+    theme: { light: "Color mode: light", dark: "Color mode: dark" },
+    /** What the page of the book says about which a link stands at a view. */
+    explains: {
+      inside: "How to read this page",
+      tokens: "What a token is",
+      drawing: "What temperature, top-k and top-p do",
+      after: "What these chances are",
+      who: "Why it is a sum",
+      heads: "What a head is",
+      feed: "What a neuron is",
+      experts: "What an expert is",
+      block: "What runs through a block",
+      cache: "What it keeps, and why",
+      rounding: "What rounding costs",
+    },
+    inChapter: (says, chapter) => `${says}: chapter ${chapter}`,
     facts: ({ parameters, config, tokenizer, bits }) => {
       const { num_attention_heads: heads, num_key_value_heads: shared, num_experts: experts } = config;
       const { num_experts_per_tok: chosen, num_shared_experts: whole, rope_scaling: scaling } = config;
@@ -69,7 +87,7 @@ export const insideWords = {
     steps: (hasText) => [
       hasText ? "Write a text." : "Write token ids.",
       "Press a token: everything below is about it.",
-      "Press a bar to ask who wrote that token, its word to write it, or a square to see what a head reads.",
+      "Press a square: that head opens.",
     ],
 
     field: "Your text",
@@ -88,7 +106,12 @@ export const insideWords = {
     play: "Play",
     stop: "Stop",
     undo: "Undo",
-    drawing: "How a token is drawn",
+    drawing: (temperature) =>
+      `How a token is drawn: ${temperature ? `at temperature ${temperature}` : "always the likeliest"}`,
+    played: (count) => `Play has written ${counted(count, "token")} and rests. Press it to go on.`,
+    loops: (text, temperature) =>
+      `It says “${text}” over and over, so Play has stopped. ` +
+      `Other words lead out of it, or a temperature above ${temperature}.`,
     temperature: "temperature",
     greedy: "0, the likeliest",
     topK: "top-k",
@@ -106,7 +129,12 @@ export const insideWords = {
     expected: ({ probability, rank }) => `, expected with ${percentOf(probability)}, as number ${grouped(rank)}`,
     written: ", written by the model",
 
+    pieces: {
+      part: "Slanted, with a number: tokens that share a character, as 归₁ and 归₂ do.",
+      bytes: "‹e6›: a byte that is no whole character.",
+    },
     after: ["What comes after ", "?"],
+    pressBars: "Press a word to write it, its bar to see who wrote it.",
     put: (text) => `write “${text}” after it`,
     ask: (text, p) => `“${text}”, ${percentOf(p)}: who wrote it?`,
     share: shareOf,
@@ -135,7 +163,9 @@ export const insideWords = {
     maps:
       "Each square is a head: a row for each token that reads, a column for each that is read. " +
       "The bar below it shows how far it pushes ",
-    mapsEnd: " up or down.",
+    mapsEnd:
+      " up or down, by one scale for all heads, and another for the parts at the right. " +
+      "Press a square to see what that head reads.",
     tryAll: "Try without each head",
     stopTrying: "Stop trying",
     trying: (done, all, isGoing) =>

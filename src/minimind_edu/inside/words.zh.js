@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 72b8bfdc.
+// The Chinese words of words.js as of 2a550bba.
 
 import { grouped } from "../web/kit/kit.js";
 import { bytesOf, cacheBytes, percent } from "./numbers.js";
@@ -18,6 +18,23 @@ export const insideWords = {
     opening: (part) => `正在打开模型…… ${percentOf(part)}`,
     failed: (message) => `模型没能继续：${message}`,
     title: "内部：",
+    book: "从内部看 MiniMind",
+    madeWith: "这一页出自《从内部看 MiniMind》，那本书把这样的模型一个部件一个部件地拆开讲。",
+    theme: { light: "颜色模式：浅色", dark: "颜色模式：深色" },
+    explains: {
+      inside: "这一页怎么看",
+      tokens: "token 是什么",
+      drawing: "温度、top-k 和 top-p 管什么",
+      after: "这些概率从哪里来",
+      who: "为什么是一个和",
+      heads: "头是什么",
+      feed: "神经元是什么",
+      experts: "专家是什么",
+      block: "一个块里流过什么",
+      cache: "它存的是什么，为什么存",
+      rounding: "舍入的代价",
+    },
+    inChapter: (says, chapter) => `${says}：第 ${chapter} 章`,
     facts: ({ parameters, config, tokenizer, bits }) => {
       const { num_attention_heads: heads, num_key_value_heads: shared, num_experts: experts } = config;
       const { num_experts_per_tok: chosen, num_shared_experts: whole, rope_scaling: scaling } = config;
@@ -59,7 +76,7 @@ export const insideWords = {
     steps: (hasText) => [
       hasText ? "写一段文本。" : "写几个 token 的编号。",
       "点一个 token：下面的一切都说的是它。",
-      "点一根条，问那个 token 是谁写出来的；点条旁的词，就写上它；点一个方块，看那个头在读什么。",
+      "点一个方块：那个头就打开了。",
     ],
 
     field: "你的文本",
@@ -77,7 +94,10 @@ export const insideWords = {
     play: "播放",
     stop: "停止",
     undo: "撤销",
-    drawing: "怎样抽取 token",
+    drawing: (temperature) => `怎样抽取 token：${temperature ? `温度 ${temperature}` : "总取最可能的"}`,
+    played: (count) => `“播放”写了 ${grouped(count)} 个 token，歇一歇。再点一次就接着写。`,
+    loops: (text, temperature) =>
+      `它一遍遍地写“${text}”，所以“播放”停下了。换几个词，或者把温度调到 ${temperature} 以上，就能走出来。`,
     temperature: "温度",
     greedy: "0，取最可能的",
     topK: "top-k",
@@ -95,7 +115,12 @@ export const insideWords = {
     expected: ({ probability, rank }) => `，事先给它 ${percentOf(probability)}，排第 ${grouped(rank)}`,
     written: "，由模型写出",
 
+    pieces: {
+      part: "斜体带编号：几个 token 合成一个字，例如 归₁ 和 归₂。",
+      bytes: "‹e6›：一个字节，还不是一个完整的字。",
+    },
     after: ["", " 后面会是什么？"],
+    pressBars: "点词，就写上它；点它的条，看它是谁写出来的。",
     put: (text) => `把“${text}”写在后面`,
     ask: (text, p) => `“${text}”，${percentOf(p)}：是谁写出来的？`,
     share: shareOf,
@@ -122,7 +147,7 @@ export const insideWords = {
 
     inside: "内部，就看 ",
     maps: "每个方块是一个头：每行是一个在读的 token，每列是一个被读的。下面的条表示，它把 ",
-    mapsEnd: " 推高或压低了多少。",
+    mapsEnd: " 推高或压低了多少；头共用一把尺子，右边的部件另用一把。点一个方块，看那个头在读什么。",
     tryAll: "把每个头轮流去掉试试",
     stopTrying: "停下",
     trying: (done, all, isGoing) => `${all} 个头，已试 ${done} 个${isGoing ? "……" : "，其余头的第二根条是空的。"}`,

@@ -8,7 +8,7 @@ import { partsOf } from "./session.js";
 import { createStream } from "./stream.js";
 
 /** reading: see heads.js; rowOf(zoom): the row of its block. */
-export function createZoom(words, session, chip, data, reading, rowOf) {
+export function createZoom(words, session, chip, data, reading, rowOf, door) {
   const { num_attention_heads: H, num_key_value_heads: K, use_moe: isMixture } = data.config;
   const offOf = (label, keys) =>
     toggle({ label, onChange: (isSilent) => session.silenceSome(keys(session.zoom), isSilent) });
@@ -19,13 +19,15 @@ export function createZoom(words, session, chip, data, reading, rowOf) {
   const stream = createStream(words, session, chip, data);
   const [feedTitle, blockTitle] = [h("p", { class: "st-title" }), h("p", { class: "st-title" })];
   const headOf = (title, off) => h("div", { class: "st-openhead" }, title, off);
-  const ofFeed = h("div", {}, headOf(feedTitle, offFeed), routed, isMixture && router, found);
-  const ofBlock = h("div", {}, headOf(blockTitle, offBlock), stream);
+  const feedDoor = door(isMixture ? "experts" : "feed");
+  const ofFeed = h("div", {}, headOf(feedTitle, offFeed), routed, isMixture && router, found, feedDoor);
+  const ofBlock = h("div", {}, headOf(blockTitle, offBlock), stream, door("block"));
 
   const shares = ({ head }) => words.shares(Math.floor(head / (H / K)) + 1, K, H / K - 1);
   const about = (zoom) => [
-    [chip(session.ids[session.selected]), words.reads],
+    [chip.at(session.selected), words.reads],
     K < H && h("p", { class: "mm-note" }, shares(zoom)),
+    door("heads"),
   ];
 
   function linesOf({ probabilities, chosen }, layer) {

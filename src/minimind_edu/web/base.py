@@ -24,6 +24,7 @@ from minimind_edu.words import in_state, said
 
 WEB = Path(__file__).parent
 FOLDER = WEB.parent / "figures"
+FONTS = WEB / "fonts"  # of the book, that a page outside of it has inside
 ON_STAGE = ("inside", "minimind_live")  # the folders whose views of a model are those of stage/
 _DIGITS = 6  # significant digits of a number on a page: more than any reader sees, fewer than machines disagree about
 
@@ -56,8 +57,8 @@ def shared_stylesheet() -> str:
 
 def own_stylesheet(name: str) -> str:
     """The CSS of the figure `name` alone, with that of the views that it shares."""
-    own = (FOLDER if name in figure_names() else WEB.parent) / name
-    folders = (WEB / "stage", own) if name in ON_STAGE else (own,)
+    folder = (FOLDER if name in figure_names() else WEB.parent) / name
+    folders = (WEB / "stage", folder) if name in ON_STAGE else (folder,)
     return "".join((folder / "style.css").read_text(encoding="utf-8") for folder in folders)
 
 

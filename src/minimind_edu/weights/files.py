@@ -41,6 +41,10 @@ _PARTS = {
 }
 
 
+# What the safetensors library says of a file whose end is missing.
+_UNFINISHED = re.compile("incomplete metadata|not fully covered|header too small|invalid header length", re.IGNORECASE)
+
+
 @dataclass(frozen=True)
 class Stored:
     """What the files at a path hold."""
@@ -115,8 +119,17 @@ def _in_folder(folder: Path, inside: list[str]) -> Path:
         return folder / found[0]
     if found:
         raise ValueError(f"{folder} holds several files of weights; give the path of one: {', '.join(found)}")
-    held = ", ".join(inside[:8]) or "nothing"
-    raise ValueError(f"{folder} holds no weights ({', '.join(SUFFIXES)}); it holds {held}. Is the download complete?")
+    none = f"{folder} holds no weights ({', '.join(SUFFIXES)})"
+    if within := [name for name in inside if _holds_weights(folder / name)]:
+        raise ValueError(f"{none}, but folders inside it do; give the path of one: {', '.join(within[:8])}")
+    raise ValueError(f"{none}; it holds {', '.join(inside[:8]) or 'nothing'}. Is the download complete?")
+
+
+def _holds_weights(place: Path) -> bool:
+    """Whether a place is a folder with files of weights, as far as it can be read."""
+    with contextlib.suppress(OSError):
+        return place.is_dir() and any(entry.suffix in SUFFIXES for entry in place.iterdir())
+    return False
 
 
 def _read_shards(index: Path) -> dict[str, Any]:
@@ -158,9 +171,9 @@ def _read_shards(index: Path) -> dict[str, Any]:
     return content
 
 
-def _are_equal(one: Any, other: Any) -> bool:
-    are_tensors = isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor)
-    return are_tensors and one.dtype == other.dtype and torch.equal(one, other)
+def _are_equal(first: Any, second: Any) -> bool:
+    are_tensors = isinstance(first, torch.Tensor) and isinstance(second, torch.Tensor)
+    return are_tensors and first.dtype == second.dtype and torch.equal(first, second)
 
 
 def read_json(path: Path, most: int = _MOST_JSON) -> dict[str, Any]:
@@ -217,7 +230,7 @@ def _check_archive(path: Path) -> None:
         entries = archive.infolist()
         if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
             raise ValueError("it is compressed, which torch.save never does; save it again with torch.save")
-        if archive.comment or sum(max(one.file_size, one.compress_size) for one in entries) > path.stat().st_size:
+        if archive.comment or sum(max(entry.file_size, entry.compress_size) for entry in entries) > path.stat().st_size:
             raise ValueError("it is no archive that torch.save wrote: its parts overlap, or something follows them")
         for entry in entries:
             if entry.filename.endswith("data.pkl"):
@@ -268,4 +281,15 @@ def _why_unreadable(path: Path, error: Exception) -> str:
     reason = next(iter(str(error).splitlines()), "") or type(error).__name__
     if isinstance(error, OSError):
         return f"cannot be read: {error.strerror or reason}"
-    return f"cannot be read as {path.suffix} ({size:,} bytes): {reason:.300}. If it was downloaded, download it again"
+    if isinstance(error, json.JSONDecodeError):
+        return (
+            f"is no valid JSON (line {error.lineno}, column {error.colno}: {error.msg}); mend it, or download it again"
+        )
+    again = "If it was downloaded, download it again"
+    if path.is_file() and not size:
+        return f"is empty. {again}"
+    if isinstance(error, zipfile.BadZipFile) or _UNFINISHED.search(reason):
+        return f"ends too early, after {size:,} bytes. {again}"
+    if reason.isdecimal():  # all that torch says of a file that is no pickle
+        return f"was not written by torch.save ({size:,} bytes that begin with {start[:12]!r})"
+    return f"cannot be read as {path.suffix} ({size:,} bytes): {reason:.300}. {again}"

@@ -24,17 +24,20 @@ export function createMap(words, session, { count, texts, weightAt, colors }) {
   const clipped = (text) => (text.length > LETTERS ? `${text.slice(0, LETTERS - 1)}…` : text);
 
   /** The cells that are in sight: [from, to) of rows or columns. */
-  const seen = (scroll, size) => {
-    const from = Math.floor(scroll / cell);
-    return [from, Math.min(count(), from + Math.ceil(size / cell) + 1)];
-  };
+  const seen = (scroll, size) => [scroll / cell, Math.min(count(), scroll / cell + Math.ceil(size / cell))];
+  /** How far it is scrolled, in whole cells: no row and no word is cut. */
+  const scrolled = () => [box.scrollLeft, box.scrollTop].map((scroll) => Math.round(scroll / cell) * cell);
 
   function size() {
-    const fitting = Math.min(box.clientWidth - LEFT, HEIGHT - TOP) / count();
+    const [barX, barY] = [box.offsetWidth - box.clientWidth, box.offsetHeight - box.clientHeight]; // that scroll
+    const room = root.clientWidth - barX;
+    const fitting = Math.min(room - LEFT, HEIGHT - TOP) / count();
     cell = clamp(Math.floor(fitting), NARROWEST, WIDEST);
     const [width, height] = [LEFT + count() * cell, TOP + count() * cell];
     Object.assign(sizer.style, { width: `${width}px`, height: `${height}px` });
-    const [across, down] = [Math.min(width, box.clientWidth), Math.min(height, HEIGHT)];
+    const whole = (most, words) => words + Math.floor((most - words) / cell) * cell;
+    const [across, down] = [Math.min(width, whole(room, LEFT)), Math.min(height, whole(HEIGHT, TOP))];
+    Object.assign(box.style, { width: `${across + barX}px`, height: `${down + barY}px` });
     const dense = globalThis.devicePixelRatio || 1;
     if (canvas.width !== Math.round(across * dense) || canvas.height !== Math.round(down * dense)) {
       [canvas.width, canvas.height] = [Math.round(across * dense), Math.round(down * dense)];
@@ -43,10 +46,26 @@ export function createMap(words, session, { count, texts, weightAt, colors }) {
     return [across, down, dense];
   }
 
+  /** How many rows and columns are out of sight, and where, in the corner that words leave empty. */
+  function drawHidden(context, { ink }, [fromY, toY], [fromX, toX]) {
+    const hidden = [
+      ["↑", fromY],
+      ["←", fromX],
+      ["→", count() - toX],
+      ["↓", count() - toY],
+    ].filter(([, many]) => many > 0);
+    context.fillStyle = ink;
+    context.font = `12px ${getComputedStyle(root).fontFamily}`;
+    context.textAlign = "left";
+    context.textBaseline = "top";
+    hidden.forEach(([arrow, many], line) => context.fillText(`${arrow} ${many}`, 2, 4 + 17 * line));
+  }
+
   function drawWords(context, { ink, faint }, [fromY, toY], [fromX, toX], [down, across]) {
     const all = texts();
     const family = getComputedStyle(root).fontFamily;
     const fontOf = (isStrong) => `${isStrong ? 600 : 400} 12px ${family}`;
+    const [left, top] = scrolled();
     context.textBaseline = "middle";
     for (const [from, to, isRow] of [
       [fromY, toY, true],
@@ -63,8 +82,8 @@ export function createMap(words, session, { count, texts, weightAt, colors }) {
         context.font = fontOf(isSelected);
         context.textAlign = isRow ? "right" : "left";
         context.save();
-        if (isRow) context.translate(LEFT - 6, TOP + (at + 0.5) * cell - box.scrollTop);
-        else context.translate(LEFT + (at + 0.5) * cell - box.scrollLeft, TOP - 6);
+        if (isRow) context.translate(LEFT - 6, TOP + (at + 0.5) * cell - top);
+        else context.translate(LEFT + (at + 0.5) * cell - left, TOP - 6);
         if (!isRow) context.rotate(-Math.PI / 2);
         context.fillText(clipped(all[at]), 0, 0);
         context.restore();
@@ -75,19 +94,21 @@ export function createMap(words, session, { count, texts, weightAt, colors }) {
 
   function draw() {
     const { selected } = session;
-    if (!place || !count() || !box.clientWidth) return;
+    if (!place || !count() || !root.clientWidth) return;
     const [across, down, dense] = size();
     const { ink, faint, read } = colors();
     const context = canvas.getContext("2d");
     context.setTransform(dense, 0, 0, dense, 0, 0);
     context.clearRect(0, 0, across, down);
-    const [rows, columns] = [seen(box.scrollTop, down - TOP), seen(box.scrollLeft, across - LEFT)];
+    const [left, top] = scrolled();
+    const [rows, columns] = [seen(top, down - TOP), seen(left, across - LEFT)];
     drawWords(context, { ink, faint }, rows, columns, [down, across]);
+    drawHidden(context, { ink }, rows, columns);
     context.save();
     context.beginPath();
     context.rect(LEFT, TOP, across - LEFT, down - TOP);
     context.clip();
-    context.translate(LEFT - box.scrollLeft, TOP - box.scrollTop);
+    context.translate(LEFT - left, TOP - top);
     for (let y = rows[0]; y < rows[1]; y++) {
       for (let x = columns[0]; x < Math.min(columns[1], y + 1); x++) {
         const shade = Math.sqrt(weightAt(place, y, x));
@@ -105,7 +126,8 @@ export function createMap(words, session, { count, texts, weightAt, colors }) {
   /** The tokens under the mouse: [row, column], or null outside. */
   function tokensAt(event) {
     const { left, top } = box.getBoundingClientRect();
-    const [x, y] = [event.clientX - left - LEFT + box.scrollLeft, event.clientY - top - TOP + box.scrollTop];
+    const [across, down] = scrolled();
+    const [x, y] = [event.clientX - left - LEFT + across, event.clientY - top - TOP + down];
     const isOnWords = event.clientY - top < TOP;
     const [column, row] = [Math.floor(x / cell), Math.floor(y / cell)];
     return isOnWords || row < 0 || row >= count() ? null : [row, clamp(column, 0, count() - 1)];
@@ -123,7 +145,7 @@ export function createMap(words, session, { count, texts, weightAt, colors }) {
   });
   box.addEventListener("scroll", () => draw());
   box.addEventListener("transitionend", () => draw()); // its color has changed with the theme
-  const release = observeSize(box, () => draw());
+  const release = observeSize(root, () => draw());
 
   /** Another head, or another text: the row of the selected token comes into sight. */
   function show(next) {
