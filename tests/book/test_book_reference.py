@@ -91,7 +91,7 @@ def test_the_chinese_glossary_begins_with_the_chinese_word_in_the_order_of_its_s
     assert len(words) > 200 and sum(bool(re.match("[\u4e00-\u9fff]", word)) for word in words) > 150
     assert [reference.sounds(word) for word in words] == sorted(map(reference.sounds, words))
     at = {word.partition("（")[0]: place for place, word in enumerate(words)}
-    assert at["编码器"] < at["残差连接"] < at["重复惩罚"] < at["KV 缓存"] < at["困惑度"] < at["熵"]
+    assert at["编码器"] < at["残差连接"] < at["重复惩罚"] < at["困惑度"] < at["KV 缓存"] < at["熵"]
 
 
 # The two characters at which each line of a name in a cell is broken.
