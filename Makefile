@@ -1,4 +1,4 @@
-# Short names for the plain commands that README.md lists. Everything runs in .venv, which is made when it is missing:
+# Short names for plain commands; CONTRIBUTING.md says which to run when. Everything runs in .venv, which is made when it is missing:
 # with what the book needs, and when something else is asked for, with what tests and tools need besides.
 
 BIN := .venv/bin
@@ -70,6 +70,7 @@ $(TSC): | $(COMPLETE)
 refresh: $(COMPLETE)
 	@$(BIN)/python -m tools.refresh
 	@$(BIN)/python -m tools.stills
+	@$(BIN)/python -m tools.readme
 
 colab: $(COMPLETE)
 	@$(BIN)/python -m tools.colab $(if $(PYTHON),--python $(PYTHON))

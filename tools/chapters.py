@@ -1,7 +1,7 @@
 """The chapters, each with what the book needs to know of it: order and short titles are in `_toc.yml`, the rest is in
 the metadata of the notebook itself.
 
-    "minimind": {"opening": ["RouterFlow", {}], "place": "experts", "teaches": ["experts"]}
+    "minimind": {"opening": ["MixtureWalk", {"top_k": 1}], "place": "experts", "teaches": ["experts"]}
 
 A chapter whose proofs stand on a page of their own is a lesson: `chapters/09_mixture_of_experts.ipynb` has its deeper
 page in `chapters/deeper/D09_mixture_of_experts.ipynb`. C1 to C3 correct the source notes.

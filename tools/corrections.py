@@ -6,16 +6,19 @@ An entry is a Markdown cell, and the code cells after it settle it:
 
     *"The claim as the source says it, translated"* (004 §1.3)
 
-    **In fact:** what is true, where the claim is wrong, incomplete or unclear.
+    **Wrong.** What is true.
 
     **In short:** the truth, in a few words.
 
-Where a claim holds, but not everywhere, `**Right, with a limit:**` stands in place of `**In fact:**`. In Chinese the
-three are `**其实**：`, `**没错，但有限制**：` and `**小结**：`, and the claim is the source's own sentence.
+The word before the truth is the grade, and nothing else says it: pages, tables and counts take it from here. What the
+grades mean stands at the head of each notebook. In each part of one, the entries stand in the order of their grades. In
+Chinese the words are those of GRADES, then `**小结**：`, and the claim is the source's own sentence.
+
+The cell called `matter` at the head of each notebook links to those of its entries that matter most.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tools.chapters import CHAPTERS
@@ -23,18 +26,29 @@ from tools.compared import load, text
 from tools.translated import blocks_of
 
 MOST_WORDS = 8  # of a claim or a truth in short
+GRADES = {  # from the worst, with the word that an entry in either language has for it
+    "wrong": {"en": "Wrong", "zh": "说错了"},
+    "misleading": {"en": "Misleading", "zh": "会误导"},
+    "small": {"en": "Small", "zh": "小问题"},
+}
+MATTER = "matter"  # the cell with the links to what matters most
+
+
+def _words(language: str) -> str:
+    return "|".join(words[language] for words in GRADES.values())
+
 
 _BEGIN = r"### (?P<number>E\d{2,3}[a-z]?) · (?P<claim>[^\n]+)\n\n"
 _ENTRY = {
     "en": re.compile(
         _BEGIN + r'(?P<quotes>\*"[^\n]+)\n\n'
-        r"\*\*(?P<verdict>In fact|Right, with a limit):\*\* (?P<truth>.+?)\n\n"
+        rf"\*\*(?P<grade>{_words('en')})\.\*\* (?P<truth>.+?)\n\n"
         r"\*\*In short:\*\* (?P<short>[^\n]+)",
         re.DOTALL,
     ),
     "zh": re.compile(
         _BEGIN + r"(?P<quotes>[^\n]*“[^\n]+)\n\n"
-        r"\*\*(?P<verdict>其实|没错，但有限制)\*\*：(?P<truth>.+?)\n\n"
+        rf"\*\*(?P<grade>{_words('zh')})\*\*。(?P<truth>.+?)\n\n"
         r"\*\*小结\*\*：(?P<short>[^\n]+)",
         re.DOTALL,
     ),
@@ -43,21 +57,26 @@ _PLACE = {
     "en": re.compile(r"\(((?:[^()]|\([^()]*\))*)\)$"),
     "zh": re.compile("（((?:[^（）]|（[^（）]*）)*)）$"),
 }
-_LIMITED = {"Right, with a limit", "没错，但有限制"}
 
 
 @dataclass(frozen=True)
 class Correction:
-    """One entry: where it is, what the source claims there, and what is true."""
+    """One entry: where it is, what the source claims there, how bad that is, and what is true."""
 
     number: str
     claim: str
     place: str  # documents and sections, as in "004 §1.3"
-    verdict: str  # "wrong" (incomplete and unclear, too), "limited"; "code" of MiniMind's own, which is no note
+    grade: str  # a key of GRADES
     truth: str
     short: str
     path: Path
+    part: str  # the heading of its part of the notebook
     settled: tuple[str, ...]  # ids of the code cells
+
+    @property
+    def is_of_the_notes(self) -> bool:
+        """Whether the notes claim it, and not MiniMind's own code."""
+        return re.match(r"00\d\b", self.place) is not None
 
 
 def notebooks() -> list[Path]:
@@ -70,21 +89,31 @@ def corrections(language: str = "en") -> list[Correction]:
     return [entry for path in notebooks() for entry in _of(path, language)]
 
 
+def that_matter() -> list[str]:
+    """The numbers of the entries that matter most, in their order."""
+    heads = [text(cell) for path in notebooks() for cell in load(path)["cells"] if cell["id"] == MATTER]
+    return [number.upper() for head in heads for number in re.findall(r"^- \[\w+\]\(#(e\d+)\)", head, re.MULTILINE)]
+
+
 def _of(path: Path, language: str) -> list[Correction]:
     found: list[Correction] = []
     told = blocks_of(path) if language == "zh" else {}
+    part = ""
     for cell in load(path)["cells"]:
         words = told[cell["id"]].text if cell["id"] in told else text(cell)
         if cell["cell_type"] == "code":
-            if found:
-                found[-1] = Correction(**{**vars(found[-1]), "settled": (*found[-1].settled, cell["id"])})
+            if part and found and found[-1].part == part:
+                found[-1] = replace(found[-1], settled=(*found[-1].settled, cell["id"]))
+        elif words.startswith("## "):
+            part = words.partition("\n")[0].removeprefix("## ")
         elif words.startswith("### "):
             entry = _ENTRY[language].fullmatch(words.strip())
             place = _PLACE[language].search(entry["quotes"]) if entry else None
             if entry is None or place is None:
                 raise ValueError(f"{path.name}, cell {cell['id']}: not of the form that tools.corrections describes")
-            verdict = "limited" if entry["verdict"] in _LIMITED else "wrong"
-            verdict = verdict if re.match(r"00\d\b", place[1]) else "code"
-            truth = entry.group("truth", "short")
-            found.append(Correction(entry["number"], entry["claim"], place[1], verdict, *truth, path, ()))
+            [grade] = [grade for grade, said in GRADES.items() if said[language] == entry["grade"]]
+            short = entry["short"]
+            found.append(
+                Correction(entry["number"], entry["claim"], place[1], grade, entry["truth"], short, path, part, ())
+            )
     return found

@@ -2,10 +2,10 @@
 
     python -m tools.share_card
 
-The card has the title, the question, and the strip of the chapters, in colors, drawn by a real Chromium. The same
-picture, 1200 by 630 pixels, goes to `book/assets/share.png` for the pages and to `book/readme.png` for the README. The
-page is that of the book's own model, at the address `OPENED`; its picture goes to `book/own_model.png`. All three are
-drawn in Chinese as well, as `share.zh.png` and so on: that needs a font for it on this machine.
+The card has the title, the question, and the strip of the chapters, in colors, drawn by a real Chromium: 1200 by 630
+pixels, in `book/assets/share.png`. The page is that of the book's own model, at the address `OPENED`; its picture goes
+to `book/own_model.png`. Both are drawn in Chinese as well, as `share.zh.png` and so on: that needs a font for it on
+this machine.
 """
 
 import argparse
@@ -46,9 +46,9 @@ p { margin: 10px 0 0; font-size: 30px; line-height: 1.25; color: %(muted)s; }
 """
 
 
-def cards(language: str) -> tuple[Path, Path]:
-    """The files of the card, for pages and for the README."""
-    return _file("assets/share", language), _file("readme", language)
+def card(language: str) -> Path:
+    """The file of the card."""
+    return _file("assets/share", language)
 
 
 def own(language: str) -> Path:
@@ -81,11 +81,11 @@ def draw(browser: Browser, language: str) -> bytes:
     """
     page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, reduced_motion="reduce")
     page.set_content(page_of_the_card(language))
-    card = page.screenshot()
+    drawn = page.screenshot()
     page.close()
-    if len(card) > LARGEST:
-        raise ValueError(f"the card must be at most {LARGEST:,} bytes, got {len(card):,}; draw less on it")
-    return card
+    if len(drawn) > LARGEST:
+        raise ValueError(f"the card must be at most {LARGEST:,} bytes, got {len(drawn):,}; draw less on it")
+    return drawn
 
 
 def draw_own(browser: Browser, language: str) -> bytes:
@@ -112,8 +112,7 @@ def main(arguments: list[str] | None = None) -> None:
         path = next(filter(None, map(shutil.which, BROWSERS)), None)
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
         for language in LANGUAGES:
-            card = draw(browser, language)
-            drawn = {file: card for file in cards(language)} | {own(language): draw_own(browser, language)}
+            drawn = {card(language): draw(browser, language), own(language): draw_own(browser, language)}
             for file, picture in drawn.items():
                 file.write_bytes(picture)
                 print(f"{file.relative_to(ROOT)}: {len(picture):,} bytes")

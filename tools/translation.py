@@ -24,7 +24,7 @@ from markdown_it import MarkdownIt
 
 from minimind_edu import world
 from minimind_edu.words import Words, pairs_in
-from tools import answers
+from tools import answers, install_cell
 from tools.chapters import METADATA, ROOT
 from tools.translated import (
     FENCE,
@@ -55,6 +55,8 @@ _FORMULA = re.compile(r"\$\$.*?\$\$|\$[^$\n]+\$", re.DOTALL)
 _CODE = re.compile(r"(?<!`)`[^`\n]+`(?!`)")
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _CAPTION = re.compile(r"^:caption: .*$", re.MULTILINE)  # of a block of code: words
+_REMARK = re.compile(r"(?<=\S) +# .*$", re.MULTILINE)  # beside a command: words
+_PUBLISHED = install_cell.book_url()
 _TWIN = re.compile(r"^zh/|\.zh(?=\.\w+$)")  # in a link to a translation, or to the Chinese twin of a picture
 _TAG = re.compile(r"</?[a-z][^<>]*>")
 _NUMBER = re.compile(r"(?<![A-Za-z\d.])([+-]?\d+(?:,\d{3})*(?:\.\d+)?)(?: ?(million|billion|thousand|万亿|万|亿))?")
@@ -92,6 +94,12 @@ def bare(text: str, sign: str = " ") -> str:
     return _LINK.sub("]", text)
 
 
+def compared_code(fence: str) -> str:
+    """A block of code without what is words in it: its caption, and remarks beside commands of a shell."""
+    code = _CAPTION.sub("", fence)
+    return _REMARK.sub("", code) if re.match(r"```(?:\{code-block\} )?bash\n", fence) else code
+
+
 def features(text: str) -> dict[str, Counter]:
     """What must be the same in both languages."""
     unfenced = FENCE.sub("", text)
@@ -101,9 +109,11 @@ def features(text: str) -> dict[str, Counter]:
         "headings": Counter(len(marks) for marks, _ in HEADING.findall(words)),
         "formulas": Counter(" ".join(found.split()) for found in _FORMULA.findall(unfenced)),
         "code": Counter(_CODE.findall(formulas)),
-        "links": Counter(_TWIN.sub("", link) for link in _LINK.findall(_CODE.sub(" ", formulas))),
+        "links": Counter(
+            _TWIN.sub("", link.removeprefix(_PUBLISHED)) for link in _LINK.findall(_CODE.sub(" ", formulas))
+        ),
         "numbers": Counter(_value(*found) for found in _NUMBER.findall(words)),
-        "fences": Counter(_CAPTION.sub("", found[0]) for found in FENCE.finditer(text)),
+        "fences": Counter(compared_code(found[0]) for found in FENCE.finditer(text)),
         "rows of tables": Counter("|" * len(re.findall(r"^\|", words, re.MULTILINE))),
         "items of lists": Counter("-" * len(re.findall(r"^(?:> )?(?:-|\d+\.) ", words, re.MULTILINE))),
         "tags": Counter(_TAG.findall(_CODE.sub(" ", formulas))),

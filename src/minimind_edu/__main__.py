@@ -228,7 +228,7 @@ def _check_text(text: str, tokenizer: PageTokenizer | None, vocab_size: int) -> 
     if tokenizer and tokenizer.kind == "words":
         world.encode(text)
     ids = re.findall(r"[^\s,]+", text)
-    if not tokenizer and not (ids and all(re.fullmatch("[0-9]+", one) and int(one) < vocab_size for one in ids)):
+    if not tokenizer and not (ids and all(re.fullmatch("[0-9]+", token) and int(token) < vocab_size for token in ids)):
         raise ValueError(
             f"without a tokenizer --text is token ids from 0 to {vocab_size - 1}, such as 1 2 3, got {text!r}"
         )

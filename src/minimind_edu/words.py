@@ -67,9 +67,9 @@ def in_state(value: Any, words: Callable[[str], str | None], field: str = "") ->
 def sentences_in(value: Any, field: str = "") -> list[str]:
     """The sentences in a state."""
     if isinstance(value, dict):
-        return [one for key, item in value.items() for one in sentences_in(item, key)]
+        return [sentence for key, item in value.items() for sentence in sentences_in(item, key)]
     if isinstance(value, list):
-        return [one for item in value for one in sentences_in(item, field)]
+        return [sentence for item in value for sentence in sentences_in(item, field)]
     return [value] if isinstance(value, str) and field in _FIELDS else []
 
 

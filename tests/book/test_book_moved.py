@@ -52,7 +52,7 @@ def test_every_old_place_is_on_its_page_or_leads_to_where_it_is_now(html, name):
     moved_to = json.loads(unescape((re.findall(r'<article[^>]* data-moved="([^"]*)"', text) or ["{}"])[0]))
     for anchor in (anchor for page, anchor in OLD_PLACES if page == name):
         page, _, now = moved_to.get(anchor, f"{Path(name).name}.html#{anchor}").partition("#")
-        target = (html / name).parent / page
+        target = (html / name).parent / (page or f"{Path(name).name}.html")  # of the page itself
         assert f'id="{now}"' in target.read_text(encoding="utf-8"), f"{anchor}: tell `moved_places` in _config.yml"
 
 

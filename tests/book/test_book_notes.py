@@ -52,6 +52,10 @@ def test_the_map_shows_the_chapters_by_name_under_the_headings_of_the_notes(html
     assert "3 · Attention" in part and "5. Several heads" in part
     for number in ("E56", "E73", "E74"):  # which no row leads to, and the reader of this section wants
         assert f"{number} · " in part
+    told = re.findall(r"(E\d+) · .*?</a> \((\w+)\)", part)
+    assert told == [("E56", "wrong"), ("E73", "wrong"), ("E106", "wrong"), ("E74", "misleading")], (
+        "the wrong ones first"
+    )
     documents = re.findall(r'<tr [^>]*id="notes-(00\d)', page)
     assert documents == sorted(documents) and set(documents) == {"000", "001", "003", "004"}
 

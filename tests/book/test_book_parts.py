@@ -19,7 +19,7 @@ from minimind_book.pages import compressed, description_of, lighter
 from minimind_book.words import SCRIPT_WORDS, WORDS, words
 from mutants import catalog
 
-from minimind_edu import world
+from minimind_edu import trained, world
 from minimind_edu.checks.exercise import NOT_ATTEMPTED
 from minimind_edu.figures.minimind_live import next_words
 from minimind_edu.measure import plotting
@@ -228,13 +228,12 @@ def test_what_the_live_page_tells_of_the_model_is_so():
     assert f"the {recipe['length']} words of its stories" in page
 
 
-def test_the_readme_tells_how_long_the_stored_trainings_took():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    [minutes] = re.findall(r"trains three seeds, (\d+) minutes of one core each", readme)
+def test_the_package_tells_how_long_the_stored_trainings_took():
+    [minutes] = re.findall(r"three seeds, (\d+) minutes of one core each", trained.__doc__)
     runs = living.card()["runs"]
     assert len(runs) == 3 and {f"{run['cpu_seconds'] / 60:.0f}" for run in runs} == {minutes}
     runs = ablations.runs()["runs"]
-    assert f"two seeds for each of {len(runs) // 2} variants: ten minutes" in readme
+    assert f"two seeds for each of {len(runs) // 2} variants: ten minutes" in trained.__doc__
     assert sum(run["cpu_seconds"] for run in runs) / 60 == pytest.approx(10, abs=0.5)
 
 

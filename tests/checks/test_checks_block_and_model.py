@@ -2,8 +2,8 @@
 
 import copy
 
-import pytest
 import torch
+from judged_answers import judged
 from torch import nn
 
 from minimind_edu import MiniMindConfig, MiniMindForCausalLM, checks
@@ -80,11 +80,6 @@ RIGHT = [
 ]
 
 
-@pytest.mark.parametrize(("check", "answer"), RIGHT, ids=lambda part: part.__name__)
-def test_a_right_answer_passes(check, answer):
-    assert check(answer) is True
-
-
 WRONG = [
     (checks.check_pre_norm_block, lambda x, n1, attention, n2, f: (x, None), "got tuple"),
     (checks.check_stack, lambda make, depth: nn.ModuleList([make()] * depth), "is one block used twice?"),
@@ -106,10 +101,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("check", "answer", "words"), WRONG, ids=lambda part: getattr(part, "__name__", part))
-def test_a_wrong_answer_gets_the_hint_that_fits(check, answer, words, capsys):
-    assert check(answer) is False
-    assert words in capsys.readouterr().out.split("hint: ")[1]
+test_a_right_answer_passes, test_a_wrong_answer_gets_the_hint_that_fits = judged(RIGHT, WRONG)
 
 
 def test_the_reference_block_is_the_packages():

@@ -1,7 +1,7 @@
 """checks.fewer_bytes: right answers in other words pass, and what overflows is told so."""
 
-import pytest
 import torch
+from judged_answers import judged
 
 from minimind_edu import checks
 from minimind_edu.model.quantization import Grid, bytes_of, rounded
@@ -49,11 +49,6 @@ RIGHT = [
 ]
 
 
-@pytest.mark.parametrize(("check", "answer"), RIGHT, ids=lambda part: part.__name__)
-def test_a_right_answer_passes(check, answer):
-    assert check(answer) is True
-
-
 def product_cast_in_the_end(*given):
     return product_in_float64(*given).float()
 
@@ -94,7 +89,4 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("check", "answer", "words"), WRONG, ids=lambda part: getattr(part, "__name__", part))
-def test_a_wrong_answer_gets_the_hint_that_fits(check, answer, words, capsys):
-    assert check(answer) is False
-    assert words in capsys.readouterr().out.split("hint: ")[1]
+test_a_right_answer_passes, test_a_wrong_answer_gets_the_hint_that_fits = judged(RIGHT, WRONG)

@@ -1,7 +1,7 @@
 """checks.kv_cache: right answers in other words pass, and the watched loop tells what was fed wrongly."""
 
-import pytest
 import torch
+from judged_answers import judged
 
 from minimind_edu import MiniMindConfig, MiniMindForCausalLM, checks
 from minimind_edu.checks import kv_cache as module
@@ -90,11 +90,6 @@ RIGHT = [
     (checks.check_cache_test, compares_two_pieces),
     (checks.check_longest_text, longest_by_trying),
 ]
-
-
-@pytest.mark.parametrize(("check", "answer"), RIGHT, ids=lambda part: part.__name__)
-def test_a_right_answer_passes(check, answer):
-    assert check(answer) is True
 
 
 def longest_without_the_weights(config, weights, users, memory, itemsize):
@@ -253,10 +248,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("check", "answer", "words"), WRONG, ids=lambda part: getattr(part, "__name__", part))
-def test_a_wrong_answer_gets_the_hint_that_fits(check, answer, words, capsys):
-    assert check(answer) is False
-    assert words in capsys.readouterr().out.split("hint: ")[1]
+test_a_right_answer_passes, test_a_wrong_answer_gets_the_hint_that_fits = judged(RIGHT, WRONG)
 
 
 def test_the_tiny_model_writes_a_text_in_which_mistakes_show():

@@ -2,9 +2,9 @@
 
 import math
 
-import pytest
 import torch
 import torch.nn.functional as F
+from judged_answers import judged
 
 from minimind_edu import checks
 
@@ -60,11 +60,6 @@ RIGHT = [
     (checks.check_taught, taught_by_autograd),
     (checks.check_awake, awake_one_by_one),
 ]
-
-
-@pytest.mark.parametrize(("check", "answer"), RIGHT, ids=lambda part: part.__name__)
-def test_a_right_answer_passes(check, answer):
-    assert check(answer) is True
 
 
 def mixture_by_masks(x, experts, chosen, weights):
@@ -124,7 +119,4 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("check", "answer", "words"), WRONG, ids=lambda part: getattr(part, "__name__", part))
-def test_a_wrong_answer_gets_the_hint_that_fits(check, answer, words, capsys):
-    assert check(answer) is False
-    assert words in capsys.readouterr().out.split("hint: ")[1]
+test_a_right_answer_passes, test_a_wrong_answer_gets_the_hint_that_fits = judged(RIGHT, WRONG)

@@ -2,9 +2,9 @@
 
 import math
 
-import pytest
 import torch
 import torch.nn.functional as F
+from judged_answers import judged
 from torch import nn
 
 from minimind_edu import checks
@@ -66,11 +66,6 @@ RIGHT = [
 ]
 
 
-@pytest.mark.parametrize(("check", "answer"), RIGHT, ids=lambda part: part.__name__)
-def test_a_right_answer_passes(check, answer):
-    assert check(answer) is True
-
-
 def loop_without_emptying(model, batches, rate, limit):
     optimizer = torch.optim.AdamW(model.parameters(), lr=rate)
     losses = []
@@ -106,10 +101,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("check", "answer", "words"), WRONG, ids=lambda part: getattr(part, "__name__", part))
-def test_a_wrong_answer_gets_the_hint_that_fits(check, answer, words, capsys):
-    assert check(answer) is False
-    assert words in capsys.readouterr().out.split("hint: ")[1]
+test_a_right_answer_passes, test_a_wrong_answer_gets_the_hint_that_fits = judged(RIGHT, WRONG)
 
 
 def test_an_attempt_that_is_not_written_yet_is_told_so(capsys):

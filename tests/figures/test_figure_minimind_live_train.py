@@ -45,7 +45,7 @@ def opened(browser, address: str, script: str, width: int = 928) -> Iterator:
     watch = Watch(page)
     page.goto(address)
     page.wait_for_selector(f'{FIGURE}[data-state="alive"]')
-    page.locator(".ml-train summary").click()
+    page.get_by_role("tab", name="Train").click()
     yield page
     assert watch.problems == []
     assert [url for url in watch.requests[1:] if not url.startswith(("blob:", "data:"))] == []
@@ -192,7 +192,7 @@ def test_without_weights_training_says_so(browser, tmp_path):
     context = browser.new_context()
     page = context.new_page()
     page.goto((tmp_path / "page.html").as_uri())
-    page.locator(".ml-train summary").click()
+    page.get_by_role("tab", name="Train").click()
     page.locator(".ml-train button").click()
     page.wait_for_function("document.querySelector('.ml-train .ml-seen').textContent.includes('did not arrive')")
     assert page.locator(".ml-train button").inner_text() == "Train"

@@ -77,11 +77,12 @@ def test_javascript_adds_up_what_torch_does(node):
 
 def test_the_table_tells_whom_it_reads_and_what_follows():
     _, rows = MovedQuery(back=7)._summary()
-    assert len(rows) == 5 and rows[-1][0].startswith("moved back by 7")
-    for label, told in rows:
-        back = int(numbers(label)[0])
-        weights, said = MovedQuery().scores(back).softmax(-1), moving.measured()["following"][back]
-        assert told == f"{weights[MIA]:.2f}, {weights[TOM]:.2f}, {said['word']} ({said['lead']:.2f})"
+    assert [int(numbers(label)[0]) for label, _ in rows] == [0, 0, 3, 3, 4, 4, 7, 7]
+    for (of_weights, weights), (_, lead) in zip(rows[::2], rows[1::2], strict=True):
+        back = int(numbers(of_weights)[0])
+        wanted = MovedQuery().scores(back).softmax(-1)[[MIA, TOM]].tolist()
+        assert numbers(weights) == pytest.approx(wanted, abs=0.0051)
+        assert float(lead) == pytest.approx(moving.measured()["following"][back]["lead"], abs=0.0051)
 
 
 # In the browser
@@ -124,6 +125,21 @@ def told(page) -> tuple[float, ...]:
     assert (pair, speed, again) == (1, 32.2, 32.2)
     assert [query, key] == pytest.approx([m * degrees, n * degrees], abs=0.51)
     return m, n, score
+
+
+def test_at_the_head_of_the_chapter_each_move_shows_the_same(page):
+    open_figures(page, MovedQuery(compact=True))
+    words = moving.measured()["words"]
+    for back in BACK:
+        page.get_by_role("slider").fill(str(back))
+        settle(page)
+        weights = MovedQuery().scores(back).softmax(-1).tolist()
+        below = page.locator(".mq-word .mq-weight").all_inner_texts()
+        assert below == [f"{weight:.2f}" if weight >= 0.05 else "" for weight in weights]
+        shares = [numbers(text)[0] / 100 for text in page.locator(".mm-bar-number").all_inner_texts()]
+        assert shares == pytest.approx(moving.measured()["following"][back]["shares"], abs=6e-4)
+        host = page.locator(".mq-flag").evaluate("one => one.parentNode.querySelector('span').innerText")
+        assert host == words[LAST - back]
 
 
 def test_all_words_moved_on_change_no_number(page):

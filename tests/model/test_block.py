@@ -1,10 +1,8 @@
-"""A block adds attention and feed-forward to the stream, in pre-norm and in post-norm, and sees no later position."""
+"""A block adds attention and feed-forward to the stream, in pre-norm and in post-norm."""
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
-from model_builders import KINDS, PROPERTY, spread_weights, tensor, tiny_config
+from model_builders import KINDS, spread_weights, tensor, tiny_config
 
 from minimind_edu.model.block import MiniMindBlock
 from minimind_edu.model.rope import precompute_freqs_cis
@@ -59,17 +57,6 @@ def test_post_norm_normalizes_the_stream_even_then():
     torch.testing.assert_close(block(x, tables)[0], expected)
 
 
-@PROPERTY
-@given(st.sampled_from(KINDS), st.sampled_from(["pre", "post"]), st.integers(1, 4))
-def test_changing_a_token_changes_no_output_before_it(kind, placement, position):
-    block, x, tables = block_and_input(kind, norm_placement=placement)
-    changed = x.clone()
-    changed[:, position] += 1
-    before, after = block(x, tables)[0], block(changed, tables)[0]
-    torch.testing.assert_close(before[:, :position], after[:, :position], rtol=0, atol=1e-12)
-    assert not torch.allclose(before[:, position], after[:, position])
-
-
 def test_the_input_is_not_changed_in_place():
     block, x, tables = block_and_input()
     before = x.clone()
@@ -98,11 +85,3 @@ def test_the_two_norms_are_two():
 def test_half_precision_stays_half_precision(kind, dtype):
     block, x, tables = block_and_input(kind, dtype=dtype)
     assert block(x, tuple(table.float() for table in tables))[0].dtype == dtype
-
-
-def test_a_residual_stream_of_400_does_not_overflow_in_float16():
-    block, x, tables = block_and_input("minimind3")
-    expected, _ = block(400 * x, tables)
-    half = tuple(table.float() for table in tables)
-    result, _ = block.half()((400 * x).half(), half)
-    torch.testing.assert_close(result.double(), expected, rtol=0.01, atol=1.0)

@@ -1,6 +1,7 @@
 """RoPE rotates as the paper says, in all its forms; scores depend on relative positions only."""
 
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -158,8 +159,9 @@ def test_half_precision_is_turned_in_the_tables_precision_and_rounded_once(dtype
 
 def test_angles_in_float32_are_right_at_the_far_end():
     cos, _ = precompute_freqs_cis(64, 32768)
-    exact, _ = precompute_freqs_cis(64, 32768, dtype=DOUBLE)
-    assert (cos - exact).abs().max() < 3e-3
+    frequencies = 1e6 ** (-torch.arange(0, 64, 2, dtype=DOUBLE) / 64)
+    exact = torch.outer(torch.arange(32768, dtype=DOUBLE), frequencies).cos()
+    assert (cos[:, :32] - exact).abs().max() < 3e-3
 
 
 # Tables with scaling
@@ -208,16 +210,44 @@ def test_rejects_integers_which_a_rotation_would_cut(form, integers):
         rotate(given["q"], given["k"], *tables)
 
 
-def test_rejects_tables_of_another_kind_of_number():
-    q, (cos, sin) = torch.ones(1, 5, 2, 8), precompute_freqs_cis(8, 5)
-    with pytest.raises(ValueError, match="floating-point numbers, got .*int64"):
-        apply_rotary_pos_emb(q, q, cos.long(), sin)
-    with pytest.raises(ValueError, match="floating-point numbers, got .*int64"):
-        apply_rotary_pos_emb(q, q, cos, sin.long())
-    with pytest.raises(ValueError, match="floating-point numbers, got .*complex64"):
-        rotate_interleaved(q, q, *(precompute_freqs_complex(8, 5),) * 2)
-    with pytest.raises(ValueError, match="freqs_cis must be complex, got torch.float32"):
-        rotate_complex(q, q, cos[:, :4])
+COS, SIN = precompute_freqs_cis(8, 5)
+COMPLEX = precompute_freqs_complex(8, 5)
+NOT_CUT = (
+    r"q of shape \[2, 5, 4, 8\] is read as \[B, S, H, D\] because unsqueeze_dim=1, .* one row per position, "
+    r"got tables of shape \[6, 8\]; slice them to \[start:start \+ S\], or give the other unsqueeze_dim"
+)
+# rotate, the shape of q and k, the tables, part of the error
+UNFIT = {
+    "a cos of integers": (apply_rotary_pos_emb, [1, 5, 2, 8], (COS.long(), SIN), "floating-point numbers, got .*int64"),
+    "a sin of integers": (apply_rotary_pos_emb, [1, 5, 2, 8], (COS, SIN.long()), "floating-point numbers, got .*int64"),
+    "complex tables": (rotate_interleaved, [1, 5, 2, 8], (COMPLEX, COMPLEX), "floating-point numbers, got .*complex64"),
+    "real tables": (rotate_complex, [1, 5, 2, 8], (COS[:, :4],), "freqs_cis must be complex, got torch.float32"),
+    "tables not cut to the positions": (apply_rotary_pos_emb, [2, 5, 4, 8], precompute_freqs_cis(8, 6), NOT_CUT),
+    "heads where positions stand": (apply_rotary_pos_emb, [2, 4, 5, 8], (COS, SIN), r"is read as \[B, S, H, D\]"),
+    "positions where heads stand": (
+        partial(apply_rotary_pos_emb, unsqueeze_dim=0), [2, 5, 4, 8], (COS, SIN),
+        r"is read as \[B, H, S, D\] because unsqueeze_dim=0",
+    ),
+    "tables of another head_dim": (
+        apply_rotary_pos_emb, [1, 5, 2, 8], precompute_freqs_cis(16, 5),
+        "q has 8 channels per head, so the tables need 8 columns, got 16; compute them with dim=8",
+    ),
+    "an axis that holds no heads": (
+        partial(apply_rotary_pos_emb, unsqueeze_dim=2), [1, 5, 2, 8], (COS, SIN), "must be 1 for .* or 0 for .*, got 2",
+    ),
+    "an axis from the end": (
+        partial(apply_rotary_pos_emb, unsqueeze_dim=-1), [1, 5, 2, 8], (COS, SIN), "or 0 for .*, got -1",
+    ),
+    "cos and sin of different shapes": (
+        apply_rotary_pos_emb, [1, 5, 2, 8], (COS, SIN[:4]), r"must both be \[S, D\], got \[5, 8\] and \[4, 8\]",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("rotate, shape, tables, message", UNFIT.values(), ids=UNFIT)
+def test_rejects_tables_that_do_not_fit_the_heads(rotate, shape, tables, message):
+    with pytest.raises(ValueError, match=message):
+        rotate(torch.zeros(shape), torch.zeros(shape), *tables)
 
 
 def test_rejects_a_head_whose_channels_are_no_pairs():
@@ -233,45 +263,7 @@ def test_rejects_a_number_of_positions_that_is_none(end):
         precompute_freqs_cis(8, end)
 
 
-def test_rejects_tables_that_were_not_cut_to_the_positions():
-    q, tables = torch.zeros(2, 5, 4, 8), precompute_freqs_cis(8, 6)
-    message = (
-        r"q of shape \[2, 5, 4, 8\] is read as \[B, S, H, D\] because unsqueeze_dim=1, .* one row per position, "
-        r"got tables of shape \[6, 8\]; slice them to \[start:start \+ S\], or give the other unsqueeze_dim"
-    )
-    with pytest.raises(ValueError, match=message):
-        apply_rotary_pos_emb(q, q, *tables)
-
-
-def test_rejects_heads_where_positions_should_stand():
-    q, tables = torch.zeros(2, 4, 5, 8), precompute_freqs_cis(8, 5)
-    with pytest.raises(ValueError, match=r"is read as \[B, S, H, D\]"):
-        apply_rotary_pos_emb(q, q, *tables)
-    with pytest.raises(ValueError, match=r"is read as \[B, H, S, D\] because unsqueeze_dim=0"):
-        apply_rotary_pos_emb(q.transpose(1, 2), q.transpose(1, 2), *tables, unsqueeze_dim=0)
-
-
 def test_names_the_tensor_that_does_not_fit():
     q, k = torch.zeros(1, 5, 2, 8), torch.zeros(1, 4, 2, 8)
     with pytest.raises(ValueError, match=r"^k of shape \[1, 4, 2, 8\]"):
         apply_rotary_pos_emb(q, k, *precompute_freqs_cis(8, 5))
-
-
-def test_rejects_tables_of_another_head_dim():
-    q = torch.zeros(1, 5, 2, 8)
-    message = "q has 8 channels per head, so the tables need 8 columns, got 16; compute them with dim=8"
-    with pytest.raises(ValueError, match=message):
-        apply_rotary_pos_emb(q, q, *precompute_freqs_cis(16, 5))
-
-
-@pytest.mark.parametrize("unsqueeze_dim", [2, -1])
-def test_rejects_another_axis_for_the_heads(unsqueeze_dim):
-    q, tables = torch.zeros(1, 5, 2, 8), precompute_freqs_cis(8, 5)
-    with pytest.raises(ValueError, match=rf"must be 1 for .* or 0 for .*, got {unsqueeze_dim}"):
-        apply_rotary_pos_emb(q, q, *tables, unsqueeze_dim=unsqueeze_dim)
-
-
-def test_rejects_cos_and_sin_of_different_shapes():
-    q, (cos, sin) = torch.zeros(1, 5, 2, 8), precompute_freqs_cis(8, 5)
-    with pytest.raises(ValueError, match=r"must both be \[S, D\], got \[5, 8\] and \[4, 8\]"):
-        apply_rotary_pos_emb(q, q, cos, sin[:4])

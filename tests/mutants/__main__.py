@@ -5,6 +5,7 @@
     python tests/mutants --file rope.py      those of a file of the package
     python tests/mutants --since COMMIT      those that the catalog of that commit did not have, or had otherwise
     python tests/mutants --jobs 1            one at a time
+    python tests/mutants --matrix ...        which mutants each test notices, and which tests notice none
 
 One process imports torch and forks once for each mutant. The fork finds the changed source through an import hook of
 Python or of node, or compiles it, for C++; the files themselves are never touched. Tests run until the first one
@@ -12,9 +13,13 @@ fails. Each test that failed then runs once on the model as it is, one fork for 
 
 The exit status is 0 when every mutant was noticed. It is 1 when one survived, when its old text is not found exactly
 once, or when the tests could not run at all: a mutant that merely breaks the import is no mutant.
+
+The matrix asks every test of the file that mirrors the mutant's, and stops at no failure. A test that notices nothing,
+and guards no refusal, holds what nobody breaks, or what another test holds: it gets a mutant, or it goes.
 """
 
 import argparse
+import ast
 import contextlib
 import gc
 import importlib.abc
@@ -112,16 +117,16 @@ class Run:
     def report(self) -> str:
         return self.output.read_text(encoding="utf-8", errors="replace")
 
+    def failures(self) -> list[str]:
+        """The tests that failed, or whose fixtures did, in their order."""
+        return re.findall(r"^(?:FAILED|ERROR) tests/(\S+)", self.report(), re.MULTILINE)
+
     def first_failure(self) -> str:
-        """The test that failed first, or whose fixtures did."""
-        for line in self.report().splitlines():
-            if found := re.match(r"(?:FAILED|ERROR) tests/(\S+)", line):
-                return found[1]
-        return ""
+        return next(iter(self.failures()), "")
 
 
-def start(mutant: Mutant | None, tests: tuple[str, ...], folder: Path) -> Run:
-    """Fork a process that runs these tests, with the mutant in place of its module."""
+def start(mutant: Mutant | None, tests: tuple[str, ...], folder: Path, *options: str) -> Run:
+    """Fork a process that runs these tests, with the mutant in place of its module; pytest gets the options."""
     output = folder / f"{time.monotonic_ns()}.txt"
     sys.stdout.flush()
     pid = os.fork()
@@ -132,7 +137,7 @@ def start(mutant: Mutant | None, tests: tuple[str, ...], folder: Path) -> Run:
             with output.open("w") as file:
                 os.dup2(file.fileno(), 1)
                 os.dup2(file.fileno(), 2)
-            status = run_tests(mutant, tests)
+            status = run_tests(mutant, tests, options or ("-x",))
         except BaseException:
             traceback.print_exc()
         finally:
@@ -142,13 +147,13 @@ def start(mutant: Mutant | None, tests: tuple[str, ...], folder: Path) -> Run:
     return Run(mutant, tests, pid, output, time.monotonic())
 
 
-def run_tests(mutant: Mutant | None, tests: tuple[str, ...]) -> int:
+def run_tests(mutant: Mutant | None, tests: tuple[str, ...], options: tuple[str, ...]) -> int:
     import pytest
 
     if mutant is not None:
         inject(mutant)
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # half a second each time
-    options = ["-x", "-q", "--tb=line", "-o", "addopts=", "-p", "no:cacheprovider"]
+    options = [*options, "-q", "--tb=line", "-o", "addopts=", "-p", "no:cacheprovider"]
     options += ["-p", "no:unraisableexception"]  # a test that fails, as it should, may leave a file open
     options += ["-p", "_hypothesis_pytestplugin", "-p", "pytest_timeout"]  # the settings of the project name both
     options += ["--rootdir", str(ROOT), "--hypothesis-profile", "mutants"]
@@ -238,11 +243,50 @@ def run_all(waiting: list[tuple[Mutant | None, tuple[str, ...]]], jobs: int, fol
     return wrong, noticing
 
 
+def mirror(mutant: Mutant) -> str:
+    """The file of tests that mirrors the mutant's file: model/test_rope.py of model/rope.py."""
+    path = Path(mutant.file)
+    return str(path.with_name(f"test_{path.stem}.py"))
+
+
+def functions(test_file: str) -> dict[str, bool]:
+    """The test functions of a file, and whether each asks for a refusal."""
+    tree = ast.parse((TESTS / test_file).read_text(encoding="utf-8"))
+    found = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name[:5] == "test_"}
+    return {name: "pytest.raises" in ast.unparse(node) for name, node in found.items()}
+
+
+def matrix(mutants: list[Mutant], folder: Path) -> int:
+    """Print how many mutants each test of the mirroring files notices; 0 if there are such files."""
+    by_test: dict[str, list[Mutant]] = {}
+    for mutant in mutants:
+        by_test.setdefault(mirror(mutant), []).append(mutant)
+    if missing := sorted(test for test in by_test if not (TESTS / test).is_file()):
+        print(f"there is no tests/{', tests/'.join(missing)}; the matrix asks the file that mirrors the mutant's")
+        return 1
+    for test, asked in by_test.items():
+        noticed: dict[str, list[str]] = {name: [] for name in functions(test)}
+        for mutant in asked:
+            run = start(mutant, (test,), folder, "--maxfail=0")
+            while finished(run) is None:
+                time.sleep(0.01)
+            names = {failure.partition("::")[2].partition("[")[0] for failure in run.failures()}
+            for name in names & noticed.keys():
+                noticed[name].append(mutant.name)
+            print(f"{mutant.name}: {len(names)} of {len(noticed)} tests notice", flush=True)
+        print(f"\n{test}, {len(asked)} mutants")
+        for name, guards in functions(test).items():
+            print(f"{len(noticed[name]):4}  {name}{'' if noticed[name] or not guards else '  (a refusal)'}")
+        print(flush=True)
+    return 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Demand that a test fails for every wrong model.")
     parser.add_argument("words", nargs="*", help="only mutants whose name contains one of these")
     parser.add_argument("--file", action="append", default=[], help="only those of this file below src/minimind_edu")
     parser.add_argument("--since", metavar="COMMIT", help="only those that the catalog of this commit does not have")
+    parser.add_argument("--matrix", action="store_true", help="ask all tests of the mirroring files, and count")
     parser.add_argument("--jobs", type=int, default=min(4, os.cpu_count() or 1))
     arguments = parser.parse_args()
     try:
@@ -269,6 +313,8 @@ def main() -> int:
     warm_up({test for mutant in mutants for test in mutant.tests})
     with tempfile.TemporaryDirectory() as folder:
         share_bytecode(Path(folder) / "bytecode")
+        if arguments.matrix:
+            return matrix(mutants, Path(folder))
         failures, noticing = run_all([(mutant, mutant.tests) for mutant in mutants], arguments.jobs, Path(folder))
         failures += run_all([(None, tests) for tests in by_file(noticing)], arguments.jobs, Path(folder))[0]
     told = f"{failures} runs went wrong" if failures else f"{len(mutants)} of {len(mutants)} mutants noticed"

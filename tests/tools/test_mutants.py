@@ -1,5 +1,6 @@
 """The catalog of mutants is read as it is written, and a run of tests that could not run has noticed nothing."""
 
+import os
 import re
 import runpy
 import subprocess
@@ -125,3 +126,35 @@ def test_tests_that_could_not_run_notice_nothing_and_the_model_as_it_is_must_pas
     run = runner.Run(catalog.MUTANTS[0] if changed else None, ("test_x.py",), 0, path, time.monotonic())
     ended_right, said = runner.verdict(run, status)
     assert ended_right is right and told in said
+
+
+def test_the_matrix_asks_every_test_of_the_file_that_mirrors_the_mutant_s(runner, tmp_path, monkeypatch, capsys):
+    """Each of two mutants is noticed by tests of its own, also after the first failure; another guards a refusal."""
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model/test_norms.py").write_text(
+        "import pytest\n"
+        "def test_a(): assert False\n"
+        "def test_b(): assert False\n"
+        "def test_c(): pass\n"
+        "def test_d():\n    with pytest.raises(ValueError): int('x')\n",
+        encoding="utf-8",
+    )
+    globals_of_runner = runner.matrix.__globals__
+    monkeypatch.setitem(globals_of_runner, "TESTS", tmp_path)
+    monkeypatch.setitem(globals_of_runner, "run_tests", lambda mutant, tests, options: _failing(tests, options))
+    mutants = [m for m in catalog.MUTANTS if m.file == "model/norms.py"][:2]
+    assert runner.matrix(mutants, tmp_path) == 0
+    lines = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines() if "  test_" in line]
+    assert lines == [["2", "test_a"], ["2", "test_b"], ["0", "test_c"], ["0", "test_d  (a refusal)"]]
+
+
+def _failing(tests, options) -> int:
+    """The lines of a run that the runner reads; a fork writes where the runner put its output."""
+    failures = ["test_a - assert False", *([] if "-x" in options else ["test_b[case] - assert False"])]
+    os.write(1, "".join(f"FAILED tests/{tests[0]}::{failure}\n" for failure in failures).encode())
+    return 1
+
+
+def test_the_matrix_says_where_a_file_of_tests_is_missing(runner, tmp_path, capsys):
+    assert runner.matrix([catalog.Mutant("a", "model/none.py", "", "", ())], tmp_path) == 1
+    assert "there is no tests/model/test_none.py" in capsys.readouterr().out

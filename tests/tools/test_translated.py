@@ -203,10 +203,10 @@ def test_a_notebook_takes_its_blocks_and_stays_what_it_was_elsewhere():
     assert others and all(text.startswith("check_") for text in others), "what checks answer, and nothing else"
 
 
-def test_every_correction_is_told_in_both_languages_with_the_same_verdict():
+def test_every_correction_is_told_in_both_languages_with_the_same_grade():
     english, chinese = corrections(), corrections("zh")
-    assert [(one.number, one.verdict, one.settled) for one in chinese] == [
-        (one.number, one.verdict, one.settled) for one in english
+    assert [(one.number, one.grade, one.settled) for one in chinese] == [
+        (one.number, one.grade, one.settled) for one in english
     ]
     places = [[sorted(re.findall(r"\d+", one.place)) for one in entries] for entries in (english, chinese)]
     assert places[0] == places[1]

@@ -1,4 +1,4 @@
-"""routing: a look sees what the router did, and the stored runs keep what the figure claims of them."""
+"""routing: a look sees what the router did, and the stored runs keep what the chapter claims of them."""
 
 import itertools
 import sys
@@ -25,12 +25,12 @@ from minimind_edu.trained.routing import (
     busiest,
     config,
     expert_loads,
+    held_out,
     look,
     run_of,
     runs,
-    words,
 )
-from minimind_edu.trained.routing.__main__ import HELD_OUT, READ, SHOWN, run
+from minimind_edu.trained.routing.__main__ import run
 from minimind_edu.trained.training import train
 
 VARIANTS = list(itertools.product(TOP_K, (False, True), SEEDS))
@@ -69,12 +69,14 @@ def test_a_variant_differs_in_what_its_name_says(top_k):
 def test_a_look_is_what_the_routers_decided():
     model = new_model(0, config(2, False)).eval()
     ids = torch.from_numpy(world.stories(3, 16, seed=9))
-    seen = look(model, ids, ids[:1])
-    decided = model(ids[:1]).routing
+    seen = look(model, ids)
+    with torch.no_grad():
+        decided = model(ids).routing
     assert len(seen["blocks"]) == NUM_BLOCKS
     for block, one in zip(seen["blocks"], decided, strict=True):
-        assert block["experts"] == one.experts.tolist() and block["weights"] == one.weights.tolist()
-        assert sum(block["loads"]) == pytest.approx(1)
+        counts = one.experts.flatten().bincount(minlength=NUM_EXPERTS)
+        assert block["loads"] == pytest.approx((counts / counts.sum()).tolist())
+        assert block["balance"] == pytest.approx(balance(one))
     assert seen["loss"] == pytest.approx(model(ids, labels=ids).loss.item())
 
 
@@ -85,11 +87,6 @@ def check_form(one):
         for block in seen["blocks"]:
             assert len(block["loads"]) == NUM_EXPERTS and sum(block["loads"]) == pytest.approx(1, abs=0.003)
             assert 0.9 < block["balance"] <= NUM_EXPERTS
-            assert [len(chosen) for chosen in block["experts"]] == [one["top_k"]] * len(SHOWN)
-            assert [len(chosen) for chosen in block["weights"]] == [one["top_k"]] * len(SHOWN)
-            assert all(0 <= expert < NUM_EXPERTS for chosen in block["experts"] for expert in chosen)
-            if one["top_k"] > 1:
-                assert all(sum(chosen) == pytest.approx(1, abs=0.002) for chosen in block["weights"])
 
 
 def test_a_short_run_has_the_form_of_the_stored_ones_and_begins_like_one():
@@ -110,7 +107,6 @@ def test_the_program_writes_what_the_book_reads(tmp_path, monkeypatch, capsys):
     __main__.main()
     monkeypatch.setattr(routing, "RUNS", tmp_path / "new" / "runs.json")
     assert [(one["top_k"], one["balanced"], one["seed"]) for one in runs()] == VARIANTS
-    assert words() == [world.WORDS[i] for i in SHOWN]
     monkeypatch.setattr(sys, "argv", ["routing", "--into", str(tmp_path)])
     with pytest.raises(SystemExit):
         __main__.main()
@@ -122,11 +118,9 @@ def test_every_variant_is_stored_with_three_seeds():
     for one in runs():
         check_form(one)
         assert len(one["looks"]) == len(STOPS)
-    assert words() == [world.WORDS[i] for i in SHOWN]
-    assert READ[0, -len(SHOWN) :].tolist() == SHOWN.tolist()
 
 
-# What the figure says of the runs: of block 2 with one expert for each token, of all seeds
+# What the chapter says of the runs: of block 2 with one expert for each token, of all seeds
 
 
 def courses(balanced: bool, top_k: int = 1) -> torch.Tensor:
@@ -169,7 +163,7 @@ def early_load(model) -> float:
     """The share of the busiest expert of block 2 after the first steps of a training."""
     train(model, story_batches(1, BATCH_SIZE, LENGTH), replace(RECIPE, steps=STOPS[1], last=1.0))
     with torch.no_grad():
-        return expert_loads(model(HELD_OUT).routing[1]).max().item()
+        return expert_loads(model(held_out()).routing[1]).max().item()
 
 
 def test_a_favorite_needs_no_expert_that_learns_faster():
@@ -191,7 +185,7 @@ def cosine(model) -> float:
     """The mean cosine between what tokens bring to the router of block 2."""
     seen = []
     hook = model.model.layers[1].mlp.gate.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
-    model(HELD_OUT[:8])
+    model(held_out()[:8])
     hook.remove()
     x = torch.nn.functional.normalize(seen[0].flatten(0, 1), dim=-1)
     return float((x @ x.T).mean())

@@ -1,4 +1,4 @@
-"""routing.phone_book: a book is random and has every person once, and a mixture keeps more of it than a dense model."""
+"""routing.phone_book: a book is random and has every person once, and a mixture learns it sooner than a dense model."""
 
 import json
 import sys
@@ -16,19 +16,24 @@ from minimind_edu.trained.routing.phone_book import (
     FIRST,
     KINDS,
     LAST,
+    LONGER_RUNS,
     MIXTURE,
     NUMBERS,
+    RATES,
     RECALLED,
     RECIPE,
     RUNS,
     SEEDS,
     EvenedGate,
     active_weights,
+    longer,
     main,
     new_model,
     pages,
     phone_book,
     recalled,
+    recalled_after,
+    recalled_by,
     run,
     share_recalled,
 )
@@ -138,17 +143,54 @@ def test_the_program_writes_what_the_book_reads(tmp_path, monkeypatch):
     assert recalled("mixture", ENTRIES[1]) == list(SEEDS)
 
 
+def test_a_longer_run_has_the_form_of_the_stored_ones_and_its_own_rate(monkeypatch):
+    seen = []
+    monkeypatch.setattr(program, "train", lambda model, batches, recipe: seen.append(recipe))
+    made = longer("dense", 7, 0.5, 1)
+    assert seen == [replace(RECIPE, steps=7, learning_rate=RECIPE.learning_rate / 2)]
+    stored = json.loads(program.LONGER.read_text(encoding="utf-8"))
+    assert set(made) == set(stored[0]) and 0 <= made["recalled"] < 0.1
+    assert [(one["kind"], one["steps"], one["rate"], one["seed"]) for one in stored] == LONGER_RUNS
+
+
+def test_the_program_writes_longer_runs_beside_the_others(tmp_path, monkeypatch):
+    monkeypatch.setattr(program, "LONGER_RUNS", LONGER_RUNS[:2])
+    monkeypatch.setattr(program, "longer", lambda *asked: {"asked": asked})
+    monkeypatch.setattr(sys, "argv", ["phone_book", "--longer", "--into", str(tmp_path / "longer.json")])
+    main()
+    stored = json.loads((tmp_path / "longer.json").read_text(encoding="utf-8"))
+    assert [tuple(one["asked"]) for one in stored] == LONGER_RUNS[:2]
+
+
+def test_what_was_not_measured_is_none():
+    assert recalled_by("dense", 5, 0) is None and recalled_by("dense", 18_000, 2) is None
+    assert recalled_by("dense", RECIPE.steps, 0) == recalled("dense", ENTRIES[-1])[0]
+    assert recalled_after("dense", RECIPE.steps) == recalled("dense", ENTRIES[-1])
+
+
 # What the chapter says of the stored runs
 
 
-def test_where_the_book_is_larger_than_its_active_weights_can_keep_the_mixture_keeps_more():
+def test_after_the_same_steps_the_mixture_recalls_more_at_every_length_and_every_rate():
+    for steps in (1_500, 3_000, 6_000):
+        assert min(recalled_after("mixture", steps)) > max(recalled_after("dense", steps))
+    for rate in RATES:
+        assert recalled_by("mixture", RECIPE.steps, 0, rate) > recalled_by("dense", RECIPE.steps, 0, rate)
+
+
+def test_the_dense_model_has_room_for_the_whole_book():
+    assert min(recalled_after("dense", 18_000)) > 0.997
+    assert recalled_by("untrained router", 6_000, 0) > 0.99
+
+
+def test_after_1500_steps_the_mixture_recalls_more_of_the_largest_book():
     for shares in filter(None, (recalled(kind, ENTRIES[0]) for kind in KINDS)):
-        assert min(shares) > 0.99  # there is room enough in all of them
+        assert min(shares) > 0.99  # all of them
     assert min(recalled("mixture", ENTRIES[-1])) > max(recalled("dense", ENTRIES[-1])) + 0.1
     assert min(recalled("dense, all active", ENTRIES[-1])) > max(recalled("mixture", ENTRIES[-1]))
 
 
-def test_most_of_that_is_room_and_what_training_adds_to_an_even_load_is_not_sure():
+def test_an_untrained_router_has_most_of_that_and_what_training_adds_to_an_even_load_is_not_sure():
     of = {kind: recalled(kind, ENTRIES[-1]) for kind in KINDS}
     assert min(of["untrained router"]) - max(of["dense"]) > max(of["mixture"]) - min(of["untrained router"])
     for kind in ("trained, not evened", "evened, not trained"):

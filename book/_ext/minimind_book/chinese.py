@@ -99,6 +99,7 @@ class EnglishAnchors(SphinxTransform):
         for section, name in zip(sections, names, strict=True):
             if slug := called.get(section["ids"][0]):
                 known[slug] = (known[slug][0], name, known[slug][2])
+                known.setdefault(name, known[slug])  # links of the page itself call it by its English name, too
             section["ids"] = [name]
 
 

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from docutils import nodes
@@ -11,7 +12,7 @@ from sphinx.application import Sphinx
 from minimind_edu.trained import sharing
 from tools.chapters import ROOT, chapters
 from tools.compared import all_code_cells, is_compared
-from tools.corrections import corrections
+from tools.corrections import GRADES, corrections
 
 PACKAGE = ROOT / "src" / "minimind_edu"
 MUTANTS = ROOT / "tests" / "mutants" / "catalog.txt"
@@ -31,11 +32,15 @@ def trainings() -> int:
     return sum(map(seeds, files)) + sum(map(len, shared))
 
 
+def claims(grade: str) -> int:
+    """How many claims of the notes have a grade."""
+    return sum(entry.grade == grade and entry.is_of_the_notes for entry in corrections())
+
+
 FACTS: dict[str, Callable[[], int]] = {
     "compared-cells": lambda: sum(map(is_compared, all_code_cells())),
     "code-cells": lambda: len(all_code_cells()),
-    "wrong-claims": lambda: sum(entry.verdict == "wrong" for entry in corrections()),
-    "limited-claims": lambda: sum(entry.verdict == "limited" for entry in corrections()),
+    **{f"{grade}-claims": partial(claims, grade) for grade in GRADES},
     "trainings": trainings,
     "mutants": lambda: len(re.findall(r"^[^-+#\n].*\n(?=-)", MUTANTS.read_text(encoding="utf-8"), re.MULTILINE)),
     "chapters": lambda: len(chapters()),

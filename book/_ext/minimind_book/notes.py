@@ -16,8 +16,8 @@ from sphinx.application import Sphinx
 
 from minimind_book import chinese
 from minimind_book.card import table
-from minimind_book.reference import FOLDER, Table, address, corrections_by_number, jumps, rows_of, spelled
-from tools.corrections import notebooks
+from minimind_book.reference import FOLDER, Table, address, called, corrections_by_number, jumps, rows_of, spelled
+from tools.corrections import GRADES, notebooks
 
 _PLACES = re.compile(
     r"\b(?P<document>00[0-4])\b"
@@ -27,10 +27,10 @@ _PLACES = re.compile(
 )
 _NAMES = {"attention with a mask": "mask", "grouped-query attention": "GQA"}
 
-# Titles of the columns, what stands for a heading, what is before corrections, and between them.
+# Titles of the columns, what stands for a heading, what is before corrections, between them, and around a grade.
 WORDS = {
-    "en": (["What the notes teach", "In this book"], "The document as a whole", "Corrected: ", "; "),
-    "zh": (["笔记讲什么", "在本书里"], "整份文档", "勘误：", "；"),
+    "en": (["What the notes teach", "In this book"], "The document as a whole", "Corrected: ", "; ", " ({})"),
+    "zh": (["笔记讲什么", "在本书里"], "整份文档", "勘误：", "；", "（{}）"),
 }
 
 
@@ -79,8 +79,9 @@ def taught() -> dict[tuple[str, str], list[list[str]]]:
 
 
 def corrected() -> dict[tuple[str, str], list[str]]:
-    """The numbers of the corrections of each section."""
-    return _by_section((number, entry.place) for number, entry in corrections_by_number().items())
+    """The numbers of the corrections of each section, the wrong claims first."""
+    worst_first = sorted(corrections_by_number().values(), key=lambda entry: list(GRADES).index(entry.grade))
+    return _by_section((entry.number, entry.place) for entry in worst_first)
 
 
 def _top(section: str, parts: dict[str, str]) -> str:
@@ -114,7 +115,7 @@ class NotesMap(Table):
         for path in [FOLDER / "notes.tsv", FOLDER / "inventory.tsv", *notebooks()]:
             self.env.note_dependency(str(path))
         lessons, errors = taught(), corrected()
-        titles, whole, before, _ = WORDS["zh" if chinese.IS_CHINESE else "en"]
+        titles, whole, before, *_ = WORDS["zh" if chinese.IS_CHINESE else "en"]
         written = table(titles, [])
         body = next(iter(written.findall(nodes.tbody)))
         tops: dict[str, str] = {}
@@ -149,13 +150,16 @@ class NotesMap(Table):
     def links(self, places: list[str]) -> list[nodes.Node]:
         """Links that show where they lead: a chapter's name and the section, or a correction."""
         found: list[nodes.Node] = []
-        *_, between = WORDS["zh" if chinese.IS_CHINESE else "en"]
+        language = "zh" if chinese.IS_CHINESE else "en"
+        *_, between, brackets = WORDS[language]
         for where in places:
             name, target = address(where, self.env.docname)
             chapter, section = spelled(where)
             found += [nodes.Text(between)] if found else []
             found += [nodes.inline("", chapter, classes=["chapter"]), nodes.Text(" ")] if chapter else []
             found.append(nodes.reference("", section, refuri=target, internal=True, reftitle=name))
+            if correction := corrections_by_number().get(where):
+                found.append(nodes.Text(brackets.format(called(correction.grade, language))))
         return found
 
 

@@ -30,6 +30,7 @@ ROOT = Path(__file__).resolve().parents[3]
 THEME = ROOT / "book" / "theme"
 SHELL_CSS = THEME / "shell.css"
 CHINESE_CSS = THEME / "chinese.css"
+GRADES_CSS = THEME / "grades.css"
 
 # Before anything is painted: the theme, and the fonts of the page. They are asked for together, not when the first word
 # is set in each, and nothing is shown until they are there; shell.css says how long at most. A reader whose browser
@@ -144,6 +145,9 @@ class Translator(HTML5Translator):
             self.body[-1] = self.body[-1].replace("<a ", '<a role="button" ', 1)
 
 
+# What a reader looks up while he reads: the menu of the bar leads there from every page.
+LOOK_UP = ("book/reference/glossary", "book/reference/formulas", "book/notation")
+
 Entry = tuple[str, str, list[tuple[str, str]] | None]  # address, title; of the page itself: its sections
 
 
@@ -167,6 +171,11 @@ def contents(app: Sphinx, page: str) -> list[tuple[str, list[Entry]]]:
     return [
         (chinese.in_language(part.caption), [entry(str(name)) for name in part.items]) for part in site.root.subtrees
     ]
+
+
+def look_up(app: Sphinx) -> list[tuple[str, str]]:
+    """The pages for looking things up, each with its title."""
+    return [(page, app.env.titles[page].astext()) for page in LOOK_UP]
 
 
 def lead_to_stories(app: Sphinx, doctree: nodes.document) -> None:
@@ -254,12 +263,14 @@ def complete_context(app: Sphinx, page: str, template: str, context: dict[str, A
             "url(fonts/", f"url({context['pathto']('_static/fonts/', 1)}"
         )
         + compressed(figures.styles_of(page, names))
+        + (app.grade_styles if 'class="grades"' in body else "")
         + (app.chinese_styles if is_chinese else ""),
         "page_scripts": scripts,
         "place": chapters()[page].place if page in chapters() else "",
         "fills": figures.read_in_strip(chapters()[page].place) if page in chapters() else "",
         "moved_places": moved.places_from(app, page),
         "contents": contents(app, page),
+        "look_up": look_up(app),
         "has_figures": bool(names),
         "has_code": 'class="code"' in body,
         "source_url": f"{url}/blob/{branch}/{here}" if source else url,
@@ -299,6 +310,7 @@ def write_styles(app: Sphinx) -> None:
         given = [f":root {{ {palette.css_variables()} }}", *fonts.faces(), SHELL_CSS.read_text(encoding="utf-8")]
         app.book_styles = compressed("\n".join(given))
         app.chinese_styles = compressed(CHINESE_CSS.read_text(encoding="utf-8"))
+        app.grade_styles = compressed(GRADES_CSS.read_text(encoding="utf-8"))
 
 
 def remove_unused(app: Sphinx, error: Exception | None) -> None:

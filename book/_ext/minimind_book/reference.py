@@ -11,6 +11,7 @@ number of a correction, `E71`.
 
 import os
 import re
+from collections.abc import Iterable
 from functools import cache
 from math import sqrt
 from pathlib import Path
@@ -22,14 +23,16 @@ from sphinx.util.docutils import SphinxDirective
 
 from minimind_book import chinese
 from minimind_book.card import table
+from minimind_book.grades import choice, class_of
 from tools.chapters import ROOT, chapters, deeper_of, page_of
-from tools.corrections import Correction, corrections, notebooks
+from tools.corrections import GRADES, MATTER, Correction, corrections, notebooks, that_matter
 from tools.places import headings, plain
 from tools.translated import blocks_of, is_translated, merged_rows, translation_of
 
 FOLDER = ROOT / "book" / "reference"
 WHERE = "Where"
 BY_LETTER = {"glossary", "papers"}  # long, and in the order of the alphabet
+OF_CORRECTIONS = ("corrections", MATTER)  # tables made from the notebooks
 NOTHING = "-"  # what a cell says that has nothing to say
 _HAN = re.compile("[\u3000-\u9fff\uff00-\uffef]")
 _WORD = re.compile(f"{_HAN.pattern}|(?:(?!{_HAN.pattern})\\S)+")  # Chinese breaks between any two characters
@@ -49,28 +52,32 @@ def terms() -> list[str]:
     return [row.partition("\t")[0] for row in rows]
 
 
-# Titles of the columns, and what an entry's verdict is called.
-CORRECTIONS = {
-    "en": (
-        ["", "In the notes", "The claim", "It is", "The truth", WHERE],
-        {"wrong": "wrong", "limited": "right, with a limit", "code": "MiniMind's code"},
-    ),
-    "zh": (
-        ["", "在笔记里", "说法", "判定", "事实", WHERE],
-        {"wrong": "错", "limited": "没错，但有限制", "code": "MiniMind 的代码"},
-    ),
+CORRECTIONS = {  # titles of the columns
+    "en": ["", "In the notes", "The claim", "It is", "The truth", WHERE],
+    "zh": ["", "在笔记里", "说法", "判定", "事实", WHERE],
 }
 
 
-def corrections_rows() -> tuple[list[str], list[list[str]]]:
-    """A row for each correction: which, where in the notes, what they claim, what is true, where it is settled."""
+def called(grade: str, language: str) -> str:
+    """What a grade is called within a sentence or a table."""
+    return GRADES[grade][language].lower()
+
+
+def corrections_in_words() -> tuple[str, list[Correction]]:
+    """The language in which this edition has the corrections, and all of them."""
     language = "zh" if chinese.IS_CHINESE and all(map(is_translated, notebooks())) else "en"
-    titles, verdicts = CORRECTIONS[language]
+    return language, corrections(language)
+
+
+def corrections_rows(chosen: Iterable[str] | None = None) -> tuple[list[str], list[list[str]]]:
+    """A row for each correction, or each chosen one: which, where in the notes, the claim, its grade, the truth."""
+    language, entries = corrections_in_words()
     rows = [
-        [entry.number, entry.place, entry.claim, verdicts[entry.verdict], entry.short.rstrip(".。"), entry.number]
-        for entry in corrections(language)
+        [entry.number, entry.place, entry.claim, called(entry.grade, language), entry.short.rstrip(".。"), entry.number]
+        for entry in entries
+        if chosen is None or entry.number in chosen
     ]
-    return titles, rows
+    return CORRECTIONS[language], rows
 
 
 @cache
@@ -148,11 +155,26 @@ def widths(written: nodes.table) -> list[int]:
     return [round(words + left * rest) for words, rest in zip(least, more, strict=True)]
 
 
+def sounds(text: str) -> list[str]:
+    """A text as it is looked up: Chinese by the sounds of its characters, all else by its letters."""
+    if not _HAN.search(text):
+        return [text.lower()]
+    from pypinyin import lazy_pinyin  # only the Chinese edition needs it
+
+    return [sound.lower() for sound in lazy_pinyin(text)]
+
+
+def by_sound(titles: list[str], rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
+    """The glossary as a Chinese reader looks into it: the Chinese word first, in the order of its sounds."""
+    turned = [[chinese_word, english, *others] for english, chinese_word, *others in rows]
+    return [titles[1], titles[0], *titles[2:]], sorted(turned, key=lambda row: sounds(row[0]))
+
+
 def letters(written: nodes.table) -> dict[str, str]:
     """The first letters of a table in the order of the alphabet, and for each the id of its first row."""
     found: dict[str, str] = {}
     for row in next(iter(written.findall(nodes.tbody))).findall(nodes.row):
-        letter = row.astext()[0].upper()
+        letter = sounds(row.children[0].astext())[0][0].upper()
         if letter not in found:
             found[letter] = f"letter-{letter.lower()}"
             row["ids"] += [found[letter]]
@@ -178,19 +200,24 @@ class Table(SphinxDirective):
 
 
 class Reference(Table):
-    """`{reference} NAME`: the table of `book/reference/NAME.tsv`; `corrections` is made from their notebooks."""
+    """`{reference} NAME`: the table of `book/reference/NAME.tsv`.
+
+    `corrections` is made from their notebooks, with buttons for one grade; `matter` has those that matter most.
+    """
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
         """Build the table."""
         name = self.arguments[0]
-        if name == "corrections":
-            titles, rows = corrections_rows()
+        if name in OF_CORRECTIONS:
+            titles, rows = corrections_rows(that_matter() if name == MATTER else None)
             for path in notebooks():
                 self.env.note_dependency(str(path))
         else:
             titles, rows = rows_of(name)
+            if name == "glossary" and chinese.IS_CHINESE:
+                titles, rows = by_sound(titles, rows)
             self.env.note_dependency(str(FOLDER / f"{name}.tsv"))
         if titles[-1] == WHERE:
             written = table(titles[:-1], [self.linked([self.cell(text) for text in row[:-1]], row[-1]) for row in rows])
@@ -202,7 +229,17 @@ class Reference(Table):
         for entry in written.findall(nodes.entry):
             if entry.astext() == NOTHING:
                 entry["classes"] += ["nothing"]  # on a phone, where a row is a block, it would be a line of its own
+        if name == "corrections":
+            return [self.by_grade(written), written]
         return [jumps(letters(written)), written] if name in BY_LETTER else [written]
+
+    def by_grade(self, written: nodes.table) -> nodes.raw:
+        """Give the rows of all corrections the classes of their grades; return the buttons for one grade."""
+        language, entries = corrections_in_words()
+        body = next(iter(written.findall(nodes.tbody)))
+        for row, entry in zip(body.findall(nodes.row), entries, strict=True):
+            row["classes"].append(class_of(entry.grade))
+        return choice([entry.grade for entry in entries], language)
 
     def linked(self, cells: list[list[nodes.Node]], where: str) -> list[list[nodes.Node]]:
         """A row whose first cell leads to a place."""

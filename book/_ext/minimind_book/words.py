@@ -20,6 +20,11 @@ WORDS = {
         "run": "Run",
         "colab": "Open in Colab",
         "notebook": "Download: a notebook that needs no network",
+        "runs": Markup(
+            'This page is a notebook: <a href="{colab}">run it in Colab</a>, '
+            '<a href="{notebook}" download>as one file with the package inside</a>, '
+            "or in JupyterLab with <code>make lab</code>."
+        ),
         "source": "Source on GitHub",
         "print": "Print",
         "theme": "Color mode",
@@ -52,6 +57,11 @@ WORDS = {
         "run": "运行",
         "colab": "在 Colab 中打开",
         "notebook": "下载：无需网络的笔记本",
+        "runs": Markup(
+            '这一页就是一个笔记本：可以<a href="{colab}">在 Colab 里运行</a>，'
+            '可以<a href="{notebook}" download>下载成一个文件</a>，包就在里面，'
+            "也可以用 <code>make lab</code> 在 JupyterLab 里打开。"
+        ),
         "source": "GitHub 上的源文件",
         "print": "打印",
         "theme": "颜色模式",

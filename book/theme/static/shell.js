@@ -66,16 +66,17 @@
     kept.write("mode", mode);
     setTheme(mode);
   });
-  document.querySelector(".print")?.addEventListener("click", () => print());
+  for (const button of document.querySelectorAll(".print")) button.addEventListener("click", () => print());
 
   // Menus close when something was chosen, or nothing.
-  const menu = document.querySelector(".more");
-  document.addEventListener("click", (event) => menu.contains(event.target) || (menu.open = false));
-  menu.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape") return;
-    menu.open = false;
-    menu.querySelector("summary").focus();
-  });
+  for (const menu of document.querySelectorAll(".more")) {
+    document.addEventListener("click", (event) => menu.contains(event.target) || (menu.open = false));
+    menu.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape") return;
+      menu.open = false;
+      menu.querySelector("summary").focus();
+    });
+  }
   const contents = document.getElementById("contents");
   contents.addEventListener("click", (event) => {
     if (event.target.closest("a") && contents.matches(":popover-open")) contents.hidePopover();

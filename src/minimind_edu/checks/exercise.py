@@ -165,7 +165,11 @@ class Exercise:
             for mistake in self.mistakes
             if self._agree(lambda *_: answer, mistake, case) and not self._agree(self.answer, mistake, case)
         ]
-        exactly = (mistake for mistake in fitting if all(self._agree(attempt, mistake, one) for one in self._compared))
+        exactly = (
+            mistake
+            for mistake in fitting
+            if all(self._agree(attempt, mistake, compared) for compared in self._compared)
+        )
         hinted = next(exactly, None) if len(fitting) > 1 else None
         return (hinted or fitting[0]).hint if fitting else problem
 

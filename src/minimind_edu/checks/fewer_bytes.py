@@ -133,8 +133,8 @@ def _same_for_long_rows(attempt: Attempt) -> str | None:
     In one row both may end at the same number, in 32 they do not.
     """
     values, x = _whole(32, 20_001).abs(), _whole(20_001, shift=1.0).abs()
-    exact, one = (values.long() @ x.long()).double(), torch.ones(32, dtype=torch.float64)
-    got = attempt(values, one, x, one[0])
+    exact, scale = (values.long() @ x.long()).double(), torch.ones(32, dtype=torch.float64)
+    got = attempt(values, scale, x, scale[0])
     if isinstance(got, list):
         return "return a tensor: a list has no dtype"
     problem = difference(got, exact, rtol=1e-12)

@@ -109,11 +109,11 @@ def _write(
 
 def _script(*rows: list[int]) -> Step:
     """A model that says these words after a prompt of three, whatever it reads."""
-    said = torch.tensor(rows)
+    tokens = torch.tensor(rows)
 
     def step(ids: Tensor) -> Tensor:
         logits = torch.zeros(*ids.shape, 10)
-        logits[range(len(said)), -1, said[:, ids.shape[1] - 3]] = 1.0
+        logits[range(len(tokens)), -1, tokens[:, ids.shape[1] - 3]] = 1.0
         return logits
 
     return step

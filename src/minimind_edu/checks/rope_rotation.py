@@ -166,8 +166,8 @@ _BUGS: dict[str, dict[str, Any]] = {
 def _left(bugs: tuple[str, ...]) -> Mistake:
     """An attempt in which these bugs are left; its hint names one of them."""
     hint = "this is what the broken function computes" if len(bugs) == len(_BUGS) else bugs[0]
-    told = f"{hint}; and there is one more bug" if len(bugs) == 2 else hint
-    return Mistake(_attend(**{name: value for bug in bugs for name, value in _BUGS[bug].items()}), told)
+    hint = f"{hint}; and there is one more bug" if len(bugs) == 2 else hint
+    return Mistake(_attend(**{name: value for bug in bugs for name, value in _BUGS[bug].items()}), hint)
 
 
 check_rotary_attention = Exercise(

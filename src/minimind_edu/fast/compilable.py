@@ -38,8 +38,8 @@ def why_only_plain(model: MiniMindForCausalLM) -> str | None:
             )
         if part._forward_hooks or part._forward_pre_hooks:
             return f"a hook of {name or 'the model itself'} would not be called"
-        own = [attribute for attribute, value in vars(part).items() if callable(value)]
-        for attribute in own:
+        replaced = [attribute for attribute, value in vars(part).items() if callable(value)]
+        for attribute in replaced:
             if hasattr(type(part), attribute):
                 return f"the {attribute} that somebody gave {name or 'the model itself'} would not be called"
     return None
@@ -55,10 +55,12 @@ class Snapshot:
     def __init__(self, model: MiniMindForCausalLM) -> None:
         self._model, self._parts = model, list(model.modules())
         kinds = {kind for part in self._parts for kind in type(part).__mro__ if kind is not object}
-        named = [it for part in self._parts for it in (part._modules, part._parameters) if it]
+        named = [names for part in self._parts for names in (part._modules, part._parameters) if names]
         named += [*map(vars, kinds), *_namespaces(kind.__module__ for kind in kinds)]
         self._named = [(names, dict(names)) for names in named]
-        hooks = [it for part in self._parts for it in (vars(part), part._forward_hooks, part._forward_pre_hooks)]
+        hooks = [
+            entries for part in self._parts for entries in (vars(part), part._forward_hooks, part._forward_pre_hooks)
+        ]
         self._counted = [*hooks, modules._global_forward_hooks, modules._global_forward_pre_hooks]
         self._tensors = [tensor for part in self._parts for tensor in part._parameters.values() if tensor is not None]
         self._before = self._now()

@@ -29,9 +29,9 @@ def flags(processor: str = platform.machine()) -> tuple[str, ...]:
 
     What the environment variable CXXFLAGS says comes first, so that it can add and not weaken.
     """
-    own = "-mcpu=native" if processor in ("arm64", "aarch64") else "-march=native"  # as Apple's compiler has it
+    native = "-mcpu=native" if processor in ("arm64", "aarch64") else "-march=native"  # as Apple's compiler has it
     return (
-        *shlex.split(os.environ.get("CXXFLAGS", "")), "-O3", own, "-funroll-loops", "-fassociative-math",
+        *shlex.split(os.environ.get("CXXFLAGS", "")), "-O3", native, "-funroll-loops", "-fassociative-math",
         "-fno-signed-zeros", "-fno-trapping-math", "-fno-math-errno", "-std=c++20", "-pthread", "-shared", "-fPIC",
     )  # fmt: skip
 
@@ -105,8 +105,8 @@ def _load(code: str) -> ctypes.CDLL:
             return ctypes.CDLL(str(kept))
     # made elsewhere and renamed, so that nobody else sees half of it; where nothing can be kept, it is made each time
     place = folder if os.access(folder, os.W_OK) else None
-    with tempfile.TemporaryDirectory(dir=place, ignore_cleanup_errors=True) as own:
-        source, made = Path(own) / "step.cpp", Path(own) / "step.so"
+    with tempfile.TemporaryDirectory(dir=place, ignore_cleanup_errors=True) as scratch:
+        source, made = Path(scratch) / "step.cpp", Path(scratch) / "step.so"
         source.write_text(code, encoding="utf-8")
         for _ in progress(["once"], "compiling the step for one token"):
             _run([*compiler, *flags(), str(source), "-o", str(made)])
@@ -126,6 +126,6 @@ def _digest(content: bytes) -> str:
 
 def _in_words(error: Exception) -> str:
     """What an error says first, or the compiler that it tells of, in one line."""
-    said = getattr(error, "stderr", None)
-    lines = [line.strip() for line in str(said or error).splitlines() if line.strip()]
-    return f"{type(error).__name__}, {' '.join(lines[: 3 if said else 1]) or 'no message'}"
+    message = getattr(error, "stderr", None)
+    lines = [line.strip() for line in str(message or error).splitlines() if line.strip()]
+    return f"{type(error).__name__}, {' '.join(lines[: 3 if message else 1]) or 'no message'}"

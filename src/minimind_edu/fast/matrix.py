@@ -93,8 +93,8 @@ def rounded(matrix: Tensor, to: str) -> Matrix:
 def _in_pairs(values: Tensor) -> Tensor:
     """`[R, C]` from -7 to 7 -> `[R / 32, C / 4, 16, 4]` bytes: + 8, of rows l and l + 16 of 32."""
     rows, columns = values.shape
-    it = (values.int() + 8).view(rows // GROUP, 2, GROUP // 2, columns // 4, 4)  # block, half, l, fours, column
-    pairs = it[:, 0] | it[:, 1] << 4  # [R / 32, 16, C / 4, 4]
+    tiles = (values.int() + 8).view(rows // GROUP, 2, GROUP // 2, columns // 4, 4)  # block, half, l, fours, column
+    pairs = tiles[:, 0] | tiles[:, 1] << 4  # [R / 32, 16, C / 4, 4]
     return pairs.transpose(1, 2).to(torch.uint8).contiguous()
 
 

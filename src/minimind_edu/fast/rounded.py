@@ -75,8 +75,8 @@ class RoundedDecoder(CompiledDecoder):
         self.most, self.close = MOST[to], CLOSE[to]
         pre_norm, on_cpu = model.config.norm_placement == "pre", model.lm_head.weight.device.type == "cpu"
         by_step = pre_norm and on_cpu and why_no_library() is None
-        own = with_rounded_parts(model, to) if by_step else rounded_model(model, PRECISIONS[to])
-        super().__init__(own.eval().float())
+        rounded_copy = with_rounded_parts(model, to) if by_step else rounded_model(model, PRECISIONS[to])
+        super().__init__(rounded_copy.eval().float())
 
 
 @torch.no_grad()
@@ -106,7 +106,7 @@ def with_rounded_parts(model: MiniMindForCausalLM, to: str) -> MiniMindForCausal
     Raises:
         ValueError: if a weight is not finite once it is rounded, or groups do not fill the rows.
     """
-    own = copy.deepcopy(model, {id(it): it for it in model.parameters() if it.dim() == 2})
+    rounded_copy = copy.deepcopy(model, {id(weight): weight for weight in model.parameters() if weight.dim() == 2})
     done: dict[int, Matrix] = {}  # a tied matrix is rounded once
 
     def matrix(part: nn.Module) -> Matrix:
@@ -115,7 +115,7 @@ def with_rounded_parts(model: MiniMindForCausalLM, to: str) -> MiniMindForCausal
             done[id(weight)] = rounded(weight.data, to)
         return done[id(weight)]
 
-    for part in list(own.modules()):
+    for part in list(rounded_copy.modules()):
         if isinstance(part, MoEGate):  # a row for each expert: not worth more
             part.weight = nn.Parameter(matrix(part).restored())
         for name, child in part.named_children():
@@ -123,4 +123,4 @@ def with_rounded_parts(model: MiniMindForCausalLM, to: str) -> MiniMindForCausal
                 setattr(part, name, RoundedLinear(matrix(child)))
             if isinstance(child, nn.Embedding):
                 setattr(part, name, RoundedEmbedding(matrix(child)))
-    return own
+    return rounded_copy

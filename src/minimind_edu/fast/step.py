@@ -67,7 +67,7 @@ class Table:
             config.num_experts if config.use_moe else 0, config.num_experts_per_tok,
             config.num_shared_experts if config.use_moe else 1, config.norm_topk_prob,
             self._tensor(torch.tensor([config.rms_norm_eps], **NUMBERS), 1),
-            *(self._tensor(it, len(body.freqs_cos), config.head_dim) for it in (body.freqs_cos, body.freqs_sin)),
+            *(self._tensor(table, len(body.freqs_cos), config.head_dim) for table in (body.freqs_cos, body.freqs_sin)),
             self._tensor(body.norm.weight, width), *self._matrix(body.embed_tokens, vocab, width),
             *self._matrix(model.lm_head, vocab, width),
             self._words([word for layer in layers for word in self._layer(layer, config)]),
@@ -98,7 +98,7 @@ class Table:
         ids = ids.long().contiguous()
         padding = ids.new_zeros(batch) if padding is None else padding
         logits = torch.empty(wanted, batch, self.config.vocab_size, **NUMBERS)
-        addresses = [(ctypes.c_size_t * len(its))(*[it.data_ptr() for it in its]) for its in (keys, values)]
+        addresses = [(ctypes.c_size_t * len(cache))(*[x.data_ptr() for x in cache]) for cache in (keys, values)]
         texts = (ctypes.c_size_t * 10)(
             batch, length, start, keys[0].shape[1], wanted, ids.data_ptr(), padding.data_ptr(),
             *map(ctypes.addressof, addresses), logits.data_ptr(),
@@ -117,7 +117,7 @@ class Table:
         part, mlp, width = block.self_attn, block.mlp, config.hidden_size
         queries, keys = (heads * config.head_dim for heads in (config.num_attention_heads, config.num_key_value_heads))
         gains = ((block.input_layernorm, width), (block.post_attention_layernorm, width))
-        optional = ((it, config.head_dim) for it in (part.q_norm, part.k_norm))
+        optional = ((norm, config.head_dim) for norm in (part.q_norm, part.k_norm))
         networks, inner, router = [mlp], config.intermediate_size, [0] * 5
         if config.use_moe:
             mlp = cast(MoEFeedForward, mlp)
@@ -126,16 +126,17 @@ class Table:
             _check_number("shared experts", len(mlp.shared_experts), config.num_shared_experts)
             router = self._matrix(mlp.gate, config.num_experts, width)
         return [
-            *(self._tensor(cast(Tensor, it.weight), size) for it, size in gains),
-            *(0 if isinstance(it, nn.Identity) else self._tensor(cast(Tensor, it.weight), D) for it, D in optional),
+            *(self._tensor(cast(Tensor, norm.weight), size) for norm, size in gains),
+            *(0 if isinstance(norm, nn.Identity) else self._tensor(norm.weight, D) for norm, D in optional),
             *self._matrix(part.q_proj, queries, width), *self._matrix(part.k_proj, keys, width),
             *self._matrix(part.v_proj, keys, width), *self._matrix(part.o_proj, width, queries), *router,
-            self._words([word for it in networks for word in self._network(cast(FeedForward, it), inner, width)]),
+            self._words([word for network in networks for word in self._network(network, inner, width)]),
         ]  # fmt: skip
 
-    def _network(self, it: FeedForward, inner: int, width: int) -> list[int]:
-        ups = self._matrix(it.gate_proj, inner, width) + self._matrix(it.up_proj, inner, width)
-        return ups + self._matrix(it.down_proj, width, inner)
+    def _network(self, network: nn.Module, inner: int, width: int) -> list[int]:
+        network = cast(FeedForward, network)
+        ups = self._matrix(network.gate_proj, inner, width) + self._matrix(network.up_proj, inner, width)
+        return ups + self._matrix(network.down_proj, width, inner)
 
     def _matrix(self, part: nn.Module, height: int, width: int) -> list[int]:
         weight = cast(Tensor | Matrix, part.weight)
@@ -147,17 +148,20 @@ class Table:
         self._held.append(weight)
         return weight.words()
 
-    def _tensor(self, it: Tensor, *shape: int) -> int:
-        if it.dtype != torch.float32 or it.device.type != "cpu":
-            raise UnreadableError(f"step.cpp computes in float32 on a CPU, and the model is {it.dtype} on {it.device}")
-        if it.shape != shape:
-            raise UnreadableError(f"step.cpp expects {list(shape)}, as the config says, not {list(it.shape)}")
-        if type(it) not in (Tensor, nn.Parameter) or it.layout != torch.strided:  # another kind has another memory
-            raise UnreadableError(f"step.cpp reads plain tensors, and one is a {type(it).__name__}, {it.layout}")
-        if not it.is_contiguous() or not it.data_ptr():
+    def _tensor(self, tensor: Any, *shape: int) -> int:
+        if tensor.dtype != torch.float32 or tensor.device.type != "cpu":
+            raise UnreadableError(
+                f"step.cpp computes in float32 on a CPU, and the model is {tensor.dtype} on {tensor.device}"
+            )
+        if tensor.shape != shape:
+            raise UnreadableError(f"step.cpp expects {list(shape)}, as the config says, not {list(tensor.shape)}")
+        kind = type(tensor)
+        if kind not in (Tensor, nn.Parameter) or tensor.layout != torch.strided:  # another kind has another memory
+            raise UnreadableError(f"step.cpp reads plain tensors, and one is a {kind.__name__}, {tensor.layout}")
+        if not tensor.is_contiguous() or not tensor.data_ptr():
             raise UnreadableError("step.cpp reads matrices by rows, and one does not lie so in memory")
-        self._held.append(it.data)
-        return it.data_ptr()
+        self._held.append(tensor.data)
+        return tensor.data_ptr()
 
     def _words(self, words: list[int]) -> int:
         self._held.append((ctypes.c_size_t * len(words))(*words))

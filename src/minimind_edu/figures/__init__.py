@@ -1,7 +1,7 @@
 """Interactive figures: a folder each, with one Python class and one plain ES module, alive with a kernel and without.
 
 Every folder with a `figure.js` is found, none is listed; its class is imported from here: `from minimind_edu.figures
-import RouterFlow`. `Inside`, a model of the reader's own, needs its kernel and is no such figure.
+import MixtureWalk`. `Inside`, a model of the reader's own, needs its kernel and is no such figure.
 """
 
 from importlib import import_module

@@ -44,7 +44,7 @@ def _check_positions(positions: Tensor, input_ids: Tensor, attention_mask: Tenso
     columns = torch.arange(start, start + length, device=input_ids.device)  # [S]
     without_padding = attention_mask.long().cumsum(-1)[:, -length:] - 1  # [B, S]
     fitting = positions.dim() in (1, 2) and list(positions.shape) in ([length], [1, length], list(real.shape))
-    if not fitting or not any(bool(((positions == it) | ~real).all()) for it in (columns, without_padding)):
+    if not fitting or not any(bool(((positions == counted) | ~real).all()) for counted in (columns, without_padding)):
         raise ValueError(
             "position_ids say something else than one position after the other, which this model counts by itself; "
             "leave them out, and pad on the left"

@@ -47,16 +47,16 @@ def translated(upstream: Mapping[str, Any], generation: Generation, known: Colle
     """
     check_choice("generation", generation, ("minimind2", "minimind3"))
     family = FAMILIES["minimind"]
-    own = {name: value for name, value in upstream.items() if name in known and name not in family.used}
-    others = {name: value for name, value in upstream.items() if name not in own}
+    ours = {name: value for name, value in upstream.items() if name in known and name not in family.used}
+    others = {name: value for name, value in upstream.items() if name not in ours}
     if unknown := sorted(others.keys() - family.used.keys() - family.rope - family.only.keys() - family.nothing):
         raise ValueError(
             f"upstream's {generation} config has no field {', '.join(unknown)}; known here: {', '.join(sorted(known))}"
         )
-    dictionary = own.pop("rope_scaling", None)
+    dictionary = ours.pop("rope_scaling", None)
     switch = upstream.get("inference_rope_scaling")
     scaling = switched_scaling(bool(dictionary) if switch is None else switch, dictionary, generation)
-    changes = family.translated(others, "upstream's config") | own
+    changes = family.translated(others, "upstream's config") | ours
     if scaling is not None:
         names = {field.name for field in fields(RopeScaling)} - {"formula", "always"}
         given = {name: value for name, value in (dictionary or {}).items() if name in names}

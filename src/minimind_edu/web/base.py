@@ -57,8 +57,8 @@ def shared_stylesheet() -> str:
 
 def own_stylesheet(name: str) -> str:
     """The CSS of the figure `name` alone, with that of the views that it shares."""
-    own = (FOLDER if name in figure_names() else WEB.parent) / name
-    folders = (WEB / "stage", own) if name in ON_STAGE else (own,)
+    folder = (FOLDER if name in figure_names() else WEB.parent) / name
+    folders = (WEB / "stage", folder) if name in ON_STAGE else (folder,)
     return "".join((folder / "style.css").read_text(encoding="utf-8") for folder in folders)
 
 

@@ -171,9 +171,9 @@ def _read_shards(index: Path) -> dict[str, Any]:
     return content
 
 
-def _are_equal(one: Any, other: Any) -> bool:
-    are_tensors = isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor)
-    return are_tensors and one.dtype == other.dtype and torch.equal(one, other)
+def _are_equal(first: Any, second: Any) -> bool:
+    are_tensors = isinstance(first, torch.Tensor) and isinstance(second, torch.Tensor)
+    return are_tensors and first.dtype == second.dtype and torch.equal(first, second)
 
 
 def read_json(path: Path, most: int = _MOST_JSON) -> dict[str, Any]:
@@ -230,7 +230,7 @@ def _check_archive(path: Path) -> None:
         entries = archive.infolist()
         if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
             raise ValueError("it is compressed, which torch.save never does; save it again with torch.save")
-        if archive.comment or sum(max(one.file_size, one.compress_size) for one in entries) > path.stat().st_size:
+        if archive.comment or sum(max(entry.file_size, entry.compress_size) for entry in entries) > path.stat().st_size:
             raise ValueError("it is no archive that torch.save wrote: its parts overlap, or something follows them")
         for entry in entries:
             if entry.filename.endswith("data.pkl"):

@@ -52,14 +52,14 @@ class Sentence(NamedTuple):
     ids: list[int]
 
 
-def one(pick: Pick, items: Sequence):
+def pick_one(pick: Pick, items: Sequence):
     """One of the items, each as likely as the others."""
     return items[pick([1] * len(items))]
 
 
 def old_or_new(pick: Pick, old: Sequence, new: Sequence):
     """One of the items; where there are both, the old and the new ones are equally likely."""
-    return one(pick, (old, new)[pick([1, 1])] if old and new else old or new)
+    return pick_one(pick, (old, new)[pick([1, 1])] if old and new else old or new)
 
 
 class House:
@@ -112,7 +112,7 @@ class House:
             return Sentence("translation", language, slots, [TRANSLATE, *say(self.told.kind, language, slots)])
         language = self._language(pick)
         kind = self.kinds[pick(self.weights)]
-        who = one(pick, self.able[kind])  # or which object, or in which order
+        who = pick_one(pick, self.able[kind])  # or which object, or in which order
         if kind in ("people", "objects"):
             pairs = [(p, self.place[p]) for p in who] if kind == "people" else [(x, self.holder[x]) for x in who]
             return Sentence(kind, language, {}, roll_call(kind, language, pairs))
@@ -133,14 +133,14 @@ class House:
         elif kind == "take":
             slots["X"] = old_or_new(pick, self.lying[who], self.unseen)
         elif kind in ("drop", "give"):
-            slots["X"] = one(pick, self.held[who])
+            slots["X"] = pick_one(pick, self.held[who])
         if kind == "give":
-            slots["Q"] = one(pick, self.near[who])
+            slots["Q"] = pick_one(pick, self.near[who])
         return Sentence(kind, language, slots, say(kind, language, slots, pronoun))
 
     def _language(self, pick: Pick) -> int:
         if self.spoken is None or len(self.languages) == 1:
-            return one(pick, self.languages)
+            return pick_one(pick, self.languages)
         return (self.spoken, 1 - self.spoken)[pick(LANGUAGE)]
 
     def _weight(self, kind: str) -> int:

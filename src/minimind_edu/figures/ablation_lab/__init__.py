@@ -28,11 +28,11 @@ def results() -> dict[str, Any]:
 
 def _seed(run: dict[str, Any]) -> dict[str, Any]:
     """One training, in numbers short enough for a page."""
-    one = {name: [round(value, DIGITS) for value in run[name].values()] for name in ("accuracy", "longer")}
-    one |= {"loss": [round(value, DIGITS) for value in run["held_out"]], "said": run["said"]}
+    numbers = {name: [round(value, DIGITS) for value in run[name].values()] for name in ("accuracy", "longer")}
+    numbers |= {"loss": [round(value, DIGITS) for value in run["held_out"]], "said": run["said"]}
     if VARIANTS[run["variant"]].rows:
-        one["training"] = [round(value, DIGITS) for value in run["training"]]
-    return one
+        numbers["training"] = [round(value, DIGITS) for value in run["training"]]
+    return numbers
 
 
 class AblationLab(Figure):

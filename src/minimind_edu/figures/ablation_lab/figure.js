@@ -100,9 +100,9 @@ function createBars(words, title) {
 
   function draw(rows, width) {
     const percent = (fraction) => words.percent(fmt(100 * fraction, 0));
-    const told = rows.map((one, i) => words.row(words.tasks[i], ...one.seeds.map(percent)));
-    setSize(root, width, top + rows.length * step, `${title}: ${told.join(", ")}`);
-    const drawn = rows.map((one, i) => drawRow(one, i, width));
+    const shares = rows.map((row, i) => words.row(words.tasks[i], ...row.seeds.map(percent)));
+    setSize(root, width, top + rows.length * step, `${title}: ${shares.join(", ")}`);
+    const drawn = rows.map((row, i) => drawRow(row, i, width));
     fill(root, textAt(0, 12, title), drawn);
   }
   return { root, draw };
@@ -111,8 +111,8 @@ function createBars(words, title) {
 /** One question with the model's answer; wrong words are marked. */
 function createSample(words) {
   const root = h("p", { class: "al-sample", "aria-live": "polite" });
-  function draw([prompt, said, right]) {
-    const marked = said.map((word, i) => [" ", word === right[i] ? word : h("b", {}, word)]);
+  function draw([prompt, answered, right]) {
+    const marked = answered.map((word, i) => [" ", word === right[i] ? word : h("b", {}, word)]);
     const answer = h("span", { class: "al-answer" }, prompt, ...marked.flat());
     fill(root, h("span", { class: "mm-label" }, words.says), answer);
   }

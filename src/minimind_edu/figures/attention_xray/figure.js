@@ -212,7 +212,7 @@ function storyStages({ tokens, traces, at, layer, head, living }) {
   const { head_dim: dim, num_attention_heads: H, num_key_value_heads: K } = living.model.config;
   const kvHead = Math.floor((head * K) / H);
   const block = traces[at].blocks[layer];
-  const headIn = (vector, one) => [...vector.subarray(one * dim, (one + 1) * dim)];
+  const headIn = (vector, head) => [...vector.subarray(head * dim, (head + 1) * dim)];
   const at1 = (value) => ({ [at]: value }); // the one row that is shown
   const q = headIn(block.q, head);
   const k = traces.slice(0, at + 1).map((trace) => headIn(trace.blocks[layer].k, kvHead));
@@ -271,7 +271,7 @@ function createXray({ model, words, bound, verdict, numbers, redraw }) {
   const [product, mixture] = [createDotProduct(words), createMixture(words)];
   const source = createSource(model, redraw, { picks: "head" });
   const line = createWordLine((at) => source.choose({ at }));
-  const told = h("div", { class: "ax-told" }, h("p", { class: "mm-note" }, words.choose), line);
+  const story = h("div", { class: "ax-told" }, h("p", { class: "mm-note" }, words.choose), line);
   const controls = createControls(bound, words);
   const sums = h("div", { class: "mm-column ax-sums" }, verdict, product, mixture);
   const stage = h("div", { class: "mm-stage mm-column ax-stage" }, scores, weights, sums);
@@ -284,7 +284,7 @@ function createXray({ model, words, bound, verdict, numbers, redraw }) {
     const reading = source.reading();
     for (const part of [control, rest]) part.hidden = Boolean(reading);
     const home = width < WIDE ? folded : stage;
-    const shown = [...(reading ? [told] : [scores.root, weights.root]), home === stage && sums].filter(Boolean);
+    const shown = [...(reading ? [story] : [scores.root, weights.root]), home === stage && sums].filter(Boolean);
     if (shown.some((part, i) => stage.children[i] !== part)) stage.replaceChildren(...shown);
     if (home === folded && sums.parentNode !== folded) folded.append(sums);
     const says = reading ? drawStory(storyStages(reading), width) : drawExample(xrayState(model), width);

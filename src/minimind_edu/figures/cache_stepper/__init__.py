@@ -131,10 +131,10 @@ class CacheStepper(Figure):
         ]
         for bug in BUGS:
             parted = self.parting(bug)
-            told = (
+            result = (
                 "the same logits in every call" if parted is None else f"first in call {parted[0]}, by {parted[1]:.3g}"
             )
-            rows.append((f"bug: {bug}" if bug != "none" else "no bug", told))
+            rows.append((f"bug: {bug}" if bug != "none" else "no bug", result))
         return (
             f"A prompt of {self.prompt_length} tokens in chunks of {self.chunk_size}, then {self.new_tokens} new "
             "tokens: a right cache changes no logit, and the four bugs do not all show in the same call.",
@@ -204,8 +204,8 @@ def cached_logits(bug: str) -> dict[Cut, Tensor]:
     for (start, size), cuts in _calls_in_common().items():
         joined = [_join(layer) for layer in zip(*(kept[cut] for cut in cuts), strict=True)]
         ids = _ids(WORDS[start : start + size]).expand(len(cuts), size)
-        for row, (cut, own) in enumerate(zip(cuts, _call(ids, joined, bug), strict=True)):
-            logits[cut].append(own)  # [S, V]
+        for row, (cut, of_cut) in enumerate(zip(cuts, _call(ids, joined, bug), strict=True)):
+            logits[cut].append(of_cut)  # [S, V]
             kept[cut] = [_row(layer, row) for layer in joined]
     return {cut: torch.cat(parts) for cut, parts in logits.items()}
 
@@ -232,9 +232,9 @@ def _join(caches: Sequence[CatCache]) -> CatCache:
 def _row(cache: CatCache, row: int) -> CatCache:
     """One row of a joined cache: `[1, T, K, D]`."""
     key, value = _held(cache)
-    own = CatCache()
-    own.append(key[row : row + 1], value[row : row + 1])
-    return own
+    single = CatCache()
+    single.append(key[row : row + 1], value[row : row + 1])
+    return single
 
 
 def _held(cache: CatCache) -> KeyValue:

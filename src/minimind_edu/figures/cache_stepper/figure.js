@@ -234,8 +234,8 @@ function createDistances(words) {
         ? crossAt(x(i), y(d), 4, "cs-apart")
         : svg("circle", { class: "cs-equal", cx: x(i), cy: y(d), r: 5 });
     };
-    const told = done.map((d, i) => words.distanceOf(i + 1, d ? fmt(d, 2) : words.identical));
-    setSize(root, Math.max(right, 300), floor + 28, [words.distances, ...told].join("; "));
+    const distances = done.map((d, i) => words.distanceOf(i + 1, d ? fmt(d, 2) : words.identical));
+    setSize(root, Math.max(right, 300), floor + 28, [words.distances, ...distances].join("; "));
     fill(
       root,
       textAt(0, 12, words.distances),
@@ -405,7 +405,7 @@ export default figure({
     const workshop = createWorkshop(bound, words);
     const legend = createLegend(words, isCompact);
     const source = isCompact ? null : createSource(model, changeSource);
-    const told = h("p", { class: "mm-note cs-told", hidden: true });
+    const note = h("p", { class: "mm-note cs-told", hidden: true });
     const bugs = isCompact ? null : [workshop.bugs, verdict];
     let [arriving, most] = [false, mostRows(WIDE)];
     const stateNow = () => stepperState(model, Boolean(source?.reading()), most);
@@ -426,8 +426,8 @@ export default figure({
     function draw(width) {
       most = mostRows(width);
       const s = stateNow();
-      for (const part of [told, verdict.root]) part.hidden = s.isStory === (part !== told);
-      told.textContent = s.isStory ? storyNote(source.reading(), most, words) : "";
+      for (const part of [note, verdict.root]) part.hidden = s.isStory === (part !== note);
+      note.textContent = s.isStory ? storyNote(source.reading(), most, words) : "";
       growth.draw(s, width, arriving);
       transport.set(s);
       legend.set(s);
@@ -436,7 +436,7 @@ export default figure({
       return { verdict: sentence, tone, numbers: stepperNumbers(s, words) };
     }
     return {
-      stage: h("div", { class: "mm-stage mm-column cs-stage" }, growth, isCompact ? null : told),
+      stage: h("div", { class: "mm-stage mm-column cs-stage" }, growth, isCompact ? null : note),
       control: h("div", { class: "cs-control" }, transport, legend, bugs),
       numbers,
       more: [source, workshop.roots],

@@ -197,7 +197,7 @@ function createComb(words, change) {
     setAttributes(base.root, { transform: `translate(${x(s.periods.at(-1))} ${mean(rows.upper)})` });
     describe(s);
   }
-  return { root, draw, release: () => [context, base].forEach((one) => one.release()) };
+  return { root, draw, release: () => [context, base].forEach((part) => part.release()) };
 }
 
 /** The two ends of YaRN's ramp: a pair rotates beta times in the trained context. */

@@ -46,8 +46,8 @@ def checked(p: Probabilities, q: Probabilities, word: int, dart: float, second: 
     landed = dart * q[word]
     if landed <= p[word]:
         return {"kind": "kept", "word": word, "dart": landed, "said": word}
-    said = drawn(np.maximum(p - q, 0), second)
-    return {"kind": "rejected", "word": word, "dart": landed, "said": said}
+    written = drawn(np.maximum(p - q, 0), second)
+    return {"kind": "rejected", "word": word, "dart": landed, "said": written}
 
 
 def speculate(seed: int, looks: int = LOOKS) -> list[dict[str, Any]]:
@@ -67,8 +67,8 @@ def speculate(seed: int, looks: int = LOOKS) -> list[dict[str, Any]]:
         passes += 1
         for i in range(AHEAD + 1):
             if i == AHEAD:
-                said = drawn(p[i], chance.random())
-                look = {"kind": "free", "word": said, "dart": 0.0, "said": said}
+                written = drawn(p[i], chance.random())
+                look = {"kind": "free", "word": written, "dart": 0.0, "said": written}
                 q[i] = 0
             else:
                 look = checked(p[i], q[i], guessed[len(text)], chance.random(), chance.random())

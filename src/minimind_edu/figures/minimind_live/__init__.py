@@ -19,10 +19,10 @@ from minimind_edu.web.base import Figure
 from minimind_edu.web.living_model import TOLD
 from minimind_edu.world.tables import tables
 
-# The stories of the six presses, and three to begin with. A story ends where its next word is worth a look.
+# The stories of the seven presses, and three to begin with. A story ends where its next word is worth a look.
 STORIES: dict[str, Any] = {
     "told": TOLD,
-    "question": "米娅在哪里？在",
+    "questions": ["where is Mia? in the", "米娅在哪里？在"],
     "change": ["hall", "garage"],  # a word of what is told, and what takes its place
     "translation": "⇒ 汤姆在",  # follows what is told before its last sentence
     "unknown": "where is Zoe? in the",  # the story has no Zoe
@@ -53,7 +53,8 @@ class MiniMindLive(Figure):
     """Compose a story, ask about it, and look inside the trained model while it answers.
 
     Args:
-        story: the words to begin with, without `<s>`; default the book's own story, with its question if `compact`.
+        story: the words to begin with, without `<s>`; default the book's own story with its question, in
+            Chinese if `compact`.
         links: one of LINKED -> {"href", "label"} of its chapter.
         in_url: whether the page's address holds the story, as `#story=…`.
         page: with `compact`, the address of the page that has the whole figure.
@@ -77,7 +78,7 @@ class MiniMindLive(Figure):
 
     @default("story")
     def _story_of_the_book(self) -> str:
-        return f"{STORIES['told']} {STORIES['question']}" if self.compact else STORIES["told"]
+        return f"{STORIES['told']} {STORIES['questions'][self.compact]}"
 
     @validate("story")
     def _possible(self, proposal: Bunch) -> str:

@@ -6,27 +6,51 @@ import { descending } from "./session.js";
 import { wordWithGloss } from "./marks.js";
 
 const MOST_BARS = 7;
+const LEAST_GHOST = 0.01; // of the track: a shorter outline is nothing but its border
 
-/** first: what Python computed for the first story, { ids, bars: [word, model, exact] }, until the model is here. */
-export function createBars(words, session, glossOf, first, count = MOST_BARS) {
+/**
+ * first: what Python computed for the first story, { ids, bars: [word, model, exact] }, until the model is here.
+ * guess: { ids, isOpen(), take(id) }, the words to guess from before anything is answered, or null.
+ */
+export function createBars(words, session, glossOf, first, count = MOST_BARS, guess = null) {
   const title = h("p", { class: "ml-title", "aria-live": "polite" });
   const legend = h("p", { class: "ml-legend" });
+  const seen = { place: "", silent: "", model: null, before: null };
   const rows = Array.from({ length: count }, () => createRow());
   const root = h("section", { class: "ml-answer" }, title, h("div", { class: "ml-bars" }, rows), legend);
 
   function createRow() {
     let id = null;
-    const bar = createBar("ml-bar mm-shows", ["mm-said", "mm-tick"], () => id !== null && session.answer(id));
+    const press = () => (guess?.isOpen() ? guess.take(id) : session.answer(id));
+    const bar = createBar("ml-bar mm-shows", ["mm-said", "mm-before", "mm-tick"], () => id !== null && press());
     const set = (one) => {
       ({ id } = one);
       const [text, gloss] = [session.world.words[id], glossOf(id)];
       const share = one.drawn || one.model;
       const said = share === null ? "…" : words.percent(share);
-      const label = words.bar(words.glossed(text, gloss), share, one.exact);
-      bar.set({ word: wordWithGloss(text, gloss), shares: [[0, share ?? 0], one.exact || null], said, label });
+      const label = words.bar(words.glossed(text, gloss), share, one.exact, one.before);
+      const shares = [[0, share ?? 0], one.before > LEAST_GHOST ? [0, one.before] : null, one.exact || null];
+      bar.set({ word: wordWithGloss(text, gloss), shares, said, label });
       bar.root.dataset.cut = one.drawn === 0;
     };
-    return { root: bar.root, set };
+    const offer = (one) => {
+      id = one;
+      const [text, gloss] = [session.world.words[id], glossOf(id)];
+      const label = words.guess(words.glossed(text, gloss));
+      bar.set({ word: wordWithGloss(text, gloss), shares: [null, null, null], said: "?", label });
+      bar.root.dataset.cut = false;
+    };
+    return { root: bar.root, set, offer };
+  }
+
+  /** What was said here before a part fell silent or came back: [V], or null. */
+  function wasSaid() {
+    const [place, silent] = [`${session.ids} ${session.selected}`, [...session.silenced].sort().join()];
+    const { model } = session.after();
+    if (place !== seen.place) Object.assign(seen, { place, silent, model, before: null });
+    else if (silent !== seen.silent) Object.assign(seen, { silent, before: seen.model, model });
+    else seen.model = model;
+    return seen.before;
   }
 
   /** The words with their bars: [{ id, model, drawn, exact }], numbers or null. */
@@ -35,8 +59,9 @@ export function createBars(words, session, glossOf, first, count = MOST_BARS) {
     const isFirst = !model && session.selected === first.ids.length - 1 && `${session.ids}` === `${first.ids}`;
     if (isFirst)
       return first.bars.slice(0, count).map(([word, share, right]) => {
-        return { id: session.world.words.indexOf(word), model: share, drawn: share, exact: right };
+        return { id: session.world.words.indexOf(word), model: share, drawn: share, exact: right, before: null };
       });
+    const before = wasSaid();
     const known = model ?? exact ?? new Float32Array(session.world.words.length);
     const ids = descending(known).slice(0, count);
     return ids.map((id) => ({
@@ -44,10 +69,20 @@ export function createBars(words, session, glossOf, first, count = MOST_BARS) {
       model: model?.[id] ?? null,
       drawn: drawn?.[id] ?? null,
       exact: exact?.[id] ?? null,
+      before: before?.[id] ?? null,
     }));
   }
 
   function draw() {
+    const isGuess = Boolean(guess?.isOpen());
+    root.dataset.guess = isGuess;
+    rows.forEach((row, at) => (row.root.hidden = isGuess && at >= guess.ids.length));
+    if (isGuess) {
+      title.textContent = words.guessTitle;
+      legend.textContent = words.guessHint;
+      legend.dataset.known = false;
+      return guess.ids.forEach((id, at) => rows[at].offer(id));
+    }
     const id = session.ids[session.selected];
     title.textContent = words.after(session.world.words[id]);
     const bars = barsNow();
@@ -55,6 +90,7 @@ export function createBars(words, session, glossOf, first, count = MOST_BARS) {
     const isKnown = bars[0].exact !== null;
     legend.dataset.known = isKnown;
     legend.textContent = isKnown ? words.legend : words.noLegend;
+    return undefined;
   }
   return { root, draw };
 }

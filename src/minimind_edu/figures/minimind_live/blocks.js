@@ -120,5 +120,13 @@ export function createBlocks(words, session, sizes, glossOf, look, links) {
       if (!one.matches(".ml-map")) fill(one, [...theirs[at].cloneNode(true).childNodes]);
     });
   }
-  return { root, draw, take, rowOf };
+  rows.forEach((row, at) => row.style.setProperty("--ml-at", at));
+
+  /** One light from the embedding to the bars, for a word that has just been computed. */
+  function shine() {
+    delete root.dataset.lit;
+    void root.offsetWidth; // so that it begins anew
+    root.dataset.lit = true;
+  }
+  return { root, draw, take, rowOf, shine };
 }

@@ -26,11 +26,13 @@ import { glossary, linksToChapters, wordWithGloss } from "./marks.js";
 import { createPalette } from "./palette.js";
 import { MOST_WORDS, createSession } from "./session.js";
 import { createAlternatives, createLens, createStory } from "./story.js";
+import { createTabs } from "./tabs.js";
 import { createTrainView } from "./train.js";
 import { minimindLiveWords } from "./words.js";
 import { createZoom, zoomOfName } from "./zoom.js";
 
 const HERO_BARS = 4;
+const ANSWERED = ["ask", "other", "change", "silence", "translate", "unknown"]; // presses that ask for a word
 
 /** The session of a figure, and the promise of its model: load() begins it. */
 function openSession(model, ids, changed) {
@@ -82,14 +84,15 @@ function shareStory(model, session) {
 }
 
 /**
- * Leads to the part that the address names: one inside the model, or one of `folds`, name -> its <details>. Where
+ * Leads to the part that the address names: one inside the model, or one of `folds`, name -> element, in its tab. Where
  * nothing is shown yet, as below a still, there is nothing to scroll to.
  */
-async function openNamed(session, sizes, folds, root) {
+async function openNamed(session, sizes, folds, root, tabs) {
   const name = partInHash(location.hash);
   if (name === null || session.zoom) return;
   const named = zoomOfName(name, sizes) ?? (Object.hasOwn(folds, name) ? folds[name] : null);
   while (root.closest(".mm-unseen")) await new Promise(requestAnimationFrame);
+  if (named instanceof Element) tabs.reveal(named);
   if (named) leadTo(session, named);
 }
 
@@ -106,6 +109,12 @@ function readingOf(session, glossOf, root) {
   };
 }
 
+/** The places of a story in a language of the world: what a reader guesses from. */
+function guessesOf({ words: all, places }, language, ids) {
+  const named = places[0].map((word, at) => [all.indexOf(word), all.indexOf(places[language][at])]);
+  return named.filter(([english]) => ids.includes(english)).map(([, own]) => own);
+}
+
 /** The whole page. */
 async function renderPage({ model, el }) {
   const words = wordsOf(minimindLiveWords);
@@ -115,21 +124,25 @@ async function renderPage({ model, el }) {
   let looked = null; // the head under the mouse or the focus
   let views = [];
   const changed = () => views.forEach((view) => view.draw());
-  const { session, load } = openSession(model, storyOf(world, model.get("story")), changed);
+  const asked = stories.questions.map((question) => `${stories.told} ${question}`);
+  const isFirst = model.get("story") === asked[0]; // the page begins with a question, in its own language
+  const opening = storyOf(world, isFirst ? asked[words.tongue] : model.get("story"));
+  let isAsked = isFirst && `${opening}` === `${[0, ...world.encode(asked[words.tongue])]}`;
+  const { session, load } = openSession(model, opening, changed);
   const glossOf = glossary(session.tables);
 
   const story = createStory(words, session, glossOf);
-  const drawArcs = () => {
-    const open = session.zoom?.part === "head" ? session.zoom : session.shown;
-    const head = looked ?? open;
-    story.drawArcs(head && session.now?.blocks[head.layer].weights[head.head], Boolean(open));
+  const tint = () => {
+    const head = looked ?? (session.zoom?.part === "head" ? session.zoom : session.shown);
+    const isHeard = head && !session.silenced.has(`${head.layer}.${head.head}`); // a silent head reads nothing
+    story.tint(isHeard ? session.now?.blocks[head.layer].weights[head.head] : null);
   };
   let waiting = null; // the mouse leaves one head and enters the next: one drawing for both
   const look = (head) => {
     looked = head;
     waiting ??= requestAnimationFrame(() => {
       waiting = null;
-      drawArcs();
+      tint();
     });
   };
   const stage = h("div", { class: "mm-stage mm-column ml-stage" });
@@ -145,23 +158,33 @@ async function renderPage({ model, el }) {
       full.set(isFull() ? words.full(MOST_WORDS) : "");
     },
   };
-  const bars = createBars(words, session, glossOf, first);
+  const guess = {
+    ids: guessesOf(session.tables, words.tongue, opening),
+    isOpen: () => isAsked && `${session.ids}` === `${opening}` && !session.silenced.size,
+    take: (id) => guide.go(0, id),
+  };
+  const bars = createBars(words, session, glossOf, first, undefined, guess);
   const sampling = createSampling(words, session, words.sampling, 20, linksToChapters(words, links, ["generation"]));
   const palette = createPalette(words, session, session.tables, glossOf);
   const alternatives = createAlternatives(words, session, glossOf);
   const lens = createLens(words, session, reading);
   const writing = createWriteButtons(words, session, () => !session.model || isFull());
+  writing.next.root.addEventListener("click", () => session.model && blocks.shine());
   const cache = createCache(words, session, sizes, links);
   const examples = createExamples(words, session, stories);
   const sharing = shareStory(model, session);
 
   let presses = null; // from the moment in which the model is here
-  const press = async (name) => {
+  const press = async (name, given) => {
     try {
       const heads = await load();
       presses ??= createPresses(words, session, stories, sizes, glossOf, heads);
       [guide, breaks].forEach((view) => view.say(""));
-      return await { ...presses.guide, ...presses.breaks }[name]();
+      isAsked = false;
+      const said = await { ...presses.guide, ...presses.breaks }[name](given);
+      if (session.shown) tabs.show("head");
+      if (ANSWERED.includes(name)) blocks.shine();
+      return said;
     } catch (error) {
       if (session.model) throw error;
       return words.unavailable;
@@ -171,15 +194,21 @@ async function renderPage({ model, el }) {
   const breaks = createBreaks(words, sizes, press);
   const ownTraining = createTrainView(words, session, () => loadLiving(model), links);
 
-  views = [story, lens, alternatives, bars, palette, zoom, blocks, cache, writing, warn, sharing, { draw: drawArcs }];
+  const column = (...content) => ({ root: h("div", { class: "mm-column" }, ...content) });
+  const tabs = createTabs(words.tabs.label, [
+    { name: "write", label: words.tabs.write, ...column(writing, full, alternatives, palette, sampling, examples) },
+    { name: "head", label: words.tabs.head, root: lens.root },
+    { name: "break", label: words.tabs.break, root: breaks.root },
+    { name: "train", label: words.tabs.train, root: ownTraining.root },
+  ]);
+  views = [story, lens, alternatives, bars, palette, zoom, blocks, cache, writing, warn, sharing, { draw: tint }];
   fill(
     stage,
     guide,
-    h("div", { class: "mm-column ml-telling" }, story, lens, broken, alternatives),
-    h("div", { class: "ml-model" }, h("div", { class: "mm-column ml-column" }, bars, writing, full), blocks),
-    h("div", { class: "mm-column" }, examples, palette, sampling, cache),
-    breaks,
-    ownTraining,
+    h("div", { class: "mm-column ml-telling" }, story, broken),
+    h("div", { class: "ml-beside" }, bars, tabs),
+    blocks,
+    cache,
   );
   const caption = words.caption(world.words.length, grouped(sizes.parameters), sizes.trained);
   const root = frame({ ...words, caption }, { stage });
@@ -192,12 +221,11 @@ async function renderPage({ model, el }) {
     sharing.release();
     session.stop();
     zoom.release();
-    story.release();
     ownTraining.release();
   };
   const unmount = mount(el, root, { model, traits: [], draw: changed, boxes: [stage], parts: [{ release }] });
   const folds = { cache: cache.root, sampling: sampling.root, training: ownTraining.root };
-  const openPart = () => openNamed(session, sizes, folds, root);
+  const openPart = () => openNamed(session, sizes, folds, root, tabs);
   addEventListener("hashchange", openPart);
   const arrived = load().then(
     () => void openPart(),

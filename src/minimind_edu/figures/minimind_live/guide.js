@@ -1,4 +1,4 @@
-// Six presses that show what the model can do, three that break it. What was seen is said from what has happened.
+// Seven presses that show what the model can do, three that break it. What was seen is said from what has happened.
 
 import { h, announcement, prefersReducedMotion } from "../../web/kit/kit.js";
 import { missedHead } from "../../web/live/heads.js";
@@ -20,7 +20,8 @@ export function createPresses(words, session, stories, sizes, glossOf, heads) {
   const { world } = session;
   const story = (...texts) => [0, ...world.encode(texts.join(" "))];
   const [from, to] = stories.change.map((word) => world.encode(word)[0]);
-  const asked = story(stories.told, stories.question);
+  const { tongue } = words; // the language of the page
+  const [asked, askedToo] = [tongue, 1 - tongue].map((language) => story(stories.told, stories.questions[language]));
   const place = asked.lastIndexOf(from);
   const changed = asked.with(place, to);
   const told = stories.told.split(/(?<=\.)/).slice(0, -1);
@@ -45,11 +46,19 @@ export function createPresses(words, session, stories, sizes, glossOf, heads) {
     session.show(null);
   }
 
-  function ask() {
+  /** guess: the id that the reader has pressed before, or null. */
+  function ask(guess = null) {
     hear();
     goTo(asked);
     const now = answerNow();
-    return words.saw.ask(named(now.id), now.part, verdict(now));
+    return words.saw.ask(guess === null ? null : named(guess), named(now.id), now.part, verdict(now));
+  }
+
+  function other() {
+    hear();
+    goTo(askedToo);
+    const now = answerNow();
+    return words.saw.other(named(now.id), now.part, verdict(now));
   }
 
   function change() {
@@ -134,12 +143,12 @@ export function createPresses(words, session, stories, sizes, glossOf, heads) {
     return words.saw.unknown(named(now.id), now.part);
   }
 
-  const guide = { ask, change, look, silence, translate, write };
+  const guide = { ask, other, change, look, silence, translate, write };
   const breaks = { silence, long, unknown };
   return { guide, breaks };
 }
 
-/** The guide: the press to go on with, all six as numbers, and what was seen. press(name) gives a promise of it. */
+/** The guide: the press to go on with, all of them as numbers, what was seen. press(name, given): a promise of it. */
 export function createGuide(words, parameters, press) {
   const names = Object.keys(words.guide);
   const seen = announcement("ml-seen");
@@ -162,15 +171,15 @@ export function createGuide(words, parameters, press) {
     steps.forEach((step, at) => step.setAttribute("aria-current", at === nextStep ? "step" : false));
   }
 
-  async function go(at) {
+  async function go(at, given) {
     root.dataset.begun = steps[at].dataset.done = true;
     nextStep = (at + 1) % names.length;
     draw(!nextStep);
-    seen.set(await press(names[at]));
+    seen.set(await press(names[at], given));
   }
   seen.set(words.guideStart(parameters));
   draw();
-  return { root, say: seen.set };
+  return { root, say: seen.set, go };
 }
 
 /** Three presses that show where it ends. */
@@ -181,12 +190,6 @@ export function createBreaks(words, sizes, press) {
     const onClick = async () => seen.set(await press(name));
     return h("button", { type: "button", class: "mm-button", onClick }, label);
   });
-  const root = h(
-    "section",
-    { class: "mm-column ml-breaks scripted" },
-    h("p", { class: "ml-title" }, words.breakIt),
-    h("div", { class: "st-presses" }, buttons),
-    seen,
-  );
+  const root = h("div", { class: "mm-column ml-breaks" }, h("div", { class: "st-presses" }, buttons), seen);
   return { root, say: seen.set };
 }

@@ -139,9 +139,8 @@ export function createTrainView(allWords, session, load, links) {
   const [chart, written] = [createLossChart(words), createWritten(words, session)];
   const box = h("div", { class: "mm-stage ml-loss-box" }, chart);
   const root = h(
-    "details",
-    { class: "mm-more ml-train scripted" },
-    h("summary", {}, words.title),
+    "div",
+    { class: "ml-train" },
     h("p", { class: "ml-hint" }, words.task),
     h("div", { class: "st-presses" }, press, h("div", { class: "ml-changes" }, switches)),
     box,

@@ -9,13 +9,14 @@ const counted = (count, one, many) => (count === 1 ? `1 ${one}` : `${count} ${ma
 
 export const minimindLiveWords = {
   en: {
+    tongue: 0, // the language of the page, as the world counts them
     title: "Tell MiniMind a story, ask about it, and look inside while it answers.",
     titleCompact: "This model runs in your browser. It reads the story and answers the question.",
     caption: (words, parameters, trained) =>
       `${words} words and the rules of one house: that is all this model of ${parameters} weights has ever seen. It ` +
       `gets worse beyond ${trained} words. This is not language understanding.`,
     more: "More",
-    openPage: "Six presses through it: open the whole page",
+    openPage: "Seven presses through it: open the whole page",
     percent: percentOf,
     quoted: (word) => `“${word}”`,
     glossed: (word, gloss) => (gloss ? `${word} (${gloss})` : word),
@@ -39,9 +40,13 @@ export const minimindLiveWords = {
     broken: (word) => `By the rules of this world, “${word}” cannot stand here. The model reads it anyway.`,
 
     after: (word) => `What comes after “${word}”?`,
-    bar: (word, model, exact) =>
+    bar: (word, model, exact, before) =>
       `${word}: ${model === null ? "not known yet" : percentOf(model)}` +
+      (before === null ? "" : `, before ${percentOf(before)}`) +
       (exact === null ? "" : `, exactly ${percentOf(exact)}`),
+    guessTitle: "Where is Mia? Your guess first.",
+    guess: (word) => `Guess: ${word}`,
+    guessHint: "Nothing is answered yet. Press a place, or let the model begin.",
     legend: "the exact probability in this world",
     noLegend: "The story has left the rules: there is no exact answer to compare with.",
     next: "Next word",
@@ -119,7 +124,6 @@ export const minimindLiveWords = {
     kib: (bytes) => `${(bytes / 1024).toFixed(1)} KiB`,
 
     train: {
-      title: "Train one yourself, here",
       task:
         "A smaller model of 21,440 weights, all of them random at first, learns to translate English into Chinese. " +
         "It only predicts the next word of sentences that the grammar writes. The dashed line is their entropy, the " +
@@ -146,18 +150,21 @@ export const minimindLiveWords = {
       failed: (message) => `The training stopped: ${message}.`,
     },
 
-    breakIt: "Break it",
+    tabs: { label: "What to do with it", write: "Write", head: "Head", break: "Break it", train: "Train" },
+    noHead:
+      "Point at a head in the blocks below, and the words that it reads are tinted. Press 4 opens the one that matters.",
     breaks: {
       silence: "Silence the head that knows where everybody is",
       long: (words) => `Go on past ${words} words`,
       unknown: "Ask about somebody who is not there",
     },
-    guideLabel: "Six presses",
-    guideStart: (parameters) => `${parameters} weights, running here in your browser. Six presses show what they do.`,
+    guideLabel: "Seven presses",
+    guideStart: (parameters) => `${parameters} weights, running here in your browser. Seven presses show what they do.`,
     guideStep: (number, text) => `${number} · ${text}`,
     guideAgain: "Start again",
     guide: {
-      ask: "Ask in Chinese where Mia is",
+      ask: "Let the model answer",
+      other: "Ask the same in Chinese",
       change: "Change one word of the story",
       look: "Open the head that matters most here",
       silence: "Silence this head",
@@ -167,8 +174,11 @@ export const minimindLiveWords = {
     saw: {
       right: "That is right.",
       wrong: (word) => `Right would be ${word}.`,
-      ask: (answer, part, verdict) =>
-        `The story is English, the question Chinese. It says ${answer} with ${percentOf(part)}. ${verdict}`,
+      ask: (guess, answer, part, verdict) =>
+        (guess === null ? "" : guess === answer ? "You agree. " : `You said ${guess}. `) +
+        `It says ${answer} with ${percentOf(part)}. ${verdict}`,
+      other: (answer, part, verdict) =>
+        `The story is English, the question now Chinese. It says ${answer} with ${percentOf(part)}. ${verdict}`,
       change: (from, to, before, beforePart, now, nowPart, verdict) =>
         before === now
           ? `You wrote “${to}” for “${from}”, and it still says ${now} (${percentOf(nowPart)}). ${verdict}`

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 328eb567.
+// The Chinese words of words.js as of fd6d2c57.
 
 const percentOf = (part) => {
   const value = 100 * part;
@@ -8,13 +8,14 @@ const percentOf = (part) => {
 
 export const minimindLiveWords = {
   zh: {
+    tongue: 1,
     title: "给 MiniMind 讲个故事，问它问题，趁它回答时看看里面。",
     titleCompact: "这个模型就在你的浏览器里运行。它读完故事，回答问题。",
     caption: (words, parameters, trained) =>
       `${words} 个词和一栋房子里的规则：这个有 ${parameters} 个权重的模型只见过这些。超过 ${trained} 个词，` +
       `它就会变差。这不是语言理解。`,
     more: "更多",
-    openPage: "按六下走一遍：打开完整页面",
+    openPage: "按七下走一遍：打开完整页面",
     percent: percentOf,
     quoted: (word) => `“${word}”`,
     glossed: (word) => word,
@@ -38,9 +39,13 @@ export const minimindLiveWords = {
     broken: (word) => `按这个世界的规则，“${word}”不能出现在这里。模型还是照样读它。`,
 
     after: (word) => `“${word}”后面是什么？`,
-    bar: (word, model, exact) =>
+    bar: (word, model, exact, before) =>
       `${word}：${model === null ? "还不知道" : percentOf(model)}` +
+      (before === null ? "" : `，原来 ${percentOf(before)}`) +
       (exact === null ? "" : `，精确值 ${percentOf(exact)}`),
+    guessTitle: "Mia 在哪里？你先猜。",
+    guess: (word) => `猜${word}`,
+    guessHint: "还没有答案。按一个地方，或者让模型先说。",
     legend: "在这个世界里的精确概率",
     noLegend: "故事已经脱离规则：没有精确的答案可以比较。",
     next: "下一个词",
@@ -117,7 +122,6 @@ export const minimindLiveWords = {
     kib: (bytes) => `${(bytes / 1024).toFixed(1)} KiB`,
 
     train: {
-      title: "在这里自己训练一个",
       task:
         "一个更小的模型，21,440 个权重，起初全是随机的。它学着把英文译成中文，所做的只是预测语法写出的句子里的下一个词。" +
         "虚线是这些句子的熵，也就是任何模型所能达到的最低损失。",
@@ -141,18 +145,20 @@ export const minimindLiveWords = {
       failed: (message) => `训练停止了：${message}。`,
     },
 
-    breakIt: "弄坏它",
+    tabs: { label: "拿它做什么", write: "写", head: "头", break: "弄坏它", train: "训练" },
+    noHead: "指着下面块里的一个头，它读的词就染上颜色。第 4 下会打开最要紧的那个。",
     breaks: {
       silence: "让知道大家在哪里的那个头静音",
       long: (words) => `写到 ${words} 个词以外`,
       unknown: "问一个不在场的人",
     },
-    guideLabel: "按六下",
-    guideStart: (parameters) => `${parameters} 个权重，就在你的浏览器里运行。按六下，看看它们在做什么。`,
+    guideLabel: "按七下",
+    guideStart: (parameters) => `${parameters} 个权重，就在你的浏览器里运行。按七下，看看它们在做什么。`,
     guideStep: (number, text) => `${number} · ${text}`,
     guideAgain: "重新开始",
     guide: {
-      ask: "用中文问 Mia 在哪里",
+      ask: "让模型回答",
+      other: "用英语再问一遍",
       change: "改掉故事里的一个词",
       look: "打开这里最要紧的头",
       silence: "让这个头静音",
@@ -162,7 +168,10 @@ export const minimindLiveWords = {
     saw: {
       right: "答对了。",
       wrong: (word) => `正确的是${word}。`,
-      ask: (answer, part, verdict) => `故事是英文，问题是中文。它说${answer}，概率 ${percentOf(part)}。${verdict}`,
+      ask: (guess, answer, part, verdict) =>
+        (guess === null ? "" : guess === answer ? "你们想的一样。" : `你猜的是${guess}。`) +
+        `它说${answer}，概率 ${percentOf(part)}。${verdict}`,
+      other: (answer, part, verdict) => `故事和问题现在都是英文。它说${answer}，概率 ${percentOf(part)}。${verdict}`,
       change: (from, to, before, beforePart, now, nowPart, verdict) =>
         before === now
           ? `你把“${from}”改成“${to}”，它还是说${now}（${percentOf(nowPart)}）。${verdict}`

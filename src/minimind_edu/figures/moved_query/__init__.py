@@ -54,9 +54,9 @@ class MovedQuery(Figure):
 
     def _summary(self) -> tuple[str, list[tuple[str, str]]]:
         rows = []
-        for back in sorted({0, 2, 3, 4, self.back}):
-            scores, said = self.scores(back), self.stored["following"][back]
-            weights = scores.softmax(-1)
-            text = f"{weights[MIA]:.2f}, {weights[TOM]:.2f}, {said['word']} ({said['lead']:.2f})"
-            rows.append((f"moved back by {back}: weight of Mia, of Tom, next word (kitchen − garden)", text))
+        for back in sorted({0, 3, 4, self.back}):
+            weights = self.scores(back).softmax(-1)
+            rows.append((f"moved back by {back}: weight of Mia, of Tom", f"{weights[MIA]:.2f}, {weights[TOM]:.2f}"))
+            lead = self.stored["following"][back]["lead"]
+            rows.append((f"moved back by {back}: kitchen − garden, logits", f"{lead:.2f}"))
         return "A query of head 3.4, moved back word by word, comes to read Tom in place of Mia.", rows

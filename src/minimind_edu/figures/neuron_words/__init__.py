@@ -101,7 +101,7 @@ class NeuronWords(OfAStory, Figure):
 
 def _names(top: list[list[list[Any]]], first: int = 0) -> list[str]:
     """How the figure names these neurons of blocks, "block.neuron", both from 1."""
-    return [f"{layer + 1}.{one[0] + 1}" for layer, of_layer in enumerate(top, first) for one in of_layer]
+    return [f"{layer + 1}.{neuron[0] + 1}" for layer, of_layer in enumerate(top, first) for neuron in of_layer]
 
 
 def _twins() -> dict[str, str]:
@@ -199,11 +199,11 @@ def reading_of(story: str) -> dict[str, Any]:
     moved = (without - usual).abs().sum(-1).transpose(1, 2) / 2  # [L, S, I]
     # what moves less than a hundredth is ordered by strength: machines agree about that
     order = (moved.mul(100).round() + strength / (1 + strength)).argsort(-1, descending=True)[..., :TOP]
-    told, top = [], []
+    shares, top = [], []
     for at in range(len(ids)):
         off = torch.stack([without[layer, order[layer, at], at] for layer in range(len(order))])  # [L, TOP, V]
         words = _may_follow(usual[at], off.flatten(0, 1))
-        told.append([[world.WORDS[i], _share(usual[at, i])] for i in words])
+        shares.append([[world.WORDS[i], _share(usual[at, i])] for i in words])
         shown = [(layer, n, i) for layer in range(len(order)) for n, i in enumerate(order[layer, at].tolist())]
         each = [
             [
@@ -217,11 +217,11 @@ def reading_of(story: str) -> dict[str, Any]:
         top.append([each[first : first + TOP] for first in range(0, len(each), TOP)])
     return {
         "tokens": [world.WORDS[i] for i in ids],
-        "next": told,
+        "next": shares,
         "rms": [_short(value) for value in rms[0]],
         "top": top,
         "neurons": [
-            _known_of(layer, sorted({one[0] for at in top for one in at[layer]}), pushes(model)[layer])
+            _known_of(layer, sorted({neuron[0] for at in top for neuron in at[layer]}), pushes(model)[layer])
             for layer in range(len(columns))
         ],
     }

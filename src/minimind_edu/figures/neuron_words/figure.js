@@ -51,19 +51,23 @@ function createRows(words, glossOf, onPress) {
     return h("span", { class: "nw-words", "data-sym": sym }, h("span", { class: "nw-label" }, words.heads[name]), each);
   }
 
-  function drawRow(one, isFirst, s, most) {
-    const isOff = one === s.off;
-    const attrs = { class: "mm-button nw-switch", "aria-pressed": String(isOff), onClick: () => onPress(one, isOff) };
-    const name = h("button", { type: "button", ...attrs }, words.neuron(one.block, one.number));
-    const share = words.percent(fmt(100 * one.moved, 0));
+  function drawRow(neuron, isFirst, s, most) {
+    const isOff = neuron === s.off;
+    const attrs = {
+      class: "mm-button nw-switch",
+      "aria-pressed": String(isOff),
+      onClick: () => onPress(neuron, isOff),
+    };
+    const name = h("button", { type: "button", ...attrs }, words.neuron(neuron.block, neuron.number));
+    const share = words.percent(fmt(100 * neuron.moved, 0));
     const moved = h("span", { class: "nw-moved" }, h("span", { class: "nw-label" }, words.heads.moves), share);
     const looks = { class: isFirst ? "nw-row nw-first" : "nw-row", "data-off": isOff, "data-sym": "ffn" };
-    return h("li", looks, name, drawWords("fires", one.fires, most), drawWords("up", one.up, most), moved);
+    return h("li", looks, name, drawWords("fires", neuron.fires, most), drawWords("up", neuron.up, most), moved);
   }
 
   function draw(s, count, most) {
     const focused = [...root.querySelectorAll("button")].indexOf(document.activeElement);
-    const rowsOf = (neurons) => neurons.slice(0, count).map((one, i) => drawRow(one, i === 0, s, most));
+    const rowsOf = (neurons) => neurons.slice(0, count).map((neuron, i) => drawRow(neuron, i === 0, s, most));
     fill(root, head, s.blocks.map(rowsOf));
     if (focused >= 0) root.querySelectorAll("button")[focused]?.focus();
   }
@@ -113,9 +117,9 @@ function createNumbers(words, glossOf) {
 
   function draw(s) {
     const head = ["neuron", "activation", "up", "down"].map((name) => h("th", { scope: "col" }, words.heads[name]));
-    const rowOf = (one) => {
-      const name = h("th", { scope: "row" }, words.neuron(one.block, one.number));
-      return h("tr", {}, name, h("td", {}, signed(one.activation)), cell(one.up), cell(one.down));
+    const rowOf = (neuron) => {
+      const name = h("th", { scope: "row" }, words.neuron(neuron.block, neuron.number));
+      return h("tr", {}, name, h("td", {}, signed(neuron.activation)), cell(neuron.up), cell(neuron.down));
     };
     fill(root, h("thead", {}, h("tr", {}, head)), h("tbody", {}, s.blocks.flat().map(rowOf)));
   }

@@ -40,7 +40,7 @@ const EXAMPLES = [
 // From a to b, numbers or vectors, as t goes from 0 to 1.
 function mix(a, b, t) {
   if (t === 1) return b;
-  return Array.isArray(a) ? a.map((one, i) => mix(one, b[i], t)) : a + (b - a) * t;
+  return Array.isArray(a) ? a.map((value, i) => mix(value, b[i], t)) : a + (b - a) * t;
 }
 
 // Runs step(t) for t from 0 to 1, one run at a time; at once when the reader prefers no motion.
@@ -217,8 +217,8 @@ function barsPanel({ model, change, schedule }) {
   const root = h("div", { class: "ng-column" }, Object.values(blocks), table);
 
   const moveChannel = (i, value) => {
-    const own = clamp(value - model.get("offset"), -LIMIT, LIMIT);
-    change({ x: model.get("x").map((old, channel) => (channel === i ? own : old)) });
+    const moved = clamp(value - model.get("offset"), -LIMIT, LIMIT);
+    change({ x: model.get("x").map((old, channel) => (channel === i ? moved : old)) });
   };
   const createGrip = (i) => {
     const knob = svg("circle", { class: "ng-grip", r: 5.5, cy: ROW * i + ROW / 2 });
@@ -233,8 +233,8 @@ function barsPanel({ model, change, schedule }) {
     const release = dragQuietly(row, {
       // Keys come as a step from [0, 0]: up and right are more, a tenth each.
       onMove: (x, y, event) => {
-        const own = model.get("x")[i] + model.get("offset");
-        moveChannel(i, event.type === "keydown" ? own + (x - y) / 10 : barScale(width, limit).valueAt(x));
+        const value = model.get("x")[i] + model.get("offset");
+        moveChannel(i, event.type === "keydown" ? value + (x - y) / 10 : barScale(width, limit).valueAt(x));
       },
       onEnd: schedule,
       position: () => [0, 0],
@@ -267,18 +267,18 @@ function barsPanel({ model, change, schedule }) {
       blocks[name].root.style.display = shown.includes(name) ? "" : "none";
       const title = normWords.ofInput(NORMS[name].title, argument);
       blocks[name].title.textContent = stretched ? normWords.withGain(title) : title;
-      const { final, stats: own } = outputs[name];
-      drawBlock(name, final, own, { opacity: 0.85, limit: outputLimit, text: (value) => fmt(value) });
+      const { final, stats: moments } = outputs[name];
+      drawBlock(name, final, moments, { opacity: 0.85, limit: outputLimit, text: (value) => fmt(value) });
     }
     grips.forEach(({ row, knob }, i) => {
-      const own = smallText(x[i]);
-      const text = offset ? normWords.withC(own, smallText(input[i])) : own;
+      const plain = smallText(x[i]);
+      const text = offset ? normWords.withC(plain, smallText(input[i])) : plain;
       setAttributes(knob, { cx: barScale(width, limit).at(input[i]) });
       setAttributes(row, { "aria-valuenow": x[i].toFixed(2), "aria-valuetext": text });
     });
     table.set(result);
   }
-  const release = () => [...grips.map((one) => one.release), unobserve].forEach((stop) => stop());
+  const release = () => [...grips.map((grip) => grip.release), unobserve].forEach((stop) => stop());
   return { root, draw, release };
 }
 

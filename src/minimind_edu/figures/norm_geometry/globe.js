@@ -131,7 +131,7 @@ class Scene {
 // The sphere keeps its size while x moves; only a gain that stretches it far makes the view step back. Pixels for one
 // unit, and where the center of the globe is.
 export function fitView({ gain }, { width, height }) {
-  const back = Math.max(1, ...gain.map((one) => Math.abs(one) / ROOM));
+  const back = Math.max(1, ...gain.map((factor) => Math.abs(factor) / ROOM));
   const unit = Math.min((0.42 * width - 4) / (RADIUS * GROUND), (height - 38) / (RADIUS * (AXIS + 1))) / back;
   const aside = width < NARROW ? 0.42 : 0.5; // x and its labels are on the right
   return { unit, center: [aside * width, height - 12 - (height - 38) / (AXIS + 1)] };

@@ -50,7 +50,7 @@ export function resultsOf(model) {
     outputs,
     centered: input.map((value) => value - stats.mean),
     shown: norm === "both" ? Object.keys(NORMS) : [norm],
-    stretched: gain.some((one) => one !== 1),
+    stretched: gain.some((factor) => factor !== 1),
     argument: offset === 0 ? normWords.x : normWords.shifted,
   };
 }

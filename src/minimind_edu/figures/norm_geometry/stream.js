@@ -81,8 +81,8 @@ export function createStream(source, changed) {
     const rms = (values) => fmt(channelStats(values).rms);
     const { x, plain, final } = all[place];
     const width = root.clientWidth;
-    const limit = largestOfAll(all.flatMap((one) => [one.plain, one.final]));
-    strips[0].draw(x, largestOfAll(all.map((one) => one.x)), width, normWords.strips.x(rms(x)));
+    const limit = largestOfAll(all.flatMap((norm) => [norm.plain, norm.final]));
+    strips[0].draw(x, largestOfAll(all.map((norm) => norm.x)), width, normWords.strips.x(rms(x)));
     strips[1].draw(plain, limit, width, normWords.strips.plain(rms(plain)));
     strips[2].draw(final, limit, width, normWords.strips.final(rms(final)));
     const { mean } = channelStats(x);

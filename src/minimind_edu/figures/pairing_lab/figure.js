@@ -101,7 +101,7 @@ function createWiring(words, dim) {
     });
     fill(
       arcs,
-      [0, 1].map((part) => drawn.map((one) => one[part])),
+      [0, 1].map((part) => drawn.map((arc) => arc[part])),
     ); // the badges over all paths
   }
   return { root, draw };

@@ -225,7 +225,7 @@ export default figure({
     const stage = h("div", { class: "mm-stage le-stage" }, h("div", { class: "le-box" }, table, verdict));
     const folded = h("div", {});
     const note = h("p", { class: "mm-note" });
-    let [isStory, told] = [false, null]; // told: the story whose telling word was chosen
+    let [isStory, chosenFor] = [false, null]; // chosenFor: the story whose telling word was chosen
 
     /** The living model is tied, and a reader who unties it does so in this figure alone. */
     function changeSource() {
@@ -233,8 +233,8 @@ export default figure({
       if (Boolean(reading) !== isStory)
         model.cover(reading && { tied: reading.living.model.config.tie_word_embeddings });
       isStory = Boolean(reading);
-      if (!reading || reading.ids === told) return redraw();
-      told = reading.ids;
+      if (!reading || reading.ids === chosenFor) return redraw();
+      chosenFor = reading.ids;
       source.choose({ at: tellingPosition(reading) });
     }
 

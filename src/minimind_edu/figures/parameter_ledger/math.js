@@ -49,9 +49,9 @@ export function vocabularyStep(vocabulary) {
 export function nearestRows({ shape: [rows, columns], data }, row, count) {
   const vector = (at) => data.subarray(at * columns, (at + 1) * columns);
   const dot = (a, b) => a.reduce((sum, value, i) => sum + value * b[i], 0);
-  const own = vector(row);
-  const cosineWith = (other) => dot(own, other) / Math.sqrt(dot(own, own) * dot(other, other));
+  const chosen = vector(row);
+  const cosineWith = (other) => dot(chosen, other) / Math.sqrt(dot(chosen, chosen) * dot(other, other));
   const all = Array.from({ length: rows }, (_, at) => ({ row: at, cosine: cosineWith(vector(at)) }));
-  const others = all.filter((one) => one.row !== row).sort((a, b) => b.cosine - a.cosine);
+  const others = all.filter((other) => other.row !== row).sort((a, b) => b.cosine - a.cosine);
   return others.slice(0, count);
 }

@@ -92,10 +92,10 @@ class QuantizationGrid(Figure):
         rows = [
             (
                 f"{bits} bits",
-                f"{self.right(self.per, int(bits))} of {asked} answers right, KL {one['kl']:.3g} nats per word, "
-                f"{one['size']:.2f} bits per weight with scales",
+                f"{self.right(self.per, int(bits))} of {asked} answers right, KL {result['kl']:.3g} nats per word, "
+                f"{result['size']:.2f} bits per weight with scales",
             )
-            for bits, one in self.exam["results"][self.per].items()
+            for bits, result in self.exam["results"][self.per].items()
         ]
         return (
             f"The book's trained model with all matrices rounded, one scale per {self.per}: with {self.bits} bits it "
@@ -105,8 +105,8 @@ class QuantizationGrid(Figure):
 
     def right(self, per: str, bits: int) -> int:
         """How many of the questions the model rounded to this grid answers."""
-        said = self.exam["results"][per][str(bits)]["said"]
-        return sum(word == one["answer"] for word, one in zip(said, self.exam["questions"], strict=True))
+        words = self.exam["results"][per][str(bits)]["said"]
+        return sum(word == question["answer"] for word, question in zip(words, self.exam["questions"], strict=True))
 
 
 @cache
@@ -130,7 +130,7 @@ def row_of(layer: int, matrix: str, row: int) -> dict[str, Any]:
 
 def asked() -> list[world.Question]:
     """The twelve questions, in the order of their kinds."""
-    return [one for kind in KINDS for one in world.questions(kind, EACH, SEED, told="en", asked="en")]
+    return [question for kind in KINDS for question in world.questions(kind, EACH, SEED, told="en", asked="en")]
 
 
 @cache
@@ -147,7 +147,7 @@ def exam() -> dict[str, Any]:
             with scales.
     """
     model, questions = living_model(), asked()
-    ids, lengths = _filled_up([one.prompt for one in questions])
+    ids, lengths = _filled_up([question.prompt for question in questions])
     read = torch.arange(ids.shape[1]) < lengths[:, None]  # [questions, S], where a text has a word
     before = model(ids).logits
     weights = sum(matrix.numel() for _, matrix in matrices(model))
@@ -160,20 +160,21 @@ def exam() -> dict[str, Any]:
             size = 8 * bytes_of_model(model, Grid(bits, per=per)) / weights
             results[name][str(bits)] = {"kl": _short(kl), "rms": _short(rms), "size": round(size, 3)}
             after[name, bits] = _next(logits, lengths)
-    told = [_words_of(one, torch.stack([p[i] for p in after.values()])) for i, one in enumerate(questions)]
+    after_each = torch.stack([*after.values()], dim=1)  # [questions, grids, V]
+    listed = [_words_of(question, p) for question, p in zip(questions, after_each, strict=True)]
     for (name, bits), p in after.items():
         results[name][str(bits)] |= {
             "said": [world.WORDS[i] for i in p.argmax(-1)],
-            "after": [_thousandths(one[words]) for one, words in zip(p, told, strict=True)],
+            "after": [_thousandths(row[words]) for row, words in zip(p, listed, strict=True)],
         }
     described = [
         {
-            "text": world.decode(one.prompt[1:]),
-            "answer": world.WORDS[one.answer[0]],
+            "text": world.decode(question.prompt[1:]),
+            "answer": world.WORDS[question.answer[0]],
             "words": [world.WORDS[i] for i in words],
             "before": _thousandths(p[words]),
         }
-        for one, words, p in zip(questions, told, _next(before, lengths), strict=True)
+        for question, words, p in zip(questions, listed, _next(before, lengths), strict=True)
     ]
     return {"questions": described, "results": results}
 
@@ -200,11 +201,11 @@ def _next(logits: Tensor, lengths: Tensor) -> Tensor:
 
 def _words_of(question: world.Question, after: Tensor) -> list[int]:
     """The ids to tell of: the answer, what any grid makes the model say, and the likeliest others. after: [G, V]."""
-    said = after.argmax(-1).tolist()
-    often = sorted(set(said), key=lambda word: (-said.count(word), word))
+    likeliest = after.argmax(-1).tolist()
+    often = sorted(set(likeliest), key=lambda word: (-likeliest.count(word), word))
     likely = after.mean(0).argsort(descending=True, stable=True).tolist()
     order = dict.fromkeys([int(question.answer[0]), *often, *likely])
-    return list(order)[: max(WORDS, len({int(question.answer[0]), *said}))]
+    return list(order)[: max(WORDS, len({int(question.answer[0]), *likeliest}))]
 
 
 def _thousandths(probabilities: Tensor) -> list[int]:

@@ -34,19 +34,19 @@ export function createAnswers(words, onChoose) {
     return h("button", { type: "button", class: "qg-answer", ...listeners });
   }
 
-  /** said: the word to each question; chosen: the place of the one that is shown, or null. */
-  function draw(questions, said, chosen) {
+  /** answered: the word to each question; chosen: the place of the one that is shown, or null. */
+  function draw(questions, answered, chosen) {
     if (!answers.length) fill(list, (answers = questions.map(createAnswer)));
-    answers.forEach((one, at) => {
+    answers.forEach((place, at) => {
       const { text, answer } = questions[at];
-      const isRight = said[at] === answer;
-      one.textContent = said[at];
-      one.dataset.right = isRight;
+      const isRight = answered[at] === answer;
+      place.textContent = answered[at];
+      place.dataset.right = isRight;
       const asked = text.slice(text.lastIndexOf(". ") + 1).trim();
-      setAttributes(one, { "aria-label": words.asked(asked, words.answer(said[at], answer)), title: asked });
+      setAttributes(place, { "aria-label": words.asked(asked, words.answer(answered[at], answer)), title: asked });
       if (!onChoose) return;
-      one.tabIndex = at === (chosen ?? 0) ? 0 : -1;
-      setAttributes(one, { "aria-pressed": at === chosen });
+      place.tabIndex = at === (chosen ?? 0) ? 0 : -1;
+      setAttributes(place, { "aria-pressed": at === chosen });
     });
   }
   return { root, draw };
@@ -79,7 +79,7 @@ export function createNextWord(words) {
   /** rows: [{ word, before, after, isAnswer }]; what they leave belongs to all other words. */
   function draw(whole, rows, room) {
     drawText(whole, room);
-    const left = (name) => Math.max(0, 1 - rows.reduce((sum, one) => sum + one[name], 0));
+    const left = (name) => Math.max(0, 1 - rows.reduce((sum, row) => sum + row[name], 0));
     fill(list, rows.map(barOf), barOf({ word: words.others, before: left("before"), after: left("after") }));
   }
   return { root, draw };

@@ -24,7 +24,7 @@ const BARS = { wide: 5, narrow: 3 }; // words that are told, besides all others
 
 const tensorName = ({ layer, matrix }) => `model.layers.${layer - 1}.${PARTS[matrix]}.${matrix}.weight`;
 const placeOf = (model) => Object.fromEntries(["layer", "matrix", "row"].map((name) => [name, model.get(name)]));
-const isSame = (one, other) => Object.keys(one).every((name) => one[name] === other[name]);
+const isSame = (place, row) => Object.keys(place).every((name) => place[name] === row[name]);
 
 /** A row as the state holds it, from a tensor of the living model. */
 function rowOfTensor({ shape: [rows, columns], data }, place) {
@@ -136,7 +136,7 @@ function answersState(model, reading, readStory) {
 function likeliestOf(rows, count) {
   const weight = ({ before, after, isAnswer }) => (isAnswer ? 2 : Math.max(before, after));
   const kept = [...rows].sort((a, b) => weight(b) - weight(a)).slice(0, count);
-  return rows.filter((one) => kept.includes(one));
+  return rows.filter((row) => kept.includes(row));
 }
 
 function gridVerdict(row, answers, per, words) {
@@ -190,15 +190,15 @@ export default figure({
     function draw(width) {
       const shown = rows.at(placeOf(model));
       const s = rowState(model, shown);
-      const told = answersState(model, source?.reading(), readStory);
+      const answered = answersState(model, source?.reading(), readStory);
       const isWide = width >= WIDE;
       plot.draw(s, width, isCompact);
-      answers.draw(told.questions, told.said, told.chosen);
+      answers.draw(answered.questions, answered.said, answered.chosen);
       setAttributes(number.input, { max: shown.rows - 1 });
-      next.draw(told.text, likeliestOf(told.rows, BARS[isWide ? "wide" : "narrow"]), isWide ? 100 : 60);
+      next.draw(answered.text, likeliestOf(answered.rows, BARS[isWide ? "wide" : "narrow"]), isWide ? 100 : 60);
       status.set(words[rows.status()] ?? "");
-      whole.textContent = words.whole(told.text);
-      return { verdict: gridVerdict(s, told, model.get("per"), words), numbers: gridNumbers(told, words) };
+      whole.textContent = words.whole(answered.text);
+      return { verdict: gridVerdict(s, answered, model.get("per"), words), numbers: gridNumbers(answered, words) };
     }
     return {
       stage: h("div", { class: "mm-stage mm-column" }, plot, below),

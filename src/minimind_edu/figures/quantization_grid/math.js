@@ -58,7 +58,14 @@ export function roundedRow(values, { bits, per, others }) {
   const errors = values.map((weight, i) => Math.abs(rounded[i] - weight));
   const error = Math.max(...errors);
   const worst = errors.indexOf(error);
-  return { spans, rounded, worst, error, half: scaleAt(worst) / 2, zeros: rounded.filter((one) => one === 0).length };
+  return {
+    spans,
+    rounded,
+    worst,
+    error,
+    half: scaleAt(worst) / 2,
+    zeros: rounded.filter((level) => level === 0).length,
+  };
 }
 
 /** Natural logarithms of softmax(logits). */

@@ -185,10 +185,10 @@ function createRoof(words, isCompact, onBatch, onContext) {
       const at = Math.min(isCrossed ? x(ridge) + 8 : px + 14, width - right - 4 - wide);
       return { name, drawn, left: at, wide, top: py + 24, px };
     });
-    const [one, other] = places;
-    const doMeet = one.left < other.left + other.wide && other.left < one.left + one.wide;
-    if (doMeet && Math.abs(one.top - other.top) < 38) one.top = other.top + 38;
-    const below = Math.max(0, one.top + 20 - floor, other.top + 20 - floor); // where the numbers of the axis are
+    const [first, second] = places;
+    const doMeet = first.left < second.left + second.wide && second.left < first.left + first.wide;
+    if (doMeet && Math.abs(first.top - second.top) < 38) first.top = second.top + 38;
+    const below = Math.max(0, first.top + 20 - floor, second.top + 20 - floor); // where the numbers of the axis are
     for (const { drawn, left: at, top } of places) {
       drawn.forEach((text, i) => setAttributes(text, { x: at, y: top - below + 16 * i }));
     }
@@ -197,12 +197,12 @@ function createRoof(words, isCompact, onBatch, onContext) {
       if (crossed.length) setAttributes(plumbs[name], { y1: Math.max(...crossed.map(({ top }) => top)) - below + 22 });
     }
     setAttributes(root, { "aria-label": words.picture(lines.decode.join(" "), lines.prefill.join(" ")) });
-    const told = {
+    const values = {
       decode: [s.batch, words.atBatch(grouped(s.batch), fmt(s.decode.intensity, 1))],
       prefill: [s.context, words.atPrompt(grouped(s.context), fmt(s.prefill.intensity, 1))],
     };
     for (const [name, element] of Object.entries(handles)) {
-      setAttributes(element, { "aria-valuenow": told[name][0], "aria-valuetext": told[name][1] });
+      setAttributes(element, { "aria-valuenow": values[name][0], "aria-valuetext": values[name][1] });
     }
   }
 

@@ -20,16 +20,16 @@ export function createSamplerBars(words, onPress) {
     let id = null;
     const row = createBar("sp-row", ["mm-before", "mm-after", "mm-drawn"], isButton ? () => onPress(id) : null);
 
-    function set(one) {
-      id = one.id;
-      const [was, now] = [words.percent(one.before), one.isCut ? words.cut : words.percent(one.after)];
+    function set(item) {
+      id = item.id;
+      const [was, now] = [words.percent(item.before), item.isCut ? words.cut : words.percent(item.after)];
       row.set({
-        word: one.word,
-        shares: [[0, one.before], [0, one.after], one.share],
+        word: item.word,
+        shares: [[0, item.before], [0, item.after], item.share],
         said: [was === now ? null : h("small", {}, was), h("b", {}, now)],
-        label: words.bar(one.word, one.before, one.isCut ? null : one.after, one.share),
+        label: words.bar(item.word, item.before, item.isCut ? null : item.after, item.share),
       });
-      Object.assign(row.root.dataset, { cut: one.isCut, seen: one.isSeen, last: one.isLast });
+      Object.assign(row.root.dataset, { cut: item.isCut, seen: item.isSeen, last: item.isLast });
     }
     return { root: row.root, set };
   }

@@ -130,9 +130,9 @@ function createActions(words, draws, text) {
   }
 
   /** A disabled button gives the focus to the first. */
-  function disable(one, isDisabled) {
-    const hasFocus = one === one.getRootNode().activeElement;
-    one.disabled = isDisabled;
+  function disable(action, isDisabled) {
+    const hasFocus = action === action.getRootNode().activeElement;
+    action.disabled = isDisabled;
     if (isDisabled && hasFocus) buttons[0].root.focus({ preventScroll: true });
   }
   return { root: h("div", { class: "sp-actions" }, buttons), back, draw, isTaking: () => isTaking };
@@ -223,7 +223,7 @@ export default figure({
     const { repetition_penalty: penalty, ...turned } = knobs.knobs;
     const begin = h("div", { class: "sp-begin" }, start, actions.back);
     const beside = h("div", { class: "mm-column sp-beside" }, isCompact ? line : [begin, line, status]);
-    const told = isCompact ? null : h("div", { class: "sp-told" }, recipe, verdict);
+    const recipeAndVerdict = isCompact ? null : h("div", { class: "sp-told" }, recipe, verdict);
     const inSight = h("div", { class: "mm-controls sp-knobs" }, Object.values(turned), actions);
     const chosen = h("div", { class: "sp-chosen" }, presets, seed);
 
@@ -254,7 +254,7 @@ export default figure({
       return { verdict: samplerVerdict(model, state, table, words), numbers: samplerNumbers(state, draws, words) };
     }
     return {
-      stage: h("div", { class: "mm-stage mm-column sp-stage" }, beside, bars, told),
+      stage: h("div", { class: "mm-stage mm-column sp-stage" }, beside, bars, recipeAndVerdict),
       control: isCompact ? row(turned.temperature) : inSight,
       numbers,
       more: [chosen, row(penalty), h("p", { class: "mm-note" }, words.order), source],

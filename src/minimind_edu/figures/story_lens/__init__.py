@@ -52,8 +52,8 @@ class StoryLens(OfAStory, Figure):
     def _summary(self) -> tuple[str, list[tuple[str, str]]]:
         read = self.reading
         rows = [
-            (f"after {token!r}", ", ".join(word for word, _, _ in said))
-            for token, said in zip(read["tokens"], read["said"], strict=True)
+            (f"after {token!r}", ", ".join(word for word, _, _ in looks))
+            for token, looks in zip(read["tokens"], read["said"], strict=True)
         ]
         right = ", ".join(f"{100 * share:.0f} %" for share in read["right"])
         return (

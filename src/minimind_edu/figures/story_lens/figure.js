@@ -53,7 +53,7 @@ function createTable(words, onChoose) {
         "div",
         { class: "sl-row", "data-here": place === at },
         buttons[place],
-        said[place].map((one, column) => drawCell(token, one, column, depth)),
+        said[place].map((look, column) => drawCell(token, look, column, depth)),
       ),
     );
     fill(root, h("div", { class: "sl-row", "aria-hidden": "true" }, head), rows);

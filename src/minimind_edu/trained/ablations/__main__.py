@@ -111,8 +111,8 @@ def main() -> None:
     for seed, name in itertools.product(SEEDS, variants):
         if given.missing and (name, seed) in results:
             continue
-        told = results[name, seed] = run(name, seed)
-        print(f"{name}, seed {seed}: {told['held_out'][-1]:.3f}, {told['accuracy']}", flush=True)
+        result = results[name, seed] = run(name, seed)
+        print(f"{name}, seed {seed}: {result['held_out'][-1]:.3f}, {result['accuracy']}", flush=True)
         write([results[key] for key in itertools.product(VARIANTS, SEEDS) if key in results], into)
 
 

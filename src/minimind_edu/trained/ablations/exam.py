@@ -32,12 +32,12 @@ def loss(model: MiniMindForCausalLM, rows: np.ndarray) -> float:
 
 def right_answers(model: MiniMindForCausalLM, rows: np.ndarray) -> list[tuple[str, int, bool]]:
     """The task, the position and the verdict of each whole answer in rows [B, T]: is every greedy word right?"""
-    said = log_probabilities(model, rows).argmax(-1).numpy()
+    tokens = log_probabilities(model, rows).argmax(-1).numpy()
     found = []
-    for row, greedy in zip(rows, said, strict=True):
-        for one in answers(row):
-            right = bool((greedy[one.start - 1 : one.end - 1] == row[one.start : one.end]).all())
-            found.append((one.task, one.start, right))
+    for row, greedy in zip(rows, tokens, strict=True):
+        for answer in answers(row):
+            right = bool((greedy[answer.start - 1 : answer.end - 1] == row[answer.start : answer.end]).all())
+            found.append((answer.task, answer.start, right))
     return found
 
 

@@ -58,8 +58,10 @@ def text_batches(seed: int) -> Iterator[Tensor]:
     """Batches of texts [B, T] to learn from, each a few different words again and again, without end."""
     dice = np.random.Generator(np.random.PCG64(seed))
     while True:
-        said = [dice.permutation(CONFIG.vocab_size)[: dice.integers(SHORTEST, LONGEST + 1)] for _ in range(BATCH_SIZE)]
-        yield torch.from_numpy(np.stack([np.resize(words, LENGTH) for words in said]))
+        repeated = [
+            dice.permutation(CONFIG.vocab_size)[: dice.integers(SHORTEST, LONGEST + 1)] for _ in range(BATCH_SIZE)
+        ]
+        yield torch.from_numpy(np.stack([np.resize(words, LENGTH) for words in repeated]))
 
 
 def said_twice(texts: int = TEXTS, words: int = WORDS, seed: int = EXAM) -> Tensor:
@@ -78,8 +80,8 @@ def copying_model() -> MiniMindForCausalLM:
 def continued(model: MiniMindForCausalLM, ids: Tensor) -> float:
     """The share of the words in the second half of texts [B, S] that the model expects most; the first is no repeat."""
     half, ids = ids.shape[1] // 2, ids.to(device_of(model))
-    said = model(ids).logits[:, half:-1].argmax(-1)
-    return float((said == ids[:, half + 1 :]).double().mean())
+    tokens = model(ids).logits[:, half:-1].argmax(-1)
+    return float((tokens == ids[:, half + 1 :]).double().mean())
 
 
 def reading(model: MiniMindForCausalLM, ids: Tensor, back: int) -> Tensor:
@@ -101,8 +103,8 @@ def run(seed: int, blocks: int, recipe: Recipe) -> tuple[MiniMindForCausalLM, di
     train(model, text_batches(seed), recipe)
     texts = said_twice()
     reads = {"after": reading(model, texts, WORDS - 1), "before": reading(model, texts, 1)}
-    told = {name: stored.rounded(weights.tolist()) for name, weights in reads.items()}
-    return model, {"seed": seed, "continued": round(continued(model, texts), 4), **told}
+    weights_read = {name: stored.rounded(weights.tolist()) for name, weights in reads.items()}
+    return model, {"seed": seed, "continued": round(continued(model, texts), 4), **weights_read}
 
 
 def main() -> None:
@@ -114,10 +116,10 @@ def main() -> None:
     recipe = dataclasses.replace(RECIPE, steps=given.steps or RECIPE.steps)
     runs = {blocks: [run(seed, blocks, recipe) for seed in SEEDS] for blocks in (2, 1)}
     save_checkpoint(runs[2][0][0], into / WEIGHTS.name, int8=True)
-    told = {str(blocks): [result for _, result in of_blocks] for blocks, of_blocks in runs.items()}
-    stored.write(json.dumps(told, indent=1) + "\n", into / RESULTS.name)
-    for blocks, of_blocks in told.items():
-        print(f"{blocks} blocks continue {[one['continued'] for one in of_blocks]} of what repeats")
+    results_of = {str(blocks): [result for _, result in of_blocks] for blocks, of_blocks in runs.items()}
+    stored.write(json.dumps(results_of, indent=1) + "\n", into / RESULTS.name)
+    for blocks, of_blocks in results_of.items():
+        print(f"{blocks} blocks continue {[result['continued'] for result in of_blocks]} of what repeats")
 
 
 if __name__ == "__main__":

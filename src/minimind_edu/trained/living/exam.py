@@ -19,16 +19,16 @@ def accuracy(model: MiniMindForCausalLM, asked: Sequence[world.Question]) -> flo
     right = 0
     for begin in range(0, len(asked), BATCH):
         batch = asked[begin : begin + BATCH]
-        texts = [np.concatenate([one.prompt, one.answer]) for one in batch]
+        texts = [np.concatenate([question.prompt, question.answer]) for question in batch]
         # filled up behind the answers, where a causal model cannot look
         ids = np.zeros((len(texts), max(map(len, texts))), dtype=np.int64)
         for row, text in zip(ids, texts, strict=True):
             row[: len(text)] = text
         logits = model(torch.from_numpy(ids).to(device_of(model))).logits
-        said = logits.argmax(-1).cpu().numpy()  # [B, S], of the word that follows each
-        for row, one in zip(said, batch, strict=True):
-            first = len(one.prompt) - 1
-            right += bool((row[first : first + len(one.answer)] == one.answer).all())
+        tokens = logits.argmax(-1).cpu().numpy()  # [B, S], of the word that follows each
+        for row, question in zip(tokens, batch, strict=True):
+            first = len(question.prompt) - 1
+            right += bool((row[first : first + len(question.answer)] == question.answer).all())
     return right / len(asked)
 
 

@@ -89,10 +89,12 @@ def answer_reading(model: MiniMindForCausalLM, asked: Sequence[world.Question]) 
     """
     device = device_of(model)
     total = torch.zeros(model.config.num_hidden_layers, model.config.num_attention_heads, device=device)
-    for one in asked:
-        answer = int(one.answer[0])
-        mentions = torch.from_numpy((one.prompt == answer) | (abs(one.prompt - answer) == TWIN))
-        total += attention_weights(model, torch.from_numpy(one.prompt[None]).to(device))[:, :, -1, mentions].sum(-1)
+    for question in asked:
+        answer = int(question.answer[0])
+        mentions = torch.from_numpy((question.prompt == answer) | (abs(question.prompt - answer) == TWIN))
+        total += attention_weights(model, torch.from_numpy(question.prompt[None]).to(device))[:, :, -1, mentions].sum(
+            -1
+        )
     return total / len(asked)
 
 

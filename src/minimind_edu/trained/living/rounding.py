@@ -52,7 +52,7 @@ def difference(model: MiniMindForCausalLM, reference: MiniMindForCausalLM, ids: 
     """
     kl = same = 0.0
     for part in ids.split(BATCH):
-        here, there = (log_probabilities(one, part)[:, :-1] for one in (model, reference))
+        here, there = (log_probabilities(reader, part)[:, :-1] for reader in (model, reference))
         kl += float((there.exp() * (there - here)).sum())
         same += float((here.argmax(-1) == there.argmax(-1)).sum())
     words = ids.shape[0] * (ids.shape[1] - 1)
@@ -68,9 +68,9 @@ def measure(
         kl and agreement: `difference` from the reference; world and loss: KL(world, model) and the expected loss, all
         in nats a word; right: the share for each kind of question.
     """
-    told = world.stories(stories, LENGTH, EXAM)
-    kl, agreement = difference(model, reference, torch.from_numpy(told))
-    distance, entropy = divergence(model, told)
+    texts = world.stories(stories, LENGTH, EXAM)
+    kl, agreement = difference(model, reference, torch.from_numpy(texts))
+    distance, entropy = divergence(model, texts)
     asked = {kind: world.questions(kind, questions, EXAM + 1, LENGTH) for kind in world.QUESTIONS}
     return {
         "kl": kl,
@@ -83,9 +83,9 @@ def measure(
 
 def sensitivities(model: MiniMindForCausalLM, to: Grid | str = SENSITIVE, stories: int = STORIES) -> dict[str, float]:
     """KL in nats a word for each matrix, when it alone is rounded."""
-    told = torch.from_numpy(world.stories(stories, LENGTH, EXAM))
+    texts = torch.from_numpy(world.stories(stories, LENGTH, EXAM))
     names = [name for name, _ in matrices(model)]
-    return {name: difference(rounded_model(model, to, only=name.__eq__), model, told)[0] for name in names}
+    return {name: difference(rounded_model(model, to, only=name.__eq__), model, texts)[0] for name in names}
 
 
 def results() -> dict[str, Any]:
@@ -99,7 +99,7 @@ def mean_right(measured: dict[str, Any]) -> float:
 
 
 def _of_model(model: MiniMindForCausalLM) -> dict[str, Any]:
-    weights = sum(one.numel() for _, one in matrices(model))
+    weights = sum(matrix.numel() for _, matrix in matrices(model))
     rows = {"float32": {"bytes": 4 * weights, **measure(model, model)}}
     for name, to in WAYS.items():
         rows[name] = {"bytes": bytes_of_model(model, to), **measure(rounded_model(model, to), model)}

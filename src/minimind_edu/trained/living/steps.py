@@ -72,7 +72,7 @@ def in_block(block: MiniMindBlock, x: Tensor, tables: tuple[Tensor, Tensor], cac
     again = block.post_attention_layernorm(between)
     inner = F.silu(feed.gate_proj(again)) * feed.up_proj(again)  # [B, S, E] -> [B, S, I]
     fed = feed.down_proj(inner)
-    told = {
+    steps = {
         "stream": ("BSE", x),
         "norm": ("BSE", normed),
         "q": ("BSHD", q),
@@ -89,4 +89,4 @@ def in_block(block: MiniMindBlock, x: Tensor, tables: tuple[Tensor, Tensor], cac
         "fed": ("BSE", fed),
         "stream again": ("BSE", between + fed),
     }
-    return [Step(name, *one) for name, one in told.items()]
+    return [Step(name, *step) for name, step in steps.items()]

@@ -1,7 +1,8 @@
 """Routing: where the tokens of a small mixture of experts go while it learns, with and without the auxiliary loss.
 
-    __main__    `python -m minimind_edu.trained.routing` trains every variant with three seeds and stores where tokens
-    went phone_book  a task that needs room, where a mixture beats a dense model of equal active size
+    __main__    `python -m minimind_edu.trained.routing` trains every variant with three seeds and stores its loads
+    walk        one text on its way through eight trained mixtures, token by token
+    phone_book  numbers to be learned by heart, which a mixture learns sooner than a dense model of equal active size
 
 In the first 25 steps the tokens at block 2 get nearly one direction (mean cosine 0.8; initialized with 0.15 instead of
 MiniMind's 0.02 it is 0.7), and a router that is free to do so sends nearly all of them to the same expert. By step 100
@@ -10,6 +11,7 @@ have a favorite as well; if the router reads the tokens less their mean, there i
 """
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +33,17 @@ SEEDS = (0, 1, 2)
 STOPS = (0, 25, 50, 100, 200, 400)  # steps after which the routing is looked at
 RECIPE = Recipe(steps=STOPS[-1], learning_rate=1e-3, warmup=20)
 BATCH_SIZE, LENGTH = 8, 48  # stories in a batch, words in a story
-SENTENCES = "the ball is picked up by Mia in the hall. where is Tom? in the garden."
-TOLD = "Mia is in the hall. Tom is in the garden. "  # what the model has read before these sentences
 
 
-def config(top_k: int, balanced: bool) -> MiniMindConfig:
-    """A mixture whose tokens visit `top_k` of four experts; balanced: with the auxiliary loss."""
+def config(top_k: int, balanced: bool, renormalize: bool | None = None) -> MiniMindConfig:
+    """A mixture whose tokens visit `top_k` of four experts.
+
+    Args:
+        top_k: 1 or 2.
+        balanced: with the auxiliary loss.
+        renormalize: whether kept probabilities are divided by their sum; None does so only where that teaches the
+            router: a single weight would always be 1.
+    """
     return MiniMindConfig(
         vocab_size=len(world.WORDS),
         hidden_size=48,
@@ -52,10 +59,16 @@ def config(top_k: int, balanced: bool) -> MiniMindConfig:
         num_experts=NUM_EXPERTS,
         num_experts_per_tok=top_k,
         num_shared_experts=0,
-        norm_topk_prob=top_k > 1,  # a single weight would always be 1, and teach the router nothing
+        norm_topk_prob=top_k > 1 if renormalize is None else renormalize,
         router_aux_loss_coef=0.1 if balanced else 0.0,
         seq_aux=False,
     )
+
+
+@cache
+def held_out() -> Tensor:
+    """Ids of 40 stories that no training here reads, [B, T]: for loads and losses."""
+    return torch.from_numpy(world.stories(40, LENGTH, seed=1_000_000))
 
 
 def expert_loads(routed: RouterOutput) -> Tensor:
@@ -70,39 +83,22 @@ def balance(routed: RouterOutput) -> float:
 
 
 @torch.no_grad()
-def look(model: MiniMindForCausalLM, held_out: Tensor, shown: Tensor) -> dict[str, Any]:
-    """Where tokens go now.
+def look(model: MiniMindForCausalLM, ids: Tensor) -> dict[str, Any]:
+    """Where the tokens of ids [B, T] go now: the loss in nats a word, and for each block its loads [N] and balance.
 
     Args:
         model: a mixture, in eval mode.
-        held_out: ids [B, T], for the loads and the loss.
-        shown: ids [1, S], for the way of each token.
-
-    Returns:
-        loss in nats a word, and for each block the loads [N], the balance, and the experts and weights [S, k] of shown.
+        ids: stories that it has not read.
     """
-    held_out, shown = held_out.to(device_of(model)), shown.to(device_of(model))
-    many, few = model(held_out, labels=held_out), model(shown)
-    blocks = [
-        {
-            "loads": expert_loads(wide).tolist(),
-            "balance": balance(wide),
-            "experts": routed.experts.tolist(),
-            "weights": routed.weights.tolist(),
-        }
-        for wide, routed in zip(many.routing, few.routing, strict=True)
-    ]
-    return {"loss": float(many.loss), "blocks": blocks}
-
-
-def words() -> list[str]:
-    """The words of the sentences whose way is stored."""
-    return _stored()["words"]
+    ids = ids.to(device_of(model))
+    seen = model(ids, labels=ids)
+    blocks = [{"loads": expert_loads(routed).tolist(), "balance": balance(routed)} for routed in seen.routing]
+    return {"loss": float(seen.loss), "blocks": blocks}
 
 
 def runs() -> list[dict[str, Any]]:
     """What is stored of every training: top_k, balanced, seed, and one look for each of STOPS; see `__main__`."""
-    return _stored()["runs"]
+    return json.loads(RUNS.read_text(encoding="utf-8"))
 
 
 def run_of(top_k: int, balanced: bool, seed: int) -> dict[str, Any]:
@@ -112,10 +108,6 @@ def run_of(top_k: int, balanced: bool, seed: int) -> dict[str, Any]:
     return run
 
 
-def _stored() -> dict[str, Any]:
-    return json.loads(RUNS.read_text(encoding="utf-8"))
-
-
 def busiest(run: dict[str, Any], block: int) -> list[float]:
     """The load of the busiest expert of a block (from 0) at each of STOPS."""
-    return [max(one["blocks"][block]["loads"]) for one in run["looks"]]
+    return [max(look["blocks"][block]["loads"]) for look in run["looks"]]

@@ -1,11 +1,12 @@
-"""A phone book: numbers drawn at random, which can only be remembered. Here a mixture beats a dense model.
+"""A phone book: numbers drawn at random, which can only be remembered. A mixture learns them in fewer steps.
 
     python -m minimind_edu.trained.routing.phone_book    trains every kind on every book with three seeds, some 25
-    minutes
+    minutes; with `--longer`, some kinds on the largest book with more steps, an hour
 
 An entry is three words: a first name, a last name, a number. Neither name alone tells the number, and nothing that was
-learned of one entry helps with another, so what a model gets right is a question of how much it can keep. The loss is
-that of the numbers; the names are given.
+learned of one entry helps with another. After the same steps a mixture recalls more than a dense model of its active
+size; with more steps the dense model recalls the whole book, too, so its room was never too small. The loss is that of
+the numbers; the names are given.
 """
 
 import argparse
@@ -29,6 +30,7 @@ from minimind_edu.trained import stored
 from minimind_edu.trained.training import Recipe, initialize, train
 
 RECALLED = Path(__file__).parent / "phone_book.json"
+LONGER = Path(__file__).parent / "phone_book_longer.json"  # the largest book, with more steps
 
 FIRST, LAST, NUMBERS = 64, 64, 64  # words of each kind; ids in this order
 ENTRIES = (2048, 3072, 4096)
@@ -65,6 +67,14 @@ RUNS = [
     (entries, kind, seed)
     for entries, kind, seed in itertools.product(ENTRIES, KINDS, SEEDS)
     if entries == ENTRIES[-1] or kind not in ("trained, not evened", "evened, not trained")
+]
+RATES = (0.25, 0.5, 2.0, 4.0)  # times the learning rate of RECIPE
+# The largest book, with the recipe stretched over more steps or at other rates: kind, steps, rate, seed.
+LONGER_RUNS = [
+    *itertools.product(("dense", "mixture"), (3_000, 6_000), (1.0,), SEEDS),
+    *itertools.product(("dense",), (18_000,), (1.0,), SEEDS[:2]),
+    ("untrained router", 6_000, 1.0, SEEDS[0]),
+    *itertools.product(("dense", "mixture"), (RECIPE.steps,), RATES, SEEDS[:1]),
 ]
 
 
@@ -150,18 +160,43 @@ def run(kind: str, entries: int, seed: int, recipe: Recipe = RECIPE) -> dict[str
     return {"kind": kind, "entries": entries, "seed": seed, "recalled": round(share_recalled(model, book), 3)}
 
 
+def longer(kind: str, steps: int, rate: float, seed: int) -> dict[str, Any]:
+    """Train one model on the largest book for so many steps at `rate` times the rate, and ask it for every number."""
+    recipe = replace(RECIPE, steps=steps, learning_rate=rate * RECIPE.learning_rate)
+    asked = {"kind": kind, "steps": steps, "rate": rate, "seed": seed}
+    return asked | {"recalled": run(kind, ENTRIES[-1], seed, recipe)["recalled"]}
+
+
 def recalled(kind: str, entries: int) -> list[float]:
     """The stored shares of numbers that models of a kind recall, one for each of SEEDS; none if it was not asked."""
     runs = json.loads(RECALLED.read_text(encoding="utf-8"))
-    return [one["recalled"] for one in runs if (one["kind"], one["entries"]) == (kind, entries)]
+    return [run["recalled"] for run in runs if (run["kind"], run["entries"]) == (kind, entries)]
+
+
+def recalled_by(kind: str, steps: int, seed: int, rate: float = 1.0) -> float | None:
+    """The share of the largest book that one model recalls after so many steps, None if that was not measured."""
+    runs = json.loads(RECALLED.read_text(encoding="utf-8"))
+    found = [one | {"steps": RECIPE.steps, "rate": 1.0} for one in runs if one["entries"] == ENTRIES[-1]]
+    found += json.loads(LONGER.read_text(encoding="utf-8"))
+    wanted = {"kind": kind, "steps": steps, "rate": rate, "seed": seed}
+    return next((one["recalled"] for one in found if one | wanted == one), None)
+
+
+def recalled_after(kind: str, steps: int) -> list[float]:
+    """What models of a kind recall of the largest book after so many steps, of those of SEEDS that were asked."""
+    shares = [recalled_by(kind, steps, seed) for seed in SEEDS]
+    return [share for share in shares if share is not None]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     stored.add_into(parser)
-    into, results = stored.place(parser, parser.parse_args().into, RECALLED), []
-    for entries, kind, seed in RUNS:
-        results.append(run(kind, entries, seed))
+    parser.add_argument("--longer", action="store_true", help="the largest book, more steps and other rates")
+    given = parser.parse_args()
+    into, results = stored.place(parser, given.into, LONGER if given.longer else RECALLED), []
+    todo = LONGER_RUNS if given.longer else [(kind, entries, seed) for entries, kind, seed in RUNS]
+    for one in todo:
+        results.append((longer if given.longer else run)(*one))
         print(results[-1], flush=True)
     stored.write("[\n" + ",\n".join(map(json.dumps, results)) + "\n]\n", into)
 

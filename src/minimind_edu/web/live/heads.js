@@ -10,7 +10,7 @@
 /** @type {(table: number[][], score: (layer: number, head: number) => number) => Head} */
 function bestHead(table, score) {
   const heads = table.flatMap((row, layer) => row.map((_, head) => ({ layer, head, value: score(layer, head) })));
-  const { layer, head } = heads.reduce((best, one) => (one.value > best.value ? one : best));
+  const { layer, head } = heads.reduce((best, other) => (other.value > best.value ? other : best));
   return { layer, head };
 }
 

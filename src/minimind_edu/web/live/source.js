@@ -62,7 +62,7 @@ function addressOfStory(living, ids) {
  */
 export function createSource(model, changed, { picks = null, kind = "recall" } = {}) {
   const words = wordsOf(liveSourceWords);
-  const said = announcement("mm-note");
+  const status = announcement("mm-note");
   const link = h("a", { class: "mm-change" }, words.change);
   const pickers = h("div", { class: "mm-controls" });
   /** @type {[Living | null, Reading | null, boolean, (() => void) | null, boolean]} */
@@ -74,7 +74,7 @@ export function createSource(model, changed, { picks = null, kind = "recall" } =
     show(name === "story");
   };
   const source = choice({ label: words.label, options, value: "example", onChange });
-  const root = h("div", { class: "mm-source" }, source, h("p", {}, said, link), pickers);
+  const root = h("div", { class: "mm-source" }, source, h("p", {}, status, link), pickers);
 
   /** @type {(ids: number[]) => void} */
   function readStory(ids) {
@@ -101,16 +101,16 @@ export function createSource(model, changed, { picks = null, kind = "recall" } =
     const { layer, head } = tellingHead(living.heads, kind);
     const share = words.percent(fmt(100 * living.heads.lost_without[kind][layer][head], 0));
     const telling = picks === "head" ? ` ${words.telling[kind](layer + 1, head + 1, share)}` : "";
-    said.set(words.reads(read.tokens.length, read.tokens.at(-1)) + telling);
+    status.set(words.reads(read.tokens.length, read.tokens.at(-1)) + telling);
     if (!link.hidden) link.href = addressOfStory(living, read.ids);
   }
 
   async function show(isWanted) {
-    if (isWanted && !living) said.set(words.loading);
+    if (isWanted && !living) status.set(words.loading);
     try {
       living ??= isWanted && (await arrivedInTime(model));
     } catch {
-      if (!isReleased) said.set(words.unavailable);
+      if (!isReleased) status.set(words.unavailable);
       return source.set("example");
     }
     if (isReleased || (source.get() === "story") !== isWanted) return; // the reader has changed the mind
@@ -123,7 +123,7 @@ export function createSource(model, changed, { picks = null, kind = "recall" } =
         update();
       });
     }
-    if (!isOn) said.set("");
+    if (!isOn) status.set("");
     update();
   }
 
@@ -180,7 +180,7 @@ export function coverable(model) {
     off(event, callback) {
       listeners.set(
         event,
-        (listeners.get(event) ?? []).filter((one) => one !== callback),
+        (listeners.get(event) ?? []).filter((listener) => listener !== callback),
       );
       model.off(event, callback);
     },

@@ -26,7 +26,7 @@ function fieldInHash(hash, name) {
   const field = hash
     .slice(1)
     .split("&")
-    .find((one) => one.startsWith(`${name}=`));
+    .find((part) => part.startsWith(`${name}=`));
   try {
     return field === undefined ? null : decodeURIComponent(field.slice(name.length + 1));
   } catch {

@@ -573,7 +573,7 @@ export function trainingCode() {
       const slots = {};
       const kind = pick(kinds);
       for (const letter of tables.sentences[kind][0].split("|")) {
-        if (letter in tables.slots) slots[letter] = pick(eight.filter((one) => one !== slots[differs[letter]]));
+        if (letter in tables.slots) slots[letter] = pick(eight.filter((person) => person !== slots[differs[letter]]));
       }
       return { ids: both(kind, slots), entropy };
     }

@@ -9,6 +9,7 @@
 //   weightAt(place, y, x)   what it gives at position y to position x
 //   colors()                those of now, as map.js has them
 
+import { createBar } from "../kit/bars.js";
 import { h, fill, toggle } from "../kit/kit.js";
 import { createMap } from "./map.js";
 import { isSamePart } from "./parts.js";
@@ -30,14 +31,16 @@ export function createHead(session, label, place, look, ...content) {
   return { root, draw };
 }
 
-/** What the selected token reads most in a head, as the lines of a list. */
+/** What the selected token reads most in a head, as the lines of a list: a word, a bar, a number. */
 export function readsOf(words, { selected }, reading, place, most = MOST_READ) {
   const weights = Array.from({ length: selected + 1 }, (_, x) => reading.weightAt(place, selected, x));
   const order = [...weights.keys()].sort((a, b) => weights[b] - weights[a]).slice(0, most);
   const isRead = (at) => weights[at] > LEAST_READ;
-  return order
-    .filter(isRead)
-    .map((at) => h("li", {}, h("span", {}, reading.named(at)), h("b", {}, words.percent(weights[at]))));
+  return order.filter(isRead).map((at) => {
+    const bar = createBar("st-weight", ["st-read"]);
+    bar.set({ word: reading.named(at), shares: [[0, weights[at]]], said: words.percent(weights[at]) });
+    return h("li", {}, bar);
+  });
 }
 
 /** A head that is open. about(zoom): what is said above the list of what it reads, and below it: [above, ...below]. */

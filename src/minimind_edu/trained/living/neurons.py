@@ -1,0 +1,160 @@
+"""Two neurons of the last block, and the word that follows when they are held at other activations.
+
+After *goes from the* and a place, the model says *to the*; after 从 and a place it says 去, which means the same. In
+the last block one neuron writes the first word and another the second: exchange the activations of these two alone, and
+each model says the word of the other language. Which two they are, training settles: other ones in the twin.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, NamedTuple, cast
+
+import torch
+from torch import Tensor
+
+from minimind_edu import world
+from minimind_edu.device import device_of
+from minimind_edu.model.feed_forward import FeedForward
+from minimind_edu.model.model import MiniMindForCausalLM
+from minimind_edu.trained.living import LENGTH, living_model
+from minimind_edu.trained.living.heads import block
+from minimind_edu.world.words import IDS, TWIN
+
+LEAVING = {"en": "goes from the", "zh": "从"}  # the word before the place that somebody leaves
+THEN = {"en": "to the", "zh": "去"}  # the word after it
+PAIRS = {"living": {"en": 75, "zh": 108}, "twin": {"en": 43, "zh": 10}}  # who writes that word: indices in the last block
+TOLD = {
+    "en": "<s> Mia is in the kitchen. Tom is in the garden. Mia goes from the kitchen",
+    "zh": "<s> 米娅在厨房。汤姆在花园。米娅从厨房",
+}
+STORIES, SEED = 100, 5
+ELSEWHERE = 4  # of so many other places of a word, the figure shows one
+LOWEST, HIGHEST = -200, 60  # activations among which it is looked for where the next word changes
+
+
+class Read(NamedTuple):
+    """What the network of a block computes at N positions, and how the model ends there."""
+
+    gate: Tensor  # [N, I], before SiLU
+    up: Tensor  # [N, I]
+    active: Tensor  # [N, I], SiLU(gate) times up: the activations
+    stream: Tensor  # [N, E], after the last block: what the last norm gets
+
+
+def network(model: MiniMindForCausalLM, layer: int = -1) -> FeedForward:
+    """The feed-forward network of a block, by its index."""
+    return cast(FeedForward, block(model, layer).mlp)
+
+
+def stories(seed: int = SEED) -> Tensor:
+    """The ids [100, 96] of the stories over which is counted."""
+    return torch.from_numpy(world.stories(STORIES, LENGTH, seed=seed))
+
+
+def after(ids: Tensor, word: str) -> Tensor:
+    """Where a word has just been said, [B, S]: True at the position that follows it."""
+    said = torch.zeros_like(ids, dtype=torch.bool)
+    said[:, 1:] = ids[:, :-1] == IDS[word]
+    return said
+
+
+@torch.no_grad()
+def read(model: MiniMindForCausalLM, ids: Tensor, where: Tensor, layer: int = -1) -> Read:
+    """What a block's network computes while a model reads ids [B, S], at the N places of `where`, [B, S]; by its index."""
+    mlp, seen = network(model, layer), []
+    hooks = [part.register_forward_hook(lambda _, given, out: seen.append(out)) for part in (mlp.gate_proj, mlp.up_proj)]
+    for part in (mlp.down_proj, model.model.norm):
+        hooks.append(part.register_forward_pre_hook(lambda _, given: seen.append(given[0])))
+    device = device_of(model)
+    try:
+        model(ids.to(device))
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return Read(*(values[where.to(device)] for values in seen))
+
+
+@torch.no_grad()
+def logits_held(model: MiniMindForCausalLM, last: Read, held: Mapping[int, Tensor | float]) -> Tensor:
+    """The logits [N, V] after these positions if neurons, by index, are held at other activations [N], or at one.
+
+    Nothing follows the network of the last block but a norm and the head, so nothing else has to run again.
+    """
+    stream, down = last.stream, network(model).down_proj.weight  # [N, E], [E, I]
+    for i, active in held.items():
+        stream = stream + (active - last.active[:, i])[:, None] * down[:, i]
+    return model.lm_head(model.model.norm(stream))
+
+
+def next_words(model: MiniMindForCausalLM, last: Read, held: Mapping[int, Tensor | float]) -> list[str]:
+    """The likeliest next word after each of these positions, with neurons held as in `logits_held`."""
+    return [world.WORDS[i] for i in logits_held(model, last, held).argmax(-1).tolist()]
+
+
+def flips(model: MiniMindForCausalLM, last: Read, neuron: int) -> list[int]:
+    """For each position the highest whole activation of this neuron at which *to the* follows; LOWEST if none does."""
+    found = torch.full((len(last.stream),), LOWEST)
+    for active in range(LOWEST, HIGHEST + 1):
+        said = logits_held(model, last, {neuron: float(active)}).argmax(-1).cpu()
+        found[said == IDS[THEN["en"]]] = active
+    return found.tolist()
+
+
+@cache
+@torch.no_grad()
+def measured() -> dict[str, Any]:
+    """What the figure needs to compute every next word by itself, of the model in float64.
+
+    Returns:
+        words: all V. pair: the indices of the two neurons. columns: for each, what one unit of it adds to every logit
+        before the last norm divides, [2][V]. products: of the two columns with themselves and each other. eps, size.
+        told: by language, tokens, the logits of the rest of the stream [V], and its products with itself and the two
+        columns; gate, up and activation of both neurons there.
+        places: by language, for every place that somebody leaves in the stories, gate and up of the first neuron, the
+        activations of both, and where the first's makes the next word *to the*; `else` has other words, no such end.
+    """
+    model = living_model().double()
+    mlp, norm = network(model), model.model.norm
+    pair = [PAIRS["living"][language] for language in ("en", "zh")]
+    columns = mlp.down_proj.weight[:, pair]  # [E, 2]
+    rows = model.lm_head.weight * norm.weight  # [V, E]
+    told = {}
+    for language, text in TOLD.items():
+        ids = torch.from_numpy(world.encode(text))[None]
+        end = torch.zeros_like(ids, dtype=torch.bool)
+        end[0, -1] = True
+        last = read(model, ids, end)
+        rest = last.stream[0] - columns @ last.active[0, pair]
+        told[language] = {
+            "tokens": [world.WORDS[i] for i in ids[0].tolist()],
+            "rest": (rows @ rest).tolist(),
+            "products": [float(rest @ rest), *(rest @ columns).tolist()],
+            **{name: getattr(last, name)[0, pair].tolist() for name in ("gate", "up", "active")},
+        }
+    ids = stories()
+    left = {language: after(ids, word) for language, word in LEAVING.items()}
+    places = {}
+    for language, where in left.items():
+        last = read(model, ids, where)
+        ends = flips(model, last, pair[0])
+        places[language] = [[*row, end] for row, end in zip(_rounded(last, pair), ends, strict=True)]
+    spots = (after(ids, "in the") | after(ids, "在")) & ~left["en"] & ~left["zh"]
+    places["else"] = _rounded(read(model, ids, spots), pair)[:: 2 * ELSEWHERE]
+    return {
+        "words": list(world.WORDS),
+        "pair": pair,
+        "columns": (rows @ columns).T.tolist(),
+        "products": [float(columns[:, a] @ columns[:, b]) for a, b in ((0, 0), (0, 1), (1, 1))],
+        "eps": norm.eps,
+        "size": len(columns),
+        "told": told,
+        "places": places,
+        "glosses": {world.WORDS[i + TWIN]: world.WORDS[i] for i in world.encode("Mia Tom kitchen garden").tolist()},
+    }
+
+
+def _rounded(last: Read, pair: list[int]) -> list[list[float]]:
+    """Gate and up of the first neuron to a tenth, and the activations of both to a whole number, [N][4]."""
+    columns = (last.gate[:, pair[0]], last.up[:, pair[0]], *(last.active[:, i] for i in pair))
+    rows = torch.stack(columns, dim=1).tolist()
+    return [[round(gate, 1), round(up, 1), round(first), round(second)] for gate, up, first, second in rows]
