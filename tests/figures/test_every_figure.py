@@ -244,6 +244,19 @@ TABLE = {
             ({"word": 40}, "from 0 to 18"),
         ],
     ),
+    "two_neurons": Asked(
+        settings=[{"first": first, "story": story} for first in (-143.0, -40.0, 0.0) for story in ("en", "zh")],
+        alike=False,
+        further=[{"shows": shows, "story": story} for shows in ("two", "inside") for story in ("en", "zh")],
+        phone=SCROLLED,
+        controls=1,
+        refused=[
+            ({"first": -161.0}, "'first' .* should not be less than -160.0"),
+            ({"gate": 18.0}, "'gate' .* should not be greater than 17.0"),
+            ({"second": NAN}, "finite"),
+            ({"shows": "three"}, "'shows' .* expected any of"),
+        ],
+    ),
     "two_tables": Asked(
         settings=[{"step": step, "tied": tied} for tied in (False, True) for step in (0, 40, 200)],
         phone=SCROLLED,

@@ -77,9 +77,7 @@ class TwoNeurons(Figure):
     def logits(self, first: float, second: float) -> Tensor:
         """The logits [V] of the next word with both neurons held at these activations, float64."""
         stored = self.stored
-        rest, *columns = (
-            torch.tensor(row, dtype=torch.float64) for row in (self._told("rest"), *stored["columns"])
-        )
+        rest, *columns = (torch.tensor(row, dtype=torch.float64) for row in (self._told("rest"), *stored["columns"]))
         own, one, two = self._told("products")
         both = [first * first, 2 * first * second, second * second]
         square = own + 2 * (first * one + second * two)

@@ -17,8 +17,26 @@ const EDGE = 9; // half a slider's thumb: its ends are so far from those of the 
 const PLANE = { left: 50, right: 9, top: 8, bottom: 34 };
 const STEP = 3; // pixels of a region's cells
 const AXES = {
-  two: { x: ACTIVE, y: ACTIVE, traits: ["first", "second"], digits: 0, ticks: [[0, -50, -100, -150], [0, -50, -100, -150]] },
-  inside: { x: [...GATE].reverse(), y: UP, traits: ["gate", "up"], digits: 1, ticks: [[0, 5, 10, 15], [5, 0, -5, -10]] },
+  two: {
+    x: ACTIVE,
+    y: ACTIVE,
+    traits: ["first", "second"],
+    digits: 0,
+    ticks: [
+      [0, -50, -100, -150],
+      [0, -50, -100, -150],
+    ],
+  },
+  inside: {
+    x: [...GATE].reverse(),
+    y: UP,
+    traits: ["gate", "up"],
+    digits: 1,
+    ticks: [
+      [0, 5, 10, 15],
+      [5, 0, -5, -10],
+    ],
+  },
 };
 const OTHER = { en: "zh", zh: "en" };
 
@@ -110,7 +128,13 @@ function createPlane(words, shows, move) {
   const root = svg("svg", { role: "group", class: "tn-plane" });
   const [region, axes, dots, names] = ["g", "g", "g", "g"].map((tag) => svg(tag));
   const lines = [svg("line", { class: "mm-guide" }), svg("line", { class: "mm-guide" })];
-  const point = handle({ label: words.point, min: Math.min(...rangeX), max: Math.max(...rangeX), ring: 12, shape: grip(7) });
+  const point = handle({
+    label: words.point,
+    min: Math.min(...rangeX),
+    max: Math.max(...rangeX),
+    ring: 12,
+    shape: grip(7),
+  });
   fill(root, region, axes, dots, names, lines, point);
   let [scale, drawn, now] = [null, "", null];
 
@@ -125,12 +149,21 @@ function createPlane(words, shows, move) {
       return shows === "two" ? [a, b] : [silu(a) * b, s.told.active[1]];
     };
     const rows = regionOf(s.stored, s.told, s.stored.words.indexOf(TO_THE), { ...inner, activeAt });
-    const runOf = (row) => ([from, to]) => `M${PLANE.left + from} ${PLANE.top + STEP * row}h${to - from}v${STEP}h${from - to}Z`;
+    const runOf =
+      (row) =>
+      ([from, to]) =>
+        `M${PLANE.left + from} ${PLANE.top + STEP * row}h${to - from}v${STEP}h${from - to}Z`;
     const d = rows.flatMap((runs, row) => runs.map(runOf(row))).join("");
     fill(region, svg("path", { class: "tn-region", d }));
     const labels = [
-      ticks[0].map((tick) => [upright(x(tick), PLANE.top, scale.floor, "mm-level"), textAt(x(tick), scale.floor + 14, fmt(tick, 0), { anchor: "middle" })]),
-      ticks[1].map((tick) => [across(y(tick), PLANE.left, scale.right, "mm-level"), textAt(PLANE.left - 5, y(tick) + 4, fmt(tick, 0), { anchor: "end" })]),
+      ticks[0].map((tick) => [
+        upright(x(tick), PLANE.top, scale.floor, "mm-level"),
+        textAt(x(tick), scale.floor + 14, fmt(tick, 0), { anchor: "middle" }),
+      ]),
+      ticks[1].map((tick) => [
+        across(y(tick), PLANE.left, scale.right, "mm-level"),
+        textAt(PLANE.left - 5, y(tick) + 4, fmt(tick, 0), { anchor: "end" }),
+      ]),
     ];
     const [number, second] = s.stored.pair.map((i) => i + 1);
     const across_ = shows === "two" ? words.active(number) : words.gate(number);
@@ -139,7 +172,11 @@ function createPlane(words, shows, move) {
       axes,
       labels,
       textAt((PLANE.left + scale.right) / 2, scale.floor + 29, across_, { anchor: "middle" }),
-      svg("g", { transform: `translate(10 ${(PLANE.top + scale.floor) / 2}) rotate(-90)` }, textAt(0, 0, up, { anchor: "middle" })),
+      svg(
+        "g",
+        { transform: `translate(10 ${(PLANE.top + scale.floor) / 2}) rotate(-90)` },
+        textAt(0, 0, up, { anchor: "middle" }),
+      ),
     );
     const placeOf = ([gate, upward, one, two]) => (shows === "two" ? [one, two] : [gate, upward]);
     const dotOf = (cls, r) => (row) => {
@@ -147,13 +184,24 @@ function createPlane(words, shows, move) {
       return svg("circle", { class: cls, cx: x(a).toFixed(1), cy: y(b).toFixed(1), r });
     };
     const { en, zh, else: rest } = s.stored.places;
-    fill(dots, shows === "inside" ? rest.map(dotOf("tn-rest", 1.6)) : [], en.map(dotOf("tn-dot tn-on", 3)), zh.map(dotOf("tn-dot", 3)));
+    fill(
+      dots,
+      shows === "inside" ? rest.map(dotOf("tn-rest", 1.6)) : [],
+      en.map(dotOf("tn-dot tn-on", 3)),
+      zh.map(dotOf("tn-dot", 3)),
+    );
     const corner = { anchor: "end", cls: "mm-strong" };
     fill(
       names,
       shows === "two"
-        ? [textAt(scale.right - 8, scale.floor - 10, TO_THE, corner), textAt(PLANE.left + 8, PLANE.top + 18, THEN, { cls: "mm-strong" })]
-        : [textAt(scale.right - 8, PLANE.top + 18, TO_THE, corner), textAt(scale.right - 8, scale.floor - 10, THEN, corner)],
+        ? [
+            textAt(scale.right - 8, scale.floor - 10, TO_THE, corner),
+            textAt(PLANE.left + 8, PLANE.top + 18, THEN, { cls: "mm-strong" }),
+          ]
+        : [
+            textAt(scale.right - 8, PLANE.top + 18, TO_THE, corner),
+            textAt(scale.right - 8, scale.floor - 10, THEN, corner),
+          ],
     );
   }
 
@@ -198,7 +246,14 @@ function createSliders(words, bound, shows, [number, second]) {
     one: () => [first()],
     two: () => [first(), bound(slider, "second", { label: words.active(second), ...mirrored(ACTIVE, 1, 0) })],
     inside: () => [
-      bound(slider, "gate", { label: words.gate(number), min: GATE[0], max: GATE[1], step: 0.1, format: (x) => fmt(x, 1), tone: "ffn" }),
+      bound(slider, "gate", {
+        label: words.gate(number),
+        min: GATE[0],
+        max: GATE[1],
+        step: 0.1,
+        format: (x) => fmt(x, 1),
+        tone: "ffn",
+      }),
       bound(slider, "up", { label: words.up(number), ...mirrored(UP, 0.1, 1) }),
     ],
   }[shows]();
@@ -222,7 +277,7 @@ function renderNeurons({ model, el }) {
   const words = wordsOf(twoNeuronsWords);
   const isCompact = Boolean(model.get("compact"));
   const shows = model.get("shows");
-  const { pair, told, places, glosses } = model.get("stored");
+  const { pair, told, glosses } = model.get("stored");
   const meanings = wordsOf(phraseGlosses);
   const all = THEN in meanings ? { ...glosses, ...meanings } : {}; // Chinese readers need none
   const glossOf = (word) => all[word];
@@ -231,7 +286,12 @@ function renderNeurons({ model, el }) {
   const bars = createBars(words, glossOf, isCompact);
   const move = (values) => setTraits(model, values);
   const picture = isCompact ? null : shows === "one" ? createStrip(words) : createPlane(words, shows, move);
-  const sliders = createSliders(words, bound, shows, pair.map((i) => i + 1)); // readers count from 1
+  const sliders = createSliders(
+    words,
+    bound,
+    shows,
+    pair.map((i) => i + 1),
+  ); // readers count from 1
   const tell = ({ story: chosen }) => setTraits(model, { story: chosen, ...ownOf(told[chosen]) });
   const stories = controlsOf(model, tell);
   const which = stories.bound(choice, "story", { label: words.story, options: namedOptions(words.stories) });
@@ -249,8 +309,7 @@ function renderNeurons({ model, el }) {
   const switches = isCompact ? null : h("div", { class: "tn-switches" }, which, shows === "two" ? exchange : null);
   const control = h("div", { class: "tn-control" }, h("div", { class: "tn-sliders" }, sliders), switches, verdict);
   const title = isCompact ? words.head : words.titles[shows];
-  const caption = words.captions[shows](places.en.length);
-  const root = frame({ ...words, title, caption }, { stage, control }, isCompact);
+  const root = frame({ ...words, title, caption: words.captions[shows] }, { stage, control }, isCompact);
   root.dataset.shows = shows;
 
   function draw(width) {

@@ -12,7 +12,8 @@ export function silu(z) {
 /** The logits of all words, with the two neurons at these activations. told: a story of the state. */
 export function logitsAt(stored, told, [first, second]) {
   const [[ones, twos], [own, one, two], [a, b, c]] = [stored.columns, told.products, stored.products];
-  const square = own + 2 * (first * one + second * two) + first * first * a + 2 * first * second * b + second * second * c;
+  const square =
+    own + 2 * (first * one + second * two) + first * first * a + 2 * first * second * b + second * second * c;
   const size = Math.sqrt(square / stored.size + stored.eps);
   return told.rest.map((rest, i) => (rest + first * ones[i] + second * twos[i]) / size);
 }

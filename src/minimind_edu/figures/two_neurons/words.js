@@ -9,11 +9,11 @@ export const twoNeuronsWords = {
       inside: "Gate and up must agree: the border is a hyperbola.",
     },
     captions: {
-      one: (count) =>
-        `Upper dots: the neuron's own activation at ${count} places that somebody leaves, in 100 stories. ` +
+      one:
+        "Upper dots: the neuron's own activation at places left in this language, in 100 stories. " +
         "Lower dots: where the next word changes there; filled where it is “to the” now.",
-      two: () => "Filled dots: places left in English, in 100 stories. Rings: in Chinese. Shaded: “to the” follows in this story.",
-      inside: () =>
+      two: "Filled dots: places left in English, in 100 stories. Rings: in Chinese. Shaded: “to the” follows in this story.",
+      inside:
         "Filled dots: places left in English. Rings: in Chinese. Small dots: other places. Shaded: “to the” follows in this story.",
     },
     more: "",
@@ -36,7 +36,8 @@ export const twoNeuronsWords = {
     bar: (word, share) => `${word}: ${share}`,
     verdict: {
       head: (active, word, share) => `At ${active}: ${word}, ${share}.`,
-      one: (active, word, count, all) => `At ${active} it says ${word} here, and “to the” at ${count} of ${all} places.`,
+      one: (active, word, count, all) =>
+        `At ${active} it says ${word} here, and “to the” at ${count} of ${all} places.`,
       two: (first, second, word, share) => `At ${first} and ${second} it says ${word}, with ${share}.`,
       inside: (gate, factor, up, active, word) => `SiLU(${gate}) = ${factor}, times ${up} is ${active}: ${word}.`,
     },

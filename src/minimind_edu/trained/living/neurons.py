@@ -22,7 +22,10 @@ from minimind_edu.world.words import IDS, TWIN
 
 LEAVING = {"en": "goes from the", "zh": "从"}  # the word before the place that somebody leaves
 THEN = {"en": "to the", "zh": "去"}  # the word after it
-PAIRS = {"living": {"en": 75, "zh": 108}, "twin": {"en": 43, "zh": 10}}  # who writes that word: indices in the last block
+PAIRS = {
+    "living": {"en": 75, "zh": 108},
+    "twin": {"en": 43, "zh": 10},
+}  # who writes it: indices in the last block
 TOLD = {
     "en": "<s> Mia is in the kitchen. Tom is in the garden. Mia goes from the kitchen",
     "zh": "<s> 米娅在厨房。汤姆在花园。米娅从厨房",
@@ -60,9 +63,11 @@ def after(ids: Tensor, word: str) -> Tensor:
 
 @torch.no_grad()
 def read(model: MiniMindForCausalLM, ids: Tensor, where: Tensor, layer: int = -1) -> Read:
-    """What a block's network computes while a model reads ids [B, S], at the N places of `where`, [B, S]; by its index."""
+    """What the network of a block computes while a model reads ids [B, S], at the N places of `where`, [B, S]."""
     mlp, seen = network(model, layer), []
-    hooks = [part.register_forward_hook(lambda _, given, out: seen.append(out)) for part in (mlp.gate_proj, mlp.up_proj)]
+    hooks = [
+        part.register_forward_hook(lambda _, given, out: seen.append(out)) for part in (mlp.gate_proj, mlp.up_proj)
+    ]
     for part in (mlp.down_proj, model.model.norm):
         hooks.append(part.register_forward_pre_hook(lambda _, given: seen.append(given[0])))
     device = device_of(model)
