@@ -34,8 +34,10 @@ from tools.translated import blocks_of, merged_notebook, words_to_learn
 
 # What no chapter uses: the program that opens a reader's own model, and its page.
 LEFT_OUT = ("minimind_edu/__main__.py", "minimind_edu/inside/")
-# What only those carry whose code has this name in it: a quarter of a megabyte.
-ASKED_FOR = {"minimind_edu/trained/living/twin.safetensors": '"twin"'}
+# What only those carry whose code names it, or a table of both models: a quarter of a megabyte.
+ASKED_FOR = {
+    "minimind_edu/trained/living/twin.safetensors": re.compile(r'"twin"|\b(?:moving\.READERS|neurons\.PAIRS)\b')
+}
 _CHINESE = f"""
 os.environ["{LANGUAGE}"] = "zh"
 
@@ -101,7 +103,7 @@ def asked_for(chapter: Path) -> frozenset[str]:
     """The files of ASKED_FOR that the code of a chapter names."""
     cells = json.loads(chapter.read_text(encoding="utf-8"))["cells"]
     code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
-    return frozenset(file for file, name in ASKED_FOR.items() if name in code)
+    return frozenset(file for file, named in ASKED_FOR.items() if named.search(code))
 
 
 def with_addresses(text: str, chinese: bool = False, folder: str = CHAPTERS.name) -> str:

@@ -148,7 +148,8 @@ def test_only_who_asks_for_the_second_trained_model_carries_it(wheel, tmp_path):
     with zipfile.ZipFile(io.BytesIO(self_contained.carried(wheel))) as archive:
         assert whole - set(archive.namelist()) == {twin}
     chapter = tmp_path / "chapter.ipynb"
-    for source, files in (('living_model("twin")', {twin}), ("living_model()", set())):
+    tables = [(f"for name in {table}:\n    pass", {twin}) for table in ("moving.READERS", "neurons.PAIRS.items()")]
+    for source, files in (*tables, ('living_model("twin")', {twin}), ("living_model()", set())):
         cells = [nbformat.v4.new_markdown_cell('its "twin"'), nbformat.v4.new_code_cell(source)]
         nbformat.write(nbformat.v4.new_notebook(cells=cells), chapter)
         assert self_contained.asked_for(chapter) == files
