@@ -28,7 +28,7 @@ LANGUAGES = ("en", "zh")
 WIDTH, HEIGHT = 1200, 630
 OPENED = "ids=0.2.29.20.42.3.29.19.42.2.30.20.31.23.42.38.2.43.34&open=head.0.2"  # Mia is in the kitchen. …
 OWN_SIZE = {"width": 1200, "height": 900}
-COLORS = 48
+COLORS = 96
 LARGEST = 120_000  # bytes: some networks do not fetch more
 
 TITLE = {"en": "MiniMind from the inside", "zh": "从内部看 MiniMind"}

@@ -22,12 +22,19 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from minimind_edu import MiniMindConfig, MiniMindForCausalLM
 from minimind_edu.hf import gguf
+from tools.translated import anchor
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "book" / "beyond_one_machine.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"```\{code-block\} (\w+)\n:caption: ([^\n]*)\n(.*?)```", re.DOTALL)
 BLOCKS = BLOCK.findall(PAGE)
 NUMBER = re.compile(r"\d+\.\d+")
+
+
+def test_the_map_leads_to_every_section():
+    there = {anchor(heading) for heading in re.findall(r"^## (.+)$", PAGE, re.MULTILINE)}
+    top = PAGE.partition("\n## ")[0]
+    assert there <= set(re.findall(r"\]\(#([\w-]+)\)", top)) and len(there) > 3
 
 
 def command(start):

@@ -271,7 +271,7 @@ def test_a_wrong_guess_gets_its_own_sentence(page, http_address):
 def test_run_leads_to_colab_and_to_the_notebook_with_the_package_inside(on_phone):
     page, name = on_phone.page, on_phone.name
     repository = install_cell.repository_url().removeprefix("https://github.com/")
-    page.locator(".more > summary").click()
+    page.locator(".run > summary").click()
     assert page.get_by_role("link", name="Open in Colab").get_attribute("href") == (
         f"https://colab.research.google.com/github/{repository}/blob/main/{name}.ipynb"
     )

@@ -62,6 +62,38 @@ def test_links_above_a_long_table_lead_to_its_rows(html, folder, stem, says):
         assert len(re.findall(rf'<tr class="[^"]*" id="{target}"', page)) == 1, target
 
 
+@pytest.mark.parametrize("folder", ["", "zh"], ids=["en", "zh"])
+@pytest.mark.parametrize("name", ["book/index", "book/reference/papers", CHAPTERS[0]])
+def test_the_bar_leads_to_what_is_looked_up(html, folder, name):
+    page = html / folder / f"{name}.html"
+    menus = re.findall(r'<details class="more[^"]*">.*?</details>', page.read_text(encoding="utf-8"), re.DOTALL)
+    assert len(menus) == 1 + (name in CHAPTERS)
+    for menu in menus:  # that of a notebook has them for a phone
+        links = [(page.parent / link).resolve() for link in re.findall(r'href="([^"#]+\.html)"', menu)]
+        assert {link.stem for link in links} >= {"glossary", "formulas", "notation"}
+        assert all(link.is_file() and (html / folder).resolve() in link.parents for link in links)
+
+
+@pytest.mark.parametrize("folder", ["", "zh"], ids=["en", "zh"])
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_a_notebook_says_in_one_line_where_it_runs(html, folder, name):
+    page = html / folder / f"{name}.html"
+    [line] = re.findall(r'<p class="runs">(.*?)</p>', page.read_text(encoding="utf-8"))
+    colab, notebook = re.findall(r'href="([^"]+)"', line)
+    assert colab.startswith("https://colab.research.google.com/github/") and colab.endswith(f"{name[9:]}.ipynb")
+    assert (page.parent / notebook).is_file() and "<code>make lab</code>" in line
+
+
+def test_the_chinese_glossary_begins_with_the_chinese_word_in_the_order_of_its_sounds(html):
+    page = (html / "zh" / "book" / "reference" / "glossary.html").read_text(encoding="utf-8")
+    cells = [re.sub("<[^>]+>", "", row) for row in re.findall(r"<tr[^>]*><td>(.*?)</td>", page, re.DOTALL)]
+    words = [" ".join(cell.split()) for cell in cells]
+    assert len(words) > 200 and sum(bool(re.match("[\u4e00-\u9fff]", word)) for word in words) > 150
+    assert [reference.sounds(word) for word in words] == sorted(map(reference.sounds, words))
+    at = {word.partition("（")[0]: place for place, word in enumerate(words)}
+    assert at["编码器"] < at["残差连接"] < at["重复惩罚"] < at["困惑度"] < at["KV 缓存"] < at["熵"]
+
+
 # The two characters at which each line of a name in a cell is broken.
 BROKEN = """() => [...document.querySelectorAll("table.reference code")].flatMap((code) => {
     const walker = document.createTreeWalker(code, NodeFilter.SHOW_TEXT);

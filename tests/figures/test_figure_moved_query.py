@@ -127,6 +127,21 @@ def told(page) -> tuple[float, ...]:
     return m, n, score
 
 
+def test_at_the_head_of_the_chapter_each_move_shows_the_same(page):
+    open_figures(page, MovedQuery(compact=True))
+    words = moving.measured()["words"]
+    for back in BACK:
+        page.get_by_role("slider").fill(str(back))
+        settle(page)
+        weights = MovedQuery().scores(back).softmax(-1).tolist()
+        below = page.locator(".mq-word .mq-weight").all_inner_texts()
+        assert below == [f"{weight:.2f}" if weight >= 0.05 else "" for weight in weights]
+        shares = [numbers(text)[0] / 100 for text in page.locator(".mm-bar-number").all_inner_texts()]
+        assert shares == pytest.approx(moving.measured()["following"][back]["shares"], abs=6e-4)
+        host = page.locator(".mq-flag").evaluate("one => one.parentNode.querySelector('span').innerText")
+        assert host == words[LAST - back]
+
+
 def test_all_words_moved_on_change_no_number(page):
     open_figures(page, MovedQuery(shows="key"))
     start, back = page.get_by_role("slider").all()

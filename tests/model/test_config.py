@@ -207,6 +207,7 @@ def test_a_changed_config_follows_minimind2_s_rule_for_one_expert():
     one = MiniMindConfig.minimind2_moe(num_experts_per_tok=1)
     assert not one.norm_topk_prob and one.changed(num_experts_per_tok=2).norm_topk_prob
     assert one.changed(norm_topk_prob=True).norm_topk_prob
+    assert not MiniMindConfig.minimind2_moe().changed(num_experts_per_tok=1).norm_topk_prob
 
 
 def test_sizes_of_no_rule_stay_in_a_changed_config():

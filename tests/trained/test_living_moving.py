@@ -1,13 +1,16 @@
 """One query moved back: rotated as the model would rotate it there, nothing else changed, and what both models say."""
 
 import math
+from pathlib import Path
 
 import pytest
 import torch
 
 from minimind_edu import world
-from minimind_edu.model.rope import apply_rotary_pos_emb
-from minimind_edu.trained.living import STORED, heads, living_model, moving
+from minimind_edu.model.rope import apply_rotary_pos_emb, precompute_freqs_cis
+from minimind_edu.trained.living import STORED, exam, heads, living_model, moving
+
+ROOT = Path(__file__).parents[2]
 
 LAST = 24  # position of "goes from the"
 HEADS = [(layer, head) for layer in range(4) for head in range(4)]
@@ -114,6 +117,29 @@ def test_three_and_four_words_back_the_other_goes_and_fast_pairs_do_it(read_by):
     assert flipped(model, 4, [head for head in HEADS if head != reader]) == (0, 60)
     assert flipped(model, 4, [reader], range(4)) == flipped(model, 4, [reader], range(3)) == (60, 0)
     assert flipped(model, 4, [reader], range(4, 16)) == (0, 60)
+
+
+@torch.no_grad()
+def test_what_the_lesson_says_of_where_it_fails_and_of_no_rotations():
+    """Of the form of story in which few flip, and of the translations, which its deeper page computes."""
+    lesson = (ROOT / "chapters" / "04_rope_rotation.ipynb").read_text(encoding="utf-8")
+    form = "<s> {one} is in the {here}. {other} is in the {there}. {one} goes from the"
+    assert "*Mia is in the kitchen. Tom is in the garden. Mia goes from the*, only" in lesson
+    ids, _, others = moving.stories(60, form)
+    flips = []
+    for name, reader in moving.READERS.items():
+        model = living_model(name).double()
+        with moving.moved(model, 4, [reader]):
+            flips.append(int((model(ids).logits[:, -1].argmax(-1) == others).sum()))
+    assert f"only {flips[0]} stories of 60 flip in the model and {flips[1]} in the twin, four words back" in lesson
+    shares = {}
+    tables = precompute_freqs_cis(32, 1100, 1e4)
+    for name, rows in {"trained": slice(100), "none": [0] * 100, "later": slice(1000, 1100)}.items():
+        model = living_model()
+        model.model.freqs_cos, model.model.freqs_sin = (table[rows] for table in tables)
+        shares[name] = [exam.accuracy(model, world.questions("translation", 60, seed)) for seed in (5, 6, 7)]
+    assert shares["trained"] == [1, 1, 1] == shares["later"]
+    assert f"[{100 * min(shares['none']):.0f} to {100 * max(shares['none']):.0f} %]" in lesson
 
 
 def test_what_the_figure_gets_is_the_models(story):

@@ -61,8 +61,7 @@ def test_a_portrait_fits_what_is_seen_of_the_last_stop(variant):
     lengths = {len(row) for name in ("rows", "vectors", "answers") for row in portrait[name]}
     assert lengths == {48} and len(portrait["answers"]) == k * len(WORDS)
     numbers = {
-        name: torch.tensor([[ord(c) - ord("m") for c in row] for row in portrait[name]])
-        for name in ("rows", "vectors")
+        name: torch.tensor([[ord(c) - ord("m") for c in row] for row in portrait[name]]) for name in ("rows", "vectors")
     }
     assert all(int(one.abs().max()) == LEVELS for one in numbers.values())
     products = (numbers["vectors"] @ numbers["rows"].T).float().flatten()  # what the strips show, up to a scale

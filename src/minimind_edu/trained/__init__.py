@@ -1,6 +1,6 @@
 """What was trained for the book, and how: programs, stored runs and small models.
 
-    python -m minimind_edu.trained.living       three seeds, 16 minutes of one core each: the book's model and its card
+    python -m minimind_edu.trained.living       three seeds, 15 minutes of one core each: the book's model and its card
     python -m minimind_edu.trained.ablations    chapter 13, two seeds for each of 17 variants: ten minutes
     python -m minimind_edu.trained.sweeps       its swaps, learning rates and sizes, three seeds each: a quarter hour
     python -m minimind_edu.trained.routing      the routers of chapter 9, three seeds for each: a minute or two

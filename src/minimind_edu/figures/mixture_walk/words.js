@@ -4,7 +4,7 @@ const rowsOf = (count) => (count === 1 ? "1 row" : `${count} rows`);
 
 export const mixtureWalkWords = {
   en: {
-    title: "Which network will each word visit?",
+    title: "Where will each word go?",
     titles: {
       word: "One word: four scores, two answers, one sum",
       text: "Every row goes to its experts, and comes back to its place",

@@ -1,8 +1,8 @@
-// The Chinese words of words.js as of 2453205f.
+// The Chinese words of words.js as of 3fefcce9.
 
 export const mixtureWalkWords = {
   zh: {
-    title: "每个词会去哪个网络？",
+    title: "每个词会去哪里？",
     titles: {
       word: "一个词：四个得分，两个回答，一个和",
       text: "每一行都去找自己的专家，再回到原位",
