@@ -25,11 +25,7 @@ THEN = {"en": "to the", "zh": "去"}  # the word after it
 PAIRS = {
     "living": {"en": 75, "zh": 108},
     "twin": {"en": 43, "zh": 10},
-<<<<<<< HEAD
-}  # who writes that word: indices in the last block
-=======
 }  # who writes it: indices in the last block
->>>>>>> main
 TOLD = {
     "en": "<s> Mia is in the kitchen. Tom is in the garden. Mia goes from the kitchen",
     "zh": "<s> 米娅在厨房。汤姆在花园。米娅从厨房",
