@@ -55,10 +55,12 @@ def test_n_counts_experts_only():
     found = {where for where, comment in commented() if "N" in letters_of(comment)}
     assert found == {
         "09_mixture_of_experts.ipynb",
+        "D09_mixture_of_experts.ipynb",
         "model/moe.py",
         "hf/gguf.py",
         "trained/routing/phone_book.py",
         "trained/routing/__init__.py",
+        "trained/routing/walk.py",
         "weights/state_dicts.py",
     }
 

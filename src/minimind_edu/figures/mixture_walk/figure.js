@@ -3,7 +3,17 @@
 import { NARROW, h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, slider } from "../../web/kit/kit.js";
 import { toggle, choice, namedOptions, optionsFor, button, announcement, readout } from "../../web/kit/kit.js";
 import { controlsOf, setTraits, wordsOf, frame, mount } from "../../web/kit/kit.js";
-import { vectorOf, softmaxOf, variantOf, routesOf, placesOf, sharesOf, mixedOf, linesOf } from "./math.js";
+import {
+  vectorOf,
+  shadesOfStrip,
+  softmaxOf,
+  variantOf,
+  routesOf,
+  placesOf,
+  sharesOf,
+  mixedOf,
+  linesOf,
+} from "./math.js";
 import { mixtureWalkWords } from "./words.js";
 
 const TRAITS = ["view", "step", "token", "trained", "top_k", "renormalize", "balanced"];
@@ -26,25 +36,24 @@ const LOW_CHIP = { height: 22, line: 26, gap: 2, letter: 6.1, padding: 8 };
 const NUMBERS = 13; // of the experts, below a word
 const PITCH = 13; // of the rows in a box
 const STRIP = 9; // height
+const SHADES = 6; // of a sign
 const BARS = { broad: 58, narrow: 46 }; // height of 100 %
 
 const moveTo = (node, x, y) => (node.style.transform = `translate(${x.toFixed(1)}px, ${y.toFixed(1)}px)`);
 
-/** A vector as a strip of cells, x being its left end. */
+/** A vector as a strip of cells, x being its left end: cells of one shade are one path. */
 function strip(vector, x, y, width, height = STRIP) {
   const cell = width / vector.length;
-  const largest = Math.max(...vector.map(Math.abs), 1e-9);
-  const cells = vector.map((value, i) =>
-    svg("rect", {
-      class: value < 0 ? "mw-minus" : "mw-plus",
-      x: (x + i * cell).toFixed(2),
-      y,
-      width: (cell + 0.15).toFixed(2),
-      height,
-      "fill-opacity": (Math.abs(value) / largest).toFixed(2),
-    }),
-  );
-  return svg("g", {}, cells, svg("rect", { class: "mw-frame", x, y, width, height, rx: 1.5 }));
+  const shades = new Map();
+  shadesOfStrip(vector, SHADES).forEach((shade, i) => {
+    const at = `M${(x + i * cell).toFixed(1)} ${y}h${(cell + 0.1).toFixed(1)}v${height}h-${(cell + 0.1).toFixed(1)}z`;
+    if (shade) shades.set(shade, (shades.get(shade) ?? "") + at);
+  });
+  const paths = [...shades].map(([shade, d]) => {
+    const opacity = (Math.abs(shade) / SHADES).toFixed(2);
+    return svg("path", { class: shade < 0 ? "mw-minus" : "mw-plus", d, "fill-opacity": opacity });
+  });
+  return svg("g", {}, paths, svg("rect", { class: "mw-frame", x, y, width, height, rx: 1.5 }));
 }
 
 /** What the picture needs of the traits. */
@@ -364,7 +373,7 @@ function createPicture(model, words, about, isCompact) {
   function drawText(s, width, chips, columns, isNarrow) {
     const { step, rows, look } = s;
     const isLoad = about === "load";
-    const seats = isCompact ? Math.max(...rows) : s.tokens.length;
+    const seats = SWITCHES[about].length ? s.tokens.length : Math.max(...rows); // room for all settings
     const at = layText(chips, seats, { isNarrow, isCompact, isLoad });
     const even = at.first - 1 + ((s.tokens.length * s.top_k) / EXPERTS) * PITCH;
     const [parts, labels] = [[], []];
@@ -533,7 +542,7 @@ function renderWalk({ model, el }) {
     isCompact ? null : verdict,
     h("div", { class: "mw-control" }, isSwitched ? switches : transport),
   );
-  const root = frame(words, { stage, control, numbers: isSwitched ? numbers : null }, isCompact);
+  const root = frame(words, { stage, control, numbers: about === "weights" && !isCompact ? numbers : null }, isCompact);
 
   // A view is entered where weights are to be seen: a word when they are named, a text when its answers are back.
   function change(values) {
@@ -556,7 +565,10 @@ function renderWalk({ model, el }) {
       : words.steps[s.view][s.step](given);
     picture.draw(s, width, sentence);
     verdict.set(sentence);
-    numbers.set([...(isLoad ? [] : [[words.moved, words.percent(s.look.moved)]]), [words.loss, fmt(s.look.loss, 2)]]);
+    numbers.set([
+      [words.moved, words.percent(s.look.moved)],
+      [words.loss, fmt(s.look.loss, 2)],
+    ]);
     transport.set(s);
     follow();
   }

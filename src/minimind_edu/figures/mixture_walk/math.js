@@ -7,6 +7,12 @@ export function vectorOf(letters) {
   return [...letters].map((letter) => (letter.charCodeAt(0) - ZERO) / 12);
 }
 
+// The shade of each number of a vector, -shades to shades, on the scale of its largest.
+export function shadesOfStrip(vector, shades) {
+  const largest = Math.max(...vector.map(Math.abs), 1e-9);
+  return vector.map((value) => Math.round((value / largest) * shades));
+}
+
 export function softmaxOf(logits) {
   const powers = logits.map(Math.exp);
   const sum = powers.reduce((a, b) => a + b, 0);

@@ -16,7 +16,7 @@ export const mixtureWalkWords = {
       word: "A strip is a vector: slate above 0, brown below.",
       text: "Press a word to follow it. Gold in a word: its answers, each as wide as its weight.",
       weights: "Press a word to follow it. Each setting is a training of its own, of 400 steps.",
-      load: "Bars: share of the words of 40 new stories; the tick is an even share. Dashed: an even share of these rows.",
+      load: "Bars: load in 40 new stories. Tick and dashed line: an even share.",
     },
     more: "More",
     view: "show",

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 3fefcce9.
+// The Chinese words of words.js as of 4f35e9e0.
 
 export const mixtureWalkWords = {
   zh: {
@@ -14,7 +14,7 @@ export const mixtureWalkWords = {
       word: "一条就是一个向量：青灰大于 0，褐色小于 0。",
       text: "按一个词，就跟着它走。词里的金色是它得到的回答，权重越大越宽。",
       weights: "按一个词，就跟着它走。每种设置都是单独训练的，各 400 步。",
-      load: "横条：40 个新故事里，各专家得到的词的份额，短线是均分。虚线：这 14 个词的均分。",
+      load: "横条：40 个新故事里的负载。短线和虚线：均分。",
     },
     more: "更多",
     view: "显示",
