@@ -14,7 +14,7 @@ const TO_THE = "to the";
 const THEN = "去";
 const BARS = 3;
 const EDGE = 9; // half a slider's thumb: its ends are so far from those of the picture
-const PLANE = { left: 50, right: 9, top: 8, bottom: 34 };
+const PLANE = { left: 38, right: 9, top: 22, bottom: 34 };
 const STEP = 3; // pixels of a region's cells
 const AXES = {
   two: {
@@ -172,11 +172,7 @@ function createPlane(words, shows, move) {
       axes,
       labels,
       textAt((PLANE.left + scale.right) / 2, scale.floor + 29, across_, { anchor: "middle" }),
-      svg(
-        "g",
-        { transform: `translate(10 ${(PLANE.top + scale.floor) / 2}) rotate(-90)` },
-        textAt(0, 0, up, { anchor: "middle" }),
-      ),
+      textAt(2, 12, up),
     );
     const placeOf = ([gate, upward, one, two]) => (shows === "two" ? [one, two] : [gate, upward]);
     const dotOf = (cls, r) => (row) => {
