@@ -37,23 +37,23 @@ const NUMBERS = 13; // of the experts, below a word
 const PITCH = 13; // of the rows in a box
 const STRIP = 9; // height
 const SHADES = 6; // of a sign
-const BARS = { broad: 58, narrow: 46 }; // height of 100 %
+const BARS = { broad: 50, narrow: 46 }; // height of 100 %
 
 const moveTo = (node, x, y) => (node.style.transform = `translate(${x.toFixed(1)}px, ${y.toFixed(1)}px)`);
 
 /** A vector as a strip of cells, x being its left end: cells of one shade are one path. */
 function strip(vector, x, y, width, height = STRIP) {
-  const cell = width / vector.length;
   const shades = new Map();
   shadesOfStrip(vector, SHADES).forEach((shade, i) => {
-    const at = `M${(x + i * cell).toFixed(1)} ${y}h${(cell + 0.1).toFixed(1)}v${height}h-${(cell + 0.1).toFixed(1)}z`;
-    if (shade) shades.set(shade, (shades.get(shade) ?? "") + at);
+    if (shade) shades.set(shade, `${shades.get(shade) ?? ""}M${i} 0h1.1v1H${i}z`);
   });
   const paths = [...shades].map(([shade, d]) => {
     const opacity = (Math.abs(shade) / SHADES).toFixed(2);
     return svg("path", { class: shade < 0 ? "mw-minus" : "mw-plus", d, "fill-opacity": opacity });
   });
-  return svg("g", {}, paths, svg("rect", { class: "mw-frame", x, y, width, height, rx: 1.5 }));
+  const scaled = `translate(${x.toFixed(1)} ${y}) scale(${(width / vector.length).toFixed(3)} ${height})`;
+  const frame = svg("rect", { class: "mw-frame", x, y, width, height, rx: 1.5 });
+  return svg("g", {}, svg("g", { transform: scaled }, paths), frame);
 }
 
 /** What the picture needs of the traits. */
@@ -129,7 +129,7 @@ function layWord(chips, isNarrow, isWhole) {
   const bars = BARS[isNarrow ? "narrow" : "broad"];
   const top = chips.lines * chips.size.line + 6;
   const y = { vector: top + 18 };
-  y.copy = y.vector + STRIP + 18;
+  y.copy = y.vector + STRIP + 14;
   y.row = y.copy + STRIP + 15;
   y.product = y.row + STRIP + 4;
   y.logit = y.product + STRIP + 14;
@@ -252,10 +252,10 @@ function createPicture(model, words, about, isCompact) {
       textAt(width / 2 + inner / 2 + 8, y.vector + STRIP, isNarrow ? "" : words.vector(s.tokens[token])),
       svg("g", { "data-sym": "stream" }, strip(vector, x0, y.vector, inner)),
     ];
-    const fork = y.vector + STRIP + 9;
+    const fork = y.vector + STRIP + 7;
     const ends = Array.from(
       { length: EXPERTS },
-      (_, i) => `M${width / 2} ${fork - 9}V${fork}H${columns.middle(i)}V${y.copy}`,
+      (_, i) => `M${width / 2} ${fork - 7}V${fork}H${columns.middle(i)}V${y.copy}`,
     );
     if (step >= 1) parts.push(svg("path", { class: "mm-level mw-fork", d: ends.join("") }));
     for (let i = 0; i < EXPERTS; i++) {
