@@ -28,6 +28,7 @@ TRANSLATED = """
   const foreign = (word) => {
     if (typeof word === "string") return word.replace(/\\p{L}+/gu, "字");
     if (typeof word === "function") return (...given) => foreign(word(...given));
+    if (typeof word === "number") return word; // which language of the world is the page's
     if (Array.isArray(word)) return word.map(foreign);
     return Object.fromEntries(Object.entries(word).map(([name, inner]) => [name, foreign(inner)]));
   };

@@ -122,9 +122,10 @@ def open_with_figure(app: Sphinx, doctree: nodes.document) -> None:
         return
     title = next(doctree.findall(nodes.title))
     if chapter is None:
-        next(one for one in doctree.findall(nodes.raw) if host.figures_in(one.astext()))["opening"] = True
-        questions = next(doctree.findall(nodes.enumerated_list))  # the strip fills as they are answered
-        questions.parent.insert(questions.parent.index(questions), nodes.raw("", face(), format="html"))
+        for figure in [one for one in doctree.findall(nodes.raw) if host.figures_in(one.astext())][:1]:
+            figure["opening"] = True
+        for questions in [*doctree.findall(nodes.enumerated_list)][:1]:  # the strip fills as they are answered
+            questions.parent.insert(questions.parent.index(questions), nodes.raw("", face(), format="html"))
         return
     node = raw(*chapter.opening)
     node["opening"] = True

@@ -84,8 +84,8 @@ def unrotated(model: MiniMindForCausalLM, ids: Tensor, reader: Head = READERS["l
 
 
 def stories(count: int, form: str = FORM, seed: int = 4) -> tuple[Tensor, Tensor, Tensor]:
-    """Stories of one form with other people, rooms and things, all as long: ids [N, S], and of each story the room of
-    the one who goes and the other's room, [N] each.
+    """Stories of one form with other people, rooms and things, all as long: ids [B, S], and of each story the room of
+    the one who goes and the other's room, [B] each.
 
     The form names `{one}`, who goes, `{here}`, `{other}` and `{there}`, and may name `{thing}`, `{things}` and a third
     room, `{third}`.

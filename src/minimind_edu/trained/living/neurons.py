@@ -36,12 +36,12 @@ LOWEST, HIGHEST = -200, 60  # activations among which it is looked for where the
 
 
 class Read(NamedTuple):
-    """What the network of a block computes at N positions, and how the model ends there."""
+    """What the network of a block computes at some places, and how the model ends there."""
 
-    gate: Tensor  # [N, I], before SiLU
-    up: Tensor  # [N, I]
-    active: Tensor  # [N, I], SiLU(gate) times up: the activations
-    stream: Tensor  # [N, E], after the last block: what the last norm gets
+    gate: Tensor  # [places, I], before SiLU
+    up: Tensor  # [places, I]
+    active: Tensor  # [places, I], SiLU(gate) times up: the activations
+    stream: Tensor  # [places, E], after the last block: what the last norm gets
 
 
 def network(model: MiniMindForCausalLM, layer: int = -1) -> FeedForward:
@@ -63,7 +63,7 @@ def after(ids: Tensor, word: str) -> Tensor:
 
 @torch.no_grad()
 def read(model: MiniMindForCausalLM, ids: Tensor, where: Tensor, layer: int = -1) -> Read:
-    """What the network of a block computes while a model reads ids [B, S], at the N places of `where`, [B, S]."""
+    """What the network of a block computes while a model reads ids [B, S], at the places of `where`, [B, S]."""
     mlp, seen = network(model, layer), []
     hooks = [
         part.register_forward_hook(lambda _, given, out: seen.append(out)) for part in (mlp.gate_proj, mlp.up_proj)
@@ -81,11 +81,11 @@ def read(model: MiniMindForCausalLM, ids: Tensor, where: Tensor, layer: int = -1
 
 @torch.no_grad()
 def logits_held(model: MiniMindForCausalLM, last: Read, held: Mapping[int, Tensor | float]) -> Tensor:
-    """The logits [N, V] after these positions if neurons, by index, are held at other activations [N], or at one.
+    """The logits [settings, V] after these positions if neurons, by index, are held at other activations, or at one.
 
     Nothing follows the network of the last block but a norm and the head, so nothing else has to run again.
     """
-    stream, down = last.stream, network(model).down_proj.weight  # [N, E], [E, I]
+    stream, down = last.stream, network(model).down_proj.weight  # [places, E], [E, I]
     for i, active in held.items():
         stream = stream + (active - last.active[:, i])[:, None] * down[:, i]
     return model.lm_head(model.model.norm(stream))
@@ -159,7 +159,7 @@ def measured() -> dict[str, Any]:
 
 
 def _rounded(last: Read, pair: list[int]) -> list[list[float]]:
-    """Gate and up of the first neuron to a tenth, and the activations of both to a whole number, [N][4]."""
+    """Of each setting, gate and up of the first neuron to a tenth, and both activations to a whole number."""
     columns = (last.gate[:, pair[0]], last.up[:, pair[0]], *(last.active[:, i] for i in pair))
     rows = torch.stack(columns, dim=1).tolist()
     return [[round(gate, 1), round(up, 1), round(first), round(second)] for gate, up, first, second in rows]
