@@ -4,6 +4,7 @@ The address of the published book and of the repository come from `_config.yml`;
 order and titles from the notebooks, and their questions from the front page. README.zh.md gets the same in Chinese.
 """
 
+import argparse
 import re
 import sys
 from pathlib import Path
@@ -72,8 +73,9 @@ def files() -> dict[Path, str]:
     return made | {ROOT / "CITATION.cff": cited(read("CITATION.cff"), install_cell.repository_url(), base)}
 
 
-def main() -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Write them, and say what changed."""
+    argparse.ArgumentParser(prog="python -m tools.readme", description="Write the READMEs anew.").parse_args(arguments)
     for path, text in files().items():
         print(f"{path.name}: {'written' if write(path, text) else 'unchanged'}")
     return 0

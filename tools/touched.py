@@ -55,7 +55,7 @@ RULES = (
          about="test_book_chinese.py", word="{name}", translation="{name}"),
     Rule("a reference table", r"(?:zh/)?book/reference/(?P<name>\w+)\..+|tools/corrections\.py",
          tests="test_reference.py test_book_reference.py test_search.py", translation="*"),
-    Rule("words of all pages", r"zh/\w+\.\w+|README(?:\.zh)?\.md|book/\w+(?:\.zh)?\.png|_toc\.yml|_config\.yml",
+    Rule("words of all pages", r"zh/\w+\.\w+|README(?:\.zh)?\.md|book/\w+(?:\.zh)?\.(?:png|gif)|_toc\.yml|_config\.yml",
          tests="test_translation.py test_translated.py", translation="*"),
     Rule("a still", r"book/stills/.+", tests="test_stills.py test_stored.py"),
     Rule("the theme", r"book/(?:theme|assets|scripts)/.+|src/minimind_edu/web/fonts/.+",

@@ -150,6 +150,8 @@ def test_numbers_about_the_book_are_counted():
     stored += [one for runs in sweeps.runs().values() for one in runs]
     stored += [one for runs in copying.results().values() for one in runs]
     stored += json.loads(phone_book.RECALLED.read_text(encoding="utf-8"))
+    longer = json.loads(phone_book.LONGER.read_text(encoding="utf-8"))
+    stored += [None] * facts.seeds(longer)
     stored += [one for steps in sharing.STEPS for runs in sharing.runs(steps).values() for one in runs]
     assert facts.FACTS["trainings"]() == len(stored)
 

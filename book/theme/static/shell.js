@@ -294,8 +294,8 @@
   ["pointerover", "pointerout", "focusin", "focusout"].forEach((type) => document.addEventListener(type, light));
 
   // Figures. The state of each is kept for the next visit, can be handed on as an address, and can be set by a link in
-  // the text: [40](figure:rotation_dials?query_position=40) sets the nearest one of its kind, rotation_dials#2 the second
-  // on the page. A number in such a link can be dragged, and follows.
+  // the text: [40](figure:rotation_dials?query_position=40) sets the nearest one of its kind, rotation_dials#2 the
+  // second on the page. A number in such a link can be dragged, and follows.
   const CHANGED = "minimind-figure-changed";
   const SET = "minimind-figure-set";
   const page = location.pathname.split("/").slice(-2).join("/");

@@ -1,4 +1,4 @@
-// The theme of the page, that of the system until somebody chooses another: a button turns it, and the browser keeps it.
+// The theme of the page, that of the system until somebody chooses another by a button, which the browser keeps.
 
 import { h, svg } from "../web/kit/kit.js";
 

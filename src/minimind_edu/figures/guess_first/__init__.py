@@ -84,4 +84,4 @@ class GuessFirst(Figure):
         return {"layers": config.num_hidden_layers, "heads": config.num_attention_heads, "parameters": count}
 
     def _summary(self) -> tuple[str, list[tuple[str, str]]]:
-        return f"A story, “{asked(0, 0)}”, and three answers to guess from: {', '.join(PLACES)}.", []
+        return f"A story, “{asked(0, 0)}”, and three answers to guess from:", [(place, "?") for place in PLACES]

@@ -17,7 +17,8 @@ export const guessFirstWords = {
     guess: (place) => `Guess: ${place}`,
     yours: ["your ", "guess"],
     bar: (word, share, before, isYours) =>
-      `${word}: ${percent(share)}${before === null ? "" : `, before ${percent(before)}`}${isYours ? ", your guess" : ""}`,
+      `${word}: ${percent(share)}${before === null ? "" : `, before ${percent(before)}`}` +
+      (isYours ? ", your guess" : ""),
     rows: "Where is the drum?",
     blocks: "Four blocks of four heads: what each would say here",
     // for a phone, and what else there is room for

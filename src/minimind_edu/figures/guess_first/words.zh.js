@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 586a660b.
+// The Chinese words of words.js as of b1a596c6.
 
 const percent = (part) => {
   const value = 100 * part;

@@ -65,7 +65,7 @@ export function createStory(words, session, glossOf) {
   return { root, draw, tint };
 }
 
-/** The head that a press of the guide shows, small: its map, the words that it reads most as bars, the way to all of it. */
+/** The head that a press of the guide shows, small: its map, bars of what it reads most, the way to all of it. */
 export function createLens(words, session, reading) {
   const map = createHeadMap();
   const [title, list] = [h("p", { class: "ml-title" }), h("ol", { class: "st-list" })];

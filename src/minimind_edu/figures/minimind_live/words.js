@@ -152,7 +152,7 @@ export const minimindLiveWords = {
 
     tabs: { label: "What to do with it", write: "Write", head: "Head", break: "Break it", train: "Train" },
     noHead:
-      "Point at a head in the blocks below, and the words that it reads are tinted. Press 4 opens the one that matters.",
+      "Point at a head in the blocks below, and the words that it reads are tinted. Press 4 shows one that matters.",
     breaks: {
       silence: "Silence the head that knows where everybody is",
       long: (words) => `Go on past ${words} words`,

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of fd6d2c57.
+// The Chinese words of words.js as of f5e96ad1.
 
 const percentOf = (part) => {
   const value = 100 * part;

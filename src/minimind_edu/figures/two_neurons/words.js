@@ -12,9 +12,12 @@ export const twoNeuronsWords = {
       one:
         "Upper dots: the neuron's own activation at places left in this language, in 100 stories. " +
         "Lower dots: where the next word changes there; filled where it is “to the” now.",
-      two: "Filled dots: places left in English, in 100 stories. Rings: in Chinese. Shaded: “to the” follows in this story.",
+      two:
+        "Filled dots: places left in English, in 100 stories. Rings: in Chinese. " +
+        "Shaded: “to the” follows in this story.",
       inside:
-        "Filled dots: places left in English. Rings: in Chinese. Small dots: other places. Shaded: “to the” follows in this story.",
+        "Filled dots: places left in English. Rings: in Chinese. Small dots: other places. " +
+        "Shaded: “to the” follows in this story.",
     },
     more: "",
     picture: {

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 3442d93c.
+// The Chinese words of words.js as of d109e34b.
 
 export const twoNeuronsWords = {
   zh: {
