@@ -3,8 +3,8 @@
 globalThis.bookSearch = (() => {
   const STOP = new Set(
     (
-      "a about all an and any are as at be but by can could did do does for from get had has have how i if in into is " +
-      "it " +
+      "a about all an and any are as at be but by can could did do does for from get had has have how i if in into " +
+      "is it " +
       "its me mine my of on or our own shall should so than that the their them then there these they this to us was " +
       "we were what when where which who why will with would you your 的 了 吗 呢 怎么 怎样 如何 什么 是什么 为什么 有什么 哪些 我 自己 我的 自己的"
     ).split(" "),

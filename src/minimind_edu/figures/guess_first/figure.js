@@ -138,6 +138,7 @@ function renderGuessFirst({ model, el }) {
   const again = h("button", { type: "button", class: "st-link gf-again", onClick: () => become(start) }, words.again);
   const other = h("button", { type: "button", class: "mm-button" });
   const control = h("div", { class: "gf-presses" }, big, more, other, again);
+  let isAsked = false; // for the weights: an answer may still come
   let shown = null; // the head whose reading tints the story
 
   const isHeld = (head) => head && state.silenced.has(keyOf(head));
@@ -156,6 +157,7 @@ function renderGuessFirst({ model, el }) {
       state = { ...state, guess: next.guess };
       said.set(words.loading);
       draw();
+      isAsked = true;
       living = await loadLiving(model).catch(() => null);
       if (!living) return said.set(words.unavailable);
       if (mine !== telling) return undefined;
@@ -266,7 +268,7 @@ function renderGuessFirst({ model, el }) {
   const stage = h("div", { class: "mm-stage mm-column gf-stage" }, story, inside, places);
   const root = frame(words, { stage, control: [said, control] }, true);
   root.classList.add("gf-fig");
-  const parts = [{ release: () => model.off("msg:custom") }];
+  const parts = [{ release: () => isAsked && model.off("msg:custom") }];
   return mount(el, root, { model, traits: [], draw, boxes: [stage], parts });
 }
 
