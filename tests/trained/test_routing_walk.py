@@ -45,6 +45,8 @@ def test_a_short_training_begins_like_the_stored_one(variant):
     assert made[0]["loss"] == pytest.approx(stored[0]["loss"], abs=0.02)
     assert made[0]["loads"] == pytest.approx(stored[0]["loads"], abs=2)  # a word on the edge may go elsewhere
     assert set(made[1]) == set(stored[1])
+    total = torch.tensor(made[1]["weights"]).view(-1, variant[0]).sum(-1)
+    assert bool(((total - 100).abs() <= 1).all()) is variant[1], "the weights of a word add up to 1 if renormalized"
 
 
 @pytest.mark.parametrize("variant", [one for one in VARIANTS if not one[2]])
