@@ -194,10 +194,13 @@ def main() -> None:
     parser.add_argument("--longer", action="store_true", help="the largest book, more steps and other rates")
     given = parser.parse_args()
     into, results = stored.place(parser, given.into, LONGER if given.longer else RECALLED), []
-    todo = LONGER_RUNS if given.longer else [(kind, entries, seed) for entries, kind, seed in RUNS]
-    for one in todo:
-        results.append((longer if given.longer else run)(*one))
-        print(results[-1], flush=True)
+    if given.longer:
+        runs = itertools.starmap(longer, LONGER_RUNS)
+    else:
+        runs = (run(kind, entries, seed) for entries, kind, seed in RUNS)
+    for result in runs:
+        results.append(result)
+        print(result, flush=True)
     stored.write("[\n" + ",\n".join(map(json.dumps, results)) + "\n]\n", into)
 
 

@@ -34,14 +34,20 @@ SENTENCES = "Mia is in the hall. Tom is in the garden. where is Mia? in the hall
 LEVELS = 12
 
 
+def mixture_of(model: MiniMindForCausalLM) -> MoEFeedForward:
+    """The mixture of block 2."""
+    mixture = model.model.layers[BLOCK].mlp
+    assert isinstance(mixture, MoEFeedForward)
+    return mixture
+
+
 @torch.no_grad()
 def arrives(model: MiniMindForCausalLM) -> tuple[Tensor, MoEFeedForward]:
     """What the mixture of block 2 receives of SENTENCES, [T, E], a row for each token; and this mixture."""
-    mixture, seen = model.model.layers[BLOCK].mlp, []
+    mixture, seen = mixture_of(model), []
     hook = mixture.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
     model(torch.tensor([[world.BOS, *world.encode(SENTENCES)]], device=device_of(model)))
     hook.remove()
-    assert isinstance(mixture, MoEFeedForward)
     return seen[0][0, 1:], mixture  # without the first token, which says nothing
 
 
@@ -95,7 +101,7 @@ def looks_at(variant: tuple[int, bool, bool], recipe: Recipe = RECIPE) -> Iterat
     """Train one of VARIANTS; what is seen before and after each of STOPS, and at the end its portrait if it has one."""
     top_k, renormalize, balanced = variant
     model = new_model(SEED, config(top_k, balanced, renormalize)).eval()
-    first = model.model.layers[BLOCK].mlp.gate.weight.detach().clone()
+    first = mixture_of(model).gate.weight.detach().clone()
     seen = [look(model, first)]
 
     def after(step: int, _: float) -> None:
