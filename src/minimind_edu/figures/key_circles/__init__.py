@@ -47,9 +47,7 @@ class KeyCircles(Figure):
 
     def portrait(self) -> dict[str, Any]:
         """The stored training that the figure shows."""
-        [found] = [
-            one for one in self.stored["portraits"] if (one["width"], one["seed"]) == (self.width, self.seed)
-        ]
+        [found] = [one for one in self.stored["portraits"] if (one["width"], one["seed"]) == (self.width, self.seed)]
         return found
 
     def weights(self) -> Tensor:
