@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 0e5e9944.
+// The Chinese words of words.js as of a9e02f1e.
 
 export const headWiringWords = {
   zh: {
