@@ -263,6 +263,15 @@ TABLE = {
         controls=1,
         text=({"step": 40}, "TwoTables(step=40, tied=False)"),
     ),
+    "who_writes": Asked(
+        settings=[{"silent": head} for head in ("none", "1.2", "1.3", "4.1", "4.2")],
+        further=[
+            {"shows": "models", "model": "twin", "silent": "1.4"},
+            *({"shows": "words", "reader": reader} for reader in ("4.1", "4.2")),
+        ],
+        controls=16,
+        text=({"silent": "4.1"}, "WhoWrites(shows='writers', model='living', silent='4.1')"),
+    ),
 }
 ROWS = TABLE.items()
 
