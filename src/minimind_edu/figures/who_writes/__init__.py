@@ -45,7 +45,7 @@ class WhoWrites(Figure):
     def _summary(self) -> tuple[str, list[tuple[str, str]]]:
         states = self.stored["models"][self.model]["states"]
         shown = states[self.silent]
-        rows = list(zip(ROWS, (f"{value:.2f}" for value in shown["writes"]), strict=True))
+        rows = [(str(name), f"{value:.2f}") for name, value in zip(ROWS, shown["writes"], strict=True)]
         rows.append(("hall − kitchen, logits", f"{shown['lead']:.2f}"))
         rows.append(("with no head silenced", f"{states['none']['lead']:.2f}"))
         rows.append(("next word", f"{shown['word']}, {100 * shown['share']:.0f} %"))
