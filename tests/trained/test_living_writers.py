@@ -53,7 +53,7 @@ def test_the_words_of_a_head_add_up_to_what_it_writes(model, story):
 def test_the_five_writers_are_all_there_are(model, name):
     rows = writers.groups(name)
     assert len(rows) == 5 and sorted(sum(rows.values(), [])) == list(range(21))
-    assert rows["network"] == [writers.row_of(model, (3, 4))]
+    assert rows["network 4"] == [writers.row_of(model, (3, 4))]
 
 
 def test_stories_name_the_new_room_and_the_old_one():

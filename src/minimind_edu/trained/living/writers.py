@@ -79,18 +79,20 @@ def stories(count: int, form: str = FORM, seed: int = 4) -> tuple[Tensor, Tensor
 
 
 def groups(name: str) -> dict[str, list[int]]:
-    """The five writers that the figure shows of a model, each with its rows of `lead`."""
+    """The five writers that the figure shows of a model, by what they are called, each with its rows of `lead`."""
     model = living_model(name)
     layers, count = model.config.num_hidden_layers, model.config.num_attention_heads
-    shown = {"crosses": [CROSSES[name]], "moves": [*MOVERS[name]]}
-    rows = {writer: [row_of(model, head) for head in of_them] for writer, of_them in shown.items()}
-    named = sum(rows.values(), [])
+    crosses, moves = [row_of(model, CROSSES[name])], [row_of(model, head) for head in MOVERS[name]]
     all_heads = [row_of(model, (layer, head)) for layer in range(layers) for head in range(count)]
+    others = [row for row in all_heads if row not in crosses + moves]
     networks = [row_of(model, (layer, count)) for layer in range(layers)]
-    rows["network"] = networks[-1:]
-    rows["heads"] = [row for row in all_heads if row not in named]
-    rows["early"] = [0, *networks[:-1]]
-    return rows
+    return {
+        f"head {name_of(CROSSES[name])}": crosses,
+        f"head {' and '.join(map(name_of, MOVERS[name]))}": moves,
+        f"network {layers}": networks[-1:],
+        f"{len(others)} other heads": others,
+        "the rest": [0, *networks[:-1]],
+    }
 
 
 @torch.no_grad()
