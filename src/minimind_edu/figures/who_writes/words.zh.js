@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 00000000.
+// The Chinese words of words.js as of d77ee8a6.
 
 export const whoWritesWords = {
   zh: {
