@@ -9,9 +9,10 @@ from browser import open_figures
 from minimind_edu import world
 from minimind_edu.figures import SquareToRow
 from minimind_edu.figures.cache_stepper import call_sizes, token_passes
-from minimind_edu.figures.square_to_row import CHUNKS, EARLIER, HEAD, LAYER, PROMPT, READ, STORY, WRITTEN, measured
+from minimind_edu.figures.square_to_row import CHUNKS, HEAD, LAYER, PROMPT, READ, STORY, WRITTEN, measured
 from minimind_edu.model.broken_caches import BUGS, read
 from minimind_edu.trained.living import living_model
+from minimind_edu.trained.living.broken import EARLIER
 from minimind_edu.trained.living.heads import attention_weights
 
 MATH = "figures/square_to_row/math"

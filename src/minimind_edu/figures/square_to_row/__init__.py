@@ -16,11 +16,11 @@ from minimind_edu.device import one_thread
 from minimind_edu.figures.cache_stepper import IDENTICAL, call_sizes
 from minimind_edu.model.broken_caches import BUGS, read
 from minimind_edu.trained.living import living_model
+from minimind_edu.trained.living.broken import EARLIER
 from minimind_edu.web.base import Figure
 
 STORY = "<s> Mia is in the garden. Leo is in the attic."  # the prompt; the living model goes on with the words below
 WRITTEN = "the map is picked up by Leo in the"
-EARLIER = "<s> Tom is in the hall."  # what a cache that was not emptied still holds
 PROMPT, READ = 9, 14  # words of the prompt, and words that are read in all
 CHUNKS = (9, 3, 1)  # words of the prompt in a call
 LAYER, HEAD = 3, 1  # indices: head 4.2, whose last row reads the attic

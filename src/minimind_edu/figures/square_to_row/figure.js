@@ -13,12 +13,13 @@ const CHUNKS = [9, 3, 1];
 // Width of the words, gap between the tables, height of a row.
 const ROOMY = { word: 108, gap: 34, row: 18 };
 const TIGHT = { word: 107, gap: 15, row: 15 };
-const LOW = 16; // height of a row at the head of a chapter
+const LOW = 15.5; // height of a row at the head of a chapter
 const HEAD = 20; // the names of the tables
-const STRIPS = 20; // keys and values
+const STRIPS = 25; // keys and values
 const NUMBERS = 14; // of the keys, where a bug is about them
 const FOOT = 20;
-const STRIP = 7; // height
+const STRIP = 8; // height
+const PITCH = STRIP + 3; // so that their names keep apart
 const NAME = { cls: "mm-small mm-strong" }; // of a table
 const FAINT = 0.16; // opacity of a weight of 0
 
@@ -85,24 +86,25 @@ function createTables(words, isCompact) {
       ["k", "v"].forEach((kind, i) => {
         const bad = isWrong && (kind === "k" || t < s.earlier) ? " sr-bad" : "";
         const cls = isThere ? `sr-kept${isNew ? " sr-fresh" : ""}${bad}` : "sr-empty";
-        const box = { x, y: top + i * (STRIP + 2), width: (cell - 1).toFixed(2), height: STRIP, rx: 1 };
+        const box = { x, y: top + i * PITCH, width: (cell - 1).toFixed(2), height: STRIP, rx: 1 };
         parts.push(svg("rect", { ...box, class: cls, "data-tone": kind, "data-sym": kind }));
       });
       if (!showsNumbers || !isThere || t < s.earlier) continue;
       const given =
         s.bug === "again"
-          ? words.rotated(rotationsOf(position, s.prompt, s.chunk, s.total, s.calls, s.bug))
+          ? rotationsOf(position, s.prompt, s.chunk, s.total, s.calls, s.bug)
           : placeOf(position, s.prompt, s.chunk, s.total, s.bug, s.earlier);
       const looks = { anchor: "middle", cls: isWrong ? "mm-small sr-red" : "mm-small" };
       parts.push(textAt((from + (t + 0.5) * cell - 0.5).toFixed(1), y + 9, given, looks));
     }
     const name = (kind, i) =>
-      textAt(from - 4, top + i * (STRIP + 2) + 7, kind, {
+      textAt(from - 4, top + i * PITCH + 7, kind, {
         anchor: "end",
         tone: kind,
         sym: kind,
         cls: "mm-small mm-strong",
       });
+    if (showsNumbers) parts.push(textAt(from - 4, y + 9, words.numbers[s.bug], { anchor: "end" }));
     return [...parts, name("k", 0), name("v", 1)];
   }
 

@@ -38,6 +38,6 @@ export const squareToRowWords = {
     first: (call) => `Wrong since call ${call}.`,
     picture: (held, past) =>
       `Two tables of attention weights. Without a cache ${rowsOf(held)}, with one ${rowsOf(past)}.`,
-    rotated: (count) => `×${count}`,
+    numbers: { again: "×", offset: "pos." },
   },
 };

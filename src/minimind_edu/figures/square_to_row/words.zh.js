@@ -34,6 +34,6 @@ export const squareToRowWords = {
       `≠ 它${word === right ? `还是说“${word}”` : `说“${word}”，不是“${right}”`}；logits 最多差了 ${by}。`,
     first: (call) => `第 ${call} 次调用起就错了。`,
     picture: (held, past) => `两张注意力权重表。没有缓存 ${held} 行，有缓存 ${past} 行。`,
-    rotated: (count) => `×${count}`,
+    numbers: { again: "×", offset: "位置" },
   },
 };
