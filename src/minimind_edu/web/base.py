@@ -25,7 +25,8 @@ from minimind_edu.words import in_state, said
 WEB = Path(__file__).parent
 FOLDER = WEB.parent / "figures"
 FONTS = WEB / "fonts"  # of the book, that a page outside of it has inside
-ON_STAGE = ("inside", "minimind_live")  # the folders whose views of a model are those of stage/
+# the folders whose views of a model are those of stage/, and the styles of these views
+ON_STAGE = {"inside": ("style",), "minimind_live": ("style", "road"), "guess_first": ("road",)}
 _DIGITS = 6  # significant digits of a number on a page: more than any reader sees, fewer than machines disagree about
 
 _short = reprlib.Repr()
@@ -58,8 +59,8 @@ def shared_stylesheet() -> str:
 def own_stylesheet(name: str) -> str:
     """The CSS of the figure `name` alone, with that of the views that it shares."""
     folder = (FOLDER if name in figure_names() else WEB.parent) / name
-    folders = (WEB / "stage", folder) if name in ON_STAGE else (folder,)
-    return "".join((folder / "style.css").read_text(encoding="utf-8") for folder in folders)
+    paths = [*(WEB / "stage" / f"{part}.css" for part in ON_STAGE.get(name, ())), folder / "style.css"]
+    return "".join(path.read_text(encoding="utf-8") for path in paths)
 
 
 def rounded(value: Any, name: str = "value") -> Any:

@@ -70,7 +70,7 @@ export function createLens(words, session, reading) {
   const map = createHeadMap();
   const [title, list] = [h("p", { class: "ml-title" }), h("ol", { class: "st-list" })];
   const onClick = () => session.toggle({ part: "head", ...session.shown });
-  const open = h("button", { type: "button", class: "st-link", onClick }, words.openBelow);
+  const open = h("button", { type: "button", class: "mm-link", onClick }, words.openBelow);
   const lens = h("div", { class: "ml-lens" }, map.root, h("div", {}, title, list, open));
   const hint = h("p", { class: "ml-hint" }, words.noHead);
   const root = h("div", {}, hint, lens);
