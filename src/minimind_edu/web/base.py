@@ -18,7 +18,7 @@ from traitlets import Bool
 from minimind_edu.device import one_thread
 from minimind_edu.notebook import language, outputs_are_stored
 from minimind_edu.web import host, living_model, palette
-from minimind_edu.web.join import join
+from minimind_edu.web.join import join, styles
 from minimind_edu.web.traits import limits_of
 from minimind_edu.words import in_state, said
 
@@ -53,14 +53,13 @@ def module_source(name: str, language: str = "en") -> str:
 def shared_stylesheet() -> str:
     """The CSS that all figures share: the palette as variables, and the rules that use them."""
     colors = f".mm-fig, .minimind-figure {{ {palette.css_variables()} }}\n"
-    return colors + (WEB / "kit" / "figure.css").read_text(encoding="utf-8")
+    return colors + styles(WEB / "kit" / "figure.css")
 
 
 def own_stylesheet(name: str) -> str:
     """The CSS of the figure `name` alone, with that of the views that it shares."""
     folder = (FOLDER if name in figure_names() else WEB.parent) / name
-    paths = [*(WEB / "stage" / f"{part}.css" for part in ON_STAGE.get(name, ())), folder / "style.css"]
-    return "".join(path.read_text(encoding="utf-8") for path in paths)
+    return styles(*(WEB / "stage" / f"{part}.css" for part in ON_STAGE.get(name, ())), folder / "style.css")
 
 
 def rounded(value: Any, name: str = "value") -> Any:
