@@ -26,10 +26,10 @@ PART = ".ml-part, .st-head"
 PRESSES = ["ask", "other", "owner", "look", "silence", "translate", "write"]
 
 
-def said_after(story: str) -> torch.Tensor:
-    """The model's probabilities [V] of the next word."""
+def said_after(story: str, model=None) -> torch.Tensor:
+    """The probabilities [V] of the next word by the book's model, or by one of which something is silent."""
     with torch.no_grad():
-        return living_model()(torch.from_numpy(world.encode(f"<s> {story}"))[None]).logits[0, -1].softmax(-1)
+        return (model or living_model())(torch.from_numpy(world.encode(f"<s> {story}"))[None]).logits[0, -1].softmax(-1)
 
 
 def where_head() -> tuple[int, int]:
@@ -61,9 +61,9 @@ def test_what_the_presses_show_holds_in_the_language_of_the_page(language):
     right = [world.next_word_distribution(world.encode(f"<s> {text}")).argmax() for text in asked]
     assert [said_after(text).argmax().item() for text in asked] == right
     assert len({*right[:3]}) == 3, "three answers"
-    with torch.no_grad(), silenced(model, layer, head):
-        assert said_after(asked[0]).argmax() == right[2]
-        assert said_after(asked[3]).argmax() == right[3], "a translation does not need it"
+    with silenced(model, layer, head):
+        assert said_after(asked[0], model).argmax() == right[2]
+        assert said_after(asked[3], model).argmax() == right[3], "a translation does not need it"
 
 
 def test_the_page_goes_on_with_the_story_of_the_front_page():
@@ -281,8 +281,8 @@ def test_a_head_is_opened_and_silenced_and_what_is_lost_is_told(visit):
     assert visit.locator('.st-head[data-silent="true"]').count() == 1
     assert lens() == f"{named}, silent"
     model = living_model()
-    with torch.no_grad(), silenced(model, layer, head):
-        said = said_after(ASKED)
+    with silenced(model, layer, head):
+        said = said_after(ASKED, model)
     assert_bars_are_of(visit, said)
     visit.locator(".ml-lens button").click()
     assert not visit.locator(".ml-lens li").count() or not visit.locator(".ml-lens li").first.is_visible()
@@ -327,8 +327,9 @@ def test_a_head_of_the_road_falls_silent_and_comes_back_and_nothing_moves(visit)
     stop.click()
     assert visit.get_by_role("tab", name="Break").get_attribute("aria-selected") == "true", "what it reads stands there"
     assert visit.inner_text(".ml-lens .ml-title") == f"Block {layer + 1}, head {head + 1}, silent"
-    with torch.no_grad(), silenced(living_model(), layer, head):
-        assert_bars_are_of(visit, said_after(ASKED))
+    model = living_model()
+    with silenced(model, layer, head):
+        assert_bars_are_of(visit, said_after(ASKED, model))
     assert visit.evaluate(where) == before
     stop.click()
     assert stop.get_attribute("aria-pressed") == "false"
@@ -338,13 +339,12 @@ def test_a_head_of_the_road_falls_silent_and_comes_back_and_nothing_moves(visit)
 
 def test_the_road_says_what_each_block_would(visit):
     press(visit, "ask")
-    model, streams = living_model().model, []
-    hooks = [layer.register_forward_hook(lambda *given: streams.append(given[-1][0])) for layer in model.layers]
-    said_after(ASKED)
-    for hook in hooks:
-        hook.remove()
+    model, streams = living_model(), []
+    for layer in model.model.layers:
+        layer.register_forward_hook(lambda *given: streams.append(given[-1][0]))
+    said_after(ASKED, model)
     with torch.no_grad():
-        chances = [(model.norm(x[0, -1]) @ model.embed_tokens.weight.T).softmax(-1) for x in streams]
+        chances = [model.lm_head(model.model.norm(x[0, -1])).softmax(-1) for x in streams]
     for text, said in zip(visit.locator(".st-lens").all_inner_texts(), chances, strict=True):
         word, number = text.split(maxsplit=1)
         assert word == world.WORDS[said.argmax()] and share(number) == pytest.approx(said.max().item(), abs=0.006)

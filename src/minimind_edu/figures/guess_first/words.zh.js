@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of b1a596c6.
+// The Chinese words of words.js as of cd2df5b5.
 
 const percent = (part) => {
   const value = 100 * part;

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of f5e96ad1.
+// The Chinese words of words.js as of 1f58ef97.
 
 const percentOf = (part) => {
   const value = 100 * part;
