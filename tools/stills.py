@@ -3,8 +3,8 @@
 A page shows the still of a figure until its scripts have run, and for good where none run. The figure's own module
 draws it, in a browser, from the state that the page holds; a second way of drawing would be a second truth. A still is
 named by figure and state, so the build notices one that is missing, and those that no page shows are removed. The
-figure that opens a chapter has two, for a wide screen and a phone, where they differ. A figure with Chinese words has a still more for
-each place on a page that is translated.
+figure that opens a chapter has two, for a wide screen and a phone, where they differ. A figure with Chinese words has a
+still more for each place on a page that is translated.
 """
 
 import argparse

@@ -49,11 +49,5 @@ def test_a_strip_of_more_numbers_than_cells_shows_the_largest_of_each(node):
 
 def test_an_outline_is_longer_than_its_border(node):
     """What a bar was before something changed, as a part of its track."""
-    befores = [0.5, 0.011, 0.01, 0, None]
-    assert node.each("web/stage/road", "outlineOf", [[one] for one in befores]) == [
-        [0, 0.5],
-        [0, 0.011],
-        None,
-        None,
-        None,
-    ]
+    outlines = node.each("web/stage/road", "outlineOf", [[one] for one in (0.5, 0.011, 0.01, 0, None)])
+    assert outlines == [[0, 0.5], [0, 0.011], None, None, None]
