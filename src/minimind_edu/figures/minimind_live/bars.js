@@ -18,7 +18,7 @@ export function createBars(words, session, glossOf, first, count = MOST_BARS, gu
   const legend = h("p", { class: "ml-legend" });
   const seen = { place: "", silent: "", model: null, before: null };
   const rows = Array.from({ length: count }, () => createRow());
-  const root = h("section", { class: "ml-answer" }, title, h("div", { class: "ml-bars" }, rows), legend);
+  const root = h("div", { class: "ml-answer" }, title, h("div", { class: "ml-bars" }, rows), legend);
 
   function createRow() {
     let id = null;

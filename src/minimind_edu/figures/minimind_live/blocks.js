@@ -58,7 +58,7 @@ export function createBlocks(words, session, sizes, look, links) {
   const ends = (one) => h("div", { class: "ml-block ml-end" }, one);
   const rows = [ends(embedding), ...blocks.map((one) => one.root), ends(final)];
   const root = h(
-    "section",
+    "div",
     { class: "ml-inside" },
     h("p", { class: "ml-title" }, words.inside),
     rows,
