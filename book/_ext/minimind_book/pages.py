@@ -96,6 +96,8 @@ class Translator(HTML5Translator):
 
     def visit_table(self, node: nodes.table) -> None:
         self.body.append('<div class="scroll">')
+        if "colwidths-given" in node["classes"]:  # in the directive of a table, whose rows alone would say nothing
+            node["classes"] = [name for name in node["classes"] if name != "colwidths-auto"]
         super().visit_table(node)
 
     def depart_table(self, node: nodes.table) -> None:
