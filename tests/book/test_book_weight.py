@@ -164,7 +164,7 @@ def test_the_living_page_takes_presses_before_its_weights_are_there(browser, pac
     assert page.inner_text(".ml-seen >> nth=0") in (first, "")
     [route] = held
     route.continue_()
-    wait_until(page, "() => document.querySelector('.ml-seen').textContent.includes('The story is English')")
+    wait_until(page, "() => document.querySelector('.ml-seen').textContent.includes('It says “study”')")
     assert sum(page.evaluate("window.seen.shifts")) < MOST_SHIFT
     context.close()
 
