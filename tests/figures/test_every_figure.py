@@ -144,15 +144,15 @@ TABLE = {
     ),
     "mixture_walk": Asked(
         settings=[
-            {"renormalize": False, "top_k": k, "balanced": on, "step": step}
+            {"about": "load", "step": 1, "trained": trained, "renormalize": False, "top_k": k, "balanced": on}
             for k in (2, 1)
-            for on, step in ((False, 0), (True, 2))
+            for on, trained in ((False, 25), (True, 400))
         ],
         further=[
             {"about": "word", "view": "word", "step": 2},
             {"about": "word", "view": "word", "step": 6, "renormalize": False},
             {"about": "weights", "view": "word", "step": 3, "top_k": 1},
-            {"about": "load", "step": 1, "trained": 50, "top_k": 1, "renormalize": False},
+            *({"renormalize": False, "top_k": k, "step": step} for k in (2, 1) for step in (0, 2)),
         ],
         phone=SCROLLED,
         controls=2,
