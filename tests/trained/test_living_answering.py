@@ -136,6 +136,22 @@ def test_what_is_rewritten_alike_changes_nothing(model, asked):
         torch.testing.assert_close(model(asked).logits, silent)
 
 
+@MODELS
+def test_query_keys_and_values_give_what_a_head_mixes_last(name, asked):
+    some = living_model(name)
+    for head in ("1.1", "2.3", "3.4", "4.2"):
+        q, k, v = answering.query_keys_values(some, head, asked)
+        weights = (k @ q / len(q) ** 0.5).softmax(-1)
+        torch.testing.assert_close(weights @ v, answering.mixed(some, head, asked)[0, -1])
+
+
+def test_a_mean_over_stories_is_what_every_story_gets(model):
+    told = answering.stories(50)
+    change = answering.means(model, "1.2", told.ids)
+    given = answering.mixed(model, "1.2", told.ids)
+    torch.testing.assert_close(change(given), given.mean(0).expand_as(given))
+
+
 @LANGUAGES
 def test_a_reading_is_the_models(model, language):
     ids = torch.from_numpy(world.encode(answering.told(language, language, **answering.STORY)))[None]

@@ -137,6 +137,27 @@ def mixed(model: MiniMindForCausalLM, name: str, ids: Tensor) -> Tensor:
     return seen[0]
 
 
+@torch.no_grad()
+def query_keys_values(model: MiniMindForCausalLM, name: str, ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """What a head reads with at the last position of a text, ids [1, S]: its query [D], all keys and values [S, D]."""
+    layer, head = at(name)
+    body, length = model.model, ids.shape[1]
+    x, positions = body.embed_tokens(ids), (body.freqs_cos[:length], body.freqs_sin[:length])
+    for index in range(layer):
+        x, _ = heads.block(model, index)(x, positions)
+    block = heads.block(model, layer)
+    q, k, v = block.self_attn.project(block.input_layernorm(x), *positions)
+    own = head // (q.shape[2] // k.shape[2])  # heads share keys and values
+    return q[0, -1, head], k[0, :, own], v[0, :, own]
+
+
+@torch.no_grad()
+def means(model: MiniMindForCausalLM, name: str, ids: Tensor) -> Callable[[Tensor], Tensor]:
+    """A change for `rewritten`: every position gets the mean over these texts of what the head mixes there."""
+    mean = mixed(model, name, ids).mean(0)
+    return lambda x: mean.expand_as(x)
+
+
 def exchanged(one: int, other: int) -> Callable[[Tensor], Tensor]:
     """A change for `rewritten`: what stands at two positions changes places."""
 
