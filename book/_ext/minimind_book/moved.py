@@ -48,8 +48,8 @@ def write_signposts(app: Sphinx, error: Exception | None) -> None:
 def places_from(app: Sphinx, page: str) -> str:
     """Where a page's script leads an address whose place is not on the page, as JSON: anchor -> address.
 
-    Headings that a lesson's deeper pages have are found by their names; `moved_places` in _config.yml tells of those that
-    have another one now, {page#anchor: page#anchor}.
+    Headings that deeper pages of a lesson have are found by their names; `moved_places` in _config.yml tells of those
+    that have another one now, {page#anchor: page#anchor}.
 
     Raises:
         ConfigError: if a place of that table stands at the old address, or none at the new one.
