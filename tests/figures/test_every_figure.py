@@ -88,6 +88,29 @@ TABLE = {
             ({"calls": 13}, "this run has 12 calls, got calls=13"),
         ],
     ),
+    "square_to_row": Asked(
+        settings=[{"calls": calls} for calls in (0, 1, 3, 6)],
+        further=[
+            {"shows": "broken", "calls": calls, "chunk": chunk, "bug": bug}
+            for bug, chunk, calls in (
+                ("none", 3, 8),
+                ("again", 1, 14),
+                ("stale", 9, 6),
+                ("square", 3, 3),
+                ("offset", 1, 5),
+            )
+        ],
+        phone=SCROLLED,
+        controls=2,
+        text=({"calls": 2}, "SquareToRow(shows='saved', calls=2, chunk=9, bug='none')"),
+        refused=[
+            ({"calls": 7}, "this run has 6 calls, got calls=7"),
+            ({"chunk": 2}, "expected any of"),
+            ({"bug": "cat"}, "expected any of"),
+            ({"shows": "all"}, "expected any of"),
+            ({"stored": {}}, '"stored" trait is read-only'),
+        ],
+    ),
     "frequency_comb": Asked(
         settings=[{"context": 32768, "factor": 64.0, "formula": formula} for formula in FORMULAS],
         controls=1,

@@ -19,6 +19,8 @@ from torch import Tensor
 
 from minimind_edu import world
 from minimind_edu.device import device_of
+from minimind_edu.model.attention import attention
+from minimind_edu.model.masks import causal_mask
 from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.trained.living import CONFIG, heads, living_model
 from minimind_edu.world.words import IDS, PEOPLE, PLACES, TWIN
@@ -187,19 +189,18 @@ def every_set(model: MiniMindForCausalLM, ids: Tensor, names: Iterable[str]) -> 
     body, length = model.model, ids.shape[1]
     device = device_of(model)
     positions = body.freqs_cos[:length], body.freqs_sin[:length]
+    mask = causal_mask(length, length, device)
     streams = body.embed_tokens(ids.to(device))  # [sets, S, E], of the sets of the heads so far
     for layer in range(BLOCKS):
-        block, size = heads.block(model, layer), model.config.head_dim
+        block = heads.block(model, layer)
         own = [at(name)[1] for name in sorted(names) if at(name)[0] == layer]
         keeps = torch.ones(2 ** len(own), OF_A_BLOCK, device=device)
         for bit, head in enumerate(own):
             keeps[[chosen for chosen in range(len(keeps)) if chosen >> bit & 1], head] = 0
-        seen: list[Tensor] = []
-        hook = block.self_attn.o_proj.register_forward_pre_hook(lambda _, given, seen=seen: seen.append(given[0]))
-        block.self_attn(block.input_layernorm(streams), positions)
-        hook.remove()
-        columns = block.self_attn.o_proj.weight.unflatten(1, (OF_A_BLOCK, size))  # [E, H, D]
-        written = torch.einsum("nshd,ehd->nshe", seen[0].unflatten(2, (OF_A_BLOCK, size)), columns)
+        query_key_value = block.self_attn.project(block.input_layernorm(streams), *positions)
+        mixtures, _ = attention(*query_key_value, mask)  # [sets, S, H, D]
+        columns = block.self_attn.o_proj.weight.unflatten(1, mixtures.shape[-2:])  # [E, H, D]
+        written = torch.einsum("nshd,ehd->nshe", mixtures, columns)
         # later heads are the higher bits: sets of this block, times those of the blocks before
         streams = (streams + torch.einsum("nshe,ch->cnse", written, keeps)).flatten(0, 1)
         streams = streams + block.mlp(block.post_attention_layernorm(streams))
