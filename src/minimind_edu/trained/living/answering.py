@@ -186,14 +186,14 @@ def every_set(model: MiniMindForCausalLM, ids: Tensor, names: Iterable[str]) -> 
 
     Bit i of an index says whether head i of them, in the order of ALL, is silenced.
     """
+    names, device = sorted(names), device_of(model)
     body, length = model.model, ids.shape[1]
-    device = device_of(model)
     positions = body.freqs_cos[:length], body.freqs_sin[:length]
     mask = causal_mask(length, length, device)
     streams = body.embed_tokens(ids.to(device))  # [sets, S, E], of the sets of the heads so far
     for layer in range(BLOCKS):
         block = heads.block(model, layer)
-        own = [at(name)[1] for name in sorted(names) if at(name)[0] == layer]
+        own = [at(name)[1] for name in names if at(name)[0] == layer]
         keeps = torch.ones(2 ** len(own), OF_A_BLOCK, device=device)
         for bit, head in enumerate(own):
             keeps[[chosen for chosen in range(len(keeps)) if chosen >> bit & 1], head] = 0
