@@ -257,6 +257,19 @@ TABLE = {
             "Sampler(start='broad', repetition_penalty=1.0, temperature=1.0, top_k=3, top_p=1.0, min_p=0.0)",
         ),
     ),
+    "sixteen_heads": Asked(
+        settings=[
+            {"shows": "chain", "story": story, "silent": silent} for story in ("en", "zh") for silent in (0, 2048)
+        ],
+        further=[{}, {"silent": 65535}],
+        phone=SCROLLED,
+        controls=16,
+        text=({"silent": 2048}, "SixteenHeads(shows='heads', silent=2048, story='en')"),
+        refused=[
+            ({"silent": 65536}, "'silent' .* should not be greater than 65535"),
+            ({"stored": {}}, '"stored" trait is read-only'),
+        ],
+    ),
     "story_lens": Asked(
         settings=[{"depth": depth} for depth in (0, 2, 4)],
         phone=SCROLLED,
