@@ -69,6 +69,17 @@ TABLE = {
             ({"stored": {}}, '"stored" trait is read-only'),
         ],
     ),
+    "longer_text": Asked(
+        settings=[{"stretch": stretch} for stretch in (1, 3, 8)],
+        further=[
+            {"shows": "far", "stretch": stretch, "far": far, "model": "twin"}
+            for stretch in (1, 4, 8)
+            for far in (False, True)
+        ],
+        phone=SCROLLED,
+        controls=1,
+        text=({"stretch": 4}, "LongerText(shows='stretch', stretch=4, far=False, model='living')"),
+    ),
     "attention_xray": Asked(
         controls=len(TOKENS),
         refused=[
