@@ -150,6 +150,18 @@ TABLE = {
             ({"num_heads": 10}, "multiple of num_kv_heads, got 10 and 4"),
         ],
     ),
+    "key_circles": Asked(
+        settings=[{"width": width, "seed": seed} for width, seed in ((8, 0), (4, 1), (2, 2))],
+        further=[{"shows": "query", "width": 4, "asked": 3}, {"shows": "query", "width": 8, "asked": 8}],
+        controls=1,
+        text=({"width": 4}, "KeyCircles(shows='keys', width=4, seed=0)"),
+        refused=[
+            ({"width": 3}, "expected any of"),
+            ({"seed": 3}, "expected any of"),
+            ({"asked": 9}, "should not be greater than 8"),
+            ({"stored": {}}, '"stored" trait is read-only'),
+        ],
+    ),
     "minimind_live": Asked(
         refused=[({"links": {"wheel": {"href": "a", "label": "b"}}}, "links must give href and label")],
     ),
