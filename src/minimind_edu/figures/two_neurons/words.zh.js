@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of d109e34b.
+// The Chinese words of words.js as of bc000f00.
 
 export const twoNeuronsWords = {
   zh: {
