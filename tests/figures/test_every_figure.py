@@ -69,6 +69,17 @@ TABLE = {
             ({"stored": {}}, '"stored" trait is read-only'),
         ],
     ),
+    "longer_text": Asked(
+        settings=[{"stretch": stretch} for stretch in (1, 3, 8)],
+        further=[
+            {"shows": "far", "stretch": stretch, "far": far, "model": "twin"}
+            for stretch in (1, 4, 8)
+            for far in (False, True)
+        ],
+        phone=SCROLLED,
+        controls=1,
+        text=({"stretch": 4}, "LongerText(shows='stretch', stretch=4, far=False, model='living')"),
+    ),
     "attention_xray": Asked(
         controls=len(TOKENS),
         refused=[
@@ -86,6 +97,29 @@ TABLE = {
         controls=2,
         refused=[
             ({"calls": 13}, "this run has 12 calls, got calls=13"),
+        ],
+    ),
+    "square_to_row": Asked(
+        settings=[{"calls": calls} for calls in (0, 1, 3, 6)],
+        further=[
+            {"shows": "broken", "calls": calls, "chunk": chunk, "bug": bug}
+            for bug, chunk, calls in (
+                ("none", 3, 8),
+                ("again", 1, 14),
+                ("stale", 9, 6),
+                ("square", 3, 3),
+                ("offset", 1, 5),
+            )
+        ],
+        phone=SCROLLED,
+        controls=2,
+        text=({"calls": 2}, "SquareToRow(shows='saved', calls=2, chunk=9, bug='none')"),
+        refused=[
+            ({"calls": 7}, "this run has 6 calls, got calls=7"),
+            ({"chunk": 2}, "expected any of"),
+            ({"bug": "cat"}, "expected any of"),
+            ({"shows": "all"}, "expected any of"),
+            ({"stored": {}}, '"stored" trait is read-only'),
         ],
     ),
     "frequency_comb": Asked(
@@ -133,15 +167,15 @@ TABLE = {
     ),
     "mixture_walk": Asked(
         settings=[
-            {"renormalize": False, "top_k": k, "balanced": on, "step": step}
+            {"about": "load", "step": 1, "trained": trained, "renormalize": False, "top_k": k, "balanced": on}
             for k in (2, 1)
-            for on, step in ((False, 0), (True, 2))
+            for on, trained in ((False, 25), (True, 400))
         ],
         further=[
             {"about": "word", "view": "word", "step": 2},
             {"about": "word", "view": "word", "step": 6, "renormalize": False},
             {"about": "weights", "view": "word", "step": 3, "top_k": 1},
-            {"about": "load", "step": 1, "trained": 50, "top_k": 1, "renormalize": False},
+            *({"renormalize": False, "top_k": k, "step": step} for k in (2, 1) for step in (0, 2)),
         ],
         phone=SCROLLED,
         controls=2,
@@ -246,6 +280,19 @@ TABLE = {
             "Sampler(start='broad', repetition_penalty=1.0, temperature=1.0, top_k=3, top_p=1.0, min_p=0.0)",
         ),
     ),
+    "sixteen_heads": Asked(
+        settings=[
+            {"shows": "chain", "story": story, "silent": silent} for story in ("en", "zh") for silent in (0, 2048)
+        ],
+        further=[{}, {"silent": 65535}],
+        phone=SCROLLED,
+        controls=16,
+        text=({"silent": 2048}, "SixteenHeads(shows='heads', silent=2048, story='en')"),
+        refused=[
+            ({"silent": 65536}, "'silent' .* should not be greater than 65535"),
+            ({"stored": {}}, '"stored" trait is read-only'),
+        ],
+    ),
     "story_lens": Asked(
         settings=[{"depth": depth} for depth in (0, 2, 4)],
         phone=SCROLLED,
@@ -257,12 +304,13 @@ TABLE = {
         ],
     ),
     "two_neurons": Asked(
-        settings=[{"first": first, "story": story} for first in (-143.0, -40.0, 0.0) for story in ("en", "zh")],
+        settings=[{"first": first} for first in (-143.0, -100.0, -40.0, 0.0)],
         alike=False,
         further=[{"shows": shows, "story": story} for shows in ("two", "inside") for story in ("en", "zh")],
         phone=SCROLLED,
         controls=1,
         refused=[
+            ({"story": "zh"}, "one neuron is seen with story='en', got 'zh'; set shows='two'"),
             ({"first": -161.0}, "'first' .* should not be less than -160.0"),
             ({"gate": 18.0}, "'gate' .* should not be greater than 17.0"),
             ({"second": NAN}, "finite"),
@@ -274,6 +322,15 @@ TABLE = {
         phone=SCROLLED,
         controls=1,
         text=({"step": 40}, "TwoTables(step=40, tied=False)"),
+    ),
+    "who_writes": Asked(
+        settings=[{"silent": head} for head in ("none", "1.2", "1.3", "4.1", "4.2")],
+        further=[
+            {"shows": "models", "model": "twin", "silent": "1.4"},
+            *({"shows": "words", "reader": reader} for reader in ("4.1", "4.2")),
+        ],
+        controls=16,
+        text=({"silent": "4.1"}, "WhoWrites(shows='writers', model='living', silent='4.1')"),
     ),
 }
 ROWS = TABLE.items()

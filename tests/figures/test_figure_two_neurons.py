@@ -40,7 +40,8 @@ def logits(model, story: str, first: float, second: float) -> torch.Tensor:
 @pytest.mark.parametrize(("first", "second"), HELD)
 def test_every_setting_is_the_models(model, node, story, first, second):
     wanted = logits(model, story, first, second)
-    torch.testing.assert_close(TwoNeurons(story=story).logits(first, second), wanted, atol=1e-8, rtol=1e-8)
+    figure = TwoNeurons(shows="two", story=story)
+    torch.testing.assert_close(figure.logits(first, second), wanted, atol=1e-8, rtol=1e-8)
     drawn = node.call(MATH, "logitsAt", [STORED, STORED["told"][story], [first, second]])
     torch.testing.assert_close(torch.tensor(drawn, dtype=torch.float64), wanted, atol=1e-8, rtol=1e-8)
     [said] = node.call(MATH, "largest", [drawn, 1])
@@ -56,18 +57,17 @@ def test_what_the_lesson_says_of_the_slider(model):
 
 def test_a_figure_begins_with_what_the_neurons_do_in_its_story():
     for story, told in STORED["told"].items():
-        figure = TwoNeurons(story=story)
+        figure = TwoNeurons(shows="two", story=story)
         assert (figure.first, figure.second) == tuple(round(active) for active in told["active"])
         assert TwoNeurons(story=story, shows="inside").active()[0] == pytest.approx(told["active"][0], abs=1)
 
 
-@pytest.mark.parametrize("story", neurons.TOLD)
-def test_the_count_of_places_is_that_of_the_model(node, story):
-    model, ids = living_model().requires_grad_(False), neurons.stories()
-    last = neurons.read(model, ids, neurons.after(ids, neurons.LEAVING[story]))
+def test_the_count_of_places_is_that_of_the_model(node):
+    model = living_model().requires_grad_(False)
+    last = neurons.leaving(model, neurons.stories())["en"]
     for active in (0.0, -40.0, -100.0, ACTIVE[0]):
         said = neurons.next_words(model, last, {STORED["pair"][0]: active})
-        told = node.call(MATH, "countThen", [STORED["places"][story], active])
+        told = node.call(MATH, "countThen", [STORED["places"]["en"], active])
         assert told == sum(word == "to the" for word in said)
 
 
@@ -76,8 +76,7 @@ READ = """() => ({
     verdict: document.querySelector(".tn-verdict").innerText })"""
 
 
-@pytest.mark.parametrize("shows", ["one", "two", "inside"])
-@pytest.mark.parametrize("story", neurons.TOLD)
+@pytest.mark.parametrize(("shows", "story"), [("one", "en"), *itertools.product(("two", "inside"), neurons.TOLD)])
 def test_each_combination_of_the_switches_says_what_the_model_says(page, model, shows, story):
     """The lesson test: view and story, each at its own numbers, at those of the other story, and at 0."""
     other = STORED["told"]["zh" if story == "en" else "en"]
@@ -94,6 +93,13 @@ def test_each_combination_of_the_switches_says_what_the_model_says(page, model, 
         read = page.evaluate(READ)
         assert read["said"].startswith(word), (setting, read)
         assert f"“{word}”" in read["verdict"]
+
+
+def test_the_one_neuron_has_no_story_that_another_writes(page):
+    open_figures(page, TwoNeurons())
+    settle(page)
+    assert page.locator(".tn-control").count() == 1
+    assert page.locator(".tn-switches").count() == 0
 
 
 def test_exchange_takes_the_other_storys_numbers_and_back(page):
@@ -118,7 +124,7 @@ REGION = """async ([stored, story, word, size, step]) => {
 def test_a_plane_is_shaded_where_the_word_follows(node, story):
     size, step, word = 120, 10, STORED["words"].index("to the")
     rows = node.evaluate(REGION, [STORED, story, word, size, step])
-    figure, seen = TwoNeurons(story=story), set()
+    figure, seen = TwoNeurons(shows="two", story=story), set()
     for row, runs in enumerate(rows):
         for x in range(step // 2, size, step):
             first, second = 20 - 1.5 * x, 20 - 1.5 * (row + 0.5) * step

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from traitlets import Dict, Enum, default
+from traitlets import Bunch, Dict, Enum, TraitError, default, validate
 
 from minimind_edu.trained.living.neurons import TOLD, measured
 from minimind_edu.web.base import Figure
@@ -25,7 +25,7 @@ class TwoNeurons(Figure):
 
     Args:
         shows: `one`, the activation of the first neuron; `two`, those of both; `inside`, gate and up of the first.
-        story: `en`, a story in English; `zh`, the same in Chinese.
+        story: `en`, a story in English; `zh`, the same in Chinese, where the second neuron writes: not with `one`.
         first: the activation of the first neuron, -160 to 20; without one what it is in this story.
         second: that of the second.
         gate: what the first neuron's row of gate makes of the input, -4 to 17.
@@ -44,6 +44,12 @@ class TwoNeurons(Figure):
     gate = Finite(min=GATE[0], max=GATE[1]).tag(sync=True)
     up = Finite(min=UP[0], max=UP[1]).tag(sync=True)
     stored = Dict(read_only=True).tag(sync=True)
+
+    @validate("story")
+    def _written_by_the_first(self, proposal: Bunch) -> str:
+        if self.shows == "one" and proposal["value"] != "en":
+            raise TraitError(f"one neuron is seen with story='en', got {proposal['value']!r}; set shows='two'")
+        return proposal["value"]
 
     @default("first")
     def _own_first(self) -> float:

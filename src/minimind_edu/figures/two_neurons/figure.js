@@ -1,8 +1,9 @@
 // TwoNeurons: a story, the activations of two neurons or what one is made of, and the word that follows.
 
+import { draggable, handle, grip } from "../../web/kit/drag.js";
 import { h, svg, fill, setAttributes, textAt, setSize, clamp, fmt } from "../../web/kit/kit.js";
-import { slider, choice, button, namedOptions, announcement, controlsOf, draggable } from "../../web/kit/kit.js";
-import { handle, grip, setTraits, wordsOf, frame, mount } from "../../web/kit/kit.js";
+import { slider, choice, button, namedOptions, announcement, controlsOf } from "../../web/kit/kit.js";
+import { setTraits, wordsOf, frame, mount } from "../../web/kit/kit.js";
 import { createBar } from "../../web/kit/bars.js";
 import { linear, across, upright } from "../../web/kit/chart.js";
 import { phraseGlosses } from "../../web/live/glosses.js";
@@ -106,14 +107,14 @@ function createStrip(words) {
   function draw(s, width) {
     const x = linear([ACTIVE[1], ACTIVE[0]], [EDGE, width - EDGE]);
     setSize(root, width, HEIGHT, words.picture.one);
-    const places = s.stored.places[s.story];
+    const places = s.stored.places.en;
     const at = (value, i, y) => ({ cx: x(clamp(value, ...ACTIVE)).toFixed(1), cy: y + ((i % 5) - 2) * 2.2, r: 3 });
     const dots = places.map(([, , own, , end], i) => [
       svg("circle", { class: "tn-dot tn-on", ...at(own, i, ROWS[0]) }),
       svg("circle", { class: s.active[0] <= end ? "tn-dot tn-on" : "tn-dot", ...at(end, i, ROWS[1]) }),
     ]);
     const [own, change] = [words.own, words.change].map((label, i) => {
-      const isLeft = (i === 0) === (s.story === "en"); // where there are no dots
+      const isLeft = i === 0; // where there are no dots
       return textAt(isLeft ? 2 : width - 2, ROWS[i] + 4, label, { anchor: isLeft ? "start" : "end" });
     });
     const here = x(clamp(s.active[0], ...ACTIVE));
@@ -261,7 +262,7 @@ function verdictOf(s, words, glossOf, isCompact) {
   const share = words.percent(fmt(100 * s.chances[s.said], 0));
   const [first, second] = s.active.map((value) => fmt(value, 0));
   if (isCompact) return head(first, word, share);
-  const places = s.stored.places[s.story];
+  const places = s.stored.places.en;
   return {
     one: () => one(first, word, countThen(places, s.active[0]), places.length),
     two: () => two(first, second, word, share),
@@ -302,7 +303,8 @@ function renderNeurons({ model, el }) {
   const verdict = announcement("mm-verdict tn-verdict");
   const box = picture ? h("div", { class: "tn-box" }, picture) : bars.root; // its width is the picture's
   const stage = h("div", { class: "mm-stage mm-column tn-stage" }, story, bars, picture && box);
-  const switches = isCompact ? null : h("div", { class: "tn-switches" }, which, shows === "two" ? exchange : null);
+  const hasSwitches = !isCompact && shows !== "one"; // the one neuron writes nothing in Chinese
+  const switches = hasSwitches ? h("div", { class: "tn-switches" }, which, shows === "two" ? exchange : null) : null;
   const control = h("div", { class: "tn-control" }, h("div", { class: "tn-sliders" }, sliders), switches, verdict);
   const title = isCompact ? words.head : words.titles[shows];
   const root = frame({ ...words, title, caption: words.captions[shows] }, { stage, control }, isCompact);

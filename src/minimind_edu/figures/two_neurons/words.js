@@ -4,13 +4,13 @@ export const twoNeuronsWords = {
   en: {
     head: "One of 512 neurons on a slider: which word comes next?",
     titles: {
-      one: "Without its neuron, the same step comes in the other language.",
+      one: "Without neuron 76, the same step comes in Chinese.",
       two: "Exchange two activations, and the other language follows.",
-      inside: "Gate and up must agree: the border is a hyperbola.",
+      inside: "Gate times up counts: the border is a hyperbola.",
     },
     captions: {
       one:
-        "Upper dots: the neuron's own activation at places left in this language, in 100 stories. " +
+        "Upper dots: the neuron's own activation at places left in English, in 100 stories. " +
         "Lower dots: where the next word changes there; filled where it is “to the” now.",
       two:
         "Filled dots: places left in English, in 100 stories. Rings: in Chinese. " +
