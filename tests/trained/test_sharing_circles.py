@@ -111,17 +111,19 @@ def test_one_training_gives_one_channel_to_each_of_two_questions():
 
 
 def test_an_odd_channel_answers_half_a_question():
-    for width, [one] in shares("odd widths").items():
-        whole = width // 2
-        assert all(share == 100 for share in one[:whole]) and 25 < one[whole] < 65
-        assert max(one[whole + 1 :], default=0) <= GUESSED
+    for width, starts in shares("odd widths").items():
+        for one in starts:
+            whole = width // 2
+            assert all(share == 100 for share in one[:whole]) and 24 <= one[whole] <= 64
+            assert max(one[whole + 1 :], default=0) <= GUESSED
 
 
 def test_at_twice_the_rate_as_many_questions_are_answered_but_not_always():
-    for width, [one] in shares("twice the rate").items():
-        answered, lost = one[: width // 2], one[width // 2 :]
-        assert max(lost, default=0) < 20
-        assert answered == [100] if width == 2 else all(59 <= share <= 73 for share in answered)
+    for width, starts in shares("twice the rate").items():
+        for one in starts:
+            answered, lost = one[: width // 2], one[width // 2 :]
+            assert max(lost, default=0) < 20
+            assert answered[0] >= 94 if width == 2 else all(59 <= share <= 84 for share in answered)
 
 
 def test_with_two_values_one_channel_is_enough_for_one_question():
