@@ -17,7 +17,7 @@ class FixedDivisors(Figure):
     """Choose what the norms before the eight sublayers divide by, and see how large the vectors become.
 
     Args:
-        about: what the section speaks of, which names the figure and chooses its switches: `one`, `two` or `square`.
+        about: what the section speaks of, which names the figure and chooses its switches: `number` or `square`.
         percentile: of the sizes that a norm usually meets, one of `PERCENTILES`; 0: each vector's own size.
         apart: whether `<s>` has a number of its own, the size that it always has.
         proportional: whether the networks answer in proportion to what they read; trained ones answer with the square.
@@ -29,7 +29,7 @@ class FixedDivisors(Figure):
 
     _repr_traits = ("about", "percentile", "apart", "proportional", "twin")
 
-    about = Enum(("one", "two", "square"), default_value="one").tag(sync=True)
+    about = Enum(("number", "square"), default_value="number").tag(sync=True)
     percentile = Enum((OWN, *PERCENTILES), default_value=OWN).tag(sync=True)
     apart = Bool(False).tag(sync=True)
     proportional = Bool(False).tag(sync=True)

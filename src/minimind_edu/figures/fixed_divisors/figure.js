@@ -7,7 +7,7 @@ import { CEILING, FLOOR, heightOf, kindOf, runOf, toDigits } from "./math.js";
 import { fixedDivisorsWords } from "./words.js";
 
 const TRAITS = ["percentile", "apart", "proportional", "twin"];
-const SWITCHES = { one: [], two: ["apart", "twin"], square: ["proportional", "twin"] };
+const SWITCHES = { number: ["apart", "twin"], square: ["proportional", "twin"] };
 const WHO = ["first", "others"];
 const TICKS = [1, 100, 10_000];
 const WIDEST = 720; // pixels

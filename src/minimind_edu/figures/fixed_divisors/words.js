@@ -5,8 +5,7 @@ export const fixedDivisorsWords = {
     title: "",
     titleCompact: "Which fixed number can take the place of the measured size?",
     titles: {
-      one: "Too small a number, and the stream runs away. Too large, and little is added.",
-      two: "A number of its own holds <s>. The other words still need their own sizes.",
+      number: "Too small a number, and the stream runs away. Too large, and little is added.",
       square: "In proportion, <s> ends at most 11 times as large. Squared, a billion times.",
     },
     caption:

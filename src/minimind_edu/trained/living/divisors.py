@@ -83,9 +83,15 @@ def divisors(usual: Tensor, percentile: float, apart: bool) -> Tensor:
 
 
 @contextmanager
-def fixed(model: MiniMindForCausalLM, by: Tensor) -> Iterator[None]:
-    """Inside the block each norm before a sublayer divides by its row of `by`, `[norms - 1, S]`, not by the own size."""
-    norms = stream_norms(model)[: len(by)]
+def fixed(model: MiniMindForCausalLM, by: Tensor, only: slice = slice(None)) -> Iterator[None]:
+    """Inside the block norms before sublayers divide by their rows of `by`, `[norms - 1, S]`, not by the own sizes.
+
+    Args:
+        model: the model; its last norm stays as it is.
+        by: what each norm divides by at each position.
+        only: which of these norms; the odd ones stand before networks.
+    """
+    norms, by = stream_norms(model)[: len(by)][only], by[only]
 
     def dividing(norm: RMSNorm, row: Tensor):
         return lambda x: norm.weight * x / row[:, None]
@@ -101,7 +107,7 @@ def fixed(model: MiniMindForCausalLM, by: Tensor) -> Iterator[None]:
 
 @contextmanager
 def in_proportion(model: MiniMindForCausalLM) -> Iterator[None]:
-    """Inside the block each network answers s times an input with s times its answer, s being 1 where a norm divides."""
+    """Inside the block each network answers s times an input with s times its answer; a norm makes s 1."""
     blocks = [block(model, layer) for layer in range(len(model.model.layers))]
 
     def answering(network: torch.nn.Module, gain: Tensor):
