@@ -11,7 +11,7 @@ const SWITCHES = { number: ["apart", "twin"], square: ["proportional", "twin"] }
 const WHO = ["first", "others"];
 const TICKS = [1, 100, 10_000];
 const WIDEST = 720; // pixels
-const TALL = { plot: 190, compact: 160 };
+const TALL = { plot: 160, compact: 160 };
 const EDGE = { left: 46, top: 12, bottom: 36 };
 const NAMES = 560; // from this width on each norm is named
 
@@ -130,6 +130,7 @@ export default figure({
     }
     return {
       title: isCompact ? words.titleCompact : words.titles[about],
+      caption: words.captions[about],
       stage: h("div", { class: "mm-stage mm-column fd-stage" }, createLegend(words), bars, ends),
       control: h("div", { class: "fd-control" }, by, switches.length ? row(...switches) : null),
       numbers: verdict,

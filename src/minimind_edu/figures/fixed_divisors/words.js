@@ -8,10 +8,12 @@ export const fixedDivisorsWords = {
       number: "Too small a number, and the stream runs away. Too large, and little is added.",
       square: "In proportion, <s> ends at most 11 times as large. Squared, a billion times.",
     },
-    caption:
-      "Each pair of bars is what one norm reads: the size of <s>, and the median size of the other words. The line is what " +
-      "this norm divides by. Percentiles are those of all sizes that it meets in the trained model. Distance: from the " +
-      "true probabilities, in nats a word.",
+    captions: {
+      number:
+        "Bars: the size of <s> at each norm, and the median size of the other words. Percentiles are those of all sizes " +
+        "that a norm meets in the trained model. Distance: from the true probabilities, in nats a word.",
+      square: "In proportion: twice the input, twice the answer. As trained: four times the answer.",
+    },
     percentile: "norms divide by",
     stop: (percentile) => (percentile ? `the ${percentile}th percentile` : "the vector's size"),
     apart: "<s> has a number of its own",
