@@ -88,6 +88,13 @@ TABLE = {
             ({"calls": 13}, "this run has 12 calls, got calls=13"),
         ],
     ),
+    "fixed_divisors": Asked(
+        settings=[{"percentile": stop, "apart": apart} for stop in (0, 10, 50, 75, 99) for apart in (False, True)],
+        further=[{"about": "square", "percentile": 10, "proportional": True, "twin": twin} for twin in (False, True)],
+        phone=SCROLLED,
+        controls=1,
+        refused=[({"percentile": 55}, "'percentile' .* expected any of")],
+    ),
     "frequency_comb": Asked(
         settings=[{"context": 32768, "factor": 64.0, "formula": formula} for formula in FORMULAS],
         controls=1,
