@@ -12,7 +12,7 @@ const WHO = ["first", "others"];
 const TICKS = [1, 100, 10_000];
 const WIDEST = 720; // pixels
 const TALL = { plot: 160, compact: 160 };
-const EDGE = { left: 46, top: 12, bottom: 36 };
+const EDGE = { left: 52, top: 12, bottom: 36 };
 const NAMES = 560; // from this width on each norm is named
 
 /** The bars of both, as trained and now, and the lines across them. */

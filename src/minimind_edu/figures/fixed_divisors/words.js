@@ -2,7 +2,6 @@
 
 export const fixedDivisorsWords = {
   en: {
-    title: "",
     titleCompact: "Which fixed number can take the place of the measured size?",
     titles: {
       number: "Too small a number, and the stream runs away. Too large, and little is added.",
