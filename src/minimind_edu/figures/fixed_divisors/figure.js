@@ -11,7 +11,7 @@ const SWITCHES = { number: ["apart", "twin"], square: ["proportional", "twin"] }
 const WHO = ["first", "others"];
 const TICKS = [1, 100, 10_000];
 const WIDEST = 720; // pixels
-const TALL = { plot: 160, compact: 160 };
+const TALL = { plot: 150, compact: 158 };
 const EDGE = { left: 52, top: 12, bottom: 36 };
 const NAMES = 560; // from this width on each norm is named
 
