@@ -20,7 +20,7 @@ export const fixedDivisorsWords = {
     twin: "孪生模型",
     legend: { first: "<s>", others: "其他词", divisor: "除数", own: "原来的大小" },
     block: (number) => `第 ${number} 块`,
-    head: "输出层",
+    head: "输出",
     axis: "RMS",
     sublayers: ["注意力", "前馈网络"],
     sizeOf: (number) => {
