@@ -31,6 +31,7 @@ def pytest_configure(config):
     option = config.option
     if option.threads:
         os.environ.update(dict.fromkeys(notebook_environment.ONE_THREAD, str(option.threads)))
+        os.environ["OMP_WAIT_POLICY"] = "PASSIVE"  # a thread that waits leaves its core to other work
     if not getattr(option, "nbval", False):
         if option.pretend:
             raise pytest.UsageError("--pretend is for chapters: pytest --nbval --pretend cuda chapters/")

@@ -365,8 +365,8 @@ def words_to_learn(raw: dict[str, Any], blocks: dict[str, Block]) -> dict[str, s
         if not texts:
             continue
         own = pairs_in(blocks[cell["id"]].text) if cell["id"] in blocks else {}
-        shared = Words(shared_words())
-        found = {text: new for text in texts if text not in own and (new := shared(text))} | found
+        of_cell, shared = Words(own), Words(shared_words())  # a pattern of the cell's own goes before any shared one
+        found = {text: new for text in texts if of_cell(text) is None and (new := shared(text))} | found
         by_code = said_in_code(cell, own)
         found |= {english: chinese for english, chinese in own.items() if english not in by_code}
     return found

@@ -187,6 +187,15 @@ def test_a_notebook_learns_what_it_shows_and_its_code_does_not_say():
     }
 
 
+def test_a_pattern_of_the_cell_goes_before_a_shared_one_that_fits(monkeypatch):
+    monkeypatch.setattr(translated, "shared_words", lambda: {"{}, {} %": "{}，{}%", "seed {}": "种子 {}"})
+    picture = {"data": {"image/svg+xml": drawn("large 100 %, draft 46 %", "seed 2")}}
+    own = {"large {} %, draft {} %": "大 {}%，草稿 {}%"}
+    pairs = "".join(f"- {english}\n  - {chinese}\n" for english, chinese in own.items())
+    cell = {"id": "show", "source": "plot()", "outputs": [picture]}
+    assert words_to_learn({"cells": [cell]}, {"show": Block(None, pairs)}) == own | {"seed 2": "种子 2"}
+
+
 def test_a_notebook_takes_its_blocks_and_stays_what_it_was_elsewhere():
     path = ROOT / "chapters" / "01_whole_model.ipynb"
     raw = json.loads(path.read_text(encoding="utf-8"))

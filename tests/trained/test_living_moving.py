@@ -153,3 +153,56 @@ def test_what_the_figure_gets_is_the_models(story):
         shares = logits.softmax(-1)[world.encode("kitchen garden")]
         assert said["shares"] == pytest.approx(shares.tolist())
         assert said["lead"] == pytest.approx(float(shares[0].log() - shares[1].log()), abs=1e-6)
+
+
+SHORT = "<s> {one} is in the {here}. {other} is in the {there}. {one} goes from the"
+
+
+@pytest.mark.parametrize(
+    ("told", "one", "other"),
+    [("<s> Mia is in the kitchen. Tom is in the garden. Mia goes from the", 9, 5), (moving.STORY, 23, 19)],
+)
+def test_names_are_found_where_they_stand_last(told, one, other):
+    ids = torch.from_numpy(world.encode(told))[None]
+    assert [int(place) for place in moving.names(ids)] == [one, other]
+    assert [world.WORDS[int(ids[0, place])] for place in (one, other)] == ["Mia", "Tom"]
+
+
+@torch.no_grad()
+def test_a_head_that_reads_one_word_gives_its_value_and_nothing_else_changes(read_by):
+    """Where a head's weights are ones for that word already, by a mask, its layer's output is the same."""
+    model, (layer, head) = read_by
+    told, _, _ = moving.stories(3, SHORT)
+    seen = {}
+    attend = heads.block(model, layer).self_attn
+    hook = attend.o_proj.register_forward_pre_hook(lambda _, given: seen.setdefault("before", given[0].clone()))
+    project = attend.project
+    attend.project = lambda *given: seen.setdefault("projected", project(*given))
+    with torch.no_grad():
+        model(told)
+    hook.remove()
+    del attend.project
+    values, places = seen["projected"][2], torch.tensor([5, 9, 0])
+    with moving.reading(model, (layer, head), places):
+        hook = attend.o_proj.register_forward_pre_hook(lambda _, given: seen.setdefault("after", given[0].clone()))
+        model(told)
+        hook.remove()
+    before, after = (seen[when].unflatten(-1, (4, -1)) for when in ("before", "after"))
+    shared_by = 4 // values.shape[2]
+    for text, place in enumerate(places):
+        assert torch.equal(after[text, -1, head], values[text, place, head // shared_by])
+    changed = (before != after).any(-1).nonzero()  # text, position, head
+    assert set(changed[:, 1].tolist()) == {told.shape[1] - 1} and set(changed[:, 2].tolist()) == {head}
+    assert "project" not in vars(attend)
+
+
+@torch.no_grad()
+def test_where_it_fails_the_head_finds_nobody_else_but_would_do_with_him_what_it_does(read_by):
+    """51 and 60 of 60 say the other's room once the head reads the other, and none once it reads who goes."""
+    model, reader = read_by
+    told, own, others = moving.stories(60, SHORT)
+    one, other = moving.names(told)
+    for places, least_own, least_others in ((one, 60, 0), (other, 0, 50)):
+        with moving.reading(model, reader, places):
+            said = model(told).logits[:, -1].argmax(-1)
+        assert (said == own).sum() >= least_own and (said == others).sum() >= least_others

@@ -385,9 +385,11 @@
   const nearest = (link, kind) => {
     const section = link.closest("section");
     const inside = kind.filter((figure) => figure.closest("section") === section);
+    const [only, ...others] = inside.length ? inside : kind;
+    if (!others.length) return only; // nothing is measured while the page loads
     const height = (node) => node.getBoundingClientRect().top;
     const away = (figure) => Math.abs(height(figure) - height(link));
-    return [...(inside.length ? inside : kind)].sort((a, b) => away(a) - away(b))[0];
+    return [only, ...others].sort((a, b) => away(a) - away(b))[0];
   };
 
   all('a[href^="figure:"]').forEach((link) => {

@@ -87,7 +87,7 @@ function createStory(words, model, isCompact) {
     root.dataset.weights = String(hasWeights);
     chips.forEach(({ root: chip, weight, letter }, i) => {
       const share = s.weights[i];
-      chip.style.setProperty("--mq-share", `${(hasWeights ? 55 * share : 0).toFixed(1)}%`);
+      chip.style.setProperty("--mq-share", `${(hasWeights ? 42 * share : 0).toFixed(1)}%`);
       setText(weight, hasWeights && share >= SHOWN ? fmt(share, 2) : "");
       const key = s.shown.indexOf(i);
       setText(letter, key < 0 ? "" : s.letters[key]);

@@ -68,6 +68,37 @@ def moved(
             del attend.project
 
 
+@contextmanager
+def reading(model: MiniMindForCausalLM, which: Head, places: Tensor) -> Iterator[None]:
+    """Inside the block this head's last position reads one word only: its output is that word's value, weight 1.
+
+    Args:
+        which: the head, as indices of block and head.
+        places: the position of the word in each text, [B].
+    """
+    layer, head = which
+    attend = heads.block(model, layer).self_attn
+    project, values = attend.project, []
+
+    def projected(*inputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        q, k, v = project(*inputs)
+        values.append(v[torch.arange(len(v)), places, head // (q.shape[2] // v.shape[2])])  # [B, D]
+        return q, k, v
+
+    def replaced(_, inputs: tuple[Tensor]) -> Tensor:
+        outputs = inputs[0].unflatten(-1, (attend.num_heads, -1)).clone()  # [B, S, H, D]
+        outputs[:, -1, head] = values.pop()
+        return outputs.flatten(2)
+
+    attend.project = projected  # type: ignore[method-assign]
+    hook = attend.o_proj.register_forward_pre_hook(replaced)
+    try:
+        yield
+    finally:
+        hook.remove()
+        del attend.project
+
+
 @torch.no_grad()
 def unrotated(model: MiniMindForCausalLM, ids: Tensor, reader: Head = READERS["living"]) -> tuple[Tensor, Tensor]:
     """The last word's query [D] in this head and all its keys [S, D], before any rotation; ids [1, S]."""
@@ -100,6 +131,15 @@ def stories(count: int, form: str = FORM, seed: int = 4) -> tuple[Tensor, Tensor
         own.append(IDS[here])
         others.append(IDS[there])
     return torch.stack(told), torch.tensor(own), torch.tensor(others)
+
+
+def names(told: Tensor) -> tuple[Tensor, Tensor]:
+    """In each of these stories the last place of the one who goes, and the last of the other: [B] each; ids [B, S]."""
+    people = torch.isin(told, told.new_tensor(world.encode(" ".join(PEOPLE[0]))))
+    positions = torch.arange(told.shape[1], device=told.device)
+    one = torch.where(people, positions, -1).amax(1)  # nobody is named after the one who goes
+    is_one = told == told.gather(1, one[:, None])
+    return one, torch.where(people & ~is_one, positions, -1).amax(1)
 
 
 @cache
