@@ -23,6 +23,7 @@ from torch import Tensor
 
 from minimind_edu import world
 from minimind_edu.device import device_of
+from minimind_edu.model.feed_forward import FeedForward
 from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.model.norms import RMSNorm
 from minimind_edu.trained import stored
@@ -109,8 +110,9 @@ def fixed(model: MiniMindForCausalLM, by: Tensor, only: slice = slice(None)) -> 
 def in_proportion(model: MiniMindForCausalLM) -> Iterator[None]:
     """Inside the block each network answers s times an input with s times its answer; a norm makes s 1."""
     blocks = [block(model, layer) for layer in range(len(model.model.layers))]
+    networks = [cast(FeedForward, one.mlp) for one in blocks]
 
-    def answering(network: torch.nn.Module, gain: Tensor):
+    def answering(network: FeedForward, gain: Tensor):
         own = network.forward
 
         def answer(x: Tensor) -> Tensor:
@@ -119,13 +121,13 @@ def in_proportion(model: MiniMindForCausalLM) -> Iterator[None]:
 
         return answer
 
-    for one in blocks:
-        one.mlp.forward = answering(one.mlp, one.post_attention_layernorm.weight)
+    for network, one in zip(networks, blocks, strict=True):
+        network.forward = answering(network, one.post_attention_layernorm.weight)
     try:
         yield
     finally:
-        for one in blocks:
-            del one.mlp.forward
+        for network in networks:
+            del network.forward
 
 
 def ends(model: MiniMindForCausalLM, texts: np.ndarray) -> dict[str, Any]:
