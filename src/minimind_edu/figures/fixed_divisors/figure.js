@@ -12,7 +12,7 @@ const WHO = ["first", "others"];
 const TICKS = [1, 100, 10_000];
 const WIDEST = 720; // pixels
 const TALL = { plot: 150, compact: 158 };
-const EDGE = { left: 52, top: 12, bottom: 36 };
+const EDGE = { left: 52, right: 6, top: 12, bottom: 36 };
 const NAMES = 560; // from this width on each norm is named
 
 /** The bars of both, as trained and now, and the lines across them. */
@@ -51,7 +51,7 @@ function createBars(words, tall) {
     const end = EDGE.top + tall;
     const up = linear([0, 1], [end, EDGE.top]);
     const y = (size) => up(heightOf(size));
-    const step = (width - EDGE.left) / norms.length;
+    const step = (width - EDGE.left - EDGE.right) / norms.length;
     const wide = Math.min(26, step * 0.4);
     setSize(root, width, end + EDGE.bottom, label);
     drawAxis(width, y, step);
