@@ -6,6 +6,7 @@
     moving      one query of a head, rotated as if it stood earlier, and the word that follows
     neurons     two neurons, a word of one language each, and the word that follows when they are exchanged
     divisors    the norms of its stream divide by fixed numbers, and what that does
+    broken      what it still answers when its cache has a bug
     copying     a smaller model that has learned to go on with what repeats itself, and how its heads do it
     rounding    what it loses when its weights take fewer bits
     __main__    `python -m minimind_edu.trained.living` trains the model again, with three seeds, and stores two;
