@@ -4,7 +4,8 @@ the metadata of the notebook itself.
     "minimind": {"opening": ["MixtureWalk", {"top_k": 1}], "place": "experts", "teaches": ["experts"]}
 
 A chapter whose proofs stand on a page of their own is a lesson: `chapters/09_mixture_of_experts.ipynb` has its deeper
-page in `chapters/deeper/D09_mixture_of_experts.ipynb`. C1 to C3 correct the source notes.
+page in `chapters/deeper/D09_mixture_of_experts.ipynb`. A subject of its own has another one, with the same number:
+`D01_tokenizers.ipynb`. C1 to C3 correct the source notes.
 """
 
 import json
@@ -67,9 +68,17 @@ def deeper_of(chapter: str | Path) -> Path | None:
     return path if path.is_file() else None
 
 
+def all_deeper_of(chapter: str | Path) -> list[Path]:
+    """All deeper pages of a chapter, that of its proofs first; none if the chapter has none."""
+    own = deeper_of(chapter)
+    number = Path(chapter).stem.partition("_")[0]
+    return [own, *(path for path in sorted(DEEPER.glob(f"D{number}_*.ipynb")) if path != own)] if own else []
+
+
 def lesson_of(deeper: Path) -> Path:
-    """The lesson to which a deeper page belongs."""
-    return CHAPTERS / deeper.name.removeprefix("D")
+    """The lesson to which a deeper page belongs: the chapter with its number."""
+    number = deeper.name.removeprefix("D").partition("_")[0]
+    return next(CHAPTERS.glob(f"{number}_*.ipynb"), CHAPTERS / deeper.name.removeprefix("D"))
 
 
 def numbered(stem: str) -> str:
@@ -116,7 +125,7 @@ def chapters() -> dict[str, Chapter]:
 
 def is_short(path: Path) -> bool:
     """Whether a file may be run after the chapters that compute longest: the key of an order."""
-    chapter = chapters().get(f"{CHAPTERS.name}/{path.stem.removeprefix('D')}") if path.suffix == ".ipynb" else None
+    chapter = chapters().get(f"{CHAPTERS.name}/{lesson_of(path).stem}") if path.suffix == ".ipynb" else None
     return not (chapter and chapter.slow)
 
 

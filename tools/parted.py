@@ -1,8 +1,8 @@
 """Part the Chinese of a chapter as its cells are parted: `python -m tools.parted 09 [--since COMMIT]`.
 
-Cells that move from a lesson to its deeper page keep their ids, and with them their outputs and their Chinese: its
+Cells that move from a lesson to a deeper page keep their ids, and with them their outputs and their Chinese: its
 blocks follow them here, in the order of the cells, and their links from one folder deeper. What the chapter had at
-COMMIT and neither page has is listed.
+COMMIT and no page has is listed.
 """
 
 import argparse
@@ -11,7 +11,7 @@ import re
 import sys
 from pathlib import Path
 
-from tools.chapters import CHAPTERS, ROOT, deeper_of
+from tools.chapters import CHAPTERS, ROOT, all_deeper_of
 from tools.compared import load
 from tools.touched import git
 from tools.translated import MARK, Block, blocks_in, translation_of
@@ -53,8 +53,8 @@ def part(lesson: Path, deeper: Path) -> list[str]:
     return names
 
 
-def nowhere(lesson: Path, deeper: Path, commit: str) -> list[str]:
-    """The ids of the chapter's cells at a commit that neither page has any more.
+def nowhere(lesson: Path, deeper: list[Path], commit: str) -> list[str]:
+    """The ids of the chapter's cells at a commit that none of these pages has any more.
 
     Raises:
         LookupError: if the commit has no such chapter.
@@ -62,7 +62,7 @@ def nowhere(lesson: Path, deeper: Path, commit: str) -> list[str]:
     earlier = git("show", f"{commit}:{lesson.relative_to(ROOT).as_posix()}")
     if earlier is None:
         raise LookupError(f"{commit} has no {lesson.relative_to(ROOT)}: name a commit before the chapter was parted")
-    kept = {*ids_of(load(lesson)), *ids_of(load(deeper))}
+    kept = {name for page in (lesson, *deeper) for name in ids_of(load(page))}
     return [name for name in ids_of(json.loads(earlier)) if name not in kept]
 
 
@@ -70,15 +70,16 @@ def main(arguments: list[str] | None = None) -> int:
     """Part the Chinese of one chapter, and say what is nowhere; return 1 if there is no such pair."""
     parser = argparse.ArgumentParser(prog="python -m tools.parted", description="Part the Chinese of a chapter.")
     parser.add_argument("chapter", metavar="09", help="how the chapter's name begins")
-    parser.add_argument("--since", metavar="COMMIT", help="list ids that the chapter had there and neither page has")
+    parser.add_argument("--since", metavar="COMMIT", help="list ids that the chapter had there and no page has")
     options = parser.parse_args(arguments)
     lesson = next(iter(sorted(CHAPTERS.glob(f"{options.chapter}*.ipynb"))), None)
-    deeper = lesson and deeper_of(lesson)
-    if lesson is None or deeper is None:
+    deeper = all_deeper_of(lesson) if lesson else []
+    if lesson is None or not deeper:
         print(f"No chapter whose name begins with {options.chapter} has a deeper page.", file=sys.stderr)
         return 1
-    moved = part(lesson, deeper)
-    print(f"{len(moved)} blocks moved to {translation_of(deeper).relative_to(ROOT)}: {', '.join(moved) or 'none'}")
+    for page in deeper:
+        moved = part(lesson, page)
+        print(f"{len(moved)} blocks moved to {translation_of(page).relative_to(ROOT)}: {', '.join(moved) or 'none'}")
     if options.since:
         try:
             print(f"Nowhere: {', '.join(nowhere(lesson, deeper, options.since)) or 'none'}")

@@ -36,7 +36,9 @@ from tools.translated import blocks_of, merged_notebook, words_to_learn
 LEFT_OUT = ("minimind_edu/__main__.py", "minimind_edu/inside/")
 # What only those carry whose code names it, or a table of both models: a quarter of a megabyte.
 ASKED_FOR = {
-    "minimind_edu/trained/living/twin.safetensors": re.compile(r'"twin"|\b(?:moving\.READERS|neurons\.PAIRS)\b')
+    "minimind_edu/trained/living/twin.safetensors": re.compile(
+        r'"twin"|\b(?:answering\.(?:WHOSE|LANGUAGE)|moving\.READERS|neurons\.PAIRS)\b'
+    )
 }
 _CHINESE = f"""
 os.environ["{LANGUAGE}"] = "zh"

@@ -28,6 +28,7 @@ from minimind_edu.trained.ablations.tables import courses
 from minimind_edu.trained.living import copying, heads
 from minimind_edu.trained.living.exam import accuracy
 from minimind_edu.trained.routing import phone_book
+from minimind_edu.trained.sharing import circles
 from minimind_edu.web import host
 from minimind_edu.web.palette import PALETTE
 from minimind_edu.world.words import TWIN
@@ -153,6 +154,7 @@ def test_numbers_about_the_book_are_counted():
     longer = json.loads(phone_book.LONGER.read_text(encoding="utf-8"))
     stored += [None] * facts.seeds(longer)
     stored += [one for steps in sharing.STEPS for runs in sharing.runs(steps).values() for one in runs]
+    stored += circles.circles()
     assert facts.FACTS["trainings"]() == len(stored)
 
 

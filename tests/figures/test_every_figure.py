@@ -69,6 +69,17 @@ TABLE = {
             ({"stored": {}}, '"stored" trait is read-only'),
         ],
     ),
+    "longer_text": Asked(
+        settings=[{"stretch": stretch} for stretch in (1, 3, 8)],
+        further=[
+            {"shows": "far", "stretch": stretch, "far": far, "model": "twin"}
+            for stretch in (1, 4, 8)
+            for far in (False, True)
+        ],
+        phone=SCROLLED,
+        controls=1,
+        text=({"stretch": 4}, "LongerText(shows='stretch', stretch=4, far=False, model='living')"),
+    ),
     "attention_xray": Asked(
         controls=len(TOKENS),
         refused=[
@@ -137,6 +148,18 @@ TABLE = {
         refused=[
             ({"num_kv_heads": 3}, "multiple of num_kv_heads, got 8 and 3"),
             ({"num_heads": 10}, "multiple of num_kv_heads, got 10 and 4"),
+        ],
+    ),
+    "key_circles": Asked(
+        settings=[{"width": width, "seed": seed} for width, seed in ((8, 0), (4, 1), (2, 2))],
+        further=[{"shows": "query", "width": 4, "asked": 3}, {"shows": "query", "width": 8, "asked": 8}],
+        controls=1,
+        text=({"width": 4}, "KeyCircles(shows='keys', width=4, seed=0)"),
+        refused=[
+            ({"width": 3}, "expected any of"),
+            ({"seed": 3}, "expected any of"),
+            ({"asked": 9}, "should not be greater than 8"),
+            ({"stored": {}}, '"stored" trait is read-only'),
         ],
     ),
     "minimind_live": Asked(
@@ -257,6 +280,19 @@ TABLE = {
             "Sampler(start='broad', repetition_penalty=1.0, temperature=1.0, top_k=3, top_p=1.0, min_p=0.0)",
         ),
     ),
+    "sixteen_heads": Asked(
+        settings=[
+            {"shows": "chain", "story": story, "silent": silent} for story in ("en", "zh") for silent in (0, 2048)
+        ],
+        further=[{}, {"silent": 65535}],
+        phone=SCROLLED,
+        controls=16,
+        text=({"silent": 2048}, "SixteenHeads(shows='heads', silent=2048, story='en')"),
+        refused=[
+            ({"silent": 65536}, "'silent' .* should not be greater than 65535"),
+            ({"stored": {}}, '"stored" trait is read-only'),
+        ],
+    ),
     "story_lens": Asked(
         settings=[{"depth": depth} for depth in (0, 2, 4)],
         phone=SCROLLED,
@@ -286,6 +322,15 @@ TABLE = {
         phone=SCROLLED,
         controls=1,
         text=({"step": 40}, "TwoTables(step=40, tied=False)"),
+    ),
+    "who_writes": Asked(
+        settings=[{"silent": head} for head in ("none", "1.2", "1.3", "4.1", "4.2")],
+        further=[
+            {"shows": "models", "model": "twin", "silent": "1.4"},
+            *({"shows": "words", "reader": reader} for reader in ("4.1", "4.2")),
+        ],
+        controls=16,
+        text=({"silent": "4.1"}, "WhoWrites(shows='writers', model='living', silent='4.1')"),
     ),
 }
 ROWS = TABLE.items()

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tools import parted, translated
+from tools import chapters, parted, translated
 
 
 def notebook(path, *ids):
@@ -49,11 +49,22 @@ def test_what_neither_page_has_is_listed(pair, monkeypatch):
     earlier = json.dumps({"cells": [{"id": name} for name in ("head", "lost", "first")]})
     monkeypatch.setattr(parted, "ROOT", pair[0].parents[1])
     monkeypatch.setattr(parted, "git", lambda *asked: earlier if asked[-1].startswith("before:chapters/09_a") else None)
-    assert parted.nowhere(*pair, "before") == ["lost"]
+    assert parted.nowhere(pair[0], [pair[1]], "before") == ["lost"]
     with pytest.raises(LookupError, match="other has no chapters.*name a commit before"):
-        parted.nowhere(*pair, "other")
+        parted.nowhere(pair[0], [pair[1]], "other")
 
 
 def test_a_chapter_without_a_deeper_page_is_refused(capsys):
     assert parted.main(["99"]) == 1
     assert "No chapter whose name begins with 99 has a deeper page." in capsys.readouterr().err
+
+
+def test_a_chapter_may_have_a_second_deeper_page_which_comes_after_its_proofs(monkeypatch, tmp_path):
+    lesson = notebook(tmp_path / "01_b.ipynb")
+    for name in ("D01_a", "D01_b", "D02_b"):
+        notebook(tmp_path / "deeper" / f"{name}.ipynb")
+    monkeypatch.setattr(chapters, "CHAPTERS", tmp_path)
+    monkeypatch.setattr(chapters, "DEEPER", tmp_path / "deeper")
+    assert [path.stem for path in chapters.all_deeper_of(lesson)] == ["D01_b", "D01_a"]
+    assert chapters.lesson_of(tmp_path / "deeper" / "D01_a.ipynb") == lesson
+    assert chapters.all_deeper_of(tmp_path / "03_c.ipynb") == []

@@ -19,6 +19,7 @@ PROGRAMS = [
         *PACKAGES,
         "minimind_edu.trained.living.copying",
         "minimind_edu.trained.living.rounding",
+        "minimind_edu.trained.sharing.circles",
         "benchmarks.__main__",
     ]
     if hasattr(importlib.import_module(name), "main")

@@ -28,7 +28,15 @@ from minimind_edu.trained.living import (
     story_batches,
 )
 from minimind_edu.trained.living.exam import accuracy, divergence, log_probabilities
-from minimind_edu.trained.living.heads import answer_reading, attention_weights, lost_without, shares, silenced, written
+from minimind_edu.trained.living.heads import (
+    answer_reading,
+    attention_weights,
+    lost_without,
+    overlap,
+    shares,
+    silenced,
+    written,
+)
 from minimind_edu.trained.training import Recipe
 from minimind_edu.weights.checkpoints import from_checkpoint
 
@@ -247,6 +255,40 @@ def test_what_is_lost_without_a_head_is_accuracy(model):
         without = accuracy(model, asked)
     assert lost[layer, head].item() == pytest.approx(accuracy(model, asked) - without, abs=1e-6)
     assert lost[layer, head] != 0, "no head would matter"
+
+
+def test_overlap_adds_up_the_smaller_weights_of_two_heads(small):
+    told = torch.from_numpy(world.stories(2, 7, 0))
+    alike, entropy = overlap(small, told)
+    reads = [attention_weights(small, story[None]) for story in told]  # each [L, H, S, S]
+    for layer, one, other in ((0, 0, 1), (1, 3, 1)):
+        rows = [
+            min(float(read[layer, one, s, t]), float(read[layer, other, s, t]))
+            for read, s, t in itertools.product(reads, range(7), range(7))
+        ]
+        assert float(alike[layer, one, other]) == pytest.approx(sum(rows) / 14, abs=1e-5)
+        weights = torch.stack([read[layer, one] for read in reads])
+        assert float(entropy[layer, one]) == pytest.approx(
+            float(-(weights * weights.clamp(min=1e-30).log()).sum() / 14), abs=1e-5
+        )
+    torch.testing.assert_close(alike.diagonal(dim1=1, dim2=2), torch.ones(alike.shape[:2]))
+
+
+def test_heads_that_share_keys_read_more_alike_in_every_layer():
+    """What chapter 6 says of both models, and of untrained ones that are as sharp."""
+    told = torch.from_numpy(world.stories(5, 96, 3))
+    blind = new_model(0).requires_grad_(False)
+    for name, weight in blind.named_parameters():
+        if "q_norm" in name:
+            weight *= 3
+    trained = living_model(), living_model("twin")
+    for model in trained:
+        alike, entropy = overlap(model, told)
+        same, other = (alike[:, 0, 1] + alike[:, 2, 3]) / 2, alike[:, :2, 2:].mean((1, 2))
+        assert (same > other).all() and same.mean() > 0.3
+        sharp, blur = overlap(blind, told)
+        assert blur.mean() == pytest.approx(float(entropy.mean()), abs=0.15)
+        assert sharp[:, 0, 1].mean() < 0.2 < float(other.mean())
 
 
 def test_what_is_written_adds_up_to_the_stream_and_its_shares_to_the_logits(model):

@@ -10,7 +10,7 @@ from pathlib import Path
 from sphinx.application import Sphinx
 from sphinx.errors import ConfigError
 
-from tools.chapters import chapters, deeper_of, page_of
+from tools.chapters import all_deeper_of, chapters, page_of
 from tools.translated import anchors_of
 
 # Without scripts a reader comes to the top of the page, with them to the section that the old link named.
@@ -48,8 +48,8 @@ def write_signposts(app: Sphinx, error: Exception | None) -> None:
 def places_from(app: Sphinx, page: str) -> str:
     """Where a page's script leads an address whose place is not on the page, as JSON: anchor -> address.
 
-    Headings that a lesson's deeper page has are found by their names; `moved_places` in _config.yml tells of those that
-    have another one now, {page#anchor: page#anchor}.
+    Headings that deeper pages of a lesson have are found by their names; `moved_places` in _config.yml tells of those
+    that have another one now, {page#anchor: page#anchor}.
 
     Raises:
         ConfigError: if a place of that table stands at the old address, or none at the new one.
@@ -57,9 +57,9 @@ def places_from(app: Sphinx, page: str) -> str:
     if page not in app.env.found_docs:
         return ""
     places, here = {}, anchors_of(Path(app.env.doc2path(page)))
-    if deeper := deeper_of(page) if page in chapters() else None:
+    for deeper in reversed(all_deeper_of(page) if page in chapters() else []):
         away = app.builder.get_relative_uri(page, page_of(deeper))
-        places = {name: f"{away}#{name}" for name in anchors_of(deeper) if name not in here}
+        places |= {name: f"{away}#{name}" for name in anchors_of(deeper) if name not in here}
     for old, now in app.config.moved_places.items():
         if old.partition("#")[0] != page:
             continue

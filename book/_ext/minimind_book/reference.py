@@ -24,7 +24,7 @@ from sphinx.util.docutils import SphinxDirective
 from minimind_book import chinese
 from minimind_book.card import table
 from minimind_book.grades import choice, class_of
-from tools.chapters import ROOT, chapters, deeper_of, page_of
+from tools.chapters import ROOT, all_deeper_of, chapters, page_of
 from tools.corrections import GRADES, MATTER, Correction, corrections, notebooks, that_matter
 from tools.places import headings, plain
 from tools.translated import blocks_of, is_translated, merged_rows, translation_of
@@ -99,9 +99,9 @@ def place(where: str) -> tuple[str, str, str]:
     if chapter := next((one for one in chapters().values() if one.name == name), None):
         file = f"{chapter.page}.ipynb"
         title = headings(file)[0]
-        deeper = deeper_of(chapter.page)
-        if deeper and heading and heading not in headings(file):  # what a lesson leaves out stands there
-            file = f"{page_of(deeper)}.ipynb"
+        if heading and heading not in headings(file):  # what a lesson leaves out stands on a deeper page
+            deeper = [f"{page_of(one)}.ipynb" for one in all_deeper_of(chapter.page)]
+            file = next((one for one in deeper if heading in headings(one)), (deeper or [file])[0])
         return file, heading or title, f"{chapter.number} · {plain(heading)}" if heading else title
     if not heading:
         raise ValueError(f"{where!r} is neither a chapter nor file#heading nor the number of a correction")

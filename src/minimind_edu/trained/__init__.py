@@ -6,6 +6,7 @@
     python -m minimind_edu.trained.routing      the routers of chapter 9, three seeds for each: a minute or two
     python -m minimind_edu.trained.routing.phone_book    and its phone books, three seeds for each: some 25 minutes
     python -m minimind_edu.trained.sharing      chapter 6, five seeds for each variant: twenty minutes
+    python -m minimind_edu.trained.sharing.circles       and the keys of one head, at several settings: a quarter hour
 
 After any of them, `make refresh` runs the chapters again and draws the stills.
 """

@@ -1,29 +1,11 @@
 // Below the comb: some of its pairs as dials, the arc of angles that training showed them, and the arc that is new.
 
 import { NARROW, h, svg, fill, setAttributes, textAt, setSize, fmt } from "../../web/kit/kit.js";
+import { sector } from "../../web/kit/chart.js";
 import { reachedShares } from "./math.js";
 
 const SIZE = 96; // of a dial with its names
 const RADIUS = 27;
-
-/** From angle 0, counter-clockwise, for so many rotations; a full circle needs two arcs. */
-export function ringPath(radius, rotations) {
-  const at = (share) =>
-    `${(radius * Math.cos(share * 2 * Math.PI)).toFixed(2)} ${(-radius * Math.sin(share * 2 * Math.PI)).toFixed(2)}`;
-  const arc = (large, to) => `A${radius} ${radius} 0 ${large} 0 ${at(to)}`;
-  if (rotations >= 1) return `M${at(0)}${arc(0, 0.5)}${arc(0, 1)}`;
-  return `M${at(0)}${arc(rotations > 0.5 ? 1 : 0, rotations)}`;
-}
-
-/** The sector between two shares of a rotation; a full circle where it is one. */
-function sectorPath(from, to) {
-  const at = (share) => {
-    const angle = share * 2 * Math.PI;
-    return `${(RADIUS * Math.cos(angle)).toFixed(2)} ${(-RADIUS * Math.sin(angle)).toFixed(2)}`;
-  };
-  if (to - from >= 1) return `${ringPath(RADIUS, 1)}Z`;
-  return `M0 0L${at(from)}A${RADIUS} ${RADIUS} 0 ${to - from > 0.5 ? 1 : 0} 0 ${at(to)}Z`;
-}
 
 /** The pairs that show most: the first, both sides of the edge of training, and some on the way to the last. */
 export function shownPairs(kinds) {
@@ -64,8 +46,8 @@ function dial(words, kind, pair, trained, reached) {
   fill(
     root,
     svg("circle", { class: "mm-soft", r: RADIUS }),
-    svg("path", { class: "fc-met", d: sectorPath(0, trained) }),
-    isNew && svg("path", { class: "fc-unmet", d: sectorPath(trained, reached) }),
+    svg("path", { class: "fc-met", d: sector(RADIUS, 0, trained) }),
+    isNew && svg("path", { class: "fc-unmet", d: sector(RADIUS, trained, reached) }),
     textAt(0, RADIUS + 18, words.pairName(pair), { anchor: "middle", cls: "mm-small mm-strong" }),
     textAt(0, RADIUS + 33, angles, { anchor: "middle", cls: "mm-small" }),
   );

@@ -14,8 +14,7 @@ import {
   announcement,
 } from "../../web/kit/kit.js";
 import { row } from "../../web/kit/kit.js";
-import { linear, across, upright, ticks } from "../../web/kit/chart.js";
-import { ringPath } from "./dials.js";
+import { linear, across, upright, ticks, ring } from "../../web/kit/chart.js";
 
 const LAST_POWER = Math.log10(32768); // the longest distance, in powers of ten
 const START = Math.log10(256);
@@ -33,7 +32,7 @@ function createRings(words) {
     const apart = (outer - inner) / (periods.length - 1);
     const turns = periods.map((period) => distance / period);
     const drawn = (isDone) =>
-      turns.map((share, pair) => (share >= 1 === isDone ? ringPath(inner + apart * pair, share) : "")).join("");
+      turns.map((share, pair) => (share >= 1 === isDone ? ring(inner + apart * pair, share) : "")).join("");
     setAttributes(root, { width: size, height: size, viewBox: `${-size / 2} ${-size / 2} ${size} ${size}` });
     setAttributes(disk, { r: outer + 3 });
     setAttributes(start, { x1: 0, x2: outer + 3 });

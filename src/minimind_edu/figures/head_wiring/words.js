@@ -28,7 +28,7 @@ export const headWiringWords = {
       return `${group} share k${head}${doDiffer ? ", not the question" : ""}: ${parts.join(", ")}.`;
     },
     perToken: "cache per token, bytes",
-    atLength: (length) => `at ${length} positions`,
+    atLength: (length) => `all layers, ${length} positions`,
     weights: "k_proj and v_proj of one layer",
     weightCount: (count) => `${count} weights`,
     copied: "copied in one layer",

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 0e5e9944.
+// The Chinese words of words.js as of a9e02f1e.
 
 export const headWiringWords = {
   zh: {
@@ -28,7 +28,7 @@ export const headWiringWords = {
       return `${group} 共用 k${head}${doDiffer ? "，问的却不一样" : ""}：${parts.join("，")}。`;
     },
     perToken: "每个 token 的缓存，字节",
-    atLength: (length) => `${length} 个位置`,
+    atLength: (length) => `所有层，${length} 个位置`,
     weights: "一层的 k_proj 和 v_proj",
     weightCount: (count) => `${count} 个权重`,
     copied: "一层里的副本",

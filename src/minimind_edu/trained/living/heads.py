@@ -50,6 +50,19 @@ def attention_weights(model: MiniMindForCausalLM, ids: Tensor) -> Tensor:
 
 
 @torch.no_grad()
+def overlap(model: MiniMindForCausalLM, stories: Tensor) -> tuple[Tensor, Tensor]:
+    """How alike the heads of a layer read stories [B, S], and how widely each reads, both averaged over all words.
+
+    Returns:
+        overlap: of two heads, the smaller weight at every word, added up, [L, H, H]: 1 if both read the same.
+        entropy: of a head's weights in nats, [L, H]: the logarithm of how many words it reads.
+    """
+    weights = torch.cat([attention_weights(model, story[None]) for story in stories], dim=2)  # [L, H, B * S, S]
+    alike = torch.minimum(weights[:, :, None], weights[:, None]).sum(-1)  # [L, H, H, B * S]
+    return alike.mean(-1), torch.special.entr(weights).sum(-1).mean(-1)
+
+
+@torch.no_grad()
 def written(model: MiniMindForCausalLM, ids: Tensor) -> Tensor:
     """What adds up to the last position's stream of a text, ids [1, S]: `[1 + L * (H + 1), E]`.
 
