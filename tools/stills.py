@@ -3,8 +3,8 @@
 A page shows the still of a figure until its scripts have run, and for good where none run. The figure's own module
 draws it, in a browser, from the state that the page holds; a second way of drawing would be a second truth. A still is
 named by figure and state, so the build notices one that is missing, and those that no page shows are removed. The
-figure that opens a chapter has two, for a wide screen and a phone. A figure with Chinese words has a still more for
-each place on a page that is translated.
+figure that opens a chapter has two, for a wide screen and a phone, where they differ. A figure with Chinese words has a
+still more for each place on a page that is translated.
 """
 
 import argparse
@@ -141,6 +141,11 @@ def speaks_chinese(name: str) -> bool:
     return (FOLDER / name / "words.zh.js").is_file()
 
 
+def prefix_of(name: str, state: str, width: int) -> str:
+    """What the ids in a still begin with."""
+    return f"{host.still_name(name, state)[-17:-11]}{width}-"
+
+
 def drawn(page, name: str, state: str, width: int, language: str = "en") -> str:
     """What the figure draws at this width; `page` gets another document.
 
@@ -153,7 +158,7 @@ def drawn(page, name: str, state: str, width: int, language: str = "en") -> str:
     page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     if page.get_attribute("[data-figure]", "data-state") != host.ALIVE or page.query_selector("canvas"):
         raise RuntimeError(f"the figure {name} cannot be drawn as a still")
-    return page.evaluate(_TAKE, f"{host.still_name(name, state)[-17:-11]}{width}-")
+    return page.evaluate(_TAKE, prefix_of(name, state, width))
 
 
 def all_files(browser, keep: bool = False) -> Iterator[tuple[str, str]]:
@@ -165,11 +170,11 @@ def all_files(browser, keep: bool = False) -> Iterator[tuple[str, str]]:
         return name, (STILLS / name).read_text(encoding="utf-8").rstrip("\n") if kept else make(*arguments)
 
     def at_both(name: str, state: str, broad: int, narrow: int, language: str = "en") -> str:
-        sizes = {
-            "broad": drawn(page, name, state, broad, language),
-            "narrow": drawn(page, name, state, narrow, language),
-        }
-        return "".join(f'<div class="{at}">{one}</div>' for at, one in sizes.items())
+        """One drawing serves both, if nothing but the styles arranges it."""
+        wide, small = (drawn(page, name, state, width, language) for width in (broad, narrow))
+        if wide == small.replace(prefix_of(name, state, narrow), prefix_of(name, state, broad)):
+            return wide
+        return f'<div class="broad">{wide}</div><div class="narrow">{small}</div>'
 
     for name, state in in_chapters():
         yield filled(host.still_name(name, state), drawn, page, name, state, BROAD)

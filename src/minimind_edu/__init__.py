@@ -15,6 +15,7 @@ model/    the parts, each standing only on those before it, and the chapter that
     sampling, generation    from logits to a token, from tokens to a text                      12
     bpe               where tokens come from: pieces of text, learned by counting              01
     quantization      weights as whole numbers of few bits, and a scale that restores them     15
+    broken_caches     reading with a cache, right or with one of four bugs that raise no error     07
     for_comparison    what MiniMind does not use: LayerNorm, other forms of RoPE, a cache that copies, no gate
 
 The other rooms, which no part imports:

@@ -560,7 +560,7 @@ def test_an_address_with_nonsense_leaves_a_figure_as_it_is(page, http_address):
     assert "m = 8, n = 5" in page.locator(f"#{place}").inner_text() and not watch.problems
 
 
-BROKEN = ["#story=%E0%A4%A", "#%", "#figure-1?row=1e9&column=-5", "#figure-1?tokens=[]&order=[9,9,9,9,9]&query=%E0%A4"]
+BROKEN = ["#story=%E0%A4%A", "#%", "#figure-1?silent=1e9&model=-5", "#figure-1?stored={}&shows=[9,9]&reader=%E0%A4"]
 
 
 @pytest.mark.parametrize("rest", BROKEN)
@@ -580,7 +580,7 @@ def test_what_another_page_has_stored_leaves_the_page_alive(page, http_address):
     page.evaluate(
         """() => {
             const here = location.pathname.split("/").slice(-2).join("/");
-            const wild = { row: 1e9, column: -5, causal: "no", tokens: {}, __proto__: null, map_href: "javascript:0" };
+            const wild = { silent: 1e9, model: -5, shows: "no", stored: {}, __proto__: null, map_href: "javascript:0" };
             localStorage.setItem("figures", JSON.stringify({ [`${here}#figure-1`]: wild, [`${here}#figure-2`]: 3 }));
             localStorage.setItem("predictions", JSON.stringify({ [`${here}#0`]: "length" }));
             localStorage.setItem("view", "nonsense");

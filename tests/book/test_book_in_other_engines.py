@@ -10,13 +10,14 @@ from browser import FIGURE
 from web_engines import NOTE_PROBLEMS, Engine, Firefox, WebKit, start
 
 from minimind_edu import world
-from minimind_edu.figures.minimind_live import STORIES
-from minimind_edu.trained.living import living_model
+from minimind_edu.figures.guess_first import PLACES, RIGHT, asked, texts
+from minimind_edu.trained.living import card, living_model
+from minimind_edu.trained.living.heads import silenced
 from minimind_edu.web import host
 
 pytestmark = pytest.mark.long
 
-PRESSES = 6
+PRESSES = 7
 STEPS = 20  # of a training in the page
 
 
@@ -108,20 +109,77 @@ def text_of(engine: Engine, selector: str) -> str:
     return engine.evaluate("return document.querySelector(args[0]).textContent", selector)
 
 
-def test_the_six_presses_say_something_and_the_answer_is_the_models(engine, address):
-    visit(engine, address, "book/live")
-    asked = world.encode(f"<s> {STORIES['told']} {STORIES['question']}")
+def shares(model, language: int) -> list[float]:
+    """What the model gives to the three places of the story that both pages begin with, told in a language."""
     with torch.no_grad():
-        said = living_model()(torch.from_numpy(asked)[None]).logits[0, -1].softmax(-1)
+        text = torch.from_numpy(world.encode(f"<s> {asked(language, language)}"))
+        return model(text[None]).logits[0, -1].softmax(-1)[texts()["places"][language]].tolist()
+
+
+def number(text: str) -> float:
+    return float(text.rstrip("%\xa0")) / 100
+
+
+BOTH = pytest.mark.parametrize(("edition", "language"), [("", 0), ("zh/", 1)], ids=["English", "Chinese"])
+
+
+@BOTH
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_the_front_page_answers_after_a_guess_and_follows_the_owner_without_its_head(
+    engine, address, edition, language, size
+):
+    visit(engine, address, f"{edition}book/index", size)
+    row = "document.querySelectorAll('.gf-row')"
+    assert "%" not in text_of(engine, ".gf-fig"), "nothing is answered before a guess"
+    model = living_model()
+    click(engine, ".gf-row", PLACES.index(RIGHT))
+    engine.wait_until("document.querySelector('.gf-go').checkVisibility({ opacityProperty: true })")
+    numbers = f"return [...{row}].map((one) => one.querySelector('.mm-bar-number').textContent)"
+    assert [number(one) for one in engine.evaluate(numbers)] == pytest.approx(shares(model, language), abs=0.006)
+    click(engine, ".gf-go")
+    engine.wait_until("document.querySelector('.st-stop[data-silent=true]')")
+    lost = {kind: torch.tensor(table) for kind, table in card()["lost_without"].items()}
+    missed = lost["recall"] * (1 - lost["translation"])
+    with silenced(model, *divmod(int(missed.argmax()), missed.shape[1])):
+        silent = shares(model, language)
+    assert [number(one) for one in engine.evaluate(numbers)] == pytest.approx(silent, abs=0.006)
+    outline = f"return {row}[args[0]].querySelector('.mm-before').getBoundingClientRect().width"
+    assert engine.evaluate(outline, PLACES.index(RIGHT)) > 30, "the bar of before has left its outline"
+    assert_whole(engine, size["width"])
+    assert engine.problems == []
+
+
+@BOTH
+def test_the_seven_presses_say_something_and_the_answer_is_the_models(engine, address, edition, language):
+    visit(engine, address, f"{edition}book/live")
+    engine.evaluate("localStorage.clear()")
     for index in range(PRESSES):
         engine.evaluate("document.querySelector('.ml-guide .ml-seen').textContent = ''")
         click(engine, ".ml-step", index)
         engine.wait_until("document.querySelector('.ml-guide .ml-seen').textContent")
         if index == 0:
             settle(engine)
-            assert text_of(engine, ".ml-bar > *").startswith(world.WORDS[said.argmax()])
-            share = float(text_of(engine, ".ml-bar .mm-bar-number").removesuffix("\xa0%")) / 100
-            assert share == pytest.approx(said.max().item(), abs=0.006)
+            assert text_of(engine, ".ml-bar > *").startswith(texts()["names"][language][PLACES.index(RIGHT)])
+            right = shares(living_model(), language)[PLACES.index(RIGHT)]
+            assert number(text_of(engine, ".ml-bar .mm-bar-number")) == pytest.approx(right, abs=0.006)
+    assert engine.problems == []
+
+
+def test_a_head_falls_silent_on_a_phone_while_the_answer_is_in_sight(engine, address):
+    visit(engine, address, "book/live", NARROW)
+    click(engine, ".ml-step", 0)
+    engine.wait_until("!document.querySelector('.st-stop').disabled")
+    before = engine.evaluate("return document.querySelector('.ml-beside').getBoundingClientRect().top + scrollY")
+    click(engine, ".st-stop", 13)
+    engine.wait_until("document.querySelector('.st-stop[data-silent=true]')")
+    settle(engine)
+    top, bottom, after = engine.evaluate(
+        """const [road, last] = [".st-road", ".ml-bar:nth-child(4)"].map((one) => document.querySelector(one));
+        const [above, below] = [road, last].map((one) => one.getBoundingClientRect());
+        return [above.top, below.bottom, document.querySelector(".ml-beside").getBoundingClientRect().top + scrollY];"""
+    )
+    assert 0 <= top and bottom <= NARROW["height"] and abs(after - before) < 1
+    assert_whole(engine, NARROW["width"])
     assert engine.problems == []
 
 
@@ -144,7 +202,7 @@ def test_a_slider_answers_to_mouse_and_keys(engine, address):
 
 def test_a_model_is_trained_in_the_page(engine, address):
     visit(engine, address, "book/live")
-    click(engine, ".ml-train summary")
+    click(engine, ".ml-tab", 2)
     click(engine, ".ml-train button")
     engine.wait_until("document.querySelector('.ml-loss-run')?.getAttribute('d')?.split('L').length > args[0]", STEPS)
     click(engine, ".ml-train button")

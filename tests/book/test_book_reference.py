@@ -14,8 +14,8 @@ LINK = re.compile(r'<a class="reference[^"]*" href="([^"]+)" title="[^"]+"')
 
 def test_a_place_has_a_name_and_an_address():
     page, chapter = "book/reference/glossary", "../../chapters/03_attention.html"
-    named = reference.address("attention#6. From many heads to one vector", page)
-    assert named == ("3 · 6. From many heads to one vector", f"{chapter}#from-many-heads-to-one-vector")
+    named = reference.address("attention#6. What a head cannot do", page)
+    assert named == ("3 · 6. What a head cannot do", f"{chapter}#what-a-head-cannot-do")
     assert reference.address("attention", page) == ("3 · Attention", f"{chapter}#attention")
     assert reference.address("book/notation.md#Letters", page) == ("notation · Letters", "../notation.html#letters")
     name, where = reference.address("E71", "book/reference/corrections")

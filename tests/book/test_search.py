@@ -160,7 +160,7 @@ def test_what_is_nowhere_finds_nothing_and_breaks_nothing(find, query):
     ("query", "page"),
     [
         ("怎么打开自己的模型", "book/own_model"),
-        ("为什么要除以根号D", "chapters/03_attention"),
+        ("为什么要除以根号D", "chapters/deeper/D03_attention"),
         ("KV缓存", "chapters/07_kv_cache"),
         ("模型的输出层", "chapters/"),
         ("后归一化", "chapters/10_block_and_model"),

@@ -53,6 +53,12 @@ def softmax_by_nan_to_num(scores, mask):
     return torch.where(mask, scores, -math.inf).softmax(-1).nan_to_num(0.0)
 
 
+def lead_by_logits(written, gain, table, new, old):
+    stream = written.sum(0)
+    logits = table @ (gain[:, None] * written.T / stream.norm() * len(gain) ** 0.5)  # [V, W]
+    return logits[new] - logits[old]
+
+
 RIGHT = [
     (checks.check_causal_head, head_by_rows),
     (checks.check_causal_head, head_by_pytorch),
@@ -62,6 +68,7 @@ RIGHT = [
     (checks.check_masked_softmax, softmax_by_powers),
     (checks.check_masked_softmax, softmax_by_nan_to_num),
     (checks.check_divisors, divisors_by_logs),
+    (checks.check_lead, lead_by_logits),
 ]
 
 
@@ -112,6 +119,17 @@ def heads_of_scattered_channels_joined_head_by_head(query, key, value, num_heads
     return F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2)
 
 
+def lead_of_normed_writers(written, gain, table, new, old):
+    normed = F.rms_norm(written, written.shape[-1:], gain)
+    return normed @ table[new] - normed @ table[old]
+
+
+def lead_in_shares(written, gain, table, new, old):
+    """Which part of the whole lead each has written."""
+    lead = lead_by_logits(written, gain, table, new, old)
+    return lead / lead.sum()
+
+
 WRONG = [
     (checks.check_causal_head, head_by_plain_powers, "subtract the row's largest score"),
     (checks.check_causal_head, head_divided_by_the_width, "by head_dim itself"),
@@ -126,6 +144,9 @@ WRONG = [
     (checks.check_visible, lambda mask: visible_by_comparing(mask).int(), "True and False, not torch.int32"),
     (checks.check_masked_softmax, softmax_without_a_maximum, "subtract the row's largest score"),
     (checks.check_masked_softmax, softmax_of_finite_scores, "all keys tie"),
+    (checks.check_lead, lead_of_normed_writers, "by its own size"),
+    (checks.check_lead, lambda *given: lead_by_logits(*given).sum(), "has shape []"),
+    (checks.check_lead, lead_in_shares, "shares of the lead"),
 ]
 
 

@@ -99,6 +99,29 @@ TABLE = {
             ({"calls": 13}, "this run has 12 calls, got calls=13"),
         ],
     ),
+    "square_to_row": Asked(
+        settings=[{"calls": calls} for calls in (0, 1, 3, 6)],
+        further=[
+            {"shows": "broken", "calls": calls, "chunk": chunk, "bug": bug}
+            for bug, chunk, calls in (
+                ("none", 3, 8),
+                ("again", 1, 14),
+                ("stale", 9, 6),
+                ("square", 3, 3),
+                ("offset", 1, 5),
+            )
+        ],
+        phone=SCROLLED,
+        controls=2,
+        text=({"calls": 2}, "SquareToRow(shows='saved', calls=2, chunk=9, bug='none')"),
+        refused=[
+            ({"calls": 7}, "this run has 6 calls, got calls=7"),
+            ({"chunk": 2}, "expected any of"),
+            ({"bug": "cat"}, "expected any of"),
+            ({"shows": "all"}, "expected any of"),
+            ({"stored": {}}, '"stored" trait is read-only'),
+        ],
+    ),
     "frequency_comb": Asked(
         settings=[{"context": 32768, "factor": 64.0, "formula": formula} for formula in FORMULAS],
         controls=1,
@@ -132,15 +155,15 @@ TABLE = {
     ),
     "mixture_walk": Asked(
         settings=[
-            {"renormalize": False, "top_k": k, "balanced": on, "step": step}
+            {"about": "load", "step": 1, "trained": trained, "renormalize": False, "top_k": k, "balanced": on}
             for k in (2, 1)
-            for on, step in ((False, 0), (True, 2))
+            for on, trained in ((False, 25), (True, 400))
         ],
         further=[
             {"about": "word", "view": "word", "step": 2},
             {"about": "word", "view": "word", "step": 6, "renormalize": False},
             {"about": "weights", "view": "word", "step": 3, "top_k": 1},
-            {"about": "load", "step": 1, "trained": 50, "top_k": 1, "renormalize": False},
+            *({"renormalize": False, "top_k": k, "step": step} for k in (2, 1) for step in (0, 2)),
         ],
         phone=SCROLLED,
         controls=2,
@@ -273,6 +296,15 @@ TABLE = {
         phone=SCROLLED,
         controls=1,
         text=({"step": 40}, "TwoTables(step=40, tied=False)"),
+    ),
+    "who_writes": Asked(
+        settings=[{"silent": head} for head in ("none", "1.2", "1.3", "4.1", "4.2")],
+        further=[
+            {"shows": "models", "model": "twin", "silent": "1.4"},
+            *({"shows": "words", "reader": reader} for reader in ("4.1", "4.2")),
+        ],
+        controls=16,
+        text=({"silent": "4.1"}, "WhoWrites(shows='writers', model='living', silent='4.1')"),
     ),
 }
 ROWS = TABLE.items()

@@ -12,7 +12,6 @@ from story_reader import read_story, show_story
 from minimind_edu.figures import CacheStepper, module_source
 from minimind_edu.figures import cache_stepper as module
 from minimind_edu.figures.cache_stepper import (
-    BUGS,
     CUTS,
     WORDS,
     _ids,
@@ -22,6 +21,7 @@ from minimind_edu.figures.cache_stepper import (
     token_passes,
     uncached_logits,
 )
+from minimind_edu.model.broken_caches import BUGS
 from minimind_edu.model.masks import causal_mask
 
 MATH = "figures/cache_stepper/math"
@@ -234,6 +234,14 @@ def test_every_column_names_its_call(page):
     assert page.locator("circle.cs-read").count() == 1 + 2 + 4
 
 
+def test_rotated_again_the_key_of_row_0_is_unharmed(page):
+    open_figures(page, CacheStepper(calls=12, bug="again"))
+    cells = page.locator("rect.cs-cell[data-sym=k]")
+    classes = cells.evaluate_all("all => all.map((one) => one.classList.contains('cs-wrong'))")
+    layers = [classes[: len(WORDS)], classes[len(WORDS) :]]
+    assert layers == [[False] + [True] * (len(WORDS) - 2) + [False]] * 2  # the last key is new
+
+
 def test_numbers_on_one_line_keep_apart(page):
     for width, calls in [(928, 14), (328, 3), (328, 10), (328, 14)]:
         page.set_viewport_size({"width": width + 16, "height": 900})
@@ -271,6 +279,8 @@ def test_play_runs_to_the_end_and_pauses(timed):
     assert size_of(page)[0] == f"bytes in {len(WORDS)} rows"
     assert page.get_by_role("button", name="Step").is_disabled()
     pressed(page, "Play")  # again, from the beginning
+    assert size_of(page)[0] == "bytes in 0 rows"
+    page.clock.run_for(1000)
     assert size_of(page)[0] == "bytes in 2 rows"
     pressed(page, "Step")  # a hand stops it
     page.clock.run_for(5000)
@@ -351,7 +361,7 @@ def test_a_figure_that_goes_stops_playing(timed):
             const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
             const el = document.body.appendChild(document.createElement("div"));
             const cleanup = await (await import(url)).default.render({ model, el });
-            el.querySelector(".cs-play").click();
+            el.querySelector(".mm-play").click();
             cleanup();
             window.state = state;
             return state.calls;

@@ -378,7 +378,7 @@ def test_trying_without_each_head_finds_the_one_that_is_needed(visit, living):
     page = visit(living)
     page.get_by_role("button", name="Try without each head").click()
     page.locator(".in-tried", has_text="Needed most here: head 3 of block 1").wait_for()
-    assert 1 <= page.locator(".in-tried .st-link").count() <= 3
+    assert 1 <= page.locator(".in-tried .mm-link").count() <= 3
     falls = page.locator(".in-tried").inner_text().replace("\u00a0", " ")
     pairs = re.findall(r"\((.+?) → (.+?)\)", falls)
     assert pairs and all(before != after for before, after in pairs)
@@ -392,7 +392,7 @@ def test_where_no_head_is_needed_none_is_named(visit, tmp_path):
     page = visit(write(tmp_path, save_checkpoint(model, tmp_path / "deaf.safetensors")))
     page.get_by_role("button", name="Try without each head").click()
     page.locator(".in-tried", has_text="No single head is needed here. The second bar").wait_for()
-    assert page.locator(".in-tried .st-link").count() == 0
+    assert page.locator(".in-tried .mm-link").count() == 0
 
 
 def test_before_it_is_open_nothing_can_be_pressed(visit, living, tmp_path, browser):

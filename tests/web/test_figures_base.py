@@ -134,7 +134,7 @@ def test_figures_compute_on_one_thread_and_give_the_others_back():
 
 def test_measured_runs_are_made_on_one_thread(monkeypatch):
     threads = []
-    monkeypatch.setattr(cache_stepper, "_call", spy(cache_stepper._call, threads))
+    monkeypatch.setattr(cache_stepper, "read", spy(cache_stepper.read, threads))
     monkeypatch.setattr(residual_stream, "step", spy(residual_stream.step, threads))
     before = torch.get_num_threads()
     torch.set_num_threads(2)

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from minimind_edu.web.join import join
+from minimind_edu.web.join import join, styles
 
 
 @pytest.fixture
@@ -109,3 +109,10 @@ def test_words_have_a_twin_in_another_language_that_stands_in_their_place(write)
     entry.with_name("words.zh.js").write_text('export const dialWords = { zh: "角度" };\n', encoding="utf-8")
     assert join(entry) == english and join(entry, "fr") == english
     assert join(entry, "zh") == english.replace('{ en: "angle" }', '{ zh: "角度" }')
+
+
+def test_styles_are_joined_without_what_no_browser_needs(tmp_path):
+    one, two = tmp_path / "one.css", tmp_path / "two.css"
+    one.write_text("/* of\n * both */\n.a {\n  width: 1px; /* a border */\n\n}\n", encoding="utf-8")
+    two.write_text('.b::after {\n  content: "/";\n}\n', encoding="utf-8")
+    assert styles(one, two) == '.a {\nwidth: 1px;\n}\n.b::after {\ncontent: "/";\n}\n'

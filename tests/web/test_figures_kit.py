@@ -41,7 +41,7 @@ def test_a_number_is_kept_between_its_bounds(node):
     ],
 )
 def test_arrow_keys_lead_up_and_down(node, key, shift, step):
-    assert node.call("web/kit/kit", "arrowStep", [{"key": key, "shiftKey": shift}]) == step
+    assert node.call("web/kit/drag", "arrowStep", [{"key": key, "shiftKey": shift}]) == step
 
 
 def test_a_line_goes_through_its_points_to_a_tenth_of_a_pixel(node):

@@ -45,3 +45,9 @@ def test_a_strip_of_more_numbers_than_cells_shows_the_largest_of_each(node):
     shown = node.evaluate("async (all) => [...(await import('/web/stage/strips.js')).fitting(all)]", values)
     assert len(shown) == 256 and (shown[1], shown[255]) == (-3, -0.5) and sum(map(abs, shown)) == 3.5
     assert node.call("web/stage/strips", "fitting", [[0.5, -1]]) == [0.5, -1]
+
+
+def test_an_outline_is_longer_than_its_border(node):
+    """What a bar was before something changed, as a part of its track."""
+    outlines = node.each("web/stage/road", "outlineOf", [[one] for one in (0.5, 0.011, 0.01, 0, None)])
+    assert outlines == [[0, 0.5], [0, 0.011], None, None, None]

@@ -54,8 +54,13 @@ POLICY = (
     f"style-src {_OWN} 'unsafe-inline'; img-src {_OWN} data:; font-src {_OWN}; connect-src {_OWN}; "
     f"form-action {_OWN}; base-uri 'none'"
 )
-FONTS = ["1em Book Text", "italic 1em Book Text", "1em Book Sans"]
-FONT_OF_FORMULAS = "1em Book Math"
+# The files of the book's fonts, and how each is asked for.
+FONTS = {
+    "text.woff2": "1em Book Text",
+    "text-italic.woff2": "italic 1em Book Text",
+    "sans.woff2": "1em Book Sans",
+    "math.woff2": "1em Book Math",
+}
 
 PLAIN_TOKENS = {"n", "p", "w", "nb"}  # token classes that no rule colors
 _TOKEN = re.compile(r'<span class="(\w+)">([^<]*)</span>')
@@ -91,6 +96,8 @@ class Translator(HTML5Translator):
 
     def visit_table(self, node: nodes.table) -> None:
         self.body.append('<div class="scroll">')
+        if "colwidths-given" in node["classes"]:  # in the directive of a table, whose rows alone would say nothing
+            node["classes"] = [name for name in node["classes"] if name != "colwidths-auto"]
         super().visit_table(node)
 
     def depart_table(self, node: nodes.table) -> None:
@@ -248,6 +255,7 @@ def complete_context(app: Sphinx, page: str, template: str, context: dict[str, A
         neighbor["title"] = chinese.in_language(neighbor["title"])
     base = app.config.html_baseurl or context["pathto"]("", 1)
     edition = f"{chinese.FOLDER}/" if is_chinese and app.config.html_baseurl else ""
+    fonts_here = fonts_of(body, is_chinese)
     context |= other | {
         "w": w,
         "icon": icon,
@@ -258,8 +266,8 @@ def complete_context(app: Sphinx, page: str, template: str, context: dict[str, A
         "share_card": f"{base}{edition}_static/share.png",
         "head_script": HEAD_SCRIPT,
         "policy": POLICY,
-        "fonts": ",".join([*FONTS[is_chinese:], *([FONT_OF_FORMULAS] if "<math" in body else [])]),
-        "stylesheet": without_fonts(app.book_styles, is_chinese, "<math" in body).replace(
+        "fonts": ",".join(FONTS[file] for file in fonts_here),
+        "stylesheet": with_fonts(app.book_styles, fonts_here).replace(
             "url(fonts/", f"url({context['pathto']('_static/fonts/', 1)}"
         )
         + compressed(figures.styles_of(page, names))
@@ -287,9 +295,15 @@ def compressed(css: str) -> str:
     return re.sub(r"\s*([{};,>])\s*", r"\1", css).strip()
 
 
-def without_fonts(css: str, is_chinese: bool, has_formulas: bool) -> str:
-    """The styles without fonts in which a page sets nothing: the upright text in Chinese, and that of formulas."""
-    for file in ["text.woff2"] * is_chinese + ["math.woff2"] * (not has_formulas):
+def fonts_of(body: str, is_chinese: bool) -> list[str]:
+    """The files of the fonts in which a page sets something; upright Chinese text takes those of the system."""
+    needed = {"text.woff2": not is_chinese, "text-italic.woff2": "<em" in body, "math.woff2": "<math" in body}
+    return [file for file in FONTS if needed.get(file, True)]
+
+
+def with_fonts(css: str, files: list[str]) -> str:
+    """The styles with these fonts of the book, and no other."""
+    for file in set(FONTS) - set(files):
         css = re.sub(rf"@font-face *\{{[^}}]*fonts/{re.escape(file)}[^}}]*\}}", "", css)
     return css
 

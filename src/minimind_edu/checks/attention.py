@@ -322,3 +322,62 @@ check_divisors = Exercise(
         ),
     ),
 )
+
+
+def _lead(written: Tensor, gain: Tensor, table: Tensor, new: int, old: int, rms: Tensor | None = None) -> Tensor:
+    rms = written.sum(0).pow(2).mean().sqrt() if rms is None else rms
+    return (written / rms * gain) @ (table[new] - table[old])
+
+
+def _written(writers: int, channels: int, words: int) -> tuple[Tensor, Tensor, Tensor]:
+    return 2 * numbers(writers, channels), 1 + numbers(channels, shift=1).abs(), numbers(words, channels, shift=2)
+
+
+def _rms(x: Tensor) -> Tensor:
+    return x.pow(2).mean(-1, keepdim=True).sqrt()
+
+
+check_lead = Exercise(
+    "Does `attempt(written, gain, table, new, old)` say what each writer adds to the lead, `[W, E]` -> `[W]`?",
+    answer=_lead,
+    cases=(
+        Case("five writers, 8 channels", (*_written(5, 8, 7), 2, 4)),
+        Case("three writers, 4 channels, other words", (*_written(3, 4, 6), 5, 0)),
+        Case("one writer", (*_written(1, 6, 3), 0, 1)),
+    ),
+    mistakes=(
+        Mistake(
+            lambda w, g, t, new, old: _lead(w, g, t, new, old, _rms(w)),
+            "you divide every writer by its own size, and then all have written alike much: divide by that of the sum",
+        ),
+        Mistake(
+            lambda w, g, t, new, old: _lead(w, g, t, new, old, torch.ones(())),
+            "nothing is divided: the norm divides by the root mean square of the whole stream, the sum of all writers",
+        ),
+        Mistake(
+            lambda w, g, t, new, old: _lead(w, g, t, new, old, w.sum(0).pow(2).mean()),
+            "you divide by the mean of the squares: take its root",
+        ),
+        Mistake(
+            lambda w, g, t, new, old: _lead(w, g, t, new, old, w.sum(0).norm()),
+            "you divide by the length of the stream: its root mean square is the length divided by the root of E",
+        ),
+        Mistake(
+            lambda w, g, t, new, old: _lead(w, torch.ones_like(g), t, new, old),
+            "the gain is missing: after the division the norm multiplies every channel by its gain",
+        ),
+        Mistake(
+            lambda w, g, t, new, old: _lead(w, g, torch.cat([t, torch.zeros_like(t[:1])]), new, len(t)),
+            "that is what each adds to the logit of the new word: a lead is its logit minus that of the old word",
+        ),
+        Mistake(lambda w, g, t, new, old: _lead(w, g, t, old, new), "the sign: new minus old, not old minus new"),
+        Mistake(
+            lambda w, g, t, new, old: _lead(w, g, t, new, old) / _lead(w, g, t, new, old).sum(),
+            "these are shares of the lead, with sum 1: return logits, whose sum is the lead",
+        ),
+        Mistake(
+            lambda w, g, t, new, old: (lambda p: p[:, new] - p[:, old])((w / _rms(w.sum(0)) * g @ t.T).softmax(-1)),
+            "a softmax cannot be shared out among writers: stay with logits, which are sums",
+        ),
+    ),
+)

@@ -5,19 +5,16 @@ with which cache, and how many in all. A test that a reader writes is tried on a
 Left out on purpose: sampling; the loop here is greedy.
 """
 
-from collections.abc import Iterable
 from functools import cache
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from minimind_edu.checks.exercise import Attempt, Case, Exercise, FindProblem, Mistake, Property, difference, numbers
 from minimind_edu.measure.costs import cache_bytes_per_position
-from minimind_edu.model.attention import attention
-from minimind_edu.model.block import MiniMindBlock
+from minimind_edu.model.broken_caches import BUGS, read
 from minimind_edu.model.config import MiniMindConfig
-from minimind_edu.model.masks import causal_mask
 from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.model.rope import apply_rotary_pos_emb, precompute_freqs_cis
 
@@ -292,28 +289,12 @@ class _Reader:
     def __call__(self, ids: Tensor, past: list[Pair] | None = None) -> tuple[Tensor, list[Pair]]:
         if past is None and self.bug == "stale":
             past = self.left
-        model = _tiny_model()
-        length, new = (0 if past is None else past[0][0].shape[1]), ids.shape[1]
-        start = 0 if self.bug == "offset" else length
-        cos, sin = model.model.freqs_cos, model.model.freqs_sin
-        mask = causal_mask(new, length + new)
-        if self.bug == "square" and new > 1:
-            mask = torch.ones_like(mask).tril()
-        x, pairs = model.model.embed_tokens(ids), []
-        rows = slice(start, start + new)
-        for index, layer in enumerate(cast(Iterable[MiniMindBlock], model.model.layers)):
-            q, k, v = layer.self_attn.project(layer.input_layernorm(x), cos[rows], sin[rows])
-            if past is not None:
-                key, value = past[index]
-                if self.bug == "again":
-                    key, _ = apply_rotary_pos_emb(key, key, cos[:length], sin[:length])
-                k, v = torch.cat([key, k], dim=1), torch.cat([value, v], dim=1)
-            pairs.append((k, v))
-            x = x + layer.self_attn.o_proj(attention(q, k, v, mask)[0].flatten(2))
-            x = x + layer.mlp(layer.post_attention_layernorm(x))
+        length = 0 if past is None else past[0][0].shape[1]
+        bug = self.bug if self.bug in BUGS else "none"
+        logits, pairs = read(_tiny_model(), ids, past, bug)
         self.left = self.left or pairs
-        error = 0.01 if self.bug == "near" and length else 1e-9 * new  # 1 %: the likeliest word stays the same
-        return model.lm_head(model.model.norm(x)) * (1 + error), pairs
+        error = 0.01 if self.bug == "near" and length else 1e-9 * ids.shape[1]  # 1 %: the likeliest word stays the same
+        return logits * (1 + error), pairs
 
 
 _TEXT = torch.tensor([[5, 17, 30, 9, 22, 3]])

@@ -155,7 +155,7 @@ export function createBlocks(words, session, chip, data, look, door) {
     const [before, between, end] = words.tried;
     const named = worst.map(({ layer, head, without }, i) => {
       const onClick = () => session.toggle({ part: "head", layer, head });
-      const link = h("button", { type: "button", class: "st-link", onClick }, words.head(layer + 1, head + 1));
+      const link = h("button", { type: "button", class: "mm-link", onClick }, words.head(layer + 1, head + 1));
       return [i ? between : "", link, words.without(Math.exp(all), Math.exp(without))];
     });
     return fill(tried, before, named, end, words.needBars);
@@ -165,7 +165,7 @@ export function createBlocks(words, session, chip, data, look, door) {
     const parts = silentParts(session.silenced, data.config);
     const names = parts.slice(0, 4).map(({ part, layer, head }) => nameOf[part](layer + 1, head + 1));
     const onClick = () => session.silenceSome([...session.silenced], false);
-    const back = h("button", { type: "button", class: "st-link", onClick }, words.bringBack);
+    const back = h("button", { type: "button", class: "mm-link", onClick }, words.bringBack);
     const said = words.silent(names, parts.length - names.length);
     if (silent.dataset.said === said) return;
     silent.dataset.said = said;

@@ -18,14 +18,15 @@ from traitlets import Bool
 from minimind_edu.device import one_thread
 from minimind_edu.notebook import language, outputs_are_stored
 from minimind_edu.web import host, living_model, palette
-from minimind_edu.web.join import join
+from minimind_edu.web.join import join, styles
 from minimind_edu.web.traits import limits_of
 from minimind_edu.words import in_state, said
 
 WEB = Path(__file__).parent
 FOLDER = WEB.parent / "figures"
 FONTS = WEB / "fonts"  # of the book, that a page outside of it has inside
-ON_STAGE = ("inside", "minimind_live")  # the folders whose views of a model are those of stage/
+# the folders whose views of a model are those of stage/, and the styles of these views
+ON_STAGE = {"inside": ("style",), "minimind_live": ("style", "road"), "guess_first": ("road",)}
 _DIGITS = 6  # significant digits of a number on a page: more than any reader sees, fewer than machines disagree about
 
 _short = reprlib.Repr()
@@ -52,14 +53,13 @@ def module_source(name: str, language: str = "en") -> str:
 def shared_stylesheet() -> str:
     """The CSS that all figures share: the palette as variables, and the rules that use them."""
     colors = f".mm-fig, .minimind-figure {{ {palette.css_variables()} }}\n"
-    return colors + (WEB / "kit" / "figure.css").read_text(encoding="utf-8")
+    return colors + styles(WEB / "kit" / "figure.css")
 
 
 def own_stylesheet(name: str) -> str:
     """The CSS of the figure `name` alone, with that of the views that it shares."""
     folder = (FOLDER if name in figure_names() else WEB.parent) / name
-    folders = (WEB / "stage", folder) if name in ON_STAGE else (folder,)
-    return "".join((folder / "style.css").read_text(encoding="utf-8") for folder in folders)
+    return styles(*(WEB / "stage" / f"{part}.css" for part in ON_STAGE.get(name, ())), folder / "style.css")
 
 
 def rounded(value: Any, name: str = "value") -> Any:

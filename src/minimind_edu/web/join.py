@@ -4,7 +4,7 @@ A module that runs from a blob URL (anywidget and our static host both do that) 
 helpers are written in front of it. This is no bundler: it understands named imports of files next to the
 module or in a folder next to its own, and exports in front of a declaration. Everything else is refused, so that what
 runs is what stands in the sources, but for indentation, comments and empty lines: a fifth of a page's scripts, which no
-browser needs.
+browser needs. Styles are joined in the same way.
 """
 
 import re
@@ -17,6 +17,7 @@ _DECLARATION = re.compile(r"(export )?(?:async )?(?:function\*?|const|let|class)
 _TOP_LEVEL = re.compile(r"(?:export|async|function|const|let|var|class)\b")
 # Behind code; a string that holds the slashes would end behind them, with a quote.
 _COMMENT_BEHIND = re.compile(r"""(?<=[;,{}()\[\]]) +// [^"'`/]*$""")
+_STYLE_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
@@ -77,6 +78,12 @@ def join(entry: Path, language: str = "en") -> str:
     if "\nexport default " not in "\n" + texts[-1]:
         raise ValueError(f"{_named(entry)} has no default export, so it is no figure")
     return "\n".join(texts)
+
+
+def styles(*paths: Path) -> str:
+    """The text of these stylesheets, one after the other."""
+    bare = (_STYLE_COMMENT.sub("", path.read_text(encoding="utf-8")) for path in paths)
+    return "".join(f"{line.strip()}\n" for text in bare for line in text.splitlines() if line.strip())
 
 
 def _named(path: Path) -> str:

@@ -5,34 +5,27 @@ to cut the prompt and every bug. The text is given, so that all runs read the sa
 The ES module steps through these runs and draws them.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from itertools import accumulate
-from typing import cast
 
 import torch
 from torch import Tensor
 from traitlets import Bunch, Dict, Enum, Int, List, TraitError, Unicode, default, validate
 
 from minimind_edu.device import one_thread
-from minimind_edu.model.attention import attention
-from minimind_edu.model.block import MiniMindBlock
+from minimind_edu.model.broken_caches import BUGS, read
 from minimind_edu.model.config import MiniMindConfig
-from minimind_edu.model.for_comparison import CatCache
 from minimind_edu.model.layer_cache import KeyValue
-from minimind_edu.model.masks import causal_mask
 from minimind_edu.model.model import MiniMindForCausalLM
-from minimind_edu.model.rope import apply_rotary_pos_emb
 from minimind_edu.web.base import Figure
 from minimind_edu.web.traits import Finite
 
 WORDS: list[str] = [*"what was once read is kept so that it need not be read again".split()]
 EARLIER: list[str] = [*"an earlier prompt".split()]  # what a cache that was not reset still holds
-BUGS = ("none", "offset", "again", "stale", "square")
 LONGEST_PROMPT = 8
 IDENTICAL = 1e-9  # logits closer than this are the same numbers, summed in another order
 
-Tables = tuple[Tensor, Tensor]  # cos and sin, [S, D] each
 Cut = tuple[int, int]  # words of the prompt, and of a chunk of it
 CUTS: list[Cut] = [(prompt, chunk) for prompt in range(1, LONGEST_PROMPT + 1) for chunk in range(1, prompt + 1)]
 
@@ -196,17 +189,16 @@ def cached_logits(bug: str) -> dict[Cut, Tensor]:
 
     Cuts whose next calls start at the same word and have the same size make them together, as a batch.
     """
-    caches = [CatCache() for _ in tiny_model().model.layers]
-    if bug == "stale":
-        _call(_ids(EARLIER), caches, bug)
-    kept = dict.fromkeys(CUTS, caches)  # one CatCache for each layer; none is written into once it is here
+    model = tiny_model()
+    left = read(model, _ids(EARLIER))[1] if bug == "stale" else None
+    kept: dict[Cut, list[KeyValue] | None] = dict.fromkeys(CUTS, left)  # a pair for each layer
     logits: dict[Cut, list[Tensor]] = {cut: [] for cut in CUTS}
     for (start, size), cuts in _calls_in_common().items():
-        joined = [_join(layer) for layer in zip(*(kept[cut] for cut in cuts), strict=True)]
         ids = _ids(WORDS[start : start + size]).expand(len(cuts), size)
-        for row, (cut, of_cut) in enumerate(zip(cuts, _call(ids, joined, bug), strict=True)):
-            logits[cut].append(of_cut)  # [S, V]
-            kept[cut] = [_row(layer, row) for layer in joined]
+        of_cuts, pairs = read(model, ids, _joined([kept[cut] for cut in cuts]), bug)
+        for row, cut in enumerate(cuts):
+            logits[cut].append(of_cuts[row])  # [S, V]
+            kept[cut] = [(key[row : row + 1], value[row : row + 1]) for key, value in pairs]
     return {cut: torch.cat(parts) for cut, parts in logits.items()}
 
 
@@ -220,61 +212,13 @@ def _calls_in_common() -> dict[tuple[int, int], list[Cut]]:
     return dict(sorted(calls.items()))
 
 
-def _join(caches: Sequence[CatCache]) -> CatCache:
-    """Caches of equal length and one row each, as one of many rows."""
-    joined = CatCache()
-    if caches[0].length:
-        keys, values = zip(*(_held(kept) for kept in caches), strict=True)
-        joined.append(torch.cat(keys), torch.cat(values))  # [1, T, K, D] of each -> [B, T, K, D]
-    return joined
-
-
-def _row(cache: CatCache, row: int) -> CatCache:
-    """One row of a joined cache: `[1, T, K, D]`."""
-    key, value = _held(cache)
-    single = CatCache()
-    single.append(key[row : row + 1], value[row : row + 1])
-    return single
-
-
-def _held(cache: CatCache) -> KeyValue:
-    assert cache.key is not None and cache.value is not None, "only caches that hold something are read"
-    return cache.key, cache.value
-
-
-def _call(ids: Tensor, caches: list[CatCache], bug: str) -> Tensor:
-    """One call of the model on `[B, S]` new ids: logits `[B, S, V]`."""
-    model = tiny_model()
-    start = 0 if bug == "offset" else caches[0].length
-    rows = slice(start, start + ids.shape[1])
-    tables = model.model.freqs_cos[rows], model.model.freqs_sin[rows]
-    x = model.model.embed_tokens(ids)  # [B, S] -> [B, S, E]
-    for layer, kept in zip(cast(Iterable[MiniMindBlock], model.model.layers), caches, strict=True):
-        if bug == "again" and kept.length:
-            _turn_again(kept)
-        x = _block(layer, x, tables, kept, bug)
-    return model.lm_head(model.model.norm(x))
-
-
-def _block(layer: MiniMindBlock, x: Tensor, tables: Tables, kept: CatCache, bug: str) -> Tensor:
-    """One block with the attention written out, since no module of the package would take a wrong mask."""
-    q, k, v = layer.self_attn.project(layer.input_layernorm(x), *tables)
-    k, v = kept.append(k, v)
-    length, held = q.shape[1], k.shape[1]
-    mask = causal_mask(length, held)
-    if bug == "square" and length > 1:
-        mask = torch.ones_like(mask).tril()  # the triangle of S x S, from the upper left corner
-    output, _ = attention(q, k, v, mask)
-    x = x + layer.self_attn.o_proj(output.flatten(2))
-    return x + layer.mlp(layer.post_attention_layernorm(x))
-
-
-def _turn_again(kept: CatCache) -> None:
-    """Rotate the cached keys for their positions once more, as code does that applies RoPE after joining the cache."""
-    model = tiny_model().model
-    tables = model.freqs_cos[: kept.length], model.freqs_sin[: kept.length]
-    key, _ = _held(kept)
-    kept.key, _ = apply_rotary_pos_emb(key, key, *tables)
+def _joined(caches: Sequence[list[KeyValue] | None]) -> list[KeyValue] | None:
+    """Caches of equal length and one row each, as one of many rows; None if they are empty."""
+    filled = [pairs for pairs in caches if pairs is not None]
+    if not filled:
+        return None
+    layers = zip(*filled, strict=True)
+    return [(torch.cat([key for key, _ in of]), torch.cat([value for _, value in of])) for of in layers]
 
 
 def _differences(cut: Cut, bug: str) -> list[float]:

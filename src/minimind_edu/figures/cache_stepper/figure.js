@@ -1,8 +1,9 @@
 // CacheStepper: a row for each position, a column for each call. What is computed, what reused, and where a bug shows.
 
 import { WIDE, h, svg, fill, textAt, setSize, clamp, fmt, grouped, slider, choice } from "../../web/kit/kit.js";
-import { namedOptions, button, readout, row, setTraits, prefersReducedMotion } from "../../web/kit/kit.js";
+import { namedOptions, readout, row, setTraits, prefersReducedMotion } from "../../web/kit/kit.js";
 import { figure } from "../../web/kit/figure.js";
+import { createTransport } from "../../web/kit/transport.js";
 import { lineThrough, across } from "../../web/kit/chart.js";
 import { tokenPasses, callSizes, cacheCall, visibleKeys, cacheBytes, firstParting } from "./math.js";
 import { coverable, createSource } from "../../web/live/source.js";
@@ -109,7 +110,7 @@ function cacheCells(s, sizes, words, y, from) {
 function cellClass(s, row, isKey) {
   if (row >= s.now.held) return "cs-slot";
   if (row >= s.now.past) return "cs-cell cs-new";
-  const isWrong = row < s.earlier || (s.bug === "again" && isKey);
+  const isWrong = row < s.earlier || (s.bug === "again" && isKey && row > 0); // position 0 rotates by an angle of 0
   return isWrong ? "cs-cell cs-wrong" : "cs-cell";
 }
 
@@ -117,7 +118,8 @@ function cellClass(s, row, isKey) {
 function rowNames(s, sizes, y) {
   const turns = (row) => s.made.filter((call) => row < call.held).length;
   const idOf = (row) => (s.bug === "again" ? `×${turns(row)}` : String(s.ids[row]));
-  const isWrong = (row) => (s.bug === "offset" && s.ids[row] !== row) || (s.bug === "again" && turns(row) > 1);
+  const isWrong = (row) =>
+    (s.bug === "offset" && s.ids[row] !== row) || (s.bug === "again" && row > 0 && turns(row) > 1);
   return s.rows.flatMap((word, row) => {
     const base = y(row) + sizes.row / 2 + 4.5;
     const isFilled = row < s.now.held;
@@ -327,51 +329,6 @@ function createLegend(words, isCompact) {
   return { root: h("p", { class: "mm-legend cs-legend" }, parts), set };
 }
 
-/** Play, step, back and start over. A button that has nothing left to do is disabled, and the focus moves to play. */
-function createTransport(words, go, isCompact) {
-  let timer = null;
-  let isAtEnd = false;
-  const pause = () => {
-    clearInterval(timer);
-    timer = null;
-    play.set(words.play);
-  };
-  const beat = () => {
-    go(1);
-    if (isAtEnd) pause();
-  };
-  const toggle = () => {
-    if (timer !== null) return pause();
-    if (isAtEnd) go(-Infinity);
-    play.set(words.pause);
-    timer = setInterval(beat, BEAT);
-    beat();
-  };
-  const byHand = (direction) => () => {
-    pause();
-    go(direction);
-  };
-  const play = button({ label: words.play, onClick: toggle });
-  const steps = {
-    step: button({ label: words.step, onClick: byHand(1) }),
-    back: button({ label: words.back, onClick: byHand(-1) }),
-    reset: button({ label: words.reset, onClick: byHand(-Infinity) }),
-  };
-  play.root.classList.add("mm-primary", "cs-play");
-
-  function set(s) {
-    isAtEnd = s.calls === s.sizes.length;
-    const isUseful = { step: !isAtEnd, back: s.calls > 0, reset: s.calls > 0 };
-    for (const [name, { root }] of Object.entries(steps)) {
-      const hasFocus = root === root.getRootNode().activeElement;
-      root.disabled = !isUseful[name];
-      if (hasFocus && root.disabled) play.root.focus({ preventScroll: true });
-    }
-  }
-  const shown = isCompact ? [play, steps.step] : [play, ...Object.values(steps)];
-  return { root: h("div", { class: "cs-buttons" }, shown), set, release: () => clearInterval(timer) };
-}
-
 /** What is folded: how the prompt is cut, what goes wrong, and what a mask and the logits have to say to it. */
 function createWorkshop(bound, words) {
   const bugs = bound(choice, "bug", { label: words.bug, options: namedOptions(words.bugs) });
@@ -401,7 +358,7 @@ export default figure({
   modelOf: coverable,
   create({ model, words, isCompact, bound, verdict, numbers, redraw }) {
     const growth = createGrowth(words, isCompact);
-    const transport = createTransport(words, go, isCompact);
+    const transport = createTransport(words, go, { beat: BEAT, isCompact });
     const workshop = createWorkshop(bound, words);
     const legend = createLegend(words, isCompact);
     const source = isCompact ? null : createSource(model, changeSource);
@@ -429,7 +386,7 @@ export default figure({
       for (const part of [note, verdict.root]) part.hidden = s.isStory === (part !== note);
       note.textContent = s.isStory ? storyNote(source.reading(), most, words) : "";
       growth.draw(s, width, arriving);
-      transport.set(s);
+      transport.set(s.calls, s.sizes.length);
       legend.set(s);
       workshop.draw(s, width);
       const [sentence, tone] = stepperVerdict(s, words);

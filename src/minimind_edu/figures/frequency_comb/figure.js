@@ -1,9 +1,10 @@
 // FrequencyComb: some pairs as dials, and one tooth a pair, at its period, before and after scaling; folded, by how
 // much each was scaled.
 
+import { draggable, handle, grip, arrowStep } from "../../web/kit/drag.js";
 import { NARROW, WIDE, h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, grouped } from "../../web/kit/kit.js";
-import { slider, choice, optionsFor, namedOptions, readout, row, draggable, handle, grip } from "../../web/kit/kit.js";
-import { arrowStep, setTraits } from "../../web/kit/kit.js";
+import { slider, choice, optionsFor, namedOptions, readout, row } from "../../web/kit/kit.js";
+import { setTraits } from "../../web/kit/kit.js";
 import { figure } from "../../web/kit/figure.js";
 import { linear, lineThrough, across, upright, levels, ticks } from "../../web/kit/chart.js";
 import { ropePeriods, pairScaling, unfinishedPairs, meetsNewAngles, scoreChange } from "./math.js";

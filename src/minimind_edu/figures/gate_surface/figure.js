@@ -1,7 +1,8 @@
 // GateSurface: a point in the plane of gate and value, the output of a gated and a plain neuron, two cross-sections.
 
+import { draggable, handle, grip } from "../../web/kit/drag.js";
 import { WIDE, h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, slider, choice } from "../../web/kit/kit.js";
-import { optionsFor, namedOptions, readout, row, draggable, handle, grip, setTraits } from "../../web/kit/kit.js";
+import { optionsFor, namedOptions, readout, row, setTraits } from "../../web/kit/kit.js";
 import { figure } from "../../web/kit/figure.js";
 import { linear, lineThrough, across, upright } from "../../web/kit/chart.js";
 import { LIMIT, activate, neuronOutput, regionsBeyond } from "./math.js";

@@ -4,17 +4,16 @@
 import { createBar } from "../../web/kit/bars.js";
 import { h, fill, announcement, grouped, loadLiving, wordsOf, frame, mount } from "../../web/kit/kit.js";
 import { missedHead } from "../../web/live/heads.js";
+import { createRoad, outlineOf, shine } from "../../web/stage/road.js";
 import { answerOf, textOf } from "./math.js";
 import { guessFirstWords } from "./words.js";
 
 const LEAST_BAR = 0.0006; // of the track: what is shorter would not be drawn, and could not grow
-const LEAST_GHOST = 0.01; // of the track: a shorter outline is nothing but its border
 const LEAST_READ = 0.04; // weight: below it a word has no tint
 const NO_SPACE_BEFORE = /^[.,:?。，：？]/u;
 const CHINESE = /\p{Script=Han}|[。，：？]/u;
 
 const keyOf = ({ layer, head }) => `${layer}.${head}`;
-const numbersOf = ({ layer, head }) => [layer + 1, head + 1];
 
 /** The words of the story and the question, and how much each is read. */
 function createTelling(texts) {
@@ -52,7 +51,7 @@ function createTelling(texts) {
 
 /** The places: answers to guess from, and then bars, the ones before as outlines. */
 function createPlaces(words, onGuess) {
-  const rows = [0, 1, 2].map((at) => createBar("gf-row mm-shows", ["mm-said", "mm-before"], () => onGuess(at)));
+  const rows = [0, 1, 2].map((at) => createBar("gf-row st-bar mm-shows", ["mm-said", "mm-before"], () => onGuess(at)));
   const root = h("div", { class: "gf-rows", role: "group", "aria-label": words.rows }, rows);
 
   function draw(names, glosses, guess, answer, before) {
@@ -63,59 +62,13 @@ function createPlaces(words, onGuess) {
       const mine = guess === at ? h("span", { class: "gf-yours" }, h("span", {}, your), guessed) : null;
       row.set({
         word: [h("span", {}, names[at]), glosses ? h("small", {}, glosses[at]) : null, mine],
-        shares: [[0, Math.max(share ?? 0, LEAST_BAR)], ghost > LEAST_GHOST ? [0, ghost] : null],
+        shares: [[0, Math.max(share ?? 0, LEAST_BAR)], outlineOf(ghost)],
         said: share === null ? "?" : words.percent(share),
         label: share === null ? words.guess(names[at]) : words.bar(names[at], share, ghost, guess === at),
       });
       row.root.disabled = guess !== null;
       row.root.dataset.yours = guess === at;
       row.root.dataset.said = answer?.top.place === at;
-    });
-  }
-  return { root, draw };
-}
-
-/** The four blocks, their heads, what would be said after each, and the light that goes through them. */
-function createBlocks(words, { layers, heads }, onHead, onLook) {
-  const light = h("i", { class: "gf-light" });
-  const line = h("span", { class: "gf-line", "aria-hidden": "true" }, light);
-  const blocks = Array.from({ length: layers }, (_, layer) => createBlock(layer));
-  const root = h("div", { class: "gf-blocks", role: "group", "aria-label": words.blocks }, blocks, line);
-
-  function createBlock(layer) {
-    const buttons = Array.from({ length: heads }, (_, head) => {
-      const place = { layer, head };
-      const [enter, leave] = [() => onLook(place), () => onLook(null)];
-      const listeners = { onPointerenter: enter, onPointerleave: leave, onFocus: enter, onBlur: leave };
-      const root = h("button", {
-        type: "button",
-        class: "gf-head mm-shows",
-        onClick: () => onHead(place),
-        ...listeners,
-      });
-      return { root, place };
-    });
-    const said = h("span", { class: "gf-lens" });
-    const box = h("span", { class: "gf-box" }, h("span", { class: "gf-heads" }, buttons), h("i", { class: "gf-feed" }));
-    const root = h("div", { class: "gf-block" }, h("span", { class: "gf-name" }, words.block(layer + 1)), box, said);
-    root.style.setProperty("--gf-at", layer + 1);
-    return { root, buttons, said };
-  }
-
-  function draw(nameOf, answer, silenced, shown) {
-    blocks.forEach(({ buttons, said }, layer) => {
-      const lens = answer?.lens[layer];
-      fill(said, lens ? [h("b", {}, nameOf(lens.id)), h("small", {}, words.percent(lens.share))] : "?");
-      for (const { root, place } of buttons) {
-        const isSilent = silenced.has(keyOf(place));
-        root.disabled = !answer;
-        root.dataset.silent = isSilent;
-        root.dataset.shown = Boolean(answer) && keyOf(place) === keyOf(shown);
-        root.setAttribute("aria-pressed", isSilent);
-        const name = words.head(numbersOf(place), isSilent);
-        root.setAttribute("aria-label", name);
-        root.title = name;
-      }
     });
   }
   return { root, draw };
@@ -130,12 +83,12 @@ function renderGuessFirst({ model, el }) {
 
   const story = createTelling(texts);
   const places = createPlaces(words, (guess) => go({ guess }));
-  const blocks = createBlocks(words, sizes, (place) => touch(place), look);
+  const road = createRoad(words, sizes, (place) => touch(place), look);
   const hint = h("p", { class: "gf-hint" });
   const said = announcement("gf-said");
   const big = h("button", { type: "button", class: "mm-button mm-primary gf-go" });
   const more = h("a", { class: "mm-button mm-primary gf-go", href: model.get("page") }, words.open);
-  const again = h("button", { type: "button", class: "st-link gf-again", onClick: () => become(start) }, words.again);
+  const again = h("button", { type: "button", class: "mm-link", onClick: () => become(start) }, words.again);
   const other = h("button", { type: "button", class: "mm-button" });
   const control = h("div", { class: "gf-presses" }, big, more, other, again);
   let isAsked = false; // for the weights: an answer may still come
@@ -174,14 +127,7 @@ function renderGuessFirst({ model, el }) {
     state = next;
     if (living) shown ??= missedHead(living.heads);
     draw();
-    shine();
-  }
-
-  /** The light goes once through the blocks; what it brings waits for it, in the style. */
-  function shine() {
-    delete root.dataset.lit;
-    void root.offsetWidth; // so that it begins anew
-    if (state.answer) root.dataset.lit = true;
+    shine(root, Boolean(state.answer));
   }
 
   function touch(place) {
@@ -252,7 +198,8 @@ function renderGuessFirst({ model, el }) {
     const isRight = answer?.top.place === texts.right;
     const glosses = language === told ? null : texts.names[told];
     places.draw(texts.names[language], glosses, guess, answer, before);
-    blocks.draw((id) => nameOf(id), answer, silenced, shown ?? { layer: -1, head: -1 });
+    const lens = answer?.lens.map(({ id, share }) => [nameOf(id), share]);
+    road.draw(lens, silenced, shown);
     tell();
     const [next, aside] = answer ? presses() : [];
     set(big, next);
@@ -264,7 +211,7 @@ function renderGuessFirst({ model, el }) {
     else if (guess === null) said.set(words.invite(grouped(model.get("sizes").parameters)));
   }
 
-  const inside = h("div", { class: "gf-inside" }, blocks, hint);
+  const inside = h("div", { class: "gf-inside" }, road, hint);
   const stage = h("div", { class: "mm-stage mm-column gf-stage" }, story, inside, places);
   const root = frame(words, { stage, control: [said, control] }, true);
   root.classList.add("gf-fig");

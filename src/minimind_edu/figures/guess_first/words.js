@@ -20,7 +20,7 @@ export const guessFirstWords = {
       `${word}: ${percent(share)}${before === null ? "" : `, before ${percent(before)}`}` +
       (isYours ? ", your guess" : ""),
     rows: "Where is the drum?",
-    blocks: "Four blocks of four heads: what each would say here",
+    road: "Four blocks of four heads: what each would say here",
     // for a phone, and what else there is room for
     hintBefore: ["From question to answer: four blocks of four heads.", ""],
     hint: [
@@ -28,7 +28,7 @@ export const guessFirstWords = {
       " Under each block: its answer so far. Press any head to silence it.",
     ],
     hintSilent: ["The striped head is silent.", " Under each block: its answer so far. Press any head to silence it."],
-    head: ([layer, head], isSilent) => `Head ${head} of block ${layer}${isSilent ? ", silent" : ""}`,
+    roadHead: (layer, head, isSilent) => `Head ${head} of block ${layer}${isSilent ? ", silent" : ""}`,
     block: (layer) => `block ${layer}`,
     loading: "The weights are on their way…",
     unavailable: "The weights did not arrive. Reload the page to try again.",

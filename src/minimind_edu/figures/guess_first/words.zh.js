@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of b1a596c6.
+// The Chinese words of words.js as of cd2df5b5.
 
 const percent = (part) => {
   const value = 100 * part;
@@ -19,12 +19,12 @@ export const guessFirstWords = {
     bar: (word, share, before, isYours) =>
       `${word}：${percent(share)}${before === null ? "" : `，之前 ${percent(before)}`}${isYours ? "，你猜的" : ""}`,
     rows: "鼓在哪里？",
-    blocks: "四个块，每块四个头：走到这里，各块会说什么",
+    road: "四个块，每块四个头：走到这里，各块会说什么",
     // for a phone, and what else there is room for
     hintBefore: ["从问题到答案：四个块，每块四个头。", ""],
     hint: ["紫色的头在读紫色的词。", "每块下面是走到这里的答案。按哪个头，哪个头就静音。"],
     hintSilent: ["带斜线的头已静音。", "每块下面是走到这里的答案。按哪个头，哪个头就静音。"],
-    head: ([layer, head], isSilent) => `第 ${layer} 块第 ${head} 个头${isSilent ? "，已静音" : ""}`,
+    roadHead: (layer, head, isSilent) => `第 ${layer} 块第 ${head} 个头${isSilent ? "，已静音" : ""}`,
     block: (layer) => `第 ${layer} 块`,
     loading: "权重正在路上……",
     unavailable: "权重没有送到。请重新打开页面再试。",

@@ -14,18 +14,19 @@ from traitlets import Bool, Bunch, Dict, TraitError, Unicode, default, validate
 
 from minimind_edu import world
 from minimind_edu.figures import model_map
+from minimind_edu.figures.guess_first import QUESTION, STORY
 from minimind_edu.trained.living import LENGTH, card, living_model
 from minimind_edu.web.base import Figure
-from minimind_edu.web.living_model import TOLD
 from minimind_edu.world.tables import tables
 
-# The stories of the seven presses, and three to begin with. A story ends where its next word is worth a look.
+# The stories of the seven presses, in both languages: the one of the front page goes on here. And three to begin with.
+# A story ends where its next word is worth a look.
 STORIES: dict[str, Any] = {
-    "told": TOLD,
-    "questions": ["where is Mia? in the", "米娅在哪里？在"],
-    "change": ["hall", "garage"],  # a word of what is told, and what takes its place
-    "translation": "⇒ 汤姆在",  # follows what is told before its last sentence
-    "unknown": "where is Zoe? in the",  # the story has no Zoe
+    "told": [" ".join(sentences) for sentences in STORY],
+    "question": QUESTION,
+    "owner": ["where is Mia? in the", "米娅在哪里？在"],
+    "translation": ["⇒ 米娅从书房去", "⇒ Mia goes from the study to the"],  # of the last sentence
+    "unknown": ["where is Zoe? in the", "佐伊在哪里？在"],  # the story has no Zoe
     "examples": [
         "Mia is in the hall. Tom is in the hall. the ball is picked up by Mia in the hall. "
         "the ball is given by Mia to Tom. 谁拿着球？",
@@ -53,8 +54,8 @@ class MiniMindLive(Figure):
     """Compose a story, ask about it, and look inside the trained model while it answers.
 
     Args:
-        story: the words to begin with, without `<s>`; default the book's own story with its question, in
-            Chinese if `compact`.
+        story: the words to begin with, without `<s>`; default the story of the front page with its question, on a
+            Chinese page in Chinese.
         links: one of LINKED -> {"href", "label"} of its chapter.
         in_url: whether the page's address holds the story, as `#story=…`.
         page: with `compact`, the address of the page that has the whole figure.
@@ -78,7 +79,7 @@ class MiniMindLive(Figure):
 
     @default("story")
     def _story_of_the_book(self) -> str:
-        return f"{STORIES['told']} {STORIES['questions'][self.compact]}"
+        return f"{STORIES['told'][0]} {STORIES['question'][0]}"
 
     @validate("story")
     def _possible(self, proposal: Bunch) -> str:
@@ -108,18 +109,14 @@ class MiniMindLive(Figure):
 
     @default("sizes")
     def _sizes_of_the_model(self) -> dict[str, Any]:
-        config, known = living_model().config, card()
+        config = living_model().config
         return {
-            "parameters": known["parameters"],
-            "bytes": known["bytes"],
+            "parameters": card()["parameters"],
             "trained": LENGTH,
             "layers": config.num_hidden_layers,
             "heads": config.num_attention_heads,
             "kv_heads": config.num_key_value_heads,
             "head_dim": config.head_dim,
-            "width": config.hidden_size,
-            "inner": config.intermediate_size,
-            "theta": config.rope_theta,
         }
 
     def _summary(self) -> tuple[str, list[tuple[str, str]]]:

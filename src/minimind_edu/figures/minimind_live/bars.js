@@ -2,11 +2,12 @@
 
 import { createBar } from "../../web/kit/bars.js";
 import { h } from "../../web/kit/kit.js";
+import { outlineOf } from "../../web/stage/road.js";
 import { descending } from "./session.js";
 import { wordWithGloss } from "./marks.js";
 
 const MOST_BARS = 7;
-const LEAST_GHOST = 0.01; // of the track: a shorter outline is nothing but its border
+const UNKNOWN = { model: null, drawn: null, exact: null, before: null };
 
 /**
  * first: what Python computed for the first story, { ids, bars: [word, model, exact] }, until the model is here.
@@ -17,30 +18,25 @@ export function createBars(words, session, glossOf, first, count = MOST_BARS, gu
   const legend = h("p", { class: "ml-legend" });
   const seen = { place: "", silent: "", model: null, before: null };
   const rows = Array.from({ length: count }, () => createRow());
-  const root = h("section", { class: "ml-answer" }, title, h("div", { class: "ml-bars" }, rows), legend);
+  const root = h("div", { class: "ml-answer" }, title, h("div", { class: "ml-bars" }, rows), legend);
 
   function createRow() {
     let id = null;
     const press = () => (guess?.isOpen() ? guess.take(id) : session.answer(id));
-    const bar = createBar("ml-bar mm-shows", ["mm-said", "mm-before", "mm-tick"], () => id !== null && press());
-    const set = (one) => {
+    const marks = ["mm-said", "mm-before", "mm-tick"];
+    const bar = createBar("ml-bar st-bar mm-shows", marks, () => id !== null && press());
+    const set = (one, isGuess) => {
       ({ id } = one);
+      const { drawn, exact, before } = one;
       const [text, gloss] = [session.world.words[id], glossOf(id)];
-      const share = one.drawn || one.model;
-      const said = share === null ? "…" : words.percent(share);
-      const label = words.bar(words.glossed(text, gloss), share, one.exact, one.before);
-      const shares = [[0, share ?? 0], one.before > LEAST_GHOST ? [0, one.before] : null, one.exact || null];
+      const [name, share] = [words.glossed(text, gloss), drawn || one.model];
+      const said = isGuess ? "?" : share === null ? "…" : words.percent(share);
+      const label = isGuess ? words.guess(name) : words.bar(name, share, exact, before);
+      const shares = [[0, share ?? 0], outlineOf(before), exact || null];
       bar.set({ word: wordWithGloss(text, gloss), shares, said, label });
-      bar.root.dataset.cut = one.drawn === 0;
+      bar.root.dataset.cut = drawn === 0;
     };
-    const offer = (one) => {
-      id = one;
-      const [text, gloss] = [session.world.words[id], glossOf(id)];
-      const label = words.guess(words.glossed(text, gloss));
-      bar.set({ word: wordWithGloss(text, gloss), shares: [null, null, null], said: "?", label });
-      bar.root.dataset.cut = false;
-    };
-    return { root: bar.root, set, offer };
+    return { root: bar.root, set };
   }
 
   /** What was said here before a part fell silent or came back: [V], or null. */
@@ -63,7 +59,9 @@ export function createBars(words, session, glossOf, first, count = MOST_BARS, gu
       });
     const before = wasSaid();
     const known = model ?? exact ?? new Float32Array(session.world.words.length);
-    const ids = descending(known).slice(0, count);
+    const order = descending(known);
+    const [said] = before ? descending(before) : order; // what was said before stays in sight, to see it fall
+    const ids = [...new Set([order[0], said, ...order])].slice(0, count);
     return ids.map((id) => ({
       id,
       model: model?.[id] ?? null,
@@ -81,12 +79,12 @@ export function createBars(words, session, glossOf, first, count = MOST_BARS, gu
       title.textContent = words.guessTitle;
       legend.textContent = words.guessHint;
       legend.dataset.known = false;
-      return guess.ids.forEach((id, at) => rows[at].offer(id));
+      return guess.ids.forEach((id, at) => rows[at].set({ ...UNKNOWN, id }, true));
     }
     const id = session.ids[session.selected];
     title.textContent = words.after(session.world.words[id]);
     const bars = barsNow();
-    rows.forEach((row, at) => row.set(bars[at]));
+    rows.forEach((row, at) => row.set(bars[at], false));
     const isKnown = bars[0].exact !== null;
     legend.dataset.known = isKnown;
     legend.textContent = isKnown ? words.legend : words.noLegend;

@@ -1,14 +1,10 @@
 // The model from the embedding to the last norm at the selected word: every part can be pressed, every head is a map.
 
 import { h, fill } from "../../web/kit/kit.js";
-import { softmax } from "../../web/live/sampling.js";
 import { createHead } from "../../web/stage/heads.js";
 import { isSamePart } from "../../web/stage/parts.js";
 import { createStrip, rootMeanSquare } from "../../web/stage/strips.js";
-import { descending } from "./session.js";
-import { createHeadMap, linksToChapters, wordWithGloss } from "./marks.js";
-
-const SAID = 2; // words that a stream would say
+import { createHeadMap, linksToChapters } from "./marks.js";
 
 /** A head that can be pressed. */
 function createSquare(words, session, place, look) {
@@ -39,19 +35,8 @@ function createPart(session, label, name, place, tone) {
   return { root, draw };
 }
 
-/** The words that logits would say, with their probabilities. */
-function saidBy(words, session, glossOf, logits) {
-  const chances = softmax(logits);
-  return descending(chances)
-    .slice(0, SAID)
-    .map((id) => {
-      const word = h("span", { class: "ml-said-word" }, wordWithGloss(session.world.words[id], glossOf(id)));
-      return h("span", { class: "ml-said-one" }, word, " ", h("b", {}, words.percent(chances[id])));
-    });
-}
-
 /** look({ layer, head } or null): what the mouse or the focus is on. */
-export function createBlocks(words, session, sizes, glossOf, look, links) {
+export function createBlocks(words, session, sizes, look, links) {
   const part = (label, name, place, tone) => createPart(session, label, name, place, tone);
   const embedding = part(words.embedding, words.open(words.embedding), { part: "embedding" }, "stream");
   const final = part(words.finalNorm, words.open(words.finalNorm), { part: "final" }, "norm");
@@ -61,29 +46,21 @@ export function createBlocks(words, session, sizes, glossOf, look, links) {
     const ffn = part(words.ffn, open(words.ffn), { part: "ffn", layer }, "ffn");
     const stream = part(words.stream, open(words.stream), { part: "stream", layer }, "stream");
     const heads = Array.from({ length: sizes.heads }, (_, head) => createSquare(words, session, { layer, head }, look));
-    const said = h("span", { class: "ml-said" });
     const root = h(
       "div",
       { class: "ml-block", role: "group", "aria-label": words.block(layer + 1) },
       h("span", { class: "ml-block-name" }, words.block(layer + 1)),
       h("div", { class: "ml-heads", style: `--ml-heads:${sizes.heads}` }, heads),
       h("div", { class: "ml-parts" }, norm, ffn, stream),
-      h("span", { class: "mm-hidden" }, words.says),
-      said,
     );
-    return { root, norm, heads, ffn, stream, said };
+    return { root, norm, heads, ffn, stream };
   });
   const ends = (one) => h("div", { class: "ml-block ml-end" }, one);
   const rows = [ends(embedding), ...blocks.map((one) => one.root), ends(final)];
   const root = h(
-    "section",
+    "div",
     { class: "ml-inside" },
-    h(
-      "div",
-      { class: "ml-block ml-heading" },
-      h("p", { class: "ml-title" }, words.inside),
-      h("span", { class: "ml-label", "aria-hidden": "true" }, words.says),
-    ),
+    h("p", { class: "ml-title" }, words.inside),
     rows,
     h("p", { class: "ml-hint" }, words.insideNote, h("span", { class: "scripted" }, " ", words.insidePress)),
     linksToChapters(words, links, ["whole", "bytes"]),
@@ -92,13 +69,12 @@ export function createBlocks(words, session, sizes, glossOf, look, links) {
   const rowOf = ({ part, layer }) =>
     part === "embedding" ? rows[0] : part === "final" ? rows.at(-1) : blocks[layer].root;
 
-  function drawBlock({ norm, heads, ffn, stream, said }, layer) {
+  function drawBlock({ norm, heads, ffn, stream }, layer) {
     const trace = session.now?.blocks[layer];
     heads.forEach((one) => one.draw());
     norm.draw(trace?.normed);
     ffn.draw(trace?.hidden);
     stream.draw(trace?.output);
-    if (trace) fill(said, saidBy(words, session, glossOf, trace.lens));
   }
 
   function draw() {
@@ -112,21 +88,11 @@ export function createBlocks(words, session, sizes, glossOf, look, links) {
   /** Shows what a still of the same story has drawn inside, if there is one, until the weights are here to draw it. */
   function take(still) {
     if (session.now || !still) return;
-    const [theirs, mine] = [still, root].map((one) =>
-      one.querySelectorAll(".ml-map, .ml-map > g, .st-strip, .ml-said"),
-    );
+    const [theirs, mine] = [still, root].map((one) => one.querySelectorAll(".ml-map, .ml-map > g, .st-strip"));
     mine.forEach((one, at) => {
       if (one.matches("svg")) one.setAttribute("viewBox", theirs[at].getAttribute("viewBox"));
       if (!one.matches(".ml-map")) fill(one, [...theirs[at].cloneNode(true).childNodes]);
     });
   }
-  rows.forEach((row, at) => row.style.setProperty("--ml-at", at));
-
-  /** One light from the embedding to the bars, for a word that has just been computed. */
-  function shine() {
-    delete root.dataset.lit;
-    void root.offsetWidth; // so that it begins anew
-    root.dataset.lit = true;
-  }
-  return { root, draw, take, rowOf, shine };
+  return { root, draw, take, rowOf };
 }

@@ -14,9 +14,11 @@ import {
   mount,
 } from "../../web/kit/kit.js";
 import { hashOfStory, keepStory, onStory, partInHash, storyOf } from "../../web/live/story.js";
+import { softmax } from "../../web/live/sampling.js";
 import { createWorld } from "../../web/live/world.js";
 import { colorsOf } from "../../web/stage/colors.js";
 import { leadTo } from "../../web/stage/opened.js";
+import { createRoad, shine } from "../../web/stage/road.js";
 import { createSampling, createWriteButtons } from "../../web/stage/writing.js";
 import { createBars } from "./bars.js";
 import { createBlocks } from "./blocks.js";
@@ -24,7 +26,7 @@ import { createCache } from "./cache.js";
 import { createBreaks, createGuide, createPresses } from "./guide.js";
 import { glossary, linksToChapters, wordWithGloss } from "./marks.js";
 import { createPalette } from "./palette.js";
-import { MOST_WORDS, createSession } from "./session.js";
+import { MOST_WORDS, createSession, descending } from "./session.js";
 import { createAlternatives, createLens, createStory } from "./story.js";
 import { createTabs } from "./tabs.js";
 import { createTrainView } from "./train.js";
@@ -32,7 +34,7 @@ import { minimindLiveWords } from "./words.js";
 import { createZoom, zoomOfName } from "./zoom.js";
 
 const HERO_BARS = 4;
-const ANSWERED = ["ask", "other", "change", "silence", "translate", "unknown"]; // presses that ask for a word
+const ANSWERED = ["ask", "other", "owner", "silence", "translate", "unknown"]; // presses that ask for a word
 
 /** The session of a figure, and the promise of its model: load() begins it. */
 function openSession(model, ids, changed) {
@@ -109,10 +111,29 @@ function readingOf(session, glossOf, root) {
   };
 }
 
-/** The places of a story in a language of the world: what a reader guesses from. */
-function guessesOf({ words: all, places }, language, ids) {
-  const named = places[0].map((word, at) => [all.indexOf(word), all.indexOf(places[language][at])]);
-  return named.filter(([english]) => ids.includes(english)).map(([, own]) => own);
+/** The places of a story: what a reader guesses from. */
+const guessesOf = ({ words, places }, ids) =>
+  places
+    .flat()
+    .map((word) => words.indexOf(word))
+    .filter((id) => ids.includes(id));
+
+/** All blocks in a row, and what each would say of the next word; a head that is pressed falls silent or comes back. */
+function createRoadHere(words, session, sizes, look, isOpen, onHead) {
+  const silence = (place) => {
+    const key = `${place.layer}.${place.head}`;
+    session.show(place);
+    session.silenceSome([key], !session.silenced.has(key));
+    onHead();
+  };
+  const road = createRoad(words, sizes, silence, look);
+  const topOf = ({ lens }) => {
+    const chances = softmax(lens);
+    const [id] = descending(chances);
+    return [session.world.words[id], chances[id]];
+  };
+  const draw = () => road.draw(isOpen() ? session.now?.blocks.map(topOf) : null, session.silenced, session.shown);
+  return { root: road.root, draw };
 }
 
 /** The whole page. */
@@ -124,10 +145,12 @@ async function renderPage({ model, el }) {
   let looked = null; // the head under the mouse or the focus
   let views = [];
   const changed = () => views.forEach((view) => view.draw());
-  const asked = stories.questions.map((question) => `${stories.told} ${question}`);
+  const asked = stories.told.map((told, language) => `${told} ${stories.question[language]}`);
   const isFirst = model.get("story") === asked[0]; // the page begins with a question, in its own language
-  const opening = storyOf(world, isFirst ? asked[words.tongue] : model.get("story"));
-  let isAsked = isFirst && `${opening}` === `${[0, ...world.encode(asked[words.tongue])]}`;
+  const byDefault = isFirst ? asked[words.tongue] : model.get("story");
+  const opening = storyOf(world, byDefault);
+  const isDefault = `${opening}` === `${[0, ...world.encode(byDefault)]}`;
+  let isAsked = isFirst && isDefault;
   const { session, load } = openSession(model, opening, changed);
   const glossOf = glossary(session.tables);
 
@@ -147,7 +170,7 @@ async function renderPage({ model, el }) {
   };
   const stage = h("div", { class: "mm-stage mm-column ml-stage" });
   const reading = readingOf(session, glossOf, stage);
-  const blocks = createBlocks(words, session, sizes, glossOf, look, links);
+  const blocks = createBlocks(words, session, sizes, look, links);
   const zoom = createZoom(words, session, glossOf, reading, blocks.rowOf, links);
   const isFull = () => session.ids.length >= MOST_WORDS;
   const [broken, full] = [announcement("ml-broken"), announcement("mm-note ml-full")];
@@ -159,7 +182,7 @@ async function renderPage({ model, el }) {
     },
   };
   const guess = {
-    ids: guessesOf(session.tables, words.tongue, opening),
+    ids: guessesOf(session.tables, opening),
     isOpen: () => isAsked && `${session.ids}` === `${opening}` && !session.silenced.size,
     take: (id) => guide.go(0, id),
   };
@@ -169,7 +192,15 @@ async function renderPage({ model, el }) {
   const alternatives = createAlternatives(words, session, glossOf);
   const lens = createLens(words, session, reading);
   const writing = createWriteButtons(words, session, () => !session.model || isFull());
-  writing.next.root.addEventListener("click", () => session.model && blocks.shine());
+  const road = createRoadHere(
+    words,
+    session,
+    sizes,
+    look,
+    () => !guess.isOpen(),
+    () => tabs.show("break"),
+  );
+  writing.next.root.addEventListener("click", () => session.model && shine(stage));
   const cache = createCache(words, session, sizes, links);
   const examples = createExamples(words, session, stories);
   const sharing = shareStory(model, session);
@@ -182,8 +213,8 @@ async function renderPage({ model, el }) {
       [guide, breaks].forEach((view) => view.say(""));
       isAsked = false;
       const said = await { ...presses.guide, ...presses.breaks }[name](given);
-      if (session.shown) tabs.show("head");
-      if (ANSWERED.includes(name)) blocks.shine();
+      if (session.shown) tabs.show("break");
+      if (ANSWERED.includes(name)) shine(stage);
       return said;
     } catch (error) {
       if (session.model) throw error;
@@ -191,21 +222,21 @@ async function renderPage({ model, el }) {
     }
   };
   const guide = createGuide(words, grouped(sizes.parameters), press);
-  const breaks = createBreaks(words, sizes, press);
+  const breaks = createBreaks(words, sizes, lens, press);
   const ownTraining = createTrainView(words, session, () => loadLiving(model), links);
 
   const column = (...content) => ({ root: h("div", { class: "mm-column" }, ...content) });
   const tabs = createTabs(words.tabs.label, [
     { name: "write", label: words.tabs.write, ...column(writing, full, alternatives, palette, sampling, examples) },
-    { name: "head", label: words.tabs.head, root: lens.root },
     { name: "break", label: words.tabs.break, root: breaks.root },
     { name: "train", label: words.tabs.train, root: ownTraining.root },
   ]);
-  views = [story, lens, alternatives, bars, palette, zoom, blocks, cache, writing, warn, sharing, { draw: tint }];
+  views = [story, road, lens, alternatives, bars, palette, zoom, blocks, cache, writing, warn, sharing, { draw: tint }];
   fill(
     stage,
     guide,
     h("div", { class: "mm-column ml-telling" }, story, broken),
+    road,
     h("div", { class: "ml-beside" }, bars, tabs),
     blocks,
     cache,
@@ -231,7 +262,7 @@ async function renderPage({ model, el }) {
     () => void openPart(),
     () => guide.say(words.unavailable),
   );
-  if (`${session.ids}` === `${first.ids}`) blocks.take(el.parentElement?.querySelector(".mm-still .ml-inside"));
+  if (isDefault) blocks.take(el.parentElement?.querySelector(".mm-still .ml-inside"));
   // weights that are here are drawn at once
   await Promise.race([arrived, new Promise((resolve) => setTimeout(resolve))]);
   return unmount;

@@ -1,4 +1,4 @@
-// Seven presses that show what the model can do, three that break it. What was seen is said from what has happened.
+// Seven presses that show what the model can do, two that break it. What was seen is said from what has happened.
 
 import { h, announcement, prefersReducedMotion } from "../../web/kit/kit.js";
 import { missedHead } from "../../web/live/heads.js";
@@ -19,12 +19,10 @@ const pause = (time) => new Promise((done) => setTimeout(done, time));
 export function createPresses(words, session, stories, sizes, glossOf, heads) {
   const { world } = session;
   const story = (...texts) => [0, ...world.encode(texts.join(" "))];
-  const [from, to] = stories.change.map((word) => world.encode(word)[0]);
-  const { tongue } = words; // the language of the page
-  const [asked, askedToo] = [tongue, 1 - tongue].map((language) => story(stories.told, stories.questions[language]));
-  const place = asked.lastIndexOf(from);
-  const changed = asked.with(place, to);
-  const told = stories.told.split(/(?<=\.)/).slice(0, -1);
+  const { tongue } = words; // the language of the page, in which its story is told
+  const told = stories.told[tongue];
+  const asked = story(told, stories.question[tongue]);
+  const ownerAt = story(told).at(-2); // the last place of the story
   const missed = missedHead(heads);
   const whereHead = `${missed.layer}.${missed.head}`;
   const named = (id) => words.glossed(words.quoted(world.words[id]), glossOf(id));
@@ -56,24 +54,21 @@ export function createPresses(words, session, stories, sizes, glossOf, heads) {
 
   function other() {
     hear();
-    goTo(askedToo);
+    goTo(story(told, stories.question[1 - tongue]));
     const now = answerNow();
     return words.saw.other(named(now.id), now.part, verdict(now));
   }
 
-  function change() {
+  function owner() {
     hear();
-    goTo(asked);
-    const before = answerNow();
-    session.replace(place, to);
+    goTo(story(told, stories.owner[tongue]));
     const now = answerNow();
-    const texts = [from, to].map((id) => world.words[id]);
-    return words.saw.change(...texts, named(before.id), before.part, named(now.id), now.part, verdict(now));
+    return words.saw.owner(named(now.id), now.part, verdict(now));
   }
 
   function look() {
     hear();
-    goTo(changed);
+    goTo(asked);
     session.show(missed);
     const weights = session.traces.at(-1).blocks[missed.layer].weights[missed.head];
     const [at] = descending(weights);
@@ -85,26 +80,27 @@ export function createPresses(words, session, stories, sizes, glossOf, heads) {
 
   function silence() {
     hear();
-    goTo(changed);
+    goTo(asked);
     const before = answerNow();
     session.show(missed);
     session.silenceSome([whereHead], true);
     const now = answerNow();
     const parts = [before.rightPart, now.rightPart];
-    return words.saw.silence(named(now.right), ...parts, named(now.id), now.part, now.id === now.right);
+    const isOwner = now.id === ownerAt;
+    return words.saw.silence(named(now.right), ...parts, named(now.id), now.part, now.id === now.right, isOwner);
   }
 
   function translate() {
     session.silenceSome([whereHead], true);
     session.show(missed);
-    goTo(story(...told, stories.translation));
+    goTo(story(told, stories.translation[tongue]));
     const now = answerNow();
     return words.saw.translate(named(now.id), now.part, now.id === now.right);
   }
 
   async function write() {
     hear();
-    goTo(story(stories.told));
+    goTo(story(told));
     const begun = session.ids.length;
     for (let count = 0; count < WRITTEN; count++) {
       session.next();
@@ -138,13 +134,13 @@ export function createPresses(words, session, stories, sizes, glossOf, heads) {
 
   function unknown() {
     hear();
-    goTo(story(stories.told, stories.unknown));
+    goTo(story(told, stories.unknown[tongue]));
     const now = answerNow();
     return words.saw.unknown(named(now.id), now.part);
   }
 
-  const guide = { ask, other, change, look, silence, translate, write };
-  const breaks = { silence, long, unknown };
+  const guide = { ask, other, owner, look, silence, translate, write };
+  const breaks = { long, unknown };
   return { guide, breaks };
 }
 
@@ -182,14 +178,14 @@ export function createGuide(words, parameters, press) {
   return { root, say: seen.set, go };
 }
 
-/** Three presses that show where it ends. */
-export function createBreaks(words, sizes, press) {
+/** What a head reads, in a room of its own, and two presses that show where the model ends. */
+export function createBreaks(words, sizes, lens, press) {
   const seen = announcement("ml-seen");
   const labels = { ...words.breaks, long: words.breaks.long(sizes.trained) };
   const buttons = Object.entries(labels).map(([name, label]) => {
     const onClick = async () => seen.set(await press(name));
     return h("button", { type: "button", class: "mm-button", onClick }, label);
   });
-  const root = h("div", { class: "mm-column ml-breaks" }, h("div", { class: "st-presses" }, buttons), seen);
+  const root = h("div", { class: "mm-column ml-breaks" }, lens, h("div", { class: "st-presses" }, buttons), seen);
   return { root, say: seen.set };
 }

@@ -3,10 +3,10 @@
 import { h, fill } from "../../web/kit/kit.js";
 import { readsOf } from "../../web/stage/heads.js";
 import { walkAlong } from "../../web/stage/writing.js";
-import { createHeadMap, wordWithGloss } from "./marks.js";
+import { wordWithGloss } from "./marks.js";
 
 const LEAST_TINT = 0.04; // weight: below it a word has no tint
-const READ_FIRST = 5; // words of the head beside the bars
+const READ_FIRST = 4; // words of the head beside the bars
 
 /** glossOf(id) -> text or nothing. */
 export function createStory(words, session, glossOf) {
@@ -65,27 +65,25 @@ export function createStory(words, session, glossOf) {
   return { root, draw, tint };
 }
 
-/** The head that a press of the guide shows, small: its map, bars of what it reads most, the way to all of it. */
+/** The head that was pressed last, or shown by a press of the guide: what it reads most, the way to all of it. */
 export function createLens(words, session, reading) {
-  const map = createHeadMap();
   const [title, list] = [h("p", { class: "ml-title" }), h("ol", { class: "st-list" })];
   const onClick = () => session.toggle({ part: "head", ...session.shown });
-  const open = h("button", { type: "button", class: "st-link", onClick }, words.openBelow);
-  const lens = h("div", { class: "ml-lens" }, map.root, h("div", {}, title, list, open));
+  const open = h("button", { type: "button", class: "mm-link", onClick }, words.openBelow);
+  const lens = [h("div", {}, title, open), list];
   const hint = h("p", { class: "ml-hint" }, words.noHead);
-  const root = h("div", {}, hint, lens);
+  const root = h("div", { class: "ml-lens" }, hint, lens);
 
   function draw() {
     const { shown, now } = session;
     hint.hidden = Boolean(shown && now);
-    lens.hidden = !hint.hidden;
-    if (lens.hidden) return;
+    lens.forEach((one) => (one.hidden = !hint.hidden));
+    if (!hint.hidden) return;
     const { layer, head } = shown;
     const isSilent = session.silenced.has(`${layer}.${head}`);
     const name = words.headTitle(layer + 1, head + 1);
-    lens.dataset.silent = isSilent;
+    root.dataset.silent = isSilent;
     title.textContent = isSilent ? words.silent(name) : name;
-    map.draw(session, shown);
     fill(list, readsOf(words, session, reading, shown, READ_FIRST));
   }
   return { root, draw };

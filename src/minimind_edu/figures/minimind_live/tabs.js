@@ -14,7 +14,7 @@ export function createTabs(label, panels) {
     return { name, at, button, panel: h("div", panel, root) };
   });
   const list = h("div", { class: "ml-tablist", role: "tablist", "aria-label": label });
-  const root = h("section", { class: "ml-tabs scripted" }, list, h("div", { class: "ml-panels" }));
+  const root = h("div", { class: "ml-tabs scripted" }, list, h("div", { class: "ml-panels" }));
   fill(list, ...tabs.map(({ button }) => button));
   fill(root.lastChild, ...tabs.map(({ panel }) => panel));
   let current = null;

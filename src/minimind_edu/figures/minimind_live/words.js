@@ -2,7 +2,7 @@
 
 const percentOf = (part) => {
   const value = 100 * part;
-  const isRound = (value >= 1 && value <= 99) || value >= 99.95 || value < 0.05;
+  const isRound = (value >= 10 && value <= 90) || value >= 99.95 || value < 0.05;
   return `${value.toFixed(isRound ? 0 : 1)}\u00a0%`;
 };
 const counted = (count, one, many) => (count === 1 ? `1 ${one}` : `${count} ${many}`);
@@ -31,6 +31,8 @@ export const minimindLiveWords = {
     chipWritten: "written by the model",
     chipBroken: "against the rules of the world",
     chipAfter: "after a break of the rules",
+    road: "Four blocks of four heads: what each would say here",
+    roadHead: (layer, head) => `Silence head ${head} of block ${layer}`,
     instead: (word) => `Instead of “${word}”`,
     openBelow: "Open it in the model",
     noInstead: "Press any word of the story to change it.",
@@ -44,7 +46,7 @@ export const minimindLiveWords = {
       `${word}: ${model === null ? "not known yet" : percentOf(model)}` +
       (before === null ? "" : `, before ${percentOf(before)}`) +
       (exact === null ? "" : `, exactly ${percentOf(exact)}`),
-    guessTitle: "Where is Mia? Your guess first.",
+    guessTitle: "Where is the drum? Your guess first.",
     guess: (word) => `Guess: ${word}`,
     guessHint: "Nothing is answered yet. Press a place, or let the model begin.",
     legend: "the exact probability in this world",
@@ -81,7 +83,6 @@ export const minimindLiveWords = {
     ffn: "feed-forward",
     stream: "stream",
     finalNorm: "final norm",
-    says: "would say",
     headTitle: (layer, head) => `Block ${layer}, head ${head}`,
     silent: (name) => `${name}, silent`,
     silence: "silence this head",
@@ -105,10 +106,11 @@ export const minimindLiveWords = {
       rms: (value) => `rms ${value}`,
       gains: (low, high) => `divided by its rms, then multiplied by learned gains from ${low} to ${high}`,
       reads: (word, position) => `“${word}” at position ${position} reads`,
-      dials: (reader, read) =>
-        `Query of “${reader}” and key of “${read}”, pair by pair: dotted before RoPE, solid after`,
-      dialHint: "The first pairs rotate fastest. A score is the sum of these pairs' products.",
-      score: (q, k, value) => `score ${q} · ${k} / √D = ${value}`,
+      query: (word) => `query of “${word}”`,
+      key: (word) => `key of “${word}”`,
+      products: "their products",
+      sum: (value) => `sum ${value}`,
+      score: (value) => `Both after RoPE. The score is this sum by √D: ${value}, the largest here, so it is read most.`,
       ffn: (layer, count) => `The strongest of ${count} neurons of block ${layer}`,
       columns: ["neuron", "gate", "SiLU(gate)", "up", "product"],
       stream: (layer) => `What block ${layer} adds to the stream`,
@@ -150,11 +152,11 @@ export const minimindLiveWords = {
       failed: (message) => `The training stopped: ${message}.`,
     },
 
-    tabs: { label: "What to do with it", write: "Write", head: "Head", break: "Break it", train: "Train" },
+    tabs: { label: "What to do with it", write: "Write", break: "Break", train: "Train" },
     noHead:
-      "Point at a head in the blocks below, and the words that it reads are tinted. Press 4 shows one that matters.",
+      "Point at a head in the blocks above, and the words that it reads are tinted. Press it, and it falls silent: what " +
+      "it reads stands here. Which heads does this answer need?",
     breaks: {
-      silence: "Silence the head that knows where everybody is",
       long: (words) => `Go on past ${words} words`,
       unknown: "Ask about somebody who is not there",
     },
@@ -165,8 +167,8 @@ export const minimindLiveWords = {
     guide: {
       ask: "Let the model answer",
       other: "Ask the same in Chinese",
-      change: "Change one word of the story",
-      look: "Open the head that matters most here",
+      owner: "Ask where Mia is instead",
+      look: "Open the head that matters most",
       silence: "Silence this head",
       translate: "Ask for a translation instead",
       write: "Let it write by itself",
@@ -179,18 +181,16 @@ export const minimindLiveWords = {
         `It says ${answer} with ${percentOf(part)}. ${verdict}`,
       other: (answer, part, verdict) =>
         `The story is English, the question now Chinese. It says ${answer} with ${percentOf(part)}. ${verdict}`,
-      change: (from, to, before, beforePart, now, nowPart, verdict) =>
-        before === now
-          ? `You wrote “${to}” for “${from}”, and it still says ${now} (${percentOf(nowPart)}). ${verdict}`
-          : `You wrote “${to}” for “${from}”: the answer flips from ${before} (${percentOf(beforePart)}) to ${now} ` +
-            `(${percentOf(nowPart)}). ${verdict}`,
+      owner: (answer, part, verdict) =>
+        `The same story, asked about Mia. It says ${answer} with ${percentOf(part)}. ${verdict}`,
       look: (layer, head, word, part, isAnswer) =>
         `Head ${head} of block ${layer} gives ${percentOf(part)} of its weight to “${word}”` +
         `${isAnswer ? ", the very word it needs" : ""}. The tinted words are those that it reads.`,
-      silence: (answer, before, after, said, saidPart, isRight) =>
+      silence: (answer, before, after, said, saidPart, isRight, isOwner) =>
         `Without this one head ${answer} ${after < before ? "falls" : "goes"} from ${percentOf(before)} to ` +
         percentOf(after) +
-        (isRight ? "; it still says it." : `, and it says ${said} (${percentOf(saidPart)}) instead.`),
+        (isRight ? "; it still says it." : `, and it says ${said} (${percentOf(saidPart)}) instead`) +
+        (isRight ? "" : isOwner ? ", as if the drum had followed Mia." : "."),
       translate: (answer, part, isRight) =>
         `The head is still silent. Translating ${isRight ? "does not need it" : "suffers, too"}: it says ${answer} ` +
         `with ${percentOf(part)}.`,

@@ -1,8 +1,8 @@
-// The Chinese words of words.js as of f5e96ad1.
+// The Chinese words of words.js as of 1f58ef97.
 
 const percentOf = (part) => {
   const value = 100 * part;
-  const isRound = (value >= 1 && value <= 99) || value >= 99.95 || value < 0.05;
+  const isRound = (value >= 10 && value <= 90) || value >= 99.95 || value < 0.05;
   return `${value.toFixed(isRound ? 0 : 1)}%`;
 };
 
@@ -30,6 +30,8 @@ export const minimindLiveWords = {
     chipWritten: "模型写的",
     chipBroken: "违反这个世界的规则",
     chipAfter: "在规则被打破之后",
+    road: "四个块，每块四个头：走到这里，各块会说什么",
+    roadHead: (layer, head) => `让第 ${layer} 块的 ${head} 号头静音`,
     instead: (word) => `换掉“${word}”`,
     openBelow: "在模型里打开它",
     noInstead: "按故事里的任何一个词，就可以换掉它。",
@@ -43,7 +45,7 @@ export const minimindLiveWords = {
       `${word}：${model === null ? "还不知道" : percentOf(model)}` +
       (before === null ? "" : `，原来 ${percentOf(before)}`) +
       (exact === null ? "" : `，精确值 ${percentOf(exact)}`),
-    guessTitle: "Mia 在哪里？你先猜。",
+    guessTitle: "鼓在哪里？你先猜。",
     guess: (word) => `猜${word}`,
     guessHint: "还没有答案。按一个地方，或者让模型先说。",
     legend: "在这个世界里的精确概率",
@@ -80,7 +82,6 @@ export const minimindLiveWords = {
     ffn: "前馈网络",
     stream: "残差流",
     finalNorm: "最后的归一化",
-    says: "会说",
     headTitle: (layer, head) => `第 ${layer} 块，${head} 号头`,
     silent: (name) => `${name}，已静音`,
     silence: "让这个头静音",
@@ -104,9 +105,11 @@ export const minimindLiveWords = {
       rms: (value) => `均方根 ${value}`,
       gains: (low, high) => `除以均方根，再乘以学到的增益，从 ${low} 到 ${high}`,
       reads: (word, position) => `位置 ${position} 的“${word}”在读`,
-      dials: (reader, read) => `“${reader}”的查询与“${read}”的键，逐对显示：虚线是 RoPE 之前，实线是之后`,
-      dialHint: "前面的维度对转得最快。分数就是这些维度对的乘积之和。",
-      score: (q, k, value) => `分数 ${q} · ${k} / √D = ${value}`,
+      query: (word) => `“${word}”的查询`,
+      key: (word) => `“${word}”的键`,
+      products: "逐维的乘积",
+      sum: (value) => `和 ${value}`,
+      score: (value) => `都在 RoPE 之后。分数是这个和除以 √D：${value}，在这里最大，所以它读得最多。`,
       ffn: (layer, count) => `第 ${layer} 块的 ${count} 个神经元中最强的几个`,
       columns: ["神经元", "门", "SiLU(门)", "up", "乘积"],
       stream: (layer) => `第 ${layer} 块往残差流里加了什么`,
@@ -145,10 +148,9 @@ export const minimindLiveWords = {
       failed: (message) => `训练停止了：${message}。`,
     },
 
-    tabs: { label: "拿它做什么", write: "写", head: "头", break: "弄坏它", train: "训练" },
-    noHead: "指着下面块里的一个头，它读的词就染上颜色。第 4 下会打开最要紧的那个。",
+    tabs: { label: "拿它做什么", write: "写", break: "弄坏", train: "训练" },
+    noHead: "指着上面块里的一个头，它读的词就染上颜色；按一下，它就静音，它读什么写在这里。这个答案少不了哪些头？",
     breaks: {
-      silence: "让知道大家在哪里的那个头静音",
       long: (words) => `写到 ${words} 个词以外`,
       unknown: "问一个不在场的人",
     },
@@ -159,7 +161,7 @@ export const minimindLiveWords = {
     guide: {
       ask: "让模型回答",
       other: "用英语再问一遍",
-      change: "改掉故事里的一个词",
+      owner: "改问米娅在哪里",
       look: "打开这里最要紧的头",
       silence: "让这个头静音",
       translate: "改成要它翻译",
@@ -171,18 +173,16 @@ export const minimindLiveWords = {
       ask: (guess, answer, part, verdict) =>
         (guess === null ? "" : guess === answer ? "你们想的一样。" : `你猜的是${guess}。`) +
         `它说${answer}，概率 ${percentOf(part)}。${verdict}`,
-      other: (answer, part, verdict) => `故事和问题现在都是英文。它说${answer}，概率 ${percentOf(part)}。${verdict}`,
-      change: (from, to, before, beforePart, now, nowPart, verdict) =>
-        before === now
-          ? `你把“${from}”改成“${to}”，它还是说${now}（${percentOf(nowPart)}）。${verdict}`
-          : `你把“${from}”改成“${to}”：答案从${before}（${percentOf(beforePart)}）翻成${now}（${percentOf(nowPart)}）。` +
-            verdict,
+      other: (answer, part, verdict) =>
+        `故事是中文的，问题现在是英文的。它说${answer}，概率 ${percentOf(part)}。${verdict}`,
+      owner: (answer, part, verdict) => `同一个故事，改问米娅。它说${answer}，概率 ${percentOf(part)}。${verdict}`,
       look: (layer, head, word, part, isAnswer) =>
         `第 ${layer} 块的 ${head} 号头把 ${percentOf(part)} 的权重给了“${word}”` +
         `${isAnswer ? "，正是它需要的那个词" : ""}。染了色的，就是它在读的词。`,
-      silence: (answer, before, after, said, saidPart, isRight) =>
+      silence: (answer, before, after, said, saidPart, isRight, isOwner) =>
         `没有这一个头，${answer}从 ${percentOf(before)} ${after < before ? "降到" : "变为"} ${percentOf(after)}` +
-        (isRight ? "；它还是说这个词。" : `，它改说${said}（${percentOf(saidPart)}）。`),
+        (isRight ? "；它还是说这个词。" : `，它改说${said}（${percentOf(saidPart)}）`) +
+        (isRight ? "" : isOwner ? "，好像鼓跟着米娅走了。" : "。"),
       translate: (answer, part, isRight) =>
         `那个头仍然静音。${isRight ? "翻译用不着它" : "翻译也跟着变差"}：它说${answer}，概率 ${percentOf(part)}。`,
       write: (count, brokenWord) =>
@@ -192,7 +192,7 @@ export const minimindLiveWords = {
         `在规则只留下唯一选择的词里，到第 ${trained} 个词（它训练的终点）为止，${near} 个里它知道 ${nearRight} 个；` +
         `再往后，${far} 个里知道 ${farRight} 个。`,
       unknown: (answer, part) =>
-        `故事从没提到 Zoe，而这个世界里没有一个词可以说“我不知道”。它说${answer}，概率 ${percentOf(part)}。`,
+        `故事从没提到佐伊，而这个世界里没有一个词可以说“我不知道”。它说${answer}，概率 ${percentOf(part)}。`,
     },
   },
 };

@@ -1,6 +1,6 @@
 // The one part that is open, with its real numbers at the selected word, and the way to its chapter.
 
-import { h, svg, fill, fmt } from "../../web/kit/kit.js";
+import { h, fill, fmt } from "../../web/kit/kit.js";
 import { softmax } from "../../web/live/sampling.js";
 import { createOpenHead } from "../../web/stage/heads.js";
 import { createOpened } from "../../web/stage/opened.js";
@@ -21,7 +21,6 @@ const TAUGHT = {
 const NEURONS = 5;
 const NEAREST = 4;
 const LENS = 4;
-const DIAL = 21; // radius
 
 const silu = (x) => x / (1 + Math.exp(-x));
 
@@ -79,43 +78,25 @@ function finalZoom({ words, session }, trace) {
   return oneNorm(words, words.zoom.finalNorm, trace.final, session.tensors["model.norm.weight"].data);
 }
 
-/** The pairs of a vector as hands of dials: dotted before the rotation, solid after it. */
-function dials(before, after, tone) {
-  const half = before.length / 2;
-  const longest = Math.max(...Array.from({ length: half }, (_, i) => Math.hypot(after[i], after[i + half])));
-  const hand = (vector, i, cls) => {
-    const [x, y] = [vector[i], vector[i + half]].map((value) => (DIAL * value) / longest);
-    return svg("line", { class: cls, x2: x.toFixed(1), y2: (-y).toFixed(1) });
-  };
-  const size = DIAL + 3;
-  const one = (_, i) =>
-    svg(
-      "svg",
-      { class: "ml-dial", viewBox: `${-size} ${-size} ${2 * size} ${2 * size}`, "aria-hidden": "true" },
-      svg("circle", { r: DIAL }),
-      hand(before, i, "ml-hand ml-hand-before"),
-      hand(after, i, "ml-hand"),
-    );
-  return h("div", { class: "ml-dials", "data-tone": tone }, Array.from({ length: half }, one));
-}
-
-/** Why a head reads: the query of this word, the key of the word that it reads most. */
-function dialsOf({ words, session }, trace, { layer, head }) {
+/** Why a head reads: the query of this word, the key of the word that it reads most, and what their channels add. */
+function scoreOf({ words, session }, trace, { layer, head }) {
   const { head_dim: dim, num_attention_heads: heads, num_key_value_heads: kvHeads } = session.model.config;
   const shared = Math.floor(head / (heads / kvHeads));
   const mine = trace.blocks[layer];
   const [read] = descending(mine.weights[head]);
-  const theirs = session.traces[read].blocks[layer];
   const word = (at) => session.world.words[session.ids[at]];
   const part = (vector, index) => vector.subarray(index * dim, (index + 1) * dim);
-  const [q, k] = [part(mine.q, head), part(theirs.k, shared)];
-  const dot = q.reduce((sum, x, i) => sum + x * k[i], 0);
+  const [q, k] = [part(mine.q, head), part(session.traces[read].blocks[layer].k, shared)];
+  const products = q.map((x, i) => x * k[i]);
+  const dot = products.reduce((sum, x) => sum + x, 0);
   const { zoom } = words;
   return [
-    h("p", { class: "ml-label" }, zoom.dials(word(session.selected), word(read))),
-    dials(part(mine.qRaw, head), q, "q"),
-    dials(part(theirs.kRaw, shared), k, "k"),
-    h("p", { class: "ml-label" }, `${zoom.score("q", "k", fmt(dot / Math.sqrt(dim)))}. ${zoom.dialHint}`),
+    stripRows(words, [
+      [zoom.query(word(session.selected)), q, ""],
+      [zoom.key(word(read)), k, ""],
+      [zoom.products, products, zoom.sum(fmt(dot))],
+    ]),
+    h("p", { class: "ml-label" }, zoom.score(fmt(dot / Math.sqrt(dim)))),
   ];
 }
 
@@ -161,7 +142,7 @@ export function createZoom(words, session, glossOf, reading, rowOf, links) {
   const views = Object.fromEntries(Object.entries(DRAWN).map(([part, build]) => [part, viewOf(build)]));
   const about = (zoom) => {
     const { ids, selected, world } = session;
-    return [words.zoom.reads(world.words[ids[selected]], selected), dialsOf(context, session.now, zoom)];
+    return [words.zoom.reads(world.words[ids[selected]], selected), scoreOf(context, session.now, zoom)];
   };
   views.head = createOpenHead(words, session, reading, about);
   const chapters = h("div", {});

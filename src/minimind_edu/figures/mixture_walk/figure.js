@@ -1,8 +1,9 @@
 // MixtureWalk: a word's row goes past the router to its experts and back; then the rows of a whole text do.
 
 import { NARROW, h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, slider } from "../../web/kit/kit.js";
-import { toggle, choice, namedOptions, optionsFor, button, announcement, readout } from "../../web/kit/kit.js";
+import { toggle, choice, namedOptions, optionsFor, announcement, readout } from "../../web/kit/kit.js";
 import { controlsOf, setTraits, wordsOf, frame, mount } from "../../web/kit/kit.js";
+import { createTransport } from "../../web/kit/transport.js";
 import {
   vectorOf,
   shadesOfStrip,
@@ -470,51 +471,6 @@ function createPicture(model, words, about, isCompact) {
   return { root, draw, release };
 }
 
-/** Play, step and back. */
-function createTransport(words, go, isCompact) {
-  let timer = null;
-  let isAtEnd = false;
-  const pause = () => {
-    clearInterval(timer);
-    timer = null;
-    play.set(words.play);
-  };
-  const beat = () => {
-    go(1);
-    if (isAtEnd) pause();
-  };
-  const press = () => {
-    if (timer !== null) return pause();
-    play.set(words.pause);
-    timer = setInterval(beat, BEAT);
-    if (isAtEnd) go(-Infinity);
-    else beat();
-  };
-  const byHand = (direction) => () => {
-    pause();
-    go(direction);
-  };
-  const play = button({ label: words.play, onClick: press });
-  const [step, back] = [
-    button({ label: words.step, onClick: byHand(1) }),
-    button({ label: words.back, onClick: byHand(-1) }),
-  ];
-  play.root.classList.add("mm-primary", "mw-play");
-  const set = (s) => {
-    isAtEnd = s.step === LAST[s.view];
-    for (const [one, isUseful] of [
-      [step, !isAtEnd],
-      [back, s.step > 0],
-    ]) {
-      const hasFocus = one.root === one.root.getRootNode().activeElement;
-      one.root.disabled = !isUseful;
-      if (hasFocus && !isUseful) play.root.focus({ preventScroll: true });
-    }
-  };
-  const shown = isCompact ? [play, step] : [play, back, step];
-  return { root: h("div", { class: "mw-buttons" }, shown), set, pause, release: () => clearInterval(timer) };
-}
-
 function renderWalk({ model, el }) {
   const isCompact = Boolean(model.get("compact"));
   const about = model.get("about");
@@ -523,7 +479,7 @@ function renderWalk({ model, el }) {
   const isLoad = about === "load" && !isCompact;
   const picture = createPicture(model, words, isCompact ? "text" : about, isCompact);
   const { bound, follow } = controlsOf(model, change);
-  const transport = createTransport(words, go, isCompact);
+  const transport = createTransport(words, go, { beat: BEAT, isCompact });
   const verdict = announcement("mm-verdict mw-verdict");
   const numbers = readout([]);
   const makers = {
@@ -569,7 +525,7 @@ function renderWalk({ model, el }) {
       [words.moved, words.percent(s.look.moved)],
       [words.loss, fmt(s.look.loss, 2)],
     ]);
-    transport.set(s);
+    transport.set(s.step, LAST[s.view]);
     follow();
   }
   return mount(el, root, { model, traits: TRAITS, boxes: [stage], draw, parts: [transport] });

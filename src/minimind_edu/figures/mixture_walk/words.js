@@ -61,7 +61,7 @@ export const mixtureWalkWords = {
       ],
     },
     loads: (most, mostRows, load, word, chosen) =>
-      `Expert ${most} has ${mostRows} of 14, and ${load} % of the words of new stories. “${word}” goes to ${chosen}.`,
+      `Expert ${most} has ${mostRows} of 14, and ${load} % of new stories’ words. “${word}” goes to ${chosen}.`,
     guess: (percents, isRenormalized) =>
       !isRenormalized
         ? "Which will be left?"

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 4f35e9e0.
+// The Chinese words of words.js as of 353f7889.
 
 export const mixtureWalkWords = {
   zh: {

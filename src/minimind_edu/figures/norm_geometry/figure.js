@@ -1,5 +1,6 @@
 // The norm figure: three channels as a globe whose axis is (1, 1, 1), bars of the same channels, and 64 channels below.
 
+import { draggable } from "../../web/kit/drag.js";
 import {
   NARROW,
   h,
@@ -13,7 +14,7 @@ import {
   choice,
   namedOptions,
 } from "../../web/kit/kit.js";
-import { button, readout, announcement, controlsOf, row, draggable, prefersReducedMotion } from "../../web/kit/kit.js";
+import { button, readout, announcement, controlsOf, row, prefersReducedMotion } from "../../web/kit/kit.js";
 import { observeTraits, observeSize, frame, mount } from "../../web/kit/kit.js";
 import { channelStats, dot3, scale3, azimuthOf, unproject, ledTo } from "./math.js";
 import { INK, NORMS, normWords, epsText, smallText, resultsOf, remarkOn } from "./result.js";

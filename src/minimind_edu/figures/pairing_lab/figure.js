@@ -1,7 +1,8 @@
 // PairingLab: the table hands out angles by one layout, the rotation joins partners by another. Do they agree?
 
+import { draggable, handle, grip, arrowStep } from "../../web/kit/drag.js";
 import { NARROW, h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, slider, choice } from "../../web/kit/kit.js";
-import { optionsFor, button, row, draggable, handle, grip, arrowStep, setTraits } from "../../web/kit/kit.js";
+import { optionsFor, button, row, setTraits } from "../../web/kit/kit.js";
 import { figure } from "../../web/kit/figure.js";
 import { linear, lineThrough, across, levels, ticks } from "../../web/kit/chart.js";
 import { ropeFrequencies, pairChannels, tableColumns, ropeScore, halfSplitPermutation } from "../../web/kit/rope.js";

@@ -1,7 +1,8 @@
 // ParameterLedger: a bar for every part of a model, and their shares at every depth. What does tying take away?
 
+import { draggable, handle, grip, arrowStep } from "../../web/kit/drag.js";
 import { WIDE, h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, grouped, slider } from "../../web/kit/kit.js";
-import { toggle, choice, optionsFor, row, draggable, handle, grip, arrowStep, setTraits } from "../../web/kit/kit.js";
+import { toggle, choice, optionsFor, row, setTraits } from "../../web/kit/kit.js";
 import { setText } from "../../web/kit/kit.js";
 import { figure } from "../../web/kit/figure.js";
 import { linear, lineThrough, ticks } from "../../web/kit/chart.js";

@@ -1,18 +1,7 @@
 // The picture of one row: its weights as dots, the levels of each grid as lines, and the way of each dot to its level.
 
-import {
-  NARROW,
-  svg,
-  fill,
-  setAttributes,
-  textAt,
-  setSize,
-  clamp,
-  fmt,
-  draggable,
-  handle,
-  grip,
-} from "../../web/kit/kit.js";
+import { draggable, handle, grip } from "../../web/kit/drag.js";
+import { NARROW, svg, fill, setAttributes, textAt, setSize, clamp, fmt } from "../../web/kit/kit.js";
 
 export const MOST_PULL = 1.7; // times its own size
 const STEP_OF_PULL = 0.02;

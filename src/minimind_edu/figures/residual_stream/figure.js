@@ -1,8 +1,9 @@
 // ResidualStream: the stream through the blocks, in stripes by who added what, and below it the gradient.
 
+import { draggable, handle, grip, arrowStep } from "../../web/kit/drag.js";
 import { NARROW, h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, grouped } from "../../web/kit/kit.js";
-import { slider, toggle, choice, namedOptions, readout, controlsOf, row, draggable } from "../../web/kit/kit.js";
-import { handle, grip, arrowStep, setTraits, wordsOf } from "../../web/kit/kit.js";
+import { slider, toggle, choice, namedOptions, readout, controlsOf, row } from "../../web/kit/kit.js";
+import { setTraits, wordsOf } from "../../web/kit/kit.js";
 import { figure } from "../../web/kit/figure.js";
 import { linear, across, levels, ticks } from "../../web/kit/chart.js";
 import { coverable, createSource } from "../../web/live/source.js";

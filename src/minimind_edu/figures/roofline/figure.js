@@ -1,7 +1,8 @@
 // Roofline: decode and prefill under a machine's two limits, and which of the two a call waits for.
 
+import { draggable, handle, arrowStep } from "../../web/kit/drag.js";
 import { NARROW, WIDE, h, svg, fill, setAttributes, textAt, setSize, clamp, fmt, grouped } from "../../web/kit/kit.js";
-import { slider, choice, optionsFor, readout, row, draggable, handle, arrowStep } from "../../web/kit/kit.js";
+import { slider, choice, optionsFor, readout, row } from "../../web/kit/kit.js";
 import { setTraits, setText } from "../../web/kit/kit.js";
 import { figure } from "../../web/kit/figure.js";
 import { linear, lineThrough, upright, levels, ticks } from "../../web/kit/chart.js";

@@ -1,20 +1,8 @@
 // The parts that RotationDials is drawn with: a dial, the ruler, the score at every distance.
 // Each is { root, draw(...), release() }; none of them keeps the figure's state.
 
-import {
-  h,
-  svg,
-  fill,
-  setAttributes,
-  setText,
-  textAt,
-  setSize,
-  clamp,
-  fmt,
-  draggable,
-  handle,
-} from "../../web/kit/kit.js";
-import { arrowStep } from "../../web/kit/kit.js";
+import { draggable, handle, arrowStep } from "../../web/kit/drag.js";
+import { h, svg, fill, setAttributes, setText, textAt, setSize, clamp, fmt } from "../../web/kit/kit.js";
 import { linear, lineThrough, across, upright, levels, ticks } from "../../web/kit/chart.js";
 import { ropeFrequencies, pairChannels, turnForPosition, pairProducts } from "../../web/kit/rope.js";
 import { ropeScore, scoresAt, cosineOnlyScore, angleBetween } from "../../web/kit/rope.js";

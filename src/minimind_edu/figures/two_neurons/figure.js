@@ -1,8 +1,9 @@
 // TwoNeurons: a story, the activations of two neurons or what one is made of, and the word that follows.
 
+import { draggable, handle, grip } from "../../web/kit/drag.js";
 import { h, svg, fill, setAttributes, textAt, setSize, clamp, fmt } from "../../web/kit/kit.js";
-import { slider, choice, button, namedOptions, announcement, controlsOf, draggable } from "../../web/kit/kit.js";
-import { handle, grip, setTraits, wordsOf, frame, mount } from "../../web/kit/kit.js";
+import { slider, choice, button, namedOptions, announcement, controlsOf } from "../../web/kit/kit.js";
+import { setTraits, wordsOf, frame, mount } from "../../web/kit/kit.js";
 import { createBar } from "../../web/kit/bars.js";
 import { linear, across, upright } from "../../web/kit/chart.js";
 import { phraseGlosses } from "../../web/live/glosses.js";

@@ -4,7 +4,9 @@
     steps       one token on its way through a block: every tensor, and the letters of its shape
     heads       what single heads read, what they write, and what is lost without them
     moving      one query of a head, rotated as if it stood earlier, and the word that follows
+    writers     who writes the lead of one word over another, and what is left of it without a head
     neurons     two neurons, a word of one language each, and the word that follows when they are exchanged
+    broken      what it still answers when its cache has a bug
     copying     a smaller model that has learned to go on with what repeats itself, and how its heads do it
     rounding    what it loses when its weights take fewer bits
     __main__    `python -m minimind_edu.trained.living` trains the model again, with three seeds, and stores two;

@@ -12,7 +12,7 @@
 import { createBar } from "../kit/bars.js";
 import { h, fill, toggle } from "../kit/kit.js";
 import { createMap } from "./map.js";
-import { isSamePart } from "./parts.js";
+import { isSamePart, onLook } from "./parts.js";
 
 const MOST_READ = 6; // tokens that are named
 const LEAST_READ = 0.005; // of what is read
@@ -20,10 +20,9 @@ const LEAST_READ = 0.005; // of what is read
 /** A head as a button around its small map, which each page draws. look(place or null): what the mouse is on. */
 export function createHead(session, label, place, look, ...content) {
   const part = { part: "head", ...place };
-  const [enter, leave] = [() => look(place), () => look(null)];
-  const listeners = { onPointerenter: enter, onPointerleave: leave, onFocus: enter, onBlur: leave };
   const onClick = () => session.toggle(part);
-  const root = h("button", { type: "button", class: "st-head", "aria-label": label, onClick, ...listeners }, content);
+  const attrs = { type: "button", class: "st-head", "aria-label": label, onClick, ...onLook(place, look) };
+  const root = h("button", attrs, content);
   const draw = () => {
     root.dataset.silent = session.silenced.has(`${place.layer}.${place.head}`);
     root.setAttribute("aria-expanded", isSamePart(session.zoom, part));

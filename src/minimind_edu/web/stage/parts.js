@@ -15,3 +15,9 @@ export function partNamed([part, ...numbers], counts, first) {
   const [layer, head] = numbers.map((number) => number - first);
   return { part, layer, head };
 }
+
+/** Listeners of the button of a part: look(place) while the mouse or the focus is on it, look(null) afterwards. */
+export function onLook(place, look) {
+  const [enter, leave] = [() => look(place), () => look(null)];
+  return { onPointerenter: enter, onPointerleave: leave, onFocus: enter, onBlur: leave };
+}

@@ -1,0 +1,43 @@
+// What WhoWrites says.
+
+export const whoWritesWords = {
+  en: {
+    titleCompact: "Who wrote hall? Silence a head.",
+    titles: {
+      writers: "Silence one writer, and others write less",
+      models: "In both models, the heads that are needed most wrote next to nothing",
+      words: "A value is more than its word",
+    },
+    title: "",
+    captions: {
+      writers: "A ribbon is as thick as what it adds, in logits; dashed: with no head silenced.",
+      models: "A ribbon is as thick as what it adds, in logits; dashed: with no head silenced.",
+      words: "Below a word: its attention weight. A ribbon: what the head adds with this word, in logits.",
+    },
+    caption: "",
+    more: "More",
+    story: "the story",
+    silence: "silence a head",
+    model: "model",
+    models: { living: "the book’s", twin: "the twin" },
+    reader: "head",
+    chip: (head) => `silence head ${head}`,
+    head: (head) => `head ${head}`,
+    heads: (all) => `heads ${all.join(", ")}`,
+    network: "network 4",
+    others: (count) => `${count} other heads`,
+    early: "the rest",
+    lead: "lead",
+    word: (word, place) => `${word}, word ${place}`,
+    rest: (count) => `${count} other words`,
+    picture: (rows, hall, kitchen) => `Ribbons: ${rows}. For hall: ${hall}, for kitchen: ${kitchen}.`,
+    ribbon: (name, value) => `${name} ${value}`,
+    all: (lead) => `Nobody silenced: hall leads kitchen by ${lead} logits.`,
+    without: ({ head, own, lead, gone, isLess, word, share }) =>
+      `Without ${head}, which wrote ${own}, the lead is ${lead}: ${gone} ${isLess ? "less" : "more"}. ` +
+      `Next word: ${word}, ${share} %.`,
+    reads: ({ head, lead, words }) => `Head ${head} adds ${lead} to the lead. It reads ${words}.`,
+    read: (word, weight) => `${word} with ${weight}`,
+    and: (parts) => parts.join(" and "),
+  },
+};

@@ -1,0 +1,51 @@
+"""What a trained model still answers when its cache has a bug, compared with a guess that needs no model."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from minimind_edu import world
+from minimind_edu.device import device_of
+from minimind_edu.model.broken_caches import read
+from minimind_edu.model.model import MiniMindForCausalLM
+from minimind_edu.world.words import IDS, PLACES, TWIN
+
+EARLIER = "<s> Tom is in the hall."  # what a cache that was not emptied still holds
+
+
+@torch.no_grad()
+def right_answers(model: MiniMindForCausalLM, bug: str, asked: Sequence[world.Question], chunk: int = 16) -> int:
+    """To how many questions the first word of the answer is right, the story being read in chunks of so many words.
+
+    Questions of equal length are read together.
+    """
+    of_length = defaultdict(list)
+    for question in asked:
+        of_length[len(question.prompt)].append(question)
+    return sum(_right(model, bug, group, chunk) for group in of_length.values())
+
+
+def _right(model: MiniMindForCausalLM, bug: str, group: Sequence[world.Question], chunk: int) -> int:
+    ids = torch.from_numpy(np.stack([question.prompt for question in group])).to(device_of(model))  # [B, S]
+    wanted = torch.tensor([question.answer[0] for question in group], device=ids.device)
+    cache, logits = None, ids.new_zeros(0)
+    if bug == "stale":
+        earlier: Tensor = torch.from_numpy(world.encode(EARLIER)).to(ids.device)
+        _, cache = read(model, earlier.expand(len(group), -1))
+    for piece in ids.split(chunk, dim=1):
+        logits, cache = read(model, piece, cache, bug)
+    return int((logits[:, -1].argmax(-1) == wanted).sum())
+
+
+def right_by_last_place(asked: Sequence[world.Question]) -> int:
+    """The same for whoever names the last place in the text, in the language of the answer; a "where" question."""
+    places = {IDS[word] for words in PLACES for word in words}
+
+    def meant(i: int) -> int:  # a place, in whichever language
+        return i - TWIN if i - TWIN in places else i
+
+    last = [[meant(i) for i in question.prompt.tolist() if i in places][-1] for question in asked]
+    return sum(place == meant(int(question.answer[0])) for place, question in zip(last, asked, strict=True))

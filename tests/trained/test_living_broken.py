@@ -1,0 +1,46 @@
+"""What a broken cache still answers: the count is that of reading each question alone, and of who reads no story."""
+
+import pytest
+import torch
+
+from minimind_edu import world
+from minimind_edu.model.broken_caches import BUGS, read
+from minimind_edu.trained.living import living_model
+from minimind_edu.trained.living.broken import EARLIER, right_answers, right_by_last_place
+
+
+@pytest.fixture(scope="module")
+def asked():
+    return world.questions("where", 30, seed=21)  # a stale cache spoils three of them
+
+
+@pytest.mark.parametrize("chunk", [16, 5])
+@pytest.mark.parametrize("bug", BUGS)
+@torch.no_grad()
+def test_questions_read_together_are_answered_as_alone(asked, bug, chunk):
+    model, right = living_model().double(), 0
+    for question in asked:
+        cache = read(model, torch.from_numpy(world.encode(EARLIER))[None])[1] if bug == "stale" else None
+        for piece in torch.from_numpy(question.prompt)[None].split(chunk, dim=1):
+            logits, cache = read(model, piece, cache, bug)
+        right += int(logits[0, -1].argmax()) == question.answer[0]
+    assert right_answers(model, bug, asked, chunk) == right
+
+
+@pytest.mark.parametrize("name", ["living", "twin"])
+def test_the_models_know_all_answers(asked, name):
+    assert right_answers(living_model(name), "none", asked) == len(asked)
+
+
+def test_whoever_names_the_last_place_is_often_wrong():
+    mia, zh = "<s> Mia is in the hall. Tom is in the attic. ", "<s> 米娅在大厅。汤姆在阁楼。"
+    told = [
+        (mia + "where is Mia? in the", "hall"),
+        (mia + "where is Tom? in the", "attic"),
+        (zh + "米娅在哪里？在", "大厅"),
+        (zh + "汤姆在哪里？在", "阁楼"),
+        (zh + "⇒ " + mia + "where is Tom? in the", "阁楼"),
+    ]
+    asked = [world.Question("where", world.encode(prompt), world.encode(answer)) for prompt, answer in told]
+    assert right_by_last_place(asked) == 3
+    assert [right_by_last_place([question]) for question in asked] == [0, 1, 0, 1, 1]

@@ -1,0 +1,105 @@
+"""Who writes a lead: an exact sum, by writer and by word; what silencing takes away, in both models, in 60 stories."""
+
+import pytest
+import torch
+
+from minimind_edu import world
+from minimind_edu.trained.living import STORED, heads, living_model, writers
+from minimind_edu.world.words import IDS
+
+HEADS = [(layer, head) for layer in range(4) for head in range(4)]
+ROOMS = IDS[writers.NEW], IDS[writers.OLD]
+
+
+@pytest.fixture(scope="module", params=STORED)
+def name(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def model(name):
+    return living_model(name).double()
+
+
+@pytest.fixture(scope="module")
+def story():
+    return torch.from_numpy(world.encode(writers.STORY))[None]
+
+
+@torch.no_grad()
+def leads(model, count=60, form=writers.FORM) -> torch.Tensor:
+    """[stories, 1 + L * (H + 1)]"""
+    ids, new, old = writers.stories(count, form)
+    return torch.stack([writers.lead(model, ids[i : i + 1], int(new[i]), int(old[i])) for i in range(count)])
+
+
+@torch.no_grad()
+def test_writers_add_up_to_the_models_own_lead(model, story):
+    logits = model(story).logits[0, -1]
+    found = writers.lead(model, story, *ROOMS)
+    torch.testing.assert_close(found.sum(), logits[ROOMS[0]] - logits[ROOMS[1]])
+
+
+@torch.no_grad()
+def test_the_words_of_a_head_add_up_to_what_it_writes(model, story):
+    found = writers.lead(model, story, *ROOMS)
+    weights = heads.attention_weights(model, story)
+    for head in HEADS:
+        read, adds = writers.by_word(model, story, head, *ROOMS)
+        torch.testing.assert_close(read, weights[head[0], head[1], -1])
+        torch.testing.assert_close(adds.sum(), found[writers.row_of(model, head)])
+
+
+def test_the_five_writers_are_all_there_are(model, name):
+    rows = writers.groups(name)
+    assert len(rows) == 5 and sorted(sum(rows.values(), [])) == list(range(21))
+    assert rows["network 4"] == [writers.row_of(model, (3, 4))]
+
+
+def test_stories_name_the_new_room_and_the_old_one():
+    ids, new, old = writers.stories(20)
+    for words, there, before in zip(ids.tolist(), new.tolist(), old.tolist(), strict=True):
+        told = [world.WORDS[one] for one in words]
+        assert told[told.index("goes from the") + 1] == world.WORDS[before] == told[3]
+        assert told[told.index("to the") + 1] == world.WORDS[there]
+        assert told[1] == told[-3]
+
+
+@torch.no_grad()
+def test_every_stored_setting_is_a_run_without_that_head(model, name, story):
+    """Zeros in place of what the head hands to o_proj, not in o_proj: another way than the one that is stored."""
+    stored = writers.measured()["models"][name]
+    size = model.config.head_dim
+    assert len(stored["states"]) == 17
+    for head in [None, *HEADS]:
+
+        def muted(_, given, head=head):
+            mixed = given[0].clone()
+            mixed[..., head[1] * size : (head[1] + 1) * size] = 0
+            return (mixed,)
+
+        hook = head and heads.block(model, head[0]).self_attn.o_proj.register_forward_pre_hook(muted)
+        logits = model(story).logits[0, -1]
+        if hook:
+            hook.remove()
+        state = stored["states"][writers.name_of(head) if head else "none"]
+        assert state["lead"] == pytest.approx(float(logits[ROOMS[0]] - logits[ROOMS[1]]), abs=1e-4)
+        assert sum(state["writes"]) == pytest.approx(state["lead"], abs=5e-4)
+        assert state["word"] == world.WORDS[int(logits.argmax())]
+        assert state["share"] == pytest.approx(float(logits.softmax(-1).max()), abs=1e-4)
+
+
+def test_the_head_that_crosses_out_costs_more_than_it_wrote_in_all_stories(model, name):
+    """What the lesson tells, at its second setting: attribution and ablation answer different questions."""
+    whole = leads(model)
+    crosses = writers.CROSSES[name]
+    wrote = whole[:, writers.row_of(model, crosses)]
+    with heads.silenced(model, *crosses):
+        rest = leads(model)
+    lost = whole.sum(1) - rest.sum(1)
+    assert bool((lost > wrote).all()) and bool((rest[:, -1] < whole[:, -1]).all())
+    assert float(lost.mean() / wrote.mean()) == pytest.approx(2, abs=0.05)
+    needed = {"living": (0, 2), "twin": (0, 3)}[name]
+    with heads.silenced(model, *needed):
+        gone = whole.sum(1) - leads(model).sum(1)
+    assert abs(float(whole[:, writers.row_of(model, needed)].mean())) < 0.05 and float(gone.mean()) > 10
