@@ -99,6 +99,13 @@ TABLE = {
             ({"calls": 13}, "this run has 12 calls, got calls=13"),
         ],
     ),
+    "fixed_divisors": Asked(
+        settings=[{"percentile": stop, "apart": apart} for stop in (0, 10, 50, 75, 99) for apart in (False, True)],
+        further=[{"about": "square", "percentile": 10, "proportional": True, "twin": twin} for twin in (False, True)],
+        phone=SCROLLED,
+        controls=1,
+        refused=[({"percentile": 55}, "'percentile' .* expected any of")],
+    ),
     "square_to_row": Asked(
         settings=[{"calls": calls} for calls in (0, 1, 3, 6)],
         further=[

@@ -18,6 +18,7 @@ PROGRAMS = [
         *TOOLS,
         *PACKAGES,
         "minimind_edu.trained.living.copying",
+        "minimind_edu.trained.living.divisors",
         "minimind_edu.trained.living.rounding",
         "minimind_edu.trained.sharing.circles",
         "benchmarks.__main__",

@@ -8,6 +8,7 @@ import torch.nn.functional as F
 
 from minimind_edu import world
 from minimind_edu.trained.living import living_model, neurons
+from minimind_edu.world.words import IDS
 
 
 @pytest.fixture(scope="module", params=neurons.PAIRS)
@@ -67,7 +68,7 @@ def test_random_rows_are_as_large_as_the_trained_ones_and_read_the_same(model):
 
 def test_a_kind_holds_both_languages_of_one_kind():
     def alike(labels, *words):
-        return len({int(labels[world.words.IDS[word]]) for word in words}) == 1
+        return len({int(labels[IDS[word]]) for word in words}) == 1
 
     meanings, kinds = neurons.meanings(), neurons.kinds()
     for labels in (meanings, kinds):
@@ -77,7 +78,7 @@ def test_a_kind_holds_both_languages_of_one_kind():
     groups = [("Mia", "nobody", "利奥"), ("ball", "drum", "鼓"), ("garden", "garage", "车库"), ("she", "he", "他")]
     for group in groups:
         assert alike(kinds, *group)
-    assert len({int(kinds[world.words.IDS[group[0]]]) for group in groups}) == len(groups)
+    assert len({int(kinds[IDS[group[0]]]) for group in groups}) == len(groups)
     assert alike(meanings, ".", "。") and alike(meanings, "is put down by", "放下了")
     assert len(set(meanings.tolist())) == 88 - 27 - 13 and len(set(kinds.tolist())) == 88 - 2 * 27 + 4 - 13
 

@@ -161,7 +161,7 @@ function globePanel({ model, change, schedule, isCompact }) {
     if (width < 1) return;
     Object.assign(camera, {
       width,
-      height: isCompact ? 236 : clamp(width * 0.5, 230, 400),
+      height: isCompact ? 236 : clamp(width * 0.5, 230, 350),
       isPlain: isCompact || width < NARROW,
     });
     setSize(picture, width, camera.height);

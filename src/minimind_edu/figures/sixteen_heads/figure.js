@@ -10,7 +10,7 @@ import { headsIn, readingOf, saidIn, toggled } from "./math.js";
 import { sixteenHeadsWords } from "./words.js";
 
 const FEW = 4; // heads that are named one by one
-const LEGIBLE = 0.2; // weight of a tag
+const WEAK = 0.5; // a weight below which a head reads nobody in particular
 const ROW = 46; // pixels of a row of the chain, with the space below it
 const ARROW = 22; // pixels at the right of the chain
 const NO_SPACE_BEFORE = /^[.,:?。，：？]/u;
@@ -60,7 +60,8 @@ function createStory(glossOf, hasTags) {
     spots.forEach((spot, i) => {
       const [from, weight] = s.read.whose[i];
       setText(tags.get(spot), `${s.told.words[from]} ${fmt(weight, 2)}`);
-      tags.get(spot).style.opacity = Math.max(LEGIBLE, weight).toFixed(2);
+      tags.get(spot).style.setProperty("--sx-share", `${(100 * weight).toFixed(0)}%`);
+      tags.get(spot).dataset.weak = String(weight < WEAK);
       tags.get(spot).dataset.silent = s.isSilent(s.whose);
       const share = s.isSilent(s.fetches) ? 0 : (s.read.fetched[i] ?? 0);
       words[spot].style.setProperty("--sx-read", `${(60 * share).toFixed(0)}%`);

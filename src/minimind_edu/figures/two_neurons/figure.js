@@ -306,7 +306,7 @@ function renderNeurons({ model, el }) {
   const hasSwitches = !isCompact && shows !== "one"; // the one neuron writes nothing in Chinese
   const switches = hasSwitches ? h("div", { class: "tn-switches" }, which, shows === "two" ? exchange : null) : null;
   const control = h("div", { class: "tn-control" }, h("div", { class: "tn-sliders" }, sliders), switches, verdict);
-  const title = isCompact ? words.head : words.titles[shows];
+  const title = isCompact || shows === "one" ? words.head : words.titles[shows];
   const root = frame({ ...words, title, caption: words.captions[shows] }, { stage, control }, isCompact);
   root.dataset.shows = shows;
 

@@ -4,7 +4,6 @@ export const twoNeuronsWords = {
   en: {
     head: "One of 512 neurons on a slider: which word comes next?",
     titles: {
-      one: "Without neuron 76, the same step comes in Chinese.",
       two: "Exchange two activations, and the other language follows.",
       inside: "Gate times up counts: the border is a hyperbola.",
     },

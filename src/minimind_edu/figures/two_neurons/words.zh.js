@@ -1,10 +1,9 @@
-// The Chinese words of words.js as of bc000f00.
+// The Chinese words of words.js as of fd9de300.
 
 export const twoNeuronsWords = {
   zh: {
     head: "512 个神经元里的一个放在滑块上：下一个词是什么？",
     titles: {
-      one: "关掉 76 号神经元，同一步就换成中文。",
       two: "交换两个激活值，后面就换了语言。",
       inside: "要看 gate 乘 up：边界是一条双曲线。",
     },
@@ -17,12 +16,12 @@ export const twoNeuronsWords = {
     },
     more: "",
     picture: {
-      one: "神经元的激活值，以及下一个词翻过去的地方",
+      one: "神经元的激活值，以及下一个词在哪里变",
       two: "两个激活值的平面，以及接“to the”的区域",
       inside: "gate 和 up 的平面，以及接“to the”的区域",
     },
     own: "它自己的",
-    change: "词翻过去",
+    change: "词变了",
     active: (number) => `${number} 号的激活值`,
     gate: (number) => `${number} 号的 gate`,
     up: (number) => `${number} 号的 up`,

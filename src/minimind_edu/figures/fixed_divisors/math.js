@@ -1,0 +1,37 @@
+// What FixedDivisors reads from the stored runs.
+
+export const FLOOR = 0.1; // the ends of the axis of sizes
+export const CEILING = 1e5;
+const MANY = 4; // times as large as in the trained model: a vector runs away
+const LITTLE = 0.6; // of the size in the trained model: little has been added
+
+// The run of a setting, and of its model as it was trained: { nats, first, others, divisors }, the last for `<s>` and
+// for the other words.
+export function runOf(stored, { percentile, apart, proportional, twin }) {
+  const { own, rows } = stored[twin ? "twin" : "living"];
+  const isIt = (row) => row.percentile === percentile && row.apart === apart && row.proportional === proportional;
+  const run = percentile ? rows.find(isIt) : own;
+  const others = percentile ? run.divisors : own.others.slice(0, -1);
+  const first = percentile && !apart ? others : own.first.slice(0, -1);
+  return { run, own, divisors: { first, others } };
+}
+
+// What is to be seen, by the sizes at the last norm.
+export function kindOf(run, own, isOwn) {
+  if (isOwn) return "own";
+  const [first, others] = ["first", "others"].map((name) => run[name].at(-1) / own[name].at(-1));
+  if (first > MANY) return others > MANY ? "all" : "first";
+  if (others > MANY) return "others";
+  return others < LITTLE ? "little" : "near";
+}
+
+// Where a size is on the axis, 0 to 1.
+export function heightOf(size) {
+  const share = Math.log(size / FLOOR) / Math.log(CEILING / FLOOR);
+  return Math.min(1, Math.max(0, share));
+}
+
+// A number to so many significant digits.
+export function toDigits(x, digits) {
+  return Number(x.toPrecision(digits));
+}

@@ -1,0 +1,195 @@
+"""Norms that divide by fixed numbers: `python -m minimind_edu.trained.living.divisors` measures what a model then does.
+
+Eight sublayers read the stream, each through a norm, which divides every vector by its own size, the root mean square.
+Here each of the eight divides by one number instead: a percentile of the sizes that it usually meets. What changes is
+that percentile; whether `<s>` has a number of its own (it stands first and reads only itself, so its stream is the same
+vector in every story); and whether networks answer in proportion to what they read, where trained ones answer with the
+square. The last norm, before the head, always divides by the own size. The program takes a minute of one core and
+writes `divisors.json`; `--into FILE` writes somewhere else than where the book looks.
+"""
+
+import argparse
+import itertools
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from minimind_edu import world
+from minimind_edu.device import device_of
+from minimind_edu.model.feed_forward import FeedForward
+from minimind_edu.model.model import MiniMindForCausalLM
+from minimind_edu.model.norms import RMSNorm
+from minimind_edu.trained import stored
+from minimind_edu.trained.living import LENGTH, STORED, living_model
+from minimind_edu.trained.living.exam import divergence
+from minimind_edu.trained.living.heads import block
+
+RESULTS = Path(__file__).parent / "divisors.json"
+
+PERCENTILES = (10, 20, 30, 40, 50, 60, 70, 75, 80, 90, 95, 99)
+STORIES, SEED = 10, 5
+DIGITS = 4  # significant ones, of what is stored
+
+
+def stories(seed: int = SEED) -> np.ndarray:
+    """The ids [10, 96] of the stories over which is measured."""
+    return world.stories(STORIES, LENGTH, seed=seed)
+
+
+def stream_norms(model: MiniMindForCausalLM) -> list[RMSNorm]:
+    """The norms that read the stream, in their order: two in each block, and the one before the head."""
+    blocks = [block(model, layer) for layer in range(len(model.model.layers))]
+    pairs = [(one.input_layernorm, one.post_attention_layernorm) for one in blocks]
+    return [cast(RMSNorm, norm) for norm in (*itertools.chain(*pairs), model.model.norm)]
+
+
+@torch.no_grad()
+def sizes(model: MiniMindForCausalLM, ids: Tensor) -> Tensor:
+    """The size of what each norm of the stream reads, its root mean square, `[norms, B, S]` for ids `[B, S]`."""
+    found: list[Tensor] = []
+    hooks = [
+        norm.register_forward_pre_hook(lambda _, given: found.append(given[0].pow(2).mean(-1).sqrt()))
+        for norm in stream_norms(model)
+    ]
+    try:
+        model(ids.to(device_of(model)))
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return torch.stack(found)
+
+
+def divisors(usual: Tensor, percentile: float, apart: bool) -> Tensor:
+    """What the norms before the sublayers divide by at each position, `[norms - 1, S]`.
+
+    Args:
+        usual: the sizes that they meet, `[norms, B, S]`, as `sizes` finds them.
+        percentile: of these sizes, for each norm by itself, 0 to 100.
+        apart: whether the first word, `<s>`, has a number of its own, the size that it always has; the percentile is
+            then that of the other words.
+    """
+    met = usual[:-1]
+    others = met[:, :, 1:] if apart else met
+    by = others.flatten(1).quantile(percentile / 100, dim=1)[:, None].repeat(1, met.shape[-1])
+    if apart:
+        by[:, 0] = met[:, 0, 0]
+    return by
+
+
+@contextmanager
+def fixed(model: MiniMindForCausalLM, by: Tensor, only: slice = slice(None)) -> Iterator[None]:
+    """Inside the block norms before sublayers divide by their rows of `by`, `[norms - 1, S]`, not by the own sizes.
+
+    Args:
+        model: the model; its last norm stays as it is.
+        by: what each norm divides by at each position.
+        only: which of these norms; the odd ones stand before networks.
+    """
+    norms, by = stream_norms(model)[: len(by)][only], by[only]
+
+    def dividing(norm: RMSNorm, row: Tensor):
+        return lambda x: norm.weight * x / row[:, None]
+
+    for norm, row in zip(norms, by, strict=True):
+        norm.forward = dividing(norm, row)
+    try:
+        yield
+    finally:
+        for norm in norms:
+            del norm.forward
+
+
+@contextmanager
+def in_proportion(model: MiniMindForCausalLM) -> Iterator[None]:
+    """Inside the block each network answers s times an input with s times its answer; a norm makes s 1."""
+    blocks = [block(model, layer) for layer in range(len(model.model.layers))]
+    networks = [cast(FeedForward, one.mlp) for one in blocks]
+
+    def answering(network: FeedForward, gain: Tensor):
+        own = network.forward
+
+        def answer(x: Tensor) -> Tensor:
+            s = (x / gain).pow(2).mean(-1, keepdim=True).sqrt()
+            return s * own(x / s)
+
+        return answer
+
+    for network, one in zip(networks, blocks, strict=True):
+        network.forward = answering(network, one.post_attention_layernorm.weight)
+    try:
+        yield
+    finally:
+        for network in networks:
+            del network.forward
+
+
+def ends(model: MiniMindForCausalLM, texts: np.ndarray) -> dict[str, Any]:
+    """What a model does with texts `[B, S]`, as it is now.
+
+    Returns:
+        nats: the distance from the true probabilities, a word. first, others: the size of the first word, and the
+        median size of all others, at each norm.
+    """
+    found = sizes(model, torch.from_numpy(texts))
+    return {
+        "nats": divergence(model, texts)[0],
+        "first": found[:, :, 0].quantile(0.5, dim=1).tolist(),
+        "others": found[:, :, 1:].flatten(1).quantile(0.5, dim=1).tolist(),
+    }
+
+
+def measure(model: MiniMindForCausalLM, percentiles: Sequence[float] = PERCENTILES, seed: int = SEED) -> dict[str, Any]:
+    """All settings of a model in float64.
+
+    Returns:
+        own: `ends` with the own sizes. rows: `ends` of each setting, with `percentile`, `apart`, `proportional`, and
+        `divisors`, those of all words but the first.
+    """
+    texts = stories(seed)
+    usual = sizes(model, torch.from_numpy(texts))
+    rows = []
+    for percentile, apart, proportional in itertools.product(percentiles, (False, True), (False, True)):
+        by = divisors(usual, percentile, apart)
+        setting = {"percentile": percentile, "apart": apart, "proportional": proportional}
+        with fixed(model, by):
+            if proportional:
+                with in_proportion(model):
+                    found = ends(model, texts)
+            else:
+                found = ends(model, texts)
+        rows.append(setting | found | {"divisors": by[:, 1].tolist()})
+    return {"own": ends(model, texts), "rows": rows}
+
+
+@cache
+def measured() -> dict[str, Any]:
+    """What is stored: `measure` of the living model and of its twin."""
+    return json.loads(RESULTS.read_text(encoding="utf-8"))
+
+
+def _short(value: Any) -> Any:
+    """Floats to four significant digits, wherever they are."""
+    if isinstance(value, dict):
+        return {key: _short(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_short(item) for item in value]
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    stored.add_into(parser)
+    into = stored.place(parser, parser.parse_args().into, RESULTS)
+    found = {name: measure(living_model(name).double().requires_grad_(False)) for name in STORED}
+    stored.write(json.dumps(_short(found), separators=(",", ":")) + "\n", into)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+"""FixedDivisors: each setting shows the run that was stored for it, bar by bar and in numbers."""
+
+import itertools
+import math
+
+import pytest
+from browser import open_figures, settle
+
+from minimind_edu.figures import FixedDivisors
+from minimind_edu.figures.fixed_divisors import OWN
+from minimind_edu.trained.living.divisors import PERCENTILES, measured
+
+MATH = "figures/fixed_divisors/math"
+SWITCHES = [*itertools.product((OWN, 10, 50, 60, 75, 90, 99), (False, True), (False, True), (False, True))]
+NAMES = ("percentile", "apart", "proportional", "twin")
+
+READ = """() => ({
+    ends: [...document.querySelectorAll(".fd-ends b")].map((b) => b.textContent),
+    verdict: document.querySelector(".fd-verdict")?.textContent,
+    bars: [...document.querySelectorAll(".fd-bar")].map((bar) => Number(bar.style.transform.match(/[\\d.]+/)[0])),
+    lines: [...document.querySelectorAll(".fd-line")].map(
+        (line) => line.style.display === "none" ? null : Number(line.style.transform.match(/[\\d.]+/)[0])),
+    gone: [...document.querySelectorAll(".fd-gone")].filter((path) => path.getAttribute("d")).length,
+})"""
+
+
+def height(size: float) -> float:
+    return min(1.0, math.log(size / 0.1) / math.log(1e6))
+
+
+def number(text: str) -> float:
+    parts = text.replace(",", "").split()
+    return float(parts[0]) * {"million": 1e6, "billion": 1e9}.get(parts[-1], 1)
+
+
+@pytest.mark.parametrize("setting", SWITCHES, ids=lambda setting: "-".join(map(str, setting)))
+def test_python_and_the_page_take_the_same_run(node, setting):
+    traits = dict(zip(NAMES, setting, strict=True))
+    told = FixedDivisors(**traits).setting()
+    found = node.call(MATH, "runOf", [measured(), traits])
+    assert found["run"] == told
+    own = measured()["twin" if traits["twin"] else "living"]["own"]
+    first = own["first"][:8] if traits["apart"] or not traits["percentile"] else told["divisors"]
+    others = told.get("divisors", own["others"][:8])
+    assert (found["divisors"]["first"], found["divisors"]["others"]) == (first, others)
+
+
+@pytest.mark.parametrize("setting", SWITCHES[:: len(SWITCHES) // 14], ids=str)
+def test_each_combination_of_the_switches_shows_its_run(page, setting):
+    """The lesson test: bars, lines and numbers are those of the stored run."""
+    figure = FixedDivisors(**dict(zip(NAMES, setting, strict=True)))
+    told = figure.setting()
+    open_figures(page, figure)
+    settle(page)
+    read = page.evaluate(READ)
+    ends = [number(text) for text in read["ends"]]
+    assert ends[0] == pytest.approx(told["nats"], abs=0.0051)
+    assert ends[1:] == pytest.approx([told["first"][-1], told["others"][-1]], rel=6e-3)
+    bars = [height(size) for pair in zip(told["first"], told["others"], strict=True) for size in pair]
+    assert read["bars"] == pytest.approx(bars, abs=1e-3)
+    assert read["gone"] == sum(size > 1e5 for size in told["first"] + told["others"])
+    assert len([at for at in read["lines"] if at is not None]) == 16
+    apart = setting[1] or setting[0] == OWN
+    pairs = zip(read["lines"][:16:2], read["lines"][1:16:2], strict=True)
+    assert [first != others for first, others in pairs][2:] == [apart] * 6
+
+
+def test_a_slider_goes_from_the_own_size_through_every_percentile(page):
+    open_figures(page, FixedDivisors())
+    slider = page.locator(".mm-fig input[type=range]")
+    said = []
+    for place in range(len(PERCENTILES) + 1):
+        slider.fill(str(place))
+        settle(page)
+        said.append(page.evaluate(READ)["ends"][0])
+    own, *rows = said
+    assert own == "0.01 nats"
+    nats = [FixedDivisors(percentile=percentile).setting()["nats"] for percentile in PERCENTILES]
+    assert [number(text) for text in rows] == pytest.approx(nats, abs=0.0051)
+
+
+KINDS = {
+    (OWN, False): "own",
+    (50, False): "all",
+    (60, False): "first",
+    (99, False): "little",
+    (10, True): "others",
+    (50, True): "near",
+}
+
+
+@pytest.mark.parametrize(("setting", "kind"), KINDS.items())
+def test_what_it_says_is_what_is_to_be_seen(node, setting, kind):
+    percentile, apart = setting
+    run, own = FixedDivisors(percentile=percentile, apart=apart).setting(), measured()["living"]["own"]
+    assert node.call(MATH, "kindOf", [run, own, percentile == OWN]) == kind
+
+
+def test_the_title_of_the_square_is_what_was_measured():
+    for model in ("living", "twin"):
+        own, rows = (measured()[model][part] for part in ("own", "rows"))
+        held = [row["first"][-1] / own["first"][-1] for row in rows if row["proportional"]]
+        assert max(held) < 11.5
+    worst = max(row["first"][-1] for row in measured()["living"]["rows"])
+    assert worst / measured()["living"]["own"]["first"][-1] > 1e9

@@ -1,0 +1,106 @@
+"""living.divisors: a fixed norm divides by what it is told, and what is stored is what the stored models do."""
+
+import json
+import sys
+
+import pytest
+import torch
+
+from minimind_edu import world
+from minimind_edu.trained.living import divisors, living_model
+
+TEXTS = world.stories(2, 24, seed=3)
+IDS = torch.from_numpy(TEXTS)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return living_model().double().requires_grad_(False)
+
+
+def test_the_norms_of_the_stream_are_found_in_their_order(model):
+    assert len(divisors.stream_norms(model)) == 9
+    found = divisors.sizes(model, IDS)
+    assert found.shape == (9, 2, 24)
+    embedded = model.model.embed_tokens(IDS)
+    torch.testing.assert_close(found[0], embedded.pow(2).mean(-1).sqrt())
+    middle, _ = model.model.layers[0](embedded, (model.model.freqs_cos[:24], model.model.freqs_sin[:24]))
+    torch.testing.assert_close(found[2], middle.pow(2).mean(-1).sqrt())
+
+
+def test_divided_by_its_own_size_a_vector_is_what_it_was(model):
+    usual = divisors.sizes(model, IDS[:1])  # one story, so that each position has a number
+    by = (usual[:-1, 0].pow(2) + model.config.rms_norm_eps).sqrt()
+    before = model(IDS[:1]).logits
+    with divisors.fixed(model, by):
+        torch.testing.assert_close(model(IDS[:1]).logits, before)
+    with divisors.fixed(model, 2 * by):
+        assert not torch.allclose(model(IDS[:1]).logits, before, atol=0.1)
+    torch.testing.assert_close(model(IDS[:1]).logits, before)
+
+
+def test_only_some_norms_can_be_fixed(model):
+    by = torch.full((8, 24), 3.0)
+    own = divisors.sizes(model, IDS)
+    with divisors.fixed(model, by, only=slice(7, 8)):
+        last = divisors.sizes(model, IDS)
+    torch.testing.assert_close(last[:8], own[:8])
+    assert not torch.allclose(last[8], own[8], rtol=0.01)
+
+
+def test_networks_in_proportion_double_what_is_doubled_and_change_nothing_where_norms_measure(model):
+    before = model(IDS).logits
+    one = model.model.layers[1]
+    x = one.post_attention_layernorm(torch.randn(5, 64, generator=torch.Generator().manual_seed(0)).double())
+    assert one.mlp(2 * x).norm() / one.mlp(x).norm() > 3
+    with divisors.in_proportion(model):
+        torch.testing.assert_close(one.mlp(2 * x), 2 * one.mlp(x))
+        torch.testing.assert_close(model(IDS).logits, before, rtol=1e-3, atol=1e-3)  # but for eps
+    assert one.mlp(2 * x).norm() / one.mlp(x).norm() > 3
+
+
+def test_a_number_is_a_percentile_of_the_sizes_of_all_words_or_of_all_but_the_first():
+    usual = torch.arange(1.0, 61.0).reshape(3, 2, 10)
+    by = divisors.divisors(usual, 50, apart=False)
+    assert by.tolist() == [[10.5] * 10, [30.5] * 10]
+    apart = divisors.divisors(usual, 100, apart=True)
+    assert apart[:, 1:].tolist() == [[20.0] * 9, [40.0] * 9] and apart[:, 0].tolist() == [1.0, 21.0]
+
+
+@pytest.mark.parametrize("name", ["living", "twin"])
+def test_what_stands_first_is_the_same_vector_in_every_story(name):
+    found = divisors.sizes(living_model(name).double(), torch.from_numpy(divisors.stories()))
+    torch.testing.assert_close(found[:, 0, 0], found[:, 7, 0])
+    torch.testing.assert_close(found[:, 0, 0], torch.tensor(divisors.measured()[name]["own"]["first"]).double(),
+                               rtol=1e-3, atol=0)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["living", "twin"])
+def test_the_stored_settings_are_those_of_the_stored_models(name):
+    stored = divisors.measured()[name]
+    assert len(stored["rows"]) == 4 * len(divisors.PERCENTILES)
+    again = divisors.measure(living_model(name).double().requires_grad_(False), (75,))
+    rows = [row for row in stored["rows"] if row["percentile"] == 75]
+    for one, two in zip([stored["own"], *rows], [again["own"], *again["rows"]], strict=True):
+        assert one.keys() == two.keys()
+        for key in one:
+            assert one[key] == pytest.approx(two[key], rel=2e-3)
+
+
+@pytest.mark.parametrize("name", ["living", "twin"])
+def test_no_number_comes_near_measuring_and_proportion_takes_most_of_the_distance_away(name):
+    stored = divisors.measured()[name]
+    nats = {(row["percentile"], row["apart"], row["proportional"]): row["nats"] for row in stored["rows"]}
+    for percentile in divisors.PERCENTILES:
+        assert nats[percentile, False, False] > 50 * stored["own"]["nats"]
+        assert nats[percentile, True, False] > 40 * stored["own"]["nats"]
+        assert nats[percentile, False, True] < 0.5 * nats[percentile, False, False]
+
+
+def test_the_command_writes_what_the_book_reads(tmp_path, monkeypatch):
+    monkeypatch.setattr(divisors, "PERCENTILES", (50,))
+    monkeypatch.setattr(divisors, "measure", lambda model: {"nats": 1.23456789, "first": [1e6 / 3]})
+    monkeypatch.setattr(sys, "argv", ["divisors", "--into", str(tmp_path / "found.json")])
+    divisors.main()
+    written = json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))
+    assert written == dict.fromkeys(("living", "twin"), {"nats": 1.235, "first": [333300.0]})
