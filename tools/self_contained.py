@@ -34,11 +34,13 @@ from tools.translated import blocks_of, merged_notebook, words_to_learn
 
 # What no chapter uses: the program that opens a reader's own model, and its page.
 LEFT_OUT = ("minimind_edu/__main__.py", "minimind_edu/inside/")
-# What only those carry whose code names it, or a table of both models: a quarter of a megabyte.
+# What only those carry whose code names it, or a table of both models, or a figure of it: a third of a megabyte.
 ASKED_FOR = {
     "minimind_edu/trained/living/twin.safetensors": re.compile(
         r'"twin"|\b(?:answering\.(?:WHOSE|LANGUAGE)|moving\.READERS|neurons\.PAIRS)\b'
-    )
+    ),
+    "minimind_edu/trained/living/draft.safetensors": re.compile(r"\b(?:draft_model|GuessAhead)\b"),
+    "minimind_edu/trained/living/copying.safetensors": re.compile(r"\bcopying\."),
 }
 _CHINESE = f"""
 os.environ["{LANGUAGE}"] = "zh"

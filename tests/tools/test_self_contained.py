@@ -137,20 +137,24 @@ def test_chapters_carry_all_but_the_page_of_a_readers_own_model(wheel, entries):
         found = {entry.filename: archive.read(entry) for entry in archive.infolist()}
     left_out = entries.keys() - found.keys()
     assert {"minimind_edu/__main__.py", "minimind_edu/inside/page.js"} <= left_out
-    assert all(re.search(r"/inside/|edu/__main__\.py$|\.zh\.|/twin\.safetensors$", name) for name in left_out)
+    assert all(
+        re.search(r"/inside/|edu/__main__\.py$|\.zh\.|/(?:twin|draft|copying)\.safetensors$", name) for name in left_out
+    )
     assert found == {name: content for name, content in entries.items() if name not in left_out}
 
 
-def test_only_who_asks_for_the_second_trained_model_carries_it(wheel, tmp_path):
-    [twin] = self_contained.ASKED_FOR
-    with zipfile.ZipFile(io.BytesIO(self_contained.carried(wheel, asked_for=[twin]))) as archive:
-        whole = set(archive.namelist())
+def test_only_who_asks_for_another_trained_model_carries_it(wheel, tmp_path):
+    twin, draft, copies = self_contained.ASKED_FOR
     with zipfile.ZipFile(io.BytesIO(self_contained.carried(wheel))) as archive:
-        assert whole - set(archive.namelist()) == {twin}
+        least = set(archive.namelist())
+    for files in ([twin], [draft, copies]):
+        with zipfile.ZipFile(io.BytesIO(self_contained.carried(wheel, asked_for=files))) as archive:
+            assert set(archive.namelist()) - least == set(files)
     chapter = tmp_path / "chapter.ipynb"
     tables = [(f"for name in {table}:\n    pass", {twin}) for table in ("moving.READERS", "neurons.PAIRS.items()")]
-    for source, files in (*tables, ('living_model("twin")', {twin}), ("living_model()", set())):
-        cells = [nbformat.v4.new_markdown_cell('its "twin"'), nbformat.v4.new_code_cell(source)]
+    named = [("GuessAhead()", {draft}), ("small = draft_model()", {draft}), ("copying.copying_model()", {copies})]
+    for source, files in (*tables, *named, ('living_model("twin")', {twin}), ("living_model()", set())):
+        cells = [nbformat.v4.new_markdown_cell('its "twin", GuessAhead, copying.'), nbformat.v4.new_code_cell(source)]
         nbformat.write(nbformat.v4.new_notebook(cells=cells), chapter)
         assert self_contained.asked_for(chapter) == files
     packed = len(install_cell.self_contained_source(self_contained.carried(wheel, asked_for=[twin])))

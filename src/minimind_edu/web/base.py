@@ -26,7 +26,11 @@ WEB = Path(__file__).parent
 FOLDER = WEB.parent / "figures"
 FONTS = WEB / "fonts"  # of the book, that a page outside of it has inside
 # the folders whose views of a model are those of stage/, and the styles of these views
-ON_STAGE = {"inside": ("style",), "minimind_live": ("style", "road"), "guess_first": ("road",)}
+PARTS = {  # of a figure's styles that others have, too
+    "inside": ("stage/style", "stage/link"),
+    "minimind_live": ("stage/style", "stage/link", "stage/road"),
+    "guess_first": ("stage/link", "stage/road"),
+} | dict.fromkeys(("cache_stepper", "mixture_walk", "square_to_row"), ("kit/transport",))
 _DIGITS = 6  # significant digits of a number on a page: more than any reader sees, fewer than machines disagree about
 
 _short = reprlib.Repr()
@@ -59,7 +63,7 @@ def shared_stylesheet() -> str:
 def own_stylesheet(name: str) -> str:
     """The CSS of the figure `name` alone, with that of the views that it shares."""
     folder = (FOLDER if name in figure_names() else WEB.parent) / name
-    return styles(*(WEB / "stage" / f"{part}.css" for part in ON_STAGE.get(name, ())), folder / "style.css")
+    return styles(*(WEB / f"{part}.css" for part in PARTS.get(name, ())), folder / "style.css")
 
 
 def rounded(value: Any, name: str = "value") -> Any:

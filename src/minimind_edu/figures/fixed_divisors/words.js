@@ -9,8 +9,8 @@ export const fixedDivisorsWords = {
     },
     captions: {
       number:
-        "Bars: the size of <s> at each norm, and the median size of the other words. Percentiles are those of all sizes " +
-        "that a norm meets in the trained model. Distance: from the true probabilities, in nats a word.",
+        "Bars: the size of <s> at each norm, and the median size of the other words. Percentiles are those of all " +
+        "sizes that a norm meets in the trained model. Distance: from the true probabilities, in nats a word.",
       square: "In proportion: twice the input, twice the answer. As trained: four times the answer.",
     },
     percentile: "norms divide by",

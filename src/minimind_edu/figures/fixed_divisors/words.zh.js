@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 856e1b62.
+// The Chinese words of words.js as of 0bcf3980.
 
 export const fixedDivisorsWords = {
   zh: {

@@ -1,7 +1,7 @@
 // Below the comb: some of its pairs as dials, the arc of angles that training showed them, and the arc that is new.
 
 import { NARROW, h, svg, fill, setAttributes, textAt, setSize, fmt } from "../../web/kit/kit.js";
-import { sector } from "../../web/kit/chart.js";
+import { sector } from "../../web/kit/arcs.js";
 import { reachedShares } from "./math.js";
 
 const SIZE = 96; // of a dial with its names

@@ -14,7 +14,8 @@ import {
   announcement,
 } from "../../web/kit/kit.js";
 import { row } from "../../web/kit/kit.js";
-import { linear, across, upright, ticks, ring } from "../../web/kit/chart.js";
+import { ring } from "../../web/kit/arcs.js";
+import { linear, across, upright, ticks } from "../../web/kit/chart.js";
 
 const LAST_POWER = Math.log10(32768); // the longest distance, in powers of ten
 const START = Math.log10(256);

@@ -56,7 +56,8 @@ function createField(words, count) {
       const angle = Math.atan2(up, across) + turn;
       return `${(left - 9 * Math.cos(angle)).toFixed(1)} ${(top - 9 * Math.sin(angle)).toFixed(1)}`;
     };
-    const line = `M${x} ${y}L${left.toFixed(1)} ${top.toFixed(1)}M${tip(0.45)}L${left.toFixed(1)} ${top.toFixed(1)}L${tip(-0.45)}`;
+    const end = `L${left.toFixed(1)} ${top.toFixed(1)}`;
+    const line = `M${x} ${y}${end}M${tip(0.45)}${end}L${tip(-0.45)}`;
     setAttributes(shaft, { d: isSeen ? line : "" });
   }
   return { root, draw };

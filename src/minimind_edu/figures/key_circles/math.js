@@ -5,7 +5,7 @@ export function reachOf(groups) {
   return Math.max(...groups.flat().map(([x, y]) => Math.hypot(x, y)));
 }
 
-/** The attention weights of a query over keys: the softmax of their dot products. The query is divided by √D already. */
+/** The attention weights of a query, divided by √D already, over keys: the softmax of their dot products. */
 export function weightsOf(query, keys) {
   const scores = keys.map(([x, y]) => query[0] * x + query[1] * y);
   const most = Math.max(...scores);

@@ -3,7 +3,8 @@
 import { NARROW, h, svg, fill, setSize, textAt, fmt, slider, toggle, choice } from "../../web/kit/kit.js";
 import { namedOptions, row } from "../../web/kit/kit.js";
 import { figure } from "../../web/kit/figure.js";
-import { linear, across, sector } from "../../web/kit/chart.js";
+import { sector } from "../../web/kit/arcs.js";
+import { linear, across } from "../../web/kit/chart.js";
 import { seenAt, sharesOf, bestOf } from "./math.js";
 import { longerTextWords } from "./words.js";
 

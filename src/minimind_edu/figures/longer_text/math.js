@@ -12,7 +12,7 @@ export function seenAt(stored, distance, stretch, isFar) {
   return distance <= from ? distance : from + (distance - from) * scale;
 }
 
-/** Which part of its circle each pair met in training, and gets to in the longer text: shares of a rotation, up to 1. */
+/** How much of its circle each pair met in training, and meets in the longer text: shares of a rotation, up to 1. */
 export function sharesOf(stored, stretch, isFar) {
   const farthest = seenAt(stored, stored.length, stretch, isFar) / stored.context;
   return stored.rotations.map((count) => (count < 1 ? [count, Math.min(1, count * farthest)] : [1, 1]));

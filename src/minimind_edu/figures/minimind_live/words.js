@@ -154,8 +154,8 @@ export const minimindLiveWords = {
 
     tabs: { label: "What to do with it", write: "Write", break: "Break", train: "Train" },
     noHead:
-      "Point at a head in the blocks above, and the words that it reads are tinted. Press it, and it falls silent: what " +
-      "it reads stands here. Which heads does this answer need?",
+      "Point at a head in the blocks above, and the words that it reads are tinted. Press it, and it falls silent: " +
+      "what it reads stands here. Which heads does this answer need?",
     breaks: {
       long: (words) => `Go on past ${words} words`,
       unknown: "Ask about somebody who is not there",

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 1f58ef97.
+// The Chinese words of words.js as of f540f53b.
 
 const percentOf = (part) => {
   const value = 100 * part;

@@ -1,4 +1,4 @@
-// SquareToRow: attention weights of one head, call by call; at the left all rows, at the right what a cache leaves to do.
+// SquareToRow: attention weights of one head, call by call: left all rows, right what a cache leaves to do.
 
 import { WIDE, h, svg, fill, textAt, setSize, clamp, fmt, choice } from "../../web/kit/kit.js";
 import { namedOptions, optionsFor, setTraits, prefersReducedMotion } from "../../web/kit/kit.js";

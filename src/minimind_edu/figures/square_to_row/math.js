@@ -26,7 +26,7 @@ export function rotationsOf(position, prompt, chunk, total, calls, bug) {
   return bug === "again" ? later : Math.min(later, 1);
 }
 
-/** The number by which a position's key was rotated: with "offset" each call counts from 0, with "stale" after the old. */
+/** By which position a key was rotated: with "offset" each call counts from 0, with "stale" after the old. */
 export function placeOf(position, prompt, chunk, total, bug, earlier) {
   if (bug === "stale") return position + earlier;
   if (bug !== "offset") return position;

@@ -34,7 +34,8 @@ export const squareToRowWords = {
       `“${word}” is read. Without a cache ${held} rows are computed, ${past} of them again; with one, 1.`,
     same: (word) => `✓ It says “${word}”, and the logits are the right ones.`,
     differ: (word, right, by) =>
-      `≠ It ${word === right ? `still says “${word}”` : `says “${word}”, not “${right}”`}; logits are off by up to ${by}.`,
+      `≠ It ${word === right ? `still says “${word}”` : `says “${word}”, not “${right}”`}; ` +
+      `logits are off by up to ${by}.`,
     first: (call) => `Wrong since call ${call}.`,
     picture: (held, past) =>
       `Two tables of attention weights. Without a cache ${rowsOf(held)}, with one ${rowsOf(past)}.`,

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 60aa86ee.
+// The Chinese words of words.js as of e615183f.
 
 export const squareToRowWords = {
   zh: {
