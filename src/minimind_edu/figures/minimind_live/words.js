@@ -11,7 +11,7 @@ export const minimindLiveWords = {
   en: {
     tongue: 0, // the language of the page, as the world counts them
     title: "Tell MiniMind a story, ask about it, and look inside while it answers.",
-    titleCompact: "This model runs in your browser. It reads the story and answers the question.",
+    titleCompact: "This model runs in your browser. It reads the story and answers.",
     caption: (words, parameters, trained) =>
       `${words} words and the rules of one house: that is all this model of ${parameters} weights has ever seen. It ` +
       `gets worse beyond ${trained} words. This is not language understanding.`,
@@ -21,7 +21,7 @@ export const minimindLiveWords = {
     quoted: (word) => `“${word}”`,
     glossed: (word, gloss) => (gloss ? `${word} (${gloss})` : word),
     loading: "The weights are on their way…",
-    unavailable: "The weights did not arrive, so this page shows its first state only. Reload it to try again.",
+    unavailable: "The weights did not arrive: this page shows its first state only. Reload it.",
 
     story: "The story so far: arrow keys move along it",
     examples: ["Who has the ball?", "Where did the key go?", "Where is everybody?"],
@@ -39,7 +39,7 @@ export const minimindLiveWords = {
     full: (most) => `This story is full: the page reads ${most} words, and no more.`,
     beginning: "Every story begins here.",
     unjudged: "The rules were broken before this word.",
-    broken: (word) => `By the rules of this world, “${word}” cannot stand here. The model reads it anyway.`,
+    broken: (word) => `By the rules, “${word}” cannot stand here. The model reads it anyway.`,
 
     after: (word) => `What comes after “${word}”?`,
     bar: (word, model, exact, before) =>
@@ -86,7 +86,7 @@ export const minimindLiveWords = {
     headTitle: (layer, head) => `Block ${layer}, head ${head}`,
     silent: (name) => `${name}, silent`,
     silence: "silence this head",
-    bigMap: "Who reads whom in this head. Rows read, columns are read; the list beside it says it for one word.",
+    bigMap: "Who reads whom in this head. Rows read, columns are read; the list says it for one word.",
     point: "Point at the map, or press a row to choose its word.",
     pointed: (reader, read, weight) => `“${reader}” reads “${read}”: ${percentOf(weight)}`,
     channel: (channel, value) => `channel ${channel}: ${value}`,
@@ -110,7 +110,7 @@ export const minimindLiveWords = {
       key: (word) => `key of “${word}”`,
       products: "their products",
       sum: (value) => `sum ${value}`,
-      score: (value) => `Both after RoPE. The score is this sum by √D: ${value}, the largest here, so it is read most.`,
+      score: (value) => `After RoPE. The score is this sum by √D: ${value}, the largest here, so it is read most.`,
       ffn: (layer, count) => `The strongest of ${count} neurons of block ${layer}`,
       columns: ["neuron", "gate", "SiLU(gate)", "up", "product"],
       stream: (layer) => `What block ${layer} adds to the stream`,
@@ -121,14 +121,14 @@ export const minimindLiveWords = {
     cache: (kib) => `KV cache: ${kib}`,
     cacheNote: (positions, layers, kvHeads, dim, kib, heads, all) =>
       `${counted(positions, "position", "positions")} × ${layers} blocks × 2 (key and value) × ${kvHeads} heads × ` +
-      `${dim} numbers × 4 bytes = ${kib}. If each of the ${heads} query heads had a key/value head of its own: ${all}.`,
+      `${dim} numbers × 4 bytes = ${kib}. With one key/value head for each of ${heads} query heads: ${all}.`,
     cacheLabel: (positions) => `Keys and values of ${counted(positions, "position", "positions")} in every block`,
     kib: (bytes) => `${(bytes / 1024).toFixed(1)} KiB`,
 
     train: {
       task:
-        "A smaller model of 21,440 weights, all of them random at first, learns to translate English into Chinese. " +
-        "It only predicts the next word of sentences that the grammar writes. The dashed line is their entropy, the " +
+        "A smaller model of 21,440 weights, random at first, learns to translate English into Chinese. " +
+        "It predicts the next word of sentences that the grammar writes. The dashed line is their entropy, the " +
         "lowest loss that any model can reach.",
       start: "Train",
       stop: "Stop",
@@ -154,14 +154,14 @@ export const minimindLiveWords = {
 
     tabs: { label: "What to do with it", write: "Write", break: "Break", train: "Train" },
     noHead:
-      "Point at a head in the blocks above, and the words that it reads are tinted. Press it, and it falls silent: " +
-      "what it reads stands here. Which heads does this answer need?",
+      "Point at a head above: the words that it reads are tinted. Press it: it falls silent, and what it reads " +
+      "stands here. Which does this answer need?",
     breaks: {
       long: (words) => `Go on past ${words} words`,
       unknown: "Ask about somebody who is not there",
     },
     guideLabel: "Seven presses",
-    guideStart: (parameters) => `${parameters} weights, running here in your browser. Seven presses show what they do.`,
+    guideStart: (parameters) => `${parameters} weights, running in your browser. Seven presses show what they do.`,
     guideStep: (number, text) => `${number} · ${text}`,
     guideAgain: "Start again",
     guide: {
@@ -185,7 +185,7 @@ export const minimindLiveWords = {
         `The same story, asked about Mia. It says ${answer} with ${percentOf(part)}. ${verdict}`,
       look: (layer, head, word, part, isAnswer) =>
         `Head ${head} of block ${layer} gives ${percentOf(part)} of its weight to “${word}”` +
-        `${isAnswer ? ", the very word it needs" : ""}. The tinted words are those that it reads.`,
+        `${isAnswer ? ", the very word it needs" : ""}. Tinted words are those that it reads.`,
       silence: (answer, before, after, said, saidPart, isRight, isOwner) =>
         `Without this one head ${answer} ${after < before ? "falls" : "goes"} from ${percentOf(before)} to ` +
         percentOf(after) +

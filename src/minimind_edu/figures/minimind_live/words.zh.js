@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of f540f53b.
+// The Chinese words of words.js as of 585a6602.
 
 const percentOf = (part) => {
   const value = 100 * part;
