@@ -106,6 +106,13 @@ TABLE = {
         controls=1,
         refused=[({"percentile": 55}, "'percentile' .* expected any of")],
     ),
+    "five_switches": Asked(
+        settings=[{"norm": norm, "q_k": q_k} for norm in (True, False) for q_k in (True, False)],
+        further=[{"shows": "all", "norm": norm} for norm in (True, False)],
+        phone=SCROLLED,
+        controls=5,
+        refused=[({"stored": {}}, '"stored" trait is read-only')],
+    ),
     "square_to_row": Asked(
         settings=[{"calls": calls} for calls in (0, 1, 3, 6)],
         further=[
