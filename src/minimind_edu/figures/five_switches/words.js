@@ -2,9 +2,9 @@
 
 export const fiveSwitchesWords = {
   en: {
-    titleCompact: "Make one part begin smaller. Which one stops the training?",
+    titleCompact: "Make one part small. Which one keeps it from learning?",
     titles: {
-      curve: "Small queries and keys do nothing. Small norms stop everything.",
+      curve: "Small queries and keys change nothing. With small norms nobody learns.",
       all: "With small norms, not one of 48 trainings learns.",
     },
     captions: {

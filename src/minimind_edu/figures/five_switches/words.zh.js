@@ -2,9 +2,9 @@
 
 export const fiveSwitchesWords = {
   zh: {
-    titleCompact: "让一个部件一开始小一些：小了哪一个，训练就停住？",
+    titleCompact: "让一个部件变小：小了哪一个，模型就学不会？",
     titles: {
-      curve: "查询和键小，毫无影响；归一化小，全都停住。",
+      curve: "查询和键小，毫无影响；归一化小，谁也学不会。",
       all: "归一化一小，48 次训练没有一次学会。",
     },
     captions: {

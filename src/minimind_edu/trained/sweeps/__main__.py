@@ -1,8 +1,8 @@
 """Train every sweep and store what it reached: `python -m minimind_edu.trained.sweeps`, half an hour on one
 core.
 
-`--only board` trains one of board, patience, rates, other_rates and sizes and keeps what is stored of the others; `--into FILE`
-writes somewhere else.
+`--only board` trains one of board, patience, rates, other_rates and sizes and keeps what is stored of the others;
+`--into FILE` writes somewhere else.
 """
 
 import argparse
@@ -93,6 +93,11 @@ def at(rates: Iterable[float]) -> list[Recipe]:
     return [replace(RECIPE, learning_rate=rate) for rate in rates]
 
 
+def longer() -> list[Recipe]:
+    """The recipe, with more steps."""
+    return [replace(RECIPE, steps=steps) for steps in PATIENCE]
+
+
 # three times as fast; and a third as fast with as much more steps, so that the sum of the rates is what it was
 OTHER_RATES = (
     (replace(RECIPE, learning_rate=3 * RECIPE.learning_rate), BOARD),
@@ -101,7 +106,10 @@ OTHER_RATES = (
 SWEEPS = {  # name -> its runs, one after the other
     "board": lambda: (play(*chosen) for chosen in itertools.product(BOARD, SEEDS)),
     "patience": lambda: (
-        end(small, seed, replace(RECIPE, steps=n)) for small in (MATRICES, ("norm",)) for n in PATIENCE for seed in SEEDS
+        end(small, seed, replace(RECIPE, steps=n))
+        for small in (MATRICES, ("norm",))
+        for n in PATIENCE
+        for seed in SEEDS
     ),
     "rates": lambda: (end(*chosen) for chosen in itertools.product(((), MATRICES), SEEDS, at(RATES))),
     "other_rates": lambda: (end(small, 0, recipe) for recipe, those in OTHER_RATES for small in those),
