@@ -55,8 +55,8 @@ def test_all_rows_stand_in_order_the_large_norms_apart(node):
 def test_the_opening_asks_and_answers_nothing_yet(page):
     """A prediction stands below it: what begins small is the reader's choice."""
     name, arguments = chapters()["chapters/13_training_in_minutes"].opening
-    assert (name, arguments) == ("FiveSwitches", {})
-    open_figures(page, FiveSwitches(compact=True))
+    assert (name, arguments) == ("FiveSwitches", {"compact": True})
+    open_figures(page, FiveSwitches(**arguments))
     settle(page)
     assert page.locator(".mm-title").inner_text().endswith("?")
     assert page.evaluate(READ)["pressed"] == [True] * len(SWITCHES)
