@@ -131,7 +131,8 @@ function mountFigures(names) {
       fold(figure);
       const { limits } = window[modules][figure.dataset.figure];
       figure.addEventListener(names.asked, (event) => {
-        for (const [key, value] of Object.entries(event.detail ?? start)) // nothing is asked for: as the page has it
+        for (const [key, value] of Object.entries(event.detail ?? start))
+          // nothing is asked for: as the page has it
           if (Object.hasOwn(limits, key) && allows(limits[key], value, state[key])) model.set(key, value);
       });
       figure.dataset.state = names.alive;
