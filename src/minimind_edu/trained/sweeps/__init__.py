@@ -16,7 +16,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -24,6 +24,7 @@ from torch import Tensor
 
 from minimind_edu import world
 from minimind_edu.device import device_of
+from minimind_edu.model.block import MiniMindBlock
 from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.trained import living
 from minimind_edu.trained.training import Recipe
@@ -105,7 +106,7 @@ def initialized(small: Iterable[str], seed: int) -> MiniMindForCausalLM:
 def spread_of_scores(model: MiniMindForCausalLM) -> float:
     """The standard deviation of the scores of the first head of the first block, before they are rotated."""
     rows = translations(32, np.random.default_rng(1)).to(device_of(model))
-    layer, config = model.model.layers[0], model.config
+    layer, config = cast(MiniMindBlock, model.model.layers[0]), model.config
     x = layer.input_layernorm(model.model.embed_tokens(rows))  # [32, 14, E]
     q, k = layer.self_attn.q_proj(x), layer.self_attn.k_proj(x)
     first = slice(config.head_dim)  # [32, 14, D] of each
