@@ -68,7 +68,7 @@ def test_stories_name_the_new_room_and_the_old_one(language):
 
 
 # which head tells the room that was left from the one that was reached, of each model in each language
-TELLS = {("living", "en"): "1.3", ("living", "zh"): "1.1", ("twin", "en"): "1.4", ("twin", "zh"): "1.4"}
+TELLS = {("living", "en"): writers.TELLS, ("living", "zh"): "1.1", ("twin", "en"): "1.4", ("twin", "zh"): "1.4"}
 
 
 @torch.no_grad()
@@ -126,6 +126,18 @@ def test_every_stored_setting_is_a_run_without_that_head(model, name, story):
         assert sum(state["writes"]) == pytest.approx(state["lead"], abs=5e-4)
         assert state["word"] == world.WORDS[int(logits.argmax())]
         assert state["share"] == pytest.approx(float(logits.softmax(-1).max()), abs=1e-4)
+
+
+@torch.no_grad()
+def test_what_heads_read_when_two_writings_are_exchanged_is_stored_as_the_model_reads(story):
+    model, spots = living_model().double(), [writers.LEFT, writers.REACHED]
+    told = answering.mixed(model, writers.TELLS, story)
+    with answering.rewritten(model, writers.TELLS, answering.given(told, spots, spots[::-1])):
+        weights = heads.attention_weights(model, story)
+    for name, read in writers.measured()["readers"]["exchanged"].items():
+        layer, head = answering.at(name)
+        assert read["weights"] == pytest.approx(weights[layer, head, -1].tolist(), abs=1e-4)
+        assert sum(read["writes"]) == pytest.approx(read["lead"], abs=5e-4)
 
 
 def test_the_head_that_crosses_out_costs_more_than_it_wrote_in_all_stories(model, name):

@@ -37,6 +37,7 @@ export const whoWritesWords = {
       `Without ${head}, which wrote ${own}, the lead is ${lead}: ${gone} ${isLess ? "less" : "more"}. ` +
       `Next word: ${word}, ${share} %.`,
     reads: ({ head, lead, words }) => `Head ${head} adds ${lead} to the lead. It reads ${words}.`,
+    exchange: (head) => `exchange what ${head} wrote at the two rooms`,
     read: (word, weight) => `${word} with ${weight}`,
     and: (parts) => parts.join(" and "),
   },

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of d77ee8a6.
+// The Chinese words of words.js as of 8017c155.
 
 export const whoWritesWords = {
   zh: {
@@ -36,6 +36,7 @@ export const whoWritesWords = {
     without: ({ head, own, lead, gone, isLess, word, share }) =>
       `${head} 号头写了 ${own}；静音它，领先是 ${lead}，${isLess ? "少" : "多"}了 ${gone}。下一个词：${word}，${share} %。`,
     reads: ({ head, lead, words }) => `${head} 号头给领先加了 ${lead}。它读 ${words}。`,
+    exchange: (head) => `互换 ${head} 号头在两个房间写的`,
     read: (word, weight) => `${word}（${weight}）`,
     and: (parts) => parts.join(" 和 "),
   },

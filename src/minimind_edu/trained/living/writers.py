@@ -14,7 +14,7 @@ from torch import Tensor
 
 from minimind_edu import world
 from minimind_edu.model.model import MiniMindForCausalLM
-from minimind_edu.trained.living import STORED, heads, living_model, moving
+from minimind_edu.trained.living import STORED, answering, heads, living_model, moving
 from minimind_edu.world.words import IDS, TWIN
 
 FORMS = {
@@ -31,6 +31,7 @@ NEW, OLD = "hall", "kitchen"  # where Mia is now, and the place that she left
 # the old one.
 MOVERS: dict[str, tuple[moving.Head, ...]] = {"living": ((3, 1),), "twin": ((2, 0), (2, 1))}
 CROSSES: dict[str, moving.Head] = {"living": (3, 0), "twin": (2, 2)}
+TELLS = "1.3"  # of the living model, in English: writes at a room whether it was left or reached
 SHOWN_WORDS = (13, 3, 11, 7)  # of the story: hall, kitchen twice, garden
 
 
@@ -126,19 +127,25 @@ def silenced_leads(name: str) -> dict[str, dict[str, Any]]:
 @cache
 @torch.no_grad()
 def measured() -> dict[str, Any]:
-    """What the figure needs: the story, the leads of both models, and what the two heads of the living one read."""
+    """What the figure needs: the story, the leads of both models, and what the two heads of the living one read, as it
+    is, and when what `TELLS` wrote at the two rooms is exchanged."""
     model = living_model().double()
     ids = torch.from_numpy(world.encode(STORY))[None]
-    readers = {}
-    for head in (*MOVERS["living"], CROSSES["living"]):
+
+    def read(head: moving.Head) -> dict[str, Any]:
         weights, adds = by_word(model, ids, head, IDS[NEW], IDS[OLD])
         rest = float(adds.sum() - adds[list(SHOWN_WORDS)].sum())
-        writes = [round(value, 4) for value in (*adds[list(SHOWN_WORDS)].tolist(), rest)]
-        readers[name_of(head)] = {
+        return {
             "weights": [round(weight, 4) for weight in weights.tolist()],
-            "writes": writes,
+            "writes": [round(value, 4) for value in (*adds[list(SHOWN_WORDS)].tolist(), rest)],
             "lead": round(float(adds.sum()), 4),
         }
+
+    shown = (*MOVERS["living"], CROSSES["living"])
+    spots, told = [LEFT, REACHED], answering.mixed(model, TELLS, ids)
+    readers = {"as it is": {name_of(head): read(head) for head in shown}}
+    with answering.rewritten(model, TELLS, answering.given(told, spots, spots[::-1])):
+        readers["exchanged"] = {name_of(head): read(head) for head in shown}
     return {
         "words": [world.WORDS[int(one)] for one in ids[0]],
         "new": NEW,
@@ -152,5 +159,6 @@ def measured() -> dict[str, Any]:
             }
             for name in STORED
         },
+        "tells": TELLS,
         "readers": readers,
     }
