@@ -14,7 +14,7 @@ const TINT = 40; // percent of color of a word that is read with 1
 const BAR = 7; // width of a writer's bar and of a pile
 const SIZES = {
   broad: { left: 122, right: 84, unit: 6.4, least: 31, gap: 5 },
-  narrow: { left: 97, right: 66, unit: 5, least: 27, gap: 3 },
+  narrow: { left: 110, right: 66, unit: 5, least: 27, gap: 3 },
 };
 const HEADS = [1, 2, 3, 4].flatMap((block) => [1, 2, 3, 4].map((head) => `${block}.${head}`));
 const TONES = ["v", "v", "ffn", "v", "stream"];

@@ -12,7 +12,8 @@ export const whoWritesWords = {
     captions: {
       writers: "A ribbon is as thick as what it adds, in logits; dashed: with no head silenced.",
       models: "A ribbon is as thick as what it adds, in logits; dashed: with no head silenced.",
-      words: "Below a word: its attention weight. A ribbon: what the head adds with this word, in logits.",
+      words:
+        "Below a word: its attention weight. A ribbon: what the head adds with this word, in logits; dashed: before the exchange.",
     },
     caption: "",
     more: "More",

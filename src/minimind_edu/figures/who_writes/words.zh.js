@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 8017c155.
+// The Chinese words of words.js as of b0668215.
 
 export const whoWritesWords = {
   zh: {
@@ -12,7 +12,7 @@ export const whoWritesWords = {
     captions: {
       writers: "带子的粗细就是它加了多少，单位是 logit；虚线框：谁都不静音时。",
       models: "带子的粗细就是它加了多少，单位是 logit；虚线框：谁都不静音时。",
-      words: "词下面的数：注意力权重。带子：这个头凭这个词加了多少，单位是 logit。",
+      words: "词下面的数：注意力权重。带子：这个头凭这个词加了多少，单位是 logit；虚线框：互换之前。",
     },
     caption: "",
     more: "更多",
