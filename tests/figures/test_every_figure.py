@@ -335,6 +335,7 @@ TABLE = {
         further=[
             {"shows": "models", "model": "twin", "silent": "1.4"},
             *({"shows": "words", "reader": reader} for reader in ("4.1", "4.2")),
+            {"shows": "words", "reader": "4.1", "exchanged": True},
         ],
         controls=16,
         text=({"silent": "4.1"}, "WhoWrites(shows='writers', model='living', silent='4.1')"),
