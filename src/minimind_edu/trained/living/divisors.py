@@ -168,7 +168,7 @@ def measure(model: MiniMindForCausalLM, percentiles: Sequence[float] = PERCENTIL
     usual = sizes(model, torch.from_numpy(texts))
     rows = []
     for percentile, *switches in itertools.product(percentiles, *[(False, True)] * len(SWITCHES)):
-        setting = {"percentile": percentile} | dict(zip(SWITCHES, switches, strict=True))
+        setting: dict[str, Any] = {"percentile": percentile} | dict(zip(SWITCHES, switches, strict=True))
         by = divisors(usual, percentile, setting["apart"])
         networks = answering(model, 1) if setting["proportional"] else nullcontext()
         with fixed(model, by, NETWORKS if setting["networks_only"] else slice(None)), networks:
