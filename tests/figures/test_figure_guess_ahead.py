@@ -159,7 +159,7 @@ def test_the_other_rule_leaves_the_guess_in_what_comes_out(guess):
     guess.get_by_role("radio", name="all words").check()
     settle(guess)
     assert int(read_out(guess)["gap to the large model"].removesuffix(" %")) > 20
-    assert "depends on the guess" in guess.locator(".mm-title").inner_text()
+    assert "leaves its trace" in guess.locator(".mm-title").inner_text()
 
 
 def test_one_round_shows_what_became_of_each_word(guess, node):

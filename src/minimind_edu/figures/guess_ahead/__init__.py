@@ -4,7 +4,6 @@ Both models are asked here, once for every text that a round can reach; the page
 """
 
 from functools import cache
-from typing import Any
 
 import numpy as np
 import torch
@@ -53,10 +52,10 @@ def tree() -> dict[str, list[Row]]:
 
 
 def _rows(p: Probabilities, q: Probabilities) -> list[Row]:
-    rows = [(word, round(1000 * p[word]), round(1000 * q[word])) for word in np.argsort(-p, kind="stable").tolist()]
-    rows = [row for row in rows if row[1] or row[2]]
-    rest = [max(0, 1000 - sum(row[i] for row in rows)) for i in (1, 2)]
-    return [*rows, (OTHERS, *rest)]
+    large, small = ((1000 * shares).round().astype(int).tolist() for shares in (p, q))
+    order = np.argsort(-p, kind="stable").tolist()
+    rows = [(word, large[word], small[word]) for word in order if large[word] or small[word]]
+    return [*rows, (OTHERS, max(0, 1000 - sum(row[1] for row in rows)), max(0, 1000 - sum(row[2] for row in rows)))]
 
 
 class GuessAhead(Figure):
@@ -123,13 +122,13 @@ class GuessAhead(Figure):
 
     def _kept(self, path: list[int]) -> float:
         """Guesses that are kept on average, after these."""
+        if len(path) == len(self.choices) or " ".join(map(str, path)) not in self.tree:
+            return 0.0
         words, p, q = self._listed(" ".join(map(str, path)))
         if self.shows == "you":
             q = np.array([float(word == IDS[(self.first, self.second, self.third)[len(path)]]) for word in words])
-        kept, goes_on = np.minimum(p, q), len(path) < len(self.choices) - 1
-        within = [goes_on and " ".join(map(str, [*path, word])) in self.tree for word in words]
-        further = [share and is_in and self._kept([*path, word]) for word, share, is_in in zip(words, kept, within)]
-        return float(sum(share * (1 + more) for share, more in zip(kept, further, strict=True)))
+        shares = zip(words, np.minimum(p, q).tolist(), strict=True)
+        return sum(share * (1 + self._kept([*path, word])) for word, share in shares if share)
 
     def _listed(self, path: str) -> tuple[list[int], Probabilities, Probabilities]:
         words, p, q = zip(*self.tree[path], strict=True)
@@ -139,6 +138,10 @@ class GuessAhead(Figure):
         who = f"“{self.first} {self.second} {self.third}” is" if self.shows == "you" else "what the draft draws is"
         place = {"leftovers": "the leftovers", "all": "all of the large model's words"}[self.rule]
         told = [row for row in self.long_run() if max(row[1:]) >= 0.005]
-        rows = [(name, f"large model {100 * p:.0f} %, comes out {100 * out:.0f} %") for name, p, _, out in told]
+        rows = [(name, f"large model {_percent(p)}, comes out {_percent(out)}") for name, p, _, out in told]
         rows.append(("words per round", f"{self.words_per_round():.2f}"))
         return f"After “{START}” {who} guessed; a rejected word is replaced from {place}. In the long run:", rows
+
+
+def _percent(share: float) -> str:
+    return f"{int(100 * share + 0.5 + 1e-9)} %"  # halves rise, as in the page

@@ -6,7 +6,7 @@ export const guessAheadWords = {
     titleCompact: "You guess ahead. What comes out?",
     titles: {
       leftovers: "Guess as badly as you like: what comes out is the large model's",
-      all: "Replaced from all words: now what comes out depends on the guess",
+      all: "Replaced from all words: the guess leaves its trace",
       draft: "What both say stays, and the large model fills in what the draft leaves over",
     },
     caption:

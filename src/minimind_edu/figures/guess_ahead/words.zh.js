@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 5bab0cf0.
+// The Chinese words of words.js as of 2e4fb69c.
 
 export const guessAheadWords = {
   zh: {
