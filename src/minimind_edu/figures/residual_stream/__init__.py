@@ -217,13 +217,19 @@ def _rms(x: Tensor) -> Tensor:
 
 
 def run_forward(
-    placement: str, network: str = "swiglu", seed: int = 0, louder: str = "both", ids: Tensor | None = None
+    placement: str,
+    network: str = "swiglu",
+    seed: int = 0,
+    louder: str = "both",
+    silent: str | None = None,
+    ids: Tensor | None = None,
 ) -> tuple[Forward, list[Tensor]]:
     """All sequences through all blocks, once for every loudness: the batch is [6 * SEQUENCES].
 
     Args:
         placement, network, seed: of the model, as for `small_model`.
-        louder: which sublayers get the factor, one of LOUDER.
+        louder: which sublayers get the factor, one of LOUDER; the others have 1.
+        silent: `attention` or `networks`, if these add nothing at all.
         ids: the sequences, `[SEQUENCES, S]` with S up to LENGTH; None for those of `text`.
 
     Returns:
@@ -232,6 +238,7 @@ def run_forward(
     model, ids = small_model(placement, network, seed), text()[0] if ids is None else ids
     factor = torch.tensor(LOUDNESS, dtype=torch.float64).repeat_interleave(SEQUENCES)[:, None, None]
     loud = [factor if louder in ("both", half) else torch.ones_like(factor) for half in LOUDER[1:]]
+    loud = [times * (half != silent) for half, times in zip(LOUDER[1:], loud, strict=True)]
     length = ids.shape[1]
     tables = model.model.freqs_cos[:length], model.model.freqs_sin[:length]
     start = model.model.embed_tokens(ids).repeat(len(LOUDNESS), 1, 1).requires_grad_()
@@ -297,6 +304,23 @@ def first_to_last(network: str, seed: int, placement: str = "post") -> dict[floa
     _, streams = run_forward(placement, network, seed)
     gradient = run_backward(small_model(placement, network, seed), streams, max(DEPTHS), final_norm=True).gradient
     return dict(zip(LOUDNESS, gradient[:, 0].tolist(), strict=True))
+
+
+@one_thread()
+@torch.enable_grad()
+def first_to_last_by_depth(
+    placement: str, network: str, seed: int = 0, silent: str | None = None, loudness: float = 8.0
+) -> dict[int, float]:
+    """The gradient after block 1 relative to that after the last, in models of DEPTHS blocks from 4 on.
+
+    Args:
+        placement, network, seed, silent: of the run, as for `run_forward`.
+        loudness: one of LOUDNESS.
+    """
+    _, streams = run_forward(placement, network, seed, silent=silent)
+    model, at = small_model(placement, network, seed), LOUDNESS.index(loudness)
+    backs = {depth: run_backward(model, streams, depth, final_norm=True) for depth in DEPTHS[1:]}
+    return {depth: back.gradient[at, 0].item() for depth, back in backs.items()}
 
 
 def _numbers(values: Any) -> Any:

@@ -48,7 +48,7 @@ function heightOf(isCompact, width, [phone, head, whole]) {
 function createRiver(words, isCompact) {
   const root = svg("svg", { role: "img" });
   function draw(s, x, width, verdict) {
-    const scale = riverScale(s, 30, heightOf(isCompact, width, [64, 74, 150]));
+    const scale = riverScale(s, 30, heightOf(isCompact, width, [64, 71, 150]));
     const [, ...names] = streamWords.shares; // the embedding's is too thin to be seen
     const key = names.map((name, i) => textAt(KEY[i], 14, name, { tone: TONES[i + 1], cls: "mm-small" }));
     setSize(root, width, scale.floor + 22, verdict);
