@@ -1,4 +1,4 @@
-"""trained.deep_sums: its texts are sums, its factors reach the matrices they name, and who is drowned learns nothing."""
+"""trained.deep_sums: texts are sums, factors reach the matrices that they name, and who is drowned learns nothing."""
 
 import math
 
@@ -17,7 +17,8 @@ def test_a_number_is_the_sum_of_the_two_before_it():
 
 def test_each_factor_reaches_the_matrices_that_it_names_and_no_other():
     usual, other = deep_sums.model("post", 0), deep_sums.model("post", 0, attention=4.0, networks=0.5)
-    factors = {name: (b.norm() / a.norm()).item() for (name, a), b in zip(usual.named_parameters(), other.parameters())}
+    pairs = zip(usual.named_parameters(), other.parameters(), strict=True)
+    factors = {name: (b.norm() / a.norm()).item() for (name, a), b in pairs}
     assert {name.split(".")[-2] for name, factor in factors.items() if factor > 2} == {"o_proj"}
     assert {name.split(".")[-2] for name, factor in factors.items() if factor < 1} == {"down_proj"}
     assert usual.config.norm_placement == "post" and deep_sums.model("pre", 0).config.norm_placement == "pre"

@@ -4,13 +4,15 @@ Each number is the sum of the two before it, modulo 16. Nothing is stored: a tra
 with `o_proj`, `down_proj` or both multiplied before the first step.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from minimind_edu.device import device_of
+from minimind_edu.model.block import MiniMindBlock
 from minimind_edu.model.config import MiniMindConfig
 from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.trained.living import new_model
@@ -45,14 +47,16 @@ def model(placement: str, seed: int, attention: float = 1.0, networks: float = 1
     config = MiniMindConfig(norm_placement=placement, initializer_range=0.1, tie_word_embeddings=False, **SHAPE)
     new = new_model(seed, config).float()
     with torch.no_grad():
-        for layer in new.model.layers:
+        for layer in cast(Iterable[MiniMindBlock], new.model.layers):
             layer.self_attn.o_proj.weight.mul_(attention)
             layer.mlp.down_proj.weight.mul_(networks)
     return new
 
 
 @torch.enable_grad()
-def end(one: MiniMindForCausalLM, seed: int, steps: int = 40, rate: float = 3e-3, **options: float) -> float:
+def end(
+    one: MiniMindForCausalLM, seed: int, steps: int = 40, rate: float = 3e-3, warmup: int = 0, clip: float = 1e9
+) -> float:
     """Train it, and return the mean of its last five losses, in nats; a blind guess has ln 16 = 2.77.
 
     Args:
@@ -60,10 +64,11 @@ def end(one: MiniMindForCausalLM, seed: int, steps: int = 40, rate: float = 3e-3
         seed: of the texts.
         steps: of training.
         rate: the highest learning rate.
-        options: of `Recipe` beyond these: by default no warm-up and no clipping.
+        warmup: steps until then.
+        clip: the largest norm of all gradients together.
     """
-    recipe = {"last": 1.0, "weight_decay": 0.0, "warmup": 0, "clip": 1e9} | options
-    losses = train(one, batches(seed), Recipe(steps=steps, learning_rate=rate, **recipe))
+    recipe = Recipe(steps, rate, warmup, last=1.0, weight_decay=0.0, clip=clip)
+    losses = train(one, batches(seed), recipe)
     return sum(losses[-5:]) / 5
 
 

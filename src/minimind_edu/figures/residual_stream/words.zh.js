@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 140ed7e6.
+// The Chinese words of words.js as of d8c93d8c.
 
 export const residualStreamWords = {
   zh: {

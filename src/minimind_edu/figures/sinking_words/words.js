@@ -23,7 +23,7 @@ export const sinkingWordsWords = {
     mean: "mean angle to word 1",
     firstReplaced: "output moves, word 1 replaced",
     sixthReplaced: "output moves, word 6 replaced",
-    apart: (degrees) => `After 32 blocks, the words are ${degrees}° from the first, on average.`,
-    alike: (degrees) => `Every word has become the first: after 32 blocks, ${degrees}° from it on average.`,
+    apart: (degrees) => `On average, the words end ${degrees}° from the first.`,
+    alike: (degrees) => `Every word has become the first one: ${degrees}° from it.`,
   },
 };

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 00000000.
+// The Chinese words of words.js as of 4c0388a8.
 
 export const sinkingWordsWords = {
   zh: {
@@ -23,7 +23,7 @@ export const sinkingWordsWords = {
     mean: "与第 1 个词的平均夹角",
     firstReplaced: "换掉第 1 个词，输出变动",
     sixthReplaced: "换掉第 6 个词，输出变动",
-    apart: (degrees) => `过了 32 个块，各个词与第一个词平均相差 ${degrees}°。`,
-    alike: (degrees) => `每个词都变成了第一个词：过了 32 个块，平均只差 ${degrees}°。`,
+    apart: (degrees) => `到末尾，各个词与第一个词平均相差 ${degrees}°。`,
+    alike: (degrees) => `每个词都变成了第一个词：只差 ${degrees}°。`,
   },
 };
