@@ -5,7 +5,8 @@ with `o_proj`, `down_proj` or both multiplied before the first step.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import cast
+from dataclasses import replace
+from typing import Literal, cast
 
 import torch
 import torch.nn.functional as F
@@ -14,6 +15,7 @@ from torch import Tensor
 from minimind_edu.device import device_of
 from minimind_edu.model.block import MiniMindBlock
 from minimind_edu.model.config import MiniMindConfig
+from minimind_edu.model.feed_forward import FeedForward
 from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.trained.living import new_model
 from minimind_edu.trained.training import Recipe, train
@@ -21,8 +23,15 @@ from minimind_edu.trained.training import Recipe, train
 MODULUS = 16
 TEXTS, LENGTH = 24, 10
 NEW = 99  # seed of the texts that no training sees first
-SHAPE = {"vocab_size": MODULUS, "hidden_size": 32, "num_hidden_layers": 12}
-SHAPE |= {"num_attention_heads": 2, "num_key_value_heads": 2}
+SHAPE = MiniMindConfig(
+    vocab_size=MODULUS,
+    hidden_size=32,
+    num_hidden_layers=12,
+    num_attention_heads=2,
+    num_key_value_heads=2,
+    initializer_range=0.1,
+    tie_word_embeddings=False,
+)
 
 
 def batches(seed: int) -> Iterator[Tensor]:
@@ -35,7 +44,9 @@ def batches(seed: int) -> Iterator[Tensor]:
         yield torch.stack(rows, dim=1)
 
 
-def model(placement: str, seed: int, attention: float = 1.0, networks: float = 1.0) -> MiniMindForCausalLM:
+def model(
+    placement: Literal["pre", "post"], seed: int, attention: float = 1.0, networks: float = 1.0
+) -> MiniMindForCausalLM:
     """A new model of 12 blocks, 32 wide, untied, in float32.
 
     Args:
@@ -44,12 +55,11 @@ def model(placement: str, seed: int, attention: float = 1.0, networks: float = 1
         attention: factor on every `o_proj`.
         networks: factor on every `down_proj`.
     """
-    config = MiniMindConfig(norm_placement=placement, initializer_range=0.1, tie_word_embeddings=False, **SHAPE)
-    new = new_model(seed, config).float()
+    new = new_model(seed, replace(SHAPE, norm_placement=placement)).float()
     with torch.no_grad():
         for layer in cast(Iterable[MiniMindBlock], new.model.layers):
             layer.self_attn.o_proj.weight.mul_(attention)
-            layer.mlp.down_proj.weight.mul_(networks)
+            cast(FeedForward, layer.mlp).down_proj.weight.mul_(networks)
     return new
 
 
