@@ -272,7 +272,6 @@ TABLE = {
     "residual_stream": Asked(
         phone=SCROLLED,
         settings=[{"placement": placement} for placement in ("post", "none", "pre")],
-        controls=1,
         text=(
             {"placement": "post", "depth": 4},
             "ResidualStream(placement='post', network='swiglu', final_norm=True, depth=4, loudness=1.0, block=4)",
@@ -305,6 +304,26 @@ TABLE = {
             {"start": "broad", "top_k": 3},
             "Sampler(start='broad', repetition_penalty=1.0, temperature=1.0, top_k=3, top_p=1.0, min_p=0.0)",
         ),
+    ),
+    "sinking_words": Asked(
+        settings=[
+            {"placement": placement, "loudness": loudness} for placement in ("pre", "post") for loudness in (0.25, 8.0)
+        ],
+        further=[
+            {"about": "causes", "placement": placement, "loudness": 8.0, "louder": louder}
+            for placement in ("pre", "post")
+            for louder in ("attention", "networks")
+        ],
+        phone=SCROLLED,
+        controls=3,
+        text=(
+            {"placement": "post", "loudness": 8.0},
+            "SinkingWords(about='words', placement='post', loudness=8.0, louder='both')",
+        ),
+        refused=[
+            ({"placement": "none"}, "'placement' .* expected any of"),
+            ({"runs": {}}, '"runs" trait is read-only'),
+        ],
     ),
     "sixteen_heads": Asked(
         settings=[

@@ -161,13 +161,6 @@ def test_networks_add_equally_much(network):
     assert torch.equal(net(-x), net(x)) == (network == "bilinear")
 
 
-def test_compact_a_figure_has_the_one_run_that_it_shows():
-    figure = ResidualStream(compact=True, placement="post", network="relu")
-    assert figure.forward_runs == {"relu": {"post": module.measurements("relu")["forward"]["post"]}}
-    assert figure.backward_runs == {}
-    assert list(ResidualStream().backward_runs) == list(NETWORKS)
-
-
 def test_without_norms_it_is_silence_or_overflow():
     quiet, loud = (ResidualStream(depth=32, loudness=loud).chosen("none") for loud in (0.25, 4))
     assert quiet["total"][-1] < 1.03 * ResidualStream().embedding
@@ -480,33 +473,12 @@ def test_only_pre_norm_has_a_dashed_line_for_what_is_read(stream):
 
 
 def test_the_embedding_never_gets_thinner_than_two_pixels(stream):
-    assert (
-        stream.locator("path[data-sym=embed]").evaluate("(stripe) => stripe.getBBox().height") > 5
-    )  # all there is at first
     thickness = """(stripe) => {
         const { x, y, width, height } = stripe.getBBox();
         const at = (dy) => stripe.isPointInFill(new DOMPoint(x + 0.9 * width, y + height - dy));
         return [at(1.5), at(4)];
     }"""
     assert stream.locator("path[data-sym=embed]").evaluate(thickness) == [True, False]
-
-
-@pytest.mark.parametrize("width", [738, 328])
-def test_compact_the_slider_swells_the_stream(page, width):
-    page.set_viewport_size({"width": width + 16, "height": 900})
-    open_figures(page, ResidualStream(compact=True))
-    sizes, tops, levels = [], [], []
-    for stop in range(len(LOUDNESS)):
-        page.get_by_label("what the sublayers add").fill(str(stop))
-        end = page.locator(".mm-strong")
-        sizes.append(float(end.inner_html()))
-        tops.append(float(end.get_attribute("y")))
-        levels.append(page.locator(".mm-guide").get_attribute("y1"))
-    assert sizes == pytest.approx(
-        [run[-1] for run in ResidualStream().forward_runs["swiglu"]["pre"]["total"]], rel=6e-3
-    )
-    assert all(after < before - 5 for before, after in itertools.pairwise(tops))  # the stream swells
-    assert len(set(levels)) == 1  # what is read keeps its size
 
 
 # The reader's story
@@ -556,3 +528,37 @@ def test_the_story_says_what_the_model_would_say_after_each_block(page):
         probe.focus()
         page.keyboard.press("ArrowLeft")
         settle(page)
+
+
+# More of the runs: who gets the factor, who is silent, at which depth
+
+
+@pytest.mark.parametrize("placement, silent", [("pre", "attention"), ("post", "networks")])
+def test_a_silent_half_is_a_model_whose_last_matrices_are_zero(placement, silent):
+    _, streams = module.run_forward(placement, silent=silent)
+    model = package_model(placement, loudness=8.0)
+    with torch.no_grad():
+        for layer in model.model.layers:
+            quiet = layer.self_attn.o_proj if silent == "attention" else layer.mlp.down_proj
+            quiet.weight.zero_()
+        expected = model.model(module.text()[0])[0]
+    end = model.model.norm(streams[-1][-SEQUENCES:])
+    torch.testing.assert_close(end.detach(), expected.detach(), rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("network", ["swiglu", *module.INNER])
+def test_without_attention_the_gradient_is_the_root_of_the_depth_or_the_depth_or_it_explodes(network, seed):
+    pre, post = (module.first_to_last_by_depth(name, network, seed, "attention") for name in ("pre", "post"))
+    has_product = network in ("swiglu", "bilinear")
+    for depth, ratio_of_ends in pre.items():
+        assert ratio_of_ends == pytest.approx(depth if has_product else depth**0.5, rel=0.25)
+    assert post[32] > 1500 if has_product else post[32] < 3
+
+
+def test_by_depth_it_is_the_figures_own_gradient():
+    by_depth = module.first_to_last_by_depth("pre", "swiglu")
+    assert list(by_depth) == list(DEPTHS[1:])
+    assert [by_depth[depth] for depth in by_depth] == pytest.approx(
+        [ratio("pre", 8.0, depth) for depth in by_depth], rel=6e-3
+    )

@@ -32,6 +32,7 @@ PARTS = {  # of a figure's styles that others have, too
     "guess_first": ("stage/link", "stage/road"),
     **dict.fromkeys(("cache_stepper", "mixture_walk", "square_to_row"), ("kit/transport",)),
     **dict.fromkeys(("sixteen_heads", "two_neurons"), ("kit/story",)),
+    **dict.fromkeys(("residual_stream", "sinking_words"), ("../figures/residual_stream/stripes",)),
 }
 _DIGITS = 6  # significant digits of a number on a page: more than any reader sees, fewer than machines disagree about
 

@@ -34,6 +34,7 @@ INNER: dict[str, Callable[[FeedForward, Tensor], Tensor]] = {
     "bilinear": lambda mlp, x: mlp.gate_proj(x) * mlp.up_proj(x),
 }
 LOUDNESS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # factor on o_proj and down_proj, hence on what is added
+LOUDER = ("both", "attention", "networks")  # which sublayers get that factor
 DEPTHS = (2, 4, 8, 16, 32)
 VOCABULARY = 256
 SEQUENCES, LENGTH = 2, 16
@@ -107,14 +108,11 @@ class ResidualStream(Figure):
 
     @default("forward_runs")
     def _measured_forward(self) -> dict[str, Any]:
-        if self.compact:  # there is nothing to choose another with
-            return {self.network: {self.placement: measurements(self.network)["forward"][self.placement]}}
         return {network: measurements(network)["forward"] for network in NETWORKS}
 
     @default("backward_runs")
     def _measured_backward(self) -> dict[str, Any]:
-        # Compact, no gradient is shown.
-        return {} if self.compact else {network: measurements(network)["backward"] for network in NETWORKS}
+        return {network: measurements(network)["backward"] for network in NETWORKS}
 
     def chosen(self, placement: str) -> dict[str, Any]:
         """The numbers of one placement, with all else as it is chosen, under the fields' names."""
@@ -218,20 +216,36 @@ def _rms(x: Tensor) -> Tensor:
     return x.detach().view(len(LOUDNESS), -1).pow(2).mean(-1).sqrt()
 
 
-def run_forward(placement: str, network: str = "swiglu", seed: int = 0) -> tuple[Forward, list[Tensor]]:
+def run_forward(
+    placement: str,
+    network: str = "swiglu",
+    seed: int = 0,
+    louder: str = "both",
+    silent: str | None = None,
+    ids: Tensor | None = None,
+) -> tuple[Forward, list[Tensor]]:
     """All sequences through all blocks, once for every loudness: the batch is [6 * SEQUENCES].
+
+    Args:
+        placement, network, seed: of the model, as for `small_model`.
+        louder: which sublayers get the factor, one of LOUDER; the others have 1.
+        silent: `attention` or `networks`, if these add nothing at all.
+        ids: the sequences, `[SEQUENCES, S]` with S up to LENGTH; None for those of `text`.
 
     Returns:
         the measurements, and the stream after every block, with its graph.
     """
-    model, (ids, _) = small_model(placement, network, seed), text()
-    loud = torch.tensor(LOUDNESS, dtype=torch.float64).repeat_interleave(SEQUENCES)[:, None, None]
-    tables = model.model.freqs_cos[:LENGTH], model.model.freqs_sin[:LENGTH]
+    model, ids = small_model(placement, network, seed), text()[0] if ids is None else ids
+    factor = torch.tensor(LOUDNESS, dtype=torch.float64).repeat_interleave(SEQUENCES)[:, None, None]
+    loud = [factor if louder in ("both", half) else torch.ones_like(factor) for half in LOUDER[1:]]
+    loud = [times * (half != silent) for half, times in zip(LOUDER[1:], loud, strict=True)]
+    length = ids.shape[1]
+    tables = model.model.freqs_cos[:length], model.model.freqs_sin[:length]
     start = model.model.embed_tokens(ids).repeat(len(LOUDNESS), 1, 1).requires_grad_()
     x, streams, measured = start, [start], []
     for layer in cast(Iterable[MiniMindBlock], model.model.layers):
-        for norm, function in sublayers(layer, tables):
-            added, total, x = step(placement, norm, function, x, loud)
+        for (norm, function), times in zip(sublayers(layer, tables), loud, strict=True):
+            added, total, x = step(placement, norm, function, x, times)
             measured.append((_rms(added), _rms(total)))
         streams.append(x)
     cosine = torch.stack([_cosine(stream, start) for stream in streams], dim=1)
@@ -290,6 +304,23 @@ def first_to_last(network: str, seed: int, placement: str = "post") -> dict[floa
     _, streams = run_forward(placement, network, seed)
     gradient = run_backward(small_model(placement, network, seed), streams, max(DEPTHS), final_norm=True).gradient
     return dict(zip(LOUDNESS, gradient[:, 0].tolist(), strict=True))
+
+
+@one_thread()
+@torch.enable_grad()
+def first_to_last_by_depth(
+    placement: str, network: str, seed: int = 0, silent: str | None = None, loudness: float = 8.0
+) -> dict[int, float]:
+    """The gradient after block 1 relative to that after the last, in models of DEPTHS blocks from 4 on.
+
+    Args:
+        placement, network, seed, silent: of the run, as for `run_forward`.
+        loudness: one of LOUDNESS.
+    """
+    _, streams = run_forward(placement, network, seed, silent=silent)
+    model, at = small_model(placement, network, seed), LOUDNESS.index(loudness)
+    backs = {depth: run_backward(model, streams, depth, final_norm=True) for depth in DEPTHS[1:]}
+    return {depth: back.gradient[at, 0].item() for depth, back in backs.items()}
 
 
 def _numbers(values: Any) -> Any:

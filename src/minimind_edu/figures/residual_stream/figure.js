@@ -8,50 +8,22 @@ import { figure } from "../../web/kit/figure.js";
 import { linear, across, levels, ticks } from "../../web/kit/chart.js";
 import { coverable, createSource } from "../../web/live/source.js";
 import { createWordLine } from "../../web/live/word_line.js";
-import { streamSizes, streamShares, sharesByKind, sizeSeen, smoothPath } from "./math.js";
+import { streamSizes, streamShares, sharesByKind, sizeSeen } from "./math.js";
 import { cosineOf, rootMeanSquare, traceSizes } from "./math.js";
+import { KINDS, SIDES, TONES, drawBlockAxis, drawRiver, percentOf, riverScale, told } from "./stripes.js";
 import { residualStreamWords } from "./words.js";
 
 const words = wordsOf(residualStreamWords);
 const TRAITS = ["placement", "network", "final_norm", "depth", "loudness", "block"];
 const DEPTHS = [2, 4, 8, 16, 32];
 const LOUDNESS = [0.25, 0.5, 1, 2, 4, 8];
-const KINDS = ["embed", "attn", "ffn"];
-const TONES = ["stream", "v", "ffn"];
-const SIDES = { left: 36, exit: 78 };
 const BACK = { top: 28, height: 60, whole: 96 };
-const TALLEST = 20; // beyond this RMS the stream leaves the picture
-const LOUDEST = 14; // the end of the axis while only the scale of the sublayers changes
-const TICKS = [0.1, 0.25, 0.5, 1, 2, 4, 9, 16];
-const LEAST = 2; // pixels of the embedding, however small its share
-
-/** Three digits at least, without any point from 1,000 on. */
-function told(x) {
-  if (x === null || x === undefined) return words.overflow;
-  if (x === 0) return "0";
-  const power = Math.floor(Math.log10(Math.abs(Number(x.toPrecision(3)))));
-  return power > 2 ? grouped(x) : fmt(x, Math.min(3, 2 - power));
-}
-
-function percentOf(share) {
-  const percent = 100 * share;
-  if (percent > 99.95 && percent < 100) return words.nearly(fmt(99.9, 1));
-  if (Math.abs(percent) < 0.1) return words.lessThan(fmt(0.1, 1));
-  return words.percent(fmt(percent, percent < 9.95 ? 1 : 0));
-}
-
-// A compact figure holds one run, whatever an address asks for.
-const heldName = (runs, name) => (name in runs ? name : Object.keys(runs)[0]);
 
 function streamState(model) {
-  const [wanted, ofNetwork, finalNorm, depth, loudness, block] = TRAITS.map((name) => model.get(name));
+  const [placement, network, finalNorm, depth, loudness, block] = TRAITS.map((name) => model.get(name));
   const [loud, deep] = [LOUDNESS.indexOf(loudness), DEPTHS.indexOf(depth)];
-  const runs = model.get("forward_runs");
-  const network = heldName(runs, ofNetwork);
-  const placement = heldName(runs[network], wanted);
-  const run = (name) => runs[network][placement][name][loud];
-  const ways = model.get("backward_runs")[network]; // none in a compact figure
-  const back = (name) => ways?.[placement][name][Number(finalNorm)][loud][deep];
+  const run = (name) => model.get("forward_runs")[network][placement][name][loud];
+  const back = (name) => model.get("backward_runs")[network][placement][name][Number(finalNorm)][loud][deep];
   const sizes = streamSizes(run("total"), placement, model.get("embedding"), depth);
   return {
     placement,
@@ -105,79 +77,6 @@ function storyState({ living, traces, tokens, at, ids }, block) {
   };
 }
 
-/** The axis of sizes, whose steps are square roots, so that 0.02 and 13 fit on it. */
-function riverScale(s, { top, height, isCompact }) {
-  const end = isCompact ? LOUDEST : clamp(Math.max(...s.sizes), 1.3, TALLEST);
-  const floor = top + height;
-  return { end, floor, y: (size) => floor - Math.sqrt(Math.min(size / end, 1.05)) * height };
-}
-
-/** The stream at every sublayer and, if it gets that far, through the final norm to the head: place, size, shares. */
-function riverPoints(s, x, width) {
-  const points = s.sizes.map((size, at) => ({ at: x(at), size, shares: s.shares[at] }));
-  if (!s.isWhole) return points;
-  const [end, out] = [points.at(-1), x(2 * s.depth)];
-  const leaving = { ...end, size: s.leaving ?? (s.finalNorm ? 1 : end.size) };
-  return [...points, { ...end, at: out + 14 }, { ...leaving, at: out + 40 }, { ...leaving, at: width - 1 }];
-}
-
-/** A stripe for the embedding and for every sublayer, each from the floor up, so that the next one covers its rest. */
-function drawStripes(s, points, { y, floor }) {
-  const ends = points.map(({ size, shares }) => {
-    let sum = 0;
-    const shown = shares.reduce((all, share) => all + Math.max(0, share), 0);
-    const height = (share) => (Math.max(0, share) / shown) * (floor - y(size));
-    return shares.map((share) => floor - Math.max(LEAST, (sum += height(share))));
-  });
-  const stripe = (_, part) => {
-    const first = Math.min(Math.max(part - 1, 0), points.length - 2);
-    const edge = points.slice(first).map(({ at }, i) => [at, ends[first + i][part]]);
-    const d = `M${smoothPath(edge)}V${floor}H${edge[0][0].toFixed(1)}Z`;
-    const kind = part ? 2 - (part % 2) : 0;
-    const early = part ? Math.round(88 - (46 * part) / (2 * s.depth)) : 100;
-    const attrs = {
-      class: "rs-stripe",
-      "data-tone": TONES[kind],
-      "data-sym": KINDS[kind],
-      style: `--rs-mix: ${early}%`,
-    };
-    return svg("path", { ...attrs, d });
-  };
-  return Array.from({ length: 2 * s.depth + 1 }, stripe).reverse();
-}
-
-/** The stream, its exit through the final norm, and the axis of sizes. x(p) is the place of sublayer p of 2L. */
-function drawRiver(s, x, width, scale, isCompact) {
-  const { end, floor, y } = scale;
-  const out = x(2 * s.depth);
-  const isTick = (size, i) => size <= end && y(size) < floor - 14 && (!TICKS[i + 1] || y(size) - y(TICKS[i + 1]) > 14);
-  const read = !s.isStory &&
-    s.placement === "pre" && [
-      across(y(1), SIDES.left, out, "mm-guide"),
-      svg(
-        "g",
-        { "data-sym": "norm" },
-        textAt(out - 12, y(1) - 6, words.reads, { anchor: "end", cls: "mm-small rs-read" }),
-      ),
-    ];
-  const below = s.finalNorm ? words.finalNorm : words.noNorm;
-  return [
-    levels([0, ...TICKS.filter(isTick)], y, SIDES.left, width),
-    drawStripes(s, riverPoints(s, x, width), scale),
-    read,
-    !s.isWhole && textAt(x(s.sizes.length - 1) + 8, y(end) + 24, words.overflow, { cls: "mm-strong", tone: "bad" }),
-    s.isWhole && svg("g", { "data-sym": "norm" }, textAt(width, floor + 18, below, { anchor: "end" })),
-    s.isWhole && textAt(out + 14, y(s.sizes.at(-1)) - 6, told(s.sizes.at(-1)), { cls: "mm-strong" }),
-  ];
-}
-
-function drawBlockAxis(s, x, floor, room) {
-  const every = [1, 2, 4, 8].find((step) => (room * step) / s.depth > 26);
-  const isNumbered = (block) => block % every === 0 || (block === 1 && every < 4);
-  const blocks = Array.from({ length: s.depth }, (_, i) => i + 1).filter(isNumbered);
-  return ticks(blocks, (block) => x(2 * block - 1), floor + 18);
-}
-
 /** What the model would say after each block, where there is room. */
 function drawSaid(s, x, floor, width) {
   if (!s.isStory || width < NARROW) return [];
@@ -228,11 +127,15 @@ const backVerdict = ({ gradient }) => {
   return gradient[0] === null ? words.noGradient : words.gradients(told(gradient[0]));
 };
 
-/** What the embedding, attention and the feed-forward network have in the stream after this block. */
-function shareRows(s, block) {
-  const shares = s.shares[2 * block];
-  const texts = shares ? sharesByKind(shares).map(percentOf) : KINDS.map(() => words.nothing);
-  return texts.map((text, i) => [words.shares[i], text, TONES[i]]);
+/** What the embedding, attention and the feed-forward network have in the stream, each in its color. */
+function createShares(names) {
+  const numbers = readout([]);
+  const root = h("div", { class: "rs-shares" }, numbers);
+  function draw(shares) {
+    const texts = shares ? sharesByKind(shares).map(percentOf) : KINDS.map(() => words.nothing);
+    numbers.set(texts.map((text, i) => [names[i], text, TONES[i]]));
+  }
+  return { root, draw };
 }
 
 function streamNumbers(s) {
@@ -262,12 +165,11 @@ function storyNumbers(s, block) {
 }
 
 /** The drawing with its movable line. */
-function createStream(onBlock, isCompact) {
+function createStream(onBlock) {
   const drawing = svg("g");
   const line = svg("path", { class: "rs-probe" });
   const probe = handle({ label: words.probe, min: 0, ring: 12, shape: grip(7) });
-  const attrs = isCompact ? { role: "img" } : { role: "group", style: "touch-action: pan-y" };
-  const root = svg("svg", attrs, drawing, isCompact ? [] : [line, probe]);
+  const root = svg("svg", { role: "group", style: "touch-action: pan-y" }, drawing, line, probe);
   let now = { x: null, block: 0, depth: 1 };
   let drawn = ""; // what the stripes show: the line moves without them
   const release = draggable(probe, {
@@ -289,16 +191,16 @@ function createStream(onBlock, isCompact) {
   }
 
   function draw(s, width, x) {
-    const height = isCompact ? 140 : width < NARROW ? 116 : 180;
-    const scale = riverScale(s, { top: isCompact ? 24 : 44, height, isCompact });
+    const height = width < NARROW ? 116 : 180;
+    const scale = riverScale(s, 44, height);
     const room = x(2 * s.depth) - x(0);
     now = { x, block: s.block, depth: s.depth };
     const key = [width, s.placement, s.network, s.finalNorm, s.depth, s.loudness, s.isStory && [s.key, s.block]].join();
     if (key !== drawn) {
-      const river = drawRiver(s, x, width, scale, isCompact);
+      const river = drawRiver(s, x, width, scale);
       const axes = [textAt(0, 14, words.axis), drawBlockAxis(s, x, scale.floor, room)];
-      const name = !isCompact && !s.isStory && textAt(x(0), scale.floor + 34, words.block);
-      setSize(root, width, scale.floor + (isCompact ? 24 : 40), streamVerdict(s));
+      const name = !s.isStory && textAt(x(0), scale.floor + 34, words.block);
+      setSize(root, width, scale.floor + 40, streamVerdict(s));
       fill(drawing, axes, name, river, drawSaid(s, x, scale.floor, width));
       drawn = key;
     }
@@ -308,7 +210,7 @@ function createStream(onBlock, isCompact) {
 }
 
 /** All controls, each writing one trait; another depth takes the line along if it was at the end. */
-function createControls(model, isCompact) {
+function createControls(model) {
   const { bound, follow } = controlsOf(model, ({ depth, ...others }) => {
     const [block, isAtEnd] = [model.get("block"), model.get("block") >= model.get("depth")];
     setTraits(model, depth ? { block: isAtEnd ? depth : Math.min(block, depth), depth } : others);
@@ -320,7 +222,7 @@ function createControls(model, isCompact) {
   const scaleName = (loudness) => words.scales[LOUDNESS.indexOf(loudness)];
   const loudness = bound(slider, "loudness", { label: words.loudness, stops: LOUDNESS, format: scaleName });
   return {
-    primary: isCompact ? row(loudness) : row(placement, network, loudness),
+    primary: row(placement, network, loudness),
     others: row(depth, finalNorm),
     follow,
   };
@@ -331,17 +233,16 @@ export default figure({
   traits: TRAITS,
   verdict: "rs-verdict",
   modelOf: coverable,
-  create({ model, isCompact, verdict, numbers, redraw }) {
-    const stream = createStream((block) => setTraits(model, { block }), isCompact);
-    const controls = createControls(model, isCompact);
-    const source = isCompact ? null : createSource(model, changeSource);
+  create({ model, verdict, numbers, redraw }) {
+    const stream = createStream((block) => setTraits(model, { block }));
+    const controls = createControls(model);
+    const source = createSource(model, changeSource);
     const line = createWordLine((at) => source.choose({ at }));
     const caption = h("p", { class: "mm-note", hidden: true });
     const story = h("div", { hidden: true }, line);
-    const shares = readout([]);
+    const shares = createShares(words.shares);
     const back = svg("svg", { role: "img" });
     const gradients = h("div", {}, back);
-    const whole = isCompact ? [] : [story, gradients];
     const example = h("div", {}, controls.others);
     let lastBlock = null; // that was looked at in a story
 
@@ -362,23 +263,21 @@ export default figure({
     }
 
     function draw(width) {
-      const reading = source?.reading();
+      const reading = source.reading();
       const s = reading ? storyState(reading, model.get("block")) : streamState(model);
       drawStory(s, reading);
       const x = linear([0, 2 * s.depth], [SIDES.left, width - SIDES.exit]);
       stream.draw(s, width, x);
-      shares.set(shareRows(s, isCompact ? s.depth : s.block));
+      shares.draw(s.shares[2 * s.block]);
       if (!s.isStory) controls.follow();
-      const says = { verdict: streamVerdict(s), isStory: Boolean(s.isStory) };
-      if (isCompact) return says; // it holds no gradients
       if (!s.isStory) {
         setSize(back, width, BACK.whole, backVerdict(s));
         fill(back, drawBack(s, x));
       }
-      return { ...says, numbers: streamNumbers(s) };
+      return { verdict: streamVerdict(s), isStory: Boolean(s.isStory), numbers: streamNumbers(s) };
     }
     return {
-      stage: h("div", { class: "mm-stage mm-column rs-stage" }, whole[0], shares, stream, caption, whole[1]),
+      stage: h("div", { class: "mm-stage mm-column" }, story, shares, stream, caption, gradients),
       control: controls.primary,
       numbers: verdict,
       more: [source, example, numbers],

@@ -3,10 +3,9 @@
 export const residualStreamWords = {
   en: {
     title: "Pre-norm keeps all that was ever added; post-norm lets the old fade.",
-    titleCompact: "Louder sublayers: the stream grows, what they read does not.",
     caption:
       "A stripe is what one sublayer added, fainter for later blocks. " +
-      "The height is the root of the RMS; stripes share it by their squares.",
+      "The height is the RMS; stripes share it by their squares.",
     more: "More: depth, final norm, loss",
     captionOfStory: (word) =>
       `The stream of “${word}”. A stripe is what one sublayer has in it, measured along the stream: ` +

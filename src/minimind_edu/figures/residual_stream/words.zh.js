@@ -1,10 +1,9 @@
-// The Chinese words of words.js as of 140ed7e6.
+// The Chinese words of words.js as of d8c93d8c.
 
 export const residualStreamWords = {
   zh: {
     title: "前归一化留住加进来的一切；后归一化让旧的慢慢淡去。",
-    titleCompact: "子层加得越多，残差流越大；子层读到的却不变。",
-    caption: "一条色带是一个子层加进来的东西，越靠后的块颜色越淡。高度是 RMS 的平方根；各条色带按平方分这个高度。",
+    caption: "一条色带是一个子层加进来的东西，越靠后的块颜色越淡。高度是 RMS；各条色带按平方分这个高度。",
     more: "更多：深度、最后的归一化、损失",
     captionOfStory: (word) =>
       `“${word}”的残差流。一条色带是一个子层在其中的部分，沿残差流的方向量；方向相反的没有色带。`,
