@@ -13,7 +13,6 @@ export const twoTablesWords = {
     kinds: { two: "two tables", small: "reading begins × 0.1", decay: "with weight decay", one: "one table" },
     tables: { reading: "rows that read", scoring: "rows that score", one: "rows of the one table" },
     couples: { pairs: "used alike", others: "others" },
-    mean: (name, number) => `${name} ${number}`,
     distance: { reading: "distance, reading", scoring: "distance, scoring", one: "distance, one table" },
     times: (number) => `× ${number}`,
     verdict: (table, pairs, others) => `${table}: used alike ${pairs}, others ${others}.`,
