@@ -314,10 +314,14 @@ TABLE = {
         settings=[
             {},
             {"tock": [2.6, 1.2]},
-            {"model": "two", "reads_tick": [1, 2], "reads_tock": [2, 0]},
-            {"model": "block", "angle": 150},
         ],
-        further=[{"model": "two"}, {"model": "block"}, {"tick": [-3, -3], "tock": [3, -3]}],
+        further=[
+            {"model": "two"},
+            {"model": "two", "reads_tick": [1, 2], "reads_tock": [2, 0]},
+            {"model": "block"},
+            {"model": "block", "angle": 150},
+            {"tick": [-3, -3], "tock": [3, -3]},
+        ],
         phone=SCROLLED,
         controls=2,
         text=({"model": "two"}, "TickTock(model='two', tick=[2.0, 0.0], tock=[1.0, 2.0])"),

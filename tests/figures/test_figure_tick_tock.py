@@ -117,4 +117,8 @@ def test_only_what_a_model_has_can_be_moved(page):
 def test_its_sentence_says_the_leads():
     sentence, rows = TickTock(model="block", angle=180)._summary()
     assert "one table and a block" in sentence
-    assert dict(rows) == {"after tick, tock leads by": "2.0", "after tock, tick leads by": "3.0", "both together": "5.0"}
+    assert dict(rows) == {
+        "after tick, tock leads by": "2.0",
+        "after tock, tick leads by": "3.0",
+        "both together": "5.0",
+    }

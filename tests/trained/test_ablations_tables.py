@@ -53,10 +53,10 @@ def test_the_rows_are_those_of_the_tables_before_and_after_a_step():
 
 
 def test_a_swap_changes_one_thing():
-    usual, small = (next(watch(0, **how))[1] for how in ({}, {"small": SMALL}))
+    usual, small = next(watch(0))[1], next(watch(0, small=SMALL))[1]
     assert torch.allclose(small["reading"], SMALL * usual["reading"])
     assert torch.equal(small["scoring"], usual["scoring"])
-    with_decay, without = (list(watch(0, **how, steps=20))[-1][1] for how in ({"decay": DECAY}, {}))
+    with_decay, without = (list(watch(0, decay=decay, steps=20))[-1][1] for decay in (DECAY, 0.0))
     for name, rows in without.items():
         shrunk = (1 - LEARNING_RATE * DECAY) ** 20 * rows  # what is left of it, but for the steps in between
         assert with_decay[name].norm().item() == pytest.approx(shrunk.norm().item(), rel=0.03)
@@ -96,8 +96,8 @@ def at_the_end(kind: str, name: str) -> tuple[list[float], list[float], list[flo
     """Of each seed: the mean cosine of pairs, that of others, and what became of the distance."""
     runs = [one["tables"][name] for one in courses() if one["kind"] == kind]
     assert len(runs) == len(SEEDS) and all(len(run["distance"]) == len(STOPS) for run in runs)
-    means = [[sum(run[key][-1]) / len(run[key][-1]) for run in runs] for key in ("pairs", "others")]
-    return *means, [run["distance"][-1] / run["distance"][0] for run in runs]
+    pairs, others = ([sum(run[key][-1]) / len(run[key][-1]) for run in runs] for key in ("pairs", "others"))
+    return pairs, others, [run["distance"][-1] / run["distance"][0] for run in runs]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -40,6 +40,7 @@ function createPlane(words, move, most) {
   const paper = svg("g", {});
   const arrows = ["tk-score", "tk-score", "tk-read", "tk-read"].map(createArrow); // in the order of ROWS
   const names = svg("g", {});
+  const handles = svg("g", {});
   const [points, releases] = [[], []];
   let [scale, shown] = [null, {}];
 
@@ -110,11 +111,11 @@ function createPlane(words, move, most) {
       tone: leads[read] > 0 ? "good" : "bad",
     }));
     fill(names, placed([...labels, ...belongs], tips, side));
+    const count = state.model === "two" ? ROWS.length : 2; // only what can be moved is there
+    if (handles.children.length !== count) fill(handles, points.slice(0, count).reverse());
     points.forEach((point, i) => {
       const row = state[ROWS[i]];
       const [x, y] = place(row);
-      const isOff = i > 1 && state.model !== "two";
-      point.style.display = isOff ? "none" : "";
       setAttributes(point, {
         transform: `translate(${x.toFixed(1)} ${y.toFixed(1)})`,
         "aria-valuenow": row[0],
@@ -127,7 +128,7 @@ function createPlane(words, move, most) {
     paper,
     [...arrows].reverse().map((arrow) => arrow.root),
     names,
-    [...points].reverse(),
+    handles,
   );
   return { root, draw, release: () => releases.forEach((release) => release()) };
 }
@@ -181,7 +182,7 @@ export default figure({
       step: 5,
       format: (x) => words.degrees(fmt(x, 0)),
     });
-    const control = h("div", { class: "tk-control" }, models, angle);
+    const control = isCompact ? null : h("div", { class: "tk-control" }, models, angle);
 
     function draw(width) {
       const state = Object.fromEntries(TRAITS.map((name) => [name, model.get(name)]));
@@ -189,9 +190,7 @@ export default figure({
       const leads = leadsOf(state).map((lead) => (Math.abs(lead) < 1e-9 ? 0 : lead));
       plane.draw(state, leads, width);
       results.draw(leads);
-      const isOff = state.model !== "block";
-      angle.root.style.visibility = isOff ? "hidden" : ""; // its place stays,
-      angle.root.style.display = isOff && isCompact ? "none" : ""; // but at the head of a chapter, where nobody chooses
+      angle.root.style.visibility = state.model === "block" ? "" : "hidden"; // its place stays
       return { verdict: verdictOf(leads, words), title: words.title[state.model] };
     }
     return {

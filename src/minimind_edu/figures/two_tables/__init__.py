@@ -1,5 +1,5 @@
-"""TwoTables: how alike the rows of words are that are used alike, and of others, while a model learns, in the table that
-reads and in the one that scores.
+"""TwoTables: how alike the rows of words are that are used alike, and of others, while a model learns: in the table
+that reads, and in the one that scores.
 
 Nothing is trained here: `python -m minimind_edu.trained.ablations.tables` stored every setting, with five seeds each.
 """
@@ -18,18 +18,17 @@ TABLES = ("reading", "scoring")
 @cache
 def results() -> dict[str, Any]:
     """Stops, and for each kind and table: cosines `[stop, couple]` as whole hundredths, and the distance `[stop]`."""
-    kinds: dict[str, Any] = {}
+    stops, kinds = range(len(STOPS)), {}
     for kind in KINDS:
         runs = [one["tables"] for one in courses() if one["kind"] == kind]
-        kinds[kind] = {
-            name: {
-                couples: [[round(100 * x) for run in runs for x in run[name][couples][at]] for at in range(len(STOPS))]
+        kinds[kind] = {}
+        for name in (name for name in TABLES if name in runs[0]):
+            tables = [run[name] for run in runs]
+            distances = [[table["distance"][at] for table in tables] for at in stops]
+            kinds[kind][name] = {"distance": [round(sum(seeds) / len(seeds), 3) for seeds in distances]} | {
+                couples: [[round(100 * x) for table in tables for x in table[couples][at]] for at in stops]
                 for couples in ("pairs", "others")
             }
-            | {"distance": [round(sum(run[name]["distance"][at] for run in runs) / len(runs), 3) for at in range(len(STOPS))]}
-            for name in TABLES
-            if name in runs[0]
-        }
     return {"stops": list(STOPS), "kinds": kinds}
 
 

@@ -34,7 +34,7 @@ SEEDS = (0, 1, 2, 3, 4)
 LEARNING_RATE = 0.1
 SMALL = 0.1  # times the usual rows that read, before training
 DECAY = 0.05  # of both tables: in each step they lose so much of themselves, times the learning rate
-KINDS = {  # what is done to a model of two tables, or of one
+KINDS: dict[str, dict[str, Any]] = {  # what is done to a model of two tables, or of one
     "two": {},
     "small": {"small": SMALL},
     "decay": {"decay": DECAY},
