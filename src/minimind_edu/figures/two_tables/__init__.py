@@ -17,7 +17,7 @@ TABLES = ("reading", "scoring")
 
 @cache
 def results() -> dict[str, Any]:
-    """Stops, and for each kind and table: cosines `[stop, couple]` as whole hundredths, and the distance `[stop]`."""
+    """Stops, and for each kind and table: mean cosines `[stop, seed]` as whole hundredths, and the distance `[stop]`."""
     stops, kinds = range(len(STOPS)), {}
     for kind in KINDS:
         runs = [one["tables"] for one in courses() if one["kind"] == kind]
@@ -25,11 +25,15 @@ def results() -> dict[str, Any]:
         for name in (name for name in TABLES if name in runs[0]):
             tables = [run[name] for run in runs]
             distances = [[table["distance"][at] for table in tables] for at in stops]
-            kinds[kind][name] = {"distance": [round(sum(seeds) / len(seeds), 3) for seeds in distances]} | {
-                couples: [[round(100 * x) for table in tables for x in table[couples][at]] for at in stops]
+            kinds[kind][name] = {"distance": [round(_mean(seeds), 3) for seeds in distances]} | {
+                couples: [[round(100 * _mean(each[couples][at])) for each in tables] for at in stops]
                 for couples in ("pairs", "others")
             }
     return {"stops": list(STOPS), "kinds": kinds}
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
 
 
 class TwoTables(Figure):

@@ -28,7 +28,7 @@ function createStrips(words) {
         const y = top + HEAD + LANE * (lane + 0.5);
         const marks = cosines.map((cosine, k) => {
           const place = { cx: x(cosine).toFixed(1), cy: (y + ((k % 5) - 2) * (SPREAD / 2)).toFixed(1) };
-          return svg("circle", { class: "tt-dot", "data-couples": couples, r: 3, ...place });
+          return svg("circle", { class: "tt-dot", "data-couples": couples, r: 3.5, ...place });
         });
         const mean = x(means[couples]);
         const line = across(y, NAMES + EDGE, width - EDGE, "mm-level");

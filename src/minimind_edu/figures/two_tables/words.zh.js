@@ -1,12 +1,12 @@
-// The Chinese words of words.js as of c87890e0.
+// The Chinese words of words.js as of 03e66bd3.
 
 export const twoTablesWords = {
   zh: {
     title: "谁和谁相像，两张表都学会了。去掉差别的，只有打分。",
     titleCompact: "两个词相像，是哪张表学会的？训练一下，看看。",
     caption:
-      "每个点是两个词的行的余弦。实心：用法相同的词；空心：其他的词。" +
-      "五个种子；竖条是平均。距离：用法相同的两个词，与训练前相比。",
+      "每个点是一个种子：两个词的行的余弦，取平均。实心：用法相同的词；空心：其他的词。" +
+      "竖条是五个种子的平均。距离：用法相同的两个词，与训练前相比。",
     more: "",
     steps: "训练步数",
     kind: "模型",
