@@ -17,7 +17,7 @@ TABLES = ("reading", "scoring")
 
 @cache
 def results() -> dict[str, Any]:
-    """Stops, and for each kind and table: mean cosines `[stop, seed]` as whole hundredths, and the distance `[stop]`."""
+    """Stops, and for each kind and table: mean cosines `[stop, seed]`, and the distance `[stop]`."""
     stops, kinds = range(len(STOPS)), {}
     for kind in KINDS:
         runs = [one["tables"] for one in courses() if one["kind"] == kind]
@@ -26,7 +26,7 @@ def results() -> dict[str, Any]:
             tables = [run[name] for run in runs]
             distances = [[table["distance"][at] for table in tables] for at in stops]
             kinds[kind][name] = {"distance": [round(_mean(seeds), 3) for seeds in distances]} | {
-                couples: [[round(100 * _mean(each[couples][at])) for each in tables] for at in stops]
+                couples: [[round(_mean(each[couples][at]), 3) for each in tables] for at in stops]
                 for couples in ("pairs", "others")
             }
     return {"stops": list(STOPS), "kinds": kinds}
@@ -61,7 +61,7 @@ class TwoTables(Figure):
     def _summary(self) -> tuple[str, list[tuple[str, str]]]:
         at, rows = STOPS.index(self.step), []
         for name, table in self.results["kinds"][self.kind].items():
-            pairs, others = (sum(table[couples][at]) / len(table[couples][at]) / 100 for couples in ("pairs", "others"))
+            pairs, others = (_mean(table[couples][at]) for couples in ("pairs", "others"))
             told = "the one table" if self.kind == "one" else f"the {name} table"
             rows.append((told, f"used alike {pairs:z.2f}, others {others:z.2f}"))
         return f"Mean cosine of the rows of two words after {self.step} steps, five seeds.", rows

@@ -9,7 +9,7 @@ const each = (valueOf) => Object.fromEntries(COUPLES.map((couples) => [couples, 
 // multiple of the first one.
 export function tablesOf(results, kind, stop) {
   return Object.entries(results.kinds[kind]).map(([name, table]) => {
-    const dots = each((couples) => table[couples][stop].map((x) => x / 100));
+    const dots = each((couples) => table[couples][stop]);
     return {
       name,
       dots,
