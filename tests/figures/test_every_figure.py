@@ -348,6 +348,29 @@ TABLE = {
             ({"word": 40}, "from 0 to 18"),
         ],
     ),
+    "tick_tock": Asked(
+        settings=[
+            {},
+            {"tock": [2.6, 1.2]},
+        ],
+        further=[
+            {"model": "two"},
+            {"model": "two", "reads_tick": [1, 2], "reads_tock": [2, 0]},
+            {"model": "block"},
+            {"model": "block", "angle": 150},
+            {"tick": [-3, -3], "tock": [3, -3]},
+        ],
+        phone=SCROLLED,
+        controls=2,
+        text=({"model": "two"}, "TickTock(model='two', tick=[2.0, 0.0], tock=[1.0, 2.0])"),
+        refused=[
+            ({"model": "three"}, "'model' .* expected any of"),
+            ({"tick": [1.0]}, "of length 2 <= L <= 2"),
+            ({"tock": [3.5, 0.0]}, "should not be greater than 3"),
+            ({"angle": 361.0}, "'angle' .* should not be greater than 360"),
+            ({"reads_tick": [NAN, 0.0]}, "a finite number"),
+        ],
+    ),
     "two_neurons": Asked(
         settings=[{"first": first} for first in (-143.0, -100.0, -40.0, 0.0)],
         alike=False,
@@ -363,10 +386,15 @@ TABLE = {
         ],
     ),
     "two_tables": Asked(
-        settings=[{"step": step, "tied": tied} for tied in (False, True) for step in (0, 40, 200)],
+        settings=[{"step": step, "kind": kind} for kind in ("two", "small", "one") for step in (0, 600)],
         phone=SCROLLED,
         controls=1,
-        text=({"step": 40}, "TwoTables(step=40, tied=False)"),
+        text=({"step": 40}, "TwoTables(kind='two', step=40)"),
+        refused=[
+            ({"step": 50}, "'step' .* expected any of"),
+            ({"kind": "three"}, "'kind' .* expected any of"),
+            ({"results": {}}, '"results" trait is read-only'),
+        ],
     ),
     "who_writes": Asked(
         settings=[{"silent": head} for head in ("none", "1.2", "1.3", "4.1", "4.2")],

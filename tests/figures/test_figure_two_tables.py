@@ -1,87 +1,89 @@
-"""TwoTables: a page shows the rows that were stored, as far apart as they were."""
+"""TwoTables: a page shows the cosines that were stored, of pairs and of others."""
 
 import numpy as np
 import pytest
-from browser import open_figures, read_out, settle, unfold
+from browser import open_figures, read_out, settle
 
 from minimind_edu.figures import TwoTables
 from minimind_edu.figures.two_tables import results
-from minimind_edu.trained.ablations.tables import PAIRS, SEEDS, STOPS, courses
+from minimind_edu.trained.ablations.tables import KINDS, SEEDS, STOPS, courses
 
 MATH = "figures/two_tables/math"
+LAST = STOPS[-1]
 
 
-def stored(tied: bool, seed: int = 0) -> dict:
-    [one] = [one for one in courses() if (one["tied"], one["seed"]) == (tied, seed)]
-    return one["tables"]
+def stored(kind: str, table: str, name: str, at: int) -> np.ndarray:
+    """Of all seeds, the numbers `name` of a table at a stop."""
+    return np.array([one["tables"][table][name][at] for one in courses() if one["kind"] == kind])
+
+
+def names_of(kind: str) -> list[str]:
+    return ["scoring"] if kind == "one" else ["reading", "scoring"]
 
 
 def test_the_sentence_compares_the_tables():
-    sentence, rows = TwoTables(step=200)._summary()
-    assert "after 200 steps" in sentence
-    assert dict(rows)["the scoring table"] == "0.75, now 0.17"
-    assert [name for name, _ in rows] == ["the reading table", "the scoring table", "the tied table"]
-    assert len(TwoTables().static_html()) < 16_000
+    sentence, rows = TwoTables(step=LAST)._summary()
+    assert f"after {LAST} steps" in sentence
+    assert [name for name, _ in rows] == ["the reading table", "the scoring table"]
+    assert [name for name, _ in TwoTables(kind="one")._summary()[1]] == ["the one table"]
+    assert len(TwoTables().static_html()) < 12_000
 
 
-def test_ways_lead_through_the_stored_points(node):
-    shown = results()
-    for tied in (False, True):
-        for seed in SEEDS:
-            run = node.call(MATH, "runOf", [shown, tied, seed])
-            assert set(run["tables"]) == ({"scoring"} if tied else {"reading", "scoring"})
-            for name, table in run["tables"].items():
-                ways = node.call(MATH, "waysOf", [table, len(STOPS) - 1, len(PAIRS)])
-                points = np.array(stored(tied, seed)[name]["points"])  # [stop, pair, word, 2]
-                assert np.allclose(ways, points.transpose(1, 2, 0, 3), atol=0.006)
-    reach = node.call(MATH, "reachOf", [shown])
-    every = [abs(x) for one in courses() for t in one["tables"].values() for x in np.ravel(t["points"])]
-    assert reach == pytest.approx(max(every), abs=0.006)
+@pytest.mark.parametrize("kind", KINDS)
+def test_dots_means_and_distances_are_the_stored_ones(node, kind):
+    for at in range(len(STOPS)):
+        drawn = node.call(MATH, "tablesOf", [results(), kind, at])
+        assert [table["name"] for table in drawn] == names_of(kind)
+        for table in drawn:
+            for couples in ("pairs", "others"):
+                wanted = stored(kind, table["name"], couples, at).mean(1)  # of each seed
+                assert np.allclose(table["dots"][couples], wanted, atol=0.0051)
+                assert table["means"][couples] == pytest.approx(wanted.mean(), abs=0.0051)
+            first, now = (stored(kind, table["name"], "distance", i).mean() for i in (0, at))
+            assert table["grown"] == pytest.approx(now / first, abs=0.01)
 
 
-@pytest.fixture
-def tables(page):
-    open_figures(page, TwoTables())
-    return page
+READ = """() => ({
+    pairs: document.querySelectorAll('.tt-dot[data-couples="pairs"]').length,
+    others: document.querySelectorAll('.tt-dot[data-couples="others"]').length,
+    verdict: document.querySelector(".tt-verdict").innerText })"""
 
 
-def lengths_of_pairs(page) -> list[float]:
-    """Of the lines that join the pairs, in pixels."""
-    return page.locator(".tt-pair").evaluate_all("all => all.map((one) => one.getTotalLength())")
-
-
-def test_lines_are_as_long_as_the_distances(tables):
-    tables.get_by_role("slider").fill("0")
-    settle(tables)
-    first = np.reshape(lengths_of_pairs(tables), (2, 3)).mean(1)
-    scale = first[0] / stored(False)["reading"]["distances"][0]
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_combination_of_the_switches_says_what_is_stored(page, kind):
+    open_figures(page, TwoTables(kind=kind))
+    settle(page)
     for at in (0, 4, len(STOPS) - 1):
-        tables.get_by_role("slider").fill(str(at))
-        settle(tables)
-        for name, shown in zip(
-            ("reading", "scoring"), np.reshape(lengths_of_pairs(tables), (2, 3)).mean(1), strict=True
-        ):
-            distances = stored(False)[name]["distances"]
-            assert shown / scale == pytest.approx(distances[at], abs=0.03)
-            assert read_out(tables)[f"distance, {name}"] == f"{distances[0]:.2f} → {distances[at]:.2f}"
+        page.get_by_role("slider").fill(str(at))
+        settle(page)
+        read = page.evaluate(READ)
+        tables = names_of(kind)
+        assert read["pairs"] == len(tables) * len(SEEDS)
+        assert read["others"] == len(tables) * len(SEEDS)
+        said = read["verdict"].replace("−", "-").rstrip(".").split(". ")
+        for sentence, table in zip(said, tables, strict=True):
+            alike, others = (float(part.split()[-1]) for part in sentence.split(", "))
+            assert alike == pytest.approx(stored(kind, table, "pairs", at).mean(), abs=0.011)
+            assert others == pytest.approx(stored(kind, table, "others", at).mean(), abs=0.011)
+        grown = [float(number.removeprefix("× ")) for number in read_out(page).values()]
+        for number, table in zip(grown, tables, strict=True):
+            first, now = (stored(kind, table, "distance", i).mean() for i in (0, at))
+            assert number == pytest.approx(now / first, abs=0.011)
 
 
-def test_tied_there_is_one_table(tables):
-    tables.get_by_role("slider").fill(str(len(STOPS) - 1))
-    tables.get_by_role("switch").check()
-    assert tables.locator(".tt-pair").count() == 3
-    assert "for free" in tables.locator(".mm-verdict").inner_text()
-    assert read_out(tables) == {"distance, one table": "0.81 → 0.17"}
+def test_a_dot_lies_at_its_cosine(page):
+    open_figures(page, TwoTables(step=LAST))
+    settle(page)
+    at = page.locator(".tt-dot").evaluate_all("all => all.map((dot) => Number(dot.getAttribute('cx')))")
+    ends = page.locator(".mm-level").first.evaluate("one => ['x1', 'x2'].map((end) => Number(one.getAttribute(end)))")
+    wanted = stored("two", "reading", "pairs", len(STOPS) - 1).mean(1)
+    places = [ends[0] + (cosine + 1) / 2 * (ends[1] - ends[0]) for cosine in wanted]
+    assert np.allclose(at[: len(places)], places, atol=0.01 * (ends[1] - ends[0]))
 
 
-def test_its_sentence_says_what_can_be_seen(tables):
-    unfold(tables)
-    for seed in SEEDS:
-        tables.get_by_role("group", name="seed").get_by_label(str(seed)).check()
-        for at, distance in enumerate(stored(False, seed)["scoring"]["distances"]):
-            tables.get_by_role("slider").fill(str(at))
-            settle(tables)
-            told = tables.locator(".mm-verdict").inner_text()
-            first = stored(False, seed)["scoring"]["distances"][0]
-            assert ("has learned who is alike" in told) == (distance <= 0.45 * first)
-            assert ("Before training" in told) == (at == 0)
+def test_the_kinds_are_chosen(page):
+    open_figures(page, TwoTables(step=LAST))
+    settle(page)
+    page.get_by_role("group", name="model").get_by_label("one table").check()
+    settle(page)
+    assert list(read_out(page)) == ["distance, one table"]

@@ -1,4 +1,4 @@
-"""ablations.tables: what is watched, how it is drawn flat, and what the stored runs show of the two tables."""
+"""ablations.tables: what is watched, and what the stored runs show of the two tables."""
 
 import sys
 
@@ -7,14 +7,19 @@ import torch
 
 from minimind_edu.trained.ablations import tables
 from minimind_edu.trained.ablations.tables import (
+    DECAY,
+    KINDS,
+    LEARNING_RATE,
+    OTHERS,
     PAIRS,
     ROWS,
     SEEDS,
+    SMALL,
     STOPS,
+    cosines,
     course,
     courses,
-    distances,
-    in_plane,
+    distance,
     main,
     sentences,
     watch,
@@ -29,53 +34,82 @@ def test_a_sentence_takes_one_word_of_each_pair():
     assert torch.equal(text, next(sentences(0))) and not torch.equal(text, next(sentences(1)))
 
 
+def test_others_are_all_couples_that_are_no_pair():
+    words = {word for pair in PAIRS for word in pair}
+    couples = {frozenset((a, b)) for a in words for b in words if a != b}
+    assert {frozenset(couple) for couple in OTHERS} == couples - {frozenset(pair) for pair in PAIRS}
+    assert len(OTHERS) == 12
+
+
 def test_the_rows_are_those_of_the_tables_before_and_after_a_step():
-    looks = list(watch(0, tied=True, steps=10))
-    assert [step for step, _ in looks] == [0, 10]
-    for _, look in looks:
-        assert look["reading"].shape == (3, 2, 32) and torch.equal(look["reading"], look["scoring"])
-    assert not torch.equal(looks[0][1]["reading"], looks[1][1]["reading"])
-    apart = list(watch(0, tied=False, steps=0))[0][1]
-    assert torch.equal(apart["reading"], looks[0][1]["reading"])  # the same seed begins with the same table
+    looks = list(watch(0, tied=True, steps=20))
+    assert [step for step, _ in looks] == [0, 20]
+    assert all(list(look) == ["scoring"] for _, look in looks)
+    assert looks[0][1]["scoring"].shape == (8, 32)
+    assert not torch.equal(looks[0][1]["scoring"], looks[1][1]["scoring"])
+    apart = next(watch(0))[1]
+    assert torch.equal(apart["reading"], looks[0][1]["scoring"])  # the same seed begins with the same table
     assert not torch.equal(apart["reading"], apart["scoring"])
 
 
-def test_the_flat_picture_keeps_the_distance_within_each_pair():
-    rows = torch.randn(4, 3, 2, 32, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    flat = in_plane(rows)
-    assert torch.allclose(distances(flat), distances(rows))
-    middles, places = rows.mean(2), flat.mean(2)
-    shown = (places - places.mean((0, 1))).square().sum()
-    all_of_it = (middles - middles.mean((0, 1))).square().sum()
-    chosen = [(middles - middles.mean((0, 1)))[..., i : i + 2].square().sum() for i in range(31)]
-    assert max(chosen) < shown < all_of_it  # no two channels show as much as the two directions
+def test_a_swap_changes_one_thing():
+    usual, small = next(watch(0))[1], next(watch(0, small=SMALL))[1]
+    assert torch.allclose(small["reading"], SMALL * usual["reading"])
+    assert torch.equal(small["scoring"], usual["scoring"])
+    with_decay, without = (list(watch(0, decay=decay, steps=20))[-1][1] for decay in (DECAY, 0.0))
+    for name, rows in without.items():
+        shrunk = (1 - LEARNING_RATE * DECAY) ** 20 * rows  # what is left of it, but for the steps in between
+        assert with_decay[name].norm().item() == pytest.approx(shrunk.norm().item(), rel=0.03)
 
 
-def test_a_short_run_begins_like_the_stored_one():
-    made, stored = course(1, tied=False, steps=10), courses()[1]
-    assert set(made) == set(stored) and (stored["seed"], stored["tied"]) == (1, False)
+def test_cosines_and_distances_are_those_of_couples():
+    rows = torch.zeros(2, 8, 3, dtype=torch.float64)
+    rows[:, :, 0] = 1
+    rows[1, [7, 6, 5], 0] = -2  # the second word of each pair
+    assert cosines(rows, PAIRS).tolist() == [[1, 1, 1], [-1, -1, -1]]
+    assert cosines(rows, ((0, 1), (0, 6))).tolist() == [[1, 1], [1, -1]]
+    assert distance(rows).tolist() == [0, 3]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_short_run_begins_like_the_stored_one(kind):
+    [stored] = [one for one in courses() if (one["kind"], one["seed"]) == (kind, 1)]
+    made = course(1, kind, steps=20)
+    assert set(made) == set(stored) and list(made["tables"]) == list(stored["tables"])
     for name, table in made["tables"].items():
-        assert len(table["points"]) == len(table["distances"]) == 2
-        assert table["distances"] == pytest.approx(stored["tables"][name]["distances"][:2], abs=0.006)
+        for key, values in table.items():
+            assert torch.allclose(torch.tensor(values), torch.tensor(stored["tables"][name][key][:2]), atol=0.006)
 
 
 def test_the_program_writes_what_the_book_reads(tmp_path, monkeypatch):
-    monkeypatch.setattr(tables, "course", lambda seed, tied: {"seed": seed, "tied": tied, "tables": {}})
+    monkeypatch.setattr(tables, "course", lambda seed, kind: {"kind": kind, "seed": seed, "tables": {}})
     monkeypatch.setattr(sys, "argv", ["tables", "--into", str(tmp_path / "new.json")])
     main()
     monkeypatch.setattr(tables, "COURSES", tmp_path / "new.json")
-    assert [(one["tied"], one["seed"]) for one in courses()] == [(tied, s) for tied in (False, True) for s in SEEDS]
+    assert [(one["kind"], one["seed"]) for one in courses()] == [(kind, seed) for kind in KINDS for seed in SEEDS]
 
 
 # What the figure and the chapter say of the stored runs
 
 
-def test_scoring_rows_fall_together_reading_rows_stay_apart_and_a_tied_table_falls_together_too():
-    for one in courses():
-        reading, scoring = (one["tables"][name]["distances"] for name in ("reading", "scoring"))
-        assert len(reading) == len(scoring) == len(STOPS)
-        if one["tied"]:
-            assert reading == scoring and scoring[-1] < 0.75 * scoring[0]
-        else:
-            assert scoring[-1] < 0.3 * scoring[0]
-            assert 0.95 * reading[0] < min(reading) and max(reading) < 1.35 * reading[0]
+def at_the_end(kind: str, name: str) -> tuple[list[float], list[float], list[float]]:
+    """Of each seed: the mean cosine of pairs, that of others, and what became of the distance."""
+    runs = [one["tables"][name] for one in courses() if one["kind"] == kind]
+    assert len(runs) == len(SEEDS) and all(len(run["distance"]) == len(STOPS) for run in runs)
+    pairs, others = ([sum(run[key][-1]) / len(run[key][-1]) for run in runs] for key in ("pairs", "others"))
+    return pairs, others, [run["distance"][-1] / run["distance"][0] for run in runs]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_both_tables_learn_who_is_alike(kind):
+    for name in ("scoring",) if kind == "one" else ("reading", "scoring"):
+        pairs, others, _ = at_the_end(kind, name)
+        assert all(alike > other + 0.25 for alike, other in zip(pairs, others, strict=True)), (kind, name)
+
+
+def test_only_scoring_removes_the_difference_unless_something_else_does():
+    reading, scoring = (at_the_end("two", name) for name in ("reading", "scoring"))
+    assert max(scoring[2]) < 0.7 < 0.75 < min(reading[2])
+    for swap in ("small", "decay"):
+        assert min(at_the_end(swap, "reading")[0]) > max(reading[0]) + 0.15
+    assert max(at_the_end("decay", "reading")[2]) < 0.7

@@ -1,55 +1,57 @@
-"""TwoTables: the rows of six words while a model learns that they are alike in pairs, in the table that reads and in
-the one that scores.
+"""TwoTables: how alike the rows of words are that are used alike, and of others, while a model learns: in the table
+that reads, and in the one that scores.
 
-Nothing is trained here: `python -m minimind_edu.trained.ablations.tables` stored where the rows went.
+Nothing is trained here: `python -m minimind_edu.trained.ablations.tables` stored every setting, with five seeds each.
 """
 
 from functools import cache
 from typing import Any
 
-from traitlets import Bool, Dict, Enum, default
+from traitlets import Dict, Enum, default
 
-from minimind_edu.trained.ablations.tables import PAIRS, SEEDS, STOPS, courses
+from minimind_edu.trained.ablations.tables import KINDS, STOPS, courses
 from minimind_edu.web.base import Figure
+
+TABLES = ("reading", "scoring")
 
 
 @cache
 def results() -> dict[str, Any]:
-    """Pairs, stops, and each training; points as whole hundredths, all coordinates of a table in one list."""
-    runs = []
-    for course in courses():
-        names = ("scoring",) if course["tied"] else ("reading", "scoring")
-        tables = {name: course["tables"][name] for name in names}
-        short = {
-            name: {"points": [round(100 * x) for x in _flat(table["points"])], "distances": table["distances"]}
-            for name, table in tables.items()
-        }
-        runs.append({"seed": course["seed"], "tied": course["tied"], "tables": short})
-    return {"pairs": [list(pair) for pair in PAIRS], "stops": list(STOPS), "runs": runs}
+    """Stops, and for each kind and table: mean cosines `[stop, seed]`, and the distance `[stop]`."""
+    stops, kinds = range(len(STOPS)), {}
+    for kind in KINDS:
+        runs = [one["tables"] for one in courses() if one["kind"] == kind]
+        kinds[kind] = {}
+        for name in (name for name in TABLES if name in runs[0]):
+            tables = [run[name] for run in runs]
+            distances = [[table["distance"][at] for table in tables] for at in stops]
+            kinds[kind][name] = {"distance": [round(_mean(seeds), 3) for seeds in distances]} | {
+                couples: [[round(_mean(each[couples][at]), 3) for each in tables] for at in stops]
+                for couples in ("pairs", "others")
+            }
+    return {"stops": list(STOPS), "kinds": kinds}
 
 
-def _flat(values: Any) -> list[float]:
-    """Numbers of nested lists, in their order."""
-    return [x for value in values for x in _flat(value)] if isinstance(values, list) else [values]
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
 
 
 class TwoTables(Figure):
-    """Train by a slider, and see which table learns that words are alike.
+    """Train by a slider, and see in which table the rows of words become alike.
 
     Args:
+        kind: `two` tables; `small`, two, of which the one that reads began ten times smaller; `decay`, two, with weight
+            decay; `one` table for both jobs.
         step: steps of training, one of `minimind_edu.trained.ablations.tables.STOPS`.
-        tied: one table for both jobs.
-        seed: of the weights and the sentences.
 
     Raises:
         TraitError: for another value.
     """
 
-    _repr_traits = ("step", "tied")
+    _repr_traits = ("kind", "step")
 
+    kind = Enum(tuple(KINDS), default_value="two").tag(sync=True)
     step = Enum(STOPS, default_value=0).tag(sync=True)
-    tied = Bool(False).tag(sync=True)
-    seed = Enum(SEEDS, default_value=0).tag(sync=True)
     results = Dict(read_only=True).tag(sync=True)
 
     @default("results")
@@ -58,16 +60,8 @@ class TwoTables(Figure):
 
     def _summary(self) -> tuple[str, list[tuple[str, str]]]:
         at, rows = STOPS.index(self.step), []
-        for course in courses():
-            if course["seed"] != self.seed:
-                continue
-            for name in ("scoring",) if course["tied"] else ("reading", "scoring"):
-                first, now = (course["tables"][name]["distances"][i] for i in (0, at))
-                rows.append(
-                    ("the tied table" if course["tied"] else f"the {name} table", f"{first:.2f}, now {now:.2f}")
-                )
-        return (
-            f"Distance of two words that are used alike, before training and after {self.step} steps, mean of "
-            f"{len(PAIRS)} pairs, seed {self.seed}.",
-            rows,
-        )
+        for name, table in self.results["kinds"][self.kind].items():
+            pairs, others = (_mean(table[couples][at]) for couples in ("pairs", "others"))
+            told = "the one table" if self.kind == "one" else f"the {name} table"
+            rows.append((told, f"used alike {pairs:z.2f}, others {others:z.2f}"))
+        return f"Mean cosine of the rows of two words after {self.step} steps, five seeds.", rows

@@ -1,113 +1,76 @@
-// TwoTables: the rows of six words in two tables, or in one, while a model is trained.
+// TwoTables: cosines of rows in two tables, or in one, while a model is trained.
 
-import { h, svg, fill, fmt, textAt, setSize, slider, toggle, choice, optionsFor, row } from "../../web/kit/kit.js";
+import { h, svg, fill, fmt, textAt, setSize, slider, choice, namedOptions } from "../../web/kit/kit.js";
 import { figure } from "../../web/kit/figure.js";
-import { linear, lineThrough } from "../../web/kit/chart.js";
-import { runOf, waysOf, reachOf } from "./math.js";
+import { linear, across, upright, ticks } from "../../web/kit/chart.js";
+import { tablesOf } from "./math.js";
 import { twoTablesWords } from "./words.js";
 
-const MOST = 300; // pixels: a picture's side at most,
-const LOW = 216; // where it opens a chapter,
-const TOP = 24; // its title
-const EDGE = 14; // its margin
-const GONE = 0.45; // of the first distance: from here on the rows of a pair count as alike
+const LANE = 26; // pixels, of a row of dots
+const HEAD = 22; // of a table's name
+const STRIP = HEAD + 2 * LANE + 10; // of a table
+const NAMES = 84; // the names of the lanes, on the left
+const EDGE = 10;
+const SPREAD = 4; // dots lie so far above and below each other, at most
 
-/** A mark of its own for each pair. */
-function markAt([x, y], pair) {
-  if (pair === 2)
-    return svg("rect", { class: "tt-mark", x: x - 5, y: y - 5, width: 10, height: 10, "data-pair": pair });
-  return svg("circle", { class: "tt-mark", cx: x, cy: y, r: 6, "data-pair": pair });
-}
+const digits = (x) => fmt(x, 2);
 
-function createLegend(pairs, words) {
-  const sample = (pair, i) => {
-    const drawing = svg("svg", { width: 16, height: 16 }, markAt([8, 8], i));
-    return h("span", {}, drawing, words.pair(pair));
-  };
-  return h("p", { class: "mm-legend" }, pairs.map(sample));
-}
-
-/** Both tables side by side, or the one. */
-function createClouds(results, words, most) {
+function createStrips(words) {
   const root = svg("svg", { role: "img", "data-sym": "stream" });
-  const reach = reachOf(results);
 
-  function drawTable(ways, name, left, side) {
-    const [x, y] = [
-      linear([-reach, reach], [left + EDGE, left + side - EDGE]),
-      linear([-reach, reach], [TOP + side - EDGE, TOP + EDGE]),
-    ];
-    const place = ([a, b]) => [x(a), y(b)];
-    const drawPair = (pair, i) => {
-      const [ends, trails] = [pair.map((way) => place(way.at(-1))), pair.map((way) => way.map(place))];
-      return [
-        trails.map((trail) => svg("path", { class: "tt-trail", d: lineThrough(trail) })),
-        svg("path", { class: "tt-pair", d: lineThrough(ends) }),
-        ends.map((end) => markAt(end, i)),
-      ];
-    };
-    return [
-      textAt(left + side / 2, 14, name, { anchor: "middle" }),
-      svg("rect", { class: "tt-paper", x: left + 0.5, y: TOP + 0.5, width: side - 1, height: side - 1, rx: 6 }),
-      ways.map(drawPair),
-    ];
-  }
-
-  function draw(run, stop, width, label) {
-    const side = Math.min(most, (width - 16) / 2);
-    const begin = (width - 2 * side - 16) / 2;
-    const names = run.tied ? ["scoring"] : ["reading", "scoring"];
-    setSize(root, width, TOP + side, label);
+  function draw(tables, nameOf, width, label) {
+    const x = linear([-1, 1], [NAMES + EDGE, width - EDGE]);
+    const foot = 2 * STRIP; // of one table there is room for two: nothing below moves
+    setSize(root, width, foot + 18, label);
+    const strips = tables.map(({ name, dots, means }, i) => {
+      const top = i * STRIP;
+      const lanes = Object.entries(dots).map(([couples, cosines], lane) => {
+        const y = top + HEAD + LANE * (lane + 0.5);
+        const marks = cosines.map((cosine, k) => {
+          const place = { cx: x(cosine).toFixed(1), cy: (y + ((k % 5) - 2) * (SPREAD / 2)).toFixed(1) };
+          return svg("circle", { class: "tt-dot", "data-couples": couples, r: 3.5, ...place });
+        });
+        const mean = x(means[couples]);
+        const line = across(y, NAMES + EDGE, width - EDGE, "mm-level");
+        return [line, textAt(0, y + 4, words.couples[couples]), marks, upright(mean, y - 11, y + 11, "tt-mean")];
+      });
+      const zero = upright(x(0), top + HEAD, top + HEAD + 2 * LANE, "mm-faint");
+      return [textAt(0, top + 14, nameOf(name), { cls: "mm-strong" }), zero, lanes];
+    });
     fill(
       root,
-      names.map((name, i) => {
-        const left = run.tied ? (width - side) / 2 : begin + i * (side + 16);
-        const title = words.tables[run.tied ? "both" : name];
-        return drawTable(waysOf(run.tables[name], stop, results.pairs.length), title, left, side);
-      }),
+      strips,
+      ticks([-1, 0, 1], x, foot + 14, (cosine) => fmt(cosine, 0)),
     );
   }
   return { root, draw };
 }
 
-function verdictOf(run, stop, words) {
-  if (!stop) return words.verdict.begin;
-  const { distances } = run.tables.scoring;
-  if (distances[stop] > GONE * distances[0]) return words.verdict.moving;
-  return run.tied ? words.verdict.tied : words.verdict.apart;
-}
-
-/** For each table that there is: its name, and how far apart the rows of two words alike were first and are now. */
-function distancesOf(run, stop) {
-  return Object.entries(run.tables).map(([name, { distances }]) => {
-    return { name: run.tied ? "both" : name, first: fmt(distances[0], 2), now: fmt(distances[stop], 2) };
-  });
-}
-
 export default figure({
   words: twoTablesWords,
-  traits: ["step", "tied", "seed"],
+  traits: ["kind", "step"],
   verdict: "tt-verdict",
   create({ model, words, isCompact, bound }) {
     const results = model.get("results");
-    const seeds = optionsFor([...new Set(results.runs.map((run) => run.seed))]);
-    const clouds = createClouds(results, words, isCompact ? LOW : MOST);
+    const strips = createStrips(words);
     const steps = bound(slider, "step", { label: words.steps, stops: results.stops });
-    const tied = bound(toggle, "tied", { label: words.tied });
+    const kind = bound(choice, "kind", { label: words.kind, options: namedOptions(words.kinds) });
 
     function draw(width) {
-      const step = model.get("step");
-      const [run, stop] = [runOf(results, model.get("tied"), model.get("seed")), results.stops.indexOf(step)];
-      const distances = distancesOf(run, stop);
-      const label = distances.map(({ name, now }) => words.picture(words.tables[name], step, now)).join(" ");
-      clouds.draw(run, stop, width, label);
-      const numbers = distances.map(({ name, first, now }) => [words.distance[name], words.fromTo(first, now)]);
-      return { verdict: verdictOf(run, stop, words), numbers };
+      const [shown, step] = [model.get("kind"), model.get("step")];
+      const tables = tablesOf(results, shown, results.stops.indexOf(step));
+      const keyOf = (name) => (shown === "one" ? "one" : name);
+      const nameOf = (name) => words.tables[keyOf(name)];
+      const said = tables.map(({ name, means }) =>
+        words.verdict(nameOf(name), digits(means.pairs), digits(means.others)),
+      );
+      strips.draw(tables, nameOf, width, words.picture(said.join(" "), step));
+      const numbers = tables.map(({ name, grown }) => [words.distance[keyOf(name)], words.times(digits(grown))]);
+      return { verdict: said.join(" "), numbers };
     }
     return {
-      stage: h("div", { class: "mm-stage mm-column" }, clouds, createLegend(results.pairs, words)),
-      control: row(steps, isCompact ? null : tied),
-      more: [row(bound(choice, "seed", { label: words.seed, options: seeds }))],
+      stage: h("div", { class: "mm-stage mm-column" }, strips),
+      control: h("div", { class: "tt-control" }, steps, isCompact ? null : kind),
       draw,
     };
   },

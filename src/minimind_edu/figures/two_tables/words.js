@@ -2,29 +2,20 @@
 
 export const twoTablesWords = {
   en: {
-    title: "Rows for scoring fall together. Rows for reading stay apart.",
+    title: "Both tables learn who is alike. Only scoring also removes the difference.",
     titleCompact: "Which table learns who is alike? Train, and see.",
     caption:
-      "A line joins the rows of two words that are used alike; it is as long as their distance in all 32 channels. " +
-      "Pairs are placed in the two directions in which their middles vary most.",
-    more: "More: other seeds",
+      "Each dot is the mean cosine of the rows of two words, one seed. Full: words that are used alike; hollow: others. " +
+      "Bars are means of five seeds. Distance: of the rows of two words used alike, compared with before training.",
+    more: "",
     steps: "training steps",
-    tied: "one table (tied)",
-    seed: "seed",
-    tables: { reading: "reading rows", scoring: "scoring rows", both: "rows of the one table" },
-    pair: ([a, b]) => `${a} and ${b}`,
-    distance: {
-      reading: "distance, reading",
-      scoring: "distance, scoring",
-      both: "distance, one table",
-    },
-    fromTo: (first, now) => `${first} → ${now}`,
-    verdict: {
-      begin: "Before training, no two rows are alike.",
-      apart: "The scoring table has learned who is alike. The reading table has not.",
-      tied: "One table for both: the reading gets the likeness for free.",
-      moving: "The pairs are on their way.",
-    },
-    picture: (table, step, distance) => `${table} after ${step} steps: two words used alike are ${distance} apart.`,
+    kind: "model",
+    kinds: { two: "two tables", small: "reading begins × 0.1", decay: "with weight decay", one: "one table" },
+    tables: { reading: "rows that read", scoring: "rows that score", one: "rows of the one table" },
+    couples: { pairs: "used alike", others: "others" },
+    distance: { reading: "distance, reading", scoring: "distance, scoring", one: "distance, one table" },
+    times: (number) => `× ${number}`,
+    verdict: (table, pairs, others) => `${table}: used alike ${pairs}, others ${others}.`,
+    picture: (said, step) => `Cosines of rows after ${step} steps. ${said}`,
   },
 };

@@ -1,30 +1,21 @@
-// The Chinese words of words.js as of 460d692d.
+// The Chinese words of words.js as of 03e66bd3.
 
 export const twoTablesWords = {
   zh: {
-    title: "用来打分的行，成对地靠到一起。用来读的行，还是离得远远的。",
+    title: "谁和谁相像，两张表都学会了。去掉差别的，只有打分。",
     titleCompact: "两个词相像，是哪张表学会的？训练一下，看看。",
     caption:
-      "两个用法相同的词，它们的行用一条线连着；线的长短就是两行在全部 32 个通道里的距离。" +
-      "各对的中点在哪两个方向上差别最大，就按那两个方向摆放。",
-    more: "更多：其他种子",
+      "每个点是一个种子：两个词的行的余弦，取平均。实心：用法相同的词；空心：其他的词。" +
+      "竖条是五个种子的平均。距离：用法相同的两个词，与训练前相比。",
+    more: "",
     steps: "训练步数",
-    tied: "一张表（共享）",
-    seed: "种子",
-    tables: { reading: "用来读的行", scoring: "用来打分的行", both: "共用那张表的行" },
-    pair: ([a, b]) => `${a} 和 ${b}`,
-    distance: {
-      reading: "距离，用来读的",
-      scoring: "距离，用来打分的",
-      both: "距离，共用一张表",
-    },
-    fromTo: (first, now) => `${first} → ${now}`,
-    verdict: {
-      begin: "训练之前，没有哪两行相像。",
-      apart: "打分的表学会了谁和谁相像。读的表没有。",
-      tied: "两件事用一张表：读的一方白得了这份相像。",
-      moving: "各对正在路上。",
-    },
-    picture: (table, step, distance) => `训练 ${step} 步后，${table}：用法相同的两个词相距 ${distance}。`,
+    kind: "模型",
+    kinds: { two: "两张表", small: "读的行从 × 0.1 开始", decay: "加权重衰减", one: "一张表" },
+    tables: { reading: "读的行", scoring: "打分的行", one: "共用那张表的行" },
+    couples: { pairs: "用法相同", others: "其他" },
+    distance: { reading: "距离，读", scoring: "距离，打分", one: "距离，一张表" },
+    times: (number) => `× ${number}`,
+    verdict: (table, pairs, others) => `${table}：用法相同 ${pairs}，其他 ${others}。`,
+    picture: (said, step) => `训练 ${step} 步后各行的余弦。${said}`,
   },
 };

@@ -1,9 +1,9 @@
-"""Two tables while they learn that words are alike: `python -m minimind_edu.trained.ablations.tables`, a minute on one
-core.
+"""Two tables while they learn that words are alike: `python -m minimind_edu.trained.ablations.tables`, three minutes on
+one core.
 
 A sentence has three words: 0 or 7, then 1 or 6, then 2 or 5, at random, so the two words of a pair can replace each
-other everywhere. A model of one block reads such sentences, once with a table for reading and another for scoring,
-once with one table for both. The program stores where the rows of the six words are after each of STOPS.
+other everywhere. A model of one block reads such sentences, once for each of KINDS and each seed. The program stores
+how alike the rows of pairs and of all other words are after each of STOPS.
 """
 
 import argparse
@@ -26,9 +26,20 @@ from minimind_edu.trained.training import initialize
 COURSES = Path(__file__).parent / "tables.json"
 
 PAIRS = ((0, 7), (1, 6), (2, 5))
-STOPS = (0, 10, 20, 30, 40, 60, 80, 100, 150, 200)  # steps after which the rows are looked at
-SEEDS = (0, 1, 2)
-LEARNING_RATE = 0.3
+OTHERS = tuple(  # words that are no pair
+    (a, b) for i, pair in enumerate(PAIRS) for later in PAIRS[i + 1 :] for a in pair for b in later
+)
+STOPS = (0, 20, 40, 80, 120, 180, 240, 300, 450, 600)  # steps after which the rows are looked at
+SEEDS = (0, 1, 2, 3, 4)
+LEARNING_RATE = 0.1
+SMALL = 0.1  # times the usual rows that read, before training
+DECAY = 0.05  # of both tables: in each step they lose so much of themselves, times the learning rate
+KINDS: dict[str, dict[str, Any]] = {  # what is done to a model of two tables, or of one
+    "two": {},
+    "small": {"small": SMALL},
+    "decay": {"decay": DECAY},
+    "one": {"tied": True},
+}
 SENTENCES, ROWS = 64, 8  # in a batch, of which each text has as many: [8, 24]
 CONFIG = MiniMindConfig(
     vocab_size=8,
@@ -52,52 +63,61 @@ def sentences(seed: int) -> Iterator[Tensor]:
 
 
 @one_thread()
-def watch(seed: int, tied: bool, steps: int = STOPS[-1]) -> Iterator[tuple[int, dict[str, Tensor]]]:
-    """Train by plain gradient descent; at each of STOPS, the step and for each table its rows `[pair, word, E]`."""
+def watch(
+    seed: int, tied: bool = False, small: float = 1.0, decay: float = 0.0, steps: int = STOPS[-1]
+) -> Iterator[tuple[int, dict[str, Tensor]]]:
+    """Train by plain gradient descent; at each of STOPS, the step and for each table its rows `[V, E]`.
+
+    Args:
+        seed: of the weights and of the sentences.
+        tied: one table for both jobs.
+        small: what the rows that read are multiplied by before training.
+        decay: what every table loses of itself in a step, divided by the learning rate.
+        steps: how many.
+    """
     config = CONFIG if tied else replace(CONFIG, tie_word_embeddings=False)
     model = initialize(MiniMindForCausalLM(config), seed).double()
-    tables = {"reading": model.model.embed_tokens.weight, "scoring": model.lm_head.weight}
+    tables = {"scoring": model.lm_head.weight}
+    if not tied:
+        tables["reading"] = model.model.embed_tokens.weight
+        tables["reading"].data.mul_(small)
     optimizer = torch.optim.SGD(model.parameters(), lr=LEARNING_RATE)
     for step, batch in zip(range(steps + 1), sentences(seed), strict=False):
         if step in STOPS:
-            yield step, {name: table.detach()[torch.tensor(PAIRS)].clone() for name, table in tables.items()}
+            yield step, {name: table.detach().clone() for name, table in tables.items()}
         optimizer.zero_grad()
         loss = model(batch, labels=batch).loss
         assert loss is not None  # there were labels
         loss.backward()
         optimizer.step()
+        for table in tables.values():
+            table.data.mul_(1 - LEARNING_RATE * decay)
 
 
-def distances(rows: Tensor) -> Tensor:
-    """How far the two words of each pair are from each other: rows `[stop, pair, word, E]` -> `[stop, pair]`."""
-    return (rows[:, :, 0] - rows[:, :, 1]).norm(dim=-1)
+def cosines(rows: Tensor, couples: tuple[tuple[int, int], ...]) -> Tensor:
+    """How alike the rows of these couples of words are: `[..., V, E]` -> `[..., couples]`."""
+    first, second = torch.tensor(couples).unbind(1)
+    return torch.cosine_similarity(rows[..., first, :], rows[..., second, :], dim=-1)
 
 
-def in_plane(rows: Tensor) -> Tensor:
-    """A flat picture of rows `[stop, pair, word, E]` that keeps the distances of `distances`: `[stop, pair, word, 2]`.
-
-    The middle of a pair is shown in the two directions in which the middles vary most, over all stops. Its two words
-    are as far apart as they are in all channels, across the direction in which the pair ends.
-    """
-    middles = rows.mean(2)  # [stop, pair, E]
-    flat = middles.flatten(0, 1) - middles.mean((0, 1))
-    axes = torch.linalg.svd(flat, full_matrices=False).Vh[:2]  # [2, E]
-    axes = axes * axes.gather(1, axes.abs().argmax(1, keepdim=True)).sign()  # a direction has two signs: choose one
-    places = (flat @ axes.T).view(*middles.shape[:2], 2)
-    outward = torch.nn.functional.normalize(places[-1] - places[-1].mean(0), dim=-1)  # [pair, 2]
-    across = torch.stack([-outward[:, 1], outward[:, 0]], dim=-1)
-    half = across * distances(rows)[..., None] / 2  # [stop, pair, 2]
-    return torch.stack([places - half, places + half], dim=2)
+def distance(rows: Tensor) -> Tensor:
+    """How far the two words of a pair are from each other, mean of the pairs: `[..., V, E]` -> `[...]`."""
+    first, second = torch.tensor(PAIRS).unbind(1)
+    return (rows[..., first, :] - rows[..., second, :]).norm(dim=-1).mean(-1)
 
 
-def course(seed: int, tied: bool, steps: int = STOPS[-1]) -> dict[str, Any]:
-    """One training: for each table the points [stop, pair, word, 2] and the mean distance within a pair [stop]."""
-    looks = [rows for _, rows in watch(seed, tied, steps)]
+def course(seed: int, kind: str, steps: int = STOPS[-1]) -> dict[str, Any]:
+    """One training: for each table the cosines `[stop, couple]` of pairs and others, and the distance `[stop]`."""
+    looks = [rows for _, rows in watch(seed, **KINDS[kind], steps=steps)]
     tables = {}
-    for name in ("reading", "scoring"):
-        rows = torch.stack([look[name] for look in looks])
-        tables[name] = {"points": in_plane(rows).tolist(), "distances": distances(rows).mean(1).tolist()}
-    return {"seed": seed, "tied": tied, "tables": tables}
+    for name in looks[0]:
+        rows = torch.stack([look[name] for look in looks])  # [stop, V, E]
+        tables[name] = {
+            "pairs": cosines(rows, PAIRS).tolist(),
+            "others": cosines(rows, OTHERS).tolist(),
+            "distance": distance(rows).tolist(),
+        }
+    return {"kind": kind, "seed": seed, "tables": tables}
 
 
 def courses() -> list[dict[str, Any]]:
@@ -109,7 +129,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     stored.add_into(parser)
     into = stored.place(parser, parser.parse_args().into, COURSES)
-    results = [stored.rounded(course(seed, tied), 2) for tied in (False, True) for seed in SEEDS]
+    results = [stored.rounded(course(seed, kind), 2) for kind in KINDS for seed in SEEDS]
     lines = ",\n".join(json.dumps(result, separators=(",", ":")) for result in results)
     stored.write(f"[\n{lines}\n]\n", into)
 
