@@ -30,7 +30,7 @@ TAILS = {"8x1": 1, "8x3": 3}  # of octaves: how many last characters of each lin
 
 @cache
 def characters() -> tuple[str, ...]:
-    """What each id stands for: two signs, two punctuation marks, then characters from the most frequent to the least."""
+    """What each id stands for: two signs, two marks, then characters from the most frequent to the least."""
     told = json.loads((FOLDER / "characters.json").read_text(encoding="utf-8"))
     return ("<s>", "</s>", COMMA, STOP, *told["characters"])
 
@@ -74,14 +74,14 @@ def line_end(line: int, width: int) -> int:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Poems as ids by form, [N, S] of int16: `8x5` are 8 lines of 5; of the training poems also the tails `8x1`, `8x3`."""
+    """Poems as ids by form, [B, S] of int16: `8x5` are 8 lines of 5, `8x1` and `8x3` their tails."""
 
     training: Mapping[str, Tensor]
     held_out: Mapping[str, Tensor]
 
 
 def tails(poems: Tensor, width: int, kept: int) -> Tensor:
-    """Octaves [N, S] of lines of `width` characters, each line cut to its last `kept`: [N, 2 + 8 * (kept + 1)]."""
+    """Octaves [B, S] of lines of `width` characters, each line cut to its last `kept`: [B, 2 + 8 * (kept + 1)]."""
     columns = [0]
     for line in range(8):
         end = line_end(line, width)

@@ -1,4 +1,4 @@
-"""How well a model keeps to the rules: what it writes, what it expects in held-out poems, and whether it *reads* rhymes.
+"""How well a model keeps to the rules: what it writes, what it expects of held-out poems, whether it reads rhymes.
 
 A high probability of the right rhyme proves no rhyming: the line foretells its last word. The proof is `exchange`:
 put a character of another group where the first rhyme stands, and see whether the next rhyme follows.
@@ -143,7 +143,7 @@ def expected(model: MiniMindForCausalLM, corpus: Corpus, count: int) -> dict[str
 def exchange(
     model: MiniMindForCausalLM, corpus: Corpus, count: int, forms: Sequence[str] = tuple(WHOLE), seed: int = 0
 ) -> dict[str, float]:
-    """Put a character of another level group where line 2 ends (and line 1, if it rhymes), and look at the end of line 4.
+    """Let line 2 (and line 1, if it rhymes) end with a character of another level group; look at the end of line 4.
 
     Only characters with one reading count, `rhymes.plain`.
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from minimind_edu.trained.verse.corpus import FOLDER, characters, ids_of
 
 LEVEL = "平"  # in the name of a level group: 上平声一东
-# today's finals that rhyme: the fourteen classes of the New Rhymes of 1965, each with finals as pinyin spells them, v for ü
+# today's finals that rhyme: fourteen classes, as in the 中华新韵 of 2005, with finals as pinyin spells them, v for ü
 MODERN = (
     "a ia ua",
     "o e uo",
