@@ -4,6 +4,9 @@
     rhymes      how characters sounded, by the lists of the time: what a model is measured by, never what it is told
     exam        form, tones, rhyme; whether rhyme is read at all; what is copied
     replay      the same training on an NVIDIA GPU, where a step of so small a model is recorded once and replayed
+    circuit     which heads carry the rhyme, by silencing heads and by cutting edges of attention
+    sounds      in which language it rhymes, the one of the old lists or today's
+    storing     what of a folder of runs the package keeps: int8 rows, curves, a card
     sources     `python -m minimind_edu.trained.verse.sources` makes the corpora from named packages
     __main__    `python -m minimind_edu.trained.verse` trains
 
@@ -11,14 +14,20 @@ Learning goes in phases: whole poems, their tails, both, whole poems. Of whole p
 tones.
 """
 
-from pathlib import Path
+import json
+from functools import cache
+from typing import Any
 
 from minimind_edu.model.config import MiniMindConfig
 from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.trained.training import Recipe, initialize
-from minimind_edu.trained.verse.corpus import BOS, EOS, Phase, characters
+from minimind_edu.trained.verse.corpus import BOS, EOS, FOLDER, Phase, characters
+from minimind_edu.validation import check_choice
+from minimind_edu.weights.checkpoints import from_checkpoint
 
-FOLDER = Path(__file__).parent
+# after all phases, and where the tails were about to begin
+STORED = {"verse": FOLDER / "weights.safetensors", "before": FOLDER / "before.safetensors"}
+CARD, RUNS = FOLDER / "card.json", FOLDER / "runs.json"
 
 CONFIG = MiniMindConfig(
     vocab_size=len(characters()),
@@ -76,3 +85,28 @@ def recipe(chosen: list[Phase]) -> Recipe:
 def new_model(seed: int) -> MiniMindForCausalLM:
     """A model that has read nothing yet; the same for a seed on every machine."""
     return initialize(MiniMindForCausalLM(CONFIG), seed)
+
+
+def verse_model(name: str = "verse") -> MiniMindForCausalLM:
+    """A trained model of verse, in eval mode, on the CPU; a new object each time, so that a reader may change it.
+
+    Args:
+        name: `verse`, or `before`, the same training where it has read whole poems alone: form and tones, no rhyme.
+
+    Raises:
+        ValueError: for another name.
+    """
+    check_choice("name", name, tuple(STORED))
+    return from_checkpoint(STORED[name])
+
+
+@cache
+def card() -> dict[str, Any]:
+    """What is known of the stored models: sizes, recipe, exams."""
+    return json.loads(CARD.read_text(encoding="utf-8"))
+
+
+@cache
+def runs() -> dict[str, Any]:
+    """What was seen of every training on its way, by its name: columns of numbers, one for each look."""
+    return json.loads(RUNS.read_text(encoding="utf-8"))
