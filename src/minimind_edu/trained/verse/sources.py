@@ -97,18 +97,18 @@ def shares_level(poem: str, of_character: dict[str, set[str]]) -> bool:
 
 
 def finals_of(characters: str) -> dict[str, str]:
-    """Today's finals, without tones, each with the characters that may have it."""
+    """Today's finals, without tones, each with its characters; of several readings the most usual, as pypinyin has it.
+
+    Others would not do: dictionaries keep readings for the sake of old rhymes, xiá for 斜.
+    """
     from pypinyin import Style, pinyin
 
     found: dict[str, str] = {}
     for one in characters:
-        readings = pinyin(one, style=Style.FINALS, heteronym=True, strict=True)[0]
-        initials = pinyin(one, style=Style.INITIALS, heteronym=True, strict=True)[0]
+        final, initial = (pinyin(one, style=style, strict=True)[0][0] for style in (Style.FINALS, Style.INITIALS))
         # zhi, chi, shi, ri, zi, ci, si are written with i and rhyme with none of the other i
-        buzzed = {"zh", "ch", "sh", "r", "z", "c", "s"} & set(initials)
-        for final in dict.fromkeys(readings):
-            name = "-i" if final == "i" and buzzed else final
-            found[name] = found.get(name, "") + one
+        name = "-i" if final == "i" and initial in ("zh", "ch", "sh", "r", "z", "c", "s") else final
+        found[name] = found.get(name, "") + one
     return dict(sorted(found.items()))
 
 
