@@ -55,8 +55,8 @@ def nothing(ids):
 
 
 def rhymes_with_line_two(ids, width=5):
-    """Everywhere after the second line, what is in a group with its last character."""
-    if ids.shape[1] <= line_end(1, width):
+    """Where a rhyme is due, after the second line, what is in a group with its last character."""
+    if ids.shape[1] not in [line_end(line, width) for line in (3, 5, 7)]:
         return nothing(ids)
     level = rhymes.in_level()
     return (level[ids[:, line_end(1, width)]] @ level.T) > 0
