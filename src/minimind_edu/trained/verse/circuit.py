@@ -25,7 +25,7 @@ from minimind_edu.model.masks import causal_mask
 from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.trained import stored
 from minimind_edu.trained.living import heads
-from minimind_edu.trained.verse import rhymes
+from minimind_edu.trained.verse import exam, rhymes
 from minimind_edu.trained.verse.corpus import FOLDER, Corpus, line_end, read_corpus
 from minimind_edu.trained.verse.exam import WHOLE
 from minimind_edu.validation import check_choice
@@ -33,6 +33,7 @@ from minimind_edu.weights.checkpoints import from_checkpoint
 
 RESULTS = FOLDER / "circuit.json"
 POEMS = 200  # held-out poems that are asked
+WRITTEN = 96  # poems written without a head
 Head = tuple[int, int]  # indices of block and head
 # what may read: the place before a rhyme, from the second on; the full stop after an even line; the comma after an odd
 QUERIES = ("before", "stop", "comma")
@@ -214,9 +215,19 @@ def measured(model: MiniMindForCausalLM, form: str, corpus: Corpus, count: int =
     }
 
 
+def written_without(model: MiniMindForCausalLM, count: int = WRITTEN, seed: int = 1) -> dict[str, dict[str, Any]]:
+    """How poems keep the rules that a model writes with one head silenced, by head, and `whole` with none."""
+    found = {"whole": exam.judged(exam.write(model, count, seed))}
+    for layer in range(model.config.num_hidden_layers):
+        for head in range(model.config.num_attention_heads):
+            with heads.silenced(model, layer, head):
+                found[f"{layer}.{head}"] = exam.judged(exam.write(model, count, seed))
+    return found
+
+
 @cache
 def results() -> dict[str, Any]:
-    """What is stored, by model and form."""
+    """What is stored, by run: what `measured` found for each form, and `written` without each head."""
     return json.loads(RESULTS.read_text(encoding="utf-8"))
 
 
@@ -225,6 +236,7 @@ def main() -> None:
     parser.add_argument("weights", type=Path, nargs="+")
     parser.add_argument("--forms", nargs="+", default=["8x5", "8x7"])
     parser.add_argument("--poems", type=stored.whole_number(1), default=POEMS)
+    parser.add_argument("--written", type=stored.whole_number(0), default=WRITTEN)
     stored.add_into(parser)
     args = parser.parse_args()
     into = stored.place(parser, args.into, RESULTS, whole=False)
@@ -232,6 +244,8 @@ def main() -> None:
     for path in args.weights:
         model = from_checkpoint(path)
         found[path.stem] = {form: measured(model, form, corpus, args.poems) for form in args.forms}
+        if args.written:
+            found[path.stem]["written"] = written_without(model, args.written)
         stored.write(json.dumps(stored.rounded(found, 4)) + "\n", into)
         print(path.stem, flush=True)
 
