@@ -23,7 +23,7 @@ import torch
 from minimind_edu.device import one_thread, pick_device
 from minimind_edu.trained import stored
 from minimind_edu.trained.training import train
-from minimind_edu.trained.verse import WAYS, exam, new_model, phases, recipe, replay
+from minimind_edu.trained.verse import WAYS, exam, first_tails, new_model, phases, recipe, replay
 from minimind_edu.trained.verse.corpus import SMALL, Corpus, batches, read_corpus
 from minimind_edu.weights.checkpoints import from_checkpoint, save_checkpoint
 
@@ -39,8 +39,8 @@ def looks(chosen: list[Any], way: str) -> set[int]:
     total = sum(phase.steps for phase in chosen)
     found = {round(total * part / LOOKS) for part in range(1, LOOKS + 1)}
     found |= {round(total * part) for part in (0.01, 0.02, 0.06)}
-    begin = sum(phase.steps for phase in chosen[: WAYS[way].index("tails")])
-    steps = chosen[WAYS[way].index("tails")].steps
+    tails = first_tails(way)
+    begin, steps = sum(phase.steps for phase in chosen[:tails]), chosen[tails].steps
     return found | {begin + round(steps * part / LOOKS_AT_TAILS) for part in range(LOOKS_AT_TAILS + 1)} | {total}
 
 
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace, corpus: Corpus, into: Path) -> None:
     model = (from_checkpoint(args.start) if args.start else new_model(args.seed)).to(device)
     begun, looked = time.perf_counter(), 0.0
     at, tokens = looks(chosen, args.way), 0
-    before = sum(phase.steps for phase in chosen[: WAYS[args.way].index("tails")])
+    before = sum(phase.steps for phase in chosen[: first_tails(args.way)])
     result: dict[str, Any] = {
         "way": args.way,
         "seed": args.seed,
