@@ -101,7 +101,11 @@ TABLE = {
     ),
     "fixed_divisors": Asked(
         settings=[{"percentile": stop, "apart": apart} for stop in (0, 10, 50, 75, 99) for apart in (False, True)],
-        further=[{"about": "square", "percentile": 10, "proportional": True, "twin": twin} for twin in (False, True)],
+        further=[
+            {"about": "square", "percentile": 10, switch: True, "twin": twin}
+            for switch in ("proportional", "networks_only")
+            for twin in (False, True)
+        ],
         phone=SCROLLED,
         controls=1,
         refused=[({"percentile": 55}, "'percentile' .* expected any of")],
@@ -131,7 +135,6 @@ TABLE = {
     ),
     "frequency_comb": Asked(
         settings=[{"context": 32768, "factor": 64.0, "formula": formula} for formula in FORMULAS],
-        controls=1,
         text=(
             {"formula": "none", "head_dim": 64},
             "FrequencyComb(formula='none', rope_base=1000000.0, head_dim=64, context=2048, factor=16.0)",
@@ -335,6 +338,7 @@ TABLE = {
         further=[
             {"shows": "models", "model": "twin", "silent": "1.4"},
             *({"shows": "words", "reader": reader} for reader in ("4.1", "4.2")),
+            {"shows": "words", "reader": "4.1", "exchanged": True},
         ],
         controls=16,
         text=({"silent": "4.1"}, "WhoWrites(shows='writers', model='living', silent='4.1')"),
