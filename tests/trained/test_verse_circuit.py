@@ -203,3 +203,11 @@ def test_the_switches_do_what_is_stored(stored):
         with heads.silenced(stored, *head):
             told = exam.judged(exam.write(stored, 40, seed=7))
         assert rhymes_at[0] < told["rhyme"] <= rhymes_at[1] and tones_at[0] < min(told["opposite"]) <= tones_at[1]
+
+
+def test_in_lines_of_seven_the_same_head_reads_and_half_of_the_rhyme_comes_another_way():
+    told = circuit.results()["recipe-0"]["8x7"]
+    assert told["whole"]["rhyme"] > 0.92
+    assert -0.55 < told["cut"]["2.0 before word"]["rhyme"] < -0.4
+    assert -0.2 < told["cut"]["0.1 comma word"]["rhyme"] < -0.1  # some of it over the comma of the line between
+    assert told["cut"]["1.3 before comma"]["rhyme"] < -0.75 and told["cut"]["1.2 before comma"]["rhyme"] < -0.75
