@@ -34,13 +34,15 @@ from tools.translated import blocks_of, merged_notebook, words_to_learn
 
 # What no chapter uses: the program that opens a reader's own model, and its page.
 LEFT_OUT = ("minimind_edu/__main__.py", "minimind_edu/inside/")
-# What only those carry whose code names it, or a table of both models, or a figure of it: a third of a megabyte.
+# What only those carry whose code names it, or a table of both models, or a figure of it: a third of a megabyte, and
+# with the poems some four.
 ASKED_FOR = {
     "minimind_edu/trained/living/twin.safetensors": re.compile(
         r'"twin"|\b(?:answering\.(?:WHOSE|LANGUAGE)|moving\.READERS|neurons\.PAIRS)\b'
     ),
     "minimind_edu/trained/living/draft.safetensors": re.compile(r"\b(?:draft_model|GuessAhead)\b"),
     "minimind_edu/trained/living/copying.safetensors": re.compile(r"\bcopying\."),
+    "minimind_edu/trained/verse/": re.compile(r"\bverse\b"),
 }
 _CHINESE = f"""
 os.environ["{LANGUAGE}"] = "zh"
@@ -104,7 +106,7 @@ def carried(wheel: bytes, chinese: bool = False, asked_for: Collection[str] = ()
 
 
 def asked_for(chapter: Path) -> frozenset[str]:
-    """The files of ASKED_FOR that the code of a chapter names."""
+    """The files and folders of ASKED_FOR that the code of a chapter names."""
     cells = json.loads(chapter.read_text(encoding="utf-8"))["cells"]
     code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
     return frozenset(file for file, named in ASKED_FOR.items() if named.search(code))

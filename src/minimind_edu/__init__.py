@@ -33,6 +33,7 @@ The other rooms, which no part imports:
         sweeps        one training many times over, with one number changed                    13
         routing       where the tokens of a small mixture of experts go while it learns; what it has room for     09
         sharing       what query heads lose that share keys and values, on a task that needs four of them         06
+        verse         poems of Tang and Song, a character a token: form, tones, and how rhyme is learned
     checks/     the exercises, one file for each chapter
     figures/    the interactive figures, a folder each
     web/        what figures and pages stand on: the kit, the model in JavaScript, how both come to a page

@@ -138,21 +138,26 @@ def test_chapters_carry_all_but_the_page_of_a_readers_own_model(wheel, entries):
     left_out = entries.keys() - found.keys()
     assert {"minimind_edu/__main__.py", "minimind_edu/inside/page.js"} <= left_out
     assert all(
-        re.search(r"/inside/|edu/__main__\.py$|\.zh\.|/(?:twin|draft|copying)\.safetensors$", name) for name in left_out
+        re.search(r"/inside/|edu/__main__\.py$|\.zh\.|/(?:twin|draft|copying)\.safetensors$|/trained/verse/", name)
+        for name in left_out
     )
     assert found == {name: content for name, content in entries.items() if name not in left_out}
 
 
 def test_only_who_asks_for_another_trained_model_carries_it(wheel, tmp_path):
-    twin, draft, copies = self_contained.ASKED_FOR
+    twin, draft, copies, verse = self_contained.ASKED_FOR
     with zipfile.ZipFile(io.BytesIO(self_contained.carried(wheel))) as archive:
         least = set(archive.namelist())
     for files in ([twin], [draft, copies]):
         with zipfile.ZipFile(io.BytesIO(self_contained.carried(wheel, asked_for=files))) as archive:
             assert set(archive.namelist()) - least == set(files)
+    with zipfile.ZipFile(io.BytesIO(self_contained.carried(wheel, asked_for=[verse]))) as archive:
+        added = {name.removeprefix(verse) for name in set(archive.namelist()) - least}
+    assert {"corpus.py", "small.txt.xz", "weights.safetensors", "LICENSE.poems"} <= added
     chapter = tmp_path / "chapter.ipynb"
     tables = [(f"for name in {table}:\n    pass", {twin}) for table in ("moving.READERS", "neurons.PAIRS.items()")]
     named = [("GuessAhead()", {draft}), ("small = draft_model()", {draft}), ("copying.copying_model()", {copies})]
+    named += [("from minimind_edu.trained.verse import verse_model", {verse}), ("verses = 2", set())]
     for source, files in (*tables, *named, ('living_model("twin")', {twin}), ("living_model()", set())):
         cells = [nbformat.v4.new_markdown_cell('its "twin", GuessAhead, copying.'), nbformat.v4.new_code_cell(source)]
         nbformat.write(nbformat.v4.new_notebook(cells=cells), chapter)
