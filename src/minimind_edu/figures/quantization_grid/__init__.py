@@ -1,8 +1,9 @@
-"""QuantizationGrid: a row of the trained model's weights on a grid of few levels, and what all such rows do to answers.
+"""QuantizationGrid: a row of the trained model's weights on a grid of few levels, and what such rows answer and write.
 
 The row is rounded in JavaScript (quantization_grid/math.js, compared with `minimind_edu.model.quantization` in the
-tests). What the rounded model answers to twelve questions is computed here for every grid, so that the control needs
-no model in the page; other rows and the reader's story are read with the living model, which arrives when it is asked.
+tests). What the rounded model answers to twelve questions is computed here for every grid, and what it writes is stored
+(`minimind_edu.trained.living.written`), so that the control needs no model in the page; other rows and the reader's
+story are read with the living model, which arrives when it is asked.
 """
 
 from functools import cache
@@ -16,12 +17,12 @@ from traitlets import Bunch, Dict, Enum, Int, TraitError, default, observe, vali
 from minimind_edu import world
 from minimind_edu.device import one_thread
 from minimind_edu.model.quantization import FEWEST, MOST, Grid, bytes_of_model, matrices, rounded_model
-from minimind_edu.trained.living import CONFIG, living_model
+from minimind_edu.trained.living import CONFIG, living_model, written
 from minimind_edu.web.base import Figure
 from minimind_edu.web.traits import Finite, proposed
 
-GROUP = 16  # columns that share a scale
-PER: dict[str, str | int] = {"tensor": "tensor", "row": "row", "group": GROUP}
+PER = written.PER
+GROUP = 16  # columns that share a scale, where a group does
 MATRICES = {
     "q_proj": "self_attn.q_proj",
     "k_proj": "self_attn.k_proj",
@@ -38,7 +39,7 @@ WORDS = 5  # that are told of a question, at least
 
 
 class QuantizationGrid(Figure):
-    """Drag the number of bits: a row of weights moves to the levels of its grid, and the model's answers begin to fail.
+    """Drag the number of bits: a row of weights moves to the levels of its grid; stories fail first, answers later.
 
     Args:
         bits: of a weight, 2 to 8; the grid has 2^bits - 1 levels.
@@ -47,13 +48,14 @@ class QuantizationGrid(Figure):
         matrix: of this layer, a key of MATRICES.
         row: from 0, as an index; the picture counts from 1.
         pull: how many times its own size the row's largest weight is drawn, 0 to 1.7; only in the picture.
-        question: of the twelve, whose next word is shown, 0 to 11.
+        question: of the twelve, whose next word is shown, 0 to 11; None: a story is shown instead.
+        story: of those with the same beginning, which one is shown, 0 to 2.
 
     Raises:
         TraitError: if a value is out of its range, or the matrix has no such row.
     """
 
-    _repr_traits = ("bits", "per", "layer", "matrix", "row", "pull", "question")
+    _repr_traits = ("bits", "per", "layer", "matrix", "row", "pull", "question", "story")
 
     bits = Int(4, min=FEWEST, max=MOST).tag(sync=True)
     per = Enum(tuple(PER), default_value="row").tag(sync=True)
@@ -61,10 +63,12 @@ class QuantizationGrid(Figure):
     matrix = Enum(tuple(MATRICES), default_value="up_proj").tag(sync=True)
     row = Int(6, min=0).tag(sync=True)
     pull = Finite(1.0, min=0.0, max=MOST_PULL).tag(sync=True)
-    question = Int(5, min=0, max=len(KINDS) * EACH - 1).tag(sync=True)
+    question = Int(None, min=0, max=len(KINDS) * EACH - 1, allow_none=True).tag(sync=True)
+    story = Int(0, min=0, max=written.SHOWN - 1).tag(sync=True)
     # what follows from the weights
     weights = Dict(read_only=True).tag(sync=True)
     exam = Dict(read_only=True).tag(sync=True)
+    stories = Dict(read_only=True).tag(sync=True)
 
     @validate("row")
     def _row_of_the_matrix(self, proposal: Bunch) -> int:
@@ -87,13 +91,18 @@ class QuantizationGrid(Figure):
     def _stored_exam(self) -> dict[str, Any]:
         return exam()
 
+    @default("stories")
+    def _stored_stories(self) -> dict[str, Any]:
+        return told()
+
     def _summary(self) -> tuple[str, list[tuple[str, str]]]:
         asked = len(self.exam["questions"])
         rows = [
             (
                 f"{bits} bits",
-                f"{self.right(self.per, int(bits))} of {asked} answers right, KL {result['kl']:.3g} nats per word, "
-                f"{result['size']:.2f} bits per weight with scales",
+                f"{self.right(self.per, int(bits))} of {asked} answers right, "
+                f"{self.stories['results'][self.per][bits]['holds']} of {written.STORIES} stories hold, "
+                f"KL {result['kl']:.3g} nats per word, {result['size']:.2f} bits per weight with scales",
             )
             for bits, result in self.exam["results"][self.per].items()
         ]
@@ -177,6 +186,37 @@ def exam() -> dict[str, Any]:
         for question, words, p in zip(questions, listed, _next(before, lengths), strict=True)
     ]
     return {"questions": described, "results": results}
+
+
+@cache
+def told() -> dict[str, Any]:
+    """What the model writes with all matrices rounded to every grid.
+
+    Returns:
+        words: those that occur, by which the stories are indexed; begun: how many of a story are its beginning; count:
+            of how many free stories the that `holds` are.
+        results: by `per` and bits, `holds`: how many free stories hold to their ends; `stories`: each with its
+            `words`, and `wrong`: the index of the first impossible one, or None.
+    """
+    words: dict[int, int] = {}
+    results = {
+        per: {
+            bits: {
+                "holds": one["holds"],
+                "stories": [
+                    {
+                        "words": [words.setdefault(word, len(words)) for word in story[1:]],
+                        "wrong": None if (wrong := written.first_impossible(story)) is None else wrong - 1,
+                    }
+                    for story in one["stories"]
+                ],
+            }
+            for bits, one in of_bits.items()
+        }
+        for per, of_bits in written.results()["living"].items()
+    }
+    begun = len(world.encode(written.BEGINNING)) - 1  # without <s>
+    return {"words": [world.WORDS[i] for i in words], "begun": begun, "count": written.STORIES, "results": results}
 
 
 def distance(before: Tensor, after: Tensor) -> tuple[float, float]:
