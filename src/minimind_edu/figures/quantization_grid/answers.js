@@ -92,19 +92,16 @@ export function createStory(words, onAnother) {
   const another = button({ label: words.another, onClick: onAnother });
   const root = h("div", { class: "qg-told" }, h("p", { class: "mm-label" }, words.writes, another), text);
 
-  function draw({ words: told, begun, wrong }) {
-    const end = wrong ?? told.length;
+  function impossible(word) {
+    const label = words.impossible(word);
+    return h("mark", { class: "qg-wrong", title: label, "aria-label": label }, word);
+  }
+
+  /** wrong: the index of the first impossible word, or null. */
+  function draw({ beginning, words: told, wrong }) {
     const part = (name, from, to) => h("span", { class: `qg-${name}` }, joined(told.slice(from, to)));
-    const label = words.impossible(told[wrong]);
-    const impossible = h("mark", { class: "qg-wrong", title: label, "aria-label": label }, told[wrong] ?? "");
-    fill(
-      text,
-      part("begun", 0, begun),
-      " ",
-      part("held", begun, end),
-      wrong === null ? null : [" ", impossible, " "],
-      wrong === null ? null : part("after", wrong + 1, told.length),
-    );
+    const held = [h("span", { class: "qg-begun" }, joined(beginning)), " ", part("held", 0, wrong ?? told.length)];
+    fill(text, held, wrong === null ? [] : [" ", impossible(told[wrong]), " ", part("after", wrong + 1)]);
   }
   return { root, draw };
 }

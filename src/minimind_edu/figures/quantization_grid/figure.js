@@ -1,11 +1,11 @@
-// QuantizationGrid: one row of weights on a grid of few levels, and what a model of such rows still answers.
+// QuantizationGrid: one row of weights on a grid of few levels, and what a model of such rows still answers and writes.
 
 import { WIDE, h, setAttributes, clamp, fmt, slider, choice, optionsFor, namedOptions } from "../../web/kit/kit.js";
 import { announcement, row, setTraits } from "../../web/kit/kit.js";
 import { figure } from "../../web/kit/figure.js";
 import { arrivedInTime, createSource } from "../../web/live/source.js";
 import { createAnswers, createNextWord, createStory } from "./answers.js";
-import { distanceOf, largestValue, roundedRow, roundedTensors } from "./math.js";
+import { divergenceOf, largestValue, roundedRow, roundedTensors } from "./math.js";
 import { createRowPlot } from "./row.js";
 import { quantizationGridWords } from "./words.js";
 
@@ -21,6 +21,7 @@ const PARTS = {
   down_proj: "mlp",
 };
 const STORIES = 3; // with the same beginning
+const FIRST_LETTER = "#".charCodeAt(0); // stands for the first word of the stories
 const BARS = { wide: 5, narrow: 3 }; // words that are told, besides all others
 
 const tensorName = ({ layer, matrix }) => `model.layers.${layer - 1}.${PARTS[matrix]}.${matrix}.weight`;
@@ -72,7 +73,7 @@ function createStoryReader() {
     return models.get(key);
   }
 
-  /** { text, rows: [{ word, before, after }], word: the likeliest before, instead: after, kl, rms }. */
+  /** { text, rows: [{ word, before, after }], word: the likeliest before, instead: after, kl }. */
   function read({ living, ids, tokens, traces }, bits, per) {
     const logits = modelOf(living, bits, per)
       .run(ids)
@@ -83,7 +84,7 @@ function createStoryReader() {
     const rows = order.map((id) => ({ word: living.world.words[id], before: p[id], after: q[id] }));
     const likeliest = (all) => living.world.words[all.indexOf(Math.max(...all))];
     const text = living.world.decode(ids.slice(1)) || tokens[0];
-    return { text, rows, word: likeliest(p), instead: likeliest(q), ...distanceOf(before, logits) };
+    return { text, rows, word: likeliest(p), instead: likeliest(q), kl: divergenceOf(before, logits) };
   }
 
   return (reading, bits, per) => {
@@ -118,8 +119,9 @@ function answersState(model, reading, readStory) {
   const { questions, results } = model.get("exam");
   const [bits, per] = [model.get("bits"), model.get("per")];
   const result = results[per][bits];
-  const right = questions.filter(({ answer }, at) => answer === result.said[at]).length;
-  const shared = { questions, right, said: result.said, size: result.size };
+  const said = questions.map(({ words }, at) => words[result.said[at]]);
+  const right = questions.filter(({ answer }, at) => answer === said[at]).length;
+  const shared = { questions, right, said, size: result.size };
   if (reading) return { ...shared, ...readStory(reading, bits, per), chosen: null, isRead: true };
   const chosen = model.get("question");
   if (chosen === null) return { ...shared, chosen, kl: result.kl };
@@ -136,10 +138,11 @@ function answersState(model, reading, readStory) {
 
 /** The story that is shown, and how many free ones hold. */
 function storyState(model) {
-  const { words, begun, count, results } = model.get("stories");
-  const { holds, stories } = results[model.get("per")][model.get("bits")];
-  const { words: ids, wrong } = stories[model.get("story")];
-  return { words: ids.map((id) => words[id]), begun, wrong, holds, count };
+  const { words, beginning, texts, count, results } = model.get("stories");
+  const { holds, texts: drawn } = results[model.get("per")][model.get("bits")];
+  const [letters, wrong] = texts[drawn[model.get("story")]];
+  const wordsOf = (spelled) => [...spelled].map((letter) => words[letter.charCodeAt(0) - FIRST_LETTER]);
+  return { beginning: wordsOf(beginning), words: wordsOf(letters), wrong, holds, count };
 }
 
 /** So many of the rows, in their order: the answer, and the likeliest before or after. */
