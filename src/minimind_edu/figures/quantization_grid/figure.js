@@ -215,7 +215,7 @@ export default figure({
       story.root.hidden = !isStory;
       next.root.hidden = isStory;
       if (!isStory)
-        next.draw(answered.text, likeliestOf(answered.rows, BARS[isWide ? "wide" : "narrow"]), isWide ? 100 : 60);
+        next.draw(answered.text, likeliestOf(answered.rows, BARS[isWide ? "wide" : "narrow"]), isWide ? 68 : 60);
       status.set(words[rows.status()] ?? "");
       whole.textContent = isStory ? "" : words.whole(answered.text);
       return {
