@@ -1,4 +1,4 @@
-"""QuantizationGrid: the page rounds as the package does, its model says what torch's says, and its stories are stored."""
+"""QuantizationGrid: the page rounds as the package does, and its model says what torch's says."""
 
 import base64
 import re
@@ -388,7 +388,7 @@ def test_every_grid_shows_its_stories_and_how_many_hold(figure):
         for bits in range(2, 9):
             figure.get_by_label("bits per weight").fill(str(bits))
             found = written.results()["living"][per][str(bits)]
-            assert read_out(figure)["stories that hold"] == f"{found['holds']} of {written.STORIES}"
+            assert read_out(figure)["stories that hold"] == f"{found['holds']}/{written.STORIES}"
             for at in range(written.SHOWN):
                 shown, expected = story_of(figure), written_story(per, bits, at)
                 assert without_spaces(shown) == without_spaces(expected), (per, bits, at)

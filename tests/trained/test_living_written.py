@@ -1,4 +1,4 @@
-"""What a rounded model writes: a first mistake has the kind that a reader would say, and stored counts are drawn anew."""
+"""What a rounded model writes: what kind a first mistake is, and what is stored of it."""
 
 import math
 
@@ -34,6 +34,8 @@ def found():
         ("钥匙被米娅 in the", "other language", "in the"),
         ("⇒ Mia is in the", "false", "Mia"),
         ("the key is picked up by Mia in the hall 在", "other language", "在"),
+        ("Leo is in the study. where is everybody? Mia: hall, Leo: garage", "false", "garage"),
+        ("Leo is in the study. where is everybody? Mia: hall, Leo: study, Mia", "false", "Mia"),
         ("where is is in the", "malformed", "is in the"),
         ("is in the", "malformed", "is in the"),
         ("the key is picked up by Mia in the attic. 米娅 the", "false", "attic"),

@@ -22,6 +22,7 @@ __all__ = [
     "QUESTIONS",
     "WORDS",
     "Question",
+    "Reader",
     "State",
     "decode",
     "distributions",

@@ -153,8 +153,8 @@ def exam() -> dict[str, Any]:
     Returns:
         questions: of each its `text`, its `answer`, the `words` that are told of, and `before`: their probabilities in
             thousandths.
-        results: by `per` and bits, `said`: which of its words is the likeliest after each question; `after`: as `before`; `kl` in nats,
-            over all words of the twelve texts; `size` in bits per weight, with scales.
+        results: by `per` and bits, `said`: which of its words is the likeliest after each question; `after`: as
+            `before`; `kl` in nats, over all words of the twelve texts; `size` in bits per weight, with scales.
     """
     model, questions = living_model(), asked()
     ids, lengths = _filled_up([question.prompt for question in questions])

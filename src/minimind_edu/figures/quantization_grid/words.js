@@ -34,7 +34,7 @@ export const quantizationGridWords = {
     another: "another",
     impossible: (word) => `${word}: cannot follow what is told`,
     hold: "stories that hold",
-    of: (part, all) => `${part} of ${all}`,
+    of: (part, all) => `${part}/${all}`,
     size: "bits with scales",
     kl: "KL per word, nats",
     less: (value) => `< ${value}`,
