@@ -1,5 +1,7 @@
 """checks.kv_cache: right answers in other words pass, and the watched loop tells what was fed wrongly."""
 
+from functools import partial
+
 import torch
 from judged_answers import judged
 
@@ -60,14 +62,14 @@ def compares_all_cuts(reader, ids):
             logits.append(out)
         found.append(torch.cat(logits, dim=1))
     whole, _ = reader(ids, None)
-    return all(torch.allclose(logits, whole, atol=1e-6) for logits in found)
+    return all(torch.allclose(logits, whole, atol=1e-3) for logits in found)
 
 
 def compares_two_pieces(reader, ids):
     whole, _ = reader(ids, None)
     first, cache = reader(ids[:, :3], None)
     second, _ = reader(ids[:, 3:], cache)
-    return torch.allclose(torch.cat([first, second], 1), whole)
+    return torch.allclose(torch.cat([first, second], 1), whole, atol=1e-3)
 
 
 def longest_by_trying(config, weights, users, memory, itemsize):
@@ -194,7 +196,10 @@ LOOPS = [
 ]
 
 
-def comparing(cuts=(1, 3), equal=torch.allclose, begins_again=True, part=slice(None)):
+near = partial(torch.allclose, atol=1e-3)
+
+
+def comparing(cuts=(1, 3), equal=near, begins_again=True, part=slice(None)):
     """A test that reads a text whole and cut at these places, with one thing replaced."""
 
     def is_right(reader, ids):
@@ -227,6 +232,7 @@ def compares_likeliest_words(reader, ids):
 
 TESTS = [
     (comparing(equal=torch.equal), "refuses a right reader"),
+    (comparing(equal=torch.allclose), "with atol=1e-3"),
     (lambda reader, ids: reader(ids, None)[0].sum() < 0, "refuses a right reader"),
     (comparing(cuts=()), "hand the cache on"),
     (lambda reader, ids: True, "hand the cache on"),
@@ -269,5 +275,5 @@ def test_the_right_reader_is_the_model():
     logits, cache = module._Reader()(module._TEXT[:, :2])
     rest, cache = module._Reader()(module._TEXT[:, 2:], cache)
     expected = module._tiny_model()(module._TEXT)
-    torch.testing.assert_close(torch.cat([logits, rest], dim=1), expected.logits)
+    torch.testing.assert_close(torch.cat([logits, rest], dim=1), expected.logits, atol=1e-4, rtol=0)
     assert len(cache) == 2 and cache[0][0].shape[1] == 6

@@ -13,7 +13,6 @@ from traitlets import Enum, Float, Int, TraitType
 from minimind_edu.figures import class_of, figure_names
 from minimind_edu.figures.attention_xray import TOKENS
 from minimind_edu.figures.frequency_comb import FORMULAS
-from minimind_edu.figures.guess_ahead import LOOKS, SEEDS
 from minimind_edu.figures.model_map import LEVELS, PARTS, SIDES
 from minimind_edu.figures.pairing_lab import LAYOUTS
 from minimind_edu.figures.sampler import STARTS
@@ -101,7 +100,11 @@ TABLE = {
     ),
     "fixed_divisors": Asked(
         settings=[{"percentile": stop, "apart": apart} for stop in (0, 10, 50, 75, 99) for apart in (False, True)],
-        further=[{"about": "square", "percentile": 10, "proportional": True, "twin": twin} for twin in (False, True)],
+        further=[
+            {"about": "square", "percentile": 10, switch: True, "twin": twin}
+            for switch in ("proportional", "networks_only")
+            for twin in (False, True)
+        ],
         phone=SCROLLED,
         controls=1,
         refused=[({"percentile": 55}, "'percentile' .* expected any of")],
@@ -131,7 +134,6 @@ TABLE = {
     ),
     "frequency_comb": Asked(
         settings=[{"context": 32768, "factor": 64.0, "formula": formula} for formula in FORMULAS],
-        controls=1,
         text=(
             {"formula": "none", "head_dim": 64},
             "FrequencyComb(formula='none', rope_base=1000000.0, head_dim=64, context=2048, factor=16.0)",
@@ -145,9 +147,19 @@ TABLE = {
         text=({"gate": 0.5}, "GateSurface(gate=0.5, value=-1.2, activation='silu', gated=True)"),
     ),
     "guess_ahead": Asked(
-        settings=[{"seed": seed, "step": step} for seed in SEEDS for step in (1, 6, 11, 14, 18, LOOKS)],
+        settings=[{"first": first, "rounds": rounds} for first in ("kitchen", "hall") for rounds in (0, 1, 5000)],
+        further=[
+            {"shows": "draft", "rounds": 20},
+            {"rule": "all", "rounds": 1000},
+            {"second": "?", "third": "where is"},
+        ],
         phone=SCROLLED,
-        text=({"step": 6}, "GuessAhead(step=6, seed=1)"),
+        controls=15,
+        text=(
+            {"first": "hall", "rounds": 20},
+            "GuessAhead(shows='you', first='hall', second='.', third='the', rule='leftovers', rounds=20)",
+        ),
+        refused=[({"first": "tower"}, "'first' .* expected any of"), ({"rounds": 5001}, "not be greater than 5000")],
     ),
     "head_wiring": Asked(
         settings=[{}, {"num_kv_heads": 1}, {"order": "tiled"}, {"as_group_size": True}, {"num_heads": 16}],
@@ -339,6 +351,7 @@ TABLE = {
         further=[
             {"shows": "models", "model": "twin", "silent": "1.4"},
             *({"shows": "words", "reader": reader} for reader in ("4.1", "4.2")),
+            {"shows": "words", "reader": "4.1", "exchanged": True},
         ],
         controls=16,
         text=({"silent": "4.1"}, "WhoWrites(shows='writers', model='living', silent='4.1')"),

@@ -11,8 +11,8 @@ from minimind_edu.figures.fixed_divisors import OWN
 from minimind_edu.trained.living.divisors import PERCENTILES, measured
 
 MATH = "figures/fixed_divisors/math"
-SWITCHES = [*itertools.product((OWN, 10, 50, 60, 75, 90, 99), (False, True), (False, True), (False, True))]
-NAMES = ("percentile", "apart", "proportional", "twin")
+NAMES = ("percentile", "apart", "proportional", "networks_only", "twin")
+SETTINGS = [*itertools.product((OWN, 10, 50, 60, 75, 90, 99), *[(False, True)] * 4)]
 
 READ = """() => ({
     ends: [...document.querySelectorAll(".fd-ends b")].map((b) => b.textContent),
@@ -33,19 +33,23 @@ def number(text: str) -> float:
     return float(parts[0]) * {"million": 1e6, "billion": 1e9}.get(parts[-1], 1)
 
 
-@pytest.mark.parametrize("setting", SWITCHES, ids=lambda setting: "-".join(map(str, setting)))
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: "-".join(map(str, setting)))
 def test_python_and_the_page_take_the_same_run(node, setting):
     traits = dict(zip(NAMES, setting, strict=True))
     told = FixedDivisors(**traits).setting()
     found = node.call(MATH, "runOf", [measured(), traits])
     assert found["run"] == told
     own = measured()["twin" if traits["twin"] else "living"]["own"]
-    first = own["first"][:8] if traits["apart"] or not traits["percentile"] else told["divisors"]
-    others = told.get("divisors", own["others"][:8])
-    assert (found["divisors"]["first"], found["divisors"]["others"]) == (first, others)
+    for norm in range(8):
+        is_fixed = traits["percentile"] and (norm in (1, 3, 5, 7) or not traits["networks_only"])
+        expected = [told["first"][norm], told["others"][norm]]  # measured: the line lies on the bar
+        if is_fixed:
+            number = told["divisors"][norm]
+            expected = [own["first"][norm] if traits["apart"] else number, number]
+        assert [found["divisors"][who][norm] for who in ("first", "others")] == expected
 
 
-@pytest.mark.parametrize("setting", SWITCHES[:: len(SWITCHES) // 14], ids=str)
+@pytest.mark.parametrize("setting", SETTINGS[:: len(SETTINGS) // 14], ids=str)
 def test_each_combination_of_the_switches_shows_its_run(page, setting):
     """The lesson test: bars, lines and numbers are those of the stored run."""
     figure = FixedDivisors(**dict(zip(NAMES, setting, strict=True)))
@@ -60,9 +64,10 @@ def test_each_combination_of_the_switches_shows_its_run(page, setting):
     assert read["bars"] == pytest.approx(bars, abs=1e-3)
     assert read["gone"] == sum(size > 1e5 for size in told["first"] + told["others"])
     assert len([at for at in read["lines"] if at is not None]) == 16
-    apart = setting[1] or setting[0] == OWN
-    pairs = zip(read["lines"][:16:2], read["lines"][1:16:2], strict=True)
-    assert [first != others for first, others in pairs][2:] == [apart] * 6
+    percentile, apart, _, networks_only, _ = setting
+    pairs = zip(read["lines"][4:16:2], read["lines"][5:16:2], strict=True)  # at norm 1 all sizes are alike
+    before_attention, before_networks = (apart or percentile == OWN or only for only in (networks_only, False))
+    assert [first != others for first, others in pairs] == [before_attention, before_networks] * 3
 
 
 def test_a_slider_goes_from_the_own_size_through_every_percentile(page):
@@ -97,9 +102,15 @@ def test_what_it_says_is_what_is_to_be_seen(node, setting, kind):
 
 
 def test_the_title_of_the_square_is_what_was_measured():
+    """Squared, `<s>` runs away, whether attention is handed it or not; in proportion it does not."""
     for model in ("living", "twin"):
         own, rows = (measured()[model][part] for part in ("own", "rows"))
         held = [row["first"][-1] / own["first"][-1] for row in rows if row["proportional"]]
         assert max(held) < 11.5
+        all_eight, networks = (
+            FixedDivisors(percentile=50, networks_only=only, twin=model == "twin").setting() for only in (False, True)
+        )
+        assert min(run["first"][-1] for run in (all_eight, networks)) > 9 * own["first"][-1]
+        assert networks["nats"] < 0.08 * all_eight["nats"]
     worst = max(row["first"][-1] for row in measured()["living"]["rows"])
     assert worst / measured()["living"]["own"]["first"][-1] > 1e9

@@ -219,27 +219,3 @@ def test_no_word_is_cut_off(page, context):
     open_figures(page, FrequencyComb(context=context, factor=64.0))
     unfold(page)
     assert page.eval_on_selector_all(".fc-fig svg text", INSIDE)
-
-
-@pytest.mark.parametrize("width", [738, 328])
-def test_compact_winds_up_the_pairs_with_the_distance(page, width):
-    page.set_viewport_size({"width": width + 16, "height": 740})
-    open_figures(page, FrequencyComb(compact=True))
-    slider = page.get_by_label("distance m − n")
-    shown, periods = [], FrequencyComb().periods()
-    for power, distance in ((0, 1), (math.log10(2048), 2048), (math.log10(32768), 32768)):
-        slider.fill(str(power))
-        done = 48 - FrequencyComb().unfinished(distance)
-        assert page.locator(".mm-verdict").inner_text() == f"{done} of 48 pairs have made a full rotation."
-        label = page.get_by_role("img").get_attribute("aria-label")
-        assert label == f"48 rings, one per pair: at distance {distance:,}, {done} are full circles"
-        assert slider.get_attribute("aria-valuetext") == ("1 position" if distance == 1 else f"{distance:,} positions")
-        tips = page.eval_on_selector_all(
-            ".fc-tip", "all => all.map((tip) => [tip.cx, tip.cy].map((n) => n.baseVal.value))"
-        )
-        assert len(tips) == 48
-        for period, (x, y) in zip(periods.tolist(), tips, strict=True):
-            angle = 2 * math.pi * distance / period
-            assert math.cos(math.atan2(-y, x) - angle) == pytest.approx(1, abs=1e-4)
-        shown.append(page.locator(".fc-open").first.get_attribute("d"))
-    assert len(set(shown)) == 3

@@ -61,9 +61,9 @@ def test_every_set_that_is_tried_says_what_the_model_says(node, story):
 
 
 READ = """() => ({
-    said: document.querySelector(".sx-said").innerText.trim(),
+    said: document.querySelector(".mm-next-word").innerText.trim(),
     verdict: document.querySelector(".mm-verdict").innerText,
-    bars: [...document.querySelectorAll(".sx-bar .mm-bar-number")].map((bar) => bar.innerText) })"""
+    bars: [...document.querySelectorAll(".mm-word-bar .mm-bar-number")].map((bar) => bar.innerText) })"""
 
 
 def said(page, sentence: str) -> dict:

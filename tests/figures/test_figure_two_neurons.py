@@ -72,7 +72,7 @@ def test_the_count_of_places_is_that_of_the_model(node):
 
 
 READ = """() => ({
-    said: document.querySelector(".tn-said").innerText.split("\\n")[0].trim(),
+    said: document.querySelector(".mm-next-word").innerText.split("\\n")[0].trim(),
     verdict: document.querySelector(".tn-verdict").innerText })"""
 
 

@@ -114,16 +114,27 @@ def test_the_other_model_is_one_press_away(page):
     assert "lead is −2.34: 11.96 less. Next word: kitchen" in page.locator(".ww-verdict").inner_text()
 
 
+def test_exchanged_each_head_reads_the_other_room():
+    for head, most in {"4.1": (11, 13), "4.2": (13, 3)}.items():
+        reads = [STORED["readers"][how][head]["weights"] for how in ("as it is", "exchanged")]
+        assert tuple(max(range(len(one)), key=one.__getitem__) for one in reads) == most
+        assert STORED["readers"]["as it is"][head]["lead"] > 0 > STORED["readers"]["exchanged"][head]["lead"]
+
+
+@pytest.mark.parametrize("how", STORED["readers"])
 @pytest.mark.parametrize("reader", ["4.2", "4.1"])
-def test_a_head_shows_what_it_reads_and_adds(page, reader):
+def test_a_head_shows_what_it_reads_and_adds(page, reader, how):
     open_figures(page, WhoWrites(shows="words"))
     page.locator(".mm-choice label", has_text=reader).click()
+    if how == "exchanged":
+        page.get_by_label("exchange what 1.3 wrote at the two rooms").check()
     settle(page)
-    of = STORED["readers"][reader]
+    of = STORED["readers"][how][reader]
     below = page.locator(".ww-word .ww-weight").all_inner_texts()
     assert below == [f"{weight:.2f}" if weight >= 0.05 else "" for weight in of["weights"][1:]]
     read = page.evaluate(READ)
     assert [numbers(one)[0] for one in read["values"]] == pytest.approx(of["writes"], abs=0.0051)
     assert numbers(read["lead"]) == pytest.approx([of["lead"]], abs=0.0051)
-    assert f"Head {reader} adds {of['lead']:.2f}" in page.locator(".ww-verdict").inner_text()
+    assert numbers(page.locator(".ww-verdict").inner_text())[1] == pytest.approx(of["lead"], abs=0.0051)
+    assert page.locator(".ww-ghost").first.is_visible() == (how == "exchanged")
     assert not page.locator(".ww-said").is_visible()

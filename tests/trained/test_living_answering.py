@@ -42,17 +42,32 @@ def test_silenced_heads_are_those_of_the_model_and_come_back(model, asked):
 
 @LANGUAGES
 def test_stories_are_the_worlds_and_their_answers_its_only_ones(language):
-    for asked in answering.FORMS:
-        told = answering.stories(20, language, asked)
+    for asked, who in itertools.product(answering.FORMS, ("stays", "goes")):
+        told = answering.stories(20, language, asked, who=who)
         assert told.ids.shape == (20, 19)
-        for ids, place, new in zip(*told, strict=True):
+        for ids, place, other in zip(*told, strict=True):
             chances = world.next_word_distribution(ids.numpy())
-            assert chances[place] == 1 and place != new
+            assert chances[place] == 1 and place != other
         spots = {"place": answering.PLACE, "left": answering.LEFT, "new": answering.NEW}
+        own, others = ("place", "new") if who == "stays" else ("new", "place")
         if asked == language:
-            assert (told.ids[:, spots["place"]] == told.place).all() and (told.ids[:, spots["new"]] == told.new).all()
+            assert (told.ids[:, spots[own]] == told.place).all() and (told.ids[:, spots[others]] == told.other).all()
         assert (told.ids[:, answering.LEFT] == told.ids[:, answering.LEFT_AGAIN]).all()
         assert (told.ids[:, answering.GOES] != told.ids[:, answering.STAYS]).all()
+
+
+def test_who_is_asked_for_stays_or_goes():
+    with pytest.raises(ValueError, match="who must be 'stays' or 'goes', got 'left'"):
+        answering.stories(1, who="left")
+
+
+@LANGUAGES
+def test_stories_with_exchanged_names_are_the_worlds_and_ask_for_the_other(language):
+    told = answering.stories(20, language)
+    for ids, place in zip(answering.renamed(told.ids), told.place, strict=True):
+        assert world.next_word_distribution(ids.numpy())[place] == 1  # the other one stays there now
+    assert (answering.renamed(answering.renamed(told.ids)) == told.ids).all()
+    assert (answering.renamed(told.ids)[:, answering.STAYS] == told.ids[:, answering.GOES]).all()
 
 
 @MODELS
@@ -104,11 +119,39 @@ def test_every_set_is_what_the_model_says_with_these_heads_silenced(model, asked
 
 @MODELS
 @LANGUAGES
-def test_what_one_head_wrote_at_two_places_decides_whose_they_are(name, language):
-    some, told = living_model(name), answering.stories(200, language)
-    exchange = answering.exchanged(answering.PLACE, answering.NEW)
-    with answering.rewritten(some, answering.WHOSE[name], exchange):
-        assert answering.shares(some, told) == (0, 1)
+def test_one_head_alone_writes_whose_two_places_are(name, language):
+    """Given what it writes there when the two have each other's names, the model answers with the other's place."""
+    some, told = living_model(name), answering.stories(100, language)
+    changed = {}
+    for head in answering.ALL:
+        there = answering.mixed(some, head, answering.renamed(told.ids))
+        with answering.rewritten(some, head, answering.given(there, [answering.PLACE, answering.NEW])):
+            right, other = answering.shares(some, told)
+        if right < 1:
+            changed[head] = right, other
+    assert changed == {answering.WHOSE[name]: (0, 1)}
+
+
+@MODELS
+@LANGUAGES
+def test_two_places_exchanged_move_the_answer_for_more_than_one_head(name, language):
+    """Why the lesson exchanges names and not places: a head that writes no name is not spared by this."""
+    some, told = living_model(name), answering.stories(100, language)
+    spots = [answering.PLACE, answering.NEW]
+    for head in (answering.WHOSE[name], "1.2"):
+        change = answering.given(answering.mixed(some, head, told.ids), spots, spots[::-1])
+        with answering.rewritten(some, head, change):
+            assert answering.shares(some, told)[1] > 0.3, head
+
+
+@MODELS
+@LANGUAGES
+def test_for_who_goes_one_head_more_is_needed(name, language):
+    some, told = living_model(name), answering.stories(200, language, who="goes")
+    assert answering.shares(some, told)[0] == 1
+    for more, least, most in (((), 0.4, 0.85), (("3.3",), 0.97, 1)):
+        with answering.silenced(some, *answering.but(*answering.NEEDED[name], *more)):
+            assert least < answering.shares(some, told)[0] <= most
 
 
 @MODELS
@@ -117,8 +160,8 @@ def test_one_head_of_the_last_word_decides_the_language(name):
     both = {asked: answering.stories(200, "en", asked) for asked in answering.FORMS}
     for one, other in itertools.permutations(both):
         for head in answering.ALL:
-            given = answering.mixed(some, head, both[other].ids)
-            with answering.rewritten(some, head, answering.ending(given)):
+            there = answering.mixed(some, head, both[other].ids)
+            with answering.rewritten(some, head, answering.given(there, [-1])):
                 right = answering.shares(some, both[one])[0]
                 in_the_other = answering.shares(some, both[other]._replace(ids=both[one].ids))[0]
             assert (right, in_the_other) == ((0, 1) if head == answering.LANGUAGE[name] else (1, 0)), head
@@ -140,7 +183,7 @@ def test_what_is_rewritten_alike_changes_nothing(model, asked):
 def test_query_keys_and_values_give_what_a_head_mixes_last(name, asked):
     some = living_model(name)
     for head in ("1.1", "2.3", "3.4", "4.2"):
-        q, k, v = answering.query_keys_values(some, head, asked)
+        q, k, v = heads.query_keys_values(some, *answering.at(head), asked)
         weights = (k @ q / len(q) ** 0.5).softmax(-1)
         torch.testing.assert_close(weights @ v, answering.mixed(some, head, asked)[0, -1])
 

@@ -32,6 +32,17 @@ def test_the_models_know_all_answers(asked, name):
     assert right_answers(living_model(name), "none", asked) == len(asked)
 
 
+WALK = EARLIER + " Leo is in the attic. Mia is in the garden. Tom goes from the hall to the kitchen."
+
+
+@pytest.mark.parametrize("name", ["living", "twin"])
+def test_the_more_a_stale_cache_holds_the_more_is_wrong(asked, name):
+    story = world.decode(world.stories(1, 96, seed=5)[0])
+    right = [right_answers(living_model(name), "stale", asked, earlier=held) for held in (EARLIER, WALK, story)]
+    assert len(asked) > right[0] > right[1] > right[2]
+    assert right_answers(living_model(name), "stale", asked) == right[0]
+
+
 def test_whoever_names_the_last_place_is_often_wrong():
     mia, zh = "<s> Mia is in the hall. Tom is in the attic. ", "<s> 米娅在大厅。汤姆在阁楼。"
     told = [

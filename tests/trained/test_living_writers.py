@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from minimind_edu import world
-from minimind_edu.trained.living import STORED, heads, living_model, writers
-from minimind_edu.world.words import IDS
+from minimind_edu.trained.living import STORED, answering, heads, living_model, writers
+from minimind_edu.world.words import IDS, PLACES, TWIN
 
 HEADS = [(layer, head) for layer in range(4) for head in range(4)]
 ROOMS = IDS[writers.NEW], IDS[writers.OLD]
@@ -56,13 +56,52 @@ def test_the_five_writers_are_all_there_are(model, name):
     assert rows["network 4"] == [writers.row_of(model, (3, 4))]
 
 
-def test_stories_name_the_new_room_and_the_old_one():
-    ids, new, old = writers.stories(20)
-    for words, there, before in zip(ids.tolist(), new.tolist(), old.tolist(), strict=True):
-        told = [world.WORDS[one] for one in words]
-        assert told[told.index("goes from the") + 1] == world.WORDS[before] == told[3]
-        assert told[told.index("to the") + 1] == world.WORDS[there]
-        assert told[1] == told[-3]
+@pytest.mark.parametrize("language", writers.FORMS)
+def test_stories_name_the_new_room_and_the_old_one(language):
+    ids, new, old = writers.stories(20, writers.FORMS[language], language=language)
+    for words, there, before in zip(ids, new, old, strict=True):
+        assert words[writers.LEFT] == before == words[3] and words[writers.REACHED] == there
+        assert [int(words[spot - 1]) for spot in (writers.LEFT, writers.REACHED)] == [
+            IDS[told] + TWIN * (language == "zh") for told in ("goes from the", "to the")
+        ]
+        assert world.next_word_distribution(words.numpy())[there] == 1
+
+
+# which head tells the room that was left from the one that was reached, of each model in each language
+TELLS = {("living", "en"): writers.TELLS, ("living", "zh"): "1.1", ("twin", "en"): "1.4", ("twin", "zh"): "1.4"}
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("language", writers.FORMS)
+def test_one_head_tells_left_from_reached_and_names_no_room(model, name, language):
+    """What a head wrote at both rooms in another story: as it was, nothing is lost; exchanged, all go back."""
+    told, new, old = writers.stories(60, writers.FORMS[language], language=language)
+    spots = [writers.LEFT, writers.REACHED]
+    both = {}
+    for head in answering.ALL:
+        others = answering.mixed(model, head, told).roll(1, 0)
+        right = []
+        for taken in (spots, spots[::-1]):
+            with answering.rewritten(model, head, answering.given(others, spots, taken)):
+                logits = model(told).logits[:, -1]
+            at = torch.arange(60)
+            right.append(float((logits[at, new] > logits[at, old]).double().mean()))
+        both[head] = tuple(right)
+    assert [head for head, right in both.items() if right == (1, 0)] == [TELLS[name, language]]
+
+
+@torch.no_grad()
+def test_the_head_that_crosses_out_writes_against_any_room_that_it_reads(model, name):
+    """Of the eight rooms it lowers the one that it reads most, wherever it stands."""
+    rooms = torch.tensor([IDS[room] for room in PLACES[0]])
+    told, _, _ = writers.stories(30)
+    for ids in told:
+        for place in (3, 7, writers.LEFT, writers.REACHED):
+            _, _, values = heads.query_keys_values(model, *writers.CROSSES[name], ids[None])
+            layer, own = writers.CROSSES[name]
+            columns = heads.block(model, layer).self_attn.o_proj.weight.unflatten(1, (4, -1))[:, own]
+            logits = model.lm_head(model.model.norm.weight * (columns @ values[place]))
+            assert rooms[logits[rooms].argmin()] == ids[place]
 
 
 @torch.no_grad()
@@ -87,6 +126,18 @@ def test_every_stored_setting_is_a_run_without_that_head(model, name, story):
         assert sum(state["writes"]) == pytest.approx(state["lead"], abs=5e-4)
         assert state["word"] == world.WORDS[int(logits.argmax())]
         assert state["share"] == pytest.approx(float(logits.softmax(-1).max()), abs=1e-4)
+
+
+@torch.no_grad()
+def test_what_heads_read_when_two_writings_are_exchanged_is_stored_as_the_model_reads(story):
+    model, spots = living_model().double(), [writers.LEFT, writers.REACHED]
+    told = answering.mixed(model, writers.TELLS, story)
+    with answering.rewritten(model, writers.TELLS, answering.given(told, spots, spots[::-1])):
+        weights = heads.attention_weights(model, story)
+    for name, read in writers.measured()["readers"]["exchanged"].items():
+        layer, head = answering.at(name)
+        assert read["weights"] == pytest.approx(weights[layer, head, -1].tolist(), abs=1e-4)
+        assert sum(read["writes"]) == pytest.approx(read["lead"], abs=5e-4)
 
 
 def test_the_head_that_crosses_out_costs_more_than_it_wrote_in_all_stories(model, name):

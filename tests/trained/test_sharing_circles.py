@@ -58,11 +58,14 @@ def test_a_setting_trains_as_it_says(monkeypatch):
     monkeypatch.setattr(circles, "trained", lambda *given: told.append(given) or new_reader(given[0], 0, given[4]))
     assert "keys" in circles.training(DRAWN, 4, 2)
     assert "keys" not in circles.training("two values", 3, 1)
-    circles.training("half the rate", 2, 0)
+    shares_of = circles.training("half the rate", 2, 0)["right"]
+    assert shares_of == sorted(shares_of, reverse=True) and len(shares_of) == PROPERTIES
+    circles.training("sixteen values, four times the steps", 4, 1)
     assert told == [
         (Variant(1, 1, 4), 2, 8_000, 1e-2, 8, 6),
         (Variant(1, 1, 3), 1, 2_000, 1e-2, 2, 2),
         (Variant(1, 1, 2), 0, 8_000, 5e-3, 8, 6),
+        (Variant(1, 1, 4), 1, 8_000, 1e-2, 16, 6),
     ]
 
 
@@ -131,6 +134,18 @@ def test_with_two_values_one_channel_is_enough_for_one_question():
         for one in starts:
             assert all(share == 100 for share in one[: min(width, PROPERTIES)]), (width, one)
     assert [one[1] for one in shares("two values")[1]] == [63, 100]  # where it is not the limit
+
+
+def test_the_more_values_a_question_has_the_more_channels_it_takes():
+    """Four channels answer three questions of three values, mostly, two of eight, and one of sixteen."""
+    three = [*shares("three values")[4], *shares("three values, two people")[4]]
+    assert all(one[1] >= ANSWERED and one[2] >= 75 and one[3] <= 50 for one in three)
+    assert sum(one[2] >= ANSWERED for one in three) == 3
+    for name in ("sixteen values", "sixteen values, four times the steps"):
+        assert all(one[0] >= ANSWERED and one[1] <= 57 for one in shares(name)[4])
+    for width, count in {2: 0, 6: 2, 8: 3}.items():
+        for one in shares("sixteen values")[width]:
+            assert sum(share >= ANSWERED for share in one) == count and max(one[count:]) <= GUESSED
 
 
 def test_drawn_keys_stand_on_circles_where_a_question_is_answered_and_in_one_place_elsewhere():

@@ -3,7 +3,8 @@
 from browser import ALIVE, FAILED, FALLBACK, Watch, serve, static_page
 from figure_examples import CHOICE, Probe
 
-from minimind_edu.figures import Quiz
+from minimind_edu.figures import KeyCircles, Quiz
+from minimind_edu.web import host
 
 BROKEN = """
 export default { render({ el }) { el.append("half a figure"); throw new Error("broken"); } };
@@ -64,6 +65,17 @@ def test_host_model_is_heard_as_in_anywidget(page):
         "name": "last",
         "values": [1],
     }
+
+
+def test_a_figure_is_set_from_outside_and_goes_back_to_how_the_page_has_it(page):
+    serve(page, static_page(KeyCircles(width=6)))
+    page.wait_for_selector(ALIVE)
+    figure = page.locator("[data-figure]")
+    ask = f"(figure, detail) => figure.dispatchEvent(new CustomEvent('{host.SET}', {{ detail }}))"
+    says = page.locator(".mm-verdict")
+    for detail, width in (({"width": 2}, 2), ({"width": 5, "stored": {}}, 2), (None, 6)):  # nobody trained five
+        figure.evaluate(ask, detail)
+        assert says.inner_text().startswith(f"{width} channels: {width // 2} of 4")
 
 
 def test_figures_of_one_kind_share_a_page_without_sharing_answers(page):

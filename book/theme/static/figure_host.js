@@ -117,6 +117,7 @@ function mountFigures(names) {
     const still = figure.querySelector(`:scope > .${stillClass}`);
     try {
       const state = stateOf(figure);
+      const start = { ...state };
       const tell = (key, value) =>
         figure.dispatchEvent(new CustomEvent(names.changed, { bubbles: true, detail: { key, value } }));
       const model = createModel(state, tell);
@@ -130,7 +131,8 @@ function mountFigures(names) {
       fold(figure);
       const { limits } = window[modules][figure.dataset.figure];
       figure.addEventListener(names.asked, (event) => {
-        for (const [key, value] of Object.entries(event.detail))
+        for (const [key, value] of Object.entries(event.detail ?? start))
+          // nothing is asked for: as the page has it
           if (Object.hasOwn(limits, key) && allows(limits[key], value, state[key])) model.set(key, value);
       });
       figure.dataset.state = names.alive;

@@ -301,16 +301,10 @@
   const page = location.pathname.split("/").slice(-2).join("/");
   const isSmall = (value) => JSON.stringify(value).length < 200;
   const states = parsed(kept.read("figures"), {}); // page#figure -> what the reader has changed
-  const startOf = new Map(); // figure -> its state as the page has it
-  const stateOf = (figure) => {
-    const script = figure.querySelector(":scope > script");
-    const like = document.getElementById(script.dataset.like); // a figure that has the rest
-    return { ...(like ? stateOf(like) : {}), ...JSON.parse(script.textContent) };
-  };
   const figures = all(".minimind-figure[data-figure][id]");
   const place = (figure) => `${page}#${figure.id}`;
 
-  // Addresses and stores may hold anything: the host leaves out what the figure does not take.
+  // Addresses and stores may hold anything: the host leaves out what the figure does not take. Null is its start.
   const tell = (figure, detail) => figure.dispatchEvent(new CustomEvent(SET, { detail }));
   function whenAlive(figure, act) {
     if (figure.dataset.state) return act();
@@ -344,7 +338,7 @@
       setTimeout(() => (button.textContent = words.share), 1500);
     });
     add(words.reset, () => {
-      tell(figure, startOf.get(figure));
+      tell(figure, null);
       delete states[place(figure)];
       kept.write("figures", JSON.stringify(states));
       bar.remove();
@@ -362,7 +356,6 @@
   }
 
   figures.forEach((figure) => {
-    startOf.set(figure, stateOf(figure));
     figure.addEventListener(CHANGED, (event) => remember(figure, event.detail.key, event.detail.value));
     if (states[place(figure)]) whenAlive(figure, () => (tell(figure, states[place(figure)]), offerSharing(figure)));
   });

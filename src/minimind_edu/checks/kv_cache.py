@@ -278,7 +278,7 @@ check_cached_generate = Exercise(
 class _Reader:
     """The tiny model, written out with a cache: `reader(ids, cache)` gives logits and cache; right, or with a bug.
 
-    Its logits are off by a billionth that depends on the call's length, as sums in another order would be.
+    Its logits are off by a hundred-thousandth that depends on the call's length, as float32's sums in another order.
     """
 
     def __init__(self, bug: str = "none"):
@@ -293,8 +293,8 @@ class _Reader:
         bug = self.bug if self.bug in BUGS else "none"
         logits, pairs = read(_tiny_model(), ids, past, bug)
         self.left = self.left or pairs
-        error = 0.01 if self.bug == "near" and length else 1e-9 * ids.shape[1]  # 1 %: the likeliest word stays the same
-        return logits * (1 + error), pairs
+        error = 0.01 if self.bug == "near" and length else 0.0  # 1 %: the likeliest word stays the same
+        return logits * (1 + error) + 1e-5 * ids.shape[1], pairs
 
 
 _TEXT = torch.tensor([[5, 17, 30, 9, 22, 3]])
@@ -309,7 +309,7 @@ def _is_right(reader: Attempt, ids: Tensor) -> bool:
     whole, _ = reader(ids, None)
     first, cache = reader(ids[:, :3], None)
     second, _ = reader(ids[:, 3:], cache)
-    return torch.allclose(torch.cat([first, second], dim=1), whole)
+    return torch.allclose(torch.cat([first, second], dim=1), whole, atol=1e-3)
 
 
 check_cache_test = Exercise(
@@ -321,7 +321,7 @@ check_cache_test = Exercise(
             _judges(
                 "none",
                 "your test refuses a right reader: compare the joined logits of all pieces with those of one call, and "
-                "only up to rounding, torch.allclose",
+                "only up to the rounding of float32, torch.allclose with atol=1e-3",
             ),
         ),
         Property(

@@ -54,6 +54,20 @@ def place(parser: argparse.ArgumentParser, into: Path | None, stored: Path, whol
     return target
 
 
+def steps_and_place(description: str | None, stored: Path) -> tuple[int | None, Path]:
+    """What a program that trains is told: `--steps`, None for a whole run, and where to write, as `place` says.
+
+    Args:
+        description: of the program, for its `--help`.
+        stored: the book's own folder or file, which a run with `--steps` may not replace.
+    """
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--steps", type=whole_number(1))
+    add_into(parser)
+    given = parser.parse_args()
+    return given.steps, place(parser, given.into, stored, whole=given.steps is None)
+
+
 def write(text: str, path: Path) -> None:
     """Write a text file, as `replacing` does."""
     with replacing(path) as partial:

@@ -30,7 +30,9 @@ PARTS = {  # of a figure's styles that others have, too
     "inside": ("stage/style", "stage/link"),
     "minimind_live": ("stage/style", "stage/link", "stage/road"),
     "guess_first": ("stage/link", "stage/road"),
-} | dict.fromkeys(("cache_stepper", "mixture_walk", "square_to_row"), ("kit/transport",))
+    **dict.fromkeys(("cache_stepper", "mixture_walk", "square_to_row"), ("kit/transport",)),
+    **dict.fromkeys(("sixteen_heads", "two_neurons"), ("kit/story",)),
+}
 _DIGITS = 6  # significant digits of a number on a page: more than any reader sees, fewer than machines disagree about
 
 _short = reprlib.Repr()

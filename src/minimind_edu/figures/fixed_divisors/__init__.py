@@ -7,7 +7,7 @@ from typing import Any
 
 from traitlets import Bool, Dict, Enum, default
 
-from minimind_edu.trained.living.divisors import PERCENTILES, measured
+from minimind_edu.trained.living.divisors import PERCENTILES, SWITCHES, measured
 from minimind_edu.web.base import Figure
 
 OWN = 0  # the stop of the slider at which each norm divides by the size of what it reads
@@ -21,32 +21,35 @@ class FixedDivisors(Figure):
         percentile: of the sizes that a norm usually meets, one of `PERCENTILES`; 0: each vector's own size.
         apart: whether `<s>` has a number of its own, the size that it always has.
         proportional: whether the networks answer in proportion to what they read; trained ones answer with the square.
+        networks_only: whether only norms before networks divide by fixed numbers, and those before attention measure.
         twin: whether the model is the twin.
 
     Raises:
         TraitError: for another value.
     """
 
-    _repr_traits = ("about", "percentile", "apart", "proportional", "twin")
+    _repr_traits = ("about", "percentile", *SWITCHES, "twin")
 
     about = Enum(("number", "square"), default_value="number").tag(sync=True)
     percentile = Enum((OWN, *PERCENTILES), default_value=OWN).tag(sync=True)
     apart = Bool(False).tag(sync=True)
     proportional = Bool(False).tag(sync=True)
+    networks_only = Bool(False).tag(sync=True)
     twin = Bool(False).tag(sync=True)
     stored = Dict(read_only=True).tag(sync=True)
 
     @default("stored")
     def _stored(self) -> dict[str, Any]:
-        return measured()
+        return {name: {part: found[part] for part in ("own", "rows")} for name, found in measured().items()}
 
     def setting(self) -> dict[str, Any]:
         """The stored run of this setting: nats, and at each norm the size of `<s>` and the median of the others."""
         model = self.stored["twin" if self.twin else "living"]
         if self.percentile == OWN:
             return model["own"]
-        wanted = self.percentile, self.apart, self.proportional
-        return next(row for row in model["rows"] if (row["percentile"], row["apart"], row["proportional"]) == wanted)
+        names = ("percentile", *SWITCHES)
+        wanted = [getattr(self, name) for name in names]
+        return next(row for row in model["rows"] if [row[name] for name in names] == wanted)
 
     def _summary(self) -> tuple[str, list[tuple[str, str]]]:
         found = self.setting()

@@ -6,8 +6,8 @@ import { linear, levels } from "../../web/kit/chart.js";
 import { CEILING, FLOOR, heightOf, kindOf, runOf, toDigits } from "./math.js";
 import { fixedDivisorsWords } from "./words.js";
 
-const TRAITS = ["percentile", "apart", "proportional", "twin"];
-const SWITCHES = { number: ["apart", "twin"], square: ["proportional", "twin"] };
+const TRAITS = ["percentile", "apart", "proportional", "networks_only", "twin"];
+const SWITCHES = { number: ["apart", "twin"], square: ["proportional", "networks_only", "twin"] };
 const WHO = ["first", "others"];
 const TICKS = [1, 100, 10_000];
 const WIDEST = 720; // pixels

@@ -5,14 +5,16 @@ export const CEILING = 1e5;
 const MANY = 4; // times as large as in the trained model: a vector runs away
 const LITTLE = 0.6; // of the size in the trained model: little has been added
 
+const SETTING = ["percentile", "apart", "proportional", "networks_only"];
+
 // The run of a setting, and of its model as it was trained: { nats, first, others, divisors }, the last for `<s>` and
-// for the other words.
-export function runOf(stored, { percentile, apart, proportional, twin }) {
+// for the other words; a norm that measures divides by the size that it meets.
+export function runOf(stored, { twin, ...setting }) {
   const { own, rows } = stored[twin ? "twin" : "living"];
-  const isIt = (row) => row.percentile === percentile && row.apart === apart && row.proportional === proportional;
-  const run = percentile ? rows.find(isIt) : own;
-  const others = percentile ? run.divisors : own.others.slice(0, -1);
-  const first = percentile && !apart ? others : own.first.slice(0, -1);
+  const run = setting.percentile ? rows.find((row) => SETTING.every((name) => row[name] === setting[name])) : own;
+  const isFixed = (norm) => setting.percentile && (norm % 2 === 1 || !setting.networks_only);
+  const others = own.others.slice(0, -1).map((_, norm) => (isFixed(norm) ? run.divisors : run.others)[norm]);
+  const first = others.map((by, norm) => (isFixed(norm) ? (setting.apart ? own.first[norm] : by) : run.first[norm]));
   return { run, own, divisors: { first, others } };
 }
 

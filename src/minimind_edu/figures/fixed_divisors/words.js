@@ -5,7 +5,7 @@ export const fixedDivisorsWords = {
     titleCompact: "Which fixed number can take the place of the measured size?",
     titles: {
       number: "Too small a number, and the stream runs away. Too large, and little is added.",
-      square: "In proportion, <s> ends at most 11 times as large. Squared, a billion times.",
+      square: "Networks make sizes wrong, and attention hands them on.",
     },
     captions: {
       number:
@@ -17,6 +17,7 @@ export const fixedDivisorsWords = {
     stop: (percentile) => (percentile ? `the ${percentile}th percentile` : "the vector's size"),
     apart: "<s> has a number of its own",
     proportional: "networks answer in proportion",
+    networks_only: "norms before attention measure",
     twin: "the twin",
     legend: { first: "<s>", others: "others", divisor: "divisor", own: "as trained" },
     block: (number) => `block ${number}`,

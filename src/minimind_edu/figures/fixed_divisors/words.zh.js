@@ -1,11 +1,11 @@
-// The Chinese words of words.js as of 0bcf3980.
+// The Chinese words of words.js as of ec60ab44.
 
 export const fixedDivisorsWords = {
   zh: {
     titleCompact: "量出来的大小，哪个固定的数能代替？",
     titles: {
       number: "数太小，残差流失控；数太大，加不进多少东西。",
-      square: "按比例回应，<s> 最多大到 11 倍；按平方，十亿倍。",
+      square: "大小是前馈网络弄错的，错是注意力传出去的。",
     },
     captions: {
       number:
@@ -17,6 +17,7 @@ export const fixedDivisorsWords = {
     stop: (percentile) => (percentile ? `第 ${percentile} 百分位数` : "向量自己的大小"),
     apart: "<s> 有自己的数",
     proportional: "网络按比例回应",
+    networks_only: "注意力前面的归一化现量",
     twin: "孪生模型",
     legend: { first: "<s>", others: "其他词", divisor: "除数", own: "原来的大小" },
     block: (number) => `第 ${number} 块`,

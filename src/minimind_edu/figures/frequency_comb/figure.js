@@ -9,7 +9,6 @@ import { figure } from "../../web/kit/figure.js";
 import { linear, lineThrough, across, upright, levels, ticks } from "../../web/kit/chart.js";
 import { ropePeriods, pairScaling, unfinishedPairs, meetsNewAngles, scoreChange } from "./math.js";
 import { createDials } from "./dials.js";
-import { createFan } from "./fan.js";
 import { frequencyCombWords } from "./words.js";
 
 const TRAITS = ["rope_base", "head_dim", "context", "factor", "beta_fast", "beta_slow", "formula"];
@@ -267,13 +266,6 @@ function createControls(model, bound, words) {
   return { formula, others: row(base, context, factor, fast, slow, dim), draw };
 }
 
-/** Compact: some pairs as a fan that opens. */
-function createOpening({ model, words, redraw }) {
-  const fan = createFan(words.fan, redraw);
-  const draw = (width) => fan.draw(ropePeriods(model.get("head_dim"), model.get("rope_base")), Math.round(width));
-  return { ...words.fan, stage: fan.stage, control: fan.control, draw };
-}
-
 function createWhole({ model, words, bound, numbers }) {
   const change = (name, value) => {
     if (model.get(name) !== value) setTraits(model, { [name]: value });
@@ -312,5 +304,5 @@ function createWhole({ model, words, bound, numbers }) {
 export default figure({
   words: frequencyCombWords,
   traits: TRAITS,
-  create: (shell) => (shell.isCompact ? createOpening(shell) : createWhole(shell)),
+  create: createWhole,
 });

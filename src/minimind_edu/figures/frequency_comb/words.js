@@ -48,14 +48,5 @@ export const frequencyCombWords = {
     slowedTimes: (factor) => `slowed ${factor} times`,
     attention: "attention factor (paper)",
     nobody: "none",
-    fan: {
-      title: "Fast pairs go round and round while slow pairs barely move.",
-      distance: "distance m − n",
-      positions: (distance) => (distance === "1" ? "1 position" : `${distance} positions`),
-      done: (done, pairs) => `${done} of ${pairs} pairs have made a full rotation.`,
-      rings: (distance, done, pairs) =>
-        `${pairs} rings, one per pair: at distance ${distance}, ${done} are full circles`,
-      teeth: "one ring and one line per pair, fastest first",
-    },
   },
 };

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 2fd8f614.
+// The Chinese words of words.js as of cef5a0c9.
 
 export const frequencyCombWords = {
   zh: {
@@ -46,13 +46,5 @@ export const frequencyCombWords = {
     slowedTimes: (factor) => `放慢到 1/${factor} 的对`,
     attention: "注意力因子（论文）",
     nobody: "无",
-    fan: {
-      title: "快的维度对转了一圈又一圈，慢的几乎没动。",
-      distance: "距离 m − n",
-      positions: (distance) => `${distance} 个位置`,
-      done: (done, pairs) => `${pairs} 对里有 ${done} 对转满了一圈。`,
-      rings: (distance, done, pairs) => `${pairs} 个圆环，每对一个：距离 ${distance} 时，有 ${done} 个转满了一圈`,
-      teeth: "每对一个环、一条线，最快的在最前",
-    },
   },
 };

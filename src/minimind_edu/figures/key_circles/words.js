@@ -2,7 +2,7 @@
 
 export const keyCirclesWords = {
   en: {
-    title: "Two channels for each thing that can be asked for.",
+    title: "With eight values each: two channels for each thing that can be asked for.",
     titleCompact: "One head holds the keys for four questions. How narrow can it be?",
     titleOfQuery: "On a circle, every value is the furthest one in some direction.",
     caption:

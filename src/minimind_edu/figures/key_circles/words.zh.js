@@ -1,8 +1,8 @@
-// The Chinese words of words.js as of ab5b9462.
+// The Chinese words of words.js as of 759db70a.
 
 export const keyCirclesWords = {
   zh: {
-    title: "能问的东西每多一样，就要多两个通道。",
+    title: "每种属性八个值：能问的东西每多一样，就要多两个通道。",
     titleCompact: "一个头装着四个问题的键。它可以有多窄？",
     titleOfQuery: "在圆上，每个值都有一个方向，朝那边它最远。",
     caption: "每一格：一种属性的八个值学来的键，从散得最开的一面看。下面：答对的名字；六个里猜一个，是 17%。",

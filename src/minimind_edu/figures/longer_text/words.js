@@ -6,7 +6,7 @@ export const longerTextWords = {
     titles: {
       head: "Trained on 96 words, reading 384: how far should its slow pairs be stretched?",
       stretch: "As far as the text needs, and no further.",
-      far: "Leave near words where they are, and nothing is left to pay.",
+      far: "Leave near words where they are, and too much stretch hardly costs.",
     },
     caption:
       "Bars: loss above the least possible, mean of ten draws of 12 stories; the thin line is their spread, dashes " +

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 23ed2936.
+// The Chinese words of words.js as of 071b7993.
 
 export const longerTextWords = {
   zh: {
@@ -6,7 +6,7 @@ export const longerTextWords = {
     titles: {
       head: "训练时 96 个词，现在读 384 个：慢的对该放慢几倍？",
       stretch: "文本要多长就拉多长，不要再多。",
-      far: "近处的词原地不动，就不必再付代价。",
+      far: "近处的词原地不动，拉得太多也几乎无害。",
     },
     caption:
       "柱子：损失比可能的最小值高出多少，是十组故事的平均，每组 12 个；细线是十组之间的波动，虚线是不拉伸时的高度。" +

@@ -26,13 +26,13 @@ const CHAIN = {
 
 /** The story, the answer in its place, and, in the view of the chain, what two heads read. */
 function createStory(glossOf, hasTags) {
-  const root = h("p", { class: "sx-story" });
-  const slot = h("b", { class: "mm-slot sx-said", "data-sym": "logits" });
+  const root = h("p", { class: "mm-story sx-story" });
+  const slot = h("b", { class: "mm-slot mm-next-word", "data-sym": "logits" });
   let [told, words, tags] = [null, [], new Map()];
 
   const wordOf = (text) => {
     const gloss = glossOf(text);
-    return [text, gloss ? h("small", { class: "sx-gloss" }, gloss) : null];
+    return [text, gloss ? h("small", { class: "mm-gloss" }, gloss) : null];
   };
 
   function tell(next, spots) {
@@ -72,7 +72,7 @@ function createStory(glossOf, hasTags) {
 
 /** Bars of the places of the story and of the likeliest other word. */
 function createBars(words, glossOf, isCompact) {
-  const bars = Array.from({ length: isCompact ? 3 : 4 }, () => createBar("sx-bar", ["mm-said"]));
+  const bars = Array.from({ length: isCompact ? 3 : 4 }, () => createBar("mm-word-bar", ["mm-said"]));
   const root = h("div", { class: "sx-bars", "data-sym": "logits" }, bars);
 
   function draw({ names, read }) {

@@ -61,13 +61,13 @@ function ownOf(told) {
 
 /** The story as words, with what the Chinese ones mean, and the place of the next one. */
 function createStory(glossOf) {
-  const root = h("p", { class: "tn-story" });
-  const slot = h("b", { class: "mm-slot tn-said", "data-sym": "logits" });
+  const root = h("p", { class: "mm-story tn-story" });
+  const slot = h("b", { class: "mm-slot mm-next-word", "data-sym": "logits" });
   let shown = "";
 
   const wordOf = (word) => {
     const gloss = glossOf(word);
-    return h("span", { class: "tn-word" }, word, gloss ? h("small", {}, gloss) : null);
+    return h("span", { class: "tn-word" }, word, gloss ? h("small", { class: "mm-gloss" }, gloss) : null);
   };
 
   function draw(s) {
@@ -83,7 +83,7 @@ function createStory(glossOf) {
 
 /** Bars of the words that may follow: the likeliest, or always the same two and the likeliest other one. */
 function createBars(words, glossOf, isCompact) {
-  const bars = Array.from({ length: BARS }, () => createBar("tn-bar", ["mm-said"]));
+  const bars = Array.from({ length: BARS }, () => createBar("mm-word-bar", ["mm-said"]));
   const root = h("div", { class: "tn-bars", "data-sym": "logits" }, bars);
 
   function draw(s) {

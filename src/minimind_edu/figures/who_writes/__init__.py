@@ -6,7 +6,7 @@ the ribbons (math.js).
 
 from typing import Any
 
-from traitlets import Dict, Enum, default
+from traitlets import Bool, Dict, Enum, default
 
 from minimind_edu.trained.living import STORED
 from minimind_edu.trained.living.writers import measured
@@ -25,6 +25,8 @@ class WhoWrites(Figure):
         model: `living` or `twin`.
         silent: the head that adds nothing, `1.1` to `4.4`, or `none`.
         reader: the head whose words are shown, `4.1` or `4.2`.
+        exchanged: whether what head 1.3 wrote at the room that was left and at the one that was reached is exchanged,
+            where words are shown.
 
     Raises:
         TraitError: for another value.
@@ -36,6 +38,7 @@ class WhoWrites(Figure):
     model = Enum(tuple(STORED), default_value="living").tag(sync=True)
     silent = Enum(("none", *HEADS), default_value="none").tag(sync=True)
     reader = Enum(("4.1", "4.2"), default_value="4.2").tag(sync=True)
+    exchanged = Bool(False).tag(sync=True)
     stored = Dict(read_only=True).tag(sync=True)
 
     @default("stored")

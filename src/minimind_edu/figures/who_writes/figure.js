@@ -1,12 +1,12 @@
 // WhoWrites: ribbons from five writers, or five words, into the lead of one place over another.
 
 import { NARROW, h, svg, fill, setAttributes, setText, fmt, choice, namedOptions } from "../../web/kit/kit.js";
-import { optionsFor, setTraits, textAt, setSize } from "../../web/kit/kit.js";
+import { optionsFor, setTraits, textAt, setSize, toggle } from "../../web/kit/kit.js";
 import { figure } from "../../web/kit/figure.js";
 import { rowsOf, ribbonsOf, pathOf } from "./math.js";
 import { whoWritesWords } from "./words.js";
 
-const TRAITS = ["shows", "model", "silent", "reader"];
+const TRAITS = ["shows", "model", "silent", "reader", "exchanged"];
 const WRITERS = 5;
 const NONE = "none";
 const SHOWN = 0.05; // a weight from which its number stands below its word
@@ -14,7 +14,7 @@ const TINT = 40; // percent of color of a word that is read with 1
 const BAR = 7; // width of a writer's bar and of a pile
 const SIZES = {
   broad: { left: 122, right: 84, unit: 6.4, least: 31, gap: 5 },
-  narrow: { left: 97, right: 66, unit: 5, least: 27, gap: 3 },
+  narrow: { left: 110, right: 66, unit: 5, least: 27, gap: 3 },
 };
 const HEADS = [1, 2, 3, 4].flatMap((block) => [1, 2, 3, 4].map((head) => `${block}.${head}`));
 const TONES = ["v", "v", "ffn", "v", "stream"];
@@ -26,11 +26,14 @@ function stateOf(model, words) {
   const [shows, silent, reader] = ["shows", "silent", "reader"].map((name) => model.get(name));
   const stored = model.get("stored");
   if (shows === "words") {
-    const { writes, weights, lead } = stored.readers[reader];
+    const isExchanged = model.get("exchanged");
+    const { writes, weights, lead } = stored.readers[isExchanged ? "exchanged" : "as it is"][reader];
+    const usual = stored.readers["as it is"][reader].writes;
     const names = stored.places.map((place) => words.word(stored.words[place], place));
     names.push(words.rest(stored.words.length - stored.places.length));
-    const all = Object.values(stored.readers).map((one) => one.writes);
-    return { shows, writes, usual: writes, all, names, weights, lead, reader, tones: Array(WRITERS).fill("v"), stored };
+    const all = Object.values(stored.readers).flatMap((heads) => Object.values(heads).map((one) => one.writes));
+    const tones = Array(WRITERS).fill("v");
+    return { shows, writes, usual, all, names, weights, lead, reader, tones, stored, isChanged: isExchanged };
   }
   const of = stored.models[shows === "models" ? model.get("model") : "living"];
   const [state, usual] = [of.states[silent], of.states[NONE]];
@@ -52,6 +55,7 @@ function stateOf(model, words) {
     whole: usual.lead,
     own: of.own[silent],
     silent,
+    isChanged: silent !== NONE,
     tones: TONES,
     stored,
   };
@@ -123,7 +127,7 @@ function createRibbons(words) {
       setAttributes(row.ribbon, { d: pathOf(ribbon, x1, x2) });
       setAttributes(row.bar, { x: left, y: ribbon.from.toFixed(1), height: ribbon.size.toFixed(1) });
       setAttributes(row.ghost, { x: left - 2, y: (middle - usual / 2).toFixed(1), height: usual.toFixed(1) });
-      row.ghost.style.display = s.silent && s.silent !== NONE ? "" : "none";
+      row.ghost.style.display = s.isChanged ? "" : "none";
       setAttributes(row.name, { x: 0, y: middle - 2 });
       setText(row.name, s.names[i]);
       setAttributes(row.value, { x: 0, y: middle + 13 });
@@ -193,7 +197,10 @@ function create({ model, words, isCompact, bound }) {
   const controls = {
     writers: () => switches,
     models: () => [bound(choice, "model", { label: words.model, options: namedOptions(words.models) }), switches],
-    words: () => bound(choice, "reader", { label: words.reader, options: optionsFor(["4.2", "4.1"]) }),
+    words: () => [
+      bound(choice, "reader", { label: words.reader, options: optionsFor(["4.2", "4.1"]) }),
+      bound(toggle, "exchanged", { label: words.exchange(model.get("stored").tells) }),
+    ],
   };
   const stage = h("div", { class: "mm-stage mm-column ww-stage" }, story, ribbons);
 

@@ -12,7 +12,8 @@ export const whoWritesWords = {
     captions: {
       writers: "A ribbon is as thick as what it adds, in logits; dashed: with no head silenced.",
       models: "A ribbon is as thick as what it adds, in logits; dashed: with no head silenced.",
-      words: "Below a word: its attention weight. A ribbon: what the head adds with this word, in logits.",
+      words:
+        "Below a word: its attention weight. A ribbon: what the head adds with this word, in logits; dashed: before the exchange.",
     },
     caption: "",
     more: "More",
@@ -37,6 +38,7 @@ export const whoWritesWords = {
       `Without ${head}, which wrote ${own}, the lead is ${lead}: ${gone} ${isLess ? "less" : "more"}. ` +
       `Next word: ${word}, ${share} %.`,
     reads: ({ head, lead, words }) => `Head ${head} adds ${lead} to the lead. It reads ${words}.`,
+    exchange: (head) => `exchange what ${head} wrote at the two rooms`,
     read: (word, weight) => `${word} with ${weight}`,
     and: (parts) => parts.join(" and "),
   },

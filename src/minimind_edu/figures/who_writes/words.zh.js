@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of d77ee8a6.
+// The Chinese words of words.js as of b0668215.
 
 export const whoWritesWords = {
   zh: {
@@ -12,7 +12,7 @@ export const whoWritesWords = {
     captions: {
       writers: "带子的粗细就是它加了多少，单位是 logit；虚线框：谁都不静音时。",
       models: "带子的粗细就是它加了多少，单位是 logit；虚线框：谁都不静音时。",
-      words: "词下面的数：注意力权重。带子：这个头凭这个词加了多少，单位是 logit。",
+      words: "词下面的数：注意力权重。带子：这个头凭这个词加了多少，单位是 logit；虚线框：互换之前。",
     },
     caption: "",
     more: "更多",
@@ -36,6 +36,7 @@ export const whoWritesWords = {
     without: ({ head, own, lead, gone, isLess, word, share }) =>
       `${head} 号头写了 ${own}；静音它，领先是 ${lead}，${isLess ? "少" : "多"}了 ${gone}。下一个词：${word}，${share} %。`,
     reads: ({ head, lead, words }) => `${head} 号头给领先加了 ${lead}。它读 ${words}。`,
+    exchange: (head) => `互换 ${head} 号头在两个房间写的`,
     read: (word, weight) => `${word}（${weight}）`,
     and: (parts) => parts.join(" 和 "),
   },

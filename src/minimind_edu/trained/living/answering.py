@@ -9,7 +9,7 @@ Heads have the names that readers see: `3.4` is the fourth head of the third blo
 """
 
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from typing import Any, NamedTuple
@@ -23,6 +23,7 @@ from minimind_edu.model.attention import attention
 from minimind_edu.model.masks import causal_mask
 from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.trained.living import CONFIG, heads, living_model
+from minimind_edu.validation import check_choice
 from minimind_edu.world.words import IDS, PEOPLE, PLACES, TWIN
 
 BLOCKS, OF_A_BLOCK = CONFIG.num_hidden_layers, CONFIG.num_attention_heads
@@ -36,7 +37,7 @@ FORMS = {
     "en": "<s> {stays} is in the {place}. {goes} is in the {left}. {goes} goes from the {left} to the {new}. ",
     "zh": "<s> {stays}在{place}。{goes}在{left}。{goes}从{left}去{new}。",
 }
-QUESTIONS = {"en": "where is {stays}? in the", "zh": "{stays}在哪里？在"}
+QUESTIONS = {"en": "where is {who}? in the", "zh": "{who}在哪里？在"}
 STAYS, PLACE, GOES, LEFT, NEW = 1, 3, 5, 7, 13  # positions in both forms: who and where, who goes, from where, to where
 LEFT_AGAIN = 11
 ASKED = {"en": 16, "zh": 15}  # the position of the one who is asked for
@@ -48,7 +49,7 @@ class Told(NamedTuple):
 
     ids: Tensor  # [B, S], each ends where the place is due
     place: Tensor  # [B], of the one who is asked for
-    new: Tensor  # [B], of the one who has gone on
+    other: Tensor  # [B], of the other one
 
 
 def at(name: str) -> tuple[int, int]:
@@ -77,33 +78,48 @@ def but(*names: str) -> tuple[str, ...]:
     return tuple(name for name in ALL if name not in names)
 
 
-def told(language: str, asked: str, **words: str) -> str:
-    """A story in a language, en or zh, and its question in one. Words are English: stays, place, goes, left, new."""
+def told(language: str, asked: str, who: str = "stays", **words: str) -> str:
+    """A story in a language, en or zh, and its question in one, for who `stays` or who `goes`. Words are English:
+    stays, place, goes, left, new."""
     named = {"en": words, "zh": {name: world.WORDS[IDS[word] + TWIN] for name, word in words.items()}}
-    return FORMS[language].format(**named[language]) + QUESTIONS[asked].format(**named[asked])
+    return FORMS[language].format(**named[language]) + QUESTIONS[asked].format(who=named[asked][who])
 
 
-def stories(count: int, language: str = "en", asked: str | None = None, seed: int = 0) -> Told:
-    """Stories with other people and places, told in a language, en or zh, and asked about in the same or another."""
+def stories(count: int, language: str = "en", asked: str | None = None, seed: int = 0, who: str = "stays") -> Told:
+    """Stories with other people and places, told in a language, en or zh, and asked about in the same or another: where
+    is who `stays`, or who `goes`?
+
+    Raises:
+        ValueError: for another `who`.
+    """
+    check_choice("who", who, ("stays", "goes"))
     draw, rows, places, news = random.Random(seed), [], [], []
     asked = asked or language
     for _ in range(count):
         stays, goes = draw.sample(list(PEOPLE[0][:8]), 2)
         place, left, new = draw.sample(list(PLACES[0]), 3)
-        text = told(language, asked, stays=stays, place=place, goes=goes, left=left, new=new)
+        text = told(language, asked, who, stays=stays, place=place, goes=goes, left=left, new=new)
         rows.append(torch.from_numpy(world.encode(text)))
         shift = TWIN * (asked == "zh")
         places.append(IDS[place] + shift)
         news.append(IDS[new] + shift)
-    return Told(torch.stack(rows), torch.tensor(places), torch.tensor(news))
+    ends = places, news
+    right, wrong = ends if who == "stays" else ends[::-1]
+    return Told(torch.stack(rows), torch.tensor(right), torch.tensor(wrong))
+
+
+def renamed(ids: Tensor) -> Tensor:
+    """The same stories, ids [B, S], with the names of the two people exchanged, told and asked in one language."""
+    stays, goes = ids[:, STAYS, None], ids[:, GOES, None]
+    return torch.where(ids == stays, goes, torch.where(ids == goes, stays, ids))
 
 
 @torch.no_grad()
 def shares(model: MiniMindForCausalLM, stories: Told) -> tuple[float, float]:
-    """How often the likeliest word is the right place, and how often the place of the one who has gone on."""
+    """How often the likeliest word is the right place, and how often the place of the other one."""
     device = device_of(model)
     says = model(stories.ids.to(device)).logits[:, -1].argmax(-1).cpu()
-    return (says == stories.place).float().mean().item(), (says == stories.new).float().mean().item()
+    return (says == stories.place).float().mean().item(), (says == stories.other).float().mean().item()
 
 
 @contextmanager
@@ -140,42 +156,25 @@ def mixed(model: MiniMindForCausalLM, name: str, ids: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def query_keys_values(model: MiniMindForCausalLM, name: str, ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """What a head reads with at the last position of a text, ids [1, S]: its query [D], all keys and values [S, D]."""
-    layer, head = at(name)
-    body, length = model.model, ids.shape[1]
-    x, positions = body.embed_tokens(ids), (body.freqs_cos[:length], body.freqs_sin[:length])
-    for index in range(layer):
-        x, _ = heads.block(model, index)(x, positions)
-    block = heads.block(model, layer)
-    q, k, v = block.self_attn.project(block.input_layernorm(x), *positions)
-    own = head // (q.shape[2] // k.shape[2])  # heads share keys and values
-    return q[0, -1, head], k[0, :, own], v[0, :, own]
-
-
-@torch.no_grad()
 def means(model: MiniMindForCausalLM, name: str, ids: Tensor) -> Callable[[Tensor], Tensor]:
     """A change for `rewritten`: every position gets the mean over these texts of what the head mixes there."""
     mean = mixed(model, name, ids).mean(0)
     return lambda x: mean.expand_as(x)
 
 
-def exchanged(one: int, other: int) -> Callable[[Tensor], Tensor]:
-    """A change for `rewritten`: what stands at two positions changes places."""
+def given(mixtures: Tensor, places: Sequence[int], taken: Sequence[int] | None = None) -> Callable[[Tensor], Tensor]:
+    """A change for `rewritten`: these places get what stands in `mixtures`, [B, S, D], at the same or at others.
+
+    Args:
+        mixtures: of `mixed`, from as many texts.
+        places: positions; negative ones count from the end.
+        taken: the positions in `mixtures`, as many; None: the same.
+    """
 
     def change(x: Tensor) -> Tensor:
         x = x.clone()
-        x[:, [one, other]] = x[:, [other, one]]
+        x[:, list(places)] = mixtures[:, list(taken or places)]
         return x
-
-    return change
-
-
-def ending(given: Tensor) -> Callable[[Tensor], Tensor]:
-    """A change for `rewritten`: the last position gets what stands there in `given`, [B, S, D]."""
-
-    def change(x: Tensor) -> Tensor:
-        return torch.cat([x[:, :-1], given[:, -1:]], dim=1)
 
     return change
 

@@ -13,28 +13,35 @@ from minimind_edu.model.broken_caches import read
 from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.world.words import IDS, PLACES, TWIN
 
-EARLIER = "<s> Tom is in the hall."  # what a cache that was not emptied still holds
+EARLIER = "<s> Tom is in the hall."  # what a cache that was not emptied still holds, if nothing else is said
 
 
 @torch.no_grad()
-def right_answers(model: MiniMindForCausalLM, bug: str, asked: Sequence[world.Question], chunk: int = 16) -> int:
-    """To how many questions the first word of the answer is right, the story being read in chunks of so many words.
+def right_answers(
+    model: MiniMindForCausalLM, bug: str, asked: Sequence[world.Question], chunk: int = 16, earlier: str = EARLIER
+) -> int:
+    """To how many questions the first word of the answer is right. Questions of equal length are read together.
 
-    Questions of equal length are read together.
+    Args:
+        model: who is asked.
+        bug: one of `minimind_edu.model.broken_caches.BUGS`.
+        asked: the questions.
+        chunk: so many words of a prompt go into a call.
+        earlier: the text that a "stale" cache still holds.
     """
     of_length = defaultdict(list)
     for question in asked:
         of_length[len(question.prompt)].append(question)
-    return sum(_right(model, bug, group, chunk) for group in of_length.values())
+    return sum(_right(model, bug, group, chunk, earlier) for group in of_length.values())
 
 
-def _right(model: MiniMindForCausalLM, bug: str, group: Sequence[world.Question], chunk: int) -> int:
+def _right(model: MiniMindForCausalLM, bug: str, group: Sequence[world.Question], chunk: int, earlier: str) -> int:
     ids = torch.from_numpy(np.stack([question.prompt for question in group])).to(device_of(model))  # [B, S]
     wanted = torch.tensor([question.answer[0] for question in group], device=ids.device)
     cache, logits = None, ids.new_zeros(0)
     if bug == "stale":
-        earlier: Tensor = torch.from_numpy(world.encode(EARLIER)).to(ids.device)
-        _, cache = read(model, earlier.expand(len(group), -1))
+        before: Tensor = torch.from_numpy(world.encode(earlier)).to(ids.device)
+        _, cache = read(model, before.expand(len(group), -1))
     for piece in ids.split(chunk, dim=1):
         logits, cache = read(model, piece, cache, bug)
     return int((logits[:, -1].argmax(-1) == wanted).sum())

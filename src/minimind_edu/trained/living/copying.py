@@ -9,7 +9,6 @@ models with two blocks as int8 rows, and in `copying.json` how all of them read.
 The heads that do this are called induction heads: Olsson et al. 2022, arXiv 2209.11895.
 """
 
-import argparse
 import dataclasses
 import json
 from collections.abc import Iterator
@@ -108,12 +107,8 @@ def run(seed: int, blocks: int, recipe: Recipe) -> tuple[MiniMindForCausalLM, di
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--steps", type=stored.whole_number(1))
-    stored.add_into(parser)
-    given = parser.parse_args()
-    into = stored.place(parser, given.into, WEIGHTS.parent, whole=given.steps is None)
-    recipe = dataclasses.replace(RECIPE, steps=given.steps or RECIPE.steps)
+    steps, into = stored.steps_and_place(__doc__, WEIGHTS.parent)
+    recipe = dataclasses.replace(RECIPE, steps=steps or RECIPE.steps)
     runs = {blocks: [run(seed, blocks, recipe) for seed in SEEDS] for blocks in (2, 1)}
     save_checkpoint(runs[2][0][0], into / WEIGHTS.name, int8=True)
     results_of = {str(blocks): [result for _, result in of_blocks] for blocks, of_blocks in runs.items()}

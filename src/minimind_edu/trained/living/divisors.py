@@ -3,16 +3,17 @@
 Eight sublayers read the stream, each through a norm, which divides every vector by its own size, the root mean square.
 Here each of the eight divides by one number instead: a percentile of the sizes that it usually meets. What changes is
 that percentile; whether `<s>` has a number of its own (it stands first and reads only itself, so its stream is the same
-vector in every story); and whether networks answer in proportion to what they read, where trained ones answer with the
-square. The last norm, before the head, always divides by the own size. The program takes a minute of one core and
-writes `divisors.json`; `--into FILE` writes somewhere else than where the book looks.
+vector in every story); whether networks answer in proportion to what they read, where trained ones answer with the
+square; and whether the norms before attention go on measuring. The last norm, before the head, always divides by the
+own size. At last the eight numbers are trained, and nothing else is: the best that fixed numbers can do. The program
+takes two minutes of one core and writes `divisors.json`; `--into FILE` writes somewhere else than where the book looks.
 """
 
 import argparse
 import itertools
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
@@ -35,12 +36,16 @@ RESULTS = Path(__file__).parent / "divisors.json"
 
 PERCENTILES = (10, 20, 30, 40, 50, 60, 70, 75, 80, 90, 95, 99)
 STORIES, SEED = 10, 5
+NETWORKS = slice(1, None, 2)  # of the eight norms, those that stand before networks
+STEPS, RATE, PRACTICE, AT_ONCE = 150, 0.1, 64, 8  # of the training of eight numbers; stories, and how many a step
+WEIGHTS_RATE = 1e-3  # where the weights learn, too
+SWITCHES = ("apart", "proportional", "networks_only")
 DIGITS = 4  # significant ones, of what is stored
 
 
-def stories(seed: int = SEED) -> np.ndarray:
-    """The ids [10, 96] of the stories over which is measured."""
-    return world.stories(STORIES, LENGTH, seed=seed)
+def stories(seed: int = SEED, count: int = STORIES) -> np.ndarray:
+    """The ids [count, 96] of the stories over which is measured."""
+    return world.stories(count, LENGTH, seed=seed)
 
 
 def stream_norms(model: MiniMindForCausalLM) -> list[RMSNorm]:
@@ -107,22 +112,29 @@ def fixed(model: MiniMindForCausalLM, by: Tensor, only: slice = slice(None)) -> 
 
 
 @contextmanager
-def in_proportion(model: MiniMindForCausalLM) -> Iterator[None]:
-    """Inside the block each network answers s times an input with s times its answer; a norm makes s 1."""
+def answering(model: MiniMindForCausalLM, power: float) -> Iterator[None]:
+    """Inside the block each network answers s times its usual input with s to this power times its usual answer.
+
+    A norm that measures makes s 1, so only fixed numbers let the power count.
+
+    Args:
+        model: the model.
+        power: at 0 networks answer as if their norms measured, at 1 in proportion, at 2 nearly as they were trained.
+    """
     blocks = [block(model, layer) for layer in range(len(model.model.layers))]
     networks = [cast(FeedForward, one.mlp) for one in blocks]
 
-    def answering(network: FeedForward, gain: Tensor):
+    def scaled(network: FeedForward, gain: Tensor):
         own = network.forward
 
-        def answer(x: Tensor) -> Tensor:
+        def forward(x: Tensor) -> Tensor:
             s = (x / gain).pow(2).mean(-1, keepdim=True).sqrt()
-            return s * own(x / s)
+            return s**power * own(x / s)
 
-        return answer
+        return forward
 
     for network, one in zip(networks, blocks, strict=True):
-        network.forward = answering(network, one.post_attention_layernorm.weight)
+        network.forward = scaled(network, one.post_attention_layernorm.weight)
     try:
         yield
     finally:
@@ -149,28 +161,67 @@ def measure(model: MiniMindForCausalLM, percentiles: Sequence[float] = PERCENTIL
     """All settings of a model in float64.
 
     Returns:
-        own: `ends` with the own sizes. rows: `ends` of each setting, with `percentile`, `apart`, `proportional`, and
-        `divisors`, those of all words but the first.
+        own: `ends` with the own sizes. rows: `ends` of each setting, with `percentile`, `apart`, `proportional`,
+        `networks_only`, and `divisors`, those of all words but the first.
     """
     texts = stories(seed)
     usual = sizes(model, torch.from_numpy(texts))
     rows = []
-    for percentile, apart, proportional in itertools.product(percentiles, (False, True), (False, True)):
-        by = divisors(usual, percentile, apart)
-        setting = {"percentile": percentile, "apart": apart, "proportional": proportional}
-        with fixed(model, by):
-            if proportional:
-                with in_proportion(model):
-                    found = ends(model, texts)
-            else:
-                found = ends(model, texts)
+    for percentile, *switches in itertools.product(percentiles, *[(False, True)] * len(SWITCHES)):
+        setting: dict[str, Any] = {"percentile": percentile} | dict(zip(SWITCHES, switches, strict=True))
+        by = divisors(usual, percentile, setting["apart"])
+        networks = answering(model, 1) if setting["proportional"] else nullcontext()
+        with fixed(model, by, NETWORKS if setting["networks_only"] else slice(None)), networks:
+            found = ends(model, texts)
         rows.append(setting | found | {"divisors": by[:, 1].tolist()})
     return {"own": ends(model, texts), "rows": rows}
 
 
+@torch.enable_grad()
+def train(model: MiniMindForCausalLM, begin: Tensor, steps: int = STEPS, weights: bool = False) -> list[float]:
+    """Numbers, one for each norm from the first on, with which a model comes nearest to the true probabilities.
+
+    Gradient descent (Adam) on their logarithms, over other stories than those of `measure`.
+
+    Args:
+        model: stays as it is, but for its weights where they learn, too.
+        begin: the numbers of the beginning, [norms].
+        steps: how often the numbers are changed.
+        weights: whether all weights of the model learn to live with fixed numbers.
+    """
+    texts = stories(SEED + 1, PRACTICE)
+    exact = torch.from_numpy(np.stack([world.distributions(story) for story in texts])).to(begin)  # [B, S, V]
+    ids, generator = torch.from_numpy(texts).to(begin.device), torch.Generator().manual_seed(0)
+    logs = begin.log().detach().clone().requires_grad_()
+    learning = [*model.requires_grad_(weights).parameters()] if weights else []
+    adam = torch.optim.Adam([{"params": [logs], "lr": RATE}, {"params": learning, "lr": WEIGHTS_RATE}])
+    rates = torch.optim.lr_scheduler.LinearLR(adam, 1, 0.02, steps)
+    for _ in range(steps):
+        some = torch.randperm(PRACTICE, generator=generator)[:AT_ONCE]
+        with fixed(model, logs.exp()[:, None].expand(-1, LENGTH)):
+            loss = -(exact[some] * model(ids[some]).logits.log_softmax(-1)).sum(-1).mean()
+        adam.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_([logs, *learning], 1)
+        adam.step()
+        rates.step()
+    model.requires_grad_(False)
+    return logs.detach().exp().tolist()
+
+
+def trained(name: str) -> dict[str, Any]:
+    """`ends` of a stored model with the `divisors` that `train` finds, beginning at the 75th percentiles."""
+    texts = stories()
+    model = living_model(name).requires_grad_(False)
+    found = train(model, divisors(sizes(model, torch.from_numpy(texts)), 75, apart=False)[:, 0])
+    by = torch.tensor(found, dtype=torch.float64)[:, None].expand(-1, LENGTH)
+    with fixed(model.double(), by):
+        return ends(model, texts) | {"divisors": found}
+
+
 @cache
 def measured() -> dict[str, Any]:
-    """What is stored: `measure` of the living model and of its twin."""
+    """What is stored: `measure` of the living model and of its twin, and as `trained` what `trained` finds."""
     return json.loads(RESULTS.read_text(encoding="utf-8"))
 
 
@@ -187,7 +238,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     stored.add_into(parser)
     into = stored.place(parser, parser.parse_args().into, RESULTS)
-    found = {name: measure(living_model(name).double().requires_grad_(False)) for name in STORED}
+    found = {
+        name: measure(living_model(name).double().requires_grad_(False)) | {"trained": trained(name)} for name in STORED
+    }
     stored.write(json.dumps(_short(found), separators=(",", ":")) + "\n", into)
 
 

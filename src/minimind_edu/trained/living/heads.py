@@ -36,6 +36,28 @@ def silenced(model: MiniMindForCausalLM, layer: int, head: int) -> Iterator[None
 
 
 @torch.no_grad()
+def query_keys_values(
+    model: MiniMindForCausalLM, layer: int, head: int, ids: Tensor, is_rotated: bool = True
+) -> tuple[Tensor, Tensor, Tensor]:
+    """What one head reads with in a text, ids [1, S]: the last word's query [D], and keys and values of all words,
+    [S, D] each.
+
+    Args:
+        is_rotated: whether query and keys are marked with their positions in this block; those before it always do so.
+    """
+    body, length = model.model, ids.shape[1]
+    x, positions = body.embed_tokens(ids), (body.freqs_cos[:length], body.freqs_sin[:length])
+    for index in range(layer):
+        x, _ = block(model, index)(x, positions)
+    reader = block(model, layer)
+    if not is_rotated:
+        positions = torch.ones_like(positions[0]), torch.zeros_like(positions[1])  # cosine and sine of no angle
+    q, k, v = reader.self_attn.project(reader.input_layernorm(x), *positions)
+    own = head // (q.shape[2] // k.shape[2])  # heads share keys and values
+    return q[0, -1, head], k[0, :, own], v[0, :, own]
+
+
+@torch.no_grad()
 def attention_weights(model: MiniMindForCausalLM, ids: Tensor) -> Tensor:
     """The weights [L, H, S, S] with which every head reads a text, ids [1, S]."""
     body = model.model

@@ -18,7 +18,7 @@ from minimind_edu import world
 from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.model.rope import rotate_half
 from minimind_edu.trained.living import heads, living_model
-from minimind_edu.world.words import IDS, OBJECTS, PEOPLE, PLACES
+from minimind_edu.world.words import IDS, OBJECTS, PEOPLE, PLACES, TWIN
 
 Head = tuple[int, int]  # indices of block and head
 
@@ -102,34 +102,30 @@ def reading(model: MiniMindForCausalLM, which: Head, places: Tensor) -> Iterator
 @torch.no_grad()
 def unrotated(model: MiniMindForCausalLM, ids: Tensor, reader: Head = READERS["living"]) -> tuple[Tensor, Tensor]:
     """The last word's query [D] in this head and all its keys [S, D], before any rotation; ids [1, S]."""
-    layer, head = reader
-    body, length = model.model, ids.shape[1]
-    x, positions = body.embed_tokens(ids), (body.freqs_cos[:length], body.freqs_sin[:length])
-    for index in range(layer):
-        x, _ = heads.block(model, index)(x, positions)
-    block = heads.block(model, layer)
-    ones = torch.ones_like(positions[0])  # cosine 1, sine 0: no rotation
-    q, k, _ = block.self_attn.project(block.input_layernorm(x), ones, 0 * ones)
-    shared_by = q.shape[2] // k.shape[2]  # heads that read with one key head
-    return q[0, -1, head], k[0, :, head // shared_by]
+    query, keys, _ = heads.query_keys_values(model, *reader, ids, is_rotated=False)
+    return query, keys
 
 
-def stories(count: int, form: str = FORM, seed: int = 4) -> tuple[Tensor, Tensor, Tensor]:
+def stories(count: int, form: str = FORM, seed: int = 4, language: str = "en") -> tuple[Tensor, Tensor, Tensor]:
     """Stories of one form with other people, rooms and things, all as long: ids [B, S], and of each story the room of
     the one who goes and the other's room, [B] each.
 
-    The form names `{one}`, who goes, `{here}`, `{other}` and `{there}`, and may name `{thing}`, `{things}` and a third
-    room, `{third}`.
+    Args:
+        form: names `{one}`, who goes, `{here}`, `{other}` and `{there}`, and may name `{thing}`, `{things}` and a third
+            room, `{third}`.
+        language: of the form, `en` or `zh`: its people, rooms and things bear their names in it.
     """
     draw, told, own, others = random.Random(seed), [], [], []
     for _ in range(count):
         other, one = draw.sample(list(PEOPLE[0][:8]), 2)
         there, here, third = draw.sample(list(PLACES[0]), 3)
         thing, things = draw.sample(list(OBJECTS[0]), 2)
-        names = {"other": other, "one": one, "there": there, "here": here, "third": third}
-        told.append(torch.from_numpy(world.encode(form.format(**names, thing=thing, things=things))))
-        own.append(IDS[here])
-        others.append(IDS[there])
+        words = {"other": other, "one": one, "there": there, "here": here, "third": third}
+        words |= {"thing": thing, "things": things}
+        ids = {name: IDS[word] + TWIN * (language == "zh") for name, word in words.items()}
+        told.append(torch.from_numpy(world.encode(form.format(**{name: world.WORDS[i] for name, i in ids.items()}))))
+        own.append(ids["here"])
+        others.append(ids["there"])
     return torch.stack(told), torch.tensor(own), torch.tensor(others)
 
 

@@ -13,16 +13,17 @@ import torch
 from torch import Tensor
 
 from minimind_edu import world
-from minimind_edu.model.attention import attention
-from minimind_edu.model.masks import causal_mask
 from minimind_edu.model.model import MiniMindForCausalLM
-from minimind_edu.trained.living import STORED, heads, living_model, moving
-from minimind_edu.world.words import IDS
+from minimind_edu.trained.living import STORED, answering, heads, living_model, moving
+from minimind_edu.world.words import IDS, TWIN
 
-FORM = (
-    "<s> {one} is in the {here}. {other} is in the {there}. {one} goes from the {here} to the {third}. "
-    "where is {one}? in the"
-)
+FORMS = {
+    "en": "<s> {one} is in the {here}. {other} is in the {there}. {one} goes from the {here} to the {third}. "
+    "where is {one}? in the",
+    "zh": "<s> {one}在{here}。{other}在{there}。{one}从{here}去{third}。{one}在哪里？在",
+}
+FORM = FORMS["en"]
+LEFT, REACHED = 11, 13  # positions in both: the room that was left, where it is told, and the room that was reached
 STORY = FORM.format(one="Mia", here="kitchen", other="Tom", there="garden", third="hall")
 NEW, OLD = "hall", "kitchen"  # where Mia is now, and the place that she left
 
@@ -30,6 +31,7 @@ NEW, OLD = "hall", "kitchen"  # where Mia is now, and the place that she left
 # the old one.
 MOVERS: dict[str, tuple[moving.Head, ...]] = {"living": ((3, 1),), "twin": ((2, 0), (2, 1))}
 CROSSES: dict[str, moving.Head] = {"living": (3, 0), "twin": (2, 2)}
+TELLS = "1.3"  # of the living model, in English: writes at a room whether it was left or reached
 SHOWN_WORDS = (13, 3, 11, 7)  # of the story: hall, kitchen twice, garden
 
 
@@ -55,26 +57,22 @@ def lead(model: MiniMindForCausalLM, ids: Tensor, new: int, old: int) -> Tensor:
 def by_word(model: MiniMindForCausalLM, ids: Tensor, head: moving.Head, new: int, old: int) -> tuple[Tensor, Tensor]:
     """How much a head reads each word of a text, ids [1, S], from the last one, and what it adds to the lead with what
     it reads there: [S] and [S]; the second sums up to the head's row of `lead`."""
+    query, keys, values = heads.query_keys_values(model, *head, ids)
+    weights = (keys @ query / len(query) ** 0.5).softmax(-1)  # [S]: the last word sees all
     layer, own = head
-    body, length = model.model, ids.shape[1]
-    x, positions = body.embed_tokens(ids), (body.freqs_cos[:length], body.freqs_sin[:length])
-    for index in range(layer):
-        x, _ = heads.block(model, index)(x, positions)
-    block = heads.block(model, layer)
-    q, k, v = block.self_attn.project(block.input_layernorm(x), *positions)
-    _, weights = attention(q, k, v, causal_mask(length, length, ids.device))
-    count = q.shape[2]
-    mixed = weights[0, own, -1, :, None] * v[0, :, own * v.shape[2] // count]  # [S, D]
-    columns = block.self_attn.o_proj.weight.unflatten(1, (count, -1))[:, own]  # [E, D]
-    rms = heads.written(model, ids).sum(0).pow(2).mean().add(body.norm.eps).sqrt()
+    proj = heads.block(model, layer).self_attn.o_proj.weight
+    columns = proj.unflatten(1, (model.config.num_attention_heads, -1))[:, own]  # [E, D]
+    norm = model.model.norm
+    rms = heads.written(model, ids).sum(0).pow(2).mean().add(norm.eps).sqrt()
     direction = model.lm_head.weight[new] - model.lm_head.weight[old]  # [E]
-    return weights[0, own, -1], mixed @ columns.T @ (body.norm.weight * direction) / rms
+    return weights, weights * (values @ columns.T @ (norm.weight * direction)) / rms
 
 
-def stories(count: int, form: str = FORM, seed: int = 4) -> tuple[Tensor, Tensor, Tensor]:
-    """Stories of one form with other people and rooms: ids [B, S], and of each the new room and the old, [B] each."""
-    told, old, _ = moving.stories(count, form, seed)
-    before = (told == IDS["to the"]).nonzero()  # one place in each story
+def stories(count: int, form: str = FORM, seed: int = 4, language: str = "en") -> tuple[Tensor, Tensor, Tensor]:
+    """Stories of one form, in `en` or `zh`, with other people and rooms: ids [B, S], and of each the new room and the
+    old, [B] each."""
+    told, old, _ = moving.stories(count, form, seed, language)
+    before = (told == IDS["to the"] + TWIN * (language == "zh")).nonzero()  # one place in each story
     return told, told[before[:, 0], before[:, 1] + 1], old
 
 
@@ -129,19 +127,25 @@ def silenced_leads(name: str) -> dict[str, dict[str, Any]]:
 @cache
 @torch.no_grad()
 def measured() -> dict[str, Any]:
-    """What the figure needs: the story, the leads of both models, and what the two heads of the living one read."""
+    """What the figure needs: the story, the leads of both models, and what the two heads of the living one read, as it
+    is, and when what `TELLS` wrote at the two rooms is exchanged."""
     model = living_model().double()
     ids = torch.from_numpy(world.encode(STORY))[None]
-    readers = {}
-    for head in (*MOVERS["living"], CROSSES["living"]):
+
+    def read(head: moving.Head) -> dict[str, Any]:
         weights, adds = by_word(model, ids, head, IDS[NEW], IDS[OLD])
         rest = float(adds.sum() - adds[list(SHOWN_WORDS)].sum())
-        writes = [round(value, 4) for value in (*adds[list(SHOWN_WORDS)].tolist(), rest)]
-        readers[name_of(head)] = {
+        return {
             "weights": [round(weight, 4) for weight in weights.tolist()],
-            "writes": writes,
+            "writes": [round(value, 4) for value in (*adds[list(SHOWN_WORDS)].tolist(), rest)],
             "lead": round(float(adds.sum()), 4),
         }
+
+    shown = (*MOVERS["living"], CROSSES["living"])
+    spots, told = [LEFT, REACHED], answering.mixed(model, TELLS, ids)
+    readers = {"as it is": {name_of(head): read(head) for head in shown}}
+    with answering.rewritten(model, TELLS, answering.given(told, spots, spots[::-1])):
+        readers["exchanged"] = {name_of(head): read(head) for head in shown}
     return {
         "words": [world.WORDS[int(one)] for one in ids[0]],
         "new": NEW,
@@ -155,5 +159,6 @@ def measured() -> dict[str, Any]:
             }
             for name in STORED
         },
+        "tells": TELLS,
         "readers": readers,
     }

@@ -3,7 +3,6 @@
 `--steps 20 --into FILE` tries it.
 """
 
-import argparse
 import json
 
 from minimind_edu.trained import stored
@@ -11,13 +10,9 @@ from minimind_edu.trained.sharing import RUNS, SEEDS, STEPS, VARIANTS, run
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--steps", type=stored.whole_number(1))
-    stored.add_into(parser)
-    given = parser.parse_args()
-    into = stored.place(parser, given.into, RUNS, whole=given.steps is None)
+    only, into = stored.steps_and_place(__doc__, RUNS)
     results: dict[int, dict[str, list[float]]] = {}
-    for steps in STEPS if given.steps is None else (given.steps,):
+    for steps in STEPS if only is None else (only,):
         results[steps] = {}
         for name, variant in VARIANTS.items():
             results[steps][name] = stored.rounded([run(variant, seed, steps) for seed in SEEDS])

@@ -1,12 +1,11 @@
 """What the keys of one shared head look like: `python -m minimind_edu.trained.sharing.circles`, half an
 hour of one core.
 
-One key/value head of 1 to 8 channels serves four query heads, which ask for four properties. Of each training it is
-stored how many names are right for each property, and, of those that the figure draws, where the keys of a property's
-values lie. At other settings of the training, and with two values in place of eight, there are the numbers alone.
+One key/value head of 1 to 8 channels serves four query heads, which ask for four properties. Of those that the figure
+draws it is stored how many names are right for each property, and where the keys of a property's values lie. At other
+settings of the training, and with other numbers of values than eight, there are the numbers alone, the best first.
 """
 
-import argparse
 import json
 from dataclasses import dataclass
 from functools import cache
@@ -56,6 +55,10 @@ SETTINGS = {
     "half the rate": Setting(rate=RATE / 2, seeds=(0, 1)),
     "twice the rate": Setting(rate=2 * RATE, seeds=(0, 1)),
     "two values": Setting((1, 2, 3, 4), STEPS[0], choices=2, people=2, seeds=(0, 1)),
+    "three values": Setting((1, 2, 3, 4), STEPS[0], choices=3, people=3, seeds=(0, 1)),
+    "three values, two people": Setting((2, 4), STEPS[0], choices=3, people=2, seeds=(0, 1)),
+    "sixteen values": Setting(steps=STEPS[0], choices=16, seeds=(0, 1)),
+    "sixteen values, four times the steps": Setting((4,), choices=16, seeds=(0, 1)),
 }
 
 
@@ -105,8 +108,10 @@ def training(name: str, width: int, seed: int, steps: int | None = None) -> dict
     choices, people = setting.choices, setting.people
     reader = trained(Variant(1, 1, width), seed, steps or setting.steps, setting.rate, choices, people)
     shares = (100 * right(reader, exam(choices, people))).round().int().tolist()
-    result = {"setting": name, "width": width, "seed": seed, "right": shares}
-    return result | portrait(reader) if name == DRAWN else result
+    result = {"setting": name, "width": width, "seed": seed}
+    if name == DRAWN:
+        return result | {"right": shares} | portrait(reader)
+    return result | {"right": sorted(shares, reverse=True)}
 
 
 @cache
@@ -126,16 +131,12 @@ def shares(name: str) -> dict[int, list[list[int]]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--steps", type=stored.whole_number(1))
-    stored.add_into(parser)
-    given = parser.parse_args()
-    into = stored.place(parser, given.into, CIRCLES, whole=given.steps is None)
+    steps, into = stored.steps_and_place(__doc__, CIRCLES)
     results = []
     for name, setting in SETTINGS.items():
         for seed in setting.seeds:
             for width in setting.widths:
-                results.append(training(name, width, seed, given.steps))
+                results.append(training(name, width, seed, steps))
                 print(f"{name}, {width} channels, seed {seed}: {results[-1]['right']}", flush=True)
     lines = ",\n".join(json.dumps(result, separators=(",", ":")) for result in results)
     stored.write(f"[\n{lines}\n]\n", into)

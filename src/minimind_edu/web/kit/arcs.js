@@ -9,7 +9,7 @@ function onCircle(radius, share) {
 
 // The path of an arc around 0 that begins on the right, for so many rotations; a full circle needs two arcs.
 /** @type {(radius: number, rotations: number) => string} */
-export function ring(radius, rotations) {
+function ring(radius, rotations) {
   const arc = (large, to) => `A${radius} ${radius} 0 ${large} 0 ${onCircle(radius, to)}`;
   if (rotations >= 1) return `M${onCircle(radius, 0)}${arc(0, 0.5)}${arc(0, 1)}`;
   return `M${onCircle(radius, 0)}${arc(rotations > 0.5 ? 1 : 0, rotations)}`;
