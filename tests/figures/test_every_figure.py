@@ -261,12 +261,16 @@ TABLE = {
         ],
     ),
     "quantization_grid": Asked(
-        settings=[{"question": at} for at in range(12)],
+        settings=[{"question": at} for at in range(12)] + [{"bits": bits, "story": 1} for bits in (2, 3, 8)],
         phone=SCROLLED,
         controls=2,
-        text=({}, "QuantizationGrid(bits=4, per='row', layer=2, matrix='up_proj', row=6, pull=1.0, question=5)"),
+        text=(
+            {"bits": 3},
+            "QuantizationGrid(bits=3, per='row', layer=2, matrix='up_proj', row=6, pull=1.0, question=None, story=0)",
+        ),
         refused=[
             ({"row": 128}, "row must be from 0 to 127, the last of up_proj, got 128"),
+            ({"story": 3}, "'story' .* should not be greater than 2, but a value of 3"),
         ],
     ),
     "residual_stream": Asked(

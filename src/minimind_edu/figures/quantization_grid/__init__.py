@@ -1,10 +1,12 @@
-"""QuantizationGrid: a row of the trained model's weights on a grid of few levels, and what all such rows do to answers.
+"""QuantizationGrid: a row of the trained model's weights on a grid of few levels, and what such rows answer and write.
 
 The row is rounded in JavaScript (quantization_grid/math.js, compared with `minimind_edu.model.quantization` in the
-tests). What the rounded model answers to twelve questions is computed here for every grid, so that the control needs
-no model in the page; other rows and the reader's story are read with the living model, which arrives when it is asked.
+tests). What the rounded model answers to twelve questions is computed here for every grid, and what it writes is stored
+(`minimind_edu.trained.living.written`), so that the control needs no model in the page; other rows and the reader's
+story are read with the living model, which arrives when it is asked.
 """
 
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -16,12 +18,12 @@ from traitlets import Bunch, Dict, Enum, Int, TraitError, default, observe, vali
 from minimind_edu import world
 from minimind_edu.device import one_thread
 from minimind_edu.model.quantization import FEWEST, MOST, Grid, bytes_of_model, matrices, rounded_model
-from minimind_edu.trained.living import CONFIG, living_model
+from minimind_edu.trained.living import CONFIG, living_model, written
 from minimind_edu.web.base import Figure
 from minimind_edu.web.traits import Finite, proposed
 
-GROUP = 16  # columns that share a scale
-PER: dict[str, str | int] = {"tensor": "tensor", "row": "row", "group": GROUP}
+PER = written.PER
+GROUP = 16  # columns that share a scale, where a group does
 MATRICES = {
     "q_proj": "self_attn.q_proj",
     "k_proj": "self_attn.k_proj",
@@ -35,10 +37,12 @@ MOST_PULL = 1.7  # times its own size
 KINDS = ("where", "where object", "who", "recall", "people", "objects")  # asked in English, answered in a word
 EACH, SEED = 2, 1  # questions of a kind, all that are drawn with this seed
 WORDS = 5  # that are told of a question, at least
+AFTER = 12  # words that are shown after the first impossible one
+FIRST_LETTER = "#"  # stands for the first word of the stories
 
 
 class QuantizationGrid(Figure):
-    """Drag the number of bits: a row of weights moves to the levels of its grid, and the model's answers begin to fail.
+    """Drag the number of bits: a row of weights moves to the levels of its grid; stories fail first, answers later.
 
     Args:
         bits: of a weight, 2 to 8; the grid has 2^bits - 1 levels.
@@ -47,13 +51,14 @@ class QuantizationGrid(Figure):
         matrix: of this layer, a key of MATRICES.
         row: from 0, as an index; the picture counts from 1.
         pull: how many times its own size the row's largest weight is drawn, 0 to 1.7; only in the picture.
-        question: of the twelve, whose next word is shown, 0 to 11.
+        question: of the twelve, whose next word is shown, 0 to 11; None: a story is shown instead.
+        story: of those with the same beginning, which one is shown, 0 to 2.
 
     Raises:
         TraitError: if a value is out of its range, or the matrix has no such row.
     """
 
-    _repr_traits = ("bits", "per", "layer", "matrix", "row", "pull", "question")
+    _repr_traits = ("bits", "per", "layer", "matrix", "row", "pull", "question", "story")
 
     bits = Int(4, min=FEWEST, max=MOST).tag(sync=True)
     per = Enum(tuple(PER), default_value="row").tag(sync=True)
@@ -61,10 +66,12 @@ class QuantizationGrid(Figure):
     matrix = Enum(tuple(MATRICES), default_value="up_proj").tag(sync=True)
     row = Int(6, min=0).tag(sync=True)
     pull = Finite(1.0, min=0.0, max=MOST_PULL).tag(sync=True)
-    question = Int(5, min=0, max=len(KINDS) * EACH - 1).tag(sync=True)
+    question = Int(None, min=0, max=len(KINDS) * EACH - 1, allow_none=True).tag(sync=True)
+    story = Int(0, min=0, max=written.SHOWN - 1).tag(sync=True)
     # what follows from the weights
     weights = Dict(read_only=True).tag(sync=True)
     exam = Dict(read_only=True).tag(sync=True)
+    stories = Dict(read_only=True).tag(sync=True)
 
     @validate("row")
     def _row_of_the_matrix(self, proposal: Bunch) -> int:
@@ -87,13 +94,18 @@ class QuantizationGrid(Figure):
     def _stored_exam(self) -> dict[str, Any]:
         return exam()
 
+    @default("stories")
+    def _stored_stories(self) -> dict[str, Any]:
+        return told()
+
     def _summary(self) -> tuple[str, list[tuple[str, str]]]:
         asked = len(self.exam["questions"])
         rows = [
             (
                 f"{bits} bits",
-                f"{self.right(self.per, int(bits))} of {asked} answers right, KL {result['kl']:.3g} nats per word, "
-                f"{result['size']:.2f} bits per weight with scales",
+                f"{self.right(self.per, int(bits))} of {asked} answers right, "
+                f"{self.stories['results'][self.per][bits]['holds']} of {written.STORIES} stories hold, "
+                f"KL {result['kl']:.3g} nats per word, {result['size']:.2f} bits per weight with scales",
             )
             for bits, result in self.exam["results"][self.per].items()
         ]
@@ -105,8 +117,7 @@ class QuantizationGrid(Figure):
 
     def right(self, per: str, bits: int) -> int:
         """How many of the questions the model rounded to this grid answers."""
-        words = self.exam["results"][per][str(bits)]["said"]
-        return sum(word == question["answer"] for word, question in zip(words, self.exam["questions"], strict=True))
+        return self.exam["results"][per][str(bits)]["said"].count(0)  # of the words of a question it is the first
 
 
 @cache
@@ -142,9 +153,8 @@ def exam() -> dict[str, Any]:
     Returns:
         questions: of each its `text`, its `answer`, the `words` that are told of, and `before`: their probabilities in
             thousandths.
-        results: by `per` and bits, `said`: the likeliest word after each question; `after`: as `before`; `kl` in nats
-            and `rms`, of the change of the logits, both over all words of the twelve texts; `size` in bits per weight,
-            with scales.
+        results: by `per` and bits, `said`: which of its words is the likeliest after each question; `after`: as
+            `before`; `kl` in nats, over all words of the twelve texts; `size` in bits per weight, with scales.
     """
     model, questions = living_model(), asked()
     ids, lengths = _filled_up([question.prompt for question in questions])
@@ -156,15 +166,15 @@ def exam() -> dict[str, Any]:
         results[name] = {}
         for bits in range(FEWEST, MOST + 1):
             logits = rounded_model(model, Grid(bits, per=per)).eval()(ids).logits
-            kl, rms = distance(before[read], logits[read])
+            kl = divergence(before[read], logits[read])
             size = 8 * bytes_of_model(model, Grid(bits, per=per)) / weights
-            results[name][str(bits)] = {"kl": _short(kl), "rms": _short(rms), "size": round(size, 3)}
+            results[name][str(bits)] = {"kl": _short(kl), "size": round(size, 3)}
             after[name, bits] = _next(logits, lengths)
     after_each = torch.stack([*after.values()], dim=1)  # [questions, grids, V]
     listed = [_words_of(question, p) for question, p in zip(questions, after_each, strict=True)]
     for (name, bits), p in after.items():
         results[name][str(bits)] |= {
-            "said": [world.WORDS[i] for i in p.argmax(-1)],
+            "said": [words.index(i) for words, i in zip(listed, p.argmax(-1).tolist(), strict=True)],
             "after": [_thousandths(row[words]) for row, words in zip(p, listed, strict=True)],
         }
     described = [
@@ -179,10 +189,46 @@ def exam() -> dict[str, Any]:
     return {"questions": described, "results": results}
 
 
-def distance(before: Tensor, after: Tensor) -> tuple[float, float]:
-    """KL(before, after) in nats and the root mean square of the change, means over rows of logits [texts, V]."""
+@cache
+def told() -> dict[str, Any]:
+    """What the model writes with all matrices rounded to every grid.
+
+    Returns:
+        words: those that occur, in the order of the letters that stand for them, from FIRST_LETTER on; beginning: of
+            all stories, in letters; texts: how the different ones go on, each in letters, up to AFTER words behind its
+            first impossible word, and the index of this word, or None; count: how many free stories were drawn.
+        results: by `per` and bits, `holds`: how many free stories hold to their ends; `texts`: the indices of those
+            with this beginning.
+    """
+    letters: dict[int, str] = {}
+
+    def spelled(words: Iterable[int]) -> str:
+        return "".join(letters.setdefault(word, chr(ord(FIRST_LETTER) + len(letters))) for word in words)
+
+    beginning = world.encode(written.BEGINNING).tolist()
+    texts: dict[tuple[int, ...], int] = {}
+    results = {
+        per: {
+            bits: {"holds": one["holds"], "texts": [texts.setdefault(tuple(s), len(texts)) for s in one["stories"]]}
+            for bits, one in of_bits.items()
+        }
+        for per, of_bits in written.results()["living"].items()
+    }
+    ends = []
+    for story in texts:
+        at = written.first_impossible(story)
+        wrong = None if at is None else at - len(beginning)
+        end = None if at is None else at + 1 + AFTER
+        ends.append([spelled(story[len(beginning) : end]), wrong])
+    begun = spelled(beginning[1:])  # without <s>
+    words = [world.WORDS[word] for word in letters]
+    return {"words": words, "beginning": begun, "texts": ends, "count": written.STORIES, "results": results}
+
+
+def divergence(before: Tensor, after: Tensor) -> float:
+    """KL(before, after) in nats, the mean over rows of logits [texts, V]."""
     p, q = before.double().log_softmax(-1), after.double().log_softmax(-1)
-    return (p.exp() * (p - q)).sum(-1).mean().item(), (after.double() - before).pow(2).mean().sqrt().item()
+    return (p.exp() * (p - q)).sum(-1).mean().item()
 
 
 def _filled_up(texts: list[np.ndarray]) -> tuple[Tensor, Tensor]:

@@ -1,7 +1,8 @@
-// What the rounded model answers: its words to twelve questions, and the next word of one text before and after.
+// What the rounded model answers and writes: its words to twelve questions, the next word of one text before and after,
+// and a story up to its first word that cannot be.
 
 import { createBar } from "../../web/kit/bars.js";
-import { h, fill, setAttributes, clamp } from "../../web/kit/kit.js";
+import { button, h, fill, setAttributes, clamp } from "../../web/kit/kit.js";
 
 /** Chinese words take twice the room. */
 const lengthOf = (text) => text.length + (text.match(/[\u3000-\u9fff\uff00-\uffef]/g) ?? []).length;
@@ -84,3 +85,30 @@ export function createNextWord(words) {
   }
   return { root, draw };
 }
+
+/** A story that the model goes on with; its first impossible word is marked, and what follows it is pale. */
+export function createStory(words, onAnother) {
+  const text = h("p", { class: "qg-story" });
+  const another = button({ label: words.another, onClick: onAnother });
+  const root = h("div", { class: "qg-told" }, h("p", { class: "mm-label" }, words.writes, another), text);
+
+  function impossible(word) {
+    const label = words.impossible(word);
+    return h("mark", { class: "qg-wrong", title: label, "aria-label": label }, word);
+  }
+
+  /** wrong: the index of the first impossible word, or null. */
+  function draw({ beginning, words: told, wrong }) {
+    const part = (name, from, to) => h("span", { class: `qg-${name}` }, joined(told.slice(from, to)));
+    const held = [h("span", { class: "qg-begun" }, joined(beginning)), " ", part("held", 0, wrong ?? told.length)];
+    fill(text, held, wrong === null ? [] : [" ", impossible(told[wrong]), " ", part("after", wrong + 1)]);
+  }
+  return { root, draw };
+}
+
+/** Words as a text: no space before a mark, nor between Chinese ones. */
+const joined = (words) =>
+  words
+    .join(" ")
+    .replace(/ (?=[.?:,])/g, "")
+    .replace(/(?<=[^\x00-\x7f⇒]) (?=[^\x00-\x7f⇒])/g, "");

@@ -1,11 +1,11 @@
-// QuantizationGrid: one row of weights on a grid of few levels, and what a model of such rows still answers.
+// QuantizationGrid: one row of weights on a grid of few levels, and what a model of such rows still answers and writes.
 
 import { WIDE, h, setAttributes, clamp, fmt, slider, choice, optionsFor, namedOptions } from "../../web/kit/kit.js";
 import { announcement, row, setTraits } from "../../web/kit/kit.js";
 import { figure } from "../../web/kit/figure.js";
 import { arrivedInTime, createSource } from "../../web/live/source.js";
-import { createAnswers, createNextWord } from "./answers.js";
-import { distanceOf, largestValue, roundedRow, roundedTensors } from "./math.js";
+import { createAnswers, createNextWord, createStory } from "./answers.js";
+import { divergenceOf, largestValue, roundedRow, roundedTensors } from "./math.js";
 import { createRowPlot } from "./row.js";
 import { quantizationGridWords } from "./words.js";
 
@@ -20,6 +20,8 @@ const PARTS = {
   up_proj: "mlp",
   down_proj: "mlp",
 };
+const STORIES = 3; // with the same beginning
+const FIRST_LETTER = "#".charCodeAt(0); // stands for the first word of the stories
 const BARS = { wide: 5, narrow: 3 }; // words that are told, besides all others
 
 const tensorName = ({ layer, matrix }) => `model.layers.${layer - 1}.${PARTS[matrix]}.${matrix}.weight`;
@@ -71,7 +73,7 @@ function createStoryReader() {
     return models.get(key);
   }
 
-  /** { text, rows: [{ word, before, after }], word: the likeliest before, instead: after, kl, rms }. */
+  /** { text, rows: [{ word, before, after }], word: the likeliest before, instead: after, kl }. */
   function read({ living, ids, tokens, traces }, bits, per) {
     const logits = modelOf(living, bits, per)
       .run(ids)
@@ -82,7 +84,7 @@ function createStoryReader() {
     const rows = order.map((id) => ({ word: living.world.words[id], before: p[id], after: q[id] }));
     const likeliest = (all) => living.world.words[all.indexOf(Math.max(...all))];
     const text = living.world.decode(ids.slice(1)) || tokens[0];
-    return { text, rows, word: likeliest(p), instead: likeliest(q), ...distanceOf(before, logits) };
+    return { text, rows, word: likeliest(p), instead: likeliest(q), kl: divergenceOf(before, logits) };
   }
 
   return (reading, bits, per) => {
@@ -117,10 +119,12 @@ function answersState(model, reading, readStory) {
   const { questions, results } = model.get("exam");
   const [bits, per] = [model.get("bits"), model.get("per")];
   const result = results[per][bits];
-  const right = questions.filter(({ answer }, at) => answer === result.said[at]).length;
-  const shared = { questions, right, said: result.said, size: result.size };
-  if (reading) return { ...shared, ...readStory(reading, bits, per), chosen: null };
+  const said = questions.map(({ words }, at) => words[result.said[at]]);
+  const right = questions.filter(({ answer }, at) => answer === said[at]).length;
+  const shared = { questions, right, said, size: result.size };
+  if (reading) return { ...shared, ...readStory(reading, bits, per), chosen: null, isRead: true };
   const chosen = model.get("question");
+  if (chosen === null) return { ...shared, chosen, kl: result.kl };
   const { text, answer, words, before } = questions[chosen];
   const after = result.after[chosen];
   const rows = words.map((word, i) => ({
@@ -129,7 +133,16 @@ function answersState(model, reading, readStory) {
     after: after[i] / 1000,
     isAnswer: word === answer,
   }));
-  return { ...shared, text, rows, chosen, kl: result.kl, rms: result.rms };
+  return { ...shared, text, rows, chosen, kl: result.kl };
+}
+
+/** The story that is shown, and how many free ones hold. */
+function storyState(model) {
+  const { words, beginning, texts, count, results } = model.get("stories");
+  const { holds, texts: drawn } = results[model.get("per")][model.get("bits")];
+  const [letters, wrong] = texts[drawn[model.get("story")]];
+  const wordsOf = (spelled) => [...spelled].map((letter) => words[letter.charCodeAt(0) - FIRST_LETTER]);
+  return { beginning: wordsOf(beginning), words: wordsOf(letters), wrong, holds, count };
 }
 
 /** So many of the rows, in their order: the answer, and the likeliest before or after. */
@@ -143,18 +156,17 @@ function gridVerdict(row, answers, per, words) {
   const { same, all, some, none, kept, lost } = words.verdict;
   const [levels, count] = [2 * row.largest + 1, answers.questions.length];
   if (per === "row" && row.bits === MOST) return same;
-  if (answers.chosen === null)
+  if (answers.isRead)
     return answers.word === answers.instead ? kept(levels, answers.word) : lost(levels, answers.word, answers.instead);
   if (answers.right === count) return all(levels, count);
   return answers.right ? some(levels, answers.right, count) : none(levels, count);
 }
 
-function gridNumbers({ size, rms, kl }, words) {
-  const small = (x) => (x < 0.0005 ? words.less("0.001") : fmt(x, x < 0.1 ? 3 : 2));
+function gridNumbers({ size, kl }, { holds, count }, words) {
   return [
+    [words.hold, words.of(holds, count)],
+    [words.kl, kl < 0.0005 ? words.less("0.001") : fmt(kl, kl < 0.1 ? 3 : 2)],
     [words.size, fmt(size, 2)],
-    [words.rms, small(rms)],
-    [words.kl, small(kl)],
   ];
 }
 
@@ -174,18 +186,20 @@ function createGridControls(model, bound, rows, words) {
 
 export default figure({
   words: quantizationGridWords,
-  traits: ["bits", "per", "layer", "matrix", "row", "pull", "question", "weights"],
+  traits: ["bits", "per", "layer", "matrix", "row", "pull", "question", "story", "weights"],
   create({ model, words, isCompact, bound, redraw }) {
     const rows = createRows(model, redraw);
     const readStory = createStoryReader();
     const source = isCompact ? null : createSource(model, redraw);
     const plot = createRowPlot(words, (pull) => setTraits(model, { pull }));
-    const answers = createAnswers(words, isCompact ? null : (question) => setTraits(model, { question }));
+    const choose = (at) => setTraits(model, { question: at === model.get("question") ? null : at });
+    const answers = createAnswers(words, isCompact ? null : choose);
     const next = createNextWord(words);
+    const story = createStory(words, () => setTraits(model, { story: (model.get("story") + 1) % STORIES }));
     const { bits, number, folded } = createGridControls(model, bound, rows, words);
     const status = announcement("mm-note");
     const [whole, note] = [h("p", { class: "mm-note" }), h("p", { class: "mm-note" }, words.note)];
-    const below = h("div", { class: "mm-column qg-model" }, isCompact ? null : next, answers);
+    const below = h("div", { class: "mm-column qg-model" }, answers, isCompact ? null : [story, next]);
 
     function draw(width) {
       const shown = rows.at(placeOf(model));
@@ -195,10 +209,19 @@ export default figure({
       plot.draw(s, width, isCompact);
       answers.draw(answered.questions, answered.said, answered.chosen);
       setAttributes(number.input, { max: shown.rows - 1 });
-      next.draw(answered.text, likeliestOf(answered.rows, BARS[isWide ? "wide" : "narrow"]), isWide ? 100 : 60);
+      const told = storyState(model);
+      const isStory = !answered.rows;
+      story.draw(told);
+      story.root.hidden = !isStory;
+      next.root.hidden = isStory;
+      if (!isStory)
+        next.draw(answered.text, likeliestOf(answered.rows, BARS[isWide ? "wide" : "narrow"]), isWide ? 68 : 60);
       status.set(words[rows.status()] ?? "");
-      whole.textContent = words.whole(answered.text);
-      return { verdict: gridVerdict(s, answered, model.get("per"), words), numbers: gridNumbers(answered, words) };
+      whole.textContent = isStory ? "" : words.whole(answered.text);
+      return {
+        verdict: gridVerdict(s, answered, model.get("per"), words),
+        numbers: gridNumbers(answered, told, words),
+      };
     }
     return {
       stage: h("div", { class: "mm-stage mm-column" }, plot, below),

@@ -1,5 +1,5 @@
-// Rounding to the levels of a grid, as minimind_edu.model.quantization does it, and how far two models are apart. No
-// DOM.
+// Rounding to the levels of a grid, as minimind_edu.model.quantization does it, and how far two models are apart.
+// No DOM.
 
 export const GROUP = 16; // columns that share a scale, where a group does
 
@@ -75,16 +75,12 @@ function logProbabilities(logits) {
   return Array.from(logits, (logit) => logit - largest - Math.log(sum));
 }
 
-/** Means over many logits [V]: { kl: KL(before, after) in nats, rms: root mean square of the change }. */
-export function distanceOf(before, after) {
-  let [kl, squares, count] = [0, 0, 0];
+/** KL(before, after) in nats, the mean over many logits [V]. */
+export function divergenceOf(before, after) {
+  let kl = 0;
   before.forEach((logits, at) => {
     const [p, q] = [logProbabilities(logits), logProbabilities(after[at])];
-    p.forEach((log, i) => {
-      kl += Math.exp(log) * (log - q[i]);
-      squares += (after[at][i] - logits[i]) ** 2;
-    });
-    count += logits.length;
+    p.forEach((log, i) => (kl += Math.exp(log) * (log - q[i])));
   });
-  return { kl: kl / before.length, rms: Math.sqrt(squares / count) };
+  return kl / before.length;
 }

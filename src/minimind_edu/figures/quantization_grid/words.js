@@ -2,8 +2,8 @@
 
 export const quantizationGridWords = {
   en: {
-    title: "15 levels for a weight keep the answers; 3 lose them.",
-    caption: "Each weight moves to the nearest level, in all matrices of the model. Outlines: before.",
+    title: "How few levels can a weight have?",
+    caption: "All weights of the model move to the nearest level. Then it answers, and writes.",
     more: "More: scales, other rows, your story",
     bits: "bits per weight",
     levels: (bits, levels) => `${bits} bits, ${levels} levels`,
@@ -30,8 +30,12 @@ export const quantizationGridWords = {
       kept: (levels, word) => `${levels} levels: still “${word}”.`,
       lost: (levels, word, instead) => `${levels} levels: “${instead}”, not “${word}”.`,
     },
+    writes: "It goes on with a story:",
+    another: "another",
+    impossible: (word) => `${word}: cannot follow what is told`,
+    hold: "stories that hold",
+    of: (part, all) => `${part}/${all}`,
     size: "bits with scales",
-    rms: "RMS change of logits",
     kl: "KL per word, nats",
     less: (value) => `< ${value}`,
     per: "one scale for each",

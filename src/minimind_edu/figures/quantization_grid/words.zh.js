@@ -1,9 +1,9 @@
-// The Chinese words of words.js as of de8967e0.
+// The Chinese words of words.js as of 8befbee9.
 
 export const quantizationGridWords = {
   zh: {
-    title: "一个权重有 15 档，答案还在；只有 3 档，就丢了。",
-    caption: "模型的所有矩阵里，每个权重都挪到最近的一档。空心的是原来的。",
+    title: "一个权重，几档就够？",
+    caption: "模型的每个权重都挪到最近的一档。然后它回答问题，写故事。",
     more: "更多：缩放因子、其他行、你的故事",
     bits: "每个权重的位数",
     levels: (bits, levels) => `${bits} 位，${levels} 档`,
@@ -30,8 +30,12 @@ export const quantizationGridWords = {
       kept: (levels, word) => `${levels} 档：仍是“${word}”。`,
       lost: (levels, word, instead) => `${levels} 档：是“${instead}”，不是“${word}”。`,
     },
+    writes: "它接着写一个故事：",
+    another: "换一个",
+    impossible: (word) => `${word}：照前文，这里不可能`,
+    hold: "站得住的故事",
+    of: (part, all) => `${part}/${all}`,
     size: "位数，含缩放因子",
-    rms: "logits 变化的均方根",
     kl: "每词的 KL，nat",
     less: (value) => `< ${value}`,
     per: "一个缩放因子管",

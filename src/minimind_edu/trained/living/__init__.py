@@ -11,6 +11,7 @@
     broken      what it still answers when its cache has a bug
     copying     a smaller model that has learned to go on with what repeats itself, and how its heads do it
     rounding    what it loses when its weights take fewer bits
+    written     the stories that it writes then, and their first impossible words
     __main__    `python -m minimind_edu.trained.living` trains the model again, with three seeds, and stores two;
                 with `--draft` it trains the small model that guesses ahead
 
