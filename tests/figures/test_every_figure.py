@@ -13,7 +13,6 @@ from traitlets import Enum, Float, Int, TraitType
 from minimind_edu.figures import class_of, figure_names
 from minimind_edu.figures.attention_xray import TOKENS
 from minimind_edu.figures.frequency_comb import FORMULAS
-from minimind_edu.figures.guess_ahead import LOOKS, SEEDS
 from minimind_edu.figures.model_map import LEVELS, PARTS, SIDES
 from minimind_edu.figures.pairing_lab import LAYOUTS
 from minimind_edu.figures.sampler import STARTS
@@ -110,6 +109,13 @@ TABLE = {
         controls=1,
         refused=[({"percentile": 55}, "'percentile' .* expected any of")],
     ),
+    "five_switches": Asked(
+        settings=[{"norm": norm, "q_k": q_k} for norm in (True, False) for q_k in (True, False)],
+        further=[{"shows": "all", "norm": norm} for norm in (True, False)],
+        phone=SCROLLED,
+        controls=5,
+        refused=[({"stored": {}}, '"stored" trait is read-only')],
+    ),
     "square_to_row": Asked(
         settings=[{"calls": calls} for calls in (0, 1, 3, 6)],
         further=[
@@ -148,9 +154,19 @@ TABLE = {
         text=({"gate": 0.5}, "GateSurface(gate=0.5, value=-1.2, activation='silu', gated=True)"),
     ),
     "guess_ahead": Asked(
-        settings=[{"seed": seed, "step": step} for seed in SEEDS for step in (1, 6, 11, 14, 18, LOOKS)],
+        settings=[{"first": first, "rounds": rounds} for first in ("kitchen", "hall") for rounds in (0, 1, 5000)],
+        further=[
+            {"shows": "draft", "rounds": 20},
+            {"rule": "all", "rounds": 1000},
+            {"second": "?", "third": "where is"},
+        ],
         phone=SCROLLED,
-        text=({"step": 6}, "GuessAhead(step=6, seed=1)"),
+        controls=15,
+        text=(
+            {"first": "hall", "rounds": 20},
+            "GuessAhead(shows='you', first='hall', second='.', third='the', rule='leftovers', rounds=20)",
+        ),
+        refused=[({"first": "tower"}, "'first' .* expected any of"), ({"rounds": 5001}, "not be greater than 5000")],
     ),
     "head_wiring": Asked(
         settings=[{}, {"num_kv_heads": 1}, {"order": "tiled"}, {"as_group_size": True}, {"num_heads": 16}],

@@ -10,7 +10,6 @@ from minimind_edu.figures import AblationLab
 from minimind_edu.figures.ablation_lab import results
 from minimind_edu.trained.ablations import VARIANTS, runs, runs_of
 from minimind_edu.trained.ablations.lists import TASKS
-from tools.chapters import chapters
 
 MATH = "figures/ablation_lab/math"
 NOTICED = [
@@ -59,14 +58,6 @@ def test_the_table_tells_the_variant_and_the_whole_model():
 
 
 # In the browser
-
-
-def test_the_opening_asks_and_answers_nothing_yet(page):
-    """A prediction stands below it: what is missing is the reader's choice."""
-    figure, arguments = chapters()["chapters/13_training_in_minutes"].opening
-    assert (figure, arguments["variant"]) == ("AblationLab", "whole")
-    open_figures(page, AblationLab(**arguments))
-    assert page.locator(".mm-title").inner_text().endswith("?")
 
 
 @pytest.fixture

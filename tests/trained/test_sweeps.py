@@ -1,4 +1,4 @@
-"""sweeps: a swap changes one part and nothing else, and what is stored comes from these programs."""
+"""sweeps: a small part is small and nothing else is and nothing else, and what is stored comes from these programs."""
 
 import json
 import math
@@ -10,9 +10,13 @@ import torch
 
 from minimind_edu import world
 from minimind_edu.trained.sweeps import (
+    BOARD,
     CONFIG,
+    ENDS,
+    EVERY,
     FLOOR,
     LARGE,
+    MATRICES,
     PARTS,
     PATIENCE,
     RATES,
@@ -20,15 +24,15 @@ from minimind_edu.trained.sweeps import (
     SEEDS,
     SIZE_STEPS,
     SMALL,
-    SWAPS,
     WIDTHS,
     __main__,
     above_floor,
     at_budget,
     batches,
+    initialized,
     runs,
     sized,
-    swapped,
+    spread_of_scores,
     translations,
 )
 from minimind_edu.trained.training import Recipe
@@ -47,25 +51,46 @@ def test_batches_are_the_same_for_a_seed_and_others_for_another():
     assert torch.equal(first, again) and not torch.equal(first, other)
 
 
-@pytest.mark.parametrize("base, other", [(LARGE, SMALL), (SMALL, LARGE)])
 @pytest.mark.parametrize("part", PARTS)
-def test_a_swap_multiplies_one_part_and_leaves_all_else(part, base, other):
-    plain, changed = swapped(base, (), 0), swapped(base, (part,), 0)
-    assert plain.config.initializer_range == base
+def test_a_small_part_is_multiplied_and_all_else_left_alone(part):
+    plain, changed = initialized((), 0), initialized((part,), 0)
     touched = set()
     for (name, weight), new in zip(plain.named_parameters(), changed.parameters(), strict=True):
         if any(key in name for key in PARTS[part]):
-            torch.testing.assert_close(new, weight * (other / base))
+            torch.testing.assert_close(new, weight * (SMALL / LARGE))
             touched.add(name)
         else:
             assert torch.equal(new, weight)
     assert touched
 
 
-def test_the_parts_are_all_matrices_each_once():
-    for name, weight in swapped(LARGE, (), 0).named_parameters():
-        owners = [part for part, keys in PARTS.items() if any(key in name for key in keys)]
-        assert len(owners) == (weight.dim() == 2)
+def test_large_is_the_configs_spread_and_a_gain_of_one():
+    for name, weight in initialized((), 0).named_parameters():
+        if weight.dim() == 2:
+            assert weight.std().item() == pytest.approx(LARGE, rel=0.05), name
+        else:
+            assert torch.equal(weight, torch.ones_like(weight)), name
+
+
+def test_the_parts_are_all_parameters_each_once():
+    for name, weight in initialized((), 0).named_parameters():
+        [owner] = [part for part, keys in PARTS.items() if any(key in name for key in keys)]
+        assert (owner in MATRICES) == (weight.dim() == 2)
+
+
+def test_the_board_has_every_set_of_parts_once():
+    assert len(set(map(frozenset, BOARD))) == len(BOARD) == 2 ** len(PARTS)
+    assert set(ENDS) <= set(BOARD) and len(ENDS) == len(PARTS) + 3
+
+
+def test_scores_are_those_of_the_first_head():
+    model, small = initialized((), 0), initialized(("q, k",), 0)
+    layer = model.model.layers[0]
+    ids = translations(32, np.random.default_rng(1))
+    x = layer.input_layernorm(model.model.embed_tokens(ids))
+    q, k = (part(x).unflatten(-1, (-1, 8))[:, :, 0] for part in (layer.self_attn.q_proj, layer.self_attn.k_proj))
+    assert spread_of_scores(model) == pytest.approx((q @ k.mT / 8**0.5).std().item(), rel=1e-4)
+    assert spread_of_scores(small) == pytest.approx(spread_of_scores(model) * (SMALL / LARGE) ** 2, rel=1e-3)
 
 
 def test_sizes_are_the_books_model_at_other_widths():
@@ -82,27 +107,34 @@ def test_a_budget_is_spent_on_weights_times_words():
 
 def test_stored_runs_are_of_these_sweeps():
     stored = runs()
-    every = [(base, parts, seed) for base in (LARGE, SMALL) for parts in SWAPS for seed in SEEDS]
-    assert [(one["base"], tuple(one["parts"]), one["seed"]) for one in stored["swaps"]] == every
-    assert [(one["steps"], one["seed"]) for one in stored["patience"]] == [(n, s) for n in PATIENCE for s in SEEDS]
-    assert {(one["base"], one["rate"]) for one in stored["rates"]} == {(b, r) for b in (LARGE, SMALL) for r in RATES}
+    every = [(small, seed) for small in BOARD for seed in SEEDS]
+    assert [(tuple(one["small"]), one["seed"]) for one in stored["board"]] == every
+    for one in stored["board"]:
+        assert len(one["above"]) == RECIPE.steps // EVERY + 1 and -0.01 < one["above"][-1] < 1
+    for name, made in {
+        "patience": [(small, n, RECIPE.learning_rate) for small in (MATRICES, ("norm",)) for n in PATIENCE],
+        "rates": [(small, RECIPE.steps, rate) for small in ((), MATRICES) for rate in RATES],
+    }.items():
+        kept = {(tuple(one["small"]), one["steps"], one["rate"], one["seed"]) for one in stored[name]}
+        assert kept == {(*each, seed) for each in made for seed in SEEDS}, name
+    others = [(tuple(one["small"]), one["steps"]) for one in stored["other_rates"]]
+    assert others == [(small, recipe.steps) for recipe, those in __main__.OTHER_RATES for small in those]
     assert {(one["width"], one["seed"]) for one in stored["sizes"]} == {(w, s) for w in WIDTHS for s in SEEDS}
     for one in stored["sizes"]:
         assert one["words"][-1] == SIZE_STEPS[one["width"]] * 16 * 96
         assert one["parameters"] == sized(one["width"], 0).num_parameters()
         assert len(one["words"]) == len(one["distance"])
-    for one in stored["swaps"]:
-        assert one["steps"] == RECIPE.steps and -0.01 < one["above"] < 1
 
 
-def test_a_stored_swap_is_what_is_trained_now():
-    made = __main__.swap(LARGE, ("q, k",), 0)
-    [stored] = [one for one in runs()["swaps"] if (one["base"], one["parts"], one["seed"]) == (LARGE, ["q, k"], 0)]
-    assert made["above"] == pytest.approx(stored["above"], abs=0.005)
+def test_a_stored_training_is_what_is_trained_now():
+    made = __main__.play(("q, k",), 0)["above"]
+    [stored] = [one["above"] for one in runs()["board"] if (one["small"], one["seed"]) == (["q, k"], 0)]
+    assert made == pytest.approx(stored, abs=0.02)
+    assert made[-1] == pytest.approx(stored[-1], abs=0.005)
 
 
 def test_an_untrained_model_is_far_above_the_floor():
-    assert above_floor(swapped(SMALL, (), 0)) == pytest.approx(math.log(CONFIG.vocab_size) - FLOOR, abs=0.05)
+    assert above_floor(initialized(MATRICES, 0)) == pytest.approx(math.log(CONFIG.vocab_size) - FLOOR, abs=0.05)
 
 
 def test_the_surprise_of_the_world_is_below_that_of_any_model():
@@ -113,14 +145,14 @@ def test_the_surprise_of_the_world_is_below_that_of_any_model():
 
 
 def test_the_program_trains_one_sweep_and_keeps_the_others(tmp_path, monkeypatch, capsys):
-    short = {"swaps": lambda: iter([__main__.swap(LARGE, (), 0, Recipe(steps=2))])}
+    short = {"patience": lambda: iter([__main__.end((), 0, Recipe(steps=2))])}
     monkeypatch.setattr(__main__, "SWEEPS", short)
     (tmp_path / "runs.json").write_text('{"rates": [1]}')
-    monkeypatch.setattr(sys, "argv", ["sweeps", "--only", "swaps", "--into", str(tmp_path / "runs.json")])
+    monkeypatch.setattr(sys, "argv", ["sweeps", "--only", "patience", "--into", str(tmp_path / "runs.json")])
     __main__.main()
     written = json.loads((tmp_path / "runs.json").read_text())
-    assert written["rates"] == [1] and written["swaps"][0]["steps"] == 2
-    assert capsys.readouterr().out.startswith("swaps {")
+    assert written["rates"] == [1] and written["patience"][0]["steps"] == 2
+    assert capsys.readouterr().out.startswith("patience {")
 
 
 def test_a_size_is_looked_at_more_and_more_rarely():

@@ -570,3 +570,14 @@ def test_what_is_no_question_is_refused():
         world.questions("why", 1, 0)
     with pytest.raises(ValueError, match="length must be a whole number of at least 48, got 20"):
         world.questions("who", 1, 0, length=20)
+
+
+def test_a_reader_follows_a_story_as_its_distributions_do():
+    story = world.write_story(3, 60)
+    reader, rows = world.Reader(), world.distributions(story)
+    for place, word in enumerate(story[1:]):
+        assert (reader.distribution() == rows[place]).all()
+        wrong = int(np.flatnonzero(rows[place] == 0)[0])
+        assert not reader.read(wrong)  # and it goes on where it was
+        assert reader.read(int(word))
+    assert (reader.distribution() == rows[-1]).all()

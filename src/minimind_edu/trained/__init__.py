@@ -2,7 +2,8 @@
 
     python -m minimind_edu.trained.living       three seeds, 15 minutes of one core each: the book's model and its card
     python -m minimind_edu.trained.ablations    chapter 13, two seeds for each of 17 variants: ten minutes
-    python -m minimind_edu.trained.sweeps       its swaps, learning rates and sizes, three seeds each: a quarter hour
+    python -m minimind_edu.trained.ablations.rates       and those that lose much, at two other rates: four minutes
+    python -m minimind_edu.trained.sweeps       its board of five parts, learning rates and sizes: half an hour
     python -m minimind_edu.trained.routing      the routers of chapter 9, three seeds for each: a minute or two
     python -m minimind_edu.trained.routing.phone_book    and its phone books, three seeds for each: some 25 minutes
     python -m minimind_edu.trained.sharing      chapter 6, five seeds for each variant: twenty minutes

@@ -13,7 +13,7 @@ exactly, and it is the least loss that any model can reach. A text begins with `
 
 from minimind_edu.world.questions import QUESTIONS, Question, questions
 from minimind_edu.world.state import State, state_after
-from minimind_edu.world.stories import distributions, entropies, next_word_distribution, stories, write_story
+from minimind_edu.world.stories import Reader, distributions, entropies, next_word_distribution, stories, write_story
 from minimind_edu.world.tables import tables
 from minimind_edu.world.words import BOS, WORDS, decode, encode
 
@@ -22,6 +22,7 @@ __all__ = [
     "QUESTIONS",
     "WORDS",
     "Question",
+    "Reader",
     "State",
     "decode",
     "distributions",

@@ -55,24 +55,42 @@ def distributions(story: Sequence[int] | np.ndarray) -> np.ndarray:
     words = words_of(story)
     if words[:1] != ["<s>"]:
         raise ValueError(f"a story begins with <s>, got {words[0] if words else 'no word'!r}")
-    rows = np.zeros((len(words), len(WORDS)))
-    house = House()
-    options, begun = house.sentences(), 1  # what the words since `begun` may become
-    for end in range(1, len(words) + 1):
-        for probability, sentence in options:
-            rows[end - 1, sentence.ids[end - begun]] += probability
-        rows[end - 1] /= rows[end - 1].sum()
-        if end == len(words):
-            break
-        allowed = sorted({sentence.ids[end - begun] for _, sentence in options})
-        options = [(p, s) for p, s in options if s.ids[end - begun] == story[end]]
+    reader = Reader()
+    rows = [reader.distribution()]
+    for end in range(1, len(words)):
+        if not reader.read(int(story[end])):
+            allowed = ", ".join(words_of(np.flatnonzero(rows[-1])))
+            raise ValueError(f"{words[end]!r} cannot follow {decode(story[:end])!r}; what can: {allowed}")
+        rows.append(reader.distribution())
+    return np.array(rows)
+
+
+class Reader:
+    """Reads a story word by word, from `<s>` on, and knows the exact distribution of the next one."""
+
+    def __init__(self):
+        self._house = House()
+        self._begun: list[int] = []  # the words of the sentence that is being told
+        self._options = self._house.sentences()  # what it may become, with probabilities
+
+    def distribution(self) -> np.ndarray:
+        """The exact distribution [V] of the next word."""
+        row = np.zeros(len(WORDS))
+        for probability, sentence in self._options:
+            row[sentence.ids[len(self._begun)]] += probability
+        return row / row.sum()
+
+    def read(self, word: int) -> bool:
+        """Whether this word can be the next one; if so, the story goes on with it."""
+        place = len(self._begun)
+        options = [(p, sentence) for p, sentence in self._options if sentence.ids[place] == word]
         if not options:
-            text, rest = decode(story[:end]), ", ".join(words_of(allowed))
-            raise ValueError(f"{words[end]!r} cannot follow {text!r}; what can: {rest}")
-        if len(options[0][1].ids) == end + 1 - begun:  # nothing else begins like a whole sentence
-            house.happen(options[0][1])
-            options, begun = house.sentences(), end + 1
-    return rows
+            return False
+        self._options, self._begun = options, [*self._begun, word]
+        if len(options[0][1].ids) == len(self._begun):  # nothing else begins like a whole sentence
+            self._house.happen(options[0][1])
+            self._options, self._begun = self._house.sentences(), []
+        return True
 
 
 def next_word_distribution(prefix: Sequence[int] | np.ndarray) -> np.ndarray:

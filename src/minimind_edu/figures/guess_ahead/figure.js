@@ -1,112 +1,236 @@
-// GuessAhead: a draft guesses words, a large model checks them, and the reader goes from word to word.
+// GuessAhead: the reader or the draft guesses three words, the large model checks them, and what comes out is counted.
 
 import { createBar } from "../../web/kit/bars.js";
-import { h, fill, slider, choice, optionsFor, row } from "../../web/kit/kit.js";
+import { h, fill, button, choice, namedOptions, fmt, grouped } from "../../web/kit/kit.js";
+import { setTraits, prefersReducedMotion } from "../../web/kit/kit.js";
 import { figure } from "../../web/kit/figure.js";
-import { partsOf, textAfter, countsAt } from "./math.js";
+import { OTHERS, partsOf, rowsAfter, roundsOf, gapOf, listedRows } from "./math.js";
 import { guessAheadWords } from "./words.js";
 
+const NAMES = ["first", "second", "third"];
 const NO_SPACE_BEFORE = /^[.,:?。，：？]/u;
-const CHINESE = /\p{Script=Han}|[。，：？]/u;
+const MOST = 5000; // rounds
+const SOME = [20, 1000];
+const FRAMES = 40; // in which rounds are drawn
 
-/** The text, with the fate of every word that was checked. */
-function createText() {
+/** The story with what became of the guesses of one round; said: the word in place of one, or false, if all stay. */
+function createText(words) {
   const root = h("p", { class: "ga-text" });
-  function draw(text, table) {
-    const shown = text.map(([id, kind], i) => {
-      const [word, before] = [table[id], i ? table[text[i - 1][0]] : ""];
-      const isJoined = !i || NO_SPACE_BEFORE.test(word) || (CHINESE.test(before) && CHINESE.test(word));
-      return [isJoined ? "" : " ", kind ? h("span", { "data-kind": kind }, word) : word];
+
+  function draw(start, { guessed, kept, said }, isFresh) {
+    const now = said === false ? [[words.free, "free"]] : [[said, "rejected"]];
+    const kinds = guessed.map((word, i) => [word, i < kept ? "kept" : "thrown"]);
+    const parts = [...kinds.slice(0, kept), ...now, ...kinds.slice(kept)];
+    const shown = parts.map(([word, kind], i) => {
+      const space = NO_SPACE_BEFORE.test(word) ? "" : " ";
+      return [space, h("span", { "data-kind": kind, style: `--ga-beat: ${i}` }, word)];
     });
-    fill(
-      root,
-      shown.flat().filter((part) => part !== ""),
-    );
+    root.dataset.fresh = isFresh;
+    fill(root, [start, shown].flat(2).filter(Boolean));
   }
   return { root, draw };
 }
 
-/** A row for each word: what both say, what the draft says too often or leaves over, and the dart. */
-function createBars(words) {
-  const list = h("div", { class: "ga-bars" });
+/** A list for a place: a row for each word, its bar by the large model, and how often it came. Rows may be pressed. */
+function createList(words, head, onPress) {
+  const list = h("div", { class: "ga-list", role: "group", "aria-label": head });
+  const root = h("div", { class: "ga-place" }, h("p", { class: "mm-label" }, head), list);
+  const bars = new Map();
+
+  function rowOf(word) {
+    if (!bars.has(word))
+      bars.set(word, createBar("ga-row", ["mm-said", "mm-tick"], word === OTHERS ? null : () => onPress(word)));
+    return bars.get(word);
+  }
+
+  function draw(rows, counts, nameOf, guess) {
+    const [whole, total] = [rows.reduce((sum, [, p]) => sum + p, 0), sumOf(counts)];
+    const shown = rows.map(([word, p]) => {
+      const [bar, share] = [rowOf(word), total ? (counts[word] ?? 0) / total : null];
+      const said = words.percent(fmt((100 * p) / whole, 0));
+      const came = share === null ? words.nothing : words.percent(fmt(100 * share, 0));
+      bar.set({
+        word: nameOf(word),
+        shares: [[0, p / whole], share],
+        said,
+        label: words.bar(nameOf(word), said, came),
+      });
+      if (word !== OTHERS) bar.root.setAttribute("aria-pressed", word === guess);
+      return bar.root;
+    });
+    if (shown.some((node, i) => list.children[i] !== node) || list.children.length !== shown.length) fill(list, shown);
+  }
+  return { root, draw };
+}
+
+const sumOf = (counts) => Object.values(counts).reduce((sum, count) => sum + count, 0);
+
+/** The first word's bars in parts: what both say, what the guesser says too often or leaves over, the dart, the count. */
+function createParts(words) {
+  const list = h("div", { class: "ga-parts" });
   const sample = ([name, text]) => h("span", {}, h("i", { class: `ga-part ga-${name}` }), text);
   const legend = h("p", { class: "mm-legend" }, Object.entries(words.legend).map(sample));
-  const heads = [words.p, words.q].map((cell) => h("span", {}, cell));
+  const heads = [words.p, words.q].map((name) => h("span", {}, name));
   const head = h(
     "div",
-    { class: "mm-bar ga-row ga-head" },
+    { class: "mm-bar ga-part-row ga-head" },
     h("span"),
     h("span"),
     h("span", { class: "mm-bar-number" }, heads),
   );
   const root = h("div", { class: "mm-column" }, head, list, legend);
+  const MARKS = ["ga-part ga-both", "ga-part ga-often", "ga-part ga-left", "mm-tick", "ga-dart"];
 
-  function drawRow(part, look, table, most) {
-    const bar = createBar("ga-row", ["ga-part ga-both", "ga-part ga-often", "ga-part ga-left", "ga-dart"]);
-    const span = (from, size) => (size ? [from / most, (from + size) / most] : null);
-    const low = Math.min(part.p, part.q);
-    const isGuess = part.word === look.word && look.kind !== "free";
-    const dart = isGuess ? look.dart / most : null;
-    const numbers = [words.percent(part.p), look.kind === "free" ? "–" : words.percent(part.q)];
-    bar.set({
-      word: table[part.word],
-      shares: [span(0, part.both), span(low, part.tooOften), span(low, part.leftover), dart],
-      said: numbers.map((number) => h("span", {}, number)),
-      label: words.bar(table[part.word], part.p, part.q),
+  function draw(rows, counts, nameOf, last) {
+    const [most, total] = [Math.max(...rows.flatMap(([, p, q]) => [p, q])), sumOf(counts)];
+    const scale = most / rows.reduce((sum, [, p]) => sum + p, 0);
+    const shown = rows.map((item) => {
+      const part = partsOf(item);
+      const bar = createBar("ga-part-row", MARKS);
+      const span = (from, size) => (size ? [from / most, (from + size) / most] : null);
+      const share = total ? (counts[part.word] ?? 0) / total : null;
+      const isGuess = last && part.word === last.guessed[0];
+      const [p, q] = [part.p, part.q].map((x) => words.percent(fmt(x / 10, 0)));
+      const came = share === null ? words.nothing : words.percent(fmt(100 * share, 0));
+      bar.set({
+        word: nameOf(part.word),
+        shares: [
+          span(0, part.both),
+          span(part.both, part.tooOften),
+          span(part.both, part.leftover),
+          share === null ? null : Math.min(share / scale, 1),
+          isGuess ? last.dart / most : null,
+        ],
+        said: [p, q].map((number) => h("span", {}, number)),
+        label: words.barDraft(nameOf(part.word), p, q, came),
+      });
+      bar.root.dataset.kept = Boolean(isGuess && last.kept > 0);
+      return bar;
     });
-    bar.root.dataset.said = part.word === look.said;
-    bar.root.dataset.kind = look.kind;
-    return bar;
-  }
-
-  function draw(look, table) {
-    const parts = look.rows.map(partsOf);
-    const most = Math.max(...parts.map(({ p, q }) => Math.max(p, q)));
-    fill(
-      list,
-      parts.map((part) => drawRow(part, look, table, most)),
-    );
+    fill(list, shown);
   }
   return { root, draw };
 }
 
-function verdictOf(look, table, words) {
-  const [word, said] = [table[look.word], table[look.said]];
-  const [, p, q] = look.rows.find(([id]) => id === look.word);
-  if (look.kind === "kept") return words.kept(word, p, q);
-  return look.kind === "free" ? words.free(said) : words.rejected(word, said);
+/** How many of the rounds are shown: those that were pressed for arrive in FRAMES frames, a single one at once. */
+function createRounds(model, redraw) {
+  let [shown, step, frame, isOne] = [model.get("rounds"), 0, 0, model.get("rounds") === 1];
+
+  function advance() {
+    frame = 0;
+    shown += step;
+    redraw();
+  }
+
+  function play(more) {
+    const rounds = Math.min(model.get("rounds") + more, MOST);
+    isOne = more === 1;
+    step = Math.ceil((rounds - shown) / FRAMES);
+    if (isOne || prefersReducedMotion()) shown = rounds;
+    setTraits(model, { rounds });
+  }
+
+  /** Asks for the next frame, if there are more to come. */
+  function now() {
+    const rounds = model.get("rounds");
+    if (!step || shown > rounds) shown = rounds; // set by another hand
+    if (shown < rounds) frame ||= requestAnimationFrame(advance);
+    return { rounds: shown, isOne };
+  }
+  return { play, now, release: () => cancelAnimationFrame(frame) };
 }
 
 export default figure({
   words: guessAheadWords,
-  traits: ["step", "seed"],
+  traits: ["shows", "rule", "rounds", "seed", ...NAMES],
   verdict: "ga-verdict",
-  create({ model, words, bound }) {
-    const [table, start, runs] = ["words", "start", "runs"].map((name) => model.get(name));
-    const max = Object.values(runs)[0].length;
-    const seeds = optionsFor(Object.keys(runs).map(Number));
-    const [text, bars] = [createText(), createBars(words)];
+  create({ model, words, isCompact, bound, verdict, numbers, redraw }) {
+    const [table, choices, places, tree] = ["words", "choices", "places", "tree"].map((name) => model.get(name));
+    const isDraft = model.get("shows") === "draft";
+    const named = isDraft ? places : choices[0];
+    const start = joined(model.get("start").map((id) => table[id]));
+    const nameOf = (word) => (word === OTHERS ? words.others : table[word]);
+
+    const text = createText(words);
+    const press = (name) => (word) => setTraits(model, { [name]: table[word] });
+    const lists = NAMES.map((name, i) => createList(words, words.heads[i], press(name)));
+    const parts = createParts(words);
+    const rounds = createRounds(model, redraw);
+    const buttons = [1, ...SOME].map((count) =>
+      button({ label: words.play[count], onClick: () => rounds.play(count) }),
+    );
+    buttons[1].root.classList.add("mm-primary");
+    const rule = bound(choice, "rule", { label: words.rule, options: namedOptions(words.rules) });
+    const again = button({ label: words.again, onClick: () => setTraits(model, { rounds: 0 }) });
+    const seed = button({ label: words.seed, onClick: () => setTraits(model, { seed: model.get("seed") + 1 }) });
+
+    function drawText(last, isOne) {
+      const guessed = last ? last.guessed.map(nameOf) : [];
+      const said = last ? last.said !== null && nameOf(last.said) : "…";
+      text.draw(start, { guessed, kept: last?.kept ?? 0, said }, isOne);
+    }
+
+    function drawLists(guess, came) {
+      lists.forEach((list, i) => {
+        const rows = listedRows(rowsAfter(tree, guess.slice(0, i), guess), choices[i]);
+        list.draw(rows, collected(came[i], choices[i]), nameOf, guess[i]);
+      });
+    }
+
+    function verdictOf({ last, perRound }, now, first, counts) {
+      if (!last) return isDraft ? words.askDraft : words.ask;
+      if (now.isOne) {
+        return last.said === null ? words.kept : words.rejected(nameOf(last.guessed[last.kept]), nameOf(last.said));
+      }
+      const [word, p] = first.find(([id]) => id === (isDraft ? first[0][0] : table.indexOf(model.get("first"))));
+      const count = grouped(counts[word] ?? 0);
+      return words.after(nameOf(word), count, grouped(now.rounds), words.percent(fmt(p / 10, 0)), perRound);
+    }
 
     function draw() {
-      const [looks, step] = [runs[model.get("seed")], model.get("step")];
-      const look = looks[step - 1];
-      text.draw(textAfter(start, looks, step), table);
-      bars.draw(look, table);
-      const counts = countsAt(looks, step);
+      const now = rounds.now();
+      const guess = isDraft ? null : NAMES.map((name) => table.indexOf(model.get(name)));
+      const settings = { guess, rule: model.get("rule"), rounds: now.rounds, seed: model.get("seed") };
+      const { last, written, came } = roundsOf(tree, settings);
+      const first = listedRows(rowsAfter(tree, [], guess), named);
+      const counts = collected(came[0], named);
+      drawText(last, now.isOne);
+      if (isDraft) parts.draw(first, counts, nameOf, last);
+      else drawLists(guess, came);
+      const perRound = last ? fmt(written / now.rounds, 2) : words.nothing;
+      const gap = gapOf(first, counts);
+      const title = isDraft ? words.titles.draft : words.titles[model.get("rule")];
       return {
-        verdict: verdictOf(look, table, words),
-        tone: look.kind === "rejected" ? "bad" : "good",
+        ...(isCompact ? {} : { title }),
+        verdict: verdictOf({ last, perRound }, now, first, counts),
         numbers: [
-          [words.written, String(counts.words)],
-          [words.passes, String(counts.passes)],
+          [words.numbers.rounds, grouped(now.rounds)],
+          [words.numbers.words, perRound],
+          [words.numbers.gap, gap === null ? words.nothing : words.percent(fmt(100 * gap, 0))],
         ],
       };
     }
+    const played = h("div", { class: "ga-buttons" }, buttons);
     return {
-      stage: h("div", { class: "mm-stage mm-column" }, text, bars),
-      control: row(bound(slider, "step", { label: words.step, min: 1, max, step: 1 })),
-      more: [row(bound(choice, "seed", { label: words.seed, options: seeds }))],
+      caption: isDraft ? words.captionDraft : words.caption,
+      stage: h("div", { class: "mm-stage mm-column" }, text, isDraft ? parts : h("div", { class: "ga-lists" }, lists)),
+      control: h("div", { class: "ga-control" }, played, isCompact ? verdict : isDraft ? null : rule),
+      numbers: isCompact ? numbers : h("div", {}, verdict, numbers),
+      more: [h("div", { class: "ga-buttons" }, again, seed)],
+      parts: [rounds],
       draw,
     };
   },
 });
+
+/** Counts of the named words, and those of all others together. */
+function collected(counts, named) {
+  const listed = Object.fromEntries(named.filter((word) => word in counts).map((word) => [word, counts[word]]));
+  const rest = sumOf(counts) - sumOf(listed);
+  return rest ? { ...listed, [OTHERS]: rest } : listed;
+}
+
+/** Words as a text: no space before a sign. */
+function joined(words) {
+  return words.reduce((text, word) => text + (text && !NO_SPACE_BEFORE.test(word) ? " " : "") + word, "");
+}

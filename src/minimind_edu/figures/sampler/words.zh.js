@@ -52,7 +52,7 @@ export const samplerWords = {
     before: "模型的熵",
     after: "经过旋钮后的熵",
     nats: (value) => `${value} nat`,
-    gap: (count) => (count ? `抽 ${count} 次后的差距` : "与抽取的差距"),
+    gap: (count) => (count ? `抽 ${count} 次：频率与概率的差距` : "抽到的频率与概率的差距"),
     noGap: "–",
     status: {
       ready: "",

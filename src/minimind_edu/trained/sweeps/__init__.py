@@ -1,20 +1,22 @@
 """Sweeps: one training, many times over, with one number changed.
 
-    swaps       the same task with one part's initialization large or small, all others left alone
-    patience    the plateau of a small initialization, given more steps
+    board       a model of five parts, each initialized large or small: 32 trainings, and how each went
+    patience    two small initializations, given more steps
     rates       the same training at other learning rates
+    other_rates the board at three times the rate, and what its ends need at a third of it
     sizes       three widths of the book's model, and the compute that each loss cost
     __main__    `python -m minimind_edu.trained.sweeps` trains them with three seeds each and stores what they reached
 
-The task of swaps and rates is one sentence to translate: it is learned in seconds, and its entropy is known.
+The task of all but the last is one sentence to translate: it is learned in seconds, and its entropy is known.
 """
 
+import itertools
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -22,6 +24,7 @@ from torch import Tensor
 
 from minimind_edu import world
 from minimind_edu.device import device_of
+from minimind_edu.model.block import MiniMindBlock
 from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.trained import living
 from minimind_edu.trained.training import Recipe
@@ -30,6 +33,7 @@ from minimind_edu.world.house import say
 RUNS = Path(__file__).parent / "runs.json"
 
 SEEDS = (0, 1, 2)
+LARGE, SMALL = 0.15, 0.02  # standard deviations of matrices; a small norm's gains are 1 * SMALL / LARGE
 CONFIG = replace(
     living.CONFIG,
     hidden_size=32,
@@ -37,21 +41,24 @@ CONFIG = replace(
     num_hidden_layers=2,
     intermediate_size=64,
     use_qk_norm=False,
-    initializer_range=0.15,
+    initializer_range=LARGE,
 )
 RECIPE = Recipe(steps=120, learning_rate=1e-2, warmup=20)
 FLOOR = 3 * math.log(8) / 13  # three of 13 words are free, each with 8 equally likely choices
 
-LARGE, SMALL = 0.15, 0.02  # standard deviations
-PARTS = {  # what is swapped together, and how its matrices are named
+PARTS = {  # what is large or small together, and how its parameters are named
+    "table": ("embed_tokens",),
     "q, k": ("q_proj", "k_proj"),
     "v, o": ("v_proj", "o_proj"),
-    "table": ("embed_tokens",),
     "feed-forward": ("gate_proj", "up_proj", "down_proj"),
+    "norm": ("norm",),
 }
-SWAPS = ((), *((part,) for part in PARTS), ("v, o", "table"))  # the parts that differ from all others
-PATIENCE = (240, 480)  # more steps, from SMALL everywhere
+MATRICES = ("table", "q, k", "v, o", "feed-forward")
+BOARD = tuple(chosen for count in range(6) for chosen in itertools.combinations(PARTS, count))  # what is small
+EVERY = 10  # steps between two looks
+PATIENCE = (240, 480)  # more steps, with all MATRICES small, and with small norms
 RATES = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1)
+ENDS = tuple(small for small in BOARD if len(small) in (0, 1, 5) or small == MATRICES)
 WIDTHS = (16, 32, 64)
 SIZE_STEPS = {16: 3_700, 32: 1_000, 64: 500}
 GLANCES = 12  # looks at each of the three sizes, each after 1.5 times the steps of the one before
@@ -81,19 +88,29 @@ def above_floor(model: MiniMindForCausalLM) -> float:
     return model(rows, labels=rows).loss.item() - FLOOR
 
 
-def swapped(base: float, parts: tuple[str, ...], seed: int) -> MiniMindForCausalLM:
-    """A new model with initialization `base`, and the other of LARGE and SMALL in `parts`, names of PARTS.
+def initialized(small: Iterable[str], seed: int) -> MiniMindForCausalLM:
+    """A new model whose parts are large, but for those in `small`, names of PARTS.
 
-    The numbers drawn are the same for all; the swap multiplies some of them.
+    The numbers drawn are the same for all; those of small parts are multiplied by SMALL / LARGE, and gains of 1 too.
     """
-    model = living.new_model(seed, replace(CONFIG, initializer_range=base))
-    other = SMALL if base == LARGE else LARGE
-    names = [name for part in parts for name in PARTS[part]]
+    model = living.new_model(seed, CONFIG)
+    names = [name for part in small for name in PARTS[part]]
     with torch.no_grad():
         for key, weight in model.named_parameters():
             if any(name in key for name in names):
-                weight.mul_(other / base)
+                weight.mul_(SMALL / LARGE)
     return model
+
+
+@torch.no_grad()
+def spread_of_scores(model: MiniMindForCausalLM) -> float:
+    """The standard deviation of the scores of the first head of the first block, before they are rotated."""
+    rows = translations(32, np.random.default_rng(1)).to(device_of(model))
+    layer, config = cast(MiniMindBlock, model.model.layers[0]), model.config
+    x = layer.input_layernorm(model.model.embed_tokens(rows))  # [32, 14, E]
+    q, k = layer.self_attn.q_proj(x), layer.self_attn.k_proj(x)
+    first = slice(config.head_dim)  # [32, 14, D] of each
+    return (q[..., first] @ k[..., first].mT / math.sqrt(config.head_dim)).std().item()
 
 
 def sized(width: int, seed: int) -> MiniMindForCausalLM:
@@ -115,5 +132,5 @@ def at_budget(run: dict[str, Any], operations: float) -> float:
 
 
 def runs() -> dict[str, Any]:
-    """What is stored, a list each for `swaps`, `patience`, `rates` and `sizes`: see `__main__`."""
+    """What is stored, a list each for `board`, `patience`, `rates`, `other_rates` and `sizes`: see `__main__`."""
     return json.loads(RUNS.read_text(encoding="utf-8"))

@@ -1,14 +1,14 @@
-"""Train every sweep and store what it reached: `python -m minimind_edu.trained.sweeps`, a quarter of an hour on one
+"""Train every sweep and store what it reached: `python -m minimind_edu.trained.sweeps`, half an hour on one
 core.
 
-`--only swaps` trains one of swaps, patience, rates and sizes and keeps what is stored of the others; `--into FILE`
-writes somewhere else.
+`--only board` trains one of board, patience, rates, other_rates and sizes and keeps what is stored of the others;
+`--into FILE` writes somewhere else.
 """
 
 import argparse
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,39 +21,47 @@ from minimind_edu import world
 from minimind_edu.trained import stored
 from minimind_edu.trained.living import BATCH_SIZE, LENGTH, story_batches
 from minimind_edu.trained.sweeps import (
+    BOARD,
+    ENDS,
+    EVERY,
     GLANCES,
-    LARGE,
+    MATRICES,
     PATIENCE,
     RATES,
     RECIPE,
     RUNS,
     SEEDS,
     SIZE_STEPS,
-    SMALL,
-    SWAPS,
     WIDTHS,
     above_floor,
     batches,
+    initialized,
     sized,
-    swapped,
 )
 from minimind_edu.trained.training import Recipe, train
 
 SIZE_RECIPE = Recipe(steps=1, learning_rate=5e-3, warmup=100, last=1.0)  # a constant rate: every step is an end
 
 
-def swap(base: float, parts: tuple[str, ...], seed: int, recipe: Recipe = RECIPE) -> dict[str, Any]:
-    """One training from an initialization, swapped or not."""
-    model = swapped(base, parts, seed)
+def play(small: Iterable[str], seed: int, recipe: Recipe = RECIPE) -> dict[str, Any]:
+    """One training from an initialization, with its distance from the floor every few steps, the first before it."""
+    model = initialized(small, seed)
+    above = [above_floor(model)]
+
+    def after(step: int, _: float) -> None:
+        if (step + 1) % EVERY == 0:
+            above.append(above_floor(model))
+
+    train(model, batches(seed), recipe, after)
+    return {"small": list(small), "seed": seed, "above": above}
+
+
+def end(small: Iterable[str], seed: int, recipe: Recipe) -> dict[str, Any]:
+    """One training, with where it ends above the floor."""
+    model = initialized(small, seed)
     train(model, batches(seed), recipe)
-    return {"base": base, "parts": list(parts), "seed": seed, "steps": recipe.steps, "above": above_floor(model)}
-
-
-def rate(base: float, learning_rate: float, seed: int) -> dict[str, Any]:
-    """One training at another learning rate."""
-    model = swapped(base, (), seed)
-    train(model, batches(seed), replace(RECIPE, learning_rate=learning_rate))
-    return {"base": base, "rate": learning_rate, "seed": seed, "above": above_floor(model)}
+    rate, steps = recipe.learning_rate, recipe.steps
+    return {"small": list(small), "seed": seed, "rate": rate, "steps": steps, "above": above_floor(model)}
 
 
 def size(width: int, seed: int, steps: int | None = None) -> dict[str, Any]:
@@ -80,10 +88,31 @@ def surprise(stories: Tensor) -> float:
     return -exact[:, :-1].gather(-1, stories[:, 1:, None]).log().mean().item()
 
 
+def at(rates: Iterable[float]) -> list[Recipe]:
+    """The recipe, at each of these rates."""
+    return [replace(RECIPE, learning_rate=rate) for rate in rates]
+
+
+def longer() -> list[Recipe]:
+    """The recipe, with more steps."""
+    return [replace(RECIPE, steps=steps) for steps in PATIENCE]
+
+
+# three times as fast; and a third as fast with as much more steps, so that the sum of the rates is what it was
+OTHER_RATES = (
+    (replace(RECIPE, learning_rate=3 * RECIPE.learning_rate), BOARD),
+    (replace(RECIPE, learning_rate=RECIPE.learning_rate / 3, steps=3 * RECIPE.steps), ENDS),
+)
 SWEEPS = {  # name -> its runs, one after the other
-    "swaps": lambda: (swap(*chosen) for chosen in itertools.product((LARGE, SMALL), SWAPS, SEEDS)),
-    "patience": lambda: (swap(SMALL, (), seed, replace(RECIPE, steps=n)) for n in PATIENCE for seed in SEEDS),
-    "rates": lambda: (rate(*chosen) for chosen in itertools.product((LARGE, SMALL), RATES, SEEDS)),
+    "board": lambda: (play(*chosen) for chosen in itertools.product(BOARD, SEEDS)),
+    "patience": lambda: (
+        end(small, seed, replace(RECIPE, steps=n))
+        for small in (MATRICES, ("norm",))
+        for n in PATIENCE
+        for seed in SEEDS
+    ),
+    "rates": lambda: (end(*chosen) for chosen in itertools.product(((), MATRICES), SEEDS, at(RATES))),
+    "other_rates": lambda: (end(small, 0, recipe) for recipe, those in OTHER_RATES for small in those),
     "sizes": lambda: (size(*chosen) for chosen in itertools.product(WIDTHS, SEEDS)),
 }
 
