@@ -127,6 +127,14 @@ def test_thrice_as_many_do_at_a_rate_that_stays_high():
     assert tokens[-1] > 40e6 and times[-1] > 400 and seen("plain-long", "written_rhyme")[-1] > 0.85
 
 
+def test_of_two_more_long_runs_cut_short_one_rhymes_and_one_hardly_begins():
+    ends = {run: float(seen(run, "exchange")[-1]) for run in ("plain-long-1", "plain-long-2")}
+    assert 2 < ends["plain-long-1"] < 3 and ends["plain-long-2"] > 200
+    for run in ends:
+        assert 22e6 < seen(run, "tokens")[-1] < 23e6
+        assert abs(runs()[run]["longer"] - runs()["plain-long"]["longer"]) < 0.01
+
+
 def test_tails_from_the_first_step_on_help_one_seed_of_two():
     ends = {run: float(seen(run, "exchange")[-1]) for run in ("tails_first-0", "tails_first-1")}
     assert ends["tails_first-0"] > 100 and ends["tails_first-1"] < 1.05
@@ -134,7 +142,7 @@ def test_tails_from_the_first_step_on_help_one_seed_of_two():
 
 def test_every_run_says_where_it_ran_and_how_long():
     for name, run in runs().items():
-        assert run["device"] == "NVIDIA H200" and 100 < run["train_seconds"] < 200, name
+        assert run["device"] == "NVIDIA H200" and 60 < run["train_seconds"] < 200, name
         assert len({len(column) for column in run["looks"].values()}) == 1
         assert name in (*RECIPE, *UNFILTERED, *SMALL, *PLAIN) or name.startswith(("plain", "tails_first"))
     assert {run: runs()[run]["poems"] for run in ("recipe-0", "unfiltered-0", "small-0")} == {
