@@ -77,6 +77,7 @@ RULES = (
          mutants="figures/{stem}.py figures/{stem}.js web/{stem}.py web/{stem}.js"),
     Rule("exercises", rf"{_IN}checks/(?P<stem>\w+?)(?:\.zh)?\.(?:py|md)",
          tests="test_checks_{stem}.py test_answers.py", mutants="checks/{stem}.py", translation="*"),
+    Rule("poems", rf"{_IN}trained/verse/\w+\.txt\.xz", tests="test_verse.py"),
     Rule("a module", rf"{_IN}{_FILE}",
          tests="test_{stem}.py test_{stem}_*.py test_{folder}_{stem}.py test_{folder}.py", mutants="{file}"),
     Rule("the catalog of mutants", r"tests/mutants/.+", tests="test_mutants.py", mutants="+"),

@@ -23,7 +23,7 @@ from minimind_edu import trained, world
 from minimind_edu.checks.exercise import NOT_ATTEMPTED
 from minimind_edu.figures.minimind_live import next_words
 from minimind_edu.measure import plotting
-from minimind_edu.trained import ablations, living, routing, sharing, sweeps
+from minimind_edu.trained import ablations, living, routing, sharing, sweeps, verse
 from minimind_edu.trained.ablations.tables import courses
 from minimind_edu.trained.living import copying, heads
 from minimind_edu.trained.living.exam import accuracy
@@ -154,7 +154,7 @@ def test_numbers_about_the_book_are_counted():
     longer = json.loads(phone_book.LONGER.read_text(encoding="utf-8"))
     stored += [None] * facts.seeds(longer)
     stored += [one for steps in sharing.STEPS for runs in sharing.runs(steps).values() for one in runs]
-    stored += circles.circles()
+    stored += [*circles.circles(), *verse.runs().values()]
     assert facts.FACTS["trainings"]() == len(stored)
 
 

@@ -192,7 +192,7 @@ def test_the_table_tells_every_number_of_bits():
     assert f"with 3 bits it answers {figure.right('tensor', 3)} of 12" in sentence and "per tensor" in sentence
     assert [label for label, _ in rows] == [f"{bits} bits" for bits in range(2, 9)]
     assert re.fullmatch(
-        r"\d+ of 12 answers right, 0 of 200 stories hold, KL [\d.]+ nats per word, 3\.00 bits per weight with scales",
+        r"\d+ of 12 answers right, 0 of 200 stories hold, KL [\d.]+ nats, 3\.00 bits with scales",
         rows[1][1],
     )
 

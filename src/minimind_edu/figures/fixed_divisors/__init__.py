@@ -11,6 +11,11 @@ from minimind_edu.trained.living.divisors import PERCENTILES, SWITCHES, measured
 from minimind_edu.web.base import Figure
 
 OWN = 0  # the stop of the slider at which each norm divides by the size of what it reads
+FIELDS = ("percentile", *SWITCHES, "nats", "first", "others", "divisors")  # as in fixed_divisors/math.js
+
+
+def _packed(value: Any) -> Any:
+    return int(value) if isinstance(value, bool) else value
 
 
 class FixedDivisors(Figure):
@@ -40,11 +45,15 @@ class FixedDivisors(Figure):
 
     @default("stored")
     def _stored(self) -> dict[str, Any]:
-        return {name: {part: found[part] for part in ("own", "rows")} for name, found in measured().items()}
+        """Of each model its `own` run, and a row for each other run: its values in the order of FIELDS, without names."""
+        return {
+            name: {"own": found["own"], "rows": [[_packed(row[field]) for field in FIELDS] for row in found["rows"]]}
+            for name, found in measured().items()
+        }
 
     def setting(self) -> dict[str, Any]:
         """The stored run of this setting: nats, and at each norm the size of `<s>` and the median of the others."""
-        model = self.stored["twin" if self.twin else "living"]
+        model = measured()["twin" if self.twin else "living"]
         if self.percentile == OWN:
             return model["own"]
         names = ("percentile", *SWITCHES)

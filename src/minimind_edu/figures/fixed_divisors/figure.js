@@ -3,7 +3,7 @@
 import { h, svg, fill, setAttributes, setText, textAt, setSize, fmt, slider, toggle, row } from "../../web/kit/kit.js";
 import { figure } from "../../web/kit/figure.js";
 import { linear, levels } from "../../web/kit/chart.js";
-import { CEILING, FLOOR, heightOf, kindOf, runOf, toDigits } from "./math.js";
+import { CEILING, FLOOR, heightOf, kindOf, runOf, toDigits, unpacked } from "./math.js";
 import { fixedDivisorsWords } from "./words.js";
 
 const TRAITS = ["percentile", "apart", "proportional", "networks_only", "twin"];
@@ -101,7 +101,7 @@ export default figure({
   traits: TRAITS,
   verdict: "fd-verdict",
   create({ model, words, isCompact, bound, verdict }) {
-    const stored = model.get("stored");
+    const stored = unpacked(model.get("stored"));
     const about = model.get("about");
     const stops = [0, ...new Set(stored.living.rows.map((one) => one.percentile))];
     const bars = createBars(words, isCompact ? TALL.compact : TALL.plot);

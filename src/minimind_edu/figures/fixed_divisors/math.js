@@ -7,6 +7,16 @@ const LITTLE = 0.6; // of the size in the trained model: little has been added
 
 const SETTING = ["percentile", "apart", "proportional", "networks_only"];
 
+const FIELDS = [...SETTING, "nats", "first", "others", "divisors"];
+
+// The stored runs with names: { living, twin }, each { own, rows }. Python sends only the values of a row.
+export function unpacked(stored) {
+  const isSwitch = (name) => SETTING.indexOf(name) > 0;
+  const named = (row) => FIELDS.map((name, i) => [name, isSwitch(name) ? Boolean(row[i]) : row[i]]);
+  const all = ({ own, rows }) => ({ own, rows: rows.map((row) => Object.fromEntries(named(row))) });
+  return { living: all(stored.living), twin: all(stored.twin) };
+}
+
 // The run of a setting, and of its model as it was trained: { nats, first, others, divisors }, the last for `<s>` and
 // for the other words; a norm that measures divides by the size that it meets.
 export function runOf(stored, { twin, ...setting }) {

@@ -65,7 +65,7 @@ function createList(words, head, onPress) {
 
 const sumOf = (counts) => Object.values(counts).reduce((sum, count) => sum + count, 0);
 
-/** The first word's bars in parts: what both say, what the guesser says too often or leaves over, the dart, the count. */
+/** The first word's bars in parts: what both say, what the guesser says too often or leaves over, dart, count. */
 function createParts(words) {
   const list = h("div", { class: "ga-parts" });
   const sample = ([name, text]) => h("span", {}, h("i", { class: `ga-part ga-${name}` }), text);

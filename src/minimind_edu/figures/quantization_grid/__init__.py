@@ -36,8 +36,8 @@ MATRICES = {
 MOST_PULL = 1.7  # times its own size
 KINDS = ("where", "where object", "who", "recall", "people", "objects")  # asked in English, answered in a word
 EACH, SEED = 2, 1  # questions of a kind, all that are drawn with this seed
-WORDS = 5  # that are told of a question, at least
-AFTER = 12  # words that are shown after the first impossible one
+WORDS = 4  # that are told of a question, at least
+AFTER = 2  # words that are shown after the first impossible one
 FIRST_LETTER = "#"  # stands for the first word of the stories
 
 
@@ -105,7 +105,7 @@ class QuantizationGrid(Figure):
                 f"{bits} bits",
                 f"{self.right(self.per, int(bits))} of {asked} answers right, "
                 f"{self.stories['results'][self.per][bits]['holds']} of {written.STORIES} stories hold, "
-                f"KL {result['kl']:.3g} nats per word, {result['size']:.2f} bits per weight with scales",
+                f"KL {result['kl']:.3g} nats, {result['size']:.2f} bits with scales",
             )
             for bits, result in self.exam["results"][self.per].items()
         ]

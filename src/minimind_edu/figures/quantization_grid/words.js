@@ -44,8 +44,8 @@ export const quantizationGridWords = {
     matrix: "matrix",
     rowNumber: "row",
     note:
-      "The model has 29 matrices, whose rows are stored in 8 bits. So 8 bits per row change nothing, and every other " +
-      "grid is compared with the stored model. Pulling a weight changes this picture only. A scale has 32 bits.",
+      "The matrices are stored as rows of 8 bits, so 8 bits per row change nothing. " +
+      "Pulling a weight changes this picture only. A scale has 32 bits.",
     whole: (text) => `The whole text: ${text}`,
     loading: "The trained model is on its way…",
     unavailable: "The trained model is not within reach, so this row cannot be shown.",

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 8befbee9.
+// The Chinese words of words.js as of 276fe714.
 
 export const quantizationGridWords = {
   zh: {
@@ -44,7 +44,7 @@ export const quantizationGridWords = {
     matrix: "矩阵",
     rowNumber: "行",
     note:
-      "模型有 29 个矩阵，各行存成 8 位。所以每行 8 位时什么也不变，其他网格都与存着的模型相比。" +
+      "矩阵的各行存成 8 位，所以每行 8 位时什么也不变。" +
       "拖动一个权重，只改变这张图。一个缩放因子占 32 位。",
     whole: (text) => `完整的文本：${text}`,
     loading: "训练好的模型正在路上……",

@@ -35,8 +35,8 @@ export function within(corners, side) {
 }
 
 function boxAt({ x, y, dx, dy }, width) {
-  const middle = [x + dx * (TIP + width / 2), y + dy * (TIP + HEIGHT / 4)];
-  return { left: middle[0] - width / 2, right: middle[0] + width / 2, top: middle[1] - HEIGHT / 2, bottom: middle[1] + HEIGHT / 2 }; // prettier-ignore
+  const [across, down] = [x + dx * (TIP + width / 2), y + dy * (TIP + HEIGHT / 4)];
+  return { left: across - width / 2, right: across + width / 2, top: down - HEIGHT / 2, bottom: down + HEIGHT / 2 };
 }
 
 const meet = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
@@ -47,7 +47,8 @@ export function placed(labels, tips, side) {
   return labels.map(({ text, candidates, cls, tone }) => {
     const width = widthOf(text);
     const fits = (box) => box.left >= 2 && box.right <= side - 2 && box.top >= 2 && box.bottom <= side - 2;
-    const box = candidates.map((at) => boxAt(at, width)).find((each) => fits(each) && !taken.some((other) => meet(each, other))); // prettier-ignore
+    const isFree = (each) => fits(each) && !taken.some((other) => meet(each, other));
+    const box = candidates.map((at) => boxAt(at, width)).find(isFree);
     if (!box) return null;
     taken.push(box);
     return textAt((box.left + box.right) / 2, box.bottom - 4, text, { anchor: "middle", cls, tone });

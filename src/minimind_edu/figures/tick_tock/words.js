@@ -8,7 +8,7 @@ export const tickTockWords = {
       block: "With one table and a block it is easy, too.",
     },
     caption:
-      "Solid: the rows that score. Dashed: what meets them after a word is read; with one table it is the row itself. " +
+      "Solid: the rows that score. Dashed: what meets them after a word is read; with one table the row itself. " +
       "A lead is the logit of the right word minus that of the other. Bars: its probability.",
     more: "",
     words: ["tick", "tock"],

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of ba941e9a.
+// The Chinese words of words.js as of 5b63d03e.
 
 export const tickTockWords = {
   zh: {

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 03e66bd3.
+// The Chinese words of words.js as of 8c7f35c4.
 
 export const twoTablesWords = {
   zh: {

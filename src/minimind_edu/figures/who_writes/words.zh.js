@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of b0668215.
+// The Chinese words of words.js as of 64fd62a4.
 
 export const whoWritesWords = {
   zh: {
