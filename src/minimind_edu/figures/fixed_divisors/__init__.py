@@ -45,7 +45,7 @@ class FixedDivisors(Figure):
 
     @default("stored")
     def _stored(self) -> dict[str, Any]:
-        """Of each model its `own` run, and a row for each other run: its values in the order of FIELDS, without names."""
+        """Of each model its `own` run, and of each other run its values in the order of FIELDS, without names."""
         return {
             name: {"own": found["own"], "rows": [[_packed(row[field]) for field in FIELDS] for row in found["rows"]]}
             for name, found in measured().items()
