@@ -43,9 +43,7 @@ export const quantizationGridWords = {
     layer: "层",
     matrix: "矩阵",
     rowNumber: "行",
-    note:
-      "矩阵的各行存成 8 位，所以每行 8 位时什么也不变。" +
-      "拖动一个权重，只改变这张图。一个缩放因子占 32 位。",
+    note: "矩阵的各行存成 8 位，所以每行 8 位时什么也不变。" + "拖动一个权重，只改变这张图。一个缩放因子占 32 位。",
     whole: (text) => `完整的文本：${text}`,
     loading: "训练好的模型正在路上……",
     unavailable: "拿不到训练好的模型，所以这一行显示不出来。",

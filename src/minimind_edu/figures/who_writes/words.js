@@ -12,8 +12,7 @@ export const whoWritesWords = {
     captions: {
       writers: "A ribbon is as thick as what it adds, in logits; dashed: with no head silenced.",
       models: "A ribbon is as thick as what it adds, in logits; dashed: with no head silenced.",
-      words:
-        "Below a word: its attention weight. A ribbon: what the head adds there, in logits; dashed: before the exchange.",
+      words: "Below a word: its attention weight. A ribbon: what the head adds there; dashed: before the exchange.",
     },
     caption: "",
     more: "More",

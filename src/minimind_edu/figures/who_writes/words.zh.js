@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 64fd62a4.
+// The Chinese words of words.js as of db1b43de.
 
 export const whoWritesWords = {
   zh: {
