@@ -152,6 +152,8 @@ def on_phone(request, phone, http_address) -> Visit:
 CHAPTERS_ON_DESKTOP = pytest.mark.parametrize("on_desktop", CHAPTERS, indirect=True)
 WITHOUT_SLIDERS = {
     "chapters/01_whole_model",
+    "chapters/03_attention",
+    "chapters/07_kv_cache",
     "chapters/12_generation",
     "chapters/13_training_in_minutes",
 }  # their figures have buttons and choices
