@@ -71,7 +71,8 @@ function paint(name, text, opacity = 1) {
 
 function inlined(from, to, above) {
   const style = getComputedStyle(from);
-  if (style.display === "none") return to.remove();
+  // the ring of a handle is not drawn but lights up: for a hand that is near, or once, to show that it moves
+  if (style.display === "none" || from.matches(".mm-ring")) return to.remove();
   for (const { name } of [...to.attributes]) if (LEFT_OUT.test(name)) to.removeAttribute(name);
   const now = {};
   for (const [name, plain] of Object.entries({ ...INHERITED, ...OWN })) {
@@ -134,22 +135,30 @@ function linesOf(node) {
 
 const measuring = document.createElement("canvas").getContext("2d");
 
+// How far below the top of a line of this font its letters stand.
+function baselineIn(height, style) {
+  // not style.font: with tabular numbers there is no such short form
+  measuring.font = `${style.fontStyle} ${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
+  const { fontBoundingBoxAscent, fontBoundingBoxDescent } = measuring.measureText("x");
+  const [up, down] = [fontBoundingBoxAscent, fontBoundingBoxDescent].map(Math.round);
+  return (height - up - down) / 2 + up;
+}
+
+function inFont(style) {
+  return {
+    ...paint("fill", style.color),
+    "font-family": style.fontFamily.replaceAll('"', "'"),
+    "font-size": style.fontSize,
+    "font-weight": style.fontWeight === "400" ? null : style.fontWeight,
+    "font-style": style.fontStyle === "normal" ? null : style.fontStyle,
+    "text-decoration": style.textDecorationLine === "none" ? null : style.textDecorationLine,
+  };
+}
+
 function wordsOn(node, style, at) {
-  measuring.font = style.font;
-  const { fontBoundingBoxAscent: up, fontBoundingBoxDescent: down } = measuring.measureText("x");
   return linesOf(node).map(({ text, box, right }) => {
-    const [x, y] = at(box.left, box.top + (box.height - up - down) / 2 + up);
-    const attrs = {
-      x,
-      y,
-      ...paint("fill", style.color),
-      "font-family": style.fontFamily.replaceAll('"', "'"),
-      "font-size": style.fontSize,
-      "font-weight": style.fontWeight === "400" ? null : style.fontWeight,
-      "font-style": style.fontStyle === "normal" ? null : style.fontStyle,
-      "text-decoration": style.textDecorationLine === "none" ? null : style.textDecorationLine,
-      textLength: round(right - box.left),
-    };
+    const [x, y] = at(box.left, box.top + baselineIn(box.height, style));
+    const attrs = { ...inFont(style), x, y, textLength: round(right - box.left) };
     return part("text", attrs, text.replace(/\s+/g, " "));
   });
 }
@@ -178,8 +187,11 @@ function layerOn(box, style, at) {
     const pattern = part("pattern", { ...sizes, patternTransform: "rotate(45)" }, stripe);
     return [part("defs", {}, pattern), rectangle(box, at, { fill: `url(#${id})` })];
   }
-  const along = (text, whole) => (text.endsWith("%") ? (whole * pixels(text)) / 100 : pixels(text));
-  const [wide, tall = "auto"] = style.backgroundSize.split(" ");
+  const along = (text, whole) => {
+    const found = [...text.matchAll(/(-?[\d.]+)(px|%)/g)].map(([, n, unit]) => (unit === "%" ? (whole * n) / 100 : +n));
+    return Math.max(...found); // of max(1px, 76%)
+  };
+  const [wide, tall = "auto"] = style.backgroundSize.match(/[a-z]+\([^)]*\)|\S+/g);
   const width = wide === "auto" ? box.width : along(wide, box.width);
   const height = tall === "auto" ? box.height : along(tall, box.height);
   const [right, down = "0%"] = style.backgroundPosition.split(" ");
@@ -189,8 +201,7 @@ function layerOn(box, style, at) {
 }
 
 // Background, border and ring of a box.
-function boxOn(node, style, at) {
-  const box = node.getBoundingClientRect();
+function boxOn(node, style, at, box = node.getBoundingClientRect()) {
   if (!box.width || !box.height) return [];
   const radius = Math.min(pixels(style.borderTopLeftRadius), box.height / 2, box.width / 2);
   const corner = style.borderTopLeftRadius.endsWith("%") ? Math.min(box.width, box.height) / 2 : radius;
@@ -199,11 +210,11 @@ function boxOn(node, style, at) {
   const fill = paint("fill", style.backgroundColor);
   if (fill.fill !== "none") found.push(rectangle(box, at, { ...fill, ...rounding(0) }));
   if (style.backgroundImage !== "none") found.push(...layerOn(box, style, at));
-  const [ring] = style.boxShadow.match(/^(.*\)) 0px 0px 0px ([\d.]+)px$/)?.slice(1) ?? [];
-  const spread = pixels(style.boxShadow.match(/ 0px 0px 0px ([\d.]+)px$/)?.[1]);
+  const [, ring, spread, isInset] = style.boxShadow.match(/^(.*\)) 0px 0px 0px ([\d.]+)px( inset)?$/) ?? [];
   if (ring) {
+    const grow = (isInset ? -0.5 : 0.5) * spread;
     const stroke = { fill: "none", ...paint("stroke", ring), "stroke-width": spread };
-    found.push(rectangle(box, at, { ...stroke, ...rounding(spread / 2) }, spread / 2));
+    found.push(rectangle(box, at, { ...stroke, ...rounding(grow) }, grow));
   }
   const sides = ["Top", "Right", "Bottom", "Left"].map((side) => {
     const isDrawn = !["none", "hidden"].includes(style[`border${side}Style`]);
@@ -235,6 +246,19 @@ function boxOn(node, style, at) {
     found.push(part("line", { x1: fromX, y1: fromY, x2: toX, y2: toY, ...lined(side) }));
   });
   return found;
+}
+
+// What a style puts in front: a sign, or a square that stands on the line.
+function beforeOn(node, box, style, at) {
+  const before = getComputedStyle(node, "::before");
+  const sign = before.content.match(/^"(.*?)"/)?.[1];
+  if (sign === undefined || before.position !== "static" || before.display === "none") return [];
+  const left = box.left + pixels(style.borderLeftWidth) + pixels(style.paddingLeft) + pixels(before.marginLeft);
+  const line = Math.min(box.height, pixels(style.lineHeight) || box.height);
+  const [x, y] = at(left, box.top + baselineIn(line, before));
+  if (sign) return [part("text", { ...inFont(before), x, y }, sign)];
+  const [width, height] = [pixels(before.width), pixels(before.height)];
+  return [part("rect", { x, y: round(y - height), width, height, ...paint("fill", before.backgroundColor) })];
 }
 
 // A slider as a track with a thumb, a switch as a pill with a knob.
@@ -281,7 +305,7 @@ function walk(node, at, inside = null) {
   if (node.nodeType !== Node.ELEMENT_NODE) return [];
   const style = getComputedStyle(node);
   if (style.display === "none" || style.opacity === "0" || style.clipPath.startsWith("inset(50%")) return [];
-  if (node.matches(".mm-more")) return []; // what is folded away is no part of the picture, nor is its handle
+  if (node.matches(".mm-more")) return [];
   const box = node.getBoundingClientRect();
   const [x, y] = at(box.left, box.top);
   const isSeen = style.visibility === "visible";
@@ -292,6 +316,7 @@ function walk(node, at, inside = null) {
   }
   if (node.localName === "input") return isSeen ? inputOn(node, style, at) : [];
   const own = isSeen && style.display !== "contents" ? boxOn(node, style, at) : [];
+  if (isSeen) own.push(...beforeOn(node, box, style, at));
   const found = [...own, ...[...node.childNodes].flatMap((child) => walk(child, at, isSeen ? style : null))];
   const isCut =
     style.overflowX !== "visible" &&
@@ -309,14 +334,22 @@ function walk(node, at, inside = null) {
  * The figure as it is drawn now. source: the address at which it is found, if there is one.
  */
 function picture(root, source = "") {
-  const { left, top, width, height } = root.getBoundingClientRect();
+  const whole = root.getBoundingClientRect();
+  const fold = root.querySelector(":scope > .mm-more"); // the last of a figure, and no part of its picture
+  const style = getComputedStyle(root);
+  const bottom = fold
+    ? fold.previousElementSibling.getBoundingClientRect().bottom + pixels(style.paddingBottom)
+    : whole.bottom;
+  const { left, top, right, width } = whole;
+  const box = { left, top, right, bottom, width, height: bottom - top };
   const at = (x, y) => [round(x - left), round(y - top)];
-  const [wide, tall] = [Math.ceil(width), Math.ceil(height)];
+  const [wide, tall] = [Math.ceil(width), Math.ceil(box.height)];
   const sizes = { xmlns: NAMESPACE, width: wide, height: tall, viewBox: `0 0 ${wide} ${tall}` };
   const title = root.querySelector(".mm-title")?.textContent ?? "";
   const node = part("svg", { ...sizes, lang: root.closest("[lang]")?.lang || null });
   node.setAttribute("style", "font-variant-numeric: tabular-nums");
-  node.append(part("title", {}, title), part("desc", {}, source), ...walk(root, at));
+  node.append(part("title", {}, title), part("desc", {}, source), ...boxOn(root, style, at, box));
+  for (const child of root.children) node.append(...walk(child, at));
   return { svg: new XMLSerializer().serializeToString(node), width: wide, height: tall };
 }
 
