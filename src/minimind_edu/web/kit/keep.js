@@ -40,6 +40,10 @@ function part(tag, attrs = {}, ...children) {
   return node;
 }
 
+// The names of fonts, and one that every machine has.
+const familyOf = (text) =>
+  [text.replaceAll('"', "'"), ...(/(serif|monospace)$/.test(text) ? [] : ["sans-serif"])].join(", ");
+
 const round = (x) => Math.round(100 * x) / 100;
 
 // Any color of CSS, as #rrggbb and how opaque it is: few programs know oklab().
@@ -79,6 +83,7 @@ function inlined(from, to, above) {
     now[name] = style.getPropertyValue(name);
     const given = name in OWN ? plain : (above[name] ?? plain);
     if (now[name] === given) to.removeAttribute(name);
+    else if (name === "font-family") to.setAttribute(name, familyOf(now[name]));
     else to.setAttribute(name === "text-decoration-line" ? "text-decoration" : name, now[name].replaceAll('"', "'"));
   }
   for (const name of ["fill", "stroke"]) {
@@ -88,6 +93,11 @@ function inlined(from, to, above) {
     to.removeAttribute(`${name}-opacity`);
     for (const [key, value] of Object.entries(painted)) if (value !== null) to.setAttribute(key, value);
     now[`${name}-painted`] = true;
+  }
+  if (from.localName === "stop") {
+    const { hex, alpha } = colorOf(style.stopColor);
+    to.setAttribute("stop-color", hex);
+    to.setAttribute("stop-opacity", round(alpha * style.stopOpacity));
   }
   if (style.visibility !== "visible") to.setAttribute("visibility", "hidden");
   const isMoved = style.transform !== "none" && !from.hasAttribute("transform") && from.parentNode.getScreenCTM;
@@ -147,7 +157,7 @@ function baselineIn(height, style) {
 function inFont(style) {
   return {
     ...paint("fill", style.color),
-    "font-family": style.fontFamily.replaceAll('"', "'"),
+    "font-family": familyOf(style.fontFamily),
     "font-size": style.fontSize,
     "font-weight": style.fontWeight === "400" ? null : style.fontWeight,
     "font-style": style.fontStyle === "normal" ? null : style.fontStyle,
@@ -334,6 +344,8 @@ function walk(node, at, inside = null) {
  * The figure as it is drawn now. source: the address at which it is found, if there is one.
  */
 function picture(root, source = "") {
+  for (const animation of root.getAnimations({ subtree: true }))
+    if (Number.isFinite(animation.effect.getComputedTiming().endTime)) animation.finish(); // as it will be in a moment
   const whole = root.getBoundingClientRect();
   const fold = root.querySelector(":scope > .mm-more"); // the last of a figure, and no part of its picture
   const style = getComputedStyle(root);
