@@ -324,18 +324,20 @@ const PATIENCE = 8000; // milliseconds: a notebook whose kernel has gone never a
 /** @type {(model: Model, root: Element, address?: (() => string | null) | null) => any} */
 function createKeeper(model, root, address) {
   const words = wordsOf(keepWords);
-  const hasLink = Boolean(address?.());
+  // a reader's own story is no part of a figure's state
+  const here = () => (root.dataset.story === "true" ? null : address?.());
 
   async function saved(kind) {
     const late = new Promise((_, reject) => setTimeout(reject, PATIENCE));
     const keep = await Promise.race([askFor(model, "keep"), late]);
     const name = root.closest("[data-figure]")?.dataset.figure ?? "figure";
-    await keep.save(root, kind, `minimind-${name.replaceAll("_", "-")}`, address?.() ?? "");
+    await keep.save(root, kind, `minimind-${name.replaceAll("_", "-")}`, here() ?? "");
     return words.saved;
   }
 
   async function linked() {
-    const link = address();
+    const link = here();
+    if (!link) throw new Error("a story has no address");
     history.replaceState(null, "", link);
     const isCopied = await navigator.clipboard?.writeText(link).then(Boolean.bind(null, true), () => false);
     return isCopied ? words.copied : words.inBar;
@@ -353,7 +355,7 @@ function createKeeper(model, root, address) {
   const offers = [
     offer("SVG", () => saved("svg")),
     offer("PNG", () => saved("png")),
-    hasLink && offer(words.link, linked),
+    here() && offer(words.link, linked),
   ];
   const summary = h("summary", { title: words.hint, "aria-label": words.hint }, words.keep);
   const keeper = h("details", { class: "mm-keep" }, summary, h("div", {}, offers));
