@@ -1,5 +1,5 @@
-// What a reader takes along of a figure: a picture that stands alone, SVG with every style written out and PNG drawn from
-// it, and its address. Pages load this only when a reader asks for it.
+// What a reader takes along of a figure: a picture that stands alone, SVG with every style written out and PNG drawn
+// from it, and its address. Pages load this only when a reader asks for it.
 //
 // Drawings that are SVG stay what they are. Words, boxes and bars that are HTML become SVG text and rectangles where
 // the browser has put them, so any program can open the file: a foreignObject, which html-to-image and its kin write,
@@ -404,7 +404,7 @@ async function copied(link, words) {
   );
 }
 
-/** Fills the menu of a figure: its picture as it is now, and the address that leads to it in this state, if there is one. */
+/** Fills the menu of a figure: its picture as it is now, and the address of this state, if there is one. */
 function offer(keeper, root, address, words) {
   const [summary, menu] = keeper.children;
   // a reader's own story is no part of a figure's state
