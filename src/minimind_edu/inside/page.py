@@ -253,6 +253,7 @@ def page_html(code: Code, data: dict[str, Any], weights: Path, language: str) ->
         weights: the file of them, as `store` writes it.
     """
     tag, unable = _WORDS[language]
+    title = code.titles[language].format(data["name"])
     script = f'(() => {{\n"use strict";\n{_body(code.page, language)}}})();'
     font = _base64((FONTS / "sans.woff2").read_bytes())  # 22 kB, so that it looks as the book does
     faces = f'@font-face {{ font-family: "Book Sans"; src: url(data:font/woff2;base64,{font}); font-weight: 400 700; }}'
@@ -265,12 +266,13 @@ def page_html(code: Code, data: dict[str, Any], weights: Path, language: str) ->
         f'<!doctype html>\n<html lang="{tag}">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f'<meta name="referrer" content="no-referrer">\n<title>{escape(code.titles[language].format(data["name"]))}</title>\n'
+        f'<meta name="referrer" content="no-referrer">\n<title>{escape(title)}</title>\n'
         f'<link rel="icon" href="data:,">\n<style>{styles}</style>\n</head>\n'
         f'<body class="minimind-figure">\n<main class="mm-fig in-page"><noscript>{unable}</noscript></main>\n'
         f'<script type="application/json" id="data">{_json(data)}</script>\n'
         f'<script type="text/plain" id="step">{_base64(STEP.read_bytes())}</script>\n'
-        f'<script type="text/plain" id="worker">"use strict";\n{_body(code.worker)}</script>\n<script>{script}</script>\n'
+        f'<script type="text/plain" id="worker">"use strict";\n{_body(code.worker)}</script>\n'
+        f"<script>{script}</script>\n"
     )
     with weights.open("rb") as file:
         while piece := file.read(_PIECE):
@@ -296,7 +298,7 @@ def _base64(content: bytes) -> str:
 
 
 def _json(value: Any) -> str:
-    """JSON inside a script element: no `<` can close it or open a comment, and no half of a character breaks the file."""
+    """JSON inside a script element: no `<` can close it or open a comment, no half of a character breaks the file."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
     return _HALVES.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
 

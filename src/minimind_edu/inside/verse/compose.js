@@ -1,6 +1,5 @@
-// The model writes a poem in a form: it chooses every character that is not given, and the form sets the marks. What the
-// model itself expected where a mark stands is noted, too. No DOM. tests/inside/test_inside_verse_compose.py compares it
-// with torch.
+// The model writes a poem in a form: it chooses every character that is not given, and the form sets the marks. Whether
+// the model itself expected them is noted. No DOM. tests/inside/test_inside_verse_compose.py compares it with torch.
 
 import { drawnFrom, drawOne, seededRandom, softmax } from "../../web/live/sampling.js";
 import { largest } from "../largest.js";
@@ -15,14 +14,14 @@ export const DRAFTS = 24; // of a first couplet, where its rhyme is given
 const TOLD = 8; // likeliest characters of a place
 
 /**
- * @typedef {{ id: number, p: number, top: [number, number][] }} Place: a character, how probable it was, and the likeliest
+ * @typedef {{ id: number, p: number, top: [number, number][] }} Place: a character, its probability, and the likeliest
  * @typedef {{ given: number[], rhyme: number | null, lines: number, width: number, seed: number, temperature: number,
  *     silenced: string[] }} Plan
  */
 
 /**
- * A poem by a plan: { places: of each character, marks: of each line end and the end of the poem whether the model itself
- * would have written it }. The same plan gives the same poem.
+ * A poem by a plan: { places: of each character, marks: of each line's end, and at last of the poem's, whether it was
+ * what the model itself expected most }. The same plan gives the same poem.
  *
  * @type {(model: any, plan: Plan) => { places: Place[], marks: boolean[] }}
  */
@@ -53,7 +52,8 @@ export function compose(model, { given, rhyme, lines, width, seed, temperature, 
   }
 
   /**
-   * Draw the rest of the first couplet many times, and keep one of these drafts: each as likely as it expects the rhyme.
+   * Draw the rest of the first couplet many times, and keep one of these drafts: the likelier the more it expects the
+   * rhyme.
    */
   function towards(wanted, before) {
     const kept = { length: cache.length, places: places.length, marks: marks.length };

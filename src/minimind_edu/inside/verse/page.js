@@ -29,8 +29,8 @@ const added = (sums, more) => sums.map((sum, i) => sum + more[i]);
  * What the page knows, and what it does with it. changed() is called after each change.
  *
  *   asked     what the controls say: as readAddress gives it
- *   written   null, or the poem that is shown: { asked: of it, poem: characters, places, marks, lines, width, given: how
- *             many of them }
+ *   written   null, or the poem that is shown: { asked: of it, poem: its characters, given: how many of them are typed,
+ *             lines, width, places, marks: as compose.js gives them }
  *   shown     how many of its characters are to be seen
  *   chosen    the index of the character that is looked at, or null
  *   tallies   of each set of silent heads { silenced, poems, rhymes, tones, marks }: [right, all] of each

@@ -1,8 +1,8 @@
-// The rules of a poem, and what a poem keeps of them. No DOM. tests/inside/test_inside_verse_poem.py compares the counts
-// with those of minimind_edu.trained.verse.exam.
+// The rules of a poem, and what a poem keeps of them. No DOM. tests/inside/test_inside_verse_poem.py compares what is
+// counted with minimind_edu.trained.verse.exam.
 //
-// A poem is a list of characters, of which every `width` are a line; two lines, the odd and the even one, are a couplet.
-// Where a character is still to be written, there is null.
+// A poem is a list of characters, of which every `width` are a line; an odd line and the even one after it are a
+// couplet. Where a character is still to be written, there is null.
 
 export const LINES = [4, 8];
 export const WIDTHS = [5, 7];
@@ -10,11 +10,14 @@ export const LEVEL = 1;
 export const OBLIQUE = -1;
 export const EITHER = 0; // the lists have it in groups of both kinds
 const OPPOSED = [1, 3, 5]; // places of a line, counted from 0, whose tones the rules oppose within a couplet
-const BETWEEN = /[\s,.;:!?、，。；：！？·]+/u; // lines; whatever is typed between them, the poem has its own marks
+const BETWEEN = /[\s,.;:!?、，。；：！？]+/u; // lines; whatever is typed between them, the poem has its own marks
+const ENDED = /[^\s]\s*[,.;:!?、，。；：！？]\s*$/u; // the last line, too
 const EMPTY = new Set();
 
-/** @typedef {{ tone: number | null, groups: Set<string> }} Sound: the level groups of a character; tone null: in no list */
-/** @typedef {{ lines: number, width: number }} Form */
+/**
+ * @typedef {{ tone: number | null, groups: Set<string> }} Sound: its level groups; tone null: it is in no list
+ * @typedef {{ lines: number, width: number }} Form
+ */
 
 /**
  * How characters sounded. level: [name, characters] of each level group; oblique: the characters of all others.
@@ -32,11 +35,12 @@ export function soundsOf({ level, oblique }) {
 }
 
 /**
- * What is typed, laid out in a form: the characters that are given, and the one that the second line shall end with. The
- * form follows what is typed: a first line of 6 or 7 makes lines of 7, more than four lines an octave.
+ * What is typed, laid out in a form: the characters that are given, and the one that the second line shall end with.
+ * The form follows what is typed: a first line of 6 or 7 makes lines of 7, more than four lines an octave. problem: why
+ * it cannot be laid out, or null.
  *
  * @type {(typed: { begin: string, rhyme: string, lines: number, width: number }, known: Map<string, number>) =>
- *     Form & { problem: null | { name: string, [more: string]: any }, given: string[], rhyme: string | null }}
+ *     Form & { problem: { name: string, [more: string]: any } | null, given: string[], rhyme: string | null }}
  */
 export function layOut({ begin, rhyme, lines: wantedLines, width: wantedWidth }, known) {
   const typed = begin
@@ -45,7 +49,8 @@ export function layOut({ begin, rhyme, lines: wantedLines, width: wantedWidth },
     .map((line) => [...line]);
   const [given, end] = [typed.flat(), [...rhyme.split(BETWEEN).join("")]];
   const first = typed[0]?.length ?? 0;
-  const width = first > 5 ? 7 : first === 5 && typed.length > 1 ? 5 : wantedWidth;
+  const whole = typed.length - (ENDED.test(begin) ? 0 : 1); // lines: the last may still go on
+  const width = first > 5 ? 7 : first === 5 && whole ? 5 : wantedWidth;
   const lines = typed.length > 4 ? 8 : wantedLines;
   const at = 2 * width - 1; // where the second line ends
   const isTyped = given.length > at;
@@ -53,7 +58,7 @@ export function layOut({ begin, rhyme, lines: wantedLines, width: wantedWidth },
 
   const strange = [...given, ...end].find((one) => !known.has(one));
   if (strange) return found({ name: "strange", character: strange });
-  const wrong = typed.find((line, i) => (i < typed.length - 1 ? line.length !== width : line.length > width));
+  const wrong = typed.find((line, i) => (i < whole ? line.length !== width : line.length > width));
   if (wrong) return found({ name: "length", line: wrong.join(""), count: wrong.length, width });
   if (typed.length > 8) return found({ name: "long", count: typed.length });
   if (end.length > 1) return found({ name: "rhymes", count: end.length });
@@ -67,8 +72,8 @@ const areRhymes = (a, b, soundOf) => a !== b && [...soundOf(a).groups].some((one
 /**
  * What a poem keeps of the rules, as far as it is written. at, by and above are indices of characters.
  *
- *   rhymes  of each even line from the fourth on { at, by: the end of the even line before, found }: "rhyme", "same" (the
- *           same character once more) or "none"
+ *   rhymes  of each even line from the fourth on { at, by: the end of the even line before, found }: "rhyme", "same"
+ *           (the same character once more) or "none"
  *   first   of the second line's end, and of the first line's where that rhymes with it: their indices
  *   tones   at places 2, 4 and 6 of each couplet { at, above, isRight }: whether the tones are opposite
  *   ends    of each line { at, isRight }: level where it is even; oblique where it is odd, from the third on

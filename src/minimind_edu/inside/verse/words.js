@@ -18,8 +18,8 @@ export const verseWords = {
     explains: { verse: "What this is, and what it cannot", heads: "What a head is", drawing: "What temperature does" },
     inChapter: (says, chapter) => `${says}: chapter ${chapter}`,
     lead: (weights) =>
-      `Begin a poem, or give its rhyme: a model of ${grouped(weights)} weights goes on, in the verse of Tang and Song. ` +
-      "It runs in this page; nothing that you write leaves it.",
+      `Begin a poem, or give its rhyme: a model of ${grouped(weights)} weights goes on, as poets of Tang and Song ` +
+      "did. It runs in this page; nothing that you write leaves it.",
     opening: (part) => `Opening the model… ${percentOf(part)}`,
     failed: (message) => `The model could not go on: ${message}`,
     begin: "It begins",
@@ -86,8 +86,8 @@ export const verseWords = {
         : `This page differs from PyTorch: by ${far.toPrecision(2)} in a logit. Trust PyTorch.`) +
       (why ? ` It runs in plain JavaScript, which is slow: WebAssembly is not to be had here (${why}).` : ""),
     how:
-      "The model chooses each character that you do not give, among the likeliest that share 90 %; the page sets commas " +
-      "and stops. A given rhyme: of 24 drafts of the first couplet one is drawn, the likelier the more it expects that " +
-      "character.",
+      "The model chooses each character that you do not give, among the likeliest that share 90 %; the page sets " +
+      "commas and stops. A given rhyme: of 24 drafts of the first couplet one is drawn, the likelier the more it " +
+      "expects that character.",
   },
 };
