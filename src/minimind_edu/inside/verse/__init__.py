@@ -4,7 +4,8 @@
     compose.js   the model writes one
     link.js      all that makes a poem, as the end of an address
     worker.js    the model's own thread
-    page.js      what the reader sees and does
+    session.js   what the reader does
+    page.js      what the reader sees
 
 `python -m minimind_edu verse -o page.html` writes it. The tables of rhymes and tones are those by which the package
 measures; the model knows nothing of them.

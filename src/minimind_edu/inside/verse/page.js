@@ -15,152 +15,12 @@ import { doorsOf, homeOf } from "../door.js";
 import { bytesIn, comparedWithTorch, weightsInPage } from "../opening.js";
 import { createRunner } from "../runner.js";
 import { createTheme } from "../theme.js";
-import { addressOf, AT_FIRST, HOTTEST, MOST_SEED, readAddress } from "./link.js";
-import { countsOf, EITHER, groupsOf, judge, layOut, LEVEL, LINES, OBLIQUE, soundsOf, WIDTHS } from "./poem.js";
+import { addressOf, AT_FIRST, HOTTEST, readAddress } from "./link.js";
+import { countsOf, EITHER, groupsOf, judge, layOut, LEVEL, LINES, OBLIQUE, WIDTHS } from "./poem.js";
+import { COUNTED, createSession } from "./session.js";
 import { verseWords } from "./words.js";
 
-const STEP = 90; // milliseconds from one character to the next
-const COUNTED = 10; // poems at a press
-const SIGNS = { [LEVEL]: "○", [OBLIQUE]: "●", [EITHER]: "◐", null: "·" };
-const newSeed = () => Math.floor(Math.random() * MOST_SEED);
-const added = (sums, more) => sums.map((sum, i) => sum + more[i]);
-
-/**
- * What the page knows, and what it does with it. changed() is called after each change.
- *
- *   asked     what the controls say: as readAddress gives it
- *   written   null, or the poem that is shown: { asked: of it, poem: its characters, given: how many of them are typed,
- *             lines, width, places, marks: as compose.js gives them }
- *   shown     how many of its characters are to be seen
- *   chosen    the index of the character that is looked at, or null
- *   tallies   of each set of silent heads { silenced, poems, rhymes, tones, marks }: [right, all] of each
- */
-function createSession(data, runner, changed) {
-  const characters = ["<s>", "</s>", ...data.characters];
-  const known = new Map(characters.map((one, id) => [one, id]).slice(4));
-  const soundOf = soundsOf(data.sounds);
-  const session = { asked: { ...AT_FIRST }, written: null, shown: 0, chosen: null, tallies: [], counting: 0 };
-  Object.assign(session, { problem: null, isOpen: false, isBusy: false, failure: null, known, soundOf, characters });
-  let [latest, timer] = [0, null]; // the newest poem that was asked for; what shows the next character
-
-  const laidOut = () => layOut(session.asked, known);
-  const planOf = (asked) => {
-    const { given, rhyme, lines, width } = layOut(asked, known);
-    const { seed, temperature, silenced } = asked;
-    const ids = given.map((one) => known.get(one));
-    return { given: ids, rhyme: rhyme === null ? null : known.get(rhyme), lines, width, seed, temperature, silenced };
-  };
-
-  /** Other controls. A poem that is there is written again where its draws stay and something else is asked of them. */
-  function ask(changes) {
-    const isTyped = "begin" in changes || "rhyme" in changes || "lines" in changes || "width" in changes;
-    session.asked = { ...session.asked, ...changes };
-    const { problem, lines, width } = laidOut();
-    session.problem = problem;
-    if (isTyped || "temperature" in changes) session.tallies = [];
-    if (!problem) Object.assign(session.asked, { lines, width });
-    if (!isTyped && session.written && !problem) return write(session.asked.seed, true);
-    changed();
-  }
-
-  /** Write a poem of these draws. isWhole: at once, not a character after the other. */
-  async function write(seed = newSeed(), isWhole = false) {
-    if (!session.isOpen || session.problem) return changed();
-    session.asked = { ...session.asked, seed };
-    const [run, asked] = [++latest, session.asked];
-    session.isBusy = true;
-    changed();
-    const plan = planOf(asked);
-    const answer = await answerOf(plan);
-    if (run !== latest || !answer) return;
-    const poem = answer.places.map(({ id }) => characters[id]);
-    const written = { ...answer, asked, poem, lines: plan.lines, width: plan.width, given: plan.given.length };
-    const isStill = isWhole || prefersReducedMotion();
-    Object.assign(session, { written, isBusy: false, chosen: null });
-    session.shown = isStill ? poem.length : plan.given.length;
-    clearTimeout(timer);
-    changed();
-    if (!isStill) timer = setTimeout(showNext, STEP);
-  }
-
-  async function answerOf(plan) {
-    try {
-      return await runner.look("write", plan);
-    } catch (error) {
-      Object.assign(session, { failure: error.message, isBusy: false, counting: 0 });
-      changed();
-      return null;
-    }
-  }
-
-  function showNext() {
-    if (session.shown >= session.written.poem.length) return;
-    session.shown++;
-    changed();
-    timer = setTimeout(showNext, STEP);
-  }
-
-  /** Another character at a place, and from there a new poem that begins as this one. */
-  function put(at, id) {
-    const { poem, width } = session.written;
-    const all = [...poem.slice(0, at), characters[id]];
-    const lines = Array.from({ length: Math.ceil(all.length / width) }, (_, i) =>
-      all.slice(i * width, (i + 1) * width),
-    );
-    const { rhyme } = session.asked;
-    ask({ begin: lines.map((line) => line.join("")).join("，"), rhyme: at < 2 * width - 1 ? rhyme : "" });
-    return write();
-  }
-
-  function toggleHead(key) {
-    const { silenced } = session.asked;
-    ask({ silenced: silenced.includes(key) ? silenced.filter((one) => one !== key) : [...silenced, key].sort() });
-  }
-
-  /** More poems as the one that is asked for, of other draws: what they keep is added up. */
-  async function count() {
-    if (!session.isOpen || session.problem || session.counting) return;
-    const [asked, tallies] = [session.asked, session.tallies];
-    const key = asked.silenced.join("_");
-    for (let done = 0; done < COUNTED; done++) {
-      session.counting = done + 1;
-      changed();
-      const plan = { ...planOf(asked), seed: newSeed() };
-      const answer = await answerOf(plan);
-      if (!answer) return;
-      if (session.tallies !== tallies) break; // something else is asked for
-      const poem = answer.places.map(({ id }) => characters[id]);
-      const { rhymes, tones, ends } = countsOf(judge(poem, plan, soundOf));
-      const marks = [answer.marks.filter(Boolean).length, answer.marks.length];
-      let row = tallies.find((one) => one.key === key);
-      if (!row)
-        tallies.push((row = { key, silenced: asked.silenced, poems: 0, rhymes: [0, 0], tones: [0, 0], marks: [0, 0] }));
-      row.poems++;
-      row.rhymes = added(row.rhymes, rhymes);
-      row.tones = added(row.tones, added(tones, ends));
-      row.marks = added(row.marks, marks);
-    }
-    session.counting = 0;
-    changed();
-  }
-
-  /** Begin with what an address says. */
-  function restore(asked) {
-    session.asked = { ...AT_FIRST };
-    session.written = null;
-    latest++;
-    ask(asked);
-    if (asked.seed !== null) write(asked.seed, true);
-  }
-
-  const choose = (at) => ((session.chosen = session.chosen === at ? null : at), changed());
-  const judged = () => {
-    const { poem, lines, width } = session.written;
-    const seen = poem.map((one, at) => (at < session.shown ? one : null));
-    return judge(seen, { lines, width }, soundOf);
-  };
-  return Object.assign(session, { ask, write, put, toggleHead, count, restore, choose, judged });
-}
+const TONE_SIGNS = { [LEVEL]: "○", [OBLIQUE]: "●", [EITHER]: "◐", null: "·" };
 
 /** A text field with its label. */
 function field(label, hint, onText, more = {}) {
@@ -198,7 +58,7 @@ function createAsking(words, session, door) {
   });
   const width = choice({
     label: words.width,
-    options: optionsFor(WIDTHS),
+    options: optionsFor(WIDTHS, (count) => words.widthOf[count]),
     onChange: (value) => session.ask({ width: value }),
   });
   const again = button({ label: words.write, onClick: press });
@@ -219,9 +79,8 @@ function createAsking(words, session, door) {
     "section",
     { class: "in-write vs-asking" },
     h("div", { class: "vs-fields" }, begin, rhyme),
-    h("div", { class: "vs-fields" }, lines, width),
+    h("div", { class: "vs-fields" }, lines, width, again),
     complaint,
-    h("div", { class: "vs-fields" }, again, link),
     h(
       "details",
       { class: "mm-more" },
@@ -229,6 +88,7 @@ function createAsking(words, session, door) {
       temperature,
       h("p", { class: "mm-note" }, words.how, " ", door("drawing")),
     ),
+    link,
   );
   function draw() {
     const { asked, problem, written } = session;
@@ -319,7 +179,7 @@ function createPoem(words, session) {
           onClick: () => session.choose(at),
         },
         h("b", {}, one),
-        h("i", {}, SIGNS[tone]),
+        h("i", {}, TONE_SIGNS[tone]),
       );
     };
     const focused = [...root.querySelectorAll("button")].indexOf(document.activeElement);
@@ -347,10 +207,12 @@ function createKept(words, session) {
     const { written, shown } = session;
     root.hidden = !written;
     if (!written) return;
-    const kept = session.judged();
+    const { lines, width, poem } = written;
+    const seen = poem.map((one, at) => (at < shown ? one : null));
+    const kept = judge(seen, { lines, width }, session.soundOf);
     const { rhymes, tones, ends } = countsOf(kept);
-    const groups = groupsOf(kept, written.poem, session.soundOf);
-    const marks = written.marks.slice(0, Math.floor(shown / written.width) + Number(shown === written.poem.length));
+    const groups = groupsOf(kept, poem, session.soundOf);
+    const marks = written.marks.slice(0, Math.floor(shown / width) + Number(shown === poem.length));
     const rows = [
       [words.rhymes(groups), rhymes],
       [words.opposed, tones],
@@ -493,7 +355,7 @@ async function startPage() {
   };
   const hear = ({ message }) => ((session.failure = message), changed());
   const runner = createRunner(document.getElementById("worker").textContent, hear);
-  const session = createSession(data, runner, changed);
+  const session = createSession({ data, runner, isStill: prefersReducedMotion }, changed);
   const here = location.protocol === "file:" ? data.published : location.href.split("#")[0];
   session.linkOf = (asked) => `${here}#${addressOf(asked)}`;
 
@@ -520,7 +382,7 @@ async function startPage() {
     ),
     asking,
     h("div", { class: "vs-columns" }, poem, h("div", { class: "vs-right" }, kept, heads)),
-    h("footer", { class: "in-foot" }, check, h("p", {}, door("verse"))),
+    h("footer", { class: "in-foot" }, h("p", {}, words.private), check, h("p", {}, door("verse"))),
   );
   const theme = createTheme(words, () => {});
   main.querySelector(".in-bar-top").append(theme.root);
@@ -532,11 +394,9 @@ async function startPage() {
     if (document.readyState === "loading") await new Promise((done) => addEventListener("DOMContentLoaded", done));
     const buffer = await weightsInPage(data.bytes, (part) => state.set(words.opening(part)));
     const why = await runner.open(buffer, data.rope, bytesIn(document.getElementById("step")).buffer);
-    session.isOpen = true;
     state.set("");
     check.set(words.checking);
-    if (session.asked.seed !== null) session.write(session.asked.seed, true);
-    changed();
+    session.open();
     check.set(words.checked({ ...(await comparedWithTorch(data, runner, why)), why }));
   } catch (error) {
     state.set(words.failed(error.message), "bad");

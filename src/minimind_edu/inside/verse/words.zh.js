@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 00000000.
+// The Chinese words of words.js as of e62d17ba.
 
 import { grouped } from "../../web/kit/kit.js";
 import { percent } from "../numbers.js";
@@ -16,17 +16,17 @@ export const verseWords = {
     theme: { light: "颜色：浅色", dark: "颜色：深色" },
     explains: { verse: "这是什么，又做不到什么", heads: "头是什么", drawing: "温度起什么作用" },
     inChapter: (says, chapter) => `${says}：第 ${chapter} 章`,
-    lead: (weights) =>
-      `起个头，或者定个韵，剩下的交给一个 ${grouped(weights)} 个权重的模型，它学的是唐宋的近体诗。` +
-      "模型就在这一页里运行，你写的内容不会离开这里。",
+    lead: (weights) => `起个头，或者定个韵，剩下的交给模型：它有 ${grouped(weights)} 个权重，学的是唐宋的近体诗。`,
+    private: "模型就在这一页里运行，你写的内容不会离开这里。",
     opening: (part) => `正在打开模型…… ${percentOf(part)}`,
     failed: (message) => `模型无法继续：${message}`,
     begin: "开头",
     beginHint: "一个字、一句、几句都行，也可以空着",
     rhyme: "第二句韵脚",
-    lines: "句数",
-    linesOf: { 4: "四句（绝句）", 8: "八句（律诗）" },
-    width: "每句字数",
+    lines: "体裁",
+    linesOf: { 4: "绝句", 8: "律诗" },
+    width: "字数",
+    widthOf: { 5: "五言", 7: "七言" },
     write: "写",
     again: "再来一首",
     copy: "复制链接",
@@ -63,17 +63,17 @@ export const verseWords = {
     signs: { "</s>": "结尾", "<s>": "开头" },
     put: (one, p) => `“${one}”，${percentOf(p)}：写在这里，从它接着写`,
     percent: percentOf,
-    heads: "拿掉一个头",
-    headsHint: "按一个头：它什么都不加，同样的抽签写出另一首诗。",
+    heads: "让一个头静音",
+    headsHint: "按一个头，它就静音；同样的抽签，写出的是另一首。",
     headName: headOf,
     block: (layer) => `第 ${layer + 1} 块`,
-    whole: "头都在",
-    without: (silenced) => `没有${silenced.map(headOf).join("、")}`,
+    whole: "没有静音",
+    without: (silenced) => `静音：${silenced.map(headOf).join("、")}`,
     count: (more) => `再写 ${more} 首，数一数`,
     counting: (done, all) => `正在数：${all} 首中第 ${done} 首`,
     tally: ["首", "押韵", "平仄", "断句"],
     tallied: (part) => (Number.isNaN(part) ? "–" : `${Math.round(100 * part)}%`),
-    bringBack: "全部放回",
+    bringBack: "全部恢复",
     checking: "正在与 PyTorch 核对……",
     checked: ({ far, isSame, why }) =>
       (isSame
