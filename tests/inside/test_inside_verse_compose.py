@@ -74,6 +74,12 @@ def test_at_temperature_0_it_is_the_likeliest_character_at_every_place(node, ver
     ]
 
 
+def test_where_the_model_would_end_a_line_the_form_makes_it_go_on(node, verse):
+    [poem] = write(node, {"given": encode("空山新雨后")[1:], "width": 7, "temperature": 0})
+    assert poem["places"][5]["top"][0][0] == COMMA and poem["places"][5]["top"][0][1] > 0.5
+    assert all(place["id"] > STOP for place in poem["places"]) and len(poem["places"]) == 28
+
+
 def test_a_plan_gives_one_poem_and_another_seed_another(node, verse):
     first, again, other = write(node, {"seed": 5}, {"seed": 5}, {"seed": 6})
     assert first == again and first["places"] != other["places"]

@@ -38,15 +38,12 @@ export function compose(model, { given, rhyme, lines, width, seed, temperature, 
     places.push({ id, p: p[id], top: largest(p, TOLD) });
   };
   const draw = (logits) => drawOne(drawnFrom(withoutSigns(logits), { temperature, topP: TOP_P }), random);
-  /** The mark after a line, of the lines that are there. */
-  const markNow = () => (places.length % (2 * width) ? COMMA : STOP);
-
   /** Put in a character, and the mark after it where a line ends; gives the logits after them. */
   function put(id, before) {
     place(id, before);
     const [after] = read([id]);
     if (places.length % width) return after;
-    const mark = markNow();
+    const mark = places.length % (2 * width) ? COMMA : STOP;
     marks.push(largest(after, 1)[0][0] === mark);
     return read([mark])[0];
   }
