@@ -11,8 +11,8 @@ const newSeed = () => Math.floor(Math.random() * MOST_SEED);
 const added = (sums, more) => sums.map((sum, i) => sum + more[i]);
 
 /**
- * data: what write_verse_page wrote; runner: createRunner's; isStill(): whether poems appear at once; changed() is called
- * after each change. It has
+ * data: what write_verse_page wrote; runner: createRunner's; isStill(): whether poems appear at once; changed() is
+ * called after each change. It has
  *
  *   asked     what the controls say: as readAddress gives it
  *   problem   why it is not written, or null: of layOut
