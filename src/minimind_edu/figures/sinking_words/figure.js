@@ -40,7 +40,14 @@ function streamOf(model, { placement }) {
   const { added, total } = model.get("sizes")[placement];
   const at = LOUDNESS.indexOf(model.get("loudness"));
   const sizes = streamSizes(total[at], placement, model.get("embedding"), DEPTH);
-  return { placement, sizes, shares: streamShares(added[at], sizes, DEPTH), depth: DEPTH, finalNorm: true, isWhole: true };
+  return {
+    placement,
+    sizes,
+    shares: streamShares(added[at], sizes, DEPTH),
+    depth: DEPTH,
+    finalNorm: true,
+    isWhole: true,
+  };
 }
 
 /** Of three heights: on a phone, at the head of a chapter, whole. */
