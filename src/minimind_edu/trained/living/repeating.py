@@ -1,14 +1,16 @@
-"""Why a text repeats itself: `python -m minimind_edu.trained.living.repeating` counts loops, some twenty minutes.
+"""Why a text repeats itself: `python -m minimind_edu.trained.living.repeating` counts loops, some ten minutes.
 
 Greedy texts fall into loops. Some of these belong to the rule: an author who knows all exact probabilities of the world
 has them, too. Others belong to the model. So the same levers are pulled for that author, for the stored models, for the
-small draft, and for models that were trained for fewer steps, which are trained here; a text counts as a loop if its
-last words repeat themselves exactly, and as false if it says anything that the world rules out.
+small draft, and for drafts that were trained for fewer steps, which are trained here; a text counts as a loop if its
+last words repeat themselves exactly, and as false if it says anything that the world rules out. Poems, which have no
+loops that long, are asked how many of their characters have stood in them before.
 """
 
 import argparse
 import dataclasses
 import json
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,9 +24,17 @@ from minimind_edu.device import device_of
 from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.model.sampling import Sampling
 from minimind_edu.trained import stored
-from minimind_edu.trained.living import STORED, draft_model, living_model, new_model, story_batches
+from minimind_edu.trained.living import (
+    DRAFT_CONFIG,
+    DRAFT_RECIPE,
+    STORED,
+    draft_model,
+    living_model,
+    new_model,
+    story_batches,
+)
 from minimind_edu.trained.living.written import BEGINNING, first_impossible
-from minimind_edu.trained.training import Recipe, train
+from minimind_edu.trained.training import train
 
 RESULTS = Path(__file__).parent / "repeating.json"
 
@@ -37,10 +47,11 @@ LEVERS: dict[str, dict[str, Any]] = {  # how a word is chosen, as options of `ge
     "penalty 1.2": {"repetition_penalty": 1.2},
     "penalty 1.5": {"repetition_penalty": 1.5},
 }
-STEPS, SEEDS = (500, 2_000), (0, 1)  # of the models that learned less
+STEPS, SEEDS = (250, 1_000), (1, 2)  # of drafts that learned less; the stored one has seed 0
 BEGUN, NEW = 16, 80  # words of a story that is given, and that are written after it
 LAST, LONGEST = 40, 20  # the words at the end that are looked at, and the longest loop among them
 SHOWN = 16  # of the end of a greedy text after BEGINNING
+POEMS, GIVEN = 15, 6  # poems of a form, and the characters that are given of each
 
 
 def beginnings() -> Tensor:
@@ -99,22 +110,50 @@ def counts(texts: Tensor) -> dict[str, int]:
     }
 
 
+def repeated(poems: Sequence[str]) -> float:
+    """The share of Chinese characters in poems that have stood in the same poem before."""
+    bare = [[one for one in poem if one.isalpha()] for poem in poems]
+    return 1 - sum(len(set(poem)) for poem in bare) / sum(map(len, bare))
+
+
+def of_verse() -> dict[str, Any]:
+    """By model of verse and lever, what it repeats in poems of which it is given the first characters; the poets'."""
+    # here, for a notebook that is downloaded reads what is stored, and carries no verse
+    from minimind_edu.trained.verse import STORED as VERSE
+    from minimind_edu.trained.verse import verse_model
+    from minimind_edu.trained.verse.corpus import decode, read_corpus
+    from minimind_edu.trained.verse.exam import LONGEST as MOST
+    from minimind_edu.trained.verse.exam import WHOLE
+
+    poems = torch.cat([read_corpus().held_out[form][:POEMS, : GIVEN + 1].long() for form in WHOLE])
+    found: dict[str, Any] = {name: {} for name in VERSE}
+    for name in VERSE:
+        model = verse_model(name)
+        for lever, choice in LEVERS.items():
+            texts = model.generate(poems, MOST, generator=torch.Generator().manual_seed(0), **choice)
+            found[name][lever] = round(repeated([decode(text) for text in texts]), 3)
+    whole = [poem for form in WHOLE for poem in read_corpus().held_out[form][:POEMS]]
+    return found | {"poets": round(repeated([decode(poem) for poem in whole]), 3)}
+
+
 @cache
 def results() -> dict[str, Any]:
-    """What is stored: by author and lever the `counts` of `beginnings`; in `text`, how a model's greedy text ends."""
+    """What is stored: by author and lever the `counts` of `beginnings`; in `text`, how a model's greedy text ends; by
+    model of verse and lever, and for the poets, what is `repeated`.
+    """
     return json.loads(RESULTS.read_text(encoding="utf-8"))
 
 
 def _of_model(model: MiniMindForCausalLM) -> dict[str, Any]:
     begun = torch.from_numpy(world.encode(BEGINNING))[None]
-    text = world.decode(continued(model, begun, "greedy")[0, -SHOWN:])
+    text = world.decode(continued(model, begun, "greedy")[0, -SHOWN:].tolist())
     return {"text": text} | {lever: counts(continued(model, beginnings(), lever)) for lever in LEVERS}
 
 
 def _younger(steps: int, seed: int) -> MiniMindForCausalLM:
-    """A model of the book's recipe with fewer steps."""
-    model = new_model(seed)
-    train(model, story_batches(seed), dataclasses.replace(Recipe(), steps=steps))
+    """A draft that was trained for fewer steps."""
+    model = new_model(seed, DRAFT_CONFIG)
+    train(model, story_batches(seed), dataclasses.replace(DRAFT_RECIPE, steps=steps))
     return model
 
 
@@ -128,7 +167,7 @@ def main() -> None:
     for steps in STEPS:
         for seed in SEEDS:
             found[f"{steps} steps, seed {seed}"] = _of_model(_younger(steps, seed))
-            print(steps, seed, flush=True)
+    found |= of_verse()
     lines = ",\n".join(f'"{name}": {json.dumps(of_author)}' for name, of_author in found.items())
     stored.write(f"{{\n{lines}\n}}\n", into)
 
