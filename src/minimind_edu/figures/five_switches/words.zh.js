@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of d55501c3.
+// The Chinese words of words.js as of b15bfd34.
 
 export const fiveSwitchesWords = {
   zh: {

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 4c0388a8.
+// The Chinese words of words.js as of 081a8adc.
 
 export const sinkingWordsWords = {
   zh: {
