@@ -1,4 +1,4 @@
-"""Why a text repeats itself: what counts as a loop, that the author who knows the world keeps to it, and what is stored."""
+"""Why a text repeats itself: what counts as a loop, the author who knows the world, and what is stored of models."""
 
 import numpy as np
 import pytest
