@@ -76,19 +76,34 @@ def loops(found, name, lever):
     return found[name][lever]["loops"]
 
 
-@pytest.mark.parametrize("name", ["world", *MODELS])
+@pytest.mark.parametrize("name", ["world", "living", "twin", "draft", "1000 steps, seed 1", "1000 steps, seed 2"])
 def test_chance_ends_the_loops_of_the_rule_in_every_author(found, name):
     assert loops(found, name, "greedy") >= 10
-    assert loops(found, name, "temperature 1") <= 1
+    assert loops(found, name, "temperature 1") == loops(found, name, "top-p 0.9") == 0
 
 
 def test_the_models_add_loops_with_something_false(found):
-    assert all(found[name]["greedy"]["false_loops"] >= 5 for name in MODELS)
+    assert all(found[name]["greedy"]["false_loops"] >= 10 for name in ("living", "twin", "draft"))
+
+
+def test_a_penalty_helps_the_models_and_not_the_author_who_knows_the_world(found):
+    for name in ("living", "twin"):
+        assert (
+            loops(found, name, "penalty 1.2") < 10 < found[name]["greedy"]["true"] < found[name]["penalty 1.2"]["true"]
+        )
+    assert loops(found, "world", "penalty 1.5") > loops(found, "world", "greedy")
+
+
+def test_size_and_training_make_texts_true_and_do_not_end_loops(found):
+    true = [found[name]["greedy"]["true"] for name in ("250 steps, seed 1", "1000 steps, seed 2", "draft", "living")]
+    assert true == sorted(true) and true[-1] > 30 > true[-2]
+    assert loops(found, "living", "greedy") > loops(found, "250 steps, seed 1", "greedy")
 
 
 def test_greedy_verse_repeats_more_of_its_characters_than_drawn_verse_and_poets(found):
+    poems = found["poems"]
     for name in ("verse", "before"):
-        assert found[name]["greedy"] > 2 * found[name]["temperature 1"] and found["poets"] < found[name]["greedy"]
+        assert poems[name]["greedy"] > 2 * poems[name]["temperature 1"] > 2 * poems["poets"]
 
 
 def test_the_stored_texts_are_ends_of_texts(found):

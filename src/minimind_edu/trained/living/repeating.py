@@ -138,8 +138,8 @@ def of_verse() -> dict[str, Any]:
 
 @cache
 def results() -> dict[str, Any]:
-    """What is stored: by author and lever the `counts` of `beginnings`; in `text`, how a model's greedy text ends; by
-    model of verse and lever, and for the poets, what is `repeated`.
+    """What is stored: by author and lever the `counts` of `beginnings`; in `text`, how a model's greedy text ends; in
+    `poems`, what `of_verse` found.
     """
     return json.loads(RESULTS.read_text(encoding="utf-8"))
 
@@ -167,7 +167,7 @@ def main() -> None:
     for steps in STEPS:
         for seed in SEEDS:
             found[f"{steps} steps, seed {seed}"] = _of_model(_younger(steps, seed))
-    found |= of_verse()
+    found["poems"] = of_verse()
     lines = ",\n".join(f'"{name}": {json.dumps(of_author)}' for name, of_author in found.items())
     stored.write(f"{{\n{lines}\n}}\n", into)
 
