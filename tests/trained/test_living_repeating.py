@@ -47,7 +47,7 @@ def test_counts_tell_loops_false_loops_and_true_texts():
     wrong = world.encode("where is Mia? in the attic.").tolist()
     true, false = told + asked * 7, told + wrong * 7
     plain = world.stories(1, len(true), seed=3)[0].tolist()
-    assert module.counts(torch.tensor([true, false, plain])) == {"loops": 2, "false_loops": 1, "true": 2}
+    assert module.counts(torch.tensor([true, true, false, plain])) == {"loops": 3, "false_loops": 1, "true": 3}
 
 
 def test_repeated_is_the_share_of_characters_that_have_stood_before():
