@@ -326,7 +326,7 @@ TABLE = {
         ),
         refused=[
             ({"placement": "none"}, "'placement' .* expected any of"),
-            ({"runs": {}}, '"runs" trait is read-only'),
+            ({"angles": {}}, '"angles" trait is read-only'),
         ],
     ),
     "sixteen_heads": Asked(
