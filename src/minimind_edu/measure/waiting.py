@@ -34,7 +34,7 @@ from minimind_edu.model.config import MiniMindConfig
 from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.trained.living import CONFIG as LIVING
 
-MODELS = {  # larger than every cache of the machine that is stored; the book's example; so small that the core's own holds it
+MODELS = {  # larger than every cache of the stored machine; the book's example; one that the core's own cache holds
     "large": MiniMindConfig(hidden_size=768, num_hidden_layers=16),
     "small": MiniMindConfig(),
     "living": LIVING,
@@ -58,7 +58,11 @@ def stored_runs() -> dict[str, Any]:
 
 
 def quartiles(
-    what: str, model: str | None = None, way: str | None = None, texts: int | None = None, context: int | None = None,
+    what: str,
+    model: str | None = None,
+    way: str | None = None,
+    texts: int | None = None,
+    context: int | None = None,
     run: int | None = None,
 ) -> tuple[float, float, float]:
     """The quartiles of what was measured, in microseconds: a quarter of the times, half and three quarters are less.
@@ -95,7 +99,7 @@ def at_hand() -> str:
 
 
 def stepper(decoder: Any, texts: int, context: int) -> Callable[[], Tensor]:
-    """A call that reads one more token of each text, behind random keys and values; returns logits, `[texts, 1, V]`.
+    """A call that reads one more token of each text, after random keys and values; returns logits, `[texts, 1, V]`.
 
     Args:
         decoder: a model, or what `fast` makes of one.

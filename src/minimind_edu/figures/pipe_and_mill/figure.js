@@ -10,6 +10,7 @@ import { pipeAndMillWords } from "./words.js";
 const WIDEST = 640; // pixels
 const BITES = 12; // in which the mill takes the weights of a step
 const PLAYS = { one: 2400, most: 6000 }; // milliseconds of a step of one text, and of the longest
+const SIZES = ["living", "small", "large"];
 const ALIKE = 0.85; // of a time, from which another is as long: these vary by so much
 const TURNS = 3; // of the wheel, in a step of one text
 const SCENE = { tall: 92, box: 86, wheel: 34, sacks: 74, side: 6, gap: 2, columns: 8 };
@@ -104,7 +105,7 @@ function createLanes(words) {
       root,
       ["pipe", "mill", "step"].map((lane, i) => textAt(0, y(i) + 9, words.lanes[lane])),
       times.pipe ? bar(0, "pm-bytes", x, 0, times.pipe) : null,
-      numberAt(0, times.pipe),
+      times.pipe ? numberAt(0, times.pipe) : null,
       bar(1, "pm-grinds", x, 0, times.mill),
       numberAt(1, times.mill),
       bar(2, "pm-waits", x, 0, times.step),
@@ -164,6 +165,7 @@ function verdictOf({ texts, weights, share, times, memory }, words) {
   const { step } = memory;
   if (times.step >= ALIKE * step && weights === "hand") return words.verdict.none;
   if (weights === "hand") return words.verdict.hand(words.ms(short(times.step)), words.ms(short(step)));
+  if (share >= ALIKE) return words.verdict.busy;
   const waits = words.percent(fmt(100 * (1 - share), 0));
   return texts === 1 ? words.verdict.one(waits) : words.verdict.waits(waits, fmt(step / memory.one, 1));
 }
@@ -219,7 +221,7 @@ export default figure({
           shows === "models" &&
             bound(choice, "model", {
               label: words.model,
-              options: Object.entries(stored.models).map(([value, { said }]) => ({ value, label: words.bytes(said) })),
+              options: SIZES.map((value) => ({ value, label: words.bytes(stored.models[value].said) })),
             }),
         ];
     return {

@@ -26,15 +26,15 @@ export const pipeAndMillWords = {
     slower: (factor) => `${factor} times slower`,
     memory: "memory",
     bytes: (count) => `${count} MB`,
-    mill: "mill",
     lanes: { pipe: "its bytes alone", mill: "its arithmetic alone", step: "the step" },
     ms: (number) => `${number} ms`,
     numbers: { step: "a step", turns: "the mill turns", words: "words per second" },
-    percent: (number) => `${number} %`,
+    percent: (number) => `${number}\u00a0%`,
     verdict: {
       waits: (waits, factor) =>
-        `The mill waits for ${waits} of the step, which takes ${factor} times as long as one text.`,
+        `The mill waits for ${waits} of the step, which takes ${factor} times as long as that of one text.`,
       one: (waits) => `The mill waits for ${waits} of the step.`,
+      busy: "The mill turns nearly all the time.",
       hand: (step, memory) => `With its weights at hand the same step takes ${step}, not ${memory}.`,
       none: "With its weights at hand the step takes as long: it never waited for them.",
     },
