@@ -82,7 +82,8 @@ def quartiles(
         times.setdefault(row.get("way"), []).extend(row["microseconds"])
     if not times or (len(times) > 1 and what != "pipe"):
         raise KeyError(f"the rows of a time must be of one kind, and {asked} has {len(times)}")
-    return min((tuple(quantiles(taken, n=4)) for taken in times.values()), key=lambda found: found[1])
+    low, middle, high = min((quantiles(taken, n=4) for taken in times.values()), key=lambda found: found[1])
+    return low, middle, high
 
 
 @cache
@@ -147,7 +148,7 @@ def measure(rounds: int = ROUNDS) -> list[dict[str, Any]]:
             for way, (decoder, counts) in decoders[name].items():
                 for texts, context in counts:
                     step = stepper(decoder, texts, context)
-                    step(), step()
+                    microseconds(step, 2)
                     row = rows.setdefault(("step", name, way, texts, context), [])
                     row.extend(microseconds(step, STEPS[name]))
     names = ("what", "model", "way", "texts", "context")

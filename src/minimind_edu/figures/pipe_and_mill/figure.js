@@ -61,12 +61,13 @@ function createScene(words) {
     setAttributes(turning, { transform: `rotate(${(done * grinds * TURNS * 360).toFixed(1)})` });
     const pitch = pipe.width / 4;
     const count = Math.max(0, Math.floor(pipe.width / pitch));
+    const barrel = Math.min(18, pitch / 2);
     const shift = place === null ? 0.5 : (place * BITES) % 1;
     fill(
       barrels,
       Array.from({ length: count }, (_, i) => {
-        const x = pipe.x + ((i + shift) % count) * pitch;
-        return svg("rect", { x: x.toFixed(1), y: pipe.y + 5, width: Math.min(18, pitch / 2), height: 14, rx: 4 });
+        const x = pipe.x + ((i + shift) % count) * pitch * (1 - barrel / pipe.width);
+        return svg("rect", { x: x.toFixed(1), y: pipe.y + 5, width: barrel, height: 14, rx: 4 });
       }),
     );
   }
@@ -105,7 +106,7 @@ function createLanes(words) {
       root,
       ["pipe", "mill", "step"].map((lane, i) => textAt(0, y(i) + 9, words.lanes[lane])),
       times.pipe ? bar(0, "pm-bytes", x, 0, times.pipe) : null,
-      times.pipe ? numberAt(0, times.pipe) : null,
+      times.pipe ? numberAt(0, times.pipe) : textAt(0, y(0) + LANE.name + 11, words.none),
       bar(1, "pm-grinds", x, 0, times.mill),
       numberAt(1, times.mill),
       bar(2, "pm-waits", x, 0, times.step),
@@ -122,7 +123,7 @@ function createLanes(words) {
     marker.style.display = place === null ? "none" : "";
     if (place !== null) setAttributes(marker, { x1: x(place * times.step), x2: x(place * times.step) });
   }
-  return { root, draw, move, tall: SCENE.tall + 12 + 3 * LANE.pitch - 4 };
+  return { root, draw, move, tall: SCENE.tall + 12 + 3 * LANE.pitch + 6 };
 }
 
 /** Plays a step: tells 60 times a second which share of it is over, and null at the end. */

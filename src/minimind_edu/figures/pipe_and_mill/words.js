@@ -27,12 +27,12 @@ export const pipeAndMillWords = {
     memory: "memory",
     bytes: (count) => `${count} MB`,
     lanes: { pipe: "its bytes alone", mill: "its arithmetic alone", step: "the step" },
+    none: "none come",
     ms: (number) => `${number} ms`,
-    numbers: { step: "a step", turns: "the mill turns", words: "words per second" },
+    numbers: { step: "a step", turns: "the mill turns", words: "words/s" },
     percent: (number) => `${number}\u00a0%`,
     verdict: {
-      waits: (waits, factor) =>
-        `The mill waits for ${waits} of the step, which takes ${factor} times as long as that of one text.`,
+      waits: (waits, factor) => `The mill waits for ${waits} of a step ${factor} times as long as that of one text.`,
       one: (waits) => `The mill waits for ${waits} of the step.`,
       busy: "The mill turns nearly all the time.",
       hand: (step, memory) => `With its weights at hand the same step takes ${step}, not ${memory}.`,

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of aa75016e.
+// The Chinese words of words.js as of fd8aff88.
 
 export const pipeAndMillWords = {
   zh: {
@@ -26,8 +26,9 @@ export const pipeAndMillWords = {
     memory: "内存",
     bytes: (count) => `${count} MB`,
     lanes: { pipe: "光是字节", mill: "光是算术", step: "一步" },
+    none: "没有来的",
     ms: (number) => `${number} 毫秒`,
-    numbers: { step: "一步", turns: "磨在转", words: "每秒词数" },
+    numbers: { step: "一步", turns: "磨在转", words: "词/秒" },
     percent: (number) => `${number}%`,
     verdict: {
       waits: (waits, factor) => `一步里，磨有 ${waits} 的时间在等；这一步是一条文本时的 ${factor} 倍。`,
