@@ -273,6 +273,13 @@ TABLE = {
             ({"story": 3}, "'story' .* should not be greater than 2, but a value of 3"),
         ],
     ),
+    "pipe_and_mill": Asked(
+        settings=[{"texts": texts, "weights": place} for texts in (1, 8, 64) for place in ("memory", "hand")],
+        further=[{"shows": "models", "model": model, "texts": 48} for model in ("large", "small", "living")],
+        phone=SCROLLED,
+        controls=2,
+        text=({"texts": 8}, "PipeAndMill(shows='texts', texts=8, weights='memory', model='large')"),
+    ),
     "residual_stream": Asked(
         phone=SCROLLED,
         settings=[{"placement": placement} for placement in ("post", "none", "pre")],
