@@ -264,6 +264,180 @@ TABLE = {
         settings=[
             {"model": model, "first": first, "line": line}
             for model, first, line in (("untrained", "秋", 8), ("before", "寒", 6), ("verse", "阴", 4))
+        ],
+        further=[
+            {"shows": "heads", "silent": silent, "line": line} for silent in ("none", "3.1", "2.1") for line in (4, 8)
+        ],
+        phone=SCROLLED,
+        controls=7,
+        text=(
+            {"model": "verse", "first": "寒"},
+            "PoemGrid(shows='exchange', model='verse', silent='none', first='寒', line=4)",
+        ),
+        refused=[
+            ({"first": "风"}, "'first' .* expected any of"),
+            ({"line": 2}, "'line' .* expected any of"),
+            ({"silent": "1.1"}, "'silent' .* expected any of"),
+            ({"stored": {}}, '"stored" trait is read-only'),
+        ],
+    ),
+    "quantization_grid": Asked(
+        settings=[{"question": at} for at in range(12)] + [{"bits": bits, "story": 1} for bits in (2, 3, 8)],
+        phone=SCROLLED,
+        controls=2,
+        text=(
+            {"bits": 3},
+            "QuantizationGrid(bits=3, per='row', layer=2, matrix='up_proj', row=6, pull=1.0, question=None, story=0)",
+        ),
+        refused=[
+            ({"row": 128}, "row must be from 0 to 127, the last of up_proj, got 128"),
+            ({"story": 3}, "'story' .* should not be greater than 2, but a value of 3"),
+        ],
+    ),
+    "residual_stream": Asked(
+        phone=SCROLLED,
+        settings=[{"placement": placement} for placement in ("post", "none", "pre")],
+        text=(
+            {"placement": "post", "depth": 4},
+            "ResidualStream(placement='post', network='swiglu', final_norm=True, depth=4, loudness=1.0, block=4)",
+        ),
+    ),
+    "roofline": Asked(
+        settings=[{"batch": 1, "context": 1}, {"batch": 512, "context": 512}],
+        alike=False,
+        controls=2,  # the slider, and its handle in the picture
+        refused=[
+            ({"hidden_size": 500}, "hidden_size must be a multiple of 128, got 500"),
+        ],
+    ),
+    "rotation_dials": Asked(
+        settings=[{"query_position": 63, "key_position": 10}],
+        controls=2,
+        text=({}, "RotationDials(query_position=8, key_position=5, rope_base=10000.0)"),
+        refused=[
+            ({"query": [1.0, 2.0]}, "the same even length from 2 to 16.*got 2 and 8"),
+            ({"query": [1.0] * 3, "key": [1.0] * 3}, "got 3 and 3"),
+            ({"query": [], "key": []}, "got 0 and 0"),
+            ({"key": [INF] * 8}, "a finite number"),
+        ],
+    ),
+    "sampler": Asked(
+        settings=[{"start": start, "temperature": heat} for start, heat in product(STARTS, (0.3, 1.0, 2.0))],
+        phone=SCROLLED,
+        controls=1,
+        text=(
+            {"start": "broad", "top_k": 3},
+            "Sampler(start='broad', repetition_penalty=1.0, temperature=1.0, top_k=3, top_p=1.0, min_p=0.0)",
+        ),
+    ),
+    "sinking_words": Asked(
+        settings=[
+            {"placement": placement, "loudness": loudness} for placement in ("pre", "post") for loudness in (0.25, 8.0)
+        ],
+        further=[
+            {"about": "causes", "placement": placement, "loudness": 8.0, "louder": louder}
+            for placement in ("pre", "post")
+            for louder in ("attention", "networks")
+        ],
+        phone=SCROLLED,
+        controls=3,
+        text=(
+            {"placement": "post", "loudness": 8.0},
+            "SinkingWords(about='words', placement='post', loudness=8.0, louder='both')",
+        ),
+        refused=[
+            ({"placement": "none"}, "'placement' .* expected any of"),
+            ({"runs": {}}, '"runs" trait is read-only'),
+        ],
+    ),
+    "sixteen_heads": Asked(
+        settings=[
+            {"shows": "chain", "story": story, "silent": silent} for story in ("en", "zh") for silent in (0, 2048)
+        ],
+        further=[{}, {"silent": 65535}],
+        phone=SCROLLED,
+        controls=16,
+        text=({"silent": 2048}, "SixteenHeads(shows='heads', silent=2048, story='en')"),
+        refused=[
+            ({"silent": 65536}, "'silent' .* should not be greater than 65535"),
+            ({"stored": {}}, '"stored" trait is read-only'),
+        ],
+    ),
+    "story_lens": Asked(
+        settings=[{"depth": depth} for depth in (0, 2, 4)],
+        phone=SCROLLED,
+        text=({"depth": 2}, "StoryLens(depth=2, word=18)"),
+        refused=[
+            ({"story": "Mia is in the tower."}, "'tower' is no word"),
+            ({"story": "Mia is in the hall. " * 8}, "cannot follow"),
+            ({"word": 40}, "from 0 to 18"),
+        ],
+    ),
+    "tick_tock": Asked(
+        settings=[
+            {},
+            {"tock": [2.6, 1.2]},
+        ],
+        further=[
+            {"model": "two"},
+            {"model": "two", "reads_tick": [1, 2], "reads_tock": [2, 0]},
+            {"model": "block"},
+            {"model": "block", "angle": 150},
+            {"tick": [-3, -3], "tock": [3, -3]},
+        ],
+        phone=SCROLLED,
+        controls=2,
+        text=({"model": "two"}, "TickTock(model='two', tick=[2.0, 0.0], tock=[1.0, 2.0])"),
+        refused=[
+            ({"model": "three"}, "'model' .* expected any of"),
+            ({"tick": [1.0]}, "of length 2 <= L <= 2"),
+            ({"tock": [3.5, 0.0]}, "should not be greater than 3"),
+            ({"angle": 361.0}, "'angle' .* should not be greater than 360"),
+            ({"reads_tick": [NAN, 0.0]}, "a finite number"),
+        ],
+    ),
+    "two_neurons": Asked(
+        settings=[{"first": first} for first in (-143.0, -100.0, -40.0, 0.0)],
+        alike=False,
+        further=[{"shows": shows, "story": story} for shows in ("two", "inside") for story in ("en", "zh")],
+        phone=SCROLLED,
+        controls=1,
+        refused=[
+            ({"story": "zh"}, "one neuron is seen with story='en', got 'zh'; set shows='two'"),
+            ({"first": -161.0}, "'first' .* should not be less than -160.0"),
+            ({"gate": 18.0}, "'gate' .* should not be greater than 17.0"),
+            ({"second": NAN}, "finite"),
+            ({"shows": "three"}, "'shows' .* expected any of"),
+        ],
+    ),
+    "two_tables": Asked(
+        settings=[{"step": step, "kind": kind} for kind in ("two", "small", "one") for step in (0, 600)],
+        phone=SCROLLED,
+        controls=1,
+        text=({"step": 40}, "TwoTables(kind='two', step=40)"),
+        refused=[
+            ({"step": 50}, "'step' .* expected any of"),
+            ({"kind": "three"}, "'kind' .* expected any of"),
+            ({"results": {}}, '"results" trait is read-only'),
+        ],
+    ),
+    "who_writes": Asked(
+        settings=[{"silent": head} for head in ("none", "1.2", "1.3", "4.1", "4.2")],
+        further=[
+            {"shows": "models", "model": "twin", "silent": "1.4"},
+            *({"shows": "words", "reader": reader} for reader in ("4.1", "4.2")),
+            {"shows": "words", "reader": "4.1", "exchanged": True},
+        ],
+        controls=16,
+        text=({"silent": "4.1"}, "WhoWrites(shows='writers', model='living', silent='4.1')"),
+    ),
+}
+ROWS = TABLE.items()
+
+
+def asked_of(name: str) -> Asked:
+    """The row of a figure; one without a row is asked what all are asked."""
+    return TABLE.get(name, Asked())
 
 
 def test_every_row_is_a_figures():
