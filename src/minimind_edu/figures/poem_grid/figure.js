@@ -18,8 +18,9 @@ const GIVEN = endOf(4); // what stands before it is the poet's
 const percent = (share) => `${fmt(100 * share, share > 0 && share < 0.0095 ? 1 : 0)} %`;
 
 /** What is drawn: one octave, what is expected at one of its lines, and how poems of this model keep the rules. */
-function stateOf(model) {
-  const [shows, first, line] = ["shows", "first", "line"].map((name) => model.get(name));
+function stateOf(model, isCompact) {
+  const [shows, first] = ["shows", "first"].map((name) => model.get(name));
+  const line = isCompact ? LINES[0] : model.get("line");
   const key = model.get(shows === "heads" ? "silent" : "model");
   const { octaves, poems } = model.get("stored");
   const octave = octaves[key][first];
@@ -157,7 +158,7 @@ function create({ model, words, isCompact, bound }) {
   const line = isCompact ? null : bound(choice, "line", { label: words.line, options: optionsFor(LINES) });
 
   function draw(width) {
-    const s = stateOf(model);
+    const s = stateOf(model, isCompact);
     grid.draw(s, width >= WIDE - BARS ? width - BARS : width);
     bars.draw(s);
     const { form, opposite, rhyme, rhyme_chance: chance } = s.poems;
