@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 00000000.
+// The Chinese words of words.js as of ca4e8068.
 
 export const poemGridWords = {
   zh: {

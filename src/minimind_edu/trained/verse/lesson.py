@@ -1,6 +1,6 @@
 """The lesson's training, from weights that have read whole poems alone, and what it is compared with.
 
-    python -m minimind_edu.trained.verse.lesson     six minutes of a quiet core: two seeds in each way
+    python -m minimind_edu.trained.verse.lesson     four minutes of a quiet core: two seeds in each of WAYS
 
 `lesson.json` holds, for each way and seed, how many times as likely the exchanged rhyme is after so many steps.
 """
@@ -12,7 +12,7 @@ from typing import Any
 
 from minimind_edu.device import one_thread
 from minimind_edu.trained import stored
-from minimind_edu.trained.training import Recipe, train
+from minimind_edu.trained.training import train
 from minimind_edu.trained.verse import exam, phases, recipe, verse_model
 from minimind_edu.trained.verse.corpus import FOLDER, Corpus, Phase, batches, read_corpus
 
@@ -22,18 +22,14 @@ EVERY = 200  # steps between two looks
 POEMS = 60  # held-out octaves of 5 that are asked
 
 
-def ways() -> dict[str, tuple[list[Phase], Recipe]]:
-    """What is trained on and how: as in the lesson, the same octaves uncut, and the lesson with a rate that falls."""
-    [lesson] = phases("lesson")
-    constant = recipe([lesson])
-    falling = Recipe(constant.steps, constant.learning_rate, constant.warmup, weight_decay=constant.weight_decay)
-    uncut = Phase(lesson.steps, lesson.tokens, {"8x5": 1.0})
-    return {"line ends": ([lesson], constant), "uncut": ([uncut], constant), "falling rate": ([lesson], falling)}
+# what is trained on: as in the lesson, and the same octaves uncut, as many steps at the same rate
+[_LESSON] = phases("lesson")
+WAYS = {"line ends": _LESSON, "uncut": Phase(_LESSON.steps, _LESSON.tokens, {"8x5": 1.0})}
 
 
 def seen(corpus: Corpus, way: str, seed: int) -> list[float]:
     """How many times as likely the exchanged rhyme is, before the training and after every EVERY steps."""
-    (chosen, trained), model = ways()[way], verse_model("before")
+    chosen, model = [WAYS[way]], verse_model("before")
 
     def times() -> float:
         model.eval()
@@ -45,7 +41,7 @@ def seen(corpus: Corpus, way: str, seed: int) -> list[float]:
     train(
         model,
         batches(corpus, chosen, seed),
-        trained,
+        recipe(chosen),
         lambda step, loss: looks.append(times()) if (step + 1) % EVERY == 0 else None,
     )
     return looks
@@ -63,7 +59,7 @@ def main() -> None:
     stored.add_into(parser)
     into = stored.place(parser, parser.parse_args().into, RESULTS)
     corpus = read_corpus()
-    found: dict[str, Any] = {way: {str(seed): seen(corpus, way, seed) for seed in SEEDS} for way in ways()}
+    found: dict[str, Any] = {way: {str(seed): seen(corpus, way, seed) for seed in SEEDS} for way in WAYS}
     stored.write(json.dumps(stored.rounded(found, 2)) + "\n", into)
 
 
