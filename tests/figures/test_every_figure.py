@@ -188,6 +188,16 @@ TABLE = {
             ({"stored": {}}, '"stored" trait is read-only'),
         ],
     ),
+    "memory_bars": Asked(
+        settings=[{"kind": kind, "half": half} for kind in ("train", "dpo", "serve") for half in (False, True)],
+        further=[{"kind": "lora", "batch": 256, "length": 8192, "card": 80, "model": "base"}, {"batch": 1}],
+        phone=SCROLLED,
+        controls=1,
+        text=(
+            {"kind": "dpo"},
+            "MemoryBars(kind='dpo', batch=32, length=512, half=False, card=8, model='small')",
+        ),
+    ),
     "minimind_live": Asked(
         refused=[({"links": {"wheel": {"href": "a", "label": "b"}}}, "links must give href and label")],
     ),
