@@ -129,15 +129,14 @@ def _filled(
         if name == "lm_head.weight" and config.tie_word_embeddings:
             continue
         stored = str(names.get_name(re.sub(r"experts\.\d+", "experts", name), (".weight",)))
-        if stored not in used:
-            used.add(stored)
-        values = np.asarray(dequantize(found[stored].data, found[stored].tensor_type), dtype=np.float32)
+        used.add(stored)
+        values = np.array(dequantize(found[stored].data, found[stored].tensor_type), dtype=np.float32)
         if expert := re.search(r"experts\.(\d+)", name):
             values = values[int(expert[1])]
         if architecture == "llama" and re.search(r"[qk]_proj", name):  # RoPE's pairs: (2i, 2i + 1) to (i, i + D/2)
             heads = values.reshape(-1, config.head_dim // 2, 2, config.hidden_size)
             values = heads.swapaxes(1, 2).reshape(values.shape)
-        state[name] = torch.from_numpy(np.ascontiguousarray(values)).clone()
+        state[name] = torch.from_numpy(np.ascontiguousarray(values))
     if config.tie_word_embeddings:
         state["lm_head.weight"] = state["model.embed_tokens.weight"]
     model.load_state_dict(state, assign=True)

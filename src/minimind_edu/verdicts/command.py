@@ -8,7 +8,7 @@ from minimind_edu.notebook import language
 from minimind_edu.verdicts import curve, data, lora, model_file, picture, same_model
 from minimind_edu.verdicts.log import STAGES, read_log
 from minimind_edu.verdicts.opened import Opened, open_weights
-from minimind_edu.verdicts.verdict import Verdict, in_language, screen, worst
+from minimind_edu.verdicts.verdict import Verdict, in_language, is_any_wrong, screen
 from minimind_edu.weights.writing import file_to_write
 
 LANGUAGES = ("en", "zh")
@@ -57,7 +57,7 @@ def run(given: argparse.Namespace, locate: Locate, tell: Callable[[str], None]) 
         read = data.read_data(given.data, data.tokenizer_of(folder), given.max_length, given.rows)
         groups[given.data.name] = data.check_data(read)
     print(screen(groups, given.language))
-    return worst(groups) != "wrong"
+    return not is_any_wrong(groups)
 
 
 def _check_together(given: argparse.Namespace) -> None:

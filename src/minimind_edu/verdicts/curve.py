@@ -87,7 +87,7 @@ def what_it_is(log: Log, kind: str, given: bool = False) -> Verdict:
     """Which program wrote it, how much it holds, and what it is taken for."""
     first, last = log.points[0].step, log.points[-1].step
     taken = f"taken for {NAMES[kind]}" if not (given or log.stage) else NAMES[kind]
-    found = f"{len(log.points)} lines of {log.form}, steps {first:,} to {last:,}: {taken}"
+    found = f"{len(log.points):,} lines, {log.form}, steps {first:,} to {last:,}: {taken}"
     advice = "" if given or log.stage else "if it is another, say so: --stage pretrain, sft, lora, dpo or distill"
     return Verdict("log", "fine", found, advice)
 
@@ -188,8 +188,8 @@ def numbers(log: Log, kind: str) -> Verdict:
         "NaN",
         "wrong",
         f"{where}, out of a quiet curve ({last:.2f} just before)",
-        "so it is hardly the rate. Either a batch has no token that counts, which divides by 0 (check --data), or "
-        "float16 overflowed (take bfloat16); go on from a file from before",
+        "hardly the rate: either a batch has no token that counts, and 0 is divided by 0 (check --data), or float16 "
+        "overflowed (take bfloat16); go on from a file from before",
         point.step,
     )
 
@@ -251,9 +251,7 @@ def jump(log: Log, vocab: int = VOCABULARY) -> Verdict | None:
         grade = "look" if ended < before + 0.3 * (after - before) else "wrong"
         advice = "look at the data from there on, and at the rate; a file from before the rise is the better start"
         return Verdict("jump", grade, told, advice, step)
-    told = (
-        f"after it was resumed at step {near[0]:,} it rises from {before:.2f} to {after:.2f}, and ends at {ended:.2f}"
-    )
+    told = f"resumed at step {near[0]:,}, it rises from {before:.2f} to {after:.2f}, and ends at {ended:.2f}"
     if after > 0.75 * math.log(vocab):
         advice = "the model begins anew: the resumed program has not loaded the weights"
     else:
@@ -291,11 +289,10 @@ def standing(log: Log, kind: str) -> Verdict | None:
         return Verdict(
             "ln 2",
             "wrong",
-            f"the loss stands at {ended:.3f} = ln 2 for {log.points[-1].step - log.points[0].step:,} steps{at}: the "
-            f"model is still its reference (it strays by {farthest:.4f})",
-            "what must move is the margin: log-probability of chosen minus rejected, beside the reference's. Raise "
-            "the rate tenfold, look whether the weights are trained, and whether chosen and rejected differ after "
-            "the cut (--data)",
+            f"it stands at ln 2 = 0.693 for {log.points[-1].step - log.points[0].step:,} steps{at}, and strays by "
+            f"{farthest:.4f}: the model is still its reference",
+            "the margin must move: log-probability of chosen minus rejected, less the same of the reference. Raise "
+            "the rate tenfold; look whether the weights are trained, and whether pairs differ after the cut (--data)",
             log.points[-1].step,
         )
     margin = -math.log(math.expm1(ended)) if ended > 0 else math.inf
@@ -305,8 +302,10 @@ def standing(log: Log, kind: str) -> Verdict | None:
 
 
 def _end(log: Log) -> tuple[float, float] | None:
-    """The level of the last two fifths of a log, and how much it falls on their way."""
+    """The level of the last two fifths of a log, after its largest rise, and how much it falls on their way."""
     points = finite(log.points)
+    if len(points) >= _LEAST and (risen := largest_jump(points)):
+        points = points[risen[0] :]
     if len(points) < _LEAST:
         return None
     losses = [point.loss for point in points[-max(_LEAST // 2, int(0.4 * len(points))) :]]
@@ -331,7 +330,7 @@ def plateau(log: Log, kind: str, vocab: int = VOCABULARY) -> Verdict | None:
             "weights)?",
             points[-1].step,
         )
-    if fall > max(0.05, 2 * _noise(points) / math.sqrt(max(1, len(points) // 5))):
+    if fall > max(0.1, 2 * _noise(points) / math.sqrt(max(1, len(points) // 5))):
         return Verdict("plateau", "fine", f"still falling: by {fall:.2f} over the last two fifths, to {level:.2f}")
     if level > 0.7 * chance:
         return Verdict(
@@ -412,7 +411,7 @@ def band(log: Log, kind: str, millions: float | None = None) -> Verdict | None:
     near = [p.loss for p in finite(log.points) if abs(math.log1p(p.step) - math.log1p(point.step)) < 0.2]
     loss = median(near)
     told = f"{loss:.2f} at step {point.step:,}; others' band there is {low:.2f} to {high:.2f}"
-    told += f" (threads {', '.join(f'#{thread}' for thread in threads)})"
+    told += f" ({' '.join(f'#{thread}' for thread in threads)})"
     if loss > high + _BAND:
         advice = "slower than theirs: a smaller batch, a lower rate, other data, or a fault; bands are no targets"
         return Verdict("band", "look", told, advice, point.step)

@@ -121,16 +121,16 @@ def read_data(path: Path, tokenizer: Any, max_length: int | None = None, most: i
     data = Data(form, [], [], max_length=max_length or MAX_LENGTH[form], opening=f"{begin}assistant\n")
     reader = _Reader(data, tokenizer)
     data.broken += range(1, number)
-    for number, row in itertools.chain([(number, first)], found):
+    for line, row in itertools.chain([(number, first)], found):
         if most and len(data.rows) == most:
             data.more = True
             break
         sides = None if row is None else reader.sides(row)
         if sides is None:
-            data.broken.append(number)
+            data.broken.append(line)
         else:
             data.rows.append(sides)
-            data.lines.append(number)
+            data.lines.append(line)
     if not data.rows:
         raise ValueError(f"{path}: no row could be made into tokens; the first that failed is line {data.broken[0]}")
     return data
@@ -297,8 +297,8 @@ def _sides(data: Data) -> list[Side]:
 
 def what_it_is(data: Data) -> Verdict:
     """Its form, and how much of it was read."""
-    part = "the first {:,} rows" if data.more else "all {:,} rows"
-    return Verdict("data", "fine", f"{FORMS[data.form]}; {part.format(len(data.rows))} read")
+    part = "the first" if data.more else "all"
+    return Verdict("data", "fine", f"{FORMS[data.form]}; {part} {len(data.rows):,} rows are read")
 
 
 def lines(data: Data) -> Verdict:
@@ -361,13 +361,9 @@ def none_counts(data: Data) -> Verdict:
     none = [at for at, row in enumerate(data.rows) if any(counted(side.mask) == 0 for side in row)]
     if not none:
         return Verdict("empty rows", "fine", "in every row some token counts")
-    reasons: Counter[str] = Counter()
-    for at in none:
-        for side in data.rows[at]:
-            if counted(side.mask) == 0:
-                reasons["the cut comes before the answer" if side.found else "there is no answer that is found"] += 1
-    told = f"in {len(none):,} of {len(data.rows):,} rows none counts, first line {data.lines[none[0]]:,}: "
-    told += "; ".join(f"{reason} ({count:,})" for reason, count in reasons.most_common())
+    found = [side.found for at in none for side in data.rows[at] if counted(side.mask) == 0]
+    told = f"in {len(none):,} of {len(data.rows):,} rows none counts, first line {data.lines[none[0]]:,}: the cut "
+    told += f"comes before the answer in {sum(found):,}, no answer is found in {len(found) - sum(found):,}"
     return Verdict(
         "empty rows",
         "wrong" if len(none) > len(data.rows) / 100 else "look",
@@ -421,7 +417,7 @@ def marks(data: Data) -> Verdict | None:
     found = {mark: count for mark, count in data.marks.items() if count}
     if not found:
         return None
-    told = ", ".join(f"{mark} in {count:,}" for mark, count in found.items())
+    told = ", ".join(f"{mark} × {count:,}" for mark, count in found.items())
     return Verdict(
         "marks",
         "look",

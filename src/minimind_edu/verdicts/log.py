@@ -118,7 +118,7 @@ def _of_minimind(text: str, path: Path) -> Log | None:
         )
     if not points:
         return None
-    form = "MiniMind's, of 2026 or later" if newer else "MiniMind's, of 2024 or 2025"
+    form = "as MiniMind of 2026 writes them" if newer else "as MiniMind of 2024 and 2025 wrote them"
     return Log(tuple(points), form, stage, tuple(resumes), iterations, others, tuple(dict.fromkeys(epochs)))
 
 
@@ -140,9 +140,7 @@ def _plain(text: str) -> Log | None:
         if points and point.step <= points[-1].step and len(points) not in resumes:
             resumes.append(len(points))
         points.append(point)
-    return (
-        Log(tuple(points), "a plain list of steps and losses", None, tuple(resumes), None, others) if points else None
-    )
+    return Log(tuple(points), "plain steps and losses", None, tuple(resumes), None, others) if points else None
 
 
 def _lines(text: str) -> Iterator[str]:

@@ -41,9 +41,7 @@ def read_lora(place: Path) -> dict[str, Tensor]:
             factors.setdefault(f"{found['part']}.weight", {})[found["factor"]] = tensor.float()
     if not factors:
         first = ", ".join(map(str, list(content)[:2]))
-        raise ValueError(
-            f"{place} holds no LoRA: no tensor ends in .lora.A.weight or .lora_A.weight (it holds {first})"
-        )
+        raise ValueError(f"{place} holds no LoRA: no name ends in .lora.A.weight or .lora_A.weight (it has {first})")
     scale = _scale(file)
     added = {}
     for name, pair in factors.items():

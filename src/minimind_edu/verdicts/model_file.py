@@ -54,12 +54,12 @@ def tensors(opened: Opened) -> Verdict:
     """Which tensors are missing, or none of the model's."""
     missing, unknown = missing_and_unknown(opened)
     if missing or unknown:
-        parts = [f"{len(missing)} missing, first {missing[0]}"] if missing else []
-        parts += [f"{len(unknown)} unknown, first {unknown[0]}"] if unknown else []
+        first = (*missing, *unknown)[0]
         return Verdict(
             "tensors",
             "wrong",
-            f"of {len(opened.tensors)} tensors {'; '.join(parts)}",
+            f"{len(missing)} are missing and {len(unknown)} are none of this model's, of {len(opened.tensors)} in the "
+            f"file; the first is {first}",
             "the file is of another model, or not whole. load_state_dict(strict=False) would pass over this and leave "
             "those parts as they were drawn",
         )
@@ -108,8 +108,8 @@ def precision(opened: Opened) -> Verdict:
     if opened.kinds:
         return Verdict("precision", "fine", f"matrices as {', '.join(opened.kinds)}")
     count = Counter(f"{tensor.dtype}".removeprefix("torch.") for tensor in opened.tensors.values())
-    told = ", ".join(f"{name} in {number} tensors" if len(count) > 1 else name for name, number in count.most_common())
-    return Verdict("precision", "fine", told)
+    told = ", ".join(f"{name} × {number}" for name, number in count.most_common())
+    return Verdict("precision", "fine", f"tensors by their dtype: {told}")
 
 
 def tying(opened: Opened) -> Verdict:
@@ -133,9 +133,7 @@ def assumptions(opened: Opened) -> Verdict:
     if not opened.assumed:
         return Verdict("assumed", "fine", "nothing: files and shapes say it all")
     values = ", ".join(f"{name}={value}" for name, value in opened.assumed.items())
-    advice = (
-        "if you trained with others, put its config.json beside it; wrong heads or a wrong rope_theta raise no error"
-    )
+    advice = "if you trained with others, put its config.json beside it: wrong heads or rope_theta raise no error"
     if opened.aside:
         advice = "the config.json beside it tells of another model, and is left aside: put the right one there"
     return Verdict("assumed", "look", f"not in the file, so taken as MiniMind has it: {values}", advice)
@@ -167,8 +165,9 @@ def against_transformers(opened: Opened) -> Verdict:
         import transformers
 
         from minimind_edu import hf
-    except ImportError as error:
-        return Verdict("transformers", "open", "it is not installed, so nothing was compared", f"{error}")
+    except ImportError:
+        advice = "pip install 'minimind-edu[hf]'"
+        return Verdict("transformers", "open", "it is not installed, so nothing was compared", advice)
     model = opened.whole
     try:
         if opened.place.is_dir() and (opened.described or {}).get("model_type") in ("llama", "qwen3", "qwen3_moe"):

@@ -17,15 +17,7 @@ from minimind_edu.verdicts.opened import Opened, settings_that_differ
 from minimind_edu.verdicts.verdict import Verdict
 from minimind_edu.weights.older import in_halves
 
-_SIZES = (
-    "vocab_size",
-    "hidden_size",
-    "num_hidden_layers",
-    "intermediate_size",
-    "use_qk_norm",
-    "use_moe",
-    "num_experts",
-)
+_SIZES = ("vocab_size", "hidden_size", "num_hidden_layers", "use_qk_norm", "use_moe")
 _PARTED = 1e-3  # relative difference of what two blocks write; float32 sums in another order stay far below
 _EXPLAINED = {8: 0.02, 6: 0.04, 5: 0.06, 4: 0.12, 3: 0.25, 2: 0.4}  # bits -> relative error that rounding explains
 _BLURRED = 0.2  # of it, where logits tell nothing any more
@@ -44,10 +36,10 @@ def compare(a: Opened, b: Opened, adapter: Mapping[str, Tensor] | None = None) -
 
 def sizes(a: MiniMindForCausalLM, b: MiniMindForCausalLM) -> Verdict | None:
     """Whether the two can be one model at all."""
-    pairs = {name: (getattr(a.config, name), getattr(b.config, name)) for name in _SIZES}
-    other = [f"{name} {one} and {two}" for name, (one, two) in pairs.items() if one != two]
-    if not a.config.use_moe:
-        other = [told for told in other if not told.startswith("num_experts")]
+    experts = ("num_experts", "num_shared_experts", "moe_intermediate_size")
+    names = (*_SIZES, *(experts if a.config.use_moe else ("intermediate_size",)))
+    pairs = {name: (getattr(a.config, name), getattr(b.config, name)) for name in names}
+    other = [f"{name} {one} ≠ {two}" for name, (one, two) in pairs.items() if one != two]
     return Verdict("sizes", "wrong", f"two models of different sizes: {'; '.join(other)}") if other else None
 
 
@@ -59,10 +51,10 @@ def settings(a: MiniMindForCausalLM, b: MiniMindForCausalLM) -> Verdict:
     if (scaled[0] is None) != (scaled[1] is None):
         different["rope_scaling"] = (scaled[0], scaled[1])
     if different:
-        told = "; ".join(f"{name} {one} and {two}" for name, (one, two) in different.items())
+        told = "; ".join(f"{name} {one} ≠ {two}" for name, (one, two) in different.items())
         return Verdict(
             "settings", "wrong", f"the same tensors would be read in two ways: {told}",
-            "one of the two config files is wrong, or a value was assumed: look under `assumed`",
+            "one of the two config files is wrong, or a value was assumed: check each file by itself",
         )  # fmt: skip
     return Verdict("settings", "fine", "both are read in the same way")
 
@@ -87,7 +79,7 @@ def weights(a: Opened, b: Opened) -> Verdict:
         return Verdict("weights", "fine", f"all {count} tensors are equal {how}")
     worst = max(others.values())
     if worst <= explained(a, b):
-        kinds = ", ".join(dict.fromkeys((*a.kinds, *b.kinds)))
+        kinds = ", ".join(dict.fromkeys(kind for kind in (*a.kinds, *b.kinds) if kind != "F32"))
         told = f"{len(others)} of {count} tensors differ, by {worst:.2%} at most, as rounding to {kinds} explains"
         return Verdict("weights", "fine", told)
     if turned := _turned(first, second, others, a.whole.config.head_dim):

@@ -71,10 +71,8 @@ def screen(groups: Mapping[str, Sequence[Verdict]], language: str = "en") -> str
     return "\n".join([*lines, ("，" if language == "zh" else ", ").join(told)])
 
 
-def worst(groups: Mapping[str, Iterable[Verdict]]) -> Grade:
-    """The gravest grade of all verdicts."""
-    order: list[Grade] = list(GRADES)
-    return min((verdict.grade for some in groups.values() for verdict in some), key=order.index, default="fine")
+def is_any_wrong(groups: Mapping[str, Iterable[Verdict]]) -> bool:
+    return any(verdict.grade == "wrong" for verdicts in groups.values() for verdict in verdicts)
 
 
 def _padded(text: str, room: int) -> str:
@@ -84,7 +82,7 @@ def _padded(text: str, room: int) -> str:
 def _wrapped(text: str, first: str) -> list[str]:
     """A sentence on lines of the screen, below where it began."""
     indent = " " * (2 + _GRADE + _ABOUT)
-    first = _padded(first, len(indent))
+    first = first or indent
     room = _WIDTH - len(indent)
     lines = _cut(text, room) if WIDE.search(text) else textwrap.wrap(text, room, break_on_hyphens=False)
     return [(indent if number else first) + line for number, line in enumerate(lines or [""])]
