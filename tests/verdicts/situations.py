@@ -32,8 +32,8 @@ def line(step, loss, form="2025", rate=5e-4, epochs=1, iterations=10000, **more)
     epoch, within = divmod(step, iterations)
     if form == "2025":
         return f"Epoch:[{epoch + 1}/{epochs}]({within}/{iterations}) loss:{loss:.6f} lr:{rate:.12f} epoch_Time:9.0min:"
-    fields = {"logits_loss": loss, "aux_loss": 0.0, **more}
-    told = ", ".join(f"{name}: {value:.4f}" for name, value in {"loss": loss, **fields}.items())
+    fields = {"loss": loss, "logits_loss": loss, "aux_loss": 0.0, **more}  # None: the loss once more
+    told = ", ".join(f"{name}: {loss if value is None else value:.4f}" for name, value in fields.items())
     return f"Epoch:[{epoch + 1}/{epochs}]({within}/{iterations}), {told}, lr: {rate:.8f}, epoch_time: 9.0min"
 
 

@@ -116,7 +116,7 @@ def test_a_resume_that_goes_on_is_fine():
 
 def test_dpo_that_stands_at_ln_2_and_dpo_that_leaves_it():
     stands = looks.standing(log(curve((0, 0.6931), (3000, 0.6929), noise=0.0005), 4e-8), "dpo")
-    assert stands.grade == "wrong" and "stands at ln 2 = 0.693 for 3,000 steps at a rate of 4e-08" in stands.finding
+    assert stands.grade == "wrong" and "stands at ln 2 = 0.693 for 3,000 steps at a rate of 4e-8" in stands.finding
     moves = looks.standing(log(curve((0, 0.6931), (3000, 0.52), noise=0.01), 4e-8), "dpo")
     assert moves.grade == "fine"
     assert float(moves.finding.rpartition("margin of ")[2].split(",")[0]) == pytest.approx(

@@ -5,7 +5,6 @@ import json
 import pytest
 import torch
 from model_builders import KINDS, spread_weights, tiny_config, tiny_model
-from own_models import trained_folder
 from tokenizer_builders import train_tokens, write_tokenizer
 
 from minimind_edu import MiniMindForCausalLM, save_checkpoint
@@ -177,25 +176,33 @@ def test_a_model_that_transformers_lacks_is_not_compared(tmp_path, monkeypatch):
     assert model_file.against_transformers(found).grade == "open"
 
 
+SENTENCES = ("the model reads what it wrote", "我爱编程，也爱学习语言模型。")
+
+
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """A folder of a model that writes stories, with its tokenizer."""
-    folder = tmp_path_factory.mktemp("trained") / "mine"
-    trained_folder(folder)
+    """A folder of a model that knows two sentences by heart, with its tokenizer."""
+    folder = write_tokenizer(tmp_path_factory.mktemp("trained") / "mine")
+    tokenizer, model = tokenizer_of(folder), MiniMindForCausalLM(tiny_config("minimind3", vocab_size=300))
+    rows = [torch.tensor([tokenizer(sentence).input_ids]) for sentence in SENTENCES]
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    for step in range(40):
+        optimizer.zero_grad()
+        model(rows[step % 2], labels=rows[step % 2]).loss.backward()
+        optimizer.step()
+    save_checkpoint(model, folder / "model.safetensors")
     return folder
 
 
 def test_a_text_costs_less_than_a_blind_guess_with_the_right_tokenizer_only(trained, tmp_path, monkeypatch):
-    monkeypatch.setattr(model_file, "SENTENCES", ("mia is in the kitchen", "the drum is in the hall"))
-    found = open_weights(trained)
-    assert model_file.text(found, tokenizer_of(trained)).grade == "fine"
+    monkeypatch.setattr(model_file, "SENTENCES", SENTENCES)
+    found, tokenizer = open_weights(trained), tokenizer_of(trained)
+    assert model_file.text(found, tokenizer).grade == "fine"
     assert model_file.text(found, None) is None
-    other = tmp_path / "other"
-    write_tokenizer(other, train_tokens(300, ["zzz qqq xxx"]))
-    with torch.no_grad():
-        found.model.model.embed_tokens.weight.copy_(found.model.model.embed_tokens.weight.roll(100, 0))
-    told = model_file.text(found, tokenizer_of(trained))
-    assert told.grade == "wrong" and "the model knows neither" in told.advice
     write_tokenizer(tmp_path / "large", train_tokens(301))
     told = model_file.text(found, tokenizer_of(tmp_path / "large"))
     assert told.grade == "wrong" and "the tokenizer has 301 tokens, and the model 300" in told.finding
+    with torch.no_grad():
+        found.model.model.embed_tokens.weight.copy_(found.model.model.embed_tokens.weight.roll(100, 0))
+    told = model_file.text(found, tokenizer)
+    assert told.grade == "wrong" and "the model knows neither" in told.advice

@@ -171,8 +171,8 @@ def numbers(log: Log, kind: str) -> Verdict:
         return Verdict(
             "NaN",
             "wrong",
-            f"{where}, after {last:.2f}; the rate is {highest:g}, {highest / usual:,.0f} times MiniMind's",
-            f"begin again with {usual:g}: what is NaN stays NaN",
+            f"{where}, after {last:.2f}; the rate is {_short(highest)}, {highest / usual:,.0f} times MiniMind's",
+            f"begin again with {_short(usual)}: what is NaN stays NaN",
             point.step,
         )
     lowest = min(p.loss for p in before)
@@ -200,14 +200,19 @@ def rate(log: Log, kind: str) -> Verdict | None:
     if not rates:
         return None
     highest, (low, high) = max(rates), USUAL_RATES[kind]
-    usual = f"MiniMind's trainers have begun {NAMES[kind]} with {low:g} to {high:g}"
+    usual = f"MiniMind's own for {NAMES[kind]}: {_short(low)} to {_short(high)}"
     if highest > 10 * high:
         grade = "wrong" if highest > 100 * high or _ran_away(log) else "look"
-        found = f"the rate goes up to {highest:g}; {usual}"
-        return Verdict("rate", grade, found, f"too high by a factor of {highest / high:,.0f}: try {high:g}")
+        found = f"it goes up to {_short(highest)}; {usual}"
+        return Verdict("rate", grade, found, f"too high by a factor of {highest / high:,.0f}: try {_short(high)}")
     if highest < low / 20:
-        return Verdict("rate", "look", f"the rate is at most {highest:g}; {usual}", "so small that little will move")
-    return Verdict("rate", "fine", f"the rate goes up to {highest:g}; {usual}")
+        return Verdict("rate", "look", f"it is at most {_short(highest)}; {usual}", "so small that little will move")
+    return Verdict("rate", "fine", f"it goes up to {_short(highest)}; {usual}")
+
+
+def _short(number: float) -> str:
+    """5e-7, and not 5e-07."""
+    return f"{number:g}".replace("e-0", "e-")
 
 
 def _ran_away(log: Log) -> bool:
@@ -231,7 +236,11 @@ def largest_jump(points: Sequence[Point]) -> tuple[int, float, float] | None:
         after = median(point.loss for point in points[at : at + _WINDOW])
         if after - before > least and (found is None or after - before > found[2] - found[1]):
             found = at, before, after
-    return found
+    if found is None:
+        return None
+    # medians see it a few lines early or late
+    near = range(max(1, found[0] - _WINDOW // 2), min(len(points), found[0] + _WINDOW // 2 + 1))
+    return max(near, key=lambda at: points[at].loss - points[at - 1].loss), *found[1:]
 
 
 def jump(log: Log, vocab: int = VOCABULARY) -> Verdict | None:
@@ -285,7 +294,7 @@ def standing(log: Log, kind: str) -> Verdict | None:
     ended, farthest = median(losses[-_WINDOW:]), max(abs(loss - LN2) for loss in losses)
     if farthest < 0.01:
         rates = [point.rate for point in log.points if point.rate is not None]
-        at = f" at a rate of {max(rates):g}" if rates else ""
+        at = f" at a rate of {_short(max(rates))}" if rates else ""
         return Verdict(
             "ln 2",
             "wrong",
@@ -302,11 +311,9 @@ def standing(log: Log, kind: str) -> Verdict | None:
 
 
 def _end(log: Log) -> tuple[float, float] | None:
-    """The level of the last two fifths of a log, after its largest rise, and how much it falls on their way."""
+    """The level of the last two fifths of a log, and how much it falls on their way; of one that jumps, none."""
     points = finite(log.points)
-    if len(points) >= _LEAST and (risen := largest_jump(points)):
-        points = points[risen[0] :]
-    if len(points) < _LEAST:
+    if len(points) < _LEAST or largest_jump(points):
         return None
     losses = [point.loss for point in points[-max(_LEAST // 2, int(0.4 * len(points))) :]]
     half = len(losses) // 2
@@ -377,30 +384,32 @@ def far_from_reference(log: Log, kind: str) -> Verdict | None:
     )
 
 
-def _others(kind: str, millions: float | None) -> dict[str, list[tuple[float, float]]]:
-    """Thread -> its steps and losses; those of about this size, where there are some."""
-    runs, sizes = defaultdict(list), {}
+def others(kind: str, millions: float | None = None) -> dict[tuple[str, float], tuple[list[float], list[float]]]:
+    """Thread and size -> the steps and the losses that it tells; those of about this size, where there are some."""
+    runs = defaultdict(lambda: ([], []))
     with Path(__file__).with_name("bands.tsv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file, delimiter="\t"):
             if row["stage"] == kind:
-                runs[row["thread"]].append((float(row["step"]), float(row["loss"])))
-                sizes[row["thread"]] = float(row["millions"])
-    near = {thread for thread, size in sizes.items() if millions and 0.5 <= size / millions <= 2}
-    return {thread: run for thread, run in runs.items() if thread in (near or runs)}
+                steps, losses = runs[row["thread"], float(row["millions"])]
+                steps.append(float(row["step"]))
+                losses.append(float(row["loss"]))
+    near = {run for run in runs if millions and 0.5 <= run[1] / millions <= 2}
+    return {run: told for run, told in runs.items() if run in (near or runs)}
 
 
 def band_at(kind: str, step: float, millions: float | None = None) -> tuple[float, float, list[str]] | None:
     """The lowest and the highest loss that others saw at a step, and their threads; between two, by its logarithm."""
     seen = {}
-    for thread, run in _others(kind, millions).items():
-        steps, losses = zip(*run, strict=True)
+    for (thread, _), (steps, losses) in others(kind, millions).items():
         if steps[0] <= step <= steps[-1]:
             seen[thread] = float(np.interp(math.log1p(step), np.log1p(steps), losses))
     return (min(seen.values()), max(seen.values()), sorted(seen, key=int)) if len(seen) > 1 else None
 
 
 def band(log: Log, kind: str, millions: float | None = None) -> Verdict | None:
-    """The loss at the last step at which others' are known."""
+    """The loss at the last step at which others' are known; of a curve that broke, none."""
+    if not all(math.isfinite(point.loss) for point in log.points):
+        return None
     points = [point for point in finite(log.points) if point.step >= 100 and band_at(kind, point.step, millions)]
     if not points:
         return None

@@ -180,7 +180,8 @@ def against_transformers(opened: Opened) -> Verdict:
     with torch.no_grad():
         ours, theirs = model(ids).logits, twin(ids).logits
     difference, largest = float((ours - theirs).abs().max()), float(ours.abs().max())
-    told = f"its {type(twin).__name__} ({transformers.__version__}), {way}: logits differ by at most {difference:.1e} "
+    far = f"{difference:.1e}" if difference else "0"
+    told = f"its {type(twin).__name__} ({transformers.__version__}), {way}: logits differ by at most {far} "
     told += f"of {largest:.1f}, on {ids.shape[1]} tokens"
     if difference <= 1e-3 * max(1.0, largest):
         return Verdict("transformers", "fine", told)

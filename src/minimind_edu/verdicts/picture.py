@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-import numpy as np
 from matplotlib.font_manager import fontManager
 from matplotlib.text import Text
 
-from minimind_edu.measure.plotting import FONT, INK, MINUS, MUTED, PLUS, TEXT_WIDTH, Picture, new_axes, picture
-from minimind_edu.verdicts.curve import LN2, VOCABULARY, band_at
+from minimind_edu.measure.plotting import TEXT_WIDTH, Picture, plot_marked
+from minimind_edu.verdicts.curve import LN2, VOCABULARY, others
 from minimind_edu.verdicts.log import Log, finite
 from minimind_edu.verdicts.verdict import GRADES, Verdict, in_language
 from minimind_edu.weights.writing import replacing
@@ -27,38 +26,25 @@ _MOST_MARKS = 9
 def draw(
     log: Log, verdicts: Sequence[Verdict], kind: str, vocab_size: int | None = None, language: str = "en"
 ) -> Picture:
-    """The losses over the steps; the band of others; ln V or ln 2; and numbers where a verdict points to a step."""
+    """The losses over the steps; the runs of others; ln V or ln 2; and numbers where a verdict points to a step."""
 
     def said(text: str) -> str:
         return in_language(text, language)
 
     points, marked = finite(log.points), marks(verdicts)
-    [ax] = new_axes(height=3.4)
-    steps, losses = [p.step for p in points], [p.loss for p in points]
-    ax.plot(steps, losses, color=INK, linewidth=1.4)
-    known = [(step, band_at(kind, step)) for step in np.unique(np.geomspace(1, max([2, *steps]), 60).astype(int))]
-    band = [(step, *found[:2]) for step, found in known if found]
-    if band:
-        places, lows, highs = zip(*band, strict=True)
-        ax.fill_between(places, lows, highs, color=MUTED, alpha=0.25, linewidth=0)
-        ax.annotate(said("others' band"), (band[-1][0], band[-1][2]), (4, 4), textcoords="offset points", color=MUTED)
-    level, name = (LN2, "ln 2") if kind == "dpo" else (math.log(vocab_size or VOCABULARY), "ln V")
-    if losses and min(losses) - 1 < level < max(losses) + 1:
-        ax.axhline(level, color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
-        ax.annotate(f"{name} = {level:.2f}", (1, level), (-2, 3), ("axes fraction", "data"),
-                    "offset points", color=MUTED, ha="right")  # fmt: skip
-    for number, verdict in enumerate(marked, 1):
-        step = verdict.at or 0
-        height = float(np.interp(step, steps, losses)) if steps else level
-        color = {"wrong": MINUS, "look": PLUS}.get(verdict.grade, INK)
-        ax.plot([step], [height], "o", color=color, markersize=5, clip_on=False)
-        ax.annotate(str(number), (step, height), (0, 8), textcoords="offset points", color=color, ha="center",
-                    fontweight="bold", fontsize=FONT)  # fmt: skip
-    ax.set(xlabel=said("step"), ylabel=said("loss, nats a token"))
-    ax.margins(x=0.02)
+    runs = {f"#{thread} ({size:g}M)": run for (thread, size), run in others(kind).items()}
     told = "; ".join(f"{number} {said(verdict.finding)}" for number, verdict in enumerate(marked, 1))
     alt = said("The loss of a training over its steps, with what was found on it")
-    return picture(ax, alt=f"{alt}: {told}" if told else alt)
+    return plot_marked(
+        [point.step for point in points],
+        [point.loss for point in points],
+        said("step"),
+        said("loss, nats a token"),
+        alt=f"{alt}: {told}" if told else alt,
+        marks=[(verdict.at or 0, verdict.grade == "wrong") for verdict in marked],
+        others=runs,
+        level=("ln 2", LN2) if kind == "dpo" else ("ln V", math.log(vocab_size or VOCABULARY)),
+    )
 
 
 def marks(verdicts: Sequence[Verdict]) -> list[Verdict]:
@@ -93,7 +79,7 @@ def _write_png(shown: Picture, target: Path) -> None:
             raise ValueError("no font of this machine has Chinese letters for a .png; .svg and .html need none here")
         for text in texts:
             text.set_fontfamily(["DejaVu Sans", found[0]])
-    shown.figure.savefig(target, format="png", dpi=144, facecolor="white")
+    shown.figure.savefig(target, format="png", dpi=144, facecolor="#fdfbf7")  # light paper
 
 
 _STYLE = """body { font: 16px/1.5 sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem; color: #222;

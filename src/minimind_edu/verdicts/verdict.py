@@ -22,7 +22,7 @@ GRADES: dict[Grade, str] = {  # in the order in which they are counted
 }
 _WIDTH = 100  # Latin letters of a line
 _GRADE, _ABOUT = 11, 16  # of its first two columns
-_CLOSING = frozenset("，。；：？！、”’）》")
+_CLOSING, _OPENING = frozenset("，。；：？！、”’）》"), frozenset("（“《")
 
 
 @dataclass(frozen=True)
@@ -101,10 +101,12 @@ def _cut(text: str, room: int) -> list[str]:
 
 
 def _pieces(text: str) -> list[str]:
+    """Where a line may end: after any Chinese letter, and after a space; not within a Latin word."""
     pieces: list[str] = []
     for letter in text:
-        joins = pieces and not WIDE.match(letter) and letter != " " and not WIDE.match(pieces[-1][-1])
-        if joins and pieces[-1] != " ":
+        last = pieces[-1] if pieces else ""
+        within = last and last != " " and letter != " " and not WIDE.match(letter) and not WIDE.match(last[-1])
+        if within or last[-1:] in _OPENING:
             pieces[-1] += letter
         else:
             pieces.append(letter)
