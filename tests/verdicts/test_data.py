@@ -64,10 +64,17 @@ def test_tokens_are_counted_and_what_a_cut_loses(read, tokenizer):
     rows = [TEXT, {"text": TEXT["text"] * 4}]
     ids = [len(tokenizer(row["text"]).input_ids) + 2 for row in rows]
     told = looks.lengths(read(rows, max_length=max(ids)))
-    assert told.grade == "fine" and f"{sum(ids)} tokens" in told.finding and "0 rows lose 0.0%" in told.finding
+    assert (
+        told.grade == "fine"
+        and f"{sum(ids)} tokens" in told.finding
+        and "shortens 0 of 2 and loses 0.0%" in told.finding
+    )
     cut = ids[0] + 1
     told = looks.lengths(read(rows, max_length=cut))
-    assert told.grade == "look" and f"1 rows lose {(ids[1] - cut) / sum(ids):.1%} of all tokens" in told.finding
+    assert (
+        told.grade == "look"
+        and f"shortens 1 of 2 and loses {(ids[1] - cut) / sum(ids):.1%} of all tokens" in told.finding
+    )
     told = looks.lengths(read([TEXT], max_length=20 * ids[0]))
     assert told.grade == "look" and "95% of what is computed is padding" in told.finding
 
@@ -138,7 +145,7 @@ def test_special_tokens_that_the_data_holds_already(read, row):
     right = {"text": TEXT, "conversations": chat(), "chosen": pair()}[next(iter(row))]
     assert looks.ends(read([right])).grade == "fine"
     told = looks.ends(read([right, row]))
-    assert told.grade == "wrong" and "in 1 rows a beginning or an end stands twice, first line 2" in told.finding
+    assert told.grade == "wrong" and "in 1 of 2 rows a beginning or an end stands twice, first line 2" in told.finding
 
 
 def test_special_tokens_of_another_tokenizer_are_letters(read):

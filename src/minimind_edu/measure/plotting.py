@@ -320,7 +320,7 @@ def plot_marked(
     [ax] = new_axes(height=3.4)
     for name, (places, values) in (others or {}).items():
         ax.plot(_numbers(places), _numbers(values), color=MUTED, linewidth=1, marker=".", markersize=5, alpha=0.8)
-        ax.annotate(name, (places[-1], values[-1]), (5, 0), textcoords="offset points", color=MUTED, va="center")
+        ax.annotate(name, (places[-1], values[-1]), (5, 6), textcoords="offset points", color=MUTED)
     ax.plot(_numbers(x), _numbers(y), color=INK, linewidth=2)
     lowest, highest = (min(y), max(y)) if len(y) else (0.0, 1.0)
     reach = 0.3 * (highest - lowest) + 0.01

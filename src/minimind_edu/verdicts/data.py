@@ -321,8 +321,9 @@ def lengths(data: Data) -> Verdict:
     cut = sum(length > data.max_length for length in long)
     lost = sum(max(0, length - data.max_length) for length in long) / sum(long)
     padding = 1 - sum(min(length, data.max_length) for length in long) / (data.max_length * len(long))
-    told = f"{sum(long):,} tokens, {median(long):,.0f} in a row, {max(long):,} at most; cut at {data.max_length:,}, "
-    told += f"{cut:,} rows lose {lost:.1%} of all tokens, and {padding:.0%} of what is computed is padding"
+    told = f"{sum(long):,} tokens, {median(long):,.0f} in the middle row, {max(long):,} in the longest; the cut at "
+    told += f"{data.max_length:,} shortens {cut:,} of {len(long):,} and loses {lost:.1%} of all tokens; "
+    told += f"{padding:.0%} of what is computed is padding"
     if lost > 0.1:
         return Verdict(
             "length", "look", told, "a greater --max_seq_len in training, or shorter rows; memory grows with it"
@@ -407,7 +408,8 @@ def ends(data: Data) -> Verdict:
     return Verdict(
         "double ends",
         "wrong" if len(twice) > len(data.rows) / 100 else "look",
-        f"in {len(twice):,} rows a beginning or an end stands twice, first line {data.lines[twice[0]]:,}",
+        f"in {len(twice):,} of {len(data.rows):,} rows a beginning or an end stands twice, first line "
+        f"{data.lines[twice[0]]:,}",
         "the texts hold the special tokens already, and the program adds its own: take them out of the data",
     )
 

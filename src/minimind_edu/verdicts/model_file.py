@@ -191,10 +191,13 @@ def against_transformers(opened: Opened) -> Verdict:
 def _as_transformers_reads(folder: Path) -> Any:
     from transformers import AutoModelForCausalLM
 
+    from minimind_edu.hf.export import without_progress_bar
+
     try:
-        model = AutoModelForCausalLM.from_pretrained(
-            folder, local_files_only=True, trust_remote_code=False, dtype=torch.float32
-        )
+        with without_progress_bar():
+            model = AutoModelForCausalLM.from_pretrained(
+                folder, local_files_only=True, trust_remote_code=False, dtype=torch.float32
+            )
     except Exception as error:  # for a stranger's files it raises whatever its parts run into
         reason = next(iter(str(error).splitlines()), "") or type(error).__name__
         raise ValueError(f"transformers does not read the folder ({reason:.120})") from error

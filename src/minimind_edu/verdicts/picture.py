@@ -1,6 +1,7 @@
 """The curve of a log with what was found on it: SVG, a page of its own, or PNG."""
 
 import math
+import re
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
@@ -82,7 +83,10 @@ def _write_png(shown: Picture, target: Path) -> None:
     shown.figure.savefig(target, format="png", dpi=144, facecolor="#fdfbf7")  # light paper
 
 
-_STYLE = """body { font: 16px/1.5 sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem; color: #222;
+_NARROW = re.compile(r'<svg [^>]*class="narrow".*?</svg>', re.DOTALL)  # the twin for a phone, inside the picture
+_STYLE = """.narrow { display: none; }
+@media (max-width: 34rem) { .narrow { display: block; } .narrow + svg { display: none; } }
+body { font: 16px/1.5 sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem; color: #222;
  background: #fff; }
 li { margin: 0.4rem 0; } b { margin-right: 0.4rem; } .advice { color: #555; }
 @media (prefers-color-scheme: dark) { body { color: #ddd; background: #14161a; } .advice { color: #aaa; } }"""
@@ -99,10 +103,13 @@ def _page(shown: Picture, verdicts: Sequence[Verdict], language: str) -> str:
             if verdict.advice
             else ""
         )
-        rows.append(f"<li><b>{number}{escape(told[0])}</b>{escape(told[1])}: {escape(told[2])}{advice}</li>")
+        colon = "：" if language == "zh" else ": "
+        rows.append(f"<li><b>{number}{escape(told[0])}</b>{escape(told[1])}{colon}{escape(told[2])}{advice}</li>")
+    [narrow] = _NARROW.findall(shown.svg)
+    drawn = narrow.replace(' display="none"', ' role="img"') + shown.svg.replace(narrow, "")
     title = in_language("What the log shows", language)
     code = "zh-CN" if language == "zh" else "en"
     return (
         f'<!doctype html><html lang="{code}"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        f"<title>{title}</title><style>{_STYLE}</style><h1>{title}</h1>{shown.svg}<ul>{''.join(rows)}</ul></html>\n"
+        f"<title>{title}</title><style>{_STYLE}</style><h1>{title}</h1>{drawn}<ul>{''.join(rows)}</ul></html>\n"
     )
