@@ -183,15 +183,20 @@ SENTENCES = ("the model reads what it wrote", "我爱编程，也爱学习语言
 def trained(tmp_path_factory):
     """A folder of a model that knows two sentences by heart, with its tokenizer."""
     folder = write_tokenizer(tmp_path_factory.mktemp("trained") / "mine")
-    tokenizer, model = tokenizer_of(folder), MiniMindForCausalLM(tiny_config("minimind3", vocab_size=300))
+    model = learned(MiniMindForCausalLM(tiny_config("minimind3", vocab_size=300)), tokenizer_of(folder))
+    save_checkpoint(model, folder / "model.safetensors")
+    return folder
+
+
+def learned(model, tokenizer):
+    """The model, when it knows the sentences by heart."""
     rows = [torch.tensor([tokenizer(sentence).input_ids]) for sentence in SENTENCES]
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
     for step in range(40):
         optimizer.zero_grad()
         model(rows[step % 2], labels=rows[step % 2]).loss.backward()
         optimizer.step()
-    save_checkpoint(model, folder / "model.safetensors")
-    return folder
+    return model
 
 
 def test_a_text_costs_less_than_a_blind_guess_with_the_right_tokenizer_only(trained, tmp_path, monkeypatch):
@@ -206,3 +211,18 @@ def test_a_text_costs_less_than_a_blind_guess_with_the_right_tokenizer_only(trai
         found.model.model.embed_tokens.weight.copy_(found.model.model.embed_tokens.weight.roll(100, 0))
     told = model_file.text(found, tokenizer)
     assert told.grade == "wrong" and "the model knows neither" in told.advice
+
+
+def test_heads_that_were_assumed_wrong_show_in_a_text(tmp_path, monkeypatch):
+    monkeypatch.setattr(model_file, "SENTENCES", SENTENCES)
+    folder = write_tokenizer(tmp_path / "mine")
+    tokenizer = tokenizer_of(folder)
+    for heads, grade in ((4, "wrong"), (8, "fine")):
+        config = tiny_config("minimind2", vocab_size=300, num_attention_heads=heads, num_key_value_heads=heads)
+        spread_weights(model := MiniMindForCausalLM(config))  # sharp heads, on which all depends
+        model = learned(model, tokenizer)
+        torch.save(model.state_dict(), folder / "full_sft_512.pth")
+        told = model_file.text(open_weights(folder / "full_sft_512.pth"), tokenizer)
+        assert told.grade == grade and ("; with num_attention_heads=4 they would cost 0." in told.finding) == (
+            heads == 4
+        )

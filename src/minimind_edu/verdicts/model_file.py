@@ -1,5 +1,6 @@
 """Whether a file of weights is what its owner believes, one function for each question."""
 
+import itertools
 import math
 import re
 from collections import Counter
@@ -9,12 +10,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.verdicts.opened import Opened
 from minimind_edu.verdicts.verdict import Verdict
+from minimind_edu.weights.checkpoints import read_checkpoint
 from minimind_edu.weights.infer_config import infer_config
 from minimind_edu.weights.without_storage import without_storage
 
 TOKENS = 64  # that models are compared on
+HEADS, BASES = (4, 8, 16), (1e4, 1e6)  # that MiniMinds have had, and Llamas of their size
 # Two sentences of this book, which no training has seen by heart.
 SENTENCES = (
     "The model reads this sentence from left to right, and at every token it says what comes next.",
@@ -217,14 +221,17 @@ def text(opened: Opened, tokenizer: Any) -> Verdict | None:
             f"the tokenizer has {size:,} tokens, and the model {model.config.vocab_size:,}",
             "it belongs to another model: MiniMind's changed on 2026-03-24",
         )
-    losses = []
-    for sentence in SENTENCES:
-        ids = torch.tensor([tokenizer(sentence, add_special_tokens=False).input_ids])
-        with torch.no_grad():
-            losses.append(float(model(ids, labels=ids).loss))
-    told = f"two sentences, English and Chinese, cost {losses[0]:.1f} and {losses[1]:.1f} nats a token; a blind guess "
+    costs = costs_of(model, tokenizer)
+    told = f"two sentences, English and Chinese, cost {costs[0]:.1f} and {costs[1]:.1f} nats a token; a blind guess "
     told += f"costs {chance:.1f}"
-    if min(losses) > chance - 0.5:
+    if better := better_reading(opened, tokenizer, sum(costs)):
+        settings, others = better
+        values = ", ".join(f"{name}={value:g}" for name, value in settings.items())
+        told += f"; with {values} they would cost {others[0]:.1f} and {others[1]:.1f}"
+        return Verdict(
+            "text", "wrong", told, "so what was assumed is wrong: write these values into a config.json beside"
+        )
+    if min(costs) > chance - 0.5:
         return Verdict(
             "text",
             "wrong",
@@ -232,3 +239,29 @@ def text(opened: Opened, tokenizer: Any) -> Verdict | None:
             "the model knows neither: another's tokenizer, wrong heads or rope_theta, or no training",
         )
     return Verdict("text", "fine", told)
+
+
+def costs_of(model: MiniMindForCausalLM, tokenizer: Any) -> list[float]:
+    """The loss of each sentence, in nats a token."""
+    costs = []
+    for sentence in SENTENCES:
+        ids = torch.tensor([tokenizer(sentence, add_special_tokens=False).input_ids])
+        with torch.no_grad():
+            costs.append(float(model(ids, labels=ids).loss))
+    return costs
+
+
+def better_reading(opened: Opened, tokenizer: Any, cost: float) -> tuple[dict[str, float], list[float]] | None:
+    """Heads and RoPE base by which the sentences cost clearly less, where both were only assumed."""
+    found, readings = None, []
+    for heads, theta in itertools.product(HEADS, BASES):
+        settings = {"num_attention_heads": heads, "rope_theta": theta}
+        readings.append({name: value for name, value in settings.items() if opened.assumed.get(name, value) != value})
+    for settings in sorted(filter(None, readings), key=len):  # what changes less goes first
+        try:
+            costs = costs_of(read_checkpoint(opened.place, **settings).model.float(), tokenizer)
+        except ValueError:  # these heads do not fit the shapes
+            continue
+        if sum(costs) < cost - 1:
+            found, cost = (settings, costs), sum(costs)
+    return found
