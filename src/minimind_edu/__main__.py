@@ -1,9 +1,12 @@
-"""Look inside a model of your own: `python -m minimind_edu open MODEL`.
+"""Look inside a model of your own, `python -m minimind_edu open MODEL`, or ask what is right and wrong: `check MODEL`.
 
-MODEL is a folder or file that `from_checkpoint` reads; without one, the book's own small model is opened. The model
+MODEL is a folder or file that `from_checkpoint` reads; without one, `open` shows the book's own small model. The model
 runs in the page. Without -o a server on this machine shows it until Ctrl-C; with -o it is one file, which needs nothing
 else, also on another machine. `python -m minimind_edu verse` is the same for a page on which the book's other model
 writes poems.
+
+`check` says what is right and what is wrong with a model, with what training printed (--log), and with its data
+(--data). It ends with 1 if something is wrong, with 2 if something cannot be read.
 """
 
 import argparse
@@ -34,6 +37,7 @@ from minimind_edu.inside.verse import write_verse_page
 from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.notebook import language
 from minimind_edu.trained import living
+from minimind_edu.verdicts import command as verdicts
 from minimind_edu.web.living_model import QUESTION, TOLD
 from minimind_edu.weights.checkpoints import read_checkpoint
 from minimind_edu.weights.files import SUFFIXES
@@ -74,10 +78,12 @@ def main(arguments: list[str] | None = None) -> None:
             "--book", metavar="ADDRESS", help="where its links to the book lead, if not to the published one"
         )
         one.add_argument("-o", "--output", type=Path, metavar="PAGE.html", help="write one file instead of showing it")
+    checking = commands.add_parser("check", help="what is right and what is wrong with a model, a log, training data")
+    verdicts.add_arguments(checking)
     given = parser.parse_args(arguments)
     try:
         with _ended_by_signals():
-            {"open": _open, "verse": _write_verse}[given.command](given)
+            {"open": _open, "verse": _write_verse, "check": _check}[given.command](given)
     except (ValueError, OSError, MemoryError, RuntimeError) as error:
         if _is_of_memory(error):
             _stop(_NO_MEMORY)
@@ -188,11 +194,16 @@ def _hand_over(given: argparse.Namespace, write: Callable[[Path], None], note: s
             raise
 
 
+def _check(given: argparse.Namespace) -> None:
+    if not verdicts.run(given, lambda name: _located(name, given.download), _tell):
+        raise SystemExit(1)
+
+
 Opened = tuple[MiniMindForCausalLM, str, PageTokenizer | None, dict[str, Any] | None]  # the last: what was assumed
 
 
 def _own_model(given: argparse.Namespace) -> Opened:
-    place = _located(given)
+    place = _located(given.model, given.download)
     _check_small(place)
     _tell(f"reading {place}")
     reading = read_checkpoint(place)
@@ -207,12 +218,12 @@ def _own_model(given: argparse.Namespace) -> Opened:
     return model, name, tokenizer, dict(reading.assumed) or None
 
 
-def _located(given: argparse.Namespace) -> Path:
+def _located(model: str, download: bool) -> Path:
     """Where the model is, in the words of the command line where it is nowhere."""
     try:
-        return locate(given.model, given.download, None, None)
+        return locate(model, download, None, None)
     except FileNotFoundError as error:
-        more = "" if set(given.model) & set("/\\.") else "; on the Hub it is user/name, with --download"
+        more = "" if set(model) & set("/\\.") else "; on the Hub it is user/name, with --download"
         raise FileNotFoundError(str(error).replace("download=True", "--download") + more) from error
 
 
