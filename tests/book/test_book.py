@@ -518,16 +518,21 @@ SHOWN = """(figure) => {
 
 @pytest.mark.parametrize("over", ["http", "file"])
 @pytest.mark.parametrize(
-    ("name", "place", "values"),
+    ("name", "place", "values", "left"),
     [
-        ("book/beyond_one_machine", "#figure-1", {"kind": "dpo", "batch": 64, "half": True, "card": 24}),
-        ("zh/book/beyond_one_machine", "#figure-1", {"kind": "serve", "length": 2048}),
-        ("chapters/04_rope_rotation", ".mm-opening", {"back": 3}),
-        ("chapters/deeper/D06_gqa_shapes", "[data-figure=head_wiring]", {"num_kv_heads": 1, "order": "tiled"}),
+        (
+            "book/beyond_one_machine",
+            "#figure-1",
+            {"kind": "dpo", "batch": 64, "half": True, "card": 24},
+            {"length": 64},
+        ),
+        ("zh/book/beyond_one_machine", "#figure-1", {"kind": "serve", "length": 2048}, {"batch": 1}),
+        ("chapters/04_rope_rotation", ".mm-opening", {"back": 3}, {"back": 5}),
+        ("chapters/deeper/D06_gqa_shapes", "[data-figure=head_wiring]", {"num_kv_heads": 1}, {"order": "tiled"}),
     ],
 )
-def test_the_link_of_a_figure_leads_back_to_its_state(browser, html, http_address, name, place, values, over):
-    """Whatever somebody has left there: another state is set before, and what the address leaves out is the start."""
+def test_the_link_of_a_figure_leads_back_to_its_state(browser, html, http_address, name, place, values, left, over):
+    """Whatever somebody has left there: what the address leaves out is as the page has it."""
     address = f"{http_address}/{name}.html" if over == "http" else (html / f"{name}.html").as_uri()
     context = context_of(browser)
     page = context.new_page()
@@ -543,13 +548,43 @@ def test_the_link_of_a_figure_leads_back_to_its_state(browser, html, http_addres
     keep_link(figure)
     link = page.evaluate("location.href")
     assert link.startswith(f"{address}#{figure.get_attribute('id')}?") and len(link.split("&")) == len(values)
-    figure.evaluate("(one, event) => one.dispatchEvent(new CustomEvent(event, { detail: null }))", host.SET)
-    wait_until(page, "() => localStorage.getItem('figures')")
+    figure.evaluate("(one, [event, detail]) => one.dispatchEvent(new CustomEvent(event, { detail }))", [host.SET, left])
+    [name_left] = left
+    wait_until(page, f"() => localStorage.getItem('figures')?.includes('{name_left}')")
     page.goto("about:blank")
     page.goto(link)
     settle(page)
     assert page.locator(place).first.evaluate(SHOWN) == shown
     context.close()
+
+
+def test_the_map_and_the_living_page_hand_on_the_address_that_they_keep(page, http_address):
+    page.goto(f"{http_address}/book/index.html")
+    settle(page)
+    level_map = page.locator('[data-figure="model_map"]')
+    set_level = "(one, event) => one.dispatchEvent(new CustomEvent(event, { detail: { level: 2 } }))"
+    start = level_map.inner_text()
+    level_map.evaluate(set_level, host.SET)
+    keep_link(level_map)
+    level = level_map.locator(".mp-steps").inner_html()
+    found = page.evaluate("location.href")
+    page.goto("about:blank")
+    page.goto(found)
+    settle(page)
+    assert level_map.locator(".mp-steps").inner_html() == level and level_map.inner_text() != start
+    page.goto(f"{http_address}/book/live.html")
+    settle(page)
+    live = page.locator('[data-figure="minimind_live"]').first
+    live.get_by_role("button", name="Who has the ball?").click()
+    keep_link(live)
+    found = page.evaluate("location.href")
+    story = live.locator(".mm-fig").inner_text()
+    assert "#story=" in found and "ball" in found
+    page.goto("about:blank")
+    page.goto(found)
+    settle(page)
+    told = [text.split("block 1")[0] for text in (story, live.locator(".mm-fig").inner_text())]
+    assert told[0] == told[1] and "ball" in told[0]
 
 
 def test_a_figure_is_as_it_was_left_and_can_be_handed_on_and_reset(browser, page, http_address):

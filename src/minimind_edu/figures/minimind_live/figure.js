@@ -254,7 +254,9 @@ async function renderPage({ model, el }) {
     zoom.release();
     ownTraining.release();
   };
-  const unmount = mount(el, root, { model, traits: [], draw: changed, boxes: [stage], parts: [{ release }] });
+  const here = () => location.href.split("#")[0] + hashOfStory(session.ids, world);
+  const address = model.get("in_url") ? here : null;
+  const unmount = mount(el, root, { model, traits: [], draw: changed, boxes: [stage], parts: [{ release }], address });
   const folds = { cache: cache.root, sampling: sampling.root, training: ownTraining.root };
   const openPart = () => openNamed(session, sizes, folds, root, tabs);
   addEventListener("hashchange", openPart);
@@ -298,7 +300,7 @@ function renderHero({ model, el }) {
   const root = frame({ ...words, title: words.titleCompact }, { stage, control }, true);
   const parts = [{ release: () => model.off("msg:custom") }];
   const draw = () => views.forEach((view) => view.draw());
-  return mount(el, root, { model, traits: [], draw, boxes: [stage], parts });
+  return mount(el, root, { model, traits: [], draw, boxes: [stage], parts, address: null });
 }
 
 const renderLive = (view) => (view.model.get("compact") ? renderHero(view) : renderPage(view));

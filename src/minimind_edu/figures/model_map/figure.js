@@ -253,9 +253,16 @@ function renderMap({ model, el }) {
     control.set(model.get("level"));
     text.set(model.get("part") || MAP_LEVELS[model.get("level")]);
   };
-  const here = model.get("in_url") ? () => location.href : model.address; // the page's address is the map's already
+  const place = () => location.href.split("#")[0] + hashOfPlace(model.get("level"), model.get("part"));
   const parts = [stage, address];
-  return mount(el, root, { model, traits: ["level", "part"], draw, boxes: [stage.root], parts, address: here });
+  return mount(el, root, {
+    model,
+    traits: ["level", "part"],
+    draw,
+    boxes: [stage.root],
+    parts,
+    address: model.get("in_url") ? place : model.address,
+  });
 }
 
 /** The strip at the head of a chapter: the small drawing, and the way to the part as words. */
