@@ -43,7 +43,7 @@ def test_no_line_is_too_broad_and_none_begins_with_a_closing_sign(language):
     sizes = "two models of different sizes: " + "; ".join(f"name_{n} 1 ≠ 2" for n in range(40))
     long = Verdict("resume", "wrong", sizes, "a few experts take all: raise its coefficient, or lower the rate")
     for line in screen({"x": [long]}, language).splitlines():
-        assert breadth(line) <= 100 and not re.match(r"\s*[，。；：？！、）]", line)
+        assert breadth(line) <= 80 and not re.match(r"\s*[，。；：？！、）]", line)
 
 
 def test_what_has_no_chinese_stays_english():
