@@ -188,6 +188,16 @@ TABLE = {
             ({"stored": {}}, '"stored" trait is read-only'),
         ],
     ),
+    "memory_bars": Asked(
+        settings=[{"kind": kind, "half": half} for kind in ("train", "dpo", "serve") for half in (False, True)],
+        further=[{"kind": "lora", "batch": 256, "length": 8192, "card": 80, "model": "base"}, {"batch": 1}],
+        phone=SCROLLED,
+        controls=1,
+        text=(
+            {"kind": "dpo"},
+            "MemoryBars(kind='dpo', batch=32, length=512, half=False, card=8, model='small')",
+        ),
+    ),
     "minimind_live": Asked(
         refused=[({"links": {"wheel": {"href": "a", "label": "b"}}}, "links must give href and label")],
     ),
@@ -260,6 +270,27 @@ TABLE = {
             ({"hidden_size": 520}, "multiple of 64, got 520"),
         ],
     ),
+    "poem_grid": Asked(
+        settings=[
+            {"model": model, "first": first, "line": line}
+            for model, first, line in (("untrained", "秋", 8), ("before", "寒", 6), ("verse", "阴", 4))
+        ],
+        further=[
+            {"shows": "heads", "silent": silent, "line": line} for silent in ("none", "3.1", "2.1") for line in (4, 8)
+        ],
+        phone=SCROLLED,
+        controls=7,
+        text=(
+            {"model": "verse", "first": "寒"},
+            "PoemGrid(shows='exchange', model='verse', silent='none', first='寒', line=4)",
+        ),
+        refused=[
+            ({"first": "风"}, "'first' .* expected any of"),
+            ({"line": 2}, "'line' .* expected any of"),
+            ({"silent": "1.1"}, "'silent' .* expected any of"),
+            ({"stored": {}}, '"stored" trait is read-only'),
+        ],
+    ),
     "quantization_grid": Asked(
         settings=[{"question": at} for at in range(12)] + [{"bits": bits, "story": 1} for bits in (2, 3, 8)],
         phone=SCROLLED,
@@ -272,6 +303,13 @@ TABLE = {
             ({"row": 128}, "row must be from 0 to 127, the last of up_proj, got 128"),
             ({"story": 3}, "'story' .* should not be greater than 2, but a value of 3"),
         ],
+    ),
+    "pipe_and_mill": Asked(
+        settings=[{"texts": texts, "weights": place} for texts in (1, 8, 64) for place in ("memory", "hand")],
+        further=[{"shows": "models", "model": model, "texts": 48} for model in ("large", "small", "living")],
+        phone=SCROLLED,
+        controls=2,
+        text=({"texts": 8}, "PipeAndMill(shows='texts', texts=8, weights='memory', model='large')"),
     ),
     "residual_stream": Asked(
         phone=SCROLLED,
@@ -326,7 +364,7 @@ TABLE = {
         ),
         refused=[
             ({"placement": "none"}, "'placement' .* expected any of"),
-            ({"runs": {}}, '"runs" trait is read-only'),
+            ({"angles": {}}, '"angles" trait is read-only'),
         ],
     ),
     "sixteen_heads": Asked(
