@@ -20,8 +20,8 @@ model/    the parts, each standing only on those before it, and the chapter that
 
 The other rooms, which no part imports:
 
-    measure/    what a call must move and compute (costs, counting, traffic), what it takes here (timing, machine), and
-                how it is drawn (plotting)                                                     14
+    measure/    what a call must move and compute (costs, counting, traffic), what training keeps (memory), what a call
+                takes here (timing, machine), and how it is drawn (plotting)                   14
     fast/       the same tokens, faster: the whole step in one file of C++; rounded weights    14, 15
     weights/    checkpoints and configs in files, of MiniMind's, transformers' and our own
     hf/         into Hugging Face transformers and back, and into one file for llama.cpp (an optional extra)
@@ -38,6 +38,7 @@ The other rooms, which no part imports:
     figures/    the interactive figures, a folder each
     web/        what figures and pages stand on: the kit, the model in JavaScript, how both come to a page
     inside/     a reader's own model in a page: python -m minimind_edu open MODEL
+    verdicts/   what is right and wrong with a reader's own file, log and data: python -m minimind_edu check MODEL
 
 device, notebook, validation and words serve all of them: where to compute, progress, what is refused in which words,
 and in which language readers are spoken to.

@@ -188,6 +188,16 @@ TABLE = {
             ({"stored": {}}, '"stored" trait is read-only'),
         ],
     ),
+    "memory_bars": Asked(
+        settings=[{"kind": kind, "half": half} for kind in ("train", "dpo", "serve") for half in (False, True)],
+        further=[{"kind": "lora", "batch": 256, "length": 8192, "card": 80, "model": "base"}, {"batch": 1}],
+        phone=SCROLLED,
+        controls=1,
+        text=(
+            {"kind": "dpo"},
+            "MemoryBars(kind='dpo', batch=32, length=512, half=False, card=8, model='small')",
+        ),
+    ),
     "minimind_live": Asked(
         refused=[({"links": {"wheel": {"href": "a", "label": "b"}}}, "links must give href and label")],
     ),
@@ -258,6 +268,27 @@ TABLE = {
         ),
         refused=[
             ({"hidden_size": 520}, "multiple of 64, got 520"),
+        ],
+    ),
+    "poem_grid": Asked(
+        settings=[
+            {"model": model, "first": first, "line": line}
+            for model, first, line in (("untrained", "秋", 8), ("before", "寒", 6), ("verse", "阴", 4))
+        ],
+        further=[
+            {"shows": "heads", "silent": silent, "line": line} for silent in ("none", "3.1", "2.1") for line in (4, 8)
+        ],
+        phone=SCROLLED,
+        controls=7,
+        text=(
+            {"model": "verse", "first": "寒"},
+            "PoemGrid(shows='exchange', model='verse', silent='none', first='寒', line=4)",
+        ),
+        refused=[
+            ({"first": "风"}, "'first' .* expected any of"),
+            ({"line": 2}, "'line' .* expected any of"),
+            ({"silent": "1.1"}, "'silent' .* expected any of"),
+            ({"stored": {}}, '"stored" trait is read-only'),
         ],
     ),
     "quantization_grid": Asked(
@@ -333,7 +364,7 @@ TABLE = {
         ),
         refused=[
             ({"placement": "none"}, "'placement' .* expected any of"),
-            ({"runs": {}}, '"runs" trait is read-only'),
+            ({"angles": {}}, '"angles" trait is read-only'),
         ],
     ),
     "sixteen_heads": Asked(

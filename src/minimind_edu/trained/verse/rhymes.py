@@ -45,6 +45,11 @@ def level_groups() -> tuple[str, ...]:
     return tuple(name for name in _told()["groups"] if LEVEL in name)
 
 
+def members(name: str) -> str:
+    """The characters of a group, of the vocabulary."""
+    return _told()["groups"][name]
+
+
 def _membership(listed: list[str]) -> Tensor:
     """Which character is in which list, [V, lists] of float32."""
     table = torch.zeros(len(characters()), len(listed))
@@ -57,6 +62,11 @@ def _membership(listed: list[str]) -> Tensor:
 def in_level() -> Tensor:
     """Which character is in which level group, [V, 30], float32."""
     return _membership([_told()["groups"][name] for name in level_groups()])
+
+
+def sharing(character: str) -> Tensor:
+    """Which characters share a level group with this one, itself among them, [V], bool."""
+    return (in_level() @ in_level()[ids_of()[character]]) > 0
 
 
 @cache
@@ -83,6 +93,16 @@ def in_modern() -> Tensor:
     """Which character has which of today's rhymes, [V, 14], float32."""
     finals = _told()["finals"]
     return _membership(["".join(finals.get(final, "") for final in of.split()) for of in MODERN])
+
+
+@cache
+def final_of() -> dict[str, str]:
+    """Today's final of each character, as pinyin spells it; of several, the first that is listed."""
+    found: dict[str, str] = {}
+    for final, members in _told()["finals"].items():
+        for one in members:
+            found.setdefault(one, final)
+    return found
 
 
 @cache
