@@ -64,7 +64,12 @@ def test_transformers_own_mask_of_the_assistant_says_the_same():
     said = ["where is Mia", "hall", "where is hall", "attic is Mia"]
     messages = [{"role": ("user", "assistant")[i % 2], "content": text} for i, text in enumerate(said)]
     given = tokenizer.apply_chat_template(
-        messages, tokenize=True, return_dict=True, return_assistant_tokens_mask=True, padding="max_length", max_length=30
+        messages,
+        tokenize=True,
+        return_dict=True,
+        return_assistant_tokens_mask=True,
+        padding="max_length",
+        max_length=30,
     )
     ids, mask = torch.tensor(given["input_ids"]), torch.tensor(given["assistant_masks"])
     assert mask.sum() == 6

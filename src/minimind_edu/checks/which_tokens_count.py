@@ -118,8 +118,10 @@ check_dpo_loss = Exercise(
             lambda p, r, beta: _dpo(p, torch.zeros_like(r), beta),
             "the reference is missing: what counts is how far each log-probability has moved from it",
         ),
-        Mistake(lambda p, r, beta: _dpo(r, p, beta), "model and reference have changed places"),
-        Mistake(lambda p, r, beta: _dpo(-p, -r, beta), "the margin is rejected minus chosen: it is the other way round"),
+        Mistake(
+            lambda p, r, beta: _dpo(r, p, beta),
+            "the margin has the wrong sign: model minus reference, and of these chosen minus rejected",
+        ),
         Mistake(lambda p, r, beta: _dpo(p, r, 1.0), "beta is missing: it multiplies the margin, inside the sigmoid"),
         Mistake(
             lambda p, r, beta: beta * _dpo(p, r, 1.0), "beta multiplies the margin, inside the sigmoid, not the loss"

@@ -2,8 +2,8 @@
 
     y = x Wᵀ + scale · x Aᵀ Bᵀ        W [out, in] is frozen, A [rank, in], B [out, rank]
 
-B begins as zeros, so that nothing changes before the first step. Afterwards W + scale · B A is one matrix again: merged,
-the model computes the same and costs what it cost before. Hu et al. 2021, arXiv 2106.09685.
+B begins as zeros, so that nothing changes before the first step. Afterwards W + scale · B A is one matrix again:
+merged, the model computes the same and costs what it cost before. Hu et al. 2021, arXiv 2106.09685.
 
 MiniMind: `model/model_lora.py`. It has no scale (1 here), draws A from N(0, 0.02²), and takes square matrices only.
 """

@@ -9,7 +9,7 @@ from typing import Any
 
 from traitlets import Bunch, Dict, Enum, Int, TraitError, default, validate
 
-from minimind_edu.trained.tuning import AHEAD, EXAMPLE_LENGTH, LOOKS, MASKS, WORDS, example, rows, runs
+from minimind_edu.trained.tuning import AHEAD, EXAMPLE_LENGTH, LOOKS, MASKS, SHIFTED, WORDS, example, rows, runs
 from minimind_edu.web.base import Figure
 
 STAGES = ("chat", "template", "ids", "labels", "loss", "padding", "future")
@@ -23,7 +23,7 @@ class CountedTokens(Figure):
     Args:
         shows: `masks`, what counts and what is learned from it; `shift`, with labels that are shifted wrongly as well;
             `row`, how the row is made.
-        mask: what counts, one of `minimind_edu.trained.tuning.MASKS`.
+        mask: what counts, one of `minimind_edu.trained.tuning.MASKS`; with `shift` one of SHIFTED.
         ahead: a label is the token so far ahead, 0, 1 or 2.
         trained: steps of fine-tuning, one of `minimind_edu.trained.tuning.LOOKS`.
         stage: of the row, one of STAGES by number, from 0.
@@ -47,6 +47,12 @@ class CountedTokens(Figure):
     def _with_a_switch(self, proposal: Bunch) -> int:
         if self.shows != "shift" and proposal["value"] != 1:
             raise TraitError(f"labels are one ahead with shows={self.shows!r}, got ahead={proposal['value']}")
+        return proposal["value"]
+
+    @validate("mask")
+    def _trained_with_each_shift(self, proposal: Bunch) -> str:
+        if self.shows == "shift" and proposal["value"] not in SHIFTED:
+            raise TraitError(f"shows='shift' has the masks {' and '.join(SHIFTED)}, got mask={proposal['value']!r}")
         return proposal["value"]
 
     @default("stored")

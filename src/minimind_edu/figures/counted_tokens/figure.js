@@ -8,15 +8,19 @@ import { countedTokens, labelsOf, reads } from "./math.js";
 import { countedTokensWords } from "./words.js";
 
 const TRAITS = ["shows", "mask", "ahead", "trained", "stage", "reader"];
-const [TEMPLATE, IDS, LABELS, LOSS, PADDING, FUTURE] = [1, 2, 3, 4, 5, 6]; // stages; before them there is the chat
+const STAGE = { template: 1, ids: 2, labels: 3, loss: 4, padding: 5, future: 6 }; // before them there is the chat
 const BEAT = 2200; // milliseconds of a stage that plays
 const WIDEST = 680; // pixels
-const HEAD = 15; // the name of a row
-const WORD = 76; // the longest word, upright
+const HEAD = 17; // the name of a row
+const WORD = 74; // the longest word, upright
 const LINE = 18; // a row of ids or dots
-const BARS = 56;
+const BARS = 44;
+const TIGHT = 20; // pixels: in a narrower column two digits stand upright, too
 const MOST = 60; // tenths of a nat: the longest bar
 const AHEADS = [1, 0, 2];
+const CENTERED = { anchor: "middle" };
+const AT_HEAD = ["answer", "early", "late", "everything"];
+const SHIFTED = ["answer", "everything"]; // as SHIFTED of the trainings
 
 /** All that is drawn. */
 function stateOf(model) {
@@ -44,55 +48,56 @@ function createRow(words) {
   function draw(s, width) {
     const { chat, shows } = s;
     const isRow = shows === "row";
-    const stage = isRow ? s.stage : LOSS;
+    const stage = isRow ? s.stage : STAGE.loss;
     const cell = Math.min(width, WIDEST) / chat.total;
     const middle = (i) => (i + 0.5) * cell;
     const spoken = s.words.map((_, i) => (i > 1 && i < chat.first - 3) || i === chat.first);
-    const isThere = (i) => spoken[i] || (i < chat.real ? stage >= TEMPLATE : !isRow || stage >= PADDING);
+    const isThere = (i) => spoken[i] || (i < chat.real ? stage >= STAGE.template : !isRow || stage >= STAGE.padding);
     const counts = countedTokens(s.mask, chat);
     const labels = labelsOf(s.mask, s.ahead, chat);
     const parts = [];
     let y = 0;
     const begin = (name) => {
-      parts.push(textAt(0, y + 11, name));
+      parts.push(textAt(0, y + 13, name));
       y += HEAD;
     };
 
     begin(words.reads);
     y += WORD;
     s.words.forEach((word, i) => {
-      const isRead = stage < FUTURE || reads(s.reader, i, chat);
+      const isRead = stage < STAGE.future || reads(s.reader, i, chat);
       const cls = `ct-word${spoken[i] ? "" : " ct-template"}${isThere(i) ? "" : " ct-away"}${isRead ? "" : " ct-unread"}`;
       parts.push(upright(word, middle(i), y - 2, cls));
     });
     if (isRow) {
       const line = (cls, at) => svg("g", { class: `ct-part${at ? "" : " ct-away"}` }, cls);
       y += LINE;
-      const numbers = s.ids.map((id, i) =>
-        isThere(i) ? textAt(middle(i).toFixed(1), y - 5, id, { anchor: "middle", cls: "mm-small ct-id" }) : null,
-      );
-      parts.push(line(numbers, stage >= IDS));
+      const numbers = s.ids.map((id, i) => {
+        if (!isThere(i)) return null;
+        return cell < TIGHT ? upright(id, middle(i), y - 1, "") : textAt(middle(i).toFixed(1), y - 5, id, CENTERED);
+      });
+      parts.push(line(numbers, stage >= STAGE.ids));
       y += 4;
     }
     begin(words.says);
     y += WORD;
-    const isSliding = isRow && stage === LABELS && stageBefore === LABELS - 1 && !prefersReducedMotion();
+    const isSliding = isRow && stage === STAGE.labels && stageBefore === STAGE.labels - 1 && !prefersReducedMotion();
     const said = labels.map(({ token, counts: isCounted }, i) => {
       if (token === null) return upright(words.none, middle(i), y - 2, "ct-template");
       if (isRow && !isThere(token)) return null;
-      const isStrong = stage >= LOSS && isCounted;
-      const cls = stage < LOSS ? "ct-word" : isStrong ? "ct-counts mm-strong" : "ct-template";
+      const isStrong = stage >= STAGE.loss && isCounted;
+      const cls = stage < STAGE.loss ? "ct-word" : isStrong ? "ct-counts mm-strong" : "ct-template";
       return upright(s.words[token], middle(i), y - 2, cls);
     });
     const shift = isSliding ? { class: "ct-part ct-slides", style: `--ct-cell: ${cell.toFixed(1)}px` } : null;
-    parts.push(svg("g", shift ?? { class: `ct-part${stage >= LABELS ? "" : " ct-away"}` }, said));
+    parts.push(svg("g", shift ?? { class: `ct-part${stage >= STAGE.labels ? "" : " ct-away"}` }, said));
     if (isRow) {
       begin(words.looks);
       const dots = s.words.map((_, i) => {
         const kind = reads(s.reader, i, chat) ? "ct-look" : "ct-blind";
         return svg("circle", { class: kind, cx: middle(i).toFixed(1), cy: y + 7, r: Math.min(5, cell / 3) });
       });
-      parts.push(svg("g", { class: `ct-part${stage >= FUTURE ? "" : " ct-away"}` }, dots));
+      parts.push(svg("g", { class: `ct-part${stage >= STAGE.future ? "" : " ct-away"}` }, dots));
       y += LINE;
     } else {
       const floor = y + BARS + 4;
@@ -140,7 +145,9 @@ export default figure({
     const last = words.stages.length - 1;
     const go = (direction) => setTraits(model, { stage: clamp(model.get("stage") + direction, 0, last) });
     const transport = isRow ? createTransport(words, go, { beat: BEAT, isCompact }) : null;
-    const masks = () => bound(choice, "mask", { label: words.mask, options: namedOptions(words.masks) });
+    const few = isCompact ? AT_HEAD : shows === "shift" ? SHIFTED : null;
+    const offered = namedOptions(words.masks).filter(({ value }) => !few || few.includes(value));
+    const masks = () => bound(choice, "mask", { label: words.mask, options: offered });
     const trained = () => bound(slider, "trained", { label: words.trained, stops: stored.looks, format: words.steps });
     const aheads = () =>
       bound(choice, "ahead", { label: words.ahead, options: optionsFor(AHEADS, (at) => words.aheads[at]) });
@@ -163,7 +170,7 @@ export default figure({
       answer?.draw(s);
       if (isRow) {
         transport.set(s.stage, last);
-        reader.root.style.visibility = s.stage === FUTURE ? "" : "hidden"; // its place stays
+        reader.root.style.visibility = s.stage === STAGE.future ? "" : "hidden"; // its place stays
         return { verdict: words.stages[s.stage], title: words.titles.row };
       }
       const shares = [s.place, s.stop].map((share, i) => [words.numbers[i], words.percent(share)]);

@@ -2,16 +2,15 @@
 
     chats       questions about short stories as chats: template, ids, padding
     MASKS       which tokens count, right or with a known mistake
-    tuned       the model after some steps, and what it answered on the way
-    adapted     the same with LoRA, on another task
-    preferred   DPO: what moved, step by step
+    sft         fine-tuning with one of them
+    adapt       the same with LoRA: answer in Chinese
+    prefer      DPO: what moved, step by step
     __main__    `python -m minimind_edu.trained.tuning` trains all of it and stores what came out
 
 The model knows the stories and has never seen a chat: four tokens are added to its vocabulary, and `<s>` begins every
 message as it began every story.
 """
 
-import copy
 import json
 import random
 from collections.abc import Callable, Iterable, Sequence
@@ -27,14 +26,14 @@ from minimind_edu import world
 from minimind_edu.device import device_of, one_thread
 from minimind_edu.model.chat import IGNORED, answer_labels
 from minimind_edu.model.dpo import answer_log_probability, dpo_loss
-from minimind_edu.model.lora import PROJECTIONS, add_lora
+from minimind_edu.model.lora import PROJECTIONS
 from minimind_edu.model.loss import next_token_loss
 from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.trained.living import living_model
 from minimind_edu.trained.training import Recipe
-from minimind_edu.validation import check_choice, check_count
+from minimind_edu.validation import check_choice
 from minimind_edu.world.house import say
-from minimind_edu.world.words import BOS, TWIN
+from minimind_edu.world.words import BOS, PLACES, TWIN
 
 RUNS = Path(__file__).parent / "runs.json"
 
@@ -43,10 +42,11 @@ USER, ASSISTANT, END, PAD = range(len(world.WORDS), len(WORDS))
 OPENS = (BOS, ASSISTANT)  # after these an answer begins
 LENGTH = 32  # of a row, padding included
 BATCH = 16
-RECIPE = Recipe(steps=300, learning_rate=1e-3, warmup=10, weight_decay=0.0)
-LOOKS = (0, 10, 20, 30, 50, 100, 200, 300)  # steps after which the model is looked at
+RECIPE = Recipe(steps=100, learning_rate=1e-3, warmup=10, weight_decay=0.0)
+LOOKS = (0, 10, 20, 30, 50, 70, 100)  # steps after which the model is looked at
 MASKS = ("answer", "early", "late", "everything", "padding")
 AHEAD = (1, 0, 2)  # a label is the token so far ahead: 1 is right
+SHIFTED = ("answer", "everything")  # the masks that were trained with each of them
 
 
 class Chat(NamedTuple):
@@ -229,81 +229,104 @@ def sft(
     return tune(model.parameters(), loss_of, recipe, after)
 
 
-# LoRA: the same model learns another way to answer
+# LoRA: the same model learns to answer in Chinese, whatever the language of the question
 
-TASKS = ("chinese", "next room")
 RANKS = (1, 2, 4, 8, 16)
+WHERE = {
+    "one": ("layers.3.self_attn.o_proj",),
+    "all": PROJECTIONS,
+}  # the last matrix that attention writes with, or all
+LORA_RECIPE = replace(RECIPE, steps=60, learning_rate=5e-3)
 
 
-def retold(made: Iterable[Chat], task: str) -> list[Chat]:
-    """The same chats with other answers: always in Chinese, or with the next of the eight places.
+def in_chinese(made: Iterable[Chat]) -> list[Chat]:
+    """The same chats, answered in Chinese."""
+    return [chat._replace(answer=[place + TWIN * (place < TWIN) for place in chat.answer]) for chat in made]
 
-    Raises:
-        ValueError: for another task.
-    """
-    check_choice("task", task, TASKS)
-    first = world.encode("garden")[0]
 
-    def changed(place: int) -> int:
-        language, room = divmod(place - int(first), TWIN)
-        return int(first) + (TWIN + room if task == "chinese" else TWIN * language + (room + 1) % 8)
-
-    return [chat._replace(answer=[changed(place) for place in chat.answer]) for chat in made]
+def english(made: Iterable[Chat]) -> list[Chat]:
+    """Those of the chats that are told and answered in English."""
+    return [chat for chat in made if chat.answer[0] < TWIN]
 
 
 def adapt(
-    model: MiniMindForCausalLM, task: str, trained: Iterable[nn.Parameter], recipe: Recipe, seed: int = 0
+    model: MiniMindForCausalLM, trained: Iterable[nn.Parameter], recipe: Recipe = LORA_RECIPE, seed: int = 0
 ) -> None:
-    """Teach a task, with the loss on the answers, to the parameters given."""
-    ids = rows(retold(chats(BATCH * recipe.steps, seed), task)).split(BATCH)
-    tune(trained, lambda step: next_token_loss(model(ids[step]).logits, labels_of(ids[step])), recipe)
+    """Teach a chatting model to answer in Chinese: the loss on the answers, to these parameters alone."""
+    ids = rows(in_chinese(chats(BATCH * recipe.steps, seed))).split(BATCH)
+    device = device_of(model)
+
+    def loss_of(step: int) -> Tensor:
+        return next_token_loss(model(ids[step].to(device)).logits, labels_of(ids[step]).to(device))
+
+    tune(trained, loss_of, recipe)
 
 
 # DPO: two answers, and which is preferred
 
+PAIRS = ("right", "chinese")  # the right place to another of the story; the answer in Chinese to the one in English
+WAYS = (
+    "dpo",
+    "same model",
+    "divided",
+)  # with the frozen reference, with the model as its own, divided by a row's length
+BETA, DPO_BATCH, ROW = 0.1, 8, 3000  # ROW: the tokens of a row, padding included, as MiniMind divided by in 2025
+DPO_RECIPE = Recipe(steps=25, learning_rate=3e-4, warmup=1, weight_decay=0.0)
 
-def pair_rows(
-    made: Sequence[Chat], chosen: Callable[[Chat], list[int]], rejected: Callable[[Chat], list[int]]
-) -> Tensor:
-    """All chosen answers, then the rejected ones, as ids `[2 * chats, LENGTH]`."""
-    return rows([chat._replace(answer=answer(chat)) for answer in (chosen, rejected) for chat in made])
+
+def pair_batches(pairs: str, steps: int, seed: int = 0) -> list[Tensor]:
+    """For each step ids `[2 * DPO_BATCH, LENGTH]` of English chats: all chosen answers, then the rejected ones.
+
+    Raises:
+        ValueError: for other pairs.
+    """
+    check_choice("pairs", pairs, PAIRS)
+    made = english(chats(3 * DPO_BATCH * steps, 7 + seed))[: DPO_BATCH * steps]
+    chosen = made if pairs == "right" else in_chinese(made)
+    rejected = [chat._replace(answer=[_other(chat)]) for chat in made] if pairs == "right" else made
+    batches = [slice(step * DPO_BATCH, (step + 1) * DPO_BATCH) for step in range(steps)]
+    return [rows(chosen[part] + rejected[part]) for part in batches]
+
+
+def _other(chat: Chat) -> int:
+    """The first place of a story that is not the answer."""
+    return next(i for i in chat.told if WORDS[i] in PLACES[0] and i not in chat.answer)
 
 
 def prefer(
     model: MiniMindForCausalLM,
     reference: MiniMindForCausalLM,
     ids: Sequence[Tensor],
-    recipe: Recipe,
-    beta: float = 0.1,
-    lengths: int | None = None,
-    after: Callable[[int], None] | None = None,
+    recipe: Recipe = DPO_RECIPE,
+    beta: float = BETA,
+    divided_by: int = 1,
 ) -> dict[str, list[float]]:
     """DPO on batches of pairs, one for each step: the loss, and the means of the margin and both log-ratios.
 
     Args:
         model: changed in place.
         reference: never trained here; the very same object as the model keeps every margin at 0.
-        ids: of `pair_rows`, a batch for each step.
+        ids: of `pair_batches`, a batch for each step.
         recipe: of `tune`.
         beta: of `dpo_loss`.
-        lengths: divide every log-probability by so many tokens, as MiniMind did until 2026.
-        after: of `tune`.
+        divided_by: what every log-probability is divided by.
     """
-    told: dict[str, list[float]] = {name: [] for name in ("loss", "margin", "chosen", "rejected")}
+    moved: dict[str, list[float]] = {name: [] for name in ("loss", "margin", "chosen", "rejected")}
+    device = device_of(model)
 
     def loss_of(step: int) -> Tensor:
-        labels = labels_of(ids[step])
-        log_p = answer_log_probability(model(ids[step]).logits, labels) / (lengths or 1)
+        batch, labels = ids[step].to(device), labels_of(ids[step]).to(device)
+        log_p = answer_log_probability(model(batch).logits, labels) / divided_by
         with torch.no_grad():
-            known = answer_log_probability(reference(ids[step]).logits, labels) / (lengths or 1)
+            known = answer_log_probability(reference(batch).logits, labels) / divided_by
         loss, margin = dpo_loss(log_p, known, beta)
         chosen, rejected = (log_p - known).detach().chunk(2)
         for name, value in (("loss", loss), ("margin", margin), ("chosen", chosen), ("rejected", rejected)):
-            told[name].append(value.mean().item())
+            moved[name].append(value.mean().item())
         return loss
 
-    tune(model.parameters(), loss_of, recipe, after)
-    return told
+    tune(model.parameters(), loss_of, recipe)
+    return moved
 
 
 def runs() -> dict[str, Any]:

@@ -1,5 +1,5 @@
 """Fine-tune the book's model in every way that chapter 17 speaks of, and store what came out:
-`python -m minimind_edu.trained.tuning`, half an hour on one core.
+`python -m minimind_edu.trained.tuning`, ten minutes of one core.
 
 `--only masks` trains one of masks, rates, lora and dpo and keeps what is stored of the others; `--into FILE` writes
 somewhere else.
@@ -7,69 +7,68 @@ somewhere else.
 
 import argparse
 import copy
-import itertools
 import json
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
-import torch
-
-from minimind_edu.model.lora import PROJECTIONS, add_lora
+from minimind_edu.model.lora import add_lora
 from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.trained import stored
 from minimind_edu.trained.living import STORED
 from minimind_edu.trained.tuning import (
-    AHEAD,
-    BATCH,
-    BETA,
     DPO_RECIPE,
     EXAMPLE_LENGTH,
     LOOKS,
     LORA_RECIPE,
     MASKS,
-    PAIRS,
     RANKS,
     RECIPE,
+    ROW,
     RUNS,
-    TASKS,
+    SHIFTED,
     WHERE,
+    Chat,
     adapt,
     answers,
     beginner,
     chats,
+    english,
     example,
     grades,
+    in_chinese,
     labels_of,
     pair_batches,
     prefer,
-    retold,
     rows,
     sft,
     surprises,
 )
 
-SEEDS = (0, 1)
-HELD_OUT = 999  # the seed of the chats that no training sees
+HELD_OUT, LATER = 999, 400  # the seed of the chats that no training sees; steps for the twin, which learns later
+FASTER, SLOWER = 3 * RECIPE.learning_rate, RECIPE.learning_rate / 3
 
 
 @cache
-def held_out() -> list[Any]:
+def held_out() -> list[Chat]:
     """200 chats."""
     return chats(200, HELD_OUT)
 
 
-def masked(name: str, mask: str, ahead: int, rate: float = RECIPE.learning_rate, seed: int = 0, steps: int = RECIPE.steps):
-    """One fine-tuning, with what the model is like after some of its steps."""
+def masked(
+    name: str, mask: str, ahead: int = 1, rate: float = RECIPE.learning_rate, seed: int = 0, steps: int = RECIPE.steps
+) -> dict[str, Any]:
+    """One fine-tuning, with what the model is like after each hundredth of its steps in LOOKS."""
     model = beginner(name, seed)
     ids = rows([example()], EXAMPLE_LENGTH)
     every = labels_of(ids, "padding", ahead)
-    run: dict[str, Any] = {"model": name, "mask": mask, "ahead": ahead, "rate": rate, "seed": seed}
+    run: dict[str, Any] = {"model": name, "mask": mask, "ahead": ahead, "rate": rate, "steps": steps, "seed": seed}
     run |= {key: [] for key in ("losses", "says", "place", "stop", "both")}
+    looks = {percent * steps // 100 for percent in LOOKS}
 
     def after(step: int) -> None:
-        if step in LOOKS:
+        if step in looks:
             run["losses"].append(surprises(model, ids, every)[0].tolist())
             run["says"].append(answers(model, [example()])[0])
             for key, share in grades(model, held_out()).items():
@@ -80,41 +79,98 @@ def masked(name: str, mask: str, ahead: int, rate: float = RECIPE.learning_rate,
 
 
 @cache
-def chatting(name: str, seed: int = 0) -> MiniMindForCausalLM:
-    """The model after fine-tuning with the right mask: what LoRA and DPO begin with."""
-    model = beginner(name, seed)
+def chatting(seed: int = 0) -> MiniMindForCausalLM:
+    """The book's model after fine-tuning with the right mask: what LoRA and DPO begin with."""
+    model = beginner(seed=seed)
     sft(model, seed=seed)
     return model
 
 
-def adapted(name: str, task: str, where: str, rank: int, rate: float = LORA_RECIPE.learning_rate) -> dict[str, Any]:
-    """One task learned by LoRA, or with rank 0 by the matrices themselves."""
-    model = copy.deepcopy(chatting(name))
-    if rank:
-        trained = add_lora(model, rank, WHERE[where])
-    else:
-        model.requires_grad_(False)
-        named = model.named_parameters()
-        trained = [weight for key, weight in named if any(key.endswith(f"{end}.weight") for end in WHERE[where])]
-        for weight in trained:
-            weight.requires_grad_(True)
-    adapt(model, task, trained, replace(LORA_RECIPE, learning_rate=rate))
-    right = grades(model, retold(held_out(), task))["both"]
+def adapted(where: str, rank: int, seed: int = 0, rate: float = LORA_RECIPE.learning_rate) -> dict[str, Any]:
+    """Chinese answers learned by LoRA, with the share of English questions that get one."""
+    model = copy.deepcopy(chatting(seed))
+    trained = add_lora(model, rank, WHERE[where])
+    adapt(model, trained, replace(LORA_RECIPE, learning_rate=rate), seed)
+    right = grades(model, in_chinese(english(held_out())))["both"]
     count = sum(weight.numel() for weight in trained)
-    return {"model": name, "task": task, "where": where, "rank": rank, "rate": rate, "parameters": count, "right": right}
+    return {"where": where, "rank": rank, "rate": rate, "seed": seed, "parameters": count, "right": right}
 
 
-def preferred(name: str, pairs: str, way: str = "plain", rate: float = DPO_RECIPE.learning_rate, seed: int = 0):
-    """One DPO: what moved at each step, and how many of new chats are answered in each of the two ways before and after."""
-    model = copy.deepcopy(chatting(name))
+def preferred(pairs: str, way: str = "dpo", rate: float = DPO_RECIPE.learning_rate, seed: int = 0) -> dict[str, Any]:
+    """One DPO: what moved in each step, and how English questions are answered afterwards."""
+    model = copy.deepcopy(chatting(seed))
     reference = model if way == "same model" else copy.deepcopy(model)
     recipe = replace(DPO_RECIPE, learning_rate=rate)
-    told = prefer(
-        model,
-        reference,
-        pair_batches(pairs, recipe.steps, seed),
-        recipe,
-        BETA,
-        lengths=3000 if way == "divided" else None,
-    )
-    return {"model": name, "pairs": pairs, "way": way, "rate": rate, "seed": seed} | told
+    ids = pair_batches(pairs, recipe.steps, seed)
+    moved = prefer(model, reference, ids, recipe, divided_by=ROW if way == "divided" else 1)
+    asked = english(held_out())
+    shares = {"right": grades(model, asked)["both"], "in_chinese": grades(model, in_chinese(asked))["both"]}
+    return {"pairs": pairs, "way": way, "rate": rate, "seed": seed} | shares | moved
+
+
+KINDS = {  # name -> its runs, one after the other
+    "masks": lambda: (
+        masked(name, mask, ahead)
+        for name in STORED
+        for ahead in (1, 0, 2)
+        for mask in (MASKS if ahead == 1 else SHIFTED)
+    ),
+    "rates": lambda: (
+        masked(name, mask, 1, rate, seed, steps)
+        for name in STORED
+        for rate, seed, steps in (
+            (FASTER, 0, RECIPE.steps),
+            (SLOWER, 0, RECIPE.steps),
+            (RECIPE.learning_rate, 1, RECIPE.steps),
+            *([(RECIPE.learning_rate, 0, LATER)] if name == "twin" else []),
+        )
+        for mask in SHIFTED
+    ),
+    "lora": lambda: (
+        adapted(where, rank, seed)
+        for where, ranks in (("one", RANKS), ("all", RANKS[:1]))
+        for rank in ranks
+        for seed in (0, 1)
+    ),
+    "dpo": lambda: (
+        preferred(*chosen)
+        for chosen in (
+            ("right",),
+            ("right", "dpo", DPO_RECIPE.learning_rate, 1),
+            ("right", "dpo", 3 * DPO_RECIPE.learning_rate),
+            ("right", "dpo", DPO_RECIPE.learning_rate / 3),
+            ("right", "same model"),
+            ("right", "divided"),
+            ("chinese",),
+            ("chinese", "dpo", DPO_RECIPE.learning_rate, 1),
+        )
+    ),
+}
+
+
+def trained(name: str) -> Iterator[dict[str, Any]]:
+    """The runs of one kind, told as they end."""
+    for run in KINDS[name]():
+        print(name, {key: value for key, value in run.items() if not isinstance(value, list)}, flush=True)
+        yield stored.rounded(run) | {"rate": float(f"{run['rate']:.2g}")}
+
+
+def write(kinds: dict[str, list[dict[str, Any]]], path: Any) -> None:
+    """Store the runs, a line for each."""
+    lists = (f'"{name}": [\n' + ",\n".join(map(json.dumps, runs)) + "\n]" for name, runs in kinds.items())
+    stored.write("{" + ",\n".join(lists) + "}\n", path)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", choices=KINDS)
+    stored.add_into(parser)
+    arguments = parser.parse_args()
+    into = stored.place(parser, arguments.into, RUNS)
+    names = [arguments.only] if arguments.only else list(KINDS)
+    kept = json.loads(into.read_text(encoding="utf-8")) if arguments.only and into.exists() else {}
+    write(kept | {name: list(trained(name)) for name in names}, into)
+
+
+if __name__ == "__main__":
+    main()
