@@ -42,7 +42,7 @@ ASKED_FOR = {
     ),
     "minimind_edu/trained/living/draft.safetensors": re.compile(r"\b(?:draft_model|GuessAhead)\b"),
     "minimind_edu/trained/living/copying.safetensors": re.compile(r"\bcopying\."),
-    "minimind_edu/trained/verse/": re.compile(r"\bverse\b"),
+    "minimind_edu/trained/verse/": re.compile(r"\b(?:verse|PoemGrid)\b"),
     "minimind_edu/trained/living/divisors.json": re.compile(r"\bdivisors\b|\bFixedDivisors\b"),
     "minimind_edu/trained/ablations/tables.json": re.compile(r"\bTwoTables\b|\bablations(?:\.| import )tables\b"),
     "minimind_edu/trained/routing/walk.json": re.compile(r"\brouting\b|\bMixtureWalk\b"),

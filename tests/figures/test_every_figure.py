@@ -275,6 +275,27 @@ TABLE = {
             ({"hidden_size": 520}, "multiple of 64, got 520"),
         ],
     ),
+    "poem_grid": Asked(
+        settings=[
+            {"model": model, "first": first, "line": line}
+            for model, first, line in (("untrained", "秋", 8), ("before", "寒", 6), ("verse", "阴", 4))
+        ],
+        further=[
+            {"shows": "heads", "silent": silent, "line": line} for silent in ("none", "3.1", "2.1") for line in (4, 8)
+        ],
+        phone=SCROLLED,
+        controls=7,
+        text=(
+            {"model": "verse", "first": "寒"},
+            "PoemGrid(shows='exchange', model='verse', silent='none', first='寒', line=4)",
+        ),
+        refused=[
+            ({"first": "风"}, "'first' .* expected any of"),
+            ({"line": 2}, "'line' .* expected any of"),
+            ({"silent": "1.1"}, "'silent' .* expected any of"),
+            ({"stored": {}}, '"stored" trait is read-only'),
+        ],
+    ),
     "quantization_grid": Asked(
         settings=[{"question": at} for at in range(12)] + [{"bits": bits, "story": 1} for bits in (2, 3, 8)],
         phone=SCROLLED,

@@ -50,7 +50,7 @@ PHASES = {
     "tails": Phase(1_600, 512, {**_TAILS, "whole": 0.12}),
     "both": Phase(1_200, 2_048, {"8x1": 0.10, "8x3": 0.15, "whole": 0.75}),
     "again": Phase(3_200, 2_048, {"whole": 1.0}),
-    "lesson": Phase(1_200, 512, {"8x1": 0.36, "8x3": 0.25, "8x5": 0.39}),  # a minute and a half of a quiet core
+    "lesson": Phase(600, 512, {"8x1": 0.60, "8x5": 0.40}),  # less than a minute of a quiet core
 }
 # the recipe, and what it is compared with: other orders, or no tails; the same steps, and as many tokens in each
 WAYS = {

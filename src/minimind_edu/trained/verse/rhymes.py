@@ -59,6 +59,11 @@ def in_level() -> Tensor:
     return _membership([_told()["groups"][name] for name in level_groups()])
 
 
+def sharing(character: str) -> Tensor:
+    """Which characters share a level group with this one, itself among them, [V], bool."""
+    return (in_level() @ in_level()[ids_of()[character]]) > 0
+
+
 @cache
 def in_oblique() -> Tensor:
     """Which character is in any oblique group, [V], bool."""
@@ -83,6 +88,16 @@ def in_modern() -> Tensor:
     """Which character has which of today's rhymes, [V, 14], float32."""
     finals = _told()["finals"]
     return _membership(["".join(finals.get(final, "") for final in of.split()) for of in MODERN])
+
+
+@cache
+def final_of() -> dict[str, str]:
+    """Today's final of each character, as pinyin spells it; of several, the first that is listed."""
+    found: dict[str, str] = {}
+    for final, members in _told()["finals"].items():
+        for one in members:
+            found.setdefault(one, final)
+    return found
 
 
 @cache

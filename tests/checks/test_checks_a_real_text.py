@@ -1,0 +1,49 @@
+"""checks.a_real_text: right answers in other words pass, and wrong ones get the hint that fits."""
+
+from judged_answers import judged
+
+from minimind_edu import checks
+from minimind_edu.trained.verse.corpus import COMMA, STOP, read_corpus, tails
+
+
+def line_ends_by_distance(ids, kept):
+    """A place stays if one of the next places, itself among them, is a mark."""
+    marks = [place for place, one in enumerate(ids.tolist()) if one in (COMMA, STOP)]
+    return ids[[place for mark in marks for place in range(mark - kept, mark + 1)]]
+
+
+def times_by_logarithms(before, after, group):
+    return (after.log_softmax(-1)[group].logsumexp(-1) - before.log_softmax(-1)[group].logsumexp(-1)).exp()
+
+
+RIGHT = [(checks.check_line_ends, line_ends_by_distance), (checks.check_exchange, times_by_logarithms)]
+
+WRONG = [
+    (
+        checks.check_line_ends,
+        lambda ids, kept: (left := line_ends_by_distance(ids, kept))[left > STOP],
+        "the marks are gone",
+    ),
+    (checks.check_line_ends, lambda ids, kept: line_ends_by_distance(ids, kept - 1), "one character too few"),
+    (
+        checks.check_exchange,
+        lambda before, after, group: after.exp()[group].sum() / before.exp()[group].sum(),
+        "expected",
+    ),
+    (
+        checks.check_exchange,
+        lambda before, after, group: before.softmax(0)[group].sum() / after.softmax(0)[group].sum(),
+        "the other way round",
+    ),
+]
+
+
+test_a_right_answer_passes, test_a_wrong_answer_gets_the_hint_that_fits = judged(RIGHT, WRONG)
+
+
+def test_the_line_ends_are_those_that_the_model_reads():
+    poems = read_corpus().held_out["8x5"][:4].long()
+    for kept in (1, 3):
+        for poem, cut in zip(poems, tails(poems, 5, kept), strict=True):
+            assert line_ends_by_distance(poem[1:-1], kept).tolist() == cut[1:-1].tolist()
+            assert checks.check_line_ends.answer(poem[1:-1], kept).tolist() == cut[1:-1].tolist()
