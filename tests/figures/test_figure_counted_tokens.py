@@ -80,7 +80,7 @@ def test_each_combination_of_the_switches_shows_its_training(page, mask, ahead):
         assert read["said"] == " ".join(WORDS[i] for i in run["says"][at])
         right = run["says"][at] == IDS[0, PROMPT:REAL].tolist()
         assert read["tone"] == ("good" if right else "bad")
-        assert read["numbers"] == [f"{round(100 * run[name][at])}\xa0%" for name in ("place", "stop")]
+        assert read["numbers"] == [f"{run[name][at]:.0%}".replace("%", " %") for name in ("place", "stop")]
         seen.add(tuple(read["bars"]))
     assert len(seen) == 3, "no two steps look alike"
 
@@ -125,5 +125,5 @@ def test_its_sentence_says_what_was_learned():
     sentence, lines = CountedTokens(mask="late", trained=100)._summary()
     assert "100 steps" in sentence
     run = stored("late", 1)
-    assert dict(lines)["stops after it"] == f"{round(100 * run['stop'][-1])} %"
+    assert dict(lines)["stops after it"] == f"{run['stop'][-1]:.0%}".replace("%", " %")
     assert torch.tensor(run["losses"]).shape == (len(LOOKS), EXAMPLE_LENGTH - 1)

@@ -86,14 +86,17 @@ def chatting(seed: int = 0) -> MiniMindForCausalLM:
     return model
 
 
-def adapted(where: str, rank: int, seed: int = 0, rate: float = LORA_RECIPE.learning_rate) -> dict[str, Any]:
+def adapted(
+    where: str, rank: int, seed: int = 0, rate: float = LORA_RECIPE.learning_rate, steps: int = LORA_RECIPE.steps
+) -> dict[str, Any]:
     """Chinese answers learned by LoRA, with the share of English questions that get one."""
     model = copy.deepcopy(chatting(seed))
     trained = add_lora(model, rank, WHERE[where])
-    adapt(model, trained, replace(LORA_RECIPE, learning_rate=rate), seed)
+    adapt(model, trained, replace(LORA_RECIPE, learning_rate=rate, steps=steps), seed)
     right = grades(model, in_chinese(english(held_out())))["both"]
     count = sum(weight.numel() for weight in trained)
-    return {"where": where, "rank": rank, "rate": rate, "seed": seed, "parameters": count, "right": right}
+    told = {"where": where, "rank": rank, "rate": rate, "steps": steps, "seed": seed}
+    return told | {"parameters": count, "right": right}
 
 
 def preferred(pairs: str, way: str = "dpo", rate: float = DPO_RECIPE.learning_rate, seed: int = 0) -> dict[str, Any]:
@@ -127,9 +130,13 @@ KINDS = {  # name -> its runs, one after the other
         for mask in SHIFTED
     ),
     "lora": lambda: (
-        adapted(where, rank, seed)
-        for where, ranks in (("one", RANKS), ("all", RANKS[:1]))
-        for rank in ranks
+        adapted(where, rank, seed, *other)
+        for where, rank, *other in (
+            *(("one", rank) for rank in RANKS),
+            ("all", 1),
+            ("one", 1, 3 * LORA_RECIPE.learning_rate),
+            ("one", 1, LORA_RECIPE.learning_rate, 4 * LORA_RECIPE.steps),
+        )
         for seed in (0, 1)
     ),
     "dpo": lambda: (
