@@ -62,7 +62,6 @@ class CountedTokens(Figure):
     def _summary(self) -> tuple[str, list[tuple[str, str]]]:
         run, at = self.stored["runs"][self.mask][str(self.ahead)], LOOKS.index(self.trained)
         lines = [
-            ("it says", " ".join(run["says"][at])),
             ("right place, of 200 new chats", f"{run['place'][at]} %"),
             ("stops after it", f"{run['stop'][at]} %"),
         ]

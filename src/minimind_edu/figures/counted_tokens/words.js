@@ -31,7 +31,6 @@ export const countedTokensWords = {
     answers: "it answers",
     numbers: ["right place", "end after it"],
     percent: (share) => `${share} %`,
-    verdict: (steps, answer) => `After ${steps} steps it answers: ${answer}`,
     play: "Play",
     pause: "Pause",
     step: "Step",
