@@ -1,6 +1,4 @@
-"""CountedTokens: every mask and shift shows the training that was stored for it, and its rows are what the package says."""
-
-import itertools
+"""CountedTokens: every mask and shift shows its stored training, and the rows are what the package says."""
 
 import pytest
 import torch

@@ -1,10 +1,15 @@
-"""tuning: chats with one right answer, masks that count what they say, and stored runs that come from these programs."""
+"""tuning: chats with one right answer, masks that count what they say, and what is stored comes from these programs."""
+
+import json
+import sys
+from dataclasses import replace
 
 import pytest
 import torch
 
 from minimind_edu import world
 from minimind_edu.model.chat import IGNORED
+from minimind_edu.model.lora import add_lora
 from minimind_edu.model.loss import next_token_loss
 from minimind_edu.trained.living import living_model
 from minimind_edu.trained.living.answering import stories
@@ -12,21 +17,35 @@ from minimind_edu.trained.tuning import (
     AHEAD,
     ASSISTANT,
     BOS,
+    DPO_BATCH,
+    DPO_RECIPE,
     END,
     LENGTH,
+    LOOKS,
+    LORA_RECIPE,
+    MASKS,
     PAD,
-    TASKS,
+    PAIRS,
+    RANKS,
+    RECIPE,
+    SHIFTED,
     USER,
+    WHERE,
     WORDS,
+    __main__,
+    adapt,
     answers,
     beginner,
     chats,
+    english,
     example,
     grades,
+    in_chinese,
     labels_of,
-    pair_rows,
-    retold,
+    pair_batches,
+    prefer,
     rows,
+    runs,
     surprises,
 )
 from minimind_edu.world.words import PLACES, TWIN
@@ -132,21 +151,30 @@ def test_surprises_are_what_the_loss_is_the_mean_of():
     assert found.sum().item() / (labels != IGNORED).sum().item() == pytest.approx(loss, rel=1e-4)
 
 
-def test_retold_answers():
-    for chat, chinese, moved in zip(MADE, *(retold(MADE, task) for task in TASKS), strict=True):
-        assert chinese.told == moved.told == chat.told
-        same = chat.answer[0] + TWIN * (chat.answer[0] < TWIN)
-        assert chinese.answer == [same]
-        language, room = next(
-            (i, p.index(WORDS[chat.answer[0]])) for i, p in enumerate(PLACES) if WORDS[chat.answer[0]] in p
-        )
-        assert WORDS[moved.answer[0]] == PLACES[language][(room + 1) % 8]
+def test_chinese_answers_name_the_same_place_and_english_chats_are_those_answered_in_english():
+    for chat, other in zip(MADE, in_chinese(MADE), strict=True):
+        assert other.told == chat.told
+        assert other.answer == [chat.answer[0] + TWIN * (WORDS[chat.answer[0]] in PLACES[0])]
+    kept = english(MADE)
+    assert kept and all(WORDS[chat.answer[0]] in PLACES[0] for chat in kept)
+    assert len(kept) == sum(WORDS[chat.answer[0]] in PLACES[0] for chat in MADE)
 
 
-def test_pairs_are_all_chosen_answers_and_then_the_rejected():
-    ids = pair_rows(MADE[:3], lambda chat: chat.answer, lambda chat: [7])
-    assert torch.equal(ids[:3], IDS[:3])
-    assert [row[len(chat.prompt)].item() for row, chat in zip(ids[3:], MADE, strict=False)] == [7] * 3
+@pytest.mark.parametrize("pairs", PAIRS)
+def test_pairs_are_all_chosen_answers_and_then_the_rejected(pairs):
+    for ids in pair_batches(pairs, 3):
+        chosen, rejected = ids.split(DPO_BATCH)
+        counted = labels_of(ids) != IGNORED
+        assert ids.shape == (2 * DPO_BATCH, LENGTH) and (counted.sum(1) == 2).all()
+        for one, other, places in zip(chosen, rejected, counted, strict=False):
+            first = int(places.nonzero()[0])
+            assert torch.equal(one[:first], other[:first]) and one[first + 1] == other[first + 1] == END
+            words = WORDS[one[first]], WORDS[other[first]]
+            if pairs == "right":
+                assert words[0] in PLACES[0] and words[1] in PLACES[0] and words[0] != words[1]
+                assert other[first] in one[:first], "another place of the story"
+            else:
+                assert one[first] == other[first] + TWIN
 
 
 @pytest.mark.parametrize(
@@ -154,9 +182,110 @@ def test_pairs_are_all_chosen_answers_and_then_the_rejected():
     [
         (lambda: labels_of(IDS, "some"), "mask must be 'answer' or"),
         (lambda: labels_of(IDS, ahead=3), "ahead must be 1 or 0"),
-        (lambda: retold(MADE, "french"), "task must be 'chinese' or"),
+        (lambda: pair_batches("longer", 1), "pairs must be 'right' or"),
     ],
 )
 def test_other_names_are_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+# What is stored
+
+
+def test_stored_runs_are_of_these_trainings():
+    stored = runs()
+    assert [(r["model"], r["ahead"], r["mask"]) for r in stored["masks"]] == [
+        (name, ahead, mask)
+        for name in ("living", "twin")
+        for ahead in AHEAD
+        for mask in (MASKS if ahead == 1 else SHIFTED)
+    ]
+    for run in stored["masks"] + stored["rates"]:
+        assert {len(run[key]) for key in ("losses", "says", "place", "stop", "both")} == {len(LOOKS)}
+        assert all(len(look) == 19 for look in run["losses"])
+    slower = float(f"{__main__.SLOWER:.2g}")
+    assert [(r["model"], r["rate"], r["seed"], r["steps"], r["mask"]) for r in stored["rates"]] == [
+        (name, rate, seed, steps, mask)
+        for name in ("living", "twin")
+        for rate, seed, steps in (
+            (__main__.FASTER, 0, RECIPE.steps),
+            (slower, 0, RECIPE.steps),
+            (RECIPE.learning_rate, 1, RECIPE.steps),
+            *([(RECIPE.learning_rate, 0, __main__.LATER)] if name == "twin" else []),
+        )
+        for mask in SHIFTED
+    ]
+    rate, steps = LORA_RECIPE.learning_rate, LORA_RECIPE.steps
+    settings = [("one", rank, rate, steps) for rank in RANKS]
+    settings += [("all", 1, rate, steps), ("one", 1, 3 * rate, steps), ("one", 1, rate, 4 * steps)]
+    wanted = [(*setting, seed) for setting in settings for seed in (0, 1)]
+    found = [(r["where"], r["rank"], r["rate"], r["steps"], r["seed"]) for r in stored["lora"]]
+    assert found == [(where, rank, float(f"{rate:.2g}"), steps, seed) for where, rank, rate, steps, seed in wanted]
+    assert [(r["pairs"], r["way"]) for r in stored["dpo"]] == [
+        *[("right", "dpo")] * 4, ("right", "same model"), ("right", "divided"), *[("chinese", "dpo")] * 2,
+    ]  # fmt: skip
+    assert all(
+        len(r[key]) == DPO_RECIPE.steps for r in stored["dpo"] for key in ("loss", "margin", "chosen", "rejected")
+    )
+
+
+def test_what_the_chapter_says_of_the_masks_holds_in_both_models():
+    for run in runs()["masks"]:
+        if (run["mask"], run["ahead"]) == ("late", 1):
+            assert run["place"][-1] == 0 and run["stop"][-1] == 1
+        if (run["mask"], run["ahead"]) == ("early", 1):
+            assert run["stop"][-1] == 0
+        if run["ahead"] != 1:
+            assert run["both"][-1] < 0.05
+
+
+@pytest.mark.parametrize(("name", "mask", "ahead"), [("living", "late", 1)])
+def test_a_stored_fine_tuning_is_what_is_trained_now(name, mask, ahead):
+    [stored] = [r for r in runs()["masks"] if (r["model"], r["mask"], r["ahead"]) == (name, mask, ahead)]
+    made = __main__.masked(name, mask, ahead)
+    assert made["losses"][0] == pytest.approx(stored["losses"][0], abs=0.02), "before the first step"
+    assert made["place"] == pytest.approx(stored["place"], abs=0.15)
+    assert made["stop"][-1] == pytest.approx(stored["stop"][-1], abs=0.1)
+
+
+def test_stored_lora_and_dpo_are_what_is_trained_now():
+    [stored] = [r for r in runs()["lora"] if (r["where"], r["rank"], r["seed"]) == ("one", 8, 0)]
+    made = __main__.adapted("one", 8)
+    assert made["parameters"] == stored["parameters"] == 8 * (64 + 128)
+    assert made["right"] == pytest.approx(stored["right"], abs=0.05)
+    for pairs, way in (("right", "dpo"), ("right", "same model")):
+        stored = next(r for r in runs()["dpo"] if (r["pairs"], r["way"]) == (pairs, way))
+        made = __main__.preferred(pairs, way)
+        assert made["loss"][0] == pytest.approx(stored["loss"][0], abs=1e-3)
+        assert made["loss"][-1] == pytest.approx(stored["loss"][-1], abs=0.1)
+        assert made["in_chinese"] == pytest.approx(stored["in_chinese"], abs=0.3) and made["in_chinese"] > 0.3
+
+
+def test_a_reference_that_is_the_model_measures_no_margin():
+    model = beginner()
+    moved = prefer(model, model, pair_batches("right", 2), replace(DPO_RECIPE, steps=2))
+    assert moved["margin"] == [0.0, 0.0] and moved["loss"] == pytest.approx([0.6931, 0.6931], abs=1e-4)
+
+
+def test_lora_leaves_all_other_weights_as_they_were():
+    model = beginner()
+    before = {name: weight.clone() for name, weight in model.named_parameters()}
+    trained = add_lora(model, 2, WHERE["one"])
+    adapt(model, trained, replace(LORA_RECIPE, steps=2))
+    now = dict(model.named_parameters())
+    assert all(torch.equal(now[name.replace("o_proj.weight", "o_proj.linear.weight")], weight)
+               if name.endswith("3.self_attn.o_proj.weight") else torch.equal(now[name], weight)
+               for name, weight in before.items())  # fmt: skip
+    assert trained[1].any()
+
+
+def test_the_program_writes_one_kind_and_keeps_the_others(monkeypatch, tmp_path):
+    path = tmp_path / "runs.json"
+    path.write_text(json.dumps({"dpo": [{"seed": 1}]}), encoding="utf-8")
+    monkeypatch.setitem(__main__.KINDS, "lora", lambda: iter([{"rate": 1e-3 / 3, "right": 0.123456}]))
+    monkeypatch.setattr(sys, "argv", ["tuning", "--only", "lora", "--into", str(path)])
+    __main__.main()
+    assert json.loads(path.read_text(encoding="utf-8")) == {
+        "dpo": [{"seed": 1}], "lora": [{"rate": 0.00033, "right": 0.123}],
+    }  # fmt: skip

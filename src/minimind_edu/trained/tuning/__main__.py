@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from minimind_edu.model.lora import add_lora
@@ -111,6 +112,24 @@ def preferred(pairs: str, way: str = "dpo", rate: float = DPO_RECIPE.learning_ra
     return {"pairs": pairs, "way": way, "rate": rate, "seed": seed} | shares | moved
 
 
+_RATE, _STEPS, _DPO = LORA_RECIPE.learning_rate, LORA_RECIPE.steps, DPO_RECIPE.learning_rate
+SEEDS = (0, 1)
+LORAS: list[tuple[str, int, float, int]] = [  # where, rank, rate, steps
+    *(("one", rank, _RATE, _STEPS) for rank in RANKS),
+    ("all", 1, _RATE, _STEPS),
+    ("one", 1, 3 * _RATE, _STEPS),
+    ("one", 1, _RATE, 4 * _STEPS),
+]
+DPOS: list[tuple[str, str, float, int]] = [  # pairs, way, rate, seed
+    ("right", "dpo", _DPO, 0),
+    ("right", "dpo", _DPO, 1),
+    ("right", "dpo", 3 * _DPO, 0),
+    ("right", "dpo", _DPO / 3, 0),
+    ("right", "same model", _DPO, 0),
+    ("right", "divided", _DPO, 0),
+    ("chinese", "dpo", _DPO, 0),
+    ("chinese", "dpo", _DPO, 1),
+]
 KINDS = {  # name -> its runs, one after the other
     "masks": lambda: (
         masked(name, mask, ahead)
@@ -129,29 +148,8 @@ KINDS = {  # name -> its runs, one after the other
         )
         for mask in SHIFTED
     ),
-    "lora": lambda: (
-        adapted(where, rank, seed, *other)
-        for where, rank, *other in (
-            *(("one", rank) for rank in RANKS),
-            ("all", 1),
-            ("one", 1, 3 * LORA_RECIPE.learning_rate),
-            ("one", 1, LORA_RECIPE.learning_rate, 4 * LORA_RECIPE.steps),
-        )
-        for seed in (0, 1)
-    ),
-    "dpo": lambda: (
-        preferred(*chosen)
-        for chosen in (
-            ("right",),
-            ("right", "dpo", DPO_RECIPE.learning_rate, 1),
-            ("right", "dpo", 3 * DPO_RECIPE.learning_rate),
-            ("right", "dpo", DPO_RECIPE.learning_rate / 3),
-            ("right", "same model"),
-            ("right", "divided"),
-            ("chinese",),
-            ("chinese", "dpo", DPO_RECIPE.learning_rate, 1),
-        )
-    ),
+    "lora": lambda: (adapted(where, rank, seed, rate, steps) for where, rank, rate, steps in LORAS for seed in SEEDS),
+    "dpo": lambda: (preferred(*setting) for setting in DPOS),
 }
 
 
@@ -162,7 +160,7 @@ def trained(name: str) -> Iterator[dict[str, Any]]:
         yield stored.rounded(run) | {"rate": float(f"{run['rate']:.2g}")}
 
 
-def write(kinds: dict[str, list[dict[str, Any]]], path: Any) -> None:
+def write(kinds: dict[str, list[dict[str, Any]]], path: Path) -> None:
     """Store the runs, a line for each."""
     lists = (f'"{name}": [\n' + ",\n".join(map(json.dumps, runs)) + "\n]" for name, runs in kinds.items())
     stored.write("{" + ",\n".join(lists) + "}\n", path)
