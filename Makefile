@@ -8,7 +8,7 @@ TYPESCRIPT := .venv/typescript-6.0.3
 TSC := $(TYPESCRIPT)/node_modules/typescript/bin/tsc
 BUILD := $(BIN)/python -m tools.editions
 PAGE := _build/html/index.html
-FRONT_END := $(wildcard src/minimind_edu/figures/*/*.js src/minimind_edu/web/*/*.js src/minimind_edu/figures/*/*.css src/minimind_edu/web/*/*.css src/minimind_edu/inside/*.js src/minimind_edu/inside/*.css book/theme/*.css book/theme/static/*.js tests/*.mjs)
+FRONT_END := $(wildcard src/minimind_edu/figures/*/*.js src/minimind_edu/web/*/*.js src/minimind_edu/figures/*/*.css src/minimind_edu/web/*/*.css src/minimind_edu/inside/*.js src/minimind_edu/inside/*.css src/minimind_edu/inside/*/*.js src/minimind_edu/inside/*/*.css book/theme/*.css book/theme/static/*.js tests/*.mjs)
 
 # Otherwise every process of the tests would compile all of them again.
 export PYTHONDONTWRITEBYTECODE :=

@@ -9,6 +9,7 @@
     suites.py      which scenarios a full and a quick run have
     findings.py    from measured seconds to ratios, and the targets beside them
     report.py      machine, JSON and table;  picture.py and byte_chart.py draw
+    memory.py      how much of a GPU training takes, a program of its own
 
 Machines are noisy, neighbors more so. Everything that is compared is therefore timed in turns (A B C, B C A, ...), and
 compared within a round; a result is the median over rounds, with the least and the largest beside it. On one CPU

@@ -12,6 +12,7 @@ import pytest
 from minimind_edu.figures import (
     Figure,
     asks_for_living,
+    keep_script,
     living_script,
     module_source,
     own_stylesheet,
@@ -82,8 +83,13 @@ def _source(name: str, language: str) -> str:
     return module_source(name, language)
 
 
-def static_page(*figures: Figure, theme: str = "light", source: str | None = None, language: str = "en") -> str:
-    """Figures on a page with everything they need inside; with `source` as the module of the first."""
+def static_page(
+    *figures: Figure, theme: str = "light", source: str | None = None, language: str = "en", keeps: bool = False
+) -> str:
+    """Figures on a page with everything they need inside; with `source` as the module of the first.
+
+    With `keeps` the page also has what draws the files that a reader keeps.
+    """
     modules = {figure._module: _source(figure._module, language) for figure in figures}
     if source is not None:
         modules[figures[0]._module] = source
@@ -92,6 +98,8 @@ def static_page(*figures: Figure, theme: str = "light", source: str | None = Non
     scripts = [NO_WAITING, *(host.registration(name, text, limits[name]) for name, text in modules.items())]
     if any(map(asks_for_living, modules.values())):
         scripts.append(living_script())
+    if keeps:
+        scripts.append(keep_script())
     scripts.append(host.script(HOST.read_text(encoding="utf-8")))
     return f"""<!doctype html>
 <html lang="{language}" data-theme="{theme}">

@@ -62,8 +62,9 @@ def load_page(node, file):
 
 def load_weights(node, weights, rope, engine, bits):
     script = """async ([file, module, rope, engine, bits]) => {
-        const [live, step, reading, insight] = await Promise.all(
-            ["web/live/model", "inside/step", "inside/reading", "inside/insight"].map((name) => import(`/${name}.js`)));
+        const [live, step, ...others] = await Promise.all(
+            ["web/live/model", "inside/step", "inside/largest", "inside/reading", "inside/insight"].map(
+                (name) => import(`/${name}.js`)));
         const unpack = (keepsRows) => ({ ...live.unpackWeights(live.bytesOf(file), keepsRows), rope });
         globalThis.unpacked = unpack(true);
         globalThis.plain = live.createLiveModel(unpack(bits === 8));
@@ -73,7 +74,7 @@ def load_weights(node, weights, rope, engine, bits):
             if (opened.why) throw new Error(opened.why);
             globalThis.model = opened.model;
         }
-        Object.assign(globalThis, reading, insight);
+        Object.assign(globalThis, ...others);
         globalThis.read = (reading, ids, silenced = []) => [...reading.become(ids, new Set(silenced))];
     }"""
     given = [base64.b64encode(one).decode() for one in (weights, STEP.read_bytes())]

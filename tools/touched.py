@@ -66,6 +66,8 @@ RULES = (
     Rule("what figures share", rf"{_IN}(?:web/|figures/)(?P<file>(?P<room>kit|stage|live)/.+)",
          tests="test_figures_kit.py test_{room}*.py test_figures_living.py test_figures_in_the_browser.py "
                "test_every_figure.py", mutants="figures/{file} web/{file}", translation="*"),
+    Rule("the page that writes verse", rf"{_IN}(?P<file>inside/verse/.+)",
+         tests="test_inside_verse*.py", mutants="{file}", translation="verse"),
     Rule("the page of a reader's own model", rf"{_IN}(?:figures/)?(?P<file>inside/(?:\w+/)*(?P<stem>\w+)\..+)",
          tests="test_inside_{stem}.py test_inside_in_the_browser.py test_inside_page.py",
          mutants="figures/{file} {file}", translation="*"),

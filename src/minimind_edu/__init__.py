@@ -21,8 +21,8 @@ model/    the parts, each standing only on those before it, and the chapter that
 
 The other rooms, which no part imports:
 
-    measure/    what a call must move and compute (costs, counting, traffic), what it takes here (timing, machine), and
-                how it is drawn (plotting)                                                     14
+    measure/    what a call must move and compute (costs, counting, traffic), what training keeps (memory), what a call
+                takes here (timing, machine), and how it is drawn (plotting)                   14
     fast/       the same tokens, faster: the whole step in one file of C++; rounded weights    14, 15
     weights/    checkpoints and configs in files, of MiniMind's, transformers' and our own
     hf/         into Hugging Face transformers and back, and into one file for llama.cpp (an optional extra)

@@ -1,8 +1,12 @@
-"""Look inside a model of your own: `python -m minimind_edu open MODEL`.
+"""Look inside a model of your own, `python -m minimind_edu open MODEL`, or ask what is right and wrong: `check MODEL`.
 
-MODEL is a folder or file that `from_checkpoint` reads; without one, the book's own small model is opened. The model
+MODEL is a folder or file that `from_checkpoint` reads; without one, `open` shows the book's own small model. The model
 runs in the page. Without -o a server on this machine shows it until Ctrl-C; with -o it is one file, which needs nothing
-else, also on another machine.
+else, also on another machine. `python -m minimind_edu verse` is the same for a page on which the book's other model
+writes poems.
+
+`check` says what is right and what is wrong with a model, with what training printed (--log), and with its data
+(--data). It ends with 1 if something is wrong, with 2 if something cannot be read.
 """
 
 import argparse
@@ -12,7 +16,7 @@ import signal
 import sys
 import tempfile
 import webbrowser
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -29,9 +33,11 @@ from minimind_edu.inside.page import (
 )
 from minimind_edu.inside.server import PageServer
 from minimind_edu.inside.tokenizer import PageTokenizer, find_tokenizer, read_tokenizer
+from minimind_edu.inside.verse import write_verse_page
 from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.notebook import language
 from minimind_edu.trained import living
+from minimind_edu.verdicts import command as verdicts
 from minimind_edu.web.living_model import QUESTION, TOLD
 from minimind_edu.weights.checkpoints import read_checkpoint
 from minimind_edu.weights.files import SUFFIXES
@@ -63,17 +69,21 @@ def main(arguments: list[str] | None = None) -> None:
     opening.add_argument("--tokenizer", type=Path, metavar="FOLDER", help="the folder of its tokenizer.json")
     opening.add_argument("--text", help="what the page shows first")
     opening.add_argument("--at", choices=PARTS, help="the part that is open, or in sight, at first")
-    opening.add_argument("--language", choices=LANGUAGES, default=language(), help="of the page")
     opening.add_argument("--bits", type=int, choices=BITS, default=8, help="of a weight; 4: a small file; 32: exact")
     opening.add_argument("--download", action="store_true", help="MODEL may be a name on the Hugging Face Hub")
-    opening.add_argument(
-        "--book", metavar="ADDRESS", help="where its links to the book lead, if not to the published one"
-    )
-    opening.add_argument("-o", "--output", type=Path, metavar="PAGE.html", help="write one file instead of showing it")
+    writing = commands.add_parser("verse", help="a page on which a model goes on from a line or a rhyme of yours")
+    for one in (opening, writing):
+        one.add_argument("--language", choices=LANGUAGES, default=language(), help="of the page")
+        one.add_argument(
+            "--book", metavar="ADDRESS", help="where its links to the book lead, if not to the published one"
+        )
+        one.add_argument("-o", "--output", type=Path, metavar="PAGE.html", help="write one file instead of showing it")
+    checking = commands.add_parser("check", help="what is right and what is wrong with a model, a log, training data")
+    verdicts.add_arguments(checking)
     given = parser.parse_args(arguments)
     try:
         with _ended_by_signals():
-            _open(given)
+            {"open": _open, "verse": _write_verse, "check": _check}[given.command](given)
     except (ValueError, OSError, MemoryError, RuntimeError) as error:
         if _is_of_memory(error):
             _stop(_NO_MEMORY)
@@ -124,11 +134,21 @@ def _tell(sentence: str) -> None:
     print(f"  {sentence}", file=sys.stderr, flush=True)
 
 
-def _open(given: argparse.Namespace) -> None:
+def _check_output(given: argparse.Namespace) -> None:
+    """Refuse a file that a page cannot be written to, before anything is computed."""
     if given.output and given.output.suffix != ".html":
         raise ValueError(f"a page's name must end in .html, got {given.output.name!r}")
     if given.output:
         file_to_write(given.output)
+
+
+def _write_verse(given: argparse.Namespace) -> None:
+    _check_output(given)
+    _hand_over(given, lambda target: write_verse_page(target, given.language, given.book))
+
+
+def _open(given: argparse.Namespace) -> None:
+    _check_output(given)
     model, name, tokenizer, preset = _own_model(given) if given.model else _living_model(given.language)
     first = _first_texts(tokenizer, given.language, model.config.vocab_size) if given.model else _living_text()
     text = given.text or first
@@ -149,6 +169,12 @@ def _open(given: argparse.Namespace) -> None:
             tell=_tell,
         )
 
+    yours = "this is the book's own model. Yours: python -m minimind_edu open FOLDER_OR_FILE"
+    _hand_over(given, write, None if given.model else yours)
+
+
+def _hand_over(given: argparse.Namespace, write: Callable[[Path], None], note: str | None = None) -> None:
+    """Write the page where it was asked for, or show it until Ctrl-C; note: a sentence before that."""
     if given.output:
         write(given.output)
         size = size_of(given.output)
@@ -159,8 +185,8 @@ def _open(given: argparse.Namespace) -> None:
         with tempfile.TemporaryDirectory() as folder:
             target = Path(folder, "page.html")
             write(target)
-            if not given.model:
-                _tell("this is the book's own model. Yours: python -m minimind_edu open FOLDER_OR_FILE")
+            if note:
+                _tell(note)
             served = True
             _show(target)
     except KeyboardInterrupt:  # here, when the folder is gone
@@ -168,11 +194,16 @@ def _open(given: argparse.Namespace) -> None:
             raise
 
 
+def _check(given: argparse.Namespace) -> None:
+    if not verdicts.run(given, lambda name: _located(name, given.download), _tell):
+        raise SystemExit(1)
+
+
 Opened = tuple[MiniMindForCausalLM, str, PageTokenizer | None, dict[str, Any] | None]  # the last: what was assumed
 
 
 def _own_model(given: argparse.Namespace) -> Opened:
-    place = _located(given)
+    place = _located(given.model, given.download)
     _check_small(place)
     _tell(f"reading {place}")
     reading = read_checkpoint(place)
@@ -187,12 +218,12 @@ def _own_model(given: argparse.Namespace) -> Opened:
     return model, name, tokenizer, dict(reading.assumed) or None
 
 
-def _located(given: argparse.Namespace) -> Path:
+def _located(model: str, download: bool) -> Path:
     """Where the model is, in the words of the command line where it is nowhere."""
     try:
-        return locate(given.model, given.download, None, None)
+        return locate(model, download, None, None)
     except FileNotFoundError as error:
-        more = "" if set(given.model) & set("/\\.") else "; on the Hub it is user/name, with --download"
+        more = "" if set(model) & set("/\\.") else "; on the Hub it is user/name, with --download"
         raise FileNotFoundError(str(error).replace("download=True", "--download") + more) from error
 
 

@@ -20,8 +20,10 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from benchmarks import memory
 from minimind_edu import MiniMindConfig, MiniMindForCausalLM
 from minimind_edu.hf import gguf
+from minimind_edu.measure.memory import num_weights, training_memory
 from tools.translated import anchor
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -126,7 +128,7 @@ def test_every_block_says_whether_it_is_run():
     captions = {caption for language, caption, _ in BLOCKS if language in ("bash", "python")}
     assert all(caption.startswith(("Run by the tests", "Not run; ")) for caption in captions)
     assert not re.findall(r"```(?:bash|python)\n", PAGE), "a block without a caption"
-    assert sum(language == "bash" for language, _, _ in BLOCKS) == 15
+    assert sum(language == "bash" for language, _, _ in BLOCKS) == 16
 
 
 def test_the_model_speaks_in_a_python_without_this_book(workplace, monkeypatch):
@@ -150,6 +152,36 @@ def test_the_file_for_llama_cpp_is_written(workplace, monkeypatch, capsys):
     gguf.main(shlex.split(text)[3:])
     assert capsys.readouterr().out == promised(text)
     assert b"tokenizer.ggml.merges" in (workplace / "my-model.gguf").read_bytes()
+
+
+# Memory
+
+
+def test_where_the_memory_goes_is_counted(workplace, monkeypatch):
+    text = command("from minimind_edu import MiniMindConfig\nfrom minimind_edu.measure.memory")
+    assert run_python(text, workplace, monkeypatch) == promised(text)
+
+
+def test_what_a_gpu_measured_stands_beside_it(monkeypatch, capsys):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    text = command("python -m benchmarks.memory")
+    memory.main(shlex.split(text)[3:])
+    assert capsys.readouterr().out == promised(text)
+
+
+def test_the_sentences_about_memory_have_the_figures_numbers():
+    small = MiniMindConfig()
+    whole = training_memory(small, 32, 512)
+    tokens = 32 * 512
+    assert f"One token leaves {whole.activations / tokens / 1e6:.2f} MB" in PAGE
+    assert f"{tokens:,} tokens leave {whole.activations / 1e9:.1f} GB" in PAGE
+    assert f"which is {whole.activations / (whole.weights + whole.adam):.0f} times all that belongs" in PAGE
+    assert whole.peak > 8e9  # a card of 8 GB is too small
+    assert 4 * 4 * num_weights(small) == pytest.approx(0.4e9, rel=0.05)
+    half = training_memory(small, 16, 512)
+    assert 0.5 < half.peak / whole.peak < 0.55  # "nearly half the memory"
+    lora = training_memory(small, 32, 512, "lora")
+    assert 1 - lora.activations / whole.activations == pytest.approx(0.2, abs=0.02)  # "a fifth of the activations"
 
 
 # Training

@@ -500,6 +500,58 @@ def moved(page, figure, by: int) -> None:
         slider.press("ArrowRight")
 
 
+def keep_link(figure) -> None:
+    """Press what puts the address of a figure's state where it can be copied."""
+    keeper = figure.locator(".mm-keep")
+    keeper.locator("summary").click()
+    keeper.get_by_role("button", name=re.compile("Link|链接")).click()
+    assert keeper.locator("button").all_text_contents()[:2] == ["SVG", "PNG"]
+
+
+# What is drawn and said, without the names that are made anew each time.
+SHOWN = """(figure) => {
+    const copy = figure.querySelector(".mm-fig").cloneNode(true);
+    copy.querySelector(".mm-more")?.remove();
+    return copy.innerHTML.replace(/mm-\\w{8}/g, "");
+}"""
+
+
+@pytest.mark.parametrize("over", ["http", "file"])
+@pytest.mark.parametrize(
+    ("name", "place", "values"),
+    [
+        ("book/beyond_one_machine", "#figure-1", {"kind": "dpo", "batch": 64, "half": True, "card": 24}),
+        ("zh/book/beyond_one_machine", "#figure-1", {"kind": "serve", "length": 2048}),
+        ("chapters/04_rope_rotation", ".mm-opening", {"back": 3}),
+        ("chapters/deeper/D06_gqa_shapes", "[data-figure=head_wiring]", {"num_kv_heads": 1, "order": "tiled"}),
+    ],
+)
+def test_the_link_of_a_figure_leads_back_to_its_state(browser, html, http_address, name, place, values, over):
+    """Whatever somebody has left there: another state is set before, and what the address leaves out is the start."""
+    address = f"{http_address}/{name}.html" if over == "http" else (html / f"{name}.html").as_uri()
+    context = context_of(browser)
+    page = context.new_page()
+    page.goto(address)
+    settle(page)
+    figure = page.locator(place).first
+    other = figure.evaluate(SHOWN)
+    figure.evaluate(
+        "(one, [event, detail]) => one.dispatchEvent(new CustomEvent(event, { detail }))", [host.SET, values]
+    )
+    shown = figure.evaluate(SHOWN)
+    assert shown != other
+    keep_link(figure)
+    link = page.evaluate("location.href")
+    assert link.startswith(f"{address}#{figure.get_attribute('id')}?") and len(link.split("&")) == len(values)
+    figure.evaluate("(one, event) => one.dispatchEvent(new CustomEvent(event, { detail: null }))", host.SET)
+    wait_until(page, "() => localStorage.getItem('figures')")
+    page.goto("about:blank")
+    page.goto(link)
+    settle(page)
+    assert page.locator(place).first.evaluate(SHOWN) == shown
+    context.close()
+
+
 def test_a_figure_is_as_it_was_left_and_can_be_handed_on_and_reset(browser, page, http_address):
     address = f"{http_address}/chapters/deeper/D06_gqa_shapes.html"
     page.goto(address)
@@ -515,7 +567,7 @@ def test_a_figure_is_as_it_was_left_and_can_be_handed_on_and_reset(browser, page
     settle(page)
     assert figure.evaluate(shown) == left
     figure.evaluate("one => one.querySelectorAll('details').forEach((fold) => (fold.open = true))")
-    figure.get_by_role("button", name="Copy a link to this state").click()
+    keep_link(figure)
     handed_on = page.evaluate("location.href")
     figure.get_by_role("button", name="Back to the start").click()
     assert figure.evaluate(shown) == start

@@ -312,7 +312,7 @@ def test_a_changed_step_that_is_no_program_is_said_in_the_compilers_words():
 
 
 def test_what_chapter_14_changes_in_step_cpp_stands_there_once():
-    cells = nbformat.read(ROOT / "chapters/14_speed.ipynb", 4).cells
+    cells = nbformat.read(ROOT / "chapters/deeper/D14_speed.ipynb", 4).cells
     tree = ast.parse(next(cell.source for cell in cells if cell.id == "without-codes"))
     [changes] = [ast.literal_eval(node) for node in ast.walk(tree) if isinstance(node, ast.Dict) and len(node.keys) > 1]
     code = library.SOURCE.read_text(encoding="utf-8")

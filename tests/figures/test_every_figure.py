@@ -203,6 +203,16 @@ TABLE = {
             ({"stored": {}}, '"stored" trait is read-only'),
         ],
     ),
+    "memory_bars": Asked(
+        settings=[{"kind": kind, "half": half} for kind in ("train", "dpo", "serve") for half in (False, True)],
+        further=[{"kind": "lora", "batch": 256, "length": 8192, "card": 80, "model": "base"}, {"batch": 1}],
+        phone=SCROLLED,
+        controls=1,
+        text=(
+            {"kind": "dpo"},
+            "MemoryBars(kind='dpo', batch=32, length=512, half=False, card=8, model='small')",
+        ),
+    ),
     "minimind_live": Asked(
         refused=[({"links": {"wheel": {"href": "a", "label": "b"}}}, "links must give href and label")],
     ),
@@ -309,6 +319,13 @@ TABLE = {
             ({"story": 3}, "'story' .* should not be greater than 2, but a value of 3"),
         ],
     ),
+    "pipe_and_mill": Asked(
+        settings=[{"texts": texts, "weights": place} for texts in (1, 8, 64) for place in ("memory", "hand")],
+        further=[{"shows": "models", "model": model, "texts": 48} for model in ("large", "small", "living")],
+        phone=SCROLLED,
+        controls=2,
+        text=({"texts": 8}, "PipeAndMill(shows='texts', texts=8, weights='memory', model='large')"),
+    ),
     "residual_stream": Asked(
         phone=SCROLLED,
         settings=[{"placement": placement} for placement in ("post", "none", "pre")],
@@ -362,7 +379,7 @@ TABLE = {
         ),
         refused=[
             ({"placement": "none"}, "'placement' .* expected any of"),
-            ({"runs": {}}, '"runs" trait is read-only'),
+            ({"angles": {}}, '"angles" trait is read-only'),
         ],
     ),
     "sixteen_heads": Asked(

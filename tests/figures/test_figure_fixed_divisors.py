@@ -49,6 +49,15 @@ def test_python_and_the_page_take_the_same_run(node, setting):
         assert [found["divisors"][who][norm] for who in ("first", "others")] == expected
 
 
+def test_the_page_names_every_value_of_a_run(node):
+    found = node.call(MATH, "unpacked", [FixedDivisors().stored])
+    for name, model in measured().items():
+        assert found[name]["own"] == model["own"]
+        shown = [{field: row[field] for field in found[name]["rows"][0]} for row in model["rows"]]
+        assert found[name]["rows"] == shown  # a switch is sent as 0 or 1
+    assert found.keys() == measured().keys()
+
+
 @pytest.mark.parametrize("setting", SETTINGS[:: len(SETTINGS) // 14], ids=str)
 def test_each_combination_of_the_switches_shows_its_run(page, setting):
     """The lesson test: bars, lines and numbers are those of the stored run."""

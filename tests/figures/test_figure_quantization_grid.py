@@ -524,3 +524,17 @@ def test_compact_few_bits_spoil_the_answers(page):
     assert page.locator(".mm-fig :is(button, summary)").count() == 0
     page.get_by_label("bits per weight").fill("2")
     assert [is_right for _, is_right in chips(page)].count(False) == 11
+
+
+def test_compact_it_writes_a_story_too(page):
+    """The lesson's first sentence asks the reader to read all that the model says."""
+    figure = QuantizationGrid(compact=True, bits=8)
+    open_figures(page, figure)
+    assert page.locator(".qg-story").inner_text().startswith("Mia is in the hall.") and not marked(page)
+    page.get_by_label("bits per weight").fill("3")
+    letters, wrong = figure.stories["texts"][figure.stories["results"]["row"]["3"]["texts"][0]]
+    assert marked(page) == [figure.stories["words"][ord(letters[wrong]) - ord("#")]]
+
+
+def marked(page) -> list[str]:
+    return page.locator(".qg-wrong").all_inner_texts()

@@ -95,14 +95,26 @@ def test_angles_by_hand():
     assert module.angles_to_first(x).tolist() == pytest.approx([0, 90, 180, 45], abs=1e-3)
 
 
-def test_a_figure_about_words_holds_one_choice_of_sublayers_and_one_about_causes_all():
-    assert list(SinkingWords().runs) == ["both"]
-    assert list(SinkingWords(louder="attention").runs) == ["attention"]
-    assert list(SinkingWords(about="causes").runs) == list(LOUDER)
+def test_two_figures_of_a_page_share_angles_and_the_one_about_causes_has_no_stream():
+    words, causes = SinkingWords(louder="attention"), SinkingWords(about="causes")
+    assert words.angles == causes.angles and words.moved == causes.moved
+    assert not causes.sizes and list(words.sizes) == list(module.SIDES)
+    for placement in module.SIDES:
+        run = module.words_in(placement, "attention")
+        assert words.sizes[placement] == {name: run[name] for name in ("added", "total")}
 
 
-def test_threads_are_the_words_one_after_another(node):
-    assert node.call("figures/sinking_words/math", "threadsOf", [[[1, 2], [3, 4], [5, 6]]]) == [[1, 3, 5], [2, 4, 6]]
+@pytest.mark.parametrize("placement, louder", list(product(module.SIDES, LOUDER)))
+def test_letters_are_the_angles_word_after_word(node, placement, louder):
+    run = module.words_in(placement, louder)["angles"]
+    sent = SinkingWords().angles[louder][placement]
+    for letters, angles in zip(sent, run, strict=True):
+        threads = node.call("figures/sinking_words/math", "threadsOf", [letters, 32])
+        assert threads == [list(of_word) for of_word in zip(*angles, strict=True)]
+
+
+def test_a_letter_is_a_change_of_an_angle(node):
+    assert node.call("figures/sinking_words/math", "threadsOf", ["PQNTPO", 2]) == [[90, 91, 89], [94, 94, 93]]
     assert node.call("figures/sinking_words/math", "mean", [[1, 2, 6]]) == 3
 
 
@@ -121,8 +133,7 @@ AT_EVERY_SETTING = """() => {
             slider.dispatchEvent(new Event("input", { bubbles: true }));
             const ends = [...document.querySelectorAll(".sw-thread")].map((path) => path.getPointAtLength(1e9).y);
             const floor = Number(document.querySelector(".sw-first").getAttribute("y1"));
-            const size = [...document.querySelectorAll("svg .mm-strong")].at(-1).textContent;
-            at.push([numbers(), document.querySelector(".mm-verdict").textContent, [floor, ...ends], size]);
+            at.push([numbers(), document.querySelector(".mm-verdict").textContent, [floor, ...ends]]);
         }
     }
     return at;
@@ -135,12 +146,12 @@ def percent(share) -> str:
 
 
 def test_each_combination_of_its_switches_shows_its_own_run(page):
-    """The lesson test: what the figure at the head of chapter 10 says in 36 settings is what models did."""
+    """The lesson test: what the figure of chapter 10's headline says in 36 settings is what models did."""
     page.set_viewport_size({"width": 944, "height": 900})
     open_figures(page, SinkingWords(about="causes"))
     shown = page.evaluate(AT_EVERY_SETTING)
     assert len(shown) == len(SETTINGS)
-    for (placement, louder, loudness), (numbers, verdict, ends, size) in zip(SETTINGS, shown, strict=True):
+    for (placement, louder, loudness), (numbers, verdict, ends) in zip(SETTINGS, shown, strict=True):
         run = SinkingWords(about="causes", louder=louder, loudness=loudness).chosen(placement)
         degrees = end_angle(run)
         assert numbers[0] == f"{degrees:.0f}°" and f"{degrees:.0f}°" in verdict
@@ -149,7 +160,17 @@ def test_each_combination_of_its_switches_shows_its_own_run(page):
         floor, *drawn = ends
         angles = [(floor - end) / 130 * 110 for end in drawn]
         assert angles == pytest.approx(run["angles"][-1], abs=0.6)
-        assert float(size) == pytest.approx(1 if placement == "post" else run["total"][-1], rel=6e-3)
+
+
+def test_the_stream_has_the_size_of_its_run(page):
+    figure = SinkingWords()
+    open_figures(page, figure)
+    for placement, loudness in product(module.SIDES, LOUDNESS):
+        page.get_by_label(f"{placement}-norm", exact=True).check()
+        page.get_by_label("factor on what they add").fill(str(LOUDNESS.index(loudness)))
+        size = float(page.locator("svg .mm-strong").last.text_content())
+        total = module.words_in(placement, "both")["total"][LOUDNESS.index(loudness)][-1]
+        assert size == pytest.approx(1 if placement == "post" else total, rel=6e-3)
 
 
 def test_compact_it_shows_what_the_sixth_word_still_does(page):

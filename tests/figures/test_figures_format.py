@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = [
-    *(f"src/minimind_edu/{roof}" for roof in ("figures/*", "web/*", "inside")),
+    *(f"src/minimind_edu/{roof}" for roof in ("figures/*", "web/*", "inside", "inside/*")),
     "book/theme",
     "book/theme/static",
     "tests",

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from browser import PACKAGE
 
-ROOFS = ("figures/*", "web/*", "inside")
+ROOFS = ("figures/*", "web/*", "inside", "inside/*")
 KIT = (PACKAGE / "web/kit/kit.js").read_text(encoding="utf-8")
 STYLES = sorted(path for roof in ROOFS for path in PACKAGE.glob(f"{roof}/*.css"))
 SCRIPTS = sorted(path for roof in ROOFS for path in PACKAGE.glob(f"{roof}/*.js") if path.parent.name != "live")

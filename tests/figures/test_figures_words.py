@@ -15,8 +15,8 @@ from minimind_edu.figures.quantization_grid import MATRICES
 from minimind_edu.web.base import FOLDER
 
 # What is the same in every language: units, what code says, names of models, and the words of the book's world.
-SAME = "ms µs min KiB MiB GiB float32 float16 bfloat16 None expand reshape transpose MiniMind2 MiniMind3 small".split()
-SAME += [*MATRICES, *world.WORDS]
+SAME = "ms µs min kB MB GB KiB MiB GiB float32 float16 bfloat16 None expand reshape transpose".split()
+SAME += ["MiniMind2", "MiniMind3", "small", *MATRICES, *world.WORDS]
 SYMBOLS = (
     "q k v m n m-n theta score weights output gamma rms mean norm ffn attn stream embed cache head group bytes flops "
     "logits"

@@ -16,7 +16,7 @@ from tokenizer_builders import (
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 from minimind_edu.inside.page import CASES
-from minimind_edu.inside.tokenizer import read_tokenizer
+from minimind_edu.inside.tokenizer import compared_texts, read_tokenizer
 
 COUNT = 5000
 OPEN = """async (content) => {
@@ -137,6 +137,30 @@ def test_any_tokenizer_that_is_read_is_the_library_s(node, tmp_path, request):
     wrong, refused = unlike(node, tmp_path, random.Random(5), count, each)
     assert wrong == []
     assert refused < count / 10
+
+
+CHARACTER = {"empty": "", "one": Regex("."), "one or the end of a line": Regex(r"[\s\S]")}
+
+
+@pytest.mark.parametrize("pattern", CHARACTER)
+def test_a_vocabulary_of_single_characters_is_read_as_the_library_reads_it(node, tmp_path, pattern):
+    """As a model of verse has one: each character a token, all others one that is unknown, spaces too."""
+    vocab = {token: id for id, token in enumerate(["<s>", "</s>", "[UNK]", *sorted(set("，。天地玄黄宇宙洪荒ab"))])}
+    tokens = Tokenizer(models.WordLevel(vocab, unk_token="[UNK]"))
+    tokens.pre_tokenizer = pre_tokenizers.Split(CHARACTER[pattern], "isolated")
+    tokens.decoder = decoders.Fuse()
+    tokens.add_special_tokens(["<s>", "</s>"])
+    tokens.save(str(tmp_path / "tokenizer.json"))
+    read = read_tokenizer(tmp_path / "tokenizer.json", len(vocab))
+    given = ["天地玄黄，宇宙洪荒。", "<s>天 地</s>", "a\nb", "日月", "", *wild_texts(random.Random(3), 300)]
+    expected = [one.ids for one in tokens.encode_batch(given)]
+    around = {"prefix": read.prefix, "suffix": read.suffix}
+    found, decoded = node.evaluate(BOTH_WAYS, [read.content, around, given, expected])
+    assert found == expected
+    assert decoded == [tokens.decode(ids, skip_special_tokens=False) for ids in expected]
+    assert decoded[0] == given[0] and expected[3] == [2, 2]
+    compared = {id for _, ids in compared_texts(tmp_path / "tokenizer.json", []) for id in ids}
+    assert compared == set(vocab.values())
 
 
 def test_half_a_character_is_read_as_the_sign_for_what_is_broken(node, tmp_path):

@@ -195,6 +195,10 @@ def test_names_and_tokens_are_shown_never_executed(tmp_path):
     assert data["name"] == data["text"] == data["tokenizer"]["content"]["added_tokens"][-1]["content"] == EVIL
 
 
+def test_half_a_character_is_shown_as_it_was_given(tmp_path):
+    assert data_of(written(tmp_path, own_model(), text="1 \ud800 天")).get("text") == "1 \ud800 天"
+
+
 def own_folder_file(folder):
     own_folder(folder)
     return folder / "tokenizer.json"

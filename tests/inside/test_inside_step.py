@@ -233,7 +233,7 @@ def test_what_neither_reads_is_refused_and_so_is_a_token_too_many(node, tmp_path
 
 @pytest.mark.parametrize("bits", [8, 4])
 def test_what_a_page_allows_its_rounding_holds_for_many_blocks_and_is_not_loose(node, tmp_path, bits):
-    """Of the largest logit, as page.js compares: a page of eight blocks once called itself wrong."""
+    """Of the largest logit, as a page compares: a page of eight blocks once called itself wrong."""
     for layers in (1, 4, 12):
         model = own_model("minimind2", num_hidden_layers=layers, hidden_size=64, intermediate_size=128, head_dim=16)
         for parameter in model.parameters():
@@ -242,5 +242,5 @@ def test_what_a_page_allows_its_rounding_holds_for_many_blocks_and_is_not_loose(
         expected = logits_of(load(node, model, tmp_path, bits=bits), IDS)[-1].topk(5)
         found = node.evaluate("(ids) => createReading(model).beside(ids)", IDS)
         far = (torch.tensor(found)[expected.indices] - expected.values).abs().max() / expected.values[0]
-        limit = node.call("inside/page", "roundingOf", [{"bits": bits, "config": {"num_hidden_layers": layers}}])
+        limit = node.call("inside/opening", "roundingOf", [{"bits": bits, "config": {"num_hidden_layers": layers}}])
         assert limit / 50 < far < limit

@@ -78,7 +78,11 @@ def deep(levels):
 REFUSED = {
     "Unigram": (lambda f: f["model"].update(type="Unigram"), "of the type Unigram"),
     "WordPiece": (lambda f: f["model"].update(continuing_subword_prefix="##"), "continuing_subword_prefix"),
-    "WordLevel": (lambda f: f["model"].update(type="WordLevel"), "of the type WordLevel"),
+    "WordLevel with merges": (lambda f: f["model"].update(type="WordLevel"), "which the page does not know"),
+    "WordLevel, unknown is unknown": (
+        lambda f: f.update(model={"type": "WordLevel", "vocab": {"a": 3}, "unk_token": "<unk>"}, added_tokens=[]),
+        "has the unk_token '<unk>', which is no token of it",
+    ),
     "dropout": (lambda f: f["model"].update(dropout=0.1), "asks for dropout"),
     "a new setting": (lambda f: f["model"].update(mode="new"), "asks for mode, which the page does not know"),
     "one of a part": (lambda f: f["pre_tokenizer"].update(mode="new"), "ByteLevel with mode, which the page does not"),

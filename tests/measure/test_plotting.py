@@ -46,6 +46,16 @@ DRAW = {
     "plot_block": lambda alt=ALT: plotting.plot_block(
         [("input_layernorm", "attention", "v"), ("post_attention_layernorm", "feed-forward", "ffn")], alt=alt
     ),
+    "plot_marked": lambda alt=ALT: plotting.plot_marked(
+        range(20),
+        WAVES["long"],
+        "step",
+        "loss",
+        alt=alt,
+        marks=[(3, True), (9, False)],
+        others={"another": ([0, 9], [1, 0.5])},
+        level=("a guess", 0.5),
+    ),
     "plot_rope_table": lambda alt=ALT: plotting.plot_rope_table(COS, alt=alt),
 }
 # More of plot_lines: a logarithmic axis, large numbers, long names, names that cannot stand at the ends

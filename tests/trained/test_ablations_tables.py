@@ -16,6 +16,7 @@ from minimind_edu.trained.ablations.tables import (
     SEEDS,
     SMALL,
     STOPS,
+    common_and_apart,
     cosines,
     course,
     courses,
@@ -32,6 +33,21 @@ def test_a_sentence_takes_one_word_of_each_pair():
     for place, pair in enumerate(PAIRS):
         assert set(text[:, place::3].flatten().tolist()) == set(pair)
     assert torch.equal(text, next(sentences(0))) and not torch.equal(text, next(sentences(1)))
+
+
+def test_rows_are_what_they_have_in_common_and_what_tells_them_apart():
+    rows = torch.zeros(8, 2)
+    for first, second in PAIRS:
+        rows[first], rows[second] = torch.tensor([3.0, 1.0]), torch.tensor([3.0, -1.0])
+    assert common_and_apart(rows) == (3.0, 1.0)
+    assert common_and_apart(5 * rows) == (15.0, 5.0)
+
+
+def test_scoring_ends_with_more_in_common_and_less_apart():
+    """What chapter 11 says of two tables, in another seed than the one that it trains."""
+    *_, (_, ends) = watch(seed=3)
+    (common, apart), (more, less) = (common_and_apart(ends[name]) for name in ("reading", "scoring"))
+    assert more > 1.5 * common and less < 0.8 * apart
 
 
 def test_others_are_all_couples_that_are_no_pair():

@@ -15,6 +15,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 from minimind_edu import __main__ as program
+from minimind_edu.inside import verse
 from minimind_edu.web import base
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -42,11 +43,14 @@ from tools import install_cell, self_contained, translated  # noqa: E402
 
 ASSETS = ROOT / "book" / "assets"
 NOTEBOOKS = "notebooks"  # the folder of the output for them
-OWN = "inside/living.html"  # the page of the book's own model, as `minimind_edu open` writes it
+OWN = {  # pages in which a model runs -> the command of the package that writes each
+    "inside/living.html": "open",
+    verse.PAGE: "verse",
+}
 
 
 def write_static_files(app: Sphinx) -> None:
-    """Write the figures, the card that is shown where a link is shared, and the page of the book's own model.
+    """Write the figures, the card that is shown where a link is shared, and the pages of the book's own models.
 
     And the package's wheel, which the first cell of an English notebook installs; a Chinese one has it inside.
     """
@@ -60,9 +64,10 @@ def write_static_files(app: Sphinx) -> None:
         with tempfile.TemporaryDirectory() as folder:
             wheel = self_contained.build_wheel(Path(folder))
             shutil.copyfile(wheel, Path(app.outdir) / install_cell.wheel_path())
-    own = Path(app.outdir) / OWN
-    own.parent.mkdir(exist_ok=True)
-    program.main(["open", "-o", str(own), "--language", "zh" if chinese.IS_CHINESE else "en", "--book", "../"])
+    for page, command in OWN.items():
+        own = Path(app.outdir) / page
+        own.parent.mkdir(exist_ok=True)
+        program.main([command, "-o", str(own), "--language", "zh" if chinese.IS_CHINESE else "en", "--book", "../"])
 
 
 def write_notebooks(app: Sphinx, env) -> None:

@@ -22,6 +22,7 @@ from minimind_book.words import SCRIPT_WORDS, words
 from minimind_edu.figures import (
     class_of,
     figure_names,
+    keep_script,
     living_script,
     model_map,
     module_source,
@@ -49,12 +50,13 @@ def strip_file(part: str) -> str:
 
 
 def write_figures(target: Path) -> None:
-    """Write a script for each figure, one for the living model, which figures may ask for, and the host."""
+    """Write a script for each figure, those that figures may ask for, and the host."""
     target.mkdir(parents=True, exist_ok=True)
     for name in figure_names():
         script = host.registration(name, module_source(name, chinese.EDITION or "en"), class_of(name).limits())
         (target / f"{name}.js").write_text(script, encoding="utf-8")
     (target / f"{host.LIVING}.js").write_text(living_script(), encoding="utf-8")
+    (target / f"{host.KEEP}.js").write_text(keep_script(), encoding="utf-8")
     (target / HOST).write_text(host_script(), encoding="utf-8")
 
 

@@ -92,8 +92,6 @@ SCRIPT_WORDS = {
         "copied": "已复制",
         "mode": "颜色模式：{}",
         "modes": {"auto": "自动", "light": "浅色", "dark": "深色"},
-        "share": "复制此状态的链接",
-        "shared": "链接已复制",
         "reset": "恢复初始状态",
         "right": "猜对了。",
         "wrong": "不对。",

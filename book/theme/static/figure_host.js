@@ -77,7 +77,7 @@ function mountFigures(names) {
       },
       save_changes() {},
       async send({ ask }) {
-        if (ask !== names.living) return;
+        if (!names.loaded.includes(ask)) return;
         const answer = await load(ask).then(
           (value) => ({ value }),
           (error) => ({ error: error.message }),
@@ -121,6 +121,14 @@ function mountFigures(names) {
       const tell = (key, value) =>
         figure.dispatchEvent(new CustomEvent(names.changed, { bubbles: true, detail: { key, value } }));
       const model = createModel(state, tell);
+      // Of the state, what an address may set and what is not as the page has it.
+      model.address = () => {
+        const { limits } = window[modules][figure.dataset.figure];
+        const isOther = (key) => JSON.stringify(state[key]) !== JSON.stringify(start[key]);
+        const parts = Object.keys(limits).filter((key) => key in start && isOther(key));
+        const query = parts.map((key) => `${key}=${encodeURIComponent(JSON.stringify(state[key]))}`);
+        return figure.id ? `${location.href.split("#")[0]}#${figure.id}?${query.join("&")}` : null;
+      };
       const module = await load(figure.dataset.figure);
       stage.classList.toggle("mm-unseen", Boolean(still));
       figure.prepend(stage);

@@ -8,8 +8,6 @@
     copied: "Copied",
     mode: "Color mode: {}",
     modes: { auto: "auto", light: "light", dark: "dark" },
-    share: "Copy a link to this state",
-    shared: "Link copied",
     reset: "Back to the start",
     right: "Right.",
     wrong: "Not quite.",
@@ -293,9 +291,9 @@
   }
   ["pointerover", "pointerout", "focusin", "focusout"].forEach((type) => document.addEventListener(type, light));
 
-  // Figures. The state of each is kept for the next visit, can be handed on as an address, and can be set by a link in
-  // the text: [40](figure:rotation_dials?query_position=40) sets the nearest one of its kind, rotation_dials#2 the
-  // second on the page. A number in such a link can be dragged, and follows.
+  // Figures. The state of each is kept for the next visit, and can be set by an address, and by a link in the text:
+  // [40](figure:rotation_dials?query_position=40) sets the nearest one of its kind, rotation_dials#2 the second on the
+  // page. A number in such a link can be dragged, and follows.
   const CHANGED = "minimind-figure-changed";
   const SET = "minimind-figure-set";
   const page = location.pathname.split("/").slice(-2).join("/");
@@ -315,34 +313,21 @@
     observer.observe(figure, { attributes: true, attributeFilter: ["data-state"] });
   }
 
-  function offerSharing(figure) {
+  function offerReset(figure) {
     const fold = figure.querySelector(".mm-more");
-    if (!fold || fold.querySelector(".mm-keep")) return; // a figure that opens a chapter is for a first look
+    if (!fold || fold.querySelector(".mm-reset")) return; // a figure that opens a chapter is for a first look
     const bar = document.createElement("p");
-    bar.className = "mm-keep";
-    const add = (text, act) => {
-      const button = document.createElement("button");
-      button.type = "button";
-      button.textContent = text;
-      button.addEventListener("click", () => act(button));
-      bar.append(button);
-    };
-    add(words.share, async (button) => {
-      const query = Object.entries(states[place(figure)] ?? {}).map(
-        ([key, value]) => `${key}=${encodeURIComponent(JSON.stringify(value))}`,
-      );
-      const address = `${location.href.split("#")[0]}#${figure.id}?${query.join("&")}`;
-      history.replaceState(null, "", address);
-      await navigator.clipboard?.writeText(address).catch(() => {});
-      button.textContent = words.shared;
-      setTimeout(() => (button.textContent = words.share), 1500);
-    });
-    add(words.reset, () => {
+    bar.className = "mm-reset";
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = words.reset;
+    button.addEventListener("click", () => {
       tell(figure, null);
       delete states[place(figure)];
       kept.write("figures", JSON.stringify(states));
       bar.remove();
     });
+    bar.append(button);
     fold.append(bar);
   }
 
@@ -352,12 +337,12 @@
     (states[place(figure)] ??= {})[key] = value;
     clearTimeout(writing); // a drag says a lot, and the store is slow
     writing = setTimeout(() => kept.write("figures", JSON.stringify(states)), 300);
-    offerSharing(figure);
+    offerReset(figure);
   }
 
   figures.forEach((figure) => {
     figure.addEventListener(CHANGED, (event) => remember(figure, event.detail.key, event.detail.value));
-    if (states[place(figure)]) whenAlive(figure, () => (tell(figure, states[place(figure)]), offerSharing(figure)));
+    if (states[place(figure)]) whenAlive(figure, () => (tell(figure, states[place(figure)]), offerReset(figure)));
   });
 
   const valuesOf = (query) =>
@@ -369,7 +354,10 @@
     const figure = id && document.getElementById(id);
     if (!figure) return;
     figure.scrollIntoView({ block: "center" });
-    whenAlive(figure, () => tell(figure, valuesOf(query)));
+    whenAlive(figure, () => {
+      tell(figure, null); // what an earlier visit left is no part of the address
+      tell(figure, valuesOf(query));
+    });
   }
   addEventListener("hashchange", setFromAddress);
   setFromAddress();

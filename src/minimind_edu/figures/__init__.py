@@ -9,6 +9,7 @@ from typing import Any
 
 from minimind_edu.figures.quiz import choice
 from minimind_edu.web.base import Figure, figure_names, module_source, own_stylesheet, shared_stylesheet
+from minimind_edu.web.keep import keep_script
 from minimind_edu.web.living_model import asks_for_living, living_script
 
 
@@ -36,6 +37,7 @@ __all__ = [
     "choice",
     "class_of",
     "figure_names",
+    "keep_script",
     "living_script",
     "module_source",
     "own_stylesheet",

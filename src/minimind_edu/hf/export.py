@@ -56,7 +56,7 @@ def to_transformers(model: MiniMindForCausalLM) -> PreTrainedModel:
         del weights["lm_head.weight"]
     weight = model.lm_head.weight
     twin_class = cast(type[PreTrainedModel], MODEL_FOR_CAUSAL_LM_MAPPING[type(config)])
-    with _without_progress_bar():
+    with without_progress_bar():
         twin = twin_class.from_pretrained(None, config=config, state_dict=weights, dtype=weight.dtype)
     twin.generation_config = generation_config(model.config)
     return cast(PreTrainedModel, cast(nn.Module, twin).to(weight.device))
@@ -106,7 +106,7 @@ def export(
         if tokenizer is not None:
             _copy_tokenizer(as_path(tokenizer), new, twin)
         _check_kept(folder, new)
-        with _without_progress_bar():
+        with without_progress_bar():
             twin.save_pretrained(new)
         if not adapter:
             _add_older_names(new / "config.json")
@@ -115,7 +115,7 @@ def export(
 
 
 @contextlib.contextmanager
-def _without_progress_bar() -> Iterator[None]:
+def without_progress_bar() -> Iterator[None]:
     """What takes a moment needs no bar; in a notebook its timing would change with every run."""
     shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()

@@ -1,6 +1,6 @@
-// BPE in the page: text -> token ids -> text. tokenizer.py has translated a tokenizer.json into the few steps that are
-// known here, and has refused every other one by name. No DOM. tests/inside/test_inside_bpe.py compares it with the
-// tokenizers library.
+// BPE in the page, or whole pieces as tokens: text -> token ids -> text. tokenizer.py has translated a tokenizer.json
+// into the few steps that are known here, and has refused every other one by name. No DOM.
+// tests/inside/test_inside_bpe.py compares it with the tokenizers library.
 
 /**
  * @typedef {{ id: number, content: string, lstrip?: boolean, rstrip?: boolean, normalized?: boolean }} AddedToken
@@ -9,9 +9,9 @@
  *   { split: string, behavior: string, invert: boolean }} Splitting
  * @typedef {{ bytes: true } | { fallback: true } | { fuse: true } | { strip: string, count: number } |
  *   { replace: [string, string] } | { marks: string, atFirst: boolean }} Writing
- * @typedef {{ model: { vocab: Record<string, number>, merges: (string | string[])[], ignore_merges?: boolean,
- *   byte_fallback?: boolean, unk_token?: string | null, fuse_unk?: boolean }, added_tokens: AddedToken[],
- *   normalizer: Normalizing[], pre_tokenizer: Splitting[], decoder: Writing[] }} Steps
+ * @typedef {{ model: { vocab: Record<string, number>, merges: (string | string[])[], is_whole?: boolean,
+ *   ignore_merges?: boolean, byte_fallback?: boolean, unk_token?: string | null, fuse_unk?: boolean },
+ *   added_tokens: AddedToken[], normalizer: Normalizing[], pre_tokenizer: Splitting[], decoder: Writing[] }} Steps
  * @typedef {{ encode: (text: string) => number[], decode: (ids: number[]) => string,
  *   bytesOf: (id: number) => Uint8Array, isSpecial: (id: number) => boolean }} Tokenizer
  */
@@ -200,7 +200,11 @@ export function createBpe({ model, added_tokens: added, normalizer, pre_tokenize
   const known = new Map(); // piece -> ids
   function idsOf(piece) {
     if (known.has(piece)) return known.get(piece);
-    const whole = model.ignore_merges ? idOf.get(piece) : undefined;
+    const whole = model.is_whole
+      ? (idOf.get(piece) ?? idOf.get(model.unk_token))
+      : model.ignore_merges
+        ? idOf.get(piece)
+        : undefined;
     const ids = whole === undefined ? merged(smallest(piece)) : [whole];
     if (known.size > MOST_KNOWN) known.clear();
     if (piece.length <= LONGEST_KNOWN) known.set(piece, ids);

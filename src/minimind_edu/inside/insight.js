@@ -2,7 +2,7 @@
 // tests/inside/test_inside_insight.py compares it with torch.
 
 import { isPacked, multiply, restored, rowOf } from "../web/live/model.js";
-import { largest } from "./reading.js";
+import { largest } from "./largest.js";
 
 /**
  * @typedef {import("../web/live/model.js").Matrix} Matrix

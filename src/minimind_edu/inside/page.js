@@ -5,6 +5,7 @@ import { h, announcement, wordsOf } from "../web/kit/kit.js";
 import { leadTo } from "../web/stage/opened.js";
 import { addressOf, readAddress } from "./address.js";
 import { doorsOf } from "./door.js";
+import { bytesIn, comparedWithTorch, weightsInPage } from "./opening.js";
 import { createRunner } from "./runner.js";
 import { idsOf } from "./session.js";
 import { createTheme } from "./theme.js";
@@ -13,43 +14,6 @@ import { insideWords } from "./words.js";
 
 const ADDRESSED = 500; // milliseconds after a change until the address tells it: browsers allow few changes
 const CLEARLY = 0.9; // of the tokens that the first text takes
-const NOISE = 1e-3; // between two programs that compute the same logits in float32
-// Where weights are rounded, the step rounds vectors too, each number by this part of the largest at most: to 16 bits
-// for int8, to 8 for int4.
-const ROUNDED = { 8: 2 ** -16, 4: 2 ** -8 };
-const ROUNDINGS = 4; // of a block: before q, k and v, before o, before gate and up, before down; one more is the head's
-// The largest number as a multiple of the root mean square: of a vector for int8, of 32 neighbors for int4.
-const CREST = { 8: 4, 4: 2 };
-
-/**
- * By how much of the largest logit the step may differ from torch: roundings know nothing of each other, so many of
- * them add up as the root of their number.
- */
-export const roundingOf = ({ bits, config }) =>
-  ROUNDED[bits] * CREST[bits] * Math.sqrt(ROUNDINGS * config.num_hidden_layers + 1);
-
-/** The bytes of an element in base64, which is emptied: it may be large. */
-function bytesIn(element) {
-  const bytes = atob(element.textContent);
-  element.remove();
-  const all = new Uint8Array(bytes.length);
-  for (let i = 0; i < bytes.length; i++) all[i] = bytes.charCodeAt(i);
-  return all;
-}
-
-/** The weights of the page as one buffer. */
-async function weightsInPage(size, tell) {
-  const all = new Uint8Array(size);
-  let at = 0;
-  for (const element of document.querySelectorAll("script.weights")) {
-    const bytes = bytesIn(element);
-    all.set(bytes, at);
-    at += bytes.length;
-    tell(at / size);
-    await new Promise((resolve) => setTimeout(resolve));
-  }
-  return all.buffer;
-}
 
 /**
  * Let the address tell what is chosen, and choose what it tells. start(text) begins with what it tells, or else with a
@@ -133,13 +97,9 @@ function hasTokens(data, reader, [text, expected]) {
 
 /** Whether the page computes what torch did, as a sentence. hasReader: whether its tokenizer could be used. */
 async function checked(words, data, reader, hasReader, runner, why) {
-  const { ids, top, texts } = data.check;
-  const { first, far } = await runner.look("check", { ids, top });
-  const compared = hasReader ? texts : [];
+  const compared = hasReader ? data.check.texts : [];
   const wrong = compared.filter((one) => !hasTokens(data, reader, one)).length;
-  const isFirst = first === top[0][0] || top[0][1] - top.at(1)[1] < NOISE;
-  const noise = why === null && data.bits < 32 ? Math.max(NOISE, roundingOf(data) * Math.abs(top[0][1])) : NOISE;
-  return words.checked({ far, isSame: isFirst && far < noise, wrong, texts: compared.length, why });
+  return words.checked({ ...(await comparedWithTorch(data, runner, why)), wrong, texts: compared.length, why });
 }
 
 async function startPage() {

@@ -9,10 +9,11 @@ import dataclasses
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from safetensors.torch import save_file
@@ -37,14 +38,29 @@ MOST_WEIGHTS = 150_000_000  # of a page: base64 of int8 rows is 200 MB then
 LARGER = "in a notebook, minimind_edu.figures.Inside(model, tokenizer, text) shows what is larger"
 MOST_TOKENS = 512  # that a page reads
 CHECKED = 16  # tokens of the text by which the page compares itself with torch
+_HALVES = re.compile("[\ud800-\udfff]")
 _PIECE = 3 * 2**20  # bytes of weights in one element: a multiple of three, so that each is base64 of its own
 _FOLDER = Path(__file__).parent
-# How pages name their language, what the page is called, and what it says without scripts.
+# How pages name their language, and what they say without scripts.
 _WORDS = {
-    "en": ("en", "Inside {}", "The model runs in this page, and for that it needs JavaScript."),
-    "zh": ("zh-CN", "内部：{}", "模型在这一页里运行，为此需要 JavaScript。"),
+    "en": ("en", "The model runs in this page, and for that it needs JavaScript."),
+    "zh": ("zh-CN", "模型在这一页里运行，为此需要 JavaScript。"),
 }
 LANGUAGES = tuple(_WORDS)
+
+
+class Code(NamedTuple):
+    """What runs in a page, and how it looks."""
+
+    page: Path  # a module whose default export starts the page
+    worker: Path  # the same of the model's thread
+    styles: str  # the folder of `base.own_stylesheet`
+    titles: Mapping[str, str]  # in each language; `{}` is the model's name
+
+
+VIEWS = Code(
+    _FOLDER / "page.js", _FOLDER / "worker.js", "inside", {"en": "Inside {}", "zh": "内部：{}"}
+)  # of any model
 STEP = _FOLDER / "step.wasm"  # written by tools/step_wasm.py
 # What the page's tokenizer is compared with, besides the text: what tokenizers get wrong.
 CASES = (
@@ -139,14 +155,14 @@ def write_page(
             "bits": bits,
             "at": at,
             "assumed": assumed and dict(assumed),
-            "check": _check(model, rounded, tokenizer, compared),
+            "check": check(model, rounded, tokenizer, compared),
             "bytes": stored.stat().st_size,
         }
         if compared and not data["check"]["texts"]:
             tell("optional check skipped: with tokenizers (pip install tokenizers), its tokens are compared as well")
         tell("writing the page")
         with partial.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(_html(data, stored, language))
+            file.writelines(page_html(VIEWS, data, stored, language))
 
 
 def _in_float32(model: MiniMindForCausalLM) -> MiniMindForCausalLM:
@@ -201,8 +217,11 @@ def facts_of(
 
 
 @torch.no_grad()
-def _check(
-    model: MiniMindForCausalLM, stored: MiniMindForCausalLM, tokenizer: PageTokenizer | None, texts: list[str]
+def check(
+    model: MiniMindForCausalLM,
+    stored: MiniMindForCausalLM,
+    tokenizer: PageTokenizer | None = None,
+    texts: Sequence[str] = (),
 ) -> dict[str, Any]:
     """What torch says, for the page to compare itself with, and what the rounding changed.
 
@@ -226,27 +245,34 @@ def _check(
     }
 
 
-def _html(data: dict[str, Any], weights: Path, language: str) -> Iterator[str]:
-    """The page, piece by piece: the code before the weights, so that it runs while they arrive."""
-    tag, title, unable = _WORDS[language]
-    code = f'(() => {{\n"use strict";\n{_body("page.js", language)}}})();'
+def page_html(code: Code, data: dict[str, Any], weights: Path, language: str) -> Iterator[str]:
+    """A page, piece by piece: the code before the weights, so that it runs while they arrive.
+
+    Args:
+        data: what the page reads; its `name` is the model's, its `bytes` the size of the weights.
+        weights: the file of them, as `store` writes it.
+    """
+    tag, unable = _WORDS[language]
+    title = code.titles[language].format(data["name"])
+    script = f'(() => {{\n"use strict";\n{_body(code.page, language)}}})();'
     font = _base64((FONTS / "sans.woff2").read_bytes())  # 22 kB, so that it looks as the book does
     faces = f'@font-face {{ font-family: "Book Sans"; src: url(data:font/woff2;base64,{font}); font-weight: 400 700; }}'
-    styles = f"{faces}\n{shared_stylesheet()}{own_stylesheet('inside')}"
+    styles = f"{faces}\n{shared_stylesheet()}{own_stylesheet(code.styles)}"
     policy = (
-        f"default-src 'none'; script-src '{_hash(code)}' 'wasm-unsafe-eval'; worker-src blob:; "
+        f"default-src 'none'; script-src '{_hash(script)}' 'wasm-unsafe-eval'; worker-src blob:; "
         f"style-src '{_hash(styles)}'; font-src data:; img-src data:; base-uri 'none'; form-action 'none'"
     )
     yield (
         f'<!doctype html>\n<html lang="{tag}">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f'<meta name="referrer" content="no-referrer">\n<title>{escape(title.format(data["name"]))}</title>\n'
+        f'<meta name="referrer" content="no-referrer">\n<title>{escape(title)}</title>\n'
         f'<link rel="icon" href="data:,">\n<style>{styles}</style>\n</head>\n'
         f'<body class="minimind-figure">\n<main class="mm-fig in-page"><noscript>{unable}</noscript></main>\n'
         f'<script type="application/json" id="data">{_json(data)}</script>\n'
         f'<script type="text/plain" id="step">{_base64(STEP.read_bytes())}</script>\n'
-        f'<script type="text/plain" id="worker">"use strict";\n{_body("worker.js")}</script>\n<script>{code}</script>\n'
+        f'<script type="text/plain" id="worker">"use strict";\n{_body(code.worker)}</script>\n'
+        f"<script>{script}</script>\n"
     )
     with weights.open("rb") as file:
         while piece := file.read(_PIECE):
@@ -254,12 +280,12 @@ def _html(data: dict[str, Any], weights: Path, language: str) -> Iterator[str]:
     yield "</body>\n</html>\n"
 
 
-def _body(entry: str, language: str = "en") -> str:
+def _body(entry: Path, language: str = "en") -> str:
     """A module with its helpers, as a script: what it exports by default is what it does."""
-    body, _, started = join(_FOLDER / entry, language).rpartition("\nexport default ")
+    body, _, started = join(entry, language).rpartition("\nexport default ")
     script = f"{body}\n{started.rstrip().removesuffix(';')}();\n"
     if "</script" in script.lower() or "<!--" in script:
-        raise AssertionError(f"{entry} would end its own element")
+        raise AssertionError(f"{entry.name} would end its own element")
     return script
 
 
@@ -272,8 +298,9 @@ def _base64(content: bytes) -> str:
 
 
 def _json(value: Any) -> str:
-    """JSON inside a script element: no `<` can close it or open a comment."""
-    return json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    """JSON inside a script element: no `<` can close it or open a comment, no half of a character breaks the file."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    return _HALVES.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
 def size_of(path: Path) -> str:

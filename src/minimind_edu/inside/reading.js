@@ -4,6 +4,7 @@
 // DOM. tests/inside/test_inside_reading.py compares it with the model and with torch.
 
 import { softmax } from "../web/live/sampling.js";
+import { largest } from "./largest.js";
 import { PASSING } from "./step.js";
 
 /**
@@ -26,22 +27,6 @@ function bytesOfHeads(heads, length) {
     for (let t = 0; t < length; t++) bytes[at++] = 255 * Math.sqrt(heads[head][t]) + 0.5;
   }
   return bytes;
-}
-
-/** The k largest as [index, value], the largest first: one pass, where sorting all takes the time of many. */
-/** @type {(values: ArrayLike<number>, k: number) => [number, number][]} */
-export function largest(values, k) {
-  /** @type {[number, number][]} */
-  const best = [];
-  let least = -Infinity; // that a value must be above, to be among them
-  for (let i = 0; i < values.length; i++) {
-    if (values[i] <= least) continue;
-    const at = best.findIndex(([, value]) => value < values[i]);
-    best.splice(at < 0 ? best.length : at, 0, [i, values[i]]);
-    if (best.length > k) best.pop();
-    if (best.length === k) least = best[k - 1][1];
-  }
-  return best;
 }
 
 /**

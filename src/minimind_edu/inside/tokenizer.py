@@ -1,10 +1,10 @@
 """What the page needs of a tokenizer: a tokenizer.json in the steps that bpe.js knows, and a chat's frame.
 
-The page has a BPE of its own, over bytes or with bytes for what is in no token. Whatever else a file asks for is
-refused here, by name, before anything is written: a page whose tokens were nearly right would show a model that answers
-nearly right. So each part of a file is on one of the lists below with all of its settings, or the file is not read.
-What is left to each side is its Unicode: the library normalizes by older tables than a browser, and newer characters
-may have other tokens in the page.
+The page has a BPE of its own, over bytes or with bytes for what is in no token, and knows vocabularies of whole pieces
+(WordLevel), as a model of single characters has one. Whatever else a file asks for is refused here, by name, before
+anything is written: a page whose tokens were nearly right would show a model that answers nearly right. So each part of
+a file is on one of the lists below with all of its settings, or the file is not read. What is left to each side is its
+Unicode: the library normalizes by older tables than a browser, and newer characters may have other tokens in the page.
 """
 
 import json
@@ -126,7 +126,8 @@ def compared_texts(file: Path, texts: Sequence[str]) -> list[tuple[str, list[int
 
 def _own_texts(library: Any) -> Iterator[str]:
     model = json.loads(library.to_str())["model"]
-    made = ["".join(merge) if isinstance(merge, list) else merge.replace(" ", "") for merge in model["merges"]]
+    merges = model.get("merges") or ([token] for token in model["vocab"])  # whole pieces are made of nothing
+    made = ["".join(merge) if isinstance(merge, list) else merge.replace(" ", "") for merge in merges]
     chosen = [made[len(made) * at // _COMPARED] for at in range(_COMPARED)] if len(made) > _COMPARED else made
     ids = [model["vocab"][token] for token in dict.fromkeys(chosen)]
     written = {id: text for id in ids if "\ufffd" not in (text := library.decode([id], skip_special_tokens=False))}
@@ -272,8 +273,8 @@ _WRITING: dict[str, _Known] = {
     ),
 }
 _BYTE_DECODER = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False}  # where bytes have no decoder
-# What a file says of its model -> the values that are known, as above.
-_MODEL: dict[str, Any] = {
+# What a file says of its model, by its type -> the values that are known, as above.
+_BPE: dict[str, Any] = {
     "type": (None, "BPE"),
     "vocab": dict,
     "merges": list,
@@ -285,6 +286,7 @@ _MODEL: dict[str, Any] = {
     "continuing_subword_prefix": (None, ""),
     "end_of_word_suffix": (None, ""),
 }
+_MODELS = {"BPE": _BPE, "WordLevel": {"type": None, "vocab": dict, "unk_token": str}}
 
 
 def _stripping(part: Mapping[str, Any]) -> Step:
@@ -292,27 +294,28 @@ def _stripping(part: Mapping[str, Any]) -> Step:
 
 
 def _model(model: Mapping[str, Any], are_bytes: bool) -> dict[str, Any]:
-    if model.get("type", "BPE") != "BPE" or not isinstance(model.get("merges"), list):
-        raise _Refusal(f"holds a tokenizer of the type {model.get('type')}; the page reads BPE")
+    kind = model.get("type") or "BPE"
+    if kind not in _MODELS or (kind == "BPE" and not isinstance(model.get("merges"), list)):
+        raise _Refusal(f"holds a tokenizer of the type {model.get('type')}; the page reads {', '.join(_MODELS)}")
     for name in model:
-        if name not in _MODEL:
+        if name not in _MODELS[kind]:
             raise _Refusal(f"asks for {name}, which the page does not know")
-        allowed = _MODEL[name]
+        allowed = _MODELS[kind][name]
         if isinstance(allowed, tuple) and model[name] not in allowed:
-            raise _Refusal(f"asks for {name}; the page reads BPE without it")
-    vocab, unknown = model["vocab"], model.get("unk_token")
+            raise _Refusal(f"asks for {name}; the page reads {kind} without it")
+    vocab, unknown, merges = model["vocab"], model.get("unk_token"), model.get("merges", [])
     if len(set(vocab.values())) < len(vocab):
         raise _Refusal("has two tokens with one id")
-    for merge in model["merges"]:
+    for merge in merges:
         first, second = merge if isinstance(merge, list) else merge.split(" ")
         if not {first, second, first + second} <= vocab.keys():
             raise _Refusal(f"merges {first!r} and {second!r}, which are not all tokens of it")
-    if len({type(merge) for merge in model["merges"]}) > 1:
+    if len({type(merge) for merge in merges}) > 1:
         raise _Refusal("writes its merges in two ways")
     if unknown is not None and unknown not in vocab and not (are_bytes and _byte_characters() <= vocab.keys()):
         raise _Refusal(f"has the unk_token {unknown!r}, which is no token of it")
-    names = ("vocab", "merges", "ignore_merges", "byte_fallback", "fuse_unk", "unk_token")
-    return {name: model.get(name) for name in names}
+    names = ("vocab", "ignore_merges", "byte_fallback", "fuse_unk", "unk_token")
+    return {name: model.get(name) for name in names} | {"merges": merges, "is_whole": kind == "WordLevel"}
 
 
 def _byte_characters() -> set[str]:

@@ -1,10 +1,10 @@
 // All views of a model on one page, whoever runs it: a worker, or a kernel.
 
-import { h, fill, svg, announcement, setText } from "../web/kit/kit.js";
+import { h, fill, announcement, setText } from "../web/kit/kit.js";
 import { colorsOf } from "../web/stage/colors.js";
 import { createBars, createWho } from "./bars.js";
 import { createBlocks } from "./blocks.js";
-import { doorsOf } from "./door.js";
+import { doorsOf, homeOf } from "./door.js";
 import { chipsOf, readBy, weightOfByte } from "./marks.js";
 import { createSession } from "./session.js";
 import { createTokens, createWriting } from "./text.js";
@@ -14,25 +14,6 @@ import { createZoom } from "./zoom.js";
 // Milliseconds between two drawings while the model writes, for its next token comes first:
 const WRITING = 40; // of the text and the bars,
 const FOLLOWING = 400; // and of what nobody reads as fast.
-
-/** The book's mark, which leads there. */
-function homeOf(words, links) {
-  const line = (d, stroke, width) =>
-    svg("path", { d, stroke, "stroke-width": width, fill: "none", "stroke-linecap": "round" });
-  const part = (x, fill) => svg("rect", { x, y: 11, width: 20, height: 21, rx: 4, fill });
-  const [attention, feed, norm, stream] = ["v", "ffn", "norm", "stream"].map((name) => `var(--mm-${name})`);
-  const mark = svg(
-    "svg",
-    { viewBox: "0 0 64 64", width: 26, height: 26, "aria-hidden": "true" },
-    line("M3 48H61", stream, 5),
-    line("M13 46V26h14v20", attention, 4),
-    line("M39 46V26h14v20", feed, 4),
-    part(10, attention),
-    part(36, feed),
-    line("M33 41v14", norm, 5),
-  );
-  return links && h("a", { class: "in-home", href: links.book }, mark, words.book);
-}
 
 /** The tokenizer, or ids and the reason why. */
 function readerOf(data, words) {

@@ -12,7 +12,8 @@
 import { unpackWeights } from "../web/live/model.js";
 import { sample, softmax } from "../web/live/sampling.js";
 import { createInsight } from "./insight.js";
-import { createReading, largest, TOLD } from "./reading.js";
+import { farFrom, largest } from "./largest.js";
+import { createReading, TOLD } from "./reading.js";
 import { openModel } from "./step.js";
 
 const LATER = 3; // tokens of each block
@@ -44,13 +45,7 @@ function startWorker() {
       const { streams, middles } = reading.keptAt(at);
       return { streams: streams.map(copied), middles: middles.map(copied) };
     },
-    check({ ids: checked, top }) {
-      const logits = reading.beside(checked);
-      return {
-        first: largest(logits, 1)[0][0],
-        far: Math.max(...top.map(([id, logit]) => Math.abs(logits[id] - logit))),
-      };
-    },
+    check: ({ ids, top }) => farFrom(reading.beside(ids), top),
   };
 
   /** What a look returns that takes long; null if another text or another such look comes meanwhile. */

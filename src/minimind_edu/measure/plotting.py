@@ -295,6 +295,52 @@ def plot_lines(
 
 
 @_AS_EVERYWHERE
+def plot_marked(
+    x: Sequence[float],
+    y: Sequence[float],
+    xlabel: str,
+    ylabel: str,
+    *,
+    alt: str,
+    marks: Sequence[tuple[float, bool]] = (),
+    others: Mapping[str, tuple[Sequence[float], Sequence[float]]] | None = None,
+    level: tuple[str, float] | None = None,
+) -> Picture:
+    """One curve with numbers at places of it, other runs behind it, and a level that means something.
+
+    Args:
+        x, y: N places, and the curve's values there.
+        xlabel, ylabel: what the axes show, with units.
+        alt: the description (see Picture).
+        marks: places that are numbered from 1 on, each with whether it is a fault.
+        others: name -> places and values of other runs.
+        level: its name and its value; drawn where it is near the curve.
+    """
+    alt = described(alt)
+    [ax] = new_axes(height=3.4)
+    for name, (places, values) in (others or {}).items():
+        ax.plot(_numbers(places), _numbers(values), color=MUTED, linewidth=1, marker=".", markersize=5, alpha=0.8)
+        ax.annotate(name, (places[-1], values[-1]), (5, 6), textcoords="offset points", color=MUTED)
+    ax.plot(_numbers(x), _numbers(y), color=INK, linewidth=2)
+    lowest, highest = (min(y), max(y)) if len(y) else (0.0, 1.0)
+    reach = 0.3 * (highest - lowest) + 0.01
+    if level and lowest - reach < level[1] < highest + reach:
+        ax.axhline(level[1], color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
+        place, name = ("axes fraction", "data"), f"{level[0]} = {level[1]:.3g}"
+        ax.annotate(name, (1, level[1]), (-2, 4), place, "offset points", color=MUTED, ha="right")
+    for number, (place, is_fault) in enumerate(marks, 1):
+        height = float(np.interp(place, x, y)) if len(y) else 0.0
+        color = PALETTE["bad"].either if is_fault else INK
+        ax.plot([place], [height], "o", color=color, markersize=6, clip_on=False)
+        ax.annotate(str(number), (place, height), (7, 5), textcoords="offset points", color=color)
+    ax.set(xlabel=xlabel, ylabel=ylabel)
+    ax.margins(x=0.02, y=0.08)
+    ax.xaxis.set_major_formatter(_Thousands())
+    ax.locator_params(axis="x", nbins=5, integer=True)
+    return Picture(_figure(ax), alt=alt)
+
+
+@_AS_EVERYWHERE
 def plot_by_depth(
     curves: Mapping[str, Sequence[float]],
     ylabel: str,

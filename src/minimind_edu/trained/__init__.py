@@ -1,6 +1,7 @@
 """What was trained for the book, and how: programs, stored runs and small models.
 
     python -m minimind_edu.trained.living       three seeds, 15 minutes of one core each: the book's model and its card
+    python -m minimind_edu.trained.living.repeating      younger models of its recipe, and their loops: ten minutes
     python -m minimind_edu.trained.ablations    chapter 13, two seeds for each of 17 variants: ten minutes
     python -m minimind_edu.trained.ablations.rates       and those that lose much, at two other rates: four minutes
     python -m minimind_edu.trained.sweeps       its board of five parts, learning rates and sizes: half an hour

@@ -17,7 +17,7 @@ from traitlets import Bool
 
 from minimind_edu.device import one_thread
 from minimind_edu.notebook import language, outputs_are_stored
-from minimind_edu.web import host, living_model, palette
+from minimind_edu.web import host, keep, living_model, palette
 from minimind_edu.web.join import join, styles
 from minimind_edu.web.traits import limits_of
 from minimind_edu.words import in_state, said
@@ -28,6 +28,7 @@ FONTS = WEB / "fonts"  # of the book, that a page outside of it has inside
 # the folders whose views of a model are those of stage/, and the styles of these views
 PARTS = {  # of a figure's styles that others have, too
     "inside": ("stage/style", "stage/link"),
+    "inside/verse": ("../inside/style",),
     "minimind_live": ("stage/style", "stage/link", "stage/road"),
     "guess_first": ("stage/link", "stage/road"),
     **dict.fromkeys(("cache_stepper", "counted_tokens", "mixture_walk", "square_to_row"), ("kit/transport",)),
@@ -59,7 +60,7 @@ def module_source(name: str, language: str = "en") -> str:
 
 def shared_stylesheet() -> str:
     """The CSS that all figures share: the palette as variables, and the rules that use them."""
-    colors = f".mm-fig, .minimind-figure {{ {palette.css_variables()} }}\n"
+    colors = f".mm-fig, .mm-keep, .minimind-figure {{ {palette.css_variables()} }}\n"
     return colors + styles(WEB / "kit" / "figure.css")
 
 
@@ -137,9 +138,10 @@ class Figure(anywidget.AnyWidget):
         self.on_msg(self._answer)
 
     def _answer(self, _: Any, message: Any, buffers: Any) -> None:
-        """Send the living model to a view that asks for it: it is too large to travel with every figure."""
-        if message == {"ask": host.LIVING}:
-            self.send({"asked": host.LIVING, "value": living_model.message()})
+        """Send a view what it asks for, and what is too large to travel with every figure."""
+        for asked, answer in {host.LIVING: living_model.message, host.KEEP: keep.message}.items():
+            if message == {"ask": asked}:
+                self.send({"asked": asked, "value": answer()})
 
     def _summary(self) -> tuple[str, list[tuple[str, str]]]:
         """One sentence on what the figure shows, and its key numbers as (label, value) rows."""

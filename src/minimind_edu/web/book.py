@@ -6,6 +6,7 @@ FOLDERS = {"en": "", "zh": "zh/"}  # of the editions
 EXPLAINED = {
     "book": "book/index",
     "inside": "book/own_model",
+    "verse": "book/verse",
     "tokens": "chapters/01_whole_model",
     "drawing": "chapters/12_generation",
     "after": "chapters/12_generation",

@@ -20,6 +20,7 @@ OPENING_CLASS = "mm-opening"
 STATE_TYPE = "application/json"
 MODULES = "minimindFigures"  # window's property: name of a figure -> function that gives its module
 LIVING = "living"  # what a figure asks for, and the name under which a page has it among the modules
+KEEP = "keep"  # the same: what makes a picture of a figure that a reader keeps
 LIVING_PAGE = "book/live.html"  # the page, from the root of the book, on which a reader writes a story
 ALIVE, FAILED = "alive", "failed"  # data-state of the element once the host is done with it
 CHANGED = "minimind-figure-changed"  # event of the element: its state has changed, and is its detail
@@ -106,6 +107,6 @@ def script(host: str, words: Mapping[str, str] | None = None) -> str:
         "failed": FAILED,
         "changed": CHANGED,
         "asked": SET,
-        "living": LIVING,
+        "loaded": [LIVING, KEEP],
     } | ({"words": dict(words)} if words else {})
     return f"{host}\nmountFigures({json.dumps(names, ensure_ascii=False)});\n"

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of d55501c3.
+// The Chinese words of words.js as of b15bfd34.
 
 export const fiveSwitchesWords = {
   zh: {
@@ -10,7 +10,7 @@ export const fiveSwitchesWords = {
     captions: {
       curve:
         "模型学着翻译一句话。三个种子，各一条线；细线：上一种设置。大：标准差 0.15，增益从 1 开始。" +
-        "小：小到 7.5 分之一。",
+        "小：小到 7.5 分之一。比下限至多高 0.1，就算学会。",
       all: "每一行是开关的一种设置；每个点是一个种子最后停在哪里，单位是比下限高出的 nat。带框的：上面选的设置。",
     },
     more: "",

@@ -11,7 +11,7 @@ from minimind_edu.trained.living.divisors import PERCENTILES, SWITCHES, measured
 from minimind_edu.web.base import Figure
 
 OWN = 0  # the stop of the slider at which each norm divides by the size of what it reads
-FIELDS = ("percentile", *SWITCHES, "nats", "first", "others", "divisors")  # as in fixed_divisors/math.js
+FIELDS = ("percentile", *SWITCHES, "nats", "first", "others", "divisors")  # of a run, in the order of its values
 
 
 def _packed(value: Any) -> Any:
@@ -45,8 +45,8 @@ class FixedDivisors(Figure):
 
     @default("stored")
     def _stored(self) -> dict[str, Any]:
-        """Of each model its `own` run, and of each other run its values in the order of FIELDS, without names."""
-        return {
+        """The names of the `fields`, once; of each model its `own` run, and of each other run its values, unnamed."""
+        return {"fields": list(FIELDS)} | {
             name: {"own": found["own"], "rows": [[_packed(row[field]) for field in FIELDS] for row in found["rows"]]}
             for name, found in measured().items()
         }

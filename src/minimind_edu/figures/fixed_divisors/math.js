@@ -7,21 +7,19 @@ const LITTLE = 0.6; // of the size in the trained model: little has been added
 
 const SETTING = ["percentile", "apart", "proportional", "networks_only"];
 
-const FIELDS = [...SETTING, "nats", "first", "others", "divisors"];
-
-// The stored runs with names: { living, twin }, each { own, rows }. Python sends only the values of a row.
-export function unpacked(stored) {
-  const isSwitch = (name) => SETTING.indexOf(name) > 0;
-  const named = (row) => FIELDS.map((name, i) => [name, isSwitch(name) ? Boolean(row[i]) : row[i]]);
-  const all = ({ own, rows }) => ({ own, rows: rows.map((row) => Object.fromEntries(named(row))) });
-  return { living: all(stored.living), twin: all(stored.twin) };
+// The stored runs with names: { living, twin }, each { own, rows }. Python sends the names of the fields once.
+export function unpacked({ fields, ...models }) {
+  const named = (row) => Object.fromEntries(fields.map((name, i) => [name, row[i]]));
+  const all = ([model, { own, rows }]) => [model, { own, rows: rows.map(named) }];
+  return Object.fromEntries(Object.entries(models).map(all));
 }
 
 // The run of a setting, and of its model as it was trained: { nats, first, others, divisors }, the last for `<s>` and
 // for the other words; a norm that measures divides by the size that it meets.
 export function runOf(stored, { twin, ...setting }) {
   const { own, rows } = stored[twin ? "twin" : "living"];
-  const run = setting.percentile ? rows.find((row) => SETTING.every((name) => row[name] === setting[name])) : own;
+  const isSet = (row) => SETTING.every((name) => Number(row[name]) === Number(setting[name])); // a switch: 0 or 1
+  const run = setting.percentile ? rows.find(isSet) : own;
   const isFixed = (norm) => setting.percentile && (norm % 2 === 1 || !setting.networks_only);
   const others = own.others.slice(0, -1).map((_, norm) => (isFixed(norm) ? run.divisors : run.others)[norm]);
   const first = others.map((by, norm) => (isFixed(norm) ? (setting.apart ? own.first[norm] : by) : run.first[norm]));

@@ -253,7 +253,9 @@ function renderMap({ model, el }) {
     control.set(model.get("level"));
     text.set(model.get("part") || MAP_LEVELS[model.get("level")]);
   };
-  return mount(el, root, { model, traits: ["level", "part"], draw, boxes: [stage.root], parts: [stage, address] });
+  const here = model.get("in_url") ? () => location.href : model.address; // the page's address is the map's already
+  const parts = [stage, address];
+  return mount(el, root, { model, traits: ["level", "part"], draw, boxes: [stage.root], parts, address: here });
 }
 
 /** The strip at the head of a chapter: the small drawing, and the way to the part as words. */

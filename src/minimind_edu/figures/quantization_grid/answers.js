@@ -86,10 +86,11 @@ export function createNextWord(words) {
   return { root, draw };
 }
 
-/** A story that the model goes on with; its first impossible word is marked, and what follows it is pale. */
+/** A story that the model goes on with; its first impossible word is marked, and what follows it is pale. onAnother
+ * hears that another one is asked for; without it there is none. */
 export function createStory(words, onAnother) {
   const text = h("p", { class: "qg-story" });
-  const another = button({ label: words.another, onClick: onAnother });
+  const another = onAnother && button({ label: words.another, onClick: onAnother });
   const root = h("div", { class: "qg-told" }, h("p", { class: "mm-label" }, words.writes, another), text);
 
   function impossible(word) {

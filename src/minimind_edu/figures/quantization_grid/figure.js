@@ -195,11 +195,12 @@ export default figure({
     const choose = (at) => setTraits(model, { question: at === model.get("question") ? null : at });
     const answers = createAnswers(words, isCompact ? null : choose);
     const next = createNextWord(words);
-    const story = createStory(words, () => setTraits(model, { story: (model.get("story") + 1) % STORIES }));
+    const further = () => setTraits(model, { story: (model.get("story") + 1) % STORIES });
+    const story = createStory(words, isCompact ? null : further);
     const { bits, number, folded } = createGridControls(model, bound, rows, words);
     const status = announcement("mm-note");
     const [whole, note] = [h("p", { class: "mm-note" }), h("p", { class: "mm-note" }, words.note)];
-    const below = h("div", { class: "mm-column qg-model" }, answers, isCompact ? null : [story, next]);
+    const below = h("div", { class: "mm-column qg-model" }, answers, story, isCompact ? null : next);
 
     function draw(width) {
       const shown = rows.at(placeOf(model));

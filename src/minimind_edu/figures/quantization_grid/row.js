@@ -9,7 +9,8 @@ const SNAP = 0.04; // a pull this near to 1 is none
 const FEW = 3; // the largest value of 3 bits: finer grids have the same axis, and coarser ones need more of it
 const LEVELS_APART = 2.5; // pixels; what is closer is a ground instead of lines
 const MARGIN = { left: 2, top: 24, bottom: 6 };
-const HEIGHT = { narrow: 156, wide: 228, compact: 164 };
+const HEIGHT = { narrow: 156, wide: 228 };
+const COMPACT = { top: 12, narrow: 84, wide: 112 }; // without words above it
 const RIGHT = { narrow: 48, wide: 80 }; // pixels for the step
 const TONES = { q_proj: "q", k_proj: "k", v_proj: "v", o_proj: "stream" };
 
@@ -40,15 +41,16 @@ export function createRowPlot(words, onPull) {
     const pulled = Math.max(longest, Math.min(others, longest + halfStep)) || 1;
     const reach = (way) => 1.03 * (way === sign ? pulled : beyond);
     const isNarrow = width < NARROW;
-    const height = HEIGHT[isNarrow ? "narrow" : isCompact ? "compact" : "wide"];
-    const top = MARGIN.top + (isNarrow ? 16 : 0);
-    const right = RIGHT[isNarrow ? "narrow" : "wide"];
+    const size = isNarrow ? "narrow" : "wide";
+    const height = (isCompact ? COMPACT : HEIGHT)[size];
+    const top = isCompact ? COMPACT.top : MARGIN.top + (isNarrow ? 16 : 0);
+    const right = RIGHT[size];
     const perUnit = (height - top - MARGIN.bottom) / (reach(1) + reach(-1));
     const zero = top + reach(1) * perUnit;
     const pitch = (width - MARGIN.left - right) / own.length;
     const x = (i) => MARGIN.left + (i + 0.5) * pitch;
     const y = (weight) => zero - weight * perUnit;
-    return { width, height, isNarrow, x, y, pitch, perUnit, range: [-reach(-1), reach(1)] };
+    return { width, height, top, isNarrow, x, y, pitch, perUnit, range: [-reach(-1), reach(1)] };
   }
 
   /** The levels that weights from `from` to `to` can have: lines, or a ground where these would touch. */
@@ -84,15 +86,15 @@ export function createRowPlot(words, onPull) {
     const { to, scale: apart } = spans.at(-1);
     const [left, top, floor] = [x(to - 1) + pitch / 2 + 4, y(apart), y(0)];
     setAttributes(bracket, { d: `M${left} ${top}H${left + 5}V${floor}H${left}` });
-    setAttributes(step, { x: left + 9, y: clamp((top + floor) / 2 + 4, MARGIN.top + 8, floor + 4) });
+    setAttributes(step, { x: left + 9, y: clamp((top + floor) / 2 + 4, scale.top + 8, floor + 4) });
     step.textContent = isNarrow ? fmt(apart, 3) : words.step(fmt(apart, 3));
   }
 
-  function drawWords(s) {
+  function drawWords(s, isCompact) {
     const { isNarrow, width, x, y } = scale;
     const { layer, matrix, row } = s.place;
-    place.textContent = words.place(layer, matrix, row + 1, s.values.length);
-    error.textContent = words.error(fmt(s.error, 3), fmt(s.half, 3));
+    place.textContent = isCompact ? "" : words.place(layer, matrix, row + 1, s.values.length);
+    error.textContent = isCompact ? "" : words.error(fmt(s.error, 3), fmt(s.half, 3));
     setAttributes(
       error,
       isNarrow ? { x: 0, y: 29, "text-anchor": "start" } : { x: width, y: 13, "text-anchor": "end" },
@@ -116,7 +118,7 @@ export function createRowPlot(words, onPull) {
     setAttributes(zero, { d: `M${MARGIN.left} ${scale.y(0).toFixed(1)}H${scale.x(s.own.length - 0.5).toFixed(1)}` });
     drawWeights(s);
     drawStep(s);
-    drawWords(s);
+    drawWords(s, isCompact);
     const tone = TONES[s.place.matrix] ?? "ffn";
     setAttributes(drawing, { "data-tone": tone, "data-sym": tone });
     const value = s.values[s.largestAt];

@@ -139,7 +139,7 @@ function renderQuiz({ model, el }) {
     again.root.hidden = !results.some((tries) => tries.length);
   }
 
-  return mount(el, root, { model, traits: [], draw });
+  return mount(el, root, { model, traits: [], draw, isKept: false });
 }
 
 export default { render: renderQuiz };

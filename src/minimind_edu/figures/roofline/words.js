@@ -4,7 +4,7 @@ const tokenCount = (count) => (count === "1" ? "1 token" : `${count} tokens`);
 
 export const rooflineWords = {
   en: {
-    title: "A larger batch lifts decode up the slope, toward the flat roof.",
+    title: "A larger batch raises what decode may reach; the clock stays below.",
     caption: "On the slope a call waits for memory, on the flat roof for arithmetic.",
     more: "More: model, context, precision, times",
     operationsPerSecond: "operations per second",
@@ -24,7 +24,7 @@ export const rooflineWords = {
     moving: "moving",
     computing: "computing",
     measured: "measured",
-    runs: { plain: "plain", lean: "lean", compiled: "compiled", page: "this page" },
+    runs: { plain: "plain", compiled: "compiled", page: "this page" },
     timeOf: (name, time) => `${name} ${time}`,
     times: (title, times) => `${title}: ${times}`,
     legend: { weights: "weights", cache: "cache", ops: "operations", real: "measured" },
@@ -34,7 +34,8 @@ export const rooflineWords = {
     ],
     waits: (unused) => `Decode waits for memory: ${unused} % of its arithmetic is unused.`,
     smallWaits: (numbers, unused) =>
-      `With only ${numbers} weights, decode still waits for memory: ${unused} % of its arithmetic is unused.`,
+      `With only ${numbers} weights, decode would still wait, if they came from memory and no cache held them: ` +
+      `${unused} % of its arithmetic would be unused.`,
     readHere: "read in this page, tokens per second",
     timedOnly: ["timed only at batch 1"],
     timed: " In this page, plain JavaScript read the story token by token.",

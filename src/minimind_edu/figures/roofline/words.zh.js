@@ -1,10 +1,10 @@
-// The Chinese words of words.js as of 0d06d9d0.
+// The Chinese words of words.js as of 64b9f0c9.
 
 const machines = { "one core of a server CPU": "一个服务器 CPU 核" }; // of machine.json
 
 export const rooflineWords = {
   zh: {
-    title: "批越大，解码沿着斜坡往上走，走向平顶。",
+    title: "批越大，解码能达到的上限越高；秒表总在它下面。",
     caption: "在斜坡上，调用等的是内存；在平顶上，等的是算力。",
     more: "更多：模型、上下文、精度、时间",
     operationsPerSecond: "每秒运算次数",
@@ -24,7 +24,7 @@ export const rooflineWords = {
     moving: "搬运",
     computing: "计算",
     measured: "实测",
-    runs: { plain: "普通", lean: "精简", compiled: "编译", page: "本页" },
+    runs: { plain: "普通", compiled: "编译", page: "本页" },
     timeOf: (name, time) => `${name} ${time}`,
     times: (title, times) => `${title}：${times}`,
     legend: { weights: "权重", cache: "缓存", ops: "运算", real: "实测" },
@@ -33,7 +33,8 @@ export const rooflineWords = {
       `${at.num_key_value_heads} 个头、${at.itemsize} 字节时测过`,
     ],
     waits: (unused) => `解码在等内存：${unused}% 的算力闲着。`,
-    smallWaits: (numbers, unused) => `只有 ${numbers} 个权重，解码还是在等内存：${unused}% 的算力闲着。`,
+    smallWaits: (numbers, unused) =>
+      `只有 ${numbers} 个权重；要是它们得从内存里来，没有高速缓存留着，解码照样得等：${unused}% 的算力会闲着。`,
     readHere: "在本页读，每秒 token 数",
     timedOnly: ["只在批为 1 时计过时"],
     timed: "本页用普通的 JavaScript，一个 token 一个 token 地读了故事。",

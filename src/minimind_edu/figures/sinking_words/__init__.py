@@ -3,9 +3,12 @@
 Every setting is a run of the small new MiniMind of `residual_stream`, whose attention, feed-forward networks or both
 add more or less than a new model's. Shown are the sizes of the stream of both sequences, the angle of each word of the
 first one to its first word, and what is left of a word: by how much the last output moves if it is replaced. The ES
-module chooses among these runs and draws them.
+module chooses among these runs and draws them. Angles travel as letters, a word after the other: the first says how far
+it is from RIGHT degrees, the others by how many degrees each block changes it.
 """
 
+import itertools
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -31,14 +34,16 @@ from minimind_edu.web.traits import Finite
 
 SIDES = ("pre", "post")
 REPLACED = {"first": 0, "sixth": 5}  # words of the first sequence, each once replaced by another
+RIGHT = 90  # degrees, near which all words begin
+UNCHANGED = ord("P")  # the letter of no change
 
 
 class SinkingWords(Figure):
     """Choose where the norms stand, and how much the sublayers add.
 
     Args:
-        about: what the section speaks of, which names the figure and chooses its switches: `words`, or `causes` with
-            a switch for `louder`.
+        about: what the section speaks of, which names the figure and chooses what it shows: `words`, the stream and
+            its words; `causes`, the words alone, with a switch for `louder`.
         placement: norms on what a sublayer reads (`pre`) or on the sum (`post`).
         loudness: 1/4, 1/2, 1, 2, 4 or 8 times what the sublayers of a new MiniMind add.
         louder: which sublayers add so much: `attention`, `networks` or `both`; the others add as new ones do.
@@ -51,16 +56,28 @@ class SinkingWords(Figure):
     loudness = Enum(LOUDNESS, default_value=1.0).tag(sync=True)
     louder = Enum(LOUDER, default_value="both").tag(sync=True)
     embedding = Finite(read_only=True).tag(sync=True)  # RMS of the stream before the first block
-    runs = Dict(read_only=True).tag(sync=True)  # louder -> placement -> what `words_in` measures -> [loudness]
+    angles = Dict(read_only=True).tag(sync=True)  # louder -> placement -> letters of each loudness
+    moved = Dict(read_only=True).tag(sync=True)  # louder -> placement -> name of REPLACED -> [loudness]
+    sizes = Dict(read_only=True).tag(sync=True)  # placement -> `added` and `total` as in `words_in`; {} about causes
 
     @default("embedding")
     def _size_of_the_embedding(self) -> float:
         return ResidualStream().embedding
 
-    @default("runs")
-    def _measured(self) -> dict[str, Any]:
-        shown = LOUDER if self.about == "causes" else (self.louder,)
-        return {louder: {placement: words_in(placement, louder) for placement in SIDES} for louder in shown}
+    @default("angles")
+    def _angles_as_letters(self) -> dict[str, Any]:
+        return _of_all(lambda run: [_letters(of_loudness) for of_loudness in run["angles"]])
+
+    @default("moved")
+    def _moved_by_a_word(self) -> dict[str, Any]:
+        return _of_all(lambda run: {name: run[name] for name in REPLACED})
+
+    @default("sizes")
+    def _sizes_of_the_stream(self) -> dict[str, Any]:
+        if self.about == "causes":
+            return {}
+        runs = {placement: words_in(placement, self.louder) for placement in SIDES}
+        return {placement: {name: run[name] for name in ("added", "total")} for placement, run in runs.items()}
 
     def chosen(self, placement: str) -> dict[str, Any]:
         """The numbers of one placement, with all else as it is chosen, under the names of `words_in`."""
@@ -117,6 +134,17 @@ def angles_to_first(x: Tensor) -> Tensor:
     """Degrees from the first position's vector to each later one's: `[..., S, E]` -> `[..., S - 1]`."""
     cosines = F.cosine_similarity(x[..., 1:, :], x[..., :1, :], dim=-1)
     return cosines.clamp(-1, 1).acos().rad2deg()
+
+
+def _of_all(numbers: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
+    """What `numbers` takes of each run: louder -> placement -> numbers."""
+    return {louder: {placement: numbers(words_in(placement, louder)) for placement in SIDES} for louder in LOUDER}
+
+
+def _letters(angles: list[list[int]]) -> str:
+    """Whole degrees `[L+1][words]` as letters, word after word."""
+    of_words = [[RIGHT, *of_word] for of_word in zip(*angles, strict=True)]
+    return "".join(chr(UNCHANGED + b - a) for of_word in of_words for a, b in itertools.pairwise(of_word))
 
 
 def _first_sequence(stream: Tensor) -> Tensor:

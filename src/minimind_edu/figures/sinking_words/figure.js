@@ -22,20 +22,31 @@ function stateOf(model) {
   const { placement, loudness, louder } = Object.fromEntries(
     ["placement", "loudness", "louder"].map((name) => [name, model.get(name)]),
   );
-  const runs = model.get("runs");
-  const held = louder in runs ? louder : Object.keys(runs)[0]; // a figure about words holds one, whatever is asked
-  const run = (name) => runs[held][placement][name][LOUDNESS.indexOf(loudness)];
-  const sizes = streamSizes(run("total"), placement, model.get("embedding"), DEPTH);
+  const at = LOUDNESS.indexOf(loudness);
+  const { first, sixth } = model.get("moved")[louder][placement];
+  const threads = threadsOf(model.get("angles")[louder][placement][at], DEPTH);
+  return {
+    placement,
+    depth: DEPTH,
+    threads,
+    angle: mean(threads.map((angles) => angles.at(-1))),
+    first: first[at],
+    sixth: sixth[at],
+  };
+}
+
+/** What the river shows, besides: the sizes of the stream, and whose they are. */
+function streamOf(model, { placement }) {
+  const { added, total } = model.get("sizes")[placement];
+  const at = LOUDNESS.indexOf(model.get("loudness"));
+  const sizes = streamSizes(total[at], placement, model.get("embedding"), DEPTH);
   return {
     placement,
     sizes,
-    shares: streamShares(run("added"), sizes, DEPTH),
+    shares: streamShares(added[at], sizes, DEPTH),
     depth: DEPTH,
     finalNorm: true,
     isWhole: true,
-    angles: run("angles"),
-    first: run("first"),
-    sixth: run("sixth"),
   };
 }
 
@@ -74,7 +85,7 @@ function createThreads(words, isCompact) {
     const [top, height] = [26, heightOf(isCompact, width, [70, 78, 130])];
     const y = linear([0, WIDEST], [top + height, top]);
     const right = x(2 * DEPTH);
-    const threads = threadsOf(s.angles).map((angles) => lineThrough(angles.map((angle, i) => [x(2 * i), y(angle)])));
+    const threads = s.threads.map((angles) => lineThrough(angles.map((angle, i) => [x(2 * i), y(angle)])));
     const line = (d, cls) => svg("path", { class: cls, d });
     const note = words.replaced(percentOf(s.sixth));
     setSize(root, width, top + height + (isCompact ? 42 : 40), `${words.angles}. ${note}.`);
@@ -84,7 +95,7 @@ function createThreads(words, isCompact) {
       threads.map((d) => line(d, "sw-thread")),
       line(threads[SIXTH], "sw-sixth"),
       across(y(0), SIDES.left, right, "sw-first"),
-      names(y, s.angles.at(-1)[SIXTH], right),
+      names(y, s.threads[SIXTH].at(-1), right),
       drawBlockAxis(s, x, top + height, right - x(0)),
       isCompact
         ? textAt(0, top + height + 38, note, { cls: "mm-strong" })
@@ -106,26 +117,31 @@ export default figure({
       options: namedOptions({ pre, post }),
     });
     const loudness = bound(slider, "loudness", { label: words.loud, stops: LOUDNESS, format: scaleName });
-    const isCauses = about === "causes" && !isCompact;
+    const isCauses = about === "causes";
     const louder = isCauses && bound(choice, "louder", { label: words.factor, options: namedOptions(words.louder) });
-    const [river, threads] = [createRiver(words, isCompact), createThreads(words, isCompact)];
+    const river = isCauses ? null : createRiver(words, isCompact);
+    const threads = createThreads(words, isCompact);
 
     function draw(width) {
       const s = stateOf(model);
       const x = linear([0, 2 * DEPTH], [SIDES.left, width - SIDES.exit]);
-      const angle = mean(s.angles.at(-1));
-      const verdict = (angle < 5 ? words.alike : words.apart)(fmt(angle, 0));
-      river.draw(s, x, width, words.apart(fmt(angle, 0)) + ` RMS ${told(s.sizes.at(-1))}.`);
+      const angle = fmt(s.angle, 0);
+      const verdict = (s.angle < 5 ? words.alike : words.apart)(angle);
+      if (river) {
+        const stream = streamOf(model, s);
+        river.draw(stream, x, width, words.apart(angle) + ` RMS ${told(stream.sizes.at(-1))}.`);
+      }
       threads.draw(s, x, width);
       const numbers = [
-        [words.mean, words.degrees(fmt(angle, 0))],
+        [words.mean, words.degrees(angle)],
         [words.firstReplaced, percentOf(s.first)],
         [words.sixthReplaced, percentOf(s.sixth)],
       ];
       return { verdict, numbers };
     }
     return {
-      title: words.titles[isCompact ? "words" : about],
+      title: words.titles[about],
+      caption: isCauses ? words.captionOfCauses : words.caption,
       stage: h("div", { class: "mm-stage mm-column" }, river, threads),
       control: row(placement, ...(louder ? [louder] : []), loudness),
       draw,

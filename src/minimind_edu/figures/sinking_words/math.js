@@ -5,7 +5,17 @@ export function mean(values) {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
-/** The line of each word over the blocks: of angles [block][word], those of one word after another. */
-export function threadsOf(angles) {
-  return angles[0].map((_, word) => angles.map((ofBlock) => ofBlock[word]));
+const RIGHT = 90; // degrees, near which all words begin
+const UNCHANGED = "P".charCodeAt(0); // the letter of no change
+
+/** The line of each word over `depth` blocks, in degrees: [word][block]. A letter says how far an angle changes. */
+export function threadsOf(letters, depth) {
+  const every = depth + 1;
+  return Array.from({ length: letters.length / every }, (_, word) => {
+    let angle = RIGHT;
+    return Array.from({ length: every }, (_, block) => {
+      angle += letters.charCodeAt(word * every + block) - UNCHANGED;
+      return angle;
+    });
+  });
 }

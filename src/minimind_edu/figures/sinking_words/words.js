@@ -10,6 +10,8 @@ export const sinkingWordsWords = {
     caption:
       "A new, untrained model. A stripe is what one sublayer added, fainter for later blocks: the height is the RMS, " +
       "and stripes share it by their squares. A line below is a word.",
+    captionOfCauses:
+      "A line is a word of the same new model. Its factor is on what these sublayers add; the others add as they do.",
     more: "",
     size: "size (RMS)",
     angles: "angle of each word to the first",

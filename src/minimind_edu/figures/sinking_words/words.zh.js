@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 4c0388a8.
+// The Chinese words of words.js as of 081a8adc.
 
 export const sinkingWordsWords = {
   zh: {
@@ -10,6 +10,7 @@ export const sinkingWordsWords = {
     caption:
       "一个没训练过的新模型。一条色带是一个子层加进来的东西，越靠后的块颜色越淡：高度是 RMS，各条色带按平方分这个高度。" +
       "下面一条线是一个词。",
+    captionOfCauses: "同一个新模型，一条线是一个词。倍数只放大选中的子层加进来的；别的照旧。",
     more: "",
     size: "大小（RMS）",
     angles: "每个词与第一个词的夹角",

@@ -106,6 +106,14 @@ def distance(rows: Tensor) -> Tensor:
     return (rows[..., first, :] - rows[..., second, :]).norm(dim=-1).mean(-1)
 
 
+def common_and_apart(rows: Tensor) -> tuple[float, float]:
+    """How long the mean of a pair's rows is, and half their difference, mean of the pairs: `[V, E]` -> two lengths."""
+    first, second = torch.tensor(PAIRS).unbind(1)
+    halves = (rows[first] + rows[second]) / 2, (rows[first] - rows[second]) / 2
+    common, apart = (half.norm(dim=-1).mean().item() for half in halves)
+    return common, apart
+
+
 def course(seed: int, kind: str, steps: int = STOPS[-1]) -> dict[str, Any]:
     """One training: for each table the cosines `[stop, couple]` of pairs and others, and the distance `[stop]`."""
     looks = [rows for _, rows in watch(seed, **KINDS[kind], steps=steps)]

@@ -12,6 +12,7 @@
     copying     a smaller model that has learned to go on with what repeats itself, and how its heads do it
     rounding    what it loses when its weights take fewer bits
     written     the stories that it writes then, and their first impossible words
+    repeating   how often what it writes goes round in circles, and what helps against it
     __main__    `python -m minimind_edu.trained.living` trains the model again, with three seeds, and stores two;
                 with `--draft` it trains the small model that guesses ahead
 

@@ -23,10 +23,10 @@ import torch
 from torch import Tensor
 
 from minimind_edu import world
-from minimind_edu.device import device_of
 from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.model.quantization import Grid, rounded_model
 from minimind_edu.trained import stored
+from minimind_edu.trained.drawing import drawn
 from minimind_edu.trained.living import LENGTH, STORED, living_model
 from minimind_edu.world.words import IDS, LANGUAGES, OBJECTS, PEOPLE, PLACES, TRANSLATE, TWIN
 
@@ -44,13 +44,9 @@ MISTAKES = ("holds", "false", "other language", "malformed")
 def write(
     model: MiniMindForCausalLM, count: int = STORIES, seed: int = SEED, length: int = LENGTH, beginning: str = "<s>"
 ) -> Tensor:
-    """Stories drawn word by word, ids `[count, length]` with their beginning.
-
-    Equal seeds draw equal words where the probabilities are equal.
-    """
-    told = torch.from_numpy(world.encode(beginning)).repeat(count, 1).to(device_of(model))
-    generator = torch.Generator().manual_seed(seed)
-    return model.generate(told, length - told.shape[1], do_sample=True, generator=generator, eos_token_id=None).cpu()
+    """Stories drawn word by word, ids `[count, length]` with their beginning."""
+    told = torch.from_numpy(world.encode(beginning)).repeat(count, 1)
+    return drawn(model, told, length - told.shape[1], seed, eos_token_id=None)
 
 
 def first_impossible(story: Iterable[int]) -> int | None:

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from minimind_edu.device import device_of
 from minimind_edu.model.model import MiniMindForCausalLM
+from minimind_edu.trained.drawing import drawn
 from minimind_edu.trained.verse import rhymes
 from minimind_edu.trained.verse.corpus import BOS, COMMA, FORMS, STOP, Corpus, characters, decode, ids_of, line_end
 from minimind_edu.validation import checked_before
@@ -26,12 +27,9 @@ DRAWS = 4_000  # of two poems, for what chance gives
 @torch.no_grad()
 def write(model: MiniMindForCausalLM, count: int, seed: int, temperature: float = 0.8, top_p: float = 0.9) -> list[str]:
     """Poems that a model writes from nothing."""
-    device = device_of(model)
-    generator = torch.Generator(device).manual_seed(seed)
-    start = torch.full((count, 1), BOS, device=device)
     with checked_before():
-        ids = model.generate(start, LONGEST, do_sample=True, temperature=temperature, top_p=top_p, generator=generator)
-    return [decode(row) for row in ids.cpu()]
+        ids = drawn(model, torch.full((count, 1), BOS), LONGEST, seed, temperature=temperature, top_p=top_p)
+    return [decode(row) for row in ids]
 
 
 def lines_of(poem: str) -> list[str]:

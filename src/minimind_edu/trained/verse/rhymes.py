@@ -45,6 +45,11 @@ def level_groups() -> tuple[str, ...]:
     return tuple(name for name in _told()["groups"] if LEVEL in name)
 
 
+def members(name: str) -> str:
+    """The characters of a group, of the vocabulary."""
+    return _told()["groups"][name]
+
+
 def _membership(listed: list[str]) -> Tensor:
     """Which character is in which list, [V, lists] of float32."""
     table = torch.zeros(len(characters()), len(listed))

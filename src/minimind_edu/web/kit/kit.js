@@ -1,16 +1,18 @@
 // What all figures share: elements, controls, words and numbers. Plain DOM, no network, nothing global.
 
+import { keepWords } from "./keep_words.js";
+
 /**
  * @typedef {{ get(name: string): any, set(name: string, value: any): void, save_changes(): void,
  *   send(content: any): void, on(event: string, callback: Function): void,
- *   off(event: string, callback: Function): void }} Model
+ *   off(event: string, callback: Function): void, address?: () => string | null }} Model
  * @typedef {Record<string, any>} Attributes
  * @typedef {{ value: any, label: string | number }} Option
  * @typedef {{ label: string, min: number, max: number, step?: number, value?: number, tone?: string, sym?: string,
  *   format?: (x: number) => string | number, onInput?: (x: number) => void }} SliderOptions
  * @typedef {{ stage: any, control?: any, numbers?: any, more?: any[] }} Stage
  * @typedef {{ model: Model, traits: string[], draw: (...widths: number[]) => void, boxes?: Element[],
- *   parts?: { release?: () => void }[] }} Mounting
+ *   parts?: { release?: () => void }[], address?: (() => string | null) | null, isKept?: boolean }} Mounting
  */
 
 const SVG_NAMESPACE = "http://www.w3.org/2000/svg";
@@ -279,34 +281,92 @@ export function observeTraits(model, names, cb) {
   return () => names.forEach((name) => model.off(`change:${name}`, cb));
 }
 
-const livings = new WeakMap(); // model -> what loadLiving has promised it
+const answers = new WeakMap(); // model -> name of what was asked for -> the promise of it
 
-// A kernel sends the code of the living model along; it runs as a figure's own module does, from the URL of a blob.
-async function openedLiving({ code, payload }) {
+// A kernel sends code along; it runs as a figure's own module does, from the URL of a blob.
+async function runCode({ code, payload }) {
   const url = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
-  const opening = await import(url);
+  const module = await import(url);
   URL.revokeObjectURL(url);
-  return opening.default(payload);
+  return typeof module.default === "function" ? module.default(payload) : module.default;
 }
 
-// The living model, when it has arrived, as living.js opens it: { model, tensors, world, tables, heads, … }. The kernel
-// sends it; where there is none, the page fetches it. Nothing travels before the first figure asks.
-/** @type {(model: Model) => Promise<any>} */
-export function loadLiving(model) {
-  if (!livings.has(model)) {
+// What travels only when it is asked for: the kernel sends it; where there is none, the page fetches it.
+function askFor(model, name) {
+  const promised = answers.get(model) ?? new Map();
+  answers.set(model, promised);
+  if (!promised.has(name)) {
     const arrived = new Promise((resolve, reject) => {
       const hear = ({ asked, value, error }) => {
-        if (asked !== "living") return;
+        if (asked !== name) return;
         model.off("msg:custom", hear);
         if (error) reject(new Error(error));
-        else resolve(value.code ? openedLiving(value) : value);
+        else resolve(value.code ? runCode(value) : value);
       };
       model.on("msg:custom", hear);
-      model.send({ ask: "living" });
+      model.send({ ask: name });
     });
-    livings.set(model, arrived);
+    promised.set(name, arrived);
   }
-  return livings.get(model);
+  return promised.get(name);
+}
+
+// The living model, when it has arrived, as living.js opens it: { model, tensors, world, tables, heads, … }.
+/** @type {(model: Model) => Promise<any>} */
+export function loadLiving(model) {
+  return askFor(model, "living");
+}
+
+const PATIENCE = 8000; // milliseconds: a notebook whose kernel has gone never answers
+
+// What a reader takes along, on the lower edge of a figure: its picture as it is now, and the address that leads to it
+// in this state, where there is one. It lies on the edge, so that it takes no room.
+/** @type {(model: Model, root: Element, address?: (() => string | null) | null) => any} */
+function createKeeper(model, root, address) {
+  const words = wordsOf(keepWords);
+  // a reader's own story is no part of a figure's state
+  const here = () => (root.dataset.story === "true" ? null : address?.());
+
+  async function saved(kind) {
+    const late = new Promise((_, reject) => setTimeout(reject, PATIENCE));
+    const keep = await Promise.race([askFor(model, "keep"), late]);
+    const name = root.closest("[data-figure]")?.dataset.figure ?? "figure";
+    await keep.save(root, kind, `minimind-${name.replaceAll("_", "-")}`, here() ?? "");
+    return words.saved;
+  }
+
+  async function linked() {
+    const link = here();
+    if (!link) throw new Error("a story has no address");
+    history.replaceState(null, "", link);
+    const isCopied = await navigator.clipboard?.writeText(link).then(Boolean.bind(null, true), () => false);
+    return isCopied ? words.copied : words.inBar;
+  }
+
+  const offer = (label, act) => {
+    const pressed = h("button", { type: "button", "aria-live": "polite" }, label);
+    pressed.addEventListener("click", async () => {
+      setText(pressed, words.wait);
+      setText(pressed, await act().catch(() => words.failed));
+      setTimeout(() => setText(pressed, label), 2000);
+    });
+    return pressed;
+  };
+  const offers = [
+    offer("SVG", () => saved("svg")),
+    offer("PNG", () => saved("png")),
+    here() && offer(words.link, linked),
+  ];
+  const summary = h("summary", { title: words.hint, "aria-label": words.hint }, words.keep);
+  const keeper = h("details", { class: "mm-keep" }, summary, h("div", {}, offers));
+  const close = (event) => {
+    if (event.type === "keydown" ? event.key !== "Escape" : keeper.contains(event.relatedTarget)) return;
+    keeper.open = false;
+    if (event.type === "keydown") summary.focus();
+  };
+  keeper.addEventListener("keydown", close);
+  keeper.addEventListener("focusout", close);
+  return keeper;
 }
 
 // Calls cb(width, height) now and whenever the element's size changes. Returns the clean-up.
@@ -353,14 +413,22 @@ function nudgeHandles(root) {
 }
 
 // Puts a figure on the page and keeps it drawn: as soon as every box has a width, and again whenever a width or one of
-// the traits changes. draw gets the widths; what of `parts` has something to release is released. Returns the clean-up.
-/** @type {(el: Element, root: Element, mounting: Mounting) => () => void} */
-export function mount(el, root, { model, traits, draw, boxes = [], parts = [] }) {
+// the traits changes. draw gets the widths; what of `parts` has something to release is released. address leads back to
+// the state that is shown, if it is another than the host's; a figure that is no picture has isKept: false. Returns the
+// clean-up.
+/** @type {(el: any, root: Element, mounting: Mounting) => () => void} */
+export function mount(
+  el,
+  root,
+  { model, traits, draw, boxes = [], parts = [], address = model.address, isKept = true },
+) {
   const widths = boxes.map(() => 0);
   const redraw = () => widths.every(Boolean) && draw(...widths);
   const unlisten = observeTraits(model, traits, redraw);
   redraw();
-  el.append(root);
+  const keeper = isKept ? createKeeper(model, root, address) : null;
+  el.classList.add("mm-kept");
+  el.append(root, ...(keeper ? [keeper] : []));
   const unobserveSight = nudgeHandles(root);
   const unobserve = boxes.map((box, i) =>
     observeSize(box, (width) => {
@@ -373,5 +441,6 @@ export function mount(el, root, { model, traits, draw, boxes = [], parts = [] })
     [...unobserve, unobserveSight, unlisten].forEach((stop) => stop());
     parts.forEach((part) => part?.release?.());
     root.remove();
+    keeper?.remove();
   };
 }

@@ -62,6 +62,7 @@ const byLogit = (logits) => [...logits.keys()].sort((a, b) => logits[b] - logits
 
 /** Keep the k largest, and those equal to the last one; 0 keeps all. @type {Step} */
 function keepTopK(logits, { topK }) {
+  if (!topK) return logits; // sorting thousands takes longer than all else
   const least = logits[byLogit(logits)[Math.min(topK || Infinity, logits.length) - 1]];
   return logits.map((logit) => (logit < least ? -Infinity : logit));
 }
@@ -108,7 +109,8 @@ export function drawnFrom(logits, settings = {}) {
 /** One token from these probabilities; random() is in [0, 1). */
 /** @type {(probabilities: Float32Array, random: () => number) => number} */
 export function drawOne(probabilities, random) {
-  const order = byLogit(probabilities);
+  const drawable = [...probabilities.keys()].filter((id) => probabilities[id] > 0);
+  const order = drawable.sort((a, b) => probabilities[b] - probabilities[a]);
   let rest = random();
   return order.find((id) => (rest -= probabilities[id]) < 0) ?? order[0];
 }

@@ -187,5 +187,6 @@ export function coverable(model) {
     save_changes: () => model.save_changes(),
     send: (content) => model.send(content),
     cover: (values) => (covered = values),
+    address: model.address,
   };
 }

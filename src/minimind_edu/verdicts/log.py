@@ -1,0 +1,162 @@
+"""Training logs as MiniMind writes and has written them, and plain lines of steps and losses.
+
+    until 2025-12-31    Epoch:[1/1](100/44160) loss:6.441 lr:0.000550000000 epoch_Time:200.0min:
+    since 2026-01-01    Epoch:[1/2](100/39695), loss: 6.4413, logits_loss: ..., aux_loss: ..., lr: ..., epoch_time: ...
+    plain               100 6.441, or 100,6.441, or step 100 ... loss 6.441
+
+MiniMind: `Logger(f'Epoch:...')` in the trainers; the second form is that of commit 9d89857 and after.
+"""
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from minimind_edu.weights.files import reading
+
+STAGES = ("pretrain", "sft", "lora", "dpo", "distill")
+_NUMBER = r"[-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?|\.\d+|nan|inf(?:inity)?)"
+_PLACE = re.compile(r"Epoch:?\s*\[(\d+)/\d+\]\s*\((\d+)/(\d+)\)", re.IGNORECASE)
+_FIELD = re.compile(rf"(\w[\w ]*?)\s*[:=]\s*({_NUMBER})(?![\w.])", re.IGNORECASE)
+_RESUMED = re.compile(r"跳过前\s*(\d+)\s*个\s*step|skip (\d+) steps|resum\w* (?:\w+ )*?step\D{0,3}(\d+)", re.IGNORECASE)
+_TWO_NUMBERS = re.compile(rf"\s*(\d+)\s*[,;\t ]\s*({_NUMBER})(?:[\s,;].*)?", re.IGNORECASE)
+_IN_WORDS = re.compile(
+    rf"\b(?:step|iter|iteration|batch)\b\s*[:=]?\s*(\d+)\b.*?\bloss\b\s*[:=]?\s*({_NUMBER})", re.IGNORECASE
+)
+_RATE = re.compile(rf"\b(?:lr|learning[ _]rate)\b\s*[:=]?\s*({_NUMBER})", re.IGNORECASE)
+_REWARDS = re.compile(r"\b(?:Reward|Actor Loss|Critic Loss)\s*:", re.IGNORECASE)
+_OTHERS = {  # logs that tell no step, and whose they are
+    r"['\"]loss['\"]\s*:.*['\"]epoch['\"]\s*:": "it is of transformers' Trainer, whose lines tell an epoch and no step",
+    r"^wandb:": "it is what wandb says of a run; its page exports step and loss as CSV",
+}
+_MOST = 2**28  # bytes of a log
+_LONGEST = 4096  # letters of a line that may be a step
+
+
+@dataclass(frozen=True)
+class Point:
+    """One line of a log."""
+
+    step: int  # counted over all epochs
+    loss: float  # of the language model alone where a log tells it apart
+    rate: float | None = None
+    aux: float | None = None  # of a mixture's router
+
+
+@dataclass(frozen=True)
+class Log:
+    """What a log says."""
+
+    points: tuple[Point, ...]
+    form: str  # in words
+    stage: str | None  # one of STAGES, where the log or its name tells
+    resumes: tuple[int, ...] = ()  # before which point (its index) training was resumed
+    iterations: int | None = None  # steps of an epoch
+    others: int = 0  # lines that tell no step
+    epochs: tuple[int, ...] = field(default=())
+
+
+def read_log(path: Path) -> Log:
+    """The steps of a log, in the order in which they stand.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: if it holds no step that is known, or is the log of a training by rewards; the message says what
+            the lines look like that are read.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no log {path}")
+    with reading(path):
+        if path.stat().st_size > _MOST:
+            raise ValueError(f"it is longer than {_MOST:,} bytes; give its part")
+        raw = path.read_bytes()
+        # what tee writes on Windows is UTF-16; what a progress bar rewrote ends in a carriage return
+        text = raw.decode("utf-16" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig", errors="replace")
+    found = _of_minimind(text, path) or _plain(text)
+    if found is None:
+        others = [name for pattern, name in _OTHERS.items() if re.search(pattern, text)]
+        raise ValueError(
+            f"{path} holds no step of training that is known here{f' ({others[0]})' if others else ''}: lines look "
+            f"like 'Epoch:[1/2](100/39695), loss: 6.44, ...', '100 6.44' or 'step 100 loss 6.44', and its first is "
+            f"{_first(text)!r}"
+        )
+    stage = found.stage or _stage_in(path.name)
+    return Log(found.points, found.form, stage, found.resumes, found.iterations, found.others, found.epochs)
+
+
+def _of_minimind(text: str, path: Path) -> Log | None:
+    points: list[Point] = []
+    resumes, epochs, others, stage, first, iterations, newer = [], [], 0, None, None, None, False
+    rewards = 0
+    for line in _lines(text):
+        place = _PLACE.search(line)
+        if place is None:
+            resumes += [len(points)] if _RESUMED.search(line) and points else []
+            rewards += bool(_REWARDS.search(line))
+            others += bool(line.strip())
+            continue
+        fields = {name.strip().lower(): float(number) for name, number in _FIELD.findall(line[place.end() :])}
+        if "loss" not in fields or "reward" in fields:
+            rewards += bool(_REWARDS.search(line))
+            others += 1
+            continue
+        epoch, within, iterations = (int(number) for number in place.groups())
+        first = epoch if first is None else first
+        newer = newer or ", loss" in line
+        stage = stage or ("dpo" if "dpo_loss" in fields else "distill" if "distill" in fields else None)
+        loss = fields.get("dpo_loss", fields.get("logits_loss", fields.get("ce", fields["loss"])))
+        point = Point((epoch - first) * iterations + within, loss, _rate(fields), fields.get("aux_loss"))
+        if points and point.step <= points[-1].step and len(points) not in resumes:
+            resumes.append(len(points))
+        points.append(point)
+        epochs += [point.step - within] if epoch not in (None, first) and within <= iterations else []
+    if not points and rewards:
+        raise ValueError(
+            f"{path} is the log of a training by rewards (PPO, GRPO, agents): its loss says nothing about learning, so "
+            "it is not judged here; look at Reward and KL_ref, whether the first rises while the second stays small"
+        )
+    if not points:
+        return None
+    form = "as MiniMind of 2026 writes them" if newer else "as MiniMind of 2024 and 2025 wrote them"
+    return Log(tuple(points), form, stage, tuple(resumes), iterations, others, tuple(dict.fromkeys(epochs)))
+
+
+def _rate(fields: dict[str, float]) -> float | None:
+    return fields.get("lr", fields.get("learning_rate"))
+
+
+def _plain(text: str) -> Log | None:
+    points: list[Point] = []
+    resumes, others = [], 0
+    for line in _lines(text):
+        found = _IN_WORDS.search(line) or _TWO_NUMBERS.fullmatch(line)
+        if found is None:
+            resumes += [len(points)] if _RESUMED.search(line) and points else []
+            others += bool(line.strip())
+            continue
+        rate = _RATE.search(line)
+        point = Point(int(found[1]), float(found[2]), float(rate[1]) if rate else None)
+        if points and point.step <= points[-1].step and len(points) not in resumes:
+            resumes.append(len(points))
+        points.append(point)
+    return Log(tuple(points), "plain steps and losses", None, tuple(resumes), None, others) if points else None
+
+
+def _lines(text: str) -> Iterator[str]:
+    return (line[:_LONGEST] for line in re.split(r"[\r\n]+", text))
+
+
+def _first(text: str) -> str:
+    return next((line.strip()[:60] for line in _lines(text) if line.strip()), "")
+
+
+def _stage_in(name: str) -> str | None:
+    """The kind of training that a file's name tells, as `full_sft_512.log` does."""
+    found = [stage for stage in STAGES if re.search(rf"(?<![a-z]){stage}", name.lower())]
+    return found[0] if len(found) == 1 else None
+
+
+def finite(points: tuple[Point, ...]) -> list[Point]:
+    """The points whose loss is a number."""
+    return [point for point in points if math.isfinite(point.loss)]

@@ -1,0 +1,33 @@
+"""Which tokens of a chat count for the loss: those of its answers, and the token that ends each.
+
+MiniMind finds an answer by what stands before it, `<|im_start|>assistant` and a line break, and by what ends it,
+`<|im_end|>` and a line break, which counts, too. An answer that is cut counts as far as it goes.
+MiniMind: `dataset/lm_dataset.py`, SFTDataset.generate_labels, as of commit d65ef2c.
+"""
+
+from collections.abc import Sequence
+
+
+def answer_mask(ids: Sequence[int], opening: Sequence[int], closing: Sequence[int]) -> list[bool]:
+    """For each token, whether it counts.
+
+    Args:
+        ids: of a whole chat, cut to the greatest length.
+        opening, closing: the tokens before an answer, and those that end it.
+    """
+    mask, at = [False] * len(ids), 0
+    opening, closing, ids = list(opening), list(closing), list(ids)
+    while at < len(ids):
+        if ids[at : at + len(opening)] != opening:
+            at += 1
+            continue
+        begin = at + len(opening)
+        end = next((place for place in range(begin, len(ids)) if ids[place : place + len(closing)] == closing), None)
+        at = len(ids) if end is None else end + len(closing)
+        mask[begin:at] = [True] * (at - begin)
+    return mask
+
+
+def counted(mask: Sequence[bool]) -> int:
+    """How many predictions count: nothing predicts the first token."""
+    return sum(mask[1:])

@@ -1,0 +1,197 @@
+"""Whether two files are one model, and the first block where they part.
+
+Tensors are compared first, as they are stored: equal, equal after rounding to the coarser of two precisions, near, or
+other. Then both models read the same tokens, and every block's output is compared.
+"""
+
+import re
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from minimind_edu.model.model import MiniMindForCausalLM
+from minimind_edu.verdicts import lora
+from minimind_edu.verdicts.model_file import probe
+from minimind_edu.verdicts.opened import Opened, settings_that_differ
+from minimind_edu.verdicts.verdict import Verdict
+from minimind_edu.weights.older import in_halves
+
+_SIZES = ("vocab_size", "hidden_size", "num_hidden_layers", "use_qk_norm", "use_moe")
+_PARTED = 1e-3  # relative difference of what two blocks write; float32 sums in another order stay far below
+_EXPLAINED = {8: 0.02, 6: 0.04, 5: 0.06, 4: 0.12, 3: 0.25, 2: 0.4}  # bits -> relative error that rounding explains
+_BLURRED = 0.2  # of it, where logits tell nothing any more
+
+
+def compare(a: Opened, b: Opened, adapter: Mapping[str, Tensor] | None = None) -> list[Verdict]:
+    """Every verdict on two files; `adapter`: what lies between `b`, the base, and `a`, which is said to be merged."""
+    if different := sizes(a.whole, b.whole):
+        return [different]
+    first, second = a.whole.state_dict(), b.whole.state_dict()
+    if adapter is not None:
+        return [lora.merged(second, first, adapter)]
+    stored = weights(a, b)
+    return [settings(a.whole, b.whole), stored, logits(a, b, rounded_alike=stored.grade == "fine")]
+
+
+def sizes(a: MiniMindForCausalLM, b: MiniMindForCausalLM) -> Verdict | None:
+    """Whether the two can be one model at all."""
+    experts = ("num_experts", "num_shared_experts", "moe_intermediate_size")
+    names = (*_SIZES, *(experts if a.config.use_moe else ("intermediate_size",)))
+    pairs = {name: (getattr(a.config, name), getattr(b.config, name)) for name in names}
+    other = [f"{name} {one} ≠ {two}" for name, (one, two) in pairs.items() if one != two]
+    return Verdict("sizes", "wrong", f"two models of different sizes: {'; '.join(other)}") if other else None
+
+
+def settings(a: MiniMindForCausalLM, b: MiniMindForCausalLM) -> Verdict:
+    """Whether both read their tensors in the same way."""
+    different = settings_that_differ(a.config, b.config)
+    scaled = [c.rope_scaling if c.rope_scaling and c.rope_scaling.starts_at(c.max_position_embeddings) else None
+              for c in (a.config, b.config)]  # fmt: skip
+    if (scaled[0] is None) != (scaled[1] is None):
+        different["rope_scaling"] = (scaled[0], scaled[1])
+    if different:
+        told = "; ".join(f"{name} {one} ≠ {two}" for name, (one, two) in different.items())
+        return Verdict(
+            "settings", "wrong", f"the same tensors would be read in two ways: {told}",
+            "one of the two config files is wrong, or a value was assumed: check each file by itself",
+        )  # fmt: skip
+    return Verdict("settings", "fine", "both are read in the same way")
+
+
+def weights(a: Opened, b: Opened) -> Verdict:
+    """Which tensors differ, and in what manner."""
+    first, second = a.whole.state_dict(), b.whole.state_dict()
+    halves = [dtype for dtype in (_dtype(a), _dtype(b)) if dtype != torch.float32]
+    others: dict[str, float] = {}
+    rounded = False
+    for name, one in first.items():
+        two = second[name]
+        if torch.equal(one, two):
+            continue
+        if any(torch.equal(one.to(dtype), two.to(dtype)) for dtype in halves):
+            rounded = True
+        else:
+            others[name] = float((one - two).norm() / one.norm().clamp_min(1e-30))
+    count = len(first)
+    if not others:
+        how = f"once both are {_short(halves)}" if rounded else "bit for bit"
+        return Verdict("weights", "fine", f"all {count} tensors are equal {how}")
+    worst = max(others.values())
+    if worst <= explained(a, b):
+        kinds = ", ".join(dict.fromkeys(kind for kind in (*a.kinds, *b.kinds) if kind != "F32"))
+        told = f"{len(others)} of {count} tensors differ, by {worst:.2%} at most, as rounding to {kinds} explains"
+        return Verdict("weights", "fine", told)
+    if turned := _turned(first, second, others, a.whole.config.head_dim):
+        return Verdict(
+            "weights",
+            "wrong",
+            f"in {turned} of {len(others)} tensors that differ, of q_proj and k_proj, the rows are in another order: "
+            "RoPE's pairs are neighbors in one file and halves in the other",
+            "the conversion has changed names, but not the order of rows (MiniMind turned neighbors before 2025-04-26)",
+        )
+    ranks = [
+        rank for name in others if first[name].dim() == 2
+        and (rank := lora.rank_of_difference(first[name], second[name])) is not None
+    ]  # fmt: skip
+    if ranks and len(ranks) == len(others):
+        return Verdict(
+            "weights",
+            "look",
+            f"{len(others)} of {count} tensors differ, each by a matrix of rank {min(ranks)} to {max(ranks)}: as by a "
+            "merged LoRA",
+            "--lora FILE tells whether it was merged once",
+        )
+    first_other = min(others, key=_order)
+    return Verdict(
+        "weights",
+        "wrong",
+        f"{len(others)} of {count} tensors differ, by {worst:.1%} at most; the first is {first_other}",
+        "two models: one was trained further, or a tensor was lost on the way",
+    )
+
+
+def explained(a: Opened, b: Opened) -> float:
+    """The largest relative difference of a tensor that the rounding of two files explains."""
+    kinds = (*a.kinds, *b.kinds)
+    bits = [int(found[1]) for kind in kinds if (found := re.search(r"(?:Q|int)(\d)", kind))]
+    return _EXPLAINED.get(min(bits), max(_EXPLAINED.values())) if bits else 0.0
+
+
+def _dtype(opened: Opened) -> torch.dtype:
+    """The coarsest in which its matrices are stored."""
+    kinds = {tensor.dtype for tensor in opened.tensors.values() if tensor.dim() == 2}
+    kinds |= {{"F16": torch.float16, "BF16": torch.bfloat16}.get(kind, torch.float32) for kind in opened.kinds}
+    return next((dtype for dtype in (torch.bfloat16, torch.float16) if dtype in kinds), torch.float32)
+
+
+def _short(dtypes: list[torch.dtype]) -> str:
+    return " or ".join(dict.fromkeys(f"{dtype}".removeprefix("torch.") for dtype in dtypes))
+
+
+def _order(name: str) -> tuple[int, str]:
+    """Tensors in the order in which a text passes them."""
+    if found := re.search(r"layers\.(\d+)\.", name):
+        return int(found[1]) + 1, name
+    return (0 if "embed" in name else 10**6), name
+
+
+def _turned(
+    first: Mapping[str, Tensor], second: Mapping[str, Tensor], others: Mapping[str, float], head_dim: int
+) -> int:
+    """How many of the tensors that differ are the same rows in RoPE's other order."""
+
+    def near(one: Tensor, two: Tensor) -> bool:
+        return bool((one - two).norm() < 0.01 * one.norm())
+
+    names = [name for name in others if re.search(r"[qk]_proj", name)]
+    return sum(
+        near(in_halves(first[name], head_dim), second[name]) or near(in_halves(second[name], head_dim), first[name])
+        for name in names
+    )
+
+
+def passed(model: MiniMindForCausalLM, ids: Tensor) -> list[Tensor]:
+    """What a text is on its way: the embedding, then after every block, and the logits at last."""
+    kept: list[Tensor] = []
+    hooks = [model.model.embed_tokens.register_forward_hook(lambda _m, _i, out: kept.append(out.detach()))]
+    for layer in model.model.layers:
+        hooks.append(layer.register_forward_hook(lambda _m, _i, out: kept.append(out[0].detach())))
+    try:
+        with torch.no_grad():
+            last = model(ids).logits
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return [*kept, last]
+
+
+def logits(a: Opened, b: Opened, rounded_alike: bool = False) -> Verdict:
+    """How far their logits are apart, and the first block where they part.
+
+    `rounded_alike`: their tensors differ by no more than rounding, so that much of a difference is none.
+    """
+    one, two = a.whole, b.whole
+    ids = probe(one.config.vocab_size, min(one.config.max_position_embeddings, two.config.max_position_embeddings))
+    ways = [passed(model, ids) for model in (one, two)]
+    apart = [float((x - y).norm() / x.norm().clamp_min(1e-30)) for x, y in zip(*ways, strict=True)]
+    ours, theirs = (way[-1] for way in ways)
+    agree = float((ours.argmax(-1) == theirs.argmax(-1)).double().mean())
+    told = f"they differ by at most {float((ours - theirs).abs().max()):.2g} of {float(ours.abs().max()):.1f}; the "
+    told += f"likeliest next token is the same at {agree:.0%} of {ids.shape[1]} places"
+    if rounded_alike and explained(a, b) > _BLURRED:
+        return Verdict("logits", "open", f"{told}; so few bits blur more than a fault would show")
+    bound = max(_PARTED, 3 * explained(a, b), _rounding(a, b)) if rounded_alike else _PARTED
+    where = next((at for at, far in enumerate(apart) if not far <= bound), None)
+    if where is None:
+        return Verdict("logits", "fine", f"one model: {told}")
+    last = len(apart) - 1
+    place = {0: "in the embedding", last: "in the output layer"}.get(where, f"in block {where}")
+    told = f"not one model: {told}; they part {place}, by {apart[where]:.2g} of what passes there"
+    return Verdict("logits", "wrong", told, "look at the tensors there first")
+
+
+def _rounding(a: Opened, b: Opened) -> float:
+    """What half precision may change by the last block."""
+    kinds = {_dtype(a), _dtype(b)}
+    return 0.1 if torch.bfloat16 in kinds else 0.02 if torch.float16 in kinds else 0.0

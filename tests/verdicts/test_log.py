@@ -1,0 +1,118 @@
+"""verdicts.log: the logs of MiniMind's trainers of every age, plain ones, and those that are refused by name."""
+
+import math
+
+import pytest
+from situations import line
+
+from minimind_edu.verdicts.log import read_log
+
+
+def written(tmp_path, text, name="train.log", encoding="utf-8"):
+    path = tmp_path / name
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+OLDEST = "Epoch:[0/19](100/24681) loss:5.251 lr:0.00020000 epoch_Time:98.0min:"
+
+
+@pytest.mark.parametrize(
+    "text, form, step, loss, rate",
+    [
+        (OLDEST, "as MiniMind of 2024 and 2025 wrote them", 100, 5.251, 2e-4),
+        (line(100, 6.4413), "as MiniMind of 2024 and 2025 wrote them", 100, 6.4413, 5e-4),
+        (line(100, 6.4413, "2026"), "as MiniMind of 2026 writes them", 100, 6.4413, 5e-4),
+        (f"[rank0]: {OLDEST}", "as MiniMind of 2024 and 2025 wrote them", 100, 5.251, 2e-4),
+        ("100 6.44", "plain steps and losses", 100, 6.44, None),
+        ("step,loss\n100,6.44", "plain steps and losses", 100, 6.44, None),
+        ("step 100: train loss 6.44, lr 3e-4", "plain steps and losses", 100, 6.44, 3e-4),
+        ("iter 100: loss 6.44, time 12ms", "plain steps and losses", 100, 6.44, None),
+    ],
+)
+def test_each_form_gives_its_step_its_loss_and_its_rate(tmp_path, text, form, step, loss, rate):
+    found = read_log(written(tmp_path, text))
+    assert found.form == form
+    [point] = found.points
+    assert (point.step, point.loss, point.rate) == (step, loss, rate)
+
+
+def test_the_loss_of_the_language_model_is_read_where_a_mixture_adds_its_own(tmp_path):
+    text = "Epoch:[1/2](100/900), loss: 3.5000, logits_loss: 3.1000, aux_loss: 0.4000, lr: 0.0005, epoch_time: 1.0min"
+    [point] = read_log(written(tmp_path, text)).points
+    assert (point.loss, point.aux) == (3.1, 0.4)
+
+
+@pytest.mark.parametrize(
+    "text, stage, loss",
+    [
+        (
+            "Epoch:[1/1](100/900), loss: 0.7000, dpo_loss: 0.6931, aux_loss: 0.0069, learning_rate: 0.00000004",
+            "dpo",
+            0.6931,
+        ),
+        (
+            "Epoch:[1/1](100/900), loss: 2.0, ce: 3.0, aux_loss: 0.0, distill: 1.0, learning_rate: 0.000005",
+            "distill",
+            3.0,
+        ),
+    ],
+)
+def test_some_lines_tell_what_is_trained(tmp_path, text, stage, loss):
+    found = read_log(written(tmp_path, text))
+    assert (found.stage, found.points[0].loss) == (stage, loss)
+
+
+def test_steps_are_counted_over_epochs(tmp_path):
+    text = "\n".join(line(step, 3.0, iterations=500, epochs=3) for step in (0, 499, 500, 1400))
+    assert [point.step for point in read_log(written(tmp_path, text)).points] == [0, 499, 500, 1400]
+    from_zero = OLDEST + "\n" + OLDEST.replace("[0/", "[1/")
+    assert [point.step for point in read_log(written(tmp_path, from_zero)).points] == [100, 24781]
+
+
+def test_a_resume_is_told_by_its_line_or_by_steps_that_come_again(tmp_path):
+    told = [line(100, 2.0), "Epoch [1/1]: 跳过前150个step，从step 151开始", line(200, 2.0)]
+    assert read_log(written(tmp_path, "\n".join(told))).resumes == (1,)
+    again = [line(100, 2.0), line(200, 2.0), line(200, 2.0), line(300, 2.0)]
+    assert read_log(written(tmp_path, "\n".join(again))).resumes == (2,)
+    assert read_log(written(tmp_path, "100 2.0\n200 2.0\nresuming from step 100\n150 2.0")).resumes == (2,)
+    assert read_log(written(tmp_path, "\n".join(again[:2]))).resumes == ()
+
+
+@pytest.mark.parametrize("word", ["nan", "NaN", "inf", "-inf"])
+def test_a_loss_that_is_no_number_is_kept(tmp_path, word):
+    text = f"{OLDEST}\n{OLDEST.replace('(100', '(200').replace('5.251', word)}"
+    assert not math.isfinite(read_log(written(tmp_path, text)).points[1].loss)
+    assert not math.isfinite(read_log(written(tmp_path, f"100 5.2\n200 {word}")).points[1].loss)
+
+
+def test_other_lines_are_counted_and_strange_encodings_are_read(tmp_path):
+    text = f"Model Params: 25.83M\r\n{OLDEST}\r\nTraceback (most recent call last):\r\n"
+    found = read_log(written(tmp_path, text))
+    assert (len(found.points), found.others) == (1, 2)
+    assert len(read_log(written(tmp_path, "\ufeff" + text, encoding="utf-16-le")).points) == 1
+    assert len(read_log(written(tmp_path, text.replace("\r\n", "\r"))).points) == 1
+
+
+@pytest.mark.parametrize(
+    "text, reason",
+    [
+        ("", "holds no step of training that is known here"),
+        ("hello", "its first is 'hello'"),
+        ("{'loss': 0.6931, 'learning_rate': 5e-07, 'epoch': 0.59}", "it is of transformers' Trainer"),
+        (
+            "Epoch:[1/1](3/90), Reward: 0.2, KL_ref: 0.1, Actor Loss: 0.3, Learning Rate: 0.0000003",
+            "training by rewards",
+        ),
+        ("Epoch: 1, Step: 3/90, Actor Loss: 0.3, Reward: 0.2", "training by rewards"),
+    ],
+)
+def test_what_tells_no_loss_is_refused_by_name(tmp_path, text, reason):
+    with pytest.raises(ValueError, match="train.log") as refused:
+        read_log(written(tmp_path, text))
+    assert reason in str(refused.value) and "\n" not in str(refused.value)
+
+
+def test_a_log_must_be_there(tmp_path):
+    with pytest.raises(FileNotFoundError, match="there is no log"):
+        read_log(tmp_path / "none.log")
