@@ -1,11 +1,11 @@
-"""Exercises on poems: their line ends, and the exchange that proves a rhyme."""
+"""Exercises on poems: their line ends, the exchange that proves a rhyme, and edges of attention that are cut."""
 
 import torch
 from torch import Tensor
 
 from minimind_edu.checks.exercise import Case, Exercise, Mistake, numbers
 
-COMMA, STOP = 2, 3  # as in trained.verse.corpus, which notebooks without poems do not carry
+COMMA, STOP = 2, 3  # ids, as in trained.verse.corpus, which notebooks without poems do not carry
 
 
 def _lines(ids: Tensor) -> list[Tensor]:
@@ -90,6 +90,66 @@ check_exchange = Exercise(
         Mistake(
             lambda before, after, group: _times(before, after, group).log(),
             "this is a difference of logarithms: how many times as probable is asked for",
+        ),
+    ),
+)
+
+
+def _cut_edge(scores: Tensor, cut: Tensor) -> Tensor:
+    return scores.masked_fill(cut, -torch.inf).softmax(-1)
+
+
+_CUT = torch.tensor([False, True, False, False, True, False])
+
+check_cut_edge = Exercise(
+    "Does `attempt(scores, cut)`, `[S]` each, give the weights of a query without the edges that are cut?",
+    answer=_cut_edge,
+    cases=(
+        Case("six keys, two of them cut", (3 * numbers(6), _CUT)),
+        Case("all but one are cut: it gets everything", (3 * numbers(6), torch.arange(6) != 3)),
+        Case("nothing is cut", (3 * numbers(6), torch.zeros(6, dtype=torch.bool))),
+        Case("scores far below 0", (3 * numbers(6) - 50, _CUT)),
+    ),
+    mistakes=(
+        Mistake(
+            lambda scores, cut: scores.softmax(-1).masked_fill(cut, 0.0),
+            "the weights no longer sum to 1: cut before the softmax, so that the others share what is free",
+        ),
+        Mistake(
+            lambda scores, cut: scores.masked_fill(cut, 0.0).softmax(-1),
+            "a score of 0 is no weight of 0: the exponential of 0 is 1, minus infinity gives 0",
+        ),
+        Mistake(
+            lambda scores, cut: scores.masked_fill(~cut, -torch.inf).softmax(-1),
+            "the other way round: these keys are the ones that may not be read",
+        ),
+    ),
+)
+
+_LEVEL = torch.tensor([[1.0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 0], [0, 0, 0]])
+
+check_rhyming = Exercise(
+    "Does `attempt(a, b, level)` say whether two characters rhyme?",
+    answer=lambda a, b, level: a != b and bool((level[a] * level[b]).any()),
+    cases=(
+        Case("two of one group", (0, 1, _LEVEL)),
+        Case("two of different groups", (0, 2, _LEVEL)),
+        Case("one with two readings, and one of the second", (3, 2, _LEVEL)),
+        Case("a character and itself", (3, 3, _LEVEL)),
+        Case("two that are in no level group", (4, 5, _LEVEL)),
+    ),
+    mistakes=(
+        Mistake(
+            lambda a, b, level: bool((level[a] * level[b]).any()),
+            "a character does not rhyme with itself",
+        ),
+        Mistake(
+            lambda a, b, level: a != b and bool((level[a] == level[b]).all()),
+            "not all groups must agree: one in common is enough, and two without any have none in common",
+        ),
+        Mistake(
+            lambda a, b, level: a != b and bool((level[a] == level[b]).any()),
+            "that both are not in a group is nothing in common: multiply the rows",
         ),
     ),
 )
