@@ -22,12 +22,13 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 from tqdm import tqdm
 
 from minimind_edu.figures.memory_bars import STORED
 from minimind_edu.measure.memory import Memory, training_memory
 from minimind_edu.model.config import MiniMindConfig
+from minimind_edu.model.lora import add_lora
 from minimind_edu.model.loss import next_token_loss
 from minimind_edu.model.model import MiniMindForCausalLM
 
@@ -42,25 +43,9 @@ SETTINGS = [
 FIELDS = ("size", "batch", "length", "kind", "autocast", "weights", "kept", "peak")
 
 
-class Adapter(nn.Module):
-    """A frozen linear map, and the product of two thin matrices that learns to change it."""
-
-    def __init__(self, frozen: nn.Linear, rank: int):
-        super().__init__()
-        self.frozen = frozen.requires_grad_(False)
-        self.a = nn.Linear(frozen.in_features, rank, bias=False)
-        self.b = nn.Linear(rank, frozen.out_features, bias=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.frozen(x) + self.b(self.a(x))
-
-
 def with_adapters(model: MiniMindForCausalLM, rank: int) -> MiniMindForCausalLM:
     """The same model, frozen, with adapters on q_proj and o_proj: on the square matrices, as MiniMind has them."""
-    model.requires_grad_(False)
-    for layer in model.model.layers:
-        for name in ("q_proj", "o_proj"):
-            setattr(layer.self_attn, name, Adapter(getattr(layer.self_attn, name), rank))
+    add_lora(model, rank, ("q_proj", "o_proj"))
     return model
 
 
@@ -92,7 +77,7 @@ def measured(size: str, batch: int, length: int, kind: str, autocast: bool) -> d
     weights = torch.cuda.memory_allocated() - before
     reference = copy.deepcopy(model).requires_grad_(False) if kind == "dpo" else None
     if kind == "lora":
-        with_adapters(model, RANK).to(cuda)
+        with_adapters(model, RANK)
     optimizer = torch.optim.AdamW([one for one in model.parameters() if one.requires_grad])
     ids = torch.randint(MODELS[size].vocab_size, (batch, length), device=cuda)
     kept = 0
