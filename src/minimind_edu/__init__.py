@@ -40,6 +40,7 @@ The other rooms, which no part imports:
     figures/    the interactive figures, a folder each
     web/        what figures and pages stand on: the kit, the model in JavaScript, how both come to a page
     inside/     a reader's own model in a page: python -m minimind_edu open MODEL
+    verdicts/   what is right and wrong with a reader's own file, log and data: python -m minimind_edu check MODEL
 
 device, notebook, validation and words serve all of them: where to compute, progress, what is refused in which words,
 and in which language readers are spoken to.

@@ -566,7 +566,7 @@ def test_a_figure_is_as_it_was_left_and_can_be_handed_on_and_reset(browser, page
     page.goto(address)
     settle(page)
     assert figure.evaluate(shown) == left
-    figure.evaluate("one => one.querySelectorAll('details').forEach((fold) => (fold.open = true))")
+    figure.evaluate("one => one.querySelectorAll('.mm-more').forEach((fold) => (fold.open = true))")
     keep_link(figure)
     handed_on = page.evaluate("location.href")
     figure.get_by_role("button", name="Back to the start").click()

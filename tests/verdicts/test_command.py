@@ -42,7 +42,7 @@ def test_a_model_a_log_and_data_come_on_one_screen(folder, tmp_path, capsys):
     assert titles[:3] == ["mine", "pretrain.log", "sft.jsonl"] and titles[3].startswith("wrong 2, look here 2, fine ")
     text = " ".join(shown.split())
     assert "the model knows neither" in text and "as a blind guess among" in text and "ln 300" not in text
-    assert max(map(len, shown.splitlines())) <= 100
+    assert max(map(len, shown.splitlines())) <= 80
 
 
 def test_a_log_alone_needs_no_model_and_nothing_wrong_ends_with_0(tmp_path, capsys):

@@ -125,6 +125,7 @@ def test_a_press_hands_over_a_file(page):
     assert summary.get_attribute("aria-label") == "Keep this picture as it is now"
     summary.focus()
     page.keyboard.press("Enter")
+    keeper(page).get_by_role("button", name="PNG").wait_for()
     for kind in ("SVG", "PNG"):
         button = keeper(page).get_by_role("button", name=kind)
         page.keyboard.press("Tab")
@@ -164,6 +165,8 @@ def test_a_quiz_is_no_picture(page):
 
 def test_without_an_address_there_is_no_link(page):
     opened(page, example("memory_bars"))
+    keeper(page).locator("summary").click()
+    keeper(page).get_by_role("button", name="PNG").wait_for()
     assert keeper(page).locator("button").all_text_contents() == ["SVG", "PNG"]
 
 
@@ -172,7 +175,6 @@ def test_a_page_that_lacks_the_code_says_so(page):
     page.wait_for_selector(ALIVE)
     page.add_script_tag(content="delete minimindFigures.keep")
     keeper(page).locator("summary").click()
-    keeper(page).get_by_role("button", name="SVG").click()
     page.wait_for_function("() => document.querySelector('.mm-keep').textContent.includes('Not here')")
 
 
@@ -203,6 +205,8 @@ WITH_KERNEL = """async (answer) => {
     };
     const root = frame({ title: "A title & more", caption: "" }, { stage: h("p", {}, "words") });
     const unmount = mount(document.body, root, { model, traits: [], draw: () => {} });
+    document.querySelector(".mm-keep").open = true;
+    while (!document.querySelector(".mm-keep button")) await new Promise((done) => setTimeout(done));
     const buttons = [...document.querySelectorAll(".mm-keep button")];
     const labels = buttons.map((one) => one.textContent);
     const saved = new Promise((done) => {

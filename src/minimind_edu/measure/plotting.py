@@ -332,7 +332,8 @@ def plot_marked(
         height = float(np.interp(place, x, y)) if len(y) else 0.0
         color = PALETTE["bad"].either if is_fault else INK
         ax.plot([place], [height], "o", color=color, markersize=6, clip_on=False)
-        ax.annotate(str(number), (place, height), (7, 5), textcoords="offset points", color=color)
+        aside = (-13 if is_fault else 7, 5)  # what follows a fault is high or nothing
+        ax.annotate(str(number), (place, height), aside, textcoords="offset points", color=color)
     ax.set(xlabel=xlabel, ylabel=ylabel)
     ax.margins(x=0.02, y=0.08)
     ax.xaxis.set_major_formatter(_Thousands())

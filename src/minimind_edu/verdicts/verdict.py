@@ -20,8 +20,8 @@ GRADES: dict[Grade, str] = {  # in the order in which they are counted
     "fine": "fine",
     "open": "not known",
 }
-_WIDTH = 100  # Latin letters of a line
-_GRADE, _ABOUT = 11, 16  # of its first two columns
+_WIDTH = 80  # Latin letters of a line
+_GRADE, _ABOUT = 11, 14  # of its first two columns
 _CLOSING, _OPENING = frozenset("，。；：？！、”’）》"), frozenset("（“《")
 
 

@@ -4,7 +4,7 @@ export const memoryBarsWords = {
   en: {
     title: "Where does the memory go?",
     caption:
-      "Each part begins where the one above it ends; gradients come as activations go. Pre-training and SFT take the same.",
+      "Each part begins where the one above it ends; gradients come as activations go. Pre-training and SFT are alike.",
     more: "More: other models",
     most: (part, share) => `Most of it is ${part}: ${share}`,
     parts: {

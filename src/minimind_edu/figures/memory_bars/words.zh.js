@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 40800ea2.
+// The Chinese words of words.js as of 07dd1998.
 
 export const memoryBarsWords = {
   zh: {

@@ -1,5 +1,5 @@
-// A figure as a picture that stands alone: SVG with every style written out, and PNG drawn from it. Pages load this only
-// when a reader asks for it.
+// What a reader takes along of a figure: a picture that stands alone, SVG with every style written out and PNG drawn
+// from it, and its address. Pages load this only when a reader asks for it.
 //
 // Drawings that are SVG stay what they are. Words, boxes and bars that are HTML become SVG text and rectangles where
 // the browser has put them, so any program can open the file: a foreignObject, which html-to-image and its kin write,
@@ -94,6 +94,11 @@ function inlined(from, to, above) {
     for (const [key, value] of Object.entries(painted)) if (value !== null) to.setAttribute(key, value);
     now[`${name}-painted`] = true;
   }
+  if (from.localName === "text" && !from.children.length && from.textContent.trim()) {
+    // another font, where this one is missing, takes as much room
+    to.setAttribute("textLength", round(from.getComputedTextLength()));
+    to.setAttribute("lengthAdjust", "spacingAndGlyphs");
+  }
   if (from.localName === "stop") {
     const { hex, alpha } = colorOf(style.stopColor);
     to.setAttribute("stop-color", hex);
@@ -168,7 +173,7 @@ function inFont(style) {
 function wordsOn(node, style, at) {
   return linesOf(node).map(({ text, box, right }) => {
     const [x, y] = at(box.left, box.top + baselineIn(box.height, style));
-    const attrs = { ...inFont(style), x, y, textLength: round(right - box.left) };
+    const attrs = { ...inFont(style), x, y, textLength: round(right - box.left), lengthAdjust: "spacingAndGlyphs" };
     return part("text", attrs, text.replace(/\s+/g, " "));
   });
 }
@@ -388,4 +393,50 @@ async function save(root, kind, name, source) {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-export default { picture, pixelsOf, save };
+// The menu
+
+async function copied(link, words) {
+  history.replaceState(null, "", link);
+  const write = navigator.clipboard?.writeText(link) ?? Promise.reject();
+  return write.then(
+    () => words.copied,
+    () => words.inBar,
+  );
+}
+
+/** Fills the menu of a figure: its picture as it is now, and the address of this state, if there is one. */
+function offer(keeper, root, address, words) {
+  const [summary, menu] = keeper.children;
+  // a reader's own story is no part of a figure's state
+  const here = () => (root.dataset.story === "true" ? null : address?.());
+  const name = root.closest("[data-figure]")?.dataset.figure ?? "figure";
+
+  function button(label, act) {
+    const pressed = Object.assign(document.createElement("button"), { type: "button", textContent: label });
+    pressed.setAttribute("aria-live", "polite");
+    pressed.dataset.lmSuppressShortcuts = "true"; // JupyterLab takes Enter and Space as its own
+    pressed.addEventListener("click", async () => {
+      pressed.textContent = words.wait;
+      pressed.textContent = await act().catch(() => words.failed);
+      setTimeout(() => (pressed.textContent = label), 2000);
+    });
+    return pressed;
+  }
+  const file = (kind) => async () => {
+    await save(root, kind, `minimind-${name.replaceAll("_", "-")}`, here() ?? "");
+    return words.saved;
+  };
+  const offers = [button("SVG", file("svg")), button("PNG", file("png"))];
+  if (here()) offers.push(button(words.link, async () => copied(here(), words)));
+  menu.replaceChildren(...offers);
+  keeper.addEventListener("keydown", ({ key }) => {
+    if (key !== "Escape") return;
+    keeper.open = false;
+    summary.focus();
+  });
+  keeper.addEventListener("focusout", ({ relatedTarget }) => {
+    if (!keeper.contains(relatedTarget)) keeper.open = false;
+  });
+}
+
+export default { picture, pixelsOf, offer };

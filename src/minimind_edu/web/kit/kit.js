@@ -317,55 +317,21 @@ export function loadLiving(model) {
   return askFor(model, "living");
 }
 
-const PATIENCE = 8000; // milliseconds: a notebook whose kernel has gone never answers
-
-// What a reader takes along, on the lower edge of a figure: its picture as it is now, and the address that leads to it
-// in this state, where there is one. It lies on the edge, so that it takes no room.
+// What a reader takes along, on the lower edge of a figure, where it takes no room. keep.js knows how, and comes with
+// the first press; a notebook whose kernel has gone never sends it.
 /** @type {(model: Model, root: Element, address?: (() => string | null) | null) => any} */
 function createKeeper(model, root, address) {
   const words = wordsOf(keepWords);
-  // a reader's own story is no part of a figure's state
-  const here = () => (root.dataset.story === "true" ? null : address?.());
-
-  async function saved(kind) {
-    const late = new Promise((_, reject) => setTimeout(reject, PATIENCE));
-    const keep = await Promise.race([askFor(model, "keep"), late]);
-    const name = root.closest("[data-figure]")?.dataset.figure ?? "figure";
-    await keep.save(root, kind, `minimind-${name.replaceAll("_", "-")}`, here() ?? "");
-    return words.saved;
-  }
-
-  async function linked() {
-    const link = here();
-    if (!link) throw new Error("a story has no address");
-    history.replaceState(null, "", link);
-    const isCopied = await navigator.clipboard?.writeText(link).then(Boolean.bind(null, true), () => false);
-    return isCopied ? words.copied : words.inBar;
-  }
-
-  const offer = (label, act) => {
-    const pressed = h("button", { type: "button", "aria-live": "polite" }, label);
-    pressed.addEventListener("click", async () => {
-      setText(pressed, words.wait);
-      setText(pressed, await act().catch(() => words.failed));
-      setTimeout(() => setText(pressed, label), 2000);
-    });
-    return pressed;
-  };
-  const offers = [
-    offer("SVG", () => saved("svg")),
-    offer("PNG", () => saved("png")),
-    here() && offer(words.link, linked),
-  ];
+  const menu = h("div", {}, words.wait);
   const summary = h("summary", { title: words.hint, "aria-label": words.hint }, words.keep);
-  const keeper = h("details", { class: "mm-keep" }, summary, h("div", {}, offers));
-  const close = (event) => {
-    if (event.type === "keydown" ? event.key !== "Escape" : keeper.contains(event.relatedTarget)) return;
-    keeper.open = false;
-    if (event.type === "keydown") summary.focus();
+  const keeper = h("details", { class: "mm-keep" }, summary, menu);
+  const open = async () => {
+    const late = new Promise((_, reject) => setTimeout(reject, 8000));
+    const keep = await Promise.race([askFor(model, "keep"), late]).catch(() => null);
+    if (keep) keep.offer(keeper, root, address, words);
+    else menu.textContent = words.failed;
   };
-  keeper.addEventListener("keydown", close);
-  keeper.addEventListener("focusout", close);
+  keeper.addEventListener("toggle", open, { once: true });
   return keeper;
 }
 
