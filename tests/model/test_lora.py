@@ -131,3 +131,11 @@ def test_each_map_has_an_a_of_its_own(model):
     parameters = add_lora(model, 2, ["q_proj"])
     first, second = parameters[::2]
     assert first.shape == second.shape and not torch.equal(first, second)
+
+
+def test_a_merge_takes_the_scale_along():
+    lora = LoRALinear(nn.Linear(5, 7, bias=False).double(), 2, scale=0.25)
+    with torch.no_grad():
+        lora.B.copy_(tensor(7, 2))
+    x = tensor(4, 5)
+    torch.testing.assert_close(lora.merged()(x), lora(x))
