@@ -46,6 +46,7 @@ ASKED_FOR = {
     "minimind_edu/trained/living/divisors.json": re.compile(r"\bdivisors\b|\bFixedDivisors\b"),
     "minimind_edu/trained/ablations/tables.json": re.compile(r"\bTwoTables\b|\bablations(?:\.| import )tables\b"),
     "minimind_edu/trained/routing/walk.json": re.compile(r"\brouting\b|\bMixtureWalk\b"),
+    "minimind_edu/trained/tuning/runs.json": re.compile(r"\btuning\b|\bCountedTokens\b"),
 }
 _CHINESE = f"""
 os.environ["{LANGUAGE}"] = "zh"

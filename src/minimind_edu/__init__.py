@@ -14,6 +14,7 @@ model/    the parts, each standing only on those before it, and the chapter that
     loss              how surprised the model is by the token that follows                     13
     sampling, generation    from logits to a token, from tokens to a text                      12
     bpe               where tokens come from: pieces of text, learned by counting              01
+    chat, lora, dpo   which tokens of a chat count; thin matrices beside a frozen one; of two answers the better 17
     quantization      weights as whole numbers of few bits, and a scale that restores them     15
     broken_caches     reading with a cache, right or with one of four bugs that raise no error     07
     for_comparison    what MiniMind does not use: LayerNorm, other forms of RoPE, a cache that copies, no gate
@@ -33,6 +34,7 @@ The other rooms, which no part imports:
         sweeps        one training many times over, with one number changed                    13
         routing       where the tokens of a small mixture of experts go while it learns; what it has room for     09
         sharing       what query heads lose that share keys and values, on a task that needs four of them         06
+        tuning        chats about the small world, fine-tuned with every mask, with LoRA and with DPO         17
         verse         poems of Tang and Song, a character a token: form, tones, and how rhyme is learned
     checks/     the exercises, one file for each chapter
     figures/    the interactive figures, a folder each

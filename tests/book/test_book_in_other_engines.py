@@ -200,6 +200,36 @@ def test_a_slider_answers_to_mouse_and_keys(engine, address):
     assert engine.problems == []
 
 
+@pytest.mark.parametrize("place", ["book/beyond_one_machine", "chapters/04_rope_rotation"])
+def test_a_figure_is_kept_as_a_picture(engine, address, place):
+    """The SVG is well-formed and has the title; of the PNG drawn from it a part is neither paper nor empty."""
+    visit(engine, address, place)
+    engine.evaluate("document.querySelector('.mm-keep').open = true")
+    engine.wait_until("document.querySelector('.mm-keep button')")
+    problem, title, words, size, inked = engine.evaluate(
+        """const keep = minimindFigures.keep();
+        const drawn = keep.picture(document.querySelector(".mm-mount > .mm-fig"));
+        const parsed = new DOMParser().parseFromString(drawn.svg, "image/svg+xml");
+        const image = await createImageBitmap(await keep.pixelsOf(drawn));
+        const canvas = Object.assign(document.createElement("canvas"), { width: image.width, height: image.height });
+        const context = canvas.getContext("2d");
+        context.drawImage(image, 0, 0);
+        const { data } = context.getImageData(0, 0, image.width, image.height);
+        let dark = 0;
+        for (let i = 0; i < data.length; i += 4) if (data[i + 3] && data[i] + data[i + 1] + data[i + 2] < 300) dark++;
+        return [
+            Boolean(parsed.querySelector("parsererror")),
+            parsed.querySelector("title").textContent,
+            [...parsed.querySelectorAll("text")].map((one) => one.textContent).join(" "),
+            [image.width, 2 * drawn.width],
+            dark / (image.width * image.height),
+        ];"""
+    )
+    assert not problem and title and title.split()[0] in words
+    assert size[0] == size[1] and 0.005 < inked < 0.5
+    assert engine.problems == []
+
+
 def test_a_model_is_trained_in_the_page(engine, address):
     visit(engine, address, "book/live")
     click(engine, ".ml-tab", 2)

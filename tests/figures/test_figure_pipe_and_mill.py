@@ -81,7 +81,7 @@ def test_at_hand_shuts_the_pipe_and_says_both_times(page):
     assert page.locator(".pm-pipe").count() == page.locator(".pm-bytes").count() == 0
     after, said = read_out(page), page.locator(".pm-verdict").inner_text()
     assert before["a step"] in said and after["a step"] in said
-    assert after["the mill turns"] == "100 %" != before["the mill turns"]
+    assert after["the mill turns"] == "100\N{NO-BREAK SPACE}%" != before["the mill turns"]
 
 
 @pytest.mark.parametrize(

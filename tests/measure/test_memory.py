@@ -45,6 +45,12 @@ CONFIGS = {
 RANK = 4
 
 
+@pytest.fixture(autouse=True)
+def fixed_numbers():
+    """On a CPU attention looks again where its output is exactly 0, which one in fifty draws is in bfloat16."""
+    torch.manual_seed(0)
+
+
 def most_bytes(run):
     """The most bytes that were there at once beside those before, as torch's profiler saw them come and go."""
     with torch.profiler.profile(profile_memory=True) as profile:

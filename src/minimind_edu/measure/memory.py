@@ -32,13 +32,12 @@ Left out: what the allocator rounds up (2 % on an H200), the CUDA context, dropo
 """
 
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 from minimind_edu.measure.costs import cache_bytes_per_position, parts_of
 from minimind_edu.model.config import MiniMindConfig
 from minimind_edu.validation import check_choice, check_count
 
-Kind = Literal["train", "lora", "dpo"]
+KINDS = "train", "lora", "dpo"
 WIDE, HALF, INDEX = 4, 2, 8  # bytes of a float32, of a bfloat16, of a token's number
 
 
@@ -93,7 +92,7 @@ def lora_weights(config: MiniMindConfig, rank: int) -> int:
 
 
 def kept_for_backward(
-    config: MiniMindConfig, length: int, kind: Kind = "train", autocast: bool = False, gpu: bool = True, rank: int = 8
+    config: MiniMindConfig, length: int, kind: str = "train", autocast: bool = False, gpu: bool = True, rank: int = 8
 ) -> dict[str, int]:
     """Bytes that one token of a text leaves for the backward pass, piece by piece, over all blocks.
 
@@ -138,7 +137,7 @@ def training_memory(
     config: MiniMindConfig,
     batch: int,
     length: int,
-    kind: Kind = "train",
+    kind: str = "train",
     autocast: bool = False,
     gpu: bool = True,
     rank: int = 8,
@@ -193,7 +192,7 @@ def serving_memory(config: MiniMindConfig, batch: int, length: int, itemsize: in
 
 
 def _check(config: MiniMindConfig, length: int, kind: str, rank: int) -> None:
-    check_choice("kind", kind, get_args(Kind))
+    check_choice("kind", kind, KINDS)
     check_count("length", length, 1, config.max_position_embeddings)
     check_count("rank", rank)
     if config.use_moe:

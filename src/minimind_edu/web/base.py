@@ -31,7 +31,7 @@ PARTS = {  # of a figure's styles that others have, too
     "inside/verse": ("../inside/style",),
     "minimind_live": ("stage/style", "stage/link", "stage/road"),
     "guess_first": ("stage/link", "stage/road"),
-    **dict.fromkeys(("cache_stepper", "mixture_walk", "square_to_row"), ("kit/transport",)),
+    **dict.fromkeys(("cache_stepper", "counted_tokens", "mixture_walk", "square_to_row"), ("kit/transport",)),
     **dict.fromkeys(("sixteen_heads", "two_neurons"), ("kit/story",)),
     **dict.fromkeys(("residual_stream", "sinking_words"), ("../figures/residual_stream/stripes",)),
 }

@@ -7,6 +7,7 @@ EXPLAINED = {
     "book": "book/index",
     "inside": "book/own_model",
     "verse": "book/verse",
+    "rhyme": "chapters/16_a_real_text",
     "tokens": "chapters/01_whole_model",
     "drawing": "chapters/12_generation",
     "after": "chapters/12_generation",

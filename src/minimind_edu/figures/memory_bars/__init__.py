@@ -6,11 +6,11 @@ held against what one GPU measured: memory_bars/measured.json, written by `pytho
 
 import json
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from traitlets import Bool, Dict, Enum, List, default
 
-from minimind_edu.measure.memory import Kind, Memory, serving_memory, training_memory
+from minimind_edu.measure.memory import Memory, serving_memory, training_memory
 from minimind_edu.model.config import MiniMindConfig
 from minimind_edu.web.base import Figure
 
@@ -83,7 +83,7 @@ class MemoryBars(Figure):
         config = MODELS[self.model]
         if self.kind == "serve":
             return serving_memory(config, self.batch, self.length, itemsize=2 if self.half else 4)
-        return training_memory(config, self.batch, self.length, cast(Kind, self.kind), self.half)
+        return training_memory(config, self.batch, self.length, self.kind, self.half)
 
     def _summary(self) -> tuple[str, list[tuple[str, str]]]:
         memory = self.memory()

@@ -104,7 +104,7 @@ function createGrid(words, isCompact) {
       ),
     );
     fill(arcs, reads);
-    setSize(root, COLUMNS * unit, rows * size.high + 4, words.picture([...text].slice(0, due).join(""), s.line));
+    setSize(root, COLUMNS * unit, rows * size.high + 10, words.picture([...text].slice(0, due).join(""), s.line));
   }
   return { root, draw };
 }

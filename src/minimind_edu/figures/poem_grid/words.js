@@ -4,7 +4,7 @@ export const poemGridWords = {
   en: {
     titleCompact: "Exchange the end of line 2: does the model notice?",
     titles: {
-      exchange: "One character is exchanged, and six words later the model expects other ones",
+      exchange: "One character is exchanged, and twelve characters later another one is expected",
       heads: "Without head 3.1 the rhyme goes and the tones stay",
     },
     title: "",

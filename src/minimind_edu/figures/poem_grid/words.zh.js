@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of ca4e8068.
+// The Chinese words of words.js as of ec75cbac.
 
 export const poemGridWords = {
   zh: {

@@ -21,6 +21,7 @@ const PARTS = {
   down_proj: "mlp",
 };
 const STORIES = 3; // with the same beginning
+const SHORT = 16; // words of one where there is little room
 const FIRST_LETTER = "#".charCodeAt(0); // stands for the first word of the stories
 const BARS = { wide: 5, narrow: 3 }; // words that are told, besides all others
 
@@ -136,13 +137,22 @@ function answersState(model, reading, readStory) {
   return { ...shared, text, rows, chosen, kl: result.kl };
 }
 
-/** The story that is shown, and how many free ones hold. */
-function storyState(model) {
+/** The story that is shown, its first words where there is little room, and how many free ones hold. */
+function storyState(model, isCompact) {
   const { words, beginning, texts, count, results } = model.get("stories");
   const { holds, texts: drawn } = results[model.get("per")][model.get("bits")];
   const [letters, wrong] = texts[drawn[model.get("story")]];
   const wordsOf = (spelled) => [...spelled].map((letter) => words[letter.charCodeAt(0) - FIRST_LETTER]);
-  return { beginning: wordsOf(beginning), words: wordsOf(letters), wrong, holds, count };
+  const most = isCompact ? SHORT : letters.length;
+  const told = wordsOf(letters).slice(0, most);
+  const isCut = most < letters.length;
+  return {
+    beginning: wordsOf(beginning),
+    words: isCut ? [...told, "…"] : told,
+    wrong: wrong < most ? wrong : null,
+    holds,
+    count,
+  };
 }
 
 /** So many of the rows, in their order: the answer, and the likeliest before or after. */
@@ -210,7 +220,7 @@ export default figure({
       plot.draw(s, width, isCompact);
       answers.draw(answered.questions, answered.said, answered.chosen);
       setAttributes(number.input, { max: shown.rows - 1 });
-      const told = storyState(model);
+      const told = storyState(model, isCompact);
       const isStory = !answered.rows;
       story.draw(told);
       story.root.hidden = !isStory;

@@ -10,7 +10,7 @@ const FEW = 3; // the largest value of 3 bits: finer grids have the same axis, a
 const LEVELS_APART = 2.5; // pixels; what is closer is a ground instead of lines
 const MARGIN = { left: 2, top: 24, bottom: 6 };
 const HEIGHT = { narrow: 156, wide: 228 };
-const COMPACT = { top: 12, narrow: 84, wide: 112 }; // without words above it
+const COMPACT = { top: 12, narrow: 68, wide: 96 }; // without words above it
 const RIGHT = { narrow: 48, wide: 80 }; // pixels for the step
 const TONES = { q_proj: "q", k_proj: "k", v_proj: "v", o_proj: "stream" };
 

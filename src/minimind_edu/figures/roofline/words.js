@@ -4,7 +4,7 @@ const tokenCount = (count) => (count === "1" ? "1 token" : `${count} tokens`);
 
 export const rooflineWords = {
   en: {
-    title: "A larger batch raises what decode may reach; the clock stays below.",
+    title: "A larger batch lifts the limit of decode along the slope.",
     caption: "On the slope a call waits for memory, on the flat roof for arithmetic.",
     more: "More: model, context, precision, times",
     operationsPerSecond: "operations per second",

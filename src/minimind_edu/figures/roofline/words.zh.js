@@ -1,10 +1,10 @@
-// The Chinese words of words.js as of 64b9f0c9.
+// The Chinese words of words.js as of d570233d.
 
 const machines = { "one core of a server CPU": "一个服务器 CPU 核" }; // of machine.json
 
 export const rooflineWords = {
   zh: {
-    title: "批越大，解码能达到的上限越高；秒表总在它下面。",
+    title: "批越大，解码的极限沿着斜坡越升越高。",
     caption: "在斜坡上，调用等的是内存；在平顶上，等的是算力。",
     more: "更多：模型、上下文、精度、时间",
     operationsPerSecond: "每秒运算次数",

@@ -77,7 +77,7 @@ class SinkingWords(Figure):
         if self.about == "causes":
             return {}
         runs = {placement: words_in(placement, self.louder) for placement in SIDES}
-        return {placement: {name: run[name] for name in ("added", "total")} for placement, run in runs.items()}
+        return {placement: {name: _drawn(run[name]) for name in ("added", "total")} for placement, run in runs.items()}
 
     def chosen(self, placement: str) -> dict[str, Any]:
         """The numbers of one placement, with all else as it is chosen, under the names of `words_in`."""
@@ -134,6 +134,11 @@ def angles_to_first(x: Tensor) -> Tensor:
     """Degrees from the first position's vector to each later one's: `[..., S, E]` -> `[..., S - 1]`."""
     cosines = F.cosine_similarity(x[..., 1:, :], x[..., :1, :], dim=-1)
     return cosines.clamp(-1, 1).acos().rad2deg()
+
+
+def _drawn(sizes: list[list[float]]) -> list[list[float]]:
+    """Sizes of each loudness with the two digits that a picture shows; the last one is told, and keeps its three."""
+    return [[*(float(f"{size:.2g}") for size in of_loudness[:-1]), of_loudness[-1]] for of_loudness in sizes]
 
 
 def _of_all(numbers: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:

@@ -382,7 +382,13 @@ async function startPage() {
     ),
     asking,
     h("div", { class: "vs-columns" }, poem, h("div", { class: "vs-right" }, kept, heads)),
-    h("footer", { class: "in-foot" }, h("p", {}, words.private), check, h("p", {}, door("verse"))),
+    h(
+      "footer",
+      { class: "in-foot" },
+      h("p", {}, words.private),
+      check,
+      h("p", { class: "vs-doors" }, door("verse"), door("rhyme")),
+    ),
   );
   const theme = createTheme(words, () => {});
   main.querySelector(".in-bar-top").append(theme.root);

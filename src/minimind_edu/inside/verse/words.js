@@ -15,7 +15,12 @@ export const verseWords = {
     title: "A page that writes verse",
     book: "MiniMind from the inside",
     theme: { light: "Color mode: light", dark: "Color mode: dark" },
-    explains: { verse: "What this is, and what it cannot", heads: "What a head is", drawing: "What temperature does" },
+    explains: {
+      verse: "What this is, and what it cannot",
+      rhyme: "How it learned to rhyme",
+      heads: "What a head is",
+      drawing: "What temperature does",
+    },
     inChapter: (says, chapter) => `${says}: chapter ${chapter}`,
     lead: (weights) =>
       `Begin a poem, or give its rhyme: a model of ${grouped(weights)} weights goes on, as poets of Tang and Song ` +

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of e62d17ba.
+// The Chinese words of words.js as of 6a66bad1.
 
 import { grouped } from "../../web/kit/kit.js";
 import { percent } from "../numbers.js";
@@ -14,7 +14,12 @@ export const verseWords = {
     title: "会写诗的页面",
     book: "从内部看 MiniMind",
     theme: { light: "颜色：浅色", dark: "颜色：深色" },
-    explains: { verse: "这是什么，又做不到什么", heads: "头是什么", drawing: "温度起什么作用" },
+    explains: {
+      verse: "这是什么，又做不到什么",
+      rhyme: "它怎样学会押韵",
+      heads: "头是什么",
+      drawing: "温度起什么作用",
+    },
     inChapter: (says, chapter) => `${says}：第 ${chapter} 章`,
     lead: (weights) => `起个头，或者定个韵，剩下的交给模型：它有 ${grouped(weights)} 个权重，学的是唐宋的近体诗。`,
     private: "模型就在这一页里运行，你写的内容不会离开这里。",

@@ -1,0 +1,181 @@
+"""Fine-tune the book's model in every way that chapter 17 speaks of, and store what came out:
+`python -m minimind_edu.trained.tuning`, ten minutes of one core.
+
+`--only masks` trains one of masks, rates, lora and dpo and keeps what is stored of the others; `--into FILE` writes
+somewhere else.
+"""
+
+import argparse
+import copy
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from minimind_edu.model.lora import add_lora
+from minimind_edu.model.model import MiniMindForCausalLM
+from minimind_edu.trained import stored
+from minimind_edu.trained.living import STORED
+from minimind_edu.trained.tuning import (
+    DPO_RECIPE,
+    EXAMPLE_LENGTH,
+    LOOKS,
+    LORA_RECIPE,
+    MASKS,
+    RANKS,
+    RECIPE,
+    ROW,
+    RUNS,
+    SHIFTED,
+    WHERE,
+    Chat,
+    adapt,
+    answers,
+    beginner,
+    chats,
+    english,
+    example,
+    grades,
+    in_chinese,
+    labels_of,
+    pair_batches,
+    prefer,
+    rows,
+    sft,
+    surprises,
+)
+
+HELD_OUT, LATER = 999, 400  # the seed of the chats that no training sees; steps for the twin, which learns later
+FASTER, SLOWER = 3 * RECIPE.learning_rate, RECIPE.learning_rate / 3
+
+
+@cache
+def held_out() -> list[Chat]:
+    """200 chats."""
+    return chats(200, HELD_OUT)
+
+
+def masked(
+    name: str, mask: str, ahead: int = 1, rate: float = RECIPE.learning_rate, seed: int = 0, steps: int = RECIPE.steps
+) -> dict[str, Any]:
+    """One fine-tuning, with what the model is like after each hundredth of its steps in LOOKS."""
+    model = beginner(name, seed)
+    ids = rows([example()], EXAMPLE_LENGTH)
+    every = labels_of(ids, "padding", ahead)
+    run: dict[str, Any] = {"model": name, "mask": mask, "ahead": ahead, "rate": rate, "steps": steps, "seed": seed}
+    run |= {key: [] for key in ("losses", "says", "place", "stop", "both")}
+    looks = {percent * steps // 100 for percent in LOOKS}
+
+    def after(step: int) -> None:
+        if step in looks:
+            run["losses"].append(surprises(model, ids, every)[0].tolist())
+            run["says"].append(answers(model, [example()])[0])
+            for key, share in grades(model, held_out()).items():
+                run[key].append(share)
+
+    sft(model, mask, ahead, replace(RECIPE, steps=steps, learning_rate=rate), seed, after)
+    return run
+
+
+@cache
+def chatting(seed: int = 0) -> MiniMindForCausalLM:
+    """The book's model after fine-tuning with the right mask: what LoRA and DPO begin with."""
+    model = beginner(seed=seed)
+    sft(model, seed=seed)
+    return model
+
+
+def adapted(
+    where: str, rank: int, seed: int = 0, rate: float = LORA_RECIPE.learning_rate, steps: int = LORA_RECIPE.steps
+) -> dict[str, Any]:
+    """Chinese answers learned by LoRA, with the share of English questions that get one."""
+    model = copy.deepcopy(chatting(seed))
+    trained = add_lora(model, rank, WHERE[where])
+    adapt(model, trained, replace(LORA_RECIPE, learning_rate=rate, steps=steps), seed)
+    right = grades(model, in_chinese(english(held_out())))["both"]
+    count = sum(weight.numel() for weight in trained)
+    told = {"where": where, "rank": rank, "rate": rate, "steps": steps, "seed": seed}
+    return told | {"parameters": count, "right": right}
+
+
+def preferred(pairs: str, way: str = "dpo", rate: float = DPO_RECIPE.learning_rate, seed: int = 0) -> dict[str, Any]:
+    """One DPO: what moved in each step, and how English questions are answered afterwards."""
+    model = copy.deepcopy(chatting(seed))
+    reference = model if way == "same model" else copy.deepcopy(model)
+    recipe = replace(DPO_RECIPE, learning_rate=rate)
+    ids = pair_batches(pairs, recipe.steps, seed)
+    moved = prefer(model, reference, ids, recipe, divided_by=ROW if way == "divided" else 1)
+    asked = english(held_out())
+    shares = {"right": grades(model, asked)["both"], "in_chinese": grades(model, in_chinese(asked))["both"]}
+    return {"pairs": pairs, "way": way, "rate": rate, "seed": seed} | shares | moved
+
+
+_RATE, _STEPS, _DPO = LORA_RECIPE.learning_rate, LORA_RECIPE.steps, DPO_RECIPE.learning_rate
+SEEDS = (0, 1)
+LORAS: list[tuple[str, int, float, int]] = [  # where, rank, rate, steps
+    *(("one", rank, _RATE, _STEPS) for rank in RANKS),
+    ("all", 1, _RATE, _STEPS),
+    ("one", 1, 3 * _RATE, _STEPS),
+    ("one", 1, _RATE, 4 * _STEPS),
+]
+DPOS: list[tuple[str, str, float, int]] = [  # pairs, way, rate, seed
+    ("right", "dpo", _DPO, 0),
+    ("right", "dpo", _DPO, 1),
+    ("right", "dpo", 3 * _DPO, 0),
+    ("right", "dpo", _DPO / 3, 0),
+    ("right", "same model", _DPO, 0),
+    ("right", "divided", _DPO, 0),
+    ("chinese", "dpo", _DPO, 0),
+    ("chinese", "dpo", _DPO, 1),
+]
+KINDS = {  # name -> its runs, one after the other
+    "masks": lambda: (
+        masked(name, mask, ahead)
+        for name in STORED
+        for ahead in (1, 0, 2)
+        for mask in (MASKS if ahead == 1 else SHIFTED)
+    ),
+    "rates": lambda: (
+        masked(name, mask, 1, rate, seed, steps)
+        for name in STORED
+        for rate, seed, steps in (
+            (FASTER, 0, RECIPE.steps),
+            (SLOWER, 0, RECIPE.steps),
+            (RECIPE.learning_rate, 1, RECIPE.steps),
+            *([(RECIPE.learning_rate, 0, LATER)] if name == "twin" else []),
+        )
+        for mask in SHIFTED
+    ),
+    "lora": lambda: (adapted(where, rank, seed, rate, steps) for where, rank, rate, steps in LORAS for seed in SEEDS),
+    "dpo": lambda: (preferred(*setting) for setting in DPOS),
+}
+
+
+def trained(name: str) -> Iterator[dict[str, Any]]:
+    """The runs of one kind, told as they end."""
+    for run in KINDS[name]():
+        print(name, {key: value for key, value in run.items() if not isinstance(value, list)}, flush=True)
+        yield stored.rounded(run) | {"rate": float(f"{run['rate']:.2g}")}
+
+
+def write(kinds: dict[str, list[dict[str, Any]]], path: Path) -> None:
+    """Store the runs, a line for each."""
+    lists = (f'"{name}": [\n' + ",\n".join(map(json.dumps, runs)) + "\n]" for name, runs in kinds.items())
+    stored.write("{" + ",\n".join(lists) + "}\n", path)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", choices=KINDS)
+    stored.add_into(parser)
+    arguments = parser.parse_args()
+    into = stored.place(parser, arguments.into, RUNS)
+    names = [arguments.only] if arguments.only else list(KINDS)
+    kept = json.loads(into.read_text(encoding="utf-8")) if arguments.only and into.exists() else {}
+    write(kept | {name: list(trained(name)) for name in names}, into)
+
+
+if __name__ == "__main__":
+    main()
