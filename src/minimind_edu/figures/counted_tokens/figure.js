@@ -66,7 +66,8 @@ function createRow(words) {
     y += WORD;
     s.words.forEach((word, i) => {
       const isRead = stage < STAGE.future || reads(s.reader, i, chat);
-      const cls = `ct-word${spoken[i] ? "" : " ct-template"}${isThere(i) ? "" : " ct-away"}${isRead ? "" : " ct-unread"}`;
+      const flags = [!spoken[i] && "ct-template", !isThere(i) && "ct-away", !isRead && "ct-unread"];
+      const cls = ["ct-word", ...flags].filter(Boolean).join(" ");
       parts.push(upright(word, middle(i), y - 2, cls));
     });
     if (isRow) {

@@ -11,8 +11,8 @@ export const countedTokensWords = {
     title: "",
     captions: {
       masks:
-        "Strong: what counts. Bars: the loss at each position, up to 6 nats. Percent: of 200 new chats, those with the " +
-        "right place, and those with an end after it.",
+        "Strong: what counts. Bars: the loss at each position, up to 6 nats. Percent: of 200 new chats, " +
+        "those with the right place, and those with an end after it.",
       row: "Gray: the template. Strong: what counts. Dots: what the reader may look at.",
     },
     more: "",

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 68c2365c.
+// The Chinese words of words.js as of cbfab4aa.
 
 export const countedTokensWords = {
   zh: {

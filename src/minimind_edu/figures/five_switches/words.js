@@ -10,7 +10,8 @@ export const fiveSwitchesWords = {
     captions: {
       curve:
         "A model learns to translate one sentence. Three seeds, each a line; thin: the setting before. Large: drawn " +
-        "with a standard deviation of 0.15, gains at 1. Small: 7.5 times smaller. Learned: at most 0.1 above the floor.",
+        "with a standard deviation of 0.15, gains at 1. Small: 7.5 times smaller. Learned: " +
+        "at most 0.1 above the floor.",
       all:
         "Each row is one setting of the switches; a dot is where one of three seeds ends, in nats above the floor. " +
         "Framed: the setting chosen above.",

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of b15bfd34.
+// The Chinese words of words.js as of 1a783293.
 
 export const fiveSwitchesWords = {
   zh: {

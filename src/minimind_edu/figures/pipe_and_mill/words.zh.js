@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of fd8aff88.
+// The Chinese words of words.js as of 8089e5b7.
 
 export const pipeAndMillWords = {
   zh: {

@@ -10,9 +10,11 @@ export const poemGridWords = {
     title: "",
     captions: {
       exchange:
-        "Up to line 4 the poem is Wang Wei’s, then the model goes on. ○ level, ● oblique, ✓ and green: rhymes. Numbers: of 256 poems that it writes from nothing.",
+        "Up to line 4 the poem is Wang Wei’s, then the model goes on. ○ level, ● oblique, ✓ and green: rhymes. " +
+        "Numbers: of 256 poems that it writes from nothing.",
       heads:
-        "An arc leads from the place before the rhyme to what a head reads there, as thick as its weight. Numbers: of 256 poems written so, from nothing.",
+        "An arc leads from the place before the rhyme to what a head reads there, as thick as its weight. " +
+        "Numbers: of 256 poems written so, from nothing.",
     },
     caption: "",
     more: "More",

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of ec75cbac.
+// The Chinese words of words.js as of 68357d1d.
 
 export const poemGridWords = {
   zh: {
