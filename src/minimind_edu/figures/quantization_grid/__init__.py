@@ -92,7 +92,7 @@ class QuantizationGrid(Figure):
 
     @default("exam")
     def _stored_exam(self) -> dict[str, Any]:
-        return exam()
+        return _packed(exam())
 
     @default("stories")
     def _stored_stories(self) -> dict[str, Any]:
@@ -117,7 +117,7 @@ class QuantizationGrid(Figure):
 
     def right(self, per: str, bits: int) -> int:
         """How many of the questions the model rounded to this grid answers."""
-        return self.exam["results"][per][str(bits)]["said"].count(0)  # of the words of a question it is the first
+        return exam()["results"][per][str(bits)]["said"].count(0)  # of the words of a question it is the first
 
 
 @cache
@@ -142,6 +142,23 @@ def row_of(layer: int, matrix: str, row: int) -> dict[str, Any]:
 def asked() -> list[world.Question]:
     """The twelve questions, in the order of their kinds."""
     return [question for kind in KINDS for question in world.questions(kind, EACH, SEED, told="en", asked="en")]
+
+
+def _packed(exam: dict[str, Any]) -> dict[str, Any]:
+    """The same with shorter rows of numbers: the zeros at their ends, most of all numbers, are left out."""
+    questions = [one | {"before": _shorter(one["before"])} for one in exam["questions"]]
+    results = {
+        per: {
+            bits: result | {"said": _shorter(result["said"]), "after": [*map(_shorter, result["after"])]}
+            for bits, result in of_bits.items()
+        }
+        for per, of_bits in exam["results"].items()
+    }
+    return {"questions": questions, "results": results}
+
+
+def _shorter(row: list[int]) -> list[int]:
+    return row[: max((at for at, share in enumerate(row, 1) if share), default=0)]
 
 
 @cache

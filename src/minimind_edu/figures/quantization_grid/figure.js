@@ -120,7 +120,7 @@ function answersState(model, reading, readStory) {
   const { questions, results } = model.get("exam");
   const [bits, per] = [model.get("bits"), model.get("per")];
   const result = results[per][bits];
-  const said = questions.map(({ words }, at) => words[result.said[at]]);
+  const said = questions.map(({ words }, at) => words[result.said[at] ?? 0]);
   const right = questions.filter(({ answer }, at) => answer === said[at]).length;
   const shared = { questions, right, said, size: result.size };
   if (reading) return { ...shared, ...readStory(reading, bits, per), chosen: null, isRead: true };
@@ -130,8 +130,8 @@ function answersState(model, reading, readStory) {
   const after = result.after[chosen];
   const rows = words.map((word, i) => ({
     word,
-    before: before[i] / 1000,
-    after: after[i] / 1000,
+    before: (before[i] ?? 0) / 1000,
+    after: (after[i] ?? 0) / 1000,
     isAnswer: word === answer,
   }));
   return { ...shared, text, rows, chosen, kl: result.kl };
