@@ -78,6 +78,20 @@ def test_a_link_shows_its_poem_with_tones_and_rhymes(visit):
     assert "六麻" in page.locator(".vs-kept dt").first.inner_text()
 
 
+def test_what_is_wrong_is_red_and_what_was_given_is_underlined(visit):
+    """Colors as drawn: marks that no rule of the style meets would be there and be seen by nobody."""
+    page = visit("#form=8x5&silent=2.0,1.1,1.3&seed=5")
+    color = "(one) => getComputedStyle(one).color"
+    wrong, right = (page.locator(f'.vs-char[data-wrong="{state}"] i') for state in ("true", "false"))
+    assert wrong.count() and wrong.first.evaluate(color) != right.first.evaluate(color)
+    page.locator(".vs-char").first.click()
+    assert page.locator('.vs-char[aria-pressed="true"]').count() == 1
+    page = visit(LINK)
+    underlined = "(all) => all.map((one) => getComputedStyle(one).textDecorationLine === 'underline')"
+    given = page.locator(".vs-char b").evaluate_all(underlined)
+    assert given == [True] * 7 + [False] * 21
+
+
 def test_a_poem_is_written_again_drawn_and_passed_on(visit):
     page = visit()
     assert page.locator(".vs-blank").count() == 20 and page.url.endswith(".html")

@@ -39,10 +39,10 @@ function createRow(words) {
   const root = svg("svg", { role: "img", class: "ct-row" });
   let stageBefore = null;
 
-  /** A word, upright in its column. */
-  function upright(text, x, bottom, cls) {
-    const at = `translate(${x.toFixed(1)} ${bottom}) rotate(-90)`;
-    return svg("text", { class: `mm-small ${cls}`, transform: at, "dominant-baseline": "central" }, text);
+  /** A word, upright in its column; its end is at the top, below the name of its row. */
+  function upright(text, x, top, cls) {
+    const look = { class: `mm-small ${cls}`, "text-anchor": "end", "dominant-baseline": "central" };
+    return svg("text", { ...look, transform: `translate(${x.toFixed(1)} ${top}) rotate(-90)` }, text);
   }
 
   function draw(s, width) {
@@ -68,14 +68,16 @@ function createRow(words) {
       const isRead = stage < STAGE.future || reads(s.reader, i, chat);
       const flags = [!spoken[i] && "ct-template", !isThere(i) && "ct-away", !isRead && "ct-unread"];
       const cls = ["ct-word", ...flags].filter(Boolean).join(" ");
-      parts.push(upright(word, middle(i), y - 2, cls));
+      parts.push(upright(word, middle(i), y - WORD + 2, cls));
     });
     if (isRow) {
       const line = (cls, at) => svg("g", { class: `ct-part${at ? "" : " ct-away"}` }, cls);
       y += LINE;
       const numbers = s.ids.map((id, i) => {
         if (!isThere(i)) return null;
-        return cell < TIGHT ? upright(id, middle(i), y - 1, "") : textAt(middle(i).toFixed(1), y - 5, id, CENTERED);
+        return cell < TIGHT
+          ? upright(id, middle(i), y - LINE + 2, "")
+          : textAt(middle(i).toFixed(1), y - 5, id, CENTERED);
       });
       parts.push(line(numbers, stage >= STAGE.ids));
       y += 4;
@@ -84,11 +86,11 @@ function createRow(words) {
     y += WORD;
     const isSliding = isRow && stage === STAGE.labels && stageBefore === STAGE.labels - 1 && !prefersReducedMotion();
     const said = labels.map(({ token, counts: isCounted }, i) => {
-      if (token === null) return upright(words.none, middle(i), y - 2, "ct-template");
+      if (token === null) return upright(words.none, middle(i), y - WORD + 2, "ct-template");
       if (isRow && !isThere(token)) return null;
       const isStrong = stage >= STAGE.loss && isCounted;
       const cls = stage < STAGE.loss ? "ct-word" : isStrong ? "ct-counts mm-strong" : "ct-template";
-      return upright(s.words[token], middle(i), y - 2, cls);
+      return upright(s.words[token], middle(i), y - WORD + 2, cls);
     });
     const shift = isSliding ? { class: "ct-part ct-slides", style: `--ct-cell: ${cell.toFixed(1)}px` } : null;
     parts.push(svg("g", shift ?? { class: `ct-part${stage >= STAGE.labels ? "" : " ct-away"}` }, said));

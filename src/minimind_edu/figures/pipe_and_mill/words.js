@@ -9,11 +9,11 @@ export const pipeAndMillWords = {
     },
     captions: {
       texts:
-        "Measured on one core. Gray: reading the weights alone. Black: the same step with its weights at hand. " +
+        "Measured on one core. Gray: reading the weights alone. Strong: the same step with its weights at hand. " +
         "Orange: half of the runs. How finely turning and waiting alternate is only drawn.",
       models:
         "Measured on one core: 16 blocks of width 768, 8 of width 512, and the book's little model, " +
-        "which fits into the core's own cache. Black is what is left with the weights at hand, calls included.",
+        "which fits into the core's own cache. Strong is what is left with the weights at hand, calls included.",
     },
     more: "",
     texts: "texts",

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 8089e5b7.
+// The Chinese words of words.js as of f0450d28.
 
 export const pipeAndMillWords = {
   zh: {
@@ -9,10 +9,10 @@ export const pipeAndMillWords = {
     },
     captions: {
       texts:
-        "在一个核上测的。灰：只读权重。黑：同样的一步，权重在手边。橙：一半的测量落在这里。转和停交替得多细，只是画出来的。",
+        "在一个核上测的。灰：只读权重。实色：同样的一步，权重在手边。橙：一半的测量落在这里。转和停交替得多细，只是画出来的。",
       models:
         "在一个核上测的：宽 768 的 16 个块，宽 512 的 8 个块，和书里的小模型，核自己的高速缓存就装得下它。" +
-        "黑：权重在手边时剩下的时间，包括调用。",
+        "实色：权重在手边时剩下的时间，包括调用。",
     },
     more: "",
     texts: "文本",

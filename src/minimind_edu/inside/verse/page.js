@@ -166,7 +166,11 @@ function createPoem(words, session) {
       const one = seen[at];
       if (one === null) return h("span", { class: "vs-blank" });
       const { tone } = session.soundOf(one);
-      const looks = { "data-given": at < given, "data-rhyme": rhymes.get(at) ?? "", "data-wrong": wrong.has(at) };
+      const looks = {
+        "data-given": String(at < given),
+        "data-rhyme": rhymes.get(at) ?? "",
+        "data-wrong": String(wrong.has(at)),
+      };
       const said = words.character(one, words.tones[tone], words.rhymed[rhymes.get(at)]);
       return h(
         "button",
@@ -175,7 +179,7 @@ function createPoem(words, session) {
           class: "vs-char",
           ...looks,
           "aria-label": said,
-          "aria-pressed": chosen === at,
+          "aria-pressed": String(chosen === at),
           onClick: () => session.choose(at),
         },
         h("b", {}, one),

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 6a66bad1.
+// The Chinese words of words.js as of fed73b8d.
 
 import { grouped } from "../../web/kit/kit.js";
 import { percent } from "../numbers.js";
