@@ -8,6 +8,8 @@ import torch
 from minimind_edu import fast
 from minimind_edu.fast.decoding import CompiledDecoder
 from minimind_edu.measure import waiting
+from minimind_edu.measure.costs import decode_cost
+from minimind_edu.measure.machine import large_product
 from minimind_edu.model.config import MiniMindConfig
 from minimind_edu.model.model import MiniMindForCausalLM
 
@@ -112,6 +114,22 @@ def test_one_text_waits_three_quarters_and_the_second_is_nearly_free(model, cont
     assert 0.73 < 1 - middle(model, "at hand", 1, context, run) / one < 0.83
     assert two < 1.06 * one
     assert middle(model, "at hand", 64, context, run) > 0.9 * many
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_the_second_text_is_not_free_in_pytorch(run):
+    one, two, four = (middle("large", "model", n, run=run) for n in (1, 2, 4))
+    assert two > 1.6 * one and four < 0.9 * two
+    assert middle("small", "model", 2, run=run) > 1.5 * middle("small", "model", 1, run=run)
+
+
+def test_the_peak_leaves_nine_tenths_of_a_step_to_memory():
+    _, operations = large_product(torch.device("cpu"), torch.float32)
+    first, second, both = (operations / waiting.quartiles("product", run=run)[1] / 1e3 for run in (0, 1, None))
+    assert [round(first), round(second), round(both)] == [94, 73, 84]
+    arithmetic = decode_cost(waiting.MODELS["large"], waiting.CONTEXT).operations / both
+    assert arithmetic / 1e6 == pytest.approx(2.5, abs=0.05)
+    assert 1 - arithmetic / 1e3 / middle("large", "file", 1) == pytest.approx(0.9, abs=0.03)
 
 
 @pytest.mark.parametrize("run", RUNS)

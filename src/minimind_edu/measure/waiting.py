@@ -11,7 +11,7 @@ adds a run on this machine to the file, with one thread; the book stores two of 
     product  two large matrices
 
 At hand: `step.cpp` with one expression changed, so that every row of a matrix is one of its first eight. Loops, calls
-and operations stay; what is read stays in the cache nearest to the core. What such a step saves, the other waited for.
+and operations stay; what is read stays in the core's own caches. What such a step saves, the other waited for.
 """
 
 import argparse

@@ -34,7 +34,7 @@ class PipeAndMill(Figure):
     Args:
         shows: `texts`, one model; `models`, with a choice of three.
         texts: how many get a word in a step, one of `minimind_edu.measure.waiting.TEXTS`.
-        weights: where they are: in `memory`, or at `hand` in the cache nearest to the core.
+        weights: where they are: in `memory`, or at `hand` in the core's own caches.
         model: `large`, `small` or `living`, as `minimind_edu.measure.waiting.MODELS` describes them.
 
     Raises:
