@@ -81,7 +81,7 @@ def test_it_rhymes_in_the_old_language(corpus):
 
 
 def test_after_a_slope_it_expects_flowers():
-    """斜 and 花 rhymed a thousand years ago."""
+    """斜 and 花 rhyme in the lists."""
     text = "远上寒山石径斜，白云生处有人家。停车坐爱枫林晚，霜叶红于二月"
     for name, likely in (("verse", True), ("before", False)):
         with torch.no_grad():
@@ -125,6 +125,14 @@ def test_thrice_as_many_do_at_a_rate_that_stays_high():
     assert times[tokens < 6e6].max() < 1.04
     assert times[(tokens > 9.5e6) & (tokens < 12e6)].min() > 20
     assert tokens[-1] > 40e6 and times[-1] > 400 and seen("plain-long", "written_rhyme")[-1] > 0.85
+
+
+def test_two_of_three_long_runs_read_the_rhyme_where_the_short_ones_end():
+    times = {}
+    for run in ("plain-long", "plain-long-1", "plain-long-2"):
+        short = abs(seen(run, "tokens") - 13.8e6).argmin()
+        times[run] = float(seen(run, "exchange")[short])
+    assert times["plain-long"] > 100 and times["plain-long-2"] > 70 and times["plain-long-1"] < 1.1
 
 
 def test_of_two_more_long_runs_cut_short_one_rhymes_and_one_hardly_begins():

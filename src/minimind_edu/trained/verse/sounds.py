@@ -1,4 +1,4 @@
-"""In which language does it rhyme: in that of the lists, a thousand years old, or in today's?
+"""In which language does it rhyme: in that of the poets' lists, or in today's?
 
 Where the second rhyme of a held-out poem is due, the probability of a set of characters is compared with their usual
 one, the mean over all poems at that place. A character that rhymed then and does not today tells one language from the
