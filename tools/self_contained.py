@@ -32,8 +32,8 @@ from tools.chapters import CHAPTERS, DEEPER, ROOT, notebooks
 from tools.refresh import canonical, dumps, write
 from tools.translated import blocks_of, merged_notebook, words_to_learn
 
-# What no chapter uses: the program that opens a reader's own model, and its page.
-LEFT_OUT = ("minimind_edu/__main__.py", "minimind_edu/inside/")
+# What no chapter uses: the program that opens or checks a reader's own model, its page, and its verdicts.
+LEFT_OUT = ("minimind_edu/__main__.py", "minimind_edu/inside/", "minimind_edu/verdicts/")
 # What only those carry whose code names it, or a table of both models, or a figure of it: a third of a megabyte, and
 # with the poems some four.
 ASKED_FOR = {
@@ -46,6 +46,7 @@ ASKED_FOR = {
     "minimind_edu/trained/living/divisors.json": re.compile(r"\bdivisors\b|\bFixedDivisors\b"),
     "minimind_edu/trained/ablations/tables.json": re.compile(r"\bTwoTables\b|\bablations(?:\.| import )tables\b"),
     "minimind_edu/trained/routing/walk.json": re.compile(r"\brouting\b|\bMixtureWalk\b"),
+    "minimind_edu/measure/waiting.json": re.compile(r"\bwaiting\b|\bPipeAndMill\b"),
     "minimind_edu/trained/tuning/runs.json": re.compile(r"\btuning\b|\bCountedTokens\b"),
 }
 _CHINESE = f"""
