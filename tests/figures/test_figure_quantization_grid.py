@@ -527,7 +527,7 @@ def test_compact_few_bits_spoil_the_answers(page):
 
 
 def test_compact_it_writes_a_story_too(page):
-    """The lesson's first sentence asks the reader to read all that the model says."""
+    """The lesson's first sentence asks the reader to read what the model says."""
     figure = QuantizationGrid(compact=True, bits=8)
     open_figures(page, figure)
     assert page.locator(".qg-story").inner_text().startswith("Mia is in the hall.") and not marked(page)
