@@ -23,7 +23,7 @@ from minimind_edu import trained, world
 from minimind_edu.checks.exercise import NOT_ATTEMPTED
 from minimind_edu.figures.minimind_live import next_words
 from minimind_edu.measure import plotting
-from minimind_edu.trained import ablations, living, routing, sharing, sweeps, verse
+from minimind_edu.trained import ablations, living, routing, sharing, sweeps, tuning, verse
 from minimind_edu.trained.ablations.tables import courses
 from minimind_edu.trained.living import copying, heads
 from minimind_edu.trained.living.exam import accuracy
@@ -155,6 +155,7 @@ def test_numbers_about_the_book_are_counted():
     stored += [None] * facts.seeds(longer)
     stored += [one for steps in sharing.STEPS for runs in sharing.runs(steps).values() for one in runs]
     stored += [*circles.circles(), *verse.runs().values()]
+    stored += [None] * facts.seeds(tuning.runs())
     assert facts.FACTS["trainings"]() == len(stored)
 
 

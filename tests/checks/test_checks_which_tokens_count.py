@@ -102,7 +102,7 @@ WRONG = [
     (checks.check_dpo_loss, lambda p, r, beta: beta * dpo_by_softplus(p, r, 1.0), "not the loss"),
     (checks.check_merged, merged_in_place, "writes into the frozen matrix"),
     (checks.check_merged, lambda w, a, b, s: w + 2 * s * b @ a, "merged twice"),
-    (checks.check_merged, lambda w, a, b, s: w + s * a.T @ b.T, "your code stopped"),
+    (checks.check_merged, lambda w, a, b, s: w + s * a.T @ b.T, "the product is transposed"),
     (checks.check_dpo_step, step_with_a_live_reference, "your reference gets a gradient"),
     (checks.check_dpo_step, step_without_any_gradient, "no gradient reaches the model"),
     (checks.check_dpo_step, step_that_is_its_own_reference, "its own reference"),
