@@ -212,6 +212,7 @@ def test_stored_runs_are_of_these_trainings():
             (__main__.FASTER, 0, RECIPE.steps),
             (slower, 0, RECIPE.steps),
             (RECIPE.learning_rate, 1, RECIPE.steps),
+            *[(RECIPE.learning_rate, seed, RECIPE.steps) for seed in (2, 3, 4, 5) if name == "living"],
             *([(RECIPE.learning_rate, 0, __main__.LATER)] if name == "twin" else []),
         )
         for mask in SHIFTED

@@ -12,7 +12,7 @@ export const countedTokensWords = {
     captions: {
       masks:
         "Strong: what counts. Bars: the loss at each position, up to 6 nats. Percent: of 200 new chats, " +
-        "those with the right place, and those with an end after it.",
+        "those with the right place, and those that, given it, end next.",
       row: "Gray: the template. Strong: what counts. Dots: what the reader may look at.",
     },
     more: "",

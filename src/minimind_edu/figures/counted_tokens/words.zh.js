@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of cbfab4aa.
+// The Chinese words of words.js as of a0e86942.
 
 export const countedTokensWords = {
   zh: {
@@ -12,7 +12,7 @@ export const countedTokensWords = {
     captions: {
       masks:
         "粗体：算数的。条：每个位置上的损失，最长画到 6 个 nat。百分比：200 段新对话里，说对房间的，" +
-        "还有随后停下的。",
+        "还有给出正确的房间之后接着停下的。",
       row: "灰色：模板。粗体：算数的。圆点：读的那个 token 可以看的。",
     },
     more: "",

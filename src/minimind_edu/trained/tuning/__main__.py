@@ -48,6 +48,7 @@ from minimind_edu.trained.tuning import (
 )
 
 HELD_OUT, LATER = 999, 400  # the seed of the chats that no training sees; steps for the twin, which learns later
+MORE_SEEDS = (2, 3, 4, 5)  # for the book's model at the rate as it is
 FASTER, SLOWER = 3 * RECIPE.learning_rate, RECIPE.learning_rate / 3
 
 
@@ -144,6 +145,7 @@ KINDS = {  # name -> its runs, one after the other
             (FASTER, 0, RECIPE.steps),
             (SLOWER, 0, RECIPE.steps),
             (RECIPE.learning_rate, 1, RECIPE.steps),
+            *[(RECIPE.learning_rate, seed, RECIPE.steps) for seed in MORE_SEEDS if name == "living"],
             *([(RECIPE.learning_rate, 0, LATER)] if name == "twin" else []),
         )
         for mask in SHIFTED
