@@ -33,7 +33,14 @@ from tools.refresh import canonical, dumps, write
 from tools.translated import blocks_of, merged_notebook, words_to_learn
 
 # What no chapter uses: the program that opens or checks a reader's own model, its page, and its verdicts.
-LEFT_OUT = ("minimind_edu/__main__.py", "minimind_edu/inside/", "minimind_edu/verdicts/")
+LEFT_OUT = (
+    "minimind_edu/__main__.py",
+    "minimind_edu/inside/",
+    "minimind_edu/verdicts/",
+    "minimind_edu/hf/gguf_reader.py",
+)
+# Hashes of all files, for what installs and uninstalls: nobody does that with what a notebook unpacks.
+_RECORD = ".dist-info/RECORD"
 # What only those carry whose code names it, or a table of both models, or a figure of it: a third of a megabyte, and
 # with the poems some four.
 ASKED_FOR = {
@@ -46,6 +53,9 @@ ASKED_FOR = {
     "minimind_edu/trained/living/divisors.json": re.compile(r"\bdivisors\b|\bFixedDivisors\b"),
     "minimind_edu/trained/ablations/tables.json": re.compile(r"\bTwoTables\b|\bablations(?:\.| import )tables\b"),
     "minimind_edu/trained/routing/walk.json": re.compile(r"\brouting\b|\bMixtureWalk\b"),
+    "minimind_edu/trained/living/stretching.json": re.compile(r"\bstretching\b|\bLongerText\b"),
+    "minimind_edu/trained/sharing/circles.json": re.compile(r"\bcircles\b|\bKeyCircles\b"),
+    "minimind_edu/trained/sweeps/runs.json": re.compile(r"\bsweeps\b|\bFiveSwitches\b"),
     "minimind_edu/measure/waiting.json": re.compile(r"\bwaiting\b|\bPipeAndMill\b"),
     "minimind_edu/trained/tuning/runs.json": re.compile(r"\btuning\b|\bCountedTokens\b"),
 }
@@ -105,7 +115,8 @@ def carried(wheel: bytes, chinese: bool = False, asked_for: Collection[str] = ()
     target = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(wheel)) as whole, zipfile.ZipFile(target, "w") as new:
         for entry in whole.infolist():
-            if not entry.filename.startswith(left_out) and (chinese or ".zh." not in entry.filename):
+            is_left_out = entry.filename.startswith(left_out) or entry.filename.endswith(_RECORD)
+            if not is_left_out and (chinese or ".zh." not in entry.filename):
                 new.writestr(entry, whole.read(entry))
     return target.getvalue()
 
