@@ -127,6 +127,21 @@ def test_models_of_two_sizes_are_not_compared(tmp_path):
     assert verdict.grade == "wrong" and "num_hidden_layers 2 ≠ 3" in verdict.finding
 
 
+@pytest.mark.parametrize("bad", [torch.nan, torch.inf])
+@pytest.mark.parametrize("with_adapter", [False, True])
+def test_a_file_with_nan_is_named_and_compared_no_further(tmp_path, bad, with_adapter):
+    model = model_of()
+    good = saved(model.state_dict(), tmp_path / "good.pth")
+    state = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    state["model.layers.0.self_attn.q_proj.weight"][0, 0] = bad
+    broken = saved(state, tmp_path / "broken.pth")
+    added = {"model.layers.0.self_attn.q_proj.weight": torch.ones(32, 32)} if with_adapter else None
+    for pair in ((broken, good), (good, broken)):
+        [verdict] = compare(*pair, added)
+        assert (verdict.about, verdict.grade) == ("NaN", "wrong")
+        assert verdict.finding.startswith("broken.pth: ") and "model.layers.0.self_attn.q_proj" in verdict.finding
+
+
 # LoRA
 
 

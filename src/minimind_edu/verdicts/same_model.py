@@ -6,13 +6,14 @@ other. Then both models read the same tokens, and every block's output is compar
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.verdicts import lora
-from minimind_edu.verdicts.model_file import probe
+from minimind_edu.verdicts.model_file import numbers, probe
 from minimind_edu.verdicts.opened import Opened, settings_that_differ
 from minimind_edu.verdicts.verdict import Verdict
 from minimind_edu.weights.older import in_halves
@@ -27,11 +28,23 @@ def compare(a: Opened, b: Opened, adapter: Mapping[str, Tensor] | None = None) -
     """Every verdict on two files; `adapter`: what lies between `b`, the base, and `a`, which is said to be merged."""
     if different := sizes(a.whole, b.whole):
         return [different]
+    if broken := no_numbers(a, b):
+        return broken
     first, second = a.whole.state_dict(), b.whole.state_dict()
     if adapter is not None:
         return [lora.merged(second, first, adapter)]
     stored = weights(a, b)
     return [settings(a.whole, b.whole), stored, logits(a, b, rounded_alike=stored.grade == "fine")]
+
+
+def no_numbers(a: Opened, b: Opened) -> list[Verdict]:
+    """Which of the two holds NaN or infinity: those are equal to nothing, so nothing else is compared."""
+    found = [(opened, numbers(opened)) for opened in (a, b)]
+    return [
+        replace(verdict, finding=f"{opened.name}: {verdict.finding}")
+        for opened, verdict in found
+        if verdict.grade == "wrong"
+    ]
 
 
 def sizes(a: MiniMindForCausalLM, b: MiniMindForCausalLM) -> Verdict | None:
