@@ -258,3 +258,10 @@ def test_a_loss_that_is_a_number_again_leaves_the_weights_whole():
     assert once.grade == "look" and once.at == 100 and "1 of 4 losses are no number" in once.finding
     twice = looks.numbers(log([*places, (400, NAN), (500, NAN)], 5e-7), "sft")
     assert twice.grade == "wrong" and twice.at == 400 and "from step 400 on" in twice.finding
+
+
+def test_a_log_of_one_line_is_told_in_the_singular():
+    assert (
+        looks.what_it_is(log([(100, 5.2)]), "pretrain").finding == "one line, a test, step 100: taken for pretraining"
+    )
+    assert looks.what_it_is(log(FALLING), "pretrain").finding.startswith("6 lines, a test, steps 0 to 5,000")

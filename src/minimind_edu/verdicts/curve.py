@@ -92,6 +92,8 @@ def what_it_is(log: Log, kind: str, given: bool = False) -> Verdict:
     first, last = log.points[0].step, log.points[-1].step
     taken = f"taken for {NAMES[kind]}" if not (given or log.stage) else NAMES[kind]
     found = f"{len(log.points):,} lines, {log.form}, steps {first:,} to {last:,}: {taken}"
+    if len(log.points) == 1:
+        found = f"one line, {log.form}, step {first:,}: {taken}"
     if log.runs > 1:
         found += f"; the last of {log.runs} runs in this file"
     advice = "" if given or log.stage else "if it is another, say so: --stage pretrain, sft, lora, dpo or distill"
