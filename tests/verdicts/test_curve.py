@@ -29,6 +29,7 @@ def grade(verdict):
         ("pretrain", (100, 6.4), "open", "its first line is step 100"),
         ("sft", (0, 2.4), "fine", "trained weights were loaded"),
         ("sft", (100, 7.4), "wrong", "no trained weights were loaded"),
+        ("sft", (1000, 3.98), "open", "the start is not seen"),
         ("dpo", (0, 0.6931), "fine", "which is ln 2"),
         ("dpo", (0, 0.9), "wrong", "model and reference differ before any step"),
         ("dpo", (100, 0.6), "open", "the start is not seen"),
@@ -37,6 +38,14 @@ def grade(verdict):
 def test_where_a_loss_begins(stage, first, expected, said):
     verdict = looks.start(log([first]), stage)
     assert verdict.grade == expected and said in verdict.finding
+
+
+@pytest.mark.parametrize("loss", [14.5, 2900.0, 1e30])
+@pytest.mark.parametrize("stage", [None, "pretrain", "sft", "dpo"])
+def test_a_loss_beyond_any_vocabulary_is_told_without_its_exponential(loss, stage):
+    verdicts = looks.check_log(log([(100 * n, loss) for n in range(12)]), stage=stage)
+    assert any(verdict.grade == "wrong" for verdict in verdicts)
+    assert "more than 6,400 tokens" in looks.start(log([(0, loss)]), "pretrain").finding
 
 
 def test_the_vocabulary_of_the_model_decides_what_a_blind_guess_is():
@@ -200,3 +209,59 @@ def test_what_a_log_is_taken_for(tmp_path, places, name, expected):
     assert looks.stage_of(found) == expected
     told = looks.what_it_is(found, expected)
     assert ("taken for" in told.finding) == (found.stage is None) == bool(told.advice)
+
+
+@pytest.mark.parametrize("loss, expected", [(10.9, "look"), (11.93, "look"), (14.0, "wrong")])
+def test_a_vocabulary_that_no_model_tells_may_be_another(loss, expected):
+    started = [v for v in looks.check_log(log([(0, loss)]), stage="pretrain") if v.about == "start"]
+    assert [v.grade for v in started] == [expected]
+    assert looks.start(log([(0, loss)]), "pretrain").grade == "wrong"
+
+
+def test_dpo_that_stands_is_judged_after_500_steps_unless_its_rate_is_0():
+    places = curve((0, 0.6931), (499, 0.6930), every=10, noise=0.0005)
+    for steps, rate, expected in ((4, 4e-8, "open"), (50, 4e-8, "open"), (50, None, "open"), (50, 0.0, "wrong")):
+        assert looks.standing(log(places[:steps], rate), "dpo").grade == expected
+    assert looks.standing(log([*places, (500, 0.693)], 4e-8), "dpo").grade == "wrong"
+
+
+def test_dpo_whose_rejected_answers_win_is_wrong():
+    worse = looks.standing(log(curve((0, 0.6931), (3000, 0.958), noise=0.01)), "dpo")
+    assert worse.grade == "wrong" and "a margin of -0." in worse.finding and "exchanged" in worse.advice
+    assert looks.standing(log(curve((0, 0.6931), (3000, 0.70), noise=0.01)), "dpo").grade == "fine"
+
+
+@pytest.mark.parametrize("level", [8.75, 7.4])
+def test_a_plateau_is_judged_after_200_steps_unless_the_rate_is_0(level):
+    places = [(step, level + 0.001 * (step % 3)) for step in range(1, 13)]
+    early = looks.plateau(log(places), "pretrain")
+    assert early.grade == "open" and "too early to judge" in early.finding
+    assert looks.plateau(log(places, 0.0), "pretrain").grade == "wrong"
+    assert looks.plateau(log([(20 * step, loss) for step, loss in places]), "pretrain").grade == "wrong"
+
+
+def test_a_plateau_has_no_cause_that_another_verdict_contradicts():
+    climbed = [*((100 * n, 14.0) for n in range(12)), (1200, NAN)]
+    assert looks.plateau(log(climbed), "pretrain") is None and looks.plateau(log(climbed[:-1]), "pretrain") is None
+    fell = [*((100 * n, 4.0) for n in range(12)), (1200, NAN)]
+    assert looks.plateau(log(fell), "pretrain") is None and looks.plateau(log(fell[:-1]), "pretrain").grade == "fine"
+    stands = log([(100 * n, 7.4) for n in range(12)])
+    advice = {stage: looks.plateau(stands, stage).advice for stage in ("pretrain", "sft")}
+    assert "weights loaded" in advice["sft"] and "loaded" not in advice["pretrain"]
+    leak = log([(0, 8.9), *((100 * n, 0.02) for n in range(1, 30))])
+    assert looks.too_good(leak, "pretrain").grade == "wrong" and looks.plateau(leak, "pretrain") is None
+
+
+def test_a_loss_that_is_a_number_again_leaves_the_weights_whole():
+    places = [(0, 2.0), (100, NAN), (200, 1.9), (300, 1.8)]
+    once = looks.numbers(log(places, 5e-7), "sft")
+    assert once.grade == "look" and once.at == 100 and "1 of 4 losses are no number" in once.finding
+    twice = looks.numbers(log([*places, (400, NAN), (500, NAN)], 5e-7), "sft")
+    assert twice.grade == "wrong" and twice.at == 400 and "from step 400 on" in twice.finding
+
+
+def test_a_log_of_one_line_is_told_in_the_singular():
+    assert (
+        looks.what_it_is(log([(100, 5.2)]), "pretrain").finding == "one line, a test, step 100: taken for pretraining"
+    )
+    assert looks.what_it_is(log(FALLING), "pretrain").finding.startswith("6 lines, a test, steps 0 to 5,000")

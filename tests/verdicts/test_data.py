@@ -249,3 +249,38 @@ def test_templates_that_fail_and_messages_without_a_role_are_no_rows(read, tmp_p
     strange = {"conversations": [{"content": "你好"}, {"content": "再见"}]}
     assert read([chat(), strange]).broken == [2]
     assert train_tokens(300).get_vocab_size() == len(tokenizer)
+
+
+def test_max_seq_len_is_lowered_only_as_far_as_no_row_is_cut(read, tokenizer):
+    longest = read([TEXT], max_length=1000).rows[0][0].length
+    short = looks.lengths(read([TEXT] * 3, max_length=20 * longest))
+    assert short.grade == "look" and f"down to {longest}, the longest row" in short.advice
+    part = looks.lengths(read([TEXT] * 3, max_length=20 * longest, most=2))
+    assert part.grade == "look" and "read all" in part.advice
+    tall = {"text": TEXT["text"] * 18}
+    mixed = looks.lengths(read([*[TEXT] * 60, tall], max_length=20 * longest))
+    assert mixed.grade == "look" and "rows of like length" in mixed.advice
+
+
+def test_letters_are_counted_over_tokens_of_the_contents_alone(read, tokenizer):
+    data = read([chat("你", "好")], max_length=200)
+    tokens = sum(len(tokenizer(text, add_special_tokens=False).input_ids) for text in "你好")
+    assert looks.letters(data).finding == f"{2 / tokens:.2f} letters in a token"
+
+
+def test_what_is_not_utf_8_and_a_tokenizer_that_is_nowhere_are_told_as_that(tmp_path, tokenizer):
+    path = tmp_path / "gbk.jsonl"
+    path.write_bytes((json.dumps(TEXT, ensure_ascii=False) + "\n").encode("gbk"))
+    with pytest.raises(ValueError, match=r"gbk.jsonl is not in UTF-8, perhaps in GBK"):
+        looks.read_data(path, tokenizer)
+    path.write_text("none\n")
+    with pytest.raises(ValueError, match="holds no JSON object in any line"):
+        looks.read_data(path, tokenizer)
+    with pytest.raises(FileNotFoundError, match="there is no folder .*nowhere"):
+        looks.tokenizer_of(tmp_path / "nowhere")
+
+
+def test_one_line_that_is_no_row_is_told_in_the_singular(tmp_path, tokenizer):
+    path = tmp_path / "broken.jsonl"
+    path.write_text(json.dumps(TEXT) + "\nnone\n")
+    assert looks.lines(looks.read_data(path, tokenizer)).finding == "line 2 is none of this form"

@@ -5,6 +5,7 @@ import math
 import pytest
 from situations import line
 
+from minimind_edu.verdicts.curve import what_it_is
 from minimind_edu.verdicts.log import read_log
 
 
@@ -26,6 +27,12 @@ OLDEST = "Epoch:[0/19](100/24681) loss:5.251 lr:0.00020000 epoch_Time:98.0min:"
         (f"[rank0]: {OLDEST}", "as MiniMind of 2024 and 2025 wrote them", 100, 5.251, 2e-4),
         ("100 6.44", "plain steps and losses", 100, 6.44, None),
         ("step,loss\n100,6.44", "plain steps and losses", 100, 6.44, None),
+        ("step,lr,loss\n100,3e-4,6.44", "plain steps and losses", 100, 6.44, 3e-4),
+        ("0;8,66", "plain steps and losses", 0, 8.66, None),
+        ("Step;Loss\n100;6,44", "plain steps and losses", 100, 6.44, None),
+        ('"Step","run - val/loss","run - loss"\n"100","9","6.44"', "plain steps and losses", 100, 6.44, None),
+        ("step 100 aux loss .01 loss 6.44", "plain steps and losses", 100, 6.44, None),
+        ("step 100 val loss 9 loss 6.44", "plain steps and losses", 100, 6.44, None),
         ("step 100: train loss 6.44, lr 3e-4", "plain steps and losses", 100, 6.44, 3e-4),
         ("iter 100: loss 6.44, time 12ms", "plain steps and losses", 100, 6.44, None),
     ],
@@ -99,6 +106,8 @@ def test_other_lines_are_counted_and_strange_encodings_are_read(tmp_path):
     [
         ("", "holds no step of training that is known here"),
         ("hello", "its first is 'hello'"),
+        ("0 0.0003 8.66", "more columns need a first line that names step and loss"),
+        ("0,8,66", "more columns need a first line that names step and loss"),
         ("{'loss': 0.6931, 'learning_rate': 5e-07, 'epoch': 0.59}", "it is of transformers' Trainer"),
         (
             "Epoch:[1/1](3/90), Reward: 0.2, KL_ref: 0.1, Actor Loss: 0.3, Learning Rate: 0.0000003",
@@ -116,3 +125,37 @@ def test_what_tells_no_loss_is_refused_by_name(tmp_path, text, reason):
 def test_a_log_must_be_there(tmp_path):
     with pytest.raises(FileNotFoundError, match="there is no log"):
         read_log(tmp_path / "none.log")
+
+
+def test_a_training_that_was_started_again_in_one_file_is_another_run(tmp_path):
+    once = [line(step, 8.8 - step / 100) for step in (0, 100, 200, 300)]
+    found = read_log(written(tmp_path, "\n".join([*once, *once[:3]])))
+    assert ([point.step for point in found.points], found.resumes, found.runs) == ([0, 100, 200], (), 2)
+    sft = [line(step, 2.0, iterations=7000) for step in (100, 200)]
+    found = read_log(written(tmp_path, "\n".join([*once, *sft])))
+    assert ([point.loss for point in found.points], found.resumes, found.runs) == ([2.0, 2.0], (), 2)
+    assert (found.iterations, found.epochs) == (7000, ())
+    told = "Epoch [1/1]: 跳过前0个step，从step 1开始"
+    assert read_log(written(tmp_path, "\n".join([*once, told, *once[:3]]))).resumes == (4,)
+    plain = "0 8.8\n100 7.0\n200 6.0\n"
+    found = read_log(written(tmp_path, plain * 3))
+    assert (len(found.points), found.resumes, found.runs) == (3, (), 3)
+
+
+def test_a_screen_says_that_a_file_holds_several_runs(tmp_path):
+    found = read_log(written(tmp_path, "0 8.8\n100 7.0\n" * 2))
+    assert "the last of 2 runs in this file" in what_it_is(found, "pretrain").finding
+
+
+def test_evaluations_and_epochs_of_plain_logs_are_no_resumes(tmp_path):
+    nano = "step 0: train loss 10.9, val loss 10.8\niter 0: loss 10.91, time 27ms\niter 10: loss 9.0, time 27ms\n"
+    nano += "step 20: train loss 8.0, val loss 8.1\niter 20: loss 8.02, time 27ms"
+    found = read_log(written(tmp_path, nano))
+    assert ([point.step for point in found.points], found.resumes) == ([0, 10, 20], ())
+    for lines in (
+        [f"epoch {epoch} step {step} loss {loss}" for epoch, step, loss in
+         ((1, 0, 8.8), (1, 100, 8.7), (2, 0, 8.6), (2, 100, 8.5), (3, 0, 8.4))],
+        ["0 8.8", "100 7.0", "0 6.5", "100 6.0", "0 5.5"],
+    ):  # fmt: skip
+        found = read_log(written(tmp_path, "\n".join(lines)))
+        assert ([point.step for point in found.points], found.resumes) == ([0, 100, 200, 300, 400], ())

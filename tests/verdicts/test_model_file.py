@@ -226,3 +226,15 @@ def test_heads_that_were_assumed_wrong_show_in_a_text(tmp_path, monkeypatch):
         assert told.grade == grade and ("; with num_attention_heads=4 they would cost 0." in told.finding) == (
             heads == 4
         )
+
+
+def test_a_file_of_zeros_was_never_filled(tmp_path, state):
+    zeros = {name: torch.zeros_like(tensor) for name, tensor in state.items()}
+    told = model_file.training(opened(tmp_path, zeros))
+    assert told.grade == "wrong" and "every matrix is 0" in told.finding
+    assert model_file.training(opened(tmp_path, state)).grade == "fine"
+
+
+def test_a_file_of_nan_does_not_tell_whether_it_is_tied(tmp_path):
+    state = {name: torch.full_like(tensor, torch.nan) for name, tensor in model_of().state_dict().items()}
+    assert "lm_head.weight" in state and model_file.tying(opened(tmp_path, state)).grade == "open"

@@ -127,6 +127,48 @@ def test_models_of_two_sizes_are_not_compared(tmp_path):
     assert verdict.grade == "wrong" and "num_hidden_layers 2 ≠ 3" in verdict.finding
 
 
+@pytest.mark.parametrize("bad", [torch.nan, torch.inf])
+@pytest.mark.parametrize("with_adapter", [False, True])
+def test_a_file_with_nan_is_named_and_compared_no_further(tmp_path, bad, with_adapter):
+    model = model_of()
+    good = saved(model.state_dict(), tmp_path / "good.pth")
+    state = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    state["model.layers.0.self_attn.q_proj.weight"][0, 0] = bad
+    broken = saved(state, tmp_path / "broken.pth")
+    added = {"model.layers.0.self_attn.q_proj.weight": torch.ones(32, 32)} if with_adapter else None
+    for pair in ((broken, good), (good, broken)):
+        [verdict] = compare(*pair, added)
+        assert (verdict.about, verdict.grade) == ("NaN", "wrong")
+        assert verdict.finding.startswith("broken.pth: ") and "model.layers.0.self_attn.q_proj" in verdict.finding
+
+
+def test_float16_and_bfloat16_of_one_model_are_the_same(tmp_path):
+    state = {name: tensor.clone() for name, tensor in model_of().state_dict().items()}
+    state["model.layers.0.mlp.up_proj.weight"][0, :4] = torch.tensor([1e-7, -3e-6, 1e-8, 0.0])
+    pair = [saved({k: v.to(dtype) for k, v in state.items()}, tmp_path / f"{dtype}.pth")
+            for dtype in (torch.float16, torch.bfloat16)]  # fmt: skip
+    assert grades(compare(*pair)) == grades(compare(*pair[::-1])) == SAME
+    state["model.layers.1.mlp.up_proj.weight"] *= 1.02
+    other = saved({k: v.to(torch.bfloat16) for k, v in state.items()}, tmp_path / "other.pth")
+    assert compare(pair[0], other)[1].grade == "wrong"
+
+
+def test_what_one_file_only_assumes_is_taken_from_the_other(tmp_path):
+    model = model_of("minimind2", num_attention_heads=4, num_key_value_heads=4)
+    bare = saved(model.state_dict(), tmp_path / "bare.pth")
+    exported = open_weights(export(model, tmp_path / "exported"))
+    for pair in ((bare, exported), (exported, bare)):
+        verdicts = compare(*pair)
+        assert grades(verdicts) == SAME | {"settings": "look"}
+        assert "bare.pth does not tell num_attention_heads=4: taken from exported" in verdicts[0].finding
+    state = {
+        name: in_halves(tensor, 8) if "q_proj" in name or "k_proj" in name else tensor
+        for name, tensor in model.state_dict().items()
+    }
+    weights = compare(saved(state, tmp_path / "turned.pth"), exported)[1]
+    assert weights.grade == "wrong" and "RoPE's pairs are neighbors in one file" in weights.finding
+
+
 # LoRA
 
 
@@ -202,6 +244,8 @@ def test_adapters_that_are_none_or_do_not_fit(tmp_path):
     with pytest.raises(ValueError, match="needs A .* and B"):
         lora.read_lora(tmp_path / "half.pth")
     state = model.state_dict()
+    bad = {"model.layers.0.self_attn.q_proj.weight": torch.full((32, 32), torch.nan)}
+    assert "the adapter holds NaN" in lora.merged(state, state, bad).finding
     with pytest.raises(ValueError, match="the adapter is for other.weight"):
         lora.merged(state, state, {"other.weight": torch.ones(2, 2)})
     with pytest.raises(ValueError, match="the adapter adds nothing"):

@@ -38,6 +38,10 @@ _SOON = 50  # steps: a first line before is a start
 _NEAR = 0.35  # nats around ln V: untrained models begin there, and the threads' at 8.86 to 8.93
 _WINDOW = 5  # lines of a log whose median is compared
 _BAND = 0.3  # nats around what others saw
+_BEYOND = 14.0  # nats: a guess among 1.2 million, more than any vocabulary
+_EARLY = {"dpo": 500}  # steps in which a healthy training may not have moved
+_EARLY_ELSE = 200
+_UNTIL = math.log(300_000)  # the greatest vocabulary that a model without a file may have
 _LEAST = 8  # lines without which a curve has no end
 
 
@@ -56,7 +60,7 @@ def check_log(
     kind = stage or stage_of(log, vocab)
     looks = (
         what_it_is(log, kind, given=stage is not None),
-        start(log, kind, vocab),
+        start(log, kind, vocab, assumed=vocab_size is None),
         numbers(log, kind),
         rate(log, kind),
         jump(log, vocab),
@@ -88,12 +92,19 @@ def what_it_is(log: Log, kind: str, given: bool = False) -> Verdict:
     first, last = log.points[0].step, log.points[-1].step
     taken = f"taken for {NAMES[kind]}" if not (given or log.stage) else NAMES[kind]
     found = f"{len(log.points):,} lines, {log.form}, steps {first:,} to {last:,}: {taken}"
+    if len(log.points) == 1:
+        found = f"one line, {log.form}, step {first:,}: {taken}"
+    if log.runs > 1:
+        found += f"; the last of {log.runs} runs in this file"
     advice = "" if given or log.stage else "if it is another, say so: --stage pretrain, sft, lora, dpo or distill"
     return Verdict("log", "fine", found, advice)
 
 
-def start(log: Log, kind: str, vocab: int = VOCABULARY) -> Verdict | None:
-    """Where the loss begins: near ln V for a new model, far below for one that was loaded, at ln 2 in DPO."""
+def start(log: Log, kind: str, vocab: int = VOCABULARY, assumed: bool = False) -> Verdict | None:
+    """Where the loss begins: near ln V for a new model, far below for one that was loaded, at ln 2 in DPO.
+
+    `assumed`: no model tells the vocabulary, so it may be another.
+    """
     first, chance = log.points[0], math.log(vocab)
     if not math.isfinite(first.loss):
         return None
@@ -122,6 +133,8 @@ def start(log: Log, kind: str, vocab: int = VOCABULARY) -> Verdict | None:
                 "look at what load_state_dict returned: with strict=False wrong names are passed over in silence",
                 first.step,
             )
+        if first.step > _SOON:
+            return Verdict("start", "open", f"its first line is step {first.step:,}, so the start is not seen")
         return Verdict("start", "fine", f"{begins}: trained weights were loaded", at=first.step)
     if first.step > _SOON:
         return Verdict(
@@ -134,8 +147,8 @@ def start(log: Log, kind: str, vocab: int = VOCABULARY) -> Verdict | None:
     if first.loss > chance:
         return Verdict(
             "start",
-            "wrong" if first.loss > chance + 1.5 else "look",
-            f"{begins}, as a blind guess among {math.exp(first.loss):,.0f} tokens; of {vocab:,} it would be "
+            "wrong" if first.loss > (_UNTIL if assumed else chance + 1.5) else "look",
+            f"{begins}, as a blind guess among {_tokens(first.loss, vocab)} tokens; of {vocab:,} it would be "
             f"{chance:.2f}",
             "either the vocabulary is another, or the weights begin too large (MiniMind draws with 0.02)",
             first.step,
@@ -151,10 +164,21 @@ def start(log: Log, kind: str, vocab: int = VOCABULARY) -> Verdict | None:
 
 def numbers(log: Log, kind: str) -> Verdict:
     """Whether every loss is a number; where not, what went before."""
-    bad = next((at for at, point in enumerate(log.points) if not math.isfinite(point.loss)), None)
-    if bad is None:
+    bad = [at for at, point in enumerate(log.points) if not math.isfinite(point.loss)]
+    if not bad:
         return Verdict("NaN", "fine", f"all {len(log.points)} losses are numbers")
-    point, before = log.points[bad], log.points[:bad]
+    if math.isfinite(log.points[-1].loss):  # NaN in the weights would have stayed
+        return Verdict(
+            "NaN",
+            "look",
+            f"{len(bad)} of {len(log.points)} losses are no number, first at step {log.points[bad[0]].step:,}; after "
+            "them the loss is a number again, so the weights are whole",
+            "either a batch has no token that counts (check --data), or float16 overflowed and the scaler skipped the "
+            "step",
+            log.points[bad[0]].step,
+        )
+    last_known = max((at for at, point in enumerate(log.points) if math.isfinite(point.loss)), default=-1)
+    point, before = log.points[last_known + 1], finite(log.points[: last_known + 1])
     highest = max((p.rate for p in log.points if p.rate is not None), default=None)
     usual = USUAL_RATES[kind][1]
     where = f"from step {point.step:,} on the loss is no number"
@@ -208,6 +232,23 @@ def rate(log: Log, kind: str) -> Verdict | None:
     if highest < low / 20:
         return Verdict("rate", "look", f"it is at most {_short(highest)}; {usual}", "so small that little will move")
     return Verdict("rate", "fine", f"it goes up to {_short(highest)}; {usual}")
+
+
+def _tokens(loss: float, vocab: int, digits: int = 0) -> str:
+    """Among how many tokens a guess has this loss; e to a loss far above any vocabulary tells nothing."""
+    return f"{math.exp(loss):,.{digits}f}" if loss < _BEYOND else f"more than {vocab:,}"
+
+
+def _margin(loss: float) -> float:
+    """DPO's margin, beta included, whose loss is -ln sigmoid(margin)."""
+    return -loss - math.log(-math.expm1(-loss)) if loss > 0 else math.inf
+
+
+def _is_early(log: Log, kind: str) -> bool:
+    """Whether standing still proves nothing yet: few steps, at a rate that is not 0."""
+    rates = [point.rate for point in log.points if point.rate is not None]
+    passed = log.points[-1].step - log.points[0].step
+    return passed < _EARLY.get(kind, _EARLY_ELSE) and not (rates and max(rates) == 0)
 
 
 def _short(number: float) -> str:
@@ -292,28 +333,35 @@ def standing(log: Log, kind: str) -> Verdict | None:
     if kind != "dpo" or len(losses) < 3:
         return None
     ended, farthest = median(losses[-_WINDOW:]), max(abs(loss - LN2) for loss in losses)
+    steps = f"{log.points[-1].step - log.points[0].step:,} steps"
+    if farthest < 0.01 and _is_early(log, kind):
+        return Verdict("ln 2", "open", f"it stands at ln 2 = 0.693, but {steps} are too few to judge: go on to 500")
     if farthest < 0.01:
         rates = [point.rate for point in log.points if point.rate is not None]
         at = f" at a rate of {_short(max(rates))}" if rates else ""
         return Verdict(
             "ln 2",
             "wrong",
-            f"it stands at ln 2 = 0.693 for {log.points[-1].step - log.points[0].step:,} steps{at}, and strays by "
+            f"it stands at ln 2 = 0.693 for {steps}{at}, and strays by "
             f"{farthest:.4f}: the model is still its reference",
             "the margin must move: log-probability of chosen minus rejected, less the same of the reference. Raise "
             "the rate tenfold; look whether the weights are trained, and whether pairs differ after the cut (--data)",
             log.points[-1].step,
         )
-    margin = -math.log(math.expm1(ended)) if ended > 0 else math.inf
-    return Verdict(
-        "ln 2", "fine", f"it leaves ln 2 = 0.693 and ends at {ended:.3f}: a margin of {margin:+.2f}, beta included"
-    )
+    told = f"it leaves ln 2 = 0.693 and ends at {ended:.3f}: a margin of {_margin(ended):+.2f}, beta included"
+    if ended > LN2 + max(0.02, _noise(finite(log.points))):
+        advice = "the rejected answers win: either chosen and rejected are exchanged, or the rate is too high"
+        return Verdict("ln 2", "wrong", told, advice, log.points[-1].step)
+    return Verdict("ln 2", "fine", told)
 
 
 def _end(log: Log) -> tuple[float, float] | None:
-    """The level of the last two fifths of a log, and how much it falls on their way; of one that jumps, none."""
+    """The level of the last two fifths of a log, and how much it falls on their way.
+
+    Of one that jumps or ends in NaN, none.
+    """
     points = finite(log.points)
-    if len(points) < _LEAST or largest_jump(points):
+    if len(points) < _LEAST or not math.isfinite(log.points[-1].loss) or largest_jump(points):
         return None
     losses = [point.loss for point in points[-max(_LEAST // 2, int(0.4 * len(points))) :]]
     half = len(losses) // 2
@@ -326,9 +374,16 @@ def plateau(log: Log, kind: str, vocab: int = VOCABULARY) -> Verdict | None:
     if kind == "dpo" or end is None:
         return None
     level, fall = end
+    if level > chance + 0.5:  # `start` or `rate` tells: no vocabulary explains it
+        return None
     points = finite(log.points)
-    among = f"{level:.2f}, as a guess among {math.exp(level):,.1f} tokens"
+    early = Verdict(
+        "plateau", "open", f"at {level:.2f} after {points[-1].step:,} steps: too early to judge, go on to 200"
+    )
+    among = f"{level:.2f}, as a guess among {_tokens(level, vocab, 1)} tokens"
     if abs(level - chance) < 0.15:
+        if _is_early(log, kind):
+            return early
         return Verdict(
             "plateau",
             "wrong",
@@ -340,13 +395,20 @@ def plateau(log: Log, kind: str, vocab: int = VOCABULARY) -> Verdict | None:
     if fall > max(0.1, 2 * _noise(points) / math.sqrt(max(1, len(points) // 5))):
         return Verdict("plateau", "fine", f"still falling: by {fall:.2f} over the last two fifths, to {level:.2f}")
     if level > 0.7 * chance:
+        if _is_early(log, kind):
+            return early
+        loaded = "were the weights loaded (strict=False hides wrong names), and is the rate far from MiniMind's?"
         return Verdict(
             "plateau",
             "wrong",
             f"it stands at {among}: it knows which tokens are frequent, and little of what stands before",
-            "were the weights loaded (strict=False hides wrong names), and is the rate far from MiniMind's?",
+            "is the rate far from MiniMind's, and does attention see the tokens before?"
+            if kind == "pretrain"
+            else loaded,
             points[-1].step,
         )
+    if (good := too_good(log, kind)) and good.grade == "wrong":
+        return None
     told = f"it is flat at {among}"
     if kind == "pretrain":
         return Verdict(
@@ -375,11 +437,10 @@ def far_from_reference(log: Log, kind: str) -> Verdict | None:
     losses = [point.loss for point in finite(log.points)]
     if kind != "dpo" or len(losses) < _LEAST or (level := median(losses[-2 * _WINDOW :])) > 0.25:
         return None
-    margin = -math.log(math.expm1(level))
     return Verdict(
         "far",
         "look",
-        f"it ends at {level:.2f}, a margin of {margin:.1f} with beta: far from its reference",
+        f"it ends at {level:.2f}, a margin of {_margin(level):.1f} with beta: far from its reference",
         "the margin may grow while both answers become unlikely: read what it writes, lower the rate, stop earlier",
     )
 

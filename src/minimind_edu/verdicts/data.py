@@ -10,6 +10,7 @@ by chance is left out: system prompts that it adds, and empty marks of thinking,
 five and which are removed from all here.
 """
 
+import codecs
 import itertools
 import json
 from collections import Counter
@@ -66,6 +67,7 @@ class Data:
     more: bool = False  # whether the file goes on
     max_length: int = 0
     letters: int = 0  # of the texts that were read
+    content_tokens: int = 0  # of the same texts, without what a template adds
     marks: Counter[str] = field(default_factory=Counter)  # rows with another's special tokens, which are letters here
     opening: str = ""
     prompts_differ: int = 0
@@ -75,8 +77,11 @@ def tokenizer_of(folder: Path) -> Any:
     """The tokenizer in a folder, by transformers; no code of the folder is run.
 
     Raises:
+        FileNotFoundError: if there is no such place.
         ValueError: if transformers is missing, or there is none that can be read.
     """
+    if not folder.exists():
+        raise FileNotFoundError(f"there is no folder {folder}; --tokenizer takes the folder of a tokenizer.json")
     folder = folder if folder.is_dir() else folder.parent
     if not (folder / "tokenizer.json").is_file():
         raise ValueError(f"there is no tokenizer.json in {folder}; --tokenizer FOLDER gives the folder of one")
@@ -115,6 +120,8 @@ def read_data(path: Path, tokenizer: Any, max_length: int | None = None, most: i
         raise ValueError("the tokenizer names no bos_token and eos_token, with which MiniMind begins and ends a text")
     found = _rows(path)
     number, first = next(((n, row) for n, row in found if row is not None), (0, None))
+    if first is None and not _is_utf8(path):
+        raise ValueError(f"{path} is not in UTF-8, perhaps in GBK; write it anew in UTF-8, as MiniMind reads it")
     if first is None:
         raise ValueError(f"{path} holds no JSON object in any line; MiniMind reads one a line: {_SHAPES}")
     form = _form(first, path)
@@ -159,6 +166,16 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any] | None]]:
             if number == 1 and isinstance(row, list):
                 raise ValueError(f"{path} is one JSON list; {lines}")
             yield number, row if isinstance(row, dict) else None
+
+
+def _is_utf8(path: Path) -> bool:
+    """Whether a file begins as UTF-8; the last letter of what is read may be cut."""
+    with path.open("rb") as file:
+        try:
+            codecs.getincrementaldecoder("utf-8")().decode(file.read(2**20))
+        except UnicodeDecodeError:
+            return False
+    return True
 
 
 def _form(row: Mapping[str, Any], path: Path) -> str:
@@ -250,6 +267,7 @@ class _Reader:
 
     def _note(self, text: str) -> None:
         self.data.letters += len(text)
+        self.data.content_tokens += len(self._ids(text))
         for mark in self.letters_only:
             self.data.marks[mark] += mark in text
 
@@ -309,7 +327,9 @@ def lines(data: Data) -> Verdict:
     return Verdict(
         "rows",
         "wrong",
-        f"{len(data.broken):,} lines are none of this form, first line {first}",
+        f"{len(data.broken):,} lines are none of this form, first line {first}"
+        if len(data.broken) > 1
+        else f"line {first} is none of this form",
         "a line must be one JSON object in UTF-8, with the fields of the others; training stops there, or skips it",
     )
 
@@ -329,16 +349,24 @@ def lengths(data: Data) -> Verdict:
             "length", "look", told, "a greater --max_seq_len in training, or shorter rows; memory grows with it"
         )
     if padding > 0.8:
-        return Verdict("length", "look", told, "a smaller --max_seq_len trains the same in less time and memory")
+        return Verdict("length", "look", told, _shorter(max(long), data))
     return Verdict("length", "fine", told)
+
+
+def _shorter(longest: int, data: Data) -> str:
+    """What to do about padding, without a row that would be cut."""
+    if longest >= 0.8 * data.max_length:
+        return "a few long rows need this length: put rows of like length into one batch, and pad to its longest"
+    if data.more:
+        return "rows are short so far: read all (--rows 0), and lower --max_seq_len to the longest"
+    return f"--max_seq_len down to {longest:,}, the longest row, trains the same in less time and memory"
 
 
 def letters(data: Data) -> Verdict | None:
     """Whether the tokenizer was made for such texts: how many letters a token holds."""
-    tokens = sum(side.length for side in _sides(data))
-    if not data.letters:
+    if not data.content_tokens:
         return None
-    share = data.letters / tokens
+    share = data.letters / data.content_tokens
     told = f"{share:.2f} letters in a token"
     if share < 0.9:
         return Verdict("tokenizer", "look", told, "words fall into bytes: was this tokenizer made for this language?")

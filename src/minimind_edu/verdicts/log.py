@@ -3,14 +3,18 @@
     until 2025-12-31    Epoch:[1/1](100/44160) loss:6.441 lr:0.000550000000 epoch_Time:200.0min:
     since 2026-01-01    Epoch:[1/2](100/39695), loss: 6.4413, logits_loss: ..., aux_loss: ..., lr: ..., epoch_time: ...
     plain               100 6.441, or 100,6.441, or step 100 ... loss 6.441
+    CSV                 step,lr,loss: a first line that names the columns
+
+A file may hold several runs one after another; the last is read.
 
 MiniMind: `Logger(f'Epoch:...')` in the trainers; the second form is that of commit 9d89857 and after.
 """
 
+import csv
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from minimind_edu.weights.files import reading
@@ -20,10 +24,21 @@ _NUMBER = r"[-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?|\.\d+|nan|inf(?:inity)?)"
 _PLACE = re.compile(r"Epoch:?\s*\[(\d+)/\d+\]\s*\((\d+)/(\d+)\)", re.IGNORECASE)
 _FIELD = re.compile(rf"(\w[\w ]*?)\s*[:=]\s*({_NUMBER})(?![\w.])", re.IGNORECASE)
 _RESUMED = re.compile(r"跳过前\s*(\d+)\s*个\s*step|skip (\d+) steps|resum\w* (?:\w+ )*?step\D{0,3}(\d+)", re.IGNORECASE)
-_TWO_NUMBERS = re.compile(rf"\s*(\d+)\s*[,;\t ]\s*({_NUMBER})(?:[\s,;].*)?", re.IGNORECASE)
+_TWO_NUMBERS = re.compile(rf"\s*(\d+)\s*[,;\t ]\s*({_NUMBER})\s*", re.IGNORECASE)
+_DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d)")  # in rows that are parted by semicolons
+_OTHER_LOSS = "".join(rf"(?<!\b{word}[ /-])" for word in ("aux", "val", "eval", "validation", "test"))
 _IN_WORDS = re.compile(
-    rf"\b(?:step|iter|iteration|batch)\b\s*[:=]?\s*(\d+)\b.*?\bloss\b\s*[:=]?\s*({_NUMBER})", re.IGNORECASE
+    rf"\b(?:step|iter|iteration|batch)\b\s*[:=]?\s*(\d+)\b.*?{_OTHER_LOSS}\bloss\b\s*[:=]?\s*({_NUMBER})",
+    re.IGNORECASE,
 )
+_EPOCH = re.compile(r"\bepoch\b\D{0,3}(\d+)", re.IGNORECASE)
+_SEPARATORS = ",;\t"
+_COLUMNS = {  # of a CSV, by what its name is or ends in; wandb puts a run's name before, as in "run - train/loss"
+    "step": re.compile(r"(?:.*[/ ])?(?:_step|global_step|step|iter|iteration)"),
+    "loss": re.compile(r"(?!.*\b(?:aux|val|eval|validation|test)\b)(?:.*[/ ])?(?:train_|train )?loss"),
+    "rate": re.compile(r"(?:.*[/ ])?(?:lr|learning[ _]rate)"),
+}
+_SAME_START = 0.5  # nats within which two runs of one training begin
 _RATE = re.compile(rf"\b(?:lr|learning[ _]rate)\b\s*[:=]?\s*({_NUMBER})", re.IGNORECASE)
 _REWARDS = re.compile(r"\b(?:Reward|Actor Loss|Critic Loss)\s*:", re.IGNORECASE)
 _OTHERS = {  # logs that tell no step, and whose they are
@@ -55,6 +70,7 @@ class Log:
     iterations: int | None = None  # steps of an epoch
     others: int = 0  # lines that tell no step
     epochs: tuple[int, ...] = field(default=())
+    runs: int = 1  # in the file, of which this is the last
 
 
 def read_log(path: Path) -> Log:
@@ -78,17 +94,17 @@ def read_log(path: Path) -> Log:
         others = [name for pattern, name in _OTHERS.items() if re.search(pattern, text)]
         raise ValueError(
             f"{path} holds no step of training that is known here{f' ({others[0]})' if others else ''}: lines look "
-            f"like 'Epoch:[1/2](100/39695), loss: 6.44, ...', '100 6.44' or 'step 100 loss 6.44', and its first is "
-            f"{_first(text)!r}"
+            f"like 'Epoch:[1/2](100/39695), loss: 6.44, ...', '100 6.44' or 'step 100 loss 6.44', more columns need a "
+            f"first line that names step and loss, and its first is {_first(text)!r}"
         )
     stage = found.stage or _stage_in(path.name)
-    return Log(found.points, found.form, stage, found.resumes, found.iterations, found.others, found.epochs)
+    return replace(found, stage=stage)
 
 
 def _of_minimind(text: str, path: Path) -> Log | None:
     points: list[Point] = []
     resumes, epochs, others, stage, first, iterations, newer = [], [], 0, None, None, None, False
-    rewards = 0
+    rewards, runs = 0, 1
     for line in _lines(text):
         place = _PLACE.search(line)
         if place is None:
@@ -101,11 +117,14 @@ def _of_minimind(text: str, path: Path) -> Log | None:
             rewards += bool(_REWARDS.search(line))
             others += 1
             continue
-        epoch, within, iterations = (int(number) for number in place.groups())
-        first = epoch if first is None else first
+        epoch, within, total = (int(number) for number in place.groups())
         newer = newer or ", loss" in line
         stage = stage or ("dpo" if "dpo_loss" in fields else "distill" if "distill" in fields else None)
         loss = fields.get("dpo_loss", fields.get("logits_loss", fields.get("ce", fields["loss"])))
+        step = (epoch - (epoch if first is None else first)) * total + within
+        if points and len(points) not in resumes and (total != iterations or _begins_again(points, step, loss)):
+            points, resumes, epochs, first, runs = [], [], [], None, runs + 1
+        first, iterations = epoch if first is None else first, total
         point = Point((epoch - first) * iterations + within, loss, _rate(fields), fields.get("aux_loss"))
         if points and point.step <= points[-1].step and len(points) not in resumes:
             resumes.append(len(points))
@@ -119,7 +138,13 @@ def _of_minimind(text: str, path: Path) -> Log | None:
     if not points:
         return None
     form = "as MiniMind of 2026 writes them" if newer else "as MiniMind of 2024 and 2025 wrote them"
-    return Log(tuple(points), form, stage, tuple(resumes), iterations, others, tuple(dict.fromkeys(epochs)))
+    return Log(tuple(points), form, stage, tuple(resumes), iterations, others, tuple(dict.fromkeys(epochs)), runs)
+
+
+def _begins_again(points: list[Point], step: int, loss: float) -> bool:
+    """Whether a line is the first of another run: the step and the loss with which this one began."""
+    began, ended = abs(loss - points[0].loss), abs(loss - points[-1].loss)
+    return step <= points[0].step and began < _SAME_START and began <= ended
 
 
 def _rate(fields: dict[str, float]) -> float | None:
@@ -128,19 +153,74 @@ def _rate(fields: dict[str, float]) -> float | None:
 
 def _plain(text: str) -> Log | None:
     points: list[Point] = []
-    resumes, others = [], 0
+    resumes, others, runs, columns, epoch, before = [], 0, 1, None, None, 0  # before: steps of earlier epochs
     for line in _lines(text):
-        found = _IN_WORDS.search(line) or _TWO_NUMBERS.fullmatch(line)
-        if found is None:
+        columns = _header(line) or columns
+        point = _in_columns(line, *columns) if columns else _in_line(line)
+        if point is None:
             resumes += [len(points)] if _RESUMED.search(line) and points else []
             others += bool(line.strip())
             continue
-        rate = _RATE.search(line)
-        point = Point(int(found[1]), float(found[2]), float(rate[1]) if rate else None)
-        if points and point.step <= points[-1].step and len(points) not in resumes:
-            resumes.append(len(points))
+        told = _EPOCH.search(line)
+        earlier, epoch = epoch, int(told[1]) if told else epoch
+        if points and len(points) not in resumes and point.step + before < points[-1].step:
+            falls_to_start = point.step <= points[0].step
+            next_epoch = falls_to_start and epoch is not None and earlier is not None and epoch > earlier
+            if not next_epoch and _begins_again(points, point.step, point.loss):
+                points, resumes, runs, before = [], [], runs + 1, 0
+            elif falls_to_start and epoch == earlier and told:
+                resumes.append(len(points))
+            elif falls_to_start:  # steps are counted anew in each epoch
+                every = points[-1].step - points[-2].step if len(points) > 1 else 1
+                before = points[-1].step + every - point.step
+            else:
+                resumes.append(len(points))
+        point = replace(point, step=point.step + before)
+        if points and point.step == points[-1].step and len(points) not in resumes:
+            points.pop()  # a step that is told twice, as an evaluation and as a step of training
         points.append(point)
-    return Log(tuple(points), "plain steps and losses", None, tuple(resumes), None, others) if points else None
+    if not points:
+        return None
+    return Log(tuple(points), "plain steps and losses", None, tuple(resumes), None, others, runs=runs)
+
+
+def _in_line(line: str) -> Point | None:
+    """A step and its loss by words, or as the only two columns."""
+    text = _DECIMAL_COMMA.sub(".", line) if ";" in line else line
+    found = _IN_WORDS.search(text) or _TWO_NUMBERS.fullmatch(text)
+    if found is None:
+        return None
+    rate = _RATE.search(text)
+    return Point(int(found[1]), float(found[2]), float(rate[1]) if rate else None)
+
+
+def _header(line: str) -> tuple[str, dict[str, int]] | None:
+    """The separator of a CSV, and where its columns of step, loss and rate stand, if a line names them."""
+    if "loss" not in line.lower():
+        return None
+    separator = max(_SEPARATORS, key=line.count)
+    names = [cell.strip().lower() for cell in next(csv.reader([line], delimiter=separator), [])]
+    found = {
+        wanted: next((at for at, name in enumerate(names) if pattern.fullmatch(name)), None)
+        for wanted, pattern in _COLUMNS.items()
+    }
+    places = {wanted: at for wanted, at in found.items() if at is not None}
+    return (separator, places) if {"step", "loss"} <= places.keys() else None
+
+
+def _in_columns(line: str, separator: str, columns: dict[str, int]) -> Point | None:
+    """A row of a CSV; None where a cell that is needed is empty or no number."""
+    cells = [cell.strip() for cell in next(csv.reader([line], delimiter=separator), [])]
+    cells = [cell.replace(",", ".") if separator == ";" else cell for cell in cells]
+    try:
+        step, loss = float(cells[columns["step"]]), float(cells[columns["loss"]])
+        return Point(int(step), loss, _number(cells[columns["rate"]]) if "rate" in columns else None)
+    except (IndexError, ValueError, OverflowError):
+        return None
+
+
+def _number(cell: str) -> float | None:
+    return float(cell) if cell else None
 
 
 def _lines(text: str) -> Iterator[str]:

@@ -7,6 +7,7 @@ alpha / r of the adapter_config.json beside. Merged once, a matrix is W + s B A;
 MiniMind: `model/model_lora.py`.
 """
 
+import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -85,6 +86,8 @@ def merged(base: Mapping[str, Tensor], model: Mapping[str, Tensor], added: Mappi
         added: as `read_lora` returns it.
     """
     times = times_merged(base, model, added)
+    if not math.isfinite(times):
+        return Verdict("LoRA", "wrong", "the adapter holds NaN or infinity", "take a file from before")
     others = [name for name in base if name not in added and not _close(base[name], model[name])]
     rest = sum(
         float((model[name].double() - base[name].double() - times * delta.double()).square().sum())

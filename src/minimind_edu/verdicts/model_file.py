@@ -124,6 +124,8 @@ def tying(opened: Opened) -> Verdict:
     if config.tie_word_embeddings:
         stored = "stored once" if head is None else "stored twice, equal"
         return Verdict("tying", "fine", f"one matrix reads tokens and scores them (tied), {stored}")
+    if head is not None and not head.isfinite().all():
+        return Verdict("tying", "open", "lm_head holds NaN or infinity, so nothing tells whether it is the embedding")
     told = f"two matrices (untied): {numbers / 1e6:.1f} million weights more than a tied model"
     if opened.family.startswith("MiniMind2"):
         return Verdict(
@@ -145,6 +147,9 @@ def assumptions(opened: Opened) -> Verdict:
 
 def training(opened: Opened) -> Verdict:
     """Whether these weights have been trained at all: new norms have gains of exactly 1."""
+    if not any(tensor.any() for tensor in opened.tensors.values() if tensor.dim() == 2):
+        advice = "the file was made but never filled: take the one that training wrote"
+        return Verdict("trained", "wrong", "every matrix is 0", advice)
     gains = [tensor.float() for name, tensor in opened.tensors.items() if re.search(r"norm\.weight$", name)]
     low, high = min(float(gain.min()) for gain in gains), max(float(gain.max()) for gain in gains)
     if low == high == 1:

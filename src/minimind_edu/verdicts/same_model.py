@@ -6,15 +6,17 @@ other. Then both models read the same tokens, and every block's output is compar
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.verdicts import lora
-from minimind_edu.verdicts.model_file import probe
+from minimind_edu.verdicts.model_file import numbers, probe
 from minimind_edu.verdicts.opened import Opened, settings_that_differ
 from minimind_edu.verdicts.verdict import Verdict
+from minimind_edu.weights.checkpoints import read_checkpoint
 from minimind_edu.weights.older import in_halves
 
 _SIZES = ("vocab_size", "hidden_size", "num_hidden_layers", "use_qk_norm", "use_moe")
@@ -27,11 +29,25 @@ def compare(a: Opened, b: Opened, adapter: Mapping[str, Tensor] | None = None) -
     """Every verdict on two files; `adapter`: what lies between `b`, the base, and `a`, which is said to be merged."""
     if different := sizes(a.whole, b.whole):
         return [different]
+    if broken := no_numbers(a, b):
+        return broken
     first, second = a.whole.state_dict(), b.whole.state_dict()
     if adapter is not None:
         return [lora.merged(second, first, adapter)]
+    read_alike, told = with_known_settings(a, b)
+    a, b = read_alike
     stored = weights(a, b)
-    return [settings(a.whole, b.whole), stored, logits(a, b, rounded_alike=stored.grade == "fine")]
+    return [told or settings(a.whole, b.whole), stored, logits(a, b, rounded_alike=stored.grade == "fine")]
+
+
+def no_numbers(a: Opened, b: Opened) -> list[Verdict]:
+    """Which of the two holds NaN or infinity: those are equal to nothing, so nothing else is compared."""
+    found = [(opened, numbers(opened)) for opened in (a, b)]
+    return [
+        replace(verdict, finding=f"{opened.name}: {verdict.finding}")
+        for opened, verdict in found
+        if verdict.grade == "wrong"
+    ]
 
 
 def sizes(a: MiniMindForCausalLM, b: MiniMindForCausalLM) -> Verdict | None:
@@ -41,6 +57,31 @@ def sizes(a: MiniMindForCausalLM, b: MiniMindForCausalLM) -> Verdict | None:
     pairs = {name: (getattr(a.config, name), getattr(b.config, name)) for name in names}
     other = [f"{name} {one} ≠ {two}" for name, (one, two) in pairs.items() if one != two]
     return Verdict("sizes", "wrong", f"two models of different sizes: {'; '.join(other)}") if other else None
+
+
+def with_known_settings(a: Opened, b: Opened) -> tuple[tuple[Opened, Opened], Verdict | None]:
+    """Both files, and one that only assumed a value read anew with the other's; what was taken, if that ends it."""
+    pair, taken = [a, b], []
+    for at, other in ((0, b), (1, a)):
+        one = pair[at]
+        different = settings_that_differ(one.whole.config, other.whole.config)
+        known = {
+            name: value for name, (_, value) in different.items() if name in one.assumed and name not in other.assumed
+        }
+        if not known:
+            continue
+        try:
+            model = read_checkpoint(one.place, **known).model
+        except ValueError:  # these values do not fit its shapes: `settings` tells
+            continue
+        assumed = {name: value for name, value in one.assumed.items() if name not in known}
+        pair[at] = replace(one, model=model, assumed=assumed)
+        values = ", ".join(f"{name}={value}" for name, value in known.items())
+        taken.append(f"{one.name} does not tell {values}: taken from {other.name}")
+    if not taken or settings(pair[0].whole, pair[1].whole).grade == "wrong":
+        return (pair[0], pair[1]), None
+    advice = "right if the two are one model, as below; put that config.json beside the file"
+    return (pair[0], pair[1]), Verdict("settings", "look", "; ".join(taken), advice)
 
 
 def settings(a: MiniMindForCausalLM, b: MiniMindForCausalLM) -> Verdict:
@@ -69,7 +110,9 @@ def weights(a: Opened, b: Opened) -> Verdict:
         two = second[name]
         if torch.equal(one, two):
             continue
-        if any(torch.equal(one.to(dtype), two.to(dtype)) for dtype in halves):
+        if any(torch.equal(one.to(dtype), two.to(dtype)) for dtype in halves) or (
+            len(set(halves)) == 2 and _within_one_ulp(one, two)
+        ):
             rounded = True
         else:
             others[name] = float((one - two).norm() / one.norm().clamp_min(1e-30))
@@ -109,6 +152,14 @@ def weights(a: Opened, b: Opened) -> Verdict:
         f"{len(others)} of {count} tensors differ, by {worst:.1%} at most; the first is {first_other}",
         "two models: one was trained further, or a tensor was lost on the way",
     )
+
+
+def _within_one_ulp(one: Tensor, two: Tensor) -> bool:
+    """Whether two tensors may be one that was rounded to float16 and to bfloat16.
+
+    The two roundings end at most one unit of bfloat16's last place apart; below 2**-14, float16 has steps of 2**-24.
+    """
+    return bool(((one - two).abs() <= 2**-7 * torch.maximum(one.abs(), two.abs()) + 2**-24).all())
 
 
 def explained(a: Opened, b: Opened) -> float:
