@@ -53,6 +53,8 @@ ASKED_FOR = {
     "minimind_edu/trained/living/divisors.json": re.compile(r"\bdivisors\b|\bFixedDivisors\b"),
     "minimind_edu/trained/ablations/tables.json": re.compile(r"\bTwoTables\b|\bablations(?:\.| import )tables\b"),
     "minimind_edu/trained/routing/walk.json": re.compile(r"\brouting\b|\bMixtureWalk\b"),
+    "minimind_edu/trained/ablations/runs.json": re.compile(r"\b(?:ablations|AblationLab|TwoTables)\b"),
+    "minimind_edu/trained/living/rounding.json": re.compile(r"\brounding\b"),
     "minimind_edu/trained/living/stretching.json": re.compile(r"\bstretching\b|\bLongerText\b"),
     "minimind_edu/trained/sharing/circles.json": re.compile(r"\bcircles\b|\bKeyCircles\b"),
     "minimind_edu/trained/sweeps/runs.json": re.compile(r"\bsweeps\b|\bFiveSwitches\b"),
