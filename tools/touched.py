@@ -57,6 +57,7 @@ RULES = (
          tests="test_reference.py test_book_reference.py test_search.py", translation="*"),
     Rule("words of all pages", r"zh/\w+\.\w+|README(?:\.zh)?\.md|book/\w+(?:\.zh)?\.(?:png|gif)|_toc\.yml|_config\.yml",
          tests="test_translation.py test_translated.py", translation="*"),
+    Rule("a screen of the check", r"book/screens/.+", tests="test_page.py"),
     Rule("a still", r"book/stills/.+", tests="test_stills.py test_stored.py"),
     Rule("the theme", r"book/(?:theme|assets|scripts)/.+|src/minimind_edu/web/fonts/.+",
          tests="test_book_looks.py test_book_accessible.py test_book_weight.py test_book_fonts.py test_search.py"),

@@ -30,6 +30,7 @@ from playwright.sync_api import Page, Route
 
 from minimind_edu.web import host
 from tools import install_cell
+from tools.chapters import chapters
 from tools.length import check_length
 from tools.self_contained import with_addresses
 
@@ -370,7 +371,7 @@ def test_the_strip_of_the_front_page_fills_as_chapters_are_read(page, http_addre
         page.evaluate("() => document.getElementById('in-short').scrollIntoView()")
         wait_until(page, "() => localStorage.getItem('chapters')?.includes('03_attention')")
     page.goto(f"{http_address}/book/index.html")
-    assert page.evaluate(read) == [f"1 of {len(COUNTED)} chapters read; only this browser knows.", "20%"]
+    assert page.evaluate(read) == [f"1 of {len(chapters())} chapters read; only this browser knows.", "20%"]
     assert page.locator(".mp-face").is_visible()
 
 

@@ -138,7 +138,8 @@ def test_chapters_carry_all_but_the_page_of_a_readers_own_model(wheel, entries):
     left_out = entries.keys() - found.keys()
     assert {"minimind_edu/__main__.py", "minimind_edu/inside/page.js"} <= left_out
     assert all(
-        re.search(r"/inside/|/verdicts/|edu/__main__\.py$|gguf_reader|\.zh\.|/RECORD$", name) or name.startswith(tuple(self_contained.ASKED_FOR))
+        re.search(r"/inside/|/verdicts/|edu/__main__\.py$|gguf_reader|\.zh\.|/RECORD$", name)
+        or name.startswith(tuple(self_contained.ASKED_FOR))
         for name in left_out
     )
     assert found == {name: content for name, content in entries.items() if name not in left_out}
