@@ -99,7 +99,7 @@ def test_the_names_of_the_notes_lead_somewhere():
 
 CITED = re.compile(r"\b([A-Z][a-z][\w’'-]*(?:(?:, (?:and )?| and )[A-Z][\w’'-]+)*)(?: et al\.)?,? \(?((?:19|20)\d\d)\b")
 NO_PEOPLE = set(
-    "January March April May August November December LayerNorm DeepSeek-V3 Medusa SpecInfer Team The".split()
+    "January February March April May August November December LayerNorm DeepSeek-V3 Medusa SpecInfer Team The".split()
 )
 
 
