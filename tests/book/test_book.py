@@ -337,7 +337,7 @@ def test_every_link_inside_the_book_leads_somewhere(html):
             linked = (source.parent / unquote(path.split("?")[0])).resolve()
             assert linked.is_file(), f"{name} links to {target}"
             # levels of the map, stories, texts of an own model and poems: test_inside_address.py and its like read them
-            written = fragment.startswith(("map/", "story=", "ids=", "begin=", "rhyme="))
+            written = fragment.startswith(("map/", "story=", "ids=", "begin=", "rhyme=", "form="))
             if fragment and linked.suffix == ".html" and not written:
                 assert fragment in anchors_of(linked), f"{name} links to {target}"
 
