@@ -102,7 +102,7 @@ function inlined(from, to, above) {
   if (from.localName === "stop") {
     const { hex, alpha } = colorOf(style.stopColor);
     to.setAttribute("stop-color", hex);
-    to.setAttribute("stop-opacity", round(alpha * style.stopOpacity));
+    to.setAttribute("stop-opacity", round(alpha * Number(style.stopOpacity)));
   }
   if (style.visibility !== "visible") to.setAttribute("visibility", "hidden");
   const isMoved = style.transform !== "none" && !from.hasAttribute("transform") && from.parentNode.getScreenCTM;
@@ -140,7 +140,7 @@ function linesOf(node) {
       if (line && Math.abs(line.box.top - box.top) < 2 && !isBroken) {
         line.text += node.data.slice(line.end, index) + word;
         line.right = box.right;
-      } else lines.push({ text: word, box, right: box.right });
+      } else lines.push({ text: word, box, right: box.right, end: 0 });
       lines.at(-1).end = index + word.length;
       if (isBroken) break;
     }
