@@ -7,7 +7,7 @@ loss hides nothing from attention, and a mask of attention takes no loss away.
 MiniMind: `dataset/lm_dataset.py`, SFTDataset.generate_labels. Answers alone: Ouyang et al. 2022, arXiv 2203.02155.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -36,13 +36,19 @@ def answer_labels(ids: Tensor, begin: Sequence[int], end: Sequence[int]) -> Tens
         raise ValueError(f"answers need tokens that begin and end them, got {begin} and {end}")
     labels = torch.full_like(ids, IGNORED)
     for row, known in zip(labels, ids.tolist(), strict=True):
-        place = 0
-        while (first := _find(known, begin, place)) is not None:
-            first += len(begin)
-            closed = _find(known, end, first)
-            place = len(known) if closed is None else closed + len(end)
+        for first, place in answer_places(known, begin, end):
             row[first:place] = torch.tensor(known[first:place])
     return labels
+
+
+def answer_places(row: Sequence[int], begin: Sequence[int], end: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Of each answer of one chat: the place where it begins, and the one behind its `end`, or behind the whole row."""
+    place = 0
+    while (first := _find(row, begin, place)) is not None:
+        first += len(begin)
+        closed = _find(row, end, first)
+        place = len(row) if closed is None else closed + len(end)
+        yield first, place
 
 
 def _find(row: Sequence[int], wanted: Sequence[int], start: int) -> int | None:

@@ -7,6 +7,8 @@ MiniMind: `dataset/lm_dataset.py`, SFTDataset.generate_labels, as of commit d65e
 
 from collections.abc import Sequence
 
+from minimind_edu.model.chat import answer_places
+
 
 def answer_mask(ids: Sequence[int], opening: Sequence[int], closing: Sequence[int]) -> list[bool]:
     """For each token, whether it counts.
@@ -15,16 +17,9 @@ def answer_mask(ids: Sequence[int], opening: Sequence[int], closing: Sequence[in
         ids: of a whole chat, cut to the greatest length.
         opening, closing: the tokens before an answer, and those that end it.
     """
-    mask, at = [False] * len(ids), 0
-    opening, closing, ids = list(opening), list(closing), list(ids)
-    while at < len(ids):
-        if ids[at : at + len(opening)] != opening:
-            at += 1
-            continue
-        begin = at + len(opening)
-        end = next((place for place in range(begin, len(ids)) if ids[place : place + len(closing)] == closing), None)
-        at = len(ids) if end is None else end + len(closing)
-        mask[begin:at] = [True] * (at - begin)
+    mask = [False] * len(ids)
+    for first, place in answer_places(list(ids), list(opening), list(closing)):
+        mask[first:place] = [True] * (place - first)
     return mask
 
 

@@ -22,7 +22,7 @@ EVERY = 200  # steps between two looks
 POEMS = 60  # held-out octaves of 5 that are asked
 
 
-# what is trained on: as in the lesson, and the same octaves uncut, as many steps at the same rate
+# what is trained on: as in the lesson, and octaves of five uncut, as many steps at the same rate
 [_LESSON] = phases("lesson")
 WAYS = {"line ends": _LESSON, "uncut": Phase(_LESSON.steps, _LESSON.tokens, {"8x5": 1.0})}
 
