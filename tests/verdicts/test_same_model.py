@@ -66,7 +66,9 @@ def test_a_gguf_file_is_the_same_model(tmp_path, kind, precision, said):
     with pytest.warns(UserWarning, match="token ids only"):
         file = write_gguf(folder, tmp_path / "model.gguf", precision)
     verdicts = compare(open_weights(file), open_weights(folder))
-    assert grades(verdicts) == SAME and said in verdicts[1].finding
+    found = grades(verdicts)
+    assert found.pop("llama.cpp") in ("fine", "open"), verdicts  # open: not installed
+    assert found == SAME and said in verdicts[1].finding
 
 
 def test_int8_rows_are_the_same_model(tmp_path):
