@@ -105,7 +105,8 @@ def against_llama_cpp(opened: Opened, other: Opened | None = None) -> Verdict | 
         with LlamaCppFile(opened.place, ids.shape[1]) as theirs:
             read = torch.from_numpy(theirs.logits(ids[0].tolist()))
     except ValueError as error:
-        return Verdict("llama.cpp", "wrong", f"not compared: {error}", "make the file anew, with a converter of its own age")
+        advice = "make the file anew, with a converter of its own age"
+        return Verdict("llama.cpp", "wrong", f"not compared: {error}", advice)
     with torch.no_grad():
         far, said = apart(model(ids).logits[0], read)
     against = f"with those of {other.name}" if other else "with what this book computes from it"
