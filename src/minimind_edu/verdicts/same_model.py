@@ -232,7 +232,7 @@ def logits(a: Opened, b: Opened, rounded_alike: bool = False) -> Verdict:
     if where is None:
         return Verdict("logits", "fine", f"one model: {told}")
     last = len(apart) - 1
-    place = {0: "in the embedding", last: "in the output layer"}.get(where, f"in block {where}")
+    place = {0: "in the embedding", last: "in the output layer"}.get(where, f"in block {where} (layers.{where - 1})")
     told = f"not one model: {told}; they part {place}, by {apart[where]:.2g} of what passes there"
     return Verdict("logits", "wrong", told, "look at the tensors there first")
 
