@@ -99,8 +99,15 @@ def test_llama_cpp_and_this_book_differ_where_the_file_is_read_otherwise(written
     llama_cpp_is(lambda model, ids: model(ids).logits[0])
     assert engines.against_llama_cpp(file).grade == "fine"
     llama_cpp_is(lambda model, ids: model(ids.flip(1)).logits[0])
-    for told in (engines.against_llama_cpp(file), engines.against_llama_cpp(file, folder)):
+    alone, beside = engines.against_llama_cpp(file), engines.against_llama_cpp(file, folder)
+    for told in (alone, beside):
         assert told.grade == "wrong" and "is another first after token" in told.finding
+    assert "trust neither" in alone.advice and beside.advice.startswith("two models, if their weights differ above")
+
+
+def test_what_a_gguf_file_holds_once_is_told_as_that(written):
+    file, _ = written()
+    assert "stored once" in next(told for told in check_file(file) if told.about == "tying").finding
 
 
 def test_rounded_weights_explain_some_difference_and_few_bits_any(written, llama_cpp_is):

@@ -116,7 +116,10 @@ def against_llama_cpp(opened: Opened, other: Opened | None = None) -> Verdict | 
         return Verdict("llama.cpp", "open", f"{told}; {why}")
     if far <= max(_NEAR, 3 * rounding):
         return Verdict("llama.cpp", "fine", told)
-    return Verdict("llama.cpp", "wrong", told, "the two read the file in different ways: trust neither yet")
+    advice = "the two read the file in different ways: trust neither yet"
+    if other:
+        advice = "two models, if their weights differ above; if not, llama.cpp reads the file in another way"
+    return Verdict("llama.cpp", "wrong", told, advice)
 
 
 def blurred(model: MiniMindForCausalLM, rounding: float, differs: bool) -> str:
