@@ -76,7 +76,8 @@ def test_a_page_says_what_the_screen_says(language):
 
 
 def test_a_file_can_put_no_markup_into_a_page():
-    told = Verdict("marks", "look", 'in <img src=x onerror="x()"> and model.layers.0.mlp', "<b>")
+    markup = '<img src=x onerror="x()"> in model.layers.0'
+    told = Verdict("marks", "look", f"special tokens of another tokenizer stand in texts as plain letters: {markup}")
     shown = as_html({"<script>.jsonl": [told]})
     assert set(re.findall(r"<(\w+)", shown)) == {"div", "p", "ul", "li", "b", "span", "wbr"}
-    assert shown.count("<b>") == 1 and "model.<wbr>layers." in shown
+    assert "model.<wbr>layers." in shown

@@ -104,7 +104,7 @@ def as_list(verdicts: Iterable[Verdict], language: str = "en", numbers: Mapping[
 
 def _breakable(text: str) -> str:
     """A text in HTML, whose long names may be cut where their parts end."""
-    return re.sub(r"(?<=\w[._])(?=\w)(?!\d)", "<wbr>", escape(text))
+    return re.sub(r"(?<=\w\.)(?=[a-z])", "<wbr>", escape(text))
 
 
 def is_any_wrong(groups: Mapping[str, Iterable[Verdict]]) -> bool:
