@@ -22,6 +22,7 @@ SINCE = "TOUCHED_SINCE"  # the environment may name the commit before the change
 HOURS = 12  # of the last commits on the main branch that count as one change: a day's work
 DURATIONS = ROOT / "tools" / "durations.json"  # `pytest --all --store-durations` writes it
 UNKNOWN, LEAST, SHARE, CHAPTER = 8.0, 2.0, 20, 25.0  # seconds of what DURATIONS lacks, and a name's share of a file
+NEW = 40.0  # seconds for mutants that are new, whatever their number
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,7 @@ def looks_at(path: str, root: Path = ROOT) -> Iterator[Look]:
         yield Look("about", file, word, max(LEAST, durations().get(file, UNKNOWN) / SHARE))
     for file in parts(rule.mutants):
         if file == "+":
-            yield Look("mutants", file, seconds=20)
+            yield Look("mutants", file, seconds=NEW)
         elif count := mutants_by_file(root).get(file):
             yield Look("mutants", file, seconds=count + 3)
     for name in parts(rule.chapter):
@@ -301,10 +302,10 @@ def commands(taken: list[Look], before: str | None = None) -> dict[str, tuple[st
         words = " or ".join(dict.fromkeys(look.word for look in some))
         found["close names"] = (*run, "pytest", "--all", *dict.fromkeys(names("about")), "-k", words)
     mutants = names("mutants")
-    if files := [name for name in mutants if name != "+"]:
-        found["mutants"] = (sys.executable, "tests/mutants", *(part for file in files for part in ("--file", file)))
-    if "+" in mutants and before:
-        found["new mutants"] = (sys.executable, "tests/mutants", "--since", before)
+    since = ("--since", before) if "+" in mutants and before else ()
+    if chosen := (*since, *(part for file in mutants if file != "+" for part in ("--file", file))):
+        seconds = math.ceil(sum(look.seconds for look in by_kind["mutants"]))
+        found["mutants"] = (sys.executable, "tests/mutants", "--seconds", str(seconds), *chosen)
     if chapters := names("chapter"):
         found["chapters"] = (*run, "pytest", "--nbval", *map(notebook, chapters))
     if chapters := names("cuda"):
