@@ -18,7 +18,7 @@ from tools.chapters import ROOT
 from tools.steps import Done, Step, python, run_all, say
 
 WHOLE = 900  # seconds for a push on two cores
-CLOSELY = (90, 400)  # of them for close looks, by tools/durations.json: at least, also where all is slow, and at most
+CLOSELY = (90, 400)  # of them for close looks, by tools.durations: at least, also where all is slow, and at most
 BUILT = "make book"
 TESTED = "make test"
 PAGES = {"BOOK_HTML": "_build/html"}  # what has been built is not built again
