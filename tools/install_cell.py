@@ -97,7 +97,13 @@ def project() -> dict:
 
 
 def _configuration() -> dict:
-    return yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+    return _parsed((ROOT / "_config.yml").read_text(encoding="utf-8"))
+
+
+@lru_cache(1)
+def _parsed(configuration: str) -> dict:
+    """Each link of each notebook asks where the book is, and to parse the configuration takes 40 ms."""
+    return yaml.safe_load(configuration)
 
 
 def repository_url() -> str:

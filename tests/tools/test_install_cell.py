@@ -117,6 +117,16 @@ def test_it_names_the_wheel_of_the_version_in_the_book_of_the_configuration():
     assert install_cell.source().endswith(f'\nready("{version}")')
 
 
+def test_the_configuration_is_parsed_once_and_again_where_it_has_changed(monkeypatch, tmp_path):
+    parsed, load = [], yaml.safe_load
+    monkeypatch.setattr(yaml, "safe_load", lambda text: parsed.append(text) or load(text))
+    monkeypatch.setattr(install_cell, "ROOT", tmp_path)
+    for name in ("a", "a", "b"):
+        (tmp_path / "_config.yml").write_text(f"html: {{baseurl: https://{name}/}}", encoding="utf-8")
+        assert install_cell.book_url() == f"https://{name}/"
+    assert len(parsed) == 2
+
+
 def test_the_package_is_told_where_the_book_is(monkeypatch, tmp_path):
     module = tmp_path / "book.py"
     module.write_text('"""Where."""\n\nADDRESS = "https://old.example/"\nFOLDERS = {}\n', encoding="utf-8")
