@@ -247,7 +247,8 @@ def test_cells_buttons_and_the_wheel_follow_when_the_address_and_the_version_cha
     change(tmp_path / "_config.yml", old, new)
     change(tmp_path / "_config.yml", install_cell.book_url(), "https://somebody.example/book/")
     change(tmp_path / "pyproject.toml", 'version = "', 'version = "7.')
-    change(tmp_path / "_config.yml", "moved_pages:", "nothing_moved:")  # this book lacks the pages that they lead to
+    for moved in ("moved_pages:", "moved_places:"):  # this book lacks the pages that they lead to
+        change(tmp_path / "_config.yml", moved, f"no_{moved}")
     chapter = min(tmp_path.glob("chapters/*.ipynb"), key=lambda path: path.stat().st_size)
     (tmp_path / "_toc.yml").write_text(
         f"format: jb-book\nroot: book/notation\nparts:\n  - chapters:\n    - file: chapters/{chapter.stem}\n"
