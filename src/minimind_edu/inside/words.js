@@ -3,14 +3,14 @@
 import { grouped } from "../web/kit/kit.js";
 import { bytesOf, cacheBytes, percent } from "./numbers.js";
 
-const percentOf = (part) => percent(part, "\u00a0%");
+export const percentOf = (part) => percent(part, "\u00a0%");
 /** isLess: it is only known to be less. */
 const shareOf = (part, isLess) => (isLess && part >= 0.00005 ? `< ${percentOf(part)}` : percentOf(part));
 const fieldsOf = (all) =>
   Object.entries(all)
     .map(([name, value]) => `${name}=${value}`)
     .join(", ");
-const counted = (count, one, many = `${one}s`) => `${grouped(count)} ${count === 1 ? one : many}`;
+export const counted = (count, one, many = `${one}s`) => `${grouped(count)} ${count === 1 ? one : many}`;
 
 export const insideWords = {
   en: {

@@ -166,7 +166,17 @@ def explained(a: Opened, b: Opened) -> float:
     """The largest relative difference of a tensor that the rounding of two files explains."""
     kinds = (*a.kinds, *b.kinds)
     bits = [int(found[1]) for kind in kinds if (found := re.search(r"(?:Q|int)(\d)", kind))]
-    return _EXPLAINED.get(min(bits), max(_EXPLAINED.values())) if bits else 0.0
+    return explained_by(min(bits)) if bits else 0.0
+
+
+def parted_beyond(rounding: float) -> float:
+    """From which relative difference on two blocks have parted, where rounding explains so much of it."""
+    return max(_PARTED, 3 * rounding)
+
+
+def explained_by(bits: int) -> float:
+    """The relative difference that rounding weights to so many bits explains; above eight it is none."""
+    return 0.0 if bits > max(_EXPLAINED) else _EXPLAINED.get(bits, max(_EXPLAINED.values()))
 
 
 def _dtype(opened: Opened) -> torch.dtype:
@@ -232,7 +242,7 @@ def logits(a: Opened, b: Opened, rounded_alike: bool = False) -> Verdict:
     told += f"likeliest next token is the same at {agree:.0%} of {ids.shape[1]} places"
     if rounded_alike and explained(a, b) > _BLURRED:
         return Verdict("logits", "open", f"{told}; so few bits blur more than a fault would show")
-    bound = max(_PARTED, 3 * explained(a, b), _rounding(a, b)) if rounded_alike else _PARTED
+    bound = max(parted_beyond(explained(a, b)), _rounding(a, b)) if rounded_alike else _PARTED
     where = next((at for at, far in enumerate(apart) if not far <= bound), None)
     if where is None:
         return Verdict("logits", "fine", f"one model: {told}")
