@@ -22,7 +22,11 @@ function headerOf(words, data) {
       { class: "bs-model" },
       badge(which),
       h("strong", {}, model.name),
-      h("span", { class: "in-facts" }, words.facts({ ...model, tokenizer: data.tokenizer }).map((fact) => h("span", {}, fact))),
+      h(
+        "span",
+        { class: "in-facts" },
+        words.facts({ ...model, tokenizer: data.tokenizer }).map((fact) => h("span", {}, fact)),
+      ),
     ),
   );
   return [h("h1", {}, words.title), h("div", { class: "bs-models" }, lines)];
@@ -62,7 +66,7 @@ async function startPage() {
   const columns = h("div", { class: "in-columns", hidden: true }, h("div", { class: "in-left" }, next), apart);
   const write = h("section", { class: "in-write" }, asking, answers);
   const feet = data.models.map((model, which) => [
-    h("p", {}, badge(which), " ", checks[which]),
+    h("div", { class: "bs-checked" }, badge(which), checks[which]),
     model.bits < 32 && h("p", {}, words.rounding(model.bits, model.check), " ", door("rounding")),
     model.assumed && h("p", {}, words.assumed(model.assumed)),
   ]);

@@ -20,6 +20,7 @@ const MOST_BARS = 8;
 const NAMED = 5; // heads
 const READ = 4; // tokens of a head that are named
 const MOST_SEED = 99;
+const UNRELATED = 1; // of embeddings: one as long as the other and at a right angle to it differ by the root of 2
 const SIDES = ["A", "B"];
 
 /** The sign of one of the two models. */
@@ -48,7 +49,15 @@ export function createAsking(words, session, data, door) {
   const drawn = h("span", {});
   const onSeed = (seed) => session.set({ seed });
   const seed = slider({ label: words.seed, min: 1, max: MOST_SEED, step: 1, value: session.seed, onInput: onSeed });
-  const drawing = createSampling(words, session, drawn, 50, seed, h("p", { class: "mm-note" }, words.sameDraws, " "), door("drawing"));
+  const drawing = createSampling(
+    words,
+    session,
+    drawn,
+    50,
+    seed,
+    h("p", { class: "mm-note" }, words.sameDraws, " "),
+    door("drawing"),
+  );
   const root = h("div", {}, field, complaint, h("div", { class: "st-presses" }, write, chat), drawing);
 
   function draw() {
@@ -86,10 +95,13 @@ function createLine(words, session, reader, row, label, idsOf, from) {
     const shown = shownTokens(reader, ids);
     chips = shown.map(({ text, kind }, at) => {
       const onClick = () => session.pick(lineRow(), at + from());
-      return h("button", { type: "button", class: "in-token", "data-kind": kind, "data-short": "true", onClick }, text);
+      return h("button", { type: "button", class: "in-token", "data-kind": kind, onClick }, text);
     });
     const begins = (at) => at > 0 && beginsLine(shown[at - 1].text, shown[at].text);
-    fill(line, chips.flatMap((chip, at) => (begins(at) ? [h("br", {}), chip] : [chip])));
+    fill(
+      line,
+      chips.flatMap((chip, at) => (begins(at) ? [h("br", {}), chip] : [chip])),
+    );
     if (focused >= 0) chips[Math.min(focused, chips.length - 1)]?.focus({ preventScroll: true });
   }
 
@@ -101,10 +113,11 @@ function createLine(words, session, reader, row, label, idsOf, from) {
       const at = i + from();
       const moved = told[at]?.moved;
       const isSelected = isHere() && at === session.selected;
-      chip.style.setProperty("--in-part", `${Math.round(TINT * (moved ?? 0))}%`);
+      chip.style.setProperty("--in-part", `${Math.round(TINT * Math.sqrt(moved ?? 0))}%`);
       chip.setAttribute("aria-current", isSelected);
       chip.dataset.parts = String(i === parting);
-      chip.tabIndex = isSelected || (i === 0 && !chips.some((_, j) => isHere() && j + from() === session.selected)) ? 0 : -1;
+      chip.tabIndex =
+        isSelected || (i === 0 && !chips.some((_, j) => isHere() && j + from() === session.selected)) ? 0 : -1;
       chip.title = moved === undefined ? "" : words.movedAfter(chip.textContent, moved);
     });
   }
@@ -114,7 +127,15 @@ function createLine(words, session, reader, row, label, idsOf, from) {
 /** The text that both read, and how each of them goes on. */
 export function createAnswers(words, session, data, reader, door) {
   const none = [];
-  const prompt = createLine(words, session, reader, null, words.prompt, () => session.prompt, () => 0);
+  const prompt = createLine(
+    words,
+    session,
+    reader,
+    null,
+    words.prompt,
+    () => session.prompt,
+    () => 0,
+  );
   const start = () => session.prompt.length;
   const parting = announcement("bs-parting");
   const legend = h("p", { class: "mm-note in-legend" }, h("i", {}), words.shade);
@@ -123,11 +144,24 @@ export function createAnswers(words, session, data, reader, door) {
     const idsOf = () => session.answers[row] ?? none;
     const line = createLine(words, session, reader, row, words.answerOf(SIDES[row]), idsOf, start);
     const end = h("p", { class: "mm-note" });
-    return { root: h("div", { class: "bs-answer" }, h("h2", {}, badge(row), " ", name), said, line, end), said, line, end };
+    return {
+      root: h("div", { class: "bs-answer" }, h("h2", {}, badge(row), " ", name), said, line, end),
+      said,
+      line,
+      end,
+    };
   });
   const answered = h("div", { class: "bs-answers" }, columns);
   const under = h("div", { class: "in-under" }, legend, door("tokens"));
-  const root = h("div", { class: "in-tokens" }, h("p", { class: "mm-label" }, words.bothRead), prompt, parting, answered, under);
+  const root = h(
+    "div",
+    { class: "in-tokens" },
+    h("p", { class: "mm-label" }, words.bothRead),
+    prompt,
+    parting,
+    answered,
+    under,
+  );
 
   const wordAt = (row, at) => {
     const id = session.answers[row][at];
@@ -144,7 +178,12 @@ export function createAnswers(words, session, data, reader, door) {
     prompt.draw();
     parting.set(partingText());
     answered.hidden = !answers.some((one) => one.length);
-    const texts = answers.map((ids) => textOf(reader, ids.filter((id) => !reader.isSpecial(id))));
+    const texts = answers.map((ids) =>
+      textOf(
+        reader,
+        ids.filter((id) => !reader.isSpecial(id)),
+      ),
+    );
     let same = 0;
     while (same < texts[0].length && texts[0][same] === texts[1][same]) same++;
     columns.forEach(({ said, line, end }, row) => {
@@ -196,7 +235,10 @@ export function createNext(words, session, chip) {
       for (const [id, p] of top.slice(0, BARS)) best.set(id, Math.max(p, best.get(id) ?? 0));
     }
     const order = [...best.keys()].sort((a, b) => best.get(b) - best.get(a)).slice(0, MOST_BARS);
-    fill(list, order.map((id) => rowOf(id, now.tops)));
+    fill(
+      list,
+      order.map((id) => rowOf(id, now.tops)),
+    );
     moved.textContent = words.movedNext(now.moved);
   }
   return { root, draw };
@@ -213,6 +255,7 @@ export function createApart(words, session, data, chip, reading, door) {
   const depths = data.models.map(({ config }) => config.num_hidden_layers);
   const title = h("h2", {});
   const verdict = announcement("bs-verdict");
+  const unrelated = h("p", {}, words.unrelated);
   const shown = Math.max(blocks ?? 0, heads);
   const onBeyond = (place) => session.set({ beyond: shareAt(place) });
   const beyond = slider({
@@ -242,7 +285,13 @@ export function createApart(words, session, data, chip, reading, door) {
     const [bar, tick, number] = [h("i", { class: "mm-after" }), h("i", { class: "mm-tick" }), h("b", {})];
     const name = at ? words.block(at) : words.embeddingName;
     const all = Array.from({ length: at && at <= heads ? H : 0 }, (_, head) => headOf(at - 1, head));
-    const line = h("div", { class: "bs-apart" }, h("span", {}, name), h("span", { class: "mm-track" }, bar, tick), number);
+    const line = h(
+      "div",
+      { class: "bs-apart" },
+      h("span", {}, name),
+      h("span", { class: "mm-track" }, bar, tick),
+      number,
+    );
     line.hidden = blocks === null;
     const grid = h("div", { class: "bs-heads" }, all);
     grid.style.setProperty("--bs-count", Math.min(H, 8));
@@ -260,9 +309,11 @@ export function createApart(words, session, data, chip, reading, door) {
     { class: "bs-inside" },
     title,
     limits.map((limit) => h("p", { class: "mm-note" }, limit)),
-    blocks !== null && [verdict, beyond, h("p", { class: "mm-note" }, words.apartNote)],
-    heads > 0 && [most, h("p", { class: "mm-note" }, words.headsNote, " ", door("heads"))],
+    blocks !== null && [verdict, unrelated, beyond],
+    heads > 0 && most,
     h("div", { class: "bs-blocks" }, blocks === null ? rows.slice(1) : rows),
+    blocks !== null && h("p", { class: "mm-note" }, words.apartNote, " ", door("block")),
+    heads > 0 && h("p", { class: "mm-note" }, words.headsNote, " ", door("heads")),
   );
 
   function drawStreams({ apart }) {
@@ -275,6 +326,7 @@ export function createApart(words, session, data, chip, reading, door) {
       number.textContent = words.percent(apart[at]);
       row.dataset.parted = String(at === parted);
     });
+    unrelated.hidden = apart[0] < UNRELATED;
     const bound = words.percent(session.beyond);
     if (parted !== null) verdict.set(words.parted(parted, words.percent(apart[parted]), bound));
     else verdict.set(words.together(bound, words.percent(Math.max(...apart))));
@@ -288,7 +340,11 @@ export function createApart(words, session, data, chip, reading, door) {
       const place = { layer: Math.floor(at / H), head: at % H };
       const onClick = () => session.toggle({ part: "head", ...place });
       const name = words.head(place.layer + 1, place.head + 1);
-      return [i ? words.between : "", h("button", { type: "button", class: "mm-link", onClick }, name), ` (${words.percent(moved[at])})`];
+      return [
+        i ? words.between : "",
+        h("button", { type: "button", class: "mm-link", onClick }, name),
+        ` (${words.percent(moved[at])})`,
+      ];
     });
     const isAny = moved[order[0]] > 0;
     fill(most, isAny ? [words.most, named, words.mostEnd] : words.noneMoved);
@@ -304,7 +360,12 @@ export function createApart(words, session, data, chip, reading, door) {
     if (blocks !== null) drawStreams(now);
     if (heads) drawHeads();
   }
-  const opened = createOpened(words, session, { head: createBoth(words, session, data, reading) }, ({ layer }) => rows[layer + 1].root);
+  const opened = createOpened(
+    words,
+    session,
+    { head: createBoth(words, session, data, reading) },
+    ({ layer }) => rows[layer + 1].root,
+  );
   return { root, draw: () => (draw(), opened.draw()) };
 }
 

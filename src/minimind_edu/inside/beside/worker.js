@@ -33,7 +33,7 @@ function startWorker() {
   const looks = {
     async read({ row, ids, known }) {
       const mine = ++latest[row];
-      for (const steps = rows[row].read(ids); !steps.next().done; ) {
+      for (const steps = rows[row].read(ids); !steps.next().done;) {
         await breathe();
         if (latest[row] !== mine) return null;
       }
@@ -42,8 +42,7 @@ function startWorker() {
     next: ({ row, settings, random }) =>
       sample(rows[row].logitsAt(rows[row].size() - 1, row), settings, () => random).token,
     maps: ({ row, layer, head }) => rows[row].mapsOf(layer, head),
-    check: ({ which, ids, top }) =>
-      farFrom(models[which].run(ids, { trace: false }).traces.at(-1).logits, top),
+    check: ({ which, ids, top }) => farFrom(models[which].run(ids, { trace: false }).traces.at(-1).logits, top),
   };
   const doings = {
     async open({ buffer, rope, step }) {
