@@ -92,10 +92,8 @@ def test_they_part_in_the_first_block_whose_weights_differ(node, tmp_path, block
 
 def test_a_model_beside_itself_is_nowhere_apart(node, tmp_path):
     open_pair(node, tmp_path, (own_model(), own_model()))
-    found = node.evaluate(
-        "(ids) => [all(ids).map(({ moved, apart, heads }) => Math.max(moved, ...apart, ...heads)), movedHeads(all(ids), 5)]",
-        IDS,
-    )
+    far = "({ moved, apart, heads }) => Math.max(moved, ...apart, ...heads)"
+    found = node.evaluate(f"(ids) => [all(ids).map({far}), movedHeads(all(ids), 5)]", IDS)
     assert found == [[0] * len(IDS), [0] * 8]
 
 

@@ -200,7 +200,7 @@ REFUSED = {
     "four bits": (["{before}", "--beside", "{after}", "--beside-bits", "4"], "of 4 bits, 32 neighbors in a row share"),
     "ids": (
         ["{small}", "--beside", "{small}", "--text", "你好"],
-        "without a tokenizer --text is token ids from 0 to 60",
+        "without a tokenizer --text is token ids",
     ),
 }
 

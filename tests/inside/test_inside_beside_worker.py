@@ -26,7 +26,7 @@ START = """async ([files, ropes, step]) => {
 
 @pytest.fixture
 def models(node, tmp_path):
-    """In node: say(message), look(what, place), answers(); returns the two models, of which only one has scaled RoPE."""
+    """In node: say(message), look(what, place), answers(); returns the two models; only one has scaled RoPE."""
     pair = own_model("minimind3"), own_model("minimind2", use_qk_norm=True)
     files = []
     for model in pair:

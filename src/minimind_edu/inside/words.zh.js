@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 2a550bba.
+// The Chinese words of words.js as of fe20b25c.
 
 import { grouped } from "../web/kit/kit.js";
 import { bytesOf, cacheBytes, percent } from "./numbers.js";

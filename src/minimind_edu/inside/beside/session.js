@@ -54,7 +54,7 @@ export function createPair({ data, reader, runner }, changed) {
     isChosen = false;
     maps.clear();
     changed();
-    if (!((await read(0, mine)) && (await read(1, mine)))) return;
+    if (!(await read(0, mine))) return; // the other row is read when there are answers
     session.isBusy = false;
     changed();
   }
@@ -118,11 +118,16 @@ export function createPair({ data, reader, runner }, changed) {
     changed();
   }
 
-  /** As long as nobody has chosen a token: the last one that both have written, for there they part. */
+  /**
+   * As long as nobody has chosen a token: the last one that both have written, for there they part; or else that after
+   * which they came nearest to it.
+   */
   function choose() {
     if (isChosen) return;
-    const parting = session.partsAt ?? session.answers[0].length;
-    session.selected = session.prompt.length + parting - 1;
+    const { answers, partsAt, prompt, rows } = session;
+    const [first, end] = [prompt.length - 1, prompt.length + answers[0].length - 1];
+    const nearest = rows[0].slice(first, end).reduce((best, one) => (one.moved > best.moved ? one : best));
+    session.selected = partsAt === null ? nearest.at : first + partsAt;
     changed();
   }
 

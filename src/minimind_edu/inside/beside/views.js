@@ -323,13 +323,13 @@ export function createApart(words, session, data, chip, reading, door) {
       bar.style.width = `${(100 * apart[at]) / longest}%`;
       tick.hidden = session.beyond > longest;
       tick.style.left = `${(100 * session.beyond) / longest}%`;
-      number.textContent = words.percent(apart[at]);
+      number.textContent = words.far(apart[at]);
       row.dataset.parted = String(at === parted);
     });
     unrelated.hidden = apart[0] < UNRELATED;
     const bound = words.percent(session.beyond);
-    if (parted !== null) verdict.set(words.parted(parted, words.percent(apart[parted]), bound));
-    else verdict.set(words.together(bound, words.percent(Math.max(...apart))));
+    if (parted !== null) verdict.set(words.parted(parted, words.far(apart[parted]), bound));
+    else verdict.set(words.together(bound, words.far(Math.max(...apart))));
   }
 
   function drawHeads() {
@@ -343,7 +343,7 @@ export function createApart(words, session, data, chip, reading, door) {
       return [
         i ? words.between : "",
         h("button", { type: "button", class: "mm-link", onClick }, name),
-        ` (${words.percent(moved[at])})`,
+        words.inBrackets(moved[at]),
       ];
     });
     const isAny = moved[order[0]] > 0;

@@ -3,6 +3,9 @@
 import { grouped } from "../../web/kit/kit.js";
 import { counted, percentOf } from "../words.js";
 
+/** Two that are the same differ by nothing at all. */
+const farOf = (moved) => (moved === 0 ? "0\u00a0%" : percentOf(moved));
+
 export const besideWords = {
   en: {
     title: "Two models, one text",
@@ -20,7 +23,7 @@ export const besideWords = {
     bothRead: "Both read",
     answerOf: (side) => `The answer of ${side}: arrow keys move along it`,
     shade: "the stronger its color, the more of what comes after a token differs; press one to see how",
-    movedAfter: (text, moved) => `after “${text}” the two differ by ${percentOf(moved)}`,
+    movedAfter: (text, moved) => `after “${text}” the two differ by ${farOf(moved)}`,
     sameSoFar: "The same so far.",
     sameAnswer: (count) => `Both write the same ${counted(count, "token")}.`,
     /** one, other: what each writes there, or null where it has ended. */
@@ -34,9 +37,10 @@ export const besideWords = {
       written: (count) => `${counted(count, "token")}; here it was stopped.`,
     },
 
-    movedNext: (moved) => `${percentOf(moved)} of the probability lies elsewhere in B.`,
+    movedNext: (moved) => `${farOf(moved)} of the probability lies elsewhere in B.`,
     bothExpect: (text, one, other) => `“${text}”: A ${one}, B ${other}`,
 
+    far: farOf,
     embeddingName: "embedding",
     beyond: "parted from",
     apartNote:
@@ -56,11 +60,11 @@ export const besideWords = {
       `A has ${one} heads in a block and B ${other}: no head of the one stands for one of the other.`,
     headsNote:
       "A number in a square: how many percent of a head’s attention go to other tokens in B, the mean up to this token. Press one.",
-    headMoved: (layer, head, moved) =>
-      `block ${layer}, head ${head}: ${percentOf(moved)} of its attention goes elsewhere`,
+    headMoved: (layer, head, moved) => `block ${layer}, head ${head}: ${farOf(moved)} of its attention goes elsewhere`,
     movedHead: (moved) =>
-      `${percentOf(moved)} of its attention goes to other tokens in B, the mean up to the chosen token.`,
+      `${farOf(moved)} of its attention goes to other tokens in B, the mean up to the chosen token.`,
     most: "These heads differ most: ",
+    inBrackets: (moved) => ` (${farOf(moved)})`,
     between: ", ",
     mostEnd: ".",
     noneMoved: "All heads read the same up to this token.",

@@ -3,6 +3,9 @@
 import { grouped } from "../../web/kit/kit.js";
 import { percentOf } from "../words.js";
 
+/** Two that are the same differ by nothing at all. */
+const farOf = (moved) => (moved === 0 ? "0%" : percentOf(moved));
+
 export const besideWords = {
   zh: {
     title: "两个模型，同一段文本",
@@ -19,7 +22,7 @@ export const besideWords = {
     bothRead: "两个都读",
     answerOf: (side) => `${side} 的回答：用方向键移动`,
     shade: "颜色越深，这个 token 之后两者的预期差得越多；点一个看看差在哪里",
-    movedAfter: (text, moved) => `“${text}”之后，两者相差 ${percentOf(moved)}`,
+    movedAfter: (text, moved) => `“${text}”之后，两者相差 ${farOf(moved)}`,
     sameSoFar: "到目前为止一样。",
     sameAnswer: (count) => `两者写的完全一样，共 ${grouped(count)} 个 token。`,
     parting: (count, one, other) =>
@@ -32,9 +35,10 @@ export const besideWords = {
       written: (count) => `${grouped(count)} 个 token，到这里停下。`,
     },
 
-    movedNext: (moved) => `到了 B，有 ${percentOf(moved)} 的概率换了地方。`,
+    movedNext: (moved) => `到了 B，有 ${farOf(moved)} 的概率换了地方。`,
     bothExpect: (text, one, other) => `“${text}”：A ${one}，B ${other}`,
 
+    far: farOf,
     embeddingName: "嵌入",
     beyond: "超过多少算分开",
     apartNote: "条：在这个 token 处，两条残差流之差有 A 那条的百分之几长。竖线：从这里起算分开。",
@@ -49,9 +53,10 @@ export const besideWords = {
     otherDepths: (one, other) => `A 有 ${one} 块，B 有 ${other} 块：只比两者都有的块。`,
     otherHeads: (one, other) => `A 每块有 ${one} 个头，B 有 ${other} 个：A 的头与 B 的头对不上号。`,
     headsNote: "方块里的数：到了 B，这个头的注意力有百分之几换了地方，取到这个 token 为止的平均。点一个看看。",
-    headMoved: (layer, head, moved) => `第 ${layer} 块 ${head} 号头：${percentOf(moved)} 的注意力换了地方`,
-    movedHead: (moved) => `到了 B，它的注意力有 ${percentOf(moved)} 去了别的 token，取到所选 token 为止的平均。`,
+    headMoved: (layer, head, moved) => `第 ${layer} 块 ${head} 号头：${farOf(moved)} 的注意力换了地方`,
+    movedHead: (moved) => `到了 B，它的注意力有 ${farOf(moved)} 去了别的 token，取到所选 token 为止的平均。`,
     most: "相差最多的头：",
+    inBrackets: (moved) => `（${farOf(moved)}）`,
     between: "、",
     mostEnd: "。",
     noneMoved: "到这个 token 为止，所有的头读的都一样。",
