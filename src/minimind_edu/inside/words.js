@@ -10,7 +10,7 @@ const fieldsOf = (all) =>
   Object.entries(all)
     .map(([name, value]) => `${name}=${value}`)
     .join(", ");
-export const counted = (count, one, many = `${one}s`) => `${grouped(count)} ${count === 1 ? one : many}`;
+const counted = (count, one, many = `${one}s`) => `${grouped(count)} ${count === 1 ? one : many}`;
 
 export const insideWords = {
   en: {

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of fe20b25c.
+// The Chinese words of words.js as of 0512283a.
 
 import { grouped } from "../web/kit/kit.js";
 import { bytesOf, cacheBytes, percent } from "./numbers.js";

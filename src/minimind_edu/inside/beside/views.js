@@ -1,7 +1,7 @@
 // What the page of two models shows: the text, both answers, what comes next by each, and how far apart they are in
 // every block and head.
 
-import { h, announcement, button, clamp, fill, setText, slider, toggle } from "../../web/kit/kit.js";
+import { WIDE, h, announcement, button, clamp, fill, setText, slider, toggle } from "../../web/kit/kit.js";
 import { readsOf } from "../../web/stage/heads.js";
 import { createMap } from "../../web/stage/map.js";
 import { createOpened } from "../../web/stage/opened.js";
@@ -19,6 +19,7 @@ const BARS = 6; // likeliest tokens of each model
 const MOST_BARS = 8;
 const NAMED = 5; // heads
 const READ = 4; // tokens of a head that are named
+const [LOW, HIGH] = [250, 440]; // pixels of a map: where one is above the other, and where they are side by side
 const MOST_SEED = 99;
 const UNRELATED = 1; // of embeddings: one as long as the other and at a right angle to it differ by the root of 2
 const SIDES = ["A", "B"];
@@ -335,7 +336,10 @@ export function createApart(words, session, data, chip, reading, door) {
   function drawHeads() {
     const moved = session.headsNow();
     rows.slice(1).forEach(({ all }, layer) => all.forEach((one, head) => one.draw(moved[layer * H + head] ?? null)));
-    const order = [...moved.keys()].sort((a, b) => moved[b] - moved[a]).slice(0, NAMED);
+    const order = [...moved.keys()]
+      .sort((a, b) => moved[b] - moved[a])
+      .slice(0, NAMED)
+      .filter((at) => moved[at] > 0);
     const named = order.map((at, i) => {
       const place = { layer: Math.floor(at / H), head: at % H };
       const onClick = () => session.toggle({ part: "head", ...place });
@@ -346,8 +350,7 @@ export function createApart(words, session, data, chip, reading, door) {
         words.inBrackets(moved[at]),
       ];
     });
-    const isAny = moved[order[0]] > 0;
-    fill(most, isAny ? [words.most, named, words.mostEnd] : words.noneMoved);
+    fill(most, named.length ? [words.most, named, words.mostEnd] : words.noneMoved);
   }
 
   let drawn = [];
@@ -376,7 +379,7 @@ function createBoth(words, session, data, reading) {
   const sides = data.models.map((_, which) => {
     const of = reading.of(which);
     const list = h("ol", { class: "st-list" });
-    const map = createMap(words, session, of);
+    const map = createMap(words, session, of, () => (innerWidth < WIDE ? LOW : HIGH));
     const root = h("div", { class: "bs-side" }, h("p", {}, badge(which), " ", words.reads), list, map);
     return { root, of, list, map };
   });

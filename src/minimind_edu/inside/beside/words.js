@@ -1,8 +1,9 @@
 // The words of the page of two models, by language; what it shows as the page of one does is in ../words.js.
 
 import { grouped } from "../../web/kit/kit.js";
-import { counted, percentOf } from "../words.js";
+import { percentOf } from "../words.js";
 
+const tokensIn = (count) => `${grouped(count)} ${count === 1 ? "token" : "tokens"}`;
 /** Two that are the same differ by nothing at all. */
 const farOf = (moved) => (moved === 0 ? "0\u00a0%" : percentOf(moved));
 
@@ -25,16 +26,16 @@ export const besideWords = {
     shade: "the stronger its color, the more of what comes after a token differs; press one to see how",
     movedAfter: (text, moved) => `after “${text}” the two differ by ${farOf(moved)}`,
     sameSoFar: "The same so far.",
-    sameAnswer: (count) => `Both write the same ${counted(count, "token")}.`,
+    sameAnswer: (count) => `Both write the same ${tokensIn(count)}.`,
     /** one, other: what each writes there, or null where it has ended. */
     parting: (count, one, other) =>
       `They part at token ${count}: A ${one === null ? "has ended" : `writes “${one}”`}, ` +
       `B ${other === null ? "has ended" : `writes “${other}”`}.`,
     ended: {
-      end: (count) => `It ends after ${counted(count, "token")}.`,
+      end: (count) => `It ends after ${tokensIn(count)}.`,
       loop: () => "It says the same over and over, so it was stopped.",
       full: () => "The page reads no more than this.",
-      written: (count) => `${counted(count, "token")}; here it was stopped.`,
+      written: (count) => `${tokensIn(count)}; here it was stopped.`,
     },
 
     movedNext: (moved) => `${farOf(moved)} of the probability lies elsewhere in B.`,
