@@ -14,8 +14,9 @@ from minimind_edu.inside.beside import Side, shared_tokenizer
 from minimind_edu.inside.tokenizer import read_tokenizer
 from minimind_edu.model.lora import add_lora, merge_lora
 from minimind_edu.trained.living import living_model
+from minimind_edu.verdicts.engines import explained_by
 from minimind_edu.verdicts.lora import add_once, read_lora
-from minimind_edu.verdicts.same_model import explained_by, parted_beyond
+from minimind_edu.verdicts.same_model import parted_beyond
 
 
 def run(*arguments):

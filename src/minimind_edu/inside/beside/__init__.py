@@ -18,7 +18,8 @@ from minimind_edu.inside.page import BITS, LANGUAGES, Code, check_fits, facts_of
 from minimind_edu.inside.tokenizer import PageTokenizer
 from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.validation import check_choice
-from minimind_edu.verdicts.same_model import explained_by, parted_beyond
+from minimind_edu.verdicts.engines import explained_by
+from minimind_edu.verdicts.same_model import parted_beyond
 from minimind_edu.web import book
 from minimind_edu.weights.writing import replacing
 
