@@ -281,12 +281,9 @@ def test_lora_leaves_all_other_weights_as_they_were():
     assert trained[1].any()
 
 
-def test_the_program_writes_one_kind_and_keeps_the_others(monkeypatch, tmp_path):
+def test_the_program_stores_a_rate_with_two_digits(monkeypatch, tmp_path):
     path = tmp_path / "runs.json"
-    path.write_text(json.dumps({"dpo": [{"seed": 1}]}), encoding="utf-8")
-    monkeypatch.setitem(__main__.KINDS, "lora", lambda: iter([{"rate": 1e-3 / 3, "right": 0.123456}]))
-    monkeypatch.setattr(sys, "argv", ["tuning", "--only", "lora", "--into", str(path)])
+    monkeypatch.setattr(__main__, "KINDS", {"lora": lambda: iter([{"rate": 1e-3 / 3, "right": 0.123456}])})
+    monkeypatch.setattr(sys, "argv", ["tuning", "--into", str(path)])
     __main__.main()
-    assert json.loads(path.read_text(encoding="utf-8")) == {
-        "dpo": [{"seed": 1}], "lora": [{"rate": 0.00033, "right": 0.123}],
-    }  # fmt: skip
+    assert json.loads(path.read_text(encoding="utf-8")) == {"lora": [{"rate": 0.00033, "right": 0.123}]}

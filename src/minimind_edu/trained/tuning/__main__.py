@@ -5,13 +5,9 @@
 somewhere else.
 """
 
-import argparse
 import copy
-import json
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from minimind_edu.model.lora import add_lora
@@ -155,28 +151,13 @@ KINDS = {  # name -> its runs, one after the other
 }
 
 
-def trained(name: str) -> Iterator[dict[str, Any]]:
-    """The runs of one kind, told as they end."""
-    for run in KINDS[name]():
-        print(name, {key: value for key, value in run.items() if not isinstance(value, list)}, flush=True)
-        yield stored.rounded(run) | {"rate": float(f"{run['rate']:.2g}")}
-
-
-def write(kinds: dict[str, list[dict[str, Any]]], path: Path) -> None:
-    """Store the runs, a line for each."""
-    lists = (f'"{name}": [\n' + ",\n".join(map(json.dumps, runs)) + "\n]" for name, runs in kinds.items())
-    stored.write("{" + ",\n".join(lists) + "}\n", path)
+def kept(run: dict[str, Any]) -> dict[str, Any]:
+    """What is stored of a run: three digits after the point, and two of the rate, however small it is."""
+    return stored.rounded(run) | {"rate": float(f"{run['rate']:.2g}")}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", choices=KINDS)
-    stored.add_into(parser)
-    arguments = parser.parse_args()
-    into = stored.place(parser, arguments.into, RUNS)
-    names = [arguments.only] if arguments.only else list(KINDS)
-    kept = json.loads(into.read_text(encoding="utf-8")) if arguments.only and into.exists() else {}
-    write(kept | {name: list(trained(name)) for name in names}, into)
+    stored.lists_of_runs(__doc__, KINDS, RUNS, kept)
 
 
 if __name__ == "__main__":
