@@ -97,8 +97,8 @@ def test_early_and_late_are_the_same_mask_moved_by_one():
         assert early == [place - 1 for place in right] and late == [place + 1 for place in right]
 
 
-def test_everything_leaves_padding_out_and_padding_does_not():
-    for chat, some, every in zip(MADE, counted("everything"), counted("padding"), strict=True):
+def test_all_leaves_padding_out_and_padding_does_not():
+    for chat, some, every in zip(MADE, counted("all"), counted("padding"), strict=True):
         assert some == list(range(len(chat.ids))) and every == list(range(LENGTH))
 
 

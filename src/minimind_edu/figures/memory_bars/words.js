@@ -4,9 +4,11 @@ export const memoryBarsWords = {
   en: {
     title: "Where does the memory go?",
     caption:
-      "Each part begins where the one above it ends; gradients come as activations go. Pre-training and SFT are alike.",
+      "Full width: the card; where it is too small, a line marks its end. Each part begins where the one above ends; " +
+      "gradients come as activations go.",
     more: "More: other models",
     most: (part, share) => `Most of it is ${part}: ${share}`,
+    all: "at most",
     parts: {
       weights: "weights",
       reference: "reference",
@@ -28,7 +30,7 @@ export const memoryBarsWords = {
     cardOf: (card) => `${card} GB`,
     percent: (number) => `${number} %`,
     kind: "what runs",
-    kinds: { train: "training", lora: "LoRA", dpo: "DPO", serve: "serving" },
+    kinds: { train: "pretrain, SFT", lora: "LoRA", dpo: "DPO", serve: "serving" },
     batch: "texts at once (batch)",
     length: "tokens of each",
     card: "GPU memory",

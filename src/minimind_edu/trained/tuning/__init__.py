@@ -44,9 +44,9 @@ LENGTH = 32  # of a row, padding included
 BATCH = 16
 RECIPE = Recipe(steps=100, learning_rate=1e-3, warmup=10, weight_decay=0.0)
 LOOKS = (0, 10, 20, 30, 50, 70, 100)  # steps after which the model is looked at
-MASKS = ("answer", "early", "late", "everything", "padding")
+MASKS = ("answer", "early", "late", "all", "padding")
 AHEAD = (1, 0, 2)  # a label is the token so far ahead: 1 is right
-SHIFTED = ("answer", "everything")  # the masks that were trained with each of them
+SHIFTED = ("answer", "all")  # the masks that were trained with each of them
 
 
 class Chat(NamedTuple):
@@ -94,8 +94,8 @@ def labels_of(ids: Tensor, mask: str = "answer", ahead: int = 1) -> Tensor:
 
     Args:
         ids: of `rows`.
-        mask: `answer`, right; `early` or `late`, the same mask one token too far left or right; `everything` but
-            padding; `padding`, all there is.
+        mask: `answer`, right; `early` or `late`, the same mask one token too far left or right; `all` tokens but
+            padding; `padding`, that as well.
         ahead: 1, right; 0, nothing is shifted, and each token is to say itself; 2, shifted twice.
 
     Raises:
@@ -106,7 +106,7 @@ def labels_of(ids: Tensor, mask: str = "answer", ahead: int = 1) -> Tensor:
     counts = answer_labels(ids, OPENS, [END]) != IGNORED
     if mask in ("early", "late"):
         counts = counts.roll(1 if mask == "late" else -1, dims=1)  # a row neither begins nor ends with an answer
-    elif mask == "everything":
+    elif mask == "all":
         counts = ids != PAD
     elif mask == "padding":
         counts = torch.ones_like(counts)
