@@ -103,7 +103,7 @@ def test_what_was_measured_stands_beside_what_is_counted(page):
     open_figures(page, MemoryBars())
     assert read_out(page)["on an H200"] == "9.47 GB"
     page.get_by_role("switch").click()
-    assert read_out(page)["on an H200"] == "5.09 GB"
+    assert read_out(page)["on an H200"] == "5.30 GB"
     page.get_by_label("texts at once").press("End")
     assert read_out(page)["on an H200"] == "–"
     assert len(MemoryBars().measured) == len(stored()["rows"])

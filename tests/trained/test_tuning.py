@@ -223,9 +223,10 @@ def test_stored_runs_are_of_these_trainings():
     wanted = [(*setting, seed) for setting in settings for seed in (0, 1)]
     found = [(r["where"], r["rank"], r["rate"], r["steps"], r["seed"]) for r in stored["lora"]]
     assert found == [(where, rank, float(f"{rate:.2g}"), steps, seed) for where, rank, rate, steps, seed in wanted]
-    assert [(r["pairs"], r["way"]) for r in stored["dpo"]] == [
-        *[("right", "dpo")] * 4, ("right", "same model"), ("right", "divided"), *[("chinese", "dpo")] * 2,
-    ]  # fmt: skip
+    told = [(r["pairs"], r["way"], r["rate"], r["seed"], r["model"]) for r in stored["dpo"]]
+    assert told == [
+        (pairs, way, float(f"{rate:.2g}"), *others) for pairs, way, rate, *others in __main__.DPOS
+    ]
     assert all(
         len(r[key]) == DPO_RECIPE.steps for r in stored["dpo"] for key in ("loss", "margin", "chosen", "rejected")
     )

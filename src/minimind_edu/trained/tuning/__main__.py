@@ -77,10 +77,10 @@ def masked(
 
 
 @cache
-def chatting(seed: int = 0) -> MiniMindForCausalLM:
-    """The book's model after fine-tuning with the right mask: what LoRA and DPO begin with."""
-    model = beginner(seed=seed)
-    sft(model, seed=seed)
+def chatting(seed: int = 0, name: str = "living") -> MiniMindForCausalLM:
+    """A model after fine-tuning with the right mask: what LoRA and DPO begin with."""
+    model = beginner(name, seed)
+    sft(model, recipe=replace(RECIPE, steps=RECIPE.steps if name == "living" else LATER), seed=seed)
     return model
 
 
@@ -97,16 +97,18 @@ def adapted(
     return told | {"parameters": count, "right": right}
 
 
-def preferred(pairs: str, way: str = "dpo", rate: float = DPO_RECIPE.learning_rate, seed: int = 0) -> dict[str, Any]:
+def preferred(
+    pairs: str, way: str = "dpo", rate: float = DPO_RECIPE.learning_rate, seed: int = 0, name: str = "living"
+) -> dict[str, Any]:
     """One DPO: what moved in each step, and how English questions are answered afterwards."""
-    model = copy.deepcopy(chatting(seed))
+    model = copy.deepcopy(chatting(seed, name))
     reference = model if way == "same model" else copy.deepcopy(model)
     recipe = replace(DPO_RECIPE, learning_rate=rate)
     ids = pair_batches(pairs, recipe.steps, seed)
     moved = prefer(model, reference, ids, recipe, divided_by=ROW if way == "divided" else 1)
     asked = english(held_out())
     shares = {"right": grades(model, asked)["both"], "in_chinese": grades(model, in_chinese(asked))["both"]}
-    return {"pairs": pairs, "way": way, "rate": rate, "seed": seed} | shares | moved
+    return {"model": name, "pairs": pairs, "way": way, "rate": rate, "seed": seed} | shares | moved
 
 
 _RATE, _STEPS, _DPO = LORA_RECIPE.learning_rate, LORA_RECIPE.steps, DPO_RECIPE.learning_rate
@@ -117,15 +119,16 @@ LORAS: list[tuple[str, int, float, int]] = [  # where, rank, rate, steps
     ("one", 1, 3 * _RATE, _STEPS),
     ("one", 1, _RATE, 4 * _STEPS),
 ]
-DPOS: list[tuple[str, str, float, int]] = [  # pairs, way, rate, seed
-    ("right", "dpo", _DPO, 0),
-    ("right", "dpo", _DPO, 1),
-    ("right", "dpo", 3 * _DPO, 0),
-    ("right", "dpo", _DPO / 3, 0),
-    ("right", "same model", _DPO, 0),
-    ("right", "divided", _DPO, 0),
-    ("chinese", "dpo", _DPO, 0),
-    ("chinese", "dpo", _DPO, 1),
+DPOS: list[tuple[str, str, float, int, str]] = [  # pairs, way, rate, seed, model
+    ("right", "dpo", _DPO, 0, "living"),
+    ("right", "dpo", _DPO, 1, "living"),
+    ("right", "dpo", _DPO, 0, "twin"),
+    ("right", "dpo", 3 * _DPO, 0, "living"),
+    ("right", "dpo", _DPO / 3, 0, "living"),
+    ("right", "same model", _DPO, 0, "living"),
+    ("right", "divided", _DPO, 0, "living"),
+    ("chinese", "dpo", _DPO, 0, "living"),
+    ("chinese", "dpo", _DPO, 0, "twin"),
 ]
 KINDS = {  # name -> its runs, one after the other
     "masks": lambda: (
