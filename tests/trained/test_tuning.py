@@ -26,7 +26,6 @@ from minimind_edu.trained.tuning import (
     MASKS,
     PAD,
     PAIRS,
-    RANKS,
     RECIPE,
     SHIFTED,
     USER,
@@ -217,16 +216,14 @@ def test_stored_runs_are_of_these_trainings():
         )
         for mask in SHIFTED
     ]
-    rate, steps = LORA_RECIPE.learning_rate, LORA_RECIPE.steps
-    settings = [("one", rank, rate, steps) for rank in RANKS]
-    settings += [("all", 1, rate, steps), ("one", 1, 3 * rate, steps), ("one", 1, rate, 4 * steps)]
-    wanted = [(*setting, seed) for setting in settings for seed in (0, 1)]
-    found = [(r["where"], r["rank"], r["rate"], r["steps"], r["seed"]) for r in stored["lora"]]
-    assert found == [(where, rank, float(f"{rate:.2g}"), steps, seed) for where, rank, rate, steps, seed in wanted]
-    told = [(r["pairs"], r["way"], r["rate"], r["seed"], r["model"]) for r in stored["dpo"]]
-    assert told == [
-        (pairs, way, float(f"{rate:.2g}"), *others) for pairs, way, rate, *others in __main__.DPOS
+    found = [(r["where"], r["rank"], r["rate"], r["steps"], r["model"], r["seed"]) for r in stored["lora"]]
+    assert found == [
+        (where, rank, float(f"{rate:.2g}"), *others, seed)
+        for where, rank, rate, *others in __main__.LORAS
+        for seed in (0, 1)
     ]
+    told = [(r["pairs"], r["way"], r["rate"], r["seed"], r["model"]) for r in stored["dpo"]]
+    assert told == [(pairs, way, float(f"{rate:.2g}"), *others) for pairs, way, rate, *others in __main__.DPOS]
     assert all(
         len(r[key]) == DPO_RECIPE.steps for r in stored["dpo"] for key in ("loss", "margin", "chosen", "rejected")
     )
@@ -252,8 +249,8 @@ def test_a_stored_fine_tuning_is_what_is_trained_now(name, mask, ahead):
 
 
 def test_stored_lora_and_dpo_are_what_is_trained_now():
-    [stored] = [r for r in runs()["lora"] if (r["where"], r["rank"], r["seed"]) == ("one", 8, 0)]
-    made = __main__.adapted("one", 8)
+    [stored] = [r for r in runs()["lora"] if (r["where"], r["rank"], r["seed"]) == ("last", 8, 0)]
+    made = __main__.adapted("last", 8)
     assert made["parameters"] == stored["parameters"] == 8 * (64 + 128)
     assert made["right"] == pytest.approx(stored["right"], abs=0.05)
     for pairs, way in (("right", "dpo"), ("right", "same model")):
@@ -273,7 +270,7 @@ def test_a_reference_that_is_the_model_measures_no_margin():
 def test_lora_leaves_all_other_weights_as_they_were():
     model = beginner()
     before = {name: weight.clone() for name, weight in model.named_parameters()}
-    trained = add_lora(model, 2, WHERE["one"])
+    trained = add_lora(model, 2, WHERE["last"])
     adapt(model, trained, replace(LORA_RECIPE, steps=2))
     now = dict(model.named_parameters())
     assert all(torch.equal(now[name.replace("o_proj.weight", "o_proj.linear.weight")], weight)

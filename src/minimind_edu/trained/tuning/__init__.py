@@ -232,10 +232,11 @@ def sft(
 # LoRA: the same model learns to answer in Chinese, whatever the language of the question
 
 RANKS = (1, 2, 4, 8, 16)
-WHERE = {
-    "one": ("layers.3.self_attn.o_proj",),
+WHERE = {  # the last matrix that attention writes with, the first, or all matrices
+    "last": ("layers.3.self_attn.o_proj",),
+    "first": ("layers.0.self_attn.o_proj",),
     "all": PROJECTIONS,
-}  # the last matrix that attention writes with, or all
+}
 LORA_RECIPE = replace(RECIPE, steps=60, learning_rate=5e-3)
 
 

@@ -85,15 +85,20 @@ def chatting(seed: int = 0, name: str = "living") -> MiniMindForCausalLM:
 
 
 def adapted(
-    where: str, rank: int, seed: int = 0, rate: float = LORA_RECIPE.learning_rate, steps: int = LORA_RECIPE.steps
+    where: str,
+    rank: int,
+    seed: int = 0,
+    rate: float = LORA_RECIPE.learning_rate,
+    steps: int = LORA_RECIPE.steps,
+    name: str = "living",
 ) -> dict[str, Any]:
     """Chinese answers learned by LoRA, with the share of English questions that get one."""
-    model = copy.deepcopy(chatting(seed))
+    model = copy.deepcopy(chatting(seed, name))
     trained = add_lora(model, rank, WHERE[where])
     adapt(model, trained, replace(LORA_RECIPE, learning_rate=rate, steps=steps), seed)
     right = grades(model, in_chinese(english(held_out())))["both"]
     count = sum(weight.numel() for weight in trained)
-    told = {"where": where, "rank": rank, "rate": rate, "steps": steps, "seed": seed}
+    told = {"model": name, "where": where, "rank": rank, "rate": rate, "steps": steps, "seed": seed}
     return told | {"parameters": count, "right": right}
 
 
@@ -113,11 +118,15 @@ def preferred(
 
 _RATE, _STEPS, _DPO = LORA_RECIPE.learning_rate, LORA_RECIPE.steps, DPO_RECIPE.learning_rate
 SEEDS = (0, 1)
-LORAS: list[tuple[str, int, float, int]] = [  # where, rank, rate, steps
-    *(("one", rank, _RATE, _STEPS) for rank in RANKS),
-    ("all", 1, _RATE, _STEPS),
-    ("one", 1, 3 * _RATE, _STEPS),
-    ("one", 1, _RATE, 4 * _STEPS),
+LORAS: list[tuple[str, int, float, int, str]] = [  # where, rank, rate, steps, model
+    *(("last", rank, _RATE, _STEPS, "living") for rank in RANKS),
+    ("last", 1, 3 * _RATE, _STEPS, "living"),
+    ("last", 1, _RATE, 4 * _STEPS, "living"),
+    ("first", 1, _RATE, _STEPS, "living"),
+    ("all", 1, _RATE, _STEPS, "living"),
+    ("last", 1, _RATE, _STEPS, "twin"),
+    ("last", 4, _RATE, _STEPS, "twin"),
+    ("last", 1, 3 * _RATE, _STEPS, "twin"),
 ]
 DPOS: list[tuple[str, str, float, int, str]] = [  # pairs, way, rate, seed, model
     ("right", "dpo", _DPO, 0, "living"),
@@ -149,7 +158,9 @@ KINDS = {  # name -> its runs, one after the other
         )
         for mask in SHIFTED
     ),
-    "lora": lambda: (adapted(where, rank, seed, rate, steps) for where, rank, rate, steps in LORAS for seed in SEEDS),
+    "lora": lambda: (
+        adapted(where, rank, seed, rate, steps, name) for where, rank, rate, steps, name in LORAS for seed in SEEDS
+    ),
     "dpo": lambda: (preferred(*setting) for setting in DPOS),
 }
 
