@@ -12,7 +12,7 @@ const STAGE = { template: 1, ids: 2, labels: 3, loss: 4, padding: 5, future: 6 }
 const BEAT = 2200; // milliseconds of a stage that plays
 const WIDEST = 680; // pixels
 const HEAD = 17; // the name of a row
-const WORD = 74; // the longest word, upright
+const WORD = 65; // the longest word, upright
 const LINE = 18; // a row of ids or dots
 const BARS = 44;
 const BUBBLE = { letter: 7, inside: 12, round: 10, apart: 22, widest: 400 }; // pixels: of a message before it is a row
@@ -89,6 +89,7 @@ function createRow(words) {
     begin(words.reads, STAGE.template);
     y += WORD;
     s.words.forEach((word, i) => {
+      if (!stage) return; // the messages are there
       const isRead = stage < STAGE.future || reads(s.reader, i, chat);
       const flags = [!spoken[i] && "ct-template", !isThere(i) && "ct-away", !isRead && "ct-unread"];
       const cls = ["ct-word", ...flags].filter(Boolean).join(" ");
@@ -110,6 +111,7 @@ function createRow(words) {
     y += WORD;
     const isSliding = isRow && stage === STAGE.labels && stageBefore === STAGE.labels - 1 && !prefersReducedMotion();
     const said = labels.map(({ token, counts: isCounted }, i) => {
+      if (!stage) return null;
       if (token === null) return upright(words.none, middle(i), y - WORD + 2, "ct-template");
       if (isRow && !isThere(token)) return null;
       const isStrong = stage >= STAGE.loss && isCounted;
