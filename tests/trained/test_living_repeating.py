@@ -9,7 +9,7 @@ from minimind_edu.trained.living import draft_model, living_model
 from minimind_edu.trained.living import repeating as module
 
 YOUNGER = [f"{steps} steps, seed {seed}" for steps in module.STEPS for seed in module.SEEDS]
-LARGE = [f"large, {module.LARGE_STEPS} steps, seed {seed}" for seed in module.LARGE_SEEDS]
+LARGE = [f"large, {module.LARGE_STEPS} steps, seed {seed}" for seed in module.SEEDS]
 MODELS = ["living", "twin", "draft", *YOUNGER, *LARGE]
 
 
@@ -109,9 +109,10 @@ def test_lowering_all_logits_changes_nothing_but_what_a_penalty_does():
     assert not torch.equal(*penalized)
 
 
-def test_size_and_steps_make_texts_true_only_together_and_do_not_end_loops(found):
-    alone = ["1000 steps, seed 1", "1000 steps, seed 2", "draft", *LARGE]
-    assert max(found[name]["greedy"]["true"] for name in alone) < 5
+def test_size_and_steps_make_texts_true_most_of_it_together_and_do_not_end_loops(found):
+    small = max(found[name]["greedy"]["true"] for name in ("1000 steps, seed 1", "1000 steps, seed 2"))
+    for names in (["draft"], LARGE):  # steps alone, size alone
+        assert small < max(found[name]["greedy"]["true"] for name in names) < 15
     for name in ("living", "twin"):
         assert found[name]["greedy"]["true"] > 30 and loops(found, name, "greedy") > loops(found, "world", "greedy")
 

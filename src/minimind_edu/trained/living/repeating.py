@@ -50,7 +50,7 @@ LEVERS: dict[str, dict[str, Any]] = {  # how a word is chosen, as options of `ge
     "penalty 1.5": {"repetition_penalty": 1.5},
 }
 STEPS, SEEDS = (250, 1_000), (1, 2)  # of drafts that learned less; the stored one has seed 0
-LARGE_STEPS, LARGE_SEEDS = 1_000, (1,)  # of a model as large as the stored ones
+LARGE_STEPS = 1_000  # of models as large as the stored ones
 PENALTY, LOWERED = "penalty 1.2", (-10, 0, 10)  # by how much all logits of the author who knows are lowered
 BEGUN, NEW = 16, 80  # words of a story that is given, and that are written after it
 LAST, LONGEST = 40, 20  # the words at the end that are looked at, and the longest loop among them
@@ -178,7 +178,7 @@ def main() -> None:
     for steps in STEPS:
         for seed in SEEDS:
             found[f"{steps} steps, seed {seed}"] = _of_model(_younger(steps, seed))
-    for seed in LARGE_SEEDS:
+    for seed in SEEDS:
         found[f"large, {LARGE_STEPS} steps, seed {seed}"] = _of_model(_younger(LARGE_STEPS, seed, CONFIG))
     found["lowered"] = {str(by): counts(by_the_world(beginnings(), PENALTY, by)) for by in LOWERED}
     found["poems"] = of_verse()
