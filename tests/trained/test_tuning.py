@@ -61,14 +61,14 @@ def test_chats_are_the_same_for_a_seed_and_others_for_another():
 def test_the_answer_is_where_the_one_who_is_asked_for_was_last():
     """By a reader of stories that shares nothing with what wrote them but the words."""
     for chat in MADE:
-        who = chat.told[-2] if WORDS[chat.told[-1]] == "?" else chat.told[-3]
-        state = world.state_after([BOS, *chat.told])
+        who = chat.question[-2] if WORDS[chat.question[-1]] == "?" else chat.question[-3]
+        state = world.state_after([BOS, *chat.question])
         asked, place = (WORDS[i - TWIN if i > TWIN else i] for i in (who, *chat.answer))
-        assert state.where(asked) == place and chat.answer[0] in chat.told
+        assert state.where(asked) == place and chat.answer[0] in chat.question
 
 
 def test_the_answer_is_not_always_the_last_place_nor_the_first():
-    found = [[i for i in chat.told if i in PLACE_IDS] for chat in MADE]
+    found = [[i for i in chat.question if i in PLACE_IDS] for chat in MADE]
     for at in (0, -1):
         share = sum(places[at] == chat.answer[0] for places, chat in zip(found, MADE, strict=True)) / len(MADE)
         assert 0.1 < share < 0.6
@@ -76,8 +76,8 @@ def test_the_answer_is_not_always_the_last_place_nor_the_first():
 
 def test_a_row_is_the_template_the_chat_and_padding():
     chat, row = MADE[0], IDS[0].tolist()
-    assert row[:2] == [BOS, USER] and row[2 : 2 + len(chat.told)] == chat.told
-    assert row[2 + len(chat.told) :][:5] == [END, BOS, ASSISTANT, *chat.answer, END]
+    assert row[:2] == [BOS, USER] and row[2 : 2 + len(chat.question)] == chat.question
+    assert row[2 + len(chat.question) :][:5] == [END, BOS, ASSISTANT, *chat.answer, END]
     assert set(row[len(chat.ids) :]) <= {PAD} and len(row) == LENGTH
     assert all(len(other.ids) < LENGTH for other in chats(2_000, 5))
 
@@ -152,7 +152,7 @@ def test_surprises_are_what_the_loss_is_the_mean_of():
 
 def test_chinese_answers_name_the_same_place_and_english_chats_are_those_answered_in_english():
     for chat, other in zip(MADE, in_chinese(MADE), strict=True):
-        assert other.told == chat.told
+        assert other.question == chat.question
         assert other.answer == [chat.answer[0] + TWIN * (WORDS[chat.answer[0]] in PLACES[0])]
     kept = english(MADE)
     assert kept and all(WORDS[chat.answer[0]] in PLACES[0] for chat in kept)
@@ -222,8 +222,8 @@ def test_stored_runs_are_of_these_trainings():
         for where, rank, rate, *others in __main__.LORAS
         for seed in (0, 1)
     ]
-    told = [(r["pairs"], r["way"], r["rate"], r["seed"], r["model"]) for r in stored["dpo"]]
-    assert told == [(pairs, way, float(f"{rate:.2g}"), *others) for pairs, way, rate, *others in __main__.DPOS]
+    found = [(r["pairs"], r["way"], r["rate"], r["seed"], r["model"]) for r in stored["dpo"]]
+    assert found == [(pairs, way, float(f"{rate:.2g}"), *others) for pairs, way, rate, *others in __main__.DPOS]
     assert all(
         len(r[key]) == DPO_RECIPE.steps for r in stored["dpo"] for key in ("loss", "margin", "chosen", "rejected")
     )

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 07dd1998.
+// The Chinese words of words.js as of d6dc8cb3.
 
 export const memoryBarsWords = {
   zh: {

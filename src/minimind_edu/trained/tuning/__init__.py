@@ -52,13 +52,13 @@ SHIFTED = ("answer", "all")  # the masks that were trained with each of them
 class Chat(NamedTuple):
     """A story with a question, and its right answer."""
 
-    told: list[int]  # what the user says
+    question: list[int]  # what the user says: a story, and a question
     answer: list[int]  # one place
 
     @property
     def prompt(self) -> list[int]:
         """The ids up to where the answer begins."""
-        return [BOS, USER, *self.told, END, *OPENS]
+        return [BOS, USER, *self.question, END, *OPENS]
 
     @property
     def ids(self) -> list[int]:
@@ -73,14 +73,14 @@ def chats(count: int, seed: int) -> list[Chat]:
         language, cast = draw.randrange(2), draw.choice((2, 3))
         people, places = draw.sample(range(8), cast), draw.sample(range(8), cast + 1)
         where = dict(zip(people, places, strict=False))
-        told = [word for p in people for word in say("is", language, {"P": p, "A": where[p]})]
+        story = [word for p in people for word in say("is", language, {"P": p, "A": where[p]})]
         if draw.random() < 0.5:
             goes = draw.choice(people)
-            told += say("go", language, {"P": goes, "A": where[goes], "B": places[-1]})
+            story += say("go", language, {"P": goes, "A": where[goes], "B": places[-1]})
             where[goes] = places[-1]
         asked = draw.choice(people)
         *question, place, _ = say("where", language, {"P": asked, "A": where[asked]})
-        made.append(Chat(told + question[:-1], [place]))
+        made.append(Chat(story + question[:-1], [place]))
     return made
 
 
@@ -194,8 +194,8 @@ def grades(model: MiniMindForCausalLM, asked: Sequence[Chat]) -> dict[str, float
 
 def example() -> Chat:
     """The chat of the figure, 18 tokens."""
-    told = "Mia is in the hall. Tom is in the attic. where is Mia?"
-    return Chat(world.encode(told).tolist(), world.encode("hall").tolist())
+    question = "Mia is in the hall. Tom is in the attic. where is Mia?"
+    return Chat(world.encode(question).tolist(), world.encode("hall").tolist())
 
 
 EXAMPLE_LENGTH = 20  # with two of padding
@@ -291,7 +291,7 @@ def pair_batches(pairs: str, steps: int, seed: int = 0) -> list[Tensor]:
 
 def _other(chat: Chat) -> int:
     """The first place of a story that is not the answer."""
-    return next(i for i in chat.told if WORDS[i] in PLACES[0] and i not in chat.answer)
+    return next(i for i in chat.question if WORDS[i] in PLACES[0] and i not in chat.answer)
 
 
 def prefer(

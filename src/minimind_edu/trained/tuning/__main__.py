@@ -98,8 +98,8 @@ def adapted(
     adapt(model, trained, replace(LORA_RECIPE, learning_rate=rate, steps=steps), seed)
     right = grades(model, in_chinese(english(held_out())))["both"]
     count = sum(weight.numel() for weight in trained)
-    told = {"model": name, "where": where, "rank": rank, "rate": rate, "steps": steps, "seed": seed}
-    return told | {"parameters": count, "right": right}
+    setting = {"model": name, "where": where, "rank": rank, "rate": rate, "steps": steps, "seed": seed}
+    return setting | {"parameters": count, "right": right}
 
 
 def preferred(
