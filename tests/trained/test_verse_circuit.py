@@ -93,6 +93,44 @@ def test_an_averaged_head_gives_all_poems_the_same(model, octaves):
         assert torch.equal(model(octaves).logits, whole)
 
 
+def test_averaged_over_places_a_head_says_the_same_everywhere(model, octaves):
+    """Of texts that are one character over and over, places then differ by what other heads tell alone."""
+    with torch.no_grad():
+        whole = model(octaves).logits
+        with circuit.averaged(model, (0, 1), places=True):
+            everywhere = model(octaves).logits
+        with circuit.averaged(model, (0, 1)):
+            assert not torch.allclose(model(octaves).logits, everywhere, atol=1e-4)
+        assert not torch.allclose(whole, everywhere, atol=1e-4)
+        every = [(layer, head) for layer in range(3) for head in range(4)]
+        with circuit.averaged(model, *every, places=True):
+            left = model(octaves).logits
+            order = torch.randperm(octaves.shape[1], generator=torch.Generator().manual_seed(0))
+            assert torch.allclose(model(octaves[:, order]).logits, left[:, order], atol=1e-4)  # no place is told
+        with circuit.averaged(model, *every):
+            assert not torch.allclose(model(octaves[:, order]).logits, left[:, order], atol=1e-4)
+
+
+def test_of_line_one_only_its_end_is_a_first_word(octaves):
+    mask = circuit.edges("8x5", "before", circuit.FIRST)
+    assert mask.any(0).nonzero()[:, 0].tolist() == [line_end(0, 5)]
+    assert torch.equal(mask.any(1), circuit.edges("8x5", "before", "word").any(1))
+    assert circuit.edges("8x5", "comma", circuit.FIRST)[line_end(0, 5) + 1, line_end(0, 5)]
+
+
+def test_ways_are_cut_one_after_the_other(model, octaves):
+    """What a step leaves is what the same edges leave when they are cut at once."""
+    told = circuit.routes(model, "8x5", octaves)
+    assert list(told) == ["whole", *circuit.ROUTES]
+    assert told["whole"] == circuit.kept(model, "8x5", octaves)
+    every = [(layer, head) for layer in range(3) for head in range(4)]
+    kinds = [("before", "word"), ("before", circuit.FIRST), ("comma", "word"), ("comma", circuit.FIRST)]
+    mask = torch.stack([circuit.edges("8x5", *kind) for kind in kinds]).any(0)
+    with circuit.cut(model, dict.fromkeys(every, mask)):
+        assert told["comma"] == pytest.approx(circuit.kept(model, "8x5", octaves), abs=1e-6)
+    assert told["stop"]["loss"] != told["comma"]["loss"] != told["line 1"]["loss"] != told["words"]["loss"]
+
+
 def test_what_is_kept_is_what_the_exam_counts(model, octaves):
     told = exam.expected(model, Corpus({}, {"8x5": octaves}), 6)
     assert circuit.kept(model, "8x5", octaves)["rhyme"] == pytest.approx(told["rhyme"], abs=1e-6)
