@@ -11,7 +11,7 @@ import argparse
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from types import MethodType
@@ -48,6 +48,7 @@ ROUTES = {
     "comma": [("comma", "word"), ("comma", FIRST)],
     "stop": [("stop", "word"), ("stop", FIRST)],
 }
+WITHOUT = ("words cut", "averaged", "silenced")  # ways to do without a head
 LOOK_CLOSER = 0.05  # a cut in a whole block that costs more is tried head by head
 
 
@@ -131,6 +132,28 @@ def averaged(model: MiniMindForCausalLM, *which: Head, places: bool = False) -> 
         places: average over places, too: a head that tells which place this is, as a clock does, tells that no more.
     """
     return _attending(model, {}, which, (0, 1) if places else (0,))
+
+
+def without(model: MiniMindForCausalLM, head: Head | None, way: str, form: str) -> AbstractContextManager[None]:
+    """Inside the block a head does not do all that it does.
+
+    Args:
+        model: reads whole poems of a form, without cache.
+        head: which one.
+        way: one of WITHOUT: the edges from before a rhyme to the earlier rhyme words are gone; `averaged`; or the head
+            adds nothing at all. Or `whole`, where nothing is done, to any head or None.
+        form: of the poems.
+
+    Raises:
+        ValueError: for a way, or a form, that there is not.
+    """
+    check_choice("way", way, (*WITHOUT, "whole"))
+    words = edges(form, "before", "word")
+    if head is None or way == "whole":
+        return nullcontext()
+    if way == "words cut":
+        return cut(model, {head: words})
+    return averaged(model, head) if way == "averaged" else heads.silenced(model, *head)
 
 
 @torch.no_grad()
