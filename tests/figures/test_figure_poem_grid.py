@@ -180,7 +180,9 @@ def test_each_character_has_a_tone_or_a_sign_that_says_why_not():
     assert grid.tone_marks(torch.tensor([ids_of()[one] for one in known])) == "".join(known.values())
     for octaves in STORED["octaves"].values():
         for octave in (one for of in octaves.values() for one in of.values()):
-            assert all((sign == " ") == (one in "，。") for one, sign in zip(octave["text"], octave["tones"], strict=True))
+            assert all(
+                (sign == " ") == (one in "，。") for one, sign in zip(octave["text"], octave["tones"], strict=True)
+            )
 
 
 # In the browser

@@ -44,8 +44,12 @@ def test_line_ends_teach_in_every_seed_and_the_same_octaves_uncut_in_none():
     for way, seeds in stored.items():
         assert [int(seed) for seed in seeds] == [*lesson.SEEDS]
         for looks in (of for forms in seeds.values() for of in forms.values()):
-            assert len(looks) == lesson.ways()[way][0].steps // lesson.EVERY + 1 and looks[0] == pytest.approx(1, abs=0.02)
-    last = {way: [[forms[form][-1] for forms in seeds.values()] for form in lesson.FORMS] for way, seeds in stored.items()}
+            assert len(looks) == lesson.ways()[way][0].steps // lesson.EVERY + 1 and looks[0] == pytest.approx(
+                1, abs=0.02
+            )
+    last = {
+        way: [[forms[form][-1] for forms in seeds.values()] for form in lesson.FORMS] for way, seeds in stored.items()
+    }
     assert min(last["line ends"][0]) > 15 and 1.5 < min(last["line ends"][1]) <= max(last["line ends"][1]) < 3
     assert max(last["half the rate"][0]) < 3 and min(last["twice the rate"][0]) > 10
     for way in ("uncut", "as many poems"):

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 68357d1d.
+// The Chinese words of words.js as of 1800ec18.
 
 export const poemGridWords = {
   zh: {

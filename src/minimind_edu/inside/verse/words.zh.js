@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of fed73b8d.
+// The Chinese words of words.js as of 4e70294b.
 
 import { grouped } from "../../web/kit/kit.js";
 import { percent } from "../numbers.js";

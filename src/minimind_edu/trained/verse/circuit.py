@@ -301,9 +301,7 @@ def main() -> None:
     for path in args.weights:
         model = from_checkpoint(path)
         found[path.stem] = {form: measured(model, form, corpus, args.poems) for form in args.forms}
-        found[path.stem]["routes"] = {
-            form: routes(model, form, of_form(corpus, form, args.poems)) for form in WHOLE
-        }
+        found[path.stem]["routes"] = {form: routes(model, form, of_form(corpus, form, args.poems)) for form in WHOLE}
         if args.written:
             found[path.stem]["written"] = written_without(model, args.written)
         stored.write(json.dumps(stored.rounded(found, 4)) + "\n", into)
