@@ -218,7 +218,7 @@ def test_the_stored_numbers_are_those_of_the_stored_weights(stored):
 
 
 def test_seeds_differ_in_who_reads():
-    """One head of the last block in two seeds, two heads of the first block in the third; in fives all read the words."""
+    """One head of the last block in two seeds, two of the first block in the third; in fives all read the words."""
     assert rhyme("recipe-0", "cut")["2.0 before word"] < -0.6
     assert rhyme("recipe-2", "cut")["2.1 before word"] < -0.7
     for run in ("recipe-0", "recipe-2"):

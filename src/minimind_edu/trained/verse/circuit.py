@@ -284,7 +284,7 @@ def written_without(model: MiniMindForCausalLM, count: int = WRITTEN, seed: int 
 
 @cache
 def results() -> dict[str, Any]:
-    """What is stored, by run: what `measured` found for each form, `routes` by form, and `written` without each head."""
+    """What is stored, by run: what `measured` found for a form, `routes` by form, and `written` without each head."""
     return json.loads(RESULTS.read_text(encoding="utf-8"))
 
 

@@ -70,7 +70,7 @@ def spelled(final: str) -> str:
 
 
 def tone_marks(ids: Tensor) -> str:
-    """A sign for each of these ids, [S]: of MARKS; BOTH, where the lists have it level and oblique; or it is in none."""
+    """A sign for each of these ids, [S]: of MARKS; BOTH, where the lists have it level and oblique; or IN_NO_LIST."""
     tones, level = rhymes.tones(), rhymes.in_level().any(1)
 
     def sign(one: int) -> str:
