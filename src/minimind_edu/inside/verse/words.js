@@ -12,7 +12,7 @@ const READINGS =
 const readingOf = new Map(READINGS.split(" ").map((one) => [one[0], one.slice(1)]));
 
 /** A level group, such as 十一尤, for those who read no Chinese: 尤, yóu. */
-export function groupInEnglish(name) {
+function groupInEnglish(name) {
   const head = name.at(-1);
   return `${head}, ${readingOf.get(head)}`;
 }

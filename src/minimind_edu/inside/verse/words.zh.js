@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 4e70294b.
+// The Chinese words of words.js as of c90dfae0.
 
 import { grouped } from "../../web/kit/kit.js";
 import { percent } from "../numbers.js";
