@@ -173,6 +173,7 @@ def test_tones_are_opposed_or_not_or_open(node):
     assert node.call(MATH, "opposed", [tones, 0]) == [True, True]
     assert node.call(MATH, "opposed", ["○○●◐● ●○●○○ ", 0]) == [False, None]
     assert node.call(MATH, "opposed", ["○○●·● ●●●·○ ", 0]) == [True, None]
+    assert node.call(MATH, "opposed", ["○○●○● ●◐●·○ ", 0]) == [None, None]
 
 
 def test_each_character_has_a_tone_or_a_sign_that_says_why_not():
