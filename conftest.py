@@ -1,28 +1,26 @@
 """What every test run shares. `pytest` and `pytest --nbval` work as typed, here or below, without further options."""
 
 import gc
-import json
 import os
-from collections import defaultdict
 from pathlib import Path
 
 import pytest
 from nbformat import from_dict
 
-from tools import notebook_environment
-from tools.chapters import is_short
+from tools import durations, notebook_environment
 from tools.printed import settled_outputs
 
 NBVAL_DEFAULT_TIMEOUT = 2000
 
 MOST_WORKERS = 8  # each of them imports torch
+CPU_SECONDS = pytest.StashKey[float]()  # of this process and its children, at the last report
 
 notebook_environment.apply()
 
 
 def pytest_addoption(parser):
     parser.addoption("--pretend", choices=["cuda", "mps"], help="a GPU that is not there: tests/pretended_device.py")
-    parser.addoption("--store-durations", action="store_true", help="what each file takes, into tools/durations.json")
+    parser.addoption("--store-durations", action="store_true", help="what each file takes, for tools.durations")
     parser.addoption("--threads", type=int, help="with so many threads, where otherwise one computes")
 
 
@@ -74,13 +72,14 @@ def pytest_itemcollected(item):
 
 def pytest_collection_modifyitems(items):
     """Begin with the chapters that take longest."""
-    items.sort(key=lambda item: is_short(item.path))
+    items.sort(key=lambda item: durations.longest_first(item.path))
 
 
 def pytest_collection_finish(session):
     """What the imports left is no garbage: nobody need look through torch and transformers for it again and again."""
     gc.collect()
     gc.freeze()
+    session.config.stash[CPU_SECONDS] = durations.cpu_seconds()
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -92,21 +91,22 @@ def pytest_xdist_auto_num_workers(config):
     return 0 if workers == 1 else workers
 
 
-def store_durations(config, reports) -> None:
-    """Write down what each file takes on two cores, for tools.touched: half of its tests' seconds; others stay."""
-    taken = defaultdict(float)
-    for report in reports:
-        taken[report.nodeid.partition("::")[0]] += report.duration / 2
-    path = config.rootpath / "tools" / "durations.json"
-    stored = json.loads(path.read_text(encoding="utf-8")) | {name: round(sec) for name, sec in taken.items()}
-    path.write_text(json.dumps({name: sec for name, sec in sorted(stored.items()) if sec}, indent=1) + "\n")
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Take down the CPU time since the report before, if it is to be stored."""
+    report = yield
+    if item.config.option.store_durations:
+        now = durations.cpu_seconds()
+        report.cpu_seconds = now - item.config.stash[CPU_SECONDS]
+        item.config.stash[CPU_SECONDS] = now
+    return report
 
 
 def pytest_terminal_summary(terminalreporter):
     """Print what tests have to tell beside that they passed; a process that tests for another one cannot print."""
     if terminalreporter.config.option.store_durations:
-        every = [one for reports in terminalreporter.stats.values() for one in reports if hasattr(one, "duration")]
-        store_durations(terminalreporter.config, every)
+        every = [one for reports in terminalreporter.stats.values() for one in reports if hasattr(one, "cpu_seconds")]
+        durations.store((one.nodeid, one.cpu_seconds) for one in every)
     for report in terminalreporter.getreports("passed"):
         for name, text in report.user_properties:
             if name == "told":

@@ -34,7 +34,6 @@ class Chapter:
     place: str  # the part of the map that is lit at its head
     teaches: list[str]  # what leads here from the map and from the page of the living model
     symbols: frozenset[str]  # what its letters stand for, see minimind_book.symbols
-    slow: bool = False  # computes so long that it is run before the others
 
     @property
     def name(self) -> str:
@@ -121,12 +120,6 @@ def chapters() -> dict[str, Chapter]:
     stored = {page: json.loads(path.read_text(encoding="utf-8")) for page, path in paths.items() if path.is_file()}
     teaching = {page: notebook for page, notebook in stored.items() if METADATA in notebook["metadata"]}
     return {page: chapter_of(page, contents()[page], notebook) for page, notebook in teaching.items()}
-
-
-def is_short(path: Path) -> bool:
-    """Whether a file may be run after the chapters that compute longest: the key of an order."""
-    chapter = chapters().get(f"{CHAPTERS.name}/{lesson_of(path).stem}") if path.suffix == ".ipynb" else None
-    return not (chapter and chapter.slow)
 
 
 def links(topics: tuple[str, ...]) -> dict[str, dict[str, str]]:

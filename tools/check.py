@@ -17,7 +17,7 @@ from tools.compared import code_differs
 from tools.steps import Step, python, run_all
 from tools.touched import Look
 
-SECONDS = 90  # of looks, by tools/durations.json; beginning and linting is the rest of two minutes
+SECONDS = 90  # of looks, by tools.durations; beginning and linting is the rest of two minutes
 BUILT = "needs a built book: `make test` runs it"
 
 

@@ -5,19 +5,23 @@
     python -m tools.ci everything live mutants    parts of it, as jobs side by side or to go on after a red one
 
 A push is linted and typed, builds the book, passes what README.md names, and what it touched is looked at closely, as
-`tools.touched` says, within its seconds; it prints what that leaves out.
+`tools.touched` says, in what is left of a quarter of an hour; it prints what that leaves out.
 """
 
 import argparse
 import sys
+import time
+from collections.abc import Iterable, Iterator
 
 from tools import touched
 from tools.chapters import ROOT
 from tools.steps import Done, Step, python, run_all, say
 
-CLOSELY = 240  # seconds, by tools/durations.json, on two cores: with the rest a quarter of an hour
+WHOLE = 900  # seconds for a push on two cores
+CLOSELY = (90, 400)  # of them for close looks, by tools.durations: at least, also where all is slow, and at most
 BUILT = "make book"
 TESTED = "make test"
+PAGES = {"BOOK_HTML": "_build/html"}  # what has been built is not built again
 
 BOOK = Step(BUILT, ("make", "book"))
 PYTEST = python("-m", "pytest")
@@ -26,7 +30,7 @@ TWO = "Chinese, two threads"
 # All there is. What needs a built book builds it first, unless a part before has: parts are jobs of their own, too.
 PARTS: dict[str, tuple[Step, ...]] = {
     "lint": (Step("make lint", ("make", "lint")), Step("make types", ("make", "types"))),
-    "test": (BOOK, Step("make test ALL=1", ("make", "test", "ALL=1"))),
+    "test": (BOOK, Step("make test ALL=1", ("make", "test", "ALL=1"), PAGES)),
     "cuda": (Step("chapters as on a GPU", (*PYTEST, "--nbval", "--pretend", "cuda", "chapters/")),),
     # What Chinese pages hand over, with its package inside; and with two threads, on which no number may depend.
     "chinese": (
@@ -45,21 +49,28 @@ def everything(parts: list[str]) -> list[list[Step]]:
     return [[step] for step in dict.fromkeys(step for part in parts or PARTS for step in PARTS[part])]
 
 
-def push(since: str | None) -> list[list[Step]]:
-    """The steps of a push."""
+def push(since: str | None, spent: float = 0.0) -> Iterator[list[Step]]:
+    """The steps of a push, `spent` seconds of which are over; close looks are chosen when all else has run."""
+    begun = time.monotonic() - spent
     before, how = touched.base(since)
     paths = touched.changed(before)
     say(f"{len(paths)} files have changed since {(before or 'the beginning')[:10]}, {how}.")
     known = [path for path in paths if touched.rule_of(path)]  # a file without a rule is what a test complains about
-    taken, left = touched.cut(filter(touched.is_close, touched.looks(known)), CLOSELY)
-    say(touched.told(taken, left))
-    closely = touched.commands(taken, before).items()
-    return [
-        [Step("make lint", ("make", "lint"))],
-        [Step("make types", ("make", "types")), BOOK],  # types keep one core busy
-        [Step(TESTED, ("make", "test"))],
-        *([Step(name, command, {"BOOK_HTML": "_build/html"}, needs(name))] for name, command in closely),
-    ]
+    found = list(filter(touched.is_close, touched.looks(known)))
+
+    def steps() -> Iterator[list[Step]]:
+        yield [Step("make lint", ("make", "lint"))]
+        yield [Step("make types", ("make", "types")), BOOK]  # types keep one core busy
+        yield [Step(TESTED, ("make", "test"), PAGES)]
+        least, most = CLOSELY
+        seconds = min(most, max(least, WHOLE - (time.monotonic() - begun)))
+        say(f"{seconds:.0f} s are left for close looks.")
+        taken, left = touched.cut(found, seconds)
+        say(touched.told(taken, left))
+        for name, command in touched.commands(taken, before).items():
+            yield [Step(name, command, PAGES, needs(name))]
+
+    return steps()
 
 
 def needs(name: str) -> str:
@@ -85,7 +96,8 @@ def main(arguments: list[str] | None = None) -> int:
     if unknown := sorted(set(getattr(options, "parts", [])) - set(PARTS)):
         parser.error(f"there is no part {', '.join(unknown)}; choose from {', '.join(PARTS)}")
     try:
-        rows = push(options.since) if options.kind == "push" else everything(options.parts)
+        rows: Iterable[list[Step]]
+        rows = push(options.since, options.environment or 0) if options.kind == "push" else everything(options.parts)
     except LookupError as error:
         print(error, file=sys.stderr)
         return 1

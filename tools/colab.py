@@ -18,7 +18,8 @@ import time
 from pathlib import Path
 
 from tools import notebook_environment
-from tools.chapters import ROOT, is_short, notebooks
+from tools.chapters import ROOT, notebooks
+from tools.durations import longest_first
 from tools.self_contained import build_wheel, write_all
 
 ENVIRONMENT = ROOT / ".venv-colab"
@@ -118,7 +119,7 @@ def without_network(folder: Path) -> tuple[list[str], dict[str, str], str]:
 
 def run_unaided(chapters: list[Path]) -> str:
     """Run each chapter, with the package inside, alone in a folder; return how the network was taken away."""
-    chapters = sorted(chapters, key=is_short)
+    chapters = sorted(chapters, key=longest_first)
     with tempfile.TemporaryDirectory() as name:
         home, reader = Path(name) / "home", Path(name) / "reader"
         home.mkdir()

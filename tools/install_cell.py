@@ -13,6 +13,7 @@ import json
 import lzma
 import re
 import tomllib
+from functools import lru_cache
 from pathlib import Path
 
 import yaml
@@ -96,7 +97,13 @@ def project() -> dict:
 
 
 def _configuration() -> dict:
-    return yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+    return _parsed((ROOT / "_config.yml").read_text(encoding="utf-8"))
+
+
+@lru_cache(1)
+def _parsed(configuration: str) -> dict:
+    """Each link of each notebook asks where the book is, and to parse the configuration takes 40 ms."""
+    return yaml.safe_load(configuration)
 
 
 def repository_url() -> str:
@@ -142,13 +149,26 @@ def source() -> str:
     return _INSTALL.format(address=book_url() + wheel_path()) + ready()
 
 
-def self_contained_source(wheel: bytes, chinese: bool = False) -> str:
+_TEXT = {"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 4, "pb": 0}  # most of it is text
+
+
+@lru_cache(2)  # what is shared, and one besides
+def _compressed(part: bytes) -> bytes:
+    return lzma.compress(part, filters=[_TEXT]) if part else b""
+
+
+def self_contained_source(wheel: bytes, chinese: bool = False, shared: int = 0) -> str:
     """The text of the cell that carries the package: its wheel, xz-compressed, as base85 in one line.
 
     In Chinese, what it tells readers is Chinese, but for its title, which the translation of the notebook gives. It
     ends before the lines of `ready()`: a Chinese notebook sets its language first.
+
+    Args:
+        wheel: the package.
+        chinese: what it tells is Chinese.
+        shared: so many first bytes are a stream of their own, compressed once for all wheels that begin with them.
     """
-    text = base64.b85encode(lzma.compress(wheel, preset=9 | lzma.PRESET_EXTREME)).decode()
+    text = base64.b85encode(_compressed(wheel[:shared]) + _compressed(wheel[shared:])).decode()
     oldest = project()["requires-python"].removeprefix(">=")
     code = _SELF_CONTAINED.format(
         version=version(),

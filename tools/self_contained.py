@@ -112,15 +112,21 @@ def wheel_bytes() -> bytes:
 
 def carried(wheel: bytes, chinese: bool = False, asked_for: Collection[str] = ()) -> bytes:
     """What chapters carry of a wheel: all but LEFT_OUT and what of ASKED_FOR nobody asks for, and the Chinese of
-    figures and checks only in Chinese."""
+    figures and checks only in Chinese. What is asked for comes last, so all begin with the same bytes: `shared`."""
     left_out = (*LEFT_OUT, *(name for name in ASKED_FOR if name not in asked_for))
     target = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(wheel)) as whole, zipfile.ZipFile(target, "w") as new:
-        for entry in whole.infolist():
+        for entry in sorted(whole.infolist(), key=lambda entry: entry.filename.startswith(tuple(ASKED_FOR))):
             is_left_out = entry.filename.startswith(left_out) or entry.filename.endswith(_RECORD)
             if not is_left_out and (chinese or ".zh." not in entry.filename):
                 new.writestr(entry, whole.read(entry))
     return target.getvalue()
+
+
+def shared(wheel: bytes, chinese: bool = False) -> int:
+    """How many bytes of what is carried are the same, whatever is asked for: all files, but not the list of them."""
+    with zipfile.ZipFile(io.BytesIO(carried(wheel, chinese))) as archive:
+        return archive.start_dir
 
 
 def asked_for(chapter: Path) -> frozenset[str]:
@@ -174,10 +180,11 @@ def write_all(folder: Path, chapters: list[Path], chinese: bool = False) -> list
         raise ValueError(f"{folder} holds the chapters themselves, which would be replaced; name another folder")
     folder.mkdir(parents=True, exist_ok=True)
     wheel = wheel_bytes()
+    common = shared(wheel, chinese)
 
     @cache
     def first_cell(files: frozenset[str]) -> str:
-        return install_cell.self_contained_source(carried(wheel, chinese, files), chinese)
+        return install_cell.self_contained_source(carried(wheel, chinese, files), chinese, common)
 
     paths = [folder / chapter.name for chapter in chapters]
     for chapter, path in zip(chapters, paths, strict=True):

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -89,11 +89,11 @@ def run(step: Step, root: Path = ROOT) -> Done:
     return Done(step.name, time.monotonic() - begun, process.returncode, list(last), closing)
 
 
-def run_all(rows: Sequence[Sequence[Step]], before: Sequence[Done] = (), root: Path = ROOT) -> int:
+def run_all(rows: Iterable[Sequence[Step]], before: Sequence[Done] = (), root: Path = ROOT) -> int:
     """Run the rows one after the other, the steps of a row side by side; tell all at the end, return 1 if one is red.
 
     Args:
-        rows: the steps.
+        rows: the steps; of a generator, each row is asked for when those before have run.
         before: what has run already, for the table.
         root: the folder in which they run.
     """

@@ -5,7 +5,6 @@ what does not fit is told, and `make everything` runs it.
 """
 
 import argparse
-import json
 import math
 import os
 import re
@@ -16,12 +15,13 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from tools import durations
 from tools.chapters import ROOT
 
 SINCE = "TOUCHED_SINCE"  # the environment may name the commit before the change
 HOURS = 12  # of the last commits on the main branch that count as one change: a day's work
-DURATIONS = ROOT / "tools" / "durations.json"  # `pytest --all --store-durations` writes it
-UNKNOWN, LEAST, SHARE, CHAPTER = 8.0, 2.0, 20, 25.0  # seconds of what DURATIONS lacks, and a name's share of a file
+LEAST, SHARE = 2.0, 20  # the tests of one name take so many seconds at least, and such a share of their file
+NEW = 40.0  # seconds for mutants that are new, whatever their number
 
 
 @dataclass(frozen=True)
@@ -116,12 +116,6 @@ def rule_of(path: str) -> tuple[Rule, re.Match[str]] | None:
 
 
 @cache
-def durations() -> dict[str, float]:
-    """Seconds by file of tests or chapter, on two cores."""
-    return json.loads(DURATIONS.read_text(encoding="utf-8"))
-
-
-@cache
 def mutants_by_file(root: Path = ROOT) -> dict[str, int]:
     """How many mutants each file of the package has."""
     text = (root / "tests" / "mutants" / "catalog.txt").read_text(encoding="utf-8")
@@ -151,17 +145,17 @@ def looks_at(path: str, root: Path = ROOT) -> Iterator[Look]:
     for name in parts(rule.translation):
         yield Look("translation", name, seconds=10)
     for file in files(rule.tests):
-        yield Look("tests", file, seconds=durations().get(file, UNKNOWN))
+        yield Look("tests", file, seconds=durations.of(file))
     for file in files(rule.about):
-        yield Look("about", file, word, max(LEAST, durations().get(file, UNKNOWN) / SHARE))
+        yield Look("about", file, word, max(LEAST, durations.of(file) / SHARE))
     for file in parts(rule.mutants):
         if file == "+":
-            yield Look("mutants", file, seconds=20)
+            yield Look("mutants", file, seconds=NEW)
         elif count := mutants_by_file(root).get(file):
             yield Look("mutants", file, seconds=count + 3)
     for name in parts(rule.chapter):
         if (root / (path := notebook(name))).is_file():
-            seconds = durations().get(path, CHAPTER)
+            seconds = durations.of(path)
             yield Look("cuda", name, seconds=seconds)
             yield Look("chinese", name, seconds=seconds)
 
@@ -301,10 +295,10 @@ def commands(taken: list[Look], before: str | None = None) -> dict[str, tuple[st
         words = " or ".join(dict.fromkeys(look.word for look in some))
         found["close names"] = (*run, "pytest", "--all", *dict.fromkeys(names("about")), "-k", words)
     mutants = names("mutants")
-    if files := [name for name in mutants if name != "+"]:
-        found["mutants"] = (sys.executable, "tests/mutants", *(part for file in files for part in ("--file", file)))
-    if "+" in mutants and before:
-        found["new mutants"] = (sys.executable, "tests/mutants", "--since", before)
+    since = ("--since", before) if "+" in mutants and before else ()
+    if chosen := (*since, *(part for file in mutants if file != "+" for part in ("--file", file))):
+        seconds = math.ceil(sum(look.seconds for look in by_kind["mutants"]))
+        found["mutants"] = (sys.executable, "tests/mutants", "--seconds", str(seconds), *chosen)
     if chapters := names("chapter"):
         found["chapters"] = (*run, "pytest", "--nbval", *map(notebook, chapters))
     if chapters := names("cuda"):

@@ -23,7 +23,6 @@ from tools.chapters import (
     chapters,
     contents,
     deeper_of,
-    is_short,
     lesson_of,
     links,
     notebooks,
@@ -421,9 +420,3 @@ def test_a_chapter_that_says_it_in_other_words_is_refused(said):
     stored = {"cells": [{"source": ["# One"]}], "metadata": {"minimind": said}}
     with pytest.raises(ValueError, match=r"one.ipynb: metadata.minimind does not fit \(.*(opening|teaches|plase)"):
         chapter_of("one", None, stored)
-
-
-def test_what_computes_longest_is_run_first():
-    order = [path.stem.split("_")[0].removeprefix("D") for path in sorted([Path(__file__), *PATHS], key=is_short)]
-    slow = order[: order.index("test")]  # with their deeper pages
-    assert set(slow) == {"10", "11", "12", "14", "16"} and order[len(slow) + 1] == "01"

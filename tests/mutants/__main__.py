@@ -3,7 +3,9 @@
     python tests/mutants                     all of them
     python tests/mutants rope yarn           those whose name contains a word
     python tests/mutants --file rope.py      those of a file of the package
-    python tests/mutants --since COMMIT      those that the catalog of that commit did not have, or had otherwise
+    python tests/mutants --since COMMIT      those that the catalog of that commit did not have, or had otherwise;
+                                             with --file or a word, first those, and then the others
+    python tests/mutants --seconds 120       begin none when so much time is over, and say which are left
     python tests/mutants --jobs 1            one at a time
     python tests/mutants --matrix ...        which mutants each test notices, and which tests notice none
 
@@ -25,6 +27,7 @@ import gc
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import math
 import os
 import re
 import signal
@@ -32,11 +35,12 @@ import sys
 import tempfile
 import time
 import traceback
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from catalog import MUTANTS, PACKAGE, Mutant, chosen, of_commit
+from catalog import MUTANTS, PACKAGE, Mutant, chosen, new, of_commit
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTS = ROOT / "tests"
@@ -170,6 +174,11 @@ def finished(run: Run) -> int | None:
     return os.waitstatus_to_exitcode(status) if pid else None
 
 
+def imports_transformers(test: str) -> bool:
+    """Whether the file of a test does, which takes longer than most tests."""
+    return "from transformers import" in (TESTS / test.partition("::")[0]).read_text(encoding="utf-8")
+
+
 def warm_up(tests: Iterable[str]) -> None:
     """Import what every fork needs, also what comes late and slowly, but nothing of the package."""
     import hypothesis
@@ -178,7 +187,7 @@ def warm_up(tests: Iterable[str]) -> None:
     import torch._dynamo
     import torch.testing
 
-    if any(test.startswith("test_hf") for test in tests):
+    if any(map(imports_transformers, tests)):
         from transformers import LlamaForCausalLM, Qwen3ForCausalLM, Qwen3MoeForCausalLM  # noqa: F401
 
     torch.set_num_threads(1)
@@ -217,15 +226,23 @@ def by_file(tests: Iterable[str]) -> list[tuple[str, ...]]:
     return [tuple(tests) for tests in files.values()]
 
 
-def run_all(waiting: list[tuple[Mutant | None, tuple[str, ...]]], jobs: int, folder: Path) -> tuple[int, set[str]]:
-    """Run `jobs` at a time, with a line for each; return how many went wrong, and the tests that noticed a mutant."""
+def run_all(
+    waiting: list[tuple[Mutant | None, tuple[str, ...]]], jobs: int, folder: Path, until: float = math.inf
+) -> tuple[int, set[str]]:
+    """Run `jobs` at a time, with a line for each; return how many went wrong, and the tests that noticed a mutant.
+
+    Those that have not begun when time.monotonic() is `until` stay in `waiting`; the first one always begins.
+    """
     running: list[Run] = []
-    wrong, noticing = 0, set()
+    wrong, noticing, begun = 0, set(), False
     width = max(len(mutant.name) for mutant in MUTANTS)
     try:
-        while waiting or running:
-            while waiting and len(running) < jobs:
+        while True:
+            while waiting and len(running) < jobs and (not begun or time.monotonic() < until):
                 running.append(start(*waiting.pop(0), folder))
+                begun = True
+            if not running:
+                break
             time.sleep(0.01)
             for run in list(running):
                 status = finished(run)
@@ -285,13 +302,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Demand that a test fails for every wrong model.")
     parser.add_argument("words", nargs="*", help="only mutants whose name contains one of these")
     parser.add_argument("--file", action="append", default=[], help="only those of this file below src/minimind_edu")
-    parser.add_argument("--since", metavar="COMMIT", help="only those that the catalog of this commit does not have")
+    parser.add_argument("--since", metavar="COMMIT", help="first those that the catalog of this commit does not have")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="begin none when so much time is over")
     parser.add_argument("--matrix", action="store_true", help="ask all tests of the mirroring files, and count")
     parser.add_argument("--jobs", type=int, default=min(4, os.cpu_count() or 1))
     arguments = parser.parse_args()
     try:
-        known = of_commit(arguments.since) if arguments.since else []
-        mutants = chosen(MUTANTS, arguments.words, arguments.file, known)
+        mutants = new(MUTANTS, of_commit(arguments.since)) if arguments.since else []
+        if arguments.words or arguments.file or not arguments.since:
+            mutants = list(dict.fromkeys([*mutants, *chosen(MUTANTS, arguments.words, arguments.file)]))
     except LookupError as error:
         print(error)
         return 1
@@ -315,9 +334,13 @@ def main() -> int:
         share_bytecode(Path(folder) / "bytecode")
         if arguments.matrix:
             return matrix(mutants, Path(folder))
-        failures, noticing = run_all([(mutant, mutant.tests) for mutant in mutants], arguments.jobs, Path(folder))
+        waiting = [(mutant, mutant.tests) for mutant in mutants]
+        failures, noticing = run_all(waiting, arguments.jobs, Path(folder), begun + arguments.seconds)
         failures += run_all([(None, tests) for tests in by_file(noticing)], arguments.jobs, Path(folder))[0]
-    told = f"{failures} runs went wrong" if failures else f"{len(mutants)} of {len(mutants)} mutants noticed"
+    if waiting:
+        files = ", ".join(f"{count} of {file}" for file, count in Counter(m.file for m, _ in waiting).items())
+        print(f"{len(waiting)} mutants are left for `make mutants`, for {arguments.seconds:.0f} s are over: {files}")
+    told = f"{failures} runs went wrong" if failures else f"{len(mutants) - len(waiting)} of {len(mutants)} noticed"
     print(f"{told} in {time.monotonic() - begun:.0f} s")
     return 1 if failures else 0
 

@@ -3,7 +3,7 @@
 import re
 import subprocess
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 FILE = Path(__file__).with_name("catalog.txt")
@@ -68,13 +68,11 @@ def read(text: str) -> list[Mutant]:
 MUTANTS = read(FILE.read_text(encoding="utf-8"))
 
 
-def chosen(
-    mutants: list[Mutant], words: Collection[str] = (), files: Collection[str] = (), known: Collection[Mutant] = ()
-) -> list[Mutant]:
-    """The mutants whose name contains one of the words, of one of these files, and that are not known already.
+def chosen(mutants: list[Mutant], words: Collection[str] = (), files: Collection[str] = ()) -> list[Mutant]:
+    """The mutants whose name contains one of the words, of one of these files.
 
     Raises:
-        LookupError: if a file has none, or no name contains a word; that all are known already is no mistake.
+        LookupError: if a file has none, or no name contains a word.
     """
     if missing := sorted(set(files) - {mutant.file for mutant in mutants}):
         raise LookupError(f"no mutant changes {', '.join(missing)}; name files below src/minimind_edu, such as rope.py")
@@ -82,7 +80,18 @@ def chosen(
     found = [m for m in named if not files or m.file in files]
     if not found:
         raise LookupError("no mutant has such a name")
-    return [m for m in found if m not in known]
+    return found
+
+
+def new(mutants: list[Mutant], known: Collection[Mutant]) -> list[Mutant]:
+    """Those that are not known: one whose file or tests have only moved to another folder is."""
+
+    def without_folders(mutant: Mutant) -> Mutant:
+        tests = tuple(test.rpartition("/")[2] for test in mutant.tests)
+        return replace(mutant, file=mutant.file.rpartition("/")[2], tests=tests)
+
+    seen = set(map(without_folders, known))
+    return [mutant for mutant in mutants if without_folders(mutant) not in seen]
 
 
 def of_commit(commit: str) -> list[Mutant]:

@@ -1,6 +1,8 @@
 """Continuous integration: lint comes first, a push runs what the guides name, and everything is what there is."""
 
+import os
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -39,7 +41,7 @@ def pushed(monkeypatch):
         monkeypatch.setattr(touched, "base", lambda since: ("abc", "as named"))
         monkeypatch.setattr(touched, "changed", lambda before: ["a file without a rule"])
         monkeypatch.setattr(touched, "looks", lambda paths: list(looks))
-        return ci.push(None)
+        return list(ci.push(None))
 
     return rows
 
@@ -71,9 +73,44 @@ def test_a_push_is_linted_first_and_runs_what_the_guides_name(pushed):
 
 
 def test_what_a_push_leaves_out_is_told(pushed, capsys):
-    rows = pushed(Look("cuda", "05", seconds=ci.CLOSELY + 1), Look("mutants", "rope.py", seconds=1))
+    rows = pushed(Look("cuda", "05", seconds=ci.CLOSELY[1] + 1), Look("mutants", "rope.py", seconds=1))
     assert not any("cuda" in line for line in lines(rows))
     assert "cuda 05" in capsys.readouterr().out.partition("Left for `make everything`")[2]
+
+
+@pytest.mark.parametrize("spent, seconds", [(0, 400), (700, 200), (860, 90), (5000, 90)])
+def test_close_looks_get_what_is_left_of_a_quarter_of_an_hour(spent, seconds, monkeypatch, capsys):
+    monkeypatch.setattr(touched, "base", lambda since: ("abc", "as named"))
+    monkeypatch.setattr(touched, "changed", lambda before: [])
+    fitting = [Look("mutants", "fits.py", seconds=seconds - 5), Look("mutants", "no.py", seconds=seconds + 5)]
+    for look in fitting:
+        monkeypatch.setattr(touched, "looks", lambda paths, look=look: [look])
+        assert any("tests/mutants" in line for line in lines(ci.push(None, spent))) == (look.name == "fits.py")
+    assert f"{seconds} s are left for close looks" in capsys.readouterr().out
+
+
+def test_close_looks_are_chosen_when_all_else_has_run(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(ci.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(touched, "base", lambda since: ("abc", "as named"))
+    monkeypatch.setattr(touched, "changed", lambda before: [])
+    monkeypatch.setattr(touched, "looks", lambda paths: [Look("mutants", "a.py", seconds=300)])
+    rows = ci.push(None, 60)
+    for _ in range(3):  # lint, the book, the tests
+        next(rows)
+    clock[0] = 700.0
+    assert list(rows) == []
+
+
+@pytest.mark.parametrize("built, builds", [({}, True), ({"BOOK_HTML": "elsewhere"}, False)])
+def test_a_book_that_has_been_built_is_not_built_again(built, builds):
+    env = {key: value for key, value in os.environ.items() if key != "BOOK_HTML"} | built
+    asked = subprocess.run(["make", "-n", "test"], cwd=ROOT, env=env, capture_output=True, text=True, check=True).stdout
+    assert ("-m tools.editions" in asked) == builds
+    assert f"BOOK_HTML={built.get('BOOK_HTML', '_build/html')} " in asked
+    for part in ci.PARTS.values():
+        for step in part:
+            assert "make test" not in step.name or step.env == ci.PAGES
 
 
 def test_close_looks_see_the_book_that_was_built(pushed):
@@ -107,28 +144,55 @@ def test_the_workflow_has_a_job_for_each_part_and_each_occasion():
     assert checkout["with"]["fetch-depth"] == 0, "what is touched is seen in the history"
 
 
-def test_the_script_hands_over_to_the_steps(tmp_path):
-    script = ROOT / ".ci" / "run"
-    assert subprocess.run(["bash", "-n", script]).returncode == 0
-    # As on a machine that lacks nothing: make and the environment's Python only say what they were asked for.
-    for name in ("make", "chromium-headless-shell", "firefox-esr", "WebKitWebDriver", "Xvfb", "wasm-ld"):
-        (tmp_path / name).write_text(f'#!/bin/sh\necho {name} "$@"\n')
-        (tmp_path / name).chmod(0o755)
-    project = tmp_path / "project"
-    for folder in (".ci", ".venv/bin"):
-        (project / folder).mkdir(parents=True)
-    text = script.read_text(encoding="utf-8").replace("/usr/share/fonts/opentype/noto", "/")
-    (project / ".ci" / "run").write_text(text.replace("ensurepip, venv", "sys"))
-    (project / ".venv/bin/python").write_text('#!/bin/sh\necho python "$@" "$REQUIRE_BROWSER"\nexit 3\n')
-    (project / ".venv/bin/python").chmod(0o755)
-    for asked, handed in (([], "push"), (["everything", "live"], "everything")):
-        done = subprocess.run(
-            ["bash", project / ".ci" / "run", *asked],
-            env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 3, done.stderr
-        assert re.fullmatch(
-            rf"make env\npython -m tools.ci {handed} --environment \d+ {' '.join([*asked[1:], '1'])}\n", done.stdout
-        )
+@pytest.fixture
+def script(tmp_path):
+    """Runs .ci/run in a project whose commands only say what they were asked for, where some of them are missing."""
+    project, commands = tmp_path / "project", tmp_path / "bin"
+    for folder in (commands, project / ".ci", project / ".venv/bin"):
+        folder.mkdir(parents=True)
+    for name in ("bash", "dirname", "env", "id", "sh", "sleep"):
+        (commands / name).symlink_to(shutil.which(name))
+    text = (ROOT / ".ci" / "run").read_text(encoding="utf-8").replace("/usr/share/fonts/opentype/noto", "/")
+    (project / ".ci" / "run").write_text(text)
+
+    def write(path, line):
+        path.write_text(f"#!/bin/sh\n{line}\n")
+        path.chmod(0o755)
+
+    def run(*asked: str, without=(), make="echo make $@", apt="echo apt-get $@"):
+        for name in ("chromium-headless-shell", "firefox-esr", "WebKitWebDriver", "Xvfb", "wasm-ld"):
+            if name not in without:
+                write(commands / name, f"echo {name} $@")
+        write(commands / "make", make)
+        write(commands / "apt-get", apt)
+        write(commands / "sudo", '"$@"')
+        write(commands / "python3", "exit 0")
+        write(project / ".venv/bin/python", 'echo python "$@" "$REQUIRE_BROWSER"\nexit 3')
+        command = ["bash", project / ".ci" / "run", *asked]
+        return subprocess.run(command, env={"PATH": str(commands)}, capture_output=True, text=True)
+
+    assert subprocess.run(["bash", "-n", ROOT / ".ci" / "run"]).returncode == 0
+    return run
+
+
+@pytest.mark.parametrize("asked, handed", [([], "push"), (["everything", "live"], "everything")])
+def test_the_script_hands_over_to_the_steps(script, asked, handed):
+    done = script(*asked)
+    assert done.returncode == 3, done.stderr
+    last = " ".join([*asked[1:], "1"])
+    assert re.fullmatch(rf"make env\npython -m tools.ci {handed} --environment \d+ {last}\n", done.stdout)
+
+
+def test_browsers_are_installed_beside_the_environment(script, tmp_path):
+    """Each of the two waits until the other has begun: one after the other, both would wait in vain."""
+    begin = "echo {0} $@\ncase $* in *update*) exit 0;; esac\n: >{2}/{0}\ni=0\n"
+    begin += "until [ -e {2}/{1} ]; do sleep 0.05; i=$((i + 1)); [ $i -lt 400 ] || exit 9; done"
+    make, apt = begin.format("make", "apt-get", tmp_path), begin.format("apt-get", "make", tmp_path)
+    done = script(without=["firefox-esr", "wasm-ld"], make=make, apt=apt)
+    assert done.returncode == 3, done.stderr
+    assert "apt-get install" in done.stdout and "firefox-esr clang lld\n" in done.stdout
+
+
+def test_what_cannot_be_installed_ends_the_script(script):
+    done = script(without=["firefox-esr"], apt="case $* in *update*) exit 0;; esac; echo no network >&2; exit 100")
+    assert done.returncode == 100 and "python" not in done.stdout

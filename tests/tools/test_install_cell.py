@@ -117,6 +117,16 @@ def test_it_names_the_wheel_of_the_version_in_the_book_of_the_configuration():
     assert install_cell.source().endswith(f'\nready("{version}")')
 
 
+def test_the_configuration_is_parsed_once_and_again_where_it_has_changed(monkeypatch, tmp_path):
+    parsed, load = [], yaml.safe_load
+    monkeypatch.setattr(yaml, "safe_load", lambda text: parsed.append(text) or load(text))
+    monkeypatch.setattr(install_cell, "ROOT", tmp_path)
+    for name in ("a", "a", "b"):
+        (tmp_path / "_config.yml").write_text(f"html: {{baseurl: https://{name}/}}", encoding="utf-8")
+        assert install_cell.book_url() == f"https://{name}/"
+    assert len(parsed) == 2
+
+
 def test_the_package_is_told_where_the_book_is(monkeypatch, tmp_path):
     module = tmp_path / "book.py"
     module.write_text('"""Where."""\n\nADDRESS = "https://old.example/"\nFOLDERS = {}\n', encoding="utf-8")
@@ -237,7 +247,8 @@ def test_cells_buttons_and_the_wheel_follow_when_the_address_and_the_version_cha
     change(tmp_path / "_config.yml", old, new)
     change(tmp_path / "_config.yml", install_cell.book_url(), "https://somebody.example/book/")
     change(tmp_path / "pyproject.toml", 'version = "', 'version = "7.')
-    change(tmp_path / "_config.yml", "moved_pages:", "nothing_moved:")  # this book lacks the pages that they lead to
+    for moved in ("moved_pages:", "moved_places:"):  # this book lacks the pages that they lead to
+        change(tmp_path / "_config.yml", moved, f"no_{moved}")
     chapter = min(tmp_path.glob("chapters/*.ipynb"), key=lambda path: path.stat().st_size)
     (tmp_path / "_toc.yml").write_text(
         f"format: jb-book\nroot: book/notation\nparts:\n  - chapters:\n    - file: chapters/{chapter.stem}\n"

@@ -54,22 +54,36 @@ def test_a_mutant_whose_text_is_gone_or_that_is_no_python_is_none(file, old, new
 MANY = catalog.read(GOOD + "b | c.js | d.py\n-- x\n++ 1\n")
 
 
-def test_mutants_are_chosen_by_name_by_file_and_by_what_is_new():
+def test_mutants_are_chosen_by_name_and_by_file():
     first, second = MANY
     assert catalog.chosen(MANY) == MANY
     assert catalog.chosen(MANY, words=["name", "none"]) == [first]
     assert catalog.chosen(MANY, files=["c.js"]) == [second]
-    assert catalog.chosen(MANY, known=[first]) == [second]
-    assert catalog.chosen(MANY, known=[first, replace(second, new="+ 2")]) == [second], "it was another one"
-    assert catalog.chosen(MANY, known=MANY) == []
 
 
 @pytest.mark.parametrize(
-    "asked, told", [({"words": ["none"]}, "no mutant has such a name"), ({"files": ["norm.py"]}, "changes norm.py")]
+    "changes, is_new",
+    [
+        ({"new": "+ 2"}, True),
+        ({"old": "- 2"}, True),
+        ({"name": "another"}, True),
+        ({"tests": ("e.py",)}, True),
+        ({"file": "folder/c.js"}, False),
+        ({"tests": ("folder/d.py",)}, False),
+    ],
 )
-def test_a_choice_of_no_mutant_is_told(asked, told):
+def test_a_mutant_is_new_that_was_another_one_but_not_where_only_files_have_moved(changes, is_new):
+    first, second = MANY
+    assert catalog.new(MANY, [first]) == [second] and catalog.new(MANY, MANY) == []
+    assert catalog.new(MANY, [first, replace(second, **changes)]) == ([second] if is_new else [])
+
+
+@pytest.mark.parametrize(
+    "choice, told", [({"words": ["none"]}, "no mutant has such a name"), ({"files": ["norm.py"]}, "changes norm.py")]
+)
+def test_a_choice_of_no_mutant_is_told(choice, told):
     with pytest.raises(LookupError, match=told):
-        catalog.chosen(MANY, **asked)
+        catalog.chosen(MANY, **choice)
 
 
 def test_a_commit_has_a_catalog_or_says_why_not(tmp_path, monkeypatch):
@@ -126,6 +140,54 @@ def test_tests_that_could_not_run_notice_nothing_and_the_model_as_it_is_must_pas
     run = runner.Run(catalog.MUTANTS[0] if changed else None, ("test_x.py",), 0, path, time.monotonic())
     ended_right, said = runner.verdict(run, status)
     assert ended_right is right and told in said
+
+
+def test_what_imports_transformers_is_known_by_its_text_wherever_it_lies(runner):
+    assert runner.imports_transformers("hf/test_text.py::test_a") and runner.imports_transformers(
+        "weights/test_config_json.py"
+    )
+    assert not runner.imports_transformers("model/test_norms.py")
+
+
+@pytest.fixture
+def slow_tests(runner, monkeypatch):
+    """Every run of tests takes a tenth of a second and notices its mutant."""
+
+    def run_tests(mutant, tests, options):
+        time.sleep(0.1)
+        return 1 if mutant else 0
+
+    monkeypatch.setitem(runner.main.__globals__, "run_tests", run_tests)
+    monkeypatch.setitem(runner.main.__globals__, "warm_up", lambda tests: None)
+
+
+def asked(runner, monkeypatch, *arguments: str) -> int:
+    monkeypatch.setattr("sys.argv", ["mutants", "--jobs", "1", *arguments])
+    monkeypatch.setattr("sys.pycache_prefix", None)  # the runner sets both
+    monkeypatch.setattr("sys.dont_write_bytecode", True)
+    return runner.main()
+
+
+def test_when_the_time_is_over_what_is_left_is_told_and_one_has_begun(runner, slow_tests, monkeypatch, capsys):
+    of_norms = [m.name for m in catalog.MUTANTS if m.file == "model/norms.py"]
+    assert asked(runner, monkeypatch, "--file", "model/norms.py", "--seconds", "0") == 0
+    told = capsys.readouterr().out
+    assert of_norms[0] in told and of_norms[1] not in told
+    left = len(of_norms) - 1
+    assert f"{left} mutants are left for `make mutants`, for 0 s are over: {left} of model/norms.py" in told
+    assert f"\n1 of {len(of_norms)} noticed in " in told
+    assert asked(runner, monkeypatch, "--file", "model/norms.py") == 0
+    told = capsys.readouterr().out
+    assert "are left" not in told and all(name in told for name in of_norms)
+
+
+def test_new_mutants_come_before_those_of_the_files_that_are_named(runner, slow_tests, monkeypatch, capsys):
+    monkeypatch.setitem(runner.main.__globals__, "of_commit", lambda commit: runner.MUTANTS[:-1])
+    assert asked(runner, monkeypatch, "--since", "abc") == 0
+    assert catalog.MUTANTS[-1].name in capsys.readouterr().out.splitlines()[0]
+    assert asked(runner, monkeypatch, "--since", "abc", "--file", "model/norms.py") == 0
+    first, second, *_ = capsys.readouterr().out.splitlines()
+    assert first.startswith(catalog.MUTANTS[-1].name) and second.startswith(catalog.MUTANTS[0].name)
 
 
 def test_the_matrix_asks_every_test_of_the_file_that_mirrors_the_mutant_s(runner, tmp_path, monkeypatch, capsys):

@@ -1,8 +1,10 @@
 """Chapters that carry the package: the same bytes wherever they are written, and no network to run them."""
 
+import base64
 import csv
 import io
 import json
+import lzma
 import os
 import re
 import shutil
@@ -161,7 +163,8 @@ def test_only_who_asks_for_another_trained_model_carries_it(wheel, tmp_path):
         cells = [nbformat.v4.new_markdown_cell('its "twin", GuessAhead, copying.'), nbformat.v4.new_code_cell(source)]
         nbformat.write(nbformat.v4.new_notebook(cells=cells), chapter)
         assert self_contained.asked_for(chapter) == files
-    packed = len(install_cell.self_contained_source(self_contained.carried(wheel, asked_for=[twin])))
+    carried, common = self_contained.carried(wheel, asked_for=[twin]), self_contained.shared(wheel)
+    packed = len(install_cell.self_contained_source(carried, shared=common))
     assert packed < 1_220_000  # what a download weighs that has both models
 
 
@@ -266,7 +269,7 @@ def test_the_chapters_themselves_are_never_replaced(monkeypatch, tmp_path):
 
 def test_the_package_is_compressed_once_for_all_chapters_that_carry_the_same(monkeypatch, tmp_path):
     calls = []
-    monkeypatch.setattr(install_cell, "self_contained_source", lambda wheel, chinese: calls.append(wheel) or "pass")
+    monkeypatch.setattr(install_cell, "self_contained_source", lambda wheel, *_: calls.append(wheel) or "pass")
     monkeypatch.setattr(self_contained, "asked_for", lambda chapter: frozenset({"one file"} & {chapter.stem}))
     chapters = sorted(self_contained.CHAPTERS.glob("C*.ipynb"))
     assert len(self_contained.write_all(tmp_path, chapters)) == len(chapters) > 1
@@ -274,6 +277,20 @@ def test_the_package_is_compressed_once_for_all_chapters_that_carry_the_same(mon
     monkeypatch.setattr(self_contained, "asked_for", lambda chapter: frozenset(self_contained.ASKED_FOR))
     self_contained.write_all(tmp_path, chapters)
     assert len(calls) == 2 and len(calls[0]) < len(calls[1])
+
+
+@pytest.mark.parametrize("chinese", [False, True])
+def test_what_chapters_share_is_compressed_once_and_all_of_them_unpack(wheel, chinese, monkeypatch):
+    install_cell._compressed.cache_clear()
+    compressed, compress = [], lzma.compress
+    monkeypatch.setattr(lzma, "compress", lambda part, **how: compressed.append(len(part)) or compress(part, **how))
+    common = self_contained.shared(wheel, chinese)
+    for files in ([], ["minimind_edu/measure/waiting.json"], ["minimind_edu/trained/sweeps/runs.json"]):
+        carried = self_contained.carried(wheel, chinese, files)
+        text = packed_text(install_cell.self_contained_source(carried, chinese, common))
+        assert lzma.decompress(base64.b85decode(text)) == carried
+    assert [size for size in compressed if size == common] == [common], "once, for all three"
+    assert len(compressed) == 4 and sum(compressed[1:]) < common / 5
 
 
 def test_a_build_that_fails_says_what_helps(monkeypatch, tmp_path):

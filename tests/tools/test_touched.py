@@ -217,13 +217,22 @@ def test_tests_of_which_none_is_long_or_in_a_browser_are_not_run_again():
 
 
 def test_each_kind_of_look_has_its_command():
-    found = commands([Look(kind, "name", "word") for kind in touched.ORDER] + [Look("mutants", "+")], "abc")
+    found = commands(
+        [Look(kind, "name", "word", 7.5) for kind in touched.ORDER] + [Look("mutants", "+", "", 20)], "abc"
+    )
     lines = {name: " ".join(command[1:]) for name, command in found.items()}
-    assert len(lines) == len(touched.ORDER) + 1
-    assert lines["mutants"] == "tests/mutants --file name" and lines["new mutants"] == "tests/mutants --since abc"
+    assert len(lines) == len(touched.ORDER)
+    assert lines["mutants"] == "tests/mutants --seconds 28 --since abc --file name"
     assert lines["close names"] == "-m pytest --all name -k word"
     assert lines["as on a GPU"] == "-m pytest --nbval --pretend cuda chapters/name.ipynb"
     assert "--threads 2 _build/html/zh/notebooks/name.ipynb" in lines["Chinese, two threads"]
+
+
+def test_mutants_take_no_more_than_what_was_counted_and_new_ones_need_a_commit_before():
+    new = Look("mutants", "+", seconds=20)
+    assert commands([new], "abc")["mutants"][-4:] == ("--seconds", "20", "--since", "abc")
+    assert commands([new]) == {}
+    assert commands([new, Look("mutants", "a.py", seconds=3)])["mutants"][-2:] == ("--file", "a.py")
 
 
 # tools.check

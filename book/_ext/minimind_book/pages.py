@@ -181,8 +181,8 @@ def contents(app: Sphinx, page: str) -> list[tuple[str, list[Entry]]]:
 
 
 def look_up(app: Sphinx) -> list[tuple[str, str]]:
-    """The pages for looking things up, each with its title."""
-    return [(page, app.env.titles[page].astext()) for page in LOOK_UP]
+    """The pages for looking things up, each with its title; a book that is built in part may lack some."""
+    return [(page, app.env.titles[page].astext()) for page in LOOK_UP if page in app.env.titles]
 
 
 def lead_to_stories(app: Sphinx, doctree: nodes.document) -> None:
