@@ -25,7 +25,8 @@ from minimind_edu.model.quantization import Grid, matrices, quantize, rounded_mo
 from minimind_edu.model.rope_frequencies import rope_frequencies
 from minimind_edu.validation import check_choice, check_finite
 from minimind_edu.web import book
-from minimind_edu.web.base import FONTS, own_stylesheet, shared_stylesheet
+from minimind_edu.web.base import own_stylesheet, shared_stylesheet
+from minimind_edu.web.host import FONTS
 from minimind_edu.web.join import join
 from minimind_edu.weights.checkpoints import save_checkpoint
 from minimind_edu.weights.int8 import ROWS, SCALE

@@ -318,18 +318,19 @@ export function loadLiving(model) {
 }
 
 // What a reader takes along, on the lower edge of a figure, where it takes no room. keep.js knows how, and comes with
-// the first press; a notebook whose kernel has gone never sends it.
+// the first press; a notebook whose kernel has gone never sends it, one that still computes sends it later.
 /** @type {(model: Model, root: Element, address?: (() => string | null) | null) => any} */
 function createKeeper(model, root, address) {
   const words = wordsOf(keepWords);
   const menu = h("div", {}, words.wait);
   const summary = h("summary", { title: words.hint, "aria-label": words.hint }, words.keep);
   const keeper = h("details", { class: "mm-keep" }, summary, menu);
-  const open = async () => {
-    const late = new Promise((_, reject) => setTimeout(reject, 8000));
-    const keep = await Promise.race([askFor(model, "keep"), late]).catch(() => null);
-    if (keep) keep.offer(keeper, root, address, words);
-    else menu.textContent = words.failed;
+  const fail = () => (menu.textContent = words.failed);
+  const open = () => {
+    const late = setTimeout(fail, 8000);
+    askFor(model, "keep")
+      .then((keep) => keep.offer(keeper, root, address, words), fail)
+      .finally(() => clearTimeout(late));
   };
   keeper.addEventListener("toggle", open, { once: true });
   return keeper;
