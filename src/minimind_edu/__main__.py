@@ -72,12 +72,14 @@ def main(arguments: list[str] | None = None) -> None:
     opening.add_argument("--bits", type=int, choices=BITS, default=8, help="of a weight; 4: a small file; 32: exact")
     opening.add_argument("--download", action="store_true", help="MODEL may be a name on the Hugging Face Hub")
     writing = commands.add_parser("verse", help="a page on which a model goes on from a line or a rhyme of yours")
-    for one in (opening, writing):
-        one.add_argument("--language", choices=LANGUAGES, default=language(), help="of the page")
-        one.add_argument(
+    for command in (opening, writing):
+        command.add_argument("--language", choices=LANGUAGES, default=language(), help="of the page")
+        command.add_argument(
             "--book", metavar="ADDRESS", help="where its links to the book lead, if not to the published one"
         )
-        one.add_argument("-o", "--output", type=Path, metavar="PAGE.html", help="write one file instead of showing it")
+        command.add_argument(
+            "-o", "--output", type=Path, metavar="PAGE.html", help="write one file instead of showing it"
+        )
     checking = commands.add_parser("check", help="what is right and what is wrong with a model, a log, training data")
     verdicts.add_arguments(checking)
     given = parser.parse_args(arguments)
@@ -249,8 +251,8 @@ def _own_tokenizer(asked: Path | None, place: Path, vocab_size: int) -> PageToke
 def _first_texts(tokenizer: PageTokenizer | None, language: str, vocab_size: int) -> str | dict[str, str]:
     """What the page shows first: the text of its language, and those of others, of which it may take one instead."""
     if tokenizer:
-        languages = sorted(FIRST_TEXTS, key=lambda one: one != language)
-        return {FIRST_TEXTS[one][bool(tokenizer.chat)]: FIRST_TEXTS[one][0] for one in languages}
+        languages = sorted(FIRST_TEXTS, key=lambda spoken: spoken != language)
+        return {FIRST_TEXTS[spoken][bool(tokenizer.chat)]: FIRST_TEXTS[spoken][0] for spoken in languages}
     return " ".join(str(id) for id in FIRST_IDS if id < vocab_size) or "0"
 
 

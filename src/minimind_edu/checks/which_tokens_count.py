@@ -205,7 +205,7 @@ def _stepped(step: Attempt) -> Attempt:
             return None
         if loss.requires_grad:
             loss.backward()
-        gradients = [one.table.grad for one in (model, reference)]
+        gradients = [policy.table.grad for policy in (model, reference)]
         flat = [torch.zeros(100, dtype=torch.float64) if g is None else g.flatten() for g in gradients]
         return torch.cat([loss.detach().double().reshape(1), *(g.double() for g in flat)])
 

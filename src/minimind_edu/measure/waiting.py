@@ -78,7 +78,7 @@ def quartiles(
     asked = {name: value for name, value in asked.items() if value is not None}
     runs = stored_runs()["runs"] if run is None else stored_runs()["runs"][run : run + 1]
     times: dict[str | None, list[int]] = {}
-    for row in (row for one in runs for row in one["rows"] if asked.items() <= row.items()):
+    for row in (row for run in runs for row in run["rows"] if asked.items() <= row.items()):
         times.setdefault(row.get("way"), []).extend(row["microseconds"])
     if not times or (len(times) > 1 and what != "pipe"):
         raise KeyError(f"the rows of a time must be of one kind, and {asked} has {len(times)}")

@@ -103,5 +103,5 @@ def merge_lora(model: nn.Module) -> int:
 
 def _put(model: nn.Module, name: str, part: nn.Module) -> None:
     """Replace the module of this name."""
-    parent, _, own = name.rpartition(".")
-    setattr(model.get_submodule(parent), own, part)
+    parent, _, last = name.rpartition(".")
+    setattr(model.get_submodule(parent), last, part)

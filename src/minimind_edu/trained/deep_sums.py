@@ -65,12 +65,12 @@ def model(
 
 @torch.enable_grad()
 def end(
-    one: MiniMindForCausalLM, seed: int, steps: int = 40, rate: float = 3e-3, warmup: int = 0, clip: float = 1e9
+    model: MiniMindForCausalLM, seed: int, steps: int = 40, rate: float = 3e-3, warmup: int = 0, clip: float = 1e9
 ) -> float:
     """Train it, and return the mean of its last five losses, in nats; a blind guess has ln 16 = 2.77.
 
     Args:
-        one: is changed.
+        model: is changed.
         seed: of the texts.
         steps: of training.
         rate: the highest learning rate.
@@ -78,13 +78,13 @@ def end(
         clip: the largest norm of all gradients together.
     """
     recipe = Recipe(steps, rate, warmup, last=1.0, weight_decay=0.0, clip=clip)
-    losses = train(one, batches(seed), recipe)
+    losses = train(model, batches(seed), recipe)
     return sum(losses[-5:]) / 5
 
 
 @torch.no_grad()
-def mean_angle(one: MiniMindForCausalLM) -> float:
+def mean_angle(model: MiniMindForCausalLM) -> float:
     """Degrees between the outputs at the first and at each later position of a text, on average over 24 texts."""
-    outputs = one.model(next(batches(NEW)).to(device_of(one)))[0]  # [24, 10, E]
+    outputs = model.model(next(batches(NEW)).to(device_of(model)))[0]  # [24, 10, E]
     cosines = F.cosine_similarity(outputs[:, 1:], outputs[:, :1], dim=-1)
     return cosines.clamp(-1, 1).acos().rad2deg().mean().item()

@@ -103,7 +103,7 @@ export default figure({
   create({ model, words, isCompact, bound, verdict }) {
     const stored = unpacked(model.get("stored"));
     const about = model.get("about");
-    const stops = [0, ...new Set(stored.living.rows.map((one) => one.percentile))];
+    const stops = [0, ...new Set(stored.living.rows.map((row) => row.percentile))];
     const bars = createBars(words, isCompact ? TALL.compact : TALL.plot);
     const ends = createEnds(words);
     const by = bound(slider, "percentile", { label: words.percentile, stops, format: words.stop, tone: "norm" });
@@ -120,13 +120,13 @@ export default figure({
       bars.draw(found, width, words.picture(words.stop(traits.percentile), nats, first, others));
       ends.set([words.nats(nats), first, others]);
       const times = (who) => words.sizeOf(toDigits(run[who].at(-1) / own[who].at(-1), 2));
-      const told = {
+      const facts = {
         first: times("first"),
         others: times("others"),
         nats: Math.round(run.nats / own.nats),
         percent: Math.round((100 * run.others.at(-1)) / own.others.at(-1)),
       };
-      return { verdict: words.verdict[kindOf(run, own, !traits.percentile)](told) };
+      return { verdict: words.verdict[kindOf(run, own, !traits.percentile)](facts) };
     }
     return {
       title: isCompact ? words.titleCompact : words.titles[about],

@@ -137,8 +137,8 @@ class GuessAhead(Figure):
     def _summary(self) -> tuple[str, list[tuple[str, str]]]:
         who = f"“{self.first} {self.second} {self.third}” is" if self.shows == "you" else "what the draft draws is"
         place = {"leftovers": "the leftovers", "all": "all of the large model's words"}[self.rule]
-        told = [row for row in self.long_run() if max(row[1:]) >= 0.005]
-        rows = [(name, f"large model {_percent(p)}, comes out {_percent(out)}") for name, p, _, out in told]
+        shown = [row for row in self.long_run() if max(row[1:]) >= 0.005]
+        rows = [(name, f"large model {_percent(p)}, comes out {_percent(out)}") for name, p, _, out in shown]
         rows.append(("words per round", f"{self.words_per_round():.2f}"))
         return f"After “{START}” {who} guessed; a rejected word is replaced from {place}. In the long run:", rows
 

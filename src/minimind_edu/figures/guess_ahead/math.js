@@ -78,8 +78,8 @@ export function roundsOf(tree, { guess, rule, rounds, seed }) {
   for (let i = 0; i < rounds; i++) {
     last = roundOf(tree, guess, rule, Array.from({ length: DARTS }, random));
     written += last.kept + 1;
-    const said = [...last.guessed.slice(0, last.kept), ...(last.said === null ? [] : [last.said])];
-    said.forEach((word, place) => (came[place][word] = (came[place][word] ?? 0) + 1));
+    const words = [...last.guessed.slice(0, last.kept), ...(last.said === null ? [] : [last.said])];
+    words.forEach((word, place) => (came[place][word] = (came[place][word] ?? 0) + 1));
   }
   return { last, written, came };
 }

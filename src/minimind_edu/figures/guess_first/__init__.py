@@ -44,8 +44,8 @@ def texts() -> dict[str, Any]:
     return {
         "story": [[part(sentence) for sentence in story] for story in STORY],
         "question": [part(question) for question in QUESTION],
-        "places": [ids, [one + TWIN for one in ids]],
-        "names": [list(PLACES), [world.WORDS[one + TWIN] for one in ids]],
+        "places": [ids, [place + TWIN for place in ids]],
+        "names": [list(PLACES), [world.WORDS[place + TWIN] for place in ids]],
         "right": PLACES.index(RIGHT),
     }
 

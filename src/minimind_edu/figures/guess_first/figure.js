@@ -85,7 +85,7 @@ function renderGuessFirst({ model, el }) {
   const places = createPlaces(words, (guess) => go({ guess }));
   const road = createRoad(words, sizes, (place) => touch(place), look);
   const hint = h("p", { class: "gf-hint" });
-  const said = announcement("gf-said");
+  const status = announcement("gf-said");
   const big = h("button", { type: "button", class: "mm-button mm-primary gf-go" });
   const more = h("a", { class: "mm-button mm-primary gf-go", href: model.get("page") }, words.open);
   const again = h("button", { type: "button", class: "mm-link", onClick: () => become(start) }, words.again);
@@ -108,11 +108,11 @@ function renderGuessFirst({ model, el }) {
     const next = { ...state, ...changes };
     if (!living) {
       state = { ...state, guess: next.guess };
-      said.set(words.loading);
+      status.set(words.loading);
       draw();
       isAsked = true;
       living = await loadLiving(model).catch(() => null);
-      if (!living) return said.set(words.unavailable);
+      if (!living) return status.set(words.unavailable);
       if (mine !== telling) return undefined;
     }
     const ids = textOf(texts, told, next.language);
@@ -207,13 +207,13 @@ function renderGuessFirst({ model, el }) {
     more.hidden = !answer || Boolean(next) || !model.get("page");
     again.hidden = more.hidden;
     root.dataset.begun = Boolean(answer);
-    if (answer) said.set(verdict(), isRight ? "good" : "bad");
-    else if (guess === null) said.set(words.invite(grouped(model.get("sizes").parameters)));
+    if (answer) status.set(verdict(), isRight ? "good" : "bad");
+    else if (guess === null) status.set(words.invite(grouped(model.get("sizes").parameters)));
   }
 
   const inside = h("div", { class: "gf-inside" }, road, hint);
   const stage = h("div", { class: "mm-stage mm-column gf-stage" }, story, inside, places);
-  const root = frame(words, { stage, control: [said, control] }, true);
+  const root = frame(words, { stage, control: [status, control] }, true);
   root.classList.add("gf-fig");
   const parts = [{ release: () => isAsked && model.off("msg:custom") }];
   return mount(el, root, { model, traits: [], draw, boxes: [stage], parts });

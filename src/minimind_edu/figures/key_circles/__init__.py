@@ -39,15 +39,19 @@ class KeyCircles(Figure):
     @default("stored")
     def _stored(self) -> dict[str, Any]:
         portraits = [
-            {name: one[name] for name in ("width", "seed", "right", "keys", "queries")}
-            for one in circles()
-            if one["setting"] == DRAWN
+            {name: portrait[name] for name in ("width", "seed", "right", "keys", "queries")}
+            for portrait in circles()
+            if portrait["setting"] == DRAWN
         ]
         return {"widths": WIDTHS, "seeds": SEEDS, "portraits": portraits}
 
     def portrait(self) -> dict[str, Any]:
         """The stored training that the figure shows."""
-        [found] = [one for one in self.stored["portraits"] if (one["width"], one["seed"]) == (self.width, self.seed)]
+        [found] = [
+            portrait
+            for portrait in self.stored["portraits"]
+            if (portrait["width"], portrait["seed"]) == (self.width, self.seed)
+        ]
         return found
 
     def weights(self) -> Tensor:
@@ -58,8 +62,8 @@ class KeyCircles(Figure):
 
     def _summary(self) -> tuple[str, list[tuple[str, str]]]:
         rows = [
-            (f"{one['width']} channels", ", ".join(f"{share} %" for share in one["right"]))
-            for one in self.stored["portraits"]
-            if one["seed"] == self.seed
+            (f"{portrait['width']} channels", ", ".join(f"{share} %" for share in portrait["right"]))
+            for portrait in self.stored["portraits"]
+            if portrait["seed"] == self.seed
         ]
         return "How many names are right for each of four properties, by the channels of the one key head.", rows

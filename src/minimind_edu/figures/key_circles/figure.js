@@ -14,7 +14,7 @@ const LEAST = 0.1; // of the reach: a shorter arrow is none
 function stateOf(model) {
   const [shows, width, seed, asked] = ["shows", "width", "seed", "asked"].map((name) => model.get(name));
   const { portraits } = model.get("stored");
-  const { right, keys, queries } = portraits.find((one) => one.width === width && one.seed === seed);
+  const { right, keys, queries } = portraits.find((portrait) => portrait.width === width && portrait.seed === seed);
   const looks = queries.map((of) => of[asked - 1]);
   const weights = keys.map((of, i) => weightsOf(looks[i], of));
   return { shows, width, asked, right, keys, looks, weights, reach: [reachOf(keys), reachOf(queries)] };
@@ -71,10 +71,10 @@ function createFields(words, properties, count) {
     const isNarrow = width < NARROW;
     const column = width / properties;
     const radius = Math.min(column / 2 - 4, 74);
-    const told = s.right.map((share, i) =>
+    const labels = s.right.map((share, i) =>
       words.field(words.properties[i], words.percent(share), answered([share]) === 1),
     );
-    setSize(root, width, ROOM.above + 2 * radius + ROOM.below, words.picture(s.width, told));
+    setSize(root, width, ROOM.above + 2 * radius + ROOM.below, words.picture(s.width, labels));
     fields.forEach((field, i) => field.draw(s, i, { x: (i + 0.5) * column, y: ROOM.above + radius, radius, isNarrow }));
   }
   return { root, draw };

@@ -44,10 +44,10 @@ def next_words(story: str) -> list[tuple[str, float, float]]:
     """The likeliest words after a story: the word, its probability by the model, and the exact one of the world."""
     ids = world.encode(f"<s> {story}")
     with torch.no_grad():
-        said = living_model()(torch.from_numpy(ids)[None]).logits[0, -1].softmax(-1)
+        probabilities = living_model()(torch.from_numpy(ids)[None]).logits[0, -1].softmax(-1)
     exact = world.next_word_distribution(ids)
-    likeliest = said.argsort(descending=True, stable=True)[:BARS].tolist()
-    return [(world.WORDS[word], said[word].item(), float(exact[word])) for word in likeliest]
+    likeliest = probabilities.argsort(descending=True, stable=True)[:BARS].tolist()
+    return [(world.WORDS[word], probabilities[word].item(), float(exact[word])) for word in likeliest]
 
 
 class MiniMindLive(Figure):
@@ -121,6 +121,7 @@ class MiniMindLive(Figure):
 
     def _summary(self) -> tuple[str, list[tuple[str, str]]]:
         rows = [
-            (word, f"{100 * said:.1f} %, by the rules {100 * exact:.1f} %") for word, said, exact in self.first["bars"]
+            (word, f"{100 * share:.1f} %, by the rules {100 * exact:.1f} %")
+            for word, share, exact in self.first["bars"]
         ]
         return f"What comes next after “{self.story}”, by the trained model and by the rules of its world:", rows

@@ -60,8 +60,8 @@ export function createBars(words, session, glossOf, first, count = MOST_BARS, gu
     const before = wasSaid();
     const known = model ?? exact ?? new Float32Array(session.world.words.length);
     const order = descending(known);
-    const [said] = before ? descending(before) : order; // what was said before stays in sight, to see it fall
-    const ids = [...new Set([order[0], said, ...order])].slice(0, count);
+    const [likeliest] = before ? descending(before) : order; // what was likeliest before stays in sight, to see it fall
+    const ids = [...new Set([order[0], likeliest, ...order])].slice(0, count);
     return ids.map((id) => ({
       id,
       model: model?.[id] ?? null,

@@ -55,8 +55,8 @@ export function createBlocks(words, session, sizes, look, links) {
     );
     return { root, norm, heads, ffn, stream };
   });
-  const ends = (one) => h("div", { class: "ml-block ml-end" }, one);
-  const rows = [ends(embedding), ...blocks.map((one) => one.root), ends(final)];
+  const ends = (bars) => h("div", { class: "ml-block ml-end" }, bars);
+  const rows = [ends(embedding), ...blocks.map((block) => block.root), ends(final)];
   const root = h(
     "div",
     { class: "ml-inside" },
@@ -71,7 +71,7 @@ export function createBlocks(words, session, sizes, look, links) {
 
   function drawBlock({ norm, heads, ffn, stream }, layer) {
     const trace = session.now?.blocks[layer];
-    heads.forEach((one) => one.draw());
+    heads.forEach((head) => head.draw());
     norm.draw(trace?.normed);
     ffn.draw(trace?.hidden);
     stream.draw(trace?.output);
@@ -88,10 +88,10 @@ export function createBlocks(words, session, sizes, look, links) {
   /** Shows what a still of the same story has drawn inside, if there is one, until the weights are here to draw it. */
   function take(still) {
     if (session.now || !still) return;
-    const [theirs, mine] = [still, root].map((one) => one.querySelectorAll(".ml-map, .ml-map > g, .st-strip"));
-    mine.forEach((one, at) => {
-      if (one.matches("svg")) one.setAttribute("viewBox", theirs[at].getAttribute("viewBox"));
-      if (!one.matches(".ml-map")) fill(one, [...theirs[at].cloneNode(true).childNodes]);
+    const [theirs, mine] = [still, root].map((drawn) => drawn.querySelectorAll(".ml-map, .ml-map > g, .st-strip"));
+    mine.forEach((drawn, at) => {
+      if (drawn.matches("svg")) drawn.setAttribute("viewBox", theirs[at].getAttribute("viewBox"));
+      if (!drawn.matches(".ml-map")) fill(drawn, [...theirs[at].cloneNode(true).childNodes]);
     });
   }
   return { root, draw, take, rowOf };

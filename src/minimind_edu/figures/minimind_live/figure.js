@@ -145,7 +145,7 @@ async function renderPage({ model, el }) {
   let looked = null; // the head under the mouse or the focus
   let views = [];
   const changed = () => views.forEach((view) => view.draw());
-  const asked = stories.told.map((told, language) => `${told} ${stories.question[language]}`);
+  const asked = stories.told.map((text, language) => `${text} ${stories.question[language]}`);
   const isFirst = model.get("story") === asked[0]; // the page begins with a question, in its own language
   const byDefault = isFirst ? asked[words.tongue] : model.get("story");
   const opening = storyOf(world, byDefault);
@@ -212,10 +212,10 @@ async function renderPage({ model, el }) {
       presses ??= createPresses(words, session, stories, sizes, glossOf, heads);
       [guide, breaks].forEach((view) => view.say(""));
       isAsked = false;
-      const said = await { ...presses.guide, ...presses.breaks }[name](given);
+      const answer = await { ...presses.guide, ...presses.breaks }[name](given);
       if (session.shown) tabs.show("break");
       if (ANSWERED.includes(name)) shine(stage);
-      return said;
+      return answer;
     } catch (error) {
       if (session.model) throw error;
       return words.unavailable;
@@ -280,15 +280,15 @@ function renderHero({ model, el }) {
   const glossOf = glossary(session.tables);
   const story = createStory(words, session, glossOf);
   const bars = createBars(words, session, glossOf, first, HERO_BARS);
-  const said = announcement("ml-seen");
+  const status = announcement("ml-seen");
   const next = button({ label: words.next, onClick: () => begin().then(() => session.next()) });
   /** The weights come when something is asked of them. */
   async function begin() {
     if (session.model) return;
-    said.set(words.loading);
+    status.set(words.loading);
     await load().then(
-      () => said.set(""),
-      () => said.set(words.unavailable),
+      () => status.set(""),
+      () => status.set(words.unavailable),
     );
   }
   const more = h("a", { class: "ml-open" }, words.openPage);
@@ -296,7 +296,7 @@ function renderHero({ model, el }) {
   const wanted = { draw: () => session.selected === first.ids.length - 1 || begin() };
   views = [story, bars, link, wanted];
   const stage = h("div", { class: "mm-stage mm-column ml-stage ml-hero" }, story, bars);
-  const control = h("div", { class: "st-presses" }, next, model.get("page") ? more : null, said);
+  const control = h("div", { class: "st-presses" }, next, model.get("page") ? more : null, status);
   const root = frame({ ...words, title: words.titleCompact }, { stage, control }, true);
   const parts = [{ release: () => model.off("msg:custom") }];
   const draw = () => views.forEach((view) => view.draw());

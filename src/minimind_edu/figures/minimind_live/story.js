@@ -77,7 +77,7 @@ export function createLens(words, session, reading) {
   function draw() {
     const { shown, now } = session;
     hint.hidden = Boolean(shown && now);
-    lens.forEach((one) => (one.hidden = !hint.hidden));
+    lens.forEach((line) => (line.hidden = !hint.hidden));
     if (!hint.hidden) return;
     const { layer, head } = shown;
     const isSilent = session.silenced.has(`${layer}.${head}`);

@@ -72,8 +72,8 @@ function createLossChart(words) {
   function draw(run, before, width) {
     const x = linear([0, RUN_STEPS], [left, width - right]);
     const steps = run?.progress.length;
-    const told = steps ? words.chart(steps, fmt(run.progress.at(-1).loss), fmt(entropyOf(run))) : words.chartEmpty;
-    setSize(root, width, CHART_HEIGHT, told);
+    const label = steps ? words.chart(steps, fmt(run.progress.at(-1).loss), fmt(entropyOf(run))) : words.chartEmpty;
+    setSize(root, width, CHART_HEIGHT, label);
     fill(
       root,
       drawAxes(x, width),
@@ -134,7 +134,7 @@ export function createTrainView(allWords, session, load, links) {
   const { tables } = session;
   const switches = Object.keys(CHANGES).map((name) => ({ name, ...toggle({ label: words.changes[name] }) }));
   const press = button({ label: words.start, onClick: () => (isRunning ? finish() : begin()) });
-  const told = announcement("ml-seen");
+  const status = announcement("ml-seen");
   const legend = h("p", { class: "ml-label ml-loss-legend" });
   const [chart, written] = [createLossChart(words), createWritten(words, session)];
   const box = h("div", { class: "mm-stage ml-loss-box" }, chart);
@@ -146,7 +146,7 @@ export function createTrainView(allWords, session, load, links) {
     box,
     legend,
     written,
-    told,
+    status,
     linksToChapters(allWords, links, ["training"]),
   );
   let [run, before, isRunning, width] = [null, null, false, 0];
@@ -168,7 +168,7 @@ export function createTrainView(allWords, session, load, links) {
   function finish() {
     run.training?.stop();
     setRunning(false);
-    told.set(run.progress.length ? toldOf(run, words, tables) : "");
+    status.set(run.progress.length ? toldOf(run, words, tables) : "");
   }
 
   function hear(message) {
@@ -181,16 +181,16 @@ export function createTrainView(allWords, session, load, links) {
 
   function fail(text) {
     setRunning(false);
-    told.set(text);
+    status.set(text);
   }
 
   async function begin() {
     if (run?.progress.length) before = run;
-    const changes = switches.filter((one) => one.get()).map(({ name }) => name);
+    const changes = switches.filter((change) => change.get()).map(({ name }) => name);
     const mine = { changes, progress: [], rows: null };
     run = mine;
     setRunning(true);
-    told.set("");
+    status.set("");
     draw();
     try {
       const { createTraining } = await load();

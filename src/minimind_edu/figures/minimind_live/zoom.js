@@ -27,8 +27,8 @@ const silu = (x) => x / (1 + Math.exp(-x));
 /** A list of words, each with its number. */
 function wordList(session, glossOf, ids, numberOf) {
   const wordOf = (id) => h("span", {}, wordWithGloss(session.world.words[id], glossOf(id)));
-  const one = (id, i) => h("li", {}, wordOf(id), h("b", {}, numberOf(id, i)));
-  return h("ol", { class: "st-list ml-words" }, ids.map(one));
+  const item = (id, i) => h("li", {}, wordOf(id), h("b", {}, numberOf(id, i)));
+  return h("ol", { class: "st-list ml-words" }, ids.map(item));
 }
 
 /** The token's row of the table, and the rows that point the same way. */
@@ -36,10 +36,10 @@ function embeddingZoom({ words, session, glossOf }, trace) {
   const { shape, data } = session.tensors["model.embed_tokens.weight"];
   const [count, width] = shape;
   const row = (id) => data.subarray(id * width, (id + 1) * width);
-  const own = trace.embedding;
+  const embedding = trace.embedding;
   const cosine = (other) => {
-    const dot = other.reduce((sum, x, i) => sum + x * own[i], 0);
-    return dot / (width * rootMeanSquare(own) * rootMeanSquare(other));
+    const dot = other.reduce((sum, x, i) => sum + x * embedding[i], 0);
+    return dot / (width * rootMeanSquare(embedding) * rootMeanSquare(other));
   };
   const cosines = Float32Array.from({ length: count }, (_, id) => (id === trace.token ? -1 : cosine(row(id))));
   const nearest = descending(cosines).slice(0, NEAREST);
@@ -119,14 +119,14 @@ function streamZoom({ words, session, glossOf }, trace, { layer }) {
   const { zoom } = words;
   const vectors = [input, attended, fed, output];
   const scale = sharesBy(2 * rootMeanSquare(output));
-  const rows = vectors.map((one, i) => [zoom.parts[i], one, zoom.rms(fmt(rootMeanSquare(one)))]);
+  const rows = vectors.map((vector, i) => [zoom.parts[i], vector, zoom.rms(fmt(rootMeanSquare(vector)))]);
   const chances = softmax(lens);
-  const said = descending(chances).slice(0, LENS);
+  const likeliest = descending(chances).slice(0, LENS);
   return [
     h("p", { class: "st-title" }, zoom.stream(layer + 1)),
     stripRows(words, rows, scale),
     h("p", { class: "ml-label" }, zoom.lens),
-    wordList(session, glossOf, said, (id) => words.percent(chances[id])),
+    wordList(session, glossOf, likeliest, (id) => words.percent(chances[id])),
   ];
 }
 

@@ -21,7 +21,8 @@ export function softmaxOf(logits) {
 
 // The stored training of one variant.
 export function variantOf(stored, topK, renormalize, balanced) {
-  const isIt = (one) => one.top_k === topK && one.renormalize === renormalize && one.balanced === balanced;
+  const isIt = (variant) =>
+    variant.top_k === topK && variant.renormalize === renormalize && variant.balanced === balanced;
   return stored.variants.find(isIt);
 }
 

@@ -144,7 +144,7 @@ def example_head(config: MiniMindConfig) -> dict[str, Any]:
     # as long as the model's own tables: their length tells whether its scaling applies
     cos, sin = (table[: len(ids)] for table in precompute_freqs_cis(*_settings(config)))
     rotated = apply_rotary_pos_emb(q, k, cos, sin)
-    return _taken_apart(config, words, (q[0, :, 0], k[0, :, 0]), tuple(one[0, :, 0] for one in rotated))
+    return _taken_apart(config, words, (q[0, :, 0], k[0, :, 0]), tuple(part[0, :, 0] for part in rotated))
 
 
 def _settings(config: MiniMindConfig) -> tuple[Any, ...]:

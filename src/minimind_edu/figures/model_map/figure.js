@@ -120,8 +120,8 @@ function createMapStage(model, words, go) {
   function press(part, target) {
     const place = placeOf(part);
     if (MAP_LEVELS.includes(part)) {
-      const one = target.closest(`[data-${part}]`);
-      if (one) chosen[part] = Number(one.dataset[part]);
+      const choice = target.closest(`[data-${part}]`);
+      if (choice) chosen[part] = Number(choice.dataset[part]);
       go(place.level, "");
     } else go(model.get("level"), part === model.get("part") ? "" : part);
   }

@@ -146,7 +146,7 @@ def asked() -> list[world.Question]:
 
 def _packed(exam: dict[str, Any]) -> dict[str, Any]:
     """The same with shorter rows of numbers: the zeros at their ends, most of all numbers, are left out."""
-    questions = [one | {"before": _shorter(one["before"])} for one in exam["questions"]]
+    questions = [question | {"before": _shorter(question["before"])} for question in exam["questions"]]
     results = {
         per: {
             bits: result | {"said": _shorter(result["said"]), "after": [*map(_shorter, result["after"])]}
@@ -226,8 +226,11 @@ def told() -> dict[str, Any]:
     texts: dict[tuple[int, ...], int] = {}
     results = {
         per: {
-            bits: {"holds": one["holds"], "texts": [texts.setdefault(tuple(s), len(texts)) for s in one["stories"]]}
-            for bits, one in of_bits.items()
+            bits: {
+                "holds": result["holds"],
+                "texts": [texts.setdefault(tuple(s), len(texts)) for s in result["stories"]],
+            }
+            for bits, result in of_bits.items()
         }
         for per, of_bits in written.results()["living"].items()
     }

@@ -144,11 +144,11 @@ function storyState(model, isCompact) {
   const [letters, wrong] = texts[drawn[model.get("story")]];
   const wordsOf = (spelled) => [...spelled].map((letter) => words[letter.charCodeAt(0) - FIRST_LETTER]);
   const most = isCompact ? SHORT : letters.length;
-  const told = wordsOf(letters).slice(0, most);
+  const shown = wordsOf(letters).slice(0, most);
   const isCut = most < letters.length;
   return {
     beginning: wordsOf(beginning),
-    words: isCut ? [...told, "…"] : told,
+    words: isCut ? [...shown, "…"] : shown,
     wrong: wrong < most ? wrong : null,
     holds,
     count,
@@ -220,9 +220,9 @@ export default figure({
       plot.draw(s, width, isCompact);
       answers.draw(answered.questions, answered.said, answered.chosen);
       setAttributes(number.input, { max: shown.rows - 1 });
-      const told = storyState(model, isCompact);
+      const shownStory = storyState(model, isCompact);
       const isStory = !answered.rows;
-      story.draw(told);
+      story.draw(shownStory);
       story.root.hidden = !isStory;
       next.root.hidden = isStory;
       if (!isStory)
@@ -231,7 +231,7 @@ export default figure({
       whole.textContent = isStory ? "" : words.whole(answered.text);
       return {
         verdict: gridVerdict(s, answered, model.get("per"), words),
-        numbers: gridNumbers(answered, told, words),
+        numbers: gridNumbers(answered, shownStory, words),
       };
     }
     return {

@@ -161,7 +161,7 @@ function createSliders(words, move) {
 /** A word's query and another one's key in a head of the living model, before rotation. */
 function storyTraits({ living, traces, layer, head }, m, n) {
   const { head_dim: D, num_attention_heads: H, num_key_value_heads: K, rope_theta: base } = living.model.config;
-  const headIn = (vector, one) => [...vector.subarray(one * D, (one + 1) * D)];
+  const headIn = (vector, head) => [...vector.subarray(head * D, (head + 1) * D)];
   const query = headIn(traces[m].blocks[layer].qRaw, head);
   const key = headIn(traces[n].blocks[layer].kRaw, Math.floor((head * K) / H));
   return { query, key, query_position: m, key_position: n, rope_base: base };

@@ -52,9 +52,9 @@ class SixteenHeads(Figure):
         return f"What follows {' '.join(words[1:])!r} when heads of the model are silenced.", rows
 
 
-def _said(read: dict[str, Any], told: dict[str, Any]) -> str:
+def _said(read: dict[str, Any], story: dict[str, Any]) -> str:
     """The likeliest word and its share."""
-    spots = dict(zip(told["ids"], told["words"], strict=True))
-    shares = [(spots[place], share) for place, share in zip(told["places"], read["shares"], strict=True)]
+    spots = dict(zip(story["ids"], story["words"], strict=True))
+    shares = [(spots[place], share) for place, share in zip(story["places"], read["shares"], strict=True)]
     word, share = max([*shares, tuple(read["other"])], key=lambda pair: pair[1])
     return f"{word}, {100 * share:.0f} %"

@@ -171,14 +171,14 @@ function createTables(words, isCompact) {
 
 function verdictOf(s, words) {
   if (!s.calls) return [words.start, ""];
-  const said = s.run.said[s.calls - 1];
+  const word = s.run.said[s.calls - 1];
   if (s.shows === "saved") {
     if (s.isPrefill) return [words.prefill(s.held - s.past, s.past === 0), ""];
     return [words.saved(s.words[s.past], s.held, s.past), ""];
   }
   const gap = s.run.apart[s.calls - 1];
-  if (s.parted < 0) return [words.same(said), "good"];
-  const sentence = gap ? words.differ(said, s.next[s.held - 1], fmt(gap, 1)) : words.same(said);
+  if (s.parted < 0) return [words.same(word), "good"];
+  const sentence = gap ? words.differ(word, s.next[s.held - 1], fmt(gap, 1)) : words.same(word);
   return [`${sentence} ${words.first(s.parted + 1)}`, "bad"];
 }
 

@@ -67,8 +67,8 @@ class TickTock(Figure):
             (f"after {read}, {right} leads by", f"{lead:z.1f}")
             for read, right, lead in zip(WORDS, reversed(WORDS), leads, strict=True)
         ]
-        told = {"one": "one table", "two": "two tables", "block": "one table and a block"}[self.model]
-        return f"Tick and tock take turns: by how much the right word leads with {told}.", [
+        tables = {"one": "one table", "two": "two tables", "block": "one table and a block"}[self.model]
+        return f"Tick and tock take turns: by how much the right word leads with {tables}.", [
             *rows,
             ("both together", f"{leads.sum():z.1f}"),
         ]

@@ -84,9 +84,9 @@ class TwoNeurons(Figure):
         """The logits [V] of the next word with both neurons held at these activations, float64."""
         stored = self.stored
         rest, *columns = (torch.tensor(row, dtype=torch.float64) for row in (self._told("rest"), *stored["columns"]))
-        own, one, two = self._told("products")
+        rest_squared, rest_first, rest_second = self._told("products")
         both = [first * first, 2 * first * second, second * second]
-        square = own + 2 * (first * one + second * two)
+        square = rest_squared + 2 * (first * rest_first + second * rest_second)
         square += sum(part * product for part, product in zip(both, stored["products"], strict=True))
         return (rest + first * columns[0] + second * columns[1]) / (square / stored["size"] + stored["eps"]) ** 0.5
 
@@ -98,5 +98,5 @@ class TwoNeurons(Figure):
             word = self.stored["words"][int(chances.argmax())]
             rows.append((f"activation {first}: next word", f"{word}, {100 * chances.max():.0f} %"))
         number = self.stored["pair"][0] + 1
-        told = " ".join(self._told("tokens")[1:])
-        return f"What follows {told!r} when neuron {number} of the last block is held at other activations.", rows
+        text = " ".join(self._told("tokens")[1:])
+        return f"What follows {text!r} when neuron {number} of the last block is held at other activations.", rows

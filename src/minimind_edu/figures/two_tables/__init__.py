@@ -20,7 +20,7 @@ def results() -> dict[str, Any]:
     """Stops, and for each kind and table: mean cosines `[stop, seed]`, and the distance `[stop]`."""
     stops, kinds = range(len(STOPS)), {}
     for kind in KINDS:
-        runs = [one["tables"] for one in courses() if one["kind"] == kind]
+        runs = [course["tables"] for course in courses() if course["kind"] == kind]
         kinds[kind] = {}
         for name in (name for name in TABLES if name in runs[0]):
             tables = [run[name] for run in runs]
@@ -62,6 +62,6 @@ class TwoTables(Figure):
         at, rows = STOPS.index(self.step), []
         for name, table in self.results["kinds"][self.kind].items():
             pairs, others = (_mean(table[couples][at]) for couples in ("pairs", "others"))
-            told = "the one table" if self.kind == "one" else f"the {name} table"
-            rows.append((told, f"used alike {pairs:z.2f}, others {others:z.2f}"))
+            table_name = "the one table" if self.kind == "one" else f"the {name} table"
+            rows.append((table_name, f"used alike {pairs:z.2f}, others {others:z.2f}"))
         return f"Mean cosine of the rows of two words after {self.step} steps, five seeds.", rows

@@ -61,12 +61,12 @@ export default figure({
       const tables = tablesOf(results, shown, results.stops.indexOf(step));
       const keyOf = (name) => (shown === "one" ? "one" : name);
       const nameOf = (name) => words.tables[keyOf(name)];
-      const said = tables.map(({ name, means }) =>
+      const sentences = tables.map(({ name, means }) =>
         words.verdict(nameOf(name), digits(means.pairs), digits(means.others)),
       );
-      strips.draw(tables, nameOf, width, words.picture(said.join(" "), step));
+      strips.draw(tables, nameOf, width, words.picture(sentences.join(" "), step));
       const numbers = tables.map(({ name, grown }) => [words.distance[keyOf(name)], words.times(digits(grown))]);
-      return { verdict: said.join(" "), numbers };
+      return { verdict: sentences.join(" "), numbers };
     }
     return {
       stage: h("div", { class: "mm-stage mm-column" }, strips),

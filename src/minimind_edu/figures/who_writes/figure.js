@@ -31,7 +31,7 @@ function stateOf(model, words) {
     const usual = stored.readers["as it is"][reader].writes;
     const names = stored.places.map((place) => words.word(stored.words[place], place));
     names.push(words.rest(stored.words.length - stored.places.length));
-    const all = Object.values(stored.readers).flatMap((heads) => Object.values(heads).map((one) => one.writes));
+    const all = Object.values(stored.readers).flatMap((heads) => Object.values(heads).map((read) => read.writes));
     const tones = Array(WRITERS).fill("v");
     return { shows, writes, usual, all, names, weights, lead, reader, tones, stored, isChanged: isExchanged };
   }
@@ -48,7 +48,7 @@ function stateOf(model, words) {
     shows,
     writes: state.writes,
     usual: usual.writes,
-    all: Object.values(of.states).map((one) => one.writes),
+    all: Object.values(of.states).map((state) => state.writes),
     names,
     lead: state.lead,
     state,
@@ -164,7 +164,7 @@ function createSwitches(words, model) {
     h("div", {}, buttons),
   );
   function draw() {
-    buttons.forEach((one, i) => setAttributes(one, { "aria-pressed": String(HEADS[i] === model.get("silent")) }));
+    buttons.forEach((press, i) => setAttributes(press, { "aria-pressed": String(HEADS[i] === model.get("silent")) }));
   }
   return { root, draw };
 }

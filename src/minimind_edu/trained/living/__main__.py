@@ -116,14 +116,14 @@ def main() -> None:
         model, result = run(seed, recipe)
         runs.append((model, result))
         print(f"seed {seed}: {result['kl']:.4f} nats a word from the world, {result['accuracy']}", flush=True)
-    told = card_of([result for _, result in runs], recipe)
-    nearest = sorted(runs, key=lambda one: one[1]["kl"])
+    card = card_of([result for _, result in runs], recipe)
+    nearest = sorted(runs, key=lambda run: run[1]["kl"])
     for (name, file), (model, result) in zip(STORED.items(), nearest, strict=False):
         path = save_checkpoint(model, into / file.name, int8=True)
         known = known_of(path, result["seed"])
-        told |= {"twin": known} if name == "twin" else known
+        card |= {"twin": known} if name == "twin" else known
         print(f"Stored seed {result['seed']} in {path}, {path.stat().st_size:,} bytes.")
-    stored.write(json.dumps(told, indent=1) + "\n", into / CARD.name)
+    stored.write(json.dumps(card, indent=1) + "\n", into / CARD.name)
 
 
 def card_of(results: list[dict[str, Any]], recipe: Recipe) -> dict[str, Any]:

@@ -127,11 +127,11 @@ def rewritten(model: MiniMindForCausalLM, name: str, change: Callable[[Tensor], 
     """Inside the block what a head has mixed, [B, S, D], is led back into the stream as `change` makes it."""
     layer, head = at(name)
     size = model.config.head_dim
-    own = slice(head * size, (head + 1) * size)
+    columns = slice(head * size, (head + 1) * size)
 
     def changed(_, given: tuple[Tensor]) -> tuple[Tensor]:
         joined = given[0].clone()  # [B, S, H * D]
-        joined[..., own] = change(given[0][..., own])
+        joined[..., columns] = change(given[0][..., columns])
         return (joined,)
 
     hook = heads.block(model, layer).self_attn.o_proj.register_forward_pre_hook(changed)
@@ -192,9 +192,9 @@ def every_set(model: MiniMindForCausalLM, ids: Tensor, names: Iterable[str]) -> 
     streams = body.embed_tokens(ids.to(device))  # [sets, S, E], of the sets of the heads so far
     for layer in range(BLOCKS):
         block = heads.block(model, layer)
-        own = [at(name)[1] for name in names if at(name)[0] == layer]
-        keeps = torch.ones(2 ** len(own), OF_A_BLOCK, device=device)
-        for bit, head in enumerate(own):
+        silent = [at(name)[1] for name in names if at(name)[0] == layer]
+        keeps = torch.ones(2 ** len(silent), OF_A_BLOCK, device=device)
+        for bit, head in enumerate(silent):
             keeps[[chosen for chosen in range(len(keeps)) if chosen >> bit & 1], head] = 0
         query_key_value = block.self_attn.project(block.input_layernorm(streams), *positions)
         mixtures, _ = attention(*query_key_value, mask)  # [sets, S, H, D]
@@ -234,7 +234,7 @@ def reading(silent: Iterable[str], language: str, model: MiniMindForCausalLM | N
     return {
         "shares": chances[places].tolist(),
         "other": [world.WORDS[int(others.argmax())], float(others.max())],
-        "whose": [[int(one), float(weight)] for one, weight in zip(best.indices, best.values, strict=True)],
+        "whose": [[int(position), float(weight)] for position, weight in zip(best.indices, best.values, strict=True)],
         "fetched": fetched.tolist(),
     }
 

@@ -51,7 +51,7 @@ def stories(seed: int = SEED, count: int = STORIES) -> np.ndarray:
 def stream_norms(model: MiniMindForCausalLM) -> list[RMSNorm]:
     """The norms that read the stream, in their order: two in each block, and the one before the head."""
     blocks = [block(model, layer) for layer in range(len(model.model.layers))]
-    pairs = [(one.input_layernorm, one.post_attention_layernorm) for one in blocks]
+    pairs = [(part.input_layernorm, part.post_attention_layernorm) for part in blocks]
     return [cast(RMSNorm, norm) for norm in (*itertools.chain(*pairs), model.model.norm)]
 
 
@@ -122,19 +122,19 @@ def answering(model: MiniMindForCausalLM, power: float) -> Iterator[None]:
         power: at 0 networks answer as if their norms measured, at 1 in proportion, at 2 nearly as they were trained.
     """
     blocks = [block(model, layer) for layer in range(len(model.model.layers))]
-    networks = [cast(FeedForward, one.mlp) for one in blocks]
+    networks = [cast(FeedForward, part.mlp) for part in blocks]
 
     def scaled(network: FeedForward, gain: Tensor):
-        own = network.forward
+        answer = network.forward
 
         def forward(x: Tensor) -> Tensor:
             s = (x / gain).pow(2).mean(-1, keepdim=True).sqrt()
-            return s**power * own(x / s)
+            return s**power * answer(x / s)
 
         return forward
 
-    for network, one in zip(networks, blocks, strict=True):
-        network.forward = scaled(network, one.post_attention_layernorm.weight)
+    for network, part in zip(networks, blocks, strict=True):
+        network.forward = scaled(network, part.post_attention_layernorm.weight)
     try:
         yield
     finally:

@@ -53,8 +53,8 @@ def query_keys_values(
     if not is_rotated:
         positions = torch.ones_like(positions[0]), torch.zeros_like(positions[1])  # cosine and sine of no angle
     q, k, v = reader.self_attn.project(reader.input_layernorm(x), *positions)
-    own = head // (q.shape[2] // k.shape[2])  # heads share keys and values
-    return q[0, -1, head], k[0, :, own], v[0, :, own]
+    shared = head // (q.shape[2] // k.shape[2])  # heads share keys and values
+    return q[0, -1, head], k[0, :, shared], v[0, :, shared]
 
 
 @torch.no_grad()

@@ -49,11 +49,11 @@ def moved(
     for layer, head in which:
         of_layer.setdefault(layer, []).append(head)
 
-    def project_of(own: list[int], project):
+    def project_of(moved_heads: list[int], project):
         def projected(*inputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
             q, k, v = project(*inputs)
-            q, last = q.clone(), q[:, -1, own]  # [B, S, H, D], [B, heads, D]
-            q[:, -1, own] = last * cos - rotate_half(last) * sin  # back by so many angles
+            q, last = q.clone(), q[:, -1, moved_heads]  # [B, S, H, D], [B, heads, D]
+            q[:, -1, moved_heads] = last * cos - rotate_half(last) * sin  # back by so many angles
             return q, k, v
 
         return projected
@@ -115,7 +115,7 @@ def stories(count: int, form: str = FORM, seed: int = 4, language: str = "en") -
             room, `{third}`.
         language: of the form, `en` or `zh`: its people, rooms and things bear their names in it.
     """
-    draw, told, own, others = random.Random(seed), [], [], []
+    draw, texts, rooms, left = random.Random(seed), [], [], []
     for _ in range(count):
         other, one = draw.sample(list(PEOPLE[0][:8]), 2)
         there, here, third = draw.sample(list(PLACES[0]), 3)
@@ -123,19 +123,19 @@ def stories(count: int, form: str = FORM, seed: int = 4, language: str = "en") -
         words = {"other": other, "one": one, "there": there, "here": here, "third": third}
         words |= {"thing": thing, "things": things}
         ids = {name: IDS[word] + TWIN * (language == "zh") for name, word in words.items()}
-        told.append(torch.from_numpy(world.encode(form.format(**{name: world.WORDS[i] for name, i in ids.items()}))))
-        own.append(ids["here"])
-        others.append(ids["there"])
-    return torch.stack(told), torch.tensor(own), torch.tensor(others)
+        texts.append(torch.from_numpy(world.encode(form.format(**{name: world.WORDS[i] for name, i in ids.items()}))))
+        rooms.append(ids["here"])
+        left.append(ids["there"])
+    return torch.stack(texts), torch.tensor(rooms), torch.tensor(left)
 
 
-def names(told: Tensor) -> tuple[Tensor, Tensor]:
+def names(ids: Tensor) -> tuple[Tensor, Tensor]:
     """In each of these stories the last place of the one who goes, and the last of the other: [B] each; ids [B, S]."""
-    people = torch.isin(told, told.new_tensor(world.encode(" ".join(PEOPLE[0]))))
-    positions = torch.arange(told.shape[1], device=told.device)
-    one = torch.where(people, positions, -1).amax(1)  # nobody is named after the one who goes
-    is_one = told == told.gather(1, one[:, None])
-    return one, torch.where(people & ~is_one, positions, -1).amax(1)
+    people = torch.isin(ids, ids.new_tensor(world.encode(" ".join(PEOPLE[0]))))
+    positions = torch.arange(ids.shape[1], device=ids.device)
+    last = torch.where(people, positions, -1).amax(1)  # nobody is named after the one who goes
+    is_last = ids == ids.gather(1, last[:, None])
+    return last, torch.where(people & ~is_last, positions, -1).amax(1)
 
 
 @cache
@@ -150,7 +150,7 @@ def measured() -> dict[str, Any]:
         with moved(model, back, [READERS["living"]]):
             logits = model(ids).logits[0, -1]
         lead = logits[rooms[0]] - logits[rooms[1]]
-        said = [logits.softmax(-1)[rooms].tolist(), float(lead), world.WORDS[int(logits.argmax())]]
-        following.append(dict(zip(("shares", "lead", "word"), said, strict=True)))
-    words = [world.WORDS[int(one)] for one in ids[0]]
+        answer = [logits.softmax(-1)[rooms].tolist(), float(lead), world.WORDS[int(logits.argmax())]]
+        following.append(dict(zip(("shares", "lead", "word"), answer, strict=True)))
+    words = [world.WORDS[int(word)] for word in ids[0]]
     return {"words": words, "query": query.tolist(), "keys": keys.tolist(), "following": following, "base": 1e4}

@@ -69,9 +69,9 @@ def stories(seed: int = SEED) -> Tensor:
 
 def after(ids: Tensor, word: str) -> Tensor:
     """Where a word has just been said, [B, S]: True at the position that follows it."""
-    said = torch.zeros_like(ids, dtype=torch.bool)
-    said[:, 1:] = ids[:, :-1] == IDS[word]
-    return said
+    follows = torch.zeros_like(ids, dtype=torch.bool)
+    follows[:, 1:] = ids[:, :-1] == IDS[word]
+    return follows
 
 
 @torch.no_grad()
@@ -121,8 +121,8 @@ def flips(model: MiniMindForCausalLM, last: Read, neuron: int) -> list[int]:
     """For each position the highest whole activation of this neuron at which *to the* follows; LOWEST if none does."""
     found = torch.full((len(last.stream),), LOWEST)
     for active in range(LOWEST, HIGHEST + 1):
-        said = logits_held(model, last, {neuron: float(active)}).argmax(-1).cpu()
-        found[said == IDS[THEN["en"]]] = active
+        words = logits_held(model, last, {neuron: float(active)}).argmax(-1).cpu()
+        found[words == IDS[THEN["en"]]] = active
     return found.tolist()
 
 
@@ -186,14 +186,14 @@ def measured() -> dict[str, Any]:
     pair = [PAIRS["living"][language] for language in ("en", "zh")]
     columns = mlp.down_proj.weight[:, pair]  # [E, 2]
     rows = model.lm_head.weight * norm.weight  # [V, E]
-    told = {}
+    of_language = {}
     for language, text in TOLD.items():
         ids = torch.from_numpy(world.encode(text))[None]
         end = torch.zeros_like(ids, dtype=torch.bool)
         end[0, -1] = True
         last = read(model, ids, end)
         rest = last.stream[0] - columns @ last.active[0, pair]
-        told[language] = {
+        of_language[language] = {
             "tokens": [world.WORDS[i] for i in ids[0].tolist()],
             "rest": (rows @ rest).tolist(),
             "products": [float(rest @ rest), *(rest @ columns).tolist()],
@@ -213,7 +213,7 @@ def measured() -> dict[str, Any]:
         "products": [float(columns[:, a] @ columns[:, b]) for a, b in ((0, 0), (0, 1), (1, 1))],
         "eps": norm.eps,
         "size": len(columns),
-        "told": told,
+        "told": of_language,
         "places": places,
         "glosses": {world.WORDS[i + TWIN]: world.WORDS[i] for i in world.encode("Mia Tom kitchen garden").tolist()},
     }

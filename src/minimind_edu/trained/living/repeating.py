@@ -71,8 +71,8 @@ def period(text: Any) -> int | None:
 def continued(model: MiniMindForCausalLM, begun: Tensor, lever: str) -> Tensor:
     """What a model writes after beginnings with a lever of LEVERS, ids [B, BEGUN + NEW] on the CPU."""
     generator = torch.Generator().manual_seed(0)
-    told = begun.to(device_of(model))
-    return model.generate(told, NEW, generator=generator, eos_token_id=None, **LEVERS[lever]).cpu()
+    ids = begun.to(device_of(model))
+    return model.generate(ids, NEW, generator=generator, eos_token_id=None, **LEVERS[lever]).cpu()
 
 
 def by_the_world(begun: Tensor, lever: str) -> Tensor:
@@ -112,7 +112,7 @@ def counts(texts: Tensor) -> dict[str, int]:
 
 def repeated(poems: Sequence[str]) -> float:
     """The share of Chinese characters in poems that have stood in the same poem before."""
-    bare = [[one for one in poem if one.isalpha()] for poem in poems]
+    bare = [[character for character in poem if character.isalpha()] for poem in poems]
     return 1 - sum(len(set(poem)) for poem in bare) / sum(map(len, bare))
 
 

@@ -140,8 +140,8 @@ def above_least(model: MiniMindForCausalLM, ids: Tensor, exact: Tensor, parts: i
         parts: into how many equal parts each text is cut, the first words in the first.
     """
     found = []
-    for told, p in zip(ids, exact, strict=True):
-        log_p = torch.cat([log_probabilities(model, part) for part in told.split(AT_ONCE)])
+    for texts, p in zip(ids, exact, strict=True):
+        log_p = torch.cat([log_probabilities(model, part) for part in texts.split(AT_ONCE)])
         loss = torch.special.xlogy(p, p) - p * log_p  # [B, S, V]
         found.append(loss.sum(-1).mean(0).unflatten(0, (parts, -1)).mean(1))
     return torch.stack(found)
@@ -164,10 +164,10 @@ def measured(name: str, ways: Any = WAYS, stretches: Any = STRETCHES, seeds: Any
 @cache
 def results() -> dict[str, dict[str, Tensor]]:
     """What is stored, by model and way: `[stretches, draws, quarters]` in nats a word above the least, float64."""
-    told = json.loads(RESULTS.read_text(encoding="utf-8"))
+    losses = json.loads(RESULTS.read_text(encoding="utf-8"))
     return {
         name: {way: torch.tensor(rows, dtype=torch.float64) for way, rows in ways.items()}
-        for name, ways in told.items()
+        for name, ways in losses.items()
     }
 
 

@@ -59,9 +59,9 @@ def by_word(model: MiniMindForCausalLM, ids: Tensor, head: moving.Head, new: int
     it reads there: [S] and [S]; the second sums up to the head's row of `lead`."""
     query, keys, values = heads.query_keys_values(model, *head, ids)
     weights = (keys @ query / len(query) ** 0.5).softmax(-1)  # [S]: the last word sees all
-    layer, own = head
+    layer, index = head
     proj = heads.block(model, layer).self_attn.o_proj.weight
-    columns = proj.unflatten(1, (model.config.num_attention_heads, -1))[:, own]  # [E, D]
+    columns = proj.unflatten(1, (model.config.num_attention_heads, -1))[:, index]  # [E, D]
     norm = model.model.norm
     rms = heads.written(model, ids).sum(0).pow(2).mean().add(norm.eps).sqrt()
     direction = model.lm_head.weight[new] - model.lm_head.weight[old]  # [E]
@@ -71,9 +71,9 @@ def by_word(model: MiniMindForCausalLM, ids: Tensor, head: moving.Head, new: int
 def stories(count: int, form: str = FORM, seed: int = 4, language: str = "en") -> tuple[Tensor, Tensor, Tensor]:
     """Stories of one form, in `en` or `zh`, with other people and rooms: ids [B, S], and of each the new room and the
     old, [B] each."""
-    told, old, _ = moving.stories(count, form, seed, language)
-    before = (told == IDS["to the"] + TWIN * (language == "zh")).nonzero()  # one place in each story
-    return told, told[before[:, 0], before[:, 1] + 1], old
+    ids, old, _ = moving.stories(count, form, seed, language)
+    before = (ids == IDS["to the"] + TWIN * (language == "zh")).nonzero()  # one place in each story
+    return ids, ids[before[:, 0], before[:, 1] + 1], old
 
 
 def groups(name: str) -> dict[str, list[int]]:
@@ -118,10 +118,10 @@ def silenced_leads(name: str) -> dict[str, dict[str, Any]]:
     for head in every:
         with heads.silenced(model, *head):
             states[name_of(head)] = looked()
-    own = states["none"]["own"]
+    lead_of = states["none"]["own"]
     for state in states.values():
         del state["own"]
-    return {"states": states, "own": dict(zip((name_of(head) for head in every), own, strict=True))}
+    return {"states": states, "own": dict(zip((name_of(head) for head in every), lead_of, strict=True))}
 
 
 @cache
@@ -142,12 +142,12 @@ def measured() -> dict[str, Any]:
         }
 
     shown = (*MOVERS["living"], CROSSES["living"])
-    spots, told = [LEFT, REACHED], answering.mixed(model, TELLS, ids)
+    spots, mixed = [LEFT, REACHED], answering.mixed(model, TELLS, ids)
     readers = {"as it is": {name_of(head): read(head) for head in shown}}
-    with answering.rewritten(model, TELLS, answering.given(told, spots, spots[::-1])):
+    with answering.rewritten(model, TELLS, answering.given(mixed, spots, spots[::-1])):
         readers["exchanged"] = {name_of(head): read(head) for head in shown}
     return {
-        "words": [world.WORDS[int(one)] for one in ids[0]],
+        "words": [world.WORDS[int(word)] for word in ids[0]],
         "new": NEW,
         "old": OLD,
         "places": list(SHOWN_WORDS),

@@ -45,8 +45,8 @@ def write(
     model: MiniMindForCausalLM, count: int = STORIES, seed: int = SEED, length: int = LENGTH, beginning: str = "<s>"
 ) -> Tensor:
     """Stories drawn word by word, ids `[count, length]` with their beginning."""
-    told = torch.from_numpy(world.encode(beginning)).repeat(count, 1)
-    return drawn(model, told, length - told.shape[1], seed, eos_token_id=None)
+    begun = torch.from_numpy(world.encode(beginning)).repeat(count, 1)
+    return drawn(model, begun, length - begun.shape[1], seed, eos_token_id=None)
 
 
 def first_impossible(story: Iterable[int]) -> int | None:

@@ -32,7 +32,7 @@ def run(top_k: int, balanced: bool, seed: int, recipe: Recipe = RECIPE) -> dict[
 
 def write(results: list[dict[str, Any]], path: Path) -> None:
     """Store the runs, a line each."""
-    stored.write("[\n" + ",\n".join(json.dumps(one, separators=(",", ":")) for one in results) + "\n]\n", path)
+    stored.write("[\n" + ",\n".join(json.dumps(run, separators=(",", ":")) for run in results) + "\n]\n", path)
 
 
 def main() -> None:

@@ -176,10 +176,10 @@ def recalled(kind: str, entries: int) -> list[float]:
 def recalled_by(kind: str, steps: int, seed: int, rate: float = 1.0) -> float | None:
     """The share of the largest book that one model recalls after so many steps, None if that was not measured."""
     runs = json.loads(RECALLED.read_text(encoding="utf-8"))
-    found = [one | {"steps": RECIPE.steps, "rate": 1.0} for one in runs if one["entries"] == ENTRIES[-1]]
+    found = [run | {"steps": RECIPE.steps, "rate": 1.0} for run in runs if run["entries"] == ENTRIES[-1]]
     found += json.loads(LONGER.read_text(encoding="utf-8"))
     wanted = {"kind": kind, "steps": steps, "rate": rate, "seed": seed}
-    return next((one["recalled"] for one in found if one | wanted == one), None)
+    return next((run["recalled"] for run in found if run | wanted == run), None)
 
 
 def recalled_after(kind: str, steps: int) -> list[float]:

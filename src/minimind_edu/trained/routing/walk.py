@@ -124,7 +124,7 @@ def walks() -> dict[str, Any]:
 def variant_of(top_k: int, renormalize: bool, balanced: bool) -> dict[str, Any]:
     """The stored training of one variant."""
     wanted = {"top_k": top_k, "renormalize": renormalize, "balanced": balanced}
-    [found] = [one for one in walks()["variants"] if one | wanted == one]
+    [found] = [variant for variant in walks()["variants"] if variant | wanted == variant]
     return found
 
 
@@ -136,10 +136,10 @@ def main() -> None:
         *looks, last = looks_at(variant)
         named = dict(zip(("top_k", "renormalize", "balanced"), variant, strict=True))
         variants.append(named | ({"looks": [*looks, last]} if variant[2] else {"looks": looks, "portrait": last}))
-        print(named, [one["loads"] for one in variants[-1]["looks"]], flush=True)
+        print(named, [look["loads"] for look in variants[-1]["looks"]], flush=True)
     words = [world.WORDS[i] for i in world.encode(SENTENCES)]
-    told = {"words": words, "stops": STOPS, "variants": variants}
-    stored.write(json.dumps(told, separators=(",", ":")) + "\n", into)
+    found = {"words": words, "stops": STOPS, "variants": variants}
+    stored.write(json.dumps(found, separators=(",", ":")) + "\n", into)
 
 
 if __name__ == "__main__":

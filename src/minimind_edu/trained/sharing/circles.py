@@ -124,9 +124,9 @@ def shares(name: str) -> dict[int, list[list[int]]]:
     """Of each width, for each seed, the percentages of a setting's names that are right, the best property first."""
     setting = SETTINGS[name]
     of_width: dict[int, list[list[int]]] = {width: [] for width in setting.widths}
-    for one in circles():
-        if one["setting"] == name:
-            of_width[one["width"]].append(sorted(one["right"], reverse=True))
+    for training in circles():
+        if training["setting"] == name:
+            of_width[training["width"]].append(sorted(training["right"], reverse=True))
     return of_width
 
 

@@ -46,10 +46,10 @@ export function createTransport(words, go, { beat, isCompact = false }) {
       [step, !isAtEnd],
       [reset, place > 0],
     ]);
-    for (const [one, isUseful] of useful) {
-      if (!one) continue;
-      const hasFocus = one.root === one.root.getRootNode().activeElement;
-      one.root.disabled = !isUseful;
+    for (const [control, isUseful] of useful) {
+      if (!control) continue;
+      const hasFocus = control.root === control.root.getRootNode().activeElement;
+      control.root.disabled = !isUseful;
       if (hasFocus && !isUseful) play.root.focus({ preventScroll: true });
     }
   }

@@ -207,8 +207,8 @@ function runBlock(model, l, input, position, cache, { silenced, lens }) {
   const feedForward = layer.mixture ? mix(layer.mixture, normed2, config) : swiglu(layer.network, normed2);
   if (silenced?.has(`${l}.feed`)) feedForward.fed.fill(0);
   const output = addVectors(middle, feedForward.fed); // [E]
-  const said = lens ? logitsOf(model, output) : undefined; // [V]
-  return { input, normed, ...attention, middle, normed2, ...feedForward, output, lens: said };
+  const lensLogits = lens ? logitsOf(model, output) : undefined; // [V]
+  return { input, normed, ...attention, middle, normed2, ...feedForward, output, lens: lensLogits };
 }
 
 /** Attention from this position to all that the cache holds; its own key and value are added first. */

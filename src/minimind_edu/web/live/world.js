@@ -220,12 +220,12 @@ class House {
   /** Change the house as the sentence says. @type {(sentence: Sentence) => void} */
   happen(sentence) {
     const { kind, slots } = sentence;
-    const told = this.grammar.told.includes(kind);
+    const isTold = this.grammar.told.includes(kind);
     this.spoken = sentence.language;
-    this.told = told ? sentence : null;
+    this.told = isTold ? sentence : null;
     if (kind === "translation") return;
-    this.asked = !told;
-    this.named = told ? ["P", "Q"].filter((letter) => letter in slots).map((letter) => slots[letter]) : [];
+    this.asked = !isTold;
+    this.named = isTold ? ["P", "Q"].filter((letter) => letter in slots).map((letter) => slots[letter]) : [];
     if (kind === "is" || kind === "go") {
       const goal = kind === "is" ? slots.A : slots.B;
       this.place.set(slots.P, goal);

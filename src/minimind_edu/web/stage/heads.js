@@ -57,8 +57,8 @@ export function createOpenHead(words, session, reading, about) {
     title.textContent = words.headTitle(layer + 1, number + 1);
     off.set(session.silenced.has(`${layer}.${number}`));
     if (!reading.isHere(zoom)) return;
-    const [said, ...others] = about(zoom);
-    fill(above, said);
+    const [first, ...others] = about(zoom);
+    fill(above, first);
     fill(list, readsOf(words, session, reading, zoom));
     fill(below, others);
     map.show(zoom);

@@ -1,8 +1,7 @@
 // The parts of a model that can be opened: { part, layer, head }, numbers from 0 on. No DOM.
 
 /** Whether two of them are the same; null is none. */
-export const isSamePart = (one, other) =>
-  one?.part === other?.part && one?.layer === other?.layer && one?.head === other?.head;
+export const isSamePart = (a, b) => a?.part === b?.part && a?.layer === b?.layer && a?.head === b?.head;
 
 /**
  * The part of a name and its numbers, texts that count from `first` on; null if the model has none such. counts: name

@@ -38,7 +38,10 @@ export function createEditing(session, { become, stop, most, kept = [] }, change
 
   /** Another token at a position; what follows stays. */
   function replace(at, id, selected = session.ids.length - 1) {
-    change(session.ids.with(at, id), { selected, written: new Set([...session.written].filter((one) => one !== at)) });
+    change(session.ids.with(at, id), {
+      selected,
+      written: new Set([...session.written].filter((place) => place !== at)),
+    });
   }
 
   /** The token that a bar stands for: it takes the place after the selected one. */
