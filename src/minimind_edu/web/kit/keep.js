@@ -320,7 +320,7 @@ function walk(node, at, inside = null) {
   if (node.nodeType !== Node.ELEMENT_NODE) return [];
   const style = getComputedStyle(node);
   if (style.display === "none" || style.opacity === "0" || style.clipPath.startsWith("inset(50%")) return [];
-  if (node.matches(".mm-more")) return [];
+  if (node.matches(".mm-more, .mm-keep, .st-close")) return [];
   const box = node.getBoundingClientRect();
   const [x, y] = at(box.left, box.top);
   const isSeen = style.visibility === "visible";
@@ -372,9 +372,9 @@ function picture(root, source = "") {
   const at = (x, y) => [round(x - left), round(y - top)];
   const [wide, tall] = [Math.ceil(width), Math.ceil(box.height)];
   const sizes = { xmlns: NAMESPACE, width: wide, height: tall, viewBox: `0 0 ${wide} ${tall}` };
-  const title = root.querySelector(".mm-title")?.textContent ?? "";
+  const title = root.querySelector(".mm-title, .st-title")?.textContent ?? "";
   const node = part("svg", { ...sizes, lang: root.closest("[lang]")?.lang || null });
-  node.setAttribute("style", "font-variant-numeric: tabular-nums; text-rendering: geometricPrecision");
+  Object.assign(node.style, { fontVariantNumeric: "tabular-nums", textRendering: "geometricPrecision" });
   node.append(part("title", {}, title), part("desc", {}, source), ...boxOn(root, style, at, box));
   for (const child of root.children) node.append(...walk(child, at));
   const svg = new XMLSerializer().serializeToString(node);
@@ -408,12 +408,17 @@ async function save(root, kind, name, source) {
 
 // A page without a secure address has no clipboard, and a browser may ask first: the address bar has the link anyway.
 async function copied(link, words) {
-  history.replaceState(null, "", link);
+  let otherwise = words.inBar;
+  try {
+    history.replaceState(null, "", link);
+  } catch {
+    otherwise = words.failed; // a browser that lets no file change its address
+  }
   const late = new Promise((_, reject) => setTimeout(reject, 1000));
   const write = navigator.clipboard?.writeText(link) ?? Promise.reject();
   return Promise.race([write, late]).then(
     () => words.copied,
-    () => words.inBar,
+    () => otherwise,
   );
 }
 
