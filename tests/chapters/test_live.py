@@ -331,7 +331,10 @@ def test_every_picture_is_kept_and_its_menu_is_in_sight(run, figures):
             assert keeper.count() == 0
             continue
         keeper.locator("summary").click()
-        keeper.get_by_role("button", name="PNG").wait_for(timeout=120_000)  # the kernel may compute meanwhile
+        try:
+            keeper.get_by_role("button", name="PNG").wait_for(timeout=60_000)  # the kernel may compute meanwhile
+        except PlaywrightTimeoutError:
+            pytest.fail(f"[{number}] open: {keeper.get_attribute('open')}, it says {keeper.text_content()}")
         assert keeper.get_by_role("button").all_text_contents() == ["SVG", "PNG"], f"[{number}]"
         cut = keeper.locator("summary, button").evaluate_all(IS_CUT)
         assert not any(cut), f"[{number}] {cut}"

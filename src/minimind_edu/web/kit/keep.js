@@ -452,8 +452,10 @@ function offer(keeper, root, address, words) {
     keeper.open = false;
     summary.focus();
   });
-  keeper.addEventListener("focusout", ({ relatedTarget }) => {
-    if (!keeper.contains(relatedTarget)) keeper.open = false;
+  keeper.addEventListener("focusout", ({ relatedTarget: next }) => {
+    // a notebook gives the focus to the cell around, or to nothing
+    const isLeft = next && !keeper.contains(next) && !next.contains(keeper);
+    if (isLeft) keeper.open = false;
   });
 }
 
