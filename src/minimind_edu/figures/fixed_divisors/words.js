@@ -21,7 +21,7 @@ export const fixedDivisorsWords = {
     twin: "the twin",
     legend: { first: "<s>", others: "others", divisor: "divisor", own: "as trained" },
     block: (number) => `block ${number}`,
-    head: "head",
+    head: "output",
     axis: "RMS",
     sublayers: ["attention", "network"],
     sizeOf: (number) => {

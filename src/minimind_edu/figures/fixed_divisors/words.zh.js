@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of ec60ab44.
+// The Chinese words of words.js as of 88565407.
 
 export const fixedDivisorsWords = {
   zh: {

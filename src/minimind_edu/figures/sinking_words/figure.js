@@ -97,9 +97,8 @@ function createThreads(words, isCompact) {
       across(y(0), SIDES.left, right, "sw-first"),
       names(y, s.threads[SIXTH].at(-1), right),
       drawBlockAxis(s, x, top + height, right - x(0)),
-      isCompact
-        ? textAt(0, top + height + 38, note, { cls: "mm-strong" })
-        : textAt(0, top + height + 18, streamWords.block),
+      textAt(0, top + height + 18, streamWords.block),
+      isCompact && textAt(0, top + height + 38, note, { cls: "mm-strong" }),
     ]);
   }
   return { root, draw };
