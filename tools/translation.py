@@ -97,7 +97,7 @@ def bare(text: str, sign: str = " ") -> str:
 def compared_code(fence: str) -> str:
     """A block of code without what is words in it: its caption, remarks beside commands of a shell, a twin's file."""
     code = _CAPTION.sub("", fence)
-    if fence.startswith("```{literalinclude}"):
+    if fence.startswith(("```{literalinclude}", "```{raw}")):
         code = re.sub(r"\.zh(?=\.\w+$)", "", code, flags=re.MULTILINE)
     return _REMARK.sub("", code) if re.match(r"```(?:\{code-block\} )?bash\n", fence) else code
 

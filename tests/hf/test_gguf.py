@@ -618,7 +618,7 @@ def ask_llama_cpp(questions):
     python = ROOT / PYTHON
     if not python.is_file() or subprocess.run([python, "-c", "import llama_cpp"], capture_output=True).returncode:
         pytest.skip("llama-cpp-python is not installed: `make engines` compiles it")
-    script = Path(__file__).with_name("llama_cpp_reader.py")
+    script = ROOT / "tests" / "llama_cpp_reader.py"
     answer = subprocess.run([python, script], input=json.dumps(questions), capture_output=True, text=True)
     assert answer.returncode == 0, answer.stderr[-3000:]
     return json.loads(answer.stdout)

@@ -7,7 +7,7 @@ import pytest
 from minimind_edu.verdicts.verdict import Verdict, in_language
 from minimind_edu.words import WIDE
 
-SAME = {"NaN", "logits", "transformers", "LoRA", "ln 2", "DPO"}  # in both languages
+SAME = {"NaN", "logits", "transformers", "llama.cpp", "LoRA", "ln 2", "DPO"}  # in both languages
 SENTENCES_OF_OTHERS = re.compile("^(no model fits|not compared): ")  # of errors, which stay English
 ENGLISH = re.compile(r"(?<![-\w.])[a-z]+ [a-z]+ [a-z]+(?![\w.])")
 

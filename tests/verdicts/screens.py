@@ -1,10 +1,9 @@
-"""The screens and the curve that the book shows of `minimind-edu check`: what the command prints for files made here.
+"""The screens and the curve that the book shows of `minimind-edu check`: what the command says of files made here.
 
 python tests/verdicts/screens.py    writes them anew, in both languages, into book/screens
 """
 
-import contextlib
-import io
+import argparse
 import random
 import sys
 import tempfile
@@ -12,15 +11,13 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parent)]
 
-import torch  # noqa: E402
-from model_builders import spread_weights, tiny_config  # noqa: E402
-from situations import adapter, chat, curve, merged, write_log, write_rows  # noqa: E402
+from situations import chat, curve, write_log, write_merged, write_rows  # noqa: E402
 from tokenizer_builders import train_tokens, write_tokenizer  # noqa: E402
 
-from minimind_edu import MiniMindForCausalLM  # noqa: E402
-from minimind_edu import __main__ as program  # noqa: E402
 from minimind_edu.hf import export  # noqa: E402
 from minimind_edu.trained import living  # noqa: E402
+from minimind_edu.verdicts import command  # noqa: E402
+from minimind_edu.verdicts.verdict import as_html  # noqa: E402
 
 SCREENS = Path(__file__).parents[2] / "book" / "screens"
 
@@ -47,13 +44,7 @@ def dpo(folder):
 
 def lora(folder):
     """A LoRA that was merged twice."""
-    model = MiniMindForCausalLM(tiny_config("minimind2", num_attention_heads=8, num_key_value_heads=8)).eval()
-    spread_weights(model)
-    stored, added = adapter(model)
-    states = {"base": model.state_dict(), "merged": merged(model.state_dict(), added, 2), "lora_identity": stored}
-    for name, state in states.items():
-        torch.save({key: tensor.half() for key, tensor in state.items()}, folder / f"{name}.pth")
-    return [folder / "merged.pth", "--same-as", folder / "base.pth", "--lora", folder / "lora_identity.pth"]
+    return write_merged(folder, times=2)
 
 
 def data(folder):
@@ -68,17 +59,16 @@ def data(folder):
 EXAMPLES = {made.__name__: made for made in (file, log, dpo, lora, data)}
 
 
-def name_of(example, language, suffix="txt"):
+def name_of(example, language, suffix="html"):
     return f"{example}.zh.{suffix}" if language == "zh" else f"{example}.{suffix}"
 
 
 def shown(example, language, folder, *more):
-    """What the command prints."""
-    printed = io.StringIO()
-    arguments = [*map(str, EXAMPLES[example](folder)), "--language", language, *map(str, more)]
-    with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
-        program.main(["check", *arguments])
-    return printed.getvalue()
+    """What the command says, as the page shows it."""
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    given = parser.parse_args([*map(str, EXAMPLES[example](folder)), "--language", language, *map(str, more)])
+    return as_html(command.groups_of(given, Path, lambda told: None), language)
 
 
 def main():

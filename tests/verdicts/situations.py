@@ -9,6 +9,9 @@ import math
 import random
 
 import torch
+from model_builders import spread_weights, tiny_config
+
+from minimind_edu import MiniMindForCausalLM
 
 NAN = math.nan
 
@@ -76,3 +79,14 @@ def adapter(model, rank=4, size=0.05, seed=1):
 
 def merged(state, added, times=1):
     return {name: tensor + times * added[name] if name in added else tensor.clone() for name, tensor in state.items()}
+
+
+def write_merged(folder, times):
+    """A base, a LoRA, and the base with it merged so often, as float16; how the command is asked about them."""
+    model = MiniMindForCausalLM(tiny_config("minimind2", num_attention_heads=8, num_key_value_heads=8)).eval()
+    spread_weights(model)
+    stored, added = adapter(model)
+    states = {"base": model.state_dict(), "merged": merged(model.state_dict(), added, times), "lora_identity": stored}
+    for name, state in states.items():
+        torch.save({key: tensor.half() for key, tensor in state.items()}, folder / f"{name}.pth")
+    return [folder / "merged.pth", "--same-as", folder / "base.pth", "--lora", folder / "lora_identity.pth"]

@@ -80,12 +80,32 @@ def test_losses_that_are_all_numbers():
         ("sft", 1e-5, "fine"),
         ("sft", 2e-3, "look"),
         ("dpo", 4e-8, "fine"),
+        ("dpo", 5e-7, "fine"),
+        ("dpo", 2e-6, "look"),
         ("dpo", 5e-6, "wrong"),
         ("lora", 1e-7, "look"),
     ],
 )
 def test_a_rate_is_compared_with_those_of_minimind(stage, rate, expected):
     assert looks.rate(log(FALLING, rate), stage).grade == expected
+
+
+@pytest.mark.parametrize(
+    "first, rate, expected",
+    [(1000, 5e-4, "pretrain"), (1000, 1e-5, "sft"), (1000, None, "sft"), (0, 5e-4, "sft")],
+)
+def test_a_low_loss_proves_no_trained_weights_where_the_start_is_not_seen(first, rate, expected):
+    assert looks.stage_of(log([(first, 3.2), (first + 100, 3.1)], rate)) == expected
+
+
+def test_the_rate_that_is_advised_where_dpo_stands_is_not_too_high():
+    stands = log(curve((0, 0.6931), (3000, 0.6929)), looks.USUAL_RATES["dpo"][1])
+    assert "Raise the rate tenfold" in looks.standing(stands, "dpo").advice
+    assert looks.rate(log(FALLING, 10 * looks.USUAL_RATES["dpo"][1]), "dpo").grade == "fine"
+
+
+def test_one_loss_is_no_plural():
+    assert looks.numbers(log([(0, 8.8)]), "pretrain").finding == "the only loss is a number"
 
 
 def test_a_rate_that_is_high_is_wrong_where_the_loss_ran_away():

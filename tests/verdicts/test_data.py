@@ -284,3 +284,45 @@ def test_one_line_that_is_no_row_is_told_in_the_singular(tmp_path, tokenizer):
     path = tmp_path / "broken.jsonl"
     path.write_text(json.dumps(TEXT) + "\nnone\n")
     assert looks.lines(looks.read_data(path, tokenizer)).finding == "line 2 is none of this form"
+
+
+def roled(*roles):
+    return {"conversations": [{"role": role, "content": "我爱编程"} for role in roles]}
+
+
+@pytest.mark.parametrize(
+    "rows, expected, said",
+    [
+        ([chat()] * 3, "fine", "every chat begins with a question and ends with an answer"),
+        ([roled("system", "user", "assistant", "tool", "assistant")], "fine", "every chat begins"),
+        ([roled("assistant", "user")] * 3, "wrong", "3 of 3 chats begin with an answer, and 3 end without one"),
+        ([chat()] * 3 + [roled("user", "assistant", "user")], "look", "0 of 4 chats begin with an answer, and 1 end"),
+        ([roled("human", "bot")] * 3, "wrong", "in 3 of 3 chats nobody answers: their roles are bot, human"),
+        ([chat()] * 200 + [roled("user", "user")], "look", "in 1 of 201 chats nobody answers: their roles are user"),
+    ],
+)
+def test_chats_go_from_questions_to_answers(read, rows, expected, said):
+    told = looks.turns(read(rows))
+    assert told.grade == expected and said in told.finding
+
+
+def test_texts_have_no_turns(read):
+    assert looks.turns(read([TEXT])) is None
+
+
+def test_an_answer_that_begins_with_a_line_break_is_not_found_and_told_as_that(tmp_path):
+    lines = ["assistant\n\n\n我爱编程", "user\n\n\n", "\n\n\n\n"] * 30  # so that line breaks become one token
+    tokenizer = looks.tokenizer_of(write_tokenizer(tmp_path / "model", train_tokens(400, lines)))
+    rows = [chat(), chat(answer="\n\n米娅在厨房。"), chat(answer="\n\n没有人。")]
+    told = looks.template(looks.read_data(write_rows(tmp_path / "data.jsonl", rows), tokenizer))
+    assert told.grade == "look" and "finds it in 1 of 3 chats; in 2 an answer begins with a line break" in told.finding
+    assert told.advice == "take the line breaks from the beginning of answers"
+
+
+def test_why_a_template_fails_is_told(tmp_path):
+    folder = write_tokenizer(tmp_path / "model")
+    config = folder / "tokenizer_config.json"
+    stored = json.loads(config.read_text(encoding="utf-8"))
+    config.write_text(json.dumps(stored | {"chat_template": "{{ messages[9].content.name"}), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"no row .* line 1 \(the chat template fails: .*\)$"):
+        looks.read_data(write_rows(tmp_path / "data.jsonl", [chat()]), looks.tokenizer_of(folder))

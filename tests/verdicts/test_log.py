@@ -1,5 +1,6 @@
 """verdicts.log: the logs of MiniMind's trainers of every age, plain ones, and those that are refused by name."""
 
+import json
 import math
 
 import pytest
@@ -15,6 +16,8 @@ def written(tmp_path, text, name="train.log", encoding="utf-8"):
     return path
 
 
+NEW = "as MiniMind of 2026 writes them"
+TENSORBOARD = "TensorBoard's CSV, whose Value is taken for the loss"
 OLDEST = "Epoch:[0/19](100/24681) loss:5.251 lr:0.00020000 epoch_Time:98.0min:"
 
 
@@ -35,6 +38,22 @@ OLDEST = "Epoch:[0/19](100/24681) loss:5.251 lr:0.00020000 epoch_Time:98.0min:"
         ("step 100 val loss 9 loss 6.44", "plain steps and losses", 100, 6.44, None),
         ("step 100: train loss 6.44, lr 3e-4", "plain steps and losses", 100, 6.44, 3e-4),
         ("iter 100: loss 6.44, time 12ms", "plain steps and losses", 100, 6.44, None),
+        ("0 8,66", "plain steps and losses", 0, 8.66, None),
+        ("步数：100，损失：6.44，学习率：0.0005", "plain steps and losses", 100, 6.44, 5e-4),
+        ("第 1 轮 第 100 步 验证损失 9 损失 6.44", "plain steps and losses", 100, 6.44, None),
+        ("train: 0%|# | 100/44160 [01:22<12:11, 9.9it/s, loss=6.44]", "plain steps and losses", 100, 6.44, None),
+        (
+            "12%|# | 100/900 [01:22<12:11, val_loss=9, aux_loss=.1, loss=6.44]",
+            "plain steps and losses",
+            100,
+            6.44,
+            None,
+        ),
+        ('{"step": 100, "loss": 6.44, "lr": 3e-4}', "plain steps and losses", 100, 6.44, 3e-4),
+        ('{"current_steps": 100, "eval_loss": 9, "loss": 6.44}', "plain steps and losses", 100, 6.44, None),
+        ("Wall time,Step,Value\n1764200000.1,100,6.44", TENSORBOARD, 100, 6.44, None),
+        ('"Wall time","Step","Value"\n"1764200000.1","100","6.44"', TENSORBOARD, 100, 6.44, None),
+        (line(100, 6.4413, "2026").replace(",", "，").replace(":", "："), NEW, 100, 6.4413, 5e-4),
     ],
 )
 def test_each_form_gives_its_step_its_loss_and_its_rate(tmp_path, text, form, step, loss, rate):
@@ -108,6 +127,10 @@ def test_other_lines_are_counted_and_strange_encodings_are_read(tmp_path):
         ("hello", "its first is 'hello'"),
         ("0 0.0003 8.66", "more columns need a first line that names step and loss"),
         ("0,8,66", "more columns need a first line that names step and loss"),
+        ("0,8,66\n100,6,44", "its commas part columns, or columns and decimals"),
+        ("{'loss': 0.6931, 'epoch': 0.59}", "trainer_state.json in its checkpoint tells both, and is read"),
+        ('{"loss": 1.0, "log_history": [{"loss": 3}]}', "holds no step"),
+        ('{"log_history": [{"step": 1, "loss": 3}]', "holds no step"),
         ("{'loss': 0.6931, 'learning_rate': 5e-07, 'epoch': 0.59}", "it is of transformers' Trainer"),
         (
             "Epoch:[1/1](3/90), Reward: 0.2, KL_ref: 0.1, Actor Loss: 0.3, Learning Rate: 0.0000003",
@@ -159,3 +182,10 @@ def test_evaluations_and_epochs_of_plain_logs_are_no_resumes(tmp_path):
     ):  # fmt: skip
         found = read_log(written(tmp_path, "\n".join(lines)))
         assert ([point.step for point in found.points], found.resumes) == ([0, 100, 200, 300, 400], ())
+
+
+def test_the_history_that_transformers_keeps_is_read(tmp_path):
+    history = [{"epoch": 0.1, "step": 10, "loss": 3.0, "learning_rate": 1e-5}, {"step": 10, "eval_loss": 9.0}]
+    state = json.dumps({"global_step": 20, "log_history": [*history, {"step": 20, "loss": 2.5}]}, indent=2)
+    found = read_log(written(tmp_path, state, "trainer_state.json"))
+    assert [(point.step, point.loss, point.rate) for point in found.points] == [(10, 3.0, 1e-5), (20, 2.5, None)]

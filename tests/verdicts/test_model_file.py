@@ -152,30 +152,6 @@ def test_a_model_that_no_step_has_touched(tmp_path, state):
     assert model_file.training(opened(tmp_path, new.state_dict())).grade == "look"
 
 
-@pytest.mark.parametrize("kind", ["minimind2", "minimind3", "minimind3_moe"])
-def test_transformers_computes_the_same_from_the_same_tensors(tmp_path, kind):
-    told = model_file.against_transformers(opened(tmp_path, model_of(kind).state_dict()))
-    assert told.grade == "fine" and "with the same tensors" in told.finding
-
-
-def test_transformers_reads_the_folder_by_itself_and_a_fault_of_ours_shows(tmp_path, monkeypatch):
-    folder = export(tiny_model("minimind3"), tmp_path / "exported")
-    told = model_file.against_transformers(open_weights(folder))
-    assert told.grade == "fine" and "its Qwen3ForCausalLM" in told.finding and "from the same folder" in told.finding
-    found = open_weights(folder)
-    with torch.no_grad():
-        found.model.model.layers[1].self_attn.q_norm.weight *= 1.5
-    assert model_file.against_transformers(found).grade == "wrong"
-
-
-def test_a_model_that_transformers_lacks_is_not_compared(tmp_path, monkeypatch):
-    told = model_file.against_transformers(opened(tmp_path, model_of("minimind2_moe").state_dict()))
-    assert told.grade == "open" and "no expert that every token visits" in told.finding
-    found = opened(tmp_path, model_of().state_dict())
-    monkeypatch.setitem(__import__("sys").modules, "transformers", None)
-    assert model_file.against_transformers(found).grade == "open"
-
-
 SENTENCES = ("the model reads what it wrote", "我爱编程，也爱学习语言模型。")
 
 

@@ -7,7 +7,7 @@ must be given, its grade, and what must be said.
 import pytest
 import torch
 from model_builders import spread_weights, tiny_config
-from situations import NAN, adapter, chat, curve, merged, pair, write_log, write_rows
+from situations import NAN, chat, curve, pair, write_log, write_merged, write_rows
 from tokenizer_builders import write_tokenizer
 
 from minimind_edu import MiniMindForCausalLM
@@ -61,13 +61,7 @@ def weights_that_were_not_loaded(folder):
 
 def lora_merged_twice(folder):
     """#598: the merge of a LoRA is run again on its own result."""
-    model = MiniMindForCausalLM(tiny_config("minimind2", num_attention_heads=8, num_key_value_heads=8)).eval()
-    spread_weights(model)
-    stored, added = adapter(model)
-    states = {"base": model.state_dict(), "twice": merged(model.state_dict(), added, 2), "lora": stored}
-    for name, state in states.items():
-        torch.save({key: tensor.half() for key, tensor in state.items()}, folder / f"{name}.pth")
-    return [folder / "twice.pth", "--same-as", folder / "base.pth", "--lora", folder / "lora.pth"]
+    return write_merged(folder, times=2)
 
 
 def converted_without_its_rows(folder):

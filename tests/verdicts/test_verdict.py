@@ -1,12 +1,13 @@
 """verdicts.verdict: the screen, in both languages. That every sentence has its Chinese, conftest.py asks of each."""
 
 import re
+from html import unescape
 from pathlib import Path
 
 import pytest
 
 import minimind_edu.verdicts
-from minimind_edu.verdicts.verdict import Verdict, in_language, is_any_wrong, screen
+from minimind_edu.verdicts.verdict import Verdict, as_html, in_language, is_any_wrong, screen
 from minimind_edu.words import breadth, pairs_in
 
 FOLDER = Path(minimind_edu.verdicts.__file__).parent
@@ -61,3 +62,22 @@ def test_a_pair_fills_in_the_same_fields(english):
     assert chinese.count("{}") == fields or numbered == [str(n) for n in range(fields)], chinese
     filled = in_language(english.replace("{}", "§"), "zh")
     assert filled.count("§") == fields and "{" not in filled
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_page_says_what_the_screen_says(language):
+    def letters(text):
+        return re.sub(r"\s", "", text)
+
+    shown = unescape(re.sub(r"<[^>]*>", " ", re.sub("<wbr>", "", as_html(GROUPS, language))))
+    assert letters(shown) == letters(screen(GROUPS, language))
+    grades = re.findall(r'<li class="(\w+)">', as_html(GROUPS, language))
+    assert grades == [verdict.grade for verdicts in GROUPS.values() for verdict in verdicts]
+
+
+def test_a_file_can_put_no_markup_into_a_page():
+    markup = '<img src=x onerror="x()"> in model.layers.0'
+    told = Verdict("marks", "look", f"special tokens of another tokenizer stand in texts as plain letters: {markup}")
+    shown = as_html({"<script>.jsonl": [told]})
+    assert set(re.findall(r"<(\w+)", shown)) == {"div", "p", "ul", "li", "b", "span", "wbr"}
+    assert "model.<wbr>layers." in shown

@@ -37,6 +37,17 @@ def run(given: argparse.Namespace, locate: Locate, tell: Callable[[str], None]) 
     """Print the screen; whether nothing is wrong.
 
     Raises:
+        FileNotFoundError, ValueError: as `groups_of` does.
+    """
+    groups = groups_of(given, locate, tell)
+    print(screen(groups, given.language))
+    return not is_any_wrong(groups)
+
+
+def groups_of(given: argparse.Namespace, locate: Locate, tell: Callable[[str], None]) -> dict[str, list[Verdict]]:
+    """The verdicts on all that is given, below the names of what they are about.
+
+    Raises:
         FileNotFoundError, ValueError: for what cannot be read, or goes together with something that is missing.
     """
     _check_together(given)
@@ -56,8 +67,7 @@ def run(given: argparse.Namespace, locate: Locate, tell: Callable[[str], None]) 
             raise ValueError("--data is made into tokens: give MODEL with its tokenizer, or --tokenizer FOLDER")
         read = data.read_data(given.data, data.tokenizer_of(folder), given.max_length, given.rows)
         groups[given.data.name] = data.check_data(read)
-    print(screen(groups, given.language))
-    return not is_any_wrong(groups)
+    return groups
 
 
 def _check_together(given: argparse.Namespace) -> None:

@@ -54,6 +54,7 @@ class Side:
     cut_answer: bool = False  # whether the cut lies within an answer
     doubled: bool = False  # whether the token that ends a text stands twice, or the one that begins it
     answers: tuple[str, ...] = ()
+    roles: tuple[str, ...] = ()  # of its messages, without the system's
 
 
 @dataclass
@@ -70,6 +71,7 @@ class Data:
     content_tokens: int = 0  # of the same texts, without what a template adds
     marks: Counter[str] = field(default_factory=Counter)  # rows with another's special tokens, which are letters here
     opening: str = ""
+    refused: str = ""  # why the template failed, where it first did
     prompts_differ: int = 0
 
 
@@ -139,7 +141,10 @@ def read_data(path: Path, tokenizer: Any, max_length: int | None = None, most: i
             data.rows.append(sides)
             data.lines.append(line)
     if not data.rows:
-        raise ValueError(f"{path}: no row could be made into tokens; the first that failed is line {data.broken[0]}")
+        why = f" (the chat template fails: {data.refused:.120})" if data.refused else ""
+        raise ValueError(
+            f"{path}: no row could be made into tokens; the first that failed is line {data.broken[0]}{why}"
+        )
     return data
 
 
@@ -248,7 +253,8 @@ class _Reader:
         tools = next((_parsed(message["tools"]) for message in messages if message.get("tools")), None)
         try:
             text = self.tokenizer.apply_chat_template(messages, tokenize=False, tools=tools)
-        except Exception:  # a template may fail in any way
+        except Exception as error:  # a template may fail in any way
+            self.data.refused = self.data.refused or next(iter(str(error).splitlines()), "") or type(error).__name__
             return None
         text = text.replace(_THINKING, "")
         for message in messages:
@@ -257,13 +263,14 @@ class _Reader:
         kept = whole[: self.data.max_length]
         mask = answer_mask(kept, self.opening, self.closing)
         answers = tuple(str(message.get("content") or "") for message in messages if message["role"] == "assistant")
+        roles = tuple(message["role"] for message in messages if message["role"] != "system")
         calls = any(message.get("tool_calls") for message in messages)
         cut = len(kept) < len(whole) and bool(mask) and mask[-1] and kept[-len(self.closing) :] != self.closing
         contents = [str(message.get("content") or "") for message in messages]
         doubled = any(token in content for content in contents for token in self.framing)
         doubled = doubled or whole[:2] == [self.begin, self.begin]
         return Side(kept, len(whole), mask, any(answer_mask(whole, self.opening, self.closing)), cut, doubled,
-                    ("(calls)",) if calls else answers)  # fmt: skip
+                    ("(calls)",) if calls else answers, roles)  # fmt: skip
 
     def _note(self, text: str) -> None:
         self.data.letters += len(text)
@@ -299,6 +306,7 @@ def check_data(data: Data) -> list[Verdict]:
         letters(data),
         counting(data),
         none_counts(data),
+        turns(data),
         template(data),
         cut_answers(data),
         ends(data),
@@ -401,6 +409,26 @@ def none_counts(data: Data) -> Verdict:
     )
 
 
+def turns(data: Data) -> Verdict | None:
+    """Whether chats go from questions to answers."""
+    if data.form == "pretrain":
+        return None
+    chats = [side.roles for side in _sides(data)]
+    of = f"of {len(chats):,} chats"
+    none = [roles for roles in chats if "assistant" not in roles]
+    if none:
+        told = f"in {len(none):,} {of} nobody answers: their roles are {', '.join(sorted(set().union(*none)))}"
+        advice = "MiniMind's roles are system, user, assistant and tool; answers are the assistant's"
+        return Verdict("turns", "wrong" if len(none) > len(chats) / 100 else "look", told, advice)
+    early = sum(roles[0] == "assistant" for roles in chats)
+    late = sum(roles[-1] != "assistant" for roles in chats)
+    if early or late:
+        told = f"{early:,} {of} begin with an answer, and {late:,} end without one"
+        advice = "are user and assistant exchanged? Then the questions would be learned"
+        return Verdict("turns", "wrong" if early > len(chats) / 2 else "look", told, advice)
+    return Verdict("turns", "fine", "every chat begins with a question and ends with an answer")
+
+
 def template(data: Data) -> Verdict | None:
     """Whether chats show what MiniMind's program looks for."""
     if data.form == "pretrain":
@@ -409,10 +437,16 @@ def template(data: Data) -> Verdict | None:
     looked = f"MiniMind looks for {data.opening!r} before an answer"
     if found == len(_sides(data)):
         return Verdict("template", "fine", f"{looked}, and finds it in all {found:,} chats")
+    told = f"{looked}, and finds it in {found:,} of {len(_sides(data)):,} chats"
+    grade = "wrong" if found == 0 else "look"
+    breaks = sum(not side.found and any(text.startswith("\n") for text in side.answers) for side in _sides(data))
+    if breaks:
+        told += f"; in {breaks:,} an answer begins with a line break, which becomes one token with the template's"
+        return Verdict("template", grade, told, "take the line breaks from the beginning of answers")
     return Verdict(
         "template",
-        "wrong" if found == 0 else "look",
-        f"{looked}, and finds it in {found:,} of {len(_sides(data)):,} chats",
+        grade,
+        told,
         "either the template of this tokenizer is another, or a chat has no message of the role assistant",
     )
 

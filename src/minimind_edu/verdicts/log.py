@@ -2,8 +2,10 @@
 
     until 2025-12-31    Epoch:[1/1](100/44160) loss:6.441 lr:0.000550000000 epoch_Time:200.0min:
     since 2026-01-01    Epoch:[1/2](100/39695), loss: 6.4413, logits_loss: ..., aux_loss: ..., lr: ..., epoch_time: ...
-    plain               100 6.441, or 100,6.441, or step 100 ... loss 6.441
-    CSV                 step,lr,loss: a first line that names the columns
+    plain               100 6.441, or 100,6.441, or step 100 ... loss 6.441, or 步数：100，损失：6.441
+    progress bars       100/44160 [01:22<12:11, 9.9it/s, loss=6.441], as tqdm draws them
+    CSV                 step,lr,loss: a first line that names the columns, or TensorBoard's Wall time,Step,Value
+    JSON lines          {"step": 100, "loss": 6.441}; the list log_history of trainer_state.json, too
 
 A file may hold several runs one after another; the last is read.
 
@@ -11,11 +13,13 @@ MiniMind: `Logger(f'Epoch:...')` in the trainers; the second form is that of com
 """
 
 import csv
+import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from minimind_edu.weights.files import reading
 
@@ -25,24 +29,31 @@ _PLACE = re.compile(r"Epoch:?\s*\[(\d+)/\d+\]\s*\((\d+)/(\d+)\)", re.IGNORECASE)
 _FIELD = re.compile(rf"(\w[\w ]*?)\s*[:=]\s*({_NUMBER})(?![\w.])", re.IGNORECASE)
 _RESUMED = re.compile(r"跳过前\s*(\d+)\s*个\s*step|skip (\d+) steps|resum\w* (?:\w+ )*?step\D{0,3}(\d+)", re.IGNORECASE)
 _TWO_NUMBERS = re.compile(rf"\s*(\d+)\s*[,;\t ]\s*({_NUMBER})\s*", re.IGNORECASE)
-_DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d)")  # in rows that are parted by semicolons
+_DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d)")  # in rows that are parted by semicolons or spaces
+_PARTED = re.compile(r".*;.*|\s*\d+[\t ]+\d+,\d+\s*")
 _OTHER_LOSS = "".join(rf"(?<!\b{word}[ /-])" for word in ("aux", "val", "eval", "validation", "test"))
 _IN_WORDS = re.compile(
-    rf"\b(?:step|iter|iteration|batch)\b\s*[:=]?\s*(\d+)\b.*?{_OTHER_LOSS}\bloss\b\s*[:=]?\s*({_NUMBER})",
+    rf"(?:\b(?:step|iter|iteration|batch)\b|步数?|迭代|第)\s*[:=]?\s*(\d+)(?!\w*\s*[轮个]).*?"
+    rf"(?:{_OTHER_LOSS}\bloss\b|(?<!验证)(?<!测试)损失)\s*[:=]?\s*({_NUMBER})",
     re.IGNORECASE,
 )
+_BAR = re.compile(rf"\b(\d+)/\d+ \[[^\]]*{_OTHER_LOSS}\bloss=({_NUMBER})", re.IGNORECASE)
+_FULL_WIDTH = str.maketrans("：，；＝（）［］", ":,;=()[]")  # as Chinese keyboards write them
 _EPOCH = re.compile(r"\bepoch\b\D{0,3}(\d+)", re.IGNORECASE)
 _SEPARATORS = ",;\t"
+_TENSORBOARD = re.compile(r"\W?wall time\W+step\W+value\W?\s*$", re.IGNORECASE)
 _COLUMNS = {  # of a CSV, by what its name is or ends in; wandb puts a run's name before, as in "run - train/loss"
-    "step": re.compile(r"(?:.*[/ ])?(?:_step|global_step|step|iter|iteration)"),
+    "step": re.compile(r"(?:.*[/ ])?(?:_step|global_step|current_steps|step|iter|iteration)"),
     "loss": re.compile(r"(?!.*\b(?:aux|val|eval|validation|test)\b)(?:.*[/ ])?(?:train_|train )?loss"),
     "rate": re.compile(r"(?:.*[/ ])?(?:lr|learning[ _]rate)"),
 }
 _SAME_START = 0.5  # nats within which two runs of one training begin
-_RATE = re.compile(rf"\b(?:lr|learning[ _]rate)\b\s*[:=]?\s*({_NUMBER})", re.IGNORECASE)
+_RATE = re.compile(rf"(?:\b(?:lr|learning[ _]rate)\b|学习率)\s*[:=]?\s*({_NUMBER})", re.IGNORECASE)
 _REWARDS = re.compile(r"\b(?:Reward|Actor Loss|Critic Loss)\s*:", re.IGNORECASE)
 _OTHERS = {  # logs that tell no step, and whose they are
-    r"['\"]loss['\"]\s*:.*['\"]epoch['\"]\s*:": "it is of transformers' Trainer, whose lines tell an epoch and no step",
+    r"['\"]loss['\"]\s*:.*['\"]epoch['\"]\s*:": "it is of transformers' Trainer, whose lines tell an epoch and no "
+    "step; trainer_state.json in its checkpoint tells both, and is read",
+    r"(?m)^\s*\d+,\d+,\d+\s*$": "its commas part columns, or columns and decimals: which, no line says",
     r"^wandb:": "it is what wandb says of a run; its page exports step and loss as CSV",
 }
 _MOST = 2**28  # bytes of a log
@@ -89,6 +100,7 @@ def read_log(path: Path) -> Log:
         raw = path.read_bytes()
         # what tee writes on Windows is UTF-16; what a progress bar rewrote ends in a carriage return
         text = raw.decode("utf-16" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig", errors="replace")
+    text = _history(text) or text.translate(_FULL_WIDTH)
     found = _of_minimind(text, path) or _plain(text)
     if found is None:
         others = [name for pattern, name in _OTHERS.items() if re.search(pattern, text)]
@@ -151,12 +163,25 @@ def _rate(fields: dict[str, float]) -> float | None:
     return fields.get("lr", fields.get("learning_rate"))
 
 
+def _history(text: str) -> str | None:
+    """The steps of transformers' trainer_state.json as JSON lines."""
+    if not text.lstrip().startswith("{") or '"log_history"' not in text:
+        return None
+    try:
+        rows = json.loads(text)["log_history"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return "\n".join(map(json.dumps, rows)) if isinstance(rows, list) else None
+
+
 def _plain(text: str) -> Log | None:
     points: list[Point] = []
     resumes, others, runs, columns, epoch, before = [], 0, 1, None, None, 0  # before: steps of earlier epochs
+    form = "plain steps and losses"
     for line in _lines(text):
-        columns = _header(line) or columns
-        point = _in_columns(line, *columns) if columns else _in_line(line)
+        if found := _header(line):
+            columns, form = found[:2], found[2]
+        point = _in_columns(line, *columns) if columns else _in_json(line) or _in_line(line)
         if point is None:
             resumes += [len(points)] if _RESUMED.search(line) and points else []
             others += bool(line.strip())
@@ -181,46 +206,62 @@ def _plain(text: str) -> Log | None:
         points.append(point)
     if not points:
         return None
-    return Log(tuple(points), "plain steps and losses", None, tuple(resumes), None, others, runs=runs)
+    return Log(tuple(points), form, None, tuple(resumes), None, others, runs=runs)
 
 
 def _in_line(line: str) -> Point | None:
     """A step and its loss by words, or as the only two columns."""
-    text = _DECIMAL_COMMA.sub(".", line) if ";" in line else line
-    found = _IN_WORDS.search(text) or _TWO_NUMBERS.fullmatch(text)
+    text = _DECIMAL_COMMA.sub(".", line) if _PARTED.fullmatch(line) else line
+    found = _IN_WORDS.search(text) or _BAR.search(text) or _TWO_NUMBERS.fullmatch(text)
     if found is None:
         return None
     rate = _RATE.search(text)
     return Point(int(found[1]), float(found[2]), float(rate[1]) if rate else None)
 
 
-def _header(line: str) -> tuple[str, dict[str, int]] | None:
-    """The separator of a CSV, and where its columns of step, loss and rate stand, if a line names them."""
-    if "loss" not in line.lower():
+def _header(line: str) -> tuple[str, dict[str, int], str] | None:
+    """The separator of a CSV, where its columns of step, loss and rate stand, and its form, if a line names them."""
+    if not ("loss" in line.lower() or _TENSORBOARD.match(line)):
         return None
     separator = max(_SEPARATORS, key=line.count)
     names = [cell.strip().lower() for cell in next(csv.reader([line], delimiter=separator), [])]
+    if _TENSORBOARD.match(line):
+        return separator, {"step": 1, "loss": 2}, "TensorBoard's CSV, whose Value is taken for the loss"
+    places = _named(dict(zip(names, range(len(names)), strict=True)))
+    return (separator, places, "plain steps and losses") if {"step", "loss"} <= places.keys() else None
+
+
+def _named(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What stands under the first name that is one of a step, of a loss, of a rate."""
     found = {
-        wanted: next((at for at, name in enumerate(names) if pattern.fullmatch(name)), None)
+        wanted: [value for name, value in row.items() if pattern.fullmatch(name.lower())]
         for wanted, pattern in _COLUMNS.items()
     }
-    places = {wanted: at for wanted, at in found.items() if at is not None}
-    return (separator, places) if {"step", "loss"} <= places.keys() else None
+    return {wanted: values[0] for wanted, values in found.items() if values}
 
 
 def _in_columns(line: str, separator: str, columns: dict[str, int]) -> Point | None:
     """A row of a CSV; None where a cell that is needed is empty or no number."""
     cells = [cell.strip() for cell in next(csv.reader([line], delimiter=separator), [])]
     cells = [cell.replace(",", ".") if separator == ";" else cell for cell in cells]
+    return _point({wanted: cells[at] for wanted, at in columns.items() if at < len(cells)})
+
+
+def _in_json(line: str) -> Point | None:
+    """A line that is a JSON object with a step and a loss, as trackers of experiments write them."""
     try:
-        step, loss = float(cells[columns["step"]]), float(cells[columns["loss"]])
-        return Point(int(step), loss, _number(cells[columns["rate"]]) if "rate" in columns else None)
-    except (IndexError, ValueError, OverflowError):
+        row = json.loads(line) if line.lstrip().startswith("{") else None
+    except (ValueError, RecursionError):
         return None
+    return _point(_named(row)) if isinstance(row, dict) else None
 
 
-def _number(cell: str) -> float | None:
-    return float(cell) if cell else None
+def _point(cells: Mapping[str, Any]) -> Point | None:
+    try:
+        rate = cells.get("rate")
+        return Point(int(float(cells["step"])), float(cells["loss"]), float(rate) if rate not in (None, "") else None)
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return None
 
 
 def _lines(text: str) -> Iterator[str]:

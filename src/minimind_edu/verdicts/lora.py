@@ -97,6 +97,11 @@ def merged(base: Mapping[str, Tensor], model: Mapping[str, Tensor], added: Mappi
     size += sum(float((_HALF * base[name].double()).square().sum()) for name in added)  # what rounding may leave
     strange = f"; but {len(others)} matrices differ that it does not touch, first {others[0]}" if others else ""
     told = f"between the two models it lies {times:.3f} times, over {len(added)} matrices{strange}"
+    if len(counts := _counts(base, model, added)) > 1:
+        found = ", ".join(f"{count} times in {len(names)}" for count, names in sorted(counts.items()))
+        first = min(counts.values(), key=len)[0]
+        advice = "merge all of it, once, into the base"
+        return Verdict("LoRA", "wrong", f"of its {len(added)} matrices it lies {found}, such as {first}", advice)
     if abs(times - round(times)) > 0.1 or (size and rest > size):
         advice = "so it is another adapter, another base, or was added with another scale"
         return Verdict("LoRA", "wrong", told, advice)
@@ -106,6 +111,21 @@ def merged(base: Mapping[str, Tensor], model: Mapping[str, Tensor], added: Mappi
         -1: "the two files are in the wrong order: check MERGED --same-as BASE",
     }.get(round(times), f"merged {round(times)} times, and every further time adds it again: merge once into the base")
     return Verdict("LoRA", "fine" if round(times) == 1 and not others else "wrong", told, advice)
+
+
+def _counts(
+    base: Mapping[str, Tensor], model: Mapping[str, Tensor], added: Mapping[str, Tensor]
+) -> dict[int, list[str]]:
+    """How often each matrix was merged -> which; nothing where that is no whole number."""
+    counts: dict[int, list[str]] = {}
+    for name, delta in added.items():
+        if not delta.any():
+            continue
+        times = times_merged(base, model, {name: delta})
+        if abs(times - round(times)) > 0.1:
+            return {}
+        counts.setdefault(round(times), []).append(name)
+    return counts
 
 
 def _close(a: Tensor, b: Tensor) -> bool:

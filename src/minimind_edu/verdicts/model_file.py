@@ -4,20 +4,18 @@ import itertools
 import math
 import re
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from minimind_edu.model.model import MiniMindForCausalLM
+from minimind_edu.verdicts.engines import against_llama_cpp, against_transformers
 from minimind_edu.verdicts.opened import Opened
 from minimind_edu.verdicts.verdict import Verdict
 from minimind_edu.weights.checkpoints import read_checkpoint
 from minimind_edu.weights.infer_config import infer_config
 from minimind_edu.weights.without_storage import without_storage
 
-TOKENS = 64  # that models are compared on
 HEADS, BASES = (4, 8, 16), (1e4, 1e6)  # that MiniMinds have had, and Llamas of their size
 # Two sentences of this book, which no training has seen by heart.
 SENTENCES = (
@@ -37,7 +35,7 @@ def check_file(opened: Opened, tokenizer: Any = None) -> list[Verdict]:
     if opened.model is not None:
         looks += [tying(opened), assumptions(opened), training(opened)]
         if looks[2].grade != "wrong":
-            looks += [against_transformers(opened), text(opened, tokenizer)]
+            looks += [against_transformers(opened), against_llama_cpp(opened), text(opened, tokenizer)]
     return [verdict for verdict in looks if verdict]
 
 
@@ -160,57 +158,6 @@ def training(opened: Opened) -> Verdict:
             "is this the file that training wrote, and were the norms in the optimizer?",
         )
     return Verdict("trained", "fine", f"gains of norms, 1 in a new model, go from {low:.3g} to {high:.3g}")
-
-
-def probe(vocab_size: int, positions: int) -> Tensor:
-    """Token ids [1, S] on which two models are compared."""
-    generator = torch.Generator().manual_seed(0)
-    return torch.randint(0, vocab_size, (1, min(TOKENS, positions)), generator=generator)
-
-
-def against_transformers(opened: Opened) -> Verdict:
-    """The largest difference of logits between this package and transformers, for this very file."""
-    try:
-        import transformers
-
-        from minimind_edu import hf
-    except ImportError:
-        advice = "pip install 'minimind-edu[hf]'"
-        return Verdict("transformers", "open", "it is not installed, so nothing was compared", advice)
-    model = opened.whole
-    try:
-        if opened.place.is_dir() and (opened.described or {}).get("model_type") in ("llama", "qwen3", "qwen3_moe"):
-            twin, way = _as_transformers_reads(opened.place), "read by itself from the same folder"
-        else:
-            twin, way = hf.to_transformers(model), "with the same tensors"
-    except ValueError as error:
-        return Verdict("transformers", "open", f"not compared: {error}")
-    ids = probe(model.config.vocab_size, model.config.max_position_embeddings)
-    with torch.no_grad():
-        ours, theirs = model(ids).logits, twin(ids).logits
-    difference, largest = float((ours - theirs).abs().max()), float(ours.abs().max())
-    far = f"{difference:.1e}" if difference else "0"
-    told = f"its {type(twin).__name__} ({transformers.__version__}), {way}: logits differ by at most {far} "
-    told += f"of {largest:.1f}, on {ids.shape[1]} tokens"
-    if difference <= 1e-3 * max(1.0, largest):
-        return Verdict("transformers", "fine", told)
-    return Verdict("transformers", "wrong", told, "the two read the file in different ways: trust neither yet")
-
-
-def _as_transformers_reads(folder: Path) -> Any:
-    from transformers import AutoModelForCausalLM
-
-    from minimind_edu.hf.export import without_progress_bar
-
-    try:
-        with without_progress_bar():
-            model = AutoModelForCausalLM.from_pretrained(
-                folder, local_files_only=True, trust_remote_code=False, dtype=torch.float32
-            )
-    except Exception as error:  # for a stranger's files it raises whatever its parts run into
-        reason = next(iter(str(error).splitlines()), "") or type(error).__name__
-        raise ValueError(f"transformers does not read the folder ({reason:.120})") from error
-    return model.eval()
 
 
 def text(opened: Opened, tokenizer: Any) -> Verdict | None:

@@ -103,7 +103,9 @@ def _open_gguf(place: Path) -> Opened:
     family = {"llama": "Llama", "qwen3": "Qwen3", "qwen3moe": "Qwen3-MoE"}[
         found.architecture
     ] + ", as llama.cpp reads it"
-    tensors = found.model.state_dict()
+    tensors = dict(found.model.state_dict())
+    if found.model.config.tie_word_embeddings:  # in the file once; both names lead to it
+        del tensors["lm_head.weight"]
     return Opened(place, tensors, found.model, "by the facts in the file", family, {}, kinds=found.kinds)
 
 

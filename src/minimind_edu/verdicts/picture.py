@@ -3,7 +3,6 @@
 import math
 import re
 from collections.abc import Sequence
-from html import escape
 from pathlib import Path
 
 from matplotlib.font_manager import fontManager
@@ -12,7 +11,7 @@ from matplotlib.text import Text
 from minimind_edu.measure.plotting import TEXT_WIDTH, Picture, plot_marked
 from minimind_edu.verdicts.curve import LN2, VOCABULARY, others
 from minimind_edu.verdicts.log import Log, finite
-from minimind_edu.verdicts.verdict import GRADES, Verdict, in_language
+from minimind_edu.verdicts.verdict import Verdict, as_list, in_language
 from minimind_edu.weights.writing import replacing
 from minimind_edu.words import WIDE
 
@@ -88,28 +87,19 @@ _STYLE = """.narrow { display: none; }
 @media (max-width: 34rem) { .narrow { display: block; } .narrow + svg { display: none; } }
 body { font: 16px/1.5 sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem; color: #222;
  background: #fff; }
-li { margin: 0.4rem 0; } b { margin-right: 0.4rem; } .advice { color: #555; }
+li { margin: 0.4rem 0; } b { margin-right: 0.4rem; } .finding, .advice { display: block; }
+.advice { color: #555; }
 @media (prefers-color-scheme: dark) { body { color: #ddd; background: #14161a; } .advice { color: #aaa; } }"""
 
 
 def _page(shown: Picture, verdicts: Sequence[Verdict], language: str) -> str:
     marked = {id(verdict): number for number, verdict in enumerate(marks(verdicts), 1)}
-    rows = []
-    for verdict in verdicts:
-        number = f"{marked[id(verdict)]} · " if id(verdict) in marked else ""
-        told = [in_language(part, language) for part in (GRADES[verdict.grade], verdict.about, verdict.finding)]
-        advice = (
-            f'<br><span class="advice">→ {escape(in_language(verdict.advice, language))}</span>'
-            if verdict.advice
-            else ""
-        )
-        colon = "：" if language == "zh" else ": "
-        rows.append(f"<li><b>{number}{escape(told[0])}</b>{escape(told[1])}{colon}{escape(told[2])}{advice}</li>")
     [narrow] = _NARROW.findall(shown.svg)
     drawn = narrow.replace(' display="none"', ' role="img"') + shown.svg.replace(narrow, "")
     title = in_language("What the log shows", language)
     code = "zh-CN" if language == "zh" else "en"
+    listed = as_list(verdicts, language, marked)
     return (
         f'<!doctype html><html lang="{code}"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        f"<title>{title}</title><style>{_STYLE}</style><h1>{title}</h1>{drawn}<ul>{''.join(rows)}</ul></html>\n"
+        f"<title>{title}</title><style>{_STYLE}</style><h1>{title}</h1>{drawn}{listed}</html>\n"
     )

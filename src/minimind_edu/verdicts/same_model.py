@@ -13,7 +13,8 @@ from torch import Tensor
 
 from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.verdicts import lora
-from minimind_edu.verdicts.model_file import numbers, probe
+from minimind_edu.verdicts.engines import against_llama_cpp, blurred, explained, probe
+from minimind_edu.verdicts.model_file import numbers
 from minimind_edu.verdicts.opened import Opened, settings_that_differ
 from minimind_edu.verdicts.verdict import Verdict
 from minimind_edu.weights.checkpoints import read_checkpoint
@@ -21,8 +22,6 @@ from minimind_edu.weights.older import in_halves
 
 _SIZES = ("vocab_size", "hidden_size", "num_hidden_layers", "use_qk_norm", "use_moe")
 _PARTED = 1e-3  # relative difference of what two blocks write; float32 sums in another order stay far below
-_EXPLAINED = {8: 0.02, 6: 0.04, 5: 0.06, 4: 0.12, 3: 0.25, 2: 0.4}  # bits -> relative error that rounding explains
-_BLURRED = 0.2  # of it, where logits tell nothing any more
 
 
 def compare(a: Opened, b: Opened, adapter: Mapping[str, Tensor] | None = None) -> list[Verdict]:
@@ -37,7 +36,9 @@ def compare(a: Opened, b: Opened, adapter: Mapping[str, Tensor] | None = None) -
     read_alike, told = with_known_settings(a, b)
     a, b = read_alike
     stored = weights(a, b)
-    return [told or settings(a.whole, b.whole), stored, logits(a, b, rounded_alike=stored.grade == "fine")]
+    looks = [told or settings(a.whole, b.whole), stored, logits(a, b, rounded_alike=stored.grade == "fine")]
+    looks += [against_llama_cpp(a, b), against_llama_cpp(b, a)]
+    return [verdict for verdict in looks if verdict]
 
 
 def no_numbers(a: Opened, b: Opened) -> list[Verdict]:
@@ -162,13 +163,6 @@ def _within_one_ulp(one: Tensor, two: Tensor) -> bool:
     return bool(((one - two).abs() <= 2**-7 * torch.maximum(one.abs(), two.abs()) + 2**-24).all())
 
 
-def explained(a: Opened, b: Opened) -> float:
-    """The largest relative difference of a tensor that the rounding of two files explains."""
-    kinds = (*a.kinds, *b.kinds)
-    bits = [int(found[1]) for kind in kinds if (found := re.search(r"(?:Q|int)(\d)", kind))]
-    return _EXPLAINED.get(min(bits), max(_EXPLAINED.values())) if bits else 0.0
-
-
 def _dtype(opened: Opened) -> torch.dtype:
     """The coarsest in which its matrices are stored."""
     kinds = {tensor.dtype for tensor in opened.tensors.values() if tensor.dim() == 2}
@@ -230,14 +224,15 @@ def logits(a: Opened, b: Opened, rounded_alike: bool = False) -> Verdict:
     agree = float((ours.argmax(-1) == theirs.argmax(-1)).double().mean())
     told = f"they differ by at most {float((ours - theirs).abs().max()):.2g} of {float(ours.abs().max()):.1f}; the "
     told += f"likeliest next token is the same at {agree:.0%} of {ids.shape[1]} places"
-    if rounded_alike and explained(a, b) > _BLURRED:
-        return Verdict("logits", "open", f"{told}; so few bits blur more than a fault would show")
+    rounding = max(explained(a, b), _rounding(a, b)) if rounded_alike else 0.0
     bound = max(_PARTED, 3 * explained(a, b), _rounding(a, b)) if rounded_alike else _PARTED
     where = next((at for at, far in enumerate(apart) if not far <= bound), None)
+    if why := blurred(one, rounding, where is not None):
+        return Verdict("logits", "open", f"{told}; {why}")
     if where is None:
         return Verdict("logits", "fine", f"one model: {told}")
     last = len(apart) - 1
-    place = {0: "in the embedding", last: "in the output layer"}.get(where, f"in block {where}")
+    place = {0: "in the embedding", last: "in the output layer"}.get(where, f"in block {where} (layers.{where - 1})")
     told = f"not one model: {told}; they part {place}, by {apart[where]:.2g} of what passes there"
     return Verdict("logits", "wrong", told, "look at the tensors there first")
 

@@ -1,13 +1,15 @@
-"""One finding about a reader's own file, in plain words; and the screen that shows many.
+"""One finding about a reader's own file, in plain words; and the screen or the part of a page that shows many.
 
 The code has the English sentences. Their Chinese stands in `words.zh.md` as pairs (see minimind_edu.words).
 """
 
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from html import escape
 from pathlib import Path
 from typing import Literal
 
@@ -66,9 +68,43 @@ def screen(groups: Mapping[str, Sequence[Verdict]], language: str = "en") -> str
             if verdict.advice:
                 lines += _wrapped("→ " + in_language(verdict.advice, language), "")
         lines.append("")
+    return "\n".join([*lines, counted(groups, language)])
+
+
+def counted(groups: Mapping[str, Iterable[Verdict]], language: str = "en") -> str:
+    """How many verdicts of each grade there are, in words."""
     counts = Counter(verdict.grade for verdicts in groups.values() for verdict in verdicts)
     told = [f"{in_language(name, language)} {counts[grade]}" for grade, name in GRADES.items() if counts[grade]]
-    return "\n".join([*lines, ("，" if language == "zh" else ", ").join(told)])
+    return ("，" if language == "zh" else ", ").join(told)
+
+
+def as_html(groups: Mapping[str, Sequence[Verdict]], language: str = "en") -> str:
+    """What `screen` says, as a part of a page: there lines end where the page does, and no letters hold columns."""
+    titled = [
+        f"<p>{escape(in_language(title, language))}</p>\n{as_list(verdicts, language)}"
+        for title, verdicts in groups.items()
+    ]
+    return "\n".join(['<div class="verdicts">', *titled, f"<p>{counted(groups, language)}</p>", "</div>\n"])
+
+
+def as_list(verdicts: Iterable[Verdict], language: str = "en", numbers: Mapping[int, int] | None = None) -> str:
+    """Verdicts as a list of HTML; `numbers`: of those that stand on a picture, by their id."""
+    rows = []
+    for verdict in verdicts:
+        texts = (GRADES[verdict.grade], verdict.about, verdict.finding, verdict.advice)
+        grade, about, finding, advice = (_breakable(in_language(part, language)) for part in texts)
+        number = f"{numbers[id(verdict)]} · " if numbers and id(verdict) in numbers else ""
+        below = f' <span class="advice">→ {advice}</span>' if advice else ""
+        rows.append(
+            f'<li class="{verdict.grade}"><b>{number}{grade}</b> <span>{about}</span> '
+            f'<span class="finding">{finding}{below}</span></li>'
+        )
+    return "\n".join(["<ul>", *rows, "</ul>"])
+
+
+def _breakable(text: str) -> str:
+    """A text in HTML, whose long names may be cut where their parts end."""
+    return re.sub(r"(?<=\w\.)(?=[a-z])", "<wbr>", escape(text))
 
 
 def is_any_wrong(groups: Mapping[str, Iterable[Verdict]]) -> bool:

@@ -15,7 +15,7 @@ export const fiveSwitchesWords = {
     },
     more: "",
     board: "模型的五个部件",
-    parts: { table: "词表", q_k: "q、k", v_o: "v、o", feed_forward: "前馈", norm: "归一化" },
+    parts: { table: "嵌入表", q_k: "q、k", v_o: "v、o", feed_forward: "前馈", norm: "归一化" },
     sizes: { large: "大", small: "小" },
     part: (name, size) => `${name}：${size}`,
     axis: "每词比下限高出多少 nat",

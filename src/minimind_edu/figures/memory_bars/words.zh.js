@@ -25,7 +25,7 @@ export const memoryBarsWords = {
     doesNotFit: (card, bytes, when) => `${card} GB 显存不够（out of memory）：${when}要 ${bytes}。`,
     cardLabel: (card, share) => `占 ${card} GB 显存的 ${share}`,
     cardOf: (card) => `${card} GB`,
-    percent: (number) => `${number} %`,
+    percent: (number) => `${number}%`,
     kind: "做什么",
     kinds: { train: "训练", lora: "LoRA", dpo: "DPO", serve: "部署" },
     batch: "一批几条文本",

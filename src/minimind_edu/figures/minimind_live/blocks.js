@@ -62,7 +62,7 @@ export function createBlocks(words, session, sizes, look, links) {
     { class: "ml-inside" },
     h("p", { class: "ml-title" }, words.inside),
     rows,
-    h("p", { class: "ml-hint" }, words.insideNote, h("span", { class: "scripted" }, " ", words.insidePress)),
+    h("p", { class: "ml-hint" }, words.insideNote, h("span", { class: "scripted" }, words.gap, words.insidePress)),
     linksToChapters(words, links, ["whole", "bytes"]),
   );
   /** The row under which an open part is shown. */

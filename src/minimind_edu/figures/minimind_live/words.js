@@ -76,6 +76,7 @@ export const minimindLiveWords = {
 
     inside: "Inside, at this word",
     insideNote: "Each square is a head: its rows read, its columns are read.",
+    gap: " ",
     insidePress: "Press any part to open it; point at a head to see what it reads.",
     embedding: "embedding",
     block: (layer) => `block ${layer}`,

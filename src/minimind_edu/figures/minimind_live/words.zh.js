@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 585a6602.
+// The Chinese words of words.js as of 3c2e5f9e.
 
 const percentOf = (part) => {
   const value = 100 * part;
@@ -75,6 +75,7 @@ export const minimindLiveWords = {
 
     inside: "读到这个词时的内部",
     insideNote: "每个方格是一个头：行在读，列被读。",
+    gap: "",
     insidePress: "按任何部件可以打开它；指向一个头，可以看它在读什么。",
     embedding: "嵌入",
     block: (layer) => `第 ${layer} 块`,

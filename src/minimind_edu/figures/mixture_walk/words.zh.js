@@ -29,7 +29,7 @@ export const mixtureWalkWords = {
     back: "上一步",
     vector: (word) => `“${word}”的那一行：48 个数`,
     rowOf: (number, isShort) => (isShort ? `× 第 ${number} 行` : `× 路由器第 ${number} 行`),
-    logit: (logit, isShort) => (isShort ? logit : `和 ${logit}`),
+    logit: (logit, isShort) => (isShort ? logit : `合计 ${logit}`),
     weight: (weight) => `× ${weight}`,
     left: "落选",
     expert: (number) => `${number} 号专家`,

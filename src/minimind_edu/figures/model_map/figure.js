@@ -237,7 +237,7 @@ function renderMap({ model, el }) {
   const stage = createMapStage(model, words, go);
   const control = createMapControl(words, go);
   const text = createMapText(model, words);
-  const title = [words.title, h("span", { class: "scripted" }, " ", words.press)];
+  const title = [words.title, h("span", { class: "scripted" }, words.gap, words.press)];
   const root = frame({ ...words, title, caption: text.caption }, { stage, control, numbers: text.numbers });
   root.addEventListener("keydown", (event) => {
     if (event.altKey || event.ctrlKey || event.metaKey) return;

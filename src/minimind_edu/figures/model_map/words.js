@@ -3,6 +3,7 @@
 export const modelMapWords = {
   en: {
     title: "One line runs through the model.",
+    gap: " ",
     press: "Press a part to look inside.",
     more: "",
     names: {

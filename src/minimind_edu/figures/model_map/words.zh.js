@@ -1,8 +1,9 @@
-// The Chinese words of words.js as of c3577705.
+// The Chinese words of words.js as of 5ccaa3c7.
 
 export const modelMapWords = {
   zh: {
     title: "一条线贯穿整个模型。",
+    gap: "",
     press: "按下任何部件，看看里面。",
     more: "",
     names: {

@@ -25,7 +25,7 @@ const DEGREES = 180 / Math.PI;
 const SHOWN = 0.05; // a weight from which its number stands below its word
 
 const signed = (x, digits) => (Number(x.toFixed(digits)) > 0 ? "+" : "") + fmt(x, digits);
-const percent = (share) => `${fmt(100 * share, share > 0.999 || share < 0.001 ? 2 : 1)} %`;
+const percentOf = (share) => fmt(100 * share, share > 0.999 || share < 0.001 ? 2 : 1);
 
 /** Everything that is drawn. */
 function stateOf(model) {
@@ -254,7 +254,7 @@ function renderMoved({ model, el }) {
     nextBox.hidden = shows !== "keys";
     setText(lead, words.following(fmt(s.said.lead, 2)));
     ["kitchen", "garden"].forEach((room, i) => {
-      const share = percent(s.said.shares[i]);
+      const share = words.percent(percentOf(s.said.shares[i]));
       bars[i].set({ word: room, shares: [[0, s.said.shares[i]]], said: share, label: words.bar(room, share) });
     });
     const most = s.weights.indexOf(Math.max(...s.weights));

@@ -32,6 +32,7 @@ export const movedQueryWords = {
       `${back ? `${wordsBack(back)} back` : "In its place"}, it reads “${word}” with ${weight}. Next word: ${said}.`,
     rotated: ({ m, n, speed, query, key, score }) =>
       `Pair 1: q is rotated by ${m} × ${speed}° = ${query}°, M by ${n} × ${speed}° = ${key}°. Score: ${score}.`,
+    percent: (number) => `${number} %`,
     bar: (word, share) => `${word}: ${share}`,
   },
 };

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of a6ea9adb.
+// The Chinese words of words.js as of f8f75ff5.
 
 export const movedQueryWords = {
   zh: {
@@ -30,6 +30,7 @@ export const movedQueryWords = {
       `${back ? `往回移 ${back} 个词` : "在原处"}，它读“${word}”，权重 ${weight}。下一个词：${said}。`,
     rotated: ({ m, n, speed, query, key, score }) =>
       `第 1 对：q 转了 ${m} × ${speed}° = ${query}°，M 转了 ${n} × ${speed}° = ${key}°。分数：${score}。`,
+    percent: (number) => `${number}%`,
     bar: (word, share) => `${word}：${share}`,
   },
 };

@@ -161,7 +161,7 @@ function createTables(words, isCompact) {
     }
 
     function countsAt(x, [now, all]) {
-      if (!isTight) return textAt(x, bottom + 13, `${now}, ${all}`);
+      if (!isTight) return textAt(x, bottom + 13, now + words.comma + all);
       return [now, all].map((text, line) => textAt(x, bottom + 12 + 16 * line, text));
     }
     fill(root, parts);

@@ -20,6 +20,7 @@ export const squareToRowWords = {
     withCache: (isShort) => (isShort ? "with cache" : "with a cache"),
     bugged: (bug, isShort) => (isShort ? `“${bug}”` : `with a cache and “${bug}”`),
     inAll: (now, all) => [`${rowsOf(now)} now`, `${all} in all`],
+    comma: ", ",
     play: "Play",
     pause: "Pause",
     step: "Step",

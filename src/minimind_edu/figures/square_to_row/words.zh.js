@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of e615183f.
+// The Chinese words of words.js as of e23e8bf0.
 
 export const squareToRowWords = {
   zh: {
@@ -18,6 +18,7 @@ export const squareToRowWords = {
     withCache: () => "有缓存",
     bugged: (bug, isShort) => (isShort ? `“${bug}”` : `有缓存，“${bug}”`),
     inAll: (now, all) => [`这次 ${now} 行`, `一共 ${all} 行`],
+    comma: "，",
     play: "播放",
     pause: "暂停",
     step: "下一步",

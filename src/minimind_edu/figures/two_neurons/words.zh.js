@@ -2,7 +2,7 @@
 
 export const twoNeuronsWords = {
   zh: {
-    head: "512 个神经元里的一个放在滑块上：下一个词是什么？",
+    head: "拨动 512 个神经元里的一个：下一个词是什么？",
     titles: {
       two: "交换两个激活值，后面就换了语言。",
       inside: "要看 gate 乘 up：边界是一条双曲线。",
