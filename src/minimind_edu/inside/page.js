@@ -1,7 +1,7 @@
 // The page of a reader's own model: a text, what comes next, and all parts of the model at any token. The model runs in
 // a worker; what it is asked and what it answers is all that the page knows of it.
 
-import { h, announcement, wordsOf } from "../web/kit/kit.js";
+import { h, announcement, keeperOf, wordsOf } from "../web/kit/kit.js";
 import { leadTo } from "../web/stage/opened.js";
 import { addressOf, readAddress } from "./address.js";
 import { doorsOf } from "./door.js";
@@ -85,6 +85,8 @@ async function startPage() {
   const { session, reader, runner, problem, state } = views;
   const followed = followAddress(session, data);
   views.follow(followed);
+  const here = () => new URL(`#${addressOf(session)}`, location.href).href;
+  views.opened.append(keeperOf(async () => window.minimindFigures.keep(), views.opened, here));
   const theme = createTheme(words, views.paint);
   main.querySelector(".in-bar-top").append(theme.root);
   theme.show();

@@ -1,7 +1,7 @@
 """The page of one model: its weights, its tokenizer, the code and the styles in one .html file that fetches nothing.
 
-What somebody else wrote, names and tokens, is data in it, never code: the policy of the page runs one script, known by
-its hash, and the worker that this one starts, and lets nothing in or out.
+What somebody else wrote, names and tokens, is data in it, never code: the policy of the page runs its own scripts,
+known by their hashes, and the worker that one of them starts, and lets nothing in or out.
 """
 
 import base64
@@ -25,8 +25,10 @@ from minimind_edu.model.quantization import Grid, matrices, quantize, rounded_mo
 from minimind_edu.model.rope_frequencies import rope_frequencies
 from minimind_edu.validation import check_choice, check_finite
 from minimind_edu.web import book
-from minimind_edu.web.base import FONTS, own_stylesheet, shared_stylesheet
+from minimind_edu.web.base import own_stylesheet, shared_stylesheet
+from minimind_edu.web.host import FONTS
 from minimind_edu.web.join import join
+from minimind_edu.web.keep import keep_script
 from minimind_edu.weights.checkpoints import save_checkpoint
 from minimind_edu.weights.int8 import ROWS, SCALE
 from minimind_edu.weights.writing import replacing
@@ -56,10 +58,11 @@ class Code(NamedTuple):
     worker: Path  # the same of the model's thread
     styles: str  # the folder of `base.own_stylesheet`
     titles: Mapping[str, str]  # in each language; `{}` is the model's name
+    keeps: bool = False  # whether a reader can keep pictures of it
 
 
 VIEWS = Code(
-    _FOLDER / "page.js", _FOLDER / "worker.js", "inside", {"en": "Inside {}", "zh": "内部：{}"}
+    _FOLDER / "page.js", _FOLDER / "worker.js", "inside", {"en": "Inside {}", "zh": "内部：{}"}, keeps=True
 )  # of any model
 STEP = _FOLDER / "step.wasm"  # written by tools/step_wasm.py
 # What the page's tokenizer is compared with, besides the text: what tokenizers get wrong.
@@ -265,11 +268,13 @@ def page_html(code: Code, data: dict[str, Any], weights: Sequence[Path], languag
     tag, unable = _WORDS[language]
     title = code.titles[language].format(data["name"])
     script = f'(() => {{\n"use strict";\n{_body(code.page, language)}}})();'
+    scripts = [keep_script(), script] if code.keeps else [script]
     font = _base64((FONTS / "sans.woff2").read_bytes())  # 22 kB, so that it looks as the book does
     faces = f'@font-face {{ font-family: "Book Sans"; src: url(data:font/woff2;base64,{font}); font-weight: 400 700; }}'
     styles = f"{faces}\n{shared_stylesheet()}{own_stylesheet(code.styles)}"
+    allowed = " ".join(f"'{_hash(one)}'" for one in scripts)
     policy = (
-        f"default-src 'none'; script-src '{_hash(script)}' 'wasm-unsafe-eval'; worker-src blob:; "
+        f"default-src 'none'; script-src {allowed} 'wasm-unsafe-eval'; worker-src blob:; "
         f"style-src '{_hash(styles)}'; font-src data:; img-src data:; base-uri 'none'; form-action 'none'"
     )
     yield (
@@ -282,7 +287,7 @@ def page_html(code: Code, data: dict[str, Any], weights: Sequence[Path], languag
         f'<script type="application/json" id="data">{_json(data)}</script>\n'
         f'<script type="text/plain" id="step">{_base64(STEP.read_bytes())}</script>\n'
         f'<script type="text/plain" id="worker">"use strict";\n{_body(code.worker)}</script>\n'
-        f"<script>{script}</script>\n"
+        + "".join(f"<script>{one}</script>\n" for one in scripts)
     )
     for path in weights:
         with path.open("rb") as file:

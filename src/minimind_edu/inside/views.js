@@ -18,7 +18,7 @@ const FOLLOWING = 400; // and of what nobody reads as fast.
 /**
  * Fill an element with the views. data: what page.py wrote; runnerOf(hear): who runs the model; foot: more lines at
  * the end. Gives { session, reader, runner, problem: of the tokenizer, state: what is told at the head, follow(view):
- * draw one more, changed(), paint(): take the colors of now }.
+ * draw one more, changed(), paint(): take the colors of now, opened: the frame of the part that is open }.
  */
 export function createViews(main, data, words, runnerOf, ...foot) {
   const { reader, problem } = readerOf(data, words);
@@ -111,5 +111,5 @@ export function createViews(main, data, words, runnerOf, ...foot) {
     removeEventListener("beforeprint", printed);
   };
   const follow = (view) => views.push(view);
-  return { session, reader, runner, problem, state, follow, paint, release };
+  return { session, reader, runner, problem, state, follow, paint, release, opened: zoom.root };
 }
