@@ -2,7 +2,9 @@
 
 A page shows the still of a figure until its scripts have run, and for good where none run. The figure's own module
 draws it, in a browser, from the state that the page holds; a second way of drawing would be a second truth. A still is
-named by figure and state, so the build notices one that is missing, and those that no page shows are removed. The
+named by figure and state, so the build notices one that is missing, and those that no page shows are removed. An
+element, which holds the state of a figure that stands in no notebook, is computed each time: its name tells only of its
+arguments. The
 figure that opens a chapter has two, for a wide screen and a phone, where they differ. A figure with Chinese words has a
 still more for each place on a page that is translated.
 """
@@ -29,6 +31,7 @@ from minimind_edu.web.base import FOLDER, to_json
 from minimind_edu.words import Words, in_state
 from tools import notebook_environment
 from tools.chapters import ROOT, chapters, links, notebooks
+from tools.printed import settled
 from tools.translated import is_translated, shared_words
 
 sys.path += [str(ROOT / "book" / "_ext"), str(ROOT / "tests")]
@@ -162,7 +165,7 @@ def drawn(page, name: str, state: str, width: int, language: str = "en") -> str:
 
 
 def all_files(browser, keep: bool = False) -> Iterator[tuple[str, str]]:
-    """Every file in book/stills, and what stands in it; keep: a file that is there already has what it has."""
+    """Every file in book/stills, and what stands in it; keep: a still that is there already has what it has."""
     page = browser.new_page(reduced_motion="reduce")
 
     def filled(name: str, make: Callable[..., str], *arguments: Any) -> tuple[str, str]:
@@ -189,7 +192,10 @@ def all_files(browser, keep: bool = False) -> Iterator[tuple[str, str]]:
         for (name, arguments), widths in pages + [(one, [COLUMN, NARROW]) for one in openings(language)]:
             file = element_file(name, arguments)
             if file not in elements:
-                elements[file] = filled(file, element, name, arguments)[1]
+                made, stored = element(name, arguments), STILLS / file
+                if keep and stored.is_file():  # with other numbers than in their last digits it is another state
+                    made = settled(made, stored.read_text(encoding="utf-8").rstrip("\n"))
+                elements[file] = made
                 yield file, elements[file]
             for module, state in host.states_in(elements[file]):
                 if language == "en" or speaks_chinese(module):
@@ -200,7 +206,7 @@ def all_files(browser, keep: bool = False) -> Iterator[tuple[str, str]]:
 def main(arguments: list[str] | None = None) -> None:
     """Draw all, and remove what no page shows."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--missing", action="store_true", help="draw only what has no still yet")
+    parser.add_argument("--missing", action="store_true", help="draw only what has no still yet, or another state")
     options = parser.parse_args(arguments)
     from playwright.sync_api import sync_playwright
 

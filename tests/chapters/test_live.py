@@ -43,6 +43,13 @@ SHOWN = """figure => JSON.stringify([
     figure.innerHTML, ...[...figure.querySelectorAll("input")].map((one) => [one.value, one.checked])
 ])"""
 
+# Whether the front end hides a part of each: what lies at its edges is something else.
+IS_CUT = """all => all.map((one) => {
+    const { left, right, top, bottom } = one.getBoundingClientRect();
+    const places = [[(left + right) / 2, top + 2], [(left + right) / 2, bottom - 2]];
+    return !places.every(([x, y]) => one.contains(document.elementFromPoint(x, y)));
+})"""
+
 # Controls by kind, and the keys that must reach them although the front end has uses of its own for these keys.
 CONTROLS = {
     "slider": ('input[type="range"]', ("ArrowLeft", "ArrowRight", "Home", "End")),
@@ -314,6 +321,32 @@ def test_keys_reach_the_figure_and_not_the_notebook(run, figures):
                     deaf.append(f"[{number}] {kind} {place}: {heard}, focus inside: {inside}")
     assert deaf == []
     assert run.page.locator(run.front_end.code_cell).count() == cells
+
+
+def test_every_picture_is_kept_and_its_menu_is_in_sight(run, figures):
+    """The kernel sends what draws the files; an output cuts off what leaves it."""
+    for number, figure in figures.items():
+        keeper = figure.locator("xpath=following-sibling::details[contains(@class, 'mm-keep')]")
+        if run.ask(f"Out[{number}]._module").strip("'") == "quiz":
+            assert keeper.count() == 0
+            continue
+        keeper.locator("summary").click()
+        try:
+            keeper.get_by_role("button", name="PNG").wait_for(timeout=60_000)  # the kernel may compute meanwhile
+        except PlaywrightTimeoutError:
+            pytest.fail(f"[{number}] open: {keeper.get_attribute('open')}, it says {keeper.text_content()}")
+        assert keeper.get_by_role("button").all_text_contents() == ["SVG", "PNG"], f"[{number}]"
+        cut = keeper.locator("summary, button").evaluate_all(IS_CUT)
+        assert not any(cut), f"[{number}] {cut}"
+        for kind in ("SVG", "PNG"):
+            with run.page.expect_download() as found:
+                keeper.get_by_role("button", name=kind).click()
+            kept = found.value.path().read_bytes()
+            assert kept.startswith({"SVG": b"<svg", "PNG": b"\x89PNG"}[kind]) and len(kept) > 2000, f"[{number}] {kind}"
+            keeper.get_by_role("button", name="Saved").first.wait_for()
+            PICTURES.mkdir(parents=True, exist_ok=True)
+            found.value.save_as(PICTURES / f"{os.environ['LIVE']}_{run.name}_{number}.{kind.lower()}")
+        keeper.locator("summary").click()
 
 
 def test_a_trait_set_in_a_cell_moves_the_figure(run, figures):

@@ -102,14 +102,14 @@ TABLE = {
         settings=[{"mask": mask, "trained": trained} for mask in ("answer", "late", "padding") for trained in (0, 100)],
         further=[
             *({"shows": "row", "stage": stage} for stage in range(7)),
-            *({"shows": "shift", "mask": "everything", "ahead": ahead, "trained": 50} for ahead in (0, 2)),
+            *({"shows": "shift", "mask": "all", "ahead": ahead, "trained": 50} for ahead in (0, 2)),
         ],
         phone=SCROLLED,
         controls=5,
         text=({"mask": "late"}, "CountedTokens(shows='masks', mask='late', ahead=1, trained=0)"),
         refused=[
             ({"ahead": 2}, "labels are one ahead with shows='masks', got ahead=2"),
-            ({"shows": "shift", "mask": "late"}, "has the masks answer and everything, got mask='late'"),
+            ({"shows": "shift", "mask": "late"}, "has the masks answer and all, got mask='late'"),
             ({"stored": {}}, '"stored" trait is read-only'),
         ],
     ),

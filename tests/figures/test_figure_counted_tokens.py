@@ -34,6 +34,8 @@ READ = """() => ({
     numbers: [...document.querySelectorAll(".mm-readout dd")].map((number) => number.textContent),
     label: document.querySelector(".ct-row").getAttribute("aria-label") })"""
 
+MESSAGES = ["user", "Mia is in the hall.", "Tom is in the attic.", "where is Mia?", "assistant", "hall"]
+
 
 def stored(mask: str, ahead: int) -> dict:
     [run] = [run for run in runs()["masks"] if (run["model"], run["mask"], run["ahead"]) == ("living", mask, ahead)]
@@ -100,6 +102,8 @@ def test_the_row_is_built_stage_by_stage(page):
         words = page.locator("text.ct-word:not(.ct-away), text.ct-counts").all_inner_texts()
         parts = page.locator("g.ct-part:not(.ct-away)").count()
         shown.append((len(words), parts))
+        said = page.locator(".ct-chat text").all_text_contents()
+        assert said == ([] if stage else MESSAGES)
         if stage < len(STAGES) - 1:
             page.get_by_role("button", name="Step").click()
             settle(page)

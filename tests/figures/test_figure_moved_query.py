@@ -1,5 +1,6 @@
 """MovedQuery: its arrows, scores and weights are torch's, and each next word is the model's own, at every setting."""
 
+import cmath
 import math
 import re
 
@@ -166,3 +167,15 @@ def test_a_press_on_a_word_draws_its_key(page):
     assert page.locator(".mq-sum b").all_inner_texts()[-1] == f"{MovedQuery().scores(11)[12]:.2f}"
     assert page.locator(".mq-word[aria-pressed=true]").count() == 1
     assert "reads “Mia”" in page.locator(".mq-verdict").inner_text()
+
+
+@pytest.mark.parametrize("gap", [30, 40, 48])
+def test_letters_are_off_heads_and_apart(node, gap):
+    """Of arrows that reach the rim, too, beyond whose tips there is no room."""
+    for lengths in ((96, 96), (96, 30), (60, 96), (25, 60)):
+        for turn in range(0, 360, 15):
+            arrows = [[lengths[0], 0.3], [lengths[1], 0.3 + math.radians(turn)]]
+            places = [complex(x, -y) for x, y in node.call(MATH, "lettersApart", [arrows, gap])]
+            heads = [cmath.rect(length - 6, angle) for length, angle in arrows]
+            assert min(abs(place - head) for place in places for head in heads) > 0.6 * gap, (lengths, turn)
+            assert abs(places[0] - places[1]) > 0.95 * gap and max(map(abs, places)) < 82.01, (lengths, turn)

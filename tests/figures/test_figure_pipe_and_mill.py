@@ -89,13 +89,13 @@ def test_at_hand_shuts_the_pipe_and_says_both_times(page):
     [
         ({"texts": 1}, "The mill waits for 79\N{NO-BREAK SPACE}% of the step."),
         ({"texts": 8}, "2.1 times as long as that of one text"),
-        ({"texts": 64}, "turns nearly all the time"),
+        ({"shows": "texts", "texts": 64}, "turns nearly all the time"),
         ({"model": "living", "weights": "hand"}, "it never waited for them"),
-        ({"model": "living"}, "turns nearly all the time"),
+        ({"model": "living"}, "Hardly any of this step waits for bytes."),
     ],
 )
 def test_the_verdict_is_true(page, setting, sentence):
-    open_figures(page, PipeAndMill(shows="models", **setting))
+    open_figures(page, PipeAndMill(**{"shows": "models"} | setting))
     settle(page)
     assert sentence in page.locator(".pm-verdict").inner_text()
 

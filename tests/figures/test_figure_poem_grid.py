@@ -1,7 +1,5 @@
 """PoemGrid: each combination of its switches shows what a stored model expected, read and wrote at that setting."""
 
-import re
-
 import pytest
 import torch
 from browser import open_figures, settle
@@ -141,15 +139,51 @@ def test_cells_and_arcs_lie_where_the_text_does(node):
     assert node.call(MATH, "cellOf", [22]) == [1, 10]
     size = {"unit": 30, "high": 45, "top": 2}
     assert node.call(MATH, "middleOf", [22, size]) == [315, 69.5]
-    arc = node.call(MATH, "arcOf", [21, 10, size])
-    begin, end = ([float(x) for x in re.findall(r"[\d.]+", part)] for part in (arc.split("Q")[0], arc.split("Q")[1]))
-    assert begin == pytest.approx([285, 69.5 - 12.6], abs=0.1) and end[2:] == pytest.approx([315, 24.5 + 12.6], abs=0.1)
+
+
+@pytest.mark.parametrize("unit", [22, 28, 34])
+@pytest.mark.parametrize("shift", [-4, 0, 4])
+def test_a_way_leads_from_one_place_to_the_other_and_touches_no_character_between(node, unit, shift):
+    size = {"unit": unit, "high": round(unit * 1.5), "top": 2}
+    for line in grid.LINES:
+        due = node.call(MATH, "endOf", [line])
+        middles = [node.call(MATH, "middleOf", [place, size]) for place in range(due + 1)]
+        for to in [*range(10, due - 1, 12), *range(11, due - 1, 12), *range(5, due - 1, 12)]:
+            way = node.call(MATH, "wayOf", [due - 1, to, size, shift])
+            ends = (way[0], middles[due - 1]), (way[-1], middles[to])
+            assert all(abs(at[axis] - of[axis]) < 0.5 * unit for at, of in ends for axis in (0, 1))
+            points = [
+                [a[axis] + (b[axis] - a[axis]) * part / 60 for axis in (0, 1)]
+                for a, b in zip(way, way[1:], strict=False)
+                for part in range(61)
+            ]
+            for place, (x, y) in enumerate(middles):
+                # a character is 0.64 of a cell wide, with its tone below it
+                inside = [p for p in points if abs(p[0] - x) < 0.32 * unit and -0.35 < (p[1] - y) / unit < 0.66]
+                assert place in (to, due - 1) or not inside, (line, place, to)
+
+
+def test_a_path_goes_through_the_ends_and_cuts_its_corners(node):
+    path = node.call(MATH, "pathOf", [[[0, 0], [0, 40], [60, 40]]])
+    assert path == "M0.0 0.0L0.0 35.0Q0.0 40.0 5.0 40.0L60.0 40.0"
 
 
 def test_tones_are_opposed_or_not_or_open(node):
     tones = "○○●●● ●●●○○ "
     assert node.call(MATH, "opposed", [tones, 0]) == [True, True]
-    assert node.call(MATH, "opposed", ["○○● ● ●○●○○ ", 0]) == [False, None]
+    assert node.call(MATH, "opposed", ["○○●◐● ●○●○○ ", 0]) == [False, None]
+    assert node.call(MATH, "opposed", ["○○●·● ●●●·○ ", 0]) == [True, None]
+    assert node.call(MATH, "opposed", ["○○●○● ●◐●·○ ", 0]) == [None, None]
+
+
+def test_each_character_has_a_tone_or_a_sign_that_says_why_not():
+    known = {"秋": "○", "白": "●", "看": "◐", "啼": "·", "，": " ", "。": " "}
+    assert grid.tone_marks(torch.tensor([ids_of()[one] for one in known])) == "".join(known.values())
+    for octaves in STORED["octaves"].values():
+        for octave in (one for of in octaves.values() for one in of.values()):
+            assert all(
+                (sign == " ") == (one in "，。") for one, sign in zip(octave["text"], octave["tones"], strict=True)
+            )
 
 
 # In the browser

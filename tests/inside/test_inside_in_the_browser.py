@@ -882,3 +882,27 @@ def test_other_engines_run_it_from_a_file(own, kind):
         assert engine.evaluate("return document.querySelectorAll('.in-bar').length") == 8
     finally:
         engine.close()
+
+
+def test_a_map_is_kept_as_a_picture_and_as_a_link_to_what_is_open(living, visit):
+    """The policy of the page lets nothing in or out, and a file goes to its reader all the same."""
+    page = visit(living)
+    page.locator(".st-head").nth(3).click()
+    keeper = page.locator(".st-open .mm-keep")
+    keeper.locator("summary").click()
+    for kind, begins in {"SVG": b"<svg", "PNG": b"\x89PNG"}.items():
+        with page.expect_download() as found:
+            keeper.get_by_role("button", name=kind).click()
+        kept = found.value.path().read_bytes()
+        assert kept.startswith(begins) and len(kept) > 10_000
+        keeper.get_by_role("button", name=kind).wait_for()
+        if kind == "SVG":
+            words = re.findall(r">([^<>]+)</t", kept.decode("utf-8"))
+            assert {"Block 1, head 4", "silence this head", "kitchen"} <= set(words) and "×" not in words
+    keeper.get_by_role("button", name="Link").click()
+    keeper.get_by_role("button", name="In the address bar").wait_for()
+    assert page.url.endswith("open=head.0.3")
+    again = page.context.new_page()
+    again.goto(page.url)
+    again.locator(".st-open .st-title", has_text="Block 1, head 4").wait_for()
+    assert_quiet(page)

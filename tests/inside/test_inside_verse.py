@@ -2,6 +2,7 @@
 
 import json
 import re
+import unicodedata
 from html import unescape
 from urllib.parse import parse_qs, urlsplit
 
@@ -15,8 +16,13 @@ from minimind_edu.inside.verse import PAGE, sounds, write_verse_page
 from minimind_edu.trained.verse import STORED, card, rhymes, runs, verse_model
 from minimind_edu.trained.verse.corpus import characters, ids_of
 from minimind_edu.trained.verse.exam import judged
+from minimind_edu.trained.verse.grid import spelled
 
 MOST = 1_600_000  # bytes
+GROUPS_IN_ENGLISH = """async (names) => {
+    const { verseWords } = await import("/inside/verse/words.js");
+    return names.map((name) => verseWords.en.rhymes([name]));
+}"""
 BOOK = {language: ROOT / folder / "book/verse.md" for language, folder in (("en", ""), ("zh", "zh"))}
 
 
@@ -39,6 +45,20 @@ def test_it_is_small_speaks_its_language_and_leads_to_the_book(written):
     assert data["links"]["verse"] == "../book/verse.html" and data["bytes"] == STORED["verse"].stat().st_size
     assert data["published"].endswith(f"{'zh/' * (language == 'zh')}{PAGE}")
     assert tuple(data["characters"]) == characters()[2:]
+
+
+def test_a_level_group_is_told_in_english_by_how_its_name_is_read_today(node):
+    """A reading ends with the final that the lists of today have, as it is spelled after a consonant or after none."""
+    finals = rhymes.final_of()
+    alone = {"uei": "wei", "v": "yu", "uen": "wen", "van": "yuan", "iang": "yang", "iou": "you", "ian": "yan"}
+    names = [name for name, _ in sounds()["level"]]
+    for name, said in zip(names, node.evaluate(GROUPS_IN_ENGLISH, names), strict=True):
+        [(head, reading)] = re.findall(r"^Rhymes \(group of (.), (\w+)\)$", said)
+        plain = "".join(one for one in unicodedata.normalize("NFD", reading) if not unicodedata.combining(one))
+        assert head == name[-1] and reading != plain
+        if head in finals:
+            after = re.sub("^(zh|ch|sh|[b-df-hj-np-tvxz])", "", plain)
+            assert after in (spelled(finals[head]), alone.get(finals[head])), head
 
 
 def test_it_knows_the_thirty_level_groups_by_short_names():

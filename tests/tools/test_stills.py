@@ -44,6 +44,26 @@ def test_stills_are_what_the_figures_draw(drawn):
         assert words_and_shapes(drawn[name]) == words_and_shapes(stored[name]), f"{name}: run `python -m tools.stills`"
 
 
+def test_an_element_whose_state_has_changed_is_noticed_and_drawn_anew(browser, monkeypatch, tmp_path):
+    """A figure that stands in no notebook: what it computes may change, and its arguments stay."""
+    for name in ("in_chapters", "directives"):
+        monkeypatch.setattr(stills, name, lambda *_: [])
+    monkeypatch.setattr(stills, "chapters", dict)
+    monkeypatch.setattr(stills, "openings", lambda *_: [("TickTock", {"compact": True})])
+    monkeypatch.setattr(stills, "STILLS", tmp_path)
+    notebook_environment.apply()
+    first = dict(stills.all_files(browser))
+    [file] = [name for name in first if name.endswith(".element.html")]
+    for name, html in first.items():
+        (tmp_path / name).write_text(html + "\n", encoding="utf-8")
+    [still] = [name for name in first if name.startswith("tick_tock") and not name.endswith(".zh.html")]
+    (tmp_path / still).write_text("as it was\n", encoding="utf-8")
+    assert dict(stills.all_files(browser, keep=True))[still] == "as it was"
+    (tmp_path / file).write_text(first[file].replace("[2.0,0.0]", "[1.0,0.0]") + "\n", encoding="utf-8")
+    assert (tmp_path / file).read_text(encoding="utf-8").rstrip("\n") != first[file]
+    assert dict(stills.all_files(browser, keep=True))[file] == first[file]
+
+
 def picture_of(page, html: str) -> Image.Image:
     page.set_content(html)
     page.wait_for_function("!document.querySelector('[data-figure]:not([data-state])')")

@@ -9,7 +9,8 @@ from minimind_edu.trained.living import draft_model, living_model
 from minimind_edu.trained.living import repeating as module
 
 YOUNGER = [f"{steps} steps, seed {seed}" for steps in module.STEPS for seed in module.SEEDS]
-MODELS = ["living", "twin", "draft", *YOUNGER]
+LARGE = [f"large, {module.LARGE_STEPS} steps, seed {seed}" for seed in module.SEEDS]
+MODELS = ["living", "twin", "draft", *YOUNGER, *LARGE]
 
 
 @pytest.fixture(scope="module")
@@ -94,10 +95,26 @@ def test_a_penalty_helps_the_models_and_not_the_author_who_knows_the_world(found
     assert loops(found, "world", "penalty 1.5") > loops(found, "world", "greedy")
 
 
-def test_size_and_training_make_texts_true_and_do_not_end_loops(found):
-    true = [found[name]["greedy"]["true"] for name in ("250 steps, seed 1", "1000 steps, seed 2", "draft", "living")]
-    assert true == sorted(true) and true[-1] > 30 > true[-2]
-    assert loops(found, "living", "greedy") > loops(found, "250 steps, seed 1", "greedy")
+def test_a_penalty_looks_at_the_zero_of_the_logits_which_no_probability_shows(found):
+    lowered = found["lowered"]
+    assert lowered["0"] == found["world"][module.PENALTY]
+    assert max(lowered["-10"]["loops"], lowered["10"]["loops"]) < 5 < lowered["0"]["loops"]
+
+
+def test_lowering_all_logits_changes_nothing_but_what_a_penalty_does():
+    begun = module.beginnings()[:2]
+    plain, lowered = (module.by_the_world(begun, "greedy", by) for by in (0, 10))
+    assert torch.equal(plain, lowered)
+    penalized = [module.by_the_world(begun, module.PENALTY, by) for by in (0, 10)]
+    assert not torch.equal(*penalized)
+
+
+def test_size_and_steps_make_texts_true_most_of_it_together_and_do_not_end_loops(found):
+    small = max(found[name]["greedy"]["true"] for name in ("1000 steps, seed 1", "1000 steps, seed 2"))
+    for names in (["draft"], LARGE):  # steps alone, size alone
+        assert small < max(found[name]["greedy"]["true"] for name in names) < 15
+    for name in ("living", "twin"):
+        assert found[name]["greedy"]["true"] > 30 and loops(found, name, "greedy") > loops(found, "world", "greedy")
 
 
 def test_greedy_verse_repeats_more_of_its_characters_than_drawn_verse_and_poets(found):

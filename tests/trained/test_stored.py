@@ -1,7 +1,9 @@
 """What the book reads is replaced by whole runs only, in one step, and what cannot be written is said beforehand."""
 
 import argparse
+import json
 import os
+import sys
 
 import pytest
 
@@ -71,3 +73,22 @@ def test_rounding_reaches_all_floats_and_nothing_else():
     value = {"a": [1.23456, 2, "x", None, True], "b": {"c": [[0.0004]]}}
     assert stored.rounded(value) == {"a": [1.235, 2, "x", None, True], "b": {"c": [[0.0]]}}
     assert stored.rounded(1.23456, 1) == 1.2
+
+
+def test_of_several_lists_one_is_trained_again_or_all(tmp_path, monkeypatch, capsys):
+    book = tmp_path / "runs.json"
+    lists = {"short": lambda: iter([{"seed": 0, "loss": 0.12345}, {"seed": 1, "loss": 0.5}]), "long": lambda: iter([])}
+
+    def run(*told):
+        monkeypatch.setattr(sys, "argv", ["it", *told])
+        stored.lists_of_runs("trains", lists, book, stored.rounded)
+        return json.loads(book.read_text(encoding="utf-8"))
+
+    runs = [{"seed": 0, "loss": 0.123}, {"seed": 1, "loss": 0.5}]
+    book.write_text('{"long": [{"seed": 7}]}', encoding="utf-8")
+    assert run("--only", "short") == {"long": [{"seed": 7}], "short": runs}
+    assert "short: {'seed': 0, 'loss': 0.12345}" in capsys.readouterr().out
+    assert run() == {"long": [], "short": runs}
+    elsewhere = tmp_path / "new.json"
+    run("--only", "short", "--into", str(elsewhere))
+    assert json.loads(elsewhere.read_text(encoding="utf-8")) == {"short": runs}

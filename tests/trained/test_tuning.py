@@ -26,7 +26,6 @@ from minimind_edu.trained.tuning import (
     MASKS,
     PAD,
     PAIRS,
-    RANKS,
     RECIPE,
     SHIFTED,
     USER,
@@ -62,14 +61,14 @@ def test_chats_are_the_same_for_a_seed_and_others_for_another():
 def test_the_answer_is_where_the_one_who_is_asked_for_was_last():
     """By a reader of stories that shares nothing with what wrote them but the words."""
     for chat in MADE:
-        who = chat.told[-2] if WORDS[chat.told[-1]] == "?" else chat.told[-3]
-        state = world.state_after([BOS, *chat.told])
+        who = chat.question[-2] if WORDS[chat.question[-1]] == "?" else chat.question[-3]
+        state = world.state_after([BOS, *chat.question])
         asked, place = (WORDS[i - TWIN if i > TWIN else i] for i in (who, *chat.answer))
-        assert state.where(asked) == place and chat.answer[0] in chat.told
+        assert state.where(asked) == place and chat.answer[0] in chat.question
 
 
 def test_the_answer_is_not_always_the_last_place_nor_the_first():
-    found = [[i for i in chat.told if i in PLACE_IDS] for chat in MADE]
+    found = [[i for i in chat.question if i in PLACE_IDS] for chat in MADE]
     for at in (0, -1):
         share = sum(places[at] == chat.answer[0] for places, chat in zip(found, MADE, strict=True)) / len(MADE)
         assert 0.1 < share < 0.6
@@ -77,8 +76,8 @@ def test_the_answer_is_not_always_the_last_place_nor_the_first():
 
 def test_a_row_is_the_template_the_chat_and_padding():
     chat, row = MADE[0], IDS[0].tolist()
-    assert row[:2] == [BOS, USER] and row[2 : 2 + len(chat.told)] == chat.told
-    assert row[2 + len(chat.told) :][:5] == [END, BOS, ASSISTANT, *chat.answer, END]
+    assert row[:2] == [BOS, USER] and row[2 : 2 + len(chat.question)] == chat.question
+    assert row[2 + len(chat.question) :][:5] == [END, BOS, ASSISTANT, *chat.answer, END]
     assert set(row[len(chat.ids) :]) <= {PAD} and len(row) == LENGTH
     assert all(len(other.ids) < LENGTH for other in chats(2_000, 5))
 
@@ -97,8 +96,8 @@ def test_early_and_late_are_the_same_mask_moved_by_one():
         assert early == [place - 1 for place in right] and late == [place + 1 for place in right]
 
 
-def test_everything_leaves_padding_out_and_padding_does_not():
-    for chat, some, every in zip(MADE, counted("everything"), counted("padding"), strict=True):
+def test_all_leaves_padding_out_and_padding_does_not():
+    for chat, some, every in zip(MADE, counted("all"), counted("padding"), strict=True):
         assert some == list(range(len(chat.ids))) and every == list(range(LENGTH))
 
 
@@ -153,7 +152,7 @@ def test_surprises_are_what_the_loss_is_the_mean_of():
 
 def test_chinese_answers_name_the_same_place_and_english_chats_are_those_answered_in_english():
     for chat, other in zip(MADE, in_chinese(MADE), strict=True):
-        assert other.told == chat.told
+        assert other.question == chat.question
         assert other.answer == [chat.answer[0] + TWIN * (WORDS[chat.answer[0]] in PLACES[0])]
     kept = english(MADE)
     assert kept and all(WORDS[chat.answer[0]] in PLACES[0] for chat in kept)
@@ -217,15 +216,14 @@ def test_stored_runs_are_of_these_trainings():
         )
         for mask in SHIFTED
     ]
-    rate, steps = LORA_RECIPE.learning_rate, LORA_RECIPE.steps
-    settings = [("one", rank, rate, steps) for rank in RANKS]
-    settings += [("all", 1, rate, steps), ("one", 1, 3 * rate, steps), ("one", 1, rate, 4 * steps)]
-    wanted = [(*setting, seed) for setting in settings for seed in (0, 1)]
-    found = [(r["where"], r["rank"], r["rate"], r["steps"], r["seed"]) for r in stored["lora"]]
-    assert found == [(where, rank, float(f"{rate:.2g}"), steps, seed) for where, rank, rate, steps, seed in wanted]
-    assert [(r["pairs"], r["way"]) for r in stored["dpo"]] == [
-        *[("right", "dpo")] * 4, ("right", "same model"), ("right", "divided"), *[("chinese", "dpo")] * 2,
-    ]  # fmt: skip
+    found = [(r["where"], r["rank"], r["rate"], r["steps"], r["model"], r["seed"]) for r in stored["lora"]]
+    assert found == [
+        (where, rank, float(f"{rate:.2g}"), *others, seed)
+        for where, rank, rate, *others in __main__.LORAS
+        for seed in (0, 1)
+    ]
+    found = [(r["pairs"], r["way"], r["rate"], r["seed"], r["model"]) for r in stored["dpo"]]
+    assert found == [(pairs, way, float(f"{rate:.2g}"), *others) for pairs, way, rate, *others in __main__.DPOS]
     assert all(
         len(r[key]) == DPO_RECIPE.steps for r in stored["dpo"] for key in ("loss", "margin", "chosen", "rejected")
     )
@@ -251,8 +249,8 @@ def test_a_stored_fine_tuning_is_what_is_trained_now(name, mask, ahead):
 
 
 def test_stored_lora_and_dpo_are_what_is_trained_now():
-    [stored] = [r for r in runs()["lora"] if (r["where"], r["rank"], r["seed"]) == ("one", 8, 0)]
-    made = __main__.adapted("one", 8)
+    [stored] = [r for r in runs()["lora"] if (r["where"], r["rank"], r["seed"]) == ("last", 8, 0)]
+    made = __main__.adapted("last", 8)
     assert made["parameters"] == stored["parameters"] == 8 * (64 + 128)
     assert made["right"] == pytest.approx(stored["right"], abs=0.05)
     for pairs, way in (("right", "dpo"), ("right", "same model")):
@@ -272,7 +270,7 @@ def test_a_reference_that_is_the_model_measures_no_margin():
 def test_lora_leaves_all_other_weights_as_they_were():
     model = beginner()
     before = {name: weight.clone() for name, weight in model.named_parameters()}
-    trained = add_lora(model, 2, WHERE["one"])
+    trained = add_lora(model, 2, WHERE["last"])
     adapt(model, trained, replace(LORA_RECIPE, steps=2))
     now = dict(model.named_parameters())
     assert all(torch.equal(now[name.replace("o_proj.weight", "o_proj.linear.weight")], weight)
@@ -281,12 +279,9 @@ def test_lora_leaves_all_other_weights_as_they_were():
     assert trained[1].any()
 
 
-def test_the_program_writes_one_kind_and_keeps_the_others(monkeypatch, tmp_path):
+def test_the_program_stores_a_rate_with_two_digits(monkeypatch, tmp_path):
     path = tmp_path / "runs.json"
-    path.write_text(json.dumps({"dpo": [{"seed": 1}]}), encoding="utf-8")
-    monkeypatch.setitem(__main__.KINDS, "lora", lambda: iter([{"rate": 1e-3 / 3, "right": 0.123456}]))
-    monkeypatch.setattr(sys, "argv", ["tuning", "--only", "lora", "--into", str(path)])
+    monkeypatch.setattr(__main__, "KINDS", {"lora": lambda: iter([{"rate": 1e-3 / 3, "right": 0.123456}])})
+    monkeypatch.setattr(sys, "argv", ["tuning", "--into", str(path)])
     __main__.main()
-    assert json.loads(path.read_text(encoding="utf-8")) == {
-        "dpo": [{"seed": 1}], "lora": [{"rate": 0.00033, "right": 0.123}],
-    }  # fmt: skip
+    assert json.loads(path.read_text(encoding="utf-8")) == {"lora": [{"rate": 0.00033, "right": 0.123}]}

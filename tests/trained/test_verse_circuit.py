@@ -93,6 +93,59 @@ def test_an_averaged_head_gives_all_poems_the_same(model, octaves):
         assert torch.equal(model(octaves).logits, whole)
 
 
+def test_averaged_over_places_no_head_tells_which_place_this_is(model, octaves):
+    """The commas of all lines are then alike to the model; averaged over poems alone, they are not."""
+    commas = [line_end(line, 5) + 1 for line in range(0, 8, 2)]
+    every = [(layer, head) for layer in range(3) for head in range(4)]
+    with torch.no_grad():
+        with circuit.averaged(model, *every, places=True):
+            alike = model(octaves).logits[:, commas]
+        with circuit.averaged(model, *every):
+            apart = model(octaves).logits[:, commas]
+    assert torch.allclose(alike, alike[:1, :1].expand_as(alike), atol=1e-4)
+    assert torch.allclose(apart, apart[:1].expand_as(apart), atol=1e-4)
+    assert not torch.allclose(apart, apart[:, :1].expand_as(apart), atol=1e-3)
+
+
+@pytest.mark.parametrize("way", circuit.WITHOUT)
+def test_a_head_is_done_without_in_the_way_that_is_named(model, octaves, way):
+    mask = circuit.edges("8x5", "before", "word")
+    ways = {
+        "words cut": circuit.cut(model, {(1, 2): mask}),
+        "averaged": circuit.averaged(model, (1, 2)),
+        "silenced": heads.silenced(model, 1, 2),
+    }
+    whole = circuit.kept(model, "8x5", octaves)
+    with ways[way]:
+        wanted = circuit.kept(model, "8x5", octaves)
+    with circuit.without(model, (1, 2), way, "8x5"):
+        assert circuit.kept(model, "8x5", octaves) == wanted != whole
+    with circuit.without(model, (1, 2), "whole", "8x5"):
+        assert circuit.kept(model, "8x5", octaves) == whole
+    with pytest.raises(ValueError, match="way must be 'words cut' or 'averaged' or 'silenced' or 'whole', got 'half'"):
+        circuit.without(model, None, "half", "8x5")
+
+
+def test_of_line_one_only_its_end_is_a_first_word(octaves):
+    mask = circuit.edges("8x5", "before", circuit.FIRST)
+    assert mask.any(0).nonzero()[:, 0].tolist() == [line_end(0, 5)]
+    assert torch.equal(mask.any(1), circuit.edges("8x5", "before", "word").any(1))
+    assert circuit.edges("8x5", "comma", circuit.FIRST)[line_end(0, 5) + 1, line_end(0, 5)]
+
+
+def test_ways_are_cut_one_after_the_other(model, octaves):
+    """What a step leaves is what the same edges leave when they are cut at once."""
+    told = circuit.routes(model, "8x5", octaves)
+    assert list(told) == ["whole", *circuit.ROUTES]
+    assert len({of["loss"] for of in told.values()}) == len(told)  # every step cuts something
+    assert told["whole"] == circuit.kept(model, "8x5", octaves)
+    every = [(layer, head) for layer in range(3) for head in range(4)]
+    kinds = [("before", "word"), ("before", circuit.FIRST), ("comma", "word"), ("comma", circuit.FIRST)]
+    mask = torch.stack([circuit.edges("8x5", *kind) for kind in kinds]).any(0)
+    with circuit.cut(model, dict.fromkeys(every, mask)):
+        assert told["comma"] == pytest.approx(circuit.kept(model, "8x5", octaves), abs=1e-6)
+
+
 def test_what_is_kept_is_what_the_exam_counts(model, octaves):
     told = exam.expected(model, Corpus({}, {"8x5": octaves}), 6)
     assert circuit.kept(model, "8x5", octaves)["rhyme"] == pytest.approx(told["rhyme"], abs=1e-6)
@@ -165,7 +218,7 @@ def test_the_stored_numbers_are_those_of_the_stored_weights(stored):
 
 
 def test_seeds_differ_in_who_reads():
-    """One head of the last block in two seeds, two heads of the first block in the third; all read the words."""
+    """One head of the last block in two seeds, two of the first block in the third; in fives all read the words."""
     assert rhyme("recipe-0", "cut")["2.0 before word"] < -0.6
     assert rhyme("recipe-2", "cut")["2.1 before word"] < -0.7
     for run in ("recipe-0", "recipe-2"):
@@ -176,7 +229,7 @@ def test_seeds_differ_in_who_reads():
     other = rhyme("recipe-1", "blocks")
     assert other["0 before word"] < -0.75 and abs(other["2 before word"]) < 0.02
     assert all(-0.5 < rhyme("recipe-1", "cut")[f"{head} before word"] < -0.3 for head in ("0.0", "0.1"))
-    for run in ("recipe-0", "recipe-1", "recipe-2"):  # nobody carries the word over the full stop
+    for run in ("recipe-0", "recipe-1", "recipe-2"):  # in fives nobody carries the word over the full stop
         assert all(change > -0.1 for name, change in rhyme(run, "blocks").items() if "stop word" in name)
 
 
@@ -211,3 +264,73 @@ def test_in_lines_of_seven_the_same_head_reads_and_half_of_the_rhyme_comes_anoth
     assert -0.55 < told["cut"]["2.0 before word"]["rhyme"] < -0.4
     assert -0.2 < told["cut"]["0.1 comma word"]["rhyme"] < -0.1  # some of it over the comma of the line between
     assert told["cut"]["1.3 before comma"]["rhyme"] < -0.75 and told["cut"]["1.2 before comma"]["rhyme"] < -0.75
+
+
+def left(run: str, form: str) -> dict[str, float]:
+    """What is left of the rhyme as its ways are cut one after the other."""
+    return {way: of["rhyme"] for way, of in circuit.results()[run]["routes"][form].items()}
+
+
+def test_the_four_ways_are_all_the_ways_in_every_model_and_form():
+    """What is left is what a line foretells: what a model has that reads no rhyme."""
+    rhyming = [run for run in circuit.results() if run != "before"]
+    assert len(rhyming) == 9
+    for run in rhyming:
+        for form in exam.WHOLE:
+            ways, tones = left(run, form), circuit.results()[run]["routes"][form]
+            assert ways["whole"] > 0.83 and 0.06 < ways["stop"] < 0.19, (run, form)
+            assert all(abs(of["tones"] - tones["whole"]["tones"]) < 0.025 for of in tones.values())
+    for form in exam.WHOLE:
+        assert all(0.07 < share < 0.12 for share in left("before", form).values())
+
+
+def test_models_differ_in_the_ways_they_take():
+    ways = {run: left(run, "8x7") for run in circuit.results()}
+    assert ways["recipe-0"]["line 1"] > 0.4 and ways["recipe-0"]["comma"] < 0.16  # words, and commas
+    assert ways["recipe-1"]["comma"] > 0.5 and ways["recipe-1"]["stop"] < 0.13  # words, line 1, full stops
+    for run in ("recipe-2", "plain-long"):  # words and line 1
+        assert ways[run]["words"] > 0.45 and ways[run]["line 1"] < 0.19
+    assert ways["small-0"]["comma"] > 0.85 and ways["small-0"]["stop"] < 0.13  # full stops alone
+    assert left("small-0", "8x5")["comma"] > 0.85
+    assert left("small-1", "8x5")["line 1"] > 0.75 and left("small-1", "8x5")["comma"] < 0.25  # commas
+    for run in ("recipe-1", "recipe-2", "plain-long", "unfiltered-0", "unfiltered-1", "tails_first-0"):
+        assert left(run, "8x5")["words"] < 0.18  # in fives the words alone
+
+
+def test_where_the_stored_model_takes_its_ways_on_its_weights(stored):
+    """A few poems: the stored numbers are of 120."""
+    ids = read_corpus().held_out["8x7"][:16].long()
+    told, wanted = circuit.routes(stored, "8x7", ids), circuit.results()["recipe-0"]["routes"]["8x7"]
+    assert all(abs(told[way]["rhyme"] - wanted[way]["rhyme"]) < 0.12 for way in wanted)
+
+
+def test_one_head_writes_into_the_full_stop_and_another_reads_it_there():
+    of = circuit.results()["small-0"]["8x5"]["cut"]
+    assert of["0.3 stop word"]["rhyme"] < -0.75 and of["1.0 before stop"]["rhyme"] < -0.7
+    assert not any(name.endswith("before word") for name in of)  # the words are not read at the rhyme
+    other = circuit.results()["small-1"]["8x5"]["cut"]
+    assert other["0.3 comma word"]["rhyme"] < -0.45
+    assert other["1.0 before comma"]["rhyme"] < -0.6 and other["2.3 before comma"]["rhyme"] < -0.4
+
+
+def test_some_heads_are_a_clock(stored, twenty):
+    """They are missed only where they say the same at every place; the reader is missed either way."""
+    whole = circuit.kept(stored, "8x5", twenty)
+    for head, at_least in ((TONES, 0.12), ((1, 3), 0.2), ((0, 2), 2.0)):
+        with circuit.averaged(stored, head):
+            assert circuit.kept(stored, "8x5", twenty)["loss"] - whole["loss"] < 0.06
+        with circuit.averaged(stored, head, places=True):
+            assert circuit.kept(stored, "8x5", twenty)["loss"] - whole["loss"] > at_least
+    with circuit.averaged(stored, READER):
+        assert circuit.kept(stored, "8x5", twenty)["rhyme"] - whole["rhyme"] < -0.3
+
+
+@pytest.mark.parametrize("form, rhyme_lost", [("8x5", (0.2, 0.4)), ("8x7", (-0.02, 0.02))])
+def test_silence_of_2_1_costs_fives_a_third_of_the_rhyme_and_sevens_none(stored, form, rhyme_lost):
+    ids = circuit.of_form(read_corpus(), form, 60)
+    whole = circuit.kept(stored, form, ids)
+    with circuit.without(stored, TONES, "silenced", form):
+        lost = whole["rhyme"] - circuit.kept(stored, form, ids)["rhyme"]
+    assert rhyme_lost[0] < lost < rhyme_lost[1]
+    with circuit.without(stored, TONES, "averaged", form):
+        assert abs(whole["rhyme"] - circuit.kept(stored, form, ids)["rhyme"]) < 0.02

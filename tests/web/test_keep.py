@@ -3,7 +3,7 @@
 import io
 import json
 import xml.etree.ElementTree as ET
-from base64 import b64decode
+from base64 import b64decode, b64encode
 
 import numpy as np
 import pytest
@@ -20,11 +20,11 @@ PICTURES = pytest.mark.parametrize("name", [name for name in figure_names() if n
 # Nothing but the figure, at a whole pixel, with square corners: what lies around it is no part of the picture.
 ALONE = """h1, .mm-keep { display: none } body, .minimind-figure { margin: 0 !important }
 .mm-fig { border-radius: 0 !important }"""
-DRAWN = """async (source) => {
+DRAWN = """async ([source, strip]) => {
     const keep = minimindFigures.keep();
     const root = document.querySelector(".mm-fig");
     const drawn = keep.picture(root, source);
-    const blob = await keep.pixelsOf(drawn);
+    const blob = await keep.pixelsOf({ ...drawn, svg: drawn.svg.replace(RegExp(strip), "") });
     const reader = new FileReader();
     const read = new Promise((done) => (reader.onload = () => done(reader.result)));
     reader.readAsDataURL(blob);
@@ -51,9 +51,9 @@ def opened(page, figure, width=944, **options):
     settle(page)
 
 
-def drawn(page, source=""):
-    """The picture as XML and as pixels."""
-    svg, png = page.evaluate(DRAWN, source)
+def drawn(page, source="", strip=""):
+    """The picture as XML and as pixels; strip: a pattern of what the pixels are drawn without."""
+    svg, png = page.evaluate(DRAWN, [source, strip])
     return ET.fromstring(svg), Image.open(io.BytesIO(b64decode(png.partition(",")[2]))).convert("RGB")
 
 
@@ -100,6 +100,21 @@ def test_the_picture_is_what_the_page_shows(page, name):
 def test_so_it_is_in_the_dark_on_a_phone_and_in_chinese(page, name, language):
     opened(page, example(name), width=344, theme="dark", language=language)
     assert_kept(page)
+
+
+def test_a_font_that_the_page_brings_is_in_the_picture(page):
+    """An image loads no fonts: without its own, its words would be those of another font, squeezed."""
+    opened(page, example("memory_bars"))
+    font = b64encode((host.FONTS / "sans.woff2").read_bytes()).decode()
+    face = f"font-family: 'Book Sans'; src: url(data:font/woff2;base64,{font}); font-weight: 400 700"
+    page.add_style_tag(content=f"@font-face {{ {face} }} .mm-fig {{ --mm-font: 'Book Sans', monospace }} {ALONE}")
+    page.evaluate("document.fonts.load('16px Book Sans')")
+    settle(page)
+    picture, image = drawn(page)
+    [style] = picture.iter(f"{SVG}style")
+    assert font in style.text
+    _, without = drawn(page, strip="<style>.*</style>")
+    assert far_apart(page, image)[0] < 0.004 < far_apart(page, without)[0]
 
 
 def test_it_is_the_state_that_is_shown_not_the_first(page):
@@ -152,6 +167,11 @@ def test_it_lies_on_the_edge_and_takes_no_room(page):
         edge = figure["y"] + figure["height"]
         assert button["y"] < edge < button["y"] + button["height"]
         assert button["height"] >= 24 and button["width"] >= 44
+        keeper(page).locator("summary").click()
+        keeper(page).get_by_role("button", name="PNG").wait_for()
+        boxes = [one.bounding_box() for one in keeper(page).locator("button, summary").all()]
+        assert len({box["y"] for box in boxes}) == 1  # the menu, too, and hides nothing of the figure
+        assert all(box["x"] > figure["x"] for box in boxes)
         with_it = page.locator("[data-figure]").bounding_box()
         page.add_style_tag(content=".mm-keep { display: none }")
         assert page.locator("[data-figure]").bounding_box() == with_it
@@ -168,6 +188,69 @@ def test_without_an_address_there_is_no_link(page):
     keeper(page).locator("summary").click()
     keeper(page).get_by_role("button", name="PNG").wait_for()
     assert keeper(page).locator("button").all_text_contents() == ["SVG", "PNG"]
+
+
+# A figure with an address, on a page whose browser has this clipboard: what its menu says after a press on the link.
+LINKED = """async (clipboard) => {
+    const kinds = {
+        works: { writeText: async (text) => (window.written = text) },
+        none: undefined, // a page from an address that is not secure
+        refuses: { writeText: () => Promise.reject(new Error("not allowed")) },
+        asks: { writeText: () => new Promise(() => {}) },
+    };
+    Object.defineProperty(navigator, "clipboard", { value: kinds[clipboard], configurable: true });
+    const { h, frame, mount } = await import("/web/kit/kit.js");
+    const { default: keep } = await import("/web/kit/keep.js");
+    const heard = [];
+    const model = { get: () => null, on: (_, call) => heard.push(call), off: () => {} };
+    model.send = () => setTimeout(() => heard.forEach((call) => call({ asked: "keep", value: keep() })));
+    const root = frame({ title: "A title", caption: "" }, { stage: h("p", {}, "words") });
+    const unmount = mount(document.body, root, { model, traits: [], draw: () => {}, address: () => "#state" });
+    document.querySelector(".mm-keep").open = true;
+    while (!document.querySelector(".mm-keep button")) await new Promise((done) => setTimeout(done));
+    const link = [...document.querySelectorAll(".mm-keep button")].at(-1);
+    link.click();
+    while (["Link", "…"].includes(link.textContent)) await new Promise((done) => setTimeout(done));
+    const found = [link.textContent, location.hash, window.written ?? null];
+    unmount();
+    return found;
+}"""
+
+
+@pytest.mark.parametrize("clipboard", ["works", "none", "refuses", "asks"])
+def test_a_link_is_copied_or_stands_in_the_address_bar_and_the_button_says_which(page, clipboard):
+    serve(page)
+    is_copied = clipboard == "works"
+    said = "Copied" if is_copied else "In the address bar"
+    assert page.evaluate(LINKED, clipboard) == [said, "#state", "#state" if is_copied else None]
+
+
+# A kernel that computes when the menu is opened, and answers when the menu has said that nothing came.
+BUSY = """async () => {
+    const { h, frame, mount } = await import("/web/kit/kit.js");
+    const { default: keep } = await import("/web/kit/keep.js");
+    const wait = window.setTimeout;
+    window.setTimeout = (call, milliseconds) => wait(call, milliseconds / 1000);
+    const heard = [];
+    const model = { get: () => null, on: (_, call) => heard.push(call), off: () => {}, send: () => {} };
+    const root = frame({ title: "A title", caption: "" }, { stage: h("p", {}, "words") });
+    const unmount = mount(document.body, root, { model, traits: [], draw: () => {} });
+    const keeper = document.querySelector(".mm-keep");
+    keeper.open = true;
+    while (keeper.lastChild.textContent === "…") await new Promise((done) => wait(done));
+    const said = keeper.lastChild.textContent;
+    heard.forEach((call) => call({ asked: "keep", value: keep() }));
+    await new Promise((done) => wait(done));
+    const labels = [...keeper.querySelectorAll("button")].map((one) => one.textContent);
+    window.setTimeout = wait;
+    unmount();
+    return [said, labels];
+}"""
+
+
+def test_a_kernel_that_was_busy_is_heard_later(page):
+    serve(page)
+    assert page.evaluate(BUSY) == ["Not here", ["SVG", "PNG"]]
 
 
 def test_a_page_that_lacks_the_code_says_so(page):

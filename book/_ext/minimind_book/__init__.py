@@ -16,7 +16,7 @@ from sphinx.application import Sphinx
 
 from minimind_edu import __main__ as program
 from minimind_edu.inside import verse
-from minimind_edu.web import base
+from minimind_edu.web import host
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.append(str(ROOT))  # jupyter-book does not look there for the tools
@@ -58,7 +58,7 @@ def write_static_files(app: Sphinx) -> None:
         return
     static = Path(app.outdir) / "_static"
     figures.write_figures(static / "figures")
-    shutil.copytree(base.FONTS, static / "fonts", dirs_exist_ok=True)
+    shutil.copytree(host.FONTS, static / "fonts", dirs_exist_ok=True)
     shutil.copyfile(ASSETS / f"share{'.zh' * chinese.IS_CHINESE}.png", static / "share.png")
     if not chinese.IS_CHINESE:
         with tempfile.TemporaryDirectory() as folder:

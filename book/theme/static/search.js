@@ -77,6 +77,7 @@ globalThis.bookSearch = (() => {
         code: code.toLowerCase(),
         names: `${number ? "" : parts[0][1]} ${heading}`.toLowerCase(),
         key: keyOf(number ? heading : parts[0][1]),
+        asked: tokensOf(heading.toLowerCase()).join(" "),
         bold: bold.map(keyOf),
       })),
     );
@@ -155,8 +156,9 @@ globalThis.bookSearch = (() => {
       }
       const words = wordsOf(query);
       const lower = query.toLowerCase().trim();
+      const asked = tokensOf(lower);
       // one word stays one: top-p is not every "p"
-      const typed = tokensOf(lower).filter((word) => words.some((part) => word.split("-").includes(part)));
+      const typed = asked.filter((word) => words.some((part) => word.split("-").includes(part)));
       let parts = (typed.length ? typed : words).flatMap(sought);
       if (!parts.length) return { results: [], instead: [] };
       const key = parts.some((one) => one.instead)
@@ -197,6 +199,8 @@ globalThis.bookSearch = (() => {
         // a heading that says little else, and what this section explains
         const share = all && one.key ? Math.min(1, key.length / one.key.length) : 0;
         if (parts.every((_, at) => parts[at].counts?.[number][0])) score += 2 * all * share;
+        // "Why does it repeat?" is more than its one word that is no stop word
+        if (asked.length > words.length && one.asked === asked.join(" ")) score += 8 * all;
         if (one.key === key) score += (one.isTop ? 10 : 4) * all;
         if (one.bold.includes(key)) score += 3 * all;
         const term = explained.get(`${one.page}#${one.anchor}`);

@@ -1,7 +1,7 @@
 """The page of one model: its weights, its tokenizer, the code and the styles in one .html file that fetches nothing.
 
-What somebody else wrote, names and tokens, is data in it, never code: the policy of the page runs one script, known by
-its hash, and the worker that this one starts, and lets nothing in or out.
+What somebody else wrote, names and tokens, is data in it, never code: the policy of the page runs its own scripts,
+known by their hashes, and the worker that one of them starts, and lets nothing in or out.
 """
 
 import base64
@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,8 +25,10 @@ from minimind_edu.model.quantization import Grid, matrices, quantize, rounded_mo
 from minimind_edu.model.rope_frequencies import rope_frequencies
 from minimind_edu.validation import check_choice, check_finite
 from minimind_edu.web import book
-from minimind_edu.web.base import FONTS, own_stylesheet, shared_stylesheet
+from minimind_edu.web.base import own_stylesheet, shared_stylesheet
+from minimind_edu.web.host import FONTS
 from minimind_edu.web.join import join
+from minimind_edu.web.keep import keep_script
 from minimind_edu.weights.checkpoints import save_checkpoint
 from minimind_edu.weights.int8 import ROWS, SCALE
 from minimind_edu.weights.writing import replacing
@@ -56,10 +58,11 @@ class Code(NamedTuple):
     worker: Path  # the same of the model's thread
     styles: str  # the folder of `base.own_stylesheet`
     titles: Mapping[str, str]  # in each language; `{}` is the model's name
+    keeps: bool = False  # whether a reader can keep pictures of it
 
 
 VIEWS = Code(
-    _FOLDER / "page.js", _FOLDER / "worker.js", "inside", {"en": "Inside {}", "zh": "内部：{}"}
+    _FOLDER / "page.js", _FOLDER / "worker.js", "inside", {"en": "Inside {}", "zh": "内部：{}"}, keeps=True
 )  # of any model
 STEP = _FOLDER / "step.wasm"  # written by tools/step_wasm.py
 # What the page's tokenizer is compared with, besides the text: what tokenizers get wrong.
@@ -143,26 +146,36 @@ def write_page(
     texts = {text: text} if isinstance(text, str) else dict(text)
     first = next(iter(texts))
     with replacing(target) as partial:
-        tell("copying the weights" if bits == 32 else "rounding the weights")
         stored = partial.with_name("weights.safetensors")
-        model = _in_float32(model)
-        rounded = store(model, stored, bits)
-        tell("asking torch what the page must answer")
-        compared = [*texts, *CASES] if tokenizer and tokenizer.kind == "bpe" else []
         data = facts_of(model, name, first, tokenizer, book.links(language, book_at)) | {
             "texts": list(texts.items()),
-            "rope": rope_of(model.config),
-            "bits": bits,
             "at": at,
             "assumed": assumed and dict(assumed),
-            "check": check(model, rounded, tokenizer, compared),
-            "bytes": stored.stat().st_size,
         }
-        if compared and not data["check"]["texts"]:
-            tell("optional check skipped: with tokenizers (pip install tokenizers), its tokens are compared as well")
+        data |= packed(model, stored, bits, tokenizer, texts, tell)
         tell("writing the page")
         with partial.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(page_html(VIEWS, data, stored, language))
+            file.writelines(page_html(VIEWS, data, [stored], language))
+
+
+def packed(
+    model: MiniMindForCausalLM,
+    stored: Path,
+    bits: int,
+    tokenizer: PageTokenizer | None,
+    texts: Iterable[str],
+    tell: Callable[[str], None],
+) -> dict[str, Any]:
+    """Write the weights of a model to a file of a page; returns what the page must know to run and to check them."""
+    tell("copying the weights" if bits == 32 else "rounding the weights")
+    model = _in_float32(model)
+    rounded = store(model, stored, bits)
+    tell("asking torch what the page must answer")
+    compared = [*texts, *CASES] if tokenizer and tokenizer.kind == "bpe" else []
+    found = check(model, rounded, tokenizer, compared)
+    if compared and not found["texts"]:
+        tell("optional check skipped: with tokenizers (pip install tokenizers), its tokens are compared as well")
+    return {"rope": rope_of(model.config), "bits": bits, "check": found, "bytes": stored.stat().st_size}
 
 
 def _in_float32(model: MiniMindForCausalLM) -> MiniMindForCausalLM:
@@ -245,21 +258,23 @@ def check(
     }
 
 
-def page_html(code: Code, data: dict[str, Any], weights: Path, language: str) -> Iterator[str]:
+def page_html(code: Code, data: dict[str, Any], weights: Sequence[Path], language: str) -> Iterator[str]:
     """A page, piece by piece: the code before the weights, so that it runs while they arrive.
 
     Args:
         data: what the page reads; its `name` is the model's, its `bytes` the size of the weights.
-        weights: the file of them, as `store` writes it.
+        weights: of each model the file of them, as `store` writes it.
     """
     tag, unable = _WORDS[language]
     title = code.titles[language].format(data["name"])
     script = f'(() => {{\n"use strict";\n{_body(code.page, language)}}})();'
+    scripts = [keep_script(), script] if code.keeps else [script]
     font = _base64((FONTS / "sans.woff2").read_bytes())  # 22 kB, so that it looks as the book does
     faces = f'@font-face {{ font-family: "Book Sans"; src: url(data:font/woff2;base64,{font}); font-weight: 400 700; }}'
     styles = f"{faces}\n{shared_stylesheet()}{own_stylesheet(code.styles)}"
+    allowed = " ".join(f"'{_hash(one)}'" for one in scripts)
     policy = (
-        f"default-src 'none'; script-src '{_hash(script)}' 'wasm-unsafe-eval'; worker-src blob:; "
+        f"default-src 'none'; script-src {allowed} 'wasm-unsafe-eval'; worker-src blob:; "
         f"style-src '{_hash(styles)}'; font-src data:; img-src data:; base-uri 'none'; form-action 'none'"
     )
     yield (
@@ -272,11 +287,12 @@ def page_html(code: Code, data: dict[str, Any], weights: Path, language: str) ->
         f'<script type="application/json" id="data">{_json(data)}</script>\n'
         f'<script type="text/plain" id="step">{_base64(STEP.read_bytes())}</script>\n'
         f'<script type="text/plain" id="worker">"use strict";\n{_body(code.worker)}</script>\n'
-        f"<script>{script}</script>\n"
+        + "".join(f"<script>{one}</script>\n" for one in scripts)
     )
-    with weights.open("rb") as file:
-        while piece := file.read(_PIECE):
-            yield f'<script type="text/plain" class="weights">{_base64(piece)}</script>\n'
+    for path in weights:
+        with path.open("rb") as file:
+            while piece := file.read(_PIECE):
+                yield f'<script type="text/plain" class="weights">{_base64(piece)}</script>\n'
     yield "</body>\n</html>\n"
 
 

@@ -5,11 +5,16 @@ say, it writes where `--into` says.
 """
 
 import argparse
+import json
 import os
+import textwrap
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from minimind_edu.weights.writing import replacing
+
+SEEN = 160  # characters of a run that are printed as it ends
 
 
 def whole_number(at_least: int) -> Any:
@@ -66,6 +71,35 @@ def steps_and_place(description: str | None, stored: Path) -> tuple[int | None, 
     add_into(parser)
     given = parser.parse_args()
     return given.steps, place(parser, given.into, stored, whole=given.steps is None)
+
+
+def lists_of_runs(
+    description: str | None,
+    lists: Mapping[str, Callable[[], Iterable[dict[str, Any]]]],
+    stored: Path,
+    kept: Callable[[dict[str, Any]], dict[str, Any]],
+) -> None:
+    """The whole program of trainings in several lists; `--only NAME` leaves the other lists as they are stored.
+
+    Args:
+        description: of the program, for its `--help`.
+        lists: name -> its runs, one after the other.
+        stored: the book's own file.
+        kept: what is stored of a run.
+    """
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", choices=lists)
+    add_into(parser)
+    given = parser.parse_args()
+    path = place(parser, given.into, stored)
+    found = json.loads(path.read_text(encoding="utf-8")) if given.only and path.exists() else {}
+    for name in [given.only] if given.only else lists:
+        found[name] = []
+        for run in lists[name]():
+            print(textwrap.shorten(f"{name}: {run}", SEEN), flush=True)
+            found[name].append(kept(run))
+    lines = (f'"{name}": [\n' + ",\n".join(map(json.dumps, runs)) + "\n]" for name, runs in found.items())
+    write("{" + ",\n".join(lines) + "}\n", path)
 
 
 def write(text: str, path: Path) -> None:

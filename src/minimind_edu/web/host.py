@@ -11,8 +11,10 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from html import escape
+from pathlib import Path
 from typing import Any
 
+FONTS = Path(__file__).parent / "fonts"  # of the book, that a page outside of it has inside
 FIGURE_CLASS = "minimind-figure"
 FALLBACK_CLASS = "mm-fallback"
 STILL_CLASS = "mm-still"

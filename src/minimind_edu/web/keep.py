@@ -1,5 +1,7 @@
 """What a figure gets when a reader keeps its picture: the code that draws it as a file. It travels only then."""
 
+import base64
+import json
 from functools import cache
 from pathlib import Path
 
@@ -10,11 +12,13 @@ CODE = Path(__file__).parent / "kit" / f"{host.KEEP}.js"
 
 
 def message() -> dict[str, str]:
-    """What a kernel sends: the code as the text of a module."""
+    """What a kernel sends: the code as the text of a module. A notebook has no fonts but the machine's."""
     return {"code": join(CODE)}
 
 
 @cache
 def keep_script() -> str:
-    """The same as a classic script for pages, registered as modules of figures are."""
-    return host.registration(host.KEEP, join(CODE))
+    """The same as a classic script for pages, registered as modules of figures are, with the font of their figures."""
+    fonts = {"Book Sans": base64.b64encode((host.FONTS / "sans.woff2").read_bytes()).decode("ascii")}
+    opened = join(CODE).rstrip().removesuffix(";")
+    return host.registration(host.KEEP, f"{opened}({json.dumps(fonts)});")

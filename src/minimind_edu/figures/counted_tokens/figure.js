@@ -4,7 +4,7 @@ import { h, svg, fill, textAt, setSize, setTraits, clamp, choice, slider, namedO
 import { optionsFor, prefersReducedMotion } from "../../web/kit/kit.js";
 import { figure } from "../../web/kit/figure.js";
 import { createTransport } from "../../web/kit/transport.js";
-import { countedTokens, labelsOf, reads } from "./math.js";
+import { countedTokens, labelsOf, reads, sentencesOf } from "./math.js";
 import { countedTokensWords } from "./words.js";
 
 const TRAITS = ["shows", "mask", "ahead", "trained", "stage", "reader"];
@@ -12,15 +12,16 @@ const STAGE = { template: 1, ids: 2, labels: 3, loss: 4, padding: 5, future: 6 }
 const BEAT = 2200; // milliseconds of a stage that plays
 const WIDEST = 680; // pixels
 const HEAD = 17; // the name of a row
-const WORD = 74; // the longest word, upright
+const WORD = 65; // the longest word, upright
 const LINE = 18; // a row of ids or dots
 const BARS = 44;
+const BUBBLE = { letter: 7, inside: 12, round: 10, apart: 22, widest: 400 }; // pixels: of a message before it is a row
 const TIGHT = 20; // pixels: in a narrower column two digits stand upright, too
 const MOST = 60; // tenths of a nat: the longest bar
 const AHEADS = [1, 0, 2];
 const CENTERED = { anchor: "middle" };
-const AT_HEAD = ["answer", "early", "late", "everything"];
-const SHIFTED = ["answer", "everything"]; // as SHIFTED of the trainings
+const AT_HEAD = ["answer", "early", "late", "all"];
+const SHIFTED = ["answer", "all"]; // as SHIFTED of the trainings
 
 /** All that is drawn. */
 function stateOf(model) {
@@ -45,6 +46,28 @@ function createRow(words) {
     return svg("text", { ...look, transform: `translate(${x.toFixed(1)} ${top}) rotate(-90)` }, text);
   }
 
+  /** Two messages, as they are sent: the user's at the right, the answer at the left. */
+  function bubbles({ words: tokens, chat }, width) {
+    const { letter, inside, round, apart, widest } = BUBBLE;
+    const [left, right] = [-1, 1].map((side) => (width + side * Math.min(width, widest)) / 2);
+    let top = apart;
+    const message = (name, said, isRight) => {
+      const lines = sentencesOf(said);
+      const wide = 2 * inside + letter * Math.max(...lines.map((line) => line.length));
+      const [x, high] = [isRight ? right - wide : left, LINE * lines.length + inside];
+      const box = { x: x.toFixed(1), y: top + HEAD, width: wide, height: high, rx: round, class: "ct-bubble" };
+      const parts = [
+        textAt((isRight ? right : left).toFixed(1), top + 13, name, { anchor: isRight ? "end" : "start" }),
+        svg("rect", box),
+        lines.map((line, i) => textAt((x + inside).toFixed(1), top + HEAD + inside + 7 + LINE * i, line)),
+      ];
+      top += HEAD + high + apart;
+      return svg("g", {}, parts);
+    };
+    const asks = message(tokens[1], tokens.slice(2, chat.first - 3), true);
+    return svg("g", { class: "ct-chat" }, asks, message(tokens[chat.first - 1], [tokens[chat.first]], false));
+  }
+
   function draw(s, width) {
     const { chat, shows } = s;
     const isRow = shows === "row";
@@ -52,19 +75,21 @@ function createRow(words) {
     const cell = Math.min(width, WIDEST) / chat.total;
     const middle = (i) => (i + 0.5) * cell;
     const spoken = s.words.map((_, i) => (i > 1 && i < chat.first - 3) || i === chat.first);
-    const isThere = (i) => spoken[i] || (i < chat.real ? stage >= STAGE.template : !isRow || stage >= STAGE.padding);
+    const isThere = (i) => stage >= (i < chat.real || !isRow ? STAGE.template : STAGE.padding);
     const counts = countedTokens(s.mask, chat);
     const labels = labelsOf(s.mask, s.ahead, chat);
     const parts = [];
     let y = 0;
-    const begin = (name) => {
-      parts.push(textAt(0, y + 13, name));
+    const begin = (name, from = 0) => {
+      if (stage >= from) parts.push(textAt(0, y + 13, name));
       y += HEAD;
     };
 
-    begin(words.reads);
+    if (!stage) parts.push(bubbles(s, cell * chat.total));
+    begin(words.reads, STAGE.template);
     y += WORD;
     s.words.forEach((word, i) => {
+      if (!stage) return; // the messages are there
       const isRead = stage < STAGE.future || reads(s.reader, i, chat);
       const flags = [!spoken[i] && "ct-template", !isThere(i) && "ct-away", !isRead && "ct-unread"];
       const cls = ["ct-word", ...flags].filter(Boolean).join(" ");
@@ -82,10 +107,11 @@ function createRow(words) {
       parts.push(line(numbers, stage >= STAGE.ids));
       y += 4;
     }
-    begin(words.says);
+    begin(words.says, STAGE.labels);
     y += WORD;
     const isSliding = isRow && stage === STAGE.labels && stageBefore === STAGE.labels - 1 && !prefersReducedMotion();
     const said = labels.map(({ token, counts: isCounted }, i) => {
+      if (!stage) return null;
       if (token === null) return upright(words.none, middle(i), y - WORD + 2, "ct-template");
       if (isRow && !isThere(token)) return null;
       const isStrong = stage >= STAGE.loss && isCounted;
@@ -95,7 +121,7 @@ function createRow(words) {
     const shift = isSliding ? { class: "ct-part ct-slides", style: `--ct-cell: ${cell.toFixed(1)}px` } : null;
     parts.push(svg("g", shift ?? { class: `ct-part${stage >= STAGE.labels ? "" : " ct-away"}` }, said));
     if (isRow) {
-      begin(words.looks);
+      begin(words.looks, STAGE.future);
       const dots = s.words.map((_, i) => {
         const kind = reads(s.reader, i, chat) ? "ct-look" : "ct-blind";
         return svg("circle", { class: kind, cx: middle(i).toFixed(1), cy: y + 7, r: Math.min(5, cell / 3) });
@@ -103,6 +129,7 @@ function createRow(words) {
       parts.push(svg("g", { class: `ct-part${stage >= STAGE.future ? "" : " ct-away"}` }, dots));
       y += LINE;
     } else {
+      begin(words.loss);
       const floor = y + BARS + 4;
       labels.forEach(({ counts: isCounted }, i) => {
         const long = Math.max(1, (Math.min(s.losses[i], MOST) / MOST) * BARS);

@@ -5,7 +5,7 @@ export function countedTokens(mask, { first, last, real, total }) {
   const by = { early: -1, late: 1 }[mask] ?? 0;
   return Array.from({ length: total }, (_, i) => {
     if (mask === "padding") return true;
-    if (mask === "everything") return i < real;
+    if (mask === "all") return i < real;
     return i >= first + by && i <= last + by;
   });
 }
@@ -22,4 +22,18 @@ export function labelsOf(mask, ahead, chat) {
 /** Whether a token reads another: not what comes after it, and no padding. */
 export function reads(reader, token, { real }) {
   return token <= reader && token < real;
+}
+
+/** Words as sentences: each ends with its stop, which has no space before it. */
+export function sentencesOf(words) {
+  const found = [];
+  let line = "";
+  for (const word of words) {
+    const isStop = /^[.?]$/.test(word);
+    line += line && !isStop ? ` ${word}` : word;
+    if (!isStop) continue;
+    found.push(line);
+    line = "";
+  }
+  return line ? [...found, line] : found;
 }

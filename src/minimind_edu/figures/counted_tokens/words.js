@@ -11,8 +11,8 @@ export const countedTokensWords = {
     title: "",
     captions: {
       masks:
-        "Strong: what counts. Bars: the loss at each position, up to 6 nats. Percent: of 200 new chats, " +
-        "those with the right place, and those that, given it, end next.",
+        "Strong: what counts. Percent: of 200 new chats, those with the right place, and those that, given it, " +
+        "end next.",
       row: "Gray: the template. Strong: what counts. Dots: what the reader may look at.",
     },
     more: "",
@@ -20,11 +20,12 @@ export const countedTokensWords = {
     says: "it must say",
     ids: "ids",
     looks: "may look at",
+    loss: "loss at each position, up to 6 nats",
     none: "–",
     mask: "what counts",
-    masks: { answer: "answer", early: "early", late: "late", everything: "all", padding: "and padding" },
+    masks: { answer: "answer", early: "early", late: "late", all: "all", padding: "padding" },
     ahead: "the label is",
-    aheads: { 1: "the next token", 0: "the same", 2: "the one after next" },
+    aheads: { 1: "next token", 0: "same", 2: "after next" },
     trained: "fine-tuning",
     steps: (count) => `${count} steps`,
     reader: "reader",

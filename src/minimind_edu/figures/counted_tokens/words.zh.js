@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of a0e86942.
+// The Chinese words of words.js as of 3110a557.
 
 export const countedTokensWords = {
   zh: {
@@ -10,9 +10,7 @@ export const countedTokensWords = {
     },
     title: "",
     captions: {
-      masks:
-        "粗体：算数的。条：每个位置上的损失，最长画到 6 个 nat。百分比：200 段新对话里，说对房间的，" +
-        "还有给出正确的房间之后接着停下的。",
+      masks: "粗体：算数的。百分比：200 段新对话里，说对房间的，还有给出正确的房间之后接着停下的。",
       row: "灰色：模板。粗体：算数的。圆点：读的那个 token 可以看的。",
     },
     more: "",
@@ -20,9 +18,10 @@ export const countedTokensWords = {
     says: "要说出",
     ids: "编号",
     looks: "可以看",
+    loss: "每个位置上的损失，最长画到 6 个 nat",
     none: "–",
     mask: "什么算数",
-    masks: { answer: "答案", early: "早一个", late: "晚一个", everything: "全部", padding: "连填充" },
+    masks: { answer: "答案", early: "早一个", late: "晚一个", all: "全部", padding: "连填充" },
     ahead: "标签是",
     aheads: { 1: "下一个", 0: "同一个", 2: "再下一个" },
     trained: "微调",

@@ -14,13 +14,13 @@ const LENGTHS = Array.from({ length: 8 }, (_, power) => 2 ** (power + 6));
 const CARDS = [8, 16, 24, 80];
 const GB = 1e9;
 
-/** Where each part lies, from and to as shares of the fuller moment. */
+/** Where each part lies, from and to, in bytes. */
 function places(memory) {
   let at = 0;
   return PARTS.map((part) => {
     const from = part === "gradients" ? memory.always : at;
     at = from + memory[part];
-    return [from / memory.peak, at / memory.peak];
+    return [from, at];
   });
 }
 
@@ -34,33 +34,34 @@ export default figure({
   traits: TRAITS,
   create({ model, words, isCompact, bound }) {
     const get = (name) => model.get(name);
-    const card = createBar("mb-row mb-card", ["mb-taken"]);
-    const rows = PARTS.map((part) => createBar("mb-row", [`mb-part mb-${part}`]));
+    const card = createBar("mb-row mb-card", ["mb-taken", "mm-tick"]);
+    const rows = PARTS.map((part) => createBar("mb-row", [`mb-part mb-${part}`, "mm-tick"]));
     const batch = bound(slider, "batch", { label: words.batch, stops: BATCHES });
     const length = bound(slider, "length", { label: words.length, stops: LENGTHS, format: grouped });
     const kind = bound(choice, "kind", { label: words.kind, options: namedOptions(words.kinds) });
     const size = bound(choice, "card", { label: words.card, options: optionsFor(CARDS, words.cardOf) });
     const half = bound(toggle, "half", { label: words.half });
-    const whole = h("div", {}, row(batch, length), row(kind, size), row(half));
+    const all = h("div", {}, row(batch, length), row(kind, size), row(half));
 
     function draw() {
       const [memory, capacity] = [memoryOf(get("sizes")[get("model")], optionsNow()), get("card") * GB];
       const fits = memory.peak <= capacity;
       const percent = (share) => words.percent(fmt(100 * share, share < 0.0995 ? 1 : 0));
-      const share = memory.peak / capacity;
+      const whole = Math.max(memory.peak, capacity); // one scale for all bars
+      const end = fits ? null : capacity / whole;
       card.root.dataset.tone = fits ? "good" : "bad";
       card.set({
-        word: words.cardOf(get("card")),
-        shares: [[0, Math.min(1, share)]],
+        word: words.all,
+        shares: [[0, memory.peak / whole], end],
         said: bytesText(memory.peak),
-        label: words.cardLabel(get("card"), percent(share)),
+        label: words.cardLabel(get("card"), percent(memory.peak / capacity)),
       });
-      const at = places(memory);
+      const at = places(memory).map((ends) => ends.map((bytes) => bytes / whole));
       rows.forEach((bar, i) => {
         const [name, bytes] = [words.parts[PARTS[i]], memory[PARTS[i]]];
         const said = bytes ? bytesText(bytes) : "–";
         bar.root.dataset.absent = !bytes;
-        bar.set({ word: name, shares: [bytes ? at[i] : null], said, label: `${name}: ${said}` });
+        bar.set({ word: name, shares: [bytes ? at[i] : null, end], said, label: `${name}: ${said}` });
       });
       return says(memory, fits, percent);
     }
@@ -91,7 +92,7 @@ export default figure({
 
     return {
       stage: h("div", { class: "mm-column mb-rows" }, card, rows),
-      control: isCompact ? row(batch) : whole,
+      control: isCompact ? row(batch) : all,
       more: [bound(choice, "model", { label: words.model, options: namedOptions(words.models) })],
       draw,
     };

@@ -74,6 +74,7 @@ function moments(parts) {
 /** Bytes for reading, with three digits. */
 export function bytesText(bytes) {
   const [size, unit] = [
+    [1e12, "TB"],
     [1e9, "GB"],
     [1e6, "MB"],
     [1e3, "kB"],

@@ -4,9 +4,11 @@ export const memoryBarsWords = {
   en: {
     title: "Where does the memory go?",
     caption:
-      "Each part begins where the one above it ends; gradients come as activations go. Pre-training and SFT are alike.",
+      "Full width: the card; where it is too small, a line marks its end. Each part begins where the one above ends; " +
+      "gradients come as activations go.",
     more: "More: other models",
     most: (part, share) => `Most of it is ${part}: ${share}`,
+    all: "at most",
     parts: {
       weights: "weights",
       reference: "reference",
@@ -27,7 +29,7 @@ export const memoryBarsWords = {
     cardLabel: (card, share) => `${share} of a card of ${card} GB`,
     cardOf: (card) => `${card} GB`,
     percent: (number) => `${number} %`,
-    kind: "what runs",
+    kind: "what runs (training: pre-training or SFT)",
     kinds: { train: "training", lora: "LoRA", dpo: "DPO", serve: "serving" },
     batch: "texts at once (batch)",
     length: "tokens of each",

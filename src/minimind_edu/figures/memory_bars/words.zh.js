@@ -1,11 +1,14 @@
-// The Chinese words of words.js as of 07dd1998.
+// The Chinese words of words.js as of d6dc8cb3.
 
 export const memoryBarsWords = {
   zh: {
     title: "显存花在哪里？",
-    caption: "上一项在哪里结束，下一项就从哪里开始；激活值一边释放，梯度一边进来。预训练和 SFT 占的一样多。",
+    caption:
+      "整条的宽度是一张卡的显存；显存不够时，竖线标出它到哪里为止。上一项在哪里结束，下一项就从哪里开始；" +
+      "激活值一边释放，梯度一边进来。",
     more: "更多：其他模型",
     most: (part, share) => `占得最多的是${part}：${share}`,
+    all: "最多",
     parts: {
       weights: "权重",
       reference: "参考模型",
@@ -27,7 +30,7 @@ export const memoryBarsWords = {
     cardOf: (card) => `${card} GB`,
     percent: (number) => `${number}%`,
     kind: "做什么",
-    kinds: { train: "训练", lora: "LoRA", dpo: "DPO", serve: "部署" },
+    kinds: { train: "预训练、SFT", lora: "LoRA", dpo: "DPO", serve: "部署" },
     batch: "一批几条文本",
     length: "每条几个 token",
     card: "显存",

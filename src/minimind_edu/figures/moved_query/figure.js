@@ -15,7 +15,7 @@ import {
 import { setTraits, wordsOf, frame, mount } from "../../web/kit/kit.js";
 import { createBar } from "../../web/kit/bars.js";
 import { ropeFrequencies } from "../../web/kit/rope.js";
-import { PAIRS, arrowsOf, addsOf, weightsOf, sumOf } from "./math.js";
+import { PAIRS, arrowsOf, addsOf, lettersApart, weightsOf, sumOf } from "./math.js";
 import { movedQueryWords } from "./words.js";
 
 const TRAITS = ["shows", "back", "start", "word"];
@@ -123,33 +123,6 @@ function createArrow(tone, isSecond) {
     setText(letter, text);
   }
   return { root, draw, name };
-}
-
-/** Where the letters of arrows stand: at their tips, on the dial, and so far from each other. */
-function lettersApart(arrows, gap) {
-  const places = arrows.map(([length, angle]) => {
-    const far = Math.min(length + 14, 76);
-    return [far * Math.cos(angle), -far * Math.sin(angle)];
-  });
-  for (let round = 0; round < 40; round++) {
-    for (let i = 1; i < places.length; i++) {
-      for (let j = 0; j < i; j++) {
-        const [a, b] = [places[i], places[j]];
-        const away = [a[0] - b[0], a[1] - b[1]];
-        const between = Math.hypot(...away);
-        if (between >= gap) continue;
-        const [x, y] = between > 1 ? away.map((part) => part / between) : [a[1] / 76, -a[0] / 76];
-        const step = (gap - between) / 2 + 0.5;
-        places[i] = [a[0] + step * x, a[1] + step * y];
-        places[j] = [b[0] - step * x, b[1] - step * y];
-      }
-    }
-    for (const place of places) {
-      const out = Math.max(1, Math.hypot(...place) / 82);
-      place.forEach((part, axis) => (place[axis] = part / out));
-    }
-  }
-  return places;
 }
 
 /** What a column adds to the score of each key. */

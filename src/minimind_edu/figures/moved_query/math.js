@@ -31,3 +31,51 @@ export function weightsOf(scores) {
 }
 
 export const sumOf = (numbers) => numbers.reduce((sum, number) => sum + number, 0);
+
+const INNER = 82; // how far from the center of a dial letters may stand, in its units
+const HEAD = 6; // from the tip of an arrow to the middle of its head
+
+/**
+ * Where the letters of arrows ([length, angle] each) stand: near their tips, on the dial, `gap` from each other, and
+ * off heads and other arrows by so much that none is hidden.
+ */
+export function lettersApart(arrows, gap) {
+  const at = (far, angle) => [far * Math.cos(angle), -far * Math.sin(angle)];
+  const clear = 0.65 * gap;
+  const places = arrows.map(([length, angle], i) => {
+    const far = length + 0.75 * gap;
+    if (far <= INNER) return at(far, angle);
+    // no room beyond the tip: beside the head, on the side away from the nearest of the others
+    const between = arrows.filter((_, j) => j !== i).map(([, other]) => Math.sin(angle - other) || 1);
+    const nearest = between.sort((a, b) => Math.abs(a) - Math.abs(b))[0] ?? 1;
+    return at(Math.min(length, INNER), angle + (Math.sign(nearest) * clear) / INNER);
+  });
+  const push = (place, from, least, share) => {
+    const away = [place[0] - from[0], place[1] - from[1]];
+    const between = Math.hypot(...away);
+    if (between >= least) return;
+    const [x, y] = between > 1e-6 ? away.map((part) => part / between) : [1, 0];
+    const step = share * (least - between + 0.5);
+    place[0] += step * x;
+    place[1] += step * y;
+  };
+  for (let round = 0; round < 60; round++) {
+    places.forEach((place, i) => {
+      arrows.forEach(([length, angle], j) => {
+        const [x, y] = at(1, angle);
+        const along = Math.min(Math.max(place[0] * x + place[1] * y, 0), length);
+        if (j !== i) push(place, at(along, angle), 0.45 * gap, 0.5);
+        push(place, at(length - HEAD, angle), clear, 0.5);
+      });
+      places.forEach((other, j) => {
+        if (j === i) return;
+        const before = [...place];
+        push(place, other, gap, 0.5);
+        push(other, before, gap, 0.5);
+      });
+      const out = Math.max(1, Math.hypot(...place) / INNER);
+      place.forEach((part, axis) => (place[axis] = part / out));
+    });
+  }
+  return places;
+}

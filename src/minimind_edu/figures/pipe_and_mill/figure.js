@@ -1,6 +1,18 @@
 // PipeAndMill: a pipe that brings weights from memory, a mill that computes with them, and the times of both, measured.
 
-import { WIDE, h, svg, fill, setAttributes, textAt, setSize, fmt, slider, choice, button } from "../../web/kit/kit.js";
+import {
+  h,
+  svg,
+  fill,
+  setAttributes,
+  textAt,
+  setSize,
+  fmt,
+  grouped,
+  slider,
+  choice,
+  button,
+} from "../../web/kit/kit.js";
 import { namedOptions, prefersReducedMotion } from "../../web/kit/kit.js";
 import { figure } from "../../web/kit/figure.js";
 import { linear } from "../../web/kit/chart.js";
@@ -49,6 +61,7 @@ function createScene(words) {
       isShut ? null : barrels,
       wheel,
       sacks,
+      textAt(width - SCENE.sacks + 6, SCENE.tall, words.grindsFor(texts), { cls: "mm-small" }),
     );
     return pipe;
   }
@@ -75,7 +88,7 @@ function createScene(words) {
 }
 
 /** The times of a step as bars on one axis. */
-function createLanes(words) {
+function createLanes(words, shows) {
   const root = svg("g", {});
   const marker = svg("line", { class: "pm-place" });
 
@@ -104,7 +117,7 @@ function createLanes(words) {
     const spread = `M${low} ${y(2) + LANE.name + LANE.tall + 2}v6m0 -3H${high}m0 -3v6`;
     fill(
       root,
-      ["pipe", "mill", "step"].map((lane, i) => textAt(0, y(i) + 9, words.lanes[lane])),
+      ["pipe", shows === "models" ? "hand" : "mill", "step"].map((lane, i) => textAt(0, y(i) + 9, words.lanes[lane])),
       times.pipe ? bar(0, "pm-bytes", x, 0, times.pipe) : null,
       times.pipe ? numberAt(0, times.pipe) : textAt(0, y(0) + LANE.name + 11, words.none),
       bar(1, "pm-grinds", x, 0, times.mill),
@@ -162,11 +175,11 @@ function createPlay(words, move) {
 }
 
 /** What the drawn setting says, given the same step with its weights in memory. */
-function verdictOf({ texts, weights, share, times, memory }, words) {
+function verdictOf({ shows, texts, weights, share, times, memory }, words) {
   const { step } = memory;
   if (times.step >= ALIKE * step && weights === "hand") return words.verdict.none;
   if (weights === "hand") return words.verdict.hand(words.ms(short(times.step)), words.ms(short(step)));
-  if (share >= ALIKE) return words.verdict.busy;
+  if (share >= ALIKE) return shows === "models" ? words.verdict.fits : words.verdict.busy;
   const waits = words.percent(fmt(100 * (1 - share), 0));
   return texts === 1 ? words.verdict.one(waits) : words.verdict.waits(waits, fmt(step / memory.one, 1));
 }
@@ -178,7 +191,7 @@ export default figure({
   create({ model, words, isCompact, bound, verdict }) {
     const stored = model.get("stored");
     const shows = model.get("shows");
-    const [scene, lanes] = [createScene(words), createLanes(words)];
+    const [scene, lanes] = [createScene(words), createLanes(words, shows)];
     const root = svg("svg", { role: "img", class: "pm-picture" }, scene.root, lanes.root);
     const slower = h("span", { class: "pm-slower" });
     let now = null; // what is drawn, for the frames that play
@@ -201,16 +214,16 @@ export default figure({
       play.stop();
       const lasts = Math.min(PLAYS.most, (PLAYS.one * times.step) / times.one);
       play.set(lasts);
-      slower.textContent = words.slower(Math.round(lasts / times.step));
+      slower.textContent = words.slower(grouped(lasts / times.step));
       const percent = words.percent(fmt(100 * share, 0));
       setSize(root, width, lanes.tall, words.picture(texts, words.ms(short(times.step)), percent));
       const memory = timesOf(stored, { model: name, texts, weights: "memory" });
       return {
-        verdict: verdictOf({ texts, weights, share, times, memory }, words),
+        verdict: verdictOf({ shows, texts, weights, share, times, memory }, words),
         numbers: [
           [words.numbers.step, words.ms(short(times.step))],
           [words.numbers.turns, percent],
-          [words.numbers.words, fmt((1000 * texts) / times.step, 0)],
+          [words.numbers.words, grouped((1000 * texts) / times.step)],
         ],
       };
     }

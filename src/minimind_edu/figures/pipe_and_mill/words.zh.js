@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of f0450d28.
+// The Chinese words of words.js as of b7ef7d65.
 
 export const pipeAndMillWords = {
   zh: {
@@ -25,7 +25,8 @@ export const pipeAndMillWords = {
     slower: (factor) => `放慢到 ${factor} 分之一`,
     memory: "内存",
     bytes: (count) => `${count} MB`,
-    lanes: { pipe: "光是字节", mill: "光是算术", step: "一步" },
+    grindsFor: (texts) => `${texts} 条文本`,
+    lanes: { pipe: "光是字节", mill: "光是算术", hand: "权重在手边的一步", step: "一步" },
     none: "没有来的",
     ms: (number) => `${number} 毫秒`,
     numbers: { step: "一步", turns: "磨在转", words: "词/秒" },
@@ -34,6 +35,7 @@ export const pipeAndMillWords = {
       waits: (waits, factor) => `一步里，磨有 ${waits} 的时间在等；这一步是一条文本时的 ${factor} 倍。`,
       one: (waits) => `一步里，磨有 ${waits} 的时间在等。`,
       busy: "磨几乎一直在转。",
+      fits: "这一步几乎不等字节。",
       hand: (step, memory) => `权重在手边，同样的一步只要 ${step}，而不是 ${memory}。`,
       none: "权重在手边，一步还是那么长：它从来没有在等权重。",
     },

@@ -4,7 +4,7 @@ import { WIDE, h, svg, fill, setAttributes, setSize, setText, textAt, fmt, clamp
 import { choice, namedOptions, optionsFor } from "../../web/kit/kit.js";
 import { createBar } from "../../web/kit/bars.js";
 import { figure } from "../../web/kit/figure.js";
-import { COLUMNS, cellOf, endOf, opposed, middleOf, arcOf } from "./math.js";
+import { COLUMNS, cellOf, endOf, opposed, middleOf, pathOf, wayOf } from "./math.js";
 import { poemGridWords } from "./words.js";
 
 const TRAITS = ["shows", "model", "silent", "first", "line"];
@@ -12,7 +12,9 @@ const FIRST = ["秋", "寒", "晴", "阴"];
 const LINES = [4, 6, 8];
 const BARS = 206; // pixels beside the grid
 const UNITS = [22, 34]; // of a cell
-const READERS = { 3.1: "v", 2.1: "k", 2.4: "k" };
+const READERS = { 3.1: "v", 2.1: "k", 2.4: "q" };
+const SHIFTS = { 3.1: 0, 2.1: 4, 2.4: -4 }; // pixels between their ways
+const TONES = { "○": "level", "●": "oblique", "◐": "either", "·": "unknown" };
 const GIVEN = endOf(4); // what stands before it is the poet's
 
 const percent = (share) => `${fmt(100 * share, share > 0 && share < 0.0095 ? 1 : 0)} %`;
@@ -27,7 +29,16 @@ function stateOf(model, isCompact) {
   return { shows, first, line, key, octave, now: octave.lines[line], poems: poems[key] };
 }
 
-/** The cells, and arcs over them. */
+/** A circle: filled for an oblique tone, half for a character that is both, small for one that is in no list. */
+function toneMark(tone, isWrong, [x, y], r) {
+  const kind = { class: "pg-tone", "data-tone-kind": tone, "data-wrong": String(isWrong) };
+  const circle = svg("circle", { ...kind, cx: x, cy: y, r: tone === "unknown" ? r / 3 : r });
+  if (tone !== "either") return circle;
+  const half = { class: "pg-tone", "data-tone-kind": "half", d: `M${x} ${y - r}a${r} ${r} 0 0 0 0 ${2 * r}z` };
+  return svg("g", {}, circle, svg("path", half));
+}
+
+/** The cells, and arcs between them. */
 function createGrid(words, isCompact) {
   const root = svg("svg", { role: "img", class: "pg-grid" });
   const arcs = svg("g");
@@ -61,7 +72,7 @@ function createGrid(words, isCompact) {
       const isWrong = [1, 3].some(
         (at, i) => place >= 2 * COLUMNS && column === 6 + at && opposed(tones, coupled)[i] === false,
       );
-      const tone = { "○": "level", "●": "oblique" }[tones[place]];
+      const tone = TONES[tones[place]];
       return svg(
         "g",
         { class: "pg-cell", "data-given": String(place < GIVEN) },
@@ -70,16 +81,7 @@ function createGrid(words, isCompact) {
           { x, y: y + unit * 0.22, "text-anchor": "middle", style: `font-size: ${unit * 0.64}px` },
           place === due ? "" : character,
         ),
-        tone &&
-          place !== due &&
-          svg("circle", {
-            class: "pg-tone",
-            "data-tone-kind": tone,
-            "data-wrong": String(isWrong),
-            cx: x,
-            cy: y + unit * 0.56,
-            r: unit * 0.09,
-          }),
+        tone && place !== due && toneMark(tone, isWrong, [x, y + unit * 0.56], unit * 0.09),
       );
     });
     const ends = LINES.filter((line) => endOf(line) < shown.length && line !== s.line && !isCompact);
@@ -95,7 +97,7 @@ function createGrid(words, isCompact) {
       places.map(([place, weight]) =>
         svg("path", {
           class: "pg-arc",
-          d: arcOf(due - 1, place, size),
+          d: pathOf(wayOf(due - 1, place, size, SHIFTS[head])),
           "data-tone": READERS[head],
           "data-silent": String(head === s.key),
           "data-head": head,

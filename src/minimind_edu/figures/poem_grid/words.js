@@ -10,10 +10,10 @@ export const poemGridWords = {
     title: "",
     captions: {
       exchange:
-        "Up to line 4 the poem is Wang Wei’s, then the model goes on. ○ level, ● oblique, ✓ and green: rhymes. " +
-        "Numbers: of 256 poems that it writes from nothing.",
+        "Up to line 4 the poem is Wang Wei’s, then the model goes on. ○ level, ● oblique, ◐ read both ways, · in no " +
+        "list; ✓ and green: rhymes. Numbers: of 256 poems that it writes from nothing.",
       heads:
-        "An arc leads from the place before the rhyme to what a head reads there, as thick as its weight. " +
+        "A way leads from the place before the rhyme to what a head reads there, as thick as its weight. " +
         "Numbers: of 256 poems written so, from nothing.",
     },
     caption: "",
@@ -26,7 +26,8 @@ export const poemGridWords = {
     line: "look at line",
     reads: [
       ["v", "3.1 reads rhyme words"],
-      ["k", "2.1 full stops, 2.4 commas"],
+      ["k", "2.1 full stops"],
+      ["q", "2.4 commas"],
     ],
     due: (line) => `next at the end of line ${line}`,
     bar: (character, share, isRhyme) => `${character}, ${share}${isRhyme ? ", rhymes" : ""}`,

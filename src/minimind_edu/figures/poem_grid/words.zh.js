@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 68357d1d.
+// The Chinese words of words.js as of 1800ec18.
 
 export const poemGridWords = {
   zh: {
@@ -9,8 +9,9 @@ export const poemGridWords = {
     },
     title: "",
     captions: {
-      exchange: "第四句末字之前是王维的，往后由模型接着写。○ 平，● 仄；绿色和 ✓：押韵。三个数：它从头写的 256 首诗。",
-      heads: "弧线从韵脚前一个字出发，通到这个头读的地方，粗细就是权重。三个数：这样从头写的 256 首诗。",
+      exchange:
+        "第四句末字之前是王维的，往后由模型接着写。○ 平，● 仄，◐ 平仄两读，· 韵书不载；绿色和 ✓：押韵。三个数：它从头写的 256 首诗。",
+      heads: "线从韵脚前一个字出发，通到这个头读的地方，粗细就是权重。三个数：这样从头写的 256 首诗。",
     },
     caption: "",
     more: "更多",
@@ -22,7 +23,8 @@ export const poemGridWords = {
     line: "看第几句",
     reads: [
       ["v", "3.1 读韵脚"],
-      ["k", "2.1 读句号，2.4 读逗号"],
+      ["k", "2.1 读句号"],
+      ["q", "2.4 读逗号"],
     ],
     due: (line) => `第 ${line} 句末字最可能是`,
     bar: (character, share, isRhyme) => `${character}，${share}${isRhyme ? "，押韵" : ""}`,

@@ -88,7 +88,7 @@ function createThreads(words, isCompact) {
     const threads = s.threads.map((angles) => lineThrough(angles.map((angle, i) => [x(2 * i), y(angle)])));
     const line = (d, cls) => svg("path", { class: cls, d });
     const note = words.replaced(percentOf(s.sixth));
-    setSize(root, width, top + height + (isCompact ? 42 : 40), `${words.angles}. ${note}.`);
+    setSize(root, width, top + height + (isCompact ? 42 : 24), `${words.angles}. ${note}.`);
     fill(root, [
       textAt(0, 14, words.angles),
       levels(LEVELS, y, SIDES.left, right, words.degrees),
@@ -97,7 +97,7 @@ function createThreads(words, isCompact) {
       across(y(0), SIDES.left, right, "sw-first"),
       names(y, s.threads[SIXTH].at(-1), right),
       drawBlockAxis(s, x, top + height, right - x(0)),
-      textAt(0, top + height + (isCompact ? 18 : 34), streamWords.block),
+      textAt(0, top + height + 18, streamWords.block),
       isCompact && textAt(0, top + height + 38, note, { cls: "mm-strong" }),
     ]);
   }

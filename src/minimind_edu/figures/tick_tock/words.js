@@ -24,7 +24,7 @@ export const tickTockWords = {
     after: (read, right) => `${read} → ${right}`,
     lead: (lead, isRight) => `${lead} ${isRight ? "✓" : "✗"}`,
     bar: (read, right, lead, isRight) => `after ${read}, ${right} leads by ${lead}: ${isRight ? "right" : "not right"}`,
-    heads: ["prediction", "how much the right word leads"],
+    heads: ["prediction", "its probability", "its lead"],
     sum: "both together",
     verdict: {
       two: "Both are right.",

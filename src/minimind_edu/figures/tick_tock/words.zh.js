@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 5b63d03e.
+// The Chinese words of words.js as of ba92be2c.
 
 export const tickTockWords = {
   zh: {
@@ -24,7 +24,7 @@ export const tickTockWords = {
     after: (read, right) => `${read} → ${right}`,
     lead: (lead, isRight) => `${lead} ${isRight ? "✓" : "✗"}`,
     bar: (read, right, lead, isRight) => `${read} 之后，${right} 领先 ${lead}：${isRight ? "对" : "不对"}`,
-    heads: ["预测", "正确的词领先多少"],
+    heads: ["预测", "它的概率", "领先多少"],
     sum: "两个相加",
     verdict: {
       two: "两个都对。",

@@ -5,6 +5,18 @@ import { percent } from "../numbers.js";
 
 const percentOf = (part) => percent(part, "\u00a0%");
 const shareOf = ([right, all]) => `${right} of ${all}`;
+// how the characters are read today by which the level groups are named, in their order
+const READINGS =
+  "东dōng 冬dōng 江jiāng 支zhī 微wēi 鱼yú 虞yú 齐qí 佳jiā 灰huī 真zhēn 文wén 元yuán 寒hán 删shān " +
+  "先xiān 萧xiāo 肴yáo 豪háo 歌gē 麻má 阳yáng 庚gēng 青qīng 蒸zhēng 尤yóu 侵qīn 覃tán 盐yán 咸xián";
+const readingOf = new Map(READINGS.split(" ").map((one) => [one[0], one.slice(1)]));
+
+/** A level group, such as 十一尤, for those who read no Chinese: 尤, yóu. */
+function groupInEnglish(name) {
+  const head = name.at(-1);
+  return `${head}, ${readingOf.get(head)}`;
+}
+
 const headOf = (key) => {
   const [layer, head] = key.split(".").map(Number);
   return `head ${head + 1} of block ${layer + 1}`;
@@ -65,7 +77,10 @@ export const verseWords = {
         "Marked is what these lists say, and nothing about the poem's worth.",
     ],
     kept: "What it keeps",
-    rhymes: (groups) => `Rhymes${groups.length ? ` (${groups.join(", ")})` : ""}`,
+    rhymes: (groups) => {
+      const named = groups.map(groupInEnglish).join(" or ");
+      return `Rhymes${named ? ` (group of ${named})` : ""}`;
+    },
     opposed: "Opposite tones in couplets",
     ends: "Tones of line ends",
     marks: "Commas and stops where the model itself would have them",

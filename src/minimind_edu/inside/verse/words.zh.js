@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of fed73b8d.
+// The Chinese words of words.js as of c90dfae0.
 
 import { grouped } from "../../web/kit/kit.js";
 import { percent } from "../numbers.js";

@@ -2,9 +2,9 @@
 
 Greedy texts fall into loops. Some of these belong to the rule: an author who knows all exact probabilities of the world
 has them, too. Others belong to the model. So the same levers are pulled for that author, for the stored models, for the
-small draft, and for drafts that were trained for fewer steps, which are trained here; a text counts as a loop if its
-last words repeat themselves exactly, and as false if it says anything that the world rules out. Poems, which have no
-loops that long, are asked how many of their characters have stood in them before.
+small draft, and for drafts and a large model that were trained for fewer steps, which are trained here; a text counts
+as a loop if its last words repeat themselves exactly, and as false if it says anything that the world rules out. Poems,
+which have no loops that long, are asked how many of their characters have stood in them before.
 """
 
 import argparse
@@ -21,10 +21,12 @@ from torch import Tensor
 
 from minimind_edu import world
 from minimind_edu.device import device_of
+from minimind_edu.model.config import MiniMindConfig
 from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.model.sampling import Sampling
 from minimind_edu.trained import stored
 from minimind_edu.trained.living import (
+    CONFIG,
     DRAFT_CONFIG,
     DRAFT_RECIPE,
     STORED,
@@ -48,6 +50,8 @@ LEVERS: dict[str, dict[str, Any]] = {  # how a word is chosen, as options of `ge
     "penalty 1.5": {"repetition_penalty": 1.5},
 }
 STEPS, SEEDS = (250, 1_000), (1, 2)  # of drafts that learned less; the stored one has seed 0
+LARGE_STEPS = 1_000  # of models as large as the stored ones
+PENALTY, LOWERED = "penalty 1.2", (-10, 0, 10)  # by how much all logits of the author who knows are lowered
 BEGUN, NEW = 16, 80  # words of a story that is given, and that are written after it
 LAST, LONGEST = 40, 20  # the words at the end that are looked at, and the longest loop among them
 SHOWN = 16  # of the end of a greedy text after BEGINNING
@@ -75,19 +79,25 @@ def continued(model: MiniMindForCausalLM, begun: Tensor, lever: str) -> Tensor:
     return model.generate(ids, NEW, generator=generator, eos_token_id=None, **LEVERS[lever]).cpu()
 
 
-def by_the_world(begun: Tensor, lever: str) -> Tensor:
-    """The same by an author who knows the exact probabilities; a coin chooses among equal ones."""
+def by_the_world(begun: Tensor, lever: str, lowered: float = 0.0) -> Tensor:
+    """The same by an author who knows the exact probabilities; a coin chooses among equal ones.
+
+    Args:
+        begun: as of `beginnings`.
+        lever: one of LEVERS.
+        lowered: by so much are all logits below the logarithms of the probabilities; no softmax sees it.
+    """
     dice = np.random.default_rng(0)
-    return torch.tensor([_told(story, lever, dice) for story in begun.tolist()])
+    return torch.tensor([_told(story, lever, dice, lowered) for story in begun.tolist()])
 
 
-def _told(story: list[int], lever: str, dice: np.random.Generator) -> list[int]:
+def _told(story: list[int], lever: str, dice: np.random.Generator, lowered: float) -> list[int]:
     reader, text, sampling = world.Reader(), story[:1], Sampling(**LEVERS[lever])
     for word in story[1:]:
         assert reader.read(word)
         text.append(word)
     for _ in range(NEW):
-        row = torch.from_numpy(reader.distribution().round(9)).log()[None]
+        row = torch.from_numpy(reader.distribution().round(9)).log()[None] - lowered
         seen = torch.zeros_like(row, dtype=torch.bool)
         seen[0, text] = True
         p = sampling.probabilities(row, seen)[0].double().numpy()
@@ -139,7 +149,8 @@ def of_verse() -> dict[str, Any]:
 @cache
 def results() -> dict[str, Any]:
     """What is stored: by author and lever the `counts` of `beginnings`; in `text`, how a model's greedy text ends; in
-    `poems`, what `of_verse` found.
+    `lowered`, the counts of PENALTY for the author who knows, by how much his logits are lowered; in `poems`, what
+    `of_verse` found.
     """
     return json.loads(RESULTS.read_text(encoding="utf-8"))
 
@@ -150,9 +161,9 @@ def _of_model(model: MiniMindForCausalLM) -> dict[str, Any]:
     return {"text": text} | {lever: counts(continued(model, beginnings(), lever)) for lever in LEVERS}
 
 
-def _younger(steps: int, seed: int) -> MiniMindForCausalLM:
-    """A draft that was trained for fewer steps."""
-    model = new_model(seed, DRAFT_CONFIG)
+def _younger(steps: int, seed: int, config: MiniMindConfig = DRAFT_CONFIG) -> MiniMindForCausalLM:
+    """A draft, or a model of another size, that was trained by the draft's recipe for fewer steps."""
+    model = new_model(seed, config)
     train(model, story_batches(seed), dataclasses.replace(DRAFT_RECIPE, steps=steps))
     return model
 
@@ -167,6 +178,9 @@ def main() -> None:
     for steps in STEPS:
         for seed in SEEDS:
             found[f"{steps} steps, seed {seed}"] = _of_model(_younger(steps, seed))
+    for seed in SEEDS:
+        found[f"large, {LARGE_STEPS} steps, seed {seed}"] = _of_model(_younger(LARGE_STEPS, seed, CONFIG))
+    found["lowered"] = {str(by): counts(by_the_world(beginnings(), PENALTY, by)) for by in LOWERED}
     found["poems"] = of_verse()
     lines = ",\n".join(f'"{name}": {json.dumps(of_author)}' for name, of_author in found.items())
     stored.write(f"{{\n{lines}\n}}\n", into)

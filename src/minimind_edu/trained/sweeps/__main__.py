@@ -5,12 +5,10 @@ core.
 `--into FILE` writes somewhere else.
 """
 
-import argparse
 import itertools
-import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -117,28 +115,8 @@ SWEEPS = {  # name -> its runs, one after the other
 }
 
 
-def trained(name: str) -> Iterator[dict[str, Any]]:
-    """The runs of one sweep, told as they end."""
-    for run in SWEEPS[name]():
-        print(name, run, flush=True)
-        yield stored.rounded(run, 4)
-
-
-def write(sweeps: dict[str, list[dict[str, Any]]], path: Path) -> None:
-    """Store the sweeps, a line for each run."""
-    lists = (f'"{name}": [\n' + ",\n".join(map(json.dumps, runs)) + "\n]" for name, runs in sweeps.items())
-    stored.write("{" + ",\n".join(lists) + "}\n", path)
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", choices=SWEEPS)
-    stored.add_into(parser)
-    arguments = parser.parse_args()
-    into = stored.place(parser, arguments.into, RUNS)
-    names = [arguments.only] if arguments.only else list(SWEEPS)
-    kept = json.loads(into.read_text(encoding="utf-8")) if arguments.only and into.exists() else {}
-    write(kept | {name: list(trained(name)) for name in names}, into)
+    stored.lists_of_runs(__doc__, SWEEPS, RUNS, partial(stored.rounded, digits=4))
 
 
 if __name__ == "__main__":

@@ -44,21 +44,21 @@ LENGTH = 32  # of a row, padding included
 BATCH = 16
 RECIPE = Recipe(steps=100, learning_rate=1e-3, warmup=10, weight_decay=0.0)
 LOOKS = (0, 10, 20, 30, 50, 70, 100)  # steps after which the model is looked at
-MASKS = ("answer", "early", "late", "everything", "padding")
+MASKS = ("answer", "early", "late", "all", "padding")
 AHEAD = (1, 0, 2)  # a label is the token so far ahead: 1 is right
-SHIFTED = ("answer", "everything")  # the masks that were trained with each of them
+SHIFTED = ("answer", "all")  # the masks that were trained with each of them
 
 
 class Chat(NamedTuple):
     """A story with a question, and its right answer."""
 
-    told: list[int]  # what the user says
+    question: list[int]  # what the user says: a story, and a question
     answer: list[int]  # one place
 
     @property
     def prompt(self) -> list[int]:
         """The ids up to where the answer begins."""
-        return [BOS, USER, *self.told, END, *OPENS]
+        return [BOS, USER, *self.question, END, *OPENS]
 
     @property
     def ids(self) -> list[int]:
@@ -73,14 +73,14 @@ def chats(count: int, seed: int) -> list[Chat]:
         language, cast = draw.randrange(2), draw.choice((2, 3))
         people, places = draw.sample(range(8), cast), draw.sample(range(8), cast + 1)
         where = dict(zip(people, places, strict=False))
-        told = [word for p in people for word in say("is", language, {"P": p, "A": where[p]})]
+        story = [word for p in people for word in say("is", language, {"P": p, "A": where[p]})]
         if draw.random() < 0.5:
             goes = draw.choice(people)
-            told += say("go", language, {"P": goes, "A": where[goes], "B": places[-1]})
+            story += say("go", language, {"P": goes, "A": where[goes], "B": places[-1]})
             where[goes] = places[-1]
         asked = draw.choice(people)
         *question, place, _ = say("where", language, {"P": asked, "A": where[asked]})
-        made.append(Chat(told + question[:-1], [place]))
+        made.append(Chat(story + question[:-1], [place]))
     return made
 
 
@@ -94,8 +94,8 @@ def labels_of(ids: Tensor, mask: str = "answer", ahead: int = 1) -> Tensor:
 
     Args:
         ids: of `rows`.
-        mask: `answer`, right; `early` or `late`, the same mask one token too far left or right; `everything` but
-            padding; `padding`, all there is.
+        mask: `answer`, right; `early` or `late`, the same mask one token too far left or right; `all` tokens but
+            padding; `padding`, that as well.
         ahead: 1, right; 0, nothing is shifted, and each token is to say itself; 2, shifted twice.
 
     Raises:
@@ -106,7 +106,7 @@ def labels_of(ids: Tensor, mask: str = "answer", ahead: int = 1) -> Tensor:
     counts = answer_labels(ids, OPENS, [END]) != IGNORED
     if mask in ("early", "late"):
         counts = counts.roll(1 if mask == "late" else -1, dims=1)  # a row neither begins nor ends with an answer
-    elif mask == "everything":
+    elif mask == "all":
         counts = ids != PAD
     elif mask == "padding":
         counts = torch.ones_like(counts)
@@ -194,8 +194,8 @@ def grades(model: MiniMindForCausalLM, asked: Sequence[Chat]) -> dict[str, float
 
 def example() -> Chat:
     """The chat of the figure, 18 tokens."""
-    told = "Mia is in the hall. Tom is in the attic. where is Mia?"
-    return Chat(world.encode(told).tolist(), world.encode("hall").tolist())
+    question = "Mia is in the hall. Tom is in the attic. where is Mia?"
+    return Chat(world.encode(question).tolist(), world.encode("hall").tolist())
 
 
 EXAMPLE_LENGTH = 20  # with two of padding
@@ -232,10 +232,11 @@ def sft(
 # LoRA: the same model learns to answer in Chinese, whatever the language of the question
 
 RANKS = (1, 2, 4, 8, 16)
-WHERE = {
-    "one": ("layers.3.self_attn.o_proj",),
+WHERE = {  # the last matrix that attention writes with, the first, or all matrices
+    "last": ("layers.3.self_attn.o_proj",),
+    "first": ("layers.0.self_attn.o_proj",),
     "all": PROJECTIONS,
-}  # the last matrix that attention writes with, or all
+}
 LORA_RECIPE = replace(RECIPE, steps=60, learning_rate=5e-3)
 
 
@@ -290,7 +291,7 @@ def pair_batches(pairs: str, steps: int, seed: int = 0) -> list[Tensor]:
 
 def _other(chat: Chat) -> int:
     """The first place of a story that is not the answer."""
-    return next(i for i in chat.told if WORDS[i] in PLACES[0] and i not in chat.answer)
+    return next(i for i in chat.question if WORDS[i] in PLACES[0] and i not in chat.answer)
 
 
 def prefer(

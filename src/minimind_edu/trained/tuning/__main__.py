@@ -5,13 +5,9 @@
 somewhere else.
 """
 
-import argparse
 import copy
-import json
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from minimind_edu.model.lora import add_lora
@@ -81,55 +77,67 @@ def masked(
 
 
 @cache
-def chatting(seed: int = 0) -> MiniMindForCausalLM:
-    """The book's model after fine-tuning with the right mask: what LoRA and DPO begin with."""
-    model = beginner(seed=seed)
-    sft(model, seed=seed)
+def chatting(seed: int = 0, name: str = "living") -> MiniMindForCausalLM:
+    """A model after fine-tuning with the right mask: what LoRA and DPO begin with."""
+    model = beginner(name, seed)
+    sft(model, recipe=replace(RECIPE, steps=RECIPE.steps if name == "living" else LATER), seed=seed)
     return model
 
 
 def adapted(
-    where: str, rank: int, seed: int = 0, rate: float = LORA_RECIPE.learning_rate, steps: int = LORA_RECIPE.steps
+    where: str,
+    rank: int,
+    seed: int = 0,
+    rate: float = LORA_RECIPE.learning_rate,
+    steps: int = LORA_RECIPE.steps,
+    name: str = "living",
 ) -> dict[str, Any]:
     """Chinese answers learned by LoRA, with the share of English questions that get one."""
-    model = copy.deepcopy(chatting(seed))
+    model = copy.deepcopy(chatting(seed, name))
     trained = add_lora(model, rank, WHERE[where])
     adapt(model, trained, replace(LORA_RECIPE, learning_rate=rate, steps=steps), seed)
     right = grades(model, in_chinese(english(held_out())))["both"]
     count = sum(weight.numel() for weight in trained)
-    told = {"where": where, "rank": rank, "rate": rate, "steps": steps, "seed": seed}
-    return told | {"parameters": count, "right": right}
+    setting = {"model": name, "where": where, "rank": rank, "rate": rate, "steps": steps, "seed": seed}
+    return setting | {"parameters": count, "right": right}
 
 
-def preferred(pairs: str, way: str = "dpo", rate: float = DPO_RECIPE.learning_rate, seed: int = 0) -> dict[str, Any]:
+def preferred(
+    pairs: str, way: str = "dpo", rate: float = DPO_RECIPE.learning_rate, seed: int = 0, name: str = "living"
+) -> dict[str, Any]:
     """One DPO: what moved in each step, and how English questions are answered afterwards."""
-    model = copy.deepcopy(chatting(seed))
+    model = copy.deepcopy(chatting(seed, name))
     reference = model if way == "same model" else copy.deepcopy(model)
     recipe = replace(DPO_RECIPE, learning_rate=rate)
     ids = pair_batches(pairs, recipe.steps, seed)
     moved = prefer(model, reference, ids, recipe, divided_by=ROW if way == "divided" else 1)
     asked = english(held_out())
     shares = {"right": grades(model, asked)["both"], "in_chinese": grades(model, in_chinese(asked))["both"]}
-    return {"pairs": pairs, "way": way, "rate": rate, "seed": seed} | shares | moved
+    return {"model": name, "pairs": pairs, "way": way, "rate": rate, "seed": seed} | shares | moved
 
 
 _RATE, _STEPS, _DPO = LORA_RECIPE.learning_rate, LORA_RECIPE.steps, DPO_RECIPE.learning_rate
 SEEDS = (0, 1)
-LORAS: list[tuple[str, int, float, int]] = [  # where, rank, rate, steps
-    *(("one", rank, _RATE, _STEPS) for rank in RANKS),
-    ("all", 1, _RATE, _STEPS),
-    ("one", 1, 3 * _RATE, _STEPS),
-    ("one", 1, _RATE, 4 * _STEPS),
+LORAS: list[tuple[str, int, float, int, str]] = [  # where, rank, rate, steps, model
+    *(("last", rank, _RATE, _STEPS, "living") for rank in RANKS),
+    ("last", 1, 3 * _RATE, _STEPS, "living"),
+    ("last", 1, _RATE, 4 * _STEPS, "living"),
+    ("first", 1, _RATE, _STEPS, "living"),
+    ("all", 1, _RATE, _STEPS, "living"),
+    ("last", 1, _RATE, _STEPS, "twin"),
+    ("last", 4, _RATE, _STEPS, "twin"),
+    ("last", 1, 3 * _RATE, _STEPS, "twin"),
 ]
-DPOS: list[tuple[str, str, float, int]] = [  # pairs, way, rate, seed
-    ("right", "dpo", _DPO, 0),
-    ("right", "dpo", _DPO, 1),
-    ("right", "dpo", 3 * _DPO, 0),
-    ("right", "dpo", _DPO / 3, 0),
-    ("right", "same model", _DPO, 0),
-    ("right", "divided", _DPO, 0),
-    ("chinese", "dpo", _DPO, 0),
-    ("chinese", "dpo", _DPO, 1),
+DPOS: list[tuple[str, str, float, int, str]] = [  # pairs, way, rate, seed, model
+    ("right", "dpo", _DPO, 0, "living"),
+    ("right", "dpo", _DPO, 1, "living"),
+    ("right", "dpo", _DPO, 0, "twin"),
+    ("right", "dpo", 3 * _DPO, 0, "living"),
+    ("right", "dpo", _DPO / 3, 0, "living"),
+    ("right", "same model", _DPO, 0, "living"),
+    ("right", "divided", _DPO, 0, "living"),
+    ("chinese", "dpo", _DPO, 0, "living"),
+    ("chinese", "dpo", _DPO, 0, "twin"),
 ]
 KINDS = {  # name -> its runs, one after the other
     "masks": lambda: (
@@ -150,33 +158,20 @@ KINDS = {  # name -> its runs, one after the other
         )
         for mask in SHIFTED
     ),
-    "lora": lambda: (adapted(where, rank, seed, rate, steps) for where, rank, rate, steps in LORAS for seed in SEEDS),
+    "lora": lambda: (
+        adapted(where, rank, seed, rate, steps, name) for where, rank, rate, steps, name in LORAS for seed in SEEDS
+    ),
     "dpo": lambda: (preferred(*setting) for setting in DPOS),
 }
 
 
-def trained(name: str) -> Iterator[dict[str, Any]]:
-    """The runs of one kind, told as they end."""
-    for run in KINDS[name]():
-        print(name, {key: value for key, value in run.items() if not isinstance(value, list)}, flush=True)
-        yield stored.rounded(run) | {"rate": float(f"{run['rate']:.2g}")}
-
-
-def write(kinds: dict[str, list[dict[str, Any]]], path: Path) -> None:
-    """Store the runs, a line for each."""
-    lists = (f'"{name}": [\n' + ",\n".join(map(json.dumps, runs)) + "\n]" for name, runs in kinds.items())
-    stored.write("{" + ",\n".join(lists) + "}\n", path)
+def kept(run: dict[str, Any]) -> dict[str, Any]:
+    """What is stored of a run: three digits after the point, and two of the rate, however small it is."""
+    return stored.rounded(run) | {"rate": float(f"{run['rate']:.2g}")}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", choices=KINDS)
-    stored.add_into(parser)
-    arguments = parser.parse_args()
-    into = stored.place(parser, arguments.into, RUNS)
-    names = [arguments.only] if arguments.only else list(KINDS)
-    kept = json.loads(into.read_text(encoding="utf-8")) if arguments.only and into.exists() else {}
-    write(kept | {name: list(trained(name)) for name in names}, into)
+    stored.lists_of_runs(__doc__, KINDS, RUNS, kept)
 
 
 if __name__ == "__main__":

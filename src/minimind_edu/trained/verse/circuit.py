@@ -11,7 +11,7 @@ import argparse
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from types import MethodType
@@ -39,6 +39,16 @@ Head = tuple[int, int]  # indices of block and head
 QUERIES = ("before", "stop", "comma")
 # what may be read: of earlier even lines the last character and the stop after it, of odd ones the same with a comma
 KEYS = ("word", "stop", "odd_word", "comma")
+FIRST = "first_word"  # the last character of line 1 alone, which often rhymes, too
+# by which ways a rhyme can come to where it is due, and the edges of each: read in the earlier words, the even ones and
+# that of line 1; or brought along by a comma or a full stop, which has read these words itself
+ROUTES = {
+    "words": [("before", "word")],
+    "line 1": [("before", FIRST)],
+    "comma": [("comma", "word"), ("comma", FIRST)],
+    "stop": [("stop", "word"), ("stop", FIRST)],
+}
+WITHOUT = ("words cut", "averaged", "silenced")  # ways to do without a head
 LOOK_CLOSER = 0.05  # a cut in a whole block that costs more is tried head by head
 
 
@@ -50,7 +60,7 @@ def edges(form: str, query: str, key: str) -> Tensor:
     """
     check_choice("form", form, tuple(WHOLE))
     check_choice("query", query, QUERIES)
-    check_choice("key", key, KEYS)
+    check_choice("key", key, (*KEYS, FIRST))
     lines, width = WHOLE[form]
     even, odd = range(1, lines, 2), range(0, lines, 2)
     reading = {
@@ -58,9 +68,8 @@ def edges(form: str, query: str, key: str) -> Tensor:
         "stop": [line_end(line, width) + 1 for line in even],
         "comma": [line_end(line, width) + 1 for line in odd],
     }[query]
-    read = [
-        line_end(line, width) + (key in ("stop", "comma")) for line in (odd if key in ("odd_word", "comma") else even)
-    ]
+    whose = {"word": even, "stop": even, "odd_word": odd, "comma": odd, FIRST: odd[:1]}[key]
+    read = [line_end(line, width) + (key in ("stop", "comma")) for line in whose]
     size = lines * (width + 1) + 2
     mask = torch.zeros(size, size, dtype=torch.bool)
     for one in reading:
@@ -69,8 +78,10 @@ def edges(form: str, query: str, key: str) -> Tensor:
 
 
 @contextmanager
-def _attending(model: MiniMindForCausalLM, cuts: Mapping[Head, Tensor], averaged: Sequence[Head]) -> Iterator[None]:
-    """Inside the block some edges are gone, and some heads give every poem what they give all of them on average."""
+def _attending(
+    model: MiniMindForCausalLM, cuts: Mapping[Head, Tensor], averaged: Sequence[Head] = (), over: tuple[int, ...] = ()
+) -> Iterator[None]:
+    """Inside the block some edges are gone, and what some heads give, [B, S], is averaged over these dimensions."""
     layers = {layer for layer, _ in (*cuts, *averaged)}
 
     def of(layer: int) -> Any:
@@ -86,7 +97,7 @@ def _attending(model: MiniMindForCausalLM, cuts: Mapping[Head, Tensor], averaged
             output = torch.einsum("bhst,bthd->bshd", scores.softmax(-1), v)
             for at, head in averaged:
                 if at == layer:
-                    output[:, :, head] = output[:, :, head].mean(0)
+                    output[:, :, head] = output[:, :, head].mean(over, keepdim=True)
             return self.o_proj(output.flatten(2)), None
 
         return forward
@@ -106,16 +117,43 @@ def cut(model: MiniMindForCausalLM, cuts: Mapping[Head, Tensor]) -> AbstractCont
 
     Each query needs an edge that stays.
     """
-    return _attending(model, cuts, ())
+    return _attending(model, cuts)
 
 
-def averaged(model: MiniMindForCausalLM, *which: Head) -> AbstractContextManager[None]:
+def averaged(model: MiniMindForCausalLM, *which: Head, places: bool = False) -> AbstractContextManager[None]:
     """Inside the block these heads give every poem of a batch, at each place, what they give all of them on average.
 
     A head that always adds the same is missed when it is silenced, though it tells nothing of this poem: averaged, it
     is not.
+
+    Args:
+        model: reads whole poems of one form, without cache.
+        which: heads.
+        places: average over places, too: a head that tells which place this is, as a clock does, tells that no more.
     """
-    return _attending(model, {}, which)
+    return _attending(model, {}, which, (0, 1) if places else (0,))
+
+
+def without(model: MiniMindForCausalLM, head: Head | None, way: str, form: str) -> AbstractContextManager[None]:
+    """Inside the block a head does not do all that it does.
+
+    Args:
+        model: reads whole poems of a form, without cache.
+        head: which one.
+        way: one of WITHOUT: the edges from before a rhyme to the earlier rhyme words are gone; `averaged`; or the head
+            adds nothing at all. Or `whole`, where nothing is done, to any head or None.
+        form: of the poems.
+
+    Raises:
+        ValueError: for a way, or a form, that there is not.
+    """
+    check_choice("way", way, (*WITHOUT, "whole"))
+    words = edges(form, "before", "word")
+    if head is None or way == "whole":
+        return nullcontext()
+    if way == "words cut":
+        return cut(model, {head: words})
+    return averaged(model, head) if way == "averaged" else heads.silenced(model, *head)
 
 
 @torch.no_grad()
@@ -215,6 +253,25 @@ def measured(model: MiniMindForCausalLM, form: str, corpus: Corpus, count: int =
     }
 
 
+def routes(model: MiniMindForCausalLM, form: str, ids: Tensor) -> dict[str, dict[str, float]]:
+    """What is kept while the ways of ROUTES are cut one after the other, each in all heads, and those before it, too.
+
+    A way that is cut alone may cost nothing, where another brings the same rhyme; together they show where it comes
+    from. What is left in the end is what a line foretells.
+
+    Returns:
+        whole, and each of ROUTES with all cuts up to it: `rhyme`, `tones` and `loss` as of `kept`.
+    """
+    found, mask = {"whole": kept(model, form, ids)}, torch.zeros_like(edges(form, "before", "word"))
+    every = [(i, j) for i in range(model.config.num_hidden_layers) for j in range(model.config.num_attention_heads)]
+    for way, kinds in ROUTES.items():
+        for query, key in kinds:
+            mask = mask | edges(form, query, key)
+        with cut(model, dict.fromkeys(every, mask)):
+            found[way] = kept(model, form, ids)
+    return found
+
+
 def written_without(model: MiniMindForCausalLM, count: int = WRITTEN, seed: int = 1) -> dict[str, dict[str, Any]]:
     """How poems keep the rules that a model writes with one head silenced, by head, and `whole` with none."""
     found = {"whole": exam.judged(exam.write(model, count, seed))}
@@ -227,7 +284,7 @@ def written_without(model: MiniMindForCausalLM, count: int = WRITTEN, seed: int 
 
 @cache
 def results() -> dict[str, Any]:
-    """What is stored, by run: what `measured` found for each form, and `written` without each head."""
+    """What is stored, by run: what `measured` found for a form, `routes` by form, and `written` without each head."""
     return json.loads(RESULTS.read_text(encoding="utf-8"))
 
 
@@ -244,6 +301,7 @@ def main() -> None:
     for path in args.weights:
         model = from_checkpoint(path)
         found[path.stem] = {form: measured(model, form, corpus, args.poems) for form in args.forms}
+        found[path.stem]["routes"] = {form: routes(model, form, of_form(corpus, form, args.poems)) for form in WHOLE}
         if args.written:
             found[path.stem]["written"] = written_without(model, args.written)
         stored.write(json.dumps(stored.rounded(found, 4)) + "\n", into)

@@ -23,7 +23,7 @@ from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.trained import stored
 from minimind_edu.trained.living import heads
 from minimind_edu.trained.verse import exam, new_model, rhymes, verse_model
-from minimind_edu.trained.verse.corpus import EOS, FOLDER, characters, decode, encode, line_end
+from minimind_edu.trained.verse.corpus import COMMA, EOS, FOLDER, STOP, characters, decode, encode, line_end
 
 RESULTS = FOLDER / "grid.json"
 FIRST = ("秋", "寒", "晴", "阴")  # the poet's own, then the others
@@ -39,7 +39,8 @@ LEAST = 0.05  # a weight that is told
 LIKELIEST = 5
 POEMS = 256
 SPELLED = {"iou": "iu", "uei": "ui", "uen": "un", "-i": "i"}  # finals, as pinyin writes them after a consonant
-MARKS = {1: "○", -1: "●", 0: " "}  # level, oblique, both or a mark
+MARKS = {1: "○", -1: "●"}  # level, oblique
+BOTH, IN_NO_LIST, NO_CHARACTER = "◐", "·", " "
 
 
 def settings() -> list[tuple[str, str]]:
@@ -68,6 +69,18 @@ def spelled(final: str) -> str:
     return SPELLED.get(final, final).replace("v", "ü")
 
 
+def tone_marks(ids: Tensor) -> str:
+    """A sign for each of these ids, [S]: of MARKS; BOTH, where the lists have it level and oblique; or IN_NO_LIST."""
+    tones, level = rhymes.tones(), rhymes.in_level().any(1)
+
+    def sign(one: int) -> str:
+        if characters()[one] in (COMMA, STOP):
+            return NO_CHARACTER
+        return MARKS.get(int(tones[one]), BOTH if level[one] else IN_NO_LIST)
+
+    return "".join(map(sign, ids.tolist()))
+
+
 @torch.no_grad()
 def continued(model: MiniMindForCausalLM, first: str) -> str:
     """The octave of SIZE characters that a model makes of these lines: the first draw that does not end before."""
@@ -87,14 +100,14 @@ def read(model: MiniMindForCausalLM, text: str) -> dict[str, Any]:
 
     Returns:
         text: as given.
-        tones: of each character, as MARKS.
+        tones: of each character, as `tone_marks`.
         lines: of each of LINES: rhymes, whether its last character does, with that of line 2; likeliest, of the
             likeliest characters each with its probability, whether it rhymes, and its final of today; groups; reads,
             for each of READERS the places in the text with a weight of LEAST or more, and these weights.
     """
     ids = torch.tensor([encode(text)])
     chances, weights = model(ids).logits[0].softmax(-1), heads.attention_weights(model, ids)
-    tones, today = rhymes.tones(), rhymes.final_of()
+    today = rhymes.final_of()
     fits = rhymes.sharing(characters()[int(ids[0, line_end(1, 5)])])
     lines = {}
     for line in LINES:
@@ -114,7 +127,7 @@ def read(model: MiniMindForCausalLM, text: str) -> dict[str, Any]:
                 for name, row in rows.items()
             },
         }
-    return {"text": text, "tones": "".join(MARKS[int(tones[i])] for i in ids[0, 1:]), "lines": lines}
+    return {"text": text, "tones": tone_marks(ids[0, 1:]), "lines": lines}
 
 
 @one_thread()

@@ -320,7 +320,7 @@ function walk(node, at, inside = null) {
   if (node.nodeType !== Node.ELEMENT_NODE) return [];
   const style = getComputedStyle(node);
   if (style.display === "none" || style.opacity === "0" || style.clipPath.startsWith("inset(50%")) return [];
-  if (node.matches(".mm-more")) return [];
+  if (node.matches(".mm-more, .mm-keep, .st-close")) return [];
   const box = node.getBoundingClientRect();
   const [x, y] = at(box.left, box.top);
   const isSeen = style.visibility === "visible";
@@ -345,6 +345,16 @@ function walk(node, at, inside = null) {
   return attrs.opacity ? [part("g", attrs, ...found)] : found;
 }
 
+// Fonts that a page brings with it, by name, as base64: a picture that stands alone loads none.
+let fonts = {};
+
+function facesIn(svg) {
+  const named = Object.entries(fonts).filter(([name]) => svg.includes(`'${name}'`));
+  const face = ([name, woff2]) =>
+    `@font-face{font-family:"${name}";src:url(data:font/woff2;base64,${woff2});font-weight:400 700}`;
+  return named.length ? `<style>${named.map(face).join("")}</style>` : "";
+}
+
 /**
  * The figure as it is drawn now. source: the address at which it is found, if there is one.
  */
@@ -362,12 +372,13 @@ function picture(root, source = "") {
   const at = (x, y) => [round(x - left), round(y - top)];
   const [wide, tall] = [Math.ceil(width), Math.ceil(box.height)];
   const sizes = { xmlns: NAMESPACE, width: wide, height: tall, viewBox: `0 0 ${wide} ${tall}` };
-  const title = root.querySelector(".mm-title")?.textContent ?? "";
+  const title = root.querySelector(".mm-title, .st-title")?.textContent ?? "";
   const node = part("svg", { ...sizes, lang: root.closest("[lang]")?.lang || null });
-  node.setAttribute("style", "font-variant-numeric: tabular-nums");
+  Object.assign(node.style, { fontVariantNumeric: "tabular-nums", textRendering: "geometricPrecision" });
   node.append(part("title", {}, title), part("desc", {}, source), ...boxOn(root, style, at, box));
   for (const child of root.children) node.append(...walk(child, at));
-  return { svg: new XMLSerializer().serializeToString(node), width: wide, height: tall };
+  const svg = new XMLSerializer().serializeToString(node);
+  return { svg: svg.replace("<desc", `${facesIn(svg)}<desc`), width: wide, height: tall };
 }
 
 /** The same as pixels. */
@@ -395,12 +406,19 @@ async function save(root, kind, name, source) {
 
 // The menu
 
+// A page without a secure address has no clipboard, and a browser may ask first: the address bar has the link anyway.
 async function copied(link, words) {
-  history.replaceState(null, "", link);
+  let otherwise = words.inBar;
+  try {
+    history.replaceState(null, "", link);
+  } catch {
+    otherwise = words.failed; // a browser that lets no file change its address
+  }
+  const late = new Promise((_, reject) => setTimeout(reject, 1000));
   const write = navigator.clipboard?.writeText(link) ?? Promise.reject();
-  return write.then(
+  return Promise.race([write, late]).then(
     () => words.copied,
-    () => words.inBar,
+    () => otherwise,
   );
 }
 
@@ -434,9 +452,16 @@ function offer(keeper, root, address, words) {
     keeper.open = false;
     summary.focus();
   });
-  keeper.addEventListener("focusout", ({ relatedTarget }) => {
-    if (!keeper.contains(relatedTarget)) keeper.open = false;
+  keeper.addEventListener("focusout", ({ relatedTarget: next }) => {
+    // a notebook gives the focus to the cell around, or to nothing
+    const isLeft = next && !keeper.contains(next) && !next.contains(keeper);
+    if (isLeft) keeper.open = false;
   });
 }
 
-export default { picture, pixelsOf, offer };
+function withFonts(given = {}) {
+  fonts = given;
+  return { picture, pixelsOf, offer };
+}
+
+export default withFonts;

@@ -318,18 +318,20 @@ export function loadLiving(model) {
 }
 
 // What a reader takes along, on the lower edge of a figure, where it takes no room. keep.js knows how, and comes with
-// the first press; a notebook whose kernel has gone never sends it.
-/** @type {(model: Model, root: Element, address?: (() => string | null) | null) => any} */
-function createKeeper(model, root, address) {
+// the first press; a notebook whose kernel has gone never sends it, one that still computes sends it later.
+// given() promises what keep.js exports.
+/** @type {(given: () => Promise<any>, root: Element, address?: (() => string | null) | null) => any} */
+export function keeperOf(given, root, address) {
   const words = wordsOf(keepWords);
   const menu = h("div", {}, words.wait);
   const summary = h("summary", { title: words.hint, "aria-label": words.hint }, words.keep);
   const keeper = h("details", { class: "mm-keep" }, summary, menu);
-  const open = async () => {
-    const late = new Promise((_, reject) => setTimeout(reject, 8000));
-    const keep = await Promise.race([askFor(model, "keep"), late]).catch(() => null);
-    if (keep) keep.offer(keeper, root, address, words);
-    else menu.textContent = words.failed;
+  const fail = () => (menu.textContent = words.failed);
+  const open = () => {
+    const late = setTimeout(fail, 8000);
+    given()
+      .then((keep) => keep.offer(keeper, root, address, words), fail)
+      .finally(() => clearTimeout(late));
   };
   keeper.addEventListener("toggle", open, { once: true });
   return keeper;
@@ -392,7 +394,7 @@ export function mount(
   const redraw = () => widths.every(Boolean) && draw(...widths);
   const unlisten = observeTraits(model, traits, redraw);
   redraw();
-  const keeper = isKept ? createKeeper(model, root, address) : null;
+  const keeper = isKept ? keeperOf(() => askFor(model, "keep"), root, address) : null;
   el.classList.add("mm-kept");
   el.append(root, ...(keeper ? [keeper] : []));
   const unobserveSight = nudgeHandles(root);
