@@ -29,8 +29,8 @@ function hasTokens(data, reader, [text, expected]) {
 }
 
 /**
- * Whether the page computes what torch did, as a sentence. data: of one model; hasReader: whether its tokenizer could be
- * used; runner: whose look("check") asks this model; why: it has no WebAssembly.
+ * Whether the page computes what torch did, as a sentence. data: of one model; hasReader: whether its tokenizer could
+ * be used; runner: whose look("check") asks this model; why: it has no WebAssembly.
  */
 export async function checked(words, data, reader, hasReader, runner, why) {
   const compared = hasReader ? data.check.texts : [];

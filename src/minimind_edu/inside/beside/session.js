@@ -158,7 +158,7 @@ export function createPair({ data, reader, runner }, changed) {
     changed();
   }
 
-  /** The bytes of what a head reads in both models, or null: they are on their way. Nothing is asked while they write. */
+  /** The bytes of what a head reads in both models, or null: on their way. Nothing is asked while they write. */
   function mapsOf({ layer, head }) {
     const { row, rows } = session;
     const key = `${row} ${rows[row].length} ${layer} ${head}`;

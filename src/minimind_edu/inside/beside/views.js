@@ -74,8 +74,8 @@ export function createAsking(words, session, data, door) {
 }
 
 /**
- * Tokens as buttons, each colored by how much of what comes after it has moved. idsOf(): all of them; from(): where they
- * stand in what the row has read.
+ * Tokens as buttons, each colored by how much of what comes after it has moved. idsOf(): all of them; from(): where
+ * they stand in what the row has read.
  */
 function createLine(words, session, reader, row, label, idsOf, from) {
   const line = h("div", { class: "in-line", role: "group", "aria-label": label });

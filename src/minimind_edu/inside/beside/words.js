@@ -47,12 +47,13 @@ export const besideWords = {
     apartNote:
       "A bar: the difference of the two streams at this token, as a part of A’s. The line: where they count as parted.",
     parted: (block, far, bound) =>
-      `They part ${block ? `in block ${block}` : "in the embedding"}, by ${far}: there the difference is first above ${bound}.`,
+      `They part ${block ? `in block ${block}` : "in the embedding"}, by ${far}: ` +
+      `there the difference is first above ${bound}.`,
     together: (bound, most) => `They nowhere part by more than ${bound}; the largest difference is ${most}.`,
     unrelated:
       "Streams that have nothing to do with each other differ by 141 %, the root of 2. " +
-      "These two are written in other directions from the first token on, as after another beginning of the training: " +
-      "then a head of A need not do what the head of B in its place does.",
+      "These two are written in other directions from the first token on, as after another beginning of the " +
+      "training: then a head of A need not do what the head of B in its place does.",
     otherWidths: (one, other) =>
       `A’s stream has ${grouped(one)} channels and B’s ${grouped(other)}, so nothing says where they part; ` +
       "their answers and what they expect next can be compared.",
@@ -60,7 +61,8 @@ export const besideWords = {
     otherHeads: (one, other) =>
       `A has ${one} heads in a block and B ${other}: no head of the one stands for one of the other.`,
     headsNote:
-      "A number in a square: how many percent of a head’s attention go to other tokens in B, the mean up to this token. Press one.",
+      "A number in a square: how many percent of a head’s attention go to other tokens in B, the mean up to this " +
+      "token. Press one.",
     headMoved: (layer, head, moved) => `block ${layer}, head ${head}: ${farOf(moved)} of its attention goes elsewhere`,
     movedHead: (moved) =>
       `${farOf(moved)} of its attention goes to other tokens in B, the mean up to the chosen token.`,
