@@ -4,7 +4,7 @@ export const poemGridWords = {
   zh: {
     titleCompact: "换掉第二句的韵脚，模型察觉得到吗？",
     titles: {
-      exchange: "只换一个字，到下一联末尾，模型期待的字就变了",
+      exchange: "只换一个字，到了下一联，模型期待的就变了",
       heads: "少了 3.1 号头，韵丢了，平仄还在",
     },
     title: "",
